@@ -39,7 +39,15 @@ import bamfile  # noqa: E402
 import generate  # noqa: E402
 import templates  # noqa: E402
 
+try:
+    import pyarrow.ipc
+except ImportError:
+    pyarrow = None
+
 CRAM_END = bytes.fromhex("ee63014b")       # the last bytes of the marker of CRAM 3
+
+ARROW_BEGIN = b"ARROW1"
+ARROW_STREAM_END = bytes.fromhex("ffffffff00000000")
 
 N_RECORDS = 6000
 BUDGET = "300K"
@@ -97,9 +105,19 @@ SCENARIOS = (
              ("--merge", "--split-by", "ranges:3", "--fsync", "-@", "2"), None),
     Scenario("split-cram", "in.bam", ("--split-by", "contig", "-O", "cram,no_ref=1", "-@", "2"),
              None),
+    Scenario("columns", "in.bam", ("-O", "arrow", "-@", "2", "-T", "{temp}"), BUDGET),
+    Scenario("columns-merge", "sorted0.bam sorted1.bam sorted2.bam",
+             ("--merge", "-O", "arrow", "-@", "2", "--columns", "all,Xi:i"), None),
+    Scenario("columns-split", "in.bam", ("--split-by", "contig", "-O", "arrow", "-l", "3", "-@", "2",
+                                         "--columns", "qname,pos,XI:i,tags"), None),
+    Scenario("columns-stdout", "in.bam", ("-O", "arrow", "-@", "2", "-T", "{temp}"), BUDGET, True),
     Scenario("stdout", "in.bam", ("-@", "2", "-T", "{temp}"), BUDGET, True),
     Scenario("cram-stdout", "in.bam", ("-O", "cram,no_ref=1", "-@", "2"), None, True),
 )
+
+
+if not pyarrow:
+    SCENARIOS = tuple(one for one in SCENARIOS if not one.name.startswith("columns"))
 
 
 class Sweep:
@@ -186,8 +204,9 @@ class Sweep:
 
     @staticmethod
     def output_name(scenario):
-        """out.bam, out.cram, out.sam or out.sam.gz, or with --split-by the pattern out.%.bam."""
-        formats = [word for word in scenario.options if word.startswith(("cram", "sam"))]
+        """out.bam, out.cram, out.arrow, out.sam or out.sam.gz, or with --split-by the pattern
+        out.%.bam."""
+        formats = [word for word in scenario.options if word.startswith(("cram", "sam", "arrow"))]
         pieces = "%." if "--split-by" in scenario.options else ""
         return "out." + pieces + (formats[0].split(",")[0] if formats else "bam")
 
@@ -221,6 +240,8 @@ class Sweep:
             return bamfile.read(str(path))
         if path.suffix == ".sam":
             return path.read_bytes()
+        if path.suffix == ".arrow":
+            return self.rows(path)
         if path.suffix == ".gz":
             return gzip.decompress(path.read_bytes())
         plain = path.with_suffix(".again.bam")
@@ -229,6 +250,15 @@ class Sweep:
             return bamfile.read(str(plain))
         finally:
             plain.unlink()
+
+    @staticmethod
+    def rows(path):
+        """The rows of columns, which do not depend on how they are cut into batches."""
+        with pyarrow.memory_map(str(path)) as file:
+            is_file = file.read(len(ARROW_BEGIN)) == ARROW_BEGIN
+            file.seek(0)
+            table = (pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream)(file).read_all()
+            return table.schema.metadata, table.to_pylist()
 
     @staticmethod
     def counts_of(work):
@@ -301,7 +331,7 @@ class Sweep:
     @staticmethod
     def looks_complete(out):
         """Whether the output ends as a complete one does."""
-        end = CRAM_END if out.suffix == ".cram" else bamfile.EOF_BLOCK
+        end = {".cram": CRAM_END, ".arrow": ARROW_STREAM_END}.get(out.suffix, bamfile.EOF_BLOCK)
         return out.read_bytes().endswith(end)
 
     def is_right(self, scenario, out):

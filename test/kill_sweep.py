@@ -16,6 +16,7 @@ import argparse
 import collections
 import glob
 import gzip
+import io
 import os
 import pathlib
 import random
@@ -30,6 +31,10 @@ try:
     import pysam
 except ImportError:
     pysam = None
+try:
+    import pyarrow.ipc
+except ImportError:
+    pyarrow = None
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "cli"))
@@ -70,6 +75,15 @@ KINDS = [
     ("pieces, merge", "sorted", ["--merge", "--split-by", "contig", "-@", "2"]),
     ("duplicates, kept", "copies", ["--fixmate", "--markdup=-r -t", "-k", "-@", "2"]),
 ]
+if pyarrow:
+    KINDS += [
+        ("columns", "file", ["-O", "arrow", "-@", "2", "-T", "T1"]),
+        ("columns, stream", "pipe", ["-O", "arrows", "--columns", "XS:i,all", "-@", "2"]),
+        ("columns, few", "pipe", ["-O", "arrow", "--columns", "pos,NM,tags", "-n", "-@", "2"]),
+        ("columns, pieces", "copies", ["-O", "arrow", "--fixmate", "--markdup", "--split-by", "rg",
+                                       "-@", "2"]),
+        ("columns, merge", "sorted", ["--merge", "-O", "arrow", "-@", "2"]),
+    ]
 
 
 class Wrong(Exception):
@@ -264,9 +278,15 @@ class Sweep:
         return state
 
     def content(self, path):
-        """Opens the content of an output: BAM is inflated, CRAM is read by the program itself."""
+        """Opens the content of an output: BAM is inflated, CRAM is read by the program itself, and
+        columns become rows."""
         with open(path, "rb") as file:
             begin = file.read(4)
+        if begin in (b"ARRO", b"\xff\xff\xff\xff"):
+            read = pyarrow.ipc.open_file if begin == b"ARRO" else pyarrow.ipc.open_stream
+            with pyarrow.memory_map(str(path)) as file:
+                table = read(file).read_all()
+                return io.BytesIO(repr((table.schema, table.to_pylist())).encode())
         if begin == b"CRAM":
             plain = self.work / "plain.bam"
             subprocess.run([self.args.program, "--quiet", "--no-PG", "-n", "-O", "bam", "-o",

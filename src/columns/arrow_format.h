@@ -23,8 +23,11 @@ enum { ARROW_CODEC_LZ4 = 0, ARROW_CODEC_ZSTD = 1 };
 
 #define ARROW_MAGIC "ARROW1"
 
-/* The version of the columns, and the text of the SAM header. */
+/* The version of the columns, the text of the SAM header, and how this is encoded if it is not
+   UTF-8: each byte as a character of Latin-1. */
 #define ARROW_VERSION_KEY "rocksort_columns"
 #define ARROW_HEADER_KEY "sam_header"
+#define ARROW_ENCODING_KEY "sam_header_encoding"
+#define ARROW_LATIN "latin-1"
 
 #endif

@@ -8,6 +8,7 @@
 #include "bam/header_text.h"
 #include "columns/arrow_format.h"
 #include "util/byte_order.h"
+#include "util/terminal_text.h"
 #include "util/xalloc.h"
 
 #include <lz4frame.h>
@@ -155,7 +156,7 @@ static flat_place make_entries_field(struct flat_buffer *flat)
 static void set_number_type(struct flat_buffer *flat, enum column_type type, struct field *field)
 {
     bool is_float = type == COLUMN_FLOAT32 || type == COLUMN_FLOAT32_LIST;
-    bool is_signed = type == COLUMN_INT32 || type == COLUMN_INT64 || type == COLUMN_REFERENCE || type == COLUMN_INT8_LIST ||
+    bool is_signed = type == COLUMN_INT32 || type == COLUMN_INT64 || type == COLUMN_INT8_LIST ||
                      type == COLUMN_INT16_LIST || type == COLUMN_INT32_LIST;
     field->type_kind = is_float ? ARROW_TYPE_FLOAT : ARROW_TYPE_INT;
     field->type = is_float ? make_float(flat)
@@ -220,15 +221,35 @@ static flat_place make_metadata_pair(struct flat_buffer *flat, const char *key, 
     return flat_table_end(flat);
 }
 
+/* Metadata are UTF-8. A header that is not, an old one in Latin-1 as a rule, is written as if each
+   of its bytes were a character of Latin-1, which the reader can undo. */
+static flat_place make_header_metadata(struct flat_buffer *flat, const char *text)
+{
+    size_t n_bytes = strlen(text);
+    flat_place pairs[3] = {
+        make_metadata_pair(flat, ARROW_VERSION_KEY, COLUMN_SCHEMA_VERSION)
+    };
+    if (utf8_is_valid(text, n_bytes)) {
+        pairs[1] = make_metadata_pair(flat, ARROW_HEADER_KEY, text);
+        return flat_vector(flat, pairs, 2);
+    }
+    char *latin = xmalloc(2 * n_bytes + 1), *to = latin;
+    for (const uint8_t *at = (const uint8_t *)text; *at; at++) {
+        if (*at >= 0x80) *to++ = (char)(0xc0 | *at >> 6);
+        *to++ = (char)(*at < 0x80 ? *at : 0x80 | (*at & 0x3f));
+    }
+    *to = '\0';
+    pairs[1] = make_metadata_pair(flat, ARROW_HEADER_KEY, latin);
+    pairs[2] = make_metadata_pair(flat, ARROW_ENCODING_KEY, ARROW_LATIN);
+    free(latin);
+    return flat_vector(flat, pairs, 3);
+}
+
 static flat_place make_schema(struct arrow_coder *coder, const struct column_schema *schema,
                               sam_hdr_t *header)
 {
     struct flat_buffer *flat = &coder->flat;
-    const flat_place pairs[] = {
-        make_metadata_pair(flat, ARROW_VERSION_KEY, COLUMN_SCHEMA_VERSION),
-        make_metadata_pair(flat, ARROW_HEADER_KEY, header_whole_text(header)),
-    };
-    flat_place metadata = flat_vector(flat, pairs, sizeof pairs / sizeof *pairs);
+    flat_place metadata = make_header_metadata(flat, header_whole_text(header));
     flat_place *fields = xmalloc(schema->n_columns * sizeof *fields);
     for (unsigned i = 0; i < schema->n_columns; i++)
         fields[i] = make_column_field(flat, &schema->columns[i]);

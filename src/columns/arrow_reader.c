@@ -242,6 +242,18 @@ static const char *find_metadata(const struct flat_table *schema, const char *ke
     return NULL;
 }
 
+/* Makes bytes of the characters of Latin-1 in a text, in place. */
+static void undo_latin(char *text)
+{
+    uint8_t *to = (uint8_t *)text;
+    for (const uint8_t *at = to; *at; at++) {
+        bool is_pair = (*at == 0xc2 || *at == 0xc3) && (at[1] & 0xc0) == 0x80;
+        *to++ = is_pair ? (uint8_t)(*at << 6 | (at[1] & 0x3f)) : *at;
+        at += is_pair;
+    }
+    *to = '\0';
+}
+
 static int read_schema(struct arrow_reader *reader, const struct flat_table *schema)
 {
     size_t n_bytes;
@@ -254,6 +266,9 @@ static int read_schema(struct arrow_reader *reader, const struct flat_table *sch
     reader->header = xmalloc(n_bytes + 1);
     memcpy(reader->header, header, n_bytes);
     reader->header[n_bytes] = '\0';
+    const char *encoding = find_metadata(schema, ARROW_ENCODING_KEY, &n_bytes);
+    if (encoding && n_bytes == strlen(ARROW_LATIN) && memcmp(encoding, ARROW_LATIN, n_bytes) == 0)
+        undo_latin(reader->header);
     struct flat_items fields = flat_read_vector(schema, 1, 4);
     if (fields.n > MOST_COLUMNS) return fail(reader, no_columns_of_ours);
     struct column *columns = xcalloc(fields.n + 1, sizeof *columns);

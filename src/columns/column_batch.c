@@ -16,19 +16,24 @@
 #include <stdlib.h>
 
 enum {
-    FULL_BYTES = 256 << 20,     /* of records; the next may have 2 GiB */
+    FULL_BYTES = 64 << 20,      /* of records; the next may have 2 GiB */
     KEPT_BYTES = 16 << 20,      /* of a buffer, from batch to batch */
+    SMALL_BYTES = 64 << 10,     /* a buffer of this size is always kept */
+    LONG_RECORD_BYTES = 256 << 10,
     MOST_QUALITY = 93,          /* '~' - '!' */
 };
 
 static const char too_long[] = "its values are too long for columns";
 static const char not_text[] = "it has text that is not UTF-8";
+static const char bad_position[] = "it has a position below 1 or above 2147483647";
+static const char twice[] = "it has a tag twice";
 
 struct column_batch {
     const struct column_schema *schema;
     struct column_values *columns;
     uint64_t n_rows;
     size_t raw_bytes;           /* of the records */
+    bool has_misfit;            /* a tag with a column is in the map of this row: its type differs */
     char bases[256][2];         /* the two bases of each byte of a sequence */
 };
 
@@ -181,27 +186,12 @@ static void add_field(struct column_batch *batch, enum column_field field, uint6
     add_fixed(batch, &batch->columns[number], batch->schema->columns[number].type, value);
 }
 
-/* True if a text that ends with a NUL is UTF-8. */
-static bool is_utf8(const uint8_t *text, size_t n_bytes)
-{
-    size_t at = 0;
-    while (at + 8 <= n_bytes && !(get_u64(text + at) & UINT64_C(0x8080808080808080))) at += 8;
-    for (; at < n_bytes && text[at] < 0x80; at++) continue;
-    while (at < n_bytes) {
-        uint32_t character;
-        size_t n = utf8_decode((const char *)text + at, &character);
-        if (n == 0) return false;
-        at += n;
-    }
-    return true;
-}
-
 /* Adds a text, which a NUL follows. Returns NULL, or what is wrong. */
 static const char *add_text(struct column_batch *batch, struct column_values *column,
                             const uint8_t *text, size_t n_bytes)
 {
     struct column_bytes *values = &column->buffers[BUFFER_VALUES];
-    if (!is_utf8(text, n_bytes)) return not_text;
+    if (!utf8_is_valid((const char *)text, n_bytes)) return not_text;
     if (!has_room(values, n_bytes)) return too_long;
     begin_value(batch, column, COLUMN_TEXT);
     append_bytes(values, text, n_bytes);
@@ -363,7 +353,7 @@ static const char *append_value(struct column_bytes *to, const struct bam_aux *a
         break;
     case 'Z':
     case 'H':
-        if (!is_utf8(aux->value, n_bytes)) return not_text;
+        if (!utf8_is_valid((const char *)aux->value, n_bytes)) return not_text;
         break;
     default:
         append_number(to, aux->type, aux->value);
@@ -374,10 +364,8 @@ static const char *append_value(struct column_bytes *to, const struct bam_aux *a
 }
 
 /* True if the map of this row has the tag. */
-static bool map_has(const struct column_batch *batch, const struct column_values *map,
-                    const uint8_t *letters)
+static bool map_has(const struct column_values *map, const uint8_t *letters)
 {
-    if (!map || !has_value(batch, map)) return false;
     const struct column_bytes *offsets = &map->buffers[BUFFER_OFFSETS];
     const uint8_t *keys = map->buffers[BUFFER_KEYS].bytes;
     size_t begin = get_u32(offsets->bytes + offsets->n_bytes - 4), end = next_offset(map, COLUMN_MAP);
@@ -396,6 +384,7 @@ static const char *add_to_map(struct column_batch *batch, const struct bam_aux *
     struct column_bytes *keys = &map->buffers[BUFFER_KEYS];
     struct column_bytes *mapped = &map->buffers[BUFFER_MAPPED];
     if (!has_value(batch, map)) begin_value(batch, map, COLUMN_MAP);
+    if (map_has(map, aux->start)) return twice;
     if (key_offsets->n_bytes == 0) {
         append_offset(key_offsets, 0);
         append_offset(mapped_offsets, 0);
@@ -437,12 +426,13 @@ static const char *add_to_column(struct column_batch *batch, struct column_value
     return problem;
 }
 
-/* Notes the tag and its type: "NM:C,MD:Z". */
-static void add_tag_type(struct column_batch *batch, const struct bam_aux *aux)
+/* Notes the tag and its type: "NM:C,MD:Z". Returns NULL, or what is wrong. */
+static const char *add_tag_type(struct column_batch *batch, const struct bam_aux *aux)
 {
     struct column_values *types = column_of(batch, FIELD_TAG_TYPES);
-    if (!types) return;
+    if (!types) return NULL;
     struct column_bytes *values = &types->buffers[BUFFER_VALUES];
+    if (!has_room(values, 5)) return too_long;
     bool is_first = !has_value(batch, types);
     if (is_first) begin_value(batch, types, COLUMN_TEXT);
     uint8_t *to = append(values, is_first ? 4 : 5);
@@ -450,22 +440,25 @@ static void add_tag_type(struct column_batch *batch, const struct bam_aux *aux)
     memcpy(to, aux->start, 2);
     to[2] = ':';
     to[3] = (uint8_t)aux->type;
+    return NULL;
 }
 
 static const char *add_tag(struct column_batch *batch, const struct bam_aux *aux)
 {
     if (!isalpha(aux->start[0]) || !isalnum(aux->start[1]))
         return "it has a tag whose name is not a letter and a letter or digit";
-    add_tag_type(batch, aux);
+    const char *problem = add_tag_type(batch, aux);
+    if (problem) return problem;
     unsigned number = column_schema_of_tag(batch->schema, aux->start);
-    /* Two tags of one name and of two types could not be told apart on the way back. */
-    if (map_has(batch, column_of(batch, FIELD_TAGS), aux->start) ||
-        (number != NO_COLUMN && has_value(batch, &batch->columns[number])))
-        return "it has a tag twice";
     if (number == NO_COLUMN) return add_to_map(batch, aux);
+    struct column_values *column = &batch->columns[number];
     enum column_type type = batch->schema->columns[number].type;
-    if (!column_type_holds(type, aux)) return add_to_map(batch, aux);
-    return add_to_column(batch, &batch->columns[number], type, aux);
+    const struct column_values *map = column_of(batch, FIELD_TAGS);
+    if (has_value(batch, column)) return twice;
+    if (batch->has_misfit && map && map_has(map, aux->start)) return twice;
+    if (column_type_holds(type, aux)) return add_to_column(batch, column, type, aux);
+    batch->has_misfit = true;
+    return add_to_map(batch, aux);
 }
 
 /* Adds all tags but the one that holds the CIGAR, if *cg is that. Returns NULL, or what is wrong. */
@@ -475,6 +468,7 @@ static const char *add_tags(struct column_batch *batch, const uint8_t *rec, cons
     const char *problem = NULL;
     struct bam_aux aux;
     int r;
+    batch->has_misfit = false;
     while (!problem && (r = bam_aux_read(rec, &at, &aux)) != 0) {
         if (r < 0) return "its tags are damaged";
         if (aux.start != cg) problem = add_tag(batch, &aux);
@@ -493,29 +487,34 @@ static void add_reference(struct column_batch *batch, enum column_field field, i
     if (tid >= 0) add_field(batch, field, (uint64_t)tid);
 }
 
-static void add_position(struct column_batch *batch, enum column_field field, int64_t pos)
+/* Adds a position counted from 0, or null for -1. Returns NULL, or what is wrong. */
+static const char *add_position(struct column_batch *batch, enum column_field field, int64_t pos)
 {
-    if (pos >= 0) add_field(batch, field, (uint64_t)pos + 1);
+    if (pos == -1 || !column_of(batch, field)) return NULL;
+    if (pos < 0 || pos >= INT32_MAX) return bad_position;
+    add_field(batch, field, (uint64_t)pos + 1);
+    return NULL;
 }
 
-/* Positions that count from 1 must have 32 bits, which SAM asks for, too. */
-static const char *add_numbers(struct column_batch *batch, const uint8_t *rec,
-                               struct bam_cigar cigar)
+static const char *add_positions(struct column_batch *batch, const uint8_t *rec,
+                                 struct bam_cigar cigar)
 {
-    int64_t pos = bam_record_pos(rec), mate_pos = bam_record_mate_pos(rec), n_bases = 1;
-    if (pos == INT32_MAX || mate_pos == INT32_MAX) return "a position is beyond 2^31 - 1";
-    if (mate_pos < -1) return "the position of its mate is negative";
+    int64_t pos = bam_record_pos(rec), n_bases = 1;
     if (!(bam_record_flag(rec) & BAM_FUNMAP)) n_bases = bam_cigar_reference_bases(cigar);
+    int64_t end = pos < 0 ? pos : pos + (n_bases > 0 ? n_bases : 1) - 1;
+    const char *problem = add_position(batch, FIELD_POS, pos);
+    if (!problem) problem = add_position(batch, FIELD_END, end);
+    if (!problem) problem = add_position(batch, FIELD_PNEXT, bam_record_mate_pos(rec));
+    return problem;
+}
+
+static void add_numbers(struct column_batch *batch, const uint8_t *rec)
+{
     add_field(batch, FIELD_FLAG, bam_record_flag(rec));
     add_reference(batch, FIELD_RNAME, bam_record_tid(rec));
-    add_position(batch, FIELD_POS, pos);
-    int64_t end = pos + (n_bases > 0 ? n_bases : 1);
-    if (pos >= 0) add_field(batch, FIELD_END, (uint64_t)(end < INT32_MAX ? end : INT32_MAX));
     add_field(batch, FIELD_MAPQ, rec[BAM_MAPQ_AT]);
     add_reference(batch, FIELD_RNEXT, bam_record_mate_tid(rec));
-    add_position(batch, FIELD_PNEXT, mate_pos);
     add_field(batch, FIELD_TLEN, (uint64_t)bam_record_template_length(rec));
-    return NULL;
 }
 
 const char *column_batch_add(struct column_batch *batch, const uint8_t *rec)
@@ -525,7 +524,8 @@ const char *column_batch_add(struct column_batch *batch, const uint8_t *rec)
     struct bam_cigar cigar = bam_record_cigar(rec, has_cg ? &cg : NULL);
     bool is_in_cg = has_cg && cigar.ops != bam_record_ops(rec);
     const char *problem = add_name(batch, rec);
-    if (!problem) problem = add_numbers(batch, rec, cigar);
+    add_numbers(batch, rec);
+    if (!problem) problem = add_positions(batch, rec, cigar);
     if (!problem) problem = add_cigar(batch, cigar);
     if (!problem) problem = add_sequence(batch, rec);
     if (!problem) problem = add_qualities(batch, rec);
@@ -557,6 +557,15 @@ const struct column_values *column_batch_end(struct column_batch *batch)
     return batch->columns;
 }
 
+/* True if the next batch may need as much memory. Memory that one batch needs, and no other, adds up
+   if each takes it for another column: batches of few long records, and buffers of rare tags. */
+static bool is_worth_keeping(const struct column_batch *batch, const struct column_bytes *buffer)
+{
+    if (buffer->room <= SMALL_BYTES) return true;
+    bool has_long_records = batch->raw_bytes > batch->n_rows * LONG_RECORD_BYTES;
+    return !has_long_records && buffer->room <= KEPT_BYTES && buffer->n_bytes >= buffer->room / 8;
+}
+
 void column_batch_clear(struct column_batch *batch)
 {
     for (unsigned i = 0; i < batch->schema->n_columns; i++) {
@@ -564,8 +573,9 @@ void column_batch_clear(struct column_batch *batch)
         column->n_rows = column->n_nulls = 0;
         for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++) {
             struct column_bytes *buffer = &column->buffers[k];
+            bool is_kept = is_worth_keeping(batch, buffer);
             buffer->n_bytes = 0;
-            if (buffer->room <= KEPT_BYTES) continue;
+            if (is_kept) continue;
             free(buffer->bytes);
             *buffer = (struct column_bytes){0};
         }

@@ -61,7 +61,7 @@ bool column_batch_is_full(const struct column_batch *batch);
 /* Makes all columns equally long. Returns them: as many as the schema has. */
 const struct column_values *column_batch_end(struct column_batch *batch);
 
-/* Forgets the records. Keeps the memory, but for what only a large batch needs. */
+/* Forgets the records. Keeps the memory, but for what the next batch is not likely to need. */
 void column_batch_clear(struct column_batch *batch);
 
 #endif

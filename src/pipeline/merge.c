@@ -179,12 +179,14 @@ static bool has_segment_slot(const struct merger *m, size_t n_bytes)
 }
 
 /* The memory that the next segment counts for, about. A long record of SAM is there as a record of
-   htslib, as a line, and twice in the output while this grows. */
+   htslib, as a line, and twice in the output while this grows; that of columns as values, which are
+   longer, and twice as a message. */
 static size_t expect_segment(const struct merger *m)
 {
+    const struct output_format *format = &m->settings->output->file.settings.format;
     bool is_long = m->gathered_bytes > 2 * m->budget.segment_bytes;
-    bool is_sam = output_format_is_sam(&m->settings->output->file.settings.format);
-    return is_long && is_sam ? 4 * m->gathered_bytes : m->gathered_bytes;
+    bool is_copied = output_format_is_sam(format) || output_format_has_columns(format);
+    return is_long && is_copied ? 4 * m->gathered_bytes : m->gathered_bytes;
 }
 
 /* Waits until another segment may be cut. */

@@ -92,12 +92,24 @@ static int refuse_coordinate_order(const struct bam_inputs *inputs)
 static int refuse_pipes(const struct sort *sort)
 {
     const struct sort_settings *s = sort->settings;
-    const char *option = s->markdup ? "--markdup" : "--split-by ranges";
-    if (!s->merge || (!s->markdup && s->split.kind != SPLIT_RANGES)) return 0;
+    const char *option = NULL, *advice = "";
+    if (s->markdup) {
+        option = "--markdup";
+    } else if (s->split.kind == SPLIT_RANGES) {
+        option = "--split-by ranges";
+    } else if (output_format_has_columns(&s->output_format) &&
+               column_request_needs_census(&s->columns)) {
+        option = "all columns";
+        advice = ": name the columns with --columns, or make it a file";
+    }
+    if (!s->merge || !option) return 0;
     for (size_t i = 0; i < s->n_inputs; i++) {
-        if (bam_inputs_file(sort->inputs, i)) continue;
-        diag_error("--merge with %s reads its inputs twice, and '%s' is not a regular file", option,
-                   input_shown_name(s->inputs[i]));
+        /* Standard input cannot be opened again, even if it is a file. */
+        bool is_name = strcmp(s->inputs[i], "-") != 0;
+        if (is_name && bam_inputs_file(sort->inputs, i)) continue;
+        diag_error("--merge with %s reads its inputs twice, and '%s' is not %s%s", option,
+                   input_shown_name(s->inputs[i]), is_name ? "a regular file" : "a named file",
+                   advice);
         return -1;
     }
     return 0;

@@ -6,6 +6,7 @@
 #include "order/bam_key_template.h"
 #include "order/minhash_index.h"
 #include "util/diag.h"
+#include "util/terminal_text.h"
 #include "util/version.h"
 #include "util/xalloc.h"
 
@@ -74,8 +75,23 @@ static int32_t find_empty_reference(sam_hdr_t *header)
     return -1;
 }
 
+/* Columns hold text as UTF-8. */
+static int check_names(sam_hdr_t *header)
+{
+    int32_t n = sam_hdr_nref(header);
+    for (int32_t tid = 0; tid < n; tid++) {
+        const char *name = sam_hdr_tid2name(header, tid);
+        if (utf8_is_valid(name, strlen(name))) continue;
+        diag_error("reference '%s' has a name that is not UTF-8, which columns cannot hold: write "
+                   "BAM with -O bam", name);
+        return -1;
+    }
+    return 0;
+}
+
 int rules_check_format(sam_hdr_t *header, const struct output_format *format)
 {
+    if (output_format_has_columns(format) && check_names(header) < 0) return -1;
     int32_t tid = format->kind == OUTPUT_CRAM ? find_empty_reference(header) : -1;
     if (tid >= 0) {
         diag_error("reference '%s' has 0 bases, with which no program reads a CRAM: write BAM with "

@@ -36,7 +36,7 @@ int rules_add_program(const struct rules_maker *maker, sam_hdr_t *header,
                       const char *command_line);
 
 /* Returns 0, or -1 after a message if the format of the output cannot hold a reference: it is too
-   long, or it has no bases, which makes a CRAM unreadable. */
+   long, has no bases, which makes a CRAM unreadable, or a name that columns cannot hold. */
 int rules_check_format(sam_hdr_t *header, const struct output_format *format);
 
 /* Prints why the header of `name` cannot be changed, and returns -1. */

@@ -9,7 +9,8 @@
  */
 #include "util/terminal_text.h"
 
-#include <stdbool.h>
+#include "util/byte_order.h"
+
 #include <string.h>
 
 size_t utf8_decode(const char *at, uint32_t *character)
@@ -28,6 +29,21 @@ size_t utf8_decode(const char *at, uint32_t *character)
     *character = c;
     bool is_surrogate = c >= 0xd800 && c <= 0xdfff;
     return c >= least[n] && c <= 0x10ffff && !is_surrogate ? n : 0;
+}
+
+bool utf8_is_valid(const char *text, size_t n_bytes)
+{
+    const uint8_t *bytes = (const uint8_t *)text;
+    size_t at = 0;
+    while (at + 8 <= n_bytes && !(get_u64(bytes + at) & UINT64_C(0x8080808080808080))) at += 8;
+    for (; at < n_bytes && bytes[at] < 0x80; at++) continue;
+    while (at < n_bytes) {
+        uint32_t character;
+        size_t n = utf8_decode(text + at, &character);
+        if (n == 0) return false;
+        at += n;
+    }
+    return true;
 }
 
 static bool is_harmless(uint32_t c)

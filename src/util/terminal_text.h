@@ -11,6 +11,7 @@
 #ifndef ROCKSORT_UTIL_TERMINAL_TEXT_H
 #define ROCKSORT_UTIL_TERMINAL_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,5 +29,8 @@ size_t terminal_text(const char *text, char *out, size_t room_bytes);
  * necessary, a surrogate, above U+10FFFF).
  */
 size_t utf8_decode(const char *at, uint32_t *character);
+
+/* True if n_bytes of text, which has no NUL but one behind it, are UTF-8. */
+bool utf8_is_valid(const char *text, size_t n_bytes);
 
 #endif

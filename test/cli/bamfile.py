@@ -69,7 +69,7 @@ def record(name="r", flag=4, tid=-1, pos=-1, cigar="", seq="", aux=b"", mapq=0, 
     codes = [SEQ_INDEX[base] for base in seq] + [0]
     packed = bytes(codes[i] << 4 | codes[i + 1] for i in range(0, len(seq), 2))
     qname = name.encode("latin-1") + b"\0"
-    bin_number = reg2bin(pos, pos + (reach or 1))
+    bin_number = reg2bin(pos, pos + (reach or 1)) & 0xffff      # of places above 2^29, too
     fixed = struct.pack("<iiBBHHHiiii", tid, pos, len(qname), mapq, bin_number, len(ops), flag,
                         len(seq), *mate)
     body = fixed + qname + struct.pack(f"<{len(ops)}I", *ops) + packed + b"\xff" * len(seq) + aux

@@ -1,6 +1,7 @@
 """-O arrow: the sorted records as columns. pyarrow, Polars and DuckDB read them; the lines of SAM that
 the columns make are those of the sorted BAM."""
 
+import gzip
 import io
 import os
 import random
@@ -200,6 +201,21 @@ class Options(ColumnsTest):
         table = self.assert_same_as_bam("--merge", one, two)
         self.assertIn("SM", table.schema.names)
 
+    def test_merge_of_pipe(self):
+        """The tags are known when all inputs were read; columns that are named need none of that."""
+        one = self.bam_of(TAGGED, name="1.bam")
+        self.sort_ok("-o", one, one)
+        with open(one, "rb") as file:
+            bytes_of_one = file.read()
+        out = self.path("o.arrow")
+        result = self.rocksort("--merge", "-o", out, one, "-", stdin=bytes_of_one)
+        self.assert_error(result, "reads its inputs twice", "standard input", "--columns")
+        with open(one, "rb") as file:
+            result = self.rocksort("--merge", "-o", out, one, "-", stdin=file)
+        self.assert_error(result, "reads its inputs twice", "standard input", "--columns")
+        self.sort_ok("--merge", "--columns", "pos,NM", "-o", out, one, "-", stdin=bytes_of_one)
+        self.assertEqual(pyarrow.ipc.open_file(out).read_all().num_rows, 720)
+
     def test_markdup(self):
         bam = self.bam_of(generate.reads(300, generate.reference()))
         table = self.assert_same_as_bam("--fixmate=-m", "--markdup", bam)
@@ -280,6 +296,20 @@ class WayBack(ColumnsTest):
         records = [bamfile.record(name=f"r{i}", seq="ACGT", aux=tag) for i, tag in enumerate(tags)]
         self.assert_comes_back(self.write("t.bam", bamfile.bam_file(
             SQ, [("c", 100000), ("d", 100000)], records)))
+
+    def test_old_header(self):
+        """A header in Latin-1, and one in UTF-8."""
+        for comment in (b"@CO\tna\xefve \xc3\xa9 \xff\x80\n", "@CO\tna\u00efve\n".encode()):
+            text = SQ.encode() + comment
+            raw = bamfile.bgzf(b"BAM\1" + struct.pack("<i", len(text)) + text + struct.pack("<i", 2) +
+                               b"".join(struct.pack("<i2si", 2, name + b"\0", 100000)
+                                        for name in (b"c", b"d")) + bamfile.record())
+            source = self.write("old.bam", raw)
+            self.sort_ok("--no-PG", "-o", self.path("a.arrow"), source)
+            self.sort_ok("--no-PG", "-o", self.path("a.bam"), self.path("a.arrow"))
+            with open(self.path("a.bam"), "rb") as file:
+                got = gzip.decompress(file.read())
+            self.assertIn(comment, got)
 
     def test_long_cigar(self):
         sam = SQ + "r\t0\tc\t1\t9\t" + "1M1I" * 40000 + "\t*\t0\t0\t" + "A" * 80000 + "\t*\tXX:i:1\n"
@@ -376,6 +406,56 @@ class BadInput(ColumnsTest):
                 (b"X", "its tags are damaged"), (b"1XC\1", "a tag whose name")]:
             with self.subTest(tags=tags):
                 self.refused(tags, mention)
+
+    def test_tag_of_two_types(self):
+        """One of the two would be in its column, and the other one in the map."""
+        for tags in (b"NMC\1NMZ3\0", b"NMZ3\0NMC\1", b"XXC\1NMZ3\0XYC\1NMC\1"):
+            with self.subTest(tags=tags):
+                self.refused(tags, "it has a tag twice")
+
+    def test_positions(self):
+        """Numbers of 32 bits cannot count from 1 what lies at 2^31."""
+        most = 2**31 - 1
+        for place in ({"pos": most}, {"pos": most - 2, "cigar": "3M"}, {"mate": (0, most, 0)},
+                      {"mate": (0, -2, 0)}):
+            with self.subTest(place=place):
+                records = [bamfile.record(name="bad", flag=0, tid=0, **{"pos": 5, **place})]
+                bam = self.write("bad.bam", bamfile.bam_file(SQ, [("c", most), ("d", 9)], records))
+                out = self.path("o.arrow")
+                self.assert_error(self.rocksort("-o", out, bam), "read 'bad' cannot be written",
+                                  "it has a position below 1 or above 2147483647")
+                self.assertFalse(os.path.exists(out))
+                self.sort_ok("--columns", "qname,rname,rnext", "-o", out, bam)
+                os.unlink(out)
+        records = [bamfile.record(name="last", flag=0, tid=0, pos=most - 2, cigar="2M",
+                                  mate=(0, most - 1, 0))]
+        bam = self.write("last.bam", bamfile.bam_file(SQ, [("c", most), ("d", 9)], records))
+        table = self.table(bam)
+        self.assertEqual([table.column(name)[0].as_py() for name in ("pos", "end", "pnext")],
+                         [most - 1, most, most])
+
+    def test_reference_name(self):
+        for name in ("caf\u00e9", "\u6f22"):
+            sam = f"@SQ\tSN:{name}\tLN:9\nr\t0\t{name}\t1\t0\t1M\t*\t0\t0\tA\tI\n"
+            table = self.table(self.write("good.sam", sam.encode()))
+            self.assertEqual(table.column("rname").to_pylist(), [name])
+        bad = self.write("bad.sam", "@SQ\tSN:caf\u00e9\tLN:9\n".encode("latin-1"))
+        self.assert_error(self.rocksort("-o", self.path("o.arrow"), bad), "reference 'caf\\xe9'",
+                          "not UTF-8", "-O bam")
+        self.assertFalse(os.path.exists(self.path("o.arrow")))
+
+    def test_header_not_utf8(self):
+        """Metadata are UTF-8: a header that is not is told from one that is, and can come back."""
+        header = SQ + "@CO\tcaf\u00e9 \u00ff\u0080\u00bf\u00c0\n"
+        for encoding in ("utf-8", "latin-1"):
+            with self.subTest(encoding=encoding):
+                table = self.table(self.write("in.sam", header.encode(encoding)))
+                metadata = table.schema.metadata
+                self.assertIn(header.splitlines()[-1], metadata[b"sam_header"].decode())
+                self.assertEqual(metadata.get(b"sam_header_encoding"),
+                                 b"latin-1" if encoding == "latin-1" else None)
+                frame = polars.read_ipc(self.path("out.arrow"))
+                self.assertEqual(frame.height, 0)
 
     def test_disk_full(self):
         result = self.rocksort("-O", "arrow", "-o", "/dev/full", self.bam_of(TAGGED))

@@ -101,6 +101,16 @@ class Memory(CliTest):
                     self.check(source, 2, megabytes, "-O", "arrow", "-l", level)
             self.check(source, 4, 24, "-O", "arrow")
 
+    def test_long_values_in_many_columns(self):
+        """Each column once needs much memory, which is not kept for it."""
+        tags = [name + b"Z" for name in (b"MD", b"BQ", b"CQ", b"CS", b"E2", b"OQ", b"OX", b"QT",
+                                         b"QX", b"R2", b"RX", b"SA", b"U2", b"CB", b"CO", b"OC")]
+        value = b"0123456789abcdef" * 130000 + b"\0"
+        records = [bamfile.record(name=f"r{i}", aux=tags[i % 16] + value) for i in range(128)]
+        source = self.write("tags.bam", bamfile.bam_file("", [], records))
+        self.check(source, 2, 8, "-O", "arrow")
+        self.check(source, 2, 8, "-O", "arrow", "-u")
+
     def check_mode(self, mode):
         """One kind of reads, with the budgets and orders that need most memory."""
         source = self.simulate(mode, INPUTS[mode])

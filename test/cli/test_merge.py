@@ -522,6 +522,10 @@ class Refused(MergeTest):
             result = self.rocksort("--merge", "--markdup", "-o", self.path("out.bam"), source, "-",
                                    stdin=file.read())
         self.assert_error(result, "reads its inputs twice", "standard input")
+        with open(source, "rb") as file:        # a file, but it cannot be opened again
+            result = self.rocksort("--merge", "--markdup", "-o", self.path("out.bam"), source, "-",
+                                   stdin=file)
+        self.assert_error(result, "reads its inputs twice", "standard input")
 
 
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(),
