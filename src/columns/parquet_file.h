@@ -1,0 +1,31 @@
+/*
+ * parquet_file.h -- what stands before and after the row groups of a Parquet file.
+ *
+ * After the groups come the indexes of pages and the footer: the schema, where the groups are, and
+ * two metadata, `rocksort_columns`, the version of the schema, and `sam_header`, the header's text.
+ * Nothing before them must be changed, so a file can be written to a pipe.
+ *
+ * Functions append to `out`, which the caller frees. Pure, but for the header (header_text.h).
+ */
+#ifndef ROCKSORT_COLUMNS_PARQUET_FILE_H
+#define ROCKSORT_COLUMNS_PARQUET_FILE_H
+
+#include "columns/parquet_note.h"
+
+#include <htslib/sam.h>
+
+struct parquet_file {
+    const struct column_schema *schema;
+    sam_hdr_t *header;
+    bool is_compressed;         /* its pages, by zstd */
+    const struct column_bytes *notes;   /* of all groups, with their places in the file */
+};
+
+void parquet_put_file_begin(struct column_bytes *out);
+
+/* Appends what follows the groups, which end at byte `position` of the file. Returns NULL, or a
+   static text if there are too many groups. */
+const char *parquet_put_file_end(const struct parquet_file *file, uint64_t position,
+                                 struct column_bytes *out);
+
+#endif
