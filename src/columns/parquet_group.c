@@ -519,6 +519,10 @@ static void put_texts(const struct chunk_maker *maker, uint64_t from, uint64_t t
     struct parquet_coder *coder = maker->coder;
     uint64_t begin = first_value(maker, from), end = first_value(maker, to);
     size_t n = 0;
+    if (maker->n_present == 0) {        /* perhaps of references, which are no texts here */
+        parquet_put_deltas(NULL, 0, 32, &coder->page);
+        return;
+    }
     xgrow(&coder->numbers, &coder->numbers_room, (size_t)(end - begin), 0, sizeof *coder->numbers);
     for (uint64_t i = begin; i < end; i++) {
         if (maker->validity && !is_valid(maker->validity, i)) continue;
