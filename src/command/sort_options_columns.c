@@ -29,7 +29,7 @@ int sort_options_choose_columns(struct sort_options *o)
     struct column_request *columns = &s->columns;
     if (!output_format_has_columns(&s->output_format)) {
         if (!columns->list) return 0;
-        diag_error("--columns chooses what Arrow and Parquet hold: write them with -O arrow or -O "
+        diag_error("--columns chooses what Arrow or Parquet holds: write it with -O arrow or -O "
                    "parquet, or leave --columns out");
         return -1;
     }
