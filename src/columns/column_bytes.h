@@ -1,12 +1,13 @@
 /*
  * column_bytes.h -- bytes that grow. They start as {0}; the owner frees `bytes`. One thread at a
- * time. Nothing can fail.
+ * time. Nothing can fail but a sink.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_BYTES_H
 #define ROCKSORT_COLUMNS_COLUMN_BYTES_H
 
 #include "util/xalloc.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -14,6 +15,13 @@
 struct column_bytes {
     uint8_t *bytes;
     size_t n_bytes, room;
+};
+
+/* Where bytes go that need not be in memory all at once. `write` returns false if it failed; then it
+   is not called again. */
+struct column_sink {
+    bool (*write)(void *arg, const uint8_t *bytes, size_t n_bytes);
+    void *arg;
 };
 
 /* Makes room for n_bytes more, without counting them. Returns where they go. */

@@ -66,7 +66,7 @@ void column_file_note(struct column_file *file, const struct column_bytes *notes
         move_places(copy, notes->n_bytes, position);
 }
 
-static void end_arrow(struct column_file *file, sam_hdr_t *header, struct column_bytes *out)
+static void put_arrow_end(struct column_file *file, sam_hdr_t *header, struct column_bytes *out)
 {
     const struct column_schema *schema = file->output->schema;
     arrow_put_stream_end(out);
@@ -79,16 +79,19 @@ static void end_arrow(struct column_file *file, sam_hdr_t *header, struct column
 }
 
 const char *column_file_end(struct column_file *file, sam_hdr_t *header, uint64_t position,
-                            struct column_bytes *out)
+                            const struct column_sink *sink)
 {
     const struct column_request *request = file->output->request;
     if (request->format != COLUMN_FORMAT_PARQUET) {
-        end_arrow(file, header, out);
+        struct column_bytes out = {0};
+        put_arrow_end(file, header, &out);
+        (void)sink->write(sink->arg, out.bytes, out.n_bytes);
+        free(out.bytes);
         return NULL;
     }
     const struct parquet_file parquet = {
         .schema = file->output->schema, .header = header,
         .is_compressed = request->codec != COLUMN_CODEC_NONE, .notes = &file->notes,
     };
-    return parquet_put_file_end(&parquet, position, out);
+    return parquet_put_file_end(&parquet, position, sink);
 }

@@ -44,9 +44,10 @@ struct chunk_places {
 /* The end of a file that is being made. */
 struct end_maker {
     const struct parquet_file *file;
-    struct column_bytes *out;
-    size_t begin;               /* of this end, in `out` */
-    uint64_t position;          /* of this end, in the file */
+    const struct column_sink *sink;
+    bool sink_failed;
+    struct column_bytes out;    /* what was not written yet */
+    uint64_t position;          /* of its first byte in the file */
     struct parquet_leaf *leaves;
     unsigned n_leaves;
     struct chunk_places *places;        /* of all chunks of all groups */
@@ -120,13 +121,31 @@ static void put_page_offsets(struct column_bytes *out, const struct parquet_chun
     thrift_end(&writer);
 }
 
-/* The place of what was appended since `out` had `begin` bytes. */
-static struct place place_since(const struct end_maker *maker, size_t begin)
+/* Where the next byte goes in the file. */
+static uint64_t next_position(const struct end_maker *maker)
 {
-    return (struct place){
-        .at = maker->position + (begin - maker->begin),
-        .n_bytes = (uint32_t)(maker->out->n_bytes - begin),
-    };
+    return maker->position + maker->out.n_bytes;
+}
+
+static struct place place_since(const struct end_maker *maker, uint64_t begin)
+{
+    return (struct place){begin, (uint32_t)(next_position(maker) - begin)};
+}
+
+static void write_out(struct end_maker *maker)
+{
+    struct column_bytes *out = &maker->out;
+    if (!maker->sink_failed && out->n_bytes > 0)
+        maker->sink_failed = !maker->sink->write(maker->sink->arg, out->bytes, out->n_bytes);
+    maker->position += out->n_bytes;
+    out->n_bytes = 0;
+}
+
+/* Writes what was made if it is much. */
+static void write_much(struct end_maker *maker)
+{
+    enum { WRITE_BYTES = 1 << 20 };
+    if (maker->out.n_bytes >= WRITE_BYTES) write_out(maker);
 }
 
 /* Calls `visit` for each chunk of all groups, with its number and where it begins. */
@@ -143,25 +162,26 @@ static void visit_chunks(struct end_maker *maker,
             visit(maker, number++, group.at);
             group.at += maker->chunk.n_bytes;
         }
+        write_much(maker);
     }
 }
 
 static void add_bounds_index(struct end_maker *maker, size_t number, uint64_t at)
 {
     (void)at;
-    size_t begin = maker->out->n_bytes;
+    uint64_t begin = next_position(maker);
     xgrow(&maker->places, &maker->places_room, number + 1, number, sizeof *maker->places);
     maker->places[number] = (struct chunk_places){0};
     maker->n_places = number + 1;
     if (!maker->chunk.has_page_bounds) return;
-    put_page_bounds(maker->out, &maker->chunk, maker->leaves[number % maker->n_leaves].type);
+    put_page_bounds(&maker->out, &maker->chunk, maker->leaves[number % maker->n_leaves].type);
     maker->places[number].bounds = place_since(maker, begin);
 }
 
 static void add_offset_index(struct end_maker *maker, size_t number, uint64_t at)
 {
-    size_t begin = maker->out->n_bytes;
-    put_page_offsets(maker->out, &maker->chunk, at + maker->chunk.dictionary_bytes);
+    uint64_t begin = next_position(maker);
+    put_page_offsets(&maker->out, &maker->chunk, at + maker->chunk.dictionary_bytes);
     maker->places[number].offsets = place_since(maker, begin);
 }
 
@@ -292,7 +312,7 @@ static void put_metadata_pair(struct thrift_writer *writer, const char *key, con
 /* FileMetaData */
 static void put_footer(struct end_maker *maker)
 {
-    struct thrift_writer writer = thrift_begin(maker->out);
+    struct thrift_writer writer = thrift_begin(&maker->out);
     const struct column_bytes *notes = maker->file->notes;
     size_t n_groups;
     count_rows(maker, &n_groups);
@@ -300,8 +320,10 @@ static void put_footer(struct end_maker *maker)
     parquet_put_schema(&writer, FILE_SCHEMA, maker->file->schema);
     thrift_i64(&writer, FILE_ROWS, (int64_t)maker->n_rows);
     thrift_list(&writer, FILE_GROUPS, THRIFT_STRUCT, n_groups);
-    for (const uint8_t *at = notes->bytes; at < notes->bytes + notes->n_bytes;)
+    for (const uint8_t *at = notes->bytes; at < notes->bytes + notes->n_bytes;) {
         at = put_group(&writer, maker, at);
+        write_much(maker);
+    }
     thrift_list(&writer, FILE_METADATA, THRIFT_STRUCT, 2);
     put_metadata_pair(&writer, "rocksort_columns", COLUMN_SCHEMA_VERSION);
     put_metadata_pair(&writer, "sam_header", header_whole_text(maker->file->header));
@@ -316,21 +338,21 @@ static void put_footer(struct end_maker *maker)
 }
 
 const char *parquet_put_file_end(const struct parquet_file *file, uint64_t position,
-                                 struct column_bytes *out)
+                                 const struct column_sink *sink)
 {
-    struct end_maker maker = {
-        .file = file, .out = out, .begin = out->n_bytes, .position = position,
-    };
+    struct end_maker maker = {.file = file, .sink = sink, .position = position};
     maker.leaves = parquet_leaves(file->schema, &maker.n_leaves);
     visit_chunks(&maker, add_bounds_index);
     visit_chunks(&maker, add_offset_index);
-    size_t footer = out->n_bytes;
+    uint64_t footer = next_position(&maker);
     put_footer(&maker);
-    footer = out->n_bytes - footer;
-    (void)put_u32(column_bytes_append(out, 4), footer);
-    column_bytes_copy(out, magic, strlen(magic));
+    uint64_t footer_bytes = next_position(&maker) - footer;
+    (void)put_u32(column_bytes_append(&maker.out, 4), footer_bytes);
+    column_bytes_copy(&maker.out, magic, strlen(magic));
+    write_out(&maker);
+    free(maker.out.bytes);
     free(maker.leaves);
     free(maker.places);
     free(maker.chunk.pages);
-    return footer <= INT32_MAX ? NULL : "it has too many row groups for the footer of Parquet";
+    return footer_bytes <= INT32_MAX ? NULL : "it has too many row groups for the footer of Parquet";
 }

@@ -5,7 +5,7 @@
  * two metadata, `rocksort_columns`, the version of the schema, and `sam_header`, the header's text.
  * Nothing before them must be changed, so a file can be written to a pipe.
  *
- * Functions append to `out`, which the caller frees. Pure, but for the header (header_text.h).
+ * Pure, but for the header (header_text.h).
  */
 #ifndef ROCKSORT_COLUMNS_PARQUET_FILE_H
 #define ROCKSORT_COLUMNS_PARQUET_FILE_H
@@ -21,11 +21,12 @@ struct parquet_file {
     const struct column_bytes *notes;   /* of all groups, with their places in the file */
 };
 
+/* Appends what precedes the groups. */
 void parquet_put_file_begin(struct column_bytes *out);
 
-/* Appends what follows the groups, which end at byte `position` of the file. Returns NULL, or a
-   static text if there are too many groups. */
+/* Writes what follows the groups, which end at byte `position` of the file, about 1 MiB at a time.
+   Stops if the sink fails. Returns NULL, or a static text if there are too many groups. */
 const char *parquet_put_file_end(const struct parquet_file *file, uint64_t position,
-                                 struct column_bytes *out);
+                                 const struct column_sink *sink);
 
 #endif

@@ -197,17 +197,30 @@ static int start_columns(struct bam_writer *writer)
     return r;
 }
 
+/* Where the end of a file of columns goes. */
+struct columns_end {
+    struct bam_writer *writer;
+    int error;                  /* errno of the write that failed, or 0 */
+};
+
+static bool write_columns_end(void *arg, const uint8_t *bytes, size_t n_bytes)
+{
+    struct columns_end *end = arg;
+    if (hwrite(end->writer->raw, bytes, n_bytes) == (ssize_t)n_bytes) return true;
+    end->error = errno ? errno : EIO;
+    return false;
+}
+
 /* Writes what stands after the columns. */
 static int end_columns(struct bam_writer *writer)
 {
-    struct column_bytes out = {0};
+    struct columns_end end = {.writer = writer};
+    const struct column_sink sink = {write_columns_end, &end};
     const char *problem = column_file_end(writer->columns, writer->header,
-                                          bam_writer_position(writer), &out);
+                                          bam_writer_position(writer), &sink);
     if (problem) diag_error("cannot write '%s': %s; use --split-by", writer->name, problem);
-    int r = !problem && hwrite(writer->raw, out.bytes, out.n_bytes) == (ssize_t)out.n_bytes ? 0
-                                                                                           : -1;
-    free(out.bytes);
-    return r;
+    errno = end.error;
+    return problem || end.error ? -1 : 0;
 }
 
 static int start_bytes(struct bam_writer *writer)
