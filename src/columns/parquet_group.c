@@ -116,8 +116,8 @@ static bool has_small_elements(const struct chunk_maker *maker)
     return maker->leaf->is_repeated && maker->value_bytes > 0 && maker->value_bytes <= 2;
 }
 
-/* Stores the numbers of rows [from, to) that are not null in the coder. Returns how many. */
-static size_t gather_numbers(const struct chunk_maker *maker, uint64_t from, uint64_t to)
+/* Stores the numbers of rows [from, to) that are not null in the coder. */
+static void gather_numbers(const struct chunk_maker *maker, uint64_t from, uint64_t to)
 {
     struct parquet_coder *coder = maker->coder;
     uint64_t begin = first_value(maker, from), end = first_value(maker, to);
@@ -126,7 +126,6 @@ static size_t gather_numbers(const struct chunk_maker *maker, uint64_t from, uin
     for (uint64_t i = begin; i < end; i++)
         if (!maker->validity || is_valid(maker->validity, i))
             coder->numbers[n++] = number_of(maker, i);
-    return n;
 }
 
 /* ---- dictionaries ---- */
@@ -300,7 +299,6 @@ static void find_float_bounds(const struct chunk_maker *maker, size_t n,
         most = value > most ? value : most;
         bounds->are_known = true;
     }
-    /* Comparison, as the zeros are equal. */
     set_bound(maker, bits_of(least == 0.0f ? -0.0f : least), &bounds->least);
     set_bound(maker, bits_of(most == 0.0f ? 0.0f : most), &bounds->most);
 }
@@ -314,7 +312,7 @@ static void set_text_bound(const struct chunk_maker *maker, uint32_t rank,
     memcpy(bound->bytes, text, n_bytes);
 }
 
-/* The next n values of the chunk, which has ranks. */
+/* Of the next n values of the chunk, whose entries have ranks. */
 static void find_text_bounds(const struct chunk_maker *maker, size_t n,
                              struct parquet_bounds *bounds)
 {
@@ -336,15 +334,13 @@ static void find_bounds(const struct chunk_maker *maker, size_t n, struct parque
 {
     struct parquet_chunk *chunk = maker->chunk;
     enum parquet_type type = maker->leaf->type;
-    if (n == 0) return;
-    if (maker->leaf->is_repeated)
-        ;
-    else if (type == PARQUET_BYTE_ARRAY && has_dictionary(maker) && maker->coder->ranks.n > 0)
-        find_text_bounds(maker, n, &page->bounds);
-    else if (type == PARQUET_FLOAT)
+    if (n == 0 || maker->leaf->is_repeated) return;
+    if (type == PARQUET_FLOAT)
         find_float_bounds(maker, n, &page->bounds);
     else if (type != PARQUET_BYTE_ARRAY)
         find_integer_bounds(maker, n, &page->bounds);
+    else if (maker->coder->ranks.n > 0)
+        find_text_bounds(maker, n, &page->bounds);
     if (!page->bounds.are_known) {
         chunk->has_page_bounds = false;
         return;
@@ -557,7 +553,7 @@ static bool make_page(struct chunk_maker *maker, uint64_t from, uint64_t to)
     size_t n = (size_t)(n_values - page.n_nulls);
     bool indexes_small = has_dictionary(maker) && has_small_elements(maker);
     if (maker->leaf->type != PARQUET_BYTE_ARRAY && !indexes_small)
-        (void)gather_numbers(maker, from, to);
+        gather_numbers(maker, from, to);
     find_bounds(maker, n, &page);
     switch (chunk->encoding) {
     case PARQUET_DICTIONARY: put_indexes(maker, from, to, n); break;
