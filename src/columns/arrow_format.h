@@ -1,6 +1,6 @@
 /*
  * arrow_format.h -- numbers and names of Arrow IPC that those who write and those who read need: of
- * Message.fbs, Schema.fbs and File.fbs, version 5 of the metadata; and the keys of our metadata.
+ * Message.fbs, Schema.fbs and File.fbs, version 5 of the metadata.
  */
 #ifndef ROCKSORT_COLUMNS_ARROW_FORMAT_H
 #define ROCKSORT_COLUMNS_ARROW_FORMAT_H
@@ -22,12 +22,5 @@ enum { ARROW_PRECISION_SINGLE = 1 };
 enum { ARROW_CODEC_LZ4 = 0, ARROW_CODEC_ZSTD = 1 };
 
 #define ARROW_MAGIC "ARROW1"
-
-/* The version of the columns, the text of the SAM header, and how this is encoded if it is not
-   UTF-8: each byte as a character of Latin-1. */
-#define ARROW_VERSION_KEY "rocksort_columns"
-#define ARROW_HEADER_KEY "sam_header"
-#define ARROW_ENCODING_KEY "sam_header_encoding"
-#define ARROW_LATIN "latin-1"
 
 #endif

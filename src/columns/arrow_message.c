@@ -5,8 +5,8 @@
  */
 #include "columns/arrow_message.h"
 
-#include "bam/header_text.h"
 #include "columns/arrow_format.h"
+#include "columns/column_metadata.h"
 #include "util/byte_order.h"
 #include "util/terminal_text.h"
 #include "util/xalloc.h"
@@ -29,23 +29,11 @@ void arrow_coder_release(struct arrow_coder *coder)
 
 /* ---- bytes ---- */
 
-static uint8_t *append(struct column_bytes *out, size_t n_bytes)
-{
-    xgrow(&out->bytes, &out->room, out->n_bytes + n_bytes, out->n_bytes / 2, 1);
-    out->n_bytes += n_bytes;
-    return out->bytes + out->n_bytes - n_bytes;
-}
-
-static void append_copy(struct column_bytes *out, const void *bytes, size_t n_bytes)
-{
-    if (n_bytes > 0) memcpy(append(out, n_bytes), bytes, n_bytes);
-}
-
 /* Appends zeros until n_bytes is a multiple of 8. */
 static void append_padding(struct column_bytes *out, size_t n_bytes)
 {
     static const uint8_t zeros[8];
-    append_copy(out, zeros, (0 - n_bytes) & 7);
+    column_bytes_copy(out, zeros, (0 - n_bytes) & 7);
 }
 
 /* Appends the metadata of a message, whose body follows. Returns how many bytes they take. */
@@ -54,7 +42,7 @@ static uint32_t append_metadata(struct arrow_coder *coder, flat_place message,
 {
     size_t n_bytes;
     const uint8_t *metadata = flat_finish(&coder->flat, message, &n_bytes);
-    uint8_t *at = append(out, 8 + n_bytes);
+    uint8_t *at = column_bytes_append(out, 8 + n_bytes);
     at = put_u32(put_u32(at, UINT32_MAX), n_bytes);
     memcpy(at, metadata, n_bytes);
     return (uint32_t)(8 + n_bytes);
@@ -75,13 +63,13 @@ static flat_place make_message(struct arrow_coder *coder, uint8_t kind, flat_pla
 
 void arrow_put_file_begin(struct column_bytes *out)
 {
-    append_copy(out, magic, strlen(magic));
+    column_bytes_copy(out, magic, strlen(magic));
     append_padding(out, strlen(magic));
 }
 
 void arrow_put_stream_end(struct column_bytes *out)
 {
-    (void)put_u32(put_u32(append(out, 8), UINT32_MAX), 0);
+    (void)put_u32(put_u32(column_bytes_append(out, 8), UINT32_MAX), 0);
 }
 
 /* ---- schema ---- */
@@ -221,35 +209,22 @@ static flat_place make_metadata_pair(struct flat_buffer *flat, const char *key, 
     return flat_table_end(flat);
 }
 
-/* Metadata are UTF-8. A header that is not, an old one in Latin-1 as a rule, is written as if each
-   of its bytes were a character of Latin-1, which the reader can undo. */
-static flat_place make_header_metadata(struct flat_buffer *flat, const char *text)
+static flat_place make_metadata(struct flat_buffer *flat, sam_hdr_t *header)
 {
-    size_t n_bytes = strlen(text);
-    flat_place pairs[3] = {
-        make_metadata_pair(flat, ARROW_VERSION_KEY, COLUMN_SCHEMA_VERSION)
-    };
-    if (utf8_is_valid(text, n_bytes)) {
-        pairs[1] = make_metadata_pair(flat, ARROW_HEADER_KEY, text);
-        return flat_vector(flat, pairs, 2);
-    }
-    char *latin = xmalloc(2 * n_bytes + 1), *to = latin;
-    for (const uint8_t *at = (const uint8_t *)text; *at; at++) {
-        if (*at >= 0x80) *to++ = (char)(0xc0 | *at >> 6);
-        *to++ = (char)(*at < 0x80 ? *at : 0x80 | (*at & 0x3f));
-    }
-    *to = '\0';
-    pairs[1] = make_metadata_pair(flat, ARROW_HEADER_KEY, latin);
-    pairs[2] = make_metadata_pair(flat, ARROW_ENCODING_KEY, ARROW_LATIN);
-    free(latin);
-    return flat_vector(flat, pairs, 3);
+    struct column_metadata metadata;
+    flat_place pairs[3];
+    column_metadata_make(&metadata, header);
+    for (unsigned i = 0; i < metadata.n; i++)
+        pairs[i] = make_metadata_pair(flat, metadata.pairs[i].key, metadata.pairs[i].value);
+    column_metadata_release(&metadata);
+    return flat_vector(flat, pairs, metadata.n);
 }
 
 static flat_place make_schema(struct arrow_coder *coder, const struct column_schema *schema,
                               sam_hdr_t *header)
 {
     struct flat_buffer *flat = &coder->flat;
-    flat_place metadata = make_header_metadata(flat, header_whole_text(header));
+    flat_place metadata = make_metadata(flat, header);
     flat_place *fields = xmalloc(schema->n_columns * sizeof *fields);
     for (unsigned i = 0; i < schema->n_columns; i++)
         fields[i] = make_column_field(flat, &schema->columns[i]);
@@ -282,7 +257,7 @@ struct body {
 
 static void put_pair(struct column_bytes *pairs, uint64_t first, uint64_t second)
 {
-    (void)put_u64(put_u64(append(pairs, 16), first), second);
+    (void)put_u64(put_u64(column_bytes_append(pairs, 16), first), second);
 }
 
 static void add_node(struct body *body, uint64_t n_rows, uint64_t n_nulls)
@@ -323,13 +298,13 @@ static void add_buffer(struct body *body, const uint8_t *bytes, size_t n_bytes)
     size_t begin = out->n_bytes;
     if (n_bytes > 0 && body->codec != COLUMN_CODEC_NONE) {
         size_t bound = compressed_bound(body->codec, n_bytes);
-        uint8_t *at = append(out, 8 + bound);
+        uint8_t *at = column_bytes_append(out, 8 + bound);
         size_t size = compress(body, bytes, n_bytes, at + 8, bound);
         (void)put_u64(at, size ? n_bytes : UINT64_MAX);
         if (!size) memcpy(at + 8, bytes, size = n_bytes);
         out->n_bytes = begin + 8 + size;
     } else {
-        append_copy(out, bytes, n_bytes);
+        column_bytes_copy(out, bytes, n_bytes);
     }
     put_pair(&body->buffers, begin, out->n_bytes - begin);
     append_padding(out, out->n_bytes - begin);
@@ -379,9 +354,10 @@ static flat_place make_batch(const struct body *body, uint64_t n_rows)
 {
     struct flat_buffer *flat = &body->coder->flat;
     flat_place compression = 0;
+    bool is_zstd = body->codec == COLUMN_CODEC_ZSTD;
     if (body->codec != COLUMN_CODEC_NONE) {
         flat_table_begin(flat);
-        flat_field_u8(flat, 0, body->codec == COLUMN_CODEC_ZSTD ? ARROW_CODEC_ZSTD : ARROW_CODEC_LZ4);
+        flat_field_u8(flat, 0, is_zstd ? ARROW_CODEC_ZSTD : ARROW_CODEC_LZ4);
         flat_field_u8(flat, 1, 0);      /* each buffer for itself */
         compression = flat_table_end(flat);
     }
@@ -402,7 +378,7 @@ static struct arrow_place put_message(struct body *body, uint8_t kind, flat_plac
     struct arrow_place place = {.at = out->n_bytes, .body_bytes = body->bytes.n_bytes};
     flat_place message = make_message(body->coder, kind, header, place.body_bytes);
     place.metadata_bytes = append_metadata(body->coder, message, out);
-    append_copy(out, body->bytes.bytes, body->bytes.n_bytes);
+    column_bytes_copy(out, body->bytes.bytes, body->bytes.n_bytes);
     free(body->bytes.bytes);
     free(body->nodes.bytes);
     free(body->buffers.bytes);
@@ -426,11 +402,11 @@ struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *he
     struct body body = {.coder = coder};
     struct column_bytes offsets = {0}, names = {0};
     int n = sam_hdr_nref(header);
-    (void)put_u32(append(&offsets, 4), 0);
+    (void)put_u32(column_bytes_append(&offsets, 4), 0);
     for (int i = 0; i < n; i++) {
         const char *name = sam_hdr_tid2name(header, i);
-        append_copy(&names, name, strlen(name));
-        (void)put_u32(append(&offsets, 4), names.n_bytes);
+        column_bytes_copy(&names, name, strlen(name));
+        (void)put_u32(column_bytes_append(&offsets, 4), names.n_bytes);
     }
     flat_clear(&coder->flat);
     add_node(&body, (uint64_t)n, 0);
@@ -454,7 +430,7 @@ static flat_place make_places(struct flat_buffer *flat, const struct arrow_place
     enum { PLACE_BYTES = 24 };
     struct column_bytes blocks = {0};
     for (size_t i = 0; i < n; i++) {
-        uint8_t *at = append(&blocks, PLACE_BYTES);
+        uint8_t *at = column_bytes_append(&blocks, PLACE_BYTES);
         at = put_u64(at, places[i].at);
         at = put_u64(at, places[i].metadata_bytes);     /* 32 bits, and as many of padding */
         (void)put_u64(at, places[i].body_bytes);
@@ -482,7 +458,7 @@ void arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *s
     flat_field_u16(flat, 0, ARROW_METADATA_VERSION);
     flat_place footer = flat_table_end(flat);
     const uint8_t *bytes = flat_finish(flat, footer, &n_bytes);
-    append_copy(out, bytes, n_bytes);
-    (void)put_u32(append(out, 4), n_bytes);
-    append_copy(out, magic, strlen(magic));
+    column_bytes_copy(out, bytes, n_bytes);
+    (void)put_u32(column_bytes_append(out, 4), n_bytes);
+    column_bytes_copy(out, magic, strlen(magic));
 }

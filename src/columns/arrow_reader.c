@@ -2,6 +2,7 @@
 #include "columns/arrow_reader.h"
 
 #include "columns/arrow_format.h"
+#include "columns/column_metadata.h"
 #include "columns/column_record.h"
 #include "columns/flat_reader.h"
 #include "util/xalloc.h"
@@ -242,33 +243,21 @@ static const char *find_metadata(const struct flat_table *schema, const char *ke
     return NULL;
 }
 
-/* Makes bytes of the characters of Latin-1 in a text, in place. */
-static void undo_latin(char *text)
-{
-    uint8_t *to = (uint8_t *)text;
-    for (const uint8_t *at = to; *at; at++) {
-        bool is_pair = (*at == 0xc2 || *at == 0xc3) && (at[1] & 0xc0) == 0x80;
-        *to++ = is_pair ? (uint8_t)(*at << 6 | (at[1] & 0x3f)) : *at;
-        at += is_pair;
-    }
-    *to = '\0';
-}
-
 static int read_schema(struct arrow_reader *reader, const struct flat_table *schema)
 {
     size_t n_bytes;
-    const char *version = find_metadata(schema, ARROW_VERSION_KEY, &n_bytes);
+    const char *version = find_metadata(schema, COLUMN_VERSION_KEY, &n_bytes);
     if (!version || n_bytes != strlen(COLUMN_SCHEMA_VERSION) ||
         memcmp(version, COLUMN_SCHEMA_VERSION, n_bytes) != 0)
         return fail(reader, no_columns_of_ours);
-    const char *header = find_metadata(schema, ARROW_HEADER_KEY, &n_bytes);
+    const char *header = find_metadata(schema, COLUMN_HEADER_KEY, &n_bytes);
     if (!header || memchr(header, 0, n_bytes)) return fail(reader, no_columns_of_ours);
     reader->header = xmalloc(n_bytes + 1);
     memcpy(reader->header, header, n_bytes);
     reader->header[n_bytes] = '\0';
-    const char *encoding = find_metadata(schema, ARROW_ENCODING_KEY, &n_bytes);
-    if (encoding && n_bytes == strlen(ARROW_LATIN) && memcmp(encoding, ARROW_LATIN, n_bytes) == 0)
-        undo_latin(reader->header);
+    const char *encoding = find_metadata(schema, COLUMN_ENCODING_KEY, &n_bytes);
+    if (encoding && n_bytes == strlen(COLUMN_LATIN) && memcmp(encoding, COLUMN_LATIN, n_bytes) == 0)
+        column_metadata_undo_latin(reader->header);
     struct flat_items fields = flat_read_vector(schema, 1, 4);
     if (fields.n > MOST_COLUMNS) return fail(reader, no_columns_of_ours);
     struct column *columns = xcalloc(fields.n + 1, sizeof *columns);
@@ -365,9 +354,9 @@ static bool next_buffer(struct cursor *cursor, struct column_bytes *to)
     xgrow(&to->bytes, &to->room, (size_t)size, 0, 1);
     to->n_bytes = (size_t)size;
     if (size == 0) return true;
-    if (!is_stored) return decompress(reader, cursor->codec, bytes, (size_t)n, to->bytes, to->n_bytes);
-    memcpy(to->bytes, bytes, to->n_bytes);
-    return true;
+    if (is_stored) memcpy(to->bytes, bytes, to->n_bytes);
+    return is_stored ||
+           decompress(reader, cursor->codec, bytes, (size_t)n, to->bytes, to->n_bytes);
 }
 
 /* Reads buffers first to last of a column. */

@@ -61,19 +61,6 @@ void column_batch_destroy(struct column_batch *batch)
 
 /* ---- buffers ---- */
 
-/* Makes room for n_bytes more and counts them. Returns where they go. */
-static uint8_t *append(struct column_bytes *buffer, size_t n_bytes)
-{
-    xgrow(&buffer->bytes, &buffer->room, buffer->n_bytes + n_bytes, buffer->n_bytes + n_bytes, 1);
-    buffer->n_bytes += n_bytes;
-    return buffer->bytes + buffer->n_bytes - n_bytes;
-}
-
-static void append_bytes(struct column_bytes *buffer, const uint8_t *bytes, size_t n_bytes)
-{
-    if (n_bytes > 0) memcpy(append(buffer, n_bytes), bytes, n_bytes);
-}
-
 static bool has_room(const struct column_bytes *buffer, uint64_t n_bytes)
 {
     return n_bytes <= INT32_MAX - buffer->n_bytes;
@@ -81,7 +68,7 @@ static bool has_room(const struct column_bytes *buffer, uint64_t n_bytes)
 
 static void append_offset(struct column_bytes *offsets, size_t offset)
 {
-    (void)put_u32(append(offsets, 4), offset);
+    (void)put_u32(column_bytes_append(offsets, 4), offset);
 }
 
 /* ---- rows ---- */
@@ -114,7 +101,7 @@ static void extend_validity(struct column_values *column, uint64_t n_rows)
     size_t n_bytes = (size_t)(n_rows + 7) / 8;
     if (n_bytes > bits->n_bytes) {
         size_t n_more = n_bytes - bits->n_bytes;
-        memset(append(bits, n_more), 0, n_more);
+        memset(column_bytes_append(bits, n_more), 0, n_more);
     }
 }
 
@@ -132,7 +119,7 @@ static void add_nulls(struct column_values *column, enum column_type type, uint6
     column->n_rows = n_rows;
     if (!has_offsets(type)) {
         size_t n_bytes = (size_t)n * column_type_bytes(type);
-        memset(append(&column->buffers[BUFFER_VALUES], n_bytes), 0, n_bytes);
+        memset(column_bytes_append(&column->buffers[BUFFER_VALUES], n_bytes), 0, n_bytes);
         return;
     }
     for (size_t offset = next_offset(column, type); n > 0; n--) append_offset(offsets, offset);
@@ -175,7 +162,7 @@ static void add_fixed(struct column_batch *batch, struct column_values *column,
     if (!column) return;
     begin_value(batch, column, type);
     size_t n_bytes = column_type_bytes(type);
-    uint8_t *to = append(&column->buffers[BUFFER_VALUES], n_bytes);
+    uint8_t *to = column_bytes_append(&column->buffers[BUFFER_VALUES], n_bytes);
     for (size_t i = 0; i < n_bytes; i++) to[i] = (uint8_t)(value >> 8 * i);
 }
 
@@ -194,7 +181,7 @@ static const char *add_text(struct column_batch *batch, struct column_values *co
     if (!utf8_is_valid((const char *)text, n_bytes)) return not_text;
     if (!has_room(values, n_bytes)) return too_long;
     begin_value(batch, column, COLUMN_TEXT);
-    append_bytes(values, text, n_bytes);
+    column_bytes_copy(values, text, n_bytes);
     end_value(column, COLUMN_TEXT);
     return NULL;
 }
@@ -232,7 +219,7 @@ static const char *add_cigar(struct column_batch *batch, struct bam_cigar cigar)
     size_t most_bytes = cigar.n_ops * 10;       /* nine digits of 28 bits, and a letter */
     if (!has_room(values, most_bytes)) return too_long;
     begin_value(batch, column, COLUMN_TEXT);
-    uint8_t *begin = append(values, most_bytes), *to = begin;
+    uint8_t *begin = column_bytes_append(values, most_bytes), *to = begin;
     for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
         uint32_t op = get_u32(at);
         is_known &= bam_cigar_op(op) <= BAM_CBACK;
@@ -252,7 +239,7 @@ static const char *add_sequence(struct column_batch *batch, const uint8_t *rec)
     if (!has_room(&column->buffers[BUFFER_VALUES], n)) return too_long;
     begin_value(batch, column, COLUMN_TEXT);
     const uint8_t *seq = bam_record_seq(rec);
-    uint8_t *to = append(&column->buffers[BUFFER_VALUES], n);
+    uint8_t *to = column_bytes_append(&column->buffers[BUFFER_VALUES], n);
     for (size_t i = 0; i + 2 <= n; i += 2) memcpy(to + i, batch->bases[seq[i / 2]], 2);
     if (n % 2) to[n - 1] = (uint8_t)batch->bases[seq[n / 2]][0];
     end_value(column, COLUMN_TEXT);
@@ -286,7 +273,8 @@ static const char *add_qualities(struct column_batch *batch, const uint8_t *rec)
     if (!column || n == 0 || quals[0] == 0xff) return NULL;
     if (!has_room(&column->buffers[BUFFER_VALUES], n)) return too_long;
     begin_value(batch, column, COLUMN_TEXT);
-    bool is_sound = put_qualities(append(&column->buffers[BUFFER_VALUES], n), quals, n);
+    uint8_t *to = column_bytes_append(&column->buffers[BUFFER_VALUES], n);
+    bool is_sound = put_qualities(to, quals, n);
     end_value(column, COLUMN_TEXT);
     return is_sound ? NULL : "it has a base quality above 93";
 }
@@ -321,7 +309,7 @@ static size_t put_number(uint8_t *to, char type, const uint8_t *value)
 static void append_number(struct column_bytes *to, char type, const uint8_t *value)
 {
     size_t n_unused = NUMBER_BYTES;
-    n_unused -= put_number(append(to, NUMBER_BYTES), type, value);
+    n_unused -= put_number(column_bytes_append(to, NUMBER_BYTES), type, value);
     to->n_bytes -= n_unused;
 }
 
@@ -332,10 +320,10 @@ static const char *append_array(struct column_bytes *to, const struct bam_aux *a
     size_t n = get_u32(aux->value + 1), element_bytes = bam_aux_fixed_bytes[aux->value[0]];
     const uint8_t *at = aux->value + BAM_AUX_ARRAY_HEAD_BYTES;
     if (!strchr("cCsSiIf", type)) return "it has an array of a type that SAM does not know";
-    *append(to, 1) = (uint8_t)type;
+    *column_bytes_append(to, 1) = (uint8_t)type;
     for (size_t i = 0; i < n; i++, at += element_bytes) {
         if (!has_room(to, NUMBER_BYTES + 1)) return too_long;
-        *append(to, 1) = ',';
+        *column_bytes_append(to, 1) = ',';
         append_number(to, type, at);
     }
     return NULL;
@@ -359,7 +347,7 @@ static const char *append_value(struct column_bytes *to, const struct bam_aux *a
         append_number(to, aux->type, aux->value);
         return NULL;
     }
-    append_bytes(to, aux->value, n_bytes);
+    column_bytes_copy(to, aux->value, n_bytes);
     return NULL;
 }
 
@@ -389,7 +377,7 @@ static const char *add_to_map(struct column_batch *batch, const struct bam_aux *
         append_offset(key_offsets, 0);
         append_offset(mapped_offsets, 0);
     }
-    append_bytes(keys, aux->start, 2);
+    column_bytes_copy(keys, aux->start, 2);
     append_offset(key_offsets, keys->n_bytes);
     const char *problem = append_value(mapped, aux);
     append_offset(mapped_offsets, mapped->n_bytes);
@@ -416,11 +404,11 @@ static const char *add_to_column(struct column_batch *batch, struct column_value
     const char *problem = NULL;
     begin_value(batch, column, type);
     if (type == COLUMN_CHAR) {
-        *append(values, 1) = aux->value[0];
+        *column_bytes_append(values, 1) = aux->value[0];
         if (!isgraph(aux->value[0])) problem = not_text;
     } else {
         size_t n_bytes = aux->value_bytes - BAM_AUX_ARRAY_HEAD_BYTES;
-        append_bytes(values, aux->value + BAM_AUX_ARRAY_HEAD_BYTES, n_bytes);
+        column_bytes_copy(values, aux->value + BAM_AUX_ARRAY_HEAD_BYTES, n_bytes);
     }
     end_value(column, type);
     return problem;
@@ -435,7 +423,7 @@ static const char *add_tag_type(struct column_batch *batch, const struct bam_aux
     if (!has_room(values, 5)) return too_long;
     bool is_first = !has_value(batch, types);
     if (is_first) begin_value(batch, types, COLUMN_TEXT);
-    uint8_t *to = append(values, is_first ? 4 : 5);
+    uint8_t *to = column_bytes_append(values, is_first ? 4 : 5);
     if (!is_first) *to++ = ',';
     memcpy(to, aux->start, 2);
     to[2] = ':';

@@ -14,6 +14,7 @@
 #ifndef ROCKSORT_COLUMNS_COLUMN_BATCH_H
 #define ROCKSORT_COLUMNS_COLUMN_BATCH_H
 
+#include "columns/column_bytes.h"
 #include "columns/column_schema.h"
 
 /* In a map, a float that is no number is this, its bits and ")". */
@@ -30,11 +31,6 @@ enum column_buffer {
     BUFFER_MAPPED_OFFSETS,
     BUFFER_MAPPED,
     N_COLUMN_BUFFERS
-};
-
-struct column_bytes {           /* grows */
-    uint8_t *bytes;
-    size_t n_bytes, room;
 };
 
 struct column_values {

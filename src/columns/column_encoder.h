@@ -1,14 +1,17 @@
 /*
  * column_encoder.h -- what one thread needs to make batches of columns: records go in, messages of
- * Arrow come out.
+ * Arrow or row groups of Parquet come out.
  *
- * One thread at a time uses an encoder. It borrows the output that it was created for.
+ * One thread at a time uses an encoder. It borrows the output that it was created for, and the
+ * header.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_ENCODER_H
 #define ROCKSORT_COLUMNS_COLUMN_ENCODER_H
 
-#include "columns/arrow_message.h"
+#include "columns/column_bytes.h"
 #include "columns/column_request.h"
+
+#include <htslib/sam.h>
 
 /* What all threads share. It does not change while encoders are in use. */
 struct column_output {
@@ -18,7 +21,9 @@ struct column_output {
 
 struct column_encoder;
 
-struct column_encoder *column_encoder_create(const struct column_output *output);
+/* header: of the output. */
+struct column_encoder *column_encoder_create(const struct column_output *output,
+                                             sam_hdr_t *header);
 
 /* NULL is accepted. */
 void column_encoder_destroy(struct column_encoder *encoder);
@@ -29,9 +34,12 @@ const char *column_encoder_add(struct column_encoder *encoder, const uint8_t *re
 /* True if the batch must be put now. */
 bool column_encoder_is_full(const struct column_encoder *encoder);
 
-/* Appends the batch of the records so far to `out`, and begins another one. Returns false if there
-   are no records. */
-bool column_encoder_put(struct column_encoder *encoder, struct column_bytes *out,
-                        struct arrow_place *place);
+/*
+ * Appends the batch of the records so far to `out`, and begins another one. Appends to `notes` what
+ * the end of the file says of it (column_file_note), counted from byte `begin` of `out`. Without
+ * records does nothing. Returns NULL, or a static text if the format cannot hold the batch.
+ */
+const char *column_encoder_put(struct column_encoder *encoder, size_t begin,
+                               struct column_bytes *out, struct column_bytes *notes);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * column_file.h -- what stands before and after the batches of an Arrow stream or file.
+ * column_file.h -- what stands before and after the batches of a file of columns: a stream or file
+ * of Arrow, or a Parquet file.
  *
- * Order of calls: begin; note, for the batches of each write; end. One thread at a time. The caller
- * writes the bytes, and frees them.
+ * Order of calls: begin; note, for the batches of each write; end. One thread at a time.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_FILE_H
 #define ROCKSORT_COLUMNS_COLUMN_FILE_H
@@ -11,21 +11,22 @@
 
 struct column_file;
 
-/* is_stream: it is read from its begin to its end, as from a pipe, and has no table of its
-   batches. */
-struct column_file *column_file_create(const struct column_output *output, bool is_stream);
+struct column_file *column_file_create(const struct column_output *output);
 
 /* NULL is accepted. */
 void column_file_destroy(struct column_file *file);
 
-/* Appends what comes before the batches. */
+/* Appends what comes before the batches to `out`, which the caller writes and frees. */
 void column_file_begin(struct column_file *file, sam_hdr_t *header, struct column_bytes *out);
 
-/* Notes where n batches are. Their places are counted from `position` in the file. */
-void column_file_note(struct column_file *file, const struct arrow_place *batches, size_t n,
+/* Keeps a copy of the notes of batches (column_encoder_put) that are written to byte `position` of
+   the file. */
+void column_file_note(struct column_file *file, const struct column_bytes *notes,
                       uint64_t position);
 
-/* Appends what comes after the batches of a complete file. */
-void column_file_end(struct column_file *file, sam_hdr_t *header, struct column_bytes *out);
+/* Writes what comes after the batches of a complete file, from byte `position` on. Stops if the sink
+   fails. Returns NULL, or a static text if the format cannot hold so many batches. */
+const char *column_file_end(struct column_file *file, sam_hdr_t *header, uint64_t position,
+                            const struct column_sink *sink);
 
 #endif

@@ -121,18 +121,6 @@ static int64_t number_of_field(const struct row *row, enum column_field field, i
     return n_bytes == 2 ? (int64_t)get_u16(at) : *at;
 }
 
-static uint8_t *append(struct column_bytes *out, size_t n_bytes)
-{
-    xgrow(&out->bytes, &out->room, out->n_bytes + n_bytes + 1, out->n_bytes, 1);
-    out->n_bytes += n_bytes;
-    return out->bytes + out->n_bytes - n_bytes;
-}
-
-static void append_bytes(struct column_bytes *out, const void *bytes, size_t n_bytes)
-{
-    if (n_bytes > 0) memcpy(append(out, n_bytes), bytes, n_bytes);
-}
-
 /* ---- fields ---- */
 
 /* Appends the operations of a CIGAR. Returns their number, or -1. */
@@ -149,7 +137,7 @@ static ssize_t put_cigar(struct text_part cigar, struct column_bytes *out)
             length = 10 * length + (uint64_t)(*at - '0');
         const char *op = at < end && *at ? strchr(letters, *at) : NULL;
         if (at == digits || !op || length >= 1u << 28) return -1;
-        (void)put_u32(append(out, 4),
+        (void)put_u32(column_bytes_append(out, 4),
                       length << BAM_CIGAR_SHIFT | (uint64_t)(op - letters));
         n_ops++;
         at++;
@@ -160,7 +148,7 @@ static ssize_t put_cigar(struct text_part cigar, struct column_bytes *out)
 static const char *put_sequence(struct text_part seq, struct text_part qual,
                                 struct column_bytes *out)
 {
-    uint8_t *to = append(out, (seq.n + 1) / 2 + seq.n);
+    uint8_t *to = column_bytes_append(out, (seq.n + 1) / 2 + seq.n);
     if (seq.n > 0) memset(to, 0, (seq.n + 1) / 2);
     for (size_t i = 0; i < seq.n; i++) {
         uint8_t code = seq_nt16_table[seq.at[i]];
@@ -198,7 +186,7 @@ static bool put_integer(char type, int64_t value, struct column_bytes *out)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (types[i].type != type) continue;
         if (value < types[i].least || value > types[i].most) return false;
-        uint8_t *to = append(out, types[i].n_bytes);
+        uint8_t *to = column_bytes_append(out, types[i].n_bytes);
         for (unsigned k = 0; k < types[i].n_bytes; k++) to[k] = (uint8_t)((uint64_t)value >> 8 * k);
         return true;
     }
@@ -216,20 +204,20 @@ static bool put_number(char type, struct text_part text, struct column_bytes *ou
     if ((type == 'f' || type == 'd') && strncmp(copy, COLUMN_NAN, strlen(COLUMN_NAN)) == 0) {
         uint64_t bits = strtoull(copy + strlen(COLUMN_NAN), &end, 16);
         if (type == 'f')
-            (void)put_u32(append(out, 4), bits);
+            (void)put_u32(column_bytes_append(out, 4), bits);
         else
-            (void)put_u64(append(out, 8), bits);
+            (void)put_u64(column_bytes_append(out, 8), bits);
         end += *end == ')';
     } else if (type == 'f') {
         float value = strtof(copy, &end);
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
-        (void)put_u32(append(out, 4), bits);
+        (void)put_u32(column_bytes_append(out, 4), bits);
     } else if (type == 'd') {
         double value = strtod(copy, &end);
         uint64_t bits;
         memcpy(&bits, &value, sizeof bits);
-        (void)put_u64(append(out, 8), bits);
+        (void)put_u64(column_bytes_append(out, 8), bits);
     } else {
         long long value = strtoll(copy, &end, 10);
         if (errno || !put_integer(type, value, out)) return false;
@@ -243,7 +231,7 @@ static bool put_array(struct text_part text, struct column_bytes *out)
     if (text.n == 0 || !strchr("cCsSiIf", text.at[0])) return false;
     char type = (char)text.at[0];
     size_t head = out->n_bytes, n = 0;
-    append(out, BAM_AUX_ARRAY_HEAD_BYTES)[0] = (uint8_t)type;
+    column_bytes_append(out, BAM_AUX_ARRAY_HEAD_BYTES)[0] = (uint8_t)type;
     const uint8_t *at = text.at + 1, *end = text.at + text.n;
     while (at < end) {
         if (*at++ != ',') return false;
@@ -261,8 +249,8 @@ static bool put_text(char type, struct text_part text, struct column_bytes *out)
 {
     if (type == 'A' && text.n != 1) return false;
     if (text.n > 0 && memchr(text.at, 0, text.n)) return false;
-    append_bytes(out, text.at, text.n);
-    if (type != 'A') *append(out, 1) = 0;
+    column_bytes_copy(out, text.at, text.n);
+    if (type != 'A') *column_bytes_append(out, 1) = 0;
     return true;
 }
 
@@ -279,16 +267,16 @@ static bool put_own(const struct row *row, unsigned number, char type, struct co
     if (of == COLUMN_INT64)
         return put_integer(type, (int64_t)get_u64(values + 8 * row->number), out);
     if (of == COLUMN_FLOAT32) {
-        if (type == 'f') append_bytes(out, values + 4 * row->number, 4);
+        if (type == 'f') column_bytes_copy(out, values + 4 * row->number, 4);
         return type == 'f';
     }
     if (!column_type_is_list(of) || type != 'B') return false;
     size_t item_bytes = column_type_bytes(of);
     struct text_part list = part_of(column, BUFFER_OFFSETS, row->number, item_bytes);
-    uint8_t *head = append(out, BAM_AUX_ARRAY_HEAD_BYTES);
+    uint8_t *head = column_bytes_append(out, BAM_AUX_ARRAY_HEAD_BYTES);
     head[0] = (uint8_t)elements[of - COLUMN_INT8_LIST];
     (void)put_u32(head + 1, list.n / item_bytes);
-    append_bytes(out, list.at, list.n);
+    column_bytes_copy(out, list.at, list.n);
     return true;
 }
 
@@ -320,8 +308,8 @@ static const char *put_tags(const struct row *row, struct column_bytes *out)
         if (end - at < 4 || at[2] != ':' || (!is_last && at[4] != ',')) return bad_tag;
         if (!at[3] || !strchr("AcCsSiIfdZHB", at[3])) return bad_tag;
         unsigned number = column_schema_of_tag(row->schema, at);
-        append_bytes(out, at, 2);
-        *append(out, 1) = at[3];
+        column_bytes_copy(out, at, 2);
+        *column_bytes_append(out, 1) = at[3];
         bool is_own = number != NO_COLUMN && !is_null(&row->columns[number], row->number);
         if (!(is_own ? put_own(row, number, (char)at[3], out)
                      : put_mapped(row, at, (char)at[3], out)))
@@ -342,7 +330,7 @@ static uint8_t *take_long_cigar(struct column_bytes *out, size_t ops_at, size_t 
 {
     uint8_t *ops = xmemdup(out->bytes + ops_at, 4 * n_ops);
     out->n_bytes = ops_at;
-    uint8_t *to = append(out, 8);
+    uint8_t *to = column_bytes_append(out, 8);
     to = put_u32(to, (uint64_t)n_bases << BAM_CIGAR_SHIFT | BAM_CSOFT_CLIP);
     (void)put_u32(to, (uint64_t)reference_bases << BAM_CIGAR_SHIFT | BAM_CREF_SKIP);
     return ops;
@@ -358,9 +346,9 @@ static const char *put_fields(const struct row *row, size_t begin, struct column
     if (name.n > 254 || (name.n > 0 && memchr(name.at, 0, name.n))) return "its name is none";
     if (pos < -1) return "its position is negative";
     if (!seq.at && qual.at) return "it has qualities, but no sequence";
-    (void)append(out, BAM_RECORD_FIXED_BYTES);
-    append_bytes(out, name.at, name.n);
-    *append(out, 1) = 0;
+    (void)column_bytes_append(out, BAM_RECORD_FIXED_BYTES);
+    column_bytes_copy(out, name.at, name.n);
+    *column_bytes_append(out, 1) = 0;
     size_t ops_at = out->n_bytes;
     ssize_t n_ops = put_cigar(text_of_field(row, FIELD_CIGAR), out);
     if (n_ops < 0) return "its CIGAR is none";
@@ -375,9 +363,9 @@ static const char *put_fields(const struct row *row, size_t begin, struct column
     const char *problem = put_sequence(seq, qual, out);
     if (!problem) problem = put_tags(row, out);
     if (long_ops) {
-        append_bytes(out, "CGBI", 4);
-        (void)put_u32(append(out, 4), (uint64_t)n_ops);
-        append_bytes(out, long_ops, 4 * (size_t)n_ops);
+        column_bytes_copy(out, "CGBI", 4);
+        (void)put_u32(column_bytes_append(out, 4), (uint64_t)n_ops);
+        column_bytes_copy(out, long_ops, 4 * (size_t)n_ops);
         free(long_ops);
     }
     if (out->n_bytes - begin > INT32_MAX) return "it is too long for BAM";

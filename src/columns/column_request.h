@@ -6,10 +6,18 @@
 
 #include "columns/column_schema.h"
 
+enum column_format {
+    COLUMN_FORMAT_ARROW,
+    COLUMN_FORMAT_ARROW_STREAM, /* read from its begin to its end, as from a pipe */
+    COLUMN_FORMAT_PARQUET
+};
+
+/* LZ4 is for Arrow only. */
 enum column_codec { COLUMN_CODEC_NONE, COLUMN_CODEC_LZ4, COLUMN_CODEC_ZSTD };
 
 struct column_request {
     const char *list;           /* of --columns (column_schema.h); NULL: all */
+    enum column_format format;
     enum column_codec codec;
     int level;                  /* of zstd */
 };

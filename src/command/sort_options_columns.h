@@ -1,5 +1,5 @@
 /*
- * sort_options_columns.h -- which columns Arrow output has.
+ * sort_options_columns.h -- which columns the output has, as Arrow or Parquet.
  */
 #ifndef ROCKSORT_COMMAND_SORT_OPTIONS_COLUMNS_H
 #define ROCKSORT_COMMAND_SORT_OPTIONS_COLUMNS_H

@@ -109,8 +109,8 @@ static int choose_index(struct sort_options *o)
     struct sort_settings *s = &o->settings;
     enum sort_order order = sort_options_file_order(o);
     bool can_index = output_format_can_have_index(&s->output_format);
-    const char *format = output_format_has_columns(&s->output_format) ? "Arrow"
-                                                                      : "uncompressed SAM";
+    const char *format = output_format_has_columns(&s->output_format)
+                             ? output_format_name(&s->output_format) : "uncompressed SAM";
     /* Pieces have indexes where they can have them. */
     if (s->split_by && is_by_position(order) && can_index) o->write_index = true;
     if (!o->write_index) return 0;

@@ -44,7 +44,7 @@ static const struct {
     {TITLE, "Input and output:\n"},
     {COMMON,
 "  -o FILE              write to FILE, not to standard output\n"
-"  -O, --output-fmt FORMAT   bam, sam, cram or arrow; without it by FILE's extension, else bam\n"
+"  -O, --output-fmt FORMAT   bam, sam, cram, arrow, parquet; else by FILE's extension, else bam\n"
 "  -l INT               compression level, 0 to 9 [6]\n"
 "  -u                   uncompressed, the same as -l 0\n"},
     {RARE,
@@ -52,7 +52,8 @@ static const struct {
     {COMMON,
 "  --write-index        also write an index: CSI or CRAI, or BAI with -o FILE##idx##FILE.bai\n"},
     {RARE,
-"  --columns LIST       columns of Arrow, such as qname,flag,pos,NM,XS:i; `all` stands for all\n"
+"  --columns LIST       columns of Arrow and Parquet, such as qname,flag,pos,NM,XS:i; `all`\n"
+"                       stands for all\n"
 "  --split-by HOW       write a file for each piece and its index, with -o DIR/%.bam; HOW is\n"
 "                       contig, ranges:N, rg, tag:XX or a BED file\n"},
     {RARE_OWN,

@@ -92,8 +92,7 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
     }
     writer->name = settings->path ? settings->path->name : "standard output";
     if (settings->columns)
-        writer->columns = column_file_create(settings->columns,
-                                             settings->format.kind == OUTPUT_ARROW_STREAM);
+        writer->columns = column_file_create(settings->columns);
     return writer;
 }
 
@@ -188,20 +187,45 @@ static int make_header(struct bam_writer *writer)
     return r;
 }
 
-/* Writes what `make` appends to a buffer. */
-static int write_columns(struct bam_writer *writer,
-                         void (*make)(struct column_file *, sam_hdr_t *, struct column_bytes *))
+/* Writes what stands before the columns. */
+static int start_columns(struct bam_writer *writer)
 {
     struct column_bytes out = {0};
-    make(writer->columns, writer->header, &out);
+    column_file_begin(writer->columns, writer->header, &out);
     int r = hwrite(writer->raw, out.bytes, out.n_bytes) == (ssize_t)out.n_bytes ? 0 : -1;
     free(out.bytes);
     return r;
 }
 
+/* Where the end of a file of columns goes. */
+struct columns_end {
+    struct bam_writer *writer;
+    int error;                  /* errno of the write that failed, or 0 */
+};
+
+static bool write_columns_end(void *arg, const uint8_t *bytes, size_t n_bytes)
+{
+    struct columns_end *end = arg;
+    if (hwrite(end->writer->raw, bytes, n_bytes) == (ssize_t)n_bytes) return true;
+    end->error = errno ? errno : EIO;
+    return false;
+}
+
+/* Writes what stands after the columns. */
+static int end_columns(struct bam_writer *writer)
+{
+    struct columns_end end = {.writer = writer};
+    const struct column_sink sink = {write_columns_end, &end};
+    const char *problem = column_file_end(writer->columns, writer->header,
+                                          bam_writer_position(writer), &sink);
+    if (problem) diag_error("cannot write '%s': %s; use --split-by", writer->name, problem);
+    errno = end.error;
+    return problem || end.error ? -1 : 0;
+}
+
 static int start_bytes(struct bam_writer *writer)
 {
-    if (writer->columns) return write_columns(writer, column_file_begin);
+    if (writer->columns) return start_columns(writer);
     const struct bam_writer_header *shared = writer->settings.shared_header;
     if ((!shared || shared->n_bytes == 0) && make_header(writer) < 0) return -1;
     size_t n = shared ? shared->n_bytes : 0;
@@ -211,7 +235,7 @@ static int start_bytes(struct bam_writer *writer)
 /* Marks the end of a complete file. */
 static int write_end(struct bam_writer *writer)
 {
-    if (writer->columns) return write_columns(writer, column_file_end);
+    if (writer->columns) return end_columns(writer);
     if (!output_format_is_bgzf(&writer->settings.format)) return 0;
     return hwrite(writer->raw, bgzf_end_block, BGZF_END_BYTES) == BGZF_END_BYTES ? 0 : -1;
 }
@@ -464,10 +488,9 @@ int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size
     return 0;
 }
 
-void bam_writer_note_batches(struct bam_writer *writer, const struct arrow_place *batches,
-                             size_t n)
+void bam_writer_note_batches(struct bam_writer *writer, const struct column_bytes *notes)
 {
-    column_file_note(writer->columns, batches, n, bam_writer_position(writer));
+    column_file_note(writer->columns, notes, bam_writer_position(writer));
 }
 
 uint64_t bam_writer_position(const struct bam_writer *writer)

@@ -1,6 +1,6 @@
 /*
- * bam_writer.h -- writes the output: BAM, SAM and Arrow from bytes that workers have made, CRAM
- * from records.
+ * bam_writer.h -- writes the output: BAM, SAM, Arrow and Parquet from bytes that workers have
+ * made, CRAM from records.
  *
  * Output is written under a temporary name and renamed when it is complete (output_path.h).
  *
@@ -41,7 +41,7 @@ struct bam_writer_settings {
     struct bgzf_method method;  /* CRAM: only its level, 0-9, or -1: the default */
     uint64_t raw_bytes;         /* of all records, uncompressed: for messages about a full disk */
     struct bam_writer_header *shared_header;    /* BAM and SAM; NULL: this file has its own */
-    const struct column_output *columns;        /* of Arrow; else NULL */
+    const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
 };
 
 /* Prepares to write; makes no file yet. */
@@ -58,9 +58,9 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header);
 /* Writes BGZF blocks or, for uncompressed SAM, text. */
 int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n_bytes);
 
-/* Arrow: tells the writer where the next write has batches, counted from its begin. */
-void bam_writer_note_batches(struct bam_writer *writer, const struct arrow_place *batches,
-                             size_t n);
+/* Arrow and Parquet: tells the writer what the next write has; the places of these notes
+   (column_file.h) are counted from its begin. They are copied. */
+void bam_writer_note_batches(struct bam_writer *writer, const struct column_bytes *notes);
 
 /* Tells the writer that the next write holds raw_bytes of records; for messages about a full
    disk. */

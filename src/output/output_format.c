@@ -38,31 +38,37 @@ static void take_extension(const char *path, htsFormat *hts)
     }
 }
 
-static bool take_arrow_option(const char *option, const char *path, struct output_format *format)
+/* Sets the format if the option names one of columns. */
+static bool take_column_option(const char *option, const char *path, struct output_format *format)
 {
+    if (strcmp(option, "parquet") == 0) {
+        format->kind = OUTPUT_PARQUET;
+        return true;
+    }
     bool is_arrow = strcmp(option, "arrow") == 0, is_stream = strcmp(option, "arrows") == 0;
     if (!is_arrow && !is_stream) return false;
     format->kind = is_stream || !path ? OUTPUT_ARROW_STREAM : OUTPUT_ARROW;
     return true;
 }
 
-static bool take_arrow_extension(const char *path, struct output_format *format)
+static bool take_column_extension(const char *path, struct output_format *format)
 {
     const char *extension = path ? strrchr(path_name(path), '.') : NULL;
     if (!extension) return false;
-    return take_arrow_option(extension + 1, path, format);
+    return take_column_option(extension + 1, path, format);
 }
 
 int output_format_choose(const char *option, const char *path, struct output_format *format)
 {
     *format = (struct output_format){.kind = OUTPUT_BAM};
     if (option) {
-        if (take_arrow_option(option, path, format)) return 0;
+        if (take_column_option(option, path, format)) return 0;
         if (hts_parse_format(&format->hts, option) == 0 && set_kind(format)) return 0;
-        diag_error("option -O takes bam, sam, cram or arrow as output format, not '%s'", option);
+        diag_error("option -O takes bam, sam, cram, arrow or parquet as output format, not '%s'",
+                   option);
         return -1;
     }
-    if (take_arrow_extension(path, format)) return 0;
+    if (take_column_extension(path, format)) return 0;
     take_extension(path, &format->hts);
     (void)set_kind(format);
     const char *promised = path && format->kind == OUTPUT_BAM ? foreign_name_format(path) : NULL;
@@ -85,12 +91,14 @@ void output_format_compress(struct output_format *format)
 
 const char *output_format_option(const struct output_format *format)
 {
-    static const char *const options[] = {"bam", "sam", "sam.gz", "cram", "arrow", "arrows"};
+    static const char *const options[] = {"bam", "sam", "sam.gz", "cram", "arrow", "arrows",
+                                          "parquet"};
     return options[format->kind];
 }
 
 const char *output_format_name(const struct output_format *format)
 {
-    static const char *const names[] = {"BAM", "SAM", "compressed SAM", "CRAM", "Arrow", "Arrow"};
+    static const char *const names[] = {"BAM", "SAM", "compressed SAM", "CRAM", "Arrow", "Arrow",
+                                        "Parquet"};
     return names[format->kind];
 }

@@ -16,6 +16,7 @@ enum output_kind {
     OUTPUT_CRAM,
     OUTPUT_ARROW,               /* columns, as Arrow IPC */
     OUTPUT_ARROW_STREAM,
+    OUTPUT_PARQUET,             /* columns */
 };
 
 struct output_format {
@@ -24,8 +25,9 @@ struct output_format {
 };
 
 /* Chooses the format: by the argument of -O, else by the extension of the path, else BAM. Both may
-   be NULL; without a path Arrow is a stream. Returns 0, or -1 after a message. A name that promises another format (foreign_name.h)
-   is an error, too. The caller frees format->hts.specific with hts_opt_free. */
+   be NULL; without a path Arrow is a stream. Returns 0, or -1 after a message. A name that promises
+   another format (foreign_name.h) is an error, too. The caller frees format->hts.specific with
+   hts_opt_free. */
 int output_format_choose(const char *option, const char *path, struct output_format *format);
 
 /* Makes of SAM the compressed one. */
@@ -49,7 +51,8 @@ static inline bool output_format_is_bgzf(const struct output_format *format)
 
 static inline bool output_format_has_columns(const struct output_format *format)
 {
-    return format->kind == OUTPUT_ARROW || format->kind == OUTPUT_ARROW_STREAM;
+    return format->kind == OUTPUT_ARROW || format->kind == OUTPUT_ARROW_STREAM ||
+           format->kind == OUTPUT_PARQUET;
 }
 
 /* True if an index of BAM or CRAM can say where the file's records are. */

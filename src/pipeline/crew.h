@@ -61,7 +61,7 @@ struct worker {
     bam1_t *record;             /* SAM: a record unpacked */
     kstring_t line;             /* SAM: the line of that record */
     struct view_gather views;   /* --markdup: of some records */
-    struct column_encoder *columns;     /* Arrow: of the records of a segment */
+    struct column_encoder *columns;     /* Arrow and Parquet: of the records of a segment */
 };
 
 /* Give a worker's arrays room for so many bytes or slices. */

@@ -70,10 +70,9 @@ int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_b
     return bam_writer_write_bytes(file->writer, bytes, n_bytes);
 }
 
-void output_file_note_batches(struct output_file *file, const struct arrow_place *batches,
-                              size_t n)
+void output_file_note_batches(struct output_file *file, const struct column_bytes *notes)
 {
-    bam_writer_note_batches(file->writer, batches, n);
+    bam_writer_note_batches(file->writer, notes);
 }
 
 int output_file_copy_index(struct output_file *file, const struct bam_index_part *part,

@@ -19,7 +19,7 @@ struct output_settings {
     struct output_format format;
     struct bgzf_method method;
     htsThreadPool *pool;        /* CRAM: htslib encodes there */
-    const struct column_output *columns;        /* of Arrow; else NULL */
+    const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
     struct bam_writer_header *shared_header;    /* bam_writer.h; NULL: the file has its own */
 };
 
@@ -51,9 +51,8 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
 int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_bytes,
                       uint64_t raw_bytes, const struct bam_index_part *part);
 
-/* Arrow: notes where the next write has batches, counted from its begin. */
-void output_file_note_batches(struct output_file *file, const struct arrow_place *batches,
-                              size_t n);
+/* Arrow and Parquet: notes what the next write has (bam_writer.h). */
+void output_file_note_batches(struct output_file *file, const struct column_bytes *notes);
 
 /* Writes BGZF blocks as they are. With an index, output_file_copy_index comes first: `part` is of
    the file whose blocks from byte `begin` on will be written. */

@@ -418,7 +418,7 @@ void segment_destroy(struct segment *segment)
     for (size_t i = 0; i < segment->n_stretches; i++) {
         bam_index_part_release(&segment->stretches[i].part);
         free(segment->stretches[i].value);
-        free(segment->stretches[i].batches);
+        free(segment->stretches[i].notes.bytes);
     }
     free(segment->stretches);
     record_counts_part_destroy(segment->counts);
@@ -573,20 +573,21 @@ static bool is_removed(const struct segmenter *s, const uint8_t *rec)
            (bam_record_flag(rec) & BAM_FDUP);
 }
 
-/* Puts the batch of columns that was gathered, if there is one, into the stretch. */
-static void end_batch(struct segment *segment, struct worker *worker)
+/* Puts the batch of columns that was gathered, if there is one, into the stretch. Returns 0, or -1
+   after a message. */
+static int end_batch(struct segment *segment, struct worker *worker)
 {
     struct column_bytes out = {segment->out, segment->out_bytes, segment->out_room};
-    struct arrow_place place;
-    if (!worker->columns || !column_encoder_put(worker->columns, &out, &place)) return;
+    if (!worker->columns || segment->n_stretches == 0) return 0;
+    struct segment_stretch *stretch = last_stretch(segment);
+    const char *problem = column_encoder_put(worker->columns, stretch->begin, &out,
+                                             &stretch->notes);
     segment->out = out.bytes;
     segment->out_bytes = out.n_bytes;
     segment->out_room = out.room;
-    struct segment_stretch *stretch = last_stretch(segment);
-    place.at -= stretch->begin;
-    xgrow(&stretch->batches, &stretch->batches_room, stretch->n_batches + 1, stretch->n_batches,
-          sizeof place);
-    stretch->batches[stretch->n_batches++] = place;
+    if (problem) diag_error("records cannot be written as columns: %s; write BAM with -O bam",
+                            problem);
+    return problem ? -1 : 0;
 }
 
 /* Ends the stretch before a record of another piece, and begins that of the record. The record will
@@ -598,7 +599,7 @@ static int enter_stretch(struct payload *payload, struct split_cursor *cursor, c
     if (split && !split_cursor_move(cursor, split, rec)) {
         if (end_payload(payload) < 0) return -1;
         if (segment->n_stretches > 0) {
-            end_batch(segment, payload->worker);
+            if (end_batch(segment, payload->worker) < 0) return -1;
             end_stretch(segment);
         }
         struct segment_stretch *stretch = begin_stretch(segment);
@@ -703,7 +704,8 @@ static int emit_columns(struct segment *segment, struct worker *worker,
     const struct segmenter *s = segment->segmenter;
     struct payload none = {.segment = segment, .worker = worker};
     struct split_cursor cursor = {0};
-    if (!worker->columns) worker->columns = column_encoder_create(s->settings.columns);
+    if (!worker->columns)
+        worker->columns = column_encoder_create(s->settings.columns, s->settings.header);
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = next_record(s->order, entries, i, n);
         add_to_sum(s, sum, rec);
@@ -716,10 +718,9 @@ static int emit_columns(struct segment *segment, struct worker *worker,
                        (const char *)bam_record_name(rec), problem);
             return -1;
         }
-        if (column_encoder_is_full(worker->columns)) end_batch(segment, worker);
+        if (column_encoder_is_full(worker->columns) && end_batch(segment, worker) < 0) return -1;
     }
-    end_batch(segment, worker);
-    return 0;
+    return end_batch(segment, worker);
 }
 
 /* The part of a source that belongs to the segment. */
@@ -770,7 +771,8 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
     case OUTPUT_SAM_GZ: r = emit_lines(segment, worker, merged, n, sum); break;
     case OUTPUT_CRAM: r = emit_records(segment, worker, merged, n, sum); break;
     case OUTPUT_ARROW:
-    case OUTPUT_ARROW_STREAM: r = emit_columns(segment, worker, merged, n, sum); break;
+    case OUTPUT_ARROW_STREAM:
+    case OUTPUT_PARQUET: r = emit_columns(segment, worker, merged, n, sum); break;
     }
     if (segment->n_stretches > 0) end_stretch(segment);
     record_counts_part_end(segment->counts);

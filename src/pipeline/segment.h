@@ -37,7 +37,7 @@ struct segment_settings {
     size_t n_kept;
     const struct duplicates *duplicates;        /* decided; NULL: none are marked */
     const struct split_plan *split;     /* NULL: the output is one piece */
-    const struct column_output *columns;        /* of Arrow; else NULL */
+    const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
 };
 
 struct open_block;
@@ -91,8 +91,8 @@ struct segment_stretch {
     uint64_t n_records, raw_bytes;      /* that are written */
     struct bam_index_part part; /* of the index, if one is written; counted from `begin` */
     size_t piece, span;         /* split by place (split_plan.h) */
-    struct arrow_place *batches;        /* Arrow: counted from `begin`; owned */
-    size_t n_batches, batches_room;
+    struct column_bytes notes;  /* Arrow and Parquet: of its batches (column_encoder_put), counted
+                                   from `begin`; owned */
     uint8_t *value;             /* split by tag; owned */
     size_t value_bytes;
 };

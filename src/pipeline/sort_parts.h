@@ -45,7 +45,7 @@ struct sort {
     struct split_plan *split;           /* NULL: the output is one file */
     struct piece_list *pieces;          /* with it, until the report has them */
     struct survey survey;
-    struct column_output columns;       /* of Arrow */
+    struct column_output columns;       /* of Arrow and Parquet */
     struct sorted_output output;
     struct record_counts *record_counts;        /* NULL: the output is not counted */
     struct merge_counts merged;         /* under the lock */

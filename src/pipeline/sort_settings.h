@@ -41,7 +41,7 @@ struct sort_settings {
     const char *const *temp_prefixes;   /* of each -T; one NULL without -T */
     size_t n_temp_prefixes;
     struct output_format output_format;
-    struct column_request columns;      /* of Arrow */
+    struct column_request columns;      /* of Arrow and Parquet */
     int level;                  /* -1: default */
     enum bgzf_engine engine;    /* that deflates BAM and compressed SAM */
     struct sort_rules rules;    /* without template_ends and minhash.index: sort_run makes them */

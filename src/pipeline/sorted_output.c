@@ -37,8 +37,7 @@ int sorted_output_write(struct sorted_output *out, const struct segment *segment
         const struct segment_stretch *stretch = &segment->stretches[i];
         struct output_file *file = out->split ? split_output_file(out->split, stretch)
                                               : &out->file;
-        if (file && stretch->n_batches > 0)
-            output_file_note_batches(file, stretch->batches, stretch->n_batches);
+        if (file && stretch->notes.n_bytes > 0) output_file_note_batches(file, &stretch->notes);
         /* A stretch of no records has no bytes, and perhaps there is no buffer. */
         const uint8_t *bytes = segment->out ? segment->out + stretch->begin : NULL;
         if (!file || output_file_write(file, bytes, stretch->end - stretch->begin,

@@ -12,7 +12,9 @@ LISTS = {"int8": "c", "uint8": "C", "int16": "s", "uint16": "S", "int32": "i", "
 
 
 def short_float(value):
-    """A number of 32 bits as SAM has it."""
+    """A number of 32 bits as SAM has it. The map has the bits of those that are none."""
+    if isinstance(value, str) and value.startswith("nan("):
+        return "nan"
     return "%g" % struct.unpack("f", struct.pack("f", float(value)))[0]
 
 

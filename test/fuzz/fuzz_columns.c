@@ -65,6 +65,12 @@ static bool read_stream(const uint8_t *bytes, size_t n_bytes, struct column_byte
     return is_sound;
 }
 
+static bool put_bytes(void *arg, const uint8_t *bytes, size_t n_bytes)
+{
+    column_bytes_copy(arg, bytes, n_bytes);
+    return true;
+}
+
 /* Makes a stream of records from the input. `records` gets those that it holds, as far as they come
    back byte for byte. */
 static void make_stream(struct fuzz_input *in, unsigned mode, struct column_bytes *stream,
@@ -72,22 +78,24 @@ static void make_stream(struct fuzz_input *in, unsigned mode, struct column_byte
 {
     const char *problem, *part;
     size_t part_bytes;
-    const struct column_request request = {.codec = (enum column_codec)(mode >> 2 & 3) % 3,
-                                           .level = 1};
+    const struct column_request request = {
+        .format = mode & 16 ? COLUMN_FORMAT_ARROW_STREAM : COLUMN_FORMAT_ARROW,
+        .codec = (enum column_codec)(mode >> 2 & 3) % 3, .level = 1};
     const struct column_output output = {
         .request = &request, .schema = column_schema_create(NULL, NULL, &problem, &part,
                                                             &part_bytes)};
-    struct column_file *file = column_file_create(&output, mode & 16);
-    struct column_encoder *encoder = column_encoder_create(&output);
+    struct column_file *file = column_file_create(&output);
+    struct column_encoder *encoder = column_encoder_create(&output, header);
     uint8_t *rec = fuzz_alloc(FUZZ_MAX_RECORD);
-    struct arrow_place place;
+    struct column_bytes notes = {0};
+    const struct column_sink sink = {put_bytes, stream};
     column_file_begin(file, header, stream);
     for (unsigned i = 0; i < MAX_RECORDS && fuzz_left(in) > 0; i++) {
         size_t n = fuzz_make_record(in, rec);
         if (bam_record_check(rec, FUZZ_N_REFS) || column_encoder_add(encoder, rec)) {
             /* A batch with a record that is refused is of no use. */
             column_encoder_destroy(encoder);
-            encoder = column_encoder_create(&output);
+            encoder = column_encoder_create(&output, header);
             records->n_bytes = 0;
             continue;
         }
@@ -96,8 +104,10 @@ static void make_stream(struct fuzz_input *in, unsigned mode, struct column_byte
         memcpy(records->bytes + records->n_bytes, rec, n);
         records->n_bytes += n;
     }
-    if (column_encoder_put(encoder, stream, &place)) column_file_note(file, &place, 1, 0);
-    column_file_end(file, header, stream);
+    FUZZ_CHECK(!column_encoder_put(encoder, 0, stream, &notes));
+    column_file_note(file, &notes, 0);
+    FUZZ_CHECK(!column_file_end(file, header, stream->n_bytes, &sink));
+    free(notes.bytes);
     column_encoder_destroy(encoder);
     column_file_destroy(file);
     column_schema_destroy(output.schema);

@@ -518,17 +518,17 @@ static void test_nearly_full_while_a_database_is_made(void **state)
 
 /* ---- compaction ---- */
 
+enum { QUIET_CHECKS = 30 };     /* of 10 ms: on a busy machine a compaction begins late */
+
 static void wait_for_compactions(struct run_store *store)
 {
-    for (int quiet = 0; quiet < 5; quiet++) {
+    for (int quiet = 0; quiet < QUIET_CHECKS; quiet++) {
         if (run_store_is_compacting(store) || run_store_compaction_is_due(store)) quiet = 0;
         (void)usleep(10000);
     }
 }
 
 /* Returns true if waiting was in vain. */
-enum { QUIET_CHECKS = 30 };     /* of 10 ms: on a busy machine a compaction begins late */
-
 static bool wait_if_crowded(struct run_store *store)
 {
     for (int quiet = 0; quiet < QUIET_CHECKS; quiet++) {

@@ -1,0 +1,48 @@
+/*
+ * column_bytes.h -- bytes that grow. They start as {0}; the owner frees `bytes`. One thread at a
+ * time. Nothing can fail but a sink.
+ */
+#ifndef ROCKSORT_COLUMNS_COLUMN_BYTES_H
+#define ROCKSORT_COLUMNS_COLUMN_BYTES_H
+
+#include "util/xalloc.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct column_bytes {
+    uint8_t *bytes;
+    size_t n_bytes, room;
+};
+
+/* Where bytes go that need not be in memory all at once. `write` returns false if it failed; then it
+   is not called again. */
+struct column_sink {
+    bool (*write)(void *arg, const uint8_t *bytes, size_t n_bytes);
+    void *arg;
+};
+
+/* Makes room for n_bytes more, without counting them. Returns where they go. */
+static inline uint8_t *column_bytes_reserve(struct column_bytes *out, size_t n_bytes)
+{
+    if (out->room - out->n_bytes < n_bytes)
+        xgrow(&out->bytes, &out->room, out->n_bytes + n_bytes, out->n_bytes / 2, 1);
+    return out->bytes + out->n_bytes;
+}
+
+/* Makes room for n_bytes more and counts them. Returns where they go. */
+static inline uint8_t *column_bytes_append(struct column_bytes *out, size_t n_bytes)
+{
+    uint8_t *at = column_bytes_reserve(out, n_bytes);
+    out->n_bytes += n_bytes;
+    return at;
+}
+
+static inline void column_bytes_copy(struct column_bytes *out, const void *bytes, size_t n_bytes)
+{
+    if (n_bytes > 0) memcpy(column_bytes_append(out, n_bytes), bytes, n_bytes);
+}
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * parquet_encode.c -- see parquet_encode.h.
+ *
+ * Runs: eight equal values or more become a run, once the values before it fill groups of eight.
+ * Only the last group of a page may be padded: what follows it would be read at the wrong place.
+ *
+ * Differences: blocks of 128 in four miniblocks of 32. A block has its least difference, what the
+ * others are above it, and for each miniblock the bits that these need. Differences wrap around, so
+ * that any values can be stored.
+ */
+#include "columns/parquet_encode.h"
+
+#include "util/varint.h"
+
+unsigned parquet_bit_width(uint64_t value)
+{
+    return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+}
+
+static void append_varint(struct column_bytes *out, uint64_t value)
+{
+    uint8_t *at = column_bytes_reserve(out, VARINT_MAX_BYTES);
+    out->n_bytes += (size_t)(put_varint(at, value) - at);
+}
+
+static void append_signed(struct column_bytes *out, int64_t value)
+{
+    uint8_t *at = column_bytes_reserve(out, VARINT_MAX_BYTES);
+    out->n_bytes += (size_t)(put_signed_varint(at, value) - at);
+}
+
+/* ---- packed bits ---- */
+
+/* Bits that are put one after the other, the lowest first. */
+struct packer {
+    uint8_t *at;
+    uint64_t bits;
+    unsigned n_bits;            /* fewer than 8 between calls */
+};
+
+/* At most 32 bits. */
+static inline void pack(struct packer *packer, uint64_t value, unsigned width)
+{
+    packer->bits |= value << packer->n_bits;
+    packer->n_bits += width;
+    while (packer->n_bits >= 8) {
+        *packer->at++ = (uint8_t)packer->bits;
+        packer->bits >>= 8;
+        packer->n_bits -= 8;
+    }
+}
+
+/* ---- runs ---- */
+
+void parquet_runs_begin(struct parquet_runs *runs, unsigned width, struct column_bytes *out)
+{
+    runs->out = out;
+    runs->width = width;
+    runs->value = 0;
+    runs->n_equal = 0;
+    runs->n_pending = 0;
+}
+
+/* Puts the values that wait, as groups of 8. */
+static void put_pending(struct parquet_runs *runs)
+{
+    if (runs->n_pending == 0) return;
+    unsigned n_groups = (runs->n_pending + 7) / 8;
+    while (runs->n_pending < n_groups * 8) runs->pending[runs->n_pending++] = 0;
+    append_varint(runs->out, (uint64_t)n_groups << 1 | 1);
+    struct packer packer = {.at = column_bytes_append(runs->out, (size_t)n_groups * runs->width)};
+    for (unsigned i = 0; i < runs->n_pending; i++) pack(&packer, runs->pending[i], runs->width);
+    runs->n_pending = 0;
+}
+
+static void put_run(struct parquet_runs *runs)
+{
+    append_varint(runs->out, runs->n_equal << 1);
+    for (unsigned bit = 0; bit < runs->width; bit += 8)
+        *column_bytes_append(runs->out, 1) = (uint8_t)(runs->value >> bit);
+    runs->n_equal = 0;
+}
+
+void parquet_runs_flush(struct parquet_runs *runs)
+{
+    enum { SHORTEST_RUN = 8 };
+    unsigned n_missing = (0 - runs->n_pending) & 7;     /* in the last group */
+    if (runs->n_equal >= n_missing + SHORTEST_RUN) {
+        for (unsigned i = 0; i < n_missing; i++) runs->pending[runs->n_pending++] = runs->value;
+        runs->n_equal -= n_missing;
+        put_pending(runs);
+        put_run(runs);
+        return;
+    }
+    for (; runs->n_equal > 0; runs->n_equal--) {
+        if (runs->n_pending == PARQUET_PENDING) put_pending(runs);
+        runs->pending[runs->n_pending++] = runs->value;
+    }
+}
+
+void parquet_runs_end(struct parquet_runs *runs)
+{
+    parquet_runs_flush(runs);
+    put_pending(runs);
+}
+
+/* ---- differences ---- */
+
+enum { BLOCK = 128, MINIBLOCKS = 4, MINIBLOCK = BLOCK / MINIBLOCKS };
+
+/* The difference modulo 2^n_bits, as a number with a sign. */
+static inline int64_t difference(int64_t value, int64_t before, unsigned n_bits)
+{
+    uint64_t d = (uint64_t)value - (uint64_t)before;
+    return n_bits == 32 ? (int64_t)(int32_t)(uint32_t)d : (int64_t)d;
+}
+
+static void put_miniblock(const uint64_t *above, unsigned width, struct column_bytes *out)
+{
+    struct packer packer = {.at = column_bytes_append(out, (size_t)width * MINIBLOCK / 8)};
+    for (unsigned i = 0; i < MINIBLOCK; i++) {
+        if (width <= 32) {
+            pack(&packer, above[i], width);
+        } else {
+            pack(&packer, above[i] & UINT32_MAX, 32);
+            pack(&packer, above[i] >> 32, width - 32);
+        }
+    }
+}
+
+/* Puts n differences, at most a block. Miniblocks without any have no bits. */
+static void put_block(const int64_t *differences, size_t n, struct column_bytes *out)
+{
+    uint64_t above[BLOCK] = {0};
+    int64_t least = differences[0];
+    for (size_t i = 1; i < n; i++) least = differences[i] < least ? differences[i] : least;
+    for (size_t i = 0; i < n; i++) above[i] = (uint64_t)differences[i] - (uint64_t)least;
+    append_signed(out, least);
+    unsigned widths[MINIBLOCKS];
+    uint8_t *at = column_bytes_append(out, MINIBLOCKS);
+    for (unsigned k = 0; k < MINIBLOCKS; k++) {
+        uint64_t bits = 0;
+        for (unsigned i = 0; i < MINIBLOCK; i++) bits |= above[k * MINIBLOCK + i];
+        widths[k] = parquet_bit_width(bits);
+        at[k] = (uint8_t)widths[k];
+    }
+    for (unsigned k = 0; k < MINIBLOCKS && k * MINIBLOCK < n; k++)
+        put_miniblock(above + k * MINIBLOCK, widths[k], out);
+}
+
+void parquet_put_deltas(const int64_t *values, size_t n, unsigned n_bits, struct column_bytes *out)
+{
+    append_varint(out, BLOCK);
+    append_varint(out, MINIBLOCKS);
+    append_varint(out, n);
+    append_signed(out, n > 0 ? values[0] : 0);
+    for (size_t begin = 1; begin < n; begin += BLOCK) {
+        size_t n_here = n - begin < BLOCK ? n - begin : BLOCK;
+        int64_t differences[BLOCK];
+        for (size_t i = 0; i < n_here; i++)
+            differences[i] = difference(values[begin + i], values[begin + i - 1], n_bits);
+        put_block(differences, n_here, out);
+    }
+}

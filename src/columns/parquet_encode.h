@@ -1,0 +1,48 @@
+/*
+ * parquet_encode.h -- numbers as Parquet stores them (Parquet format, "Encodings"): runs and packed
+ * bits, and differences.
+ *
+ * Functions append to `out`, which the caller frees. One thread at a time. Nothing can fail.
+ */
+#ifndef ROCKSORT_COLUMNS_PARQUET_ENCODE_H
+#define ROCKSORT_COLUMNS_PARQUET_ENCODE_H
+
+#include "columns/column_bytes.h"
+
+/* How many bits the value needs. */
+unsigned parquet_bit_width(uint64_t value);
+
+enum { PARQUET_PENDING = 504 };         /* values: 63 groups of 8, whose number fits into a byte */
+
+/*
+ * RLE, the hybrid of run lengths and packed bits. Values of the same width, at most 32 bits, come
+ * one after the other: begin, add, end. With a width of 0 all values are 0.
+ */
+struct parquet_runs {
+    struct column_bytes *out;
+    unsigned width;
+    uint32_t value;             /* of the run that is open */
+    uint64_t n_equal;           /* its values so far */
+    unsigned n_pending;         /* values before it that become packed bits */
+    uint32_t pending[PARQUET_PENDING];
+};
+
+void parquet_runs_begin(struct parquet_runs *runs, unsigned width, struct column_bytes *out);
+void parquet_runs_flush(struct parquet_runs *runs);
+void parquet_runs_end(struct parquet_runs *runs);
+
+/* Adds n values that are equal. */
+static inline void parquet_runs_add(struct parquet_runs *runs, uint32_t value, uint64_t n)
+{
+    if (value != runs->value) {
+        parquet_runs_flush(runs);
+        runs->value = value;
+    }
+    runs->n_equal += n;
+}
+
+/* DELTA_BINARY_PACKED: n integers of n_bits bits, 32 or 64. Those of 32 bits are taken modulo
+   2^32. */
+void parquet_put_deltas(const int64_t *values, size_t n, unsigned n_bits, struct column_bytes *out);
+
+#endif

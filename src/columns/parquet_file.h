@@ -1,0 +1,32 @@
+/*
+ * parquet_file.h -- what stands before and after the row groups of a Parquet file.
+ *
+ * After the groups come the indexes of pages and the footer: the schema, where the groups are, and
+ * the metadata of column_metadata.h.
+ * Nothing before them must be changed, so a file can be written to a pipe.
+ *
+ * Pure, but for the header (header_text.h).
+ */
+#ifndef ROCKSORT_COLUMNS_PARQUET_FILE_H
+#define ROCKSORT_COLUMNS_PARQUET_FILE_H
+
+#include "columns/parquet_note.h"
+
+#include <htslib/sam.h>
+
+struct parquet_file {
+    const struct column_schema *schema;
+    sam_hdr_t *header;
+    bool is_compressed;         /* its pages, by zstd */
+    const struct column_bytes *notes;   /* of all groups, with their places in the file */
+};
+
+/* Appends what precedes the groups. */
+void parquet_put_file_begin(struct column_bytes *out);
+
+/* Writes what follows the groups, which end at byte `position` of the file, about 1 MiB at a time.
+   Stops if the sink fails. Returns NULL, or a static text if there are too many groups. */
+const char *parquet_put_file_end(const struct parquet_file *file, uint64_t position,
+                                 const struct column_sink *sink);
+
+#endif

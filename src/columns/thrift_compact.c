@@ -1,0 +1,138 @@
+/*
+ * thrift_compact.c -- see thrift_compact.h.
+ *
+ * A field begins with a byte: how far its number is from that of the field before, and its type. If
+ * it is further than 15 the number itself follows. Integers are folded varints.
+ */
+#include "columns/thrift_compact.h"
+
+#include "util/varint.h"
+
+enum { FIELD_TRUE = 1, FIELD_FALSE = 2, FIELD_I8 = 3, FIELD_I16 = 4, FIELD_LIST = 9 };
+enum { MOST_STEP = 15, MOST_SHORT_LIST = 14 };
+
+static void put_byte(struct thrift_writer *writer, unsigned value)
+{
+    *column_bytes_append(writer->out, 1) = (uint8_t)value;
+}
+
+static void put_length(struct thrift_writer *writer, uint64_t n)
+{
+    struct column_bytes *out = writer->out;
+    uint8_t *at = column_bytes_reserve(out, VARINT_MAX_BYTES);
+    out->n_bytes += (size_t)(put_varint(at, n) - at);
+}
+
+static void put_integer(struct thrift_writer *writer, int64_t value)
+{
+    struct column_bytes *out = writer->out;
+    uint8_t *at = column_bytes_reserve(out, VARINT_MAX_BYTES);
+    out->n_bytes += (size_t)(put_signed_varint(at, value) - at);
+}
+
+static void put_field(struct thrift_writer *writer, int field, unsigned type)
+{
+    int *last = &writer->last[writer->depth - 1], step = field - *last;
+    if (step > 0 && step <= MOST_STEP) {
+        put_byte(writer, (unsigned)step << 4 | type);
+    } else {
+        put_byte(writer, type);
+        put_integer(writer, field);
+    }
+    *last = field;
+}
+
+struct thrift_writer thrift_begin(struct column_bytes *out)
+{
+    return (struct thrift_writer){.out = out, .depth = 1};
+}
+
+void thrift_end(struct thrift_writer *writer)
+{
+    put_byte(writer, 0);
+    writer->depth--;
+}
+
+void thrift_bool(struct thrift_writer *writer, int field, bool value)
+{
+    put_field(writer, field, value ? FIELD_TRUE : FIELD_FALSE);
+}
+
+void thrift_i8(struct thrift_writer *writer, int field, int8_t value)
+{
+    put_field(writer, field, FIELD_I8);
+    put_byte(writer, (uint8_t)value);
+}
+
+void thrift_i16(struct thrift_writer *writer, int field, int16_t value)
+{
+    put_field(writer, field, FIELD_I16);
+    put_integer(writer, value);
+}
+
+void thrift_i32(struct thrift_writer *writer, int field, int32_t value)
+{
+    put_field(writer, field, THRIFT_I32);
+    put_integer(writer, value);
+}
+
+void thrift_i64(struct thrift_writer *writer, int field, int64_t value)
+{
+    put_field(writer, field, THRIFT_I64);
+    put_integer(writer, value);
+}
+
+void thrift_bytes(struct thrift_writer *writer, int field, const void *bytes, size_t n_bytes)
+{
+    put_field(writer, field, THRIFT_BYTES);
+    thrift_item_bytes(writer, bytes, n_bytes);
+}
+
+void thrift_text(struct thrift_writer *writer, int field, const char *text)
+{
+    thrift_bytes(writer, field, text, strlen(text));
+}
+
+void thrift_struct(struct thrift_writer *writer, int field)
+{
+    put_field(writer, field, THRIFT_STRUCT);
+    thrift_item_struct(writer);
+}
+
+void thrift_empty_struct(struct thrift_writer *writer, int field)
+{
+    thrift_struct(writer, field);
+    thrift_end(writer);
+}
+
+void thrift_list(struct thrift_writer *writer, int field, enum thrift_type type, size_t n)
+{
+    put_field(writer, field, FIELD_LIST);
+    if (n <= MOST_SHORT_LIST) {
+        put_byte(writer, (unsigned)n << 4 | type);
+    } else {
+        put_byte(writer, 0xf0u | type);
+        put_length(writer, n);
+    }
+}
+
+void thrift_item_bool(struct thrift_writer *writer, bool value)
+{
+    put_byte(writer, value ? FIELD_TRUE : FIELD_FALSE);
+}
+
+void thrift_item_integer(struct thrift_writer *writer, int64_t value)
+{
+    put_integer(writer, value);
+}
+
+void thrift_item_bytes(struct thrift_writer *writer, const void *bytes, size_t n_bytes)
+{
+    put_length(writer, n_bytes);
+    column_bytes_copy(writer->out, bytes, n_bytes);
+}
+
+void thrift_item_struct(struct thrift_writer *writer)
+{
+    writer->last[writer->depth++] = 0;
+}

@@ -1,0 +1,59 @@
+/*
+ * thrift_compact.h -- writes structs as Apache Thrift's compact protocol has them. The metadata of
+ * Parquet are such structs.
+ *
+ * Order of calls: thrift_begin; then, in the order of the numbers that the fields have in the
+ * struct, a call for each field; thrift_end. A field that is itself a struct is begun, filled and
+ * ended in the same way. A list is begun with the number of its items; a call for each item
+ * follows, and nothing ends it. Fields that are left out are not set.
+ *
+ * Ownership: the caller frees the bytes. One thread at a time. Nothing can fail.
+ */
+#ifndef ROCKSORT_COLUMNS_THRIFT_COMPACT_H
+#define ROCKSORT_COLUMNS_THRIFT_COMPACT_H
+
+#include "columns/column_bytes.h"
+
+#include <stdbool.h>
+
+enum { THRIFT_MOST_DEPTH = 8 };         /* structs within structs */
+
+enum thrift_type {              /* of the items of a list */
+    THRIFT_BOOL = 1,
+    THRIFT_I32 = 5,
+    THRIFT_I64 = 6,
+    THRIFT_BYTES = 8,
+    THRIFT_STRUCT = 12
+};
+
+struct thrift_writer {
+    struct column_bytes *out;
+    unsigned depth;
+    int last[THRIFT_MOST_DEPTH];        /* the field before, in each open struct */
+};
+
+/* Begins a struct that no other contains. */
+struct thrift_writer thrift_begin(struct column_bytes *out);
+
+/* Ends the innermost open struct. */
+void thrift_end(struct thrift_writer *writer);
+
+void thrift_bool(struct thrift_writer *writer, int field, bool value);
+void thrift_i8(struct thrift_writer *writer, int field, int8_t value);
+void thrift_i16(struct thrift_writer *writer, int field, int16_t value);
+void thrift_i32(struct thrift_writer *writer, int field, int32_t value);
+void thrift_i64(struct thrift_writer *writer, int field, int64_t value);
+void thrift_bytes(struct thrift_writer *writer, int field, const void *bytes, size_t n_bytes);
+void thrift_text(struct thrift_writer *writer, int field, const char *text);
+void thrift_struct(struct thrift_writer *writer, int field);
+
+/* A struct without fields: begins and ends it. */
+void thrift_empty_struct(struct thrift_writer *writer, int field);
+
+void thrift_list(struct thrift_writer *writer, int field, enum thrift_type type, size_t n);
+void thrift_item_bool(struct thrift_writer *writer, bool value);
+void thrift_item_integer(struct thrift_writer *writer, int64_t value);  /* i32 and i64 */
+void thrift_item_bytes(struct thrift_writer *writer, const void *bytes, size_t n_bytes);
+void thrift_item_struct(struct thrift_writer *writer);
+
+#endif

@@ -1,0 +1,341 @@
+"""-O parquet: pyarrow, Polars and DuckDB read the same values, which are those of the sorted BAM;
+the layout of files is what the format wants."""
+
+import io
+import math
+import os
+import random
+import unittest
+
+import bamfile
+import columns
+import generate
+from harness import SPILL_BUDGET, reference_view
+from parquet_layout import Layout
+from test_columns import SQ, TAGGED, ColumnsTest, needs_readers
+
+try:
+    import duckdb
+    import polars
+    import pyarrow
+    import pyarrow.parquet
+except ImportError:
+    pyarrow = None
+
+
+def plain(value):
+    """A value of a row as all readers have it: maps are lists of pairs; NaN is equal to NaN."""
+    if isinstance(value, float) and math.isnan(value):
+        return "nan"
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return [[key, one] for key, one in value.items()]
+    return value
+
+
+def random_integer(rng):
+    return rng.choice([0, 1, -1, 127, 128, -128, 255, 256, 32767, -32768, 65535, 65536, 2147483647,
+                       -2147483648, 4294967295, rng.randint(-300, 300),
+                       rng.randint(-2**31, 2**32 - 1)])
+
+
+def random_tag(rng, name):
+    """A tag of a random type, as SAM has it."""
+    kind = rng.choice("AifZHB")
+    if kind == "A":
+        value = rng.choice("!aZ~+")
+    elif kind == "i":
+        value = random_integer(rng)
+    elif kind == "f":
+        value = rng.choice(["0", "-0", "1.5", "-1e30", "1e-40", "inf", "-inf", "nan", rng.random()])
+    elif kind == "H":
+        value = "".join(rng.choice("0123456789ABCDEF") for _ in range(2 * rng.randint(0, 9)))
+    elif kind == "Z":
+        value = "".join(rng.choice("a ~\u00e9\u07ff\u0800\uffff\U0010ffff")
+                        for _ in range(rng.choice([0, 1, 5, 300])))
+    else:
+        kind, letter = "B", rng.choice("cCsSiIf")
+        least, most = {"c": (-128, 127), "C": (0, 255), "s": (-32768, 32767), "S": (0, 65535),
+                       "i": (-2**31, 2**31 - 1), "I": (0, 2**32 - 1), "f": (-5, 5)}[letter]
+        n = rng.choice([1, 2, 7, 8, 9, 100])
+        value = ",".join([letter] + [str(rng.randint(least, most)) for _ in range(n)])
+    return f"{name}:{kind}:{value}"
+
+
+STANDARD = ["NM:i", "AS:i", "MD:Z", "RG:Z", "SA:Z", "TS:A", "ML:B", "FZ:B", "UQ:i", "CB:Z"]
+
+
+def random_sam(n_records, seed):
+    """Records with few or many different values, with all tags, or none, or any."""
+    rng, lines = random.Random(seed), []
+    kinds, n_names = rng.choice([(), STANDARD, STANDARD]), rng.choice([1, 10, 10**9])
+    for i in range(n_records):
+        n = rng.choice([0, 1, 4, 150])
+        seq = "".join(rng.choice("ACGTN") for _ in range(n)) or "*"
+        qual = "".join(chr(rng.randint(33, 126)) for _ in range(n)) if rng.random() < 0.9 else "*"
+        tags = [random_tag(rng, "X" + chr(ord("a") + k)) for k in range(rng.choice([0, 0, 1, 3]))]
+        for name in kinds:
+            if rng.random() < 0.7:
+                tags.append(random_tag(rng, name[:2]))
+        name = f"r{rng.randrange(n_names)}" if rng.random() < 0.95 else "*"
+        place = (f"{rng.choice('cd')}\t{rng.randint(1, 99000)}" if rng.random() < 0.9 else "*\t0")
+        mate = (f"{rng.choice('cd')}\t{rng.randint(1, 99000)}" if rng.random() < 0.9 else "*\t0")
+        flag = rng.choice([0, 16, 1024, 2048, 4095]) if place != "*\t0" else 4
+        cigar = "*" if flag & 4 or not n else rng.choice([f"{n}M", f"{n}S", f"2D{n}I"])
+        if qual == "*" * n:
+            qual = "*"
+        lines.append(f"{name}\t{flag}\t{place}\t{rng.randint(0, 255)}\t{cigar}\t{mate}\t"
+                     f"{rng.randint(-10**6, 10**6)}\t{seq}\t{qual if n else '*'}" +
+                     "".join("\t" + tag for tag in tags))
+    return SQ + "\n".join(lines) + "\n"
+
+
+@needs_readers
+class ParquetTest(ColumnsTest):
+    def read(self, path):
+        """The table of a file, which must be sound, and which all readers must find the same in."""
+        with open(path, "rb") as file:
+            data = file.read()
+        table = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True).read()
+        table.validate(full=True)
+        self.layout = Layout(data, table)
+        rows = [plain(list(row.values())) for row in table.to_pylist()]
+        frame = polars.read_parquet(path)
+        self.assertEqual([plain(row) for row in frame.rows()], rows)
+        sheet = duckdb.sql(f"select * from '{path}'").to_arrow_table()
+        self.assertEqual(sheet.column_names, table.column_names)
+        self.assertEqual([plain(list(row.values())) for row in sheet.to_pylist()], rows)
+        return table
+
+    def table(self, *args, **how):
+        out = self.path("out.parquet")
+        self.sort_ok("--no-PG", *args, "-o", out, **how)
+        return self.read(out)
+
+    def assert_same_as_bam(self, *args, listed=None, **how):
+        """The columns, those of listed, hold what the sorted BAM does. Returns the table."""
+        bam = self.path("want.bam")
+        self.sort_ok("--no-PG", *args, "-o", bam, **how)
+        text = reference_view(bam, "-h", "--no-PG").encode("latin-1").decode()
+        table = self.table(*(["--columns", listed] if listed else []), *args, **how)
+        got = table.schema.metadata[b"sam_header"].decode() + "".join(
+            line + "\n" for line in columns.lines_of(table))
+        for mine, theirs in zip(got.split("\n"), text.split("\n")):
+            self.assertEqual(mine, theirs)
+        self.assertEqual(len(got), len(text))
+        return table
+
+
+class Content(ParquetTest):
+    def test_odd_records(self):
+        bam = self.bam_of(generate.odd(3000, seed=7))
+        for options in [[], ["-n"], ["-l", "1"], ["-l", "5", "-@", "3"], ["-u"], ["-t", "XI"],
+                        ["-N", "-@", "2"]]:
+            for budget in (None, SPILL_BUDGET):
+                with self.subTest(options=options, budget=budget):
+                    self.assert_same_as_bam(*options, bam, budget=budget)
+
+    def test_random_records(self):
+        for seed in range(12):
+            for n_records in (1, 2, 8, 9, 700):
+                with self.subTest(seed=seed, n_records=n_records):
+                    bam = self.bam_of(random_sam(n_records, seed))
+                    self.assert_same_as_bam(*(["-u"] if seed % 2 else []), bam)
+
+    def test_types(self):
+        """Readers see the types that Arrow has, but that names of references are texts."""
+        bam = self.bam_of(TAGGED)
+        arrow = super(ParquetTest, self).table(bam)
+        table = self.assert_same_as_bam(bam)
+        want = {field.name: str(field.type) for field in arrow.schema}
+        want.update(rname="string", rnext="string")
+        got = {field.name: str(field.type).replace("element", "item") for field in table.schema}
+        for name in ("FZ", "ML", "tags"):
+            want[name], got[name] = (text.replace(" not null", "").replace(f" ('{name}')", "")
+                                     for text in (want[name], got[name]))
+        self.assertEqual(got, want)
+        self.assertEqual(table.schema.metadata[b"rocksort_columns"], b"1")
+        self.assertTrue(all(field.nullable for field in table.schema))
+
+    def test_many_records(self):
+        """Groups have several pages; with little memory there are several groups."""
+        rng = random.Random(5)
+        place, lines = 0, []
+        for i in range(50000):
+            place += rng.choice([0, 0, 1, 30])
+            lines.append(f"r{i}\t0\tc\t{1 + place // 20}\t{rng.choice([0, 60])}\t4M\t*\t0\t"
+                         f"{rng.randint(-900, 900)}\tACGT\t{rng.choice(['IIII', 'FFFF'])}\t"
+                         f"NM:i:{rng.choice([0, 1])}\tML:B:C,{i % 256},1\tXX:Z:{i % 50}\tMD:Z:{i}")
+        bam = self.bam_of(SQ + "\n".join(lines) + "\n")
+        table = self.assert_same_as_bam("-m", "1G", bam)
+        self.assertEqual(len(self.layout.footer[4]), 1)
+        self.assertGreaterEqual(self.layout.n_pages, 3 * len(table.schema.names))
+        few = self.assert_same_as_bam("-m", "1G", bam, budget=4 * SPILL_BUDGET)
+        self.assertGreater(len(self.layout.footer[4]), 1)
+        self.assertEqual(few, table)
+
+    def test_large_rows(self):
+        """A row that is larger than a page is a page."""
+        seq = "ACGT" * 400000
+        lines = [f"a{i}\t0\tc\t{i + 1}\t9\t4M\t*\t0\t0\tACGT\tIIII\tML:B:C,{i},7"
+                 for i in range(40)]
+        lines[20] = (f"l\t0\tc\t21\t9\t{len(seq)}M\t*\t0\t0\t{seq}\t{'5' * len(seq)}\tML:B:C" +
+                     ",9" * 2000000)
+        lines[30] = "cigar\t0\tc\t31\t9\t" + "1M1I" * 40000 + "\t*\t0\t0\t" + "A" * 80000 + "\t*"
+        self.assert_same_as_bam(self.bam_of(SQ + "\n".join(lines) + "\n"))
+        n_chunks = sum(len(group[1]) for group in self.layout.footer[4])
+        self.assertGreaterEqual(self.layout.n_pages, n_chunks + 3 * 2)
+
+    def test_no_value(self):
+        table = self.table(self.bam_of(SQ + "*\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n"))
+        row, = table.to_pylist()
+        self.assertEqual({name for name, value in row.items() if value is not None},
+                         {"flag", "mapq", "tlen"})
+
+    def test_no_records(self):
+        for sam in (SQ, "@CO\tno references\n"):
+            self.assertEqual(self.assert_same_as_bam(self.bam_of(sam)).num_rows, 0)
+            self.assertEqual(self.layout.footer[4], [])
+
+    def test_many_references(self):
+        """References in an order that is not that of their names; long names have no bounds."""
+        names = [f"chr{i}" for i in range(1, 30)] + ["x" * 64, "y" * 65]
+        sq = "".join(f"@SQ\tSN:{name}\tLN:1000\n" for name in names)
+        lines = [f"r{i}\t0\t{names[i % len(names)]}\t{1 + i}\t0\t1M\t{names[i // 9]}\t5\t0\tA\tI"
+                 for i in range(270)]
+        self.assert_same_as_bam(self.bam_of(sq + "\n".join(lines) + "\n"))
+        group, = self.layout.footer[4]
+        self.assertNotIn(4, group, "the names are not sorted as texts")
+        self.assertNotIn(6, group[1][2][3][12])
+        few = "".join(line + "\n" for line in lines if "y" not in line)
+        self.assert_same_as_bam(self.bam_of(sq + few))
+        group, = self.layout.footer[4]
+        self.assertEqual(group[1][2][3][12][6], b"chr1")
+        self.assertEqual(group[1][2][3][12][5], b"x" * 64)
+
+    def test_same_bytes(self):
+        bam = self.bam_of(generate.odd(2000, seed=3))
+        outs = []
+        for i in range(2):
+            out = self.path(f"{i}.parquet")
+            self.sort_ok("--no-PG", "-@", "3", "-o", out, bam)
+            with open(out, "rb") as file:
+                outs.append(file.read())
+        self.assertEqual(outs[0], outs[1])
+        piped = self.sort_ok("--no-PG", "-@", "3", "-O", "parquet", bam).out
+        self.assertEqual(piped, outs[0])
+
+    def test_questions(self):
+        """Readers that skip groups and pages by their bounds find what there is."""
+        bam = self.bam_of(generate.odd(3000, seed=9))
+        rows = self.table("-m", "1G", bam, budget=SPILL_BUDGET).to_pylist()
+        path = self.path("out.parquet")
+        for rname, begin, end in [("chr10", 500, 500), ("chr10", 1, 70000), ("chr1", 60, 90000),
+                                  ("none", 1, 9)]:
+            want = sum(row["rname"] == rname and begin <= row["pos"] <= end for row in rows)
+            frame = polars.scan_parquet(path).filter(
+                (polars.col("rname") == rname) & polars.col("pos").is_between(begin, end)).collect()
+            found, = duckdb.sql(f"select count(*) from '{path}' where rname = '{rname}' "
+                                f"and pos between {begin} and {end}").fetchall()
+            table = pyarrow.parquet.read_table(path, filters=[
+                ("rname", "=", rname), ("pos", ">=", begin), ("pos", "<=", end)])
+            self.assertEqual([frame.height, *found, table.num_rows], [want] * 3)
+
+
+class Options(ParquetTest):
+    def test_columns(self):
+        bam = self.bam_of(TAGGED)
+        whole = self.table(bam)
+        table = self.table("--columns", "pos,XS:i,MD,flag,ML:B:s,XZ:Z,XB:B:f,Xf:f", bam)
+        self.assertEqual(table.schema.names, ["pos", "XS", "MD", "flag", "ML", "XZ", "XB", "Xf"])
+        self.assertEqual(table.column("pos"), whole.column("pos"))
+        self.assertEqual(table.column("MD"), whole.column("MD"))
+        self.assertEqual(set(table.column("XS").to_pylist()), {None, -70000})
+        self.assertEqual([one for one in table.column("ML").to_pylist() if one], [[-1]] * 40)
+        self.assertEqual(table.column("XZ").null_count, table.num_rows)
+        self.assertEqual(len([one for one in table.column("XB").to_pylist() if one]), 40)
+
+    def test_all_types_of_tags(self):
+        """Columns for tags that no standard defines."""
+        kinds = "A:A,Z:Z,H:H,i:i,f:f,a:B:c,b:B:C,s:B:s,t:B:S,j:B:i,u:B:I,g:B:f".split(",")
+        bam = self.bam_of(random_sam(500, seed=99).replace("\tXa:", "\tXA:"))
+        for letter in "abc":
+            listed = ",".join(f"X{letter}:{kind[2:]}" for kind in kinds)
+            for one in listed.split(","):
+                table = self.assert_same_as_bam(bam, listed="all," + one)
+                self.assertIn(one[:2], table.schema.names)
+
+    def test_levels(self):
+        bam = self.bam_of(generate.odd(3000, seed=4))
+        sizes = {}
+        for level in ("0", "1", "9"):
+            self.table("-l", level, bam)
+            sizes[level] = os.path.getsize(self.path("out.parquet"))
+        self.assertGreater(sizes["0"], sizes["1"])
+        self.assertGreater(sizes["1"], sizes["9"])
+        self.table(bam)
+        self.assertEqual(os.path.getsize(self.path("out.parquet")), sizes["1"])
+        self.table("-u", bam)
+        self.assertEqual(os.path.getsize(self.path("out.parquet")), sizes["0"])
+
+    def test_refused(self):
+        bam = self.bam_of(TAGGED)
+        self.assert_error(self.rocksort("--write-index", "-o", self.path("o.parquet"), bam),
+                          "--write-index cannot index Parquet")
+        self.assert_error(self.rocksort("--columns", "pos", "-o", self.path("o.bam"), bam),
+                          "-O parquet")
+        self.assert_error(self.rocksort("-O", "parquet", "-o", "/dev/full", bam), "/dev/full",
+                          "No space left")
+
+    def test_merge(self):
+        one = self.bam_of(TAGGED, name="1.bam")
+        self.sort_ok("-o", one, one)
+        two = self.bam_of(TAGGED.replace("NM:i", "SM:i"), name="2.bam")
+        self.sort_ok("-o", two, two)
+        table = self.assert_same_as_bam("--merge", one, two)
+        self.assertIn("SM", table.schema.names)
+
+    def test_markdup(self):
+        bam = self.bam_of(generate.reads(300, generate.reference()))
+        table = self.assert_same_as_bam("--fixmate=-m", "--markdup", bam)
+        fewer = self.assert_same_as_bam("--fixmate=-m", "--markdup=-r", bam)
+        self.assertLessEqual(fewer.num_rows, table.num_rows)
+
+    def test_split(self):
+        bam = self.bam_of(TAGGED)
+        whole = self.table(bam)
+        os.mkdir(self.path("p"))
+        self.sort_ok("--no-PG", "--split-by", "contig", "-o", self.path("p/%.parquet"), bam,
+                     clean=False)
+        self.assertEqual(sorted(os.listdir(self.path("p"))),
+                         ["c.parquet", "d.parquet", "unplaced.parquet"])
+        pieces = [self.read(self.path(f"p/{name}.parquet")) for name in "cd"]
+        self.assertEqual(pieces[0].schema, whole.schema)
+        self.assertEqual(sum((columns.lines_of(piece) for piece in pieces), []),
+                         columns.lines_of(whole))
+        self.assertEqual(self.read(self.path("p/unplaced.parquet")).num_rows, 0)
+
+    def test_resume(self):
+        bam = self.source(3000)
+        checkpoint = self.fails_in_merge("-O", "parquet", "--columns", "all,XI:i", bam)
+        want = self.table("--columns", "all,XI:i", bam)
+        self.resume(checkpoint, "-o", self.path("got.parquet"))
+        self.assertEqual(self.read(self.path("got.parquet")).to_pylist(), want.to_pylist())
+
+    def test_bad_record(self):
+        """What columns cannot hold is an error, and what was written is no Parquet file."""
+        records = [bamfile.record(name=f"r{i}", seq="ACGT") for i in range(100)]
+        records.insert(50, bamfile.record(name="bad", seq="ACGT", aux=b"NMC\1NMC\2"))
+        bam = self.write("bad.bam", bamfile.bam_file(SQ, [("c", 100000), ("d", 100000)], records))
+        for args in (["-o", self.path("o.parquet")], ["-O", "parquet"]):
+            result = self.rocksort(*args, bam)
+            self.assert_error(result, "read 'bad' cannot be written as columns")
+            self.assertFalse(os.path.exists(self.path("o.parquet")))
+            if result.out:
+                with self.assertRaises(pyarrow.ArrowInvalid):
+                    pyarrow.parquet.read_table(io.BytesIO(result.out))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,458 @@
+/*
+ * test_parquet_encode.c -- what is encoded is decoded here, as the specification of Parquet says,
+ * and compared: runs and packed bits of all widths, differences of 32 and 64 bits, fields of Thrift.
+ */
+#include "random_records.h"
+
+#include "columns/parquet_dictionary.h"
+#include "columns/parquet_encode.h"
+#include "columns/parquet_note.h"
+#include "columns/thrift_compact.h"
+#include "util/varint.h"
+
+/* ---- decoding ---- */
+
+struct input {
+    const uint8_t *at, *end;
+};
+
+static struct input input_of(const struct column_bytes *bytes)
+{
+    /* A copy of just these bytes, so that AddressSanitizer sees an access to the next one. */
+    uint8_t *copy = test_alloc(bytes->n_bytes);
+    if (bytes->n_bytes > 0) memcpy(copy, bytes->bytes, bytes->n_bytes);
+    return (struct input){copy, copy + bytes->n_bytes};
+}
+
+/* The value of n_bits bits, the lowest first, that begin at bit `from`. */
+static uint64_t bits_at(struct input in, uint64_t from, unsigned n_bits)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < n_bits; i++) {
+        assert_true(in.at + (from + i) / 8 < in.end);
+        value |= (uint64_t)(in.at[(from + i) / 8] >> (from + i) % 8 & 1) << i;
+    }
+    return value;
+}
+
+/* Decodes n values of RLE. All bytes must be used. */
+static void decode_runs(struct input in, unsigned width, uint32_t *values, size_t n)
+{
+    size_t done = 0;
+    while (in.at < in.end) {
+        uint64_t head = get_varint(&in.at);
+        assert_true(done < n && head >> 1 > 0);
+        if (head & 1) {
+            for (uint64_t i = 0; i < (head >> 1) * 8; i++) {
+                uint64_t value = bits_at(in, i * width, width);
+                if (done < n) values[done++] = (uint32_t)value;
+                else assert_true(in.at + (head >> 1) * width == in.end && value == 0);
+            }
+            in.at += (head >> 1) * width;
+            continue;
+        }
+        uint32_t value = (uint32_t)bits_at(in, 0, (width + 7) / 8 * 8);
+        in.at += (width + 7) / 8;
+        assert_true(head >> 1 <= n - done);
+        for (uint64_t i = 0; i < head >> 1; i++) values[done++] = value;
+    }
+    assert_true(in.at == in.end && done == n);
+}
+
+/* Decodes DELTA_BINARY_PACKED. Returns what follows. */
+static const uint8_t *decode_deltas(struct input in, unsigned n_bits, int64_t *values, size_t n)
+{
+    uint64_t block = get_varint(&in.at), n_miniblocks = get_varint(&in.at), total;
+    total = get_varint(&in.at);
+    assert_true(block % 128 == 0 && block / n_miniblocks % 32 == 0 && total == n);
+    uint64_t last = (uint64_t)get_signed_varint(&in.at), per = block / n_miniblocks;
+    size_t done = 0;
+    if (n > 0) values[done++] = (int64_t)last;
+    while (done < n) {
+        uint64_t least = (uint64_t)get_signed_varint(&in.at);
+        const uint8_t *widths = in.at;
+        in.at += n_miniblocks;
+        for (uint64_t k = 0; k < n_miniblocks && done < n; k++) {
+            assert_true(widths[k] <= n_bits);
+            for (uint64_t i = 0; i < per && done < n; i++) {
+                last += least + bits_at(in, i * widths[k], widths[k]);
+                if (n_bits == 32) last = (uint64_t)(int64_t)(int32_t)(uint32_t)last;
+                values[done++] = (int64_t)last;
+            }
+            in.at += per * widths[k] / 8;
+        }
+    }
+    assert_true(in.at <= in.end);
+    return in.at;
+}
+
+/* ---- runs ---- */
+
+static void check_runs(struct rng *rng, const uint32_t *values, size_t n, unsigned width)
+{
+    struct column_bytes out = {0};
+    struct parquet_runs *runs = test_alloc(sizeof *runs);
+    memset(runs, 0xa5, sizeof *runs);
+    parquet_runs_begin(runs, width, &out);
+    for (size_t i = 0; i < n;) {
+        size_t n_equal = 1;
+        while (i + n_equal < n && values[i + n_equal] == values[i] && !rng_one_in(rng, 20))
+            n_equal++;
+        parquet_runs_add(runs, values[i], n_equal);
+        i += n_equal;
+    }
+    parquet_runs_end(runs);
+    struct input in = input_of(&out);
+    uint32_t *got = test_alloc(n * sizeof *got);
+    decode_runs(in, width, got, n);
+    CHECK(rng, n == 0 || memcmp(got, values, n * sizeof *got) == 0);
+    /* At most a byte a group more than the bits, and two for the last one. */
+    CHECK(rng, out.n_bytes <= n * width / 8 + n / 8 + width + 3);
+    free((void *)(uintptr_t)in.at);
+    free(got);
+    free(runs);
+    free(out.bytes);
+}
+
+static void test_runs(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(1);
+    static const size_t sizes[] = {0, 1, 7, 8, 9, 15, 16, 17, 503, 504, 505, 511, 512, 1008, 2000};
+    for (unsigned width = 0; width <= 32; width++) {
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            size_t n = sizes[s];
+            uint32_t *values = test_alloc(n * sizeof *values);
+            for (unsigned repeats = 0; repeats < 3; repeats++) {        /* none, some, many */
+                for (size_t i = 0; i < n; i++) {
+                    bool again = i > 0 && repeats > 0 && !rng_one_in(&rng, repeats == 1 ? 3 : 30);
+                    uint32_t value = (uint32_t)rng_next(&rng);
+                    if (rng_one_in(&rng, 9)) value = UINT32_MAX;
+                    value = width == 0 ? 0 : value >> (32 - width);
+                    values[i] = again ? values[i - 1] : value;
+                }
+                check_runs(&rng, values, n, width);
+            }
+            free(values);
+        }
+    }
+}
+
+/* A long run takes a few bytes. */
+static void test_long_run(void **state)
+{
+    (void)state;
+    struct column_bytes out = {0};
+    struct parquet_runs runs;
+    parquet_runs_begin(&runs, 1, &out);
+    parquet_runs_add(&runs, 1, 1000000);
+    parquet_runs_end(&runs);
+    assert_true(out.n_bytes == 4 && out.bytes[3] == 1);
+    free(out.bytes);
+}
+
+/* ---- differences ---- */
+
+static void check_deltas(struct rng *rng, const int64_t *values, size_t n, unsigned n_bits)
+{
+    struct column_bytes out = {0};
+    parquet_put_deltas(values, n, n_bits, &out);
+    struct input in = input_of(&out);
+    int64_t *got = test_alloc(n * sizeof *got);
+    CHECK(rng, decode_deltas(in, n_bits, got, n) == in.end);
+    CHECK(rng, n == 0 || memcmp(got, values, n * sizeof *got) == 0);
+    free((void *)(uintptr_t)in.at);
+    free(got);
+    free(out.bytes);
+}
+
+/* A number of about so many bits, of either sign; or one of the edges. */
+static int64_t random_number(struct rng *rng, unsigned most_bits, unsigned n_bits)
+{
+    static const int64_t edges[] = {0, -1, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX};
+    int64_t value = (int64_t)(most_bits ? rng_next(rng) >> (64 - most_bits) : 0);
+    if (rng_one_in(rng, 2)) value = (int64_t)(0 - (uint64_t)value);
+    if (most_bits == n_bits && rng_one_in(rng, 3)) value = edges[rng_below(rng, 6)];
+    return n_bits == 32 ? (int32_t)(uint32_t)(uint64_t)value : value;
+}
+
+static void test_deltas(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(2);
+    static const size_t sizes[] = {0, 1, 2, 32, 33, 34, 64, 128, 129, 130, 161, 257, 1000};
+    for (unsigned n_bits = 32; n_bits <= 64; n_bits += 32) {
+        for (unsigned most = 0; most <= n_bits; most++) {
+            for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+                size_t n = sizes[s];
+                int64_t *values = test_alloc(n * sizeof *values);
+                for (size_t i = 0; i < n; i++) values[i] = random_number(&rng, most, n_bits);
+                check_deltas(&rng, values, n, n_bits);
+                free(values);
+            }
+        }
+    }
+    const int64_t extremes[] = {INT64_MIN, INT64_MAX, INT64_MIN, -1, INT64_MAX, 0, INT64_MIN};
+    check_deltas(&rng, extremes, 7, 64);
+    const int64_t short_extremes[] = {INT32_MAX, INT32_MIN, INT32_MAX, 0, INT32_MIN, -1};
+    check_deltas(&rng, short_extremes, 6, 32);
+}
+
+/* Ascending numbers take few bits: a byte each would be 1000. */
+static void test_small_deltas(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(3);
+    struct column_bytes out = {0};
+    int64_t values[1000];
+    for (size_t i = 0; i < 1000; i++)
+        values[i] = (i ? values[i - 1] : 100000) + (int)rng_below(&rng, 4);
+    parquet_put_deltas(values, 1000, 32, &out);
+    assert_true(out.n_bytes < 350);
+    free(out.bytes);
+}
+
+static void test_bit_width(void **state)
+{
+    (void)state;
+    assert_int_equal(parquet_bit_width(0), 0);
+    for (unsigned i = 0; i < 64; i++) {
+        assert_int_equal(parquet_bit_width(UINT64_C(1) << i), i + 1);
+        assert_int_equal(parquet_bit_width(UINT64_MAX >> i), 64 - i);
+    }
+}
+
+/* ---- dictionaries ---- */
+
+static void test_dictionary_of_numbers(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(4);
+    struct parquet_dictionary dictionary = {0};
+    for (int round = 0; round < 30; round++) {
+        size_t n_different = 1 + rng_below(&rng, 5000);
+        parquet_dictionary_clear(&dictionary);
+        for (int i = 0; i < 6000; i++) {
+            uint64_t number = rng_below(&rng, n_different) * UINT64_C(0x100000001) - 50;
+            uint32_t before = dictionary.n_entries;
+            uint32_t entry = parquet_dictionary_add_number(&dictionary, number);
+            CHECK(&rng, entry < dictionary.n_entries && entry <= before);
+            CHECK(&rng, dictionary.entries[entry].number == number);
+            CHECK(&rng, dictionary.n_entries <= n_different);
+        }
+    }
+    parquet_dictionary_release(&dictionary);
+}
+
+static void test_dictionary_of_texts(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(5);
+    struct parquet_dictionary dictionary = {0};
+    uint8_t bytes[300];
+    for (int round = 0; round < 30; round++) {
+        memset(bytes, 'a', sizeof bytes);
+        for (int i = 0; i < 20; i++) bytes[rng_below(&rng, sizeof bytes)] = 'b';
+        bool has_empty = false;
+        parquet_dictionary_clear(&dictionary);
+        for (int i = 0; i < 3000; i++) {
+            size_t n = rng_below(&rng, 40), at = rng_below(&rng, sizeof bytes - n);
+            uint32_t entry = parquet_dictionary_add_text(&dictionary, bytes + at, n);
+            CHECK(&rng, entry < dictionary.n_entries);
+            CHECK(&rng, dictionary.entries[entry].number == n);
+            CHECK(&rng, memcmp(dictionary.entries[entry].text, bytes + at, n) == 0);
+            has_empty = has_empty || n == 0;
+        }
+        uint64_t n_bytes = 0;
+        for (uint32_t i = 0; i < dictionary.n_entries; i++) {
+            const struct parquet_entry *entry = &dictionary.entries[i];
+            n_bytes += entry->number;
+            CHECK(&rng, parquet_dictionary_add_text(&dictionary, entry->text,
+                                                    (size_t)entry->number) == i);
+        }
+        CHECK(&rng, n_bytes == dictionary.text_bytes && has_empty);
+    }
+    parquet_dictionary_release(&dictionary);
+}
+
+/* ---- Thrift ---- */
+
+static void test_thrift(void **state)
+{
+    (void)state;
+    struct column_bytes out = {0};
+    struct thrift_writer writer = thrift_begin(&out);
+    thrift_bool(&writer, 1, true);
+    thrift_bool(&writer, 2, false);
+    thrift_i8(&writer, 3, -1);
+    thrift_i16(&writer, 20, -2);        /* more than 15 further */
+    thrift_i32(&writer, 21, INT32_MIN);
+    thrift_i64(&writer, 36, 300);
+    thrift_text(&writer, 37, "ab");
+    thrift_struct(&writer, 38);
+    thrift_i32(&writer, 1, 1);          /* numbers begin anew */
+    thrift_empty_struct(&writer, 2);
+    thrift_end(&writer);
+    thrift_list(&writer, 39, THRIFT_BOOL, 2);
+    thrift_item_bool(&writer, true);
+    thrift_item_bool(&writer, false);
+    thrift_list(&writer, 40, THRIFT_I64, 15);
+    for (int i = 0; i < 15; i++) thrift_item_integer(&writer, -i);
+    thrift_list(&writer, 41, THRIFT_STRUCT, 1);
+    thrift_item_struct(&writer);
+    thrift_i32(&writer, 1, 5);
+    thrift_end(&writer);
+    thrift_list(&writer, 42, THRIFT_BYTES, 1);
+    thrift_item_bytes(&writer, "", 0);
+    thrift_end(&writer);
+    static const uint8_t want[] = {
+        0x11, 0x12, 0x13, 0xff, 0x04, 40, 3, 0x15, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xf6, 0xd8, 0x04,
+        0x18, 2, 'a', 'b', 0x1c, 0x15, 2, 0x1c, 0, 0, 0x19, 0x21, 1, 2, 0x19, 0xf6, 15, 0, 1, 3, 5,
+        7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 0x19, 0x1c, 0x15, 10, 0, 0x19, 0x18, 0, 0,
+    };
+    assert_int_equal(out.n_bytes, sizeof want);
+    assert_memory_equal(out.bytes, want, sizeof want);
+    assert_int_equal(writer.depth, 0);
+    free(out.bytes);
+}
+
+/* ---- notes ---- */
+
+static void random_bound(struct rng *rng, struct parquet_bound *bound)
+{
+    bound->n_bytes = (uint8_t)rng_below(rng, PARQUET_BOUND_BYTES + 1);
+    rng_fill(rng, bound->bytes, bound->n_bytes);
+}
+
+static void random_bounds(struct rng *rng, struct parquet_bounds *bounds)
+{
+    bounds->are_known = rng_one_in(rng, 2);
+    random_bound(rng, &bounds->least);
+    random_bound(rng, &bounds->most);
+}
+
+static void check_bounds(struct rng *rng, const struct parquet_bounds *a,
+                         const struct parquet_bounds *b)
+{
+    CHECK(rng, a->are_known == b->are_known);
+    if (!a->are_known) return;
+    CHECK(rng, a->least.n_bytes == b->least.n_bytes && a->most.n_bytes == b->most.n_bytes);
+    CHECK(rng, memcmp(a->least.bytes, b->least.bytes, a->least.n_bytes) == 0);
+    CHECK(rng, memcmp(a->most.bytes, b->most.bytes, a->most.n_bytes) == 0);
+}
+
+/* What is noted is read again, also after groups were moved. */
+static void test_notes(void **state)
+{
+    (void)state;
+    enum { GROUPS = 5, CHUNKS = 3, MOST_PAGES = 6 };
+    struct rng rng = rng_start(6);
+    struct column_bytes notes = {0};
+    static struct parquet_page pages[GROUPS][CHUNKS][MOST_PAGES];
+    struct parquet_chunk chunks[GROUPS][CHUNKS];
+    struct parquet_group groups[GROUPS];
+    for (int g = 0; g < GROUPS; g++) {
+        groups[g] = (struct parquet_group){rng_next(&rng) >> 8, rng_next(&rng),
+                                           rng_one_in(&rng, 2)};
+        size_t place = parquet_note_begin(&notes, &groups[g]);
+        for (int c = 0; c < CHUNKS; c++) {
+            struct parquet_chunk *chunk = &chunks[g][c];
+            *chunk = (struct parquet_chunk){
+                .encoding = PARQUET_DELTA, .n_values = rng_next(&rng), .n_nulls = rng_next(&rng),
+                .raw_bytes = rng_next(&rng), .n_bytes = rng_next(&rng),
+                .dictionary_bytes = rng_below(&rng, 300), .has_page_bounds = rng_one_in(&rng, 2),
+                .pages = pages[g][c], .n_pages = rng_below(&rng, MOST_PAGES + 1),
+            };
+            random_bounds(&rng, &chunk->bounds);
+            for (size_t p = 0; p < chunk->n_pages; p++) {
+                pages[g][c][p] = (struct parquet_page){.n_rows = rng_next(&rng),
+                                                       .n_bytes = rng_below(&rng, 9),
+                                                       .n_nulls = rng_next(&rng)};
+                random_bounds(&rng, &pages[g][c][p].bounds);
+            }
+            parquet_note_chunk(&notes, chunk);
+        }
+        parquet_note_end(&notes, place);
+    }
+    parquet_note_move(notes.bytes, notes.n_bytes, 1000);
+    const uint8_t *at = notes.bytes;
+    struct parquet_chunk got = {0};
+    for (int g = 0; g < GROUPS; g++) {
+        struct parquet_group group;
+        const uint8_t *end = at + parquet_note_bytes(at);
+        at = parquet_note_read(at, &group);
+        CHECK(&rng, group.at == groups[g].at + 1000 && group.n_rows == groups[g].n_rows);
+        CHECK(&rng, group.is_sorted == groups[g].is_sorted);
+        for (int c = 0; c < CHUNKS; c++) {
+            const struct parquet_chunk *chunk = &chunks[g][c];
+            at = parquet_note_read_chunk(at, &got);
+            CHECK(&rng, got.encoding == chunk->encoding && got.n_values == chunk->n_values);
+            CHECK(&rng, got.n_nulls == chunk->n_nulls && got.raw_bytes == chunk->raw_bytes);
+            CHECK(&rng, got.n_bytes == chunk->n_bytes && got.n_pages == chunk->n_pages);
+            CHECK(&rng, got.dictionary_bytes == chunk->dictionary_bytes);
+            CHECK(&rng, got.has_page_bounds == chunk->has_page_bounds);
+            check_bounds(&rng, &got.bounds, &chunk->bounds);
+            for (size_t p = 0; p < got.n_pages; p++) {
+                CHECK(&rng, got.pages[p].n_rows == chunk->pages[p].n_rows);
+                CHECK(&rng, got.pages[p].n_bytes == chunk->pages[p].n_bytes);
+                if (!got.has_page_bounds) continue;
+                CHECK(&rng, got.pages[p].n_nulls == chunk->pages[p].n_nulls);
+                check_bounds(&rng, &got.pages[p].bounds, &chunk->pages[p].bounds);
+            }
+        }
+        CHECK(&rng, at == end);
+    }
+    free(got.pages);
+    free(notes.bytes);
+}
+
+static struct parquet_bound bound_of(const void *bytes, size_t n)
+{
+    struct parquet_bound bound = {.n_bytes = (uint8_t)n};
+    memcpy(bound.bytes, bytes, n);
+    return bound;
+}
+
+static void test_order_of_bounds(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "A", "AB", "B", "\xc3\xa9"};
+    for (int i = 0; i < 5; i++) {
+        for (int k = 0; k < 5; k++) {
+            struct parquet_bound a = bound_of(texts[i], strlen(texts[i]));
+            struct parquet_bound b = bound_of(texts[k], strlen(texts[k]));
+            int r = parquet_bound_compare(PARQUET_BYTE_ARRAY, &a, &b);
+            assert_int_equal((r > 0) - (r < 0), (i > k) - (i < k));
+        }
+    }
+    static const int64_t numbers[] = {INT64_MIN, INT32_MIN, -1, 0, 1, INT32_MAX, INT64_MAX};
+    for (int i = 0; i < 7; i++) {
+        for (int k = 0; k < 7; k++) {
+            struct parquet_bound a = bound_of(&numbers[i], 8), b = bound_of(&numbers[k], 8);
+            int want = (i > k) - (i < k);
+            assert_int_equal(parquet_bound_compare(PARQUET_INT64, &a, &b), want);
+            if (i % 6 == 0 || k % 6 == 0) continue;
+            assert_int_equal(parquet_bound_compare(PARQUET_INT32, &a, &b), want);
+            float x = (float)numbers[i], y = (float)numbers[k];
+            a = bound_of(&x, 4), b = bound_of(&y, 4);
+            assert_int_equal(parquet_bound_compare(PARQUET_FLOAT, &a, &b), want);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_long_run),
+        cmocka_unit_test(test_deltas),
+        cmocka_unit_test(test_small_deltas),
+        cmocka_unit_test(test_bit_width),
+        cmocka_unit_test(test_dictionary_of_numbers),
+        cmocka_unit_test(test_dictionary_of_texts),
+        cmocka_unit_test(test_thrift),
+        cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_order_of_bounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,104 @@
+/*
+ * test_parquet_file.c -- the end of a file of many groups is written bit by bit; a sink that fails is
+ * not called again.
+ */
+#include "random_records.h"
+
+#include "columns/parquet_file.h"
+
+enum { GROUPS = 20000 };
+
+/* Takes bytes until it fails. */
+struct taker {
+    struct column_bytes bytes;
+    unsigned n_writes, fails_at;        /* 0: never */
+};
+
+static bool take(void *arg, const uint8_t *bytes, size_t n_bytes)
+{
+    struct taker *taker = arg;
+    assert_true(n_bytes > 0);
+    if (++taker->n_writes == taker->fails_at) return false;
+    column_bytes_copy(&taker->bytes, bytes, n_bytes);
+    return true;
+}
+
+static void note_groups(struct column_bytes *notes)
+{
+    struct parquet_page page = {.n_rows = 9, .n_bytes = 40};
+    for (uint64_t i = 0; i < GROUPS; i++) {
+        const struct parquet_group group = {.at = i * 40, .n_rows = 9};
+        page.bounds = (struct parquet_bounds){.are_known = true, .least.n_bytes = 4,
+                                              .most.n_bytes = 4};
+        (void)put_u32(page.bounds.least.bytes, i);
+        (void)put_u32(page.bounds.most.bytes, i + 5);
+        const struct parquet_chunk chunk = {
+            .encoding = PARQUET_DELTA, .n_values = 9, .raw_bytes = 50, .n_bytes = 40,
+            .bounds = page.bounds, .has_page_bounds = true, .pages = &page, .n_pages = 1,
+        };
+        size_t place = parquet_note_begin(notes, &group);
+        parquet_note_chunk(notes, &chunk);
+        parquet_note_end(notes, place);
+    }
+}
+
+/* Writes the end of a file whose groups begin at byte 4. */
+static void end_file(struct taker *taker)
+{
+    const char *problem, *part;
+    size_t part_bytes;
+    struct column_bytes notes = {0};
+    struct column_schema *schema = column_schema_create("pos", NULL, &problem, &part, &part_bytes);
+    sam_hdr_t *header = sam_hdr_init();
+    note_groups(&notes);
+    parquet_note_move(notes.bytes, notes.n_bytes, 4);
+    const struct parquet_file file = {.schema = schema, .header = header, .notes = &notes};
+    const struct column_sink sink = {take, taker};
+    assert_null(parquet_put_file_end(&file, 4 + GROUPS * 40, &sink));
+    sam_hdr_destroy(header);
+    column_schema_destroy(schema);
+    free(notes.bytes);
+}
+
+static void test_many_groups(void **state)
+{
+    (void)state;
+    struct taker taker = {0};
+    end_file(&taker);
+    const struct column_bytes *end = &taker.bytes;
+    assert_true(taker.n_writes >= 2);
+    assert_memory_equal(end->bytes + end->n_bytes - 4, "PAR1", 4);
+    size_t footer_bytes = get_u32(end->bytes + end->n_bytes - 8);
+    assert_true(footer_bytes > GROUPS * 40 && footer_bytes < end->n_bytes - 8);
+    /* Before the footer, only indexes: of bounds 22 bytes at least a page, of places 9. */
+    size_t index_bytes = end->n_bytes - 8 - footer_bytes;
+    assert_true(index_bytes > GROUPS * (22 + 9) && index_bytes < GROUPS * 60);
+    const uint8_t version[] = {0x15, 4};
+    assert_memory_equal(end->bytes + index_bytes, version, 2);
+    free(taker.bytes.bytes);
+}
+
+static void test_failing_sink(void **state)
+{
+    (void)state;
+    struct taker all = {0};
+    end_file(&all);
+    for (unsigned i = 1; i <= all.n_writes; i++) {
+        struct taker some = {.fails_at = i};
+        end_file(&some);
+        assert_int_equal(some.n_writes, i);
+        assert_true(some.bytes.n_bytes < all.bytes.n_bytes);
+        if (some.bytes.n_bytes > 0)
+            assert_memory_equal(some.bytes.bytes, all.bytes.bytes, some.bytes.n_bytes);
+        free(some.bytes.bytes);
+    }
+    free(all.bytes.bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_groups), cmocka_unit_test(test_failing_sink),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
