@@ -23,6 +23,7 @@ struct duplicate_table;
 struct duplicate_record {
     int64_t place;              /* duplicate_view_place */
     uint32_t run, index;
+    uint64_t ordinal;           /* as in its view */
     bool has_others;
     bool was_marked;            /* in the input */
     uint32_t group;
@@ -78,7 +79,8 @@ enum table_result duplicate_table_add(struct duplicate_table *table, struct dupl
 struct duplicate_name {
     int64_t place;              /* duplicate_view_place of the record that was read when it became a
                                    duplicate */
-    uint32_t run, index;        /* of that record */
+    uint32_t run;               /* of that record */
+    uint64_t ordinal;
     uint32_t group;
     bool was_optical;           /* when it became a duplicate */
     bool turned_optical;        /* after that */
