@@ -4,8 +4,9 @@
  * Of two reads with one key the table keeps the better one, and returns the other: it is a
  * duplicate. As in samtools, of two pairs the better is one that has not failed QC; then the one
  * with the higher score; then the one whose name strcmp puts first. Of two single reads it is the
- * one with the higher score; then the one that comes first in the sorted file, which also decides
- * between pairs of one name. So each key has one best read, whatever the order in which they come.
+ * one with the higher score; then the one that comes first in the file by coordinate: by place, run
+ * and ordinal. That also decides between pairs of one name. So each key has one best read, whatever
+ * the order in which they come.
  *
  * Memory: a table never takes more than its limit. When an entry more would, adding fails; the
  * caller then begins anew with a part of the keys (duplicate_table_part).

@@ -34,9 +34,9 @@ enum view_kind {
 enum pair_orientation { PAIR_FF, PAIR_RR, PAIR_FR, PAIR_RF };
 
 /*
- * The ordinal says which of two records of a run came first in the input. Where the records of a run
- * keep the order of the input if they lie at one place, it is the index. Where they are sorted by
- * something else first, the caller finds out what it is (pipeline/record_ordinals.h).
+ * The ordinal says which of two records of a run came first in the input. Where records at one place
+ * keep the order of the input, it is the index. Where they are sorted by something else first, the
+ * caller finds it (pipeline/record_ordinals.h).
  */
 enum { DUPLICATE_ORDINAL_BITS = 40 };
 #define DUPLICATE_ORDINAL_MASK ((UINT64_C(1) << DUPLICATE_ORDINAL_BITS) - 1)
@@ -72,8 +72,8 @@ struct duplicate_view {
 _Static_assert(sizeof(struct duplicate_view) == 96, "no space is lost");
 
 /* Reference, position and strand as a number, by which records are in the order of the sorted file;
-   those with equal numbers by run and ordinal. Not for references of more than 2^39 bases: but their
-   records have numbers, too. */
+   those with equal numbers by run and ordinal. Not for references of more than 2^39 bases: but
+   their records have numbers, too. */
 static inline int64_t duplicate_view_place(const struct duplicate_view *view)
 {
     enum { POS_BITS = 40 };     /* and strand */

@@ -21,8 +21,8 @@
 
 /* ---- reads ---- */
 
-/* Position, strand, run and ordinal: reads of one reference are in this order in the sorted file, by
-   memcmp. */
+/* Position, strand, run and ordinal: reads of one reference are in this order in the sorted file,
+   by memcmp. */
 struct item_order {
     uint8_t bytes[18];
 };

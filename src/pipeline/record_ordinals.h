@@ -1,5 +1,5 @@
 /*
- * record_ordinals.h -- which record of a run came first in the input, where the run does not say so.
+ * record_ordinals.h -- which record of a run came first in the input, where its index does not say.
  *
  * Records that are sorted by a tag first (--split-by rg, tag:XX) do not keep the order of the input
  * among those at one place. But --markdup must decide as if they did. So records get an *ordinal*
