@@ -198,7 +198,7 @@ static int compare_members(const struct chain_member *m, const struct chain_memb
     if (m->view.pos != o->view.pos) return m->view.pos < o->view.pos ? -1 : 1;
     if (m->view.is_reverse != o->view.is_reverse) return o->view.is_reverse ? -1 : 1;
     if (m->run != o->run) return m->run < o->run ? -1 : 1;
-    return m->view.index < o->view.index ? -1 : m->view.index > o->view.index;
+    return m->view.ordinal < o->view.ordinal ? -1 : m->view.ordinal > o->view.ordinal;
 }
 
 static int compare_places(const void *a, const void *b)

@@ -6,7 +6,7 @@
  * Here all views that have to do with each other are in memory; pipeline/large_chains.h does the
  * same where they do not fit. The results are those of samtools markdup 1.24 with a window without
  * end. It reads the records in the order of the sorted file: reference, position, strand, run,
- * index. Whenever two reads of one key meet, the worse of them becomes a duplicate of the better
+ * ordinal. Whenever two reads of one key meet, the worse of them becomes a duplicate of the better
  * one. A best read with all that became duplicates of it, or of a duplicate of it, is a *chain*.
  * When the chain is complete, duplicates are compared with the best read once more, and then with
  * each other.

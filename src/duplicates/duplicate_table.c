@@ -21,6 +21,7 @@ struct best {
     bool is_used, failed_qc, has_others, has_name, lacks_score, was_marked;
     bool met_pair;              /* a single read: it is a duplicate of a pair */
     bool was_optical, turned_optical;   /* of a name */
+    uint64_t ordinal : DUPLICATE_ORDINAL_BITS;
 };
 
 _Static_assert(sizeof(struct best) == 64, "an entry is a line of the cache");
@@ -186,6 +187,7 @@ static bool fill(struct duplicate_table *table, struct best *best, struct duplic
     filled.place = place;
     filled.run = run;
     filled.index = view->index;
+    filled.ordinal = view->ordinal;
     filled.group = view->group;
     filled.is_used = true;
     filled.failed_qc = view->failed_qc;
@@ -201,7 +203,7 @@ static void tell_best(struct duplicate_table *table, const struct best *best,
                       struct duplicate_record *record)
 {
     *record = (struct duplicate_record){
-        .place = best->place, .run = best->run, .index = best->index,
+        .place = best->place, .run = best->run, .index = best->index, .ordinal = best->ordinal,
         .has_others = best->has_others, .was_marked = best->was_marked, .group = best->group,
     };
     if (!best->has_name) return;
@@ -215,6 +217,7 @@ static void tell_view(const struct duplicate_view *view, uint32_t run,
 {
     *record = (struct duplicate_record){
         .place = duplicate_view_place(view), .run = run, .index = view->index,
+        .ordinal = view->ordinal,
         .has_others = view->has_others, .was_marked = view->was_marked, .group = view->group,
         .name = view->name, .name_bytes = view->name_bytes,
     };
@@ -231,10 +234,10 @@ static int compare_names(const struct duplicate_table *table, const struct best 
 }
 
 /* True if a record comes before the best read in the sorted file. */
-static bool is_earlier(int64_t place, uint32_t run, uint32_t index, const struct best *best)
+static bool is_earlier(int64_t place, uint32_t run, uint64_t ordinal, const struct best *best)
 {
     if (place != best->place) return place < best->place;
-    return run != best->run ? run < best->run : index < best->index;
+    return run != best->run ? run < best->run : ordinal < best->ordinal;
 }
 
 static bool is_better(const struct duplicate_table *table, const struct duplicate_view *view,
@@ -244,7 +247,7 @@ static bool is_better(const struct duplicate_table *table, const struct duplicat
     if (view->score != best->score) return view->score > best->score;
     int by_name = view->kind == VIEW_PAIR ? compare_names(table, best, view) : 0;
     if (by_name != 0) return by_name > 0;
-    return is_earlier(duplicate_view_place(view), run, view->index, best);
+    return is_earlier(duplicate_view_place(view), run, view->ordinal, best);
 }
 
 enum table_result duplicate_table_add(struct duplicate_table *table, struct duplicate_key key,
@@ -284,12 +287,12 @@ enum table_result duplicate_table_add_name(struct duplicate_table *table, struct
 {
     struct best *best = find(table, key);
     const struct duplicate_view view = {
-        .index = name->index, .group = name->group,
+        .ordinal = name->ordinal & DUPLICATE_ORDINAL_MASK, .group = name->group,
         .name = name->original, .name_bytes = (uint8_t)name->original_bytes,
     };
     bool is_new = !best->is_used, turned_optical = best->turned_optical || name->turned_optical;
     if (is_new && !(best = reserve_slot(table, key, best))) return TABLE_FULL;
-    if (is_new || is_earlier(name->place, name->run, name->index, best)) {
+    if (is_new || is_earlier(name->place, name->run, name->ordinal, best)) {
         if (!fill(table, best, key, &view, name->place, name->run)) return TABLE_FULL;
         best->was_optical = name->was_optical;
         table->n_used += is_new;
@@ -303,7 +306,7 @@ bool duplicate_table_find_name(const struct duplicate_table *table, struct dupli
 {
     const struct best *best = find(table, key);
     *name = (struct duplicate_name){
-        .place = best->place, .run = best->run, .index = best->index, .group = best->group,
+        .place = best->place, .run = best->run, .ordinal = best->ordinal, .group = best->group,
         .was_optical = best->was_optical, .turned_optical = best->turned_optical,
         .original = best->has_name ? table->names + best->name_at : NULL,
         .original_bytes = best->name_bytes,

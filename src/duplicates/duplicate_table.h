@@ -4,8 +4,9 @@
  * Of two reads with one key the table keeps the better one, and returns the other: it is a
  * duplicate. As in samtools, of two pairs the better is one that has not failed QC; then the one
  * with the higher score; then the one whose name strcmp puts first. Of two single reads it is the
- * one with the higher score; then the one that comes first in the sorted file, which also decides
- * between pairs of one name. So each key has one best read, whatever the order in which they come.
+ * one with the higher score; then the one that comes first in the file by coordinate: by place, run
+ * and ordinal. That also decides between pairs of one name. So each key has one best read, whatever
+ * the order in which they come.
  *
  * Memory: a table never takes more than its limit. When an entry more would, adding fails; the
  * caller then begins anew with a part of the keys (duplicate_table_part).
@@ -23,6 +24,7 @@ struct duplicate_table;
 struct duplicate_record {
     int64_t place;              /* duplicate_view_place */
     uint32_t run, index;
+    uint64_t ordinal;           /* as in its view */
     bool has_others;
     bool was_marked;            /* in the input */
     uint32_t group;
@@ -78,7 +80,8 @@ enum table_result duplicate_table_add(struct duplicate_table *table, struct dupl
 struct duplicate_name {
     int64_t place;              /* duplicate_view_place of the record that was read when it became a
                                    duplicate */
-    uint32_t run, index;        /* of that record */
+    uint32_t run;               /* of that record */
+    uint64_t ordinal;
     uint32_t group;
     bool was_optical;           /* when it became a duplicate */
     bool turned_optical;        /* after that */

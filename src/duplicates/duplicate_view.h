@@ -33,6 +33,14 @@ enum view_kind {
 /* Strands of both reads, seen from the left end of the template. */
 enum pair_orientation { PAIR_FF, PAIR_RR, PAIR_FR, PAIR_RF };
 
+/*
+ * The ordinal says which of two records of a run came first in the input. Where records at one
+ * place keep the order of the input, it is the index. Where they are sorted by something else
+ * first, the caller finds it (pipeline/record_ordinals.h).
+ */
+enum { DUPLICATE_ORDINAL_BITS = 40 };
+#define DUPLICATE_ORDINAL_MASK ((UINT64_C(1) << DUPLICATE_ORDINAL_BITS) - 1)
+
 /* Views are gathered and sorted while they are in the cache: the fields have their order and sizes
    so that they take 96 bytes. */
 struct duplicate_view {
@@ -45,7 +53,8 @@ struct duplicate_view {
     bool lacks_score;           /* a pair: no tag ms */
     bool was_marked;            /* in the input */
     uint8_t name_bytes, barcode_bytes;
-    uint32_t index;             /* number of the record in its run; the caller sets it */
+    uint64_t ordinal : DUPLICATE_ORDINAL_BITS;  /* see above; the caller sets it, and the index */
+    uint32_t index;             /* number of the record in its run */
     uint32_t group;             /* read group or library that it is counted in, or 0 */
     int32_t ref, mate_ref;
     int64_t pos;                /* of its alignment, 0-based */
@@ -60,9 +69,11 @@ struct duplicate_view {
                                            allow no mismatches */
 };
 
+_Static_assert(sizeof(struct duplicate_view) == 96, "no space is lost");
+
 /* Reference, position and strand as a number, by which records are in the order of the sorted file;
-   those with equal numbers by run and index. Not for references of more than 2^39 bases: but their
-   records have numbers, too. */
+   those with equal numbers by run and ordinal. Not for references of more than 2^39 bases: but
+   their records have numbers, too. */
 static inline int64_t duplicate_view_place(const struct duplicate_view *view)
 {
     enum { POS_BITS = 40 };     /* and strand */

@@ -201,11 +201,14 @@ static unsigned bytes_of_size(unsigned number)
     return number + number / 7;
 }
 
-/* Writes up to 8 bytes more than it says. */
-static uint8_t *put_numbers(uint8_t *out, const uint64_t values[N_NUMBERS])
+/* The last bit of the sizes: the ordinal is not the index, and follows the numbers. */
+enum { HAS_ORDINAL = 1 << N_NUMBERS * SIZE_BITS };
+
+/* flags: those above the sizes. Writes up to 8 bytes more than it says. */
+static uint8_t *put_numbers(uint8_t *out, const uint64_t values[N_NUMBERS], unsigned flags)
 {
     uint8_t *sizes_at = out;
-    unsigned sizes = 0;
+    unsigned sizes = flags;
     out += SIZES_BYTES;
     for (unsigned i = 0; i < N_NUMBERS; i++) {
         unsigned number = size_number(values[i]);
@@ -217,8 +220,8 @@ static uint8_t *put_numbers(uint8_t *out, const uint64_t values[N_NUMBERS])
     return out;
 }
 
-/* Reads up to VIEW_CODE_SLACK_BYTES more. */
-static void get_numbers(const uint8_t **at, uint64_t values[N_NUMBERS])
+/* Returns the flags. Reads up to VIEW_CODE_SLACK_BYTES more. */
+static unsigned get_numbers(const uint8_t **at, uint64_t values[N_NUMBERS])
 {
     static const uint64_t mask_of_size[] = {
         0, 0xff, 0xffff, 0xffffff, 0xffffffff, UINT64_C(0xffffffffff), UINT64_C(0xffffffffffff),
@@ -230,6 +233,7 @@ static void get_numbers(const uint8_t **at, uint64_t values[N_NUMBERS])
         values[i] = get_u64(*at) & mask_of_size[number];
         *at += bytes_of_size(number);
     }
+    return sizes & HAS_ORDINAL;
 }
 
 /* ---- views ---- */
@@ -260,7 +264,9 @@ uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view
         has_place ? fold(view->score) : 0,
         is_pair ? fold(view->there - view->here) : 0,
     };
-    out = put_numbers(out, numbers);
+    bool has_ordinal = view->ordinal != view->index;
+    out = put_numbers(out, numbers, has_ordinal ? HAS_ORDINAL : 0);
+    if (has_ordinal) out = put_varint(out, view->ordinal);
     if (view->ref != coder->ref) out = put_signed_varint(out, view->ref);
     if (is_pair) {
         if (has_other_place(view)) out = put_signed_varint(out, view->other_place - view->here);
@@ -284,7 +290,7 @@ void view_decode(struct view_coder *coder, const uint8_t **at, struct duplicate_
 {
     unsigned first = *(*at)++, second = *(*at)++;
     uint64_t numbers[N_NUMBERS];
-    get_numbers(at, numbers);
+    unsigned flags = get_numbers(at, numbers);
     *view = (struct duplicate_view){
         .kind = first & 3,
         .orientation = first >> 2 & 3,
@@ -298,6 +304,8 @@ void view_decode(struct view_coder *coder, const uint8_t **at, struct duplicate_
         .ref = coder->ref,
         .pos = coder->pos,
     };
+    view->ordinal = view->index;
+    if (flags & HAS_ORDINAL) view->ordinal = get_varint(at) & DUPLICATE_ORDINAL_MASK;
     if (second & NEW_REF) view->ref = (int32_t)get_signed_varint(at);
     if (view->kind != VIEW_OTHER) {
         view->pos += unfold(numbers[1]);

@@ -61,8 +61,7 @@ static uint16_t stream_of(const struct duplicate_view *view)
     }
 }
 
-static void add(struct view_gather *gather, const struct duplicate_view *view, uint32_t index,
-                uint16_t stream)
+static void add(struct view_gather *gather, const struct duplicate_view *view, uint16_t stream)
 {
     size_t n = gather->n + 1;
     xgrow(&gather->views, &gather->room, n, VIEW_GATHER_ENOUGH, sizeof *gather->views);
@@ -70,7 +69,6 @@ static void add(struct view_gather *gather, const struct duplicate_view *view, u
           sizeof *gather->streams);
     struct duplicate_view *added = &gather->views[gather->n];
     *added = *view;
-    added->index = index;
     gather->streams[gather->n] = stream;
     gather->n = n;
     if (!view->name) return;
@@ -82,15 +80,15 @@ static void add(struct view_gather *gather, const struct duplicate_view *view, u
     gather->names_bytes = end;
 }
 
-void view_gather_add(struct view_gather *gather, const struct duplicate_view *view, uint32_t index)
+void view_gather_add(struct view_gather *gather, const struct duplicate_view *view)
 {
-    add(gather, view, index, stream_of(view));
+    add(gather, view, stream_of(view));
 }
 
 void view_gather_add_by_name(struct view_gather *gather, const struct duplicate_view *view,
-                             uint32_t index, unsigned first_stream)
+                             unsigned first_stream)
 {
-    add(gather, view, index, stream_by_name(first_stream, view));
+    add(gather, view, stream_by_name(first_stream, view));
 }
 
 /* Sorts the views by stream; those of one stream stay in their order. */

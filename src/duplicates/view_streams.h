@@ -44,12 +44,12 @@ struct view_gather {
     size_t names_bytes, names_room;
 };
 
-/* Adds a view of the record with this index in its run. */
-void view_gather_add(struct view_gather *gather, const struct duplicate_view *view, uint32_t index);
+/* Adds a view, whose index and ordinal are set. */
+void view_gather_add(struct view_gather *gather, const struct duplicate_view *view);
 
 /* The same for VIEW_STREAM_SEEKERS or VIEW_STREAM_GIVERS. The view has a name. */
 void view_gather_add_by_name(struct view_gather *gather, const struct duplicate_view *view,
-                             uint32_t index, unsigned first_stream);
+                             unsigned first_stream);
 
 /* What stands before each chunk in the output. */
 struct view_chunk_head {

@@ -3,7 +3,8 @@
 
 #include "util/byte_order.h"
 
-enum { RUN_AT = 9, INDEX_AT = 13 };     /* in an order */
+/* In an order. */
+enum { RUN_AT = 9, ORDINAL_AT = 13, ORDINAL_BYTES = DUPLICATE_ORDINAL_BITS / 8 };
 
 static uint8_t *put_signed(uint8_t *at, int64_t number)
 {
@@ -23,7 +24,7 @@ struct item_order item_order_of(const struct duplicate_view *view, uint32_t run)
     uint8_t *at = put_signed(order.bytes, view->pos);
     *at++ = view->is_reverse;
     at = put_big_endian(at, run, 4);
-    (void)put_big_endian(at, view->index, 4);
+    (void)put_big_endian(at, view->ordinal, ORDINAL_BYTES);
     return order;
 }
 
@@ -76,7 +77,8 @@ static struct duplicate_view view_of_order(const struct item_order *order, int32
 {
     return (struct duplicate_view){
         .ref = ref, .pos = get_signed(order->bytes), .is_reverse = order->bytes[8],
-        .index = (uint32_t)get_big_endian(order->bytes + INDEX_AT, 4),
+        .ordinal = get_big_endian(order->bytes + ORDINAL_AT, ORDINAL_BYTES) &
+                   DUPLICATE_ORDINAL_MASK,
     };
 }
 

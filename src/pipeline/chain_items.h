@@ -21,10 +21,10 @@
 
 /* ---- reads ---- */
 
-/* Position, strand, run and index: reads of one reference are in this order in the sorted file, by
-   memcmp. */
+/* Position, strand, run and ordinal: reads of one reference are in this order in the sorted file,
+   by memcmp. */
 struct item_order {
-    uint8_t bytes[17];
+    uint8_t bytes[18];
 };
 
 struct item_order item_order_of(const struct duplicate_view *view, uint32_t run);

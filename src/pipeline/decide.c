@@ -17,7 +17,7 @@ static enum table_result found(struct decider *decider, const struct duplicate_r
                                bool is_pair)
 {
     const struct duplicate_name name = {.place = record->place, .run = record->run,
-                                        .index = record->index, .group = record->group};
+                                        .ordinal = record->ordinal, .group = record->group};
     int marked = mark_duplicate(decider, record, is_pair);
     if (marked < 0) return TABLE_FAILED;
     if (marked == 0 || !record->has_others) return TABLE_DUPLICATE;

@@ -152,7 +152,7 @@ static const struct chain_member *last_in_file(const struct chain_member *a,
     int64_t x = duplicate_view_place(&a->view), y = duplicate_view_place(&b->view);
     if (x != y) return x > y ? a : b;
     if (a->run != b->run) return a->run > b->run ? a : b;
-    return a->view.index > b->view.index ? a : b;
+    return a->view.ordinal > b->view.ordinal ? a : b;
 }
 
 /* Marks a duplicate and writes down its tags. Returns 0, or -1 after a message. */
@@ -174,8 +174,8 @@ static int take_duplicate(struct decider *decider, const struct chain_member *me
                                   .is_optical = member->is_optical};
     const struct chain_member *last = last_in_file(member, member->found_by);
     struct duplicate_name name = {
-        .place = duplicate_view_place(&last->view), .run = last->run, .index = last->view.index,
-        .group = view->group,
+        .place = duplicate_view_place(&last->view), .run = last->run,
+        .ordinal = last->view.ordinal, .group = view->group,
         .was_optical = member->was_optical,
         .turned_optical = member->is_optical && !member->was_optical,
     };

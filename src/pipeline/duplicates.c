@@ -5,6 +5,7 @@
 #include "duplicates/read_barcode.h"
 #include "pipeline/decide.h"
 #include "pipeline/duplicate_marks.h"
+#include "pipeline/record_ordinals.h"
 #include "pipeline/share_barcodes.h"
 #include "pipeline/view_chunks.h"
 #include "util/diag.h"
@@ -131,7 +132,7 @@ static void count(const struct duplicate_rules *rules, const uint8_t *rec, enum 
 }
 
 /* Gathers the views of a record; those of a read that waits for a barcode are set aside. */
-static void gather_views(const struct duplicate_rules *rules, const uint8_t *rec, uint32_t index,
+static void gather_views(const struct duplicate_rules *rules, const uint8_t *rec,
                          struct record_views *views, struct view_gather *gather,
                          struct barcode_counts *counts)
 {
@@ -141,18 +142,18 @@ static void gather_views(const struct duplicate_rules *rules, const uint8_t *rec
     counts->n_seekers += role == BARCODE_SEEKER;
     counts->n_givers += role == BARCODE_GIVER;
     if (role == BARCODE_GIVER_APART)
-        view_gather_add_by_name(gather, &giver, index, VIEW_STREAM_GIVERS);
+        view_gather_add_by_name(gather, &giver, VIEW_STREAM_GIVERS);
     for (unsigned i = 0; i < views->n; i++) {
         if (role == BARCODE_SEEKER)
-            view_gather_add_by_name(gather, &views->view[i], index, VIEW_STREAM_SEEKERS);
+            view_gather_add_by_name(gather, &views->view[i], VIEW_STREAM_SEEKERS);
         else
-            view_gather_add(gather, &views->view[i], index);
+            view_gather_add(gather, &views->view[i]);
     }
 }
 
 int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
-                        struct duplicate_looks *looks, const uint8_t *rec, uint32_t run,
-                        uint64_t index)
+                        struct duplicate_looks *looks, const uint8_t *rec,
+                        const struct record_place *place)
 {
     struct record_views views;
     const struct duplicate_rules *rules = d->settings.rules;
@@ -161,13 +162,17 @@ int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
         diag_error("read '%s' %s", (const char *)bam_record_name(rec), problem);
         return -1;
     }
-    if (index > UINT32_MAX) {   /* needs some hundred gigabytes of memory for one run */
+    if (place->index > UINT32_MAX) {   /* needs some hundred gigabytes of memory for one run */
         diag_error("--markdup takes at most 4 billion records in a run: give less memory with -m");
         return -1;
     }
     count(rules, rec, views.as, group_counts_of(&looks->counts, d->counts, views.group));
-    gather_views(rules, rec, (uint32_t)index, &views, gather, &looks->barcodes);
-    if (gather->n >= VIEW_GATHER_ENOUGH) duplicate_looks_end(gather, looks, run);
+    for (unsigned i = 0; i < views.n; i++) {
+        views.view[i].index = (uint32_t)place->index;
+        views.view[i].ordinal = place->ordinal & DUPLICATE_ORDINAL_MASK;
+    }
+    gather_views(rules, rec, &views, gather, &looks->barcodes);
+    if (gather->n >= VIEW_GATHER_ENOUGH) duplicate_looks_end(gather, looks, place->run);
     return 0;
 }
 
@@ -249,10 +254,13 @@ static const uint8_t *record_at(const struct batch *batch, size_t i)
 static int look_at_range(struct worker *worker, void *item)
 {
     struct range *range = item;
+    bool has_ordinals = record_ordinals_are_needed(range->batch->rules);
     for (size_t i = range->from; i < range->to; i++) {
         if (i + 8 < range->to) __builtin_prefetch(record_at(range->batch, i + 8));
-        if (duplicate_looks_add(range->d, &worker->views, &range->looks,
-                                record_at(range->batch, i), range->run, i) < 0)
+        const uint8_t *rec = record_at(range->batch, i);
+        const struct record_place place = {
+            range->run, i, has_ordinals ? record_ordinal_in_batch(range->batch, rec) : i};
+        if (duplicate_looks_add(range->d, &worker->views, &range->looks, rec, &place) < 0)
             return -1;
     }
     duplicate_looks_end(&worker->views, &range->looks, range->run);

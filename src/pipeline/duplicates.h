@@ -12,7 +12,8 @@
  * (share_barcodes.h).
  *
  * Which reads are duplicates does not depend on the order in which views come, nor on how the
- * records lie in runs; but see notes/duplicates.md for records that are sorted by a tag first.
+ * records lie in runs: a run is a part of the input, and ordinals say what came first in it
+ * (record_ordinals.h).
  *
  * Order of calls: create; prepare, when the rules know the read groups; for each run begin_run,
  * take, and end_run or undo_run; decide; mark; counts; destroy. Threads: the spiller, later the
@@ -62,11 +63,18 @@ struct duplicate_looks {
     struct barcode_counts barcodes;
 };
 
+/* Where a record is. */
+struct record_place {
+    uint32_t run;
+    uint64_t index;             /* in the run */
+    uint64_t ordinal;           /* the index, unless record_ordinals_are_needed */
+};
+
 /* Adds the view of a record, which stays until duplicate_looks_end. `gather` belongs to the worker.
    Returns 0, or -1 after a message that names the read. */
 int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
-                        struct duplicate_looks *looks, const uint8_t *rec, uint32_t run,
-                        uint64_t index);
+                        struct duplicate_looks *looks, const uint8_t *rec,
+                        const struct record_place *place);
 void duplicate_looks_end(struct view_gather *gather, struct duplicate_looks *looks, uint32_t run);
 void duplicate_looks_release(struct duplicate_looks *looks);
 

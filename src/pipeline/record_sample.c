@@ -100,7 +100,10 @@ static void measure_views(const struct record_sample_settings *settings, const u
     rules.use_read_groups = rules.use_libraries = false;
     for (const uint8_t *rec; (rec = bam_walk_next(&walk)) != NULL; index++) {
         if (duplicate_views_make(&rules, rec, &views)) continue;
-        for (unsigned i = 0; i < views.n; i++) view_gather_add(&gather, &views.view[i], index);
+        for (unsigned i = 0; i < views.n; i++) {
+            views.view[i].ordinal = views.view[i].index = index;
+            view_gather_add(&gather, &views.view[i]);
+        }
         size_t at = (size_t)(walk.at - sorted);
         if (gather.n < VIEW_GATHER_ENOUGH && at - begin < settings->pack_bytes) continue;
         view_gather_end(&gather, 0, &out, &out_bytes, &room);

@@ -92,7 +92,7 @@ static int add_giver(struct sharer *sharer, struct duplicate_view *view)
         .barcode = view->barcode, .barcode_text = view->barcode_text,
         .barcode_bytes = view->barcode_bytes,
     };
-    view_gather_add_by_name(sharer->gather, &giver, 0, VIEW_STREAM_GIVERS);
+    view_gather_add_by_name(sharer->gather, &giver, VIEW_STREAM_GIVERS);
     bool is_full = sharer->gather->n >= VIEW_GATHER_ENOUGH ||
                    sharer->texts_bytes + UINT8_MAX > TEXTS_BYTES;
     return is_full ? end_gather(sharer) : 0;
@@ -152,7 +152,7 @@ static int release_seekers(struct sharer *sharer, struct key_part names)
             struct duplicate_key name = duplicate_key_of_name(view.name, view.name_bytes);
             if (!key_part_has(names, name)) continue;
             barcode_table_give(sharer->table, name, &view);
-            view_gather_add(sharer->gather, &view, view.index);
+            view_gather_add(sharer->gather, &view);
             if (sharer->gather->n >= VIEW_GATHER_ENOUGH && end_gather(sharer) < 0) return -1;
         }
     }

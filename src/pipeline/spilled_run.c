@@ -1,6 +1,7 @@
 /* spilled_run.c -- see spilled_run.h. */
 #include "pipeline/spilled_run.h"
 
+#include "pipeline/record_ordinals.h"
 #include "pipeline/thread.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
@@ -25,6 +26,8 @@ struct pack {
     uint8_t *blocks;            /* packed_blocks, reused from pack to pack */
     size_t n_bytes, room;
     struct duplicate_looks looks;       /* at its records */
+    uint8_t *ordinals;          /* of the records of the next block, if they have some */
+    size_t ordinals_bytes, ordinals_room;
     bool done;                  /* under the lock */
 };
 
@@ -51,6 +54,7 @@ struct spilled_run {
     size_t n_places;
     size_t n_sources;
     struct merge_source *sources;
+    struct record_ordinals *ordinals;   /* NULL: they are the indexes */
     struct file_range *files;
     unsigned n_files;
     unsigned n_ring;            /* packs of each */
@@ -76,11 +80,13 @@ static int end_block(struct pack *pack, struct worker *worker, const struct merg
     struct packed_block block;
     merge_bound_set(last, order, merged, to - 1);
     size_t key_bytes = merge_bound_bytes(order, &merged->entries[from]);
-    size_t most = sizeof block + key_bytes + bam_block_bound(s->codec, raw_bytes, last->n_bytes);
+    size_t most = sizeof block + key_bytes + pack->ordinals_bytes +
+                  bam_block_bound(s->codec, raw_bytes, last->n_bytes);
     xgrow(&pack->blocks, &pack->room, pack->n_bytes + most, pack->room / 2, 1);
     uint8_t *at = pack->blocks + pack->n_bytes, *value = at + sizeof block + key_bytes;
     const struct bam_block_content content = {worker->raw, raw_bytes, (uint32_t)(to - from),
-                                              last->bytes, last->n_bytes};
+                                              last->bytes, last->n_bytes,
+                                              pack->ordinals_bytes > 0 ? pack->ordinals : NULL};
     ssize_t value_bytes = bam_block_encode(&worker->temp, s->codec, &content, value);
     if (value_bytes < 0) {
         diag_error("a block of temporary data cannot be compressed with %s; please report this",
@@ -91,7 +97,25 @@ static int end_block(struct pack *pack, struct worker *worker, const struct merg
     block.value_bytes = (uint32_t)value_bytes;
     memcpy(at, &block, sizeof block);
     pack->n_bytes += sizeof block + key_bytes + (size_t)value_bytes;
+    pack->ordinals_bytes = 0;
     return 0;
+}
+
+/* Makes the view of a record that will be in the next block. Returns 0, or -1 after a message. */
+static int look_at_record(struct pack *pack, struct worker *worker, const uint8_t *rec,
+                          uint64_t index)
+{
+    const struct spilled_run *run = pack->file->run;
+    struct record_place place = {run->settings.label.run, index, index};
+    if (run->ordinals) {
+        place.ordinal = record_ordinals_find(run->ordinals, rec);
+        size_t at = pack->ordinals_bytes, end = at + BAM_BLOCK_ORDINAL_BYTES;
+        xgrow(&pack->ordinals, &pack->ordinals_room, end, end, 1);
+        bam_block_put_ordinal(pack->ordinals + at, place.ordinal);
+        pack->ordinals_bytes = end;
+    }
+    return duplicate_looks_add(run->settings.duplicates, &worker->views, &pack->looks, rec,
+                               &place);
 }
 
 /* Has the processor fetch a short read into its cache: a sort takes 4 % less CPU time. */
@@ -133,9 +157,7 @@ static int make_blocks(struct pack *pack, struct worker *worker)
         worker_reserve_raw(worker, raw_bytes + rec_bytes);
         memcpy(worker->raw + raw_bytes, rec, rec_bytes);
         raw_bytes += rec_bytes;
-        if (duplicates && duplicate_looks_add(duplicates, &worker->views, &pack->looks, rec,
-                                              merged.run, merged.first_index + i) < 0)
-            return -1;
+        if (duplicates && look_at_record(pack, worker, rec, merged.first_index + i) < 0) return -1;
     }
     if (duplicates) {
         duplicate_looks_end(&worker->views, &pack->looks, merged.run);
@@ -151,6 +173,7 @@ static void pack_job(struct worker *worker, void *arg)
     pack->n_bytes = 0;
     pack->max_block_bytes = 0;
     pack->looks.n_bytes = 0;
+    pack->ordinals_bytes = 0;
     if (!crew_failed(crew) && make_blocks(pack, worker) < 0) crew_fail(crew);
     crew_lock(crew);
     pack->done = true;
@@ -430,6 +453,8 @@ struct spilled_run *spilled_run_create(const struct spilled_run_settings *settin
     run->places = merge_cut_places(settings->rules, run->sources, raw_bytes, n,
                                    settings->budget.pack_bytes / 8, &run->n_places);
     free(raw_bytes);
+    if (settings->duplicates && record_ordinals_are_needed(settings->rules))
+        run->ordinals = record_ordinals_create(batches, n);
     make_files(run);
     return run;
 }
@@ -442,6 +467,7 @@ void spilled_run_destroy(struct spilled_run *run)
         for (unsigned k = 0; file->ring && k < run->n_ring; k++) {
             free(file->ring[k].slices);
             free(file->ring[k].blocks);
+            free(file->ring[k].ordinals);
             duplicate_looks_release(&file->ring[k].looks);
         }
         free(file->ring);
@@ -449,6 +475,7 @@ void spilled_run_destroy(struct spilled_run *run)
         free(file->begin_at);
     }
     free(run->files);
+    record_ordinals_destroy(run->ordinals);
     free(run->sources);
     free(run->places);
     free(run);

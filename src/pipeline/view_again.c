@@ -2,6 +2,7 @@
 #include "pipeline/view_again.h"
 
 #include "pipeline/feed.h"
+#include "pipeline/record_ordinals.h"
 #include "store/bam_block.h"
 #include "util/xalloc.h"
 
@@ -25,14 +26,16 @@ struct viewed_blocks {
 };
 
 static int view_records(struct viewed_block *block, struct worker *worker, const uint8_t *raw,
-                        uint32_t n_records)
+                        const struct bam_block *stored)
 {
     struct duplicates *duplicates = block->settings->duplicates;
     if (!duplicates) return 0;
-    for (uint32_t i = 0; i < n_records; i++, raw += bam_record_bytes(raw))
-        if (duplicate_looks_add(duplicates, &worker->views, &block->looks, raw, block->run,
-                                block->first_index + i) < 0)
+    for (uint32_t i = 0; i < stored->n_records; i++, raw += bam_record_bytes(raw)) {
+        struct record_place place = {block->run, block->first_index + i, block->first_index + i};
+        if (stored->ordinals) place.ordinal = bam_block_ordinal(stored, i);
+        if (duplicate_looks_add(duplicates, &worker->views, &block->looks, raw, &place) < 0)
             return -1;
+    }
     duplicate_looks_end(&worker->views, &block->looks, block->run);
     return duplicates_take(duplicates, &block->looks);
 }
@@ -48,9 +51,10 @@ static int view_block(struct worker *worker, struct viewed_block *block)
     uint8_t *raw = xmalloc(stored.raw_bytes);
     bool is_sound = temp_codec_decompress(&worker->temp, stored.codec, stored.payload,
                                           stored.payload_bytes, raw, stored.raw_bytes) == 0 &&
-                    bam_block_measure(s->rules, &stored, raw, s->n_refs) >= 0;
+                    bam_block_measure(s->rules, &stored, raw, s->n_refs) >= 0 &&
+                    (stored.ordinals || !record_ordinals_are_needed(s->rules));
     if (is_sound) survey_add(&s->survey, raw, raw + stored.raw_bytes);
-    int r = is_sound ? view_records(block, worker, raw, stored.n_records)
+    int r = is_sound ? view_records(block, worker, raw, &stored)
                      : fed_block_report_run(block->dir, block->run);
     free(raw);
     return r;

@@ -7,10 +7,13 @@ static int view_records(const struct view_inputs_settings *s, struct view_gather
                         const struct input_records *records, const uint8_t *end)
 {
     struct duplicate_looks looks = {0};
-    uint64_t index = records->first_record;
+    struct record_place place = {.run = records->run, .index = records->first_record};
     int r = 0;
-    for (const uint8_t *rec = records->from; r == 0 && rec < end; rec += bam_record_bytes(rec))
-        r = duplicate_looks_add(s->duplicates, gather, &looks, rec, records->run, index++);
+    for (const uint8_t *rec = records->from; r == 0 && rec < end; rec += bam_record_bytes(rec)) {
+        place.ordinal = place.index;
+        r = duplicate_looks_add(s->duplicates, gather, &looks, rec, &place);
+        place.index++;
+    }
     duplicate_looks_end(gather, &looks, records->run);
     if (r == 0) r = duplicates_take(s->duplicates, &looks);
     duplicate_looks_release(&looks);

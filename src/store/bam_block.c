@@ -6,7 +6,7 @@
 #include "util/byte_order.h"
 #include "util/long_hash.h"
 
-static const uint8_t magic[4] = {'R', 'S', 'B', 3};
+static const uint8_t magic[4] = {'R', 'S', 'B', 3}, magic_with_ordinals[4] = {'R', 'S', 'B', 4};
 
 size_t bam_block_bound(enum temp_codec codec, size_t raw_bytes, size_t last_bound_bytes)
 {
@@ -17,21 +17,25 @@ ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
                          const struct bam_block_content *content, uint8_t *out)
 {
     size_t last_bound_bytes = content->last_bound_bytes;
-    uint8_t *payload = out + BAM_BLOCK_HEADER_BYTES + last_bound_bytes;
+    size_t ordinals_bytes =
+        content->ordinals ? (size_t)BAM_BLOCK_ORDINAL_BYTES * content->n_records : 0;
+    uint8_t *ordinals = out + BAM_BLOCK_HEADER_BYTES + last_bound_bytes;
+    uint8_t *payload = ordinals + ordinals_bytes;
     ssize_t payload_bytes =
         temp_codec_compress(coder, codec, content->raw, content->raw_bytes, payload,
                             temp_codec_bound(codec, content->raw_bytes));
     if (payload_bytes < 0) return -1;
     uint64_t raw_bytes_64 = content->raw_bytes, payload_bytes_64 = (uint64_t)payload_bytes;
     uint32_t codec_32 = codec, last_bound_bytes_32 = (uint32_t)last_bound_bytes;
-    memcpy(out + 8, magic, 4);
+    memcpy(out + 8, content->ordinals ? magic_with_ordinals : magic, 4);
     memcpy(out + 12, &codec_32, 4);
     memcpy(out + 16, &content->n_records, 4);
     memcpy(out + 20, &last_bound_bytes_32, 4);
     memcpy(out + 24, &raw_bytes_64, 8);
     memcpy(out + 32, &payload_bytes_64, 8);
     memcpy(out + BAM_BLOCK_HEADER_BYTES, content->last_bound, last_bound_bytes);
-    size_t size = BAM_BLOCK_HEADER_BYTES + last_bound_bytes + (size_t)payload_bytes;
+    if (content->ordinals) memcpy(ordinals, content->ordinals, ordinals_bytes);
+    size_t size = (size_t)(payload - out) + (size_t)payload_bytes;
     uint64_t checksum = long_hash(out + 8, size - 8);
     memcpy(out, &checksum, 8);
     return (ssize_t)size;
@@ -52,7 +56,9 @@ static bool is_plausible(const struct bam_block *block, enum temp_codec codec,
    value, or 0 if it cannot be a block. */
 static size_t parse_header(const uint8_t *value, size_t n_bytes, struct bam_block *block)
 {
-    if (n_bytes < BAM_BLOCK_HEADER_BYTES || memcmp(value + 8, magic, 4) != 0) return 0;
+    if (n_bytes < BAM_BLOCK_HEADER_BYTES) return 0;
+    bool has_ordinals = memcmp(value + 8, magic_with_ordinals, 4) == 0;
+    if (!has_ordinals && memcmp(value + 8, magic, 4) != 0) return 0;
     uint32_t codec, last_bound_bytes;
     uint64_t payload_bytes;
     memcpy(&codec, value + 12, 4);
@@ -67,8 +73,13 @@ static size_t parse_header(const uint8_t *value, size_t n_bytes, struct bam_bloc
     block->last_bound = value + BAM_BLOCK_HEADER_BYTES;
     block->last_bound_bytes = last_bound_bytes;
     block->payload = block->last_bound + last_bound_bytes;
+    block->ordinals = NULL;
+    if (has_ordinals) {
+        block->ordinals = block->payload;
+        block->payload += (size_t)BAM_BLOCK_ORDINAL_BYTES * block->n_records;
+    }
     block->payload_bytes = (size_t)payload_bytes;
-    return BAM_BLOCK_HEADER_BYTES + last_bound_bytes + block->payload_bytes;
+    return (size_t)(block->payload - value) + block->payload_bytes;
 }
 
 int bam_block_parse(const uint8_t *value, size_t value_bytes, struct bam_block *block)

@@ -6,14 +6,18 @@
  *
  *     offset  bytes
  *          0      8  XXH3-64 of everything after this field
- *          8      4  magic "RSB" and the format version, 3
+ *          8      4  magic "RSB" and the format version: 3, or 4 if the block has ordinals
  *         12      4  codec (temp_codec.h)
  *         16      4  number of records, at least 1
  *         20      4  size of the bound of the last record
  *         24      8  size of the records, uncompressed
  *         32      8  size of the records, compressed
  *         40         bound of the last record, without the record
+ *                    in version 4 the ordinals of the records, each of 5 bytes
  *                    the records, compressed
+ *
+ * Ordinals (pipeline/record_ordinals.h) say how the records came in the input, where the order of
+ * the run does not: --resume makes views of the records again (pipeline/view_again.h).
  *
  * Parts: a scan holds one entry of each file of the database in memory. One very large record can
  * make a value much larger than the other blocks of its run. Such a value is stored as several
@@ -30,11 +34,13 @@
 #include "bam_sort_key.h"
 #include "order/slice_merge.h"
 #include "store/temp_codec.h"
+#include "util/byte_order.h"
 
 #include <stdbool.h>
 
 enum {
     BAM_BLOCK_HEADER_BYTES = 40,
+    BAM_BLOCK_ORDINAL_BYTES = 5,
     BAM_BLOCK_PART_KEY_BYTES = MERGE_BOUND_MOST_BYTES + 4,      /* most bytes of a part's key */
 };
 
@@ -44,11 +50,12 @@ struct bam_block {              /* a block's value, taken apart; points into the
     uint64_t raw_bytes;
     const uint8_t *last_bound;
     size_t last_bound_bytes;
+    const uint8_t *ordinals;    /* BAM_BLOCK_ORDINAL_BYTES for each record; NULL: there are none */
     const uint8_t *payload;
     size_t payload_bytes;
 };
 
-/* How much room bam_block_encode needs for raw_bytes of records. */
+/* How much room bam_block_encode needs for raw_bytes of records, besides that for ordinals. */
 size_t bam_block_bound(enum temp_codec codec, size_t raw_bytes, size_t last_bound_bytes);
 
 struct bam_block_content {      /* what a block is made of */
@@ -57,7 +64,20 @@ struct bam_block_content {      /* what a block is made of */
     uint32_t n_records;
     const uint8_t *last_bound;  /* of the last record */
     size_t last_bound_bytes;
+    const uint8_t *ordinals;    /* bam_block_put_ordinal wrote them; NULL: none */
 };
+
+/* Writes an ordinal, of BAM_BLOCK_ORDINAL_BYTES, and reads the one of record i of a block. */
+static inline void bam_block_put_ordinal(uint8_t *at, uint64_t ordinal)
+{
+    (void)put_big_endian(at, ordinal, BAM_BLOCK_ORDINAL_BYTES);
+}
+
+static inline uint64_t bam_block_ordinal(const struct bam_block *block, uint32_t i)
+{
+    return get_big_endian(block->ordinals + (size_t)BAM_BLOCK_ORDINAL_BYTES * i,
+                          BAM_BLOCK_ORDINAL_BYTES);
+}
 
 /* Writes the value of a block to out. Returns its size, or -1 if the codec fails. */
 ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,

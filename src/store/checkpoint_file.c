@@ -370,6 +370,13 @@ static bool parse_input(char *at, struct checkpoint_input *input)
     return true;
 }
 
+/* True if records are sorted by coordinate, or, for --split-by, by a tag and then by coordinate. */
+static bool is_by_coordinate(const struct sort_rules *rules)
+{
+    return rules->order == SORT_COORDINATE ||
+           (rules->order == SORT_TAG && rules->below == SORT_COORDINATE);
+}
+
 static bool parse_rules(struct parser *from, struct checkpoint_file *file)
 {
     struct sort_rules *rules = &file->rules;
@@ -389,7 +396,7 @@ static bool parse_rules(struct parser *from, struct checkpoint_file *file)
     return take_number(from, "seed", UINT64_MAX, &rules->seed) &&
            take_new_optional(from, "fixmate", &file->fixmate) &&
            take_new_optional(from, "markdup", &file->markdup) &&
-           (!file->markdup || order == SORT_COORDINATE);
+           (!file->markdup || is_by_coordinate(rules));
 }
 
 static bool parse_inputs(struct parser *from, struct checkpoint_file *file)

@@ -354,6 +354,85 @@ class Contigs(SplitTest):
                 self.empty_out()
 
 
+def equal_single_reads(n_reads, seed):
+    """Single reads at few places, most with one score, with random tags. The first of those that
+    are equal stays."""
+    rng = random.Random(seed)
+    reads = []
+    for i in range(n_reads):
+        tags = (rng.choice((b"", tag("RG", "Z", rng.choice(("g0", "g1", "g2", "lost"))))) +
+                rng.choice((b"", tag("XX", "i", rng.randrange(7)))) +
+                rng.choice((b"", tag("BX", "Z", rng.choice(("AAAA", "AAAC", "GGGG"))))))
+        reads.append(make_read(f"s{i}", rng.choice((0, 2)), 100 * rng.randrange(1, 6), "40M",
+                               "ACGTACGTAC" * 4, rng.choice((0, 16)), tags))
+    return reads
+
+
+EQUAL_READS_TEXT = "@RG\tID:g1\tLB:x\n@RG\tID:g0\tLB:x\n@RG\tID:unused\n"
+BY_TAG = ("rg", "tag:XX")
+
+
+def marks_of(files):
+    """{name: (flag, tags)} of all records of the files, as a program reads them that the tags of
+    --markdup are written for. Names occur once."""
+    marks = {}
+    for path in files:
+        for raw in bamfile.split(bamfile.read(path).records):
+            assert name_of(raw) not in marks
+            marks[name_of(raw)] = raw
+    return marks
+
+
+@needs_pysam
+class EqualReads(SplitBase, IndexTest):
+    """By tag, duplicates are those of the sort without --split-by: of equal single reads the first
+    of the input stays, whatever its tag."""
+
+    OPTIONS = ("", "-r", "-S", "-t", "-d 100 -t --duplicate-count", "--use-libraries",
+               "--barcode-tag BX", "--barcode-tag BX --barcode-mismatches 1")
+
+    def check(self, source, markdup, **how):
+        options = ["--markdup=" + markdup] if markdup else ["--markdup"]
+        self.sort_ok("--no-PG", *options, "-o", self.path("whole.bam"), source)
+        want = marks_of([self.path("whole.bam")])
+        n_marked = sum(raw[19] >> 2 & 1 for raw in want.values())
+        self.assertEqual(n_marked == 0, "-r" in markdup)
+        for kind in BY_TAG:
+            with self.subTest(kind=kind, markdup=markdup, **how):
+                pieces = self.split(kind, source, *options, *how.get("threads", ()),
+                                    budget=how.get("budget"))
+                self.assertGreater(len(pieces), 3)
+                self.assertEqual(marks_of(pieces.values()), want)
+                self.empty_out()
+
+    def source(self, n_reads, seed):
+        reads = equal_single_reads(n_reads, seed)
+        return self.bam(reads, REFS, f"equal{seed}.bam", EQUAL_READS_TEXT)
+
+    def test_in_memory(self):
+        for markdup in self.OPTIONS:
+            self.check(self.source(300, 21), markdup)
+        self.check(self.source(40_000, 22), "", threads=["-@", "3"])
+
+    def test_spilled(self):
+        source = self.source(12_000, 23)
+        for markdup in self.OPTIONS:
+            self.check(source, markdup, budget=SPILL_BUDGET, threads=["-@", "3"])
+        self.check(source, "", budget=SPILL_BUDGET)
+
+    def test_runs_and_batches(self):
+        """Some of the records are in runs, the rest in batches in memory."""
+        source = self.source(9000, 24)
+        for budget in (SPILL_BUDGET // 2 * 3, SPILL_BUDGET * 2, SPILL_BUDGET * 4):
+            self.check(source, "", budget=budget, threads=["-@", "2"])
+
+    def test_fixmate(self):
+        """The same if templates are fixed first."""
+        source = self.source(6000, 25)
+        for budget in (None, SPILL_BUDGET):
+            self.check(source, "", budget=budget, threads=["--fixmate"])
+
+
 @needs_pysam
 class Names(SplitTest):
     """Names of pieces are safe names of files."""
@@ -1044,6 +1123,23 @@ class Fails(SplitBase, KilledTest):
                     self.assertEqual(self.content(), want)
                     self.assertEqual(len(self.files()), n_files)
                     self.empty_out()
+
+    def test_equal_reads_resumed(self):
+        """Duplicates among runs of the process that was killed are decided as if it lived."""
+        records = [read.raw for read in equal_single_reads(15_000, 26)]
+        source = self.write("in.bam", bamfile.bam_file(bamfile.sq_text(REFS) + EQUAL_READS_TEXT,
+                                                       REFS, records))
+        for markdup in ("--markdup", "--markdup=-t"):
+            self.sort_ok("--no-PG", markdup, "-o", self.path("whole.bam"), source)
+            want = marks_of([self.path("whole.bam")])
+            for kind in BY_TAG:
+                for fault in ("link:3:kill:.sst", "link:9:kill:.sst", "rename:3:kill:.pieces"):
+                    with self.subTest(kind=kind, fault=fault, markdup=markdup):
+                        checkpoint = self.killed(fault, "--split-by", kind, markdup, "-@", "2",
+                                                 "-o", self.pattern(), source)
+                        self.resume(checkpoint)
+                        self.assertEqual(marks_of(self.pieces().values()), want)
+                        self.empty_out()
 
     def test_resumed_in_another_directory(self):
         """The names of the pieces were relative; their directory goes."""

@@ -6,6 +6,7 @@
  *   - the input is the value;
  *   - one of the codecs compresses the input, which becomes the payload;
  *   - records are made from the input, and compressed like that.
+ * It also says whether the block has ordinals.
  */
 #include "fuzz_record.h"
 
@@ -46,6 +47,8 @@ static void open_value(const uint8_t *value, size_t n_bytes)
     if (bam_block_parse(value, n_bytes, &block) < 0) return;
     FUZZ_CHECK(block.last_bound_bytes > MERGE_BOUND_TAIL_BYTES);
     FUZZ_CHECK(block.payload + block.payload_bytes == value + n_bytes);
+    if (block.ordinals)
+        FUZZ_CHECK(bam_block_ordinal(&block, block.n_records - 1) >> 40 == 0);
     if (!verified || block.raw_bytes > MAX_RAW_BYTES) return;
     uint8_t *raw = fuzz_alloc(block.raw_bytes);
     if (temp_codec_decompress(&coder, block.codec, block.payload, block.payload_bytes, raw,
@@ -57,17 +60,22 @@ static void open_value(const uint8_t *value, size_t n_bytes)
 
 /* Makes a block of raw bytes. Returns its value, which has exactly *value_bytes. */
 static uint8_t *make_value(enum temp_codec codec, const uint8_t *raw, size_t raw_bytes,
-                           uint32_t n_records, size_t *value_bytes)
+                           uint32_t n_records, bool has_ordinals, size_t *value_bytes)
 {
     static const uint8_t bound[SORT_KEY_FIXED_BYTES + MERGE_BOUND_TAIL_BYTES] = {0};
     struct temp_coder coder = {0};
-    uint8_t *out = fuzz_alloc(bam_block_bound(codec, raw_bytes, sizeof bound));
-    const struct bam_block_content content = {raw, raw_bytes, n_records, bound, sizeof bound};
+    size_t ordinals_bytes = has_ordinals ? (size_t)BAM_BLOCK_ORDINAL_BYTES * n_records : 0;
+    uint8_t *ordinals = fuzz_alloc(ordinals_bytes);
+    memset(ordinals, 7, ordinals_bytes);
+    uint8_t *out = fuzz_alloc(bam_block_bound(codec, raw_bytes, sizeof bound) + ordinals_bytes);
+    const struct bam_block_content content = {raw, raw_bytes, n_records, bound, sizeof bound,
+                                              has_ordinals ? ordinals : NULL};
     ssize_t n = bam_block_encode(&coder, codec, &content, out);
     FUZZ_CHECK(n > 0);
     uint8_t *value = fuzz_copy(out, (size_t)n);
     *value_bytes = (size_t)n;
     free(out);
+    free(ordinals);
     temp_coder_release(&coder);
     return value;
 }
@@ -96,17 +104,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     unsigned mode = fuzz_u8(&in);
     enum temp_codec codec = (enum temp_codec)(mode >> 4 & 3);
     size_t value_bytes = fuzz_left(&in), flips = mode >> 6;
+    bool has_ordinals = mode & 4;
     uint8_t *value;
     if (mode % 4 == 0) {
         value = fuzz_copy(in.at, value_bytes);
     } else if (mode % 4 == 1) {
         uint32_t n_records = fuzz_u8(&in);
-        value = make_value(codec, in.at, fuzz_left(&in), n_records, &value_bytes);
+        value = make_value(codec, in.at, fuzz_left(&in), n_records, has_ordinals, &value_bytes);
     } else {
         size_t raw_bytes;
         uint32_t n_records;
         uint8_t *raw = make_records(&in, &raw_bytes, &n_records);
-        value = make_value(codec, raw, raw_bytes, n_records, &value_bytes);
+        value = make_value(codec, raw, raw_bytes, n_records, has_ordinals, &value_bytes);
         free(raw);
         for (; flips > 0; flips--) value[fuzz_u16(&in) % value_bytes] ^= fuzz_u8(&in);
     }

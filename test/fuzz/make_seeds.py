@@ -60,12 +60,13 @@ def files(rng):
     return made
 
 
-def block_value(records):
+def block_value(records, ordinals=False):
     """A temporary block without compression; the target sets its checksum."""
     raw = b"".join(records)
     bound = b"\0" * 20
-    return (b"\0" * 8 + b"RSB\2" + struct.pack("<IIIQ", 0, len(records), len(bound), len(raw)) +
-            bound + raw)
+    return (b"\0" * 8 + (b"RSB\4" if ordinals else b"RSB\3") +
+            struct.pack("<IIIQQ", 0, len(records), len(bound), len(raw), len(raw)) + bound +
+            b"\0\1\2\3\4" * (len(records) if ordinals else 0) + raw)
 
 
 def header_seeds():
@@ -106,8 +107,10 @@ def all_seeds():
         "keys": noise(rng, (100, 400, 1500)),
         "merge": noise(rng, (300, 2000, 6000)),
         "index": noise(rng, (300, 2000, 4000)),
-        "block": noise(rng, (50, 300)) + [b"\x08" + block_value(records[:n]) for n in (1, 5, 12)] +
-                 [bytes((codec << 4 | 9, 12)) + b"".join(records[:12]) for codec in range(4)],
+        "block": noise(rng, (50, 300)) + [b"\x08" + block_value(records[:n], ordinals)
+                                              for n in (1, 5, 12) for ordinals in (False, True)] +
+                 [bytes((codec << 4 | how, 12)) + b"".join(records[:12])
+                  for codec in range(4) for how in (9, 13)],
         "template": noise(rng, (400, 2000, 6000)) + [
             bytes((0, bits)) + settings[0] * 26 + b"".join(records) for bits in (0, 31)],
         "base_mods": noise(rng, (100, 400, 900)),

@@ -62,6 +62,16 @@ static inline void rng_fill(struct rng *rng, uint8_t *out, size_t n)
     for (size_t i = 0; i < n; i++) out[i] = (uint8_t)rng_next(rng);
 }
 
+/* The numbers below n in random order. */
+static inline void rng_permute(struct rng *rng, size_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t at = rng_below(rng, i + 1);
+        if (at < i) out[i] = out[at];
+        out[at] = i;
+    }
+}
+
 /* Bytes that compress to about a quarter. */
 static inline void rng_fill_compressible(struct rng *rng, uint8_t *out, size_t n)
 {

@@ -25,7 +25,7 @@ static int compare_reads(const void *a, const void *b)
     if (m->view.pos != o->view.pos) return (int)(m->view.pos - o->view.pos);
     if (m->view.is_reverse != o->view.is_reverse) return m->view.is_reverse ? 1 : -1;
     if (m->run != o->run) return (int)m->run - (int)o->run;
-    return (int)m->view.index - (int)o->view.index;
+    return m->view.ordinal < o->view.ordinal ? -1 : m->view.ordinal > o->view.ordinal;
 }
 
 static bool has_mate(const struct read *r)
@@ -209,6 +209,9 @@ static void test_against_model(void **state)
             members[j] = (struct chain_member){.view = random_view(&rng, &rules, names[j]),
                                                .run = (uint32_t)rng_below(&rng, 2)};
             members[j].view.index = (uint32_t)(n - j);
+            /* In no order. */
+            members[j].view.ordinal =
+                ((uint64_t)(j * 17 % (MOST + 1)) << 31) & DUPLICATE_ORDINAL_MASK;
             reads[j] = (struct read){.m = &members[j], .count = 1,
                                      .coords = read_coords_of(&rules, names[j])};
         }
@@ -229,7 +232,7 @@ static void test_against_model(void **state)
 static struct chain_member pair_member(const char *name, int64_t score, uint32_t index)
 {
     struct chain_member m = {.view = {.kind = VIEW_PAIR, .pos = 5, .here = 6, .other_place = 6, .there = 90,
-                                      .orientation = PAIR_FR, .is_left = true, .index = index,
+                                      .orientation = PAIR_FR, .is_left = true, .ordinal = index,
                                       .score = score}};
     set_name(&m.view, name);
     return m;
@@ -450,7 +453,7 @@ static void test_random_barcodes(void **state)
 static struct chain_member member_at(enum view_kind kind, int64_t pos, uint32_t index)
 {
     return (struct chain_member){.view = {.kind = kind, .pos = pos, .here = 6, .other_place = 6,
-                                          .orientation = PAIR_FR, .index = index}};
+                                          .orientation = PAIR_FR, .ordinal = index}};
 }
 
 static void test_route(void **state)
@@ -467,7 +470,7 @@ static void test_route(void **state)
     assert_ptr_equal(ends[0], &members[2]);
     assert_true(!ends[1] && !ends[2] && !ends[3]);
     /* The pair that is here comes first. */
-    members[1].view.index = 0;
+    members[1].view.ordinal = 0;
     assert_int_equal(duplicate_chains_route(&rules, members, 4, ends), 0);
     assert_null(ends[0]);
     /* But it is another read that is at this place. */

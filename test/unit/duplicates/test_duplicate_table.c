@@ -5,12 +5,18 @@
 
 enum { N_READS = 20000, N_KEYS = 6000, LIMIT_BYTES = 4 << 20 };
 
+/* What has the highest index came first in the input. */
+static uint64_t ordinal_of(uint32_t index)
+{
+    return (UINT64_C(1) << 39) - ((uint64_t)index << 18);
+}
+
 static struct duplicate_view view_of(struct rng *rng, uint32_t index, char *name)
 {
     name_of_letters(rng, name, 1 + rng_below(rng, 30), "0123456789:");
     return (struct duplicate_view){
-        .kind = VIEW_PAIR, .index = index, .pos = index, .here = (int64_t)rng_below(rng, N_KEYS),
-        .score = (int64_t)rng_below(rng, 3), .name = (const uint8_t *)name,
+        .kind = VIEW_PAIR, .index = index, .ordinal = ordinal_of(index) & DUPLICATE_ORDINAL_MASK,
+        .here = (int64_t)rng_below(rng, N_KEYS), .score = (int64_t)rng_below(rng, 3), .name = (const uint8_t *)name,
         .name_bytes = (uint8_t)strlen(name)};
 }
 
@@ -19,7 +25,7 @@ static bool is_better(const struct duplicate_view *a, const struct duplicate_vie
 {
     if (a->score != b->score) return a->score > b->score;
     int r = strcmp((const char *)a->name, (const char *)b->name);
-    return r != 0 ? r < 0 : a->index < b->index;
+    return r != 0 ? r < 0 : a->ordinal < b->ordinal;
 }
 
 /* The table is prepared for one view, or for all: what it finds is the same. */
@@ -101,13 +107,52 @@ static void test_meeting_pairs(void **state)
     duplicate_table_destroy(table);
 }
 
+/* Of equal single reads at one place the one with the lowest run stays, then the one with the lowest
+   ordinal, whatever their indexes. */
+static void test_equal_singles(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t run, index;
+        uint64_t ordinal;
+    } reads[] = {       /* in the order of the input */
+        {0, 9, 5}, {0, 0, UINT64_C(5) << 30}, {0, 4, UINT64_C(6) << 30}, {2, 7, 0}, {2, 1, 3},
+    };
+    enum { N = sizeof reads / sizeof *reads };
+    const struct duplicate_rules rules = {0};
+    struct duplicate_table *table = duplicate_table_create(LIMIT_BYTES);
+    struct rng rng = rng_start(93);
+    for (int round = 0; round < 500; round++) {
+        size_t order[N], first = N;
+        struct duplicate_record lost;
+        duplicate_table_reset(table, N);
+        rng_permute(&rng, order, N);
+        for (size_t i = 0; i < N; i++) {
+            size_t number = order[i];
+            const struct duplicate_view view = {
+                .kind = VIEW_SINGLE, .index = reads[number].index,
+                .ordinal = reads[number].ordinal & DUPLICATE_ORDINAL_MASK, .score = 7};
+            enum table_result r =
+                duplicate_table_add(table, duplicate_key_of_single(&rules, &view), &view,
+                                    reads[number].run, &lost);
+            CHECK(&rng, r == (i == 0 ? TABLE_NO_DUPLICATE : TABLE_DUPLICATE));
+            size_t loser = number < first ? first : number;
+            CHECK(&rng, i == 0 || (lost.run == reads[loser].run &&
+                                   lost.index == reads[loser].index &&
+                                   lost.ordinal == reads[loser].ordinal));
+            if (number < first) first = number;
+        }
+    }
+    duplicate_table_destroy(table);
+}
+
 /* Of two duplicates of one name the first in the file counts; that one has turned optical is kept,
    in whichever order they come. */
 static void test_names(void **state)
 {
     (void)state;
-    const struct duplicate_name first = {.place = 8, .index = 1, .was_optical = true},
-                                second = {.place = 9, .index = 2, .turned_optical = true};
+    const struct duplicate_name first = {.place = 8, .ordinal = 2, .was_optical = true},
+                                second = {.place = 9, .ordinal = 1, .turned_optical = true};
     const struct duplicate_name *const orders[][2] = {{&first, &second}, {&second, &first}};
     const struct duplicate_key key = duplicate_key_of_name((const uint8_t *)"q", 1);
     struct duplicate_table *table = duplicate_table_create(LIMIT_BYTES);
@@ -119,7 +164,7 @@ static void test_names(void **state)
             assert_int_equal(duplicate_table_add_name(table, key, orders[i][k]),
                              TABLE_NO_DUPLICATE);
         assert_true(duplicate_table_find_name(table, key, &found));
-        assert_true(found.index == 1 && found.was_optical && found.turned_optical);
+        assert_true(found.ordinal == 2 && found.was_optical && found.turned_optical);
     }
     duplicate_table_destroy(table);
 }
@@ -127,7 +172,7 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_growth), cmocka_unit_test(test_equal_singles),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_meeting_pairs),
         cmocka_unit_test(test_names),

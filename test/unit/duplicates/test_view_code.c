@@ -12,7 +12,9 @@ static struct duplicate_view random_view(struct rng *rng, uint32_t index, const 
     struct duplicate_view view = {
         .kind = (enum view_kind)rng_below(rng, 4), .index = index,
         .ref = (int32_t)rng_below(rng, 3), .has_others = rng_one_in(rng, 2),
-        .was_marked = rng_one_in(rng, 2), .failed_qc = rng_one_in(rng, 2)};
+        .was_marked = rng_one_in(rng, 2), .failed_qc = rng_one_in(rng, 2), .ordinal = index};
+    if (rng_one_in(rng, 3))
+        view.ordinal = (rng_one_in(rng, 2) ? rng_next(rng) : index + 1) & DUPLICATE_ORDINAL_MASK;
     if (rng_one_in(rng, 2)) {
         view.name = (const uint8_t *)name;
         view.name_bytes = (uint8_t)strlen(name);
@@ -57,6 +59,7 @@ static void check_same(const struct rng *rng, const struct duplicate_view *got,
                        const struct duplicate_view *want)
 {
     CHECK(rng, got->kind == want->kind && got->index == want->index && got->ref == want->ref);
+    CHECK(rng, got->ordinal == want->ordinal);
     CHECK(rng, got->has_others == want->has_others && got->was_marked == want->was_marked);
     CHECK(rng, got->failed_qc == want->failed_qc && got->is_reverse == want->is_reverse);
     CHECK(rng, same_text(got->name, got->name_bytes, want->name, want->name_bytes));

@@ -46,7 +46,8 @@ static int take(void *arg, const struct chain_member *got)
     }
     assert_int_equal(got->is_optical, want->is_optical);
     assert_int_equal(got->was_optical, want->was_optical);
-    assert_int_equal(got->found_by->view.index, want->found_by->view.index);
+    assert_true(got->view.ordinal == want->view.ordinal);
+    assert_true(got->found_by->view.ordinal == want->found_by->view.ordinal);
     assert_int_equal(got->found_by->run, want->found_by->run);
     assert_int_equal(duplicate_view_place(&got->found_by->view),
                      duplicate_view_place(&want->found_by->view));
@@ -163,6 +164,7 @@ static void fill_reads(struct rng *rng, const struct duplicate_rules *rules, str
     for (size_t i = 0; i < n; i++) {
         struct duplicate_view view = random_view(rng, rules, reads->names[i]);
         view.index = (uint32_t)i;
+        view.ordinal = ((UINT64_C(1) << 39) - i) & DUPLICATE_ORDINAL_MASK;
         view.has_others = rng_one_in(rng, 4);
         view.was_marked = rng_one_in(rng, 4);
         if (rules->barcode_mismatches > 0) set_barcode(rng, &view, reads->barcodes[i]);

@@ -67,7 +67,7 @@ static struct fed_block *make_block(const struct sort_rules *rules, size_t name_
     struct fed_block *fed = test_alloc(sizeof *fed + MERGE_BOUND_MOST_BYTES);
     *fed = (struct fed_block){.dir = "nowhere"};
     fed->key_bytes = merge_bound_store(rules->order, &source, 0, fed->key);
-    const struct bam_block_content content = {raw, raw_bytes, N_RECORDS, last, last_bytes};
+    const struct bam_block_content content = {raw, raw_bytes, N_RECORDS, last, last_bytes, NULL};
     fed->value = test_alloc(bam_block_bound(TEMP_CODEC_LZ4, raw_bytes, last_bytes));
     ssize_t n = bam_block_encode(&coder, TEMP_CODEC_LZ4, &content, fed->value);
     assert_true(n > 0);

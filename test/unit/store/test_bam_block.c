@@ -15,10 +15,11 @@ struct block_case {
     bool compressible;
     size_t raw_bytes;
     size_t last_bound_bytes;
+    bool has_ordinals;
 };
 
 struct made_block {
-    uint8_t *raw;
+    uint8_t *raw, *ordinals;    /* ordinals: or NULL */
     uint8_t last_bound[TEST_BOUND_BYTES];
     uint8_t *value;             /* exactly value_bytes */
     size_t value_bytes;
@@ -29,6 +30,14 @@ static void make_block(struct rng *rng, const struct block_case *c, struct made_
 {
     struct temp_coder coder = {0};
     size_t room = bam_block_bound(c->codec, c->raw_bytes, c->last_bound_bytes);
+    made->n_records = 1 + (uint32_t)rng_below(rng, c->raw_bytes / BAM_RECORD_MIN_BYTES);
+    made->ordinals = NULL;
+    if (c->has_ordinals) {
+        size_t ordinals_bytes = (size_t)BAM_BLOCK_ORDINAL_BYTES * made->n_records;
+        made->ordinals = test_alloc(ordinals_bytes);
+        rng_fill(rng, made->ordinals, ordinals_bytes);
+        room += ordinals_bytes;
+    }
     uint8_t *out = test_alloc(room);
     made->raw = test_alloc(c->raw_bytes);
     if (c->compressible)
@@ -36,9 +45,9 @@ static void make_block(struct rng *rng, const struct block_case *c, struct made_
     else
         rng_fill(rng, made->raw, c->raw_bytes);
     rng_fill(rng, made->last_bound, c->last_bound_bytes);
-    made->n_records = 1 + (uint32_t)rng_below(rng, c->raw_bytes / BAM_RECORD_MIN_BYTES);
     const struct bam_block_content content = {made->raw, c->raw_bytes, made->n_records,
-                                              made->last_bound, c->last_bound_bytes};
+                                              made->last_bound, c->last_bound_bytes,
+                                              made->ordinals};
     ssize_t size = bam_block_encode(&coder, c->codec, &content, out);
     CHECK(rng, size > 0 && (size_t)size <= room);
     made->value_bytes = (size_t)size;
@@ -51,6 +60,7 @@ static void make_block(struct rng *rng, const struct block_case *c, struct made_
 static void release_block(struct made_block *made)
 {
     free(made->raw);
+    free(made->ordinals);
     free(made->value);
 }
 
@@ -67,6 +77,12 @@ static void check_round_trip(struct rng *rng, const struct block_case *c)
     CHECK(rng, block.last_bound_bytes == c->last_bound_bytes);
     CHECK(rng, memcmp(block.last_bound, made.last_bound, c->last_bound_bytes) == 0);
     CHECK(rng, block.payload + block.payload_bytes == made.value + made.value_bytes);
+    CHECK(rng, (block.ordinals != NULL) == c->has_ordinals);
+    for (uint32_t i = 0; i < made.n_records && c->has_ordinals; i++) {
+        uint8_t ordinal[BAM_BLOCK_ORDINAL_BYTES];
+        bam_block_put_ordinal(ordinal, bam_block_ordinal(&block, i));
+        CHECK(rng, memcmp(ordinal, made.ordinals + sizeof ordinal * i, sizeof ordinal) == 0);
+    }
     uint8_t *back = test_alloc(c->raw_bytes);
     CHECK(rng, temp_codec_decompress(&coder, block.codec, block.payload, block.payload_bytes, back,
                                      c->raw_bytes) == 0);
@@ -86,9 +102,9 @@ static void test_round_trip(void **state)
     for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++)
         for (size_t r = 0; r < sizeof raw_sizes / sizeof *raw_sizes; r++)
             for (size_t b = 0; b < sizeof bound_sizes / sizeof *bound_sizes; b++)
-                for (int compressible = 0; compressible < 2; compressible++) {
-                    c = (struct block_case){(enum temp_codec)codec, compressible, raw_sizes[r],
-                                            bound_sizes[b]};
+                for (int kind = 0; kind < 4; kind++) {
+                    c = (struct block_case){(enum temp_codec)codec, kind % 2 == 1, raw_sizes[r],
+                                            bound_sizes[b], kind / 2 == 1};
                     check_round_trip(&rng, &c);
                 }
 }
@@ -98,7 +114,7 @@ static void test_layout(void **state)
 {
     (void)state;
     struct rng rng = rng_start(52);
-    const struct block_case c = {TEMP_CODEC_NONE, false, 1000, 20};
+    const struct block_case c = {TEMP_CODEC_NONE, false, 1000, 20, false};
     struct made_block made;
     make_block(&rng, &c, &made);
     const uint8_t *v = made.value;
@@ -114,6 +130,16 @@ static void test_layout(void **state)
     assert_memory_equal(v + 40, made.last_bound, 20);
     assert_memory_equal(v + 60, made.raw, 1000);
     release_block(&made);
+    /* Ordinals come before the records. */
+    const struct block_case more = {TEMP_CODEC_NONE, false, 1000, 20, true};
+    make_block(&rng, &more, &made);
+    v = made.value;
+    size_t ordinals_bytes = (size_t)5 * made.n_records;
+    assert_int_equal(made.value_bytes, 40 + 20 + ordinals_bytes + 1000);
+    assert_memory_equal(v + 8, "RSB\4", 4);
+    assert_memory_equal(v + 60, made.ordinals, ordinals_bytes);
+    assert_memory_equal(v + 60 + ordinals_bytes, made.raw, 1000);
+    release_block(&made);
 }
 
 static void check_flips(struct rng *rng, const struct made_block *made, size_t at, unsigned flip)
@@ -124,7 +150,10 @@ static void check_flips(struct rng *rng, const struct made_block *made, size_t a
     /* Parsing may accept the value or not, but must read only within it. */
     if (bam_block_parse(made->value, made->value_bytes, &block) == 0) {
         CHECK(rng, block.last_bound == made->value + BAM_BLOCK_HEADER_BYTES);
-        CHECK(rng, block.payload == block.last_bound + block.last_bound_bytes);
+        const uint8_t *end = block.last_bound + block.last_bound_bytes;
+        CHECK(rng, !block.ordinals || block.ordinals == end);
+        if (block.ordinals) end += (size_t)BAM_BLOCK_ORDINAL_BYTES * block.n_records;
+        CHECK(rng, block.payload == end);
         CHECK(rng, block.payload + block.payload_bytes == made->value + made->value_bytes);
         CHECK(rng, block.n_records > 0 && block.codec < TEMP_CODEC_COUNT);
     }
@@ -137,8 +166,8 @@ static void test_every_flipped_byte_is_detected(void **state)
     struct rng rng = rng_start(53);
     for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++) {
         /* Small blocks: every change of every byte. Large blocks: one change of every byte. */
-        const struct block_case small = {(enum temp_codec)codec, true, 200, 21};
-        const struct block_case large = {(enum temp_codec)codec, true, 6000, 200};
+        const struct block_case small = {(enum temp_codec)codec, true, 200, 21, codec == 1};
+        const struct block_case large = {(enum temp_codec)codec, true, 6000, 200, codec != 1};
         struct made_block made;
         make_block(&rng, &small, &made);
         for (size_t i = 0; i < made.value_bytes; i++)
@@ -157,7 +186,7 @@ static void test_truncation_to_every_length_is_detected(void **state)
     (void)state;
     struct rng rng = rng_start(54);
     for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++) {
-        const struct block_case c = {(enum temp_codec)codec, true, 1500, 300};
+        const struct block_case c = {(enum temp_codec)codec, true, 1500, 300, codec != 1};
         struct made_block made;
         struct bam_block block;
         make_block(&rng, &c, &made);
@@ -184,7 +213,7 @@ static void test_lying_headers_are_refused(void **state)
 {
     (void)state;
     struct rng rng = rng_start(55);
-    const struct block_case c = {TEMP_CODEC_LZ4, true, 3000, TEST_BOUND_BYTES};
+    const struct block_case c = {TEMP_CODEC_LZ4, true, 3000, TEST_BOUND_BYTES, false};
     struct made_block made;
     struct bam_block block;
     make_block(&rng, &c, &made);
@@ -193,6 +222,7 @@ static void test_lying_headers_are_refused(void **state)
         uint32_t value;
     } lies[] = {
         {8, 1, 'r'}, {9, 1, 0}, {10, 1, 'b'}, {11, 1, 0}, {11, 1, 1},   /* magic, version */
+        {11, 1, 4}, {11, 1, 5},                         /* ordinals that are not there */
         {12, 4, TEMP_CODEC_COUNT}, {12, 1, 255}, {13, 1, 1},            /* codec */
         {16, 4, 0},                                                     /* number of records */
         {20, 4, 0}, {20, 4, MERGE_BOUND_TAIL_BYTES},                    /* size of the bound */
@@ -232,7 +262,8 @@ static void test_parts(void **state)
     for (int round = 0; round < 300; round++) {
         const struct block_case c = {(enum temp_codec)rng_below(&rng, TEMP_CODEC_COUNT),
                                      rng_one_in(&rng, 2), 37 + rng_below(&rng, 20000),
-                                     13 + rng_below(&rng, TEST_BOUND_BYTES - 12)};
+                                     13 + rng_below(&rng, TEST_BOUND_BYTES - 12),
+                                     rng_one_in(&rng, 2)};
         struct made_block made;
         make_block(&rng, &c, &made);
         size_t ordinary = bam_block_part_bytes(c.raw_bytes, 0);

@@ -245,19 +245,27 @@ static bool parses_with(const char *begin, const char *line)
     return r;
 }
 
-/* --markdup stands in the file, and only with the order by coordinate. */
+/* --markdup stands in the file, and only with the order by coordinate, which may be below a tag. */
 static void test_markdup(void **state)
 {
     (void)state;
-    static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL};
-    for (size_t i = 0; i < 2; i++) {
+    static const struct {
+        enum sort_order order, below;
+        bool is_good;
+    } cases[] = {
+        {SORT_COORDINATE, SORT_COORDINATE, true}, {SORT_TAG, SORT_COORDINATE, true},
+        {SORT_TAG, SORT_NAME_NATURAL, false}, {SORT_NAME_NATURAL, SORT_COORDINATE, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct checkpoint_file file = bare_file(), parsed;
         const char *problem;
         file.markdup = "-S -d 2500 -f 'my stats.txt'";
-        file.rules.order = orders[i];
+        file.rules.order = cases[i].order;
+        file.rules.below = cases[i].below;
+        if (cases[i].order == SORT_TAG) memcpy(file.rules.tag, "RG", 2);
         kstring_t text = format(&file);
         int r = checkpoint_file_parse(text.s, text.l, &parsed, &problem);
-        assert_int_equal(r, i == 0 ? 0 : -1);
+        assert_int_equal(r, cases[i].is_good ? 0 : -1);
         if (r == 0) assert_same(&parsed, &file);
         if (r == 0) checkpoint_file_release(&parsed);
         ks_free(&text);
@@ -318,7 +326,7 @@ static void test_wrong_values(void **state)
         {"fixmate", "fixmate =\n", true},
         {"fixmate", "fixmate -r\n", false},
         {"fixmate", "", false},
-        {"markdup", "markdup =\n", false},             /* in the order of a tag */
+        {"markdup", "markdup =\n", false},             /* in the order of a tag, then names */
         {"markdup", "markdup -r\n", false},
         {"markdup", "", false},
         {"order", "order random\n", false},

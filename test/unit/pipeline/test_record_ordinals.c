@@ -1,0 +1,63 @@
+/* test_record_ordinals.c -- ordinals increase from record to record, and from batch to batch,
+   wherever the batches lie in memory. */
+#include "random_records.h"
+#include "test_rules.h"
+
+#include "duplicates/duplicate_rules.h"
+#include "pipeline/record_ordinals.h"
+
+enum { MOST_BATCHES = 9, BATCH_BYTES = 8 << 10 };
+
+static void test_order(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(711);
+    uint8_t *memory = test_alloc(MOST_BATCHES * BATCH_BYTES);
+    for (int round = 0; round < 300; round++) {
+        size_t n = 1 + rng_below(&rng, MOST_BATCHES), places[MOST_BATCHES];
+        struct batch *batches[MOST_BATCHES];
+        rng_permute(&rng, places, n);
+        for (size_t i = 0; i < n; i++)
+            batches[i] = batch_create(test_rules(SORT_NAME_NATURAL), memory + places[i] * BATCH_BYTES,
+                                      BATCH_BYTES);
+        struct record_ordinals *ordinals = record_ordinals_create(batches, n);
+        uint64_t least = 0;
+        for (size_t i = 0; i < n; i++) {
+            uint64_t least_in_batch = 0;
+            for (size_t at = rng_below(&rng, 40); at < BATCH_BYTES;
+                 at += BAM_RECORD_MIN_BYTES + rng_below(&rng, 90)) {
+                uint64_t ordinal = record_ordinals_find(ordinals, batches[i]->mem + at);
+                uint64_t in_batch = record_ordinal_in_batch(batches[i], batches[i]->mem + at);
+                CHECK(&rng, ordinal >= least && in_batch >= least_in_batch);
+                least = ordinal + 1;
+                least_in_batch = in_batch + 1;
+            }
+        }
+        record_ordinals_destroy(ordinals);
+        for (size_t i = 0; i < n; i++) batch_destroy(batches[i]);
+    }
+    record_ordinals_destroy(NULL);
+    free(memory);
+}
+
+/* Only sorts that need them have them. */
+static void test_need(void **state)
+{
+    (void)state;
+    const struct duplicate_rules duplicates = {0};
+    struct sort_rules rules = {.order = SORT_TAG, .duplicates = &duplicates};
+    assert_true(record_ordinals_are_needed(&rules));
+    rules.order = SORT_COORDINATE;
+    assert_false(record_ordinals_are_needed(&rules));
+    rules = (struct sort_rules){.order = SORT_TAG};
+    assert_false(record_ordinals_are_needed(&rules));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_need),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
