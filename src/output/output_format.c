@@ -7,6 +7,7 @@
 
 #include <htslib/sam.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Sets the kind of what htslib calls the format. Returns false if it is no format for alignments. */
 static bool set_kind(struct output_format *format)
@@ -38,6 +39,13 @@ static void take_extension(const char *path, htsFormat *hts)
     }
 }
 
+/* True if it is read as it is written: standard output, a named pipe or that of >(program). */
+static bool is_pipe(const char *path)
+{
+    struct stat st;
+    return !path || (stat(path, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)));
+}
+
 /* Sets the format if the option names one of columns. */
 static bool take_column_option(const char *option, const char *path, struct output_format *format)
 {
@@ -47,7 +55,7 @@ static bool take_column_option(const char *option, const char *path, struct outp
     }
     bool is_arrow = strcmp(option, "arrow") == 0, is_stream = strcmp(option, "arrows") == 0;
     if (!is_arrow && !is_stream) return false;
-    format->kind = is_stream || !path ? OUTPUT_ARROW_STREAM : OUTPUT_ARROW;
+    format->kind = is_stream || is_pipe(path) ? OUTPUT_ARROW_STREAM : OUTPUT_ARROW;
     return true;
 }
 

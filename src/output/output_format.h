@@ -1,7 +1,8 @@
 /*
  * output_format.h -- the formats that an output may have.
  *
- * output_format_choose prints messages; the rest is pure. Any thread.
+ * output_format_choose prints messages, and looks whether the path is a pipe; the rest is pure. Any
+ * thread.
  */
 #ifndef ROCKSORT_OUTPUT_OUTPUT_FORMAT_H
 #define ROCKSORT_OUTPUT_OUTPUT_FORMAT_H
@@ -25,9 +26,9 @@ struct output_format {
 };
 
 /* Chooses the format: by the argument of -O, else by the extension of the path, else BAM. Both may
-   be NULL; without a path Arrow is a stream. Returns 0, or -1 after a message. A name that promises
-   another format (foreign_name.h) is an error, too. The caller frees format->hts.specific with
-   hts_opt_free. */
+   be NULL; without a path, or to a pipe, Arrow is a stream. Returns 0, or -1 after a message. A name
+   that promises another format (foreign_name.h) is an error, too. The caller frees
+   format->hts.specific with hts_opt_free. */
 int output_format_choose(const char *option, const char *path, struct output_format *format);
 
 /* Makes of SAM the compressed one. */

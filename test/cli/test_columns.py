@@ -124,7 +124,7 @@ class Content(ColumnsTest):
             self.assertEqual(table.num_rows, 0)
 
     def test_same_bytes(self):
-        """Batches of one sort are those of another, whatever the threads do."""
+        """What fits a batch has the same bytes, whatever the threads do."""
         bam = self.bam_of(generate.odd(2000, seed=3))
         outs = []
         for i in range(2):
@@ -146,6 +146,18 @@ class Content(ColumnsTest):
             self.assertEqual(file.read(), out)
         with self.assertRaises(pyarrow.ArrowInvalid):
             pyarrow.ipc.open_file(self.path("x.arrows"))
+
+    def test_named_pipe(self):
+        """What reads a pipe cannot go back from its end."""
+        bam = self.bam_of(TAGGED)
+        want = self.table(bam)
+        os.mkfifo(self.path("pipe.arrow"))
+        for options in ([], ["-O", "arrow"]):
+            with self.subTest(options=options):
+                process = self.start("--no-PG", *options, "-o", self.path("pipe.arrow"), bam)
+                with open(self.path("pipe.arrow"), "rb") as pipe:
+                    self.assertEqual(pyarrow.ipc.open_stream(pipe).read_all(), want)
+                self.assertEqual(process.wait(), 0)
 
     def test_readers(self):
         bam = self.bam_of(TAGGED)
