@@ -260,10 +260,12 @@ class Commands(CliTest):
         self.assertEqual(len(checkpoints), 1, full.err)
         return checkpoints[0]
 
+    COLUMNS = {".arrow": b"ARROW1", ".parquet": b"PAR1"}
+
     def outputs(self):
         """{path: time of its last change} of the sorted files."""
         return {path: path.stat().st_mtime_ns for path in self.work.iterdir()
-                if path.suffix in (".bam", ".cram", ".arrow")}
+                if path.suffix in (".bam", ".cram", ".arrow", ".parquet")}
 
     def test_commands_of_the_readme(self):
         found = [command for command, _ in commands(ROOT / "README.md") if "rocksort " in command]
@@ -291,9 +293,9 @@ class Commands(CliTest):
         n_inputs = len(re.findall(r"(?:lane|chr)\d", command)) or 1
         n_records = 0
         for path in paths:
-            if path.suffix == ".arrow":         # test_columns.py looks into such files
-                data = path.read_bytes()
-                self.assertEqual((data[:6], data[-6:]), (b"ARROW1", b"ARROW1"), command)
+            if path.suffix in self.COLUMNS:     # other tests look into such files
+                data, magic = path.read_bytes(), self.COLUMNS[path.suffix]
+                self.assertEqual((data[:len(magic)], data[-len(magic):]), (magic, magic), command)
                 return
             done = self.rocksort("--verify", "--reference", self.path("ref.fa"), path)
             self.assertEqual(done.status, 0, f"{command}: {done.err}")
