@@ -198,11 +198,13 @@ static int apply_options(struct reader_file *file, const htsFormat *options)
 static int open_bytes(struct reader_file *file, const char *path)
 {
     hFILE *bytes = hopen(path, "r");
-    if (bytes && column_input_knows(bytes)) {
+    int knows = bytes ? column_input_knows(bytes) : -1;
+    if (knows > 0) {
         file->columns = column_input_open(bytes, file->name);
         return file->columns ? 0 : -1;
     }
-    if (bytes) file->hts = hts_hopen(bytes, path, "r");
+    /* A file that could not be read once stays marked: then htslib 1.16 would not free it. */
+    if (knows == 0) file->hts = hts_hopen(bytes, path, "r");
     if (bytes && !file->hts) {
         int error = errno;
         hclose_abruptly(bytes);

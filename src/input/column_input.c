@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,10 +30,11 @@ static ssize_t read_file(void *arg, uint8_t *to, size_t n)
     return hread(arg, to, n);
 }
 
-bool column_input_knows(hFILE *file)
+int column_input_knows(hFILE *file)
 {
     uint8_t start[ARROW_START_BYTES];
-    return hpeek(file, start, sizeof start) == sizeof start && arrow_reader_knows(start);
+    ssize_t n = hpeek(file, start, sizeof start);
+    return n < 0 ? -1 : n == sizeof start && arrow_reader_knows(start);
 }
 
 static int read_error(const struct column_input *input)

@@ -8,14 +8,14 @@
 
 #include <htslib/hfile.h>
 #include <htslib/sam.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct column_input;
 
-/* True if the file begins as Arrow does. Reads nothing. */
-bool column_input_knows(hFILE *file);
+/* Returns 1 if the file begins as Arrow does, 0 if not, -1 with errno set if it cannot be read. What
+   was looked at stays to be read. */
+int column_input_knows(hFILE *file);
 
 /* Reads what comes before the records. Takes over the file, in any case; `name` is for messages and
    must outlive the input. NULL after a message. */
