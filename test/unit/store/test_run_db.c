@@ -370,10 +370,12 @@ static void add_runs(struct rng *rng, struct run_db *db, unsigned n_runs, size_t
     qsort(all, n_runs * n, sizeof *all, compare_blocks);
 }
 
+enum { QUIET_CHECKS = 30 };     /* of 10 ms: on a busy machine a compaction begins late */
+
 /* Waits while a compaction is running or due, however busy the machine is. */
 static void wait_for_compactions(struct run_db *db)
 {
-    for (int quiet = 0; quiet < 5; quiet++) {
+    for (int quiet = 0; quiet < QUIET_CHECKS; quiet++) {
         if (run_db_is_compacting(db) || run_db_compaction_is_due(db)) quiet = 0;
         (void)usleep(10000);
     }
@@ -384,7 +386,8 @@ enum { MANY_RUNS = 120, EVEN_BLOCKS = 20, MANY_WIDTH = 11, MANY_MOST = 23 };
 /* Waits as the thread that ends runs does, so that there are not many more files than wanted. */
 static void wait_if_crowded(struct run_db *db)
 {
-    for (int quiet = 0; quiet < 3 && run_db_n_files(db) >= MANY_MOST + MANY_WIDTH - 2; quiet++) {
+    for (int quiet = 0;
+         quiet < QUIET_CHECKS && run_db_n_files(db) >= MANY_MOST + MANY_WIDTH - 2; quiet++) {
         if (run_db_is_compacting(db) || run_db_compaction_is_due(db)) quiet = 0;
         (void)usleep(10000);
     }
