@@ -54,6 +54,7 @@ Question = collections.namedtuple("Question", "what who command samtools pysam",
 HISTOGRAMS_DUCKDB = """
 import sys, duckdb
 duckdb.sql("set threads to 2")
+duckdb.sql("set enable_progress_bar = false")
 for column in ("mapq", "abs(tlen)"):
     rows = duckdb.sql(f"select {column} as x, count(*) from '{sys.argv[1]}' group by x order by x")
     print(column, sum(x * n for x, n in rows.fetchall()))
@@ -77,6 +78,7 @@ END { for (x in mapq) a += x * mapq[x]; for (x in size) b += x * size[x]
 REGIONS_DUCKDB = """
 import sys, duckdb
 duckdb.sql("set threads to 2")
+duckdb.sql("set enable_progress_bar = false")
 rows = duckdb.sql(f'''
     select region, sum(pos), sum(flag), sum(mapq), sum(tlen), sum(length(cigar))
     from (select row_number() over () as region, * from read_csv('{sys.argv[2]}', delim='\\t',
