@@ -8,7 +8,6 @@
 #include "columns/arrow_format.h"
 #include "columns/column_metadata.h"
 #include "util/byte_order.h"
-#include "util/terminal_text.h"
 #include "util/xalloc.h"
 
 #include <lz4frame.h>
@@ -143,12 +142,10 @@ static flat_place make_entries_field(struct flat_buffer *flat)
 /* Sets the type of numbers or of a list's elements. */
 static void set_number_type(struct flat_buffer *flat, enum column_type type, struct field *field)
 {
-    bool is_float = type == COLUMN_FLOAT32 || type == COLUMN_FLOAT32_LIST;
-    bool is_signed = type == COLUMN_INT32 || type == COLUMN_INT64 || type == COLUMN_INT8_LIST ||
-                     type == COLUMN_INT16_LIST || type == COLUMN_INT32_LIST;
-    field->type_kind = is_float ? ARROW_TYPE_FLOAT : ARROW_TYPE_INT;
-    field->type = is_float ? make_float(flat)
-                           : make_int(flat, 8 * (unsigned)column_type_bytes(type), is_signed);
+    const struct column_number number = column_type_number(type);
+    field->type_kind = number.is_float ? ARROW_TYPE_FLOAT : ARROW_TYPE_INT;
+    field->type = number.is_float ? make_float(flat)
+                                  : make_int(flat, 8u * number.n_bytes, number.is_signed);
 }
 
 static flat_place make_list_field(struct flat_buffer *flat, const char *name, enum column_type type)
@@ -288,7 +285,7 @@ static size_t compress(struct body *body, const uint8_t *from, size_t n_bytes, u
 static size_t compressed_bound(enum column_codec codec, size_t n_bytes)
 {
     return codec == COLUMN_CODEC_ZSTD ? ZSTD_compressBound(n_bytes)
-                               : LZ4F_compressFrameBound(n_bytes, NULL);
+                                      : LZ4F_compressFrameBound(n_bytes, NULL);
 }
 
 /* A compressed buffer begins with its size before, or -1 if it is stored as it is. */

@@ -168,31 +168,17 @@ static bool number_type(const struct flat_table *field, bool is_list, enum colum
 {
     struct flat_table inner;
     unsigned kind = (unsigned)flat_read_number(field, 2, 1, 0);
-    if (!flat_read_table(field, 3, &inner)) return false;
-    if (kind == ARROW_TYPE_FLOAT) {
-        *type = is_list ? COLUMN_FLOAT32_LIST : COLUMN_FLOAT32;
-        return flat_read_number(&inner, 0, 2, 0) == ARROW_PRECISION_SINGLE;
-    }
-    if (kind != ARROW_TYPE_INT) return false;
-    unsigned n_bits = (unsigned)flat_read_number(&inner, 0, 4, 0);
-    bool is_signed = flat_read_number(&inner, 1, 1, 0) != 0;
-    static const struct {
-        enum column_type type;
-        bool is_list, is_signed;
-        unsigned n_bits;
-    } types[] = {
-        {COLUMN_UINT8, false, false, 8},       {COLUMN_UINT16, false, false, 16},
-        {COLUMN_INT32, false, true, 32},       {COLUMN_INT64, false, true, 64},
-        {COLUMN_INT8_LIST, true, true, 8},     {COLUMN_UINT8_LIST, true, false, 8},
-        {COLUMN_INT16_LIST, true, true, 16},   {COLUMN_UINT16_LIST, true, false, 16},
-        {COLUMN_INT32_LIST, true, true, 32},   {COLUMN_UINT32_LIST, true, false, 32},
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (types[i].is_list != is_list || types[i].is_signed != is_signed ||
-            types[i].n_bits != n_bits)
-            continue;
-        *type = types[i].type;
-        return true;
+    bool is_float = kind == ARROW_TYPE_FLOAT;
+    if ((!is_float && kind != ARROW_TYPE_INT) || !flat_read_table(field, 3, &inner)) return false;
+    uint64_t n_bits = is_float ? 32 : flat_read_number(&inner, 0, 4, 0);
+    bool is_signed = is_float || flat_read_number(&inner, 1, 1, 0) != 0;
+    if (is_float && flat_read_number(&inner, 0, 2, 0) != ARROW_PRECISION_SINGLE) return false;
+    for (*type = COLUMN_UINT8; *type < COLUMN_MAP; ++*type) {
+        const struct column_number number = column_type_number(*type);
+        if (number.is_list == is_list && number.is_float == is_float &&
+            number.is_signed == is_signed && 8u * number.n_bytes == n_bits &&
+            *type != COLUMN_REFERENCE)
+            return true;
     }
     return false;
 }

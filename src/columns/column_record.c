@@ -257,7 +257,6 @@ static bool put_text(char type, struct text_part text, struct column_bytes *out)
 /* Appends the value of the tag's own column. */
 static bool put_own(const struct row *row, unsigned number, char type, struct column_bytes *out)
 {
-    static const char elements[] = "cCsSiIf";
     const struct column_values *column = &row->columns[number];
     enum column_type of = row->schema->columns[number].type;
     const uint8_t *values = column->buffers[BUFFER_VALUES].bytes;
@@ -274,7 +273,7 @@ static bool put_own(const struct row *row, unsigned number, char type, struct co
     size_t item_bytes = column_type_bytes(of);
     struct text_part list = part_of(column, BUFFER_OFFSETS, row->number, item_bytes);
     uint8_t *head = column_bytes_append(out, BAM_AUX_ARRAY_HEAD_BYTES);
-    head[0] = (uint8_t)elements[of - COLUMN_INT8_LIST];
+    head[0] = (uint8_t)column_type_element(of);
     (void)put_u32(head + 1, list.n / item_bytes);
     column_bytes_copy(out, list.at, list.n);
     return true;

@@ -1,29 +1,37 @@
 /* column_type.c -- see column_type.h. */
 #include "columns/column_type.h"
 
-size_t column_type_bytes(enum column_type type)
+/* In the order of the types of lists. */
+static const char elements[] = "cCsSiIf";
+
+struct column_number column_type_number(enum column_type type)
 {
-    switch (type) {
-    case COLUMN_UINT8:
-    case COLUMN_INT8_LIST:
-    case COLUMN_UINT8_LIST: return 1;
-    case COLUMN_UINT16:
-    case COLUMN_INT16_LIST:
-    case COLUMN_UINT16_LIST: return 2;
-    case COLUMN_INT32:
-    case COLUMN_FLOAT32:
-    case COLUMN_REFERENCE:
-    case COLUMN_INT32_LIST:
-    case COLUMN_UINT32_LIST:
-    case COLUMN_FLOAT32_LIST: return 4;
-    case COLUMN_INT64: return 8;
-    default: return 0;
-    }
+    static const struct column_number numbers[] = {
+        [COLUMN_UINT8] = {1, false, false, false},
+        [COLUMN_UINT16] = {2, false, false, false},
+        [COLUMN_INT32] = {4, false, false, true},
+        [COLUMN_INT64] = {8, false, false, true},
+        [COLUMN_FLOAT32] = {4, false, true, true},
+        [COLUMN_REFERENCE] = {4, false, false, true},
+        [COLUMN_INT8_LIST] = {1, true, false, true},
+        [COLUMN_UINT8_LIST] = {1, true, false, false},
+        [COLUMN_INT16_LIST] = {2, true, false, true},
+        [COLUMN_UINT16_LIST] = {2, true, false, false},
+        [COLUMN_INT32_LIST] = {4, true, false, true},
+        [COLUMN_UINT32_LIST] = {4, true, false, false},
+        [COLUMN_FLOAT32_LIST] = {4, true, true, true},
+        [COLUMN_MAP] = {0, false, false, false},
+    };
+    return numbers[type];
+}
+
+char column_type_element(enum column_type type)
+{
+    return elements[type - COLUMN_INT8_LIST];
 }
 
 bool column_type_of_tag(char type, char element, enum column_type *column)
 {
-    static const char elements[] = "cCsSiIf";
     const char *at = element ? strchr(elements, element) : NULL;
     switch (type) {
     case 'A': *column = COLUMN_CHAR; return true;

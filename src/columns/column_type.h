@@ -38,8 +38,23 @@ static inline bool column_type_is_list(enum column_type type)
     return type >= COLUMN_INT8_LIST && type <= COLUMN_FLOAT32_LIST;
 }
 
+/* What the values of a type are, or the elements of a list. The numbers of references are indexes of
+   their dictionary. */
+struct column_number {
+    uint8_t n_bytes;            /* 0: texts and maps are no numbers */
+    bool is_list, is_float, is_signed;
+};
+
+struct column_number column_type_number(enum column_type type);
+
 /* Bytes of a value, or of an element of a list; 0 for texts and maps. */
-size_t column_type_bytes(enum column_type type);
+static inline size_t column_type_bytes(enum column_type type)
+{
+    return column_type_number(type).n_bytes;
+}
+
+/* The letter of BAM for the elements of a list. */
+char column_type_element(enum column_type type);
 
 /* True if a column of this type can hold the tag. */
 bool column_type_holds(enum column_type type, const struct bam_aux *aux);
