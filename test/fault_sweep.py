@@ -36,17 +36,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "cli"))
 
 import bamfile  # noqa: E402
+import columns  # noqa: E402
 import generate  # noqa: E402
 import templates  # noqa: E402
 
-try:
-    import pyarrow.ipc
-except ImportError:
-    pyarrow = None
-
 CRAM_END = bytes.fromhex("ee63014b")       # the last bytes of the marker of CRAM 3
 
-ARROW_BEGIN = b"ARROW1"
 ARROW_STREAM_END = bytes.fromhex("ffffffff00000000")
 
 N_RECORDS = 6000
@@ -106,6 +101,7 @@ SCENARIOS = (
     Scenario("split-cram", "in.bam", ("--split-by", "contig", "-O", "cram,no_ref=1", "-@", "2"),
              None),
     Scenario("columns", "in.bam", ("-O", "arrow", "-@", "2", "-T", "{temp}"), BUDGET),
+    Scenario("columns-parquet", "in.bam", ("-O", "parquet", "-@", "2", "-T", "{temp}"), BUDGET),
     Scenario("columns-merge", "sorted0.bam sorted1.bam sorted2.bam",
              ("--merge", "-O", "arrow", "-@", "2", "--columns", "all,Xi:i"), None),
     Scenario("columns-split", "in.bam", ("--split-by", "contig", "-O", "arrow", "-l", "3", "-@", "2",
@@ -116,7 +112,7 @@ SCENARIOS = (
 )
 
 
-if not pyarrow:
+if not columns.pyarrow:
     SCENARIOS = tuple(one for one in SCENARIOS if not one.name.startswith("columns"))
 
 
@@ -204,9 +200,10 @@ class Sweep:
 
     @staticmethod
     def output_name(scenario):
-        """out.bam, out.cram, out.arrow, out.sam or out.sam.gz, or with --split-by the pattern
-        out.%.bam."""
-        formats = [word for word in scenario.options if word.startswith(("cram", "sam", "arrow"))]
+        """out.bam, out.cram, out.arrow, out.parquet, out.sam or out.sam.gz, or with --split-by
+        the pattern out.%.bam."""
+        formats = [word for word in scenario.options if word.startswith(
+            ("cram", "sam", "arrow", "parquet"))]
         pieces = "%." if "--split-by" in scenario.options else ""
         return "out." + pieces + (formats[0].split(",")[0] if formats else "bam")
 
@@ -240,7 +237,7 @@ class Sweep:
             return bamfile.read(str(path))
         if path.suffix == ".sam":
             return path.read_bytes()
-        if path.suffix == ".arrow":
+        if path.suffix in (".arrow", ".parquet"):
             return self.rows(path)
         if path.suffix == ".gz":
             return gzip.decompress(path.read_bytes())
@@ -254,11 +251,8 @@ class Sweep:
     @staticmethod
     def rows(path):
         """The rows of columns, which do not depend on how they are cut into batches."""
-        with pyarrow.memory_map(str(path)) as file:
-            is_file = file.read(len(ARROW_BEGIN)) == ARROW_BEGIN
-            file.seek(0)
-            table = (pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream)(file).read_all()
-            return table.schema.metadata, table.to_pylist()
+        table = columns.read_table(path)
+        return table.schema.metadata, table.to_pylist()
 
     @staticmethod
     def counts_of(work):

@@ -31,15 +31,12 @@ try:
     import pysam
 except ImportError:
     pysam = None
-try:
-    import pyarrow.ipc
-except ImportError:
-    pyarrow = None
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "cli"))
 
 import bamfile  # noqa: E402
+import columns  # noqa: E402
 
 # Name, input, options. T1 and T2 are temporary directories. Other formats than BAM are written under
 # the name of a BAM, too.
@@ -75,9 +72,10 @@ KINDS = [
     ("pieces, merge", "sorted", ["--merge", "--split-by", "contig", "-@", "2"]),
     ("duplicates, kept", "copies", ["--fixmate", "--markdup=-r -t", "-k", "-@", "2"]),
 ]
-if pyarrow:
+if columns.pyarrow:
     KINDS += [
         ("columns", "file", ["-O", "arrow", "-@", "2", "-T", "T1"]),
+        ("columns, Parquet", "file", ["-O", "parquet", "-n", "-@", "2", "-T", "T1"]),
         ("columns, stream", "pipe", ["-O", "arrows", "--columns", "XS:i,all", "-@", "2"]),
         ("columns, few", "pipe", ["-O", "arrow", "--columns", "pos,NM,tags", "-n", "-@", "2"]),
         ("columns, pieces", "copies", ["-O", "arrow", "--fixmate", "--markdup", "--split-by", "rg",
@@ -282,11 +280,9 @@ class Sweep:
         columns become rows."""
         with open(path, "rb") as file:
             begin = file.read(4)
-        if begin in (b"ARRO", b"\xff\xff\xff\xff"):
-            read = pyarrow.ipc.open_file if begin == b"ARRO" else pyarrow.ipc.open_stream
-            with pyarrow.memory_map(str(path)) as file:
-                table = read(file).read_all()
-                return io.BytesIO(repr((table.schema, table.to_pylist())).encode())
+        if begin in (b"ARRO", b"PAR1", b"\xff\xff\xff\xff"):
+            table = columns.read_table(path)
+            return io.BytesIO(repr((table.schema, table.to_pylist())).encode())
         if begin == b"CRAM":
             plain = self.work / "plain.bam"
             subprocess.run([self.args.program, "--quiet", "--no-PG", "-n", "-O", "bam", "-o",

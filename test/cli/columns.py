@@ -5,6 +5,12 @@ A table is one of pyarrow. Whole numbers, texts and lists come as Python has the
 
 import struct
 
+try:
+    import pyarrow.ipc
+    import pyarrow.parquet
+except ImportError:
+    pyarrow = None
+
 FIELDS = ("qname", "flag", "rname", "pos", "mapq", "cigar", "rnext", "pnext", "tlen", "seq", "qual")
 ZEROS = {"pos": 0, "pnext": 0}
 LISTS = {"int8": "c", "uint8": "C", "int16": "s", "uint16": "S", "int32": "i", "uint32": "I",
@@ -46,7 +52,7 @@ def line_of(row, elements):
             value = "="
         words.append(str(ZEROS.get(name, "*") if value is None else value))
     others = dict(row["tags"] or ())
-    for one in (row["tag_types"] or "").split(",") if row["tag_types"] else ():
+    for one in row["tag_types"].split(",") if row["tag_types"] else ():
         tag, letter = one.split(":")
         if row.get(tag) is not None:
             text = value_text(letter, row[tag], elements.get(tag))
@@ -55,6 +61,17 @@ def line_of(row, elements):
         words.append(f"{tag}:{'i' if letter in 'cCsSI' else letter}:{text}")
     assert not others, f"tags that tag_types does not have: {others}"
     return "\t".join(words)
+
+
+def read_table(path):
+    """The table of a file of columns, whichever form it has. It needs pyarrow."""
+    with open(path, "rb") as file:
+        begin = file.read(6)
+    if begin.startswith(b"PAR1"):
+        return pyarrow.parquet.read_table(path)
+    with pyarrow.memory_map(str(path)) as file:
+        return (pyarrow.ipc.open_file if begin == b"ARROW1"
+                else pyarrow.ipc.open_stream)(file).read_all()
 
 
 def lines_of(table):

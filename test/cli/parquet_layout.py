@@ -95,7 +95,6 @@ class Layout:
         self.footer = reader.struct()
         assert reader.at == len(data) - 8
         self.bounds, self.offsets = [], []      # where indexes are
-        self.n_bounded = 0                      # chunks with bounds
         self.n_pages = 0
         row, at = 0, 4
         for number, group in enumerate(self.footer[4]):
@@ -179,7 +178,6 @@ class Layout:
         if least is None:
             return
         values = comparable(physical, values)
-        self.n_bounded += 1
         assert (bound(physical, least), bound(physical, most)) == (min(values), max(values))
 
     def check_page_bounds(self, chunk, values):

@@ -97,8 +97,9 @@ class Memory(CliTest):
         for mode, records in (("short", "400K"), ("long", "2K")):
             source = self.simulate(mode, records)
             for megabytes in (24, 96):
-                for level in ("0", "1", "3"):
-                    self.check(source, 2, megabytes, "-O", "arrow", "-l", level)
+                for form, level in (("arrow", "0"), ("arrow", "1"), ("arrow", "3"),
+                                    ("parquet", "1")):
+                    self.check(source, 2, megabytes, "-O", form, "-l", level)
             self.check(source, 4, 24, "-O", "arrow")
 
     def test_long_values_in_many_columns(self):

@@ -373,8 +373,7 @@ BY_TAG = ("rg", "tag:XX")
 
 
 def marks_of(files):
-    """{name: (flag, tags)} of all records of the files, as a program reads them that the tags of
-    --markdup are written for. Names occur once."""
+    """{name: raw record} of all records of the files. No name occurs twice."""
     marks = {}
     for path in files:
         for raw in bamfile.split(bamfile.read(path).records):
@@ -399,7 +398,7 @@ class EqualReads(SplitBase, IndexTest):
         self.assertEqual(n_marked == 0, "-r" in markdup)
         for kind in BY_TAG:
             with self.subTest(kind=kind, markdup=markdup, **how):
-                pieces = self.split(kind, source, *options, *how.get("threads", ()),
+                pieces = self.split(kind, source, *options, *how.get("more", ()),
                                     budget=how.get("budget"))
                 self.assertGreater(len(pieces), 3)
                 self.assertEqual(marks_of(pieces.values()), want)
@@ -410,27 +409,28 @@ class EqualReads(SplitBase, IndexTest):
         return self.bam(reads, REFS, f"equal{seed}.bam", EQUAL_READS_TEXT)
 
     def test_in_memory(self):
+        source = self.source(300, 21)
         for markdup in self.OPTIONS:
-            self.check(self.source(300, 21), markdup)
-        self.check(self.source(40_000, 22), "", threads=["-@", "3"])
+            self.check(source, markdup)
+        self.check(self.source(40_000, 22), "", more=["-@", "3"])
 
     def test_spilled(self):
         source = self.source(12_000, 23)
         for markdup in self.OPTIONS:
-            self.check(source, markdup, budget=SPILL_BUDGET, threads=["-@", "3"])
+            self.check(source, markdup, budget=SPILL_BUDGET, more=["-@", "3"])
         self.check(source, "", budget=SPILL_BUDGET)
 
     def test_runs_and_batches(self):
         """Some of the records are in runs, the rest in batches in memory."""
         source = self.source(9000, 24)
         for budget in (SPILL_BUDGET // 2 * 3, SPILL_BUDGET * 2, SPILL_BUDGET * 4):
-            self.check(source, "", budget=budget, threads=["-@", "2"])
+            self.check(source, "", budget=budget, more=["-@", "2"])
 
     def test_fixmate(self):
         """The same if templates are fixed first."""
         source = self.source(6000, 25)
         for budget in (None, SPILL_BUDGET):
-            self.check(source, "", budget=budget, threads=["--fixmate"])
+            self.check(source, "", budget=budget, more=["--fixmate"])
 
 
 @needs_pysam
@@ -858,14 +858,14 @@ class Tags(SplitTest):
 class Directories(SplitTest):
     """A % in the name of the directory: each piece has one, as partitioned data sets have."""
 
-    def assert_same_pieces(self, pattern, index="csi"):
+    def assert_same_pieces(self, pattern):
         """The pieces are those of plain names. Returns their names."""
         plain = self.split("contig", self.source_bam)
         names = sorted(plain)
         for name in names:
             path = str(self.out / pattern.replace("%", name))
             self.assert_same_bam(bamfile.read(path), bamfile.read(plain[name]), name)
-            self.assertEqual(index_bytes(path + "." + index), index_bytes(plain[name] + ".csi"))
+            self.assertEqual(index_bytes(path + ".csi"), index_bytes(plain[name] + ".csi"))
         self.empty_plain()
         return names
 

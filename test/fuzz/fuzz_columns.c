@@ -71,8 +71,8 @@ static bool put_bytes(void *arg, const uint8_t *bytes, size_t n_bytes)
     return true;
 }
 
-/* Makes a stream of records from the input. `records` gets those that it holds, as far as they come
-   back byte for byte. */
+/* Makes a stream of records from the input. `records` gets the records that the stream holds; reading
+   the stream must give them again. */
 static void make_stream(struct fuzz_input *in, unsigned mode, struct column_bytes *stream,
                         struct column_bytes *records)
 {
@@ -99,10 +99,7 @@ static void make_stream(struct fuzz_input *in, unsigned mode, struct column_byte
             records->n_bytes = 0;
             continue;
         }
-        records->bytes = realloc(records->bytes, records->n_bytes + n);
-        FUZZ_CHECK(records->bytes);
-        memcpy(records->bytes + records->n_bytes, rec, n);
-        records->n_bytes += n;
+        column_bytes_copy(records, rec, n);
     }
     FUZZ_CHECK(!column_encoder_put(encoder, 0, stream, &notes));
     column_file_note(file, &notes, 0);

@@ -73,7 +73,7 @@ static void check_settings(const struct sort_options *o)
     FUZZ_CHECK(s->memory_bytes >= 1 << 20 && s->memory_bytes <= SIZE_MAX / 2);
     FUZZ_CHECK(s->rules.minhash.k >= MINHASH_K_MIN && s->rules.minhash.k <= MINHASH_K_MAX);
     FUZZ_CHECK(s->minhash_window >= 1);
-    FUZZ_CHECK(s->output_format.kind <= OUTPUT_ARROW_STREAM);
+    FUZZ_CHECK(s->output_format.kind <= OUTPUT_PARQUET);
     FUZZ_CHECK(!s->index_path || s->output);
     FUZZ_CHECK(s->rules.order != SORT_TAG || (s->rules.tag[0] && s->rules.tag[1]));
     for (const hts_opt *opt = s->output_format.hts.specific; opt; opt = opt->next)

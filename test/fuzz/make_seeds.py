@@ -90,6 +90,7 @@ def option_seeds():
     flags = [bytes((which,)) + b"\n" for which in range(len(texts), 38)]
     many = [b"\0" + b"".join(lines[i : i + 6]) + b"\x25in.bam\n" for i in range(0, len(lines), 6)]
     many += [b"\0" + flag + b"\x25in.bam\n\x25out\n" for flag in flags]
+    many += [b"\0\x04" + form + b"\n\x25in.bam\n" for form in (b"arrow", b"arrows", b"parquet")]
     many += [b"\0\x03a.bam##idx##b.bai\n\x1b\n\x25in.bam\n", b"\3" + lines[1] + lines[10]]
     many += [b"\0\x26" + engine + b"\n\x02" + level + b"\n\x25in.bam\n"
              for engine in (b"auto", b"libdeflate", b"igzip", b"zlib") for level in (b"1", b"6")]
