@@ -23,7 +23,7 @@
 #   make bench-peers     compares with all installed sorters (an hour; SCALE=small: minutes)
 #   make bench-options   what options cost or save (an hour)
 #   make bench-merge     --merge, compared with all installed programs that merge (20 minutes)
-#   make bench-columns    sorts to columns, compared with sorts to BAM (20 minutes)
+#   make bench-columns   sorts to columns, and questions to them (20 minutes)
 #   make bench-scaling   1, 2, 4 ... threads, and which thread ends the scaling (20 minutes)
 #   make bench-2014      the experiments of 2014 on modelled disks (an hour; SCALE=small: minutes)
 #   make bench/spindle   builds the disk model of the benchmarks

@@ -34,8 +34,8 @@ MEMORY_MIB = 512
 # Input, temporary data and the largest output, for a record.
 BYTES_A_RECORD = 1200
 
-# ending: of the output's name. versus: the way that it is compared with; wall, size: the largest
-# ratios to that; None: no target.
+# ending: the extension of the file. versus: the way that it is compared with. wall, size: the largest
+# ratios to that way that are accepted; None: no target.
 Way = collections.namedtuple("Way", "name ending options versus wall size", defaults=[None, None])
 
 WAYS = [
@@ -127,7 +127,8 @@ QUESTIONS = [
 ]
 
 
-# Another process counts: a program's peak memory is never below that of the process which starts it.
+# Another process counts the rows: Linux reports for a child at least the peak memory of its parent, so
+# this process must stay small.
 COUNT = """
 import sys
 try:

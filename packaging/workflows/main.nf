@@ -13,8 +13,8 @@ def quote(word) {
 }
 
 // The command line, which is the same for each chunk of a lane, however many cores a task has: it
-// becomes a line of the header. What a task is made with is given to these functions: -resume does not
-// see settings that only they know.
+// becomes a line of the header. These functions get all settings as arguments: -resume notices a
+// changed setting only if the script of the task names it.
 def aligner(command, meta, reference, threads) {
     def values = [reads: 'r1.fastq.gz r2.fastq.gz', threads: threads, sample: meta.sample, lane: meta.lane,
                   reference: quote("reference/${reference}")]

@@ -30,11 +30,16 @@ static ssize_t read_file(void *arg, uint8_t *to, size_t n)
     return hread(arg, to, n);
 }
 
+static bool is_parquet(const uint8_t *start)
+{
+    return memcmp(start, "PAR1", 4) == 0;
+}
+
 int column_input_knows(hFILE *file)
 {
     uint8_t start[ARROW_START_BYTES];
     ssize_t n = hpeek(file, start, sizeof start);
-    return n < 0 ? -1 : n == sizeof start && arrow_reader_knows(start);
+    return n < 0 ? -1 : n == sizeof start && (arrow_reader_knows(start) || is_parquet(start));
 }
 
 static int read_error(const struct column_input *input)
@@ -54,9 +59,15 @@ struct column_input *column_input_open(hFILE *file, const char *name)
     input->file = file;
     input->name = name;
     input->reader = arrow_reader_create(read_file, file);
+    uint8_t start[4];
     errno = 0;
-    if (arrow_reader_open(input->reader) == 0) return input;
-    (void)read_error(input);
+    if (hpeek(file, start, sizeof start) == sizeof start && is_parquet(start))
+        diag_error("'%s' is Parquet, which is written but not read: give the file that it was made "
+                   "of, or write Arrow with -O arrow", name);
+    else if (arrow_reader_open(input->reader) == 0)
+        return input;
+    else
+        (void)read_error(input);
     column_input_close(input);
     return NULL;
 }

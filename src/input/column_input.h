@@ -13,11 +13,11 @@
 
 struct column_input;
 
-/* Returns 1 if the file begins as Arrow does, 0 if not, -1 with errno set if it cannot be read. What
+/* Returns 1 if the file begins as Arrow or Parquet does, 0 if not, -1 with errno set if it cannot be read. What
    was looked at stays to be read. */
 int column_input_knows(hFILE *file);
 
-/* Reads what comes before the records. Takes over the file, in any case; `name` is for messages and
+/* Reads what comes before the records; refuses Parquet. Takes over the file, in any case; `name` is for messages and
    must outlive the input. NULL after a message. */
 struct column_input *column_input_open(hFILE *file, const char *name);
 

@@ -247,7 +247,35 @@ class Options(SharedOptions, ParquetTest):
         self.assertEqual(self.read(self.path("got.parquet")).to_pylist(), want.to_pylist())
 
 
+class Partitioned(ParquetTest):
+    def test_set(self):
+        """A set with a directory for each contig is one table for all readers, as columns.md says."""
+        bam = self.bam_of(TAGGED)
+        rows = self.table(bam).num_rows
+        os.mkdir(self.path("set"))
+        self.sort_ok("--no-PG", "--split-by", "contig", "-o",
+                     self.path("set/contig=%/part-0.parquet"), bam)
+        files = self.path("set/*/*.parquet")
+        found, = duckdb.sql(f"select count(*) from read_parquet('{files}', hive_partitioning = true) "
+                            "where contig = 'd' and rname = 'd'").fetchall()
+        frame = polars.scan_parquet(self.path("set"), hive_partitioning=True).collect()
+        table = pyarrow.parquet.read_table(self.path("set"))
+        self.assertEqual([*found, (frame["contig"] == "d").sum(), frame.height, table.num_rows],
+                         [rows // 2, rows // 2, rows, rows])
+
+
 class BadInput(SharedBadInput, ParquetTest):
+    def test_as_input(self):
+        """Parquet is not read, and the message says so."""
+        self.table(self.bam_of(TAGGED))
+        path = self.path("out.parquet")
+        self.assert_error(self.rocksort("-o", self.path("o.bam"), path), path, "is Parquet",
+                          "not read")
+        with open(path, "rb") as file:
+            result = self.rocksort("-o", self.path("o.bam"), "-", stdin=file)
+        self.assert_error(result, "'standard input' is Parquet")
+        self.assertFalse(os.path.exists(self.path("o.bam")))
+
     def read_bytes(self, data):
         return pyarrow.parquet.read_table(io.BytesIO(data))
 
