@@ -33,10 +33,10 @@ import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from bench_input import choose_input, said_of_input
-from measure import (MIB, RUN_BYTES_A_RECORD, BenchError, check_paths, count_records,
-                     find_rocksort, find_upstream, in_turn, machine, make_parser, medians_of,
-                     need_disk, need_memory, output_of, prepare, progress, report, run_main,
-                     run_measured, said_of_run, shared_libraries, verdict)
+from measure import (MIB, RUN_BYTES_A_RECORD, BenchError, check_paths, count_records, find_rocksort,
+                     find_upstream, machine, make_parser, medians_of, need_disk, need_memory,
+                     output_of, prepare, report, room_for_run, run_in_turn, run_main, run_measured,
+                     shared_libraries, verdict)
 
 # options: for both programs; ours: for rocksort only. wall, cpu, rss: the largest ratios of wall
 # and CPU, and the largest peak RSS in MiB (None: no target).
@@ -122,28 +122,21 @@ def check_result(upstream, path, records):
 
 def run_once(who, point, setting):
     """One run of `who` (rocksort, samtools or copy) at the point."""
-    temp_dir = os.path.join(setting.scratch, "temp")
-    output = os.path.join(setting.scratch, "out.bam")
-    os.mkdir(temp_dir)
-    if who == "copy":
-        command = [setting.upstream, "view"] + point.options
-    else:
-        command = ([*setting.rocksort, *point.ours] if who == "rocksort"
-                   else [setting.upstream, "sort"])
-        command = command + point.options + ["-T", temp_dir]
-    command = command + ["-o", output, setting.input]
-    prepare(setting.input, 0 if setting.cold_memory else WARM_MEMORY_BYTES)
-    try:
-        result = run_measured(command, temp_dir, output, os.path.join(setting.scratch, "log"))
+    with room_for_run(setting.scratch) as room:
+        if who == "copy":
+            command = [setting.upstream, "view"] + point.options
+        else:
+            command = ([*setting.rocksort, *point.ours] if who == "rocksort"
+                       else [setting.upstream, "sort"])
+            command = command + point.options + ["-T", room.temp_dir]
+        command = command + ["-o", room.output, setting.input]
+        prepare(setting.input, 0 if setting.cold_memory else WARM_MEMORY_BYTES)
+        result = run_measured(command, room)
         if who == "rocksort":
-            check_result(setting.upstream, output, setting.records)
-            left = os.listdir(temp_dir)
+            check_result(setting.upstream, room.output, setting.records)
+            left = os.listdir(room.temp_dir)
             if left:
                 raise BenchError("rocksort left temporary files: %s" % ", ".join(left[:5]))
-    finally:
-        shutil.rmtree(temp_dir, ignore_errors=True)
-        if os.path.exists(output):
-            os.unlink(output)
     result.update(who=who, point=point.name, command=shlex.join(command))
     return result
 
@@ -159,11 +152,8 @@ def measure(args, setting):
     runs = []
     for point in args.points:
         programs = ["copy"] if point is COPY else ["rocksort", "samtools"]
-        for repeat, who in in_turn(programs, args.repeats):
-            result = run_once(who, point, setting)
-            result["repeat"] = repeat
-            runs.append(result)
-            progress("bench: " + said_of_run(result, args.repeats))
+        runs += run_in_turn("bench", programs, args.repeats,
+                            lambda who, point=point: run_once(who, point, setting))
     return runs
 
 

@@ -28,7 +28,7 @@ sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from bench_input import choose_input, said_of_input
 from measure import (MIB, BenchError, check_paths, count_records, find_rocksort, find_upstream,
                      in_turn, machine, make_parser, medians_of, need_disk, output_of, prepare,
-                     progress, report, run_main, run_measured, said_of_run, verdict)
+                     progress, report, room_for_run, run_in_turn, run_main, run_measured, verdict)
 
 MEMORY_MIB = 512
 # Input, temporary data and the largest output, for a record.
@@ -150,34 +150,24 @@ def count_rows(path):
 
 
 def run_once(way, words, upstream, source, records, folder, cold_memory):
-    output = os.path.join(folder, "out." + way.ending)
-    temp_dir = os.path.join(folder, "temp")
-    os.mkdir(temp_dir)
-    try:
+    with room_for_run(folder, way.ending) as room:
         prepare(source, 0 if cold_memory else 2 * MEMORY_MIB * MIB)
         command = [*words, "-@2", "-m", "%dM" % (MEMORY_MIB // 2), *way.options, "-T",
-                   os.path.join(temp_dir, "t"), "-o", output, source]
-        result = run_measured(command, temp_dir, output, temp_dir + ".log")
-        found = count_records(upstream, output) if way.ending == "bam" else count_rows(output)
+                   room.temp_dir, "-o", room.output, source]
+        result = run_measured(command, room)
+        found = (count_records(upstream, room.output) if way.ending == "bam"
+                 else count_rows(room.output))
         if found not in (records, None):
             raise BenchError("%s has %d records of %d" % (way.name, found, records))
-    finally:
-        shutil.rmtree(temp_dir, ignore_errors=True)
-        if os.path.exists(output):
-            os.unlink(output)
     result.update(who=way.name, point="", command=shlex.join(command))
     return result
 
 
 def measure(args, words, upstream, source, records, folder):
     ways = {way.name: way for way in WAYS}
-    runs = []
-    for repeat, name in in_turn(list(ways), args.repeats):
-        result = run_once(ways[name], words, upstream, source, records, folder, args.cold_memory)
-        result["repeat"] = repeat
-        runs.append(result)
-        progress("columns: " + said_of_run(result, args.repeats))
-    return runs
+    return run_in_turn("columns", list(ways), args.repeats,
+                       lambda name: run_once(ways[name], words, upstream, source, records, folder,
+                                             args.cold_memory))
 
 
 def table(runs):

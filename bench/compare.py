@@ -45,7 +45,7 @@ sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from bench_input import choose_input
 from measure import (MIB, ROOT, BenchError, check_paths, machine, make_parser, medians_of,
                      need_disk, need_memory, output_of, parse_positive, parse_size, prepare,
-                     progress, run_main, run_measured, said_of_run)
+                     progress, room_for_run, run_main, run_measured, said_of_run)
 from peers import PROGRAMS, Job, codec_of, codec_said, find_program, version_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -238,31 +238,23 @@ class Comparison:
 
     def run_once(self, found, setting):
         """Runs one program and checks its result. A failure is recorded as a result."""
-        temp_dir = os.path.join(self.scratch, "temp")
-        output = os.path.join(self.scratch, "out.bam")
-        log = os.path.join(self.scratch, "log")
-        os.mkdir(temp_dir)
         level = found.program.level(setting.level)
-        job = Job(self.source, output, temp_dir, setting.memory, self.args.threads, level,
-                  self.raw_bytes // max(1, self.checker.want["records"]))
-        command = found.words + [str(word) for word in found.program.command(job)]
-        result = {"command": shlex.join(command), "level_given": level}
         touch = memory_of_run(setting, self.raw_bytes, self.source)
-        try:
-            prepare(self.source, 0 if self.args.cold_memory else touch)
-            result.update(run_measured(command, temp_dir, output, log))
-            result.update(self.checker.check(output, found.program.rewrites))
-            result["left_files"] = len(os.listdir(temp_dir))
-            if result["left_files"] and found.program.name.startswith("rocksort"):
-                result["wrong"] = result["wrong"] or "left temporary files"
-            self.note_codec(found.program, log)
-        except BenchError as e:
-            result["wrong"] = "failed: %s" % e
-        finally:
-            shutil.rmtree(temp_dir, ignore_errors=True)
-            for name in os.listdir(self.scratch):
-                if name.startswith("out."):  # some programs also write an index
-                    os.unlink(os.path.join(self.scratch, name))
+        with room_for_run(self.scratch) as room:
+            job = Job(self.source, room.output, room.temp_dir, setting.memory, self.args.threads,
+                      level, self.raw_bytes // max(1, self.checker.want["records"]))
+            command = found.words + [str(word) for word in found.program.command(job)]
+            result = {"command": shlex.join(command), "level_given": level}
+            try:
+                prepare(self.source, 0 if self.args.cold_memory else touch)
+                result.update(run_measured(command, room))
+                result.update(self.checker.check(room.output, found.program.rewrites))
+                result["left_files"] = len(os.listdir(room.temp_dir))
+                if result["left_files"] and found.program.name.startswith("rocksort"):
+                    result["wrong"] = result["wrong"] or "left temporary files"
+                self.note_codec(found.program, room.log)
+            except BenchError as e:
+                result["wrong"] = "failed: %s" % e
         return result
 
     def note_codec(self, program, log):

@@ -10,6 +10,7 @@ program has become several processes, how much memory they have together.
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import platform
@@ -325,19 +326,38 @@ def tail_of(path, n_lines=6):
         return "".join(collections.deque(f, n_lines)).rstrip()
 
 
-def run_measured(command, temp_dir, output, log_path, watch=None):
+# temp_dir: an empty directory; output: the path of the result; log: that of what is said.
+Room = collections.namedtuple("Room", "temp_dir output log")
+
+
+@contextlib.contextmanager
+def room_for_run(scratch, ending="bam"):
+    """A Room below `scratch` for one run. Afterwards the temporary directory and the result are
+    removed, with an index if the program has written one."""
+    room = Room(*(os.path.join(scratch, name) for name in ("temp", "out." + ending, "log")))
+    os.mkdir(room.temp_dir)
+    try:
+        yield room
+    finally:
+        shutil.rmtree(room.temp_dir, ignore_errors=True)
+        for name in os.listdir(scratch):
+            if name.startswith("out."):
+                os.unlink(os.path.join(scratch, name))
+
+
+def run_measured(command, room, watch=None):
     """Runs the command to its end. Returns wall, CPU, peak RSS, temporary bytes and output size.
 
-    watch: a Watch of temp_dir that was not started; it learns the process in `pid`.
+    watch: a Watch of room.temp_dir that was not started; it learns the process in `pid`.
     Linux also counts the memory of a child before its exec: no peak is below that of this Python.
     """
-    watch = watch or Watch(temp_dir)
-    with open(log_path, "wb") as log:
+    watch = watch or Watch(room.temp_dir)
+    with open(room.log, "wb") as log:
         watch.start()
         start = time.monotonic()
         try:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                     env=dict(os.environ, TMPDIR=temp_dir))
+                                     env=dict(os.environ, TMPDIR=room.temp_dir))
             watch.pid = child.pid
             try:
                 _, status, usage = os.wait4(child.pid, 0)
@@ -352,13 +372,13 @@ def run_measured(command, temp_dir, output, log_path, watch=None):
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
         raise BenchError("exit code %d from: %s\n%s" % (child.returncode, shlex.join(command),
-                                                        tail_of(log_path)))
-    if not os.path.exists(output):
-        raise BenchError("no output from: %s\n%s" % (shlex.join(command), tail_of(log_path)))
+                                                        tail_of(room.log)))
+    if not os.path.exists(room.output):
+        raise BenchError("no output from: %s\n%s" % (shlex.join(command), tail_of(room.log)))
     rss = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return {"wall_s": wall, "cpu_s": usage.ru_utime + usage.ru_stime,
             "rss_bytes": max(rss, watch.tree_bytes), "temp_bytes": watch.temp_bytes,
-            "output_bytes": os.stat(output).st_size}
+            "output_bytes": os.stat(room.output).st_size}
 
 
 def prepare(source, memory_bytes):
@@ -391,6 +411,16 @@ def in_turn(names, repeats):
     for repeat in range(repeats):
         for name in names[::-1] if repeat % 2 else names:
             yield repeat + 1, name
+
+
+def run_in_turn(program, names, repeats, run_once):
+    """The results of run_once(name), the names in turn. program: who measures, for the progress."""
+    runs = []
+    for repeat, name in in_turn(names, repeats):
+        result = dict(run_once(name), repeat=repeat)
+        runs.append(result)
+        progress("%s: %s" % (program, said_of_run(result, repeats)))
+    return runs
 
 
 def said_of_run(result, repeats):

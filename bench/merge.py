@@ -27,8 +27,8 @@ import tempfile
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from bench_input import choose_input, said_of_input
 from measure import (MIB, BenchError, check_paths, count_records, find_rocksort, find_upstream,
-                     in_turn, machine, make_parser, medians_of, need_disk, output_of, prepare,
-                     progress, report, run_main, run_measured, said_of_run, verdict)
+                     machine, make_parser, medians_of, need_disk, output_of, prepare, progress,
+                     report, room_for_run, run_in_turn, run_main, run_measured, verdict)
 
 N_FILES = 8
 N_THREADS = 2
@@ -40,7 +40,8 @@ BYTES_A_RECORD = 700
 # rocksort's or samtools' own. versus, wall: the largest ratio to that way; None: no target.
 Way = collections.namedtuple("Way", "name what executables command versus wall",
                              defaults=[None, None])
-Job = collections.namedtuple("Job", "rocksort samtools program inputs output temp_dir")
+Job = collections.namedtuple("Job", "rocksort samtools program inputs output temp_dir",
+                             defaults=[None, None])
 
 
 def rocksort(*options):
@@ -123,22 +124,17 @@ def make_pieces(words, upstream, source, records, folder):
 # ---- running ----
 
 
-def run_once(way, job, records, cold_memory):
-    os.mkdir(job.temp_dir)
-    try:
+def run_once(way, job, scratch, records, cold_memory):
+    """job: all but the places of the result and of temporary files."""
+    with room_for_run(scratch) as room:
         for path in job.inputs:
             prepare(path, 0)
         prepare(job.inputs[0], 0 if cold_memory else WARM_MEMORY_BYTES)
-        command = way.command(job)
-        result = run_measured(command, job.temp_dir, job.output, job.temp_dir + ".log")
-        if count_records(job.samtools, job.output) != records:
+        command = way.command(job._replace(output=room.output, temp_dir=room.temp_dir))
+        result = run_measured(command, room)
+        if count_records(job.samtools, room.output) != records:
             raise BenchError("%s lost records" % way.name)
-        run([*job.rocksort, "--quiet", "--verify", "-@2", job.output])
-    finally:
-        shutil.rmtree(job.temp_dir, ignore_errors=True)
-        for ending in ("", ".csi", ".bai"):
-            if os.path.exists(job.output + ending):
-                os.unlink(job.output + ending)
+        run([*job.rocksort, "--quiet", "--verify", "-@2", room.output])
     result.update(who=way.name, point=way.what, command=shlex.join(command))
     return result
 
@@ -150,19 +146,15 @@ def measure(args, words, upstream, inputs, scratch):
         if way.executables and not program:
             progress("merge: %s is not installed" % way.name)
             continue
-        job = Job(words, upstream, program, inputs[way.what], os.path.join(scratch, "out.bam"),
-                  os.path.join(scratch, "temp"))
-        ways[way.name] = (way, job)
+        ways[way.name] = (way, Job(words, upstream, program, inputs[way.what]))
     counts = {what: sum(count_records(upstream, path) for path in paths)
               for what, paths in inputs.items()}
-    runs = []
-    for repeat, name in in_turn(list(ways), args.repeats):
+
+    def run_way(name):
         way, job = ways[name]
-        result = run_once(way, job, counts[way.what], args.cold_memory)
-        result["repeat"] = repeat
-        runs.append(result)
-        progress("merge: " + said_of_run(result, args.repeats))
-    return runs
+        return run_once(way, job, scratch, counts[way.what], args.cold_memory)
+
+    return run_in_turn("merge", list(ways), args.repeats, run_way)
 
 
 def table(runs):

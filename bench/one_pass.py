@@ -37,8 +37,8 @@ sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from bench_input import choose_input, said_of_input
 from compare import scan
 from measure import (MIB, BenchError, check_paths, count_records, find_rocksort, find_upstream,
-                     in_turn, machine, make_parser, medians_of, need_disk, prepare, progress,
-                     report, run_main, run_measured, said_of_run, verdict)
+                     machine, make_parser, medians_of, need_disk, prepare, progress, report,
+                     room_for_run, run_in_turn, run_main, run_measured, verdict)
 from peers import CHAINS, ChainJob, chain_version, find_chain
 
 N_THREADS = 2
@@ -153,28 +153,21 @@ class Checker:
 
 
 def run_once(way, level, setting, checker):
-    temp_dir, log = (os.path.join(setting.scratch, part) for part in ("temp", "log"))
-    output = os.path.join(setting.scratch, "out.bam")
-    os.mkdir(temp_dir)
     number = DEFAULT_LEVEL if level == "default" else int(level)
     rocksort = setting.rocksort + (["--deflate", way.engine] if way.engine else [])
-    job = ChainJob(shlex.quote(setting.input), shlex.quote(output), shlex.quote(temp_dir),
-                   MEMORY_BYTES, N_THREADS, number, shlex.join(rocksort),
-                   shlex.quote(setting.upstream))
-    text = way.chain.command(job)
-    prepare(setting.input, 0 if setting.cold_memory else WARM_MEMORY_BYTES)
-    try:
+    with room_for_run(setting.scratch) as room:
+        job = ChainJob(shlex.quote(setting.input), shlex.quote(room.output),
+                       shlex.quote(room.temp_dir), MEMORY_BYTES, N_THREADS, number,
+                       shlex.join(rocksort), shlex.quote(setting.upstream))
+        text = way.chain.command(job)
+        prepare(setting.input, 0 if setting.cold_memory else WARM_MEMORY_BYTES)
         # exec: a way of one program is one process. A chain fails if one of its programs does.
         shell = ["bash", "-o", "pipefail", "-c", text if re.search("[|&;]", text)
                  else "exec " + text]
-        result = run_measured(shell, temp_dir, output, log)
-        checker.check(way, output)
-    finally:
-        shutil.rmtree(temp_dir, ignore_errors=True)
-        for name in os.listdir(setting.scratch):
-            if name.startswith("out."):  # some also write an index
-                os.unlink(os.path.join(setting.scratch, name))
-    result.update(who=way.name, point=level, command=text, deflate=way.engine)
+        result = run_measured(shell, room)
+        checker.check(way, room.output)
+    result.update(who=way.name, point=level, command=text, deflate=way.engine,
+                  load=os.getloadavg()[0])
     return result
 
 
@@ -182,12 +175,9 @@ def measure(args, setting, checker):
     runs = []
     for level in args.levels:
         ways = {way.name: way for way in ways_of(args, level)}
-        for repeat, name in in_turn(list(ways), args.repeats):
-            result = run_once(ways[name], level, setting, checker)
-            result["repeat"] = repeat
-            result["load"] = os.getloadavg()[0]
-            runs.append(result)
-            progress("one_pass: " + said_of_run(result, args.repeats))
+        runs += run_in_turn("one_pass", list(ways), args.repeats,
+                            lambda name, ways=ways, level=level:
+                            run_once(ways[name], level, setting, checker))
     return runs
 
 

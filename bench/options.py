@@ -27,9 +27,9 @@ import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from bench_input import choose_input
-from measure import (MIB, ROOT, BenchError, check_paths, find_rocksort, in_turn, machine,
-                     make_parser, medians_of, need_disk, prepare, progress, report, run_main,
-                     run_measured, said_of_run)
+from measure import (MIB, ROOT, BenchError, check_paths, find_rocksort, machine, make_parser,
+                     medians_of, need_disk, prepare, report, room_for_run, run_in_turn, run_main,
+                     run_measured)
 
 FAULTS = os.path.join(ROOT, "build", "fault_inject.so")
 # Both ways load the library, since it takes some time itself.
@@ -106,29 +106,23 @@ Setting = collections.namedtuple("Setting", "rocksort scratch input cold_memory"
 def run_once(name, way, setting):
     """One run of an experiment in one of its ways."""
     experiment = EXPERIMENTS[name]
-    temp_dir, log = (os.path.join(setting.scratch, part) for part in ("temp", "log"))
-    output = os.path.join(setting.scratch, "out.bam")
-    os.mkdir(temp_dir)
     words = [word.format(temp=setting.scratch) for word in experiment.ways[way]]
-    command = setting.rocksort + experiment.options + words + ["-T", temp_dir, "-o", output]
     faults, batch = experiment.faults.get(way), experiment.batches.get(way)
-    if faults:
-        command = ["env", "LD_PRELOAD=" + FAULTS, "FAULT=" + faults] + command
-    if batch:
-        command = ["env", "ROCKSORT_TEST_BATCH=" + batch,
-                   "ROCKSORT_TEST_BUDGET=" + BATCHES_BUDGET] + command
-    if experiment.pipe:
-        command = ["sh", "-c", "cat %s | exec %s -" % (shlex.quote(setting.input),
-                                                       shlex.join(command))]
-    else:
-        command = command + [setting.input]
-    prepare(setting.input, 0 if setting.cold_memory else WARM_MEMORY_BYTES)
-    try:
-        result = run_measured(command, temp_dir, output, log)
-    finally:
-        shutil.rmtree(temp_dir, ignore_errors=True)
-        if os.path.exists(output):
-            os.unlink(output)
+    with room_for_run(setting.scratch) as room:
+        command = (setting.rocksort + experiment.options + words
+                   + ["-T", room.temp_dir, "-o", room.output])
+        if faults:
+            command = ["env", "LD_PRELOAD=" + FAULTS, "FAULT=" + faults] + command
+        if batch:
+            command = ["env", "ROCKSORT_TEST_BATCH=" + batch,
+                       "ROCKSORT_TEST_BUDGET=" + BATCHES_BUDGET] + command
+        if experiment.pipe:
+            command = ["sh", "-c", "cat %s | exec %s -" % (shlex.quote(setting.input),
+                                                           shlex.join(command))]
+        else:
+            command = command + [setting.input]
+        prepare(setting.input, 0 if setting.cold_memory else WARM_MEMORY_BYTES)
+        result = run_measured(command, room)
     result.update(who=way, point=name, command=shlex.join(command))
     return result
 
@@ -137,11 +131,8 @@ def measure(args, setting):
     """Runs all experiments. The ways run in turn, and each repeat swaps their order."""
     runs = []
     for name in args.experiments:
-        for repeat, way in in_turn(list(EXPERIMENTS[name].ways), args.repeats):
-            result = run_once(name, way, setting)
-            result["repeat"] = repeat
-            runs.append(result)
-            progress("options: " + said_of_run(result, args.repeats))
+        runs += run_in_turn("options", list(EXPERIMENTS[name].ways), args.repeats,
+                            lambda way, name=name: run_once(name, way, setting))
     return runs
 
 

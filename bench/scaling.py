@@ -51,8 +51,8 @@ sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from compare import cell, commit, make_setting, memory_of_run, parse_settings
 from bench_input import choose_input
 from measure import (MIB, BenchError, Watch, check_paths, in_turn, machine, make_parser, medians_of,
-                     need_disk, need_memory, output_of, parse_positive, prepare, progress, run_main,
-                     run_measured, said_of_run, usable_cores)
+                     need_disk, need_memory, output_of, parse_positive, prepare, progress,
+                     room_for_run, run_main, run_measured, said_of_run, usable_cores)
 from peers import PROGRAMS, Job, find_program, version_of
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -270,32 +270,24 @@ class Scaling:
                  % (run["threads"], run["point"], run["who"], why))
 
     def run_once(self, found, setting, n_threads):
-        temp_dir, log, output = (os.path.join(self.scratch, part)
-                                 for part in ("temp", "log", "out.bam"))
         level = found.program.level(setting.level)
-        job = Job(self.source, output, temp_dir, setting.memory, n_threads, level,
-                  self.raw_bytes // max(1, self.records))
-        command = found.words + [str(word) for word in found.program.command(job)]
-        if self.args.pin:
-            cores = sorted(os.sched_getaffinity(0))[:n_threads]
-            command = ["taskset", "-c", ",".join(map(str, cores))] + command
-        os.mkdir(temp_dir)
-        watch = None
-        try:
+        with room_for_run(self.scratch) as room:
+            job = Job(self.source, room.output, room.temp_dir, setting.memory, n_threads, level,
+                      self.raw_bytes // max(1, self.records))
+            command = found.words + [str(word) for word in found.program.command(job)]
+            if self.args.pin:
+                cores = sorted(os.sched_getaffinity(0))[:n_threads]
+                command = ["taskset", "-c", ",".join(map(str, cores))] + command
             prepare(self.source, 0 if self.args.cold_memory
                     else memory_of_run(setting, self.raw_bytes, self.source))
-            watch = ThreadWatch(temp_dir, self.deadline)
-            result = run_measured(command, temp_dir, output, log, watch)
-            self.check(found.program.name, setting, output)
-        except BenchError as e:
-            if watch and watch.is_late:
-                raise Late() from e
-            raise
-        finally:
-            shutil.rmtree(temp_dir, ignore_errors=True)
-            for name in os.listdir(self.scratch):
-                if name.startswith("out."):
-                    os.unlink(os.path.join(self.scratch, name))
+            watch = ThreadWatch(room.temp_dir, self.deadline)
+            try:
+                result = run_measured(command, room, watch)
+                self.check(found.program.name, setting, room.output)
+            except BenchError as e:
+                if watch.is_late:
+                    raise Late() from e
+                raise
         phases = {}
         if found.program.name == "rocksort":
             phases = watch.phases(result["wall_s"], result["cpu_s"])
