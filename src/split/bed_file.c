@@ -58,15 +58,6 @@ static bool parse_position(const char *text, int64_t *position)
     return isdigit((unsigned char)*text) && *end == '\0' && errno == 0;
 }
 
-static size_t put_name(struct bed_intervals *bed, const char *name)
-{
-    size_t at = bed->names_bytes, n = strlen(name) + 1;
-    xgrow(&bed->names, &bed->names_room, at + n, at / 4 + 256, 1);
-    memcpy(bed->names + at, name, n);
-    bed->names_bytes += n;
-    return at;
-}
-
 /* Takes one line. Returns what is wrong with it, or NULL. */
 static const char *take_line(struct bed_reader *reader, char *line)
 {
@@ -81,7 +72,7 @@ static const char *take_line(struct bed_reader *reader, char *line)
         return "its begin and end must be whole numbers";
     if (interval.begin >= interval.end) return "its end must come after its begin";
     if (n == 4 && *fields[3] && strcmp(fields[3], ".") != 0)
-        interval.name = put_name(bed, fields[3]);
+        interval.name = text_pool_put(&bed->names, fields[3]);
     xgrow(&bed->intervals, &bed->room, bed->n + 1, bed->n / 4 + 64, sizeof *bed->intervals);
     bed->intervals[bed->n++] = interval;
     return NULL;
@@ -160,12 +151,12 @@ int bed_file_read(const char *path, sam_hdr_t *header, struct bed_intervals *bed
 const char *bed_interval_name(const struct bed_intervals *bed, size_t interval)
 {
     size_t name = bed->intervals[interval].name;
-    return name == NO_NAME ? NULL : bed->names + name;
+    return name == NO_NAME ? NULL : bed->names.bytes + name;
 }
 
 void bed_intervals_release(struct bed_intervals *bed)
 {
     free(bed->intervals);
-    free(bed->names);
+    free(bed->names.bytes);
     *bed = (struct bed_intervals){0};
 }

@@ -10,6 +10,8 @@
 #ifndef ROCKSORT_SPLIT_BED_FILE_H
 #define ROCKSORT_SPLIT_BED_FILE_H
 
+#include "util/text_pool.h"
+
 #include <htslib/sam.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,8 +26,7 @@ struct bed_interval {
 struct bed_intervals {
     struct bed_interval *intervals;     /* sorted by reference, begin and line; they may overlap */
     size_t n, room;
-    char *names;                /* one after the other */
-    size_t names_bytes, names_room;
+    struct text_pool names;     /* of intervals */
 };
 
 /* Reads the file, which has at least one interval; its references must be in the header. The caller

@@ -6,6 +6,7 @@
  */
 #include "split/piece_list.h"
 
+#include "util/text_pool.h"
 #include "util/xalloc.h"
 
 #include <ctype.h>
@@ -31,8 +32,7 @@ struct piece_set {
 struct piece_list {
     struct piece *pieces;
     size_t n, room;
-    char *texts;
-    size_t texts_bytes, texts_room;
+    struct text_pool texts;
     struct piece_set by_title, by_name;
     size_t *begins;             /* where they stand, from 1; 0: none. NULL: no piece has one */
     size_t n_begins;
@@ -41,20 +41,11 @@ struct piece_list {
 
 /* ---- texts and sets ---- */
 
-static size_t put_text(struct piece_list *list, const char *text)
-{
-    size_t at = list->texts_bytes, n = strlen(text) + 1;
-    xgrow(&list->texts, &list->texts_room, at + n, at / 4 + 256, 1);
-    memcpy(list->texts + at, text, n);
-    list->texts_bytes += n;
-    return at;
-}
-
 static const char *key_of(const struct piece_list *list, const struct piece_set *set, size_t piece)
 {
     size_t at;
     memcpy(&at, (const char *)&list->pieces[piece] + set->field, sizeof at);
-    return list->texts + at;
+    return list->texts.bytes + at;
 }
 
 /* The slot of the key, or the free slot that it would get. At least one slot must be free. */
@@ -149,7 +140,7 @@ void piece_list_destroy(struct piece_list *list)
 {
     if (!list) return;
     free(list->pieces);
-    free(list->texts);
+    free(list->texts.bytes);
     free(list->by_title.slots);
     free(list->by_name.slots);
     free(list->begins);
@@ -162,8 +153,8 @@ size_t piece_list_add(struct piece_list *list, const char *title)
     char *name = choose_name(list, title);
     xgrow(&list->pieces, &list->room, list->n + 1, list->n / 4 + 16, sizeof *list->pieces);
     struct piece *piece = &list->pieces[list->n++];
-    *piece = (struct piece){.last_number = 1, .title = put_text(list, title)};
-    piece->name = strcmp(name, title) == 0 ? piece->title : put_text(list, name);
+    *piece = (struct piece){.last_number = 1, .title = text_pool_put(&list->texts, title)};
+    piece->name = strcmp(name, title) == 0 ? piece->title : text_pool_put(&list->texts, name);
     free(name);
     put_last(list, &list->by_title);
     put_last(list, &list->by_name);
@@ -177,12 +168,12 @@ size_t piece_list_count(const struct piece_list *list)
 
 const char *piece_list_title(const struct piece_list *list, size_t piece)
 {
-    return list->texts + list->pieces[piece].title;
+    return list->texts.bytes + list->pieces[piece].title;
 }
 
 const char *piece_list_name(const struct piece_list *list, size_t piece)
 {
-    return list->texts + list->pieces[piece].name;
+    return list->texts.bytes + list->pieces[piece].name;
 }
 
 ssize_t piece_list_find(const struct piece_list *list, const char *title)
@@ -202,13 +193,13 @@ void piece_list_set_begin(struct piece_list *list, size_t piece, const char *beg
         list->n_begins = list->n;
         list->begins = xcalloc(list->n, sizeof *list->begins);
     }
-    list->begins[piece] = put_text(list, begin) + 1;
+    list->begins[piece] = text_pool_put(&list->texts, begin) + 1;
 }
 
 const char *piece_list_begin(const struct piece_list *list, size_t piece)
 {
     size_t begin = piece < list->n_begins ? list->begins[piece] : 0;
-    return begin ? list->texts + begin - 1 : NULL;
+    return begin ? list->texts.bytes + begin - 1 : NULL;
 }
 
 /* ---- names of files ---- */
