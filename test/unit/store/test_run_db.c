@@ -5,6 +5,7 @@
 #include "random_records.h"
 
 #include "small_disk.h"
+#include "store/quiet.h"
 #include "store/run_db.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
@@ -370,15 +371,15 @@ static void add_runs(struct rng *rng, struct run_db *db, unsigned n_runs, size_t
     qsort(all, n_runs * n, sizeof *all, compare_blocks);
 }
 
-enum { QUIET_CHECKS = 30 };     /* of 10 ms: on a busy machine a compaction begins late */
+static bool is_busy(struct run_db *db)
+{
+    return run_db_is_compacting(db) || run_db_compaction_is_due(db);
+}
 
-/* Waits while a compaction is running or due, however busy the machine is. */
 static void wait_for_compactions(struct run_db *db)
 {
-    for (int quiet = 0; quiet < QUIET_CHECKS; quiet++) {
-        if (run_db_is_compacting(db) || run_db_compaction_is_due(db)) quiet = 0;
-        (void)usleep(10000);
-    }
+    int n_looks = 0;
+    while (!quiet_wait(&n_looks, is_busy(db))) {}
 }
 
 enum { MANY_RUNS = 120, EVEN_BLOCKS = 20, MANY_WIDTH = 11, MANY_MOST = 23 };
@@ -386,11 +387,9 @@ enum { MANY_RUNS = 120, EVEN_BLOCKS = 20, MANY_WIDTH = 11, MANY_MOST = 23 };
 /* Waits as the thread that ends runs does, so that there are not many more files than wanted. */
 static void wait_if_crowded(struct run_db *db)
 {
-    for (int quiet = 0;
-         quiet < QUIET_CHECKS && run_db_n_files(db) >= MANY_MOST + MANY_WIDTH - 2; quiet++) {
-        if (run_db_is_compacting(db) || run_db_compaction_is_due(db)) quiet = 0;
-        (void)usleep(10000);
-    }
+    int n_looks = 0;
+    while (run_db_n_files(db) >= MANY_MOST + MANY_WIDTH - 2 &&
+           !quiet_wait(&n_looks, is_busy(db))) {}
 }
 
 /* Each byte is rewritten about once, and few files are left, as compaction_plan.h computes: for 120

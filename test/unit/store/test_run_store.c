@@ -6,6 +6,7 @@
  * here must be true on every disk.
  */
 #include "small_disk.h"
+#include "store/quiet.h"
 #include "test_place.h"
 
 #include "store/run_store.h"
@@ -518,25 +519,24 @@ static void test_nearly_full_while_a_database_is_made(void **state)
 
 /* ---- compaction ---- */
 
-enum { QUIET_CHECKS = 30 };     /* of 10 ms: on a busy machine a compaction begins late */
+static bool is_busy(struct run_store *store)
+{
+    return run_store_is_compacting(store) || run_store_compaction_is_due(store);
+}
 
 static void wait_for_compactions(struct run_store *store)
 {
-    for (int quiet = 0; quiet < QUIET_CHECKS; quiet++) {
-        if (run_store_is_compacting(store) || run_store_compaction_is_due(store)) quiet = 0;
-        (void)usleep(10000);
-    }
+    int n_looks = 0;
+    while (!quiet_wait(&n_looks, is_busy(store))) {}
 }
 
 /* Returns true if waiting was in vain. */
 static bool wait_if_crowded(struct run_store *store)
 {
-    for (int quiet = 0; quiet < QUIET_CHECKS; quiet++) {
-        if (!run_store_is_crowded(store)) return false;
-        if (run_store_is_compacting(store) || run_store_compaction_is_due(store)) quiet = 0;
-        (void)usleep(10000);
-    }
-    return true;
+    int n_looks = 0;
+    while (run_store_is_crowded(store))
+        if (quiet_wait(&n_looks, is_busy(store))) return true;
+    return false;
 }
 
 /* Adds runs and has them compacted as the run ender does. */
