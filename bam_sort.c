@@ -84,7 +84,7 @@ static int decide_phase(struct sort *sort)
     if (!sort->duplicates && !survey_is_needed(&sort->survey)) return 0;
     progress_enter(sort->progress, SORT_PHASE_MARK);
     if (sort->first_own_run > 0 && view_earlier_runs(sort) < 0) return -1;
-    if (survey_settle(&sort->survey, sort->split, &sort->columns) < 0) return -1;
+    if (survey_settle(&sort->survey, sort->split, sort->columns) < 0) return -1;
     if (!sort->duplicates) return 0;
     spill_look(sort->spiller, &spilled);
     struct batch *const *batches = batch_pool_kept(sort->pool, &n);
@@ -115,7 +115,7 @@ static int merge_all(struct sort *sort)
     const struct merge_sorted_settings sorted = {
         .merge = &merge, .paths = sort->settings->inputs, .inputs = sort->inputs,
         .n_inputs = sort->settings->n_inputs, .duplicates = sort->duplicates,
-        .survey = sort->survey, .columns = &sort->columns, .split = sort->split,
+        .survey = sort->survey, .columns = sort->columns, .split = sort->split,
         .may_copy = sort->settings->merge_may_copy, .budget = &sort->budget,
         .progress = sort->progress, .report = sort->report,
     };
@@ -125,16 +125,17 @@ static int merge_all(struct sort *sort)
 /* Merges into the sorted output, and closes it. */
 static int merge_phase(struct sort *sort)
 {
-    struct output_result result;
+    struct output_result results[MOST_OUTPUTS];
     progress_enter(sort->progress, SORT_PHASE_MERGE);
     int r = merge_all(sort);
     progress_enter(sort->progress, SORT_PHASE_CLOSE);
-    r = sorted_output_close(&sort->output, r == 0, &result);
+    r = sorted_output_close(&sort->output, r == 0, results);
     if (r == 0) sort_report_pieces(sort);
     if (r == 0 && sort->record_counts)
         r = count_files_write(sort->settings->count_files, sort->record_counts);
-    sort->lost_reader = result.lost_reader;
-    sort->report->output_bytes = result.n_bytes;
+    sort->lost_reader = results[0].lost_reader;
+    sort->report->output_bytes = results[0].n_bytes;
+    sort->report->also_bytes = results[1].n_bytes;
     sort->report->n_batches_kept = (unsigned)batch_pool_n_kept(sort->pool);
     return r;
 }
@@ -168,7 +169,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     struct early_end early_end = {
         .crew = sort.crew, .pool = sort.pool, .totals = sort.totals,
         .checkpoint = sort.checkpoint, .store = sort.store, .output = &sort.output_path,
-        .index = &sort.index_path, .pieces = &sort.pieces_dir,
+        .index = &sort.index_path, .also = &sort.also_path, .pieces = &sort.pieces_dir,
         .count_files = settings->count_files,
     };
     if (early_end_watch(&early_end) < 0) {

@@ -99,6 +99,7 @@ int report_file_choose(struct output_path *path, const char *option, const char 
         settings->split_by ? may_be_piece : stands_for;
     int same = prints ? is_standard_output(path->name) : is_output(path, settings->output);
     if (same == 0 && !settings->sum_only) same = is_output(path, settings->index_path);
+    if (same == 0) same = stands_for(path, settings->also);
     for (size_t i = 0; same == 0 && i < settings->n_inputs; i++)
         same = is_same_file(path->name, settings->inputs[i]);
     if (same == 0) same = has_count_file(settings, path);

@@ -39,6 +39,7 @@ void sort_options_release(struct sort_options *o)
     sort_options_release_markdup(&o->settings.duplicate_rules);
     hts_opt_free(o->settings.input_format.specific);
     hts_opt_free(o->settings.output_format.hts.specific);
+    hts_opt_free(o->settings.also_format.hts.specific);
     hts_opt_free(o->output_options);
     for (size_t i = 0; i < o->n_output_texts; i++) free(o->output_texts[i]);
     free(o->output_texts);

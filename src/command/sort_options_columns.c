@@ -26,16 +26,20 @@ static enum column_format column_format_of(enum output_kind kind)
 int sort_options_choose_columns(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
-    struct column_request *columns = &s->columns;
-    if (!output_format_has_columns(&s->output_format)) {
-        if (!columns->list) return 0;
+    bool has_columns = output_format_has_columns(&s->output_format);
+    bool also_has = s->also && output_format_has_columns(&s->also_format);
+    if (!has_columns && !also_has) {
+        if (!s->columns.list) return 0;
         diag_error("--columns chooses what Arrow or Parquet holds: write it with -O arrow or -O "
                    "parquet, or leave --columns out");
         return -1;
     }
-    columns->format = column_format_of(s->output_format.kind);
-    choose_codec(&s->output_format, s->level, columns);
-    struct column_schema *schema = column_request_schema(columns, NULL);
+    s->columns.format = column_format_of(s->output_format.kind);
+    choose_codec(&s->output_format, s->level, &s->columns);
+    s->also_columns.list = s->columns.list;
+    s->also_columns.format = column_format_of(s->also_format.kind);
+    choose_codec(&s->also_format, -1, &s->also_columns);
+    struct column_schema *schema = column_request_schema(&s->columns, NULL);
     column_schema_destroy(schema);
     return schema ? 0 : -1;
 }

@@ -1,6 +1,7 @@
 /* sort_options_output.c -- see sort_options_output.h. */
 #include "command/sort_options_output.h"
 
+#include "command/sort_options_also.h"
 #include "command/sort_options_columns.h"
 #include "command/sort_options_split.h"
 #include "input/bam_reader.h"
@@ -127,7 +128,8 @@ static int choose_index(struct sort_options *o)
         return 0;
     }
     if (!can_index) {
-        diag_error("--write-index cannot index %s; write sam.gz, bam or cram", format);
+        diag_error("--write-index cannot index %s; write sam.gz, bam or cram%s", format,
+                   s->also ? " with -o, and the other file with --also" : "");
         return -1;
     }
     if (!o->index_name)
@@ -226,8 +228,7 @@ static int check_engine(const struct sort_options *o)
     return -1;
 }
 
-/* True for the names of standard output. To open a file by such a name would truncate it. */
-static bool is_standard_output(const char *name)
+bool sort_options_is_standard_output(const char *name)
 {
     static const char *const names[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -259,7 +260,7 @@ static bool may_copy(const struct sort_options *o)
     const struct sort_settings *s = &o->settings;
     return s->merge && s->rules.order == SORT_COORDINATE && s->output_format.kind == OUTPUT_BAM &&
            s->level < 0 && !o->engine_given && !o->print_checksum && !s->markdup &&
-           !s->split_by &&
+           !s->split_by && !s->also &&
            !sort_options_ask_for_counts(o);
 }
 
@@ -268,7 +269,7 @@ int sort_options_choose_output(struct sort_options *o)
     struct sort_settings *s = &o->settings;
     int level = s->level;
     divide_output_name(o);
-    s->output = o->output && !is_standard_output(o->output) ? o->output : NULL;
+    s->output = o->output && !sort_options_is_standard_output(o->output) ? o->output : NULL;
     free(o->format_text);
     o->format_text = o->format_option ? with_whole_paths(o->format_option, true) : NULL;
     if (s->split.kind == SPLIT_BED && !o->split_text) o->split_text = realpath(s->split.bed, NULL);
@@ -279,11 +280,12 @@ int sort_options_choose_output(struct sort_options *o)
         .durable = s->durable,
         .columns = s->columns.list,
         .split_by = o->split_text ? o->split_text : s->split_by,
+        .also = s->also,
         .n_options = o->n_output_texts,
         .options = (const char **)o->output_texts,
     };
     if (sort_options_check_pattern(o) < 0 || choose_format(o) < 0 ||
-        sort_options_choose_columns(o) < 0 || check_engine(o) < 0 ||
+        sort_options_choose_also(o) < 0 || sort_options_choose_columns(o) < 0 || check_engine(o) < 0 ||
         check_counts(o) < 0)
         return -1;
     s->merge_may_copy = may_copy(o);

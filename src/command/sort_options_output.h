@@ -35,6 +35,9 @@ int sort_options_choose_output(struct sort_options *options);
 
 /* Refuses to write BAM, CRAM or compressed SAM to a terminal. To be called before a sort, with all
    options chosen. */
+/* True for the names of standard output. To open a file by such a name would truncate it. */
+bool sort_options_is_standard_output(const char *name);
+
 int sort_options_check_terminal(const struct sort_options *options);
 
 #endif

@@ -35,6 +35,10 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
         problem = "--markdup cannot be used together with --checksum, --checksum-only or --verify";
     else if (s->split_by && (s->sum_only || o->clean))
         problem = "--split-by cannot be used together with --checksum-only, --verify or --clean";
+    else if (s->also && (s->sum_only || o->clean))
+        problem = "--also cannot be used together with --checksum-only, --verify or --clean";
+    else if (s->also && s->split_by)
+        problem = "--also cannot be used together with --split-by";
     else if (s->split_by && o->tag)
         problem = "--split-by and -t cannot be used together";
     else if (s->markdup && !o->resume && s->rules.order != SORT_COORDINATE)
@@ -170,20 +174,16 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
     if (!o->format_option && (!is_new_name || may_have_format(o->output, output->format)))
         o->format_option = output->format;
     if (!s->columns.list) s->columns.list = output->columns;
+    if (!s->also) s->also = output->also;
     if (s->level < 0) s->level = output->level;
     sort_options_adopt_engine(o, output->engine);
     if (output->durable) s->durable = true;
     for (int i = 0; i < COUNT_N_KINDS; i++)
         if (!o->counts[i]) o->counts[i] = output->counts[i];
     if (output->write_index && !o->write_index) o->write_index = o->index_of_checkpoint = true;
-    for (size_t i = 0; o->n_output_texts == 0 && i < output->n_options; i++)
-        if (sort_options_add_format("--output-fmt-option", output->options[i],
-                                    &o->output_options) < 0)
+    bool has_options = o->n_output_texts > 0;
+    for (size_t i = 0; !has_options && i < output->n_options; i++)
+        if (sort_options_add_output_format(o, "--output-fmt-option", output->options[i]) < 0)
             return -1;
-    int r = sort_options_choose_output(o);
-    if (o->n_output_texts == 0) {
-        s->asked_output.n_options = output->n_options;
-        s->asked_output.options = output->options;
-    }
-    return r;
+    return sort_options_choose_output(o);
 }

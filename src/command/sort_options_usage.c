@@ -52,6 +52,7 @@ static const struct {
     {COMMON,
 "  --write-index        also write an index: CSI or CRAI, or BAI with -o FILE##idx##FILE.bai\n"},
     {RARE,
+"  --also FILE          write the records to FILE, too, in the format of its extension\n"
 "  --columns LIST       columns of Arrow and Parquet, such as qname,flag,pos,NM,XS:i; `all`\n"
 "                       stands for all\n"
 "  --split-by HOW       write a file for each piece and its index, with -o DIR/%.bam; HOW is\n"

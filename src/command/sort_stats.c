@@ -174,6 +174,8 @@ static void write_output(struct json_writer *json, const struct sort_settings *s
     json_string(json, "deflate", deflated_by(s));
     write_known(json, "bytes", r->output_bytes);
     json_unsigned(json, "records", r->n_records_out);
+    json_string(json, "also", s->also);
+    write_known(json, "also_bytes", r->also_bytes);
     json_begin_array(json, "pieces");
     for (size_t i = 0; r->pieces && i < piece_list_count(r->pieces); i++)
         write_piece(json, r->pieces, i);

@@ -252,8 +252,10 @@ static int clean_found(struct cleaning *c, const char *path, bool removes,
     if (!found->has_file) return r;
     const struct checkpoint_output *output = &found->file.output;
     if (!removes) print_how(path, found);
-    if (output->temporary && clean_file(c, output->temporary) < 0) r = -1;
-    if (output->index_temporary && clean_file(c, output->index_temporary) < 0) r = -1;
+    const char *const names[] = {output->temporary, output->index_temporary,
+                                 output->also_temporary};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i] && clean_file(c, names[i]) < 0) r = -1;
     return r;
 }
 
@@ -334,7 +336,8 @@ static void list_outputs_elsewhere(struct cleaning *c, const char *path)
     struct checkpoint_file file;
     struct stat st;
     if (checkpoint_dir_peek(path, &file) != CHECKPOINT_OK) return;
-    const char *const names[] = {file.output.temporary, file.output.index_temporary};
+    const char *const names[] = {file.output.temporary, file.output.index_temporary,
+                                 file.output.also_temporary};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i] && lstat(names[i], &st) == 0 && !is_listed(c, &st))
             print_in_use(names[i], "in use?");

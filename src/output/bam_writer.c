@@ -51,7 +51,8 @@ struct bam_writer {
     const char *name;           /* for messages */
     bool file_exists;           /* the temporary file */
     bool lost_reader;           /* standard output is a pipe that was closed */
-    hFILE *raw;                 /* the output */
+    hFILE *raw;                 /* the output; NULL before start and after close */
+    uint64_t n_bytes;           /* of the closed file, if known */
     uint64_t writing_back;      /* how many bytes the kernel was told to write */
     sam_hdr_t *header;
     struct column_file *columns;        /* Arrow only */
@@ -245,7 +246,7 @@ static uint64_t bytes_to_come(const struct bam_writer *writer)
 {
     uint64_t all = writer->settings.raw_bytes, done = writer->raw_written;
     if (done == 0 || done > all) return 0;
-    double written = (double)htell(writer->raw);
+    double written = (double)bam_writer_position(writer);
     return (uint64_t)(written * ((double)(all - done) / (double)done));
 }
 
@@ -495,7 +496,7 @@ void bam_writer_note_batches(struct bam_writer *writer, const struct column_byte
 
 uint64_t bam_writer_position(const struct bam_writer *writer)
 {
-    return (uint64_t)htell(writer->raw);
+    return writer->raw ? (uint64_t)htell(writer->raw) : writer->n_bytes;
 }
 
 /* The FASTA file has fewer bases of the record's reference than the header says. */
@@ -548,25 +549,30 @@ static void free_writer(struct bam_writer *writer)
     free(writer);
 }
 
-int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result)
+int bam_writer_close(struct bam_writer *writer)
 {
-    struct stat st;
-    if (writer->has_pump && check_pump(writer) < 0) {
-        bam_writer_abort(writer, result);
-        return -1;
-    }
-    struct output_path *path = writer->settings.path;
-    errno = 0;
+    if (writer->has_pump && check_pump(writer) < 0) return -1;
     if (writer->has_pump) cram_pump_close(&writer->pump);
-    uint64_t n_bytes = (uint64_t)htell(writer->raw);
-    int r = output_path_close(path, writer->raw);       /* writes what is buffered */
-    if (r < 0) (void)write_error(writer);
-    *result = (struct bam_writer_result){n_bytes, writer->lost_reader};
-    if (r == 0 && writer->file_exists) {
+    writer->has_pump = false;
+    hFILE *raw = writer->raw;
+    writer->n_bytes = (uint64_t)htell(raw);
+    writer->raw = NULL;
+    errno = 0;
+    int r = output_path_close(writer->settings.path, raw);      /* writes what is buffered */
+    return r < 0 ? write_error(writer) : 0;
+}
+
+int bam_writer_commit(struct bam_writer *writer, struct bam_writer_result *result)
+{
+    struct output_path *path = writer->settings.path;
+    struct stat st;
+    int r = 0;
+    *result = (struct bam_writer_result){.n_bytes = writer->n_bytes};
+    if (writer->file_exists) {
         if (stat(path->temporary, &st) == 0) result->n_bytes = (uint64_t)st.st_size;
         r = output_path_commit(path, writer->settings.index_path);
+        if (r < 0) output_path_drop(path);
     }
-    if (r < 0 && writer->file_exists) output_path_drop(path);
     if (r == 0) r = send_index(writer);
     free_writer(writer);
     return r < 0 ? -1 : 0;

@@ -4,8 +4,8 @@
  *
  * Output is written under a temporary name and renamed when it is complete (output_path.h).
  *
- * Order of calls: create; start; write in sorted order; end; then close, or abort, which removes
- * what was written.
+ * Order of calls: create; start; write in sorted order; end; close; then commit. Or, at any time
+ * before commit, abort, which removes what was written.
  *
  * Ownership: the writer borrows what its settings point to, and the header.
  * Threads: one at a time. CRAM needs a second thread between create and end: bam_writer_pump runs
@@ -81,11 +81,14 @@ struct bam_writer_result {
     bool lost_reader;           /* standard output is a pipe that nobody reads any more */
 };
 
-/* Closes the file, renames it, sends the index of CRAM if that is a URL, and frees the writer. On
-   failure removes the file, unless only the index failed, and frees the writer. */
-int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result);
+/* Closes the file: all is written. */
+int bam_writer_close(struct bam_writer *writer);
 
-/* Removes the file and frees the writer. Accepts NULL. */
+/* Renames the file that was closed, sends the index of CRAM if that is a URL, and frees the writer.
+   On failure removes the file, unless only the index failed, and frees the writer. */
+int bam_writer_commit(struct bam_writer *writer, struct bam_writer_result *result);
+
+/* Closes the file if that was not done, removes it and frees the writer. Accepts NULL. */
 void bam_writer_abort(struct bam_writer *writer, struct bam_writer_result *result);
 
 #endif

@@ -10,6 +10,8 @@
 #include <htslib/hts.h>
 #include <stdbool.h>
 
+enum { MOST_OUTPUTS = 2 };      /* of a sort: -o and --also */
+
 enum output_kind {
     OUTPUT_BAM,
     OUTPUT_SAM,                 /* not compressed */

@@ -260,16 +260,22 @@ size_t checkpoint_writer_n_adopted(const struct checkpoint_writer *w)
     return w->n_adopted;
 }
 
+/* The absolute path of an output, which the caller frees. NULL: it has no name. */
+static char *absolute_name(const struct output_path *path)
+{
+    if (!path->name) return NULL;
+    char *real = path->final || path->is_url ? NULL : realpath(path->name, NULL);
+    return real ? real : xstrdup(path->final ? path->final : path->name);
+}
+
 char *checkpoint_writer_output_name(const struct checkpoint_writer *w)
 {
     const struct checkpoint_settings *s = &w->settings;
-    if (!s->output) return NULL;
-    const char *file = s->output_path->final ? s->output_path->final : s->output;
     const char *index = s->index_path->final ? s->index_path->final : s->index;
-    char *real = s->output_path->final || path_is_url(file) ? NULL : realpath(file, NULL);
-    char *name = xasprintf("%s%s%s", real ? real : file, index ? HTS_IDX_DELIM : "",
-                           index ? index : "");
-    free(real);
+    char *file = absolute_name(s->output_path);
+    if (!file || !index) return file;
+    char *name = xasprintf("%s%s%s", file, HTS_IDX_DELIM, index);
+    free(file);
     return name;
 }
 
@@ -376,7 +382,7 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
                             unsigned n_runs)
 {
     const struct checkpoint_settings *s = &w->settings;
-    char *output = checkpoint_writer_output_name(w);
+    char *output = checkpoint_writer_output_name(w), *also = absolute_name(s->also_path);
     char **paths = checkpoint_writer_absolute_directories(w);
     struct checkpoint_file file = {
         .program = ROCKSORT_VERSION,
@@ -400,10 +406,12 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
     };
     file.output.path = output;
     file.output.write_index = s->index != NULL;
+    file.output.also = also;
     /* A resumed sort that writes to standard output keeps the output of the first one. */
     if (s->resumed && !s->output) file.output = s->resumed->file.output;
     file.output.temporary = s->pieces->path ? s->pieces->path : s->output_path->temporary;
     file.output.index_temporary = s->index_path->temporary;
+    file.output.also_temporary = s->also_path->temporary;
     if (state != CHECKPOINT_LOADING) {
         struct load_counts counts;
         load_totals_look(s->totals, &counts);
@@ -419,6 +427,7 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
     free(file.reference_lengths);
     free_paths(paths);
     free(output);
+    free(also);
     free((char *)(uintptr_t)file.fasta.path);
     errno = error;
     return n_written > 0 ? 0 : -1;

@@ -38,6 +38,7 @@ struct checkpoint_settings {    /* all that it points to outlives the writer */
     const char *output;         /* as it was given; NULL: standard output */
     const char *index;          /* likewise; NULL: none */
     const struct output_path *output_path, *index_path;
+    const struct output_path *also_path;        /* its name is NULL: there is no second output */
     const struct piece_dir *pieces;     /* of the output; its path is NULL: it is one file */
     const struct checkpoint_output *asked_output;       /* as the options have it */
     const struct sort_rules *rules;                     /* likewise */

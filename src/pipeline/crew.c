@@ -341,7 +341,7 @@ static void free_worker(struct worker *worker)
     bam_destroy1(worker->record);
     ks_free(&worker->line);
     view_gather_release(&worker->views);
-    column_encoder_destroy(worker->columns);
+    for (int i = 0; i < MOST_OUTPUTS; i++) column_encoder_destroy(worker->columns[i]);
     free(worker->slices);
     free(worker->raw);
     free(worker);

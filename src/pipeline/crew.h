@@ -18,6 +18,7 @@
 #include "columns/column_encoder.h"
 #include "duplicates/view_streams.h"
 #include "order/slice_merge.h"
+#include "output/output_format.h"
 #include "store/temp_codec.h"
 
 #include <htslib/hts.h>
@@ -61,7 +62,8 @@ struct worker {
     bam1_t *record;             /* SAM: a record unpacked */
     kstring_t line;             /* SAM: the line of that record */
     struct view_gather views;   /* --markdup: of some records */
-    struct column_encoder *columns;     /* Arrow and Parquet: of the records of a segment */
+    struct column_encoder *columns[MOST_OUTPUTS];       /* Arrow and Parquet: of the records of a
+                                                           segment, for each output */
 };
 
 /* Give a worker's arrays room for so many bytes or slices. */

@@ -15,6 +15,7 @@ static void remove_temporaries(struct early_end *end, bool keep_directories)
     diag_end_status();
     if (end->output->temporary) (void)unlink(end->output->temporary);
     if (end->index->temporary) (void)unlink(end->index->temporary);
+    if (end->also->temporary) (void)unlink(end->also->temporary);
     piece_dir_unlink(end->pieces);
     count_files_unlink(end->count_files);
     if (keep_directories)

@@ -20,7 +20,7 @@ struct early_end {              /* set by the caller except for signals; all is 
     struct load_totals *totals;
     struct checkpoint_writer *checkpoint;
     struct temp_store *store;
-    const struct output_path *output, *index;   /* they change with the lock held */
+    const struct output_path *output, *index, *also;    /* they change with the lock held */
     const struct piece_dir *pieces;     /* likewise */
     const struct count_file *count_files;       /* or NULL */
     struct signal_watch signals;

@@ -22,8 +22,8 @@ enum {
     MAX_SEGMENT_BYTES = 2048 * KIB,     /* a last, short BGZF block in 32 costs no compression */
     MAX_COLUMN_SEGMENT_BYTES = 32768 * KIB,
     SEGMENT_FACTOR = 2,                 /* its blocks and its output */
-    COLUMN_SEGMENT_FACTOR = 4,          /* and columns, 1.5 times as large as their records, and
-                                           what is made of them, for each other segment */
+    COLUMNS_FACTOR = 2,                 /* columns, 1.5 times as large as their records, and what
+                                           is made of them, for each other segment */
     INPUT_BYTES = 384 * KIB,            /* buffers of htslib for an open file of BAM */
 };
 
@@ -82,10 +82,11 @@ void mem_budget_copy_pieces(struct mem_budget *budget)
     budget->input_bytes = copies_bytes;
 }
 
-void mem_budget_enlarge_segments(struct mem_budget *budget)
+void mem_budget_plan_outputs(struct mem_budget *budget, unsigned n_outputs, unsigned n_columns)
 {
-    size_t n = COLUMN_SEGMENT_FACTOR * (size_t)budget->n_segments;
-    budget->segment_factor = COLUMN_SEGMENT_FACTOR;
+    budget->segment_factor = SEGMENT_FACTOR + n_outputs - 1 + n_columns * COLUMNS_FACTOR;
+    if (n_columns == 0) return;
+    size_t n = (size_t)budget->segment_factor * budget->n_segments;
     budget->segment_bytes = clamp(budget->total_bytes / 4 / n, MIN_SEGMENT_BYTES,
                                   MAX_COLUMN_SEGMENT_BYTES);
 }

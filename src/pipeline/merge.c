@@ -79,8 +79,8 @@ static void *write_segments(void *arg)
         record_counts_join(segment->counts);
         crew_add_wait(m->crew, WAIT_WRITER_OUTPUT, monotonic_seconds() - start);
         crew_lock(m->crew);
-        if (output_format_has_bytes(&output->file.settings.format))
-            counts->output_bytes += segment->out_bytes;
+        if (output_format_has_bytes(&output->files[0].settings.format))
+            counts->output_bytes += segment->outputs[0].n_bytes;
         counts->n_records += segment->n_records;
         counts->raw_bytes += segment->raw_bytes;
         m->ring[m->n_written++ % m->budget.n_segments] = NULL;
@@ -183,10 +183,15 @@ static bool has_segment_slot(const struct merger *m, size_t n_bytes)
    longer, and twice as a message. */
 static size_t expect_segment(const struct merger *m)
 {
-    const struct output_format *format = &m->settings->output->file.settings.format;
-    bool is_long = m->gathered_bytes > 2 * m->budget.segment_bytes;
-    bool is_copied = output_format_is_sam(format) || output_format_has_columns(format);
-    return is_long && is_copied ? 4 * m->gathered_bytes : m->gathered_bytes;
+    const struct sorted_output *output = m->settings->output;
+    size_t n_times = 0;
+    if (m->gathered_bytes <= 2 * m->budget.segment_bytes) return m->gathered_bytes;
+    for (unsigned i = 0; i < output->n_files; i++) {
+        const struct output_format *format = &output->files[i].settings.format;
+        bool is_copied = output_format_is_sam(format) || output_format_has_columns(format);
+        n_times += is_copied ? 4 : 1;
+    }
+    return n_times * m->gathered_bytes;
 }
 
 /* Waits until another segment may be cut. */
@@ -493,16 +498,23 @@ static int prepare_merge(struct merger *m)
         .crew = m->crew,
         .rules = s->rules,
         .header = s->header,
-        .format = &output->file.settings.format,
-        .method = output->file.settings.method,
-        .index = output->file.index,
+        .n_outputs = output->n_files,
         .record_counts = s->record_counts,
         .kept = m->kept,
         .n_kept = m->n_kept,
         .duplicates = s->duplicates,
         .split = output->plan,
-        .columns = output->file.settings.columns,
     };
+    for (unsigned i = 0; i < output->n_files; i++) {
+        const struct output_file *file = &output->files[i];
+        segments.forms[i] = (struct output_form){
+            .number = i,
+            .format = &file->settings.format,
+            .method = file->settings.method,
+            .index = file->index,
+            .columns = file->settings.columns,
+        };
+    }
     m->ring = xcalloc(m->budget.n_segments, sizeof *m->ring);
     m->segmenter = segmenter_create(&segments);
     if (s->inputs) return start_inputs(m);

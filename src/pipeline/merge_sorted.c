@@ -55,7 +55,7 @@ static int look_first(const struct merge_sorted_settings *s, const struct merge_
 
 static void plan(const struct merge_sorted_settings *s, struct merge_steps *steps)
 {
-    const struct bam_index *index = s->merge->output->file.index;
+    const struct bam_index *index = s->merge->output->files[0].index;
     if (s->may_copy)
         merge_steps_plan(s->paths, s->inputs, s->n_inputs, index ? bam_index_shape(index) : NULL,
                          steps);
@@ -115,7 +115,7 @@ static int copy_step(const struct merge_sorted_settings *s, const struct merge_s
     struct content_sum sum = {.n_records = step->copy.n_records};
     const struct copy_input_settings copy = {
         .crew = s->merge->crew, .inputs = s->inputs, .number = number, .path = s->paths[number],
-        .what = &step->copy, .output = &s->merge->output->file,
+        .what = &step->copy, .output = &s->merge->output->files[0],
         .totals = s->merge->totals, .counts = s->merge->counts,
     };
     uint64_t before = s->merge->counts->output_bytes;

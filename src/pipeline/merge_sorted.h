@@ -21,7 +21,7 @@ struct merge_sorted_settings {
     size_t n_inputs;
     struct duplicates *duplicates;      /* not decided yet; NULL: none are looked for */
     struct survey survey;       /* for `split` and `columns` */
-    struct column_output *columns;
+    struct column_output *columns;      /* of each output (MOST_OUTPUTS) */
     struct split_plan *split;   /* gets its ranges; NULL: not needed */
     bool may_copy;              /* blocks of inputs may become blocks of the output */
     const struct mem_budget *budget;

@@ -106,19 +106,37 @@ static int write_index(struct output_file *file)
     return r;
 }
 
+/* Ends writing, also if the file is not complete. Returns 0, or -1 after a message. */
+static int end_writing(struct output_file *file, bool complete)
+{
+    int r = bam_writer_end(file->writer, complete);
+    if (file->pump_runs) (void)pthread_join(file->pump_thread, NULL);
+    file->pump_runs = false;
+    file->is_ended = true;
+    return r;
+}
+
+int output_file_end(struct output_file *file)
+{
+    return end_writing(file, true) < 0 ? -1 : bam_writer_close(file->writer);
+}
+
+bool output_file_can_be_dropped(const struct output_file *file)
+{
+    return file->settings.path->temporary != NULL;
+}
+
 int output_file_close(struct output_file *file, bool complete, struct output_result *result)
 {
     struct bam_writer_result written = {0};
     int r = -1;
-    if (file->writer) {
-        if (bam_writer_end(file->writer, complete) < 0) complete = false;
-        if (file->pump_runs) (void)pthread_join(file->pump_thread, NULL);
-        if (complete)
-            r = bam_writer_close(file->writer, &written);
-        else
-            bam_writer_abort(file->writer, &written);
-        file->writer = NULL;
+    if (file->writer && complete) {
+        r = bam_writer_commit(file->writer, &written);
+    } else if (file->writer) {
+        if (!file->is_ended) (void)end_writing(file, false);
+        bam_writer_abort(file->writer, &written);
     }
+    file->writer = NULL;
     if (r == 0) r = write_index(file);
     if (r == 0)
         stale_index_tell(file->settings.path, file->settings.index_path, &file->settings.format);

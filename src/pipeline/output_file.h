@@ -2,7 +2,7 @@
  * output_file.h -- one sorted file and its index: opened, written in order, closed, named.
  *
  * Order of calls: create_index, before segments are made; open; write, for each stretch of a
- * segment; close. Threads: one at a time. Errors: -1 after a message.
+ * segment; end, if all is written; then close. Threads: one at a time. Errors: -1 after a message.
  */
 #ifndef ROCKSORT_PIPELINE_OUTPUT_FILE_H
 #define ROCKSORT_PIPELINE_OUTPUT_FILE_H
@@ -29,6 +29,7 @@ struct output_file {            /* starts as {settings} */
     struct bam_writer *writer;
     pthread_t pump_thread;      /* CRAM only */
     bool pump_runs;
+    bool is_ended;              /* nothing more can be written */
 };
 
 /* What became of the output. */
@@ -60,8 +61,16 @@ int output_file_copy(struct output_file *file, const uint8_t *blocks, size_t n_b
 int output_file_copy_index(struct output_file *file, const struct bam_index_part *part,
                            uint64_t begin);
 
-/* Closes the file. If it is complete it gets its name, and the index is written; else it is
-   removed. Returns 0 if both is well. A complete file stays if only its index fails. */
+/* Writes the end of a complete file, and closes that. After a failure it is to be closed as one that
+   is not complete. */
+int output_file_end(struct output_file *file);
+
+/* True if the file gets its name only when output_file_close names it: until then nothing is lost. */
+bool output_file_can_be_dropped(const struct output_file *file);
+
+/* If the file is complete, which output_file_end has made it, it gets its name, and the index is
+   written; else it is removed. Returns 0 if both is well. A complete file stays if only its index
+   fails. */
 int output_file_close(struct output_file *file, bool complete, struct output_result *result);
 
 #endif

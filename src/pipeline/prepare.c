@@ -30,32 +30,54 @@ int prepare_path(const struct sort_settings *s, const char *name, struct output_
     return s->split_by ? output_path_choose_pattern(path, name) : output_path_choose(path, name);
 }
 
+/* Chooses where an output goes. */
+static int prepare_one(struct sort *sort, const char *name, struct output_path *path)
+{
+    struct output_path chosen;
+    if (prepare_path(sort->settings, name, &chosen) < 0) return -1;
+    chosen.lock = crew_mutex(sort->crew);
+    chosen.durable = sort->settings->durable;
+    crew_lock(sort->crew);
+    *path = chosen;
+    crew_unlock(sort->crew);
+    return 0;
+}
+
+/* Refuses names that two files would have. Only the output may have that of an input. */
+static int refuse_same_names(const struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    const struct output_path *output = &sort->output_path, *index = &sort->index_path;
+    const struct output_path *also = &sort->also_path;
+    const char *name = s->index_path, *problem = NULL;
+    if (output_path_same(output, index))
+        problem = "the output and its index: give another name to one of them";
+    else if (index->name && checkpoint_writer_is_input(sort->checkpoint, index->name))
+        problem = "an input and the index of the output: give another name to the index";
+    if (!problem) name = s->also;
+    if (!problem && (output_path_same(output, also) || output_path_same(index, also)))
+        problem = "an output and that of --also: give another name to one of them";
+    else if (!problem && also->name && checkpoint_writer_is_input(sort->checkpoint, also->name))
+        problem = "an input and the output of --also: give another name to the output";
+    if (problem) diag_error("'%s' cannot be both %s", name, problem);
+    return problem ? -1 : 0;
+}
+
 int prepare_outputs(struct sort *sort)
 {
     const struct sort_settings *s = sort->settings;
-    struct output_path output, index;
-    if (prepare_path(s, s->output, &output) < 0) return -1;
-    if (prepare_path(s, s->index_path, &index) < 0) {
-        output_path_release(&output);
+    if (prepare_one(sort, s->output, &sort->output_path) < 0 ||
+        prepare_one(sort, s->index_path, &sort->index_path) < 0 ||
+        prepare_one(sort, s->also, &sort->also_path) < 0)
         return -1;
-    }
-    output.lock = index.lock = crew_mutex(sort->crew);
-    output.durable = index.durable = s->durable;
     crew_lock(sort->crew);
-    sort->output_path = output;
-    sort->index_path = index;
     count_files_guard(s->count_files, crew_mutex(sort->crew), s->durable);
     crew_unlock(sort->crew);
     checkpoint_writer_look_at_output(sort->checkpoint);
-    if (s->split_by && piece_dir_make(&sort->pieces_dir, output.name, crew_mutex(sort->crew)) < 0)
+    if (s->split_by && piece_dir_make(&sort->pieces_dir, sort->output_path.name,
+                                      crew_mutex(sort->crew)) < 0)
         return -1;
-    const char *problem = NULL;
-    if (output_path_same(&output, &index))
-        problem = "the output and its index: give another name to one of them";
-    else if (s->index_path && checkpoint_writer_is_input(sort->checkpoint, index.name))
-        problem = "an input and the index of the output: give another name to the index";
-    if (problem) diag_error("'%s' cannot be both %s", s->index_path, problem);
-    return problem ? -1 : check_places(s);
+    return refuse_same_names(sort) < 0 ? -1 : check_places(s);
 }
 
 /* Takes over what another process left. */
@@ -88,6 +110,16 @@ static int refuse_coordinate_order(const struct bam_inputs *inputs)
     return -1;
 }
 
+/* True if columns of an output depend on which tags the records have. */
+static bool needs_census(const struct sort *sort)
+{
+    for (int i = 0; i < MOST_OUTPUTS; i++) {
+        const struct column_request *request = sort->columns[i].request;
+        if (request && column_request_needs_census(request)) return true;
+    }
+    return false;
+}
+
 /* A merge that must know all records before it writes any reads its inputs twice. */
 static int refuse_pipes(const struct sort *sort)
 {
@@ -97,8 +129,7 @@ static int refuse_pipes(const struct sort *sort)
         option = "--markdup";
     } else if (s->split.kind == SPLIT_RANGES) {
         option = "--split-by ranges";
-    } else if (output_format_has_columns(&s->output_format) &&
-               column_request_needs_census(&s->columns)) {
+    } else if (needs_census(sort)) {
         option = "all columns";
         advice = ": name the columns with --columns, or make it a file";
     }
@@ -209,17 +240,32 @@ static void prepare_duplicates(struct sort *sort)
     duplicates_prepare(sort->duplicates);
 }
 
-/* The columns of the output: known now, or when the tags of all records are. */
+/* The columns of the outputs: known now, or when the tags of all records are. */
 static int prepare_columns(struct sort *sort)
 {
-    const struct column_request *request = &sort->settings->columns;
-    sort->columns = (struct column_output){.request = request};
-    sort->output.file.settings.columns = &sort->columns;
-    if (column_request_needs_census(request))
+    if (needs_census(sort)) {
         sort->survey.tags = xcalloc(1, sizeof *sort->survey.tags);
-    else
-        sort->columns.schema = column_request_schema(request, NULL);
-    return sort->survey.tags || sort->columns.schema ? 0 : -1;
+        return 0;
+    }
+    for (int i = 0; i < MOST_OUTPUTS; i++) {
+        struct column_output *columns = &sort->columns[i];
+        if (!columns->request) continue;
+        columns->schema = column_request_schema(columns->request, NULL);
+        if (!columns->schema) return -1;
+    }
+    return 0;
+}
+
+/* Checks that the formats of the outputs can hold what the header says. */
+static int check_formats(const struct sort *sort)
+{
+    for (unsigned i = 0; i < sort->output.n_files; i++) {
+        const struct output_format *format = &sort->output.files[i].settings.format;
+        if (rules_check_format(sort->header, format) < 0 ||
+            cram_reference_check(sort->header, &format->hts) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 int prepare_rules(struct sort *sort, bool *nothing_to_check)
@@ -231,8 +277,7 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
     } else {
         sort->rules = s->rules;
         if (s->markdup) sort->rules.duplicates = &sort->duplicate_rules;
-        if (rules_check_format(sort->header, &s->output_format) < 0 ||
-            cram_reference_check(sort->header, &s->output_format.hts) < 0 ||
+        if (check_formats(sort) < 0 ||
             rules_complete(&sort->rules_maker, sort->header, &sort->rules) < 0)
             return -1;
     }
@@ -248,7 +293,7 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
     if (s->fixmate) prepare_fixmate(sort);
     if (sort->duplicates) prepare_duplicates(sort);
     sort->record_counts = count_files_create_counts(s->count_files, sort->header);
-    if (output_format_has_columns(&s->output_format) && prepare_columns(sort) < 0) return -1;
+    if (prepare_columns(sort) < 0) return -1;
     return sorted_output_prepare(&sort->output, sort->header, s->memory_bytes);
 }
 

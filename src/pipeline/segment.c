@@ -3,20 +3,16 @@
  *
  * To open a block is to verify its checksum, decompress it and build the entries of its records. To
  * merge a segment is to find its slice of every open block and every batch by two binary searches
- * each, to merge the slices, and to copy the records, in order, into BGZF payloads that are
- * deflated at once (or, for SAM and CRAM, one after the other). With --split-by a payload ends
- * where a piece of the output does.
+ * each, to merge the slices, and to make what is written of them (segment_output.h), for one output
+ * after the other.
  */
 #include "pipeline/segment.h"
 
-#include "bam/bam_convert.h"
 #include "duplicates/duplicate_sum.h"
-#include "output/cram_check.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +21,6 @@ struct segmenter {
     int32_t n_refs;
     enum sort_order order;
     size_t record_growth;       /* by so many bytes a record gets longer, an estimate */
-    _Atomic size_t out_bytes_hint;      /* largest output of a segment so far, and a margin */
     /* under the lock */
     size_t block_bytes;         /* memory that all blocks take */
     struct open_block *unopened, **last_unopened;
@@ -414,314 +409,12 @@ void segment_drop_blocks(struct segment *segment)
 void segment_destroy(struct segment *segment)
 {
     free(segment->blocks);
-    free(segment->out);
-    for (size_t i = 0; i < segment->n_stretches; i++) {
-        bam_index_part_release(&segment->stretches[i].part);
-        free(segment->stretches[i].value);
-        free(segment->stretches[i].notes.bytes);
-    }
-    free(segment->stretches);
+    for (unsigned i = 0; i < MOST_OUTPUTS; i++) segment_output_release(&segment->outputs[i]);
     record_counts_part_destroy(segment->counts);
     free(segment);
 }
 
 /* ---- merging a segment ---- */
-
-/* Makes room for n_bytes more. The first buffer is as large as the largest output of earlier
-   segments: growing a small buffer step by step would copy all output twice. */
-static void reserve_out(struct segment *segment, size_t n_bytes)
-{
-    if (segment->out_room - segment->out_bytes >= n_bytes) return;
-    size_t hint = atomic_load_explicit(&segment->segmenter->out_bytes_hint, memory_order_relaxed);
-    size_t room = segment->out_bytes + n_bytes + segment->out_room / 2;
-    if (room < hint) room = hint;
-    xgrow(&segment->out, &segment->out_room, room, 0, 1);
-}
-
-static void remember_out_bytes(const struct segment *segment)
-{
-    struct segmenter *s = segment->segmenter;
-    /* Two workers may overwrite each other's hint: it is only a hint. */
-    if (segment->out_bytes > atomic_load_explicit(&s->out_bytes_hint, memory_order_relaxed))
-        atomic_store_explicit(&s->out_bytes_hint, segment->out_bytes + BGZF_MAX_BYTES,
-                              memory_order_relaxed);
-}
-
-/* ---- stretches ---- */
-
-static struct segment_stretch *last_stretch(const struct segment *segment)
-{
-    return &segment->stretches[segment->n_stretches - 1];
-}
-
-static struct segment_stretch *begin_stretch(struct segment *segment)
-{
-    const struct segment_settings *settings = &segment->segmenter->settings;
-    xgrow(&segment->stretches, &segment->stretches_room, segment->n_stretches + 1,
-          segment->n_stretches, sizeof *segment->stretches);
-    segment->n_stretches++;
-    struct segment_stretch *stretch = last_stretch(segment);
-    *stretch = (struct segment_stretch){.begin = segment->out_bytes};
-    if (settings->index) bam_index_part_init(&stretch->part, bam_index_shape(settings->index));
-    return stretch;
-}
-
-static void end_stretch(struct segment *segment)
-{
-    struct segment_stretch *stretch = last_stretch(segment);
-    stretch->end = segment->out_bytes;
-    if (segment->segmenter->settings.index)
-        bam_index_part_end(&stretch->part, bam_index_voffset(stretch->end - stretch->begin, 0));
-}
-
-/*
- * A BGZF payload that is being gathered in the worker's buffer; at level 0 it is gathered directly
- * at its place in the segment's output.
- */
-struct payload {
-    struct segment *segment;
-    struct worker *worker;
-    uint8_t *bytes;             /* NULL: not begun */
-    size_t n_bytes;
-};
-
-static void begin_payload(struct payload *payload)
-{
-    struct segment *segment = payload->segment;
-    reserve_out(segment, BGZF_MAX_BYTES);
-    payload->n_bytes = 0;
-    if (segment->segmenter->settings.method.level == 0) {
-        payload->bytes = segment->out + segment->out_bytes + BGZF_STORED_OFFSET;
-        return;
-    }
-    worker_reserve_raw(payload->worker, BGZF_PAYLOAD_BYTES);
-    payload->bytes = payload->worker->raw;
-}
-
-/* Makes a BGZF block of the payload, unless it is empty. Returns 0, or -1 after a message. */
-static int end_payload(struct payload *payload)
-{
-    struct segment *segment = payload->segment;
-    struct bgzf_method method = segment->segmenter->settings.method;
-    if (!payload->bytes || payload->n_bytes == 0) return 0;
-    uint8_t *out = segment->out + segment->out_bytes;
-    ssize_t n = method.level == 0 ? (ssize_t)bgzf_block_store(out, payload->n_bytes)
-                                  : bgzf_block_deflate(&payload->worker->bgzf, method,
-                                                       payload->bytes, payload->n_bytes, out);
-    if (n < 0) {
-        diag_error("a block of the output cannot be compressed; please report this");
-        return -1;
-    }
-    segment->out_bytes += (size_t)n;
-    payload->bytes = NULL;
-    return 0;
-}
-
-/* Adds the bytes of a record, in BAM or as a line of SAM. Like htslib, begins a new block for a
-   record that does not fit into this one. Returns 0, or -1 after a message. */
-static int add_to_payload(struct payload *payload, const uint8_t *rec, const uint8_t *bytes,
-                          size_t n_bytes)
-{
-    struct segment *segment = payload->segment;
-    if (payload->bytes && payload->n_bytes + n_bytes > BGZF_PAYLOAD_BYTES &&
-        end_payload(payload) < 0)
-        return -1;
-    if (segment->segmenter->settings.index) {
-        struct segment_stretch *stretch = last_stretch(segment);
-        uint64_t begin = bam_index_voffset(segment->out_bytes - stretch->begin,
-                                           payload->bytes ? payload->n_bytes : 0);
-        if (bam_index_part_add(&stretch->part, rec, begin) < 0) return -1;
-    }
-    for (;;) {
-        if (!payload->bytes) begin_payload(payload);
-        size_t n = n_bytes < BGZF_PAYLOAD_BYTES ? n_bytes : BGZF_PAYLOAD_BYTES;
-        memcpy(payload->bytes + payload->n_bytes, bytes, n);
-        payload->n_bytes += n;
-        bytes += n;
-        n_bytes -= n;
-        if (n_bytes == 0) return 0;
-        if (end_payload(payload) < 0) return -1;
-    }
-}
-
-enum { PREFETCH = 8 };          /* records ahead: 8 x 350 bytes are on their way from memory */
-
-static inline const uint8_t *next_record(enum sort_order order, const struct sort_entry *entries,
-                                         size_t i, size_t n)
-{
-    if (i + PREFETCH < n) {
-        const uint8_t *ahead = sort_entry_record(order, &entries[i + PREFETCH]);
-        __builtin_prefetch(ahead);
-        __builtin_prefetch(ahead + 64);
-    }
-    const uint8_t *rec = sort_entry_record(order, &entries[i]);
-    /* The record may be changed: no other code reads it any more, and keys are stored elsewhere. */
-    sort_rules_restore(order, (uint8_t *)(uintptr_t)rec);
-    return rec;
-}
-
-static void add_to_sum(const struct segmenter *s, struct content_sum *sum, const uint8_t *rec)
-{
-    /* Nobody else reads the record now. */
-    duplicate_sum_add_output(s->settings.rules->duplicates, sum, (uint8_t *)(uintptr_t)rec);
-}
-
-/* True if the record is left out of the output: a duplicate, by -r of --markdup. */
-static bool is_removed(const struct segmenter *s, const uint8_t *rec)
-{
-    return s->settings.rules->duplicates && s->settings.rules->duplicates->removes &&
-           (bam_record_flag(rec) & BAM_FDUP);
-}
-
-/* Puts the batch of columns that was gathered, if there is one, into the stretch. Returns 0, or -1
-   after a message. */
-static int end_batch(struct segment *segment, struct worker *worker)
-{
-    struct column_bytes out = {segment->out, segment->out_bytes, segment->out_room};
-    if (!worker->columns || segment->n_stretches == 0) return 0;
-    struct segment_stretch *stretch = last_stretch(segment);
-    const char *problem = column_encoder_put(worker->columns, stretch->begin, &out,
-                                             &stretch->notes);
-    segment->out = out.bytes;
-    segment->out_bytes = out.n_bytes;
-    segment->out_room = out.room;
-    if (problem) diag_error("records cannot be written as columns: %s; write BAM with -O bam",
-                            problem);
-    return problem ? -1 : 0;
-}
-
-/* Ends the stretch before a record of another piece, and begins that of the record. The record will
-   be written. Returns 0, or -1 after a message. */
-static int enter_stretch(struct payload *payload, struct split_cursor *cursor, const uint8_t *rec)
-{
-    struct segment *segment = payload->segment;
-    const struct split_plan *split = segment->segmenter->settings.split;
-    if (split && !split_cursor_move(cursor, split, rec)) {
-        if (end_payload(payload) < 0) return -1;
-        if (segment->n_stretches > 0) {
-            if (end_batch(segment, payload->worker) < 0) return -1;
-            end_stretch(segment);
-        }
-        struct segment_stretch *stretch = begin_stretch(segment);
-        stretch->piece = cursor->piece;
-        if (split_is_by_tag(split_plan_kind(split)))
-            stretch->value = split_plan_value(split, rec, &stretch->value_bytes);
-    }
-    struct segment_stretch *stretch = last_stretch(segment);
-    stretch->span = cursor->span;
-    stretch->n_records++;
-    stretch->raw_bytes += bam_record_bytes(rec);
-    return 0;
-}
-
-static void add_to_output(struct segment *segment, const uint8_t *bytes, size_t n_bytes)
-{
-    reserve_out(segment, n_bytes);
-    memcpy(segment->out + segment->out_bytes, bytes, n_bytes);
-    segment->out_bytes += n_bytes;
-}
-
-/* Writes the records as BGZF blocks of BAM. */
-static int emit_blocks(struct segment *segment, struct worker *worker,
-                       const struct sort_entry *entries, size_t n, struct content_sum *sum)
-{
-    enum sort_order order = segment->segmenter->order;
-    struct payload payload = {.segment = segment, .worker = worker};
-    struct split_cursor cursor = {0};
-    for (size_t i = 0; i < n; i++) {
-        const uint8_t *rec = next_record(order, entries, i, n);
-        size_t rec_bytes = bam_record_bytes(rec);
-        add_to_sum(segment->segmenter, sum, rec);
-        if (is_removed(segment->segmenter, rec)) continue;
-        record_counts_part_add(segment->counts, rec);
-        if (enter_stretch(&payload, &cursor, rec) < 0) return -1;
-        if (add_to_payload(&payload, rec, rec, rec_bytes) < 0) return -1;
-    }
-    return end_payload(&payload);
-}
-
-/* Writes the records as lines of SAM, compressed or not. */
-static int emit_lines(struct segment *segment, struct worker *worker,
-                      const struct sort_entry *entries, size_t n, struct content_sum *sum)
-{
-    const struct segmenter *s = segment->segmenter;
-    bool is_text = s->settings.format->kind == OUTPUT_SAM;
-    struct payload payload = {.segment = segment, .worker = worker};
-    struct split_cursor cursor = {0};
-    bam1_t *record = worker_record(worker);
-    kstring_t *line = &worker->line;
-    for (size_t i = 0; i < n; i++) {
-        const uint8_t *rec = next_record(s->order, entries, i, n);
-        add_to_sum(s, sum, rec);
-        if (is_removed(s, rec)) continue;
-        record_counts_part_add(segment->counts, rec);
-        if (enter_stretch(&payload, &cursor, rec) < 0) return -1;
-        bam_record_unpack(rec, record);
-        if (sam_format1(s->settings.header, record, line) < 0) {
-            diag_error("read '%s' cannot be written as SAM: its tags are damaged",
-                       (const char *)bam_record_name(rec));
-            return -1;
-        }
-        xalloc_require(kputc('\n', line) >= 0);
-        const uint8_t *bytes = (const uint8_t *)line->s;
-        if (is_text)
-            add_to_output(segment, bytes, line->l);
-        else if (add_to_payload(&payload, rec, bytes, line->l) < 0)
-            return -1;
-    }
-    return end_payload(&payload);
-}
-
-/* Writes the raw records, for htslib's CRAM writer. */
-static int emit_records(struct segment *segment, struct worker *worker,
-                        const struct sort_entry *entries, size_t n, struct content_sum *sum)
-{
-    enum sort_order order = segment->segmenter->order;
-    struct payload none = {.segment = segment, .worker = worker};
-    struct split_cursor cursor = {0};
-    for (size_t i = 0; i < n; i++) {
-        const uint8_t *rec = next_record(order, entries, i, n);
-        size_t rec_bytes = bam_record_bytes(rec);
-        add_to_sum(segment->segmenter, sum, rec);
-        if (is_removed(segment->segmenter, rec)) continue;
-        const char *problem = cram_record_check(rec);
-        if (problem) {
-            diag_error("read '%s' cannot be written as CRAM: %s; write BAM with -O bam",
-                       (const char *)bam_record_name(rec), problem);
-            return -1;
-        }
-        record_counts_part_add(segment->counts, rec);
-        if (enter_stretch(&none, &cursor, rec) < 0) return -1;
-        add_to_output(segment, rec, rec_bytes);
-    }
-    return 0;
-}
-
-/* Writes the records as batches of columns. */
-static int emit_columns(struct segment *segment, struct worker *worker,
-                        const struct sort_entry *entries, size_t n, struct content_sum *sum)
-{
-    const struct segmenter *s = segment->segmenter;
-    struct payload none = {.segment = segment, .worker = worker};
-    struct split_cursor cursor = {0};
-    if (!worker->columns)
-        worker->columns = column_encoder_create(s->settings.columns, s->settings.header);
-    for (size_t i = 0; i < n; i++) {
-        const uint8_t *rec = next_record(s->order, entries, i, n);
-        add_to_sum(s, sum, rec);
-        if (is_removed(s, rec)) continue;
-        record_counts_part_add(segment->counts, rec);
-        if (enter_stretch(&none, &cursor, rec) < 0) return -1;
-        const char *problem = column_encoder_add(worker->columns, rec);
-        if (problem) {
-            diag_error("read '%s' cannot be written as columns: %s; write BAM with -O bam",
-                       (const char *)bam_record_name(rec), problem);
-            return -1;
-        }
-        if (column_encoder_is_full(worker->columns) && end_batch(segment, worker) < 0) return -1;
-    }
-    return end_batch(segment, worker);
-}
 
 /* The part of a source that belongs to the segment. */
 static struct merge_slice slice_of(const struct segment *segment, const struct merge_source *source)
@@ -762,19 +455,16 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
                    "if it is not, please report this");
         return -1;
     }
-    if (!settings->split) (void)begin_stretch(segment);
     segment->counts = record_counts_part_create(settings->record_counts);
+    struct segment_records records = {
+        .rules = settings->rules, .header = settings->header, .split = settings->split,
+        .entries = merged, .n_entries = n, .sum = sum, .counts = segment->counts,
+    };
     int r = 0;
-    switch (settings->format->kind) {
-    case OUTPUT_BAM: r = emit_blocks(segment, worker, merged, n, sum); break;
-    case OUTPUT_SAM:
-    case OUTPUT_SAM_GZ: r = emit_lines(segment, worker, merged, n, sum); break;
-    case OUTPUT_CRAM: r = emit_records(segment, worker, merged, n, sum); break;
-    case OUTPUT_ARROW:
-    case OUTPUT_ARROW_STREAM:
-    case OUTPUT_PARQUET: r = emit_columns(segment, worker, merged, n, sum); break;
+    for (unsigned i = 0; r == 0 && i < settings->n_outputs; i++) {
+        records.is_first = i == 0;
+        r = segment_output_make(&segment->outputs[i], &s->settings.forms[i], &records, worker);
     }
-    if (segment->n_stretches > 0) end_stretch(segment);
     record_counts_part_end(segment->counts);
     return r;
 }
@@ -787,7 +477,6 @@ static void segment_job(struct worker *worker, void *arg)
     struct content_sum sum = {0};
     if (!crew_failed(crew) && merge_segment(segment, worker, &sum) < 0) crew_fail(crew);
     worker_trim(worker);
-    remember_out_bytes(segment);
     segment->n_records = sum.n_records;
     segment->raw_bytes = sum.n_bytes;
     crew_lock(crew);

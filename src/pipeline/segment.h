@@ -12,16 +12,10 @@
 #ifndef ROCKSORT_PIPELINE_SEGMENT_H
 #define ROCKSORT_PIPELINE_SEGMENT_H
 
-#include "bam/content_sum.h"
-#include "columns/column_encoder.h"
-#include "counts/record_counts.h"
-#include "output/bam_index.h"
-#include "output/output_format.h"
-#include "pipeline/crew.h"
 #include "pipeline/duplicates.h"
 #include "pipeline/fed_block.h"
 #include "pipeline/record_entries.h"
-#include "split/split_plan.h"
+#include "pipeline/segment_output.h"
 
 struct segmenter;
 
@@ -29,15 +23,13 @@ struct segment_settings {
     struct crew *crew;
     const struct sort_rules *rules;
     sam_hdr_t *header;          /* of the output */
-    const struct output_format *format; /* of the output */
-    struct bgzf_method method;  /* of the output */
-    struct bam_index *index;    /* of the output; NULL: segments make no parts of an index */
+    struct output_form forms[MOST_OUTPUTS];     /* of each output, by its number */
+    unsigned n_outputs;
     struct record_counts *record_counts;        /* NULL: records are not counted */
     const struct merge_source *kept;    /* batches in memory: part of every segment */
     size_t n_kept;
     const struct duplicates *duplicates;        /* decided; NULL: none are marked */
     const struct split_plan *split;     /* NULL: the output is one piece */
-    const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
 };
 
 struct open_block;
@@ -84,19 +76,6 @@ struct open_block {
     struct merge_source source; /* run and first_index are set from the start */
 };
 
-/* Records of a segment that belong to the same piece of the output and follow each other. In BAM and
-   compressed SAM they begin a BGZF block. */
-struct segment_stretch {
-    size_t begin, end;          /* their bytes in the output of the segment */
-    uint64_t n_records, raw_bytes;      /* that are written */
-    struct bam_index_part part; /* of the index, if one is written; counted from `begin` */
-    size_t piece, span;         /* split by place (split_plan.h) */
-    struct column_bytes notes;  /* Arrow and Parquet: of its batches (column_encoder_put), counted
-                                   from `begin`; owned */
-    uint8_t *value;             /* split by tag; owned */
-    size_t value_bytes;
-};
-
 struct segment {
     struct segmenter *segmenter;
     struct segment *next;       /* in the list of segments that wait for blocks */
@@ -104,10 +83,7 @@ struct segment {
     struct bound low, high;
     struct open_block **blocks; /* in the order of run and index */
     size_t n_blocks;
-    uint8_t *out;
-    size_t out_bytes, out_room;
-    struct segment_stretch *stretches;  /* one, if the output is one piece */
-    size_t n_stretches, stretches_room;
+    struct segment_output outputs[MOST_OUTPUTS];
     struct record_counts_part *counts;  /* of its records; NULL: they are not counted */
     uint64_t n_records, raw_bytes;      /* in the segment */
     size_t expected_bytes;      /* for the dispatcher's use: estimated bytes of its records */

@@ -19,7 +19,9 @@ void sort_plan_memory(const struct sort_settings *s, size_t total_bytes,
     if (s->markdup) total_bytes -= duplicates_memory(total_bytes);
     mem_budget_plan(budget, total_bytes, s->n_threads);
     if (s->fixmate) mem_budget_copy_pieces(budget);
-    if (output_format_has_columns(&s->output_format)) mem_budget_enlarge_segments(budget);
+    unsigned n_columns = output_format_has_columns(&s->output_format) ? 1 : 0;
+    if (s->also && output_format_has_columns(&s->also_format)) n_columns++;
+    mem_budget_plan_outputs(budget, s->also ? 2 : 1, n_columns);
     if (s->test_file_bytes) budget->file_bytes = s->test_file_bytes;
     if (!s->test_batch_bytes) return;
     budget->batch_bytes = (size_t)s->test_batch_bytes;
@@ -44,6 +46,30 @@ static void create_duplicates(struct sort *sort)
     sort->duplicates = duplicates_create(&duplicates);
 }
 
+static void create_output(struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    sort->output = (struct sorted_output){.n_files = s->also ? 2 : 1};
+    sort->output.files[0].settings = (struct output_settings){
+        .path = &sort->output_path, .index_path = &sort->index_path, .format = s->output_format,
+        .method = {s->level, s->engine}, .pool = crew_pool(sort->crew),
+        .index_is_bai = s->index_path && output_index_is_bai(s->index_path),
+    };
+    sort->columns[0].request = &s->columns;
+    sort->output.files[1].settings = (struct output_settings){
+        .path = &sort->also_path, .index_path = &sort->no_path, .format = s->also_format,
+        .method = {-1, BGZF_ENGINE_AUTO}, .pool = crew_pool(sort->crew),
+    };
+    sort->columns[1].request = &s->also_columns;
+    for (unsigned i = 0; i < MOST_OUTPUTS; i++) {
+        struct output_settings *settings = &sort->output.files[i].settings;
+        if (i < sort->output.n_files && output_format_has_columns(&settings->format))
+            settings->columns = &sort->columns[i];
+        else
+            sort->columns[i].request = NULL;
+    }
+}
+
 /* Gives each object the settings that it needs. */
 static void create_objects(struct sort *sort)
 {
@@ -62,7 +88,8 @@ static void create_objects(struct sort *sort)
         .temp_prefixes = s->temp_prefixes, .n_temp_prefixes = s->n_temp_prefixes,
         .resources = s->resources,
         .output = s->output, .index = s->index_path, .output_path = &sort->output_path,
-        .index_path = &sort->index_path, .pieces = &sort->pieces_dir,
+        .index_path = &sort->index_path, .also_path = &sort->also_path,
+        .pieces = &sort->pieces_dir,
         .asked_output = &s->asked_output, .rules = &s->rules, .fixmate = s->fixmate,
         .markdup = s->markdup, .fasta = s->minhash_fasta, .minhash_window = s->minhash_window,
         .keeps = s->keep_checkpoint,
@@ -91,17 +118,14 @@ static void create_objects(struct sort *sort)
         .n_threads = s->n_threads, .duplicates = sort->duplicates,
     };
     sort->spiller = spill_create(&spill);
-    sort->output = (struct sorted_output){.file.settings = {
-        .path = &sort->output_path, .index_path = &sort->index_path, .format = s->output_format,
-        .method = {s->level, s->engine}, .pool = crew_pool(sort->crew),
-        .index_is_bai = s->index_path && output_index_is_bai(s->index_path),
-    }};
+    create_output(sort);
 }
 
 int sort_init(struct sort *sort, const struct sort_settings *settings, struct sort_report *report)
 {
     *sort = (struct sort){.settings = settings, .report = report};
-    *report = (struct sort_report){.begun = time(NULL), .output = settings->output};
+    *report = (struct sort_report){.begun = time(NULL), .output = settings->output,
+                                   .also = settings->also};
     sort_plan_memory(settings, settings->memory_bytes, &sort->budget);
     sort->crew = crew_create();
     if (!sort->crew) return -1;
@@ -228,7 +252,9 @@ void sort_release(struct sort *sort)
     resume_release(&sort->resume);
     load_totals_destroy(sort->totals);
     crew_destroy(sort->crew);
-    column_schema_destroy(sort->columns.schema);        /* workers have used it */
+    for (int i = 0; i < MOST_OUTPUTS; i++)
+        column_schema_destroy(sort->columns[i].schema); /* workers have used it */
     output_path_release(&sort->output_path);
     output_path_release(&sort->index_path);
+    output_path_release(&sort->also_path);
 }

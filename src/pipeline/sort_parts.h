@@ -40,12 +40,13 @@ struct sort {
     struct bam_inputs *inputs;
     sam_hdr_t *header;
     struct verification *verification;  /* NULL: nothing is verified */
-    struct output_path output_path, index_path; /* set with the lock held */
+    struct output_path output_path, index_path, also_path;      /* set with the lock held */
+    struct output_path no_path; /* of the index of the second output, which has none */
     struct piece_dir pieces_dir;        /* set with the lock held */
     struct split_plan *split;           /* NULL: the output is one file */
     struct piece_list *pieces;          /* with it, until the report has them */
     struct survey survey;
-    struct column_output columns;       /* of Arrow and Parquet */
+    struct column_output columns[MOST_OUTPUTS]; /* of Arrow and Parquet; else {NULL} */
     struct sorted_output output;
     struct record_counts *record_counts;        /* NULL: the output is not counted */
     struct merge_counts merged;         /* under the lock */

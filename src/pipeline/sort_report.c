@@ -6,6 +6,7 @@
 #include "util/xalloc.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 
 const char *sort_phase_name(enum sort_phase phase)
@@ -70,15 +71,28 @@ static double cpu_seconds(const struct sort_report *r)
     return cpu;
 }
 
+enum { ALSO_TEXT_BYTES = PATH_MAX + 64 };
+
+/* What follows the name of the output: nothing, or ", also 1.5 MB to 'out.parquet'". */
+static void name_second_output(const struct sort_report *r, char text[ALSO_TEXT_BYTES])
+{
+    *text = '\0';
+    if (r->also)
+        (void)snprintf(text, ALSO_TEXT_BYTES, ", also %.1f MB to '%s'", megabytes(r->also_bytes),
+                       r->also);
+}
+
 /* The closing line with --merge. */
 static void print_merged_line(const struct sort_report *r)
 {
+    char also[ALSO_TEXT_BYTES];
+    name_second_output(r, also);
     diag_note("merged %" PRIu64 " records of %zu inputs; %.1f MB in, %.1f MB out, of which %.1f MB "
-              "of %zu inputs were copied; written to '%s'; %.1f s wall, %.1f s CPU, %.1f MiB peak "
+              "of %zu inputs were copied; written to '%s'%s; %.1f s wall, %.1f s CPU, %.1f MiB peak "
               "memory",
               r->n_records, r->n_inputs_merged + r->n_inputs_copied, megabytes(r->input_bytes),
               megabytes(r->output_bytes), megabytes(r->copied_bytes), r->n_inputs_copied,
-              r->output ? r->output : "standard output", sort_report_wall_seconds(r),
+              r->output ? r->output : "standard output", also, sort_report_wall_seconds(r),
               cpu_seconds(r), (double)memory_peak() / (1 << 20));
 }
 
@@ -91,17 +105,18 @@ static void print_closing_line(const struct sort_report *r)
     double load = phases[SORT_PHASE_LOAD].wall_seconds + phases[SORT_PHASE_SETTLE].wall_seconds;
     double merge = phases[SORT_PHASE_MERGE].wall_seconds + last->wall_seconds;
     char input[32] = "?";       /* unknown for what htslib decodes from a pipe */
-    char mark[32] = "";
+    char mark[32] = "", also[ALSO_TEXT_BYTES];
+    name_second_output(r, also);
     if (r->input_bytes > 0)
         (void)snprintf(input, sizeof input, "%.1f", megabytes(r->input_bytes));
     if (r->duplicates.n_counts > 0)
         (void)snprintf(mark, sizeof mark, "mark %.1f, ", phases[SORT_PHASE_MARK].wall_seconds);
     diag_note("sorted %" PRIu64 " records, %.1f MB; %s MB in, %.1f MB out; %u runs on disk, %.1f "
-              "MB temporary, %.1f MB compacted; written to '%s'; %.1f s wall (load %.1f, %smerge "
+              "MB temporary, %.1f MB compacted; written to '%s'%s; %.1f s wall (load %.1f, %smerge "
               "%.1f), %.1f s CPU, %.1f MiB peak memory, %.1f MB/s",
               r->n_records, megabytes(r->raw_bytes), input, megabytes(r->output_bytes),
               r->store.n_runs, megabytes(r->store.run_bytes), megabytes(r->store.compacted_bytes),
-              r->output ? r->output : "standard output", wall, load, mark, merge,
+              r->output ? r->output : "standard output", also, wall, load, mark, merge,
               cpu_seconds(r), (double)memory_peak() / (1 << 20),
               wall > 0 ? megabytes(r->raw_bytes) / wall : 0);
 }

@@ -101,6 +101,8 @@ struct sort_report {
     uint64_t n_records_out;     /* merged */
     const char *output;         /* its name, borrowed; NULL: standard output */
     uint64_t output_bytes;
+    const char *also;           /* the name of the second output, borrowed; NULL: there is none */
+    uint64_t also_bytes;
     struct mem_budget budget;   /* with the batches that compactions took */
     struct run_store_stats store;       /* {0} if all fitted into memory */
     uint64_t spilled_bytes;     /* raw bytes of the runs */

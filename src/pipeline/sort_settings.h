@@ -42,6 +42,9 @@ struct sort_settings {
     size_t n_temp_prefixes;
     struct output_format output_format;
     struct column_request columns;      /* of Arrow and Parquet */
+    const char *also;           /* --also, a second output of the same records, or NULL */
+    struct output_format also_format;
+    struct column_request also_columns;
     int level;                  /* -1: default */
     enum bgzf_engine engine;    /* that deflates BAM and compressed SAM */
     struct sort_rules rules;    /* without template_ends and minhash.index: sort_run makes them */

@@ -1,9 +1,11 @@
 /* sorted_output.c -- see sorted_output.h. */
 #include "pipeline/sorted_output.h"
 
+#include <string.h>
+
 static int prepare_pieces(struct sorted_output *out, sam_hdr_t *header, size_t memory_bytes)
 {
-    const struct output_settings *like = &out->file.settings;
+    const struct output_settings *like = &out->files[0].settings;
     const struct split_output_settings settings = {
         .plan = out->plan,
         .pieces = out->pieces,
@@ -22,39 +24,67 @@ static int prepare_pieces(struct sorted_output *out, sam_hdr_t *header, size_t m
 
 int sorted_output_prepare(struct sorted_output *out, sam_hdr_t *header, size_t memory_bytes)
 {
-    if (output_file_create_index(&out->file, header) < 0) return -1;
+    if (output_file_create_index(&out->files[0], header) < 0) return -1;
     return out->plan ? prepare_pieces(out, header, memory_bytes) : 0;
 }
 
 int sorted_output_open(struct sorted_output *out, sam_hdr_t *header, uint64_t raw_bytes)
 {
-    return out->split ? 0 : output_file_open(&out->file, header, raw_bytes);
+    for (unsigned i = 0; !out->split && i < out->n_files; i++)
+        if (output_file_open(&out->files[i], header, raw_bytes) < 0) return -1;
+    return 0;
+}
+
+static int write_stretch(struct output_file *file, const struct segment_output *from,
+                         const struct segment_stretch *stretch)
+{
+    if (stretch->notes.n_bytes > 0) output_file_note_batches(file, &stretch->notes);
+    /* A stretch of no records has no bytes, and perhaps there is no buffer. */
+    const uint8_t *bytes = from->bytes ? from->bytes + stretch->begin : NULL;
+    return output_file_write(file, bytes, stretch->end - stretch->begin, stretch->raw_bytes,
+                             &stretch->part);
 }
 
 int sorted_output_write(struct sorted_output *out, const struct segment *segment)
 {
-    for (size_t i = 0; i < segment->n_stretches; i++) {
-        const struct segment_stretch *stretch = &segment->stretches[i];
-        struct output_file *file = out->split ? split_output_file(out->split, stretch)
-                                              : &out->file;
-        if (file && stretch->notes.n_bytes > 0) output_file_note_batches(file, &stretch->notes);
-        /* A stretch of no records has no bytes, and perhaps there is no buffer. */
-        const uint8_t *bytes = segment->out ? segment->out + stretch->begin : NULL;
-        if (!file || output_file_write(file, bytes, stretch->end - stretch->begin,
-                                       stretch->raw_bytes, &stretch->part) < 0)
-            return -1;
+    for (unsigned i = 0; i < out->n_files; i++) {
+        const struct segment_output *from = &segment->outputs[i];
+        for (size_t k = 0; k < from->n_stretches; k++) {
+            const struct segment_stretch *stretch = &from->stretches[k];
+            struct output_file *file = out->split ? split_output_file(out->split, stretch)
+                                                  : &out->files[i];
+            if (!file || write_stretch(file, from, stretch) < 0) return -1;
+        }
     }
     return 0;
 }
 
-int sorted_output_close(struct sorted_output *out, bool complete, struct output_result *result)
+/* Ends the files that get their names later, or the others. What stands in its place at once, as an
+   object does, comes last: it cannot be taken back. */
+static int end_files(struct sorted_output *out, bool can_be_dropped)
 {
-    if (out->split) return split_output_close(out->split, complete, result);
-    return output_file_close(&out->file, complete, result);
+    for (unsigned i = 0; i < out->n_files; i++)
+        if (output_file_can_be_dropped(&out->files[i]) == can_be_dropped &&
+            output_file_end(&out->files[i]) < 0)
+            return -1;
+    return 0;
+}
+
+int sorted_output_close(struct sorted_output *out, bool complete,
+                        struct output_result results[MOST_OUTPUTS])
+{
+    memset(results, 0, MOST_OUTPUTS * sizeof *results);
+    if (out->split) return split_output_close(out->split, complete, &results[0]);
+    if (complete && (end_files(out, true) < 0 || end_files(out, false) < 0)) complete = false;
+    int r = complete ? 0 : -1;
+    /* Who looks whether the sort is done looks at the first file: it comes last. */
+    for (unsigned i = out->n_files; i-- > 0;)
+        if (output_file_close(&out->files[i], r == 0, &results[i]) < 0) r = -1;
+    return r;
 }
 
 void sorted_output_release(struct sorted_output *out)
 {
-    bam_index_destroy(out->file.index);
+    bam_index_destroy(out->files[0].index);
     split_output_destroy(out->split);
 }

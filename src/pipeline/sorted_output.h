@@ -1,5 +1,5 @@
 /*
- * sorted_output.h -- what a sort writes: one file, or with --split-by the pieces.
+ * sorted_output.h -- what a sort writes: one file, or two (--also), or with --split-by the pieces.
  *
  * Order of calls: prepare, before segments are made; open; write, for each segment; close. Threads:
  * one at a time. Errors: -1 after a message.
@@ -11,8 +11,9 @@
 #include "pipeline/piece_dir.h"
 #include "pipeline/split_output.h"
 
-struct sorted_output {          /* starts as {file's settings, and those of pieces} */
-    struct output_file file;    /* with pieces: what they are like */
+struct sorted_output {          /* starts as {settings of files, and those of pieces} */
+    struct output_file files[MOST_OUTPUTS];     /* with pieces the first is what they are like */
+    unsigned n_files;
     const struct split_plan *plan;      /* NULL: there are no pieces */
     struct piece_list *pieces;          /* with a plan */
     const struct piece_dir *pieces_dir; /* with pieces: where they are written */
@@ -28,10 +29,11 @@ int sorted_output_open(struct sorted_output *out, sam_hdr_t *header, uint64_t ra
 
 int sorted_output_write(struct sorted_output *out, const struct segment *segment);
 
-/* Closes the output. If it is complete it gets its name, or the pieces get theirs, and indexes are
-   written; else it is removed. Returns 0 if all is well. A complete output stays if only its index
-   fails; pieces do not. */
-int sorted_output_close(struct sorted_output *out, bool complete, struct output_result *result);
+/* Closes the output. If all files are complete they get their names, or the pieces get theirs, and
+   indexes are written; else they are removed. Returns 0 if all is well. A complete output stays if
+   only its index fails; pieces do not. Sets a result for each file; all pieces have one. */
+int sorted_output_close(struct sorted_output *out, bool complete,
+                        struct output_result results[MOST_OUTPUTS]);
 
 /* Frees what the output has, after close or without open. */
 void sorted_output_release(struct sorted_output *out);

@@ -163,6 +163,7 @@ static int close_piece(const struct split_output *split, struct open_piece *open
 {
     struct output_result result;
     interpose_put_off_syncs(true);
+    if (complete && output_file_end(&open->file) < 0) complete = false;
     int r = output_file_close(&open->file, complete, &result);
     interpose_put_off_syncs(false);
     piece_list_counts(split->settings.pieces, open->number)->n_bytes = result.n_bytes;

@@ -2,10 +2,13 @@
 #include "pipeline/survey.h"
 
 int survey_settle(const struct survey *survey, struct split_plan *split,
-                  struct column_output *columns)
+                  struct column_output columns[MOST_OUTPUTS])
 {
     if (survey->ranges) split_plan_set_ranges(split, survey->ranges);
-    if (!survey->tags) return 0;
-    columns->schema = column_request_schema(columns->request, survey->tags);
-    return columns->schema ? 0 : -1;
+    for (int i = 0; survey->tags && i < MOST_OUTPUTS; i++) {
+        if (!columns[i].request || columns[i].schema) continue;
+        columns[i].schema = column_request_schema(columns[i].request, survey->tags);
+        if (!columns[i].schema) return -1;
+    }
+    return 0;
 }

@@ -8,6 +8,7 @@
 #define ROCKSORT_PIPELINE_SURVEY_H
 
 #include "columns/column_encoder.h"
+#include "output/output_format.h"
 #include "split/split_plan.h"
 
 #include <stdbool.h>
@@ -29,9 +30,9 @@ static inline void survey_add(const struct survey *survey, const uint8_t *from, 
     tag_census_add(survey->tags, from, to);
 }
 
-/* When all records were read: sets the ranges of the pieces and the columns, as far as they depend
-   on the survey. The caller destroys columns->schema. Returns 0, or -1 after a message. */
+/* When all records were read: sets the ranges of the pieces and the columns of each output, as far as
+   they depend on the survey. The caller destroys the schemas. Returns 0, or -1 after a message. */
 int survey_settle(const struct survey *survey, struct split_plan *split,
-                  struct column_output *columns);
+                  struct column_output columns[MOST_OUTPUTS]);
 
 #endif

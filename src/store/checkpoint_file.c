@@ -133,6 +133,7 @@ static void put_files(kstring_t *to, const struct checkpoint_file *file)
     put_number(to, "output-fsync", output->durable);
     if (output->columns) put_optional(to, "output-columns", output->columns);
     if (output->split_by) put_optional(to, "output-split", output->split_by);
+    if (output->also) put_optional(to, "output-also", output->also);
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
         put_optional(to, count_keywords[i], output->counts[i]);
     put_optional(to, "statistics", output->statistics);
@@ -142,6 +143,7 @@ static void put_files(kstring_t *to, const struct checkpoint_file *file)
         put_line(to, "output-option", output->options[i]);
     put_optional(to, "temporary", output->temporary);
     put_optional(to, "index-temporary", output->index_temporary);
+    if (output->also_temporary) put_optional(to, "also-temporary", output->also_temporary);
 }
 
 static void put_content(kstring_t *to, const struct checkpoint_file *file)
@@ -440,7 +442,8 @@ static bool parse_output(struct parser *from, struct checkpoint_file *file)
     if (!take_number(from, "output-index", 1, &write_index) ||
         !take_new_number(from, "output-fsync", 1, &durable) ||
         !take_possible(from, "output-columns", &output->columns) ||
-        !take_possible(from, "output-split", &output->split_by))
+        !take_possible(from, "output-split", &output->split_by) ||
+        !take_possible(from, "output-also", &output->also))
         return false;
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
         if (!take_new_optional(from, count_keywords[i], &output->counts[i])) return false;
@@ -456,7 +459,8 @@ static bool parse_output(struct parser *from, struct checkpoint_file *file)
     for (size_t i = 0; i < n; i++)
         if (!take_text(from, "output-option", &output->options[i])) return false;
     return take_optional(from, "temporary", &output->temporary) &&
-           take_optional(from, "index-temporary", &output->index_temporary);
+           take_optional(from, "index-temporary", &output->index_temporary) &&
+           take_possible(from, "also-temporary", &output->also_temporary);
 }
 
 static bool parse_references(struct parser *from, struct checkpoint_file *file)

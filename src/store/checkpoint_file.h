@@ -20,9 +20,9 @@
  *     markdup =-S -d 2500                or none: no duplicates are looked for
  *     inputs 1 again                     how many; again: reading can start at any record
  *     input 651000000 1700000000000000000 /data/in.bam      bytes, time of change in ns, path
- *     output, output-format, output-level 1 igzip, output-index, output-fsync, output-split,
- *     flagstat, idxstats, coverage, statistics, metrics, output-options, output-option, temporary,
- *     index-temporary
+ *     output, output-format, output-level 1 igzip, output-index, output-fsync, output-columns,
+ *     output-split, output-also, flagstat, idxstats, coverage, statistics, metrics, output-options,
+ *     output-option, temporary, index-temporary, also-temporary
  *     runs, records, bytes, sum          totals, once it is loaded
  *     references 0                       and a line for each, if the header's text lacks some
  *     header 1234                        bytes of the header's text, which follows, and a newline
@@ -31,8 +31,8 @@
  * Version 3 lacks generation, codec, fixmate, markdup, output-fsync, flagstat, idxstats, coverage,
  * statistics and metrics, and can be read, too.
  *
- * The engine after the level is missing if it is auto, and the line output-split if there are no
- * pieces.
+ * The engine after the level is missing if it is auto. The lines output-columns, output-split,
+ * output-also and also-temporary are missing where there is no such thing.
  *
  * Control characters and % stand as %XX in a text. Where a text may be missing, the line has
  * "none", or = and the text.
@@ -91,13 +91,14 @@ struct checkpoint_output {      /* as the options ask for it */
     bool durable;               /* --fsync */
     const char *columns;        /* --columns, or NULL */
     const char *split_by;       /* --split-by, a BED file with its absolute name; or NULL */
+    const char *also;           /* --also, absolute; or NULL */
     const char *counts[CHECKPOINT_N_COUNTS];    /* absolute; NULL: no file, or no regular one */
     const char *statistics, *metrics;   /* likewise, of -f and --metrics in --markdup */
     size_t n_options;           /* --output-fmt-option and --reference */
     const char **options;
-    const char *temporary, *index_temporary;    /* files being written (with split_by the
-                                                   directory of the pieces), or NULL; useless once
-                                                   the process is dead */
+    /* files being written (with split_by `temporary` is the directory of the pieces), or NULL;
+       useless once the process is dead */
+    const char *temporary, *index_temporary, *also_temporary;
 };
 
 struct checkpoint_file {

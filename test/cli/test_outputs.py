@@ -84,6 +84,16 @@ class Names(UserTest):
                         self.assert_same_bam(bamfile.read(file.name), want)
                         self.assertEqual(os.listdir(self.scratch), [])
 
+    def test_full_when_closed(self):
+        """Several segments, which all wait in the buffer of the file: that the disk is full is found
+        out when this is closed. The message then looked at the freed buffer (a sanitizer says)."""
+        line = "same\t0\tc\t1\t9\t100M\t*\t0\t0\t" + "A" * 100 + "\t" + "I" * 100 + "\n"
+        source = self.bam_of("@SQ\tSN:c\tLN:1000\n" + line * 3000)
+        for name in ("out.bam", "out.parquet"):
+            os.symlink("/dev/full", self.path(name))
+            result = self.rocksort("-o", self.path(name), source, budget=SPILL_BUDGET)
+            self.assert_error(result, name, "No space left")
+
     def test_appended(self):
         """If standard output appends to a file, the old content stays."""
         path = self.write("all.bam", b"before")

@@ -1,0 +1,337 @@
+/*
+ * segment_output.c -- see segment_output.h.
+ *
+ * Records are copied, in order, into BGZF payloads that are deflated at once; or, for formats without
+ * BGZF blocks, one after the other. With --split-by a payload ends where a piece of the output does.
+ */
+#include "pipeline/segment_output.h"
+
+#include "bam/bam_convert.h"
+#include "duplicates/duplicate_sum.h"
+#include "output/cram_check.h"
+#include "util/diag.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The output while it is being made. */
+struct emission {
+    struct segment_output *out;
+    struct output_form *form;
+    const struct segment_records *records;
+    struct worker *worker;
+    struct column_encoder *columns;     /* the worker's, of this output; else NULL */
+    size_t next;                /* entry */
+    struct split_cursor cursor;
+    /* A BGZF payload that is being gathered in the worker's buffer; at level 0 it is gathered
+       directly at its place in the output. NULL: not begun. */
+    uint8_t *payload;
+    size_t payload_bytes;
+};
+
+void segment_output_release(struct segment_output *out)
+{
+    free(out->bytes);
+    for (size_t i = 0; i < out->n_stretches; i++) {
+        bam_index_part_release(&out->stretches[i].part);
+        free(out->stretches[i].value);
+        free(out->stretches[i].notes.bytes);
+    }
+    free(out->stretches);
+    *out = (struct segment_output){0};
+}
+
+/* ---- records ---- */
+
+enum { PREFETCH = 8 };          /* records ahead: 8 x 350 bytes are on their way from memory */
+
+static inline const uint8_t *next_record(struct emission *e)
+{
+    const struct segment_records *records = e->records;
+    enum sort_order order = records->rules->order;
+    const struct sort_entry *entry = &records->entries[e->next++];
+    if (e->next + PREFETCH <= records->n_entries) {
+        const uint8_t *ahead = sort_entry_record(order, entry + PREFETCH);
+        __builtin_prefetch(ahead);
+        __builtin_prefetch(ahead + 64);
+    }
+    return sort_entry_record(order, entry);
+}
+
+/* True if the record is left out of the output: a duplicate, by -r of --markdup. */
+static bool is_removed(const struct sort_rules *rules, const uint8_t *rec)
+{
+    return rules->duplicates && rules->duplicates->removes && (bam_record_flag(rec) & BAM_FDUP);
+}
+
+/* The next record that is written, or NULL. */
+static inline const uint8_t *next_written(struct emission *e)
+{
+    const struct segment_records *records = e->records;
+    const struct sort_rules *rules = records->rules;
+    while (e->next < records->n_entries) {
+        const uint8_t *rec = next_record(e);
+        if (records->is_first) {
+            /* The record may be changed: no other code reads it now, and keys are stored
+               elsewhere. */
+            uint8_t *own = (uint8_t *)(uintptr_t)rec;
+            sort_rules_restore(rules->order, own);
+            duplicate_sum_add_output(rules->duplicates, records->sum, own);
+        }
+        if (is_removed(rules, rec)) continue;
+        if (records->is_first) record_counts_part_add(records->counts, rec);
+        return rec;
+    }
+    return NULL;
+}
+
+/* ---- bytes ---- */
+
+/* Makes room for n_bytes more. The first buffer is as large as the largest output of earlier
+   segments: growing a small buffer step by step would copy all output twice. */
+static void reserve(struct emission *e, size_t n_bytes)
+{
+    struct segment_output *out = e->out;
+    if (out->room - out->n_bytes >= n_bytes) return;
+    size_t hint = atomic_load_explicit(&e->form->room_hint, memory_order_relaxed);
+    size_t room = out->n_bytes + n_bytes + out->room / 2;
+    if (room < hint) room = hint;
+    xgrow(&out->bytes, &out->room, room, 0, 1);
+}
+
+static void remember_room(const struct emission *e)
+{
+    /* Two workers may overwrite each other's hint: it is only a hint. */
+    if (e->out->n_bytes > atomic_load_explicit(&e->form->room_hint, memory_order_relaxed))
+        atomic_store_explicit(&e->form->room_hint, e->out->n_bytes + BGZF_MAX_BYTES,
+                              memory_order_relaxed);
+}
+
+static void add_bytes(struct emission *e, const uint8_t *bytes, size_t n_bytes)
+{
+    reserve(e, n_bytes);
+    memcpy(e->out->bytes + e->out->n_bytes, bytes, n_bytes);
+    e->out->n_bytes += n_bytes;
+}
+
+/* ---- stretches ---- */
+
+static struct segment_stretch *last_stretch(const struct emission *e)
+{
+    return &e->out->stretches[e->out->n_stretches - 1];
+}
+
+static struct segment_stretch *begin_stretch(struct emission *e)
+{
+    struct segment_output *out = e->out;
+    xgrow(&out->stretches, &out->stretches_room, out->n_stretches + 1, out->n_stretches,
+          sizeof *out->stretches);
+    out->n_stretches++;
+    struct segment_stretch *stretch = last_stretch(e);
+    *stretch = (struct segment_stretch){.begin = out->n_bytes};
+    if (e->form->index) bam_index_part_init(&stretch->part, bam_index_shape(e->form->index));
+    return stretch;
+}
+
+static void end_stretch(struct emission *e)
+{
+    struct segment_stretch *stretch = last_stretch(e);
+    stretch->end = e->out->n_bytes;
+    if (e->form->index)
+        bam_index_part_end(&stretch->part, bam_index_voffset(stretch->end - stretch->begin, 0));
+}
+
+/* ---- BGZF payloads ---- */
+
+static void begin_payload(struct emission *e)
+{
+    reserve(e, BGZF_MAX_BYTES);
+    e->payload_bytes = 0;
+    if (e->form->method.level == 0) {
+        e->payload = e->out->bytes + e->out->n_bytes + BGZF_STORED_OFFSET;
+        return;
+    }
+    worker_reserve_raw(e->worker, BGZF_PAYLOAD_BYTES);
+    e->payload = e->worker->raw;
+}
+
+/* Makes a BGZF block of the payload, unless it is empty. Returns 0, or -1 after a message. */
+static int end_payload(struct emission *e)
+{
+    struct bgzf_method method = e->form->method;
+    if (!e->payload || e->payload_bytes == 0) return 0;
+    uint8_t *to = e->out->bytes + e->out->n_bytes;
+    ssize_t n = method.level == 0 ? (ssize_t)bgzf_block_store(to, e->payload_bytes)
+                                  : bgzf_block_deflate(&e->worker->bgzf, method, e->payload,
+                                                       e->payload_bytes, to);
+    if (n < 0) {
+        diag_error("a block of the output cannot be compressed; please report this");
+        return -1;
+    }
+    e->out->n_bytes += (size_t)n;
+    e->payload = NULL;
+    return 0;
+}
+
+/* Adds the bytes of a record, in BAM or as a line of SAM. Like htslib, begins a new block for a
+   record that does not fit into this one. Returns 0, or -1 after a message. */
+static int add_to_payload(struct emission *e, const uint8_t *rec, const uint8_t *bytes,
+                          size_t n_bytes)
+{
+    if (e->payload && e->payload_bytes + n_bytes > BGZF_PAYLOAD_BYTES && end_payload(e) < 0)
+        return -1;
+    if (e->form->index) {
+        struct segment_stretch *stretch = last_stretch(e);
+        uint64_t begin = bam_index_voffset(e->out->n_bytes - stretch->begin,
+                                           e->payload ? e->payload_bytes : 0);
+        if (bam_index_part_add(&stretch->part, rec, begin) < 0) return -1;
+    }
+    for (;;) {
+        if (!e->payload) begin_payload(e);
+        size_t n = n_bytes < BGZF_PAYLOAD_BYTES ? n_bytes : BGZF_PAYLOAD_BYTES;
+        memcpy(e->payload + e->payload_bytes, bytes, n);
+        e->payload_bytes += n;
+        bytes += n;
+        n_bytes -= n;
+        if (n_bytes == 0) return 0;
+        if (end_payload(e) < 0) return -1;
+    }
+}
+
+/* ---- columns ---- */
+
+/* Puts the batch of columns that was gathered, if there is one, into the stretch. Returns 0, or -1
+   after a message. */
+static int end_batch(struct emission *e)
+{
+    struct segment_output *out = e->out;
+    if (!e->columns || out->n_stretches == 0) return 0;
+    struct column_bytes bytes = {out->bytes, out->n_bytes, out->room};
+    struct segment_stretch *stretch = last_stretch(e);
+    const char *problem = column_encoder_put(e->columns, stretch->begin, &bytes, &stretch->notes);
+    out->bytes = bytes.bytes;
+    out->n_bytes = bytes.n_bytes;
+    out->room = bytes.room;
+    if (problem) diag_error("records cannot be written as columns: %s; write BAM with -O bam",
+                            problem);
+    return problem ? -1 : 0;
+}
+
+/* ---- formats ---- */
+
+/* Ends the stretch before a record of another piece, and begins that of the record. The record will
+   be written. Returns 0, or -1 after a message. */
+static int enter_stretch(struct emission *e, const uint8_t *rec)
+{
+    const struct split_plan *split = e->records->split;
+    if (split && !split_cursor_move(&e->cursor, split, rec)) {
+        if (end_payload(e) < 0) return -1;
+        if (e->out->n_stretches > 0) {
+            if (end_batch(e) < 0) return -1;
+            end_stretch(e);
+        }
+        struct segment_stretch *stretch = begin_stretch(e);
+        stretch->piece = e->cursor.piece;
+        if (split_is_by_tag(split_plan_kind(split)))
+            stretch->value = split_plan_value(split, rec, &stretch->value_bytes);
+    }
+    struct segment_stretch *stretch = last_stretch(e);
+    stretch->span = e->cursor.span;
+    stretch->n_records++;
+    stretch->raw_bytes += bam_record_bytes(rec);
+    return 0;
+}
+
+/* Writes the records as BGZF blocks of BAM. */
+static int emit_blocks(struct emission *e)
+{
+    const uint8_t *rec;
+    while ((rec = next_written(e))) {
+        if (enter_stretch(e, rec) < 0) return -1;
+        if (add_to_payload(e, rec, rec, bam_record_bytes(rec)) < 0) return -1;
+    }
+    return end_payload(e);
+}
+
+/* Writes the records as lines of SAM, compressed or not. */
+static int emit_lines(struct emission *e)
+{
+    bool is_text = e->form->format->kind == OUTPUT_SAM;
+    bam1_t *record = worker_record(e->worker);
+    kstring_t *line = &e->worker->line;
+    const uint8_t *rec;
+    while ((rec = next_written(e))) {
+        if (enter_stretch(e, rec) < 0) return -1;
+        bam_record_unpack(rec, record);
+        if (sam_format1(e->records->header, record, line) < 0) {
+            diag_error("read '%s' cannot be written as SAM: its tags are damaged",
+                       (const char *)bam_record_name(rec));
+            return -1;
+        }
+        xalloc_require(kputc('\n', line) >= 0);
+        const uint8_t *bytes = (const uint8_t *)line->s;
+        if (is_text)
+            add_bytes(e, bytes, line->l);
+        else if (add_to_payload(e, rec, bytes, line->l) < 0)
+            return -1;
+    }
+    return end_payload(e);
+}
+
+/* Writes the raw records, for htslib's CRAM writer. */
+static int emit_records(struct emission *e)
+{
+    const uint8_t *rec;
+    while ((rec = next_written(e))) {
+        const char *problem = cram_record_check(rec);
+        if (problem) {
+            diag_error("read '%s' cannot be written as CRAM: %s; write BAM with -O bam",
+                       (const char *)bam_record_name(rec), problem);
+            return -1;
+        }
+        if (enter_stretch(e, rec) < 0) return -1;
+        add_bytes(e, rec, bam_record_bytes(rec));
+    }
+    return 0;
+}
+
+/* Writes the records as batches of columns. */
+static int emit_columns(struct emission *e)
+{
+    struct column_encoder **columns = &e->worker->columns[e->form->number];
+    const uint8_t *rec;
+    if (!*columns) *columns = column_encoder_create(e->form->columns, e->records->header);
+    e->columns = *columns;
+    while ((rec = next_written(e))) {
+        if (enter_stretch(e, rec) < 0) return -1;
+        const char *problem = column_encoder_add(e->columns, rec);
+        if (problem) {
+            diag_error("read '%s' cannot be written as columns: %s; write BAM with -O bam",
+                       (const char *)bam_record_name(rec), problem);
+            return -1;
+        }
+        if (column_encoder_is_full(e->columns) && end_batch(e) < 0) return -1;
+    }
+    return end_batch(e);
+}
+
+int segment_output_make(struct segment_output *out, struct output_form *form,
+                        const struct segment_records *records, struct worker *worker)
+{
+    struct emission e = {.out = out, .form = form, .records = records, .worker = worker};
+    int r = 0;
+    if (!records->split) (void)begin_stretch(&e);
+    switch (form->format->kind) {
+    case OUTPUT_BAM: r = emit_blocks(&e); break;
+    case OUTPUT_SAM:
+    case OUTPUT_SAM_GZ: r = emit_lines(&e); break;
+    case OUTPUT_CRAM: r = emit_records(&e); break;
+    case OUTPUT_ARROW:
+    case OUTPUT_ARROW_STREAM:
+    case OUTPUT_PARQUET: r = emit_columns(&e); break;
+    }
+    if (out->n_stretches > 0) end_stretch(&e);
+    remember_room(&e);
+    return r;
+}

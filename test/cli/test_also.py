@@ -1,0 +1,327 @@
+"""--also: a second output of the same merge. Each of the two files is what a sort that writes only
+that one makes; both come, or none."""
+
+import itertools
+import json
+import os
+import signal
+import unittest
+
+import bamfile
+import generate
+from checkpoints import KilledTest, ResumeTest
+from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, reference_view, sam_split, sanitized)
+from test_memory import ALLOWANCE_BYTES, MIB, peak_of
+
+try:
+    import columns
+    import pyarrow.parquet
+except ImportError:
+    columns = None
+
+needs_readers = unittest.skipUnless(columns, "pyarrow is not installed")
+
+
+class AlsoTest(ResumeTest):
+    def alone(self, name, *args, **how):
+        """What a sort that writes this file only makes of it, as lines."""
+        path = self.path("alone." + name)
+        self.sort_ok("--no-PG", *args, "-o", path, **how)
+        lines = self.lines(path)
+        os.unlink(path)
+        return lines
+
+    def lines(self, path):
+        """The lines of SAM of a file of any format, with the header."""
+        if path.endswith((".parquet", ".arrow", ".arrows")):
+            table = columns.read_table(path)
+            return [*table.schema.metadata[b"sam_header"].decode().splitlines(),
+                    *columns.lines_of(table)]
+        header, lines = sam_split(reference_view(path).encode("latin-1").decode())
+        return [*header.splitlines(), *lines]
+
+    def names(self):
+        return sorted(os.listdir(self.work))
+
+
+@needs_readers
+class Content(AlsoTest):
+    ENDINGS = ["bam", "sam", "sam.gz", "cram", "arrow", "arrows", "parquet"]
+
+    def test_formats(self):
+        """Each format beside each other one, in memory and spilled."""
+        bam = self.bam_of(generate.reads(700, generate.reference(), seed=5))
+        for budget in (None, SPILL_BUDGET):
+            want = {ending: self.alone(ending, *options, bam, budget=budget)
+                    for ending in self.ENDINGS
+                    for options in [["--output-fmt-option", "no_ref=1"]]}
+            for first, second in itertools.permutations(self.ENDINGS, 2):
+                with self.subTest(first=first, second=second, budget=budget):
+                    a, b = self.path("a." + first), self.path("b." + second)
+                    self.sort_ok("--no-PG", "-@", "2", "--output-fmt-option", "no_ref=1", "-o", a,
+                                 "--also", b, bam, budget=budget)
+                    self.assertEqual(self.lines(a), want[first])
+                    self.assertEqual(self.lines(b), want[second])
+
+    def test_options(self):
+        """Orders, duplicates, mates: both outputs have what one alone has."""
+        bam = self.bam_of(generate.odd(3000, seed=6))
+        pairs = self.bam_of(generate.odd(3000, seed=7), name="pairs.bam")
+        self.sort_ok("-n", "-o", self.path("names.bam"), pairs)
+        for args in [["-n"], ["-t", "XI"], ["-M"], ["--shuffle=3"],
+                     ["--markdup", self.path("names.bam"), "--fixmate"],
+                     ["--markdup=-r -S", self.path("names.bam"), "--fixmate"]]:
+            source = [] if self.path("names.bam") in args else [bam]
+            for budget in (None, SPILL_BUDGET):
+                with self.subTest(args=args, budget=budget):
+                    a, b = self.path("a.bam"), self.path("b.parquet")
+                    want = self.alone("bam", *args, *source, budget=budget)
+                    self.sort_ok("--no-PG", *args, "-o", a, "--also", b, *source, budget=budget)
+                    self.assertEqual(self.lines(a), want)
+                    self.assertEqual(self.lines(b), want)
+
+    def test_same_bytes(self):
+        """In memory the files are those of two sorts, byte for byte, with index and level."""
+        bam = self.bam_of(generate.odd(3000, seed=8))
+        for ending, options in [("bam", ["-l", "1", "--write-index"]), ("arrow", ["-u"])]:
+            self.sort_ok("--no-PG", *options, "-o", self.path("x." + ending), bam)
+            self.sort_ok("--no-PG", "-o", self.path("y.parquet"), bam)
+            self.sort_ok("--no-PG", *options, "-o", self.path("a." + ending), "--also",
+                         self.path("b.parquet"), bam)
+            pairs = [("x." + ending, "a." + ending), ("y.parquet", "b.parquet")]
+            if ending == "bam":
+                pairs.append(("x.bam.csi", "a.bam.csi"))
+            for one, other in pairs:
+                with open(self.path(one), "rb") as a, open(self.path(other), "rb") as b:
+                    self.assertEqual(a.read(), b.read(), other)
+
+    def test_standard_output(self):
+        """BAM goes on through the pipe, and the columns go to a file."""
+        bam = self.bam_of(generate.odd(3000, seed=9))
+        want = self.sort_bam("--no-PG", "-u", "-o", "-", bam)
+        got = self.sort_bam("--no-PG", "-u", "--also", self.path("b.parquet"), bam)
+        self.assert_same_bam(got, want)
+        self.assertEqual(self.lines(self.path("b.parquet")), self.alone("bam", bam))
+
+    def test_columns(self):
+        """--columns is for the output that has columns, or for both."""
+        bam = self.bam_of(generate.odd(300, seed=9))
+        a, b = self.path("a.arrow"), self.path("b.parquet")
+        for first in (self.path("a.bam"), a):
+            self.sort_ok("--columns", "qname,pos,XI:i", "-o", first, "--also", b, bam)
+            self.assertEqual(columns.read_table(b).column_names, ["qname", "pos", "XI"])
+        self.assertEqual(columns.read_table(a).column_names, ["qname", "pos", "XI"])
+
+    def test_merge(self):
+        """With --merge nothing is copied, since columns are made of records."""
+        bam = self.bam_of(generate.odd(3000, seed=10))
+        self.sort_ok("--no-PG", "-o", self.path("sorted.bam"), bam)
+        want = self.alone("bam", "--merge", self.path("sorted.bam"))
+        result = self.sort_ok("--no-PG", "--merge", "-o", self.path("a.bam"), "--also",
+                              self.path("b.parquet"), self.path("sorted.bam"))
+        self.assertIn("0.0 MB of 0 inputs were copied", result.err)
+        for name in ("a.bam", "b.parquet"):
+            self.assertEqual(self.lines(self.path(name)), want)
+
+    def test_cram_with_reference(self):
+        """--reference and --output-fmt-option are for CRAM, whichever output that is."""
+        fasta = self.write("ref.fa", ">c\n" + "ACGT" * 25 + "\n")
+        bam = self.bam_of("@SQ\tSN:c\tLN:100\nr\t0\tc\t5\t9\t8M\t*\t0\t0\tACGTACGT\tIIIIIIII\n")
+        self.sort_ok("--no-PG", "--reference", fasta, "--output-fmt-option", "version=3.1", "-o",
+                     self.path("a.bam"), "--also", self.path("b.cram"), bam)
+        with open(self.path("b.cram"), "rb") as file:
+            self.assertEqual(file.read(6), b"CRAM\x03\x01")
+        result = self.rocksort("-o", self.path("c.bam"), "--also", self.path("c.cram"),
+                               "--reference", self.path("none.fa"), bam)
+        self.assertEqual(result.status, 1)
+        self.assertFalse({"c.bam", "c.cram"} & set(self.names()))
+
+
+@needs_readers
+class Reports(AlsoTest):
+    def test_closing_line_and_stats(self):
+        bam, b = self.bam_of(generate.odd(300)), self.path("b.parquet")
+        result = self.sort_ok("--stats", self.path("s.json"), "--verbosity", "3", "-o",
+                              self.path("a.bam"), "--also", b, bam)
+        self.assertRegex(result.err, r"written to '\S+a\.bam', also \d+\.\d MB to '\S+b\.parquet'; ")
+        with open(self.path("s.json"), encoding="utf-8") as file:
+            output = json.load(file)["output"]
+        self.assertEqual((output["also"], output["also_bytes"]), (b, os.path.getsize(b)))
+        self.sort_ok("--stats", self.path("s.json"), "-o", self.path("a.bam"), bam)
+        with open(self.path("s.json"), encoding="utf-8") as file:
+            output = json.load(file)["output"]
+        self.assertEqual((output["also"], output["also_bytes"]), (None, None))
+
+    def test_fsync(self):
+        bam = self.bam_of(generate.odd(300))
+        self.sort_ok("--fsync", "-o", self.path("a.bam"), "--also", self.path("b.parquet"), bam)
+        self.assertEqual(columns.read_table(self.path("b.parquet")).num_rows, 300)
+
+
+class Refused(AlsoTest):
+    def setUp(self):
+        super().setUp()
+        self.bam = self.bam_of(generate.odd(50))
+
+    def refused(self, also, *args, mention=(), out="out.bam"):
+        """An error, and no file but those that were there before."""
+        before = self.names()
+        self.assert_error(self.rocksort("--also", also, *args, "-o", self.path(out), self.bam),
+                          *mention)
+        self.assertEqual(self.names(), before)
+
+    def test_same_file(self):
+        self.refused(self.path("out.bam"), mention=["--also", "another name"])
+        self.refused(self.path("x.bam"), "--write-index", mention=["--also", "another name"],
+                     out="out.bam##idx##" + self.path("x.bam"))
+        os.mkdir(self.path("d"))
+        self.refused(self.path("d/../out.bam"), mention=["another name"])
+
+    def test_input(self):
+        with open(self.bam, "rb") as file:
+            before = file.read()
+        os.link(self.bam, self.path("link.bam"))
+        for name in (self.bam, self.path("link.bam")):
+            self.refused(name, mention=["an input and the output of --also"])
+        with open(self.bam, "rb") as file:
+            self.assertEqual(file.read(), before)
+
+    def test_reports(self):
+        for option in ("--flagstat", "--stats"):
+            self.refused(self.path("x.bam"), option, self.path("x.bam"),
+                         mention=["input or output of the sort"])
+
+    def test_standard_output(self):
+        for name in ("-", "/dev/stdout"):
+            self.refused(name, mention=["--also writes a file"])
+
+    def test_other_options(self):
+        also = self.path("b.parquet")
+        self.refused(also, "--split-by", "contig", mention=["--split-by"], out="%.bam")
+        self.refused(also, "--checksum-only", mention=["--also cannot be used"])
+        self.refused(also, "--verify", mention=["--also cannot be used"])
+        self.refused(self.path("x.cram##idx##x.crai"), mention=["--also writes no index"])
+        self.refused(self.path("x.bam"), "--write-index", out="x.parquet",
+                     mention=["cannot index Parquet", "with -o", "--also"])
+        self.refused(self.path("x.sam.bz2"), mention=["x.sam.bz2"])
+        self.refused(self.path("x.bam"), "--columns", "pos", mention=["--columns"])
+
+    def test_no_place(self):
+        self.refused(self.path("none/b.bam"), mention=["none/b.bam"])
+
+
+class Complete(AlsoTest):
+    """Both files, or none; what was there before stays."""
+
+    def setUp(self):
+        super().setUp()
+        self.bam = self.bam_of(generate.odd(6000, seed=12))
+
+    def test_full_disk(self):
+        """Whichever of the two has no room, and when it is found out only at the end."""
+        for n in (1, 20, 6000):
+            source = self.bam_of(generate.odd(n, seed=12), name=f"{n}.bam")
+            for args in (["-o", "/dev/full", "--also", self.path("b.parquet")],
+                         ["-o", self.path("a.bam"), "--also", "/dev/full"],
+                         ["-o", self.path("a.parquet"), "--also", "/dev/full"]):
+                with self.subTest(n=n, args=args):
+                    before = self.names()
+                    self.assert_error(self.rocksort("-@", "2", *args, source), "/dev/full",
+                                      "No space left")
+                    self.assertEqual(self.names(), before)
+
+    def test_older_files_stay(self):
+        old = {"a.bam": b"old a", "b.parquet": b"old b"}
+        for name, data in old.items():
+            self.write(name, data)
+        bad = bamfile.record(name="bad", flag=0, tid=0, pos=2**31 - 2, cigar="3M")
+        source = self.write("bad.bam", bamfile.bam_file(
+            "@SQ\tSN:c\tLN:100\n", [("c", 2**31 - 1)], [bad]))
+        result = self.rocksort("-o", self.path("a.bam"), "--also", self.path("b.parquet"), source)
+        self.assert_error(result, "read 'bad' cannot be written as columns")
+        for name, data in old.items():
+            with open(self.path(name), "rb") as file:
+                self.assertEqual(file.read(), data)
+
+    def test_signals(self):
+        """A signal in the merge leaves neither file nor a temporary one."""
+        os.mkfifo(self.path("fifo"))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            before = self.names()
+            process = self.start("--no-resume", "-u", "-o", self.path("fifo"), "--also",
+                                 self.path("b.parquet"), self.bam, budget=SPILL_BUDGET)
+            with open(self.path("fifo"), "rb") as pipe:
+                self.assertTrue(pipe.read(100))
+                process.send_signal(number)
+                self.assert_died_of(process, number)
+            self.assertEqual(self.names(), before)
+
+    def test_lost_reader(self):
+        """If nobody reads the pipe any more, the second file is not complete either."""
+        before = self.names()
+        process = self.start("-u", "--also", self.path("b.parquet"), self.bam)
+        process.stdout.read(10)
+        process.stdout.close()
+        self.assert_died_of(process, signal.SIGPIPE)
+        self.assertEqual(self.names(), before)
+
+
+@needs_readers
+class Resumed(KilledTest, AlsoTest):
+    def both(self, *names):
+        return ["-o", self.path(names[0]), "--also", self.path(names[1])]
+
+    def test_resume(self):
+        """--resume knows the second output; another name may be given."""
+        bam = self.source()
+        want = self.alone("bam", bam, budget=SPILL_BUDGET)
+        for args, second in ([], "b.parquet"), (["--also", self.path("c.arrow")], "c.arrow"):
+            checkpoint = self.killed("link:4:kill:.sst", *self.both("a.bam", "b.parquet"),
+                                     "--columns", "all", bam)
+            self.resume(checkpoint, *args)
+            self.assertEqual(self.lines(self.path("a.bam"))[1:], want[1:])
+            self.assertEqual(self.lines(self.path(second)), self.lines(self.path("a.bam")))
+            for name in ("a.bam", second):
+                os.unlink(self.path(name))
+            self.assertNotIn("b.parquet", self.names())
+
+    def test_killed_in_merge(self):
+        """What a killed process leaves of the second output goes with --clean; the sort can be
+        finished before that."""
+        bam = self.source()
+        checkpoint = self.killed("write:3:kill:b.parquet", *self.both("a.bam", "b.parquet"), bam)
+        left = [name for name in self.names() if ".rocksort." in name]
+        self.assertEqual(len([name for name in left if name.startswith("b.parquet.")]), 1)
+        self.rocksort("--clean", checkpoint, "--yes", clean=False)
+        self.assertEqual([name for name in self.names() if ".rocksort." in name], [])
+
+    def test_killed_between_names(self):
+        """The second output gets its name first: the sort is done when the first one is there."""
+        bam = self.source()
+        checkpoint = self.killed("rename:1:kill:a.bam", *self.both("a.bam", "b.parquet"), bam)
+        self.assertIn("b.parquet", self.names())
+        self.assertNotIn("a.bam", self.names())
+        self.resume(checkpoint)
+        self.assertEqual(self.lines(self.path("a.bam")), self.lines(self.path("b.parquet")))
+
+
+@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
+class Memory(AlsoTest):
+    def test_two_outputs(self):
+        """The promise holds for two outputs, of records that compress badly, too."""
+        simulate = str(ROOT / "bench" / "simulate-reads")
+        source = self.path("in.bam")
+        self.assertEqual(self.run_program([simulate, "-n", "300K", "-o", source]).status, 0)
+        for threads, megabytes in ((2, 8), (4, 16)):
+            for options in (["-o", self.path("a.bam"), "--also", self.path("b.parquet")],
+                            ["-u", "-o", self.path("a.arrow"), "--also", self.path("b.sam")],
+                            ["-u", "-o", self.path("a.arrow"), "--also", self.path("b.parquet")]):
+                peak, _ = peak_of(self, ["-@", str(threads), "-m", f"{megabytes}M", *options,
+                                         source])
+                limit = threads * megabytes * MIB + ALLOWANCE_BYTES
+                with self.subTest(threads=threads, options=options):
+                    self.assertLessEqual(peak, limit, f"{peak / MIB:.1f} of {limit / MIB:.1f} MiB")
+
+
+if __name__ == "__main__":
+    unittest.main()
