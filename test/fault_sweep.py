@@ -107,6 +107,8 @@ SCENARIOS = (
     Scenario("columns-split", "in.bam", ("--split-by", "contig", "-O", "arrow", "-l", "3", "-@", "2",
                                          "--columns", "qname,pos,XI:i,tags"), None),
     Scenario("columns-stdout", "in.bam", ("-O", "arrow", "-@", "2", "-T", "{temp}"), BUDGET, True),
+    Scenario("columns-also", "in.bam", ("--also", "{out}/out.also.parquet", "--write-index", "-@",
+                                        "2", "-T", "{temp}"), BUDGET),
     Scenario("stdout", "in.bam", ("-@", "2", "-T", "{temp}"), BUDGET, True),
     Scenario("cram-stdout", "in.bam", ("-O", "cram,no_ref=1", "-@", "2"), None, True),
 )
@@ -135,7 +137,7 @@ class Sweep:
             for i, line in enumerate(lines)))
         self.run_plain("--no-PG", "--shuffle", "-o", self.folder / "in.bam", source)
         self.make_sorted()
-        self.wanted, self.wanted_counts = {}, {}
+        self.wanted, self.wanted_counts, self.wanted_also = {}, {}, {}
 
     def make_sorted(self):
         """Makes inputs of --merge: three of the same places, and three that follow each other and
@@ -270,6 +272,8 @@ class Sweep:
             raise SystemExit(f"fault_sweep: without faults: exit {done.returncode}: {done.stderr}")
         self.wanted[scenario.name] = self.content(self.output(scenario, work))
         self.wanted_counts[scenario.name] = self.counts_of(work)
+        if "--also" in scenario.options:
+            self.wanted_also[scenario.name] = self.rows(work / "out" / "out.also.parquet")[1]
         counts = dict(line.split() for line in report.read_text().splitlines())
         shutil.rmtree(work)
         return {kind: int(n) for kind, n in counts.items()}
@@ -300,6 +304,8 @@ class Sweep:
         whole = self.exists(out) and self.is_right(scenario, out)
         if self.exists(out) and not whole:
             return "bad", f"exit {status}, the output is not the right one; {err[-600:]}"
+        if not self.also_is_right(scenario, work, must_be=whole):
+            return "bad", f"exit {status}, the second output is not the right one; {err[-600:]}"
         if status not in (0, 1):
             return "bad", f"exit {status}: {err[-600:]}"
         if status == 0 and not whole:
@@ -335,6 +341,13 @@ class Sweep:
         except (OSError, EOFError, ValueError, subprocess.SubprocessError, ArithmeticError):
             return False
 
+    def also_is_right(self, scenario, work, must_be):
+        """Whether the output of --also, if there is or must be one, has the right content."""
+        also = work / "out" / "out.also.parquet"
+        if "--also" not in scenario.options or not (must_be or also.exists()):
+            return True
+        return also.exists() and self.rows(also)[1] == self.wanted_also[scenario.name]
+
     @staticmethod
     def directories_of(checkpoint):
         """All directories of a checkpoint, from its file STORE."""
@@ -353,7 +366,8 @@ class Sweep:
         done = subprocess.run([self.args.program, "--verbosity", "1", "--resume", checkpoint, "-o",
                                str(out)], stderr=subprocess.PIPE, check=False, text=True,
                               env=self.environment(None), timeout=self.args.limit)
-        if done.returncode or not self.is_right(scenario, out):
+        if (done.returncode or not self.is_right(scenario, out)
+                or not self.also_is_right(scenario, work, must_be=True)):
             return "bad", f"--resume: exit {done.returncode}: {done.stderr[-600:]}"
         return "resumed", None
 

@@ -81,6 +81,8 @@ if columns.pyarrow:
         ("columns, pieces", "copies", ["-O", "arrow", "--fixmate", "--markdup", "--split-by", "rg",
                                        "-@", "2"]),
         ("columns, merge", "sorted", ["--merge", "-O", "arrow", "-@", "2"]),
+        ("also", "file", ["--also", "out.bam.also.parquet", "--write-index", "-@", "2", "-T", "T1"]),
+        ("also, merge", "sorted", ["--merge", "--also", "out.bam.also.arrow", "-@", "2"]),
     ]
 
 
@@ -316,7 +318,7 @@ class Sweep:
         """The output is that of an undisturbed run, and no other files are left."""
         want = self.work / "want" / str(number)
         for name in sorted(os.listdir(want)):
-            if name.endswith(".bam"):
+            if name.endswith((".bam", ".parquet", ".arrow")):
                 self.check_content(want / name, self.work / name)
             elif self.is_pieces(number) and not (self.work / name).exists():
                 raise Wrong(f"no {name}")
