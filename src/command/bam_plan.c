@@ -43,7 +43,7 @@ struct planner {
     bool has_estimate;          /* expected_bytes is from the sample or -s */
     struct place *places;
     size_t n_places;
-    struct output_path output;
+    struct output_path output, also;
     struct space_places space;
 };
 
@@ -88,6 +88,7 @@ static int look_at_input(struct planner *pl)
         .options = &s->input_format,
         .rules = s->rules,
         .method = {s->level, s->engine},
+        .measures_usual = estimate_needs_usual(pl->facts.outputs, pl->facts.n_outputs),
         .block_bytes = mem_budget_block_bytes(&pl->facts.budget, TYPICAL_RUN, 0),
         .fixmate = s->fixmate ? &s->fixmate_rules : NULL,
         .duplicates = s->markdup ? &s->duplicate_rules : NULL,
@@ -160,7 +161,7 @@ static void look_at_space(struct planner *pl)
 {
     const char **dirs = xcalloc(pl->n_places + 1, sizeof *dirs);
     for (size_t i = 0; i < pl->n_places; i++) dirs[i] = pl->places[i].path;
-    space_look(&pl->space, dirs, pl->n_places, pl->output.final);
+    space_look(&pl->space, dirs, pl->n_places, pl->output.final, pl->also.final);
     pl->facts.disks.free_bytes = pl->space.temporary.free_bytes;
     free(dirs);
 }
@@ -176,12 +177,15 @@ static int gather(struct planner *pl)
     facts->compaction = s->compaction;
     facts->codec_auto = s->codec_auto;
     facts->codec = s->codec;
-    facts->output_format = &s->output_format;
+    facts->outputs[0] = (struct estimate_output){s->output_format.kind, s->level};
+    facts->outputs[1] = (struct estimate_output){s->also_format.kind, -1};
+    facts->n_outputs = s->also ? 2 : 1;
     if (s->markdup)
         facts->view_memory_bytes = duplicates_view_memory(&s->duplicate_rules, s->memory_bytes);
     facts->n_dirs = (unsigned)s->n_temp_prefixes;
     facts->n_lanes = 1;         /* until the disks are looked at */
-    if (prepare_path(s, s->output, &pl->output) < 0) return -1;
+    if (prepare_path(s, s->output, &pl->output) < 0 || prepare_path(s, s->also, &pl->also) < 0)
+        return -1;
     if (look_at_input(pl) < 0) return -1;
     estimate_make(facts, &pl->plan);
     /* If all fits into memory the disks do not matter: they need not even be writable. */
@@ -340,16 +344,26 @@ static void print_warnings(const struct planner *pl)
     }
     /* Without an estimate the plan is for an assumed size, so it says nothing about the output. */
     struct estimate needed = *plan;
-    if (!pl->has_estimate) needed.output_bytes = 0;
+    if (!pl->has_estimate) needed.output_bytes = needed.also_bytes = 0;
     size_t n = space_compare(&pl->space, &needed, texts);
     for (size_t i = 0; i < n; i++) print_line("warning", "%s", texts[i]);
+}
+
+/* The sizes of SAM and CRAM are too rough to be said. */
+static void print_output(const char *key, const char *name, const struct output_format *format,
+                         double n_bytes)
+{
+    char size[SIZE_TEXT_BYTES];
+    if (format->kind == OUTPUT_BAM || output_format_has_columns(format))
+        print_line(key, "%s, about %s", name, size_format((uint64_t)n_bytes, size));
+    else
+        print_line(key, "%s", name);
 }
 
 static void print_plan(const struct planner *pl)
 {
     const struct sort_settings *s = &pl->options->settings;
     const struct estimate *plan = &pl->plan;
-    char size[SIZE_TEXT_BYTES];
     print_input(pl);
     if (s->rules.order == SORT_TAG)
         print_line("order", "tag %.2s, then %s", s->rules.tag, sort_order_text(s->rules.below));
@@ -362,11 +376,9 @@ static void print_plan(const struct planner *pl)
     else
         print_spilling(pl);
     print_other_files(pl);
-    if (s->output_format.kind == OUTPUT_BAM)
-        print_line("output", "%s, about %s", s->output ? s->output : "standard output",
-                   size_format((uint64_t)plan->output_bytes, size));
-    else
-        print_line("output", "%s", s->output ? s->output : "standard output");
+    print_output("output", s->output ? s->output : "standard output", &s->output_format,
+                 plan->output_bytes);
+    if (s->also) print_output("also", s->also, &s->also_format, plan->also_bytes);
     print_line("time", "about %.1f s (load %.1f, merge %.1f)",
                plan->load_seconds + plan->merge_seconds, plan->load_seconds, plan->merge_seconds);
     print_warnings(pl);
@@ -382,5 +394,6 @@ int bam_plan_run(const struct sort_options *options)
     for (size_t i = 0; i < pl.n_places; i++) free(pl.places[i].path);
     free(pl.places);
     output_path_release(&pl.output);
+    output_path_release(&pl.also);
     return r;
 }

@@ -227,6 +227,7 @@ static int measure_sample(struct sampler *s)
     struct record_traits *traits = &sample->traits;
     const struct record_sample_settings settings = {
         .method = s->settings->method,
+        .measures_usual = s->settings->measures_usual,
         .block_bytes = s->settings->block_bytes,
         .duplicates = s->settings->duplicates,
         .pack_bytes = s->settings->pack_bytes,

@@ -22,6 +22,7 @@ struct plan_sample_settings {
     const htsFormat *options;
     struct sort_rules rules;    /* template_ends, minhash.index and long_positions are not set */
     struct bgzf_method method;  /* of the output */
+    bool measures_usual;        /* record_sample.h */
     size_t block_bytes;         /* of temporary data */
     const struct fixmate_rules *fixmate;        /* those of the options; NULL: records stay as they
                                                    are */

@@ -26,7 +26,8 @@ struct record_traits {
     double record_bytes;        /* of the record that a raw byte belongs to, on average */
     bool by_blocks;             /* records come in whole BGZF blocks; else one by one */
     bool is_text;               /* SAM */
-    double deflate_ratio;       /* output to raw bytes, at the level of the output */
+    double deflate_ratio;       /* BAM to raw bytes, at the level of the output */
+    double usual_ratio;         /* the same at the default level */
     double pack_ratio[TEMP_CODEC_COUNT];        /* temporary data to raw bytes */
     double view_ratio;          /* views of --markdup to raw bytes; 0: none are made */
     /* seconds for each raw byte, on one core; 0: not measured */
@@ -34,8 +35,14 @@ struct record_traits {
     double decode_seconds;
     double sort_seconds;        /* checking, indexing, sorting */
     double gather_seconds;      /* copying in sorted order */
-    double deflate_seconds;
+    double deflate_seconds, usual_seconds;      /* as the ratios */
     double pack_seconds[TEMP_CODEC_COUNT], unpack_seconds[TEMP_CODEC_COUNT];
+};
+
+/* What is written. */
+struct estimate_output {
+    enum output_kind kind;
+    int level;                  /* -1: default */
 };
 
 struct estimate_facts {
@@ -49,7 +56,8 @@ struct estimate_facts {
     enum compaction_mode compaction;
     bool codec_auto;
     enum temp_codec codec;
-    const struct output_format *output_format;  /* NULL: BAM */
+    struct estimate_output outputs[MOST_OUTPUTS];       /* the level of the second is the default */
+    unsigned n_outputs;
     size_t view_memory_bytes;   /* for views (duplicates_view_memory) */
     uint64_t large_template_bytes;      /* of a template that does not fit in memory; 0: none */
     /* the temporary directories */
@@ -81,11 +89,16 @@ struct estimate {
                                    the codec may change, which needs more, what it takes without.
                                    Both include views and the template */
     double output_bytes;
+    double also_bytes;          /* of the second output; 0: there is none */
     double load_seconds, merge_seconds;
 };
 
 /* Stores the traits of usual short reads, for inputs of which nothing can be read beforehand. */
 void estimate_usual_traits(struct record_traits *traits);
+
+/* True if the estimate of these outputs needs what the default level does, whatever the level of
+   the output is. */
+bool estimate_needs_usual(const struct estimate_output *outputs, unsigned n_outputs);
 
 void estimate_make(const struct estimate_facts *facts, struct estimate *estimate);
 

@@ -62,8 +62,9 @@ static int measure_codec(enum temp_codec codec, size_t block_bytes, const uint8_
 }
 
 /* Deflates as much of the sample as the time allows. */
-static int measure_deflate(const struct record_sample_settings *settings, const uint8_t *sorted,
-                           size_t n_bytes, struct record_traits *traits)
+static int measure_deflate(const struct record_sample_settings *settings,
+                           struct bgzf_method method, const uint8_t *sorted, size_t n_bytes,
+                           double *ratio, double *raw_seconds)
 {
     struct bgzf_coder coder = {0};
     uint8_t *block = xmalloc(BGZF_MAX_BYTES);
@@ -71,7 +72,7 @@ static int measure_deflate(const struct record_sample_settings *settings, const 
     double start = thread_cpu_seconds(), seconds = 0;
     while (at < n_bytes && seconds <= settings->most_deflate_seconds) {
         size_t n_raw = n_bytes - at < BGZF_PAYLOAD_BYTES ? n_bytes - at : BGZF_PAYLOAD_BYTES;
-        ssize_t n = bgzf_block_deflate(&coder, settings->method, sorted + at, n_raw, block);
+        ssize_t n = bgzf_block_deflate(&coder, method, sorted + at, n_raw, block);
         if (n < 0) break;
         deflated_bytes += (size_t)n;
         at += n_raw;
@@ -80,8 +81,8 @@ static int measure_deflate(const struct record_sample_settings *settings, const 
     free(block);
     bgzf_coder_release(&coder);
     if (at == 0) return -1;
-    traits->deflate_seconds = seconds / (double)at;
-    traits->deflate_ratio = (double)deflated_bytes / (double)at;
+    *raw_seconds = seconds / (double)at;
+    *ratio = (double)deflated_bytes / (double)at;
     return 0;
 }
 
@@ -123,5 +124,13 @@ int record_sample_measure(const struct record_sample_settings *settings, const u
     for (int i = 0; i < TEMP_CODEC_COUNT; i++)
         if (measure_codec((enum temp_codec)i, block_bytes, sorted, n_bytes, traits) < 0) return -1;
     if (settings->duplicates) measure_views(settings, sorted, n_bytes, traits);
-    return measure_deflate(settings, sorted, n_bytes, traits);
+    if (measure_deflate(settings, settings->method, sorted, n_bytes, &traits->deflate_ratio,
+                        &traits->deflate_seconds) < 0)
+        return -1;
+    traits->usual_ratio = traits->deflate_ratio;
+    traits->usual_seconds = traits->deflate_seconds;
+    const struct bgzf_method usual = {-1, BGZF_ENGINE_AUTO};
+    if (!settings->measures_usual || settings->method.level < 0) return 0;
+    return measure_deflate(settings, usual, sorted, n_bytes, &traits->usual_ratio,
+                           &traits->usual_seconds);
 }

@@ -17,6 +17,8 @@
 
 struct record_sample_settings {
     struct bgzf_method method;  /* of the output */
+    bool measures_usual;        /* what the default level does, too; else the traits say that of the
+                                   method there */
     size_t block_bytes;         /* of temporary data; it makes no difference beyond 128 KiB */
     const struct duplicate_rules *duplicates;   /* of --markdup, or NULL */
     size_t pack_bytes;          /* of records whose views are written together; not

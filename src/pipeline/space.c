@@ -16,14 +16,20 @@ enum {
 
 static const double most_deflate_seconds = 0.02;
 
+static bool is_on(const struct disk_space *a, const struct disk_space *b)
+{
+    return a->known && b->known && a->device == b->device;
+}
+
 void space_look(struct space_places *places, const char *const *dirs, size_t n_dirs,
-                const char *output)
+                const char *output, const char *also)
 {
     dev_t seen[MOST_FILE_SYSTEMS];
     size_t n_seen = 0;
     uint64_t free_bytes = 0;
     *places = (struct space_places){.shared = false};
     if (output) (void)disk_space_look(output, &places->output);
+    if (also) (void)disk_space_look(also, &places->also);
     for (size_t i = 0; i < n_dirs && n_seen < MOST_FILE_SYSTEMS; i++) {
         struct disk_space space;
         bool is_new = disk_space_look(dirs[i], &space);
@@ -32,7 +38,8 @@ void space_look(struct space_places *places, const char *const *dirs, size_t n_d
         seen[n_seen++] = space.device;
         free_bytes += space.free_bytes;
         if (!places->temporary.known) places->temporary = space;
-        if (places->output.known && places->output.device == space.device) places->shared = true;
+        if (is_on(&places->output, &space)) places->shared = true;
+        if (is_on(&places->also, &space)) places->also_shared = true;
     }
     places->temporary.free_bytes = free_bytes;
 }
@@ -48,11 +55,11 @@ static size_t compare_one(const char *what, double n_bytes, const struct disk_sp
     return 1;
 }
 
-size_t space_compare(const struct space_places *places, const struct estimate *estimate,
-                     char texts[SPACE_MOST_TEXTS][SPACE_TEXT_BYTES])
+/* Compares temporary data and the output. */
+static size_t compare_output(const struct space_places *places, double temporary, double output,
+                             char (*texts)[SPACE_TEXT_BYTES])
 {
     static const char advice[] = "; choose other places with -T";
-    double temporary = estimate->needed_bytes, output = estimate->output_bytes;
     size_t n = 0;
     if (temporary > 0 && places->shared)
         n = compare_one("temporary data and output will need", temporary + output,
@@ -63,6 +70,23 @@ size_t space_compare(const struct space_places *places, const struct estimate *e
     if (n > 0 && places->shared) return n;
     return n + compare_one("the output will need", output, &places->output, "; free space there",
                            texts[n]);
+}
+
+size_t space_compare(const struct space_places *places, const struct estimate *estimate,
+                     char texts[SPACE_MOST_TEXTS][SPACE_TEXT_BYTES])
+{
+    double temporary = estimate->needed_bytes, output = estimate->output_bytes;
+    double also = estimate->also_bytes;
+    size_t n = 0;
+    if (is_on(&places->also, &places->output)) {
+        output += also;
+        also = 0;
+    }
+    if (also > 0)
+        n = compare_one("the output of --also will need",
+                        also + (places->also_shared ? temporary : 0), &places->also,
+                        "; free space there", texts[0]);
+    return n + compare_output(places, temporary, output, texts + n);
 }
 
 /* Copies some records from all over a sorted batch. */
@@ -79,12 +103,13 @@ static size_t take_sample(const struct batch *batch, uint8_t *out)
 }
 
 /* Whether there is more space than any records need: twice their bytes, which are compacted
-   perhaps, for temporary data, and once for the output. */
+   perhaps, for temporary data, and once for each output, of which columns are the largest. */
 static bool has_plenty(const struct space_places *places, uint64_t expected_bytes)
 {
-    double n_bytes = 1.2 * (double)expected_bytes;
-    return (!places->temporary.known || (double)places->temporary.free_bytes > 3 * n_bytes) &&
-           (!places->output.known || (double)places->output.free_bytes > n_bytes);
+    double n_bytes = 1.4 * (double)expected_bytes;
+    return (!places->temporary.known || (double)places->temporary.free_bytes > 4 * n_bytes) &&
+           (!places->output.known || (double)places->output.free_bytes > 2 * n_bytes) &&
+           (!places->also.known || (double)places->also.free_bytes > 2 * n_bytes);
 }
 
 /* The facts of a sort, but for what its records tell. */
@@ -100,7 +125,8 @@ static void gather_facts(const struct space_settings *s, const struct space_sigh
         .view_memory_bytes = s->view_memory_bytes,
         .codec_auto = s->codec_auto,
         .codec = s->codec,
-        .output_format = s->output_format,
+        .outputs = {s->outputs[0], s->outputs[1]},
+        .n_outputs = s->n_outputs,
         .n_dirs = 1,
         .n_lanes = 1,
         .exceeds_memory = store_layout_exceeds_memory(sight->expected_bytes,
@@ -121,6 +147,7 @@ static int measure_batches(const struct space_settings *s, struct batch *const *
     uint64_t n_runs = mem_budget_expect_runs(&facts->budget, facts->expected_bytes, 0, 0);
     const struct record_sample_settings settings = {
         .method = s->method,
+        .measures_usual = estimate_needs_usual(s->outputs, s->n_outputs),
         .block_bytes = mem_budget_block_bytes(&facts->budget, 0, (unsigned)n_runs),
         .duplicates = s->duplicates,
         .pack_bytes = facts->budget.pack_bytes,
@@ -150,7 +177,7 @@ void space_check(const struct space_settings *s, const struct space_sight *sight
     char texts[SPACE_MOST_TEXTS][SPACE_TEXT_BYTES];
     if (sight->expected_bytes == 0 || n_batches == 0) return;
     space_look(&places, sight->dirs, sight->store ? sight->n_dirs : 0,
-               s->output->final);
+               s->output->final, s->also->final);
     if (has_plenty(&places, sight->expected_bytes)) return;
     gather_facts(s, sight, &facts);
     if (measure_batches(s, batches, n_batches, &facts) < 0) return;

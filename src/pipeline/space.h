@@ -22,25 +22,27 @@
 struct space_places {
     struct disk_space temporary;        /* of the first directory; but free_bytes are those of all
                                            their file systems together */
-    struct disk_space output;
+    struct disk_space output, also;
     bool shared;                /* the output is on a file system of temporary data */
+    bool also_shared;           /* likewise */
 };
 
-/* Looks at n_dirs existing directories for temporary data, and where the output file will be; NULL:
-   it is no file. */
+/* Looks at n_dirs existing directories for temporary data, and where the output file and that of
+   --also will be; NULL: it is no file. */
 void space_look(struct space_places *places, const char *const *dirs, size_t n_dirs,
-                const char *output);
+                const char *output, const char *also);
 
-enum { SPACE_TEXT_BYTES = PATH_MAX + 256, SPACE_MOST_TEXTS = 2 };
+enum { SPACE_TEXT_BYTES = PATH_MAX + 256, SPACE_MOST_TEXTS = 3 };
 
 /* Writes a text for each lack of space. Returns how many there are. */
 size_t space_compare(const struct space_places *places, const struct estimate *estimate,
                      char texts[SPACE_MOST_TEXTS][SPACE_TEXT_BYTES]);
 
 struct space_settings {
-    const struct output_format *output_format;
-    struct bgzf_method method;  /* of the output */
-    const struct output_path *output;   /* looked at when space is checked */
+    struct estimate_output outputs[MOST_OUTPUTS];
+    unsigned n_outputs;
+    struct bgzf_method method;  /* of the first output */
+    const struct output_path *output, *also;    /* looked at when space is checked */
     bool codec_auto;            /* else: */
     enum temp_codec codec;
     enum compaction_mode compaction;

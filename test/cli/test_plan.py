@@ -301,6 +301,25 @@ class Warnings(PlanTest):
         self.assertRegex(warnings, r"temporary data and output will need about [\d.]+ MB, but "
                          rf"file system '{small}' has [\d.]+ MB free")
 
+    def test_second_output(self):
+        """Its size is said, and compared with its own disk, by the plan and by the sort."""
+        source = self.bam_of(generate.reads(20000, generate.reference(n_bases=600000)))
+        also = self.mount("1M") + "/b.parquet"
+        args = ["-u", "-o", self.path("a.bam"), "--also", also, source]
+        plan = self.plan(*args)
+        self.assertRegex(plan["also"][0], rf"^{also}, about \d\.\d MB$")
+        words = "the output of --also will need about"
+        self.assertIn(words, "\n".join(plan["warning"]))
+        result = self.rocksort(*args)
+        self.assertIn(words, result.err)
+        self.assert_error(result, also, "No space left")
+        self.assertFalse(os.path.exists(self.path("a.bam")))
+        args[args.index(also)] = self.path("b.parquet")
+        said = float(re.search(r"about ([\d.]+) MB", self.plan(*args)["also"][0]).group(1))
+        self.sort_ok(*args)
+        size = os.path.getsize(self.path("b.parquet")) / 1e6
+        self.assertLess(abs(said - size), 0.35 * size)
+
     def test_sort_warns_of_the_same(self):
         """Whenever the plan says that a disk is too small, the sort says it, with the same size."""
         needed = re.compile(r"temporary data will need about ([\d.]+) MB, but")

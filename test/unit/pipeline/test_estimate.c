@@ -28,6 +28,8 @@ static struct estimate_facts usual_facts(uint64_t memory_bytes, unsigned n_threa
             .free_bytes = 100 * GIB,
         },
         .most_files = 976,
+        .outputs = {{OUTPUT_BAM, -1}, {OUTPUT_BAM, -1}},
+        .n_outputs = 1,
     };
     mem_budget_plan(&facts.budget, memory_bytes, n_threads);
     estimate_usual_traits(&facts.traits);
@@ -183,16 +185,54 @@ static void test_output(void **state)
 {
     (void)state;
     struct estimate_facts facts = usual_facts(64 * MIB, 2, 1000000000);
-    struct output_format format = {.kind = OUTPUT_BAM};
+    struct estimate_output *output = &facts.outputs[0];
     assert_true(fabs(plan_of(&facts).output_bytes - 310e6) < 1);
-    facts.output_format = &format;
-    assert_true(fabs(plan_of(&facts).output_bytes - 310e6) < 1);
-    format.kind = OUTPUT_CRAM;
+    output->kind = OUTPUT_CRAM;
     assert_in_range(plan_of(&facts).output_bytes, 80000000, 130000000);
-    format.kind = OUTPUT_SAM_GZ;
+    output->kind = OUTPUT_SAM_GZ;
     assert_true(fabs(plan_of(&facts).output_bytes - 310e6) < 1);
-    format.kind = OUTPUT_SAM;
+    output->kind = OUTPUT_SAM;
     assert_true(fabs(plan_of(&facts).output_bytes - 1000e6) < 1);
+}
+
+/* The sizes that 104.0 MB of simulated reads had; their BAM had 32.2 MB. */
+static void test_columns(void **state)
+{
+    (void)state;
+    static const struct {
+        struct estimate_output output;
+        double mb;
+    } points[] = {
+        {{OUTPUT_PARQUET, -1}, 26.9}, {{OUTPUT_PARQUET, 0}, 107.9},    {{OUTPUT_ARROW, -1}, 63.3},
+        {{OUTPUT_ARROW, 2}, 36.6},    {{OUTPUT_ARROW_STREAM, 1}, 63.3}, {{OUTPUT_ARROW, 0}, 145.3},
+    };
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        struct estimate_facts facts = usual_facts(64 * MIB, 2, 104000000);
+        facts.outputs[0] = points[i].output;
+        /* The level of BAM does not matter. */
+        facts.traits.deflate_ratio = 1;
+        double ratio = plan_of(&facts).output_bytes * 1e-6 / points[i].mb;
+        if (ratio < 0.9 || ratio > 1.1) fail_msg("point %zu: %.2f times the size", i, ratio);
+    }
+}
+
+/* Two outputs take more time than the first one, and each has its size. */
+static void test_second_output(void **state)
+{
+    (void)state;
+    struct estimate_facts facts = usual_facts(64 * MIB, 2, 1000000000);
+    facts.traits.deflate_ratio = 1;
+    facts.traits.deflate_seconds = 0.2e-9;
+    struct estimate one = plan_of(&facts);
+    assert_true(one.also_bytes == 0);
+    assert_false(estimate_needs_usual(facts.outputs, 1));
+    assert_true(estimate_needs_usual(facts.outputs, 2));
+    facts.n_outputs = 2;
+    struct estimate two = plan_of(&facts);
+    assert_true(two.output_bytes == one.output_bytes);
+    assert_true(fabs(two.also_bytes - 310e6) < 1);
+    /* The second one is deflated at the default level: 25 ns a byte in two threads. */
+    assert_in_range((two.merge_seconds - one.merge_seconds) * 1000, 11000, 15000);
 }
 
 /* The sort passes the raw bytes of its first batches; a plan computes them from the traits. */
@@ -271,6 +311,8 @@ int main(void)
         cmocka_unit_test(test_space),
         cmocka_unit_test(test_other_files),
         cmocka_unit_test(test_output),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_second_output),
         cmocka_unit_test(test_batches_that_were_seen),
         cmocka_unit_test(test_large_records),
         cmocka_unit_test(test_unknown_size),

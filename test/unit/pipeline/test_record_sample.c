@@ -58,6 +58,12 @@ static void test_measure(void **state)
     assert_true(traits.pack_ratio[TEMP_CODEC_NONE] == 1 && traits.memory_ratio == 3);
     for (int i = 1; i < TEMP_CODEC_COUNT; i++) assert_true(traits.pack_ratio[i] < 0.1);
     assert_true(traits.deflate_ratio > 0 && traits.deflate_ratio < 0.1);
+    assert_true(traits.usual_ratio == traits.deflate_ratio);
+    settings.method.level = 0;
+    settings.measures_usual = true;
+    assert_int_equal(record_sample_measure(&settings, bytes, n, &traits), 0);
+    assert_true(traits.deflate_ratio >= 1 && traits.usual_ratio < 0.1);
+    settings.method.level = 1;
     for (size_t i = 0; i < n; i++) bytes[i] = (uint8_t)rng_below(&rng, 256);
     settings.block_bytes = 1 << 20;
     assert_int_equal(record_sample_measure(&settings, bytes, n, &traits), 0);

@@ -76,16 +76,37 @@ static void test_in_memory(void **state)
     check(&places, &in_memory, 1, "the output will need about 50.0 MB");
 }
 
+/* The output of --also stands beside that of -o, elsewhere, or on a disk of temporary data. */
+static void test_second_output(void **state)
+{
+    (void)state;
+    const struct estimate two = {.needed_bytes = 88e6, .output_bytes = 50e6, .also_bytes = 20e6};
+    struct space_places places = places_of(88, 69);
+    places.also = places.output;
+    check(&places, &two, 1, "the output will need about 70.0 MB");
+    places.output.free_bytes = 70000000;
+    check(&places, &two, 0, NULL);
+    places.also.device = 77;
+    places.output.free_bytes = 50000000;
+    check(&places, &two, 0, NULL);
+    places.also.free_bytes = 19000000;
+    check(&places, &two, 1, "the output of --also will need about 20.0 MB");
+    places.also.free_bytes = 100000000;
+    places.also_shared = true;
+    check(&places, &two, 1, "the output of --also will need about 108.0 MB");
+}
+
 static void test_look(void **state)
 {
     (void)state;
     struct space_places places;
     const char *const dirs[] = {"/", "/", "/nowhere/at/all"};
-    space_look(&places, dirs, 3, "/out.bam");
+    space_look(&places, dirs, 3, "/out.bam", "/out.parquet");
     assert_true(places.temporary.known && places.output.known && places.shared);
+    assert_true(places.also.known && places.also_shared);
     /* One file system counts once. */
     assert_true(places.temporary.free_bytes < places.output.free_bytes * 3 / 2 + 1);
-    space_look(&places, NULL, 0, NULL);
+    space_look(&places, NULL, 0, NULL, NULL);
     assert_false(places.temporary.known || places.output.known || places.shared);
 }
 
@@ -96,6 +117,7 @@ int main(void)
         cmocka_unit_test(test_shared),
         cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_in_memory),
+        cmocka_unit_test(test_second_output),
         cmocka_unit_test(test_look),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
