@@ -23,6 +23,7 @@ void arrow_coder_release(struct arrow_coder *coder)
 {
     flat_release(&coder->flat);
     (void)ZSTD_freeCCtx(coder->zstd);
+    free(coder->body.bytes);
     *coder = (struct arrow_coder){0};
 }
 
@@ -243,12 +244,14 @@ void arrow_put_schema(struct arrow_coder *coder, const struct column_schema *sch
 
 /* ---- batches ---- */
 
+enum { KEPT_BYTES = 16 << 20 }; /* of a body, from batch to batch: new memory has to be cleared */
+
 /* The body of a batch, and what its metadata say of it. */
 struct body {
     struct arrow_coder *coder;
     enum column_codec codec;
     int level;
-    struct column_bytes bytes;
+    struct column_bytes bytes;  /* the coder's, until the message is put */
     struct column_bytes nodes, buffers; /* pairs of numbers of 64 bits */
 };
 
@@ -368,7 +371,27 @@ static flat_place make_batch(const struct body *body, uint64_t n_rows)
     return flat_table_end(flat);
 }
 
-/* Appends the message of the body, and frees it. */
+static void begin_body(struct arrow_coder *coder, struct body *body)
+{
+    flat_clear(&coder->flat);
+    body->coder = coder;
+    body->bytes = coder->body;
+    body->bytes.n_bytes = 0;
+    coder->body = (struct column_bytes){0};
+}
+
+/* Gives the memory of the body back. */
+static void end_body(struct body *body)
+{
+    if (body->bytes.room <= KEPT_BYTES)
+        body->coder->body = body->bytes;
+    else
+        free(body->bytes.bytes);
+    free(body->nodes.bytes);
+    free(body->buffers.bytes);
+}
+
+/* Appends the message of the body, and ends it. */
 static struct arrow_place put_message(struct body *body, uint8_t kind, flat_place header,
                                       struct column_bytes *out)
 {
@@ -376,9 +399,7 @@ static struct arrow_place put_message(struct body *body, uint8_t kind, flat_plac
     flat_place message = make_message(body->coder, kind, header, place.body_bytes);
     place.metadata_bytes = append_metadata(body->coder, message, out);
     column_bytes_copy(out, body->bytes.bytes, body->bytes.n_bytes);
-    free(body->bytes.bytes);
-    free(body->nodes.bytes);
-    free(body->buffers.bytes);
+    end_body(body);
     return place;
 }
 
@@ -386,8 +407,8 @@ struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct colum
                                    const struct column_values *columns, uint64_t n_rows,
                                    const struct column_request *request, struct column_bytes *out)
 {
-    struct body body = {.coder = coder, .codec = request->codec, .level = request->level};
-    flat_clear(&coder->flat);
+    struct body body = {.codec = request->codec, .level = request->level};
+    begin_body(coder, &body);
     for (unsigned i = 0; i < schema->n_columns; i++)
         add_column(&body, schema->columns[i].type, &columns[i]);
     return put_message(&body, ARROW_HEADER_BATCH, make_batch(&body, n_rows), out);
@@ -396,7 +417,7 @@ struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct colum
 struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *header,
                                         struct column_bytes *out)
 {
-    struct body body = {.coder = coder};
+    struct body body = {.codec = COLUMN_CODEC_NONE};
     struct column_bytes offsets = {0}, names = {0};
     int n = sam_hdr_nref(header);
     (void)put_u32(column_bytes_append(&offsets, 4), 0);
@@ -405,7 +426,7 @@ struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *he
         column_bytes_copy(&names, name, strlen(name));
         (void)put_u32(column_bytes_append(&offsets, 4), names.n_bytes);
     }
-    flat_clear(&coder->flat);
+    begin_body(coder, &body);
     add_node(&body, (uint64_t)n, 0);
     add_buffer(&body, NULL, 0);
     add_buffer(&body, offsets.bytes, offsets.n_bytes);

@@ -33,6 +33,7 @@ struct column_batch {
     struct column_values *columns;
     uint64_t n_rows;
     size_t raw_bytes;           /* of the records */
+    uint8_t *value_bytes;       /* of each column (column_type_bytes) */
     bool has_misfit;            /* a tag with a column is in the map of this row: its type differs */
     char bases[256][2];         /* the two bases of each byte of a sequence */
 };
@@ -42,6 +43,9 @@ struct column_batch *column_batch_create(const struct column_schema *schema)
     struct column_batch *batch = xcalloc(1, sizeof *batch);
     batch->schema = schema;
     batch->columns = xcalloc(schema->n_columns, sizeof *batch->columns);
+    batch->value_bytes = xmalloc(schema->n_columns);
+    for (unsigned i = 0; i < schema->n_columns; i++)
+        batch->value_bytes[i] = (uint8_t)column_type_bytes(schema->columns[i].type);
     for (unsigned i = 0; i < 256; i++) {
         batch->bases[i][0] = seq_nt16_str[i >> 4];
         batch->bases[i][1] = seq_nt16_str[i & 15];
@@ -56,6 +60,7 @@ void column_batch_destroy(struct column_batch *batch)
         for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++)
             free(batch->columns[i].buffers[k].bytes);
     free(batch->columns);
+    free(batch->value_bytes);
     free(batch);
 }
 
@@ -126,14 +131,16 @@ static void add_nulls(struct column_values *column, enum column_type type, uint6
 }
 
 /* Begins the value of this row, with nulls in the rows before that have none. */
-static void begin_value(struct column_batch *batch, struct column_values *column,
-                        enum column_type type)
+static inline void begin_value(struct column_batch *batch, struct column_values *column,
+                               enum column_type type)
 {
-    add_nulls(column, type, batch->n_rows);
-    column->n_rows++;
+    uint64_t row = batch->n_rows;
+    if (column->n_rows < row || row == 0) add_nulls(column, type, row);
+    column->n_rows = row + 1;
     if (column->n_nulls == 0) return;
-    extend_validity(column, column->n_rows);
-    set_bits(&column->buffers[BUFFER_VALIDITY], column->n_rows - 1, column->n_rows);
+    struct column_bytes *bits = &column->buffers[BUFFER_VALIDITY];
+    if (row % 8 == 0) *column_bytes_append(bits, 1) = 0;
+    bits->bytes[row / 8] |= (uint8_t)(1u << row % 8);
 }
 
 static bool has_value(const struct column_batch *batch, const struct column_values *column)
@@ -155,22 +162,25 @@ static struct column_values *column_of(struct column_batch *batch, enum column_f
 
 /* ---- values ---- */
 
-/* Adds a value of a fixed size, as little-endian bytes. */
-static void add_fixed(struct column_batch *batch, struct column_values *column,
-                      enum column_type type, uint64_t value)
+/* Adds a value of a fixed size, as little-endian bytes, to a column. */
+static inline void add_fixed(struct column_batch *batch, unsigned number, uint64_t value)
 {
-    if (!column) return;
-    begin_value(batch, column, type);
-    size_t n_bytes = column_type_bytes(type);
+    struct column_values *column = &batch->columns[number];
+    begin_value(batch, column, batch->schema->columns[number].type);
+    size_t n_bytes = batch->value_bytes[number];
     uint8_t *to = column_bytes_append(&column->buffers[BUFFER_VALUES], n_bytes);
-    for (size_t i = 0; i < n_bytes; i++) to[i] = (uint8_t)(value >> 8 * i);
+    switch (n_bytes) {
+    case 1: *to = (uint8_t)value; break;
+    case 2: (void)put_u16(to, value); break;
+    case 4: (void)put_u32(to, value); break;
+    default: (void)put_u64(to, value); break;
+    }
 }
 
-static void add_field(struct column_batch *batch, enum column_field field, uint64_t value)
+static inline void add_field(struct column_batch *batch, enum column_field field, uint64_t value)
 {
     unsigned number = batch->schema->by_field[field];
-    if (number == NO_COLUMN) return;
-    add_fixed(batch, &batch->columns[number], batch->schema->columns[number].type, value);
+    if (number != NO_COLUMN) add_fixed(batch, number, value);
 }
 
 /* Adds a text, which a NUL follows. Returns NULL, or what is wrong. */
@@ -385,18 +395,20 @@ static const char *add_to_map(struct column_batch *batch, const struct bam_aux *
 }
 
 /* Adds the tag to its column, which can hold it. Returns NULL, or what is wrong. */
-static const char *add_to_column(struct column_batch *batch, struct column_values *column,
-                                 enum column_type type, const struct bam_aux *aux)
+static const char *add_to_column(struct column_batch *batch, unsigned number,
+                                 const struct bam_aux *aux)
 {
+    struct column_values *column = &batch->columns[number];
+    enum column_type type = batch->schema->columns[number].type;
     int64_t integer = 0;
     if (type == COLUMN_TEXT) return add_text(batch, column, aux->value, aux->value_bytes - 1);
     if (type == COLUMN_INT64) {
         (void)bam_aux_integer(aux, &integer);
-        add_fixed(batch, column, type, (uint64_t)integer);
+        add_fixed(batch, number, (uint64_t)integer);
         return NULL;
     }
     if (type == COLUMN_FLOAT32) {
-        add_fixed(batch, column, type, get_u32(aux->value));
+        add_fixed(batch, number, get_u32(aux->value));
         return NULL;
     }
     struct column_bytes *values = &column->buffers[BUFFER_VALUES];
@@ -444,7 +456,7 @@ static const char *add_tag(struct column_batch *batch, const struct bam_aux *aux
     const struct column_values *map = column_of(batch, FIELD_TAGS);
     if (has_value(batch, column)) return twice;
     if (batch->has_misfit && map && map_has(map, aux->start)) return twice;
-    if (column_type_holds(type, aux)) return add_to_column(batch, column, type, aux);
+    if (column_type_holds(type, aux)) return add_to_column(batch, number, aux);
     batch->has_misfit = true;
     return add_to_map(batch, aux);
 }
