@@ -20,6 +20,7 @@ enum {
     MAX_PACK_BYTES = 1024 * KIB,
     MIN_SEGMENT_BYTES = 256 * KIB,
     MAX_SEGMENT_BYTES = 2048 * KIB,     /* a last, short BGZF block in 32 costs no compression */
+    MIN_COLUMN_SEGMENT_BYTES = 64 * KIB,
     MAX_COLUMN_SEGMENT_BYTES = 32768 * KIB,
     SEGMENT_FACTOR = 2,                 /* its blocks and its output */
     COLUMNS_FACTOR = 2,                 /* columns, 1.5 times as large as their records, and what
@@ -85,9 +86,13 @@ void mem_budget_copy_pieces(struct mem_budget *budget)
 void mem_budget_plan_outputs(struct mem_budget *budget, unsigned n_outputs, unsigned n_columns)
 {
     budget->segment_factor = SEGMENT_FACTOR + n_outputs - 1 + n_columns * COLUMNS_FACTOR;
-    if (n_columns == 0) return;
+    if (n_columns == 0) {
+        /* All segments together take what they take with one output. */
+        budget->segment_bytes = budget->segment_bytes * SEGMENT_FACTOR / budget->segment_factor;
+        return;
+    }
     size_t n = (size_t)budget->segment_factor * budget->n_segments;
-    budget->segment_bytes = clamp(budget->total_bytes / 4 / n, MIN_SEGMENT_BYTES,
+    budget->segment_bytes = clamp(budget->total_bytes / 4 / n, MIN_COLUMN_SEGMENT_BYTES,
                                   MAX_COLUMN_SEGMENT_BYTES);
 }
 

@@ -101,6 +101,39 @@ static void test_more_memory_is_never_worse(void **state)
 
 /* Twice as many batches a run, and one to fill while they are spilled, also of those that
    compaction leaves. */
+/* Segments of columns, and of two outputs, are as large as they can be in a quarter of the memory. */
+static void test_outputs(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned n_outputs, n_columns, factor;
+    } cases[] = {{1, 0, 2}, {2, 0, 3}, {1, 1, 4}, {2, 1, 5}, {2, 2, 7}};
+    for (unsigned n_threads = 1; n_threads <= 128; n_threads *= 2)
+        for (size_t total = enough(n_threads); total < 1024 * 1024 * mib; total *= 2)
+            for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct mem_budget plain, b;
+                mem_budget_plan(&plain, total, n_threads);
+                b = plain;
+                mem_budget_plan_outputs(&b, cases[i].n_outputs, cases[i].n_columns);
+                assert_int_equal(b.segment_factor, cases[i].factor);
+                size_t all = b.n_segments * b.segment_factor * b.segment_bytes;
+                if (cases[i].n_columns == 0) {
+                    assert_true(mem_budget_merge_bytes(&b, 0) <=
+                                mem_budget_merge_bytes(&plain, 0));
+                    assert_true(b.segment_bytes >= plain.segment_bytes / 3 * 2);
+                } else {
+                    assert_true(b.segment_bytes >= 64 * kib && b.segment_bytes <= 32 * mib);
+                    assert_true(all <= total / 4 || b.segment_bytes == 64 * kib);
+                    assert_true(all + b.n_segments * 1000 > total / 4 ||
+                                b.segment_bytes == 32 * mib);
+                }
+                assert_true(mem_budget_merge_bytes(&b, 0) <= total);
+                b.segment_factor = plain.segment_factor;
+                b.segment_bytes = plain.segment_bytes;
+                assert_memory_equal(&b, &plain, sizeof b);
+            }
+}
+
 static void test_long_runs(void **state)
 {
     (void)state;
@@ -261,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_parts_fit_the_total),
         cmocka_unit_test(test_batches_get_the_bulk),
         cmocka_unit_test(test_more_memory_is_never_worse),
+        cmocka_unit_test(test_outputs),
         cmocka_unit_test(test_long_runs),
         cmocka_unit_test(test_no_threads_is_one),
         cmocka_unit_test(test_blocks_of_later_runs_are_smaller),
