@@ -35,25 +35,36 @@ static bool has_place_beside(const char *output)
     return stat(output, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
 }
 
+/* The beginning of names beside the output; the caller frees it. If each piece of the output gets a
+   directory (--split-by), none is there yet: then it is beside these. */
+static char *make_base(const char *output)
+{
+    char *parent = path_parent(output), *fixed = path_fixed_parent(output);
+    char *base = is_directory(parent) ? xstrdup(output)
+                                      : xasprintf("%s/%s", fixed, path_name(output));
+    free(parent);
+    free(fixed);
+    return base;
+}
+
 /* The template of mkdtemp; the caller frees it. */
 static char *make_template(const char *prefix, const char *output)
 {
-    if (output && !has_place_beside(output)) output = NULL;
-    const char *base = prefix ? prefix : output;
+    if (prefix || (output && !has_place_beside(output))) output = NULL;
+    char *beside = output ? make_base(output) : NULL;
+    const char *base = prefix ? prefix : beside;
     if (!base) {
         base = getenv("TMPDIR");
         if (!base || !*base) base = ".";
     }
-    bool is_parent = is_directory(base) && (prefix || !output);
-    size_t n = strlen(base);
-    if (is_parent) {
-        const char *joint = base[n - 1] == '/' ? "" : "/";
-        return xasprintf("%s%srocksort.%ld.XXXXXX", base, joint, (long)getpid());
-    }
+    bool is_parent = !output && is_directory(base);
+    size_t n = strlen(base), dir_bytes = (size_t)(path_name(base) - base);
     /* The last part of the name may be too long for more to be added. */
-    size_t dir_bytes = (size_t)(path_name(base) - base);
-    if (n > dir_bytes + TEMP_DIR_BASE_BYTES) n = dir_bytes + TEMP_DIR_BASE_BYTES;
-    return xasprintf("%.*s.rocksort.%ld.XXXXXX", (int)n, base, (long)getpid());
+    if (!is_parent && n > dir_bytes + TEMP_DIR_BASE_BYTES) n = dir_bytes + TEMP_DIR_BASE_BYTES;
+    const char *joint = !is_parent ? "." : base[n - 1] == '/' ? "" : "/";
+    char *template = xasprintf("%.*s%srocksort.%ld.XXXXXX", (int)n, base, joint, (long)getpid());
+    free(beside);
+    return template;
 }
 
 const char *temp_dir_advice(int error)

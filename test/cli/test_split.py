@@ -890,6 +890,14 @@ class Directories(SplitTest):
                 self.assertEqual(sorted(os.listdir(directory)), [file, file + ".csi"])
                 shutil.rmtree(directory)
 
+    def test_temporary_data(self):
+        """It lies beside the directories of the pieces, which do not exist while it is written."""
+        self.assertEqual(self.sort_to("%/small.bam", budget=SPILL_BUDGET).status, 0)
+        self.assertEqual(self.sort_to("%/large.bam").status, 0)
+        for name in self.files():
+            self.assert_same_bam(bamfile.read(self.out / name / "small.bam"),
+                                 bamfile.read(self.out / name / "large.bam"), name)
+
     def test_existing_directories(self):
         """A directory that is there is used, unless it has the file."""
         os.mkdir(self.out / "chr2")
