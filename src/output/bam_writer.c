@@ -241,6 +241,17 @@ static int write_end(struct bam_writer *writer)
     return hwrite(writer->raw, bgzf_end_block, BGZF_END_BYTES) == BGZF_END_BYTES ? 0 : -1;
 }
 
+/* Readers take a stream of Arrow for complete if it ends between two messages. So one that is not
+   complete gets the begin of a message of which the rest is missing. */
+static void cut_off(struct bam_writer *writer)
+{
+    static const uint8_t begin[8] = {0xff, 0xff, 0xff, 0xff, 8};
+    bool is_stream = writer->settings.format.kind == OUTPUT_ARROW_STREAM;
+    if (!is_stream || writer->file_exists || writer->lost_reader) return;
+    if (hwrite(writer->raw, begin, sizeof begin) != (ssize_t)sizeof begin) return;
+    (void)!hflush(writer->raw);
+}
+
 /* Estimates from the records so far how many bytes are still to come; 0: unknown. */
 static uint64_t bytes_to_come(const struct bam_writer *writer)
 {
@@ -527,6 +538,7 @@ int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, 
 int bam_writer_end(struct bam_writer *writer, bool complete)
 {
     errno = 0;
+    if (!complete) cut_off(writer);
     if (!writer->has_pump) return !complete || write_end(writer) == 0 ? 0 : write_error(writer);
     /* Closing a CRAM file writes what is buffered and an end marker. With the marker, half a result
        would look complete. */

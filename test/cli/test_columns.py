@@ -189,6 +189,23 @@ class SharedBadInput:
         self.refused(b"NMC\1NMC\2", "it has a tag twice")
 
 
+@needs_readers
+class BrokenOff(ColumnsTest):
+    """A stream that an error has ended."""
+
+    def test_reader_sees_it(self):
+        """Without its last messages it would be a stream of fewer records."""
+        records = [bamfile.record(name=f"r{i}", flag=0, tid=0, pos=i) for i in range(20000)]
+        records.append(bamfile.record(name="bad", aux=b"NMC\1NMC\2"))
+        bam = self.write("bad.bam", bamfile.bam_file(SQ, [("c", 100000), ("d", 100000)], records))
+        result = self.rocksort("-O", "arrow", bam, budget=SPILL_BUDGET)
+        self.assert_error(result, "read 'bad' cannot be written as columns")
+        stream = pyarrow.ipc.open_stream(result.out)
+        self.assertGreater(stream.read_next_batch().num_rows, 0)
+        with self.assertRaises((pyarrow.ArrowInvalid, OSError)):
+            stream.read_all()
+
+
 class Content(SharedContent, ColumnsTest):
     def test_tags(self):
         """A standard tag has a column if it occurs; the column has only values of its type."""
