@@ -25,6 +25,7 @@ enum {
 
 static const char too_long[] = "its values are too long for columns";
 static const char not_text[] = "it has text that is not UTF-8";
+static const char not_printable[] = "it has a tag of type A that is no printable character";
 static const char bad_position[] = "it has a position below 1 or above 2147483647";
 static const char twice[] = "it has a tag twice";
 
@@ -347,7 +348,7 @@ static const char *append_value(struct column_bytes *to, const struct bam_aux *a
     switch (aux->type) {
     case 'B': return append_array(to, aux);
     case 'A':
-        if (!isgraph(aux->value[0])) return not_text;
+        if (!isgraph(aux->value[0])) return not_printable;
         break;
     case 'Z':
     case 'H':
@@ -417,7 +418,7 @@ static const char *add_to_column(struct column_batch *batch, unsigned number,
     begin_value(batch, column, type);
     if (type == COLUMN_CHAR) {
         *column_bytes_append(values, 1) = aux->value[0];
-        if (!isgraph(aux->value[0])) problem = not_text;
+        if (!isgraph(aux->value[0])) problem = not_printable;
     } else {
         size_t n_bytes = aux->value_bytes - BAM_AUX_ARRAY_HEAD_BYTES;
         column_bytes_copy(values, aux->value + BAM_AUX_ARRAY_HEAD_BYTES, n_bytes);
