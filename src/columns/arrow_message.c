@@ -23,7 +23,6 @@ void arrow_coder_release(struct arrow_coder *coder)
 {
     flat_release(&coder->flat);
     (void)ZSTD_freeCCtx(coder->zstd);
-    free(coder->body.bytes);
     *coder = (struct arrow_coder){0};
 }
 
@@ -244,14 +243,13 @@ void arrow_put_schema(struct arrow_coder *coder, const struct column_schema *sch
 
 /* ---- batches ---- */
 
-enum { KEPT_BYTES = 16 << 20 }; /* of a body, from batch to batch: new memory has to be cleared */
-
 /* The body of a batch, and what its metadata say of it. */
 struct body {
     struct arrow_coder *coder;
     enum column_codec codec;
     int level;
-    struct column_bytes bytes;  /* the coder's, until the message is put */
+    struct column_bytes *out;           /* NULL: only nodes and buffers are counted */
+    size_t begin;                       /* of the body in `out` */
     struct column_bytes nodes, buffers; /* pairs of numbers of 64 bits */
 };
 
@@ -294,7 +292,11 @@ static size_t compressed_bound(enum column_codec codec, size_t n_bytes)
 /* A compressed buffer begins with its size before, or -1 if it is stored as it is. */
 static void add_buffer(struct body *body, const uint8_t *bytes, size_t n_bytes)
 {
-    struct column_bytes *out = &body->bytes;
+    struct column_bytes *out = body->out;
+    if (!out) {
+        put_pair(&body->buffers, 0, 0);
+        return;
+    }
     size_t begin = out->n_bytes;
     if (n_bytes > 0 && body->codec != COLUMN_CODEC_NONE) {
         size_t bound = compressed_bound(body->codec, n_bytes);
@@ -306,7 +308,7 @@ static void add_buffer(struct body *body, const uint8_t *bytes, size_t n_bytes)
     } else {
         column_bytes_copy(out, bytes, n_bytes);
     }
-    put_pair(&body->buffers, begin, out->n_bytes - begin);
+    put_pair(&body->buffers, begin - body->begin, out->n_bytes - begin);
     append_padding(out, out->n_bytes - begin);
 }
 
@@ -371,54 +373,52 @@ static flat_place make_batch(const struct body *body, uint64_t n_rows)
     return flat_table_end(flat);
 }
 
-static void begin_body(struct arrow_coder *coder, struct body *body)
+static void release_body(struct body *body)
 {
-    flat_clear(&coder->flat);
-    body->coder = coder;
-    body->bytes = coder->body;
-    body->bytes.n_bytes = 0;
-    coder->body = (struct column_bytes){0};
-}
-
-/* Gives the memory of the body back. */
-static void end_body(struct body *body)
-{
-    if (body->bytes.room <= KEPT_BYTES)
-        body->coder->body = body->bytes;
-    else
-        free(body->bytes.bytes);
     free(body->nodes.bytes);
     free(body->buffers.bytes);
 }
 
-/* Appends the message of the body, and ends it. */
-static struct arrow_place put_message(struct body *body, uint8_t kind, flat_place header,
-                                      struct column_bytes *out)
+static flat_place make_batch_message(const struct body *body, uint64_t n_rows, uint64_t body_bytes)
 {
-    struct arrow_place place = {.at = out->n_bytes, .body_bytes = body->bytes.n_bytes};
-    flat_place message = make_message(body->coder, kind, header, place.body_bytes);
-    place.metadata_bytes = append_metadata(body->coder, message, out);
-    column_bytes_copy(out, body->bytes.bytes, body->bytes.n_bytes);
-    end_body(body);
-    return place;
+    flat_clear(&body->coder->flat);
+    flat_place batch = make_batch(body, n_rows);
+    return make_message(body->coder, ARROW_HEADER_BATCH, batch, body_bytes);
 }
 
+/*
+ * Metadata precede the body, and say where each buffer is in it. Their size depends only on how
+ * many buffers there are: so they are made twice, first for their size, and the body is put where
+ * it stays. A copy of it would take as much memory again.
+ */
 struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct column_schema *schema,
                                    const struct column_values *columns, uint64_t n_rows,
                                    const struct column_request *request, struct column_bytes *out)
 {
-    struct body body = {.codec = request->codec, .level = request->level};
-    begin_body(coder, &body);
+    struct body counted = {.coder = coder, .codec = request->codec};
+    struct body body = {.coder = coder, .codec = request->codec, .level = request->level,
+                        .out = out};
+    struct arrow_place place = {.at = out->n_bytes};
+    for (unsigned i = 0; i < schema->n_columns; i++)
+        add_column(&counted, schema->columns[i].type, &columns[i]);
+    place.metadata_bytes = append_metadata(coder, make_batch_message(&counted, n_rows, 0), out);
+    body.begin = out->n_bytes;
     for (unsigned i = 0; i < schema->n_columns; i++)
         add_column(&body, schema->columns[i].type, &columns[i]);
-    return put_message(&body, ARROW_HEADER_BATCH, make_batch(&body, n_rows), out);
+    place.body_bytes = out->n_bytes - body.begin;
+    out->n_bytes = place.at;
+    (void)append_metadata(coder, make_batch_message(&body, n_rows, place.body_bytes), out);
+    out->n_bytes += place.body_bytes;
+    release_body(&counted);
+    release_body(&body);
+    return place;
 }
 
 struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *header,
                                         struct column_bytes *out)
 {
-    struct body body = {.codec = COLUMN_CODEC_NONE};
-    struct column_bytes offsets = {0}, names = {0};
+    struct column_bytes offsets = {0}, names = {0}, bytes = {0};
+    struct body body = {.coder = coder, .out = &bytes};
     int n = sam_hdr_nref(header);
     (void)put_u32(column_bytes_append(&offsets, 4), 0);
     for (int i = 0; i < n; i++) {
@@ -426,7 +426,7 @@ struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *he
         column_bytes_copy(&names, name, strlen(name));
         (void)put_u32(column_bytes_append(&offsets, 4), names.n_bytes);
     }
-    begin_body(coder, &body);
+    flat_clear(&coder->flat);
     add_node(&body, (uint64_t)n, 0);
     add_buffer(&body, NULL, 0);
     add_buffer(&body, offsets.bytes, offsets.n_bytes);
@@ -438,7 +438,14 @@ struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *he
     flat_table_begin(flat);
     flat_field_u64(flat, 0, REFERENCES_ID);
     flat_field_place(flat, 1, batch);
-    return put_message(&body, ARROW_HEADER_DICTIONARY, flat_table_end(flat), out);
+    struct arrow_place place = {.at = out->n_bytes, .body_bytes = bytes.n_bytes};
+    flat_place message = make_message(coder, ARROW_HEADER_DICTIONARY, flat_table_end(flat),
+                                      bytes.n_bytes);
+    place.metadata_bytes = append_metadata(coder, message, out);
+    column_bytes_copy(out, bytes.bytes, bytes.n_bytes);
+    free(bytes.bytes);
+    release_body(&body);
+    return place;
 }
 
 /* ---- files ---- */

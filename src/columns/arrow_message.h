@@ -24,7 +24,6 @@
 struct arrow_coder {
     struct flat_buffer flat;
     void *zstd;                 /* a ZSTD_CCtx */
-    struct column_bytes body;   /* of a batch */
 };
 
 void arrow_coder_release(struct arrow_coder *coder);

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 
 enum {
-    FULL_BYTES = 64 << 20,      /* of records; the next may have 2 GiB */
     KEPT_BYTES = 16 << 20,      /* of a buffer, from batch to batch */
     SMALL_BYTES = 64 << 10,     /* a buffer of this size is always kept */
     LONG_RECORD_BYTES = 256 << 10,
@@ -541,9 +540,9 @@ uint64_t column_batch_n_rows(const struct column_batch *batch)
     return batch->n_rows;
 }
 
-bool column_batch_is_full(const struct column_batch *batch)
+size_t column_batch_raw_bytes(const struct column_batch *batch)
 {
-    return batch->raw_bytes >= FULL_BYTES;
+    return batch->raw_bytes;
 }
 
 const struct column_values *column_batch_end(struct column_batch *batch)
@@ -556,6 +555,15 @@ const struct column_values *column_batch_end(struct column_batch *batch)
             if (column->buffers[k].n_bytes == 0) append_offset(&column->buffers[k], 0);
     }
     return batch->columns;
+}
+
+size_t column_batch_bytes(const struct column_batch *batch)
+{
+    size_t n_bytes = 0;
+    for (unsigned i = 0; i < batch->schema->n_columns; i++)
+        for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++)
+            n_bytes += batch->columns[i].buffers[k].n_bytes;
+    return n_bytes;
 }
 
 /* True if the next batch may need as much memory. Memory that one batch needs, and no other, adds up

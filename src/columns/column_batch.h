@@ -51,11 +51,14 @@ const char *column_batch_add(struct column_batch *batch, const uint8_t *rec);
 
 uint64_t column_batch_n_rows(const struct column_batch *batch);
 
-/* True if the batch must be ended now: offsets have 32 bits. */
-bool column_batch_is_full(const struct column_batch *batch);
+/* Bytes of its records. */
+size_t column_batch_raw_bytes(const struct column_batch *batch);
 
 /* Makes all columns equally long. Returns them: as many as the schema has. */
 const struct column_values *column_batch_end(struct column_batch *batch);
+
+/* Bytes that the columns take now. */
+size_t column_batch_bytes(const struct column_batch *batch);
 
 /* Forgets the records. Keeps the memory, but for what the next batch is not likely to need. */
 void column_batch_clear(struct column_batch *batch);

@@ -39,9 +39,14 @@ const char *column_encoder_add(struct column_encoder *encoder, const uint8_t *re
     return column_batch_add(encoder->batch, rec);
 }
 
-bool column_encoder_is_full(const struct column_encoder *encoder)
+size_t column_encoder_raw_bytes(const struct column_encoder *encoder)
 {
-    return column_batch_is_full(encoder->batch);
+    return column_batch_raw_bytes(encoder->batch);
+}
+
+size_t column_encoder_value_bytes(const struct column_encoder *encoder)
+{
+    return column_batch_bytes(encoder->batch);
 }
 
 static void put_arrow(struct column_encoder *encoder, size_t begin, struct column_bytes *out,

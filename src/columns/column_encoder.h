@@ -31,8 +31,10 @@ void column_encoder_destroy(struct column_encoder *encoder);
 /* Adds a checked record. Returns NULL, or what is wrong with it (column_batch.h). */
 const char *column_encoder_add(struct column_encoder *encoder, const uint8_t *rec);
 
-/* True if the batch must be put now. */
-bool column_encoder_is_full(const struct column_encoder *encoder);
+/* Bytes of the records of the batch, and of their values before they are encoded. The caller puts a
+   batch long before its records have 2 GiB: offsets have 32 bits. */
+size_t column_encoder_raw_bytes(const struct column_encoder *encoder);
+size_t column_encoder_value_bytes(const struct column_encoder *encoder);
 
 /*
  * Appends the batch of the records so far to `out`, and begins another one. Appends to `notes` what

@@ -143,6 +143,17 @@ void column_schema_destroy(struct column_schema *schema)
     free(schema);
 }
 
+size_t column_schema_null_bytes(const struct column_schema *schema)
+{
+    enum { OFFSET_BYTES = 4 };
+    size_t n_bytes = 0;
+    for (unsigned i = 0; i < schema->n_columns; i++) {
+        const struct column_number number = column_type_number(schema->columns[i].type);
+        n_bytes += number.n_bytes > 0 && !number.is_list ? number.n_bytes : OFFSET_BYTES;
+    }
+    return n_bytes;
+}
+
 bool column_schema_has_references(const struct column_schema *schema)
 {
     return schema->by_field[FIELD_RNAME] != NO_COLUMN || schema->by_field[FIELD_RNEXT] != NO_COLUMN;

@@ -82,6 +82,9 @@ static inline unsigned column_schema_of_tag(const struct column_schema *schema,
     return schema->by_tag[(letters[0] & 0x7fu) << 7 | (letters[1] & 0x7fu)];
 }
 
+/* Bytes that a row takes in which all is null. */
+size_t column_schema_null_bytes(const struct column_schema *schema);
+
 /* True if some column has names of references. */
 bool column_schema_has_references(const struct column_schema *schema);
 

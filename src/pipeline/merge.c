@@ -38,6 +38,7 @@ struct merger {
     size_t place_bytes;         /* the part of gathered_bytes that is in batches */
     struct bound last_cut;
     size_t limit_bytes;         /* limit for the memory of blocks */
+    size_t segment_bytes;       /* of the records of a segment */
     struct open_block *shown;   /* block that the pile returned, not taken yet */
     struct merge_bound first;   /* bound of the first record of `shown` */
     /* the blocks taken last, if they share a stored key that is cut off */
@@ -178,20 +179,25 @@ static bool has_segment_slot(const struct merger *m, size_t n_bytes)
     return n_used == 0 || (n_used < budget->n_segments && m->ring_bytes + n_bytes <= most);
 }
 
-/* The memory that the next segment counts for, about. A long record of SAM is there as a record of
-   htslib, as a line, and twice in the output while this grows; that of columns as values, which are
-   longer, and twice as a message. */
+/* With the lock held: the memory that the next segment counts for, about. A long record of SAM is
+   there as a record of htslib, as a line, and twice in the output while this grows; that of columns
+   as values, which are longer, and as a message, while this grows. Columns of short records may
+   take many times as much as these: each has a null where a record lacks the tag. */
 static size_t expect_segment(const struct merger *m)
 {
     const struct sorted_output *output = m->settings->output;
+    bool is_long = m->gathered_bytes > 2 * m->budget.segment_bytes, has_columns = false;
     size_t n_times = 0;
-    if (m->gathered_bytes <= 2 * m->budget.segment_bytes) return m->gathered_bytes;
     for (unsigned i = 0; i < output->n_files; i++) {
         const struct output_format *format = &output->files[i].settings.format;
-        bool is_copied = output_format_is_sam(format) || output_format_has_columns(format);
-        n_times += is_copied ? 4 : 1;
+        bool is_columns = output_format_has_columns(format);
+        has_columns |= is_columns;
+        n_times += is_columns || output_format_is_sam(format) ? 4 : 1;
     }
-    return n_times * m->gathered_bytes;
+    size_t n_bytes = is_long ? n_times * m->gathered_bytes : m->gathered_bytes;
+    if (!has_columns) return n_bytes;
+    size_t column_bytes = segmenter_expect_columns(m->segmenter, m->gathered_bytes);
+    return column_bytes > n_bytes ? column_bytes : n_bytes;
 }
 
 /* Waits until another segment may be cut. */
@@ -229,11 +235,11 @@ static int cut_segment(struct merger *m, const struct merge_limit *frontier,
     struct bound cut = bound_copy(frontier, holder), last_cut = m->last_cut;
     struct segment *segment = segment_create(m->segmenter, &last_cut, &cut, m->live, m->n_live);
     segment->n_blocks_needed = m->n_taken;
-    segment->expected_bytes = expect_segment(m);
     m->last_cut = cut;
-    m->gathered_bytes = m->place_bytes = 0;
     crew_lock(m->crew);
     bound_release(&last_cut);
+    segment->expected_bytes = expect_segment(m);
+    m->gathered_bytes = m->place_bytes = 0;
     m->ring[m->n_cut++ % m->budget.n_segments] = segment;
     m->ring_bytes += segment->expected_bytes;
     crew_unlock(m->crew);
@@ -272,7 +278,7 @@ static int wait_for_memory(struct merger *m)
 static int maybe_cut(struct merger *m, const struct merge_limit *frontier,
                      struct open_block *holder)
 {
-    size_t want = m->budget.segment_bytes;
+    size_t want = m->segment_bytes;
     bool over = over_limit(m);
     if (m->gathered_bytes < want && !over) return 0;
     size_t complete = complete_bytes(m, frontier);
@@ -453,9 +459,28 @@ static void prepare_kept(struct merger *m)
                                            m->settings->next_run + (uint32_t)i, 0};
         raw_bytes[i] = batch_raw_bytes(batch);
     }
-    m->places = merge_cut_places(m->rules, m->kept, raw_bytes, n, m->budget.segment_bytes / 8,
+    m->places = merge_cut_places(m->rules, m->kept, raw_bytes, n, m->segment_bytes / 8,
                                  &m->n_places);
     free(raw_bytes);
+}
+
+/* Bytes of the records of a segment: fewer than planned if the columns are so many, and the records
+   so short, that the nulls take more memory than the records. */
+static size_t plan_segments(const struct merger *m)
+{
+    enum { LEAST_BYTES = 16 << 10 };
+    const struct sorted_output *output = m->settings->output;
+    size_t planned = m->budget.segment_bytes, null_bytes = 0;
+    struct load_counts read;
+    load_totals_look(m->settings->totals, &read);
+    for (unsigned i = 0; i < output->n_files; i++) {
+        const struct column_output *columns = output->files[i].settings.columns;
+        if (columns) null_bytes += column_schema_null_bytes(columns->schema);
+    }
+    double all_nulls = (double)read.sum.n_records * (double)null_bytes;
+    if (all_nulls <= (double)read.sum.n_bytes) return planned;
+    double n_bytes = (double)planned * (double)read.sum.n_bytes / all_nulls;
+    return n_bytes > LEAST_BYTES ? (size_t)n_bytes : LEAST_BYTES;
 }
 
 /* Divides the memory that is left between open blocks and the feeders' queues. Returns the bytes
@@ -483,6 +508,7 @@ static int prepare_merge(struct merger *m)
     crew_wait_for_jobs(m->crew);
     crew_unlock(m->crew);
     batch_pool_budget(s->pool, &m->budget);
+    m->segment_bytes = plan_segments(m);
     prepare_kept(m);
     if (s->store) m->n_scans = run_store_scan(s->store, &m->scans);
     m->feed = (struct feed_settings){
@@ -513,6 +539,8 @@ static int prepare_merge(struct merger *m)
             .method = file->settings.method,
             .index = file->index,
             .columns = file->settings.columns,
+            /* Some segments are larger than planned, the last one above all. */
+            .column_batch_bytes = 2 * m->segment_bytes,
         };
     }
     m->ring = xcalloc(m->budget.n_segments, sizeof *m->ring);

@@ -209,6 +209,8 @@ static int end_batch(struct emission *e)
     if (!e->columns || out->n_stretches == 0) return 0;
     struct column_bytes bytes = {out->bytes, out->n_bytes, out->room};
     struct segment_stretch *stretch = last_stretch(e);
+    size_t value_bytes = column_encoder_value_bytes(e->columns);
+    if (out->column_bytes < value_bytes) out->column_bytes = value_bytes;
     const char *problem = column_encoder_put(e->columns, stretch->begin, &bytes, &stretch->notes);
     out->bytes = bytes.bytes;
     out->n_bytes = bytes.n_bytes;
@@ -311,7 +313,9 @@ static int emit_columns(struct emission *e)
                        (const char *)bam_record_name(rec), problem);
             return -1;
         }
-        if (column_encoder_is_full(e->columns) && end_batch(e) < 0) return -1;
+        if (column_encoder_raw_bytes(e->columns) >= e->form->column_batch_bytes &&
+            end_batch(e) < 0)
+            return -1;
     }
     return end_batch(e);
 }

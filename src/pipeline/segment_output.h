@@ -26,6 +26,7 @@ struct output_form {
     struct bgzf_method method;
     struct bam_index *index;    /* NULL: segments make no parts of an index */
     const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
+    size_t column_batch_bytes;  /* of records: a batch of columns with so many ends */
     _Atomic size_t room_hint;   /* bytes of the largest segment so far, and a margin; starts as 0 */
 };
 
@@ -59,6 +60,7 @@ struct segment_stretch {
 struct segment_output {         /* starts as {0} */
     uint8_t *bytes;             /* owned; NULL: there are none */
     size_t n_bytes, room;
+    size_t column_bytes;        /* of its largest batch of columns before it is encoded; else 0 */
     struct segment_stretch *stretches;  /* one, if the output is one piece */
     size_t n_stretches, stretches_room;
 };

@@ -7,6 +7,7 @@ much memory.
 import os
 import random
 import re
+import string
 import struct
 import subprocess
 import sys
@@ -111,6 +112,21 @@ class Memory(CliTest):
         source = self.write("tags.bam", bamfile.bam_file("", [], records))
         self.check(source, 2, 8, "-O", "arrow")
         self.check(source, 2, 8, "-O", "arrow", "-u")
+
+    def test_much_larger_columns(self):
+        """Columns take many times as much as the records: each has a null where a record lacks the
+        tag; small numbers are longer as texts."""
+        numbers = random.Random(1)
+        arrays = [b"XBBc" + struct.pack("<I", 2000) + numbers.randbytes(2000)
+                  for _ in range(30)] * 1000
+        names = ",".join(f"{one}{two}:i" for one in "XYZ" for two in string.ascii_letters)
+        for tags, n_threads, megabytes, columns in (([b""] * 250000, 4, 4, "all," + names),
+                                                    (arrays, 8, 8, "all")):
+            records = [bamfile.record(flag=0, tid=0, pos=numbers.randrange(1 << 28), aux=aux)
+                       for aux in tags]
+            source = self.write("larger.bam", bamfile.bam_file("", [("c", 1 << 29)], records))
+            for options in (["-O", "arrow"], ["-O", "parquet"]):
+                self.check(source, n_threads, megabytes, "--columns", columns, *options)
 
     def check_mode(self, mode):
         """One kind of reads, with the budgets and orders that need most memory."""
