@@ -2,32 +2,15 @@
 #include "columns/parquet_file.h"
 
 #include "columns/column_metadata.h"
+#include "columns/parquet_format.h"
 #include "util/byte_order.h"
 #include "util/version.h"
 
 #include <stdlib.h>
 
-static const char magic[] = "PAR1";
-
-enum { CODEC_NONE = 0, CODEC_ZSTD = 6 };
-enum { ORDER_NONE = 0, ORDER_ASCENDING = 1 };   /* BoundaryOrder */
-
-/* The fields of structs, by parquet.thrift. */
-enum { FILE_VERSION = 1, FILE_SCHEMA, FILE_ROWS, FILE_GROUPS, FILE_METADATA, FILE_CREATED_BY,
-       FILE_ORDERS };
-enum { GROUP_CHUNKS = 1, GROUP_RAW_BYTES, GROUP_ROWS, GROUP_SORTING, GROUP_AT, GROUP_BYTES,
-       GROUP_ORDINAL };
-enum { CHUNK_AT = 2, CHUNK_METADATA, CHUNK_OFFSETS_AT, CHUNK_OFFSETS_BYTES, CHUNK_BOUNDS_AT,
-       CHUNK_BOUNDS_BYTES };
-enum { COLUMN_PHYSICAL = 1, COLUMN_ENCODINGS, COLUMN_PATH, COLUMN_CODEC, COLUMN_VALUES,
-       COLUMN_RAW_BYTES, COLUMN_STORED_BYTES, COLUMN_DATA_AT = 9, COLUMN_DICTIONARY_AT = 11,
-       COLUMN_STATISTICS };
-enum { STATISTICS_NULLS = 3, STATISTICS_MOST = 5, STATISTICS_LEAST, STATISTICS_MOST_IS_VALUE,
-       STATISTICS_LEAST_IS_VALUE };
-
 void parquet_put_file_begin(struct column_bytes *out)
 {
-    column_bytes_copy(out, magic, strlen(magic));
+    column_bytes_copy(out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
 }
 
 /* ---- indexes of pages ---- */
@@ -214,7 +197,7 @@ static void put_chunk_metadata(struct thrift_writer *writer, const struct end_ma
     thrift_item_integer(writer, chunk->encoding);
     if (has_dictionary) thrift_item_integer(writer, PARQUET_PLAIN);
     parquet_put_path(writer, COLUMN_PATH, maker->file->schema, leaf);
-    thrift_i32(writer, COLUMN_CODEC, maker->file->is_compressed ? CODEC_ZSTD : CODEC_NONE);
+    thrift_i32(writer, COLUMN_CODEC, maker->file->is_compressed ? PARQUET_CODEC_ZSTD : PARQUET_CODEC_NONE);
     thrift_i64(writer, COLUMN_VALUES, (int64_t)chunk->n_values);
     thrift_i64(writer, COLUMN_RAW_BYTES, (int64_t)chunk->raw_bytes);
     thrift_i64(writer, COLUMN_STORED_BYTES, (int64_t)chunk->n_bytes);
@@ -304,8 +287,8 @@ static void count_rows(struct end_maker *maker, size_t *n_groups)
 static void put_metadata_pair(struct thrift_writer *writer, const char *key, const char *value)
 {
     thrift_item_struct(writer);
-    thrift_text(writer, 1, key);
-    thrift_text(writer, 2, value);
+    thrift_text(writer, PAIR_KEY, key);
+    thrift_text(writer, PAIR_VALUE, value);
     thrift_end(writer);
 }
 
@@ -351,7 +334,7 @@ const char *parquet_put_file_end(const struct parquet_file *file, uint64_t posit
     put_footer(&maker);
     uint64_t footer_bytes = next_position(&maker) - footer;
     (void)put_u32(column_bytes_append(&maker.out, 4), footer_bytes);
-    column_bytes_copy(&maker.out, magic, strlen(magic));
+    column_bytes_copy(&maker.out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
     write_out(&maker);
     free(maker.out.bytes);
     free(maker.leaves);

@@ -18,6 +18,7 @@
 
 #include "bam/bgzf_engine.h"
 #include "columns/parquet_encode.h"
+#include "columns/parquet_format.h"
 #include "util/byte_order.h"
 #include "util/xalloc.h"
 
@@ -32,11 +33,6 @@ enum {
     MOST_DICTIONARY_BYTES = 1 << 20,
     MOST_RANKED = 1 << 10,      /* entries: bounds of more are of no use, and take time */
 };
-
-/* The numbers of fields are those of parquet.thrift. */
-enum { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
-enum { HEADER_TYPE = 1, HEADER_RAW_BYTES, HEADER_BYTES, HEADER_CRC, HEADER_DATA,
-       HEADER_DICTIONARY = 7 };
 
 static const char too_large[] = "the values of a record are too long for a page of Parquet";
 
@@ -390,11 +386,11 @@ static size_t put_page(struct chunk_maker *maker, int type, uint64_t n_values)
     thrift_i32(&writer, HEADER_BYTES, (int32_t)n_bytes);
     thrift_i32(&writer, HEADER_CRC, (int32_t)bgzf_engine_crc(bytes, n_bytes));
     thrift_struct(&writer, type == PAGE_DATA ? HEADER_DATA : HEADER_DICTIONARY);
-    thrift_i32(&writer, 1, (int32_t)n_values);
-    thrift_i32(&writer, 2, type == PAGE_DATA ? (int32_t)maker->chunk->encoding : PARQUET_PLAIN);
+    thrift_i32(&writer, DATA_VALUES, (int32_t)n_values);
+    thrift_i32(&writer, DATA_ENCODING, type == PAGE_DATA ? (int32_t)maker->chunk->encoding : PARQUET_PLAIN);
     if (type == PAGE_DATA) {
-        thrift_i32(&writer, 3, PARQUET_RLE);    /* definition levels */
-        thrift_i32(&writer, 4, PARQUET_RLE);    /* repetition levels */
+        thrift_i32(&writer, DATA_DEFINITIONS, PARQUET_RLE);
+        thrift_i32(&writer, DATA_REPETITIONS, PARQUET_RLE);
     }
     thrift_end(&writer);
     thrift_end(&writer);

@@ -1,15 +1,8 @@
 /* parquet_schema.c -- see parquet_schema.h. */
 #include "columns/parquet_schema.h"
 
+#include "columns/parquet_format.h"
 #include "util/xalloc.h"
-
-enum { REQUIRED = 0, OPTIONAL = 1, REPEATED = 2 };
-
-/* ConvertedType, for readers of before 2018, and the member of LogicalType. */
-enum { CONVERTED_UTF8 = 0, CONVERTED_MAP = 1, CONVERTED_LIST = 3 };
-enum { CONVERTED_UINT8 = 11, CONVERTED_UINT16, CONVERTED_UINT32 };
-enum { CONVERTED_INT8 = 15, CONVERTED_INT16 };
-enum { LOGICAL_STRING = 1, LOGICAL_MAP = 2, LOGICAL_LIST = 3, LOGICAL_INTEGER = 10 };
 
 static enum column_type element_of(enum column_type list)
 {
@@ -63,10 +56,6 @@ struct parquet_leaf *parquet_leaves(const struct column_schema *schema, unsigned
 
 /* ---- the schema ---- */
 
-/* SchemaElement */
-enum { ELEMENT_TYPE = 1, ELEMENT_REPETITION = 3, ELEMENT_NAME, ELEMENT_CHILDREN, ELEMENT_CONVERTED,
-       ELEMENT_LOGICAL = 10 };
-
 /* Writes an element that is none of a struct: its children follow. */
 static void put_parent(struct thrift_writer *writer, const char *name, int repetition, int children)
 {
@@ -90,8 +79,8 @@ static void put_integer_type(struct thrift_writer *writer, int converted, int n_
     thrift_i32(writer, ELEMENT_CONVERTED, converted);
     thrift_struct(writer, ELEMENT_LOGICAL);
     thrift_struct(writer, LOGICAL_INTEGER);
-    thrift_i8(writer, 1, (int8_t)n_bits);
-    thrift_bool(writer, 2, is_signed);
+    thrift_i8(writer, INTEGER_BITS, (int8_t)n_bits);
+    thrift_bool(writer, INTEGER_IS_SIGNED, is_signed);
     thrift_end(writer);
     thrift_end(writer);
 }

@@ -3,6 +3,7 @@
 
 #include "columns/arrow_reader.h"
 #include "columns/column_record.h"
+#include "columns/parquet_reader.h"
 #include "input/input_error.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -16,7 +17,8 @@
 struct column_input {
     hFILE *file;
     const char *name;
-    struct arrow_reader *reader;
+    struct arrow_reader *arrow; /* or, if that is NULL: */
+    struct parquet_reader *parquet;
     char **references;          /* names of the header's */
     size_t n_references;
     const struct column_values *columns;        /* the batch */
@@ -30,27 +32,58 @@ static ssize_t read_file(void *arg, uint8_t *to, size_t n)
     return hread(arg, to, n);
 }
 
-static bool is_parquet(const uint8_t *start)
+static ssize_t read_file_at(void *arg, uint64_t at, uint8_t *to, size_t n)
 {
-    return memcmp(start, "PAR1", 4) == 0;
+    return hseek(arg, (off_t)at, SEEK_SET) < 0 ? -1 : hread(arg, to, n);
 }
 
 int column_input_knows(hFILE *file)
 {
     uint8_t start[ARROW_START_BYTES];
     ssize_t n = hpeek(file, start, sizeof start);
-    return n < 0 ? -1 : n == sizeof start && (arrow_reader_knows(start) || is_parquet(start));
+    if (n < 0) return -1;
+    return n == sizeof start && (arrow_reader_knows(start) || parquet_reader_knows(start));
+}
+
+static bool is_parquet(hFILE *file)
+{
+    uint8_t start[PARQUET_START_BYTES];
+    return hpeek(file, start, sizeof start) == sizeof start && parquet_reader_knows(start);
 }
 
 static int read_error(const struct column_input *input)
 {
-    const char *problem = arrow_reader_problem(input->reader);
-    if (problem)
+    const char *problem = input->arrow ? arrow_reader_problem(input->arrow)
+                                       : parquet_reader_problem(input->parquet);
+    if (!problem)
+        diag_error("cannot read '%s': %s", input->name, strerror(errno ? errno : EIO));
+    else if (input->n_records == 0)
+        diag_error("cannot read '%s': %s", input->name, problem);
+    else
         diag_error("cannot read '%s' after record %" PRIu64 ": %s", input->name, input->n_records,
                    problem);
-    else
-        diag_error("cannot read '%s': %s", input->name, strerror(errno ? errno : EIO));
     return -1;
+}
+
+static int open_arrow(struct column_input *input)
+{
+    input->arrow = arrow_reader_create(read_file, input->file);
+    errno = 0;
+    return arrow_reader_open(input->arrow) < 0 ? read_error(input) : 0;
+}
+
+/* Parquet says at its end what it holds. */
+static int open_parquet(struct column_input *input)
+{
+    off_t n_bytes = hseek(input->file, 0, SEEK_END);
+    if (n_bytes < 0) {
+        diag_error("cannot read '%s': Parquet is read from its end, so not from a pipe: name the "
+                   "file", input->name);
+        return -1;
+    }
+    input->parquet = parquet_reader_create(read_file_at, input->file, (uint64_t)n_bytes);
+    errno = 0;
+    return parquet_reader_open(input->parquet) < 0 ? read_error(input) : 0;
 }
 
 struct column_input *column_input_open(hFILE *file, const char *name)
@@ -58,16 +91,7 @@ struct column_input *column_input_open(hFILE *file, const char *name)
     struct column_input *input = xcalloc(1, sizeof *input);
     input->file = file;
     input->name = name;
-    input->reader = arrow_reader_create(read_file, file);
-    uint8_t start[4];
-    errno = 0;
-    if (hpeek(file, start, sizeof start) == sizeof start && is_parquet(start))
-        diag_error("'%s' is Parquet, which is written but not read: give the file that it was made "
-                   "of, or write Arrow with -O arrow", name);
-    else if (arrow_reader_open(input->reader) == 0)
-        return input;
-    else
-        (void)read_error(input);
+    if ((is_parquet(file) ? open_parquet(input) : open_arrow(input)) == 0) return input;
     column_input_close(input);
     return NULL;
 }
@@ -75,7 +99,8 @@ struct column_input *column_input_open(hFILE *file, const char *name)
 void column_input_close(struct column_input *input)
 {
     if (!input) return;
-    arrow_reader_destroy(input->reader);
+    arrow_reader_destroy(input->arrow);
+    parquet_reader_destroy(input->parquet);
     for (size_t i = 0; i < input->n_references; i++) free(input->references[i]);
     free(input->references);
     hclose_abruptly(input->file);       /* nothing was written */
@@ -84,7 +109,8 @@ void column_input_close(struct column_input *input)
 
 sam_hdr_t *column_input_make_header(struct column_input *input)
 {
-    const char *text = arrow_reader_header(input->reader);
+    const char *text = input->arrow ? arrow_reader_header(input->arrow)
+                                    : parquet_reader_header(input->parquet);
     sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
     int n = header ? sam_hdr_nref(header) : -1;
     if (n < 0) {
@@ -100,24 +126,37 @@ sam_hdr_t *column_input_make_header(struct column_input *input)
     input->references = xcalloc((size_t)n + 1, sizeof *input->references);
     input->n_references = (size_t)n;
     for (int i = 0; i < n; i++) input->references[i] = xstrdup(sam_hdr_tid2name(header, i));
-    arrow_reader_set_references(input->reader, (const char *const *)input->references, (uint32_t)n);
+    const char *const *names = (const char *const *)input->references;
+    if (input->arrow)
+        arrow_reader_set_references(input->arrow, names, (uint32_t)n);
+    else
+        parquet_reader_set_references(input->parquet, names, (uint32_t)n);
     return header;
+}
+
+/* Reads the next rows. Returns 1, 0 at the end, or -1 after a message. */
+static int read_rows(struct column_input *input)
+{
+    errno = 0;
+    int r = input->arrow ? arrow_reader_next(input->arrow, &input->columns, &input->n_rows)
+                         : parquet_reader_next(input->parquet, &input->columns, &input->n_rows);
+    return r < 0 ? read_error(input) : r;
 }
 
 int column_input_next(struct column_input *input, uint8_t **raw, size_t *room)
 {
     while (input->row == input->n_rows) {
         if (input->is_at_end) return 0;
-        errno = 0;
-        int r = arrow_reader_next(input->reader, &input->columns, &input->n_rows);
+        int r = read_rows(input);
         input->is_at_end = r <= 0;
         input->row = 0;
         if (r <= 0) input->n_rows = 0;
-        if (r < 0) return read_error(input);
+        if (r < 0) return r;
     }
     struct column_bytes out = {.bytes = *raw, .room = *room};
-    const char *problem = column_record_put(arrow_reader_schema(input->reader), input->columns,
-                                            input->row++, &out);
+    const struct column_schema *schema = input->arrow ? arrow_reader_schema(input->arrow)
+                                                      : parquet_reader_schema(input->parquet);
+    const char *problem = column_record_put(schema, input->columns, input->row++, &out);
     *raw = out.bytes;
     *room = out.room;
     input->n_records++;

@@ -1,5 +1,6 @@
 /*
- * column_input.h -- records of columns that rocksort has written as Arrow (columns/arrow_reader.h).
+ * column_input.h -- records of columns that rocksort has written as Arrow (columns/arrow_reader.h) or
+ * Parquet (columns/parquet_reader.h).
  *
  * Threads: one at a time. Errors: after a message that names the file.
  */
@@ -13,12 +14,13 @@
 
 struct column_input;
 
-/* Returns 1 if the file begins as Arrow or Parquet does, 0 if not, -1 with errno set if it cannot be read. What
-   was looked at stays to be read. */
+/* Returns 1 if the file begins as Arrow or Parquet does, 0 if not, -1 with errno set if it cannot be
+   read. What was looked at stays to be read. */
 int column_input_knows(hFILE *file);
 
-/* Reads what comes before the records; refuses Parquet. Takes over the file, in any case; `name` is for messages and
-   must outlive the input. NULL after a message. */
+/* Reads what must be known before the records. Parquet must be a file in which any place can be
+   read. Takes over the file, in any case; `name` is for messages and must outlive the input. NULL
+   after a message. */
 struct column_input *column_input_open(hFILE *file, const char *name);
 
 /* NULL is accepted. */
