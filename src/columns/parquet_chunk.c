@@ -88,14 +88,14 @@ static void read_kind(struct thrift_reader *thrift, const struct thrift_field *o
                       struct page_header *header)
 {
     struct thrift_field field;
-    bool is_v2 = of->number == HEADER_DATA_V2;
+    bool is_v1 = of->number == HEADER_DATA, is_v2 = of->number == HEADER_DATA_V2;
     if (!thrift_enter(thrift, of)) return;
     while (thrift_next(thrift, &field)) {
         int64_t *to = NULL;
         if (field.number == DATA_VALUES) to = &header->n_values;        /* V2_VALUES, too */
         if (field.number == (is_v2 ? (int)V2_ENCODING : (int)DATA_ENCODING)) to = &header->encoding;
-        if (!is_v2 && field.number == DATA_DEFINITIONS) to = &header->definitions;
-        if (!is_v2 && field.number == DATA_REPETITIONS) to = &header->repetitions;
+        if (is_v1 && field.number == DATA_DEFINITIONS) to = &header->definitions;
+        if (is_v1 && field.number == DATA_REPETITIONS) to = &header->repetitions;
         if (is_v2 && field.number == V2_DEFINITION_BYTES) to = &header->definition_bytes;
         if (is_v2 && field.number == V2_REPETITION_BYTES) to = &header->repetition_bytes;
         if (to)

@@ -303,8 +303,10 @@ static void read_chunk_metadata(struct footer_reader *reader, const struct thrif
     }
     /* Some programs write that a dictionary that is not there is at byte 0. */
     int64_t at = dictionary_at > 0 && dictionary_at < data_at ? dictionary_at : data_at;
-    if (thrift->damaged || n_values < 0 || raw_bytes < 0 || at < PARQUET_MAGIC_BYTES ||
-        n_bytes < 0 || (uint64_t)n_bytes > reader->end || (uint64_t)at > reader->end - (uint64_t)n_bytes) {
+    if (n_values == 0) at = n_bytes = 0;        /* whatever is said of its pages */
+    bool is_inside = n_bytes >= 0 && at >= 0 && (uint64_t)n_bytes <= reader->end &&
+                     (uint64_t)at <= reader->end - (uint64_t)n_bytes;
+    if (thrift->damaged || n_values < 0 || raw_bytes < 0 || !is_inside) {
         complain(reader, parquet_damaged);
         return;
     }

@@ -265,17 +265,6 @@ class Partitioned(ParquetTest):
 
 
 class BadInput(SharedBadInput, ParquetTest):
-    def test_as_input(self):
-        """Parquet is not read, and the message says so."""
-        self.table(self.bam_of(TAGGED))
-        path = self.path("out.parquet")
-        self.assert_error(self.rocksort("-o", self.path("o.bam"), path), path, "is Parquet",
-                          "not read")
-        with open(path, "rb") as file:
-            result = self.rocksort("-o", self.path("o.bam"), "-", stdin=file)
-        self.assert_error(result, "'standard input' is Parquet")
-        self.assertFalse(os.path.exists(self.path("o.bam")))
-
     def read_bytes(self, data):
         return pyarrow.parquet.read_table(io.BytesIO(data))
 
