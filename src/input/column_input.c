@@ -55,7 +55,10 @@ static int read_error(const struct column_input *input)
 {
     const char *problem = input->arrow ? arrow_reader_problem(input->arrow)
                                        : parquet_reader_problem(input->parquet);
-    if (!problem)
+    if (!problem && errno == ESPIPE)
+        diag_error("cannot read '%s': Parquet is read from its end, which no pipe gives first, and "
+                   "not all servers: name a file", input->name);
+    else if (!problem)
         diag_error("cannot read '%s': %s", input->name, strerror(errno ? errno : EIO));
     else if (input->n_records == 0)
         diag_error("cannot read '%s': %s", input->name, problem);
@@ -75,15 +78,12 @@ static int open_arrow(struct column_input *input)
 /* Parquet says at its end what it holds. */
 static int open_parquet(struct column_input *input)
 {
-    off_t n_bytes = hseek(input->file, 0, SEEK_END);
-    if (n_bytes < 0) {
-        diag_error("cannot read '%s': Parquet is read from its end, so not from a pipe: name the "
-                   "file", input->name);
-        return -1;
-    }
-    input->parquet = parquet_reader_create(read_file_at, input->file, (uint64_t)n_bytes);
     errno = 0;
-    return parquet_reader_open(input->parquet) < 0 ? read_error(input) : 0;
+    off_t n_bytes = hseek(input->file, 0, SEEK_END);
+    input->parquet = parquet_reader_create(read_file_at, input->file,
+                                           n_bytes > 0 ? (uint64_t)n_bytes : 0);
+    if (n_bytes < 0 || parquet_reader_open(input->parquet) < 0) return read_error(input);
+    return 0;
 }
 
 struct column_input *column_input_open(hFILE *file, const char *name)

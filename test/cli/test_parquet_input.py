@@ -138,7 +138,7 @@ class WayBack(ParquetInput):
         with open(self.path("in.parquet"), "rb") as file:
             data = file.read()
         result = self.rocksort("-o", self.path("o.bam"), "-", stdin=data)
-        self.assert_error(result, "standard input", "not from a pipe", "name the file")
+        self.assert_error(result, "standard input", "no pipe", "name a file")
         self.assertFalse(os.path.exists(self.path("o.bam")))
 
 
@@ -187,6 +187,7 @@ class Url(ParquetInput):
         self.source_table(self.bam_of(TAGGED))
         self.assert_reads(self.served(parts=True))
         self.assertLess(len(self.requests), 8)
+        self.refused(self.served(parts=False), "not all servers", "name a file")
 
 
 class Writers(ParquetInput):
