@@ -1,10 +1,11 @@
 /*
- * fuzz_columns.c -- columns: records become Arrow and records again; Arrow that is damaged, or that
- * nobody wrote, is refused or gives records that can be checked.
+ * fuzz_columns.c -- columns: records become Arrow or Parquet and records again; what is damaged, or
+ * what nobody wrote, is refused or gives records that can be checked.
  *
- * The first byte of the input says how the stream of Arrow is made: it is the rest of the input; or
- * records are made from the input and written as columns, of which some bytes are then changed. A
- * stream without changes must give its records again.
+ * The first byte of the input says how the file is made: it is the rest of the input; or records are
+ * made from the input and written as columns, of which some bytes are then changed. A file without
+ * changes must give its records again. (Pages of Parquet have checksums, so that changes in them go
+ * no further: fuzz_parquet.c makes pages without.)
  */
 #include "fuzz_record.h"
 
@@ -12,6 +13,7 @@
 #include "columns/arrow_reader.h"
 #include "columns/column_file.h"
 #include "columns/column_record.h"
+#include "columns/parquet_reader.h"
 
 enum { MAX_RECORDS = 40 };
 
@@ -32,37 +34,68 @@ static ssize_t take_bytes(void *arg, uint8_t *to, size_t n)
     return (ssize_t)n;
 }
 
+static ssize_t take_bytes_at(void *arg, uint64_t at, uint8_t *to, size_t n)
+{
+    const struct bytes_left *all = arg;
+    FUZZ_CHECK(at <= all->n);
+    struct bytes_left left = {all->at + at, all->n - (size_t)at};
+    return take_bytes(&left, to, n);
+}
+
+/* Appends the records of some rows to `out`. Returns whether they were sound. */
+static bool put_rows(const struct column_schema *schema, const struct column_values *columns,
+                     uint64_t n_rows, struct column_bytes *out)
+{
+    for (uint64_t row = 0; row < n_rows; row++) {
+        size_t begin = out->n_bytes;
+        if (column_record_put(schema, columns, row, out)) return false;
+        FUZZ_CHECK(bam_record_bytes(out->bytes + begin) == out->n_bytes - begin);
+        (void)bam_record_check(out->bytes + begin, FUZZ_N_REFS);
+        if (out->n_bytes > (64 << 20)) return false;
+    }
+    return true;
+}
+
+static const char *const names[FUZZ_N_REFS] = {"a", "b", "c"};
+
 /* Appends the records of all batches to `out`. Returns whether the whole stream was sound. */
-static bool read_rows(struct arrow_reader *reader, struct column_bytes *out)
+static bool read_arrow(const uint8_t *bytes, size_t n_bytes, struct column_bytes *out)
 {
     const struct column_values *columns;
     uint64_t n_rows;
-    int r;
-    while ((r = arrow_reader_next(reader, &columns, &n_rows)) > 0) {
-        for (uint64_t row = 0; row < n_rows; row++) {
-            size_t begin = out->n_bytes;
-            if (column_record_put(arrow_reader_schema(reader), columns, row, out)) return false;
-            FUZZ_CHECK(bam_record_bytes(out->bytes + begin) == out->n_bytes - begin);
-            (void)bam_record_check(out->bytes + begin, FUZZ_N_REFS);
-            if (out->n_bytes > (64 << 20)) return false;
-        }
-    }
-    FUZZ_CHECK(r == 0 || arrow_reader_problem(reader));
-    return r == 0;
-}
-
-static bool read_stream(const uint8_t *bytes, size_t n_bytes, struct column_bytes *out)
-{
-    static const char *const names[] = {"a", "b", "c"};
     struct bytes_left left = {bytes, n_bytes};
     struct arrow_reader *reader = arrow_reader_create(take_bytes, &left);
-    out->n_bytes = 0;
-    bool is_open = arrow_reader_open(reader) == 0;
-    FUZZ_CHECK(is_open || arrow_reader_problem(reader));
-    if (is_open) arrow_reader_set_references(reader, names, FUZZ_N_REFS);
-    bool is_sound = is_open && read_rows(reader, out);
+    int r = arrow_reader_open(reader);
+    bool is_sound = r == 0;
+    if (is_sound) arrow_reader_set_references(reader, names, FUZZ_N_REFS);
+    while (is_sound && (r = arrow_reader_next(reader, &columns, &n_rows)) > 0)
+        is_sound = put_rows(arrow_reader_schema(reader), columns, n_rows, out);
+    FUZZ_CHECK(r >= 0 || arrow_reader_problem(reader));
     arrow_reader_destroy(reader);
-    return is_sound;
+    return is_sound && r == 0;
+}
+
+static bool read_parquet(const uint8_t *bytes, size_t n_bytes, struct column_bytes *out)
+{
+    const struct column_values *columns;
+    uint64_t n_rows;
+    struct bytes_left all = {bytes, n_bytes};
+    struct parquet_reader *reader = parquet_reader_create(take_bytes_at, &all, n_bytes);
+    int r = parquet_reader_open(reader);
+    bool is_sound = r == 0;
+    if (is_sound) parquet_reader_set_references(reader, names, FUZZ_N_REFS);
+    while (is_sound && (r = parquet_reader_next(reader, &columns, &n_rows)) > 0)
+        is_sound = put_rows(parquet_reader_schema(reader), columns, n_rows, out);
+    FUZZ_CHECK(r >= 0 || parquet_reader_problem(reader));
+    parquet_reader_destroy(reader);
+    return is_sound && r == 0;
+}
+
+static bool read_file(const uint8_t *bytes, size_t n_bytes, struct column_bytes *out)
+{
+    out->n_bytes = 0;
+    bool is_parquet = n_bytes >= PARQUET_START_BYTES && parquet_reader_knows(bytes);
+    return is_parquet ? read_parquet(bytes, n_bytes, out) : read_arrow(bytes, n_bytes, out);
 }
 
 static bool put_bytes(void *arg, const uint8_t *bytes, size_t n_bytes)
@@ -71,15 +104,16 @@ static bool put_bytes(void *arg, const uint8_t *bytes, size_t n_bytes)
     return true;
 }
 
-/* Makes a stream of records from the input. `records` gets the records that the stream holds; reading
-   the stream must give them again. */
-static void make_stream(struct fuzz_input *in, unsigned mode, struct column_bytes *stream,
-                        struct column_bytes *records)
+/* Makes a file of records from the input. `records` gets the records that it holds; reading it must
+   give them again. */
+static void make_file(struct fuzz_input *in, unsigned mode, struct column_bytes *written,
+                      struct column_bytes *records)
 {
     const char *problem, *part;
     size_t part_bytes;
     const struct column_request request = {
-        .format = mode & 16 ? COLUMN_FORMAT_ARROW_STREAM : COLUMN_FORMAT_ARROW,
+        .format = mode & 32 ? COLUMN_FORMAT_PARQUET
+                            : mode & 16 ? COLUMN_FORMAT_ARROW_STREAM : COLUMN_FORMAT_ARROW,
         .codec = (enum column_codec)(mode >> 2 & 3) % 3, .level = 1};
     const struct column_output output = {
         .request = &request, .schema = column_schema_create(NULL, NULL, &problem, &part,
@@ -88,8 +122,8 @@ static void make_stream(struct fuzz_input *in, unsigned mode, struct column_byte
     struct column_encoder *encoder = column_encoder_create(&output, header);
     uint8_t *rec = fuzz_alloc(FUZZ_MAX_RECORD);
     struct column_bytes notes = {0};
-    const struct column_sink sink = {put_bytes, stream};
-    column_file_begin(file, header, stream);
+    const struct column_sink sink = {put_bytes, written};
+    column_file_begin(file, header, written);
     for (unsigned i = 0; i < MAX_RECORDS && fuzz_left(in) > 0; i++) {
         size_t n = fuzz_make_record(in, rec);
         if (bam_record_check(rec, FUZZ_N_REFS) || column_encoder_add(encoder, rec)) {
@@ -101,9 +135,9 @@ static void make_stream(struct fuzz_input *in, unsigned mode, struct column_byte
         }
         column_bytes_copy(records, rec, n);
     }
-    FUZZ_CHECK(!column_encoder_put(encoder, 0, stream, &notes));
+    FUZZ_CHECK(!column_encoder_put(encoder, 0, written, &notes));
     column_file_note(file, &notes, 0);
-    FUZZ_CHECK(!column_file_end(file, header, stream->n_bytes, &sink));
+    FUZZ_CHECK(!column_file_end(file, header, written->n_bytes, &sink));
     free(notes.bytes);
     column_encoder_destroy(encoder);
     column_file_destroy(file);
@@ -135,22 +169,22 @@ void fuzz_begin(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     struct fuzz_input in = {data, data + n_bytes};
-    struct column_bytes stream = {0}, records = {0}, got = {0};
+    struct column_bytes written = {0}, records = {0}, got = {0};
     unsigned mode = fuzz_u8(&in);
     unsigned n_flips = fuzz_below(&in, 8);
     uint32_t flips[8];
     for (unsigned i = 0; i < n_flips; i++) flips[i] = fuzz_u32(&in);
     if (mode & 1) {
-        (void)read_stream(in.at, fuzz_left(&in), &got);
+        (void)read_file(in.at, fuzz_left(&in), &got);
     } else {
-        make_stream(&in, mode, &stream, &records);
-        FUZZ_CHECK(read_stream(stream.bytes, stream.n_bytes, &got));
+        make_file(&in, mode, &written, &records);
+        FUZZ_CHECK(read_file(written.bytes, written.n_bytes, &got));
         check_same(&got, &records);
         for (unsigned i = 0; i < n_flips; i++)
-            stream.bytes[(flips[i] >> 8) % stream.n_bytes] ^= (uint8_t)flips[i];
-        (void)read_stream(stream.bytes, stream.n_bytes, &got);
+            written.bytes[(flips[i] >> 8) % written.n_bytes] ^= (uint8_t)flips[i];
+        (void)read_file(written.bytes, written.n_bytes, &got);
     }
-    free(stream.bytes);
+    free(written.bytes);
     free(records.bytes);
     free(got.bytes);
     return 0;
