@@ -197,7 +197,8 @@ static void put_chunk_metadata(struct thrift_writer *writer, const struct end_ma
     thrift_item_integer(writer, chunk->encoding);
     if (has_dictionary) thrift_item_integer(writer, PARQUET_PLAIN);
     parquet_put_path(writer, COLUMN_PATH, maker->file->schema, leaf);
-    thrift_i32(writer, COLUMN_CODEC, maker->file->is_compressed ? PARQUET_CODEC_ZSTD : PARQUET_CODEC_NONE);
+    thrift_i32(writer, COLUMN_CODEC,
+               maker->file->is_compressed ? PARQUET_CODEC_ZSTD : PARQUET_CODEC_NONE);
     thrift_i64(writer, COLUMN_VALUES, (int64_t)chunk->n_values);
     thrift_i64(writer, COLUMN_RAW_BYTES, (int64_t)chunk->raw_bytes);
     thrift_i64(writer, COLUMN_STORED_BYTES, (int64_t)chunk->n_bytes);

@@ -284,7 +284,8 @@ static const char *make_schema(struct footer_reader *reader)
 
 /* ColumnMetaData */
 static void read_chunk_metadata(struct footer_reader *reader, const struct thrift_field *of,
-                                struct parquet_stored_chunk *chunk, struct parquet_stored_group *group)
+                                struct parquet_stored_chunk *chunk,
+                                struct parquet_stored_group *group)
 {
     struct thrift_reader *thrift = &reader->thrift;
     struct thrift_field field;

@@ -387,7 +387,8 @@ static size_t put_page(struct chunk_maker *maker, int type, uint64_t n_values)
     thrift_i32(&writer, HEADER_CRC, (int32_t)bgzf_engine_crc(bytes, n_bytes));
     thrift_struct(&writer, type == PAGE_DATA ? HEADER_DATA : HEADER_DICTIONARY);
     thrift_i32(&writer, DATA_VALUES, (int32_t)n_values);
-    thrift_i32(&writer, DATA_ENCODING, type == PAGE_DATA ? (int32_t)maker->chunk->encoding : PARQUET_PLAIN);
+    thrift_i32(&writer, DATA_ENCODING,
+               type == PAGE_DATA ? (int32_t)maker->chunk->encoding : PARQUET_PLAIN);
     if (type == PAGE_DATA) {
         thrift_i32(&writer, DATA_DEFINITIONS, PARQUET_RLE);
         thrift_i32(&writer, DATA_REPETITIONS, PARQUET_RLE);

@@ -158,7 +158,8 @@ const char *parquet_read_numbers(struct parquet_values *values, int64_t *to, siz
     if (n == 0) return NULL;
     if (values->encoding == PARQUET_DICTIONARY) {
         is_sound = values->entries && read_indexes(values, n);
-        for (size_t i = 0; is_sound && i < n; i++) to[i] = values->entries->numbers[values->piece[i]];
+        for (size_t i = 0; is_sound && i < n; i++)
+            to[i] = values->entries->numbers[values->piece[i]];
     } else if (values->encoding == PARQUET_DELTA) {
         is_sound = parquet_read_deltas(&values->numbers, to, n);
     } else {
@@ -214,7 +215,8 @@ const char *parquet_read_texts(struct parquet_values *values, struct parquet_tex
     switch (values->encoding) {
     case PARQUET_DICTIONARY:
         is_sound = values->entries && read_indexes(values, n);
-        for (size_t i = 0; is_sound && i < n; i++) to[i] = values->entries->texts[values->piece[i]];
+        for (size_t i = 0; is_sound && i < n; i++)
+            to[i] = values->entries->texts[values->piece[i]];
         break;
     case PARQUET_DELTA_LENGTH: is_sound = read_text_run(values, to, n); break;
     case PARQUET_DELTA_TEXT: is_sound = read_shared_texts(values, to, n); break;

@@ -122,8 +122,8 @@ static void print_synopsis(bool own, FILE *to)
         (void)fputs("       samtools rocksort [options] -o out.bam in.bam [in.bam ...]\n"
                     "       samtools rocksort [options] in.bam out.prefix\n"
                     "       samtools rocksort [options] --resume DIR\n", to);
-    (void)fputs("\nSorts SAM, BAM, CRAM, FASTQ and Arrow (- or nothing: standard input) in bounded "
-                "memory.\n", to);
+    (void)fputs("\nSorts SAM, BAM, CRAM, FASTQ, Arrow and Parquet (- or nothing: standard input) in "
+                "bounded memory.\n", to);
     if (own)
         (void)fputs("With -o all other arguments are inputs; they must have the same @SQ lines. "
                     "Without -o a\nsecond argument is the output's name without .bam.\n", to);

@@ -193,8 +193,8 @@ static int apply_options(struct reader_file *file, const htsFormat *options)
     return -1;
 }
 
-/* Opens Arrow, or what htslib knows. Returns -1 after a message; both are NULL if htslib could not
-   open the file. */
+/* Opens Arrow or Parquet, or what htslib knows. Returns -1 after a message; both are NULL if htslib
+   could not open the file. */
 static int open_bytes(struct reader_file *file, const char *path)
 {
     hFILE *bytes = hopen(path, "r");
@@ -235,8 +235,8 @@ static int open_file(struct reader_file *file, const char *path, const htsFormat
         return -1;
     }
     if (!is_alignment_file(hts_get_format(file->hts))) {
-        diag_error("'%s' is not an alignment file; rocksort reads SAM, BAM, CRAM, FASTQ and "
-                   "Arrow",
+        diag_error("'%s' is not an alignment file; rocksort reads SAM, BAM, CRAM, FASTQ, Arrow and "
+                   "Parquet",
                    file->name);
         return -1;
     }
@@ -370,8 +370,8 @@ bool bam_reader_is_text(const struct bam_reader *reader)
 
 const htsFormat *bam_reader_format(const struct bam_reader *reader)
 {
-    static const htsFormat arrow = {.category = sequence_data, .format = unknown_format};
-    return reader->file.hts ? hts_get_format(reader->file.hts) : &arrow;
+    static const htsFormat columns = {.category = sequence_data, .format = unknown_format};
+    return reader->file.hts ? hts_get_format(reader->file.hts) : &columns;
 }
 
 const char *bam_reader_name(const struct bam_reader *reader)

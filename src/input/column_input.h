@@ -1,5 +1,5 @@
 /*
- * column_input.h -- records of columns that rocksort has written as Arrow (columns/arrow_reader.h) or
+ * column_input.h -- records of columns, as rocksort writes them: Arrow (columns/arrow_reader.h) and
  * Parquet (columns/parquet_reader.h).
  *
  * Threads: one at a time. Errors: after a message that names the file.

@@ -111,10 +111,13 @@ static void make_file(struct fuzz_input *in, unsigned mode, struct column_bytes 
 {
     const char *problem, *part;
     size_t part_bytes;
-    const struct column_request request = {
+    struct column_request request = {
         .format = mode & 32 ? COLUMN_FORMAT_PARQUET
                             : mode & 16 ? COLUMN_FORMAT_ARROW_STREAM : COLUMN_FORMAT_ARROW,
         .codec = (enum column_codec)(mode >> 2 & 3) % 3, .level = 1};
+    /* LZ4 is for Arrow only. */
+    if (request.format == COLUMN_FORMAT_PARQUET && request.codec == COLUMN_CODEC_LZ4)
+        request.codec = COLUMN_CODEC_ZSTD;
     const struct column_output output = {
         .request = &request, .schema = column_schema_create(NULL, NULL, &problem, &part,
                                                             &part_bytes)};

@@ -1,6 +1,6 @@
 /*
- * test_parquet_reader.c -- records become a Parquet file of several groups, and records again; a file
- * that cannot be read, or that is shorter than it says, is told from one that is damaged.
+ * test_parquet_reader.c -- records become a Parquet file of several groups, and records again; a
+ * file that cannot be read, or that is shorter than it says, is told from one that is damaged.
  */
 #include "random_records.h"
 
@@ -105,7 +105,8 @@ static int read_file(struct disk *disk, uint64_t n_bytes, const struct column_by
             for (uint64_t row = 0; row < n_rows; row++)
                 assert_null(column_record_put(parquet_reader_schema(reader), columns, row, &got));
         }
-        assert_true(got.n_bytes <= want->n_bytes && memcmp(got.bytes, want->bytes, got.n_bytes) == 0);
+        assert_true(got.n_bytes <= want->n_bytes);
+        assert_memory_equal(got.bytes, want->bytes, got.n_bytes);
         assert_true(r < 0 || got.n_bytes == want->n_bytes);
     }
     *problem = parquet_reader_problem(reader);
