@@ -202,7 +202,7 @@ static const char *read_entries(struct parquet_chunk_reader *reader,
                                 raw.at, raw.end);
 }
 
-/* Takes levels off the begin of a page of version 1, which has their number of bytes before them. */
+/* Takes levels off the begin of a page of version 1, where their number of bytes stands first. */
 static bool take_levels(struct bytes *page, unsigned most, struct parquet_run_reader *levels)
 {
     if (most == 0) return true;
@@ -289,7 +289,8 @@ const char *parquet_chunk_levels(struct parquet_chunk_reader *reader)
     }
     unsigned n = reader->n_left_in_page < PARQUET_PIECE ? (unsigned)reader->n_left_in_page
                                                         : PARQUET_PIECE;
-    if (reader->leaf->is_repeated && !parquet_read_runs(&reader->repetitions, levels->repetition, n))
+    if (reader->leaf->is_repeated &&
+        !parquet_read_runs(&reader->repetitions, levels->repetition, n))
         return parquet_damaged;
     if (most > 0 && !parquet_read_runs(&reader->definitions, levels->definition, n))
         return parquet_damaged;

@@ -32,7 +32,7 @@ struct parquet_reader {
     struct parquet_decompressor decompressor;
     struct parquet_chunk_reader *leaves;
     struct column_values *columns;
-    struct column_values mapped;        /* rows of the values of a map; its keys have the column's */
+    struct column_values mapped;        /* rows of the values of a map; the column has its keys' */
     struct parquet_dictionary references;
     uint32_t n_references;
     size_t next_group;

@@ -5,8 +5,9 @@
  * Order of calls, and what -1 means: as of arrow_reader.h. The end of the file is read first, so
  * this needs a file in which any place can be read.
  *
- * Memory: some rows of a row group at a time. Of a group stored in up to 64 MiB all of that is in
- * memory, too; of a larger one this much, or a page of each column if that is more.
+ * Memory: some rows at a time; a page and the dictionary of each column, decompressed. Of a row group
+ * that is stored in up to 64 MiB all of that; of a larger one this much, or a page of each column if
+ * that is more.
  * Threads: one at a time.
  */
 #ifndef ROCKSORT_COLUMNS_PARQUET_READER_H

@@ -3,8 +3,8 @@
  * encoding they are stored: the same numbers and texts. Nothing that is read is believed.
  *
  * Order of calls: parquet_entries_read for the page of a dictionary, if the chunk has one; for each
- * page parquet_values_begin, then values in pieces of at most PARQUET_PIECE. The bytes of pages must
- * stay where they are meanwhile; texts lie in them, or in the memory of the values until the next
+ * page parquet_values_begin, then values in pieces of at most PARQUET_PIECE. Meanwhile the bytes of
+ * pages must stay where they are; texts lie in them, or in the memory of the values until the next
  * call.
  *
  * Both structs start as {0}. One thread at a time. Errors: static texts; NULL is none.

@@ -14,8 +14,8 @@
 
 struct column_input;
 
-/* Returns 1 if the file begins as Arrow or Parquet does, 0 if not, -1 with errno set if it cannot be
-   read. What was looked at stays to be read. */
+/* Returns 1 if the file begins as Arrow or Parquet does, 0 if not, -1 with errno set if it cannot
+   be read. What was looked at stays to be read. */
 int column_input_knows(hFILE *file);
 
 /* Reads what must be known before the records. Parquet must be a file in which any place can be

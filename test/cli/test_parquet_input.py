@@ -82,7 +82,8 @@ class WayBack(ParquetInput):
         got, want = self.path("got.bam"), self.path("want.bam")
         for options in (["-n"], ["-t", "NM", "-n"]):
             self.sort_ok("--no-PG", *options, "-o", want, bam)
-            self.sort_ok("--no-PG", *options, "-o", got, self.path("n.parquet"), budget=SPILL_BUDGET)
+            self.sort_ok("--no-PG", *options, "-o", got, self.path("n.parquet"),
+                         budget=SPILL_BUDGET)
             self.assert_same_bam(bamfile.read(got), bamfile.read(want), options)
         self.assertEqual(table.num_rows, 50000)
 
@@ -254,7 +255,8 @@ class Writers(ParquetInput):
                 for name, kind in change.items():
                     at = table.schema.get_field_index(name)
                     other = other.set_column(at, name, table[name].cast(kind))
-                self.assert_reads(self.written(other.replace_schema_metadata(table.schema.metadata)))
+                other = other.replace_schema_metadata(table.schema.metadata)
+                self.assert_reads(self.written(other))
         reverse = table.select(table.column_names[::-1])
         self.assert_reads(self.written(reverse))
 
@@ -361,8 +363,9 @@ class Refused(ParquetInput):
     def test_ways_to_store(self):
         """An encoding or a codec that is not read is named."""
         self.refused(self.written(self.table_of_all, compression="brotli"), "Brotli")
-        self.refused(self.written(self.table_of_all, use_dictionary=False,
-                                  column_encoding={"pos": "BYTE_STREAM_SPLIT"}), "BYTE_STREAM_SPLIT")
+        path = self.written(self.table_of_all, use_dictionary=False,
+                            column_encoding={"pos": "BYTE_STREAM_SPLIT"})
+        self.refused(path, "BYTE_STREAM_SPLIT")
 
     def data(self, path="in.parquet"):
         with open(self.path(path), "rb") as file:

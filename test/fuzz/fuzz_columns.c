@@ -2,8 +2,8 @@
  * fuzz_columns.c -- columns: records become Arrow or Parquet and records again; what is damaged, or
  * what nobody wrote, is refused or gives records that can be checked.
  *
- * The first byte of the input says how the file is made: it is the rest of the input; or records are
- * made from the input and written as columns, of which some bytes are then changed. A file without
+ * The first byte of the input says how the file is made: it is the rest of the input; or records
+ * are made from the input and written as columns, of which some bytes are then changed. A file without
  * changes must give its records again. (Pages of Parquet have checksums, so that changes in them go
  * no further: fuzz_parquet.c makes pages without.)
  */

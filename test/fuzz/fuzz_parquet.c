@@ -1,6 +1,6 @@
 /*
- * fuzz_parquet.c -- pages of Parquet that nobody has checked: they are refused, or give records that
- * can be checked.
+ * fuzz_parquet.c -- pages of Parquet that nobody has checked: they are refused, or give records
+ * that can be checked.
  *
  * The input says what is in the pages of each column: nulls, values that are stored as they should
  * be by an encoding that rocksort may not write, or bytes that nobody has encoded; the same for
@@ -345,8 +345,8 @@ void fuzz_begin(void)
 {
     const char *problem, *part;
     size_t part_bytes;
-    schema = column_schema_create("qname,flag,rname,pos,end,mapq,cigar,rnext,pnext,tlen,seq,qual,NM,"
-                                  "ML,MD,XF:f,XG:B:f,tag_types,tags", NULL, &problem, &part,
+    schema = column_schema_create("qname,flag,rname,pos,end,mapq,cigar,rnext,pnext,tlen,seq,qual,"
+                                  "NM,ML,MD,XF:f,XG:B:f,tag_types,tags", NULL, &problem, &part,
                                   &part_bytes);
     FUZZ_CHECK(schema);
     leaves = parquet_leaves(schema, &n_leaves);

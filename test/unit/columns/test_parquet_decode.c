@@ -1,6 +1,6 @@
 /*
- * test_parquet_decode.c -- what parquet_encode.c and thrift_compact.c write is read again, in pieces
- * of all sizes; what other programs may write is, too; what is cut off or made up is refused, or
+ * test_parquet_decode.c -- what parquet_encode.c and thrift_compact.c write is read again, in
+ * pieces of all sizes; what other programs may write is, too; what is cut off or made up is refused, or
  * gives values, and no byte after the last is looked at.
  */
 #include "random_records.h"
@@ -97,7 +97,7 @@ static void test_odd_runs(void **state)
         {"\4\2", 2, 1, 1, false},               /* a value of more bits */
         {"\x05\xff", 2, 1, 8, true},            /* of two groups one is there */
         {"\x05\xff", 2, 1, 9, false},
-        {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\xff", 11, 1, 1, false},        /* too many groups */
+        {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\xff", 11, 1, 1, false},    /* too many groups */
         {"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\1\1", 11, 1, 1000, true},
         {"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\1", 11, 1, 1, false},
     };
@@ -334,16 +334,16 @@ static void test_shared_texts(void **state)
     parquet_put_deltas(rest, 5, 32, &out);
     column_bytes_copy(&out, "read:122x", 9);
     struct parquet_values *values = calloc(1, sizeof *values);
-    assert_null(parquet_values_begin(values, PARQUET_BYTE_ARRAY, PARQUET_DELTA_TEXT, NULL, out.bytes,
-                                     out.bytes + out.n_bytes));
+    assert_null(parquet_values_begin(values, PARQUET_BYTE_ARRAY, PARQUET_DELTA_TEXT, NULL,
+                                     out.bytes, out.bytes + out.n_bytes));
     check_texts(values, want, 5);
     out.n_bytes = 0;
     static const int64_t too_much[] = {0, 7};
     parquet_put_deltas(too_much, 2, 32, &out);
     parquet_put_deltas(rest, 2, 32, &out);
     column_bytes_copy(&out, "read:1x", 7);
-    assert_null(parquet_values_begin(values, PARQUET_BYTE_ARRAY, PARQUET_DELTA_TEXT, NULL, out.bytes,
-                                     out.bytes + out.n_bytes));
+    assert_null(parquet_values_begin(values, PARQUET_BYTE_ARRAY, PARQUET_DELTA_TEXT, NULL,
+                                     out.bytes, out.bytes + out.n_bytes));
     struct parquet_text texts[2];
     assert_non_null(parquet_read_texts(values, texts, 2));
     parquet_values_release(values);
@@ -373,7 +373,8 @@ static void test_dictionary(void **state)
         struct parquet_text some[4];
         assert_null(parquet_read_texts(values, some, 4));
         for (int i = 0; i < 4; i++)
-            assert_true(some[i].n == strlen(want[i]) && memcmp(some[i].at, want[i], some[i].n) == 0);
+            assert_true(some[i].n == strlen(want[i]) &&
+                        memcmp(some[i].at, want[i], some[i].n) == 0);
     }
     assert_null(parquet_values_begin(values, PARQUET_BYTE_ARRAY, PARQUET_DICTIONARY, &of, wrong,
                                      wrong + 3));
@@ -440,7 +441,7 @@ static void test_codecs(void **state)
     uint8_t bytes[100], out[200];
     for (int codec = -1; codec <= 8; codec++) {
         bool is_read = !parquet_codec_problem(codec);
-        assert_true(is_read == (codec == 0 || codec == 1 || codec == 2 || codec == 6 || codec == 7));
+        assert_true(is_read == ((codec >= 0 && codec <= 2) || codec == 6 || codec == 7));
         if (!is_read) continue;
         assert_true(parquet_codec_can_make(codec, 100, 100));
         assert_false(parquet_codec_can_make(codec, 100, INT32_MAX));
