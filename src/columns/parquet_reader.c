@@ -18,7 +18,7 @@
 
 enum {
     FILE_END_BYTES = 4 + PARQUET_MAGIC_BYTES,   /* the size of the footer, and the magic */
-    STORED_BYTES = 64 << 20,                    /* of a group, in memory at a time */
+    STORED_BYTES = 32 << 20,                    /* of a group, in memory at a time */
     LEAST_STEP_BYTES = 64 << 10,
     READ_BYTES = 8 << 20,       /* of the footer, whose size may be wrong */
     PIECE_BYTES = 8 << 20,      /* of rows, about */

@@ -6,7 +6,7 @@
  * this needs a file in which any place can be read.
  *
  * Memory: some rows at a time; a page and the dictionary of each column, decompressed. Of a row group
- * that is stored in up to 64 MiB all of that; of a larger one this much, or a page of each column if
+ * that is stored in up to 32 MiB all of that; of a larger one this much, or a page of each column if
  * that is more.
  * Threads: one at a time.
  */

@@ -19,6 +19,11 @@ import bamfile
 import generate
 from harness import (ROOT, RUN_LIMIT_S, SAMTOOLS, SLOW, CliTest, environment, own_lines, sanitized)
 
+try:
+    import pyarrow.parquet
+except ImportError:
+    pyarrow = None
+
 SIMULATE = ROOT / "bench" / "simulate-reads"
 MIB = 1 << 20
 ALLOWANCE_BYTES = 64 * MIB
@@ -85,11 +90,11 @@ class Memory(CliTest):
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=RUN_LIMIT_S)
         return path
 
-    def check(self, source, n_threads, megabytes, *options):
-        """The peak is at most -m x threads + 64 MiB."""
+    def check(self, source, n_threads, megabytes, *options, extra=0):
+        """The peak is at most -m x threads + 64 MiB, and what is extra."""
         args = ["-@", str(n_threads), "-m", f"{megabytes}M", "-l", "1", *options, source]
         peak, _ = self.measure(*args)
-        limit = max(n_threads, 1) * megabytes * MIB + ALLOWANCE_BYTES
+        limit = max(n_threads, 1) * megabytes * MIB + ALLOWANCE_BYTES + extra
         with self.subTest(args=args[:-1], source=os.path.basename(source)):
             self.assertLessEqual(peak, limit, f"{peak / MIB:.1f} MiB of {limit / MIB:.1f}")
 
@@ -102,6 +107,20 @@ class Memory(CliTest):
                                     ("parquet", "1")):
                     self.check(source, 2, megabytes, "-O", form, "-l", level)
             self.check(source, 4, 24, "-O", "arrow")
+
+    def test_parquet_input(self):
+        """Of a row group there is in memory what is stored of it, up to 32 MiB, and some rows."""
+        for mode, records in (("short", "400K"), ("long", "2K")):
+            path = self.path("in.parquet")
+            self.sort_ok("-n", "-m", "1G", "-o", path, self.simulate(mode, records))
+            self.check(path, 2, 24)
+            if not pyarrow:
+                continue
+            table = pyarrow.parquet.read_table(path)
+            pyarrow.parquet.write_table(table, path, row_group_size=table.num_rows,
+                                        write_batch_size=8)     # pages of 1 MiB
+            self.assertEqual(pyarrow.parquet.ParquetFile(path).num_row_groups, 1)
+            self.check(path, 2, 24, extra=32 * MIB)
 
     def test_long_values_in_many_columns(self):
         """Each column once needs much memory, which is not kept for it."""
