@@ -209,18 +209,17 @@ static bool type_of_values(const struct element *element, bool is_list, enum col
 static bool can_become(const struct shape *shape, enum column_type type)
 {
     enum column_type is;
-    bool is_map = type == COLUMN_MAP, is_text = is_map || column_type_is_text(type) ||
-                                                type == COLUMN_REFERENCE;
+    bool is_map = type == COLUMN_MAP;
+    bool has_texts = is_map || column_type_is_text(type) || type == COLUMN_REFERENCE;
     if (shape->n_leaves != (is_map ? 2u : 1u)) return false;
     for (unsigned i = 0; i < shape->n_leaves; i++) {
         const struct parquet_stored_leaf *leaf = &shape->leaves[i].leaf;
         if (leaf->is_repeated != is_map ||
             !type_of_values(shape->leaves[i].element, false, &is) ||
-            is != (is_text ? COLUMN_TEXT : COLUMN_INT64))
+            is != (has_texts ? COLUMN_TEXT : COLUMN_INT64))
             return false;
     }
-    return !is_map || (is_text && shape->leaves[0].leaf.item_definition ==
-                                      shape->leaves[1].leaf.item_definition);
+    return true;
 }
 
 /* Tells keys from values of a map. */
