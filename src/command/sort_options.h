@@ -11,7 +11,9 @@
  * and into argv, both of which must stay. Threads: one at a time.
  *
  * sort_options_parse.h    options one after the other, then what they mean together
- * sort_options_output.h   what is written: htslib's format options, names of output and index
+ * sort_options_output.h   what is written: names and formats of output and index
+ * sort_options_format.h   format options of htslib
+ * sort_options_also.h     a second output
  * sort_options_resources.h   threads, memory, codec
  * sort_options_resume.h   options that go on with a checkpoint
  * sort_options_usage.h    the usage text

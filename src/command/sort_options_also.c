@@ -1,9 +1,10 @@
 /* sort_options_also.c -- see sort_options_also.h. */
 #include "command/sort_options_also.h"
 
-#include "command/sort_options_output.h"
+#include "command/sort_options_format.h"
 #include "input/bam_reader.h"
 #include "util/diag.h"
+#include "util/path.h"
 
 #include <string.h>
 
@@ -11,7 +12,7 @@ int sort_options_choose_also(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
     if (!s->also) return 0;
-    if (sort_options_is_standard_output(s->also)) {
+    if (path_is_standard_output(s->also)) {
         diag_error("--also writes a file: leave -o out to write to standard output, and name the "
                    "file with --also");
         return -1;

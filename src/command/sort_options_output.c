@@ -3,90 +3,17 @@
 
 #include "command/sort_options_also.h"
 #include "command/sort_options_columns.h"
+#include "command/sort_options_format.h"
 #include "command/sort_options_split.h"
 #include "input/bam_reader.h"
 #include "output/bam_writer.h"
 #include "util/diag.h"
+#include "util/path.h"
 #include "util/xalloc.h"
 
-#include <htslib/kstring.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Takes nthreads out of a list: htslib would start threads of its own, besides those of -@. */
-static void drop_thread_options(hts_opt **list)
-{
-    while (*list) {
-        hts_opt *option = *list;
-        if (option->opt != HTS_OPT_NTHREADS) {
-            list = &option->next;
-            continue;
-        }
-        diag_warning("format option nthreads is ignored: give threads with -@");
-        *list = option->next;
-        option->next = NULL;
-        hts_opt_free(option);
-    }
-}
-
-int sort_options_add_format(const char *option, const char *text, hts_opt **list)
-{
-    if (hts_opt_add(list, text) < 0) {
-        diag_error("option %s: htslib does not know '%s'; 'man samtools' lists what it takes",
-                   option, text);
-        return -1;
-    }
-    drop_thread_options(list);
-    return 0;
-}
-
-/* A copy of a format option, or of a list of them with commas between. The file of a reference gets
-   its whole path, since a sort may be resumed from another directory. */
-static char *with_whole_paths(const char *options, bool is_list)
-{
-    static const char key[] = "reference=";
-    const size_t n_key = sizeof key - 1;
-    kstring_t text = {0, 0, NULL};
-    bool had_memory = kputs("", &text) >= 0;
-    for (const char *at = options; *at && had_memory;) {
-        size_t n = is_list ? strcspn(at, ",") : strlen(at);
-        bool is_file = n > n_key && strncmp(at, key, n_key) == 0;
-        char *file = is_file ? xmemdup(at, n + 1) : NULL;
-        if (file) file[n] = '\0';
-        char *real = file ? realpath(file + n_key, NULL) : NULL;
-        bool fits = real && !(is_list && strchr(real, ','));
-        had_memory = (fits ? ksprintf(&text, "%s%s", key, real) : kputsn(at, n, &text)) >= 0;
-        free(real);
-        free(file);
-        at += n;
-        if (*at) had_memory = had_memory && kputc(*at++, &text) >= 0;
-    }
-    xalloc_require(had_memory);
-    return ks_release(&text);
-}
-
-int sort_options_add_output_format(struct sort_options *o, const char *option, const char *text)
-{
-    size_t n = o->n_output_texts++;
-    o->output_texts = xrealloc(o->output_texts, (n + 1) * sizeof *o->output_texts);
-    o->output_texts[n] = with_whole_paths(text, false);
-    return sort_options_add_format(option, text, &o->output_options);
-}
-
-int sort_options_add_reference(struct sort_options *o, const char *fasta)
-{
-    /* The name of the index stands for that of the FASTA file, as in htslib. */
-    static const char index[] = ".fai";
-    size_t n = strlen(fasta), n_index = sizeof index - 1;
-    if (n > n_index && strcmp(fasta + n - n_index, index) == 0) n -= n_index;
-    char *text = xasprintf("reference=%.*s", (int)n, fasta);
-    int r = sort_options_add_format("--reference", text,
-                                    (hts_opt **)&o->settings.input_format.specific);
-    if (r == 0) r = sort_options_add_output_format(o, "--reference", text);
-    free(text);
-    return r;
-}
 
 /* True in an order in which references and positions ascend. Reads without a place come last in any
    order that they have. */
@@ -157,7 +84,7 @@ static int choose_format(struct sort_options *o)
     struct sort_settings *s = &o->settings;
     if (output_format_choose(o->format_option, s->output, &s->output_format) < 0) return -1;
     hts_opt **last = (hts_opt **)&s->output_format.hts.specific;
-    drop_thread_options(last);
+    sort_options_drop_threads(last);
     while (*last) last = &(*last)->next;
     *last = o->output_options;
     o->output_options = NULL;
@@ -228,14 +155,6 @@ static int check_engine(const struct sort_options *o)
     return -1;
 }
 
-bool sort_options_is_standard_output(const char *name)
-{
-    static const char *const names[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) return true;
-    return false;
-}
-
 int sort_options_check_terminal(const struct sort_options *o)
 {
     const struct sort_settings *s = &o->settings;
@@ -269,9 +188,9 @@ int sort_options_choose_output(struct sort_options *o)
     struct sort_settings *s = &o->settings;
     int level = s->level;
     divide_output_name(o);
-    s->output = o->output && !sort_options_is_standard_output(o->output) ? o->output : NULL;
+    s->output = o->output && !path_is_standard_output(o->output) ? o->output : NULL;
     free(o->format_text);
-    o->format_text = o->format_option ? with_whole_paths(o->format_option, true) : NULL;
+    o->format_text = o->format_option ? sort_options_whole_paths(o->format_option, true) : NULL;
     if (s->split.kind == SPLIT_BED && !o->split_text) o->split_text = realpath(s->split.bed, NULL);
     s->asked_output = (struct checkpoint_output){
         .format = o->format_text,

@@ -2,6 +2,7 @@
 #include "command/sort_options_resume.h"
 
 #include "command/sort_options_fixmate.h"
+#include "command/sort_options_format.h"
 #include "command/sort_options_markdup.h"
 #include "command/sort_options_output.h"
 #include "command/sort_options_resources.h"

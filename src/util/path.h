@@ -25,6 +25,9 @@ char *path_fixed_parent(const char *pattern);
 /* True for the name of a file that is a URL. */
 bool path_is_url(const char *name);
 
+/* True for the names of standard output. To open a file by such a name would truncate it. */
+bool path_is_standard_output(const char *name);
+
 /* Lists the names in a directory for which `accept` returns true, sorted. The caller frees each
    name, and the array. Returns how many there are, or -1 with errno set. */
 ssize_t path_list(const char *path, bool (*accept)(const char *name, const void *arg),
