@@ -36,6 +36,7 @@ struct cleaning {
     bool removes;
     const char *output;         /* only what belongs to this output, a name without its directory;
                                    NULL: all */
+    bool has_pieces;            /* its name is a pattern of --split-by */
     unsigned n_found;
     struct file_id {
         dev_t device;
@@ -397,7 +398,7 @@ static bool is_of_output(const struct cleaning *c, const char *name, size_t n_be
 {
     static const char *const endings[] = {"", ".csi", ".bai", ".crai"};
     if (!c->output) return true;
-    if (strchr(c->output, '%') && piece_dir_is_name(name, n_before)) return true;
+    if (c->has_pieces && piece_dir_is_name(name, n_before)) return true;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         char *whole = xasprintf("%s%s", c->output, endings[i]);
         size_t n = strlen(whole);
@@ -457,8 +458,10 @@ static int clean_below(struct cleaning *c, const char *place)
 /* Cleans up what belongs to the output of this very name. */
 static int clean_output(struct cleaning *c, const char *name)
 {
-    char *place = path_parent(name);
+    char *parent = path_parent(name), *place = path_fixed_parent(name);
     c->output = path_name(name);
+    c->has_pieces = strchr(c->output, '%') || strcmp(parent, place) != 0;
+    free(parent);
     int r = clean_below(c, place);
     free(place);
     return r;

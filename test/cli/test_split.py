@@ -1219,18 +1219,19 @@ class Fails(SplitBase, KilledTest):
     def test_clean_by_pattern(self):
         """The same, found by what -o was; also where a directory has the usual name."""
         source = self.spilling(2000)
-        for other in (False, True):
+        for other, pattern in ((False, self.pattern()), (True, self.pattern()),
+                               (True, str(self.out / "c=%" / "a.bam"))):
             if other:
-                (self.out / ".pieces").mkdir()
-            self.rocksort("--split-by", "contig", "-o", self.pattern(), source,
+                (self.out / ".pieces").mkdir(exist_ok=True)
+            self.rocksort("--split-by", "contig", "-o", pattern, source,
                           env=self.faulty("rename:3:kill:.pieces"), clean=False)
             left, = [name for name in self.files() if name != ".pieces"]
             self.assertRegex(left, r"^\.pieces(_2)?\.rocksort\.")
             listed = self.rocksort("--clean", self.out / "x.bam", clean=False)
             self.assertNotIn(left, listed.out.decode())
-            listed = self.rocksort("--clean", self.pattern(), clean=False)
+            listed = self.rocksort("--clean", pattern, clean=False)
             self.assertIn(left, listed.out.decode())
-            result = self.rocksort("--clean", self.pattern(), "--yes", clean=False)
+            result = self.rocksort("--clean", pattern, "--yes", clean=False)
             self.assertEqual(result.status, 0, result.err)
             self.assertEqual([name for name in self.files() if name != ".pieces"], [])
 
