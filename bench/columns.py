@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Compares sorts to columns with sorts to BAM, in time and in size; then what questions cost that are
-asked of Parquet and of BAM.
+"""Compares sorts to columns with sorts to BAM, in time and in size; then what questions cost that
+are asked of Parquet and of BAM.
 
     bench/columns.py                            6 M simulated records, 3 repeats
     bench/columns.py --reads a.bam b.bam        6 M real reads, tiled from these
+    bench/columns.py --questions --input a.bam  only the questions
 
-Each sort has two threads and 512 MiB. A result must have all records. The questions are histograms
-of MAPQ and of insert sizes of all reads, and five columns of the reads in 1,000 random regions: by
-DuckDB, by samtools view with awk, and by pysam, each in two threads if it can. All must get the same
-answer. Without DuckDB, pyarrow and pysam in this Python they are not asked (`make bench-columns`
-takes the Python of the tests). Files go to a new directory in --dir, which is removed at the end.
+Each sort has two threads and 512 MiB. A result must have all records. The questions are those of
+doc/column-questions.md, with 1,000 random regions: asked by DuckDB, by Polars, by pysam, and by
+samtools view with awk, each in two threads if it can. All must get the same answer. Without
+DuckDB, Polars, pyarrow and pysam in this Python they are not asked (`make bench-columns` takes the
+Python of the tests). Files go to a new directory in --dir, which is removed at the end.
 Exit code: 0 if all runs worked, otherwise 1.
 """
 
@@ -26,10 +27,12 @@ import time
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from bench_input import choose_input, said_of_input
+from column_questions import read_titles
 from measure import (MIB, BenchError, check_paths, count_records, find_rocksort, find_upstream,
                      in_turn, machine, make_parser, medians_of, need_disk, output_of, prepare,
                      progress, report, room_for_run, run_in_turn, run_main, run_measured, verdict)
 
+QUESTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "column_questions.py")
 MEMORY_MIB = 512
 # Input, temporary data and the largest output, for a record.
 BYTES_A_RECORD = 1200
@@ -47,84 +50,10 @@ WAYS = [
     Way("Parquet", "parquet", [], "BAM", 0.8, 0.95),
 ]
 
-# A question, who answers it, with which words, and the largest ratios to samtools and to pysam.
-Question = collections.namedtuple("Question", "what who command samtools pysam",
-                                  defaults=[None, None])
-
-HISTOGRAMS_DUCKDB = """
-import sys, duckdb
-duckdb.sql("set threads to 2")
-duckdb.sql("set enable_progress_bar = false")
-for column in ("mapq", "abs(tlen)"):
-    rows = duckdb.sql(f"select {column} as x, count(*) from '{sys.argv[1]}' group by x order by x")
-    print(column, sum(x * n for x, n in rows.fetchall()))
-"""
-
-HISTOGRAMS_PYSAM = """
-import collections, sys, pysam
-mapqs, sizes = collections.Counter(), collections.Counter()
-for read in pysam.AlignmentFile(sys.argv[1], threads=2).fetch(until_eof=True):
-    mapqs[read.mapping_quality] += 1
-    sizes[abs(read.template_length)] += 1
-print("mapq", sum(x * n for x, n in mapqs.items()))
-print("abs(tlen)", sum(x * n for x, n in sizes.items()))
-"""
-
-HISTOGRAMS_AWK = """{ mapq[$5]++; size[$9 < 0 ? -$9 : $9]++ }
-END { for (x in mapq) a += x * mapq[x]; for (x in size) b += x * size[x]
-      printf "mapq %d\\nabs(tlen) %d\\n", a, b }"""
-
-# Regions come from argument 2, a file of lines: reference, first and last base.
-REGIONS_DUCKDB = """
-import sys, duckdb
-duckdb.sql("set threads to 2")
-duckdb.sql("set enable_progress_bar = false")
-rows = duckdb.sql(f'''
-    select region, sum(pos), sum(flag), sum(mapq), sum(tlen), sum(length(cigar))
-    from (select row_number() over () as region, * from read_csv('{sys.argv[2]}', delim='\\t',
-          header=false, names=['name', 'first', 'last'])) join '{sys.argv[1]}' as reads
-    on rname = name and pos <= last and "end" >= first
-    where flag & 4 = 0 group by region''').fetchall()
-print(len(rows), *[sum(row[i] for row in rows) for i in range(1, 6)])
-"""
-
-REGIONS_PYSAM = """
-import sys, pysam
-bam = pysam.AlignmentFile(sys.argv[1])
-found, sums = 0, [0] * 5
-for line in open(sys.argv[2]):
-    name, first, last = line.split()
-    n = 0
-    for read in bam.fetch(name, int(first) - 1, int(last)):
-        if read.flag & 4:
-            continue
-        n += 1
-        sums[0] += read.reference_start + 1
-        sums[1] += read.flag
-        sums[2] += read.mapping_quality
-        sums[3] += read.template_length
-        sums[4] += len(read.cigarstring or "")
-    found += n > 0
-print(found, *sums)
-"""
-
-
-def python(script):
-    return lambda upstream, path, regions: [sys.executable, "-c", script, path, regions]
-
-
-def view_and_awk(upstream, path, _):
-    return ["sh", "-c", "\"$0\" view -@2 \"$1\" | awk \"$2\"", upstream, path, HISTOGRAMS_AWK]
-
-
-HISTOGRAMS, REGIONS = "histograms of all reads", "1,000 regions, 5 columns"
-QUESTIONS = [
-    Question(HISTOGRAMS, "DuckDB", python(HISTOGRAMS_DUCKDB), 0.05, 0.02),
-    Question(HISTOGRAMS, "samtools", view_and_awk),
-    Question(HISTOGRAMS, "pysam", python(HISTOGRAMS_PYSAM)),
-    Question(REGIONS, "DuckDB", python(REGIONS_DUCKDB), None, 0.5),
-    Question(REGIONS, "pysam", python(REGIONS_PYSAM)),
-]
+# The largest ratios of DuckDB's time to that of samtools and awk, and to that of pysam, by the
+# number of a question on the page.
+TARGETS = {1: {"awk": 0.05, "pysam": 0.02}, 6: {"pysam": 0.5}}
+WAY_NAMES = {"duckdb": "DuckDB", "polars": "Polars", "pysam": "pysam", "awk": "samtools and awk"}
 
 
 # Another process counts the rows: Linux reports for a child at least the peak memory of its parent, so
@@ -186,71 +115,77 @@ def table(runs):
 
 
 def can_ask():
-    words = [sys.executable, "-c", "import duckdb, pyarrow, pysam; print('yes')"]
+    words = [sys.executable, "-c", "import duckdb, polars, pyarrow, pysam; print('yes')"]
     return output_of(words).strip() == "yes"
 
 
 def make_regions(upstream, path, out):
-    """1,000 random regions of 1,000 bases, in order."""
+    """1,000 random regions of 1,000 bases, in order; fewer on a small genome."""
     lengths = [line.split("\t")[:2] for line in
                output_of([upstream, "idxstats", path]).splitlines() if line[0] != "*"]
     lengths = [(name, int(length)) for name, length in lengths if int(length) > 2000]
     rng = random.Random(1)
     weights = [length for _, length in lengths]
-    regions = []
-    for name, length in rng.choices(lengths, weights, k=1000):
-        first = rng.randrange(1, length - 1000)
-        regions.append((name, first, first + 999))
+    regions = {(name, rng.randrange(length - 1000))
+               for name, length in rng.choices(lengths, weights, k=1000)}
     with open(out, "w", encoding="ascii") as file:
-        for region in sorted(regions):
-            file.write("%s\t%d\t%d\n" % region)
+        for name, start in sorted(regions):
+            file.write("%s\t%d\t%d\n" % (name, start, start + 1000))
+
+
+def ask_once(way, number, upstream, folder):
+    """(seconds, the sorted rows as text) of a question that one way answers, with the start of its
+    program."""
+    begin = time.monotonic()
+    done = subprocess.run([sys.executable, "-B", QUESTIONS, way, str(number), upstream], cwd=folder,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+    wall_s = time.monotonic() - begin
+    if done.returncode != 0:
+        raise BenchError("%s cannot answer question %d" % (WAY_NAMES[way], number))
+    return wall_s, sorted(done.stdout.splitlines())
 
 
 def ask(args, words, upstream, source, folder):
     """The runs of all questions. Answers must agree."""
-    bam, parquet = os.path.join(folder, "q.bam"), os.path.join(folder, "q.parquet")
-    regions = os.path.join(folder, "regions")
-    for path in (bam, parquet):
-        done = subprocess.run([*words, "--quiet", "-@2", *(["--write-index"] if path == bam else []),
-                               "-o", path, source], check=False)
-        if done.returncode != 0:
-            raise BenchError("cannot make %s" % path)
-    make_regions(upstream, bam, regions)
-    runs, answers = [], {}
-    for repeat, number in in_turn(list(range(len(QUESTIONS))), args.repeats):
-        question = QUESTIONS[number]
-        path = parquet if question.who == "DuckDB" else bam
-        command = question.command(upstream, path, regions)
-        prepare(path, 0)
-        log = os.path.join(folder, "answer")
-        begin = time.monotonic()
-        with open(log, "w+b") as out:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, check=False)
-            wall_s = time.monotonic() - begin
-            out.seek(0)
-            answer = out.read()
-        if done.returncode != 0 or answers.setdefault(question.what, answer) != answer:
-            raise BenchError("%s: %s answers %r, another one %r" % (
-                question.what, question.who, answer, answers.get(question.what)))
-        runs.append({"what": question.what, "who": question.who, "wall_s": wall_s,
-                     "repeat": repeat})
-        progress("columns: %s, %s: %.2f s" % (question.what, question.who, wall_s))
+    bam, parquet = (os.path.join(folder, "sample." + ending) for ending in ("bam", "parquet"))
+    done = subprocess.run([*words, "--quiet", "-@2", "-o", bam, "--write-index", "--also", parquet,
+                           "--columns", "all,SA", source], check=False)
+    if done.returncode != 0:
+        raise BenchError("cannot make %s and %s" % (bam, parquet))
+    make_regions(upstream, bam, os.path.join(folder, "regions.bed"))
+    ways, runs = list(WAY_NAMES), []
+    for number in read_titles():
+        prepare(bam, 0)
+        prepare(parquet, 0)
+        answer = None
+        # The first question warms up: each way is loaded from the disk.
+        warm_up = [(0, way) for way in ways if number == 1]
+        for repeat, way in [*warm_up, *in_turn(ways, args.repeats)]:
+            wall_s, rows = ask_once(way, number, upstream, folder)
+            if answer not in (None, rows):
+                raise BenchError("question %d: %s has another answer than the way before it"
+                                 % (number, WAY_NAMES[way]))
+            answer = rows
+            if repeat:
+                runs.append({"number": number, "who": way, "wall_s": wall_s, "repeat": repeat})
+            progress("columns: question %d, %s: %.2f s, %d rows"
+                     % (number, WAY_NAMES[way], wall_s, len(rows)))
     return runs
 
 
 def question_table(runs):
-    yield "\n| question | asked by | wall s | of samtools and awk (target) | of pysam (target) |"
-    yield "|---|---|---|---|---|"
-    got = {}
-    for run in runs:
-        got.setdefault((run["what"], run["who"]), []).append(run["wall_s"])
-    got = {key: statistics.median(values) for key, values in got.items()}
-    for question in QUESTIONS:
-        wall_s = got[question.what, question.who]
-        ratios = [verdict(wall_s / got[question.what, other], target, "%.3f")
-                  if (question.what, other) in got else ""
-                  for other, target in (("samtools", question.samtools), ("pysam", question.pysam))]
-        yield "| %s | %s | %.2f | %s | %s |" % (question.what, question.who, wall_s, *ratios)
+    names = " | ".join(name + " s" for name in WAY_NAMES.values())
+    yield "\n| question | %s | DuckDB, of samtools (target) | of pysam (target) |" % names
+    yield "|---" * (len(WAY_NAMES) + 3) + "|"
+    for number, title in read_titles().items():
+        wall_s = {way: statistics.median(run["wall_s"] for run in runs
+                                         if (run["number"], run["who"]) == (number, way))
+                  for way in WAY_NAMES}
+        targets = TARGETS.get(number, {})
+        ratios = [verdict(wall_s["duckdb"] / wall_s[other], targets.get(other), "%.3f")
+                  for other in ("awk", "pysam")]
+        yield "| %d. %s | %s | %s | %s |" % (
+            number, title, " | ".join("%.2f" % wall_s[way] for way in WAY_NAMES), *ratios)
 
 
 def bench(args):
@@ -262,7 +197,8 @@ def bench(args):
         source = choose_input("columns", args, scratch)
         records = source.records or count_records(upstream, source.path)
         need_disk(args.dir, records * BYTES_A_RECORD)
-        runs = measure(args, words, upstream, source.path, records, scratch)
+        runs = ([] if args.questions else
+                measure(args, words, upstream, source.path, records, scratch))
         asked = ask(args, words, upstream, source.path, scratch) if can_ask() else []
         said = {"rocksort": output_of(words + ["--version"]).splitlines()[0]}
         said.update(machine())
@@ -271,9 +207,15 @@ def bench(args):
         shutil.rmtree(scratch, ignore_errors=True)
     head = "Medians of %d runs each, in turn, two threads, %d MiB; MB are 10^6 bytes.\n" % (
         args.repeats, MEMORY_MIB)
-    lines = [head, *table(runs), *(question_table(asked) if asked else ())]
+    lines = [head, *(table(runs) if runs else ()), *(question_table(asked) if asked else ())]
     report(args, "\n".join(lines), said, records=records, runs=runs, questions=asked)
 
 
+def main():
+    parser = make_parser(__doc__, "6M")
+    parser.add_argument("--questions", action="store_true", help="only ask the questions")
+    return bench(parser.parse_args())
+
+
 if __name__ == "__main__":
-    sys.exit(run_main("columns", lambda: bench(make_parser(__doc__, "6M").parse_args())))
+    sys.exit(run_main("columns", main))

@@ -18,7 +18,7 @@ complete=yes
 install pysam==0.24.1 || complete=no
 install 'matplotlib>=3.4' || complete=no
 install multiqc || complete=no
-install pyarrow polars duckdb || complete=no
+install pyarrow==26.0.1 polars==2.1.0 duckdb==2.0.0 || complete=no
 install 'moto[s3]>=5,<6' flask flask-cors || complete=no
 rm -f "$dir/complete"
 [ "$complete" = no ] || touch "$dir/complete"
