@@ -2,8 +2,9 @@
 # make-venv.sh DIR -- a Python environment for the CLI tests: pysam, whose samtools 1.24 is the
 # reference for sort orders, matplotlib for the plots, MultiQC, which reads reports, three libraries
 # that read columns, and the S3 server moto, of which only the packages that S3 needs (with all that
-# they need, 1.2 GB). Without a package index the tests run all the same and skip what needs these;
-# DIR/complete is there when all are installed.
+# they need, 1.2 GB). pysam and the readers of columns have exact versions, which run with the
+# Python of Debian 12 (3.11): the same change is always judged alike. Without a package index the
+# tests run all the same and skip what needs these; DIR/complete is there when all are installed.
 set -eu
 dir=$1
 
