@@ -18,11 +18,9 @@ PAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                     "doc", "column-questions.md")
 WAYS = ("duckdb", "polars", "pysam", "awk")
 
-UNMAPPED, REVERSE, DUPLICATE = 0x4, 0x10, 0x400
+UNMAPPED, DUPLICATE = 0x4, 0x400
 NOT_PRIMARY = 0x900             # secondary or supplementary
 NOT_COUNTED = 0x704             # unmapped, secondary, failed or duplicate
-SOFT_CLIP = 4                   # pysam's number of the operation
-USES_READ = (0, 1, 4, 7, 8)     # M I S = X
 
 # number: that of the question; None: the cell prepares those below. language: "sql" or "python".
 Cell = collections.namedtuple("Cell", "number language code")
@@ -123,18 +121,19 @@ def pysam_lanes():
 
 
 def pysam_clips():
-    cycles = collections.Counter()
+    kinds, cycles = collections.Counter(), collections.Counter()
     for read in all_reads():
-        cigar = read.cigartuples
-        if not cigar or read.flag & NOT_PRIMARY:
-            continue
-        length = sum(n for op, n in cigar if op in USES_READ)
-        left = cigar[0][1] if cigar[0][0] == SOFT_CLIP else 0
-        right = cigar[-1][1] if len(cigar) > 1 and cigar[-1][0] == SOFT_CLIP else 0
-        if read.flag & REVERSE:
+        if not read.flag & NOT_PRIMARY:
+            kinds[read.cigarstring or "", read.is_reverse] += 1
+    for (cigar, is_reverse), n_reads in kinds.items():
+        parts = [(int(n), op) for n, op in re.findall(r"(\d+)(\D)", cigar)]
+        length = sum(n for n, op in parts if op in "MIS=X")
+        left = parts[0][0] if parts and parts[0][1] == "S" else 0
+        right = parts[-1][0] if len(parts) > 1 and parts[-1][1] == "S" else 0
+        if is_reverse:
             left, right = right, left
-        cycles.update(range(1, left + 1))
-        cycles.update(range(length - right + 1, length + 1))
+        for cycle in [*range(1, left + 1), *range(length - right + 1, length + 1)]:
+            cycles[cycle] += n_reads
     return cycles.items()
 
 
@@ -215,18 +214,22 @@ END {
             (nth(lane, int((n[lane] + 1) / 2)) + nth(lane, int(n[lane] / 2) + 1)) / 2
 }"""),
     3: (["-F", "2304"], r"""
-$6 ~ /S/ {
-    length_ = left = right = 0
-    for (cigar = $6; match(cigar, /^[0-9]+/); cigar = substr(cigar, RLENGTH + 2)) {
-        bases = substr(cigar, 1, RLENGTH) + 0; op = substr(cigar, RLENGTH + 1, 1)
-        if (op == "S") { if (cigar == $6) left = bases; else right = bases }
-        if (op ~ /[MIS=X]/) length_ += bases
+$6 ~ /S/ { kinds[$6 "\t" int($2 / 16) % 2]++ }
+END {
+    for (kind in kinds) {
+        split(kind, part, "\t")
+        bases_of_read = left = right = 0
+        for (cigar = kind; match(cigar, /^[0-9]+/); cigar = substr(cigar, RLENGTH + 2)) {
+            bases = substr(cigar, 1, RLENGTH) + 0; op = substr(cigar, RLENGTH + 1, 1)
+            if (op == "S") { if (cigar == kind) left = bases; else right = bases }
+            if (op ~ /[MIS=X]/) bases_of_read += bases
+        }
+        if (part[2]) { bases = left; left = right; right = bases }
+        for (i = 1; i <= left; i++) clipped[i] += kinds[kind]
+        for (i = bases_of_read - right + 1; i <= bases_of_read; i++) clipped[i] += kinds[kind]
     }
-    if (int($2 / 16) % 2) { bases = left; left = right; right = bases }
-    for (i = 1; i <= left; i++) clipped[i]++
-    for (i = length_ - right + 1; i <= length_; i++) clipped[i]++
-}
-END { for (i in clipped) print i, clipped[i] }"""),
+    for (i in clipped) print i, clipped[i]
+}"""),
     4: (["-F", "3328"], r"""
 match($0, /\tSA:Z:[^\t]*/) {
     split(substr($0, RSTART + 6, RLENGTH - 6), part, ",")
