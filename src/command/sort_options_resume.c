@@ -67,6 +67,15 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
     return problem ? -1 : 0;
 }
 
+/* Refuses --also where the checkpoint has pieces. */
+static int refuse_pieces(const struct sort_options *o)
+{
+    if (!o->settings.also || !o->settings.split_by) return 0;
+    diag_error("cannot resume '%s' with --also: its output is divided into pieces (--split-by)",
+               o->resume);
+    return -1;
+}
+
 static bool same_file(const char *a, const char *b)
 {
     if (!a || !b) return a == b;
@@ -166,7 +175,7 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
     for (size_t i = 0; i < file->n_inputs; i++) o->resumed_inputs[i] = file->inputs[i].path;
     s->inputs = o->resumed_inputs;
     s->n_inputs = file->n_inputs;
-    if (sort_options_adopt_split(o, output->split_by) < 0) return -1;
+    if (sort_options_adopt_split(o, output->split_by) < 0 || refuse_pieces(o) < 0) return -1;
     adopt_places(o);
     sort_options_adopt_resources(o, &file->resources);
     if (sort_options_finish_resources(o) < 0) return -1;
