@@ -14,6 +14,8 @@
 #include <malloc.h>
 #endif
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Checks the places that are named with -T. They are used when memory fills, if it does. */
 static int check_places(const struct sort_settings *s)
@@ -43,6 +45,21 @@ static int prepare_one(struct sort *sort, const char *name, struct output_path *
     return 0;
 }
 
+/* True if bytes of both would go to one file, pipe or object. One that is written in place, such as
+   standard output, must not be the file that the other one replaces either. */
+static bool is_same_place(const struct output_path *output, const struct output_path *also)
+{
+    struct stat x, y;
+    if (!also->name) return false;
+    if (output_path_same(output, also)) return true;
+    if (output->is_url || also->is_url)
+        return output->is_url && also->is_url && strcmp(output->name, also->name) == 0;
+    if (output->temporary && also->temporary) return false;
+    int r = output->name ? stat(output->name, &x) : fstat(STDOUT_FILENO, &x);
+    return r == 0 && stat(also->name, &y) == 0 && !S_ISCHR(x.st_mode) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
 /* Refuses names that two files would have. Only the output may have that of an input. */
 static int refuse_same_names(const struct sort *sort)
 {
@@ -55,7 +72,7 @@ static int refuse_same_names(const struct sort *sort)
     else if (index->name && checkpoint_writer_is_input(sort->checkpoint, index->name))
         problem = "an input and the index of the output: give another name to the index";
     if (!problem) name = s->also;
-    if (!problem && (output_path_same(output, also) || output_path_same(index, also)))
+    if (!problem && (is_same_place(output, also) || (index->name && is_same_place(index, also))))
         problem = "an output and that of --also: give another name to one of them";
     else if (!problem && also->name && checkpoint_writer_is_input(sort->checkpoint, also->name))
         problem = "an input and the output of --also: give another name to the output";

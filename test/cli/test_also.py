@@ -177,6 +177,23 @@ class Refused(AlsoTest):
         os.mkdir(self.path("d"))
         self.refused(self.path("d/../out.bam"), mention=["another name"])
 
+    def test_same_place(self):
+        """One pipe, or a file that is written in place, cannot get both outputs. Both were written
+        there; or the file that standard output went to was replaced."""
+        out, fifo, url = self.path("x.parquet"), self.path("fifo"), "s3://bucket/x.bam"
+        os.mkfifo(fifo)
+        self.write("x.parquet", b"before")
+        for args in (["-o", fifo, "--also", fifo], ["-o", url, "--also", url], ["--also", out],
+                     ["-o", "/dev/fd/7", "--also", "/dev/fd/7"], ["-o", out, "--also", "/dev/fd/7"],
+                     ["-o", "/dev/fd/7", "--also", out]):
+            result = self.run_program(["sh", "-c", f'exec 7>>{out}; exec "$@" >&7', "sh", SAMTOOLS,
+                                       "rocksort", *args, self.bam], limit_s=60)
+            with self.subTest(args=args):
+                self.assert_error(result, "--also", "another name")
+                with open(out, "rb") as file:
+                    self.assertEqual(file.read(), b"before")
+        self.sort_ok("-o", "/dev/null", "--also", "/dev/null", self.bam)
+
     def test_input(self):
         with open(self.bam, "rb") as file:
             before = file.read()
@@ -284,6 +301,16 @@ class Resumed(KilledTest, AlsoTest):
             for name in ("a.bam", second):
                 os.unlink(self.path(name))
             self.assertNotIn("b.parquet", self.names())
+
+    def test_resume_pieces(self):
+        """A sort of pieces gets no second output when it is resumed. It crashed."""
+        bam = self.source()
+        checkpoint = self.killed("link:4:kill:.sst", "--split-by", "contig", "-o",
+                                 self.path("a.%.bam"), bam)
+        result = self.rocksort("--resume", checkpoint, "--also", self.path("b.parquet"),
+                               clean=False, budget=SPILL_BUDGET)
+        self.assert_error(result, "with --also", "--split-by")
+        self.resume(checkpoint)
 
     def test_killed_in_merge(self):
         """What a killed process leaves of the second output goes with --clean; the sort can be
