@@ -60,10 +60,10 @@ int sorted_output_write(struct sorted_output *out, const struct segment *segment
 }
 
 /* Ends the files that get their names later, or the others. What stands in its place at once, as an
-   object does, comes last: it cannot be taken back. */
+   object does, comes last, and of two objects the first one: it cannot be taken back. */
 static int end_files(struct sorted_output *out, bool can_be_dropped)
 {
-    for (unsigned i = 0; i < out->n_files; i++)
+    for (unsigned i = out->n_files; i-- > 0;)
         if (output_file_can_be_dropped(&out->files[i]) == can_be_dropped &&
             output_file_end(&out->files[i]) < 0)
             return -1;

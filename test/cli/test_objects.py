@@ -101,11 +101,14 @@ class Objects(UrlTest):
     def setUp(self):
         super().setUp()
         self.server = server(object_server.ObjectServer)
+        self.make_bucket()
+        self.env = {**UrlTest.env, "HTS_S3_HOST": self.server.host, "HTS_S3_ADDRESS_STYLE": "path",
+                    "AWS_ACCESS_KEY_ID": object_server.KEY, "AWS_SECRET_ACCESS_KEY": "secret"}
+
+    def make_bucket(self):
         self.bucket = f"bucket-{next(NUMBERS)}"
         self.url = f"s3+http://{self.bucket}/"
         self.server.put(f"/{self.bucket}", b"")
-        self.env = {**UrlTest.env, "HTS_S3_HOST": self.server.host, "HTS_S3_ADDRESS_STYLE": "path",
-                    "AWS_ACCESS_KEY_ID": object_server.KEY, "AWS_SECRET_ACCESS_KEY": "secret"}
 
     def run_urls(self, *args, **how):
         return self.rocksort("--no-PG", *args, env={**self.env, **how.pop("env", {})}, **how)
@@ -234,6 +237,47 @@ class Objects(UrlTest):
                     self.assert_refused(result, self.url + "out.bam", *words)
                     self.assertEqual(self.server.names(self.bucket), [])
                     self.assertEqual(self.server.uploads(self.bucket), [])
+
+    def test_two_outputs(self):
+        """--also: an object beside a file, a file beside an object, two objects."""
+        local = self.write("in.bam", self.small)
+        want = bamfile.parse_file(self.sorted_here(self.small))
+        for first, second in ((self.url + "a.bam", self.path("b.bam")),
+                              (self.path("b.bam"), self.url + "a.bam"),
+                              (self.url + "a.bam", self.url + "b.bam")):
+            with self.subTest(first=first, second=second):
+                self.run_ok("-o", first, "--also", second, local)
+                self.assertEqual(bamfile.parse_file(self.object("a.bam")), want)
+                if self.path("b.bam") in (first, second):
+                    self.assertEqual(bamfile.read(self.path("b.bam")), want)
+                    os.unlink(self.path("b.bam"))
+                else:
+                    self.assertEqual(bamfile.parse_file(self.object("b.bam")), want)
+
+    def test_two_outputs_that_fail(self):
+        """Of two outputs that are objects, or one of which is one, none is there if one fails. Only
+        if the first one fails when it is completed, which comes last, the second one is there."""
+        local = self.write("in.bam", self.large)
+        for step, method, word, faults in (
+                ("begin", "POST", "{}?uploads", (500, "close")),
+                ("part", "PUT", "{}?partNumber=1", (500, "close")),
+                ("complete", "POST", "{}?uploadId", (500, (200, object_server.ERROR)))):
+            for fault, failing, other in itertools.product(faults, "ab", ("object", "file")):
+                self.make_bucket()
+                names = {name: self.url + name + ".bam" for name in "ab"}
+                if other == "file":
+                    names["b" if failing == "a" else "a"] = self.path("file.bam")
+                with self.subTest(step=step, fault=fault, failing=failing, other=other):
+                    self.server.reset()
+                    self.server.fault = at(method, word.format(failing + ".bam"), fault)
+                    result = self.run_urls("-o", names["a"], "--also", names["b"], local)
+                    self.assert_refused(result, names[failing])
+                    left = (step, failing, other) == ("complete", "a", "object")
+                    self.assertEqual(self.server.names(self.bucket), ["b.bam"] if left else [])
+                    # Where htslib would crash, the process ends, and nobody aborts the other upload.
+                    ends = (step, fault, failing, other) == ("begin", "close", "b", "object")
+                    self.assertEqual(self.server.uploads(self.bucket), ["a.bam"] if ends else [])
+                    self.assertFalse(os.path.exists(self.path("file.bam")))
 
     def test_no_half_object_when_the_sort_fails(self):
         """htslib completes an upload also when it is closed without success. The temporary data
