@@ -179,8 +179,7 @@ static bool may_copy(const struct sort_options *o)
     const struct sort_settings *s = &o->settings;
     return s->merge && s->rules.order == SORT_COORDINATE && s->output_format.kind == OUTPUT_BAM &&
            s->level < 0 && !o->engine_given && !o->print_checksum && !s->markdup &&
-           !s->split_by && !s->also &&
-           !sort_options_ask_for_counts(o);
+           !s->split_by && !s->also && !sort_options_ask_for_counts(o);
 }
 
 int sort_options_choose_output(struct sort_options *o)
@@ -204,8 +203,8 @@ int sort_options_choose_output(struct sort_options *o)
         .options = (const char **)o->output_texts,
     };
     if (sort_options_check_pattern(o) < 0 || choose_format(o) < 0 ||
-        sort_options_choose_also(o) < 0 || sort_options_choose_columns(o) < 0 || check_engine(o) < 0 ||
-        check_counts(o) < 0)
+        sort_options_choose_also(o) < 0 || sort_options_choose_columns(o) < 0 ||
+        check_engine(o) < 0 || check_counts(o) < 0)
         return -1;
     s->merge_may_copy = may_copy(o);
     return choose_index(o);

@@ -110,7 +110,8 @@ static void create_objects(struct sort *sort)
         .checkpoint = sort->checkpoint, .store = sort->store, .rules = &sort->rules,
         .space = {.outputs = {{s->output_format.kind, s->level}, {s->also_format.kind, -1}},
                   .n_outputs = s->also ? 2 : 1, .method = {s->level, s->engine},
-                  .output = &sort->output_path, .also = &sort->also_path, .codec_auto = s->codec_auto, .codec = s->codec,
+                  .output = &sort->output_path, .also = &sort->also_path,
+                  .codec_auto = s->codec_auto, .codec = s->codec,
                   .compaction = s->compaction, .asked_bytes = s->input_bytes,
                   .duplicates = s->markdup ? &sort->duplicate_rules : NULL,
                   .view_memory_bytes =
