@@ -460,15 +460,19 @@ static int rename_both(const struct output_path *path, const struct output_path 
     return r;
 }
 
+int output_path_sync(const struct output_path *path)
+{
+    if (!path->temporary || !path->durable || path_sync_file(path->temporary) == 0) return 0;
+    diag_error("cannot write '%s' to the disk: %s", path->name, strerror(errno));
+    return -1;
+}
+
 int output_path_commit(struct output_path *path, const struct output_path *index)
 {
     if (!path->temporary) return 0;
     /* Not earlier: until now --clean knows by the owner that the file is ours. */
     if (path->replaces && path->is_held) inherit(path, path->held_fd);
-    if (path->durable && path_sync_file(path->temporary) < 0) {
-        diag_error("cannot write '%s' to the disk: %s", path->name, strerror(errno));
-        return -1;
-    }
+    if (output_path_sync(path) < 0) return -1;
     lock_path(path);
     int r = rename_both(path, index);
     unlock_path(path);

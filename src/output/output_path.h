@@ -107,6 +107,10 @@ int output_path_make(struct output_path *path, int (*make)(void *arg), void *arg
 /* True if both stand for the same regular file. */
 bool output_path_same(const struct output_path *a, const struct output_path *b);
 
+/* With --fsync: waits until the complete, closed file is on the disk. output_path_commit does that,
+   too. Returns 0, or -1 after a message. */
+int output_path_sync(const struct output_path *path);
+
 /*
  * Renames the complete, closed file to its final name. `index`: where an index of the file that is
  * replaced would lie; or NULL. That index goes when the new file comes. If the new file does not

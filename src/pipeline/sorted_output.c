@@ -70,12 +70,21 @@ static int end_files(struct sorted_output *out, bool can_be_dropped)
     return 0;
 }
 
+/* Two files must both be on the disk before one gets its name. */
+static int sync_files(const struct sorted_output *out)
+{
+    for (unsigned i = 0; out->n_files > 1 && i < out->n_files; i++)
+        if (output_path_sync(out->files[i].settings.path) < 0) return -1;
+    return 0;
+}
+
 int sorted_output_close(struct sorted_output *out, bool complete,
                         struct output_result results[MOST_OUTPUTS])
 {
     memset(results, 0, MOST_OUTPUTS * sizeof *results);
     if (out->split) return split_output_close(out->split, complete, &results[0]);
-    if (complete && (end_files(out, true) < 0 || end_files(out, false) < 0)) complete = false;
+    complete = complete && end_files(out, true) == 0 && sync_files(out) == 0 &&
+               end_files(out, false) == 0;
     int r = complete ? 0 : -1;
     /* Who looks whether the sort is done looks at the first file: it comes last. */
     for (unsigned i = out->n_files; i-- > 0;)

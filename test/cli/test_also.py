@@ -322,6 +322,17 @@ class Resumed(KilledTest, AlsoTest):
         self.rocksort("--clean", checkpoint, "--yes", clean=False)
         self.assertEqual([name for name in self.names() if ".rocksort." in name], [])
 
+    def test_disk_fails(self):
+        """With --fsync neither gets its name if one of them cannot be synced. The second one did."""
+        bam = self.source()
+        for name in ("a.bam", "b.parquet"):
+            before = self.names()
+            result = self.rocksort("--fsync", *self.both("a.bam", "b.parquet"), bam,
+                                   env=self.faulty(f"fsync:1:EIO:{name}"))
+            with self.subTest(name=name):
+                self.assert_error(result, name, "to the disk")
+                self.assertEqual(self.names(), before)
+
     def test_killed_between_names(self):
         """The second output gets its name first: the sort is done when the first one is there."""
         bam = self.source()
