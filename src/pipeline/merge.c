@@ -182,22 +182,23 @@ static bool has_segment_slot(const struct merger *m, size_t n_bytes)
 /* With the lock held: the memory that the next segment counts for, about. A long record of SAM is
    there as a record of htslib, as a line, and twice in the output while this grows; that of columns
    as values, which are longer, and as a message, while this grows. Columns of short records may
-   take many times as much as these: each has a null where a record lacks the tag. */
+   take many times as much as these: each has a null where a record lacks the tag. Arrays of small
+   numbers take five times as much in lines and columns. */
 static size_t expect_segment(const struct merger *m)
 {
     const struct sorted_output *output = m->settings->output;
-    bool is_long = m->gathered_bytes > 2 * m->budget.segment_bytes, has_columns = false;
+    bool is_long = m->gathered_bytes > 2 * m->budget.segment_bytes, may_be_large = false;
     size_t n_times = 0;
     for (unsigned i = 0; i < output->n_files; i++) {
         const struct output_format *format = &output->files[i].settings.format;
-        bool is_columns = output_format_has_columns(format);
-        has_columns |= is_columns;
-        n_times += is_columns || output_format_is_sam(format) ? 4 : 1;
+        bool is_large = output_format_has_columns(format) || output_format_is_sam(format);
+        may_be_large |= is_large;
+        n_times += is_large ? 4 : 1;
     }
     size_t n_bytes = is_long ? n_times * m->gathered_bytes : m->gathered_bytes;
-    if (!has_columns) return n_bytes;
-    size_t column_bytes = segmenter_expect_columns(m->segmenter, m->gathered_bytes);
-    return column_bytes > n_bytes ? column_bytes : n_bytes;
+    if (!may_be_large) return n_bytes;
+    size_t large_bytes = segmenter_expect_large(m->segmenter, m->gathered_bytes);
+    return large_bytes > n_bytes ? large_bytes : n_bytes;
 }
 
 /* Waits until another segment may be cut. */

@@ -27,11 +27,11 @@ struct segmenter {
     uint64_t n_opened;          /* all blocks before this number are open */
     struct segment *waiting, **last_waiting;
     struct content_sum sum;     /* of the records of segments that are done */
-    double expansion;           /* by columns: what they take for each byte of the records */
+    double expansion;           /* what lines and columns take for each byte of the records */
 };
 
-/* Until the first segment is done. Columns take 1.5 times as much as short reads, 5 times as much as
-   arrays of small numbers. With 4, each worker has a segment to merge. */
+/* Until the first segment is done. Columns take 1.5 times as much as short reads, columns and lines 5
+   times as much as arrays of small numbers. With 4, each worker has a segment to merge. */
 enum { FIRST_EXPANSION = 4 };
 
 struct segmenter *segmenter_create(const struct segment_settings *settings)
@@ -63,7 +63,7 @@ size_t segmenter_block_bytes(const struct segmenter *s)
     return s->block_bytes;
 }
 
-size_t segmenter_expect_columns(const struct segmenter *s, size_t raw_bytes)
+size_t segmenter_expect_large(const struct segmenter *s, size_t raw_bytes)
 {
     crew_assert_locked(s->settings.crew);
     return (size_t)(s->expansion * (double)raw_bytes);
@@ -481,14 +481,15 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
     return r;
 }
 
-/* With the lock held: remembers what columns of the segment took: the largest batch, or the output. */
+/* With the lock held: remembers what lines or columns of the segment took: the largest batch, or the
+   output. */
 static void remember_expansion(const struct segment *segment)
 {
     size_t n_bytes = 0;
     for (unsigned i = 0; i < MOST_OUTPUTS; i++) {
         const struct segment_output *out = &segment->outputs[i];
-        if (out->column_bytes == 0) continue;
-        n_bytes += out->column_bytes > out->n_bytes ? out->column_bytes : out->n_bytes;
+        if (out->large_bytes == 0) continue;
+        n_bytes += out->large_bytes > out->n_bytes ? out->large_bytes : out->n_bytes;
     }
     if (n_bytes > 0) segment->segmenter->expansion = (double)n_bytes / (double)segment->raw_bytes;
 }

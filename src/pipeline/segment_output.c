@@ -210,7 +210,7 @@ static int end_batch(struct emission *e)
     struct column_bytes bytes = {out->bytes, out->n_bytes, out->room};
     struct segment_stretch *stretch = last_stretch(e);
     size_t value_bytes = column_encoder_value_bytes(e->columns);
-    if (out->column_bytes < value_bytes) out->column_bytes = value_bytes;
+    if (out->large_bytes < value_bytes) out->large_bytes = value_bytes;
     const char *problem = column_encoder_put(e->columns, stretch->begin, &bytes, &stretch->notes);
     out->bytes = bytes.bytes;
     out->n_bytes = bytes.n_bytes;
@@ -278,7 +278,9 @@ static int emit_lines(struct emission *e)
         else if (add_to_payload(e, rec, bytes, line->l) < 0)
             return -1;
     }
-    return end_payload(e);
+    int r = end_payload(e);
+    e->out->large_bytes = e->out->n_bytes;
+    return r;
 }
 
 /* Writes the raw records, for htslib's CRAM writer. */

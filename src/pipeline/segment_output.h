@@ -60,7 +60,9 @@ struct segment_stretch {
 struct segment_output {         /* starts as {0} */
     uint8_t *bytes;             /* owned; NULL: there are none */
     size_t n_bytes, room;
-    size_t column_bytes;        /* of its largest batch of columns before it is encoded; else 0 */
+    /* In formats that may take several times as much as the records: of its lines of SAM, or of its
+       largest batch of columns before it is encoded; else 0. */
+    size_t large_bytes;
     struct segment_stretch *stretches;  /* one, if the output is one piece */
     size_t n_stretches, stretches_room;
 };

@@ -242,6 +242,25 @@ class Memory(CliTest):
                           read_output=read_late)
         self.assertLessEqual(peak, 16 * MIB + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
 
+    def test_stalled_lines_do_not_pile_up(self):
+        """Small numbers take five times as much in lines of SAM, of which two outputs wait."""
+        numbers = random.Random(1)
+        arrays = [b"XBBc" + struct.pack("<I", 2000) + bytes(numbers.choices(range(156, 255), k=2000))
+                  for _ in range(30)]
+        records = [bamfile.record(flag=0, tid=0, pos=numbers.randrange(1 << 28), aux=aux)
+                   for aux in arrays * 700]
+        source = self.write("lines.bam", bamfile.bam_file("", [("c", 1 << 29)], records))
+
+        def read_late(process):
+            time.sleep(3 * SLOW)
+            while process.stdout.read(1 << 20):
+                pass
+
+        peak, _ = peak_of(self, ["-@", "8", "-m", "2M", "-O", "sam", "--also", self.path("b.sam"),
+                                  source],
+                          stdout=subprocess.PIPE, read_output=read_late)
+        self.assertLessEqual(peak, 16 * MIB + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
+
 
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
 class LargeRecords(CliTest):
