@@ -30,8 +30,8 @@ struct segmenter {
     double expansion;           /* what lines and columns take for each byte of the records */
 };
 
-/* Until the first segment is done. Columns take 1.5 times as much as short reads, columns and lines 5
-   times as much as arrays of small numbers. With 4, each worker has a segment to merge. */
+/* Until the first segment is done. Columns take 1.5 times as much as short reads, columns and lines
+   5 times as much as arrays of small numbers. With 4, each worker has a segment to merge. */
 enum { FIRST_EXPANSION = 4 };
 
 struct segmenter *segmenter_create(const struct segment_settings *settings)
@@ -481,8 +481,8 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
     return r;
 }
 
-/* With the lock held: remembers what lines or columns of the segment took: the largest batch, or the
-   output. */
+/* With the lock held: remembers what lines or columns of the segment took: the largest batch, or
+   the output. */
 static void remember_expansion(const struct segment *segment)
 {
     size_t n_bytes = 0;

@@ -123,8 +123,8 @@ int segmenter_merge(struct segmenter *s, struct segment *segment);
 /* Memory that all blocks take. With the lock held; any thread. */
 size_t segmenter_block_bytes(const struct segmenter *s);
 
-/* Bytes that raw_bytes of records will take as lines and columns, by the segment that was done last.
-   With the lock held. */
+/* Bytes that raw_bytes of records will take as lines and columns, by the segment that was done
+   last. With the lock held. */
 size_t segmenter_expect_large(const struct segmenter *s, size_t raw_bytes);
 
 /* Removes one user of the block; without users it is freed. With the lock held, or all threads

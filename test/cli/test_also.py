@@ -323,7 +323,7 @@ class Resumed(KilledTest, AlsoTest):
         self.assertEqual([name for name in self.names() if ".rocksort." in name], [])
 
     def test_disk_fails(self):
-        """With --fsync neither gets its name if one of them cannot be synced. The second one did."""
+        """With --fsync neither gets its name if one cannot be synced. The second one did."""
         bam = self.source()
         for name in ("a.bam", "b.parquet"):
             before = self.names()

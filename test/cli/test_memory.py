@@ -245,8 +245,8 @@ class Memory(CliTest):
     def test_stalled_lines_do_not_pile_up(self):
         """Small numbers take five times as much in lines of SAM, of which two outputs wait."""
         numbers = random.Random(1)
-        arrays = [b"XBBc" + struct.pack("<I", 2000) + bytes(numbers.choices(range(156, 255), k=2000))
-                  for _ in range(30)]
+        head, three_digits = b"XBBc" + struct.pack("<I", 2000), range(156, 255)
+        arrays = [head + bytes(numbers.choices(three_digits, k=2000)) for _ in range(30)]
         records = [bamfile.record(flag=0, tid=0, pos=numbers.randrange(1 << 28), aux=aux)
                    for aux in arrays * 700]
         source = self.write("lines.bam", bamfile.bam_file("", [("c", 1 << 29)], records))
@@ -257,8 +257,7 @@ class Memory(CliTest):
                 pass
 
         peak, _ = peak_of(self, ["-@", "8", "-m", "2M", "-O", "sam", "--also", self.path("b.sam"),
-                                  source],
-                          stdout=subprocess.PIPE, read_output=read_late)
+                                  source], stdout=subprocess.PIPE, read_output=read_late)
         self.assertLessEqual(peak, 16 * MIB + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
 
 

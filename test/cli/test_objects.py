@@ -274,7 +274,7 @@ class Objects(UrlTest):
                     self.assert_refused(result, names[failing])
                     left = (step, failing, other) == ("complete", "a", "object")
                     self.assertEqual(self.server.names(self.bucket), ["b.bam"] if left else [])
-                    # Where htslib would crash, the process ends, and nobody aborts the other upload.
+                    # Where htslib would crash, the process ends: the other upload stays begun.
                     ends = (step, fault, failing, other) == ("begin", "close", "b", "object")
                     self.assertEqual(self.server.uploads(self.bucket), ["a.bam"] if ends else [])
                     self.assertFalse(os.path.exists(self.path("file.bam")))
