@@ -154,7 +154,8 @@ static const char *read_header(struct parquet_chunk_reader *reader, struct page_
     }
     bool is_sound = header->kind >= 0 && header->n_bytes >= 0 && header->n_bytes <= INT32_MAX &&
                     header->raw_bytes >= 0 && header->raw_bytes <= INT32_MAX;
-    if (is_sound && header->kind != PAGE_INDEX) is_sound = header->n_values >= 0;
+    if (is_sound && header->kind != PAGE_INDEX)
+        is_sound = header->n_values >= 0 && header->n_values <= INT32_MAX;
     return is_sound ? NULL : parquet_damaged;
 }
 
@@ -255,10 +256,26 @@ static const char *begin_page_v2(struct parquet_chunk_reader *reader,
                                 reader->has_entries ? &reader->entries : NULL, raw.at, raw.end);
 }
 
+/* Takes what a page needs off the room of all, unless one as large was here before. */
+static bool take_room(struct parquet_chunk_reader *reader, const struct page_header *header)
+{
+    bool is_dictionary = header->kind == PAGE_DICTIONARY;
+    uint64_t n = (uint64_t)header->n_bytes + (uint64_t)header->raw_bytes;
+    uint64_t *taken = is_dictionary ? &reader->dictionary_bytes : &reader->page_bytes;
+    if (is_dictionary) n += (uint64_t)header->n_values * sizeof(struct parquet_text);
+    if (n <= *taken) return true;
+    if (n - *taken > *reader->room) return false;
+    *reader->room -= n - *taken;
+    *taken = n;
+    return true;
+}
+
 static const char *next_page(struct parquet_chunk_reader *reader)
 {
     struct page_header header;
     const char *problem = read_header(reader, &header);
+    if (!problem && !take_room(reader, &header))
+        problem = "its pages are too large: write it again with smaller pages";
     if (!problem) problem = need(reader, (size_t)header.n_bytes);
     if (problem) return problem;
     const uint8_t *at = reader->stored.bytes + reader->used;

@@ -7,10 +7,11 @@
  * parquet_read_numbers or parquet_read_texts with `values`, before the levels after those.
  *
  * Memory: a part of the file, of a size that the caller chooses or of a page if that is larger; a
- * page and the dictionary, decompressed.
+ * page and the dictionary, decompressed. What pages take is taken off a number of bytes that the
+ * chunks of all leaves share: a few bytes may claim to be many.
  *
- * Ownership: parquet_chunk_release frees what the chunk has, which starts as {0}; source and
- * decompressor must outlive it. One thread at a time. Errors: static texts; NULL is none.
+ * Ownership: parquet_chunk_release frees what the chunk has, which starts as {0}; source,
+ * decompressor and room must outlive it. One thread at a time. Errors: static texts; NULL is none.
  */
 #ifndef ROCKSORT_COLUMNS_PARQUET_CHUNK_H
 #define ROCKSORT_COLUMNS_PARQUET_CHUNK_H
@@ -43,6 +44,8 @@ struct parquet_levels {
 struct parquet_chunk_reader {
     struct parquet_source *source;
     struct parquet_decompressor *decompressor;
+    uint64_t *room;             /* bytes that pages of all leaves may take, beside what they have */
+    uint64_t page_bytes, dictionary_bytes;      /* what those of this one have taken of it */
     const struct parquet_stored_leaf *leaf;
     int codec;
     uint64_t at, end;           /* of the file: what was not read yet */

@@ -21,7 +21,7 @@ static const struct {
     [PARQUET_CODEC_LZO] = {NOT_READ("LZO"), 0},
     [PARQUET_CODEC_BROTLI] = {NOT_READ("Brotli"), 0},
     [PARQUET_CODEC_LZ4] = {NOT_READ("LZ4 in frames of Hadoop"), 0},
-    [PARQUET_CODEC_ZSTD] = {NULL, 1 << 16},     /* a block of 128 KiB by 4 bytes */
+    [PARQUET_CODEC_ZSTD] = {NULL, 1 << 15},     /* a block of 128 KiB by 4 bytes */
     [PARQUET_CODEC_LZ4_RAW] = {NULL, 256},      /* a byte makes a match 255 bytes longer */
 };
 

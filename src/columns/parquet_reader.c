@@ -16,11 +16,16 @@
 /* Decompressed, of the rows that are made at a time: a few bytes may claim to be many. */
 #define MOST_ROW_BYTES ((uint64_t)2 << 30)
 
+/* Of pages and dictionaries, as they are stored and decompressed, of all leaves together. */
+#define MOST_PAGE_BYTES ((uint64_t)2 << 30)
+
 enum {
     FILE_END_BYTES = 4 + PARQUET_MAGIC_BYTES,   /* the size of the footer, and the magic */
     STORED_BYTES = 32 << 20,                    /* of a group, in memory at a time */
     LEAST_STEP_BYTES = 64 << 10,
     READ_BYTES = 8 << 20,       /* of the footer, whose size may be wrong */
+    MOST_FOOTER_BYTES = 512 << 20,
+    KEPT_BYTES = 16 << 20,      /* of a buffer of rows; a larger one is not likely to be needed */
     PIECE_BYTES = 8 << 20,      /* of rows, about */
     MOST_ROWS = 16 << 10,
 };
@@ -31,6 +36,7 @@ struct parquet_reader {
     struct parquet_footer footer;
     struct parquet_decompressor decompressor;
     struct parquet_chunk_reader *leaves;
+    uint64_t page_room;         /* of MOST_PAGE_BYTES, what is left */
     struct column_values *columns;
     struct column_values mapped;        /* rows of the values of a map; the column has its keys' */
     struct parquet_dictionary references;
@@ -121,6 +127,7 @@ static const char *read_footer(struct parquet_reader *reader, struct column_byte
         return "it has no end as Parquet has it: it is truncated or damaged";
     uint32_t n_bytes = get_u32(bytes->bytes);
     if (n_bytes > end - PARQUET_MAGIC_BYTES) return parquet_damaged;
+    if (n_bytes > MOST_FOOTER_BYTES) return "what it says at its end of its columns is too large";
     bytes->n_bytes = 0;
     while (!problem && bytes->n_bytes < n_bytes) {
         size_t left = n_bytes - bytes->n_bytes;
@@ -139,7 +146,9 @@ int parquet_reader_open(struct parquet_reader *reader)
     if (problem) return fail(reader, problem);
     reader->leaves = xcalloc(reader->footer.n_leaves + 1, sizeof *reader->leaves);
     reader->columns = xcalloc(reader->footer.schema->n_columns, sizeof *reader->columns);
+    reader->page_room = MOST_PAGE_BYTES;
     for (unsigned i = 0; i < reader->footer.n_leaves; i++) {
+        reader->leaves[i].room = &reader->page_room;
         reader->leaves[i].source = &reader->source;
         reader->leaves[i].decompressor = &reader->decompressor;
     }
@@ -221,11 +230,32 @@ static const char *end_group(struct parquet_reader *reader)
     return NULL;
 }
 
+/* Forgets rows, and gives back memory that few rows need: each buffer may have had all of it once. */
+static void forget_rows(struct column_bytes *buffer)
+{
+    buffer->n_bytes = 0;
+    if (buffer->room <= KEPT_BYTES) return;
+    free(buffer->bytes);
+    *buffer = (struct column_bytes){0};
+}
+
+static void forget_all_rows(struct parquet_reader *reader)
+{
+    for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++) {
+        for (unsigned i = 0; i < reader->footer.schema->n_columns; i++)
+            forget_rows(&reader->columns[i].buffers[k]);
+        forget_rows(&reader->mapped.buffers[k]);
+    }
+    for (unsigned i = 0; i < reader->footer.n_leaves; i++)
+        forget_rows(&reader->leaves[i].values.made);
+}
+
 static const char *read_rows(struct parquet_reader *reader, uint64_t n)
 {
     const struct column_schema *schema = reader->footer.schema;
     uint64_t room = MOST_ROW_BYTES;
     const char *problem = NULL;
+    forget_all_rows(reader);
     for (unsigned i = 0; i < reader->footer.n_leaves && !problem; i++)
         problem = read_leaf(reader, i, n, &room);
     if (!problem && !map_agrees(reader)) problem = parquet_damaged;

@@ -227,19 +227,10 @@ static const char *append_nested(struct rows_maker *maker, uint64_t n_rows, bool
     return first + places.n > INT32_MAX ? too_large : append_values(maker, &places);
 }
 
-static void forget(struct column_bytes *buffer)
-{
-    if (buffer) buffer->n_bytes = 0;
-}
-
 const char *parquet_rows_read(struct parquet_chunk_reader *chunk, uint64_t n,
                               const struct parquet_rows *rows)
 {
     struct rows_maker maker = {.chunk = chunk, .rows = rows, .value = chunk->leaf->value};
-    forget(rows->validity);
-    forget(rows->offsets);
-    forget(rows->values);
-    forget(rows->text_offsets);
     if (column_type_is_text(maker.value)) {
         uint8_t *first = append(&maker, rows->text_offsets, 4);
         if (!first) return too_large;

@@ -24,7 +24,7 @@ struct parquet_rows {
     uint64_t *room;             /* bytes that all leaves of the rows may still take */
 };
 
-/* Reads the next n rows. What the buffers held before is forgotten. */
+/* Reads the next n rows to the buffers, which are empty. */
 const char *parquet_rows_read(struct parquet_chunk_reader *chunk, uint64_t n,
                               const struct parquet_rows *rows);
 

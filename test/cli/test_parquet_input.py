@@ -6,13 +6,16 @@ import functools
 import http.server
 import os
 import random
+import struct
 import threading
 import unittest
 
 import bamfile
 import generate
+import parquet_maker as maker
 from harness import SLOW, SPILL_BUDGET
 from test_columns import SQ, TAGGED, ColumnsTest, SharedWayBack
+from test_memory import MIB, peak_of
 from test_parquet import random_sam
 
 try:
@@ -403,6 +406,50 @@ class Refused(ParquetInput):
                 self.assertIn(result.status, (0, 1), result.err)
                 if result.status == 0:
                     os.unlink(self.path("o.bam"))
+
+
+class Claims(ParquetInput):
+    """Files of which a few bytes say that they are many."""
+
+    def made(self, n, chunks, codec=maker.ZSTD):
+        return self.write("made.parquet", maker.file_of(n, chunks, codec))
+
+    def test_rows(self):
+        """A page has no more values than its header can say."""
+        self.refused(self.made(10**18, {}), "damaged")
+
+    def test_pages(self):
+        """All columns together have 2 GiB for pages and dictionaries."""
+        there = maker.runs((1, 1))
+        small, large = (maker.page_v2(1, there, maker.zeros(n), n) for n in (200 << 20, 1900 << 20))
+        self.refused(self.made(1, {"X0": small, "X1": large}), "smaller pages")
+        n_bytes = 500 << 20         # a text takes more memory than it has bytes
+        many = maker.dictionary(n_bytes // 4, maker.zeros(n_bytes), n_bytes)
+        self.refused(self.made(1, {"X0": many}), "smaller pages")
+
+    def test_repeated_texts(self):
+        """Memory that one column needed for some rows does not stay there for all others."""
+        piece, n_bytes, n_columns = 1 << 14, 20000, 6
+        n = piece * n_columns
+        text = struct.pack("<I", n_bytes) + b"A" * n_bytes
+        chunks = {}
+        for i in range(n_columns):
+            levels = maker.runs(*((v, k) for v, k in ((0, i * piece), (1, piece),
+                                                      (0, n - (i + 1) * piece)) if k))
+            chunks[f"X{i}"] = maker.dictionary(1, text) + maker.page(
+                n, [levels], b"\1" + maker.runs((0, piece)), maker.RLE_DICTIONARY)
+        path = self.made(n, chunks, maker.NONE)
+        peak, _ = peak_of(self, ["-o", self.path("o.bam"), path])
+        self.assertLess(peak, 3 * piece * n_bytes, f"{peak / MIB:.1f} MiB")
+
+    def test_end(self):
+        """What stands at the end of a file is not read into memory if it cannot be a footer."""
+        path = self.path("sparse.parquet")
+        with open(path, "wb") as file:
+            file.write(b"PAR1")
+            file.seek(1 << 33)
+            file.write(b"\xf0\xff\xff\xffPAR1")
+        self.refused(path, "too large")
 
 
 if __name__ == "__main__":
