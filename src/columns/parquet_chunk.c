@@ -170,6 +170,9 @@ static const char *unpack(struct parquet_chunk_reader *reader, struct bytes from
                           bool is_compressed, struct column_bytes *to, struct bytes *raw)
 {
     size_t n_from = (size_t)(from.end - from.at);
+    *raw = (struct bytes){from.at, from.at};
+    /* Some programs compress nothing to a few bytes, others store nothing. */
+    if (n_raw == 0) return NULL;
     int codec = is_compressed ? reader->codec : PARQUET_CODEC_NONE;
     if (!parquet_codec_can_make(codec, n_from, n_raw)) return parquet_damaged;
     *raw = from;
@@ -177,7 +180,6 @@ static const char *unpack(struct parquet_chunk_reader *reader, struct bytes from
     to->n_bytes = 0;
     raw->at = column_bytes_append(to, n_raw);
     raw->end = raw->at + n_raw;
-    if (n_raw == 0) return NULL;
     return parquet_decompress(reader->decompressor, codec, from.at, n_from, to->bytes, n_raw)
                ? NULL : parquet_damaged;
 }
@@ -249,8 +251,7 @@ static const char *begin_page_v2(struct parquet_chunk_reader *reader,
     parquet_run_reader_begin(&reader->definitions, definitions, stored.at,
                              parquet_bit_width(reader->leaf->max_definition));
     size_t n_raw = (size_t)(header->raw_bytes - n_repetition - n_definition);
-    const char *problem = unpack(reader, stored, n_raw, header->is_compressed && n_raw > 0,
-                                 &reader->page, &raw);
+    const char *problem = unpack(reader, stored, n_raw, header->is_compressed, &reader->page, &raw);
     if (problem) return problem;
     return parquet_values_begin(&reader->values, reader->leaf->type, header->encoding,
                                 reader->has_entries ? &reader->entries : NULL, raw.at, raw.end);

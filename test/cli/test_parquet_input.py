@@ -3,6 +3,7 @@ Polars and DuckDB have read and written again, however they store it; damaged fi
 
 import contextlib
 import functools
+import gzip
 import http.server
 import os
 import random
@@ -413,6 +414,16 @@ class Claims(ParquetInput):
 
     def made(self, n, chunks, codec=maker.ZSTD):
         return self.write("made.parquet", maker.file_of(n, chunks, codec))
+
+    def test_empty_values(self):
+        """Of no values, some programs store nothing, others what their codec makes of it."""
+        nulls = maker.runs((0, 5))
+        for codec, values in ((1, b"\0"), (2, gzip.compress(b"")), (maker.ZSTD, b""),
+                              (maker.ZSTD, maker.zeros(0)), (7, b"\0")):
+            with self.subTest(codec=codec):
+                path = self.made(5, {"cigar": maker.page_v2(5, nulls, values, 0)}, codec)
+                got = self.sort_bam("-o", "-", path)
+                self.assertEqual(len(bamfile.split(got.records)), 5)
 
     def test_rows(self):
         """A page has no more values than its header can say."""
