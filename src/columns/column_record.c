@@ -121,6 +121,16 @@ static int64_t number_of_field(const struct row *row, enum column_field field, i
     return n_bytes == 2 ? (int64_t)get_u16(at) : *at;
 }
 
+/* True if the fields are there that every record has. */
+static bool has_numbers(const struct row *row)
+{
+    static const enum column_field fields[] = {FIELD_FLAG, FIELD_MAPQ, FIELD_TLEN};
+    bool are_there = true;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        are_there &= !is_null(&row->columns[row->schema->by_field[fields[i]]], row->number);
+    return are_there;
+}
+
 /* ---- fields ---- */
 
 /* Appends the operations of a CIGAR. Returns their number, or -1. */
@@ -305,7 +315,7 @@ static const char *put_tags(const struct row *row, struct column_bytes *out)
     for (; at < end; at += 5) {
         bool is_last = end - at == 4;
         if (end - at < 4 || at[2] != ':' || (!is_last && at[4] != ',')) return bad_tag;
-        if (!at[3] || !strchr("AcCsSiIfdZHB", at[3])) return bad_tag;
+        if (!at[3] || !strchr("AcCsSiIfdZHB", at[3]) || (at[0] | at[1]) & 0x80) return bad_tag;
         unsigned number = column_schema_of_tag(row->schema, at);
         column_bytes_copy(out, at, 2);
         *column_bytes_append(out, 1) = at[3];
@@ -341,6 +351,7 @@ static const char *put_fields(const struct row *row, size_t begin, struct column
     struct text_part seq = text_of_field(row, FIELD_SEQ), qual = text_of_field(row, FIELD_QUAL);
     int64_t flag = number_of_field(row, FIELD_FLAG, 0);
     int64_t pos = number_of_field(row, FIELD_POS, 0) - 1;
+    if (!has_numbers(row)) return "its flag, its MAPQ or its TLEN is null";
     if (!name.at) name = (struct text_part){(const uint8_t *)"*", 1};
     if (name.n > 254 || (name.n > 0 && memchr(name.at, 0, name.n))) return "its name is none";
     if (pos < -1) return "its position is negative";

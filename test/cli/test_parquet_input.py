@@ -342,6 +342,13 @@ class Refused(ParquetInput):
         self.refused(self.changed("rname", pyarrow.array(["e"] * n)), "references")
         self.refused(self.changed("rname", pyarrow.array([""] * n)), "references")
 
+    def test_letters_of_a_tag(self):
+        """NM with its highest bits set is not NM."""
+        table = self.table_of_all
+        self.table_of_all = table.filter(pyarrow.compute.is_valid(table["NM"]))
+        letters = pyarrow.array([b"\xce\xcd:i"] * self.table_of_all.num_rows, "binary")
+        self.refused(self.changed("tag_types", letters), "tag_types")
+
     def test_numbers_that_do_not_fit(self):
         n = self.table_of_all.num_rows
         for name, value, kind in (("flag", 65536, "int32"), ("flag", -1, "int32"),
@@ -424,6 +431,11 @@ class Claims(ParquetInput):
                 path = self.made(5, {"cigar": maker.page_v2(5, nulls, values, 0)}, codec)
                 got = self.sort_bam("-o", "-", path)
                 self.assertEqual(len(bamfile.split(got.records)), 5)
+
+    def test_numbers_that_are_null(self):
+        for name in ("flag", "mapq", "tlen"):
+            self.refused(self.made(5, {name: maker.page(5, [maker.runs((0, 5))])}, maker.NONE),
+                         "is null")
 
     def test_rows(self):
         """A page has no more values than its header can say."""
