@@ -15,6 +15,7 @@ enum {
     MOST_METADATA_BYTES = 1 << 30,
     READ_BYTES = 8 << 20,       /* at a time: a size that is claimed may be wrong */
     MOST_COLUMNS = 8192,
+    KEPT_BYTES = 256 << 20,     /* of a batch: each column may have needed much once */
 };
 
 /* Of a batch, decompressed: a few bytes may claim to be many. */
@@ -47,18 +48,18 @@ struct arrow_reader *arrow_reader_create(arrow_read read, void *arg)
     return reader;
 }
 
-static void free_columns(struct arrow_reader *reader)
+/* Forgets the batch. Returns how many bytes of memory are kept. */
+static size_t forget_batch(struct arrow_reader *reader, bool is_kept)
 {
-    for (unsigned i = 0; reader->columns && i < reader->schema->n_columns; i++)
-        for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++)
-            free(reader->columns[i].buffers[k].bytes);
-    free(reader->columns);
+    return column_values_forget(reader->columns, reader->columns ? reader->schema->n_columns : 0,
+                                is_kept);
 }
 
 void arrow_reader_destroy(struct arrow_reader *reader)
 {
     if (!reader) return;
-    free_columns(reader);
+    (void)forget_batch(reader, false);
+    free(reader->columns);
     column_schema_destroy(reader->schema);
     free(reader->header);
     free(reader->metadata.bytes);
@@ -427,6 +428,7 @@ static int read_references(struct arrow_reader *reader, const struct message *me
 static int read_batch(struct arrow_reader *reader, struct message *message, uint64_t *n_rows)
 {
     const struct column_schema *schema = reader->schema;
+    if (forget_batch(reader, true) > KEPT_BYTES) (void)forget_batch(reader, false);
     if (read_body(reader, message) < 0) return -1;
     struct cursor cursor = cursor_of(reader, &message->header);
     *n_rows = flat_read_number(&message->header, 0, 8, 0);

@@ -53,12 +53,19 @@ struct column_batch *column_batch_create(const struct column_schema *schema)
     return batch;
 }
 
+size_t column_values_forget(struct column_values *columns, unsigned n, bool is_kept)
+{
+    size_t n_bytes = 0;
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++)
+            n_bytes += column_bytes_forget(&columns[i].buffers[k], is_kept);
+    return n_bytes;
+}
+
 void column_batch_destroy(struct column_batch *batch)
 {
     if (!batch) return;
-    for (unsigned i = 0; i < batch->schema->n_columns; i++)
-        for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++)
-            free(batch->columns[i].buffers[k].bytes);
+    (void)column_values_forget(batch->columns, batch->schema->n_columns, false);
     free(batch->columns);
     free(batch->value_bytes);
     free(batch);
@@ -582,11 +589,7 @@ void column_batch_clear(struct column_batch *batch)
         column->n_rows = column->n_nulls = 0;
         for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++) {
             struct column_bytes *buffer = &column->buffers[k];
-            bool is_kept = is_worth_keeping(batch, buffer);
-            buffer->n_bytes = 0;
-            if (is_kept) continue;
-            free(buffer->bytes);
-            *buffer = (struct column_bytes){0};
+            (void)column_bytes_forget(buffer, is_worth_keeping(batch, buffer));
         }
     }
     batch->n_rows = batch->raw_bytes = 0;

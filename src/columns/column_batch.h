@@ -38,6 +38,9 @@ struct column_values {
     struct column_bytes buffers[N_COLUMN_BUFFERS];
 };
 
+/* Forgets the rows of n columns. Their memory is kept, if told so. Returns how many bytes are. */
+size_t column_values_forget(struct column_values *columns, unsigned n, bool is_kept);
+
 struct column_batch;
 
 struct column_batch *column_batch_create(const struct column_schema *schema);

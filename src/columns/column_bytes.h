@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct column_bytes {
@@ -38,6 +39,16 @@ static inline uint8_t *column_bytes_append(struct column_bytes *out, size_t n_by
     uint8_t *at = column_bytes_reserve(out, n_bytes);
     out->n_bytes += n_bytes;
     return at;
+}
+
+/* Forgets the bytes. Their memory is kept, if told so. Returns how many bytes it has then. */
+static inline size_t column_bytes_forget(struct column_bytes *out, bool is_kept)
+{
+    out->n_bytes = 0;
+    if (is_kept) return out->room;
+    free(out->bytes);
+    *out = (struct column_bytes){0};
+    return 0;
 }
 
 static inline void column_bytes_copy(struct column_bytes *out, const void *bytes, size_t n_bytes)

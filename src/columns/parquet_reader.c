@@ -25,7 +25,7 @@ enum {
     LEAST_STEP_BYTES = 64 << 10,
     READ_BYTES = 8 << 20,       /* of the footer, whose size may be wrong */
     MOST_FOOTER_BYTES = 512 << 20,
-    KEPT_BYTES = 16 << 20,      /* of a buffer of rows; a larger one is not likely to be needed */
+    KEPT_BYTES = 256 << 20,     /* of rows: each column may have needed much once */
     PIECE_BYTES = 8 << 20,      /* of rows, about */
     MOST_ROWS = 16 << 10,
 };
@@ -61,19 +61,23 @@ struct parquet_reader *parquet_reader_create(parquet_read_at read_at, void *arg,
     return reader;
 }
 
-static void free_values(struct column_values *column)
+/* Forgets the rows that were made. Returns how many bytes of memory are kept. */
+static size_t forget_rows(struct parquet_reader *reader, bool is_kept)
 {
-    for (unsigned i = 0; i < N_COLUMN_BUFFERS; i++) free(column->buffers[i].bytes);
+    unsigned n_columns = reader->columns ? reader->footer.schema->n_columns : 0;
+    size_t n_bytes = column_values_forget(reader->columns, n_columns, is_kept) +
+                     column_values_forget(&reader->mapped, 1, is_kept);
+    for (unsigned i = 0; reader->leaves && i < reader->footer.n_leaves; i++)
+        n_bytes += parquet_values_forget(&reader->leaves[i].values, is_kept);
+    return n_bytes;
 }
 
 void parquet_reader_destroy(struct parquet_reader *reader)
 {
     if (!reader) return;
+    (void)forget_rows(reader, false);
     for (unsigned i = 0; reader->leaves && i < reader->footer.n_leaves; i++)
         parquet_chunk_release(&reader->leaves[i]);
-    for (unsigned i = 0; reader->columns && i < reader->footer.schema->n_columns; i++)
-        free_values(&reader->columns[i]);
-    free_values(&reader->mapped);
     free(reader->leaves);
     free(reader->columns);
     parquet_footer_release(&reader->footer);
@@ -230,32 +234,12 @@ static const char *end_group(struct parquet_reader *reader)
     return NULL;
 }
 
-/* Forgets rows, and gives back memory that few rows need: each buffer may have had all of it once. */
-static void forget_rows(struct column_bytes *buffer)
-{
-    buffer->n_bytes = 0;
-    if (buffer->room <= KEPT_BYTES) return;
-    free(buffer->bytes);
-    *buffer = (struct column_bytes){0};
-}
-
-static void forget_all_rows(struct parquet_reader *reader)
-{
-    for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++) {
-        for (unsigned i = 0; i < reader->footer.schema->n_columns; i++)
-            forget_rows(&reader->columns[i].buffers[k]);
-        forget_rows(&reader->mapped.buffers[k]);
-    }
-    for (unsigned i = 0; i < reader->footer.n_leaves; i++)
-        forget_rows(&reader->leaves[i].values.made);
-}
-
 static const char *read_rows(struct parquet_reader *reader, uint64_t n)
 {
     const struct column_schema *schema = reader->footer.schema;
     uint64_t room = MOST_ROW_BYTES;
     const char *problem = NULL;
-    forget_all_rows(reader);
+    if (forget_rows(reader, true) > KEPT_BYTES) (void)forget_rows(reader, false);
     for (unsigned i = 0; i < reader->footer.n_leaves && !problem; i++)
         problem = read_leaf(reader, i, n, &room);
     if (!problem && !map_agrees(reader)) problem = parquet_damaged;

@@ -7,7 +7,7 @@
  *
  * Memory: some rows at a time; a page and the dictionary of each column, decompressed. Of a row group
  * that is stored in up to 32 MiB all of that; of a larger one this much, or a page of each column if
- * that is more.
+ * that is more. Pages of more than 2 GiB in all, and such rows, are an error.
  * Threads: one at a time.
  */
 #ifndef ROCKSORT_COLUMNS_PARQUET_READER_H

@@ -99,6 +99,11 @@ void parquet_values_release(struct parquet_values *values)
     values->last = values->made = (struct column_bytes){0};
 }
 
+size_t parquet_values_forget(struct parquet_values *values, bool is_kept)
+{
+    return column_bytes_forget(&values->made, is_kept);
+}
+
 static bool begin_indexes(struct parquet_values *values)
 {
     /* A page of nulls may have no bytes. */

@@ -54,6 +54,10 @@ struct parquet_values {
 
 void parquet_values_release(struct parquet_values *values);
 
+/* Forgets the texts that were read last. Their memory is kept, if told so. Returns how many bytes
+   are. */
+size_t parquet_values_forget(struct parquet_values *values, bool is_kept);
+
 /* Begins a page. `entries` may be NULL: there is no dictionary. */
 const char *parquet_values_begin(struct parquet_values *values, enum parquet_type type,
                                  int64_t encoding, const struct parquet_entries *entries,

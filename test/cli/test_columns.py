@@ -13,6 +13,7 @@ import columns
 import generate
 from checkpoints import ResumeTest
 from harness import SLOW, SPILL_BUDGET, reference_view, sam_split
+from test_memory import MIB, peak_of
 from workflow_reads import templates, write_sam
 
 try:
@@ -430,6 +431,21 @@ class WayBack(SharedWayBack, ColumnsTest):
         os.rename(self.path("n.arrow"), self.path("c.arrow"))
         self.assertEqual(self.rocksort("--verify=coordinate", self.path("c.arrow")).status, 1)
         self.assert_same_as_bam(arrow)
+
+    def test_large_columns_in_turn(self):
+        """Memory that one column needed for a batch does not stay there for all others."""
+        n_bytes, names = 100 * MIB, [f"X{i}" for i in range(8)]
+        table = self.table("--columns", ",".join(["all"] + [f"{name}:Z" for name in names]),
+                           self.bam_of(TAGGED)).slice(0, 1)
+        path, text = self.path("large.arrows"), pyarrow.array(["A" * n_bytes])
+        options = pyarrow.ipc.IpcWriteOptions(compression="zstd")
+        with pyarrow.OSFile(path, "wb") as file:
+            with pyarrow.ipc.new_stream(file, table.schema, options=options) as writer:
+                for name in names:
+                    at = table.schema.get_field_index(name)
+                    writer.write_table(table.set_column(at, table.schema.field(at), text))
+        peak, _ = peak_of(self, ["-o", self.path("o.bam"), path])
+        self.assertLess(peak, 5 * n_bytes, f"{peak / MIB:.1f} MiB")
 
     def changed(self, change):
         """An Arrow file of this table."""
