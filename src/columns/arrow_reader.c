@@ -2,75 +2,78 @@
 #include "columns/arrow_reader.h"
 
 #include "columns/arrow_format.h"
+#include "columns/arrow_normal.h"
 #include "columns/column_metadata.h"
 #include "columns/column_record.h"
-#include "columns/flat_reader.h"
 #include "util/xalloc.h"
 
-#include <lz4frame.h>
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <zstd.h>
 
 enum {
     MOST_METADATA_BYTES = 1 << 30,
     READ_BYTES = 8 << 20,       /* at a time: a size that is claimed may be wrong */
-    MOST_COLUMNS = 8192,
-    KEPT_BYTES = 256 << 20,     /* of a batch: each column may have needed much once */
+    MOST_FIELDS = 8192,         /* and their children */
+    MOST_PROBLEM_BYTES = 160,
 };
 
-/* Of a batch, decompressed: a few bytes may claim to be many. */
-#define MOST_BATCH_BYTES ((uint64_t)2 << 30)
+/* A column of the file. */
+struct file_column {
+    struct arrow_field field;
+    unsigned place;             /* in the schema, or NO_COLUMN: it is not read */
+};
 
 struct arrow_reader {
-    arrow_read read;
-    void *arg;
-    const char *problem;
+    struct arrow_input input;
+    char problem[MOST_PROBLEM_BYTES];
     char *header;
+    struct file_column *file_columns;
+    unsigned n_file_columns;
     struct column_schema *schema;
-    struct column_values *columns;
-    const char *const *references;
+    char *unknown;              /* the name of a column that is not read */
+    struct arrow_dictionaries dictionaries;
+    struct text_map references; /* of the header: their numbers by their names */
     uint32_t n_references;
-    bool has_references;        /* those of the columns were read, and compared */
     struct column_bytes metadata, body;
     uint8_t start[ARROW_START_BYTES];   /* of a stream: read already */
     bool has_start;
-    LZ4F_dctx *lz4;
+    uint64_t at;                /* byte of the input, if it is a file */
+    uint64_t *blocks;           /* where dictionaries and batches of a file begin; NULL: a stream */
+    size_t n_blocks, next_block;
 };
 
 static const char damaged[] = "it is damaged";
 static const char truncated[] = "it is truncated";
 
-struct arrow_reader *arrow_reader_create(arrow_read read, void *arg)
+struct arrow_reader *arrow_reader_create(const struct arrow_input *input)
 {
     struct arrow_reader *reader = xcalloc(1, sizeof *reader);
-    reader->read = read;
-    reader->arg = arg;
+    reader->input = *input;
     return reader;
-}
-
-/* Forgets the batch. Returns how many bytes of memory are kept. */
-static size_t forget_batch(struct arrow_reader *reader, bool is_kept)
-{
-    return column_values_forget(reader->columns, reader->columns ? reader->schema->n_columns : 0,
-                                is_kept);
 }
 
 void arrow_reader_destroy(struct arrow_reader *reader)
 {
     if (!reader) return;
-    (void)forget_batch(reader, false);
-    free(reader->columns);
     column_schema_destroy(reader->schema);
+    for (unsigned i = 0; i < reader->n_file_columns; i++)
+        arrow_field_release(&reader->file_columns[i].field);
+    free(reader->file_columns);
+    free(reader->unknown);
+    arrow_dictionaries_release(&reader->dictionaries);
+    text_map_release(&reader->references);
     free(reader->header);
+    free(reader->blocks);
     free(reader->metadata.bytes);
     free(reader->body.bytes);
-    if (reader->lz4) (void)LZ4F_freeDecompressionContext(reader->lz4);
     free(reader);
 }
 
 const char *arrow_reader_problem(const struct arrow_reader *reader)
 {
-    return reader->problem;
+    return reader->problem[0] ? reader->problem : NULL;
 }
 
 const char *arrow_reader_header(const struct arrow_reader *reader)
@@ -83,15 +86,26 @@ const struct column_schema *arrow_reader_schema(const struct arrow_reader *reade
     return reader->schema;
 }
 
+const char *arrow_reader_unknown(const struct arrow_reader *reader)
+{
+    return reader->unknown;
+}
+
 void arrow_reader_set_references(struct arrow_reader *reader, const char *const *names, uint32_t n)
 {
-    reader->references = names;
+    for (uint32_t i = 0; i < n; i++) (void)text_map_put(&reader->references, text_of(names[i]), i);
     reader->n_references = n;
 }
 
-static int fail(struct arrow_reader *reader, const char *problem)
+/* Notes a problem, unless there was one before. Returns -1. */
+__attribute__((format(printf, 2, 3)))
+static int fail(struct arrow_reader *reader, const char *format, ...)
 {
-    if (!reader->problem) reader->problem = problem;
+    va_list args;
+    if (reader->problem[0]) return -1;
+    va_start(args, format);
+    (void)vsnprintf(reader->problem, sizeof reader->problem, format, args);
+    va_end(args);
     return -1;
 }
 
@@ -104,8 +118,9 @@ static int read_bytes(struct arrow_reader *reader, size_t n, struct column_bytes
     while (to->n_bytes < n) {
         size_t want = n - to->n_bytes < READ_BYTES ? n - to->n_bytes : READ_BYTES;
         xgrow(&to->bytes, &to->room, to->n_bytes + want, to->n_bytes / 2, 1);
-        ssize_t got = reader->read(reader->arg, to->bytes + to->n_bytes, want);
+        ssize_t got = reader->input.read(reader->input.arg, to->bytes + to->n_bytes, want);
         if (got < 0) return -1;
+        reader->at += (uint64_t)got;
         to->n_bytes += (size_t)got;
         if ((size_t)got < want) return fail(reader, truncated);
     }
@@ -133,16 +148,32 @@ struct message {
     uint64_t body_bytes;
 };
 
+/* Goes to the next message that the end of a file names. Returns 1, 0 if there is none, or -1. */
+static int seek_message(struct arrow_reader *reader)
+{
+    if (reader->next_block == reader->n_blocks) return 0;
+    uint64_t at = reader->blocks[reader->next_block++];
+    if (at > INT64_MAX) return fail(reader, damaged);
+    if (at != reader->at && reader->input.seek(reader->input.arg, (int64_t)at, SEEK_SET) < 0)
+        return -1;
+    reader->at = at;
+    return 1;
+}
+
 /* Reads a message without its body. Returns 1, 0 at the end, or -1. */
 static int read_message(struct arrow_reader *reader, struct message *message)
 {
     struct flat_table root;
+    if (reader->blocks) {
+        int r = seek_message(reader);
+        if (r <= 0) return r;
+    }
     if (!reader->has_start && read_start(reader) < 0) return -1;
     reader->has_start = false;
     uint32_t n_bytes = get_u32(reader->start + 4);
     if (get_u32(reader->start) != UINT32_MAX || n_bytes > MOST_METADATA_BYTES)
         return fail(reader, damaged);
-    if (n_bytes == 0) return 0;
+    if (n_bytes == 0) return reader->blocks ? fail(reader, damaged) : 0;
     if (read_bytes(reader, n_bytes, &reader->metadata) < 0) return -1;
     message->view = (struct flat_view){reader->metadata.bytes, reader->metadata.n_bytes, false};
     if (!flat_read_root(&message->view, &root)) return fail(reader, damaged);
@@ -161,60 +192,61 @@ static int read_body(struct arrow_reader *reader, const struct message *message)
 
 /* ---- schema ---- */
 
-static const char no_columns_of_ours[] =
-    "its columns are not as rocksort writes them: only these can become records";
-
-/* The type of numbers, or of the elements of a list. Returns false if there is no such column. */
-static bool number_type(const struct flat_table *field, bool is_list, enum column_type *type)
+/* True if a column may be called so that is no field. */
+static bool is_tag(const char *name, size_t n_bytes)
 {
-    struct flat_table inner;
-    unsigned kind = (unsigned)flat_read_number(field, 2, 1, 0);
-    bool is_float = kind == ARROW_TYPE_FLOAT;
-    if ((!is_float && kind != ARROW_TYPE_INT) || !flat_read_table(field, 3, &inner)) return false;
-    uint64_t n_bits = is_float ? 32 : flat_read_number(&inner, 0, 4, 0);
-    bool is_signed = is_float || flat_read_number(&inner, 1, 1, 0) != 0;
-    if (is_float && flat_read_number(&inner, 0, 2, 0) != ARROW_PRECISION_SINGLE) return false;
-    for (*type = COLUMN_UINT8; *type < COLUMN_MAP; ++*type) {
-        const struct column_number number = column_type_number(*type);
-        if (number.is_list == is_list && number.is_float == is_float &&
-            number.is_signed == is_signed && 8u * number.n_bytes == n_bits &&
-            *type != COLUMN_REFERENCE)
-            return true;
-    }
-    return false;
+    return n_bytes == 2 && isalpha((unsigned char)name[0]) && isalnum((unsigned char)name[1]);
 }
 
-static bool field_type(const struct flat_table *field, enum column_type *type)
-{
-    unsigned kind = (unsigned)flat_read_number(field, 2, 1, 0);
-    struct flat_items children = flat_read_vector(field, 5, 4);
-    struct flat_table inner;
-    if (kind == ARROW_TYPE_UTF8) {
-        *type = flat_read_table(field, 4, &inner) ? COLUMN_REFERENCE : COLUMN_TEXT;
-        return true;
-    }
-    if (kind == ARROW_TYPE_LIST)
-        return children.n == 1 && flat_read_item(&children, 0, &inner) &&
-               number_type(&inner, true, type);
-    *type = COLUMN_MAP;
-    return kind == ARROW_TYPE_MAP || number_type(field, false, type);
-}
-
-/* Reads a field of the schema. */
-static bool read_column(const struct flat_table *field, struct column *column)
+/* Finds out what the column of the file is. Returns 1, 0 if it is none of ours, or -1. */
+static int read_column(struct arrow_reader *reader, const struct flat_table *table,
+                       const struct arrow_field *field, struct column *column)
 {
     size_t n_bytes;
-    enum column_type type;
-    const char *name = flat_read_text(field, 0, &n_bytes);
-    if (!name || !field_type(field, &type)) return false;
-    if (!column_schema_field(name, n_bytes, column)) {
-        if (n_bytes != 2 || (type == COLUMN_REFERENCE || type == COLUMN_MAP)) return false;
-        *column = (struct column){{name[0], name[1]}, FIELD_TAG, type};
-        return true;
+    const char *name = flat_read_text(table, 0, &n_bytes);
+    if (!name) return fail(reader, damaged);
+    if (column_schema_field(name, n_bytes, column)) {
+        if (column->field == FIELD_END) return 0;       /* the CIGAR says that, too */
+        if (arrow_normal_can(field, column->type)) return 1;
+        return fail(reader, "its column '%s' has a type that does not become rocksort's",
+                    column->name);
     }
-    bool is_same = column->type == type;
-    column->type = type;
-    return is_same;
+    enum column_type type;
+    if (is_tag(name, n_bytes) && arrow_normal_tag_type(field, name, &type)) {
+        *column = (struct column){{name[0], name[1]}, FIELD_TAG, type};
+        return 1;
+    }
+    if (!reader->unknown) reader->unknown = xasprintf("%.*s", (int)n_bytes, name);
+    return 0;
+}
+
+/* Notes the dictionaries that a field and its children have. */
+static void expect_dictionaries(struct arrow_reader *reader, const struct arrow_field *field)
+{
+    if (field->has_dictionary) arrow_dictionaries_expect(&reader->dictionaries, field);
+    for (unsigned i = 0; i < field->n_children; i++)
+        expect_dictionaries(reader, &field->children[i]);
+}
+
+/* Reads the columns of the file. `columns` gets those that become the schema. Returns their number,
+   or -1. */
+static int read_columns(struct arrow_reader *reader, const struct flat_items *fields,
+                        struct column *columns)
+{
+    struct flat_table table;
+    unsigned n_left = MOST_FIELDS, n = 0;
+    for (size_t i = 0; i < fields->n; i++) {
+        struct file_column *column = &reader->file_columns[i];
+        if (!flat_read_item(fields, i, &table) ||
+            !arrow_field_read(&table, &n_left, &column->field))
+            return fail(reader, "its schema is damaged, or has types that rocksort does not know");
+        reader->n_file_columns++;
+        int r = read_column(reader, &table, &column->field, &columns[n]);
+        if (r < 0) return -1;
+        column->place = r > 0 ? n++ : NO_COLUMN;
+        if (r > 0) expect_dictionaries(reader, &column->field);
+    }
+    return (int)n;
 }
 
 /* Finds a value in the metadata of the schema. NULL: it is not there. */
@@ -230,227 +262,208 @@ static const char *find_metadata(const struct flat_table *schema, const char *ke
     return NULL;
 }
 
-static int read_schema(struct arrow_reader *reader, const struct flat_table *schema)
+static bool metadata_are(const struct flat_table *schema, const char *key, const char *value)
 {
     size_t n_bytes;
-    const char *version = find_metadata(schema, COLUMN_VERSION_KEY, &n_bytes);
-    if (!version || n_bytes != strlen(COLUMN_SCHEMA_VERSION) ||
-        memcmp(version, COLUMN_SCHEMA_VERSION, n_bytes) != 0)
-        return fail(reader, no_columns_of_ours);
+    const char *found = find_metadata(schema, key, &n_bytes);
+    return found && n_bytes == strlen(value) && memcmp(found, value, n_bytes) == 0;
+}
+
+/* Reads the metadata of the schema, if it has any. */
+static int read_pairs(struct arrow_reader *reader, const struct flat_table *schema)
+{
+    size_t n_bytes;
+    if (find_metadata(schema, COLUMN_VERSION_KEY, &n_bytes) &&
+        !metadata_are(schema, COLUMN_VERSION_KEY, COLUMN_SCHEMA_VERSION))
+        return fail(reader, "its columns are those of another version of rocksort");
     const char *header = find_metadata(schema, COLUMN_HEADER_KEY, &n_bytes);
-    if (!header || memchr(header, 0, n_bytes)) return fail(reader, no_columns_of_ours);
+    if (!header) return 0;
+    if (memchr(header, 0, n_bytes)) return fail(reader, damaged);
     reader->header = xmalloc(n_bytes + 1);
     memcpy(reader->header, header, n_bytes);
     reader->header[n_bytes] = '\0';
-    const char *encoding = find_metadata(schema, COLUMN_ENCODING_KEY, &n_bytes);
-    if (encoding && n_bytes == strlen(COLUMN_LATIN) && memcmp(encoding, COLUMN_LATIN, n_bytes) == 0)
+    if (metadata_are(schema, COLUMN_ENCODING_KEY, COLUMN_LATIN))
         column_metadata_undo_latin(reader->header);
-    struct flat_items fields = flat_read_vector(schema, 1, 4);
-    if (fields.n > MOST_COLUMNS) return fail(reader, no_columns_of_ours);
-    struct column *columns = xcalloc(fields.n + 1, sizeof *columns);
-    struct flat_table field;
-    bool are_known = flat_read_number(schema, 0, 2, 0) == 0;    /* little-endian */
-    for (size_t i = 0; are_known && i < fields.n; i++)
-        are_known = flat_read_item(&fields, i, &field) && read_column(&field, &columns[i]);
-    const char *problem = no_columns_of_ours;
-    if (are_known) reader->schema = column_schema_of(columns, (unsigned)fields.n, &problem);
-    free(columns);
-    if (!reader->schema) return fail(reader, problem);
-    if (!column_schema_is_whole(reader->schema))
-        return fail(reader, "it has not all columns, so no records can be made of it");
-    reader->columns = xcalloc(reader->schema->n_columns, sizeof *reader->columns);
     return 0;
 }
 
-int arrow_reader_open(struct arrow_reader *reader)
+/* Refuses a schema without all fields. */
+static int check_fields(struct arrow_reader *reader)
+{
+    if (column_schema_is_whole(reader->schema)) return 0;
+    char *missing = column_schema_missing(reader->schema);
+    (void)fail(reader, "records need columns that it does not have: %s", missing);
+    free(missing);
+    return -1;
+}
+
+static int read_schema(struct arrow_reader *reader, const struct flat_table *schema)
+{
+    if (read_pairs(reader, schema) < 0) return -1;
+    struct flat_items fields = flat_read_vector(schema, 1, 4);
+    bool is_little_endian = flat_read_number(schema, 0, 2, 0) == 0;
+    if (!is_little_endian || fields.n > MOST_FIELDS)
+        return fail(reader, "it is big-endian, or has too many columns");
+    reader->file_columns = xcalloc(fields.n + 1, sizeof *reader->file_columns);
+    struct column *columns = xcalloc(fields.n + 1, sizeof *columns);
+    int n = read_columns(reader, &fields, columns);
+    const char *problem = NULL;
+    if (n >= 0) reader->schema = column_schema_of(columns, (unsigned)n, &problem);
+    free(columns);
+    if (problem) return fail(reader, "%s", problem);
+    return n < 0 ? -1 : check_fields(reader);
+}
+
+/* ---- files ---- */
+
+enum { FILE_END_BYTES = 4 + sizeof ARROW_MAGIC - 1, BLOCK_BYTES = 24 };
+
+/* Notes where the messages begin that a list of the footer has. */
+static void note_blocks(struct arrow_reader *reader, const struct flat_items *blocks)
+{
+    reader->blocks = xrealloc(reader->blocks,
+                              (reader->n_blocks + blocks->n + 1) * sizeof *reader->blocks);
+    for (size_t i = 0; i < blocks->n; i++)
+        reader->blocks[reader->n_blocks++] =
+            get_u64(blocks->view->bytes + blocks->at + BLOCK_BYTES * i);
+}
+
+/* Reads the end of a file, which has the schema, and says where all dictionaries and batches are:
+   they may stand in any order. `end` is where the last bytes begin. */
+static int read_footer(struct arrow_reader *reader, int64_t end)
+{
+    struct flat_table footer, schema;
+    if (read_bytes(reader, FILE_END_BYTES, &reader->metadata) < 0) return -1;
+    uint32_t n_bytes = get_u32(reader->metadata.bytes);
+    if (memcmp(reader->metadata.bytes + 4, ARROW_MAGIC, sizeof ARROW_MAGIC - 1) != 0)
+        return fail(reader, truncated);
+    if (n_bytes > MOST_METADATA_BYTES || n_bytes > end) return fail(reader, damaged);
+    if (reader->input.seek(reader->input.arg, end - n_bytes, SEEK_SET) < 0 ||
+        read_bytes(reader, n_bytes, &reader->metadata) < 0)
+        return -1;
+    reader->at = (uint64_t)end;
+    struct flat_view view = {reader->metadata.bytes, reader->metadata.n_bytes, false};
+    if (!flat_read_root(&view, &footer) || !flat_read_table(&footer, 1, &schema))
+        return fail(reader, damaged);
+    const struct flat_items dictionaries = flat_read_vector(&footer, 2, BLOCK_BYTES);
+    const struct flat_items batches = flat_read_vector(&footer, 3, BLOCK_BYTES);
+    note_blocks(reader, &dictionaries);
+    note_blocks(reader, &batches);
+    return view.damaged ? fail(reader, damaged) : read_schema(reader, &schema);
+}
+
+/* Reads the first message of a stream, or of a file from a pipe, which has no end yet. */
+static int read_first(struct arrow_reader *reader, bool is_file)
 {
     struct message message;
-    if (read_start(reader) < 0) return -1;
-    reader->has_start = memcmp(reader->start, ARROW_MAGIC "\0", ARROW_START_BYTES) != 0;
+    if (is_file) {
+        if (read_start(reader) < 0) return -1;
+        /* Polars 2.1 writes the magic over the first bytes of this message, where its size was. */
+        if (get_u32(reader->start) != UINT32_MAX)
+            return fail(reader, "this Arrow file cannot be read from a pipe: write a stream, or "
+                                "give its name");
+    }
+    reader->has_start = true;
     int r = read_message(reader, &message);
     if (r == 0 || (r > 0 && message.kind != ARROW_HEADER_SCHEMA)) return fail(reader, damaged);
     return r < 0 ? -1 : read_schema(reader, &message.header);
 }
 
+int arrow_reader_open(struct arrow_reader *reader)
+{
+    if (read_start(reader) < 0) return -1;
+    bool is_file = memcmp(reader->start, ARROW_MAGIC "\0", ARROW_START_BYTES) == 0;
+    int64_t end = is_file ? reader->input.seek(reader->input.arg, -FILE_END_BYTES, SEEK_END) : -1;
+    return end < 0 ? read_first(reader, is_file) : read_footer(reader, end);
+}
+
 /* ---- batches ---- */
 
-/* Goes through the nodes and buffers of a batch. */
-struct cursor {
-    struct arrow_reader *reader;
-    struct flat_items nodes, buffers;
-    size_t node, buffer;
-    uint64_t n_bytes;           /* of all buffers so far */
-    int codec;                  /* -1: none */
-};
-
-/* Decompresses to a buffer that has room. */
-static bool decompress(struct arrow_reader *reader, int codec, const uint8_t *from, size_t n_from,
-                       uint8_t *to, size_t n_to)
+static struct arrow_normal normal_of(struct arrow_reader *reader, struct arrow_body *body)
 {
-    if (codec == ARROW_CODEC_ZSTD) return ZSTD_decompress(to, n_to, from, n_from) == n_to;
-    if (codec != ARROW_CODEC_LZ4) return false;
-    if (!reader->lz4) {
-        bool made = !LZ4F_isError(LZ4F_createDecompressionContext(&reader->lz4, LZ4F_VERSION));
-        xalloc_require(made);
-    }
-    LZ4F_resetDecompressionContext(reader->lz4);
-    size_t left = 1, done = 0, used = 0;
-    while (left > 0) {
-        size_t n_out = n_to - done, n_in = n_from - used;
-        left = LZ4F_decompress(reader->lz4, to + done, &n_out, from + used, &n_in, NULL);
-        if (LZ4F_isError(left) || (n_out == 0 && n_in == 0)) return false;
-        done += n_out;
-        used += n_in;
-    }
-    return done == n_to && used == n_from;
+    return (struct arrow_normal){.body = body, .dictionaries = &reader->dictionaries,
+                                 .references = &reader->references};
 }
 
-/* Reads the next node. */
-static bool next_node(struct cursor *cursor, uint64_t *n_rows, uint64_t *n_nulls)
-{
-    if (cursor->node >= cursor->nodes.n) return false;
-    const uint8_t *at = cursor->nodes.view->bytes + cursor->nodes.at + 16 * cursor->node++;
-    *n_rows = get_u64(at);
-    *n_nulls = get_u64(at + 8);
-    return true;
-}
-
-/* Reads the next buffer of the body into `to`. */
-static bool next_buffer(struct cursor *cursor, struct column_bytes *to)
-{
-    struct arrow_reader *reader = cursor->reader;
-    const struct column_bytes *body = &reader->body;
-    to->n_bytes = 0;
-    if (cursor->buffer >= cursor->buffers.n) return false;
-    const uint8_t *at = cursor->buffers.view->bytes + cursor->buffers.at + 16 * cursor->buffer++;
-    uint64_t begin = get_u64(at), n = get_u64(at + 8), size = n;
-    if (begin > body->n_bytes || n > body->n_bytes - begin) return false;
-    if (n == 0) return true;
-    const uint8_t *bytes = body->bytes + begin;
-    bool is_stored = cursor->codec < 0;
-    if (!is_stored) {
-        if (n < 8) return false;
-        size = get_u64(bytes);
-        is_stored = size == UINT64_MAX;
-        bytes += 8;
-        n -= 8;
-        if (is_stored) size = n;
-    }
-    if (size > MOST_BATCH_BYTES - cursor->n_bytes) return false;
-    cursor->n_bytes += size;
-    xgrow(&to->bytes, &to->room, (size_t)size, 0, 1);
-    to->n_bytes = (size_t)size;
-    if (size == 0) return true;
-    if (is_stored) memcpy(to->bytes, bytes, to->n_bytes);
-    return is_stored ||
-           decompress(reader, cursor->codec, bytes, (size_t)n, to->bytes, to->n_bytes);
-}
-
-/* Reads buffers first to last of a column. */
-static bool read_buffers(struct cursor *cursor, struct column_values *column,
-                         enum column_buffer first, enum column_buffer last)
-{
-    for (unsigned i = first; i <= last; i++)
-        if (!next_buffer(cursor, &column->buffers[i])) return false;
-    return true;
-}
-
-/* Reads the node and the validity of a child, which must have no nulls. */
-static bool read_child(struct cursor *cursor)
-{
-    struct column_bytes validity = {0};
-    uint64_t n_rows, n_nulls;
-    bool r = next_node(cursor, &n_rows, &n_nulls) && n_nulls == 0 && next_buffer(cursor, &validity);
-    free(validity.bytes);
-    return r;
-}
-
-static bool read_values(struct cursor *cursor, enum column_type type, struct column_values *column)
-{
-    if (!next_node(cursor, &column->n_rows, &column->n_nulls)) return false;
-    if (column_type_is_text(type))
-        return read_buffers(cursor, column, BUFFER_VALIDITY, BUFFER_VALUES);
-    if (column_type_is_list(type))
-        return read_buffers(cursor, column, BUFFER_VALIDITY, BUFFER_OFFSETS) &&
-               read_child(cursor) && read_buffers(cursor, column, BUFFER_VALUES, BUFFER_VALUES);
-    if (type == COLUMN_MAP)
-        return read_buffers(cursor, column, BUFFER_VALIDITY, BUFFER_OFFSETS) &&
-               read_child(cursor) && read_child(cursor) &&
-               read_buffers(cursor, column, BUFFER_KEY_OFFSETS, BUFFER_KEYS) &&
-               read_child(cursor) &&
-               read_buffers(cursor, column, BUFFER_MAPPED_OFFSETS, BUFFER_MAPPED);
-    return read_buffers(cursor, column, BUFFER_VALIDITY, BUFFER_VALIDITY) &&
-           read_buffers(cursor, column, BUFFER_VALUES, BUFFER_VALUES);
-}
-
-static struct cursor cursor_of(struct arrow_reader *reader, const struct flat_table *batch)
-{
-    struct cursor cursor = {.reader = reader, .codec = -1};
-    struct flat_table compression;
-    cursor.nodes = flat_read_vector(batch, 1, 16);
-    cursor.buffers = flat_read_vector(batch, 2, 16);
-    if (flat_read_table(batch, 3, &compression))
-        cursor.codec = (int)flat_read_number(&compression, 0, 1, 0);
-    return cursor;
-}
-
-/* Compares the names of references with those of the header. Other programs write a dictionary for
-   rname, and the same for rnext. */
-static int read_references(struct arrow_reader *reader, const struct message *message)
+/* Reads a dictionary, or goes over one that no column needs. */
+static int read_dictionary(struct arrow_reader *reader, struct message *message)
 {
     struct flat_table batch;
-    struct column_values names = {0};
+    struct arrow_body body;
+    struct arrow_array array = {0};
     if (read_body(reader, message) < 0) return -1;
-    bool same = flat_read_number(&message->header, 2, 1, 0) == 0 &&
-                flat_read_table(&message->header, 1, &batch);
-    if (same) {
-        struct cursor cursor = cursor_of(reader, &batch);
-        same = read_values(&cursor, COLUMN_TEXT, &names) &&
-               names.n_rows == reader->n_references && names.n_nulls == 0;
-    }
-    const uint8_t *offsets = names.buffers[BUFFER_OFFSETS].bytes;
-    size_t n_bytes = names.buffers[BUFFER_VALUES].n_bytes;
-    if (same && names.n_rows > 0)
-        same = names.buffers[BUFFER_OFFSETS].n_bytes / 4 > names.n_rows;
-    for (uint64_t i = 0; same && i < names.n_rows; i++) {
-        uint32_t begin = get_u32(offsets + 4 * i), end = get_u32(offsets + 4 * i + 4);
-        size_t n = strlen(reader->references[i]);
-        same = begin <= end && end <= n_bytes && end - begin == n &&
-               memcmp(names.buffers[BUFFER_VALUES].bytes + begin, reader->references[i], n) == 0;
-    }
-    for (unsigned i = 0; i < N_COLUMN_BUFFERS; i++) free(names.buffers[i].bytes);
-    if (!same) return fail(reader, "its references are not those of its header");
-    reader->has_references = true;
+    struct arrow_dictionary *dictionary = arrow_dictionaries_find(
+        &reader->dictionaries, (int64_t)flat_read_number(&message->header, 0, 8, 0));
+    if (!dictionary) return 0;
+    if (!flat_read_table(&message->header, 1, &batch)) return fail(reader, damaged);
+    if (flat_read_number(&message->header, 2, 1, 0) == 0) arrow_dictionary_clear(dictionary);
+    arrow_body_open(&body, &batch, reader->body.bytes, reader->body.n_bytes);
+    struct arrow_normal normal = normal_of(reader, &body);
+    if (arrow_array_read(&body, &dictionary->values, &array))
+        (void)arrow_normal_add(&normal, &array, dictionary);
+    arrow_array_release(&array);
+    arrow_body_release(&body);
+    if (body.problem) return fail(reader, "%s", body.problem);
+    return message->view.damaged ? fail(reader, damaged) : 0;
+}
+
+/* Reads a column of the batch, or goes over it. */
+static int read_values(struct arrow_reader *reader, const struct file_column *column,
+                       uint64_t n_rows, struct arrow_body *body, struct column_values *columns)
+{
+    struct arrow_normal normal = normal_of(reader, body);
+    struct arrow_array array;
+    uint64_t bytes_left = body->bytes_left;
+    if (column->place == NO_COLUMN)
+        return arrow_array_skip(body, &column->field) ? 0 : fail(reader, "%s", body->problem);
+    struct column_values *values = &columns[column->place];
+    const struct column *of = &reader->schema->columns[column->place];
+    bool is_read = arrow_array_read(body, &column->field, &array) &&
+                   (array.n_rows == n_rows || arrow_body_fail(body, damaged)) &&
+                   arrow_normal_put(&normal, &column->field, &array, of->type, values);
+    arrow_array_release(&array);
+    if (!is_read && body->problem) return fail(reader, "%s", body->problem);
+    if (!is_read) return fail(reader, "its column '%s' %s", of->name, normal.problem);
+    /* What the array took is free again. */
+    uint64_t n_bytes = column_values_bytes(values);
+    body->bytes_left = bytes_left > n_bytes ? bytes_left - n_bytes : 0;
     return 0;
 }
 
-/* Reads the batch of a message. */
-static int read_batch(struct arrow_reader *reader, struct message *message, uint64_t *n_rows)
+/* Reads the batch of a message into columns that are empty. */
+static int read_batch(struct arrow_reader *reader, struct message *message,
+                      struct column_values *columns, uint64_t *n_rows)
 {
-    const struct column_schema *schema = reader->schema;
-    if (forget_batch(reader, true) > KEPT_BYTES) (void)forget_batch(reader, false);
+    struct arrow_body body;
+    int r = 0;
     if (read_body(reader, message) < 0) return -1;
-    struct cursor cursor = cursor_of(reader, &message->header);
+    arrow_body_open(&body, &message->header, reader->body.bytes, reader->body.n_bytes);
     *n_rows = flat_read_number(&message->header, 0, 8, 0);
-    bool is_sound = *n_rows <= INT32_MAX;
-    for (unsigned i = 0; is_sound && i < schema->n_columns; i++)
-        is_sound = read_values(&cursor, schema->columns[i].type, &reader->columns[i]);
-    if (!is_sound || message->view.damaged) return fail(reader, damaged);
-    const char *problem = column_values_problem(schema, reader->columns, *n_rows,
-                                                reader->has_references ? reader->n_references : 0);
-    return problem ? fail(reader, problem) : 1;
+    if (*n_rows > INT32_MAX) r = fail(reader, damaged);
+    for (unsigned i = 0; r == 0 && i < reader->n_file_columns; i++)
+        r = read_values(reader, &reader->file_columns[i], *n_rows, &body, columns);
+    arrow_body_release(&body);
+    if (r == 0 && message->view.damaged) r = fail(reader, damaged);
+    if (r < 0) return -1;
+    const char *problem = column_values_problem(reader->schema, columns, *n_rows,
+                                                reader->n_references);
+    return problem ? fail(reader, "%s", problem) : 1;
 }
 
-int arrow_reader_next(struct arrow_reader *reader, const struct column_values **columns,
+int arrow_reader_next(struct arrow_reader *reader, struct column_values **columns,
                       uint64_t *n_rows)
 {
     struct message message;
-    *columns = reader->columns;
     for (;;) {
         int r = read_message(reader, &message);
         if (r <= 0) return r;
-        if (message.kind == ARROW_HEADER_BATCH) return read_batch(reader, &message, n_rows);
+        if (message.kind == ARROW_HEADER_BATCH) break;
         if (message.kind != ARROW_HEADER_DICTIONARY) return fail(reader, damaged);
-        if (read_references(reader, &message) < 0) return -1;
+        if (read_dictionary(reader, &message) < 0) return -1;
     }
+    unsigned n = reader->schema->n_columns;
+    *columns = xcalloc(n, sizeof **columns);
+    int r = read_batch(reader, &message, *columns, n_rows);
+    if (r < 0) column_values_free(*columns, n);
+    return r;
 }

@@ -53,25 +53,36 @@ struct column_batch *column_batch_create(const struct column_schema *schema)
     return batch;
 }
 
-size_t column_values_forget(struct column_values *columns, unsigned n, bool is_kept)
-{
-    size_t n_bytes = 0;
-    for (unsigned i = 0; i < n; i++)
-        for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++)
-            n_bytes += column_bytes_forget(&columns[i].buffers[k], is_kept);
-    return n_bytes;
-}
-
 void column_batch_destroy(struct column_batch *batch)
 {
     if (!batch) return;
-    (void)column_values_forget(batch->columns, batch->schema->n_columns, false);
-    free(batch->columns);
+    column_values_free(batch->columns, batch->schema->n_columns);
     free(batch->value_bytes);
     free(batch);
 }
 
 /* ---- buffers ---- */
+
+uint64_t column_values_bytes(const struct column_values *values)
+{
+    uint64_t n_bytes = 0;
+    for (unsigned i = 0; i < N_COLUMN_BUFFERS; i++) n_bytes += values->buffers[i].n_bytes;
+    return n_bytes;
+}
+
+size_t column_values_forget(struct column_values *values, bool is_kept)
+{
+    size_t n_bytes = 0;
+    for (unsigned i = 0; i < N_COLUMN_BUFFERS; i++)
+        n_bytes += column_bytes_forget(&values->buffers[i], is_kept);
+    return n_bytes;
+}
+
+void column_values_free(struct column_values *columns, unsigned n)
+{
+    for (unsigned i = 0; columns && i < n; i++) (void)column_values_forget(&columns[i], false);
+    free(columns);
+}
 
 static bool has_room(const struct column_bytes *buffer, uint64_t n_bytes)
 {
@@ -336,7 +347,8 @@ static const char *append_array(struct column_bytes *to, const struct bam_aux *a
     char type = (char)aux->value[0];
     size_t n = get_u32(aux->value + 1), element_bytes = bam_aux_fixed_bytes[aux->value[0]];
     const uint8_t *at = aux->value + BAM_AUX_ARRAY_HEAD_BYTES;
-    if (!strchr("cCsSiIf", type)) return "it has an array of a type that SAM does not know";
+    if (!column_type_is_element(aux->value[0]))
+        return "it has an array of a type that SAM does not know";
     *column_bytes_append(to, 1) = (uint8_t)type;
     for (size_t i = 0; i < n; i++, at += element_bytes) {
         if (!has_room(to, NUMBER_BYTES + 1)) return too_long;

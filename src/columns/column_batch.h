@@ -38,8 +38,14 @@ struct column_values {
     struct column_bytes buffers[N_COLUMN_BUFFERS];
 };
 
-/* Forgets the rows of n columns. Their memory is kept, if told so. Returns how many bytes are. */
-size_t column_values_forget(struct column_values *columns, unsigned n, bool is_kept);
+/* What the values take in memory. */
+uint64_t column_values_bytes(const struct column_values *values);
+
+/* Forgets the values. Their memory is kept, if told so. Returns how many bytes it has then. */
+size_t column_values_forget(struct column_values *values, bool is_kept);
+
+/* Frees an array of n columns. NULL is accepted. */
+void column_values_free(struct column_values *columns, unsigned n);
 
 struct column_batch;
 

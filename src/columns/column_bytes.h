@@ -25,11 +25,12 @@ struct column_sink {
     void *arg;
 };
 
-/* Makes room for n_bytes more, without counting them. Returns where they go. */
+/* Makes room for n_bytes more, without counting them. Returns where they go: an address even for
+   none, as there is always room for one more. */
 static inline uint8_t *column_bytes_reserve(struct column_bytes *out, size_t n_bytes)
 {
-    if (out->room - out->n_bytes < n_bytes)
-        xgrow(&out->bytes, &out->room, out->n_bytes + n_bytes, out->n_bytes / 2, 1);
+    if (out->room - out->n_bytes <= n_bytes)
+        xgrow(&out->bytes, &out->room, out->n_bytes + n_bytes + 1, out->n_bytes / 2, 1);
     return out->bytes + out->n_bytes;
 }
 

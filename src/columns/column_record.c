@@ -155,32 +155,64 @@ static ssize_t put_cigar(struct text_part cigar, struct column_bytes *out)
     return (ssize_t)n_ops;
 }
 
+/* Writes n bases, two a byte. Returns false if one is a letter that BAM does not have. */
+static bool put_bases(const uint8_t *letters, size_t n, uint8_t *to)
+{
+    enum { IS_BASE = 16 };
+    static const uint8_t codes[256] = {
+        ['='] = 16, ['A'] = 17, ['C'] = 18, ['M'] = 19, ['G'] = 20, ['R'] = 21, ['S'] = 22,
+        ['V'] = 23, ['T'] = 24, ['W'] = 25, ['Y'] = 26, ['H'] = 27, ['K'] = 28, ['D'] = 29,
+        ['B'] = 30, ['N'] = 31,
+    };
+    unsigned all = IS_BASE;
+    for (size_t i = 0; i + 2 <= n; i += 2) {
+        unsigned first = codes[letters[i]], second = codes[letters[i + 1]];
+        all &= first & second;
+        to[i / 2] = (uint8_t)(first << 4 | (second & 15));
+    }
+    if (n % 2) {
+        all &= codes[letters[n - 1]];
+        to[n / 2] = (uint8_t)(codes[letters[n - 1]] << 4);
+    }
+    return all & IS_BASE;
+}
+
+/* Writes n qualities of the characters that SAM has. Returns false if one is none of them. Eight
+   are done at once; a carry is no harm, as all is refused then. */
+static bool put_qualities(const uint8_t *characters, size_t n, uint8_t *to)
+{
+    const uint64_t every = UINT64_C(0x0101010101010101), top = 0x80 * every;
+    uint64_t wrong = 0;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t eight = get_u64(characters + i), less = (eight | top) - '!' * every;
+        wrong |= (eight | ~less | (eight + (0x7f - '~') * every)) & top;
+        (void)put_u64(to + i, less & ~top);
+    }
+    for (; i < n; i++) {
+        wrong |= characters[i] < '!' || characters[i] > '~';
+        to[i] = (uint8_t)(characters[i] - '!');
+    }
+    return wrong == 0;
+}
+
 static const char *put_sequence(struct text_part seq, struct text_part qual,
                                 struct column_bytes *out)
 {
     uint8_t *to = column_bytes_append(out, (seq.n + 1) / 2 + seq.n);
-    if (seq.n > 0) memset(to, 0, (seq.n + 1) / 2);
-    for (size_t i = 0; i < seq.n; i++) {
-        uint8_t code = seq_nt16_table[seq.at[i]];
-        if (seq_nt16_str[code] != seq.at[i]) return "its sequence has letters that BAM does not have";
-        to[i / 2] |= (uint8_t)(code << (i % 2 ? 0 : 4));
-    }
+    if (!put_bases(seq.at, seq.n, to)) return "its sequence has letters that BAM does not have";
     to += (seq.n + 1) / 2;
     if (!qual.at) {
         if (seq.n > 0) memset(to, 0xff, seq.n);
         return NULL;
     }
     if (qual.n != seq.n) return "its sequence and its qualities differ in length";
-    for (size_t i = 0; i < qual.n; i++) {
-        if (qual.at[i] < '!' || qual.at[i] > '~') return "it has a quality that is none";
-        to[i] = (uint8_t)(qual.at[i] - '!');
-    }
-    return NULL;
+    return put_qualities(qual.at, qual.n, to) ? NULL : "it has a quality that is none";
 }
 
 /* ---- tags ---- */
 
-static const char bad_tag[] = "its tags do not agree with tag_types";
+static const char bad_tag[] = "it lacks a tag that tag_types names, or has it with another type";
 
 /* Appends an integer in the form of its type. Returns false if it does not fit. */
 static bool put_integer(char type, int64_t value, struct column_bytes *out)
@@ -238,7 +270,7 @@ static bool put_number(char type, struct text_part text, struct column_bytes *ou
 /* Appends an array that stands as text: "c,1,2". */
 static bool put_array(struct text_part text, struct column_bytes *out)
 {
-    if (text.n == 0 || !strchr("cCsSiIf", text.at[0])) return false;
+    if (text.n == 0 || !column_type_is_element(text.at[0])) return false;
     char type = (char)text.at[0];
     size_t head = out->n_bytes, n = 0;
     column_bytes_append(out, BAM_AUX_ARRAY_HEAD_BYTES)[0] = (uint8_t)type;

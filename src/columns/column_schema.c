@@ -159,9 +159,27 @@ bool column_schema_has_references(const struct column_schema *schema)
     return schema->by_field[FIELD_RNAME] != NO_COLUMN || schema->by_field[FIELD_RNEXT] != NO_COLUMN;
 }
 
+/* The CIGAR tells the end, too. */
+static bool lacks_field(const struct column_schema *schema, unsigned field)
+{
+    return field != FIELD_END && schema->by_field[field] == NO_COLUMN;
+}
+
 bool column_schema_is_whole(const struct column_schema *schema)
 {
     for (unsigned i = 0; i < N_COLUMN_FIELDS; i++)
-        if (i != FIELD_END && schema->by_field[i] == NO_COLUMN) return false;
+        if (lacks_field(schema, i)) return false;
     return true;
+}
+
+char *column_schema_missing(const struct column_schema *schema)
+{
+    char *names = xstrdup("");
+    for (unsigned i = 0; i < N_COLUMN_FIELDS; i++) {
+        if (!lacks_field(schema, i)) continue;
+        char *more = xasprintf("%s%s%s", names, names[0] ? ", " : "", fields[i].name);
+        free(names);
+        names = more;
+    }
+    return names;
 }

@@ -91,4 +91,7 @@ bool column_schema_has_references(const struct column_schema *schema);
 /* True if the records can be made again from the columns. */
 bool column_schema_is_whole(const struct column_schema *schema);
 
+/* Names the fields that this needs and the schema lacks: "seq, qual". The caller frees the text. */
+char *column_schema_missing(const struct column_schema *schema);
+
 #endif

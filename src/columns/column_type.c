@@ -30,9 +30,20 @@ char column_type_element(enum column_type type)
     return elements[type - COLUMN_INT8_LIST];
 }
 
+/* The place of a letter, or NULL. */
+static const char *element_at(uint8_t letter)
+{
+    return memchr(elements, letter, sizeof elements - 1);
+}
+
+bool column_type_is_element(uint8_t letter)
+{
+    return element_at(letter) != NULL;
+}
+
 bool column_type_of_tag(char type, char element, enum column_type *column)
 {
-    const char *at = element ? strchr(elements, element) : NULL;
+    const char *at = element_at((uint8_t)element);
     switch (type) {
     case 'A': *column = COLUMN_CHAR; return true;
     case 'i': *column = COLUMN_INT64; return true;

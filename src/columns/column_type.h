@@ -56,6 +56,9 @@ static inline size_t column_type_bytes(enum column_type type)
 /* The letter of BAM for the elements of a list. */
 char column_type_element(enum column_type type);
 
+/* True if elements of an array of BAM may be of this type: one of cCsSiIf. */
+bool column_type_is_element(uint8_t letter);
+
 /* True if a column of this type can hold the tag. */
 bool column_type_holds(enum column_type type, const struct bam_aux *aux);
 

@@ -25,7 +25,7 @@ enum {
     LEAST_STEP_BYTES = 64 << 10,
     READ_BYTES = 8 << 20,       /* of the footer, whose size may be wrong */
     MOST_FOOTER_BYTES = 512 << 20,
-    KEPT_BYTES = 256 << 20,     /* of rows: each column may have needed much once */
+    KEPT_BYTES = 256 << 20,     /* of what rows are made of: each leaf may have needed much once */
     PIECE_BYTES = 8 << 20,      /* of rows, about */
     MOST_ROWS = 16 << 10,
 };
@@ -61,12 +61,10 @@ struct parquet_reader *parquet_reader_create(parquet_read_at read_at, void *arg,
     return reader;
 }
 
-/* Forgets the rows that were made. Returns how many bytes of memory are kept. */
+/* Forgets what the last rows were made of. Returns how many bytes of memory are kept. */
 static size_t forget_rows(struct parquet_reader *reader, bool is_kept)
 {
-    unsigned n_columns = reader->columns ? reader->footer.schema->n_columns : 0;
-    size_t n_bytes = column_values_forget(reader->columns, n_columns, is_kept) +
-                     column_values_forget(&reader->mapped, 1, is_kept);
+    size_t n_bytes = column_values_forget(&reader->mapped, is_kept);
     for (unsigned i = 0; reader->leaves && i < reader->footer.n_leaves; i++)
         n_bytes += parquet_values_forget(&reader->leaves[i].values, is_kept);
     return n_bytes;
@@ -79,7 +77,7 @@ void parquet_reader_destroy(struct parquet_reader *reader)
     for (unsigned i = 0; reader->leaves && i < reader->footer.n_leaves; i++)
         parquet_chunk_release(&reader->leaves[i]);
     free(reader->leaves);
-    free(reader->columns);
+    if (reader->columns) column_values_free(reader->columns, reader->footer.schema->n_columns);
     parquet_footer_release(&reader->footer);
     parquet_decompressor_release(&reader->decompressor);
     parquet_dictionary_release(&reader->references);
@@ -249,7 +247,7 @@ static const char *read_rows(struct parquet_reader *reader, uint64_t n)
                                                      reader->n_references);
 }
 
-int parquet_reader_next(struct parquet_reader *reader, const struct column_values **columns,
+int parquet_reader_next(struct parquet_reader *reader, struct column_values **columns,
                         uint64_t *n_rows)
 {
     while (reader->n_rows == 0) {
@@ -258,6 +256,8 @@ int parquet_reader_next(struct parquet_reader *reader, const struct column_value
     }
     *n_rows = reader->n_rows < reader->piece_rows ? reader->n_rows : reader->piece_rows;
     const char *problem = read_rows(reader, *n_rows);
+    if (problem) return fail(reader, problem);
     *columns = reader->columns;
-    return problem ? fail(reader, problem) : 1;
+    reader->columns = xcalloc(reader->footer.schema->n_columns, sizeof *reader->columns);
+    return 1;
 }

@@ -264,7 +264,7 @@ static void divide_seconds(struct plan_sample *sample)
 static int prepare(struct sampler *s)
 {
     const struct plan_sample_settings *settings = s->settings;
-    s->reader = bam_reader_open(settings->path, settings->options, NULL);
+    s->reader = bam_reader_open(settings->path, settings->options, NULL, NULL);
     if (!s->reader) return -1;
     sam_hdr_t *header = bam_reader_header(s->reader);
     s->sample->format = format_name(bam_reader_format(s->reader));

@@ -31,6 +31,8 @@ struct bam_inputs {
     htsThreadPool *pool;
     struct bam_reader **readers;        /* NULL: not open */
     struct opened_file *files;
+    char *lent_header;                  /* text of the first one's, for those that have lost theirs;
+                                           NULL: all have one */
     char *common_order;                 /* see bam_inputs_common_order; NULL: none was opened */
     struct header_union *names;         /* NULL if there is a single input */
     size_t at;                          /* number of the next input */
@@ -53,11 +55,16 @@ static void note_file(struct bam_inputs *in, size_t i)
     in->files[i].is_regular = input_is_regular(in->paths[i], &in->files[i].st);
 }
 
-/* Opens input i for the first time; NULL after a message. */
-static struct bam_reader *open_file(struct bam_inputs *in, size_t i)
+/* Opens input i for the first time; NULL after a message. first: the header of the first input, or
+   NULL if this is that. */
+static struct bam_reader *open_file(struct bam_inputs *in, size_t i, sam_hdr_t *first)
 {
+    const char *text = first ? header_whole_text(first) : NULL;
     note_file(in, i);
-    return bam_reader_open(in->paths[i], in->options, in->pool);
+    struct bam_reader *reader = bam_reader_open(in->paths[i], in->options, in->pool, text);
+    if (reader && bam_reader_took_header(reader) && !in->lent_header)
+        in->lent_header = xstrdup(text);
+    return reader;
 }
 
 /*
@@ -148,7 +155,7 @@ static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *firs
     /* Warnings are printed when the input is opened to be read. */
     enum htsLogLevel level = hts_get_log_level();
     if (again && level > HTS_LOG_ERROR) hts_set_log_level(HTS_LOG_ERROR);
-    struct bam_reader *reader = open_file(in, i);
+    struct bam_reader *reader = open_file(in, i, first);
     hts_set_log_level(level);
     if (!reader) return NULL;
     sam_hdr_t *header = bam_reader_header(reader);
@@ -180,7 +187,7 @@ static int unite_headers(struct bam_inputs *in)
 
 static int open_single(struct bam_inputs *in)
 {
-    in->readers[0] = open_file(in, 0);
+    in->readers[0] = open_file(in, 0, NULL);
     if (!in->readers[0]) return -1;
     note_order(in, 0, in->readers[0]);
     in->can_seek = can_open_again(in->paths[0]) && bam_reader_can_seek(in->readers[0]);
@@ -263,7 +270,8 @@ uint32_t bam_inputs_number(const struct bam_inputs *in)
 static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
 {
     note_file(in, i);
-    struct bam_reader *reader = bam_reader_open_again(in->paths[i], in->options, in->pool);
+    struct bam_reader *reader = bam_reader_open_again(in->paths[i], in->options, in->pool,
+                                                      in->lent_header);
     if (!reader) return NULL;
     if (hash_header(bam_reader_header(reader)) == in->files[i].header_hash) return reader;
     in->changed = true;
@@ -346,6 +354,7 @@ void bam_inputs_close(struct bam_inputs *in)
     for (size_t i = 0; i < in->n; i++) bam_reader_close(in->readers[i]);
     header_union_destroy(in->names);
     free(in->common_order);
+    free(in->lent_header);
     free(in->files);
     free(in->readers);
     free(in);

@@ -259,9 +259,9 @@ static void complete_comments(sam_hdr_t *header)
 
 /* Reads the header. Checks it unless is_checked: then it was checked when the file was opened for
    the first time. */
-static int read_header(struct reader_file *file, bool is_checked)
+static int read_header(struct reader_file *file, const char *lent_header, bool is_checked)
 {
-    file->header = file->columns ? column_input_make_header(file->columns)
+    file->header = file->columns ? column_input_make_header(file->columns, lent_header)
                                  : sam_hdr_read(file->hts);
     if (!file->header && file->columns) return -1;
     if (!file->header || (file->hts && record_source_bgzf_failed(file->hts))) {
@@ -277,7 +277,7 @@ static int read_header(struct reader_file *file, bool is_checked)
 static struct reader_source *open_source(const struct reader_file *file)
 {
     samFile *hts = file->hts;
-    if (file->columns) return record_source_open_columns(file);
+    if (file->columns) return column_input_open_source(file);
     if (is_whole_bam(hts))
         return is_bgzf(hts) ? bgzf_source_open(file) : bgzf_source_open_plain(file);
     bool is_text = hts->format.format == sam && !hts->filter;
@@ -285,7 +285,8 @@ static struct reader_source *open_source(const struct reader_file *file)
 }
 
 static struct bam_reader *open_reader(const char *path, const htsFormat *options,
-                                      htsThreadPool *pool, bool is_checked)
+                                      htsThreadPool *pool, const char *lent_header,
+                                      bool is_checked)
 {
     struct bam_reader *reader = xcalloc(1, sizeof *reader);
     struct reader_file *file = &reader->file;
@@ -295,7 +296,8 @@ static struct bam_reader *open_reader(const char *path, const htsFormat *options
         input_error_threads(file->name);
         goto err;
     }
-    if (read_header(file, is_checked) < 0 || (file->hts && look_at_end(file) < 0)) goto err;
+    if (read_header(file, lent_header, is_checked) < 0 || (file->hts && look_at_end(file) < 0))
+        goto err;
     reader->source = open_source(file);
     if (!reader->source) goto err;
     /* This must come after open_source, which makes htslib parse the header of SAM: only then are
@@ -308,15 +310,20 @@ err:
 }
 
 struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
-                                   htsThreadPool *pool)
+                                   htsThreadPool *pool, const char *lent_header)
 {
-    return open_reader(path, options, pool, false);
+    return open_reader(path, options, pool, lent_header, false);
 }
 
 struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *options,
-                                         htsThreadPool *pool)
+                                         htsThreadPool *pool, const char *lent_header)
 {
-    return open_reader(path, options, pool, true);
+    return open_reader(path, options, pool, lent_header, true);
+}
+
+bool bam_reader_took_header(const struct bam_reader *reader)
+{
+    return reader->file.columns && !column_input_has_header(reader->file.columns);
 }
 
 int bam_reader_rename(struct bam_reader *reader, const struct id_renames *renames,

@@ -3,7 +3,7 @@
  *
  * Order of calls:
  *
- *     reader = bam_reader_open(path, options, pool);
+ *     reader = bam_reader_open(path, options, pool, NULL);
  *     bam_reader_rename, bam_reader_seek               if needed, in this order
  *     while (bam_reader_next(...) == BAM_READER_PIECE)
  *         workers inflate or parse the piece (bam_piece.h)
@@ -25,15 +25,19 @@ struct bam_reader;
 /*
  * Opens `path` ("-": standard input), with htslib's options for the format, and reads its header.
  * Path and pool must outlive the reader. Without a pool (NULL) htslib decodes in the calling
- * thread.
+ * thread. `lent_header` is the text of a header for a file of columns that has lost its own; NULL:
+ * such a file is refused.
  */
 struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
-                                   htsThreadPool *pool);
+                                   htsThreadPool *pool, const char *lent_header);
 
 /* The same for a file that was open before. Does not check its header again: the caller must
    compare it with the earlier one. */
 struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *options,
-                                         htsThreadPool *pool);
+                                         htsThreadPool *pool, const char *lent_header);
+
+/* True if the reader's header is the one that was lent. */
+bool bam_reader_took_header(const struct bam_reader *reader);
 
 /* If the options name a reference for CRAM, checks that it can be read and is FASTA that htslib can
    use. Returns 0, or -1 after a message. */
@@ -59,7 +63,8 @@ sam_hdr_t *bam_reader_header(struct bam_reader *reader);
    many references it may take more memory than all that is read. */
 void bam_reader_drop_header(struct bam_reader *reader);
 
-/* True if pieces are lines of SAM, which must be parsed. The answer is the same for all pieces. */
+/* True if pieces are lines of SAM or rows of columns, which must be parsed. The answer is the same
+   for all pieces. */
 bool bam_reader_is_text(const struct bam_reader *reader);
 
 /* The format of the file. Owned by the reader. */

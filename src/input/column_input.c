@@ -2,13 +2,13 @@
 #include "input/column_input.h"
 
 #include "columns/arrow_reader.h"
-#include "columns/column_record.h"
 #include "columns/parquet_reader.h"
-#include "input/input_error.h"
+#include "input/row_batch.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
+#include <htslib/hts_log.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -21,15 +21,20 @@ struct column_input {
     struct parquet_reader *parquet;
     char **references;          /* names of the header's */
     size_t n_references;
-    const struct column_values *columns;        /* the batch */
-    uint64_t row, n_rows;
-    uint64_t n_records;         /* in all batches so far */
+    struct row_batch *batch;    /* NULL: the next one is to be read */
+    uint64_t row;               /* the next one */
+    uint64_t n_records;         /* handed out so far */
     bool is_at_end;
 };
 
 static ssize_t read_file(void *arg, uint8_t *to, size_t n)
 {
     return hread(arg, to, n);
+}
+
+static int64_t seek_file(void *arg, int64_t offset, int whence)
+{
+    return hseek(arg, offset, whence);
 }
 
 static ssize_t read_file_at(void *arg, uint64_t at, uint8_t *to, size_t n)
@@ -70,7 +75,8 @@ static int read_error(const struct column_input *input)
 
 static int open_arrow(struct column_input *input)
 {
-    input->arrow = arrow_reader_create(read_file, input->file);
+    const struct arrow_input bytes = {read_file, seek_file, input->file};
+    input->arrow = arrow_reader_create(&bytes);
     errno = 0;
     return arrow_reader_open(input->arrow) < 0 ? read_error(input) : 0;
 }
@@ -99,6 +105,7 @@ struct column_input *column_input_open(hFILE *file, const char *name)
 void column_input_close(struct column_input *input)
 {
     if (!input) return;
+    row_batch_drop(input->batch);
     arrow_reader_destroy(input->arrow);
     parquet_reader_destroy(input->parquet);
     for (size_t i = 0; i < input->n_references; i++) free(input->references[i]);
@@ -107,10 +114,34 @@ void column_input_close(struct column_input *input)
     free(input);
 }
 
-sam_hdr_t *column_input_make_header(struct column_input *input)
+static const char *header_text(const struct column_input *input)
 {
-    const char *text = input->arrow ? arrow_reader_header(input->arrow)
-                                    : parquet_reader_header(input->parquet);
+    return input->arrow ? arrow_reader_header(input->arrow) : parquet_reader_header(input->parquet);
+}
+
+bool column_input_has_header(const struct column_input *input)
+{
+    return header_text(input) != NULL;
+}
+
+static void warn_of_unknown(const struct column_input *input)
+{
+    const char *unknown = input->arrow ? arrow_reader_unknown(input->arrow) : NULL;
+    if (unknown && hts_get_log_level() >= HTS_LOG_WARNING)
+        diag_warning("'%s' has columns that no record has, such as '%s': they are left out",
+                     input->name, unknown);
+}
+
+sam_hdr_t *column_input_make_header(struct column_input *input, const char *lent_text)
+{
+    const char *text = header_text(input);
+    if (!text) text = lent_text;
+    if (!text) {
+        diag_error("the schema of '%s' has no sam_header, as Polars and DuckDB drop it: give a "
+                   "file with the header as the first input", input->name);
+        return NULL;
+    }
+    warn_of_unknown(input);
     sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
     int n = header ? sam_hdr_nref(header) : -1;
     if (n < 0) {
@@ -134,33 +165,64 @@ sam_hdr_t *column_input_make_header(struct column_input *input)
     return header;
 }
 
-/* Reads the next rows. Returns 1, 0 at the end, or -1 after a message. */
-static int read_rows(struct column_input *input)
-{
-    errno = 0;
-    int r = input->arrow ? arrow_reader_next(input->arrow, &input->columns, &input->n_rows)
-                         : parquet_reader_next(input->parquet, &input->columns, &input->n_rows);
-    return r < 0 ? read_error(input) : r;
-}
+/* ---- as a source of the reader ---- */
 
-int column_input_next(struct column_input *input, uint8_t **raw, size_t *room)
+/* Reads a batch that has rows. Returns 1, 0 at the end, or -1 after a message. */
+static int next_batch(struct column_input *input)
 {
-    while (input->row == input->n_rows) {
-        if (input->is_at_end) return 0;
-        int r = read_rows(input);
-        input->is_at_end = r <= 0;
-        input->row = 0;
-        if (r <= 0) input->n_rows = 0;
-        if (r < 0) return r;
-    }
-    struct column_bytes out = {.bytes = *raw, .room = *room};
     const struct column_schema *schema = input->arrow ? arrow_reader_schema(input->arrow)
                                                       : parquet_reader_schema(input->parquet);
-    const char *problem = column_record_put(schema, input->columns, input->row++, &out);
-    *raw = out.bytes;
-    *room = out.room;
-    input->n_records++;
-    if (!problem) return 1;
-    input_error_record(input->name, input->n_records, NULL, problem);
-    return -1;
+    struct column_values *columns;
+    uint64_t n_rows;
+    row_batch_drop(input->batch);
+    input->batch = NULL;
+    input->row = 0;
+    while (!input->is_at_end) {
+        errno = 0;
+        int r = input->arrow ? arrow_reader_next(input->arrow, &columns, &n_rows)
+                             : parquet_reader_next(input->parquet, &columns, &n_rows);
+        input->is_at_end = r <= 0;
+        if (r < 0) return read_error(input);
+        if (r == 0) break;
+        input->batch = row_batch_create(schema, columns, n_rows);
+        if (n_rows > 0) return 1;
+        row_batch_drop(input->batch);
+        input->batch = NULL;
+    }
+    return 0;
+}
+
+static int next_rows(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
+                     size_t piece_bytes, size_t room)
+{
+    struct column_input *input = source->file->columns;
+    (void)raw;
+    (void)room;
+    if (!input->batch || input->row == row_batch_n_rows(input->batch)) {
+        int r = next_batch(input);
+        source->failed = r < 0;
+        if (r <= 0) return r < 0 ? BAM_READER_ERROR : BAM_READER_END;
+    }
+    uint64_t n = piece_bytes / row_batch_row_bytes(input->batch) + 1;
+    uint64_t n_left = row_batch_n_rows(input->batch) - input->row;
+    if (n > n_left) n = n_left;
+    piece->lines.renames = source->file->renames;
+    sam_chunk_put_rows(&piece->lines, input->batch, input->row, n);
+    input->row += n;
+    input->n_records += n;
+    return BAM_READER_PIECE;
+}
+
+static void close_source(struct reader_source *source)
+{
+    free(source);
+}
+
+struct reader_source *column_input_open_source(const struct reader_file *file)
+{
+    static const struct source_kind kind = {
+        .is_text = true, .next = next_rows, .close = close_source};
+    struct reader_source *source = xcalloc(1, sizeof *source);
+    *source = (struct reader_source){.kind = &kind, .file = file};
+    return source;
 }

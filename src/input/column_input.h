@@ -1,5 +1,5 @@
 /*
- * column_input.h -- records of columns, as rocksort writes them: Arrow (columns/arrow_reader.h) and
+ * column_input.h -- columns, as rocksort writes them, as input: Arrow (columns/arrow_reader.h) and
  * Parquet (columns/parquet_reader.h).
  *
  * Threads: one at a time. Errors: after a message that names the file.
@@ -7,8 +7,11 @@
 #ifndef ROCKSORT_INPUT_COLUMN_INPUT_H
 #define ROCKSORT_INPUT_COLUMN_INPUT_H
 
+#include "input/reader_source.h"
+
 #include <htslib/hfile.h>
 #include <htslib/sam.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,11 +29,15 @@ struct column_input *column_input_open(hFILE *file, const char *name);
 /* NULL is accepted. */
 void column_input_close(struct column_input *input);
 
-/* Makes the header; the caller owns it. NULL after a message. */
-sam_hdr_t *column_input_make_header(struct column_input *input);
+/* False if the file has lost the metadata of its schema. */
+bool column_input_has_header(const struct column_input *input);
 
-/* Puts the next record in raw form into a growing buffer. Returns 1, 0 at the end, or -1 after a
-   message. */
-int column_input_next(struct column_input *input, uint8_t **raw, size_t *room);
+/* Makes the header, of the lent text if the file has none; the caller owns it. Warns of columns
+   that are left out. NULL after a message. */
+sam_hdr_t *column_input_make_header(struct column_input *input, const char *lent_text);
+
+/* A source of reader_source.h, for the columns of the file. Pieces are rows (sam_chunk.h), of which
+   workers make records. NULL after a message. */
+struct reader_source *column_input_open_source(const struct reader_file *file);
 
 #endif

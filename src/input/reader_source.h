@@ -4,8 +4,9 @@
  *
  *     bgzf_source.h    BAM, whole blocks of BGZF; also gzipped and uncompressed BAM
  *     sam_text.h       SAM, whole lines
- *     record_source.h  input that is read record by record: CRAM, FASTQ, Arrow, filtered input; BAM
- *                      whose read groups or programs are renamed
+ *     column_input.h   Arrow and Parquet, rows of columns
+ *     record_source.h  input that is read record by record: CRAM, FASTQ, filtered input; BAM whose
+ *                      read groups or programs are renamed
  *
  * The struct of each source begins with a struct reader_source. The reader opens the file, reads
  * its header, opens a source and calls the functions of the source's kind; the function close frees
@@ -42,7 +43,7 @@ struct reader_source {
 };
 
 struct source_kind {
-    bool is_text;               /* pieces are lines of SAM */
+    bool is_text;               /* pieces are lines of SAM or rows, which workers parse */
     bool needs_header;          /* to read records, after it was opened */
 
     /* Like bam_reader_next, for a piece that is empty. */

@@ -8,7 +8,6 @@
 #include "bam/bam_check.h"
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
-#include "input/column_input.h"
 #include "input/input_error.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -98,12 +97,6 @@ static int read_next_of_bam(struct record_source *s)
     if (record_source_bgzf_failed(file->hts)) return error_after_record(s);
     input_error_record(file->name, s->n_records + 1, NULL, problem);
     return BAM_READER_ERROR;
-}
-
-static int read_next_of_columns(struct record_source *s)
-{
-    int r = column_input_next(s->base.file->columns, &s->raw, &s->raw_room);
-    return r > 0 ? BAM_READER_PIECE : r < 0 ? BAM_READER_ERROR : BAM_READER_END;
 }
 
 /* The most room that the waiting record can need. */
@@ -201,13 +194,6 @@ struct reader_source *record_source_open(const struct reader_file *file)
     s->read_next = decode_next;
     s->record = bam_init1();
     xalloc_require(s->record != NULL);
-    return &s->base;
-}
-
-struct reader_source *record_source_open_columns(const struct reader_file *file)
-{
-    struct record_source *s = open_kind(&without_seek, file);
-    s->read_next = read_next_of_columns;
     return &s->base;
 }
 

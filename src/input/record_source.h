@@ -16,9 +16,6 @@ bool record_source_bgzf_failed(const samFile *file);
 /* For formats that htslib decodes, and for input that htslib filters. */
 struct reader_source *record_source_open(const struct reader_file *file);
 
-/* For Arrow and Parquet. */
-struct reader_source *record_source_open_columns(const struct reader_file *file);
-
 /* For BAM whose read groups or programs are renamed: the records change their size, so they cannot
    be inflated in place. */
 struct reader_source *record_source_open_bam(const struct reader_file *file);

@@ -72,7 +72,7 @@ const char *sam_line_correct(char *line)
     return NULL;
 }
 
-/* ---- a chunk of lines ---- */
+/* ---- records of a chunk ---- */
 
 static void note_read_name(struct sam_chunk *chunk, const char *name, size_t n)
 {
@@ -131,18 +131,61 @@ static const char *parse_line(struct sam_chunk *chunk, char *line, size_t length
     return "it takes more than 2 GiB";
 }
 
-void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record)
+/* ---- a chunk of rows ---- */
+
+void sam_chunk_put_rows(struct sam_chunk *chunk, struct row_batch *rows, uint64_t row, uint64_t n)
+{
+    row_batch_drop(chunk->rows);
+    chunk->rows = row_batch_hold(rows);
+    chunk->row = row;
+    chunk->end_row = row + n;
+    chunk->text_bytes = (size_t)n * row_batch_row_bytes(rows);
+}
+
+size_t sam_chunk_room(const struct sam_chunk *chunk)
+{
+    return chunk->rows ? chunk->text_bytes : chunk->text_room;
+}
+
+/* Makes the records of all rows up to the first one that is wrong. */
+static void parse_rows(struct sam_chunk *chunk)
+{
+    while (chunk->row < chunk->end_row && !chunk->problem) {
+        struct column_bytes out = {chunk->raw, chunk->raw_bytes, chunk->raw_room};
+        chunk->problem = row_batch_put(chunk->rows, chunk->row++, &out);
+        chunk->raw = out.bytes;
+        chunk->raw_room = out.room;
+        if (chunk->problem) break;
+        if (chunk->renames) rename_last(chunk);
+        chunk->raw_bytes += bam_record_bytes(chunk->raw + chunk->raw_bytes);
+        chunk->n_records++;
+    }
+    row_batch_drop(chunk->rows);
+    chunk->rows = NULL;
+}
+
+/* ---- both ---- */
+
+static void parse_lines(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record)
 {
     char *line = chunk->text, *end = chunk->text + chunk->text_bytes;
-    chunk->raw_bytes = 0;
-    chunk->n_records = 0;
-    chunk->problem = NULL;
-    chunk->problem_name[0] = '\0';
     while (line < end && !chunk->problem) {
         char *next = (char *)memchr(line, '\n', (size_t)(end - line)) + 1;
         chunk->problem = parse_line(chunk, line, (size_t)(next - line), header, record);
         line = next;
     }
+}
+
+void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record)
+{
+    chunk->raw_bytes = 0;
+    chunk->n_records = 0;
+    chunk->problem = NULL;
+    chunk->problem_name[0] = '\0';
+    if (chunk->rows)
+        parse_rows(chunk);
+    else
+        parse_lines(chunk, header, record);
 }
 
 void sam_chunk_shrink_text(struct sam_chunk *chunk, size_t keep_bytes)
@@ -163,6 +206,7 @@ void sam_chunk_shrink_raw(struct sam_chunk *chunk, size_t keep_bytes)
 
 void sam_chunk_release(struct sam_chunk *chunk)
 {
+    row_batch_drop(chunk->rows);
     free(chunk->text);
     free(chunk->raw);
     *chunk = (struct sam_chunk){0};

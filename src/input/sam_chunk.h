@@ -1,14 +1,17 @@
 /*
- * sam_chunk.h -- a chunk of SAM: whole lines, which a worker parses into raw records.
+ * sam_chunk.h -- a chunk of SAM: whole lines, which a worker parses into raw records. Or a chunk of
+ * columns: rows, of which a worker makes them.
  *
- * Order of calls: sam_text.h puts lines into the chunk; sam_chunk_parse; the caller takes the
- * records; the chunk can be filled again. A chunk starts as {0} and owns its buffers.
+ * Order of calls: sam_text.h puts lines into the chunk, or column_input.h rows; sam_chunk_parse;
+ * the caller takes the records; the chunk can be filled again. A chunk starts as {0} and owns its
+ * buffers.
  * Threads: any, each chunk one at a time. Errors: no messages; a bad line is in the chunk.
  */
 #ifndef ROCKSORT_INPUT_SAM_CHUNK_H
 #define ROCKSORT_INPUT_SAM_CHUNK_H
 
 #include "input/id_renames.h"
+#include "input/row_batch.h"
 
 #include <htslib/sam.h>
 #include <stdbool.h>
@@ -16,7 +19,9 @@
 
 struct sam_chunk {
     char *text;                 /* whole lines */
-    size_t text_bytes, text_room;
+    size_t text_bytes, text_room;       /* of rows: text_bytes is about what they take */
+    struct row_batch *rows;     /* held until they are parsed; NULL: there are lines instead */
+    uint64_t row, end_row;      /* from the first to before the last */
     uint8_t *raw;               /* the records of these lines, in raw form */
     size_t raw_bytes, raw_room;
     size_t n_records;           /* in raw */
@@ -26,9 +31,15 @@ struct sam_chunk {
     const struct id_renames *renames;   /* for all records; NULL: none */
 };
 
+/* Puts n rows into the chunk, from `row` on, and holds their batch. */
+void sam_chunk_put_rows(struct sam_chunk *chunk, struct row_batch *rows, uint64_t row, uint64_t n);
+
+/* The memory that the lines or rows take. */
+size_t sam_chunk_room(const struct sam_chunk *chunk);
+
 /*
- * Parses the lines into chunk->raw, up to the first line that is wrong. `record` is scratch space
- * of the caller. Overwrites the text, but does not change text_bytes.
+ * Parses the lines or rows into chunk->raw, up to the first one that is wrong. `record` is scratch
+ * space of the caller. Overwrites the text, but does not change text_bytes.
  */
 void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record);
 

@@ -400,7 +400,7 @@ static int fetch(struct stream *stream)
     }
     bool is_filled = !stream->is_text && piece->read.compressed_bytes == 0;
     /* Lines become records of about the same size. */
-    piece->ahead_bytes = stream->is_text ? 2 * piece->read.lines.text_room
+    piece->ahead_bytes = stream->is_text ? 2 * sam_chunk_room(&piece->read.lines)
                                          : piece->memory_bytes + piece->read.compressed_room;
     crew_lock(crew);
     load_totals_add_position(stream->all->settings.totals, n_read);

@@ -19,52 +19,65 @@ enum { MAX_RECORDS = 40 };
 
 static sam_hdr_t *header;
 
-struct bytes_left {
-    const uint8_t *at;
-    size_t n;
+struct file_bytes {
+    const uint8_t *bytes;
+    size_t n_bytes, at;
+    bool is_pipe;
 };
 
 static ssize_t take_bytes(void *arg, uint8_t *to, size_t n)
 {
-    struct bytes_left *left = arg;
-    if (n > left->n) n = left->n;
-    if (n > 0) memcpy(to, left->at, n);
-    left->at += n;
-    left->n -= n;
+    struct file_bytes *file = arg;
+    size_t n_left = file->at < file->n_bytes ? file->n_bytes - file->at : 0;
+    if (n > n_left) n = n_left;
+    if (n > 0) memcpy(to, file->bytes + file->at, n);
+    file->at += n;
     return (ssize_t)n;
+}
+
+static int64_t seek_bytes(void *arg, int64_t offset, int whence)
+{
+    struct file_bytes *file = arg;
+    int64_t from = whence == SEEK_END ? (int64_t)file->n_bytes : 0;
+    if (file->is_pipe || offset < -from) return -1;
+    file->at = (size_t)(from + offset);
+    return (int64_t)file->at;
 }
 
 static ssize_t take_bytes_at(void *arg, uint64_t at, uint8_t *to, size_t n)
 {
-    const struct bytes_left *all = arg;
-    FUZZ_CHECK(at <= all->n);
-    struct bytes_left left = {all->at + at, all->n - (size_t)at};
-    return take_bytes(&left, to, n);
+    struct file_bytes *file = arg;
+    FUZZ_CHECK(at <= file->n_bytes);
+    file->at = (size_t)at;
+    return take_bytes(file, to, n);
 }
 
-/* Appends the records of some rows to `out`. Returns whether they were sound. */
-static bool put_rows(const struct column_schema *schema, const struct column_values *columns,
+/* Appends the records of some rows to `out`, and frees the columns. Returns whether they were
+   sound. */
+static bool put_rows(const struct column_schema *schema, struct column_values *columns,
                      uint64_t n_rows, struct column_bytes *out)
 {
-    for (uint64_t row = 0; row < n_rows; row++) {
+    bool is_sound = true;
+    for (uint64_t row = 0; row < n_rows && is_sound; row++) {
         size_t begin = out->n_bytes;
-        if (column_record_put(schema, columns, row, out)) return false;
+        is_sound = !column_record_put(schema, columns, row, out) && out->n_bytes <= (64 << 20);
+        if (!is_sound) break;
         FUZZ_CHECK(bam_record_bytes(out->bytes + begin) == out->n_bytes - begin);
         (void)bam_record_check(out->bytes + begin, FUZZ_N_REFS);
-        if (out->n_bytes > (64 << 20)) return false;
     }
-    return true;
+    column_values_free(columns, schema->n_columns);
+    return is_sound;
 }
 
 static const char *const names[FUZZ_N_REFS] = {"a", "b", "c"};
 
 /* Appends the records of all batches to `out`. Returns whether the whole stream was sound. */
-static bool read_arrow(const uint8_t *bytes, size_t n_bytes, struct column_bytes *out)
+static bool read_arrow(struct file_bytes *file, struct column_bytes *out)
 {
-    const struct column_values *columns;
+    const struct arrow_input input = {take_bytes, seek_bytes, file};
+    struct arrow_reader *reader = arrow_reader_create(&input);
+    struct column_values *columns;
     uint64_t n_rows;
-    struct bytes_left left = {bytes, n_bytes};
-    struct arrow_reader *reader = arrow_reader_create(take_bytes, &left);
     int r = arrow_reader_open(reader);
     bool is_sound = r == 0;
     if (is_sound) arrow_reader_set_references(reader, names, FUZZ_N_REFS);
@@ -75,12 +88,11 @@ static bool read_arrow(const uint8_t *bytes, size_t n_bytes, struct column_bytes
     return is_sound && r == 0;
 }
 
-static bool read_parquet(const uint8_t *bytes, size_t n_bytes, struct column_bytes *out)
+static bool read_parquet(struct file_bytes *file, struct column_bytes *out)
 {
-    const struct column_values *columns;
+    struct parquet_reader *reader = parquet_reader_create(take_bytes_at, file, file->n_bytes);
+    struct column_values *columns;
     uint64_t n_rows;
-    struct bytes_left all = {bytes, n_bytes};
-    struct parquet_reader *reader = parquet_reader_create(take_bytes_at, &all, n_bytes);
     int r = parquet_reader_open(reader);
     bool is_sound = r == 0;
     if (is_sound) parquet_reader_set_references(reader, names, FUZZ_N_REFS);
@@ -91,11 +103,12 @@ static bool read_parquet(const uint8_t *bytes, size_t n_bytes, struct column_byt
     return is_sound && r == 0;
 }
 
-static bool read_file(const uint8_t *bytes, size_t n_bytes, struct column_bytes *out)
+static bool read_file(const uint8_t *bytes, size_t n_bytes, bool is_pipe, struct column_bytes *out)
 {
+    struct file_bytes file = {bytes, n_bytes, 0, is_pipe};
     out->n_bytes = 0;
     bool is_parquet = n_bytes >= PARQUET_START_BYTES && parquet_reader_knows(bytes);
-    return is_parquet ? read_parquet(bytes, n_bytes, out) : read_arrow(bytes, n_bytes, out);
+    return is_parquet ? read_parquet(&file, out) : read_arrow(&file, out);
 }
 
 static bool put_bytes(void *arg, const uint8_t *bytes, size_t n_bytes)
@@ -178,14 +191,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     uint32_t flips[8];
     for (unsigned i = 0; i < n_flips; i++) flips[i] = fuzz_u32(&in);
     if (mode & 1) {
-        (void)read_file(in.at, fuzz_left(&in), &got);
+        (void)read_file(in.at, fuzz_left(&in), mode & 2, &got);
     } else {
         make_file(&in, mode, &written, &records);
-        FUZZ_CHECK(read_file(written.bytes, written.n_bytes, &got));
+        FUZZ_CHECK(read_file(written.bytes, written.n_bytes, mode & 2, &got));
         check_same(&got, &records);
         for (unsigned i = 0; i < n_flips; i++)
             written.bytes[(flips[i] >> 8) % written.n_bytes] ^= (uint8_t)flips[i];
-        (void)read_file(written.bytes, written.n_bytes, &got);
+        (void)read_file(written.bytes, written.n_bytes, mode & 2, &got);
     }
     free(written.bytes);
     free(records.bytes);

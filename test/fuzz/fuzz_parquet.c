@@ -319,7 +319,7 @@ static void read_file(struct column_bytes *file)
     /* Of exactly its size, so that AddressSanitizer sees an access after it. */
     struct column_bytes exact = {fuzz_copy(file->bytes, file->n_bytes), file->n_bytes, 0};
     struct parquet_reader *reader = parquet_reader_create(read_at, &exact, exact.n_bytes);
-    const struct column_values *columns;
+    struct column_values *columns;
     struct column_bytes out = {0};
     uint64_t n_rows, n_records = 0;
     int r = parquet_reader_open(reader);
@@ -333,6 +333,7 @@ static void read_file(struct column_bytes *file)
             FUZZ_CHECK(bam_record_bytes(out.bytes) == out.n_bytes);
             (void)bam_record_check(out.bytes, FUZZ_N_REFS);
         }
+        column_values_free(columns, parquet_reader_schema(reader)->n_columns);
         if (n_rows == 0) break;
     }
     FUZZ_CHECK(r == 0 || parquet_reader_problem(reader));
