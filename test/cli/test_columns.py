@@ -458,15 +458,12 @@ class WayBack(SharedWayBack, ColumnsTest):
         return self.path("x.arrow")
 
     def test_other_tables(self):
-        """What pyarrow has filtered comes back; tables without all columns do not."""
+        """What pyarrow has filtered comes back, unless the columns no longer agree. More of that is
+        in test_columns_back."""
         some = self.changed(lambda table: table.filter(pyarrow.compute.greater(table["mapq"], 30)))
         mapqs = [int(line.split("\t")[4]) for line in TAGGED.splitlines()[2:]]
         got = self.sort_bam("-o", "-", some)
         self.assertEqual(len(bamfile.split(got.records)), sum(q > 30 for q in mapqs))
-        self.refused(self.changed(lambda table: table.drop_columns("seq")), "not all columns")
-        self.refused(self.changed(lambda table: table.replace_schema_metadata({})), "as rocksort")
-        self.refused(self.changed(lambda table: table.append_column("more", table["pos"])),
-                     "as rocksort")
         self.refused(self.changed(lambda table: table.set_column(
             table.schema.get_field_index("tag_types"), "tag_types",
             pyarrow.array(["NM:i"] * table.num_rows))), "tag_types")
