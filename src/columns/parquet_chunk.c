@@ -147,7 +147,8 @@ static const char *read_header(struct parquet_chunk_reader *reader, struct page_
         if (n > most) n = most;
         const char *problem = need(reader, (size_t)n);
         if (problem) return problem;
-        size_t n_used = parse_header(reader->stored.bytes + reader->used, n_stored(reader), header);
+        size_t n_used = parse_header(column_bytes_at(&reader->stored, reader->used),
+                                     n_stored(reader), header);
         reader->used += n_used;
         if (n_used > 0) break;
         if (n == most || n > MOST_HEADER_BYTES) return parquet_damaged;
@@ -198,7 +199,7 @@ static const char *read_entries(struct parquet_chunk_reader *reader,
         reader->dictionary.n_bytes = 0;
         column_bytes_copy(&reader->dictionary, raw.at, (size_t)(raw.end - raw.at));
         raw = (struct bytes){reader->dictionary.bytes,
-                             reader->dictionary.bytes + reader->dictionary.n_bytes};
+                             column_bytes_at(&reader->dictionary, reader->dictionary.n_bytes)};
     }
     reader->has_entries = true;
     return parquet_entries_read(&reader->entries, reader->leaf->type, (size_t)header->n_values,

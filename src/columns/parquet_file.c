@@ -138,7 +138,7 @@ static void visit_chunks(struct end_maker *maker,
     const struct column_bytes *notes = maker->file->notes;
     size_t number = 0;
     struct parquet_group group;
-    for (const uint8_t *at = notes->bytes; at < notes->bytes + notes->n_bytes;) {
+    for (const uint8_t *at = notes->bytes; at < column_bytes_at(notes, notes->n_bytes);) {
         at = parquet_note_read(at, &group);
         for (unsigned i = 0; i < maker->n_leaves; i++) {
             at = parquet_note_read_chunk(at, &maker->chunk);
@@ -278,7 +278,7 @@ static void count_rows(struct end_maker *maker, size_t *n_groups)
     *n_groups = maker->n_leaves > 0 ? maker->n_places / maker->n_leaves : 0;
     const struct column_bytes *notes = maker->file->notes;
     struct parquet_group group;
-    for (const uint8_t *at = notes->bytes; at < notes->bytes + notes->n_bytes;
+    for (const uint8_t *at = notes->bytes; at < column_bytes_at(notes, notes->n_bytes);
          at += parquet_note_bytes(at)) {
         (void)parquet_note_read(at, &group);
         maker->n_rows += group.n_rows;
@@ -304,7 +304,7 @@ static void put_footer(struct end_maker *maker)
     parquet_put_schema(&writer, FILE_SCHEMA, maker->file->schema);
     thrift_i64(&writer, FILE_ROWS, (int64_t)maker->n_rows);
     thrift_list(&writer, FILE_GROUPS, THRIFT_STRUCT, n_groups);
-    for (const uint8_t *at = notes->bytes; at < notes->bytes + notes->n_bytes;) {
+    for (const uint8_t *at = notes->bytes; at < column_bytes_at(notes, notes->n_bytes);) {
         at = put_group(&writer, maker, at);
         write_much(maker);
     }

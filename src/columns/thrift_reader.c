@@ -22,7 +22,8 @@ enum { MOST_SKIPPED_DEPTH = 32, LONG_LIST = 15 };
 
 struct thrift_reader thrift_read(const uint8_t *bytes, size_t n_bytes)
 {
-    return (struct thrift_reader){.at = bytes, .end = bytes + n_bytes, .depth = 1};
+    const uint8_t *end = n_bytes > 0 ? bytes + n_bytes : bytes;         /* which may be NULL */
+    return (struct thrift_reader){.at = bytes, .end = end, .depth = 1};
 }
 
 static uint64_t fail(struct thrift_reader *reader)

@@ -167,7 +167,7 @@ static void put_page(struct maker *maker, int kind, unsigned n, int encoding, in
     struct column_bytes *packed = &maker->packed;
     size_t raw_bytes = maker->page.n_bytes, n_stored = 0;
     if (kind == PAGE_DATA_V2) n_stored = maker->repetition_bytes + maker->definition_bytes;
-    const char *from = (const char *)maker->page.bytes + n_stored;
+    const char *from = (const char *)column_bytes_at(&maker->page, n_stored);
     size_t n_from = raw_bytes - n_stored, most = ZSTD_compressBound(n_from) + 64 + n_from;
     packed->n_bytes = 0;
     column_bytes_copy(packed, maker->page.bytes, n_stored);
