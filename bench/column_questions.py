@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Answers a question of doc/column-questions.md in one of four ways and prints the rows.
+"""Answers a question of doc/column-questions.md in one of five ways and prints the rows.
 
-    column_questions.py duckdb|polars|pysam|awk NUMBER [SAMTOOLS]
+    column_questions.py shell|duckdb|polars|pysam|awk NUMBER [SAMTOOLS]
 
 The current directory has sample.parquet, sample.bam with its index, and regions.bed, sorted. The
-SQL and the lines of Polars are the cells of the page; pysam and awk read the BAM. Each way may use
+SQL and the lines of Polars are the cells of the page; the SQL runs in DuckDB's shell, which is the
+package duckdb-cli of PyPI or `duckdb` of the PATH, and in Python. pysam and awk read the BAM. Each way may use
 two threads. The rows of two ways are the same, but may come in another order. Each way imports only
 what it needs, since its start is a part of what is measured.
 """
@@ -16,7 +17,9 @@ import sys
 
 PAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                     "doc", "column-questions.md")
-WAYS = ("duckdb", "polars", "pysam", "awk")
+WAYS = ("shell", "duckdb", "polars", "pysam", "awk")
+
+DUCKDB_SETTINGS = ("set threads to 2", "set enable_progress_bar = false")
 
 UNMAPPED, DUPLICATE = 0x4, 0x400
 NOT_PRIMARY = 0x900             # secondary or supplementary
@@ -64,10 +67,31 @@ def cells_of(language, number):
     raise SystemExit("column_questions: the page has no %s of question %d" % (language, number))
 
 
+def find_shell():
+    """DuckDB's program, or None."""
+    import importlib.util
+    import shutil
+    package = importlib.util.find_spec("duckdb_cli")
+    if package is None:
+        return shutil.which("duckdb")
+    # Beside it the package has one in Python, which starts it later.
+    return os.path.join(package.submodule_search_locations[0], "duckdb")
+
+
+def run_shell(number):
+    """Prints the rows. Returns the exit code."""
+    import subprocess
+    words = [find_shell(), "-no-init", "-batch", "-bail", "-list", "-separator", "\t", "-noheader",
+             "-nullvalue", ""]
+    for code in [*DUCKDB_SETTINGS, *cells_of("sql", number)]:
+        words += ["-c", code]
+    return subprocess.run(words, check=False).returncode
+
+
 def duckdb_rows(number):
     import duckdb
-    duckdb.sql("set threads to 2")
-    duckdb.sql("set enable_progress_bar = false")
+    for code in DUCKDB_SETTINGS:
+        duckdb.sql(code)
     for code in cells_of("sql", number):
         answer = duckdb.sql(code)
     return answer.fetchall()
@@ -271,6 +295,8 @@ def main(way, number, samtools="samtools"):
     number = int(number)
     if way == "awk":
         return run_awk(number, samtools)
+    if way == "shell":
+        return run_shell(number)
     rows = {"duckdb": duckdb_rows, "polars": polars_rows,
             "pysam": lambda number: PYSAM[number]()}[way](number)
     for row in rows:

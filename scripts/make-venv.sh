@@ -1,7 +1,7 @@
 #!/bin/sh
 # make-venv.sh DIR -- a Python environment for the CLI tests: pysam, whose samtools 1.24 is the
 # reference for sort orders, matplotlib for the plots, MultiQC, which reads reports, three libraries
-# that read columns, and the S3 server moto, of which only the packages that S3 needs (with all that
+# that read columns, DuckDB's shell, and the S3 server moto, of which only the packages that S3 needs (with all that
 # they need, 1.2 GB). pysam and the readers of columns have exact versions, which run with the
 # Python of Debian 12 (3.11): the same change is always judged alike. Without a package index the
 # tests run all the same and skip what needs these; DIR/complete is there when all are installed.
@@ -20,6 +20,7 @@ install pysam==0.24.1 || complete=no
 install 'matplotlib>=3.4' || complete=no
 install multiqc || complete=no
 install pyarrow==26.0.1 polars==2.1.0 duckdb==2.0.0 || complete=no
+install duckdb-cli==1.5.6 || complete=no
 install 'moto[s3]>=5,<6' flask flask-cors || complete=no
 rm -f "$dir/complete"
 [ "$complete" = no ] || touch "$dir/complete"
