@@ -92,7 +92,7 @@ static int read_file(struct disk *disk, uint64_t n_bytes, const struct column_by
 {
     static const char *const names[REFERENCES] = {"c", "d"};
     struct parquet_reader *reader = parquet_reader_create(read_at, disk, n_bytes);
-    const struct column_values *columns;
+    struct column_values *columns;
     struct column_bytes got = {0};
     uint64_t n_rows;
     disk->n_reads = 0;
@@ -104,6 +104,7 @@ static int read_file(struct disk *disk, uint64_t n_bytes, const struct column_by
             assert_true(n_rows > 0 && n_rows <= GROUP_RECORDS);
             for (uint64_t row = 0; row < n_rows; row++)
                 assert_null(column_record_put(parquet_reader_schema(reader), columns, row, &got));
+            column_values_free(columns, parquet_reader_schema(reader)->n_columns);
         }
         assert_true(got.n_bytes <= want->n_bytes);
         assert_memory_equal(got.bytes, want->bytes, got.n_bytes);
