@@ -450,31 +450,25 @@ struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *he
 
 /* ---- files ---- */
 
-static flat_place make_places(struct flat_buffer *flat, const struct arrow_place *places, size_t n)
+void arrow_put_place(uint8_t *to, const struct arrow_place *place)
 {
-    enum { PLACE_BYTES = 24 };
-    struct column_bytes blocks = {0};
-    for (size_t i = 0; i < n; i++) {
-        uint8_t *at = column_bytes_append(&blocks, PLACE_BYTES);
-        at = put_u64(at, places[i].at);
-        at = put_u64(at, places[i].metadata_bytes);     /* 32 bits, and as many of padding */
-        (void)put_u64(at, places[i].body_bytes);
-    }
-    flat_place place = flat_structs(flat, blocks.bytes, n, PLACE_BYTES);
-    free(blocks.bytes);
-    return place;
+    to = put_u64(to, place->at);
+    to = put_u64(to, place->metadata_bytes);    /* 32 bits, and as many of padding */
+    (void)put_u64(to, place->body_bytes);
 }
 
-void arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *schema,
-                        sam_hdr_t *header, const struct arrow_place *references,
-                        const struct arrow_place *batches, size_t n_batches,
-                        struct column_bytes *out)
+size_t arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *schema,
+                          sam_hdr_t *header, const struct arrow_place *references,
+                          size_t n_batches, struct column_bytes *out)
 {
     struct flat_buffer *flat = &coder->flat;
     size_t n_bytes;
+    uint8_t reference_bytes[ARROW_PLACE_BYTES];
+    if (references) arrow_put_place(reference_bytes, references);
     flat_clear(flat);
-    flat_place batch_places = make_places(flat, batches, n_batches);
-    flat_place reference_places = make_places(flat, references, references != NULL);
+    flat_place batch_places = flat_structs_after(flat, n_batches, ARROW_PLACE_BYTES);
+    flat_place reference_places = flat_structs(flat, reference_bytes, references != NULL,
+                                               ARROW_PLACE_BYTES);
     flat_place schema_place = make_schema(coder, schema, header);
     flat_table_begin(flat);
     flat_field_place(flat, 1, schema_place);
@@ -484,6 +478,11 @@ void arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *s
     flat_place footer = flat_table_end(flat);
     const uint8_t *bytes = flat_finish(flat, footer, &n_bytes);
     column_bytes_copy(out, bytes, n_bytes);
-    (void)put_u32(column_bytes_append(out, 4), n_bytes);
+    return n_bytes;
+}
+
+void arrow_put_file_end_after(size_t end_bytes, size_t n_batches, struct column_bytes *out)
+{
+    (void)put_u32(column_bytes_append(out, 4), end_bytes + n_batches * ARROW_PLACE_BYTES);
     column_bytes_copy(out, magic, strlen(magic));
 }

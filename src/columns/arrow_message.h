@@ -35,7 +35,7 @@ struct arrow_place {
     uint64_t body_bytes;
 };
 
-/* A file holds these bytes before the stream, and arrow_put_file_end after its mark of the end. */
+/* A file holds these bytes before the stream, and the end of a file after its mark of the end. */
 void arrow_put_file_begin(struct column_bytes *out);
 
 void arrow_put_schema(struct arrow_coder *coder, const struct column_schema *schema,
@@ -53,10 +53,14 @@ struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct colum
 
 void arrow_put_stream_end(struct column_bytes *out);
 
-/* references: NULL if no column has their names. */
-void arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *schema,
-                        sam_hdr_t *header, const struct arrow_place *references,
-                        const struct arrow_place *batches, size_t n_batches,
-                        struct column_bytes *out);
+/* The end of a file: put_file_end, the places of its batches, each as put_place puts it, and
+   put_file_end_after. references: NULL if no column has their names. put_file_end returns how many
+   bytes it has put. */
+size_t arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *schema,
+                          sam_hdr_t *header, const struct arrow_place *references,
+                          size_t n_batches, struct column_bytes *out);
+enum { ARROW_PLACE_BYTES = 24 };
+void arrow_put_place(uint8_t *to, const struct arrow_place *place);
+void arrow_put_file_end_after(size_t end_bytes, size_t n_batches, struct column_bytes *out);
 
 #endif

@@ -58,7 +58,7 @@ static void put_arrow(struct column_encoder *encoder, size_t begin, struct colum
                                                column_batch_n_rows(encoder->batch),
                                                output->request, out);
     place.at -= begin;
-    column_bytes_copy(notes, &place, sizeof place);
+    arrow_put_place(column_bytes_append(notes, ARROW_PLACE_BYTES), &place);
 }
 
 static const char *put_parquet(struct column_encoder *encoder, size_t begin,

@@ -3,22 +3,27 @@
 
 #include "columns/arrow_message.h"
 #include "columns/parquet_file.h"
+#include "util/byte_order.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
 
 struct column_file {
     const struct column_output *output;
-    struct column_bytes notes;  /* Arrow: a struct arrow_place a batch; Parquet: parquet_note.h */
+    const struct column_notes *notes;   /* Arrow: arrow_put_place; Parquet: parquet_note.h */
+    size_t n_batches;           /* that are noted */
+    uint64_t n_rows;            /* of these; Parquet */
     /* Arrow */
     struct arrow_coder coder;
     struct arrow_place references;
 };
 
-struct column_file *column_file_create(const struct column_output *output)
+struct column_file *column_file_create(const struct column_output *output,
+                                       const struct column_notes *notes)
 {
     struct column_file *file = xcalloc(1, sizeof *file);
     file->output = output;
+    file->notes = notes;
     return file;
 }
 
@@ -26,7 +31,6 @@ void column_file_destroy(struct column_file *file)
 {
     if (!file) return;
     arrow_coder_release(&file->coder);
-    free(file->notes.bytes);
     free(file);
 }
 
@@ -44,54 +48,73 @@ void column_file_begin(struct column_file *file, sam_hdr_t *header, struct colum
         file->references = arrow_put_references(&file->coder, header, out);
 }
 
-static void move_places(uint8_t *notes, size_t n_bytes, uint64_t position)
+/* Moves the batches of the notes by n_bytes in the file. Returns how many there are. */
+static size_t move_places(struct column_bytes *notes, uint64_t n_bytes)
 {
-    struct arrow_place place;
-    for (size_t at = 0; at < n_bytes; at += sizeof place) {
-        memcpy(&place, notes + at, sizeof place);
-        place.at += position;
-        memcpy(notes + at, &place, sizeof place);
+    size_t at = 0;
+    for (; at < notes->n_bytes; at += ARROW_PLACE_BYTES)
+        (void)put_u64(notes->bytes + at, get_u64(notes->bytes + at) + n_bytes);
+    return at / ARROW_PLACE_BYTES;
+}
+
+int column_file_note(struct column_file *file, struct column_bytes *notes, uint64_t position)
+{
+    enum column_format format = file->output->request->format;
+    if (format == COLUMN_FORMAT_ARROW_STREAM || notes->n_bytes == 0) return 0;
+    file->n_batches += format == COLUMN_FORMAT_PARQUET
+                           ? parquet_note_move(notes->bytes, notes->n_bytes, position,
+                                               &file->n_rows)
+                           : move_places(notes, position);
+    return file->notes->append(file->notes->arg, notes->bytes, notes->n_bytes);
+}
+
+static int write_out(struct column_bytes *out, const struct column_sink *sink)
+{
+    bool is_written = sink->write(sink->arg, out->bytes, out->n_bytes);
+    free(out->bytes);
+    *out = (struct column_bytes){0};
+    return is_written ? 0 : -1;
+}
+
+/* Writes the places of all batches. */
+static int write_places(const struct column_file *file, const struct column_sink *sink)
+{
+    enum { PLACES = 1024 };     /* at a time */
+    const struct column_notes *notes = file->notes;
+    notes->rewind(notes->arg);
+    for (size_t i = 0; i < file->n_batches; i += PLACES) {
+        size_t n = file->n_batches - i < PLACES ? file->n_batches - i : PLACES;
+        const uint8_t *places = notes->read(notes->arg, n * ARROW_PLACE_BYTES);
+        if (!places || !sink->write(sink->arg, places, n * ARROW_PLACE_BYTES)) return -1;
     }
+    return 0;
 }
 
-void column_file_note(struct column_file *file, const struct column_bytes *notes,
-                      uint64_t position)
-{
-    if (file->output->request->format == COLUMN_FORMAT_ARROW_STREAM || notes->n_bytes == 0) return;
-    uint8_t *copy = column_bytes_append(&file->notes, notes->n_bytes);
-    memcpy(copy, notes->bytes, notes->n_bytes);
-    if (file->output->request->format == COLUMN_FORMAT_PARQUET)
-        parquet_note_move(copy, notes->n_bytes, position);
-    else
-        move_places(copy, notes->n_bytes, position);
-}
-
-static void put_arrow_end(struct column_file *file, sam_hdr_t *header, struct column_bytes *out)
+static int write_arrow_end(struct column_file *file, sam_hdr_t *header,
+                           const struct column_sink *sink)
 {
     const struct column_schema *schema = file->output->schema;
-    arrow_put_stream_end(out);
-    if (file->output->request->format == COLUMN_FORMAT_ARROW_STREAM) return;
-    /* malloc has aligned the places. */
-    arrow_put_file_end(&file->coder, schema, header,
-                       column_schema_has_references(schema) ? &file->references : NULL,
-                       (const struct arrow_place *)(const void *)file->notes.bytes,
-                       file->notes.n_bytes / sizeof(struct arrow_place), out);
+    struct column_bytes out = {0};
+    arrow_put_stream_end(&out);
+    if (file->output->request->format == COLUMN_FORMAT_ARROW_STREAM) return write_out(&out, sink);
+    size_t n_bytes = arrow_put_file_end(
+        &file->coder, schema, header,
+        column_schema_has_references(schema) ? &file->references : NULL, file->n_batches, &out);
+    if (write_out(&out, sink) < 0 || write_places(file, sink) < 0) return -1;
+    arrow_put_file_end_after(n_bytes, file->n_batches, &out);
+    return write_out(&out, sink);
 }
 
-const char *column_file_end(struct column_file *file, sam_hdr_t *header, uint64_t position,
-                            const struct column_sink *sink)
+int column_file_end(struct column_file *file, sam_hdr_t *header, uint64_t position,
+                    const struct column_sink *sink, const char **problem)
 {
     const struct column_request *request = file->output->request;
-    if (request->format != COLUMN_FORMAT_PARQUET) {
-        struct column_bytes out = {0};
-        put_arrow_end(file, header, &out);
-        (void)sink->write(sink->arg, out.bytes, out.n_bytes);
-        free(out.bytes);
-        return NULL;
-    }
+    *problem = NULL;
+    if (request->format != COLUMN_FORMAT_PARQUET) return write_arrow_end(file, header, sink);
     const struct parquet_file parquet = {
         .schema = file->output->schema, .header = header,
-        .is_compressed = request->codec != COLUMN_CODEC_NONE, .notes = &file->notes,
+        .is_compressed = request->codec != COLUMN_CODEC_NONE,
+        .notes = file->notes, .n_groups = file->n_batches, .n_rows = file->n_rows,
     };
-    return parquet_put_file_end(&parquet, position, sink);
+    return parquet_put_file_end(&parquet, position, sink, problem);
 }

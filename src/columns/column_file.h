@@ -8,10 +8,13 @@
 #define ROCKSORT_COLUMNS_COLUMN_FILE_H
 
 #include "columns/column_encoder.h"
+#include "columns/column_notes.h"
 
 struct column_file;
 
-struct column_file *column_file_create(const struct column_output *output);
+/* Both must outlive the file. */
+struct column_file *column_file_create(const struct column_output *output,
+                                       const struct column_notes *notes);
 
 /* NULL is accepted. */
 void column_file_destroy(struct column_file *file);
@@ -19,14 +22,14 @@ void column_file_destroy(struct column_file *file);
 /* Appends what comes before the batches to `out`, which the caller writes and frees. */
 void column_file_begin(struct column_file *file, sam_hdr_t *header, struct column_bytes *out);
 
-/* Keeps a copy of the notes of batches (column_encoder_put) that are written to byte `position` of
-   the file. */
-void column_file_note(struct column_file *file, const struct column_bytes *notes,
-                      uint64_t position);
+/* Keeps the notes of batches (column_encoder_put) that are written to byte `position` of the file;
+   changes them. Returns 0, or -1 after a message. */
+int column_file_note(struct column_file *file, struct column_bytes *notes, uint64_t position);
 
-/* Writes what comes after the batches of a complete file, from byte `position` on. Stops if the sink
-   fails. Returns NULL, or a static text if the format cannot hold so many batches. */
-const char *column_file_end(struct column_file *file, sam_hdr_t *header, uint64_t position,
-                            const struct column_sink *sink);
+/* Writes what comes after the batches of a complete file, from byte `position` on. Stops if the
+   sink or the notes fail. Returns 0, or -1; then *problem is a static text if the format cannot
+   hold so many batches, else NULL. */
+int column_file_end(struct column_file *file, sam_hdr_t *header, uint64_t position,
+                    const struct column_sink *sink, const char **problem);
 
 #endif

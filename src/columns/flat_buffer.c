@@ -9,7 +9,7 @@
 
 void flat_clear(struct flat_buffer *flat)
 {
-    flat->n_bytes = 0;
+    flat->n_bytes = flat->n_after = 0;
 }
 
 void flat_release(struct flat_buffer *flat)
@@ -35,17 +35,17 @@ static uint8_t *prepend(struct flat_buffer *flat, size_t n_bytes)
     return flat->bytes + flat->room - flat->n_bytes;
 }
 
+static flat_place here(const struct flat_buffer *flat)
+{
+    return (flat_place)(flat->n_bytes + flat->n_after);
+}
+
 /* Puts zeros in front, so that what ends n_bytes further is aligned. The end of the whole buffer is
    a multiple of 8. */
 static void align(struct flat_buffer *flat, size_t n_bytes, size_t alignment)
 {
-    size_t n_zeros = (0 - (flat->n_bytes + n_bytes)) & (alignment - 1);
+    size_t n_zeros = (0 - (here(flat) + n_bytes)) & (alignment - 1);
     memset(prepend(flat, n_zeros), 0, n_zeros);
-}
-
-static flat_place here(const struct flat_buffer *flat)
-{
-    return (flat_place)flat->n_bytes;
 }
 
 /* Puts a number of 32 bits in front. */
@@ -73,6 +73,13 @@ flat_place flat_structs(struct flat_buffer *flat, const uint8_t *items, size_t n
 {
     align(flat, n * item_bytes, 8);
     if (n > 0) memcpy(prepend(flat, n * item_bytes), items, n * item_bytes);
+    prepend_u32(flat, n);
+    return here(flat);
+}
+
+flat_place flat_structs_after(struct flat_buffer *flat, size_t n, size_t item_bytes)
+{
+    flat->n_after = n * item_bytes;
     prepend_u32(flat, n);
     return here(flat);
 }

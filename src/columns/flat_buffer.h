@@ -26,6 +26,7 @@ typedef uint32_t flat_place;
 struct flat_buffer {
     uint8_t *bytes;             /* those used are the last n_bytes of room */
     size_t room, n_bytes;
+    size_t n_after;             /* bytes of the caller that follow these */
     unsigned n_fields;          /* of the table that is being made */
     flat_place fields[FLAT_MOST_FIELDS], table_end;
 };
@@ -39,6 +40,10 @@ flat_place flat_text(struct flat_buffer *flat, const char *text, size_t n_bytes)
    a multiple of 8. */
 flat_place flat_structs(struct flat_buffer *flat, const uint8_t *items, size_t n,
                         size_t item_bytes);
+
+/* The same for items that are not in memory, before anything else is made: the caller writes them,
+   a multiple of 8 bytes, after what flat_finish returns. */
+flat_place flat_structs_after(struct flat_buffer *flat, size_t n, size_t item_bytes);
 
 /* A vector of texts or tables. */
 flat_place flat_vector(struct flat_buffer *flat, const flat_place *places, size_t n);

@@ -15,27 +15,19 @@ void parquet_put_file_begin(struct column_bytes *out)
 
 /* ---- indexes of pages ---- */
 
-struct place {
-    uint64_t at;                /* in the file */
-    uint32_t n_bytes;           /* 0: there is no such index */
-};
-
-struct chunk_places {
-    struct place bounds, offsets;
-};
-
 /* The end of a file that is being made. */
 struct end_maker {
     const struct parquet_file *file;
     const struct column_sink *sink;
-    bool sink_failed;
+    bool sink_failed, notes_failed;
     struct column_bytes out;    /* what was not written yet */
     uint64_t position;          /* of its first byte in the file */
     struct parquet_leaf *leaves;
     unsigned n_leaves;
-    struct chunk_places *places;        /* of all chunks of all groups */
-    size_t n_places, places_room;
-    uint64_t n_groups, n_rows;
+    struct thrift_writer *footer;
+    size_t n_groups;            /* that are in the footer */
+    uint64_t bounds_at, offsets_at;     /* where the indexes of the next chunk of the footer are */
+    struct column_bytes measured;       /* these, made once more to know how long they are */
     struct parquet_chunk chunk; /* its pages are used again */
 };
 
@@ -110,11 +102,6 @@ static uint64_t next_position(const struct end_maker *maker)
     return maker->position + maker->out.n_bytes;
 }
 
-static struct place place_since(const struct end_maker *maker, uint64_t begin)
-{
-    return (struct place){begin, (uint32_t)(next_position(maker) - begin)};
-}
-
 static void write_out(struct end_maker *maker)
 {
     struct column_bytes *out = &maker->out;
@@ -131,41 +118,52 @@ static void write_much(struct end_maker *maker)
     if (maker->out.n_bytes >= WRITE_BYTES) write_out(maker);
 }
 
-/* Calls `visit` for each chunk of all groups, with its number and where it begins. */
-static void visit_chunks(struct end_maker *maker,
-                         void (*visit)(struct end_maker *, size_t number, uint64_t at))
+/* Reads the note of the next group. Returns where its first chunk is, or NULL if that failed. */
+static const uint8_t *read_note(struct end_maker *maker, struct parquet_group *group)
 {
-    const struct column_bytes *notes = maker->file->notes;
-    size_t number = 0;
+    const struct column_notes *notes = maker->file->notes;
+    const uint8_t *note = notes->read(notes->arg, PARQUET_NOTE_HEAD_BYTES);
+    if (note) note = notes->read(notes->arg, parquet_note_bytes(note));
+    maker->notes_failed = !note;
+    return note ? parquet_note_read(note, group) : NULL;
+}
+
+/* Goes through all groups: calls `visit` with what follows the begin of each one's note. */
+static void visit_groups(struct end_maker *maker,
+                         void (*visit)(struct end_maker *, const struct parquet_group *,
+                                       const uint8_t *))
+{
+    const struct parquet_file *file = maker->file;
     struct parquet_group group;
-    for (const uint8_t *at = notes->bytes; at < column_bytes_at(notes, notes->n_bytes);) {
-        at = parquet_note_read(at, &group);
-        for (unsigned i = 0; i < maker->n_leaves; i++) {
-            at = parquet_note_read_chunk(at, &maker->chunk);
-            visit(maker, number++, group.at);
-            group.at += maker->chunk.n_bytes;
-        }
+    file->notes->rewind(file->notes->arg);
+    for (size_t i = 0; i < file->n_groups && !maker->sink_failed; i++) {
+        const uint8_t *at = read_note(maker, &group);
+        if (!at) return;
+        visit(maker, &group, at);
         write_much(maker);
     }
 }
 
-static void add_bounds_index(struct end_maker *maker, size_t number, uint64_t at)
+static void put_bounds_indexes(struct end_maker *maker, const struct parquet_group *group,
+                               const uint8_t *at)
 {
-    (void)at;
-    uint64_t begin = next_position(maker);
-    xgrow(&maker->places, &maker->places_room, number + 1, number, sizeof *maker->places);
-    maker->places[number] = (struct chunk_places){0};
-    maker->n_places = number + 1;
-    if (!maker->chunk.has_page_bounds) return;
-    put_page_bounds(&maker->out, &maker->chunk, maker->leaves[number % maker->n_leaves].type);
-    maker->places[number].bounds = place_since(maker, begin);
+    (void)group;
+    for (unsigned i = 0; i < maker->n_leaves; i++) {
+        at = parquet_note_read_chunk(at, &maker->chunk);
+        if (maker->chunk.has_page_bounds)
+            put_page_bounds(&maker->out, &maker->chunk, maker->leaves[i].type);
+    }
 }
 
-static void add_offset_index(struct end_maker *maker, size_t number, uint64_t at)
+static void put_offset_indexes(struct end_maker *maker, const struct parquet_group *group,
+                               const uint8_t *at)
 {
-    uint64_t begin = next_position(maker);
-    put_page_offsets(&maker->out, &maker->chunk, at + maker->chunk.dictionary_bytes);
-    maker->places[number].offsets = place_since(maker, begin);
+    uint64_t place = group->at;
+    for (unsigned i = 0; i < maker->n_leaves; i++) {
+        at = parquet_note_read_chunk(at, &maker->chunk);
+        put_page_offsets(&maker->out, &maker->chunk, place + maker->chunk.dictionary_bytes);
+        place += maker->chunk.n_bytes;
+    }
 }
 
 /* ---- the footer ---- */
@@ -208,18 +206,30 @@ static void put_chunk_metadata(struct thrift_writer *writer, const struct end_ma
     thrift_end(writer);
 }
 
-static void put_chunk(struct thrift_writer *writer, const struct end_maker *maker, size_t number,
-                      uint64_t at)
+/* Says where an index of the chunk is, which was made once more, and moves *at behind it. */
+static void put_index_place(struct thrift_writer *writer, struct end_maker *maker, uint64_t *at,
+                            int at_field, int bytes_field)
 {
-    const struct chunk_places *places = &maker->places[number];
+    size_t n_bytes = maker->measured.n_bytes;
+    thrift_i64(writer, at_field, (int64_t)*at);
+    thrift_i32(writer, bytes_field, (int32_t)n_bytes);
+    *at += n_bytes;
+    maker->measured.n_bytes = 0;
+}
+
+/* The chunk of a leaf, which is at byte `at` of the file. */
+static void put_chunk(struct thrift_writer *writer, struct end_maker *maker,
+                      const struct parquet_leaf *leaf, uint64_t at)
+{
+    const struct parquet_chunk *chunk = &maker->chunk;
     thrift_item_struct(writer);
     thrift_i64(writer, CHUNK_AT, 0);    /* there is no other copy of the metadata */
-    put_chunk_metadata(writer, maker, &maker->leaves[number % maker->n_leaves], at);
-    thrift_i64(writer, CHUNK_OFFSETS_AT, (int64_t)places->offsets.at);
-    thrift_i32(writer, CHUNK_OFFSETS_BYTES, (int32_t)places->offsets.n_bytes);
-    if (places->bounds.n_bytes > 0) {
-        thrift_i64(writer, CHUNK_BOUNDS_AT, (int64_t)places->bounds.at);
-        thrift_i32(writer, CHUNK_BOUNDS_BYTES, (int32_t)places->bounds.n_bytes);
+    put_chunk_metadata(writer, maker, leaf, at);
+    put_page_offsets(&maker->measured, chunk, at + chunk->dictionary_bytes);
+    put_index_place(writer, maker, &maker->offsets_at, CHUNK_OFFSETS_AT, CHUNK_OFFSETS_BYTES);
+    if (chunk->has_page_bounds) {
+        put_page_bounds(&maker->measured, chunk, leaf->type);
+        put_index_place(writer, maker, &maker->bounds_at, CHUNK_BOUNDS_AT, CHUNK_BOUNDS_BYTES);
     }
     thrift_end(writer);
 }
@@ -245,44 +255,28 @@ static void put_sorting(struct thrift_writer *writer, const struct end_maker *ma
     }
 }
 
-/* Writes a group. Returns what follows its note. */
-static const uint8_t *put_group(struct thrift_writer *writer, struct end_maker *maker,
-                                const uint8_t *note)
+static void put_group(struct end_maker *maker, const struct parquet_group *group,
+                      const uint8_t *note)
 {
-    struct parquet_group group;
-    uint64_t raw_bytes = 0;
-    const uint8_t *at = parquet_note_read(note, &group);
-    uint64_t place = group.at;
+    struct thrift_writer *writer = maker->footer;
+    uint64_t raw_bytes = 0, place = group->at;
     thrift_item_struct(writer);
     thrift_list(writer, GROUP_CHUNKS, THRIFT_STRUCT, maker->n_leaves);
     for (unsigned i = 0; i < maker->n_leaves; i++) {
-        at = parquet_note_read_chunk(at, &maker->chunk);
-        put_chunk(writer, maker, (size_t)maker->n_groups * maker->n_leaves + i, place);
+        note = parquet_note_read_chunk(note, &maker->chunk);
+        put_chunk(writer, maker, &maker->leaves[i], place);
         place += maker->chunk.n_bytes;
         raw_bytes += maker->chunk.raw_bytes;
     }
     thrift_i64(writer, GROUP_RAW_BYTES, (int64_t)raw_bytes);
-    thrift_i64(writer, GROUP_ROWS, (int64_t)group.n_rows);
-    if (group.is_sorted) put_sorting(writer, maker);
-    thrift_i64(writer, GROUP_AT, (int64_t)group.at);
-    thrift_i64(writer, GROUP_BYTES, (int64_t)(place - group.at));
+    thrift_i64(writer, GROUP_ROWS, (int64_t)group->n_rows);
+    if (group->is_sorted) put_sorting(writer, maker);
+    thrift_i64(writer, GROUP_AT, (int64_t)group->at);
+    thrift_i64(writer, GROUP_BYTES, (int64_t)(place - group->at));
     if (maker->n_groups <= INT16_MAX)
         thrift_i16(writer, GROUP_ORDINAL, (int16_t)maker->n_groups);
     thrift_end(writer);
     maker->n_groups++;
-    return at;
-}
-
-static void count_rows(struct end_maker *maker, size_t *n_groups)
-{
-    *n_groups = maker->n_leaves > 0 ? maker->n_places / maker->n_leaves : 0;
-    const struct column_bytes *notes = maker->file->notes;
-    struct parquet_group group;
-    for (const uint8_t *at = notes->bytes; at < column_bytes_at(notes, notes->n_bytes);
-         at += parquet_note_bytes(at)) {
-        (void)parquet_note_read(at, &group);
-        maker->n_rows += group.n_rows;
-    }
 }
 
 static void put_metadata_pair(struct thrift_writer *writer, const char *key, const char *value)
@@ -297,19 +291,15 @@ static void put_metadata_pair(struct thrift_writer *writer, const char *key, con
 static void put_footer(struct end_maker *maker)
 {
     struct thrift_writer writer = thrift_begin(&maker->out);
-    const struct column_bytes *notes = maker->file->notes;
-    size_t n_groups;
-    count_rows(maker, &n_groups);
+    const struct parquet_file *file = maker->file;
     thrift_i32(&writer, FILE_VERSION, 2);
-    parquet_put_schema(&writer, FILE_SCHEMA, maker->file->schema);
-    thrift_i64(&writer, FILE_ROWS, (int64_t)maker->n_rows);
-    thrift_list(&writer, FILE_GROUPS, THRIFT_STRUCT, n_groups);
-    for (const uint8_t *at = notes->bytes; at < column_bytes_at(notes, notes->n_bytes);) {
-        at = put_group(&writer, maker, at);
-        write_much(maker);
-    }
+    parquet_put_schema(&writer, FILE_SCHEMA, file->schema);
+    thrift_i64(&writer, FILE_ROWS, (int64_t)file->n_rows);
+    thrift_list(&writer, FILE_GROUPS, THRIFT_STRUCT, file->n_groups);
+    maker->footer = &writer;
+    visit_groups(maker, put_group);
     struct column_metadata metadata;
-    column_metadata_make(&metadata, maker->file->header);
+    column_metadata_make(&metadata, file->header);
     thrift_list(&writer, FILE_METADATA, THRIFT_STRUCT, metadata.n);
     for (unsigned i = 0; i < metadata.n; i++)
         put_metadata_pair(&writer, metadata.pairs[i].key, metadata.pairs[i].value);
@@ -324,22 +314,27 @@ static void put_footer(struct end_maker *maker)
     thrift_end(&writer);
 }
 
-const char *parquet_put_file_end(const struct parquet_file *file, uint64_t position,
-                                 const struct column_sink *sink)
+int parquet_put_file_end(const struct parquet_file *file, uint64_t position,
+                         const struct column_sink *sink, const char **problem)
 {
     struct end_maker maker = {.file = file, .sink = sink, .position = position};
     maker.leaves = parquet_leaves(file->schema, &maker.n_leaves);
-    visit_chunks(&maker, add_bounds_index);
-    visit_chunks(&maker, add_offset_index);
+    maker.bounds_at = position;
+    visit_groups(&maker, put_bounds_indexes);
+    maker.offsets_at = next_position(&maker);
+    if (!maker.notes_failed) visit_groups(&maker, put_offset_indexes);
     uint64_t footer = next_position(&maker);
-    put_footer(&maker);
+    if (!maker.notes_failed) put_footer(&maker);
     uint64_t footer_bytes = next_position(&maker) - footer;
     (void)put_u32(column_bytes_append(&maker.out, 4), footer_bytes);
     column_bytes_copy(&maker.out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
-    write_out(&maker);
+    bool is_large = footer_bytes > INT32_MAX;
+    /* Half of an end must not look like one. */
+    if (!maker.notes_failed && !is_large) write_out(&maker);
     free(maker.out.bytes);
+    free(maker.measured.bytes);
     free(maker.leaves);
-    free(maker.places);
     free(maker.chunk.pages);
-    return footer_bytes <= INT32_MAX ? NULL : "it has too many row groups for the footer of Parquet";
+    *problem = is_large ? "it has too many row groups for the footer of Parquet" : NULL;
+    return is_large || maker.notes_failed || maker.sink_failed ? -1 : 0;
 }

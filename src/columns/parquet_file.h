@@ -10,6 +10,7 @@
 #ifndef ROCKSORT_COLUMNS_PARQUET_FILE_H
 #define ROCKSORT_COLUMNS_PARQUET_FILE_H
 
+#include "columns/column_notes.h"
 #include "columns/parquet_note.h"
 
 #include <htslib/sam.h>
@@ -18,15 +19,18 @@ struct parquet_file {
     const struct column_schema *schema;
     sam_hdr_t *header;
     bool is_compressed;         /* its pages, by zstd */
-    const struct column_bytes *notes;   /* of all groups, with their places in the file */
+    const struct column_notes *notes;   /* of all groups, with their places in the file */
+    size_t n_groups;
+    uint64_t n_rows;
 };
 
 /* Appends what precedes the groups. */
 void parquet_put_file_begin(struct column_bytes *out);
 
 /* Writes what follows the groups, which end at byte `position` of the file, about 1 MiB at a time.
-   Stops if the sink fails. Returns NULL, or a static text if there are too many groups. */
-const char *parquet_put_file_end(const struct parquet_file *file, uint64_t position,
-                                 const struct column_sink *sink);
+   Stops if the sink or the notes fail. Returns 0, or -1; then *problem is a static text if there
+   are too many groups, else NULL. */
+int parquet_put_file_end(const struct parquet_file *file, uint64_t position,
+                         const struct column_sink *sink, const char **problem);
 
 #endif

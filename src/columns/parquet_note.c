@@ -1,14 +1,12 @@
 /*
  * parquet_note.c -- see parquet_note.h.
  *
- * A note begins with 8 bytes, where the group is, and 4, how long the note is. The rest is varints
- * and the bytes of bounds.
+ * After its head a note has 8 bytes, where the group is. The rest is varints and the bytes of
+ * bounds.
  */
 #include "columns/parquet_note.h"
 
 #include "util/varint.h"
-
-enum { NOTE_HEAD_BYTES = 12 };
 
 int parquet_bound_compare(enum parquet_type type, const struct parquet_bound *a,
                           const struct parquet_bound *b)
@@ -58,7 +56,8 @@ static void note_bounds(struct column_bytes *notes, const struct parquet_bounds 
 size_t parquet_note_begin(struct column_bytes *notes, const struct parquet_group *group)
 {
     size_t place = notes->n_bytes;
-    (void)put_u64(column_bytes_append(notes, NOTE_HEAD_BYTES), group->at);
+    uint8_t *at = column_bytes_append(notes, PARQUET_NOTE_HEAD_BYTES + 8);
+    (void)put_u64(at + PARQUET_NOTE_HEAD_BYTES, group->at);
     note_number(notes, group->n_rows);
     note_number(notes, group->is_sorted);
     return place;
@@ -83,13 +82,21 @@ void parquet_note_chunk(struct column_bytes *notes, const struct parquet_chunk *
 
 void parquet_note_end(struct column_bytes *notes, size_t place)
 {
-    (void)put_u32(notes->bytes + place + 8, notes->n_bytes - place);
+    (void)put_u32(notes->bytes + place, notes->n_bytes - place - PARQUET_NOTE_HEAD_BYTES);
 }
 
-void parquet_note_move(uint8_t *notes, size_t notes_bytes, uint64_t n_bytes)
+size_t parquet_note_move(uint8_t *notes, size_t notes_bytes, uint64_t n_bytes, uint64_t *n_rows)
 {
-    for (uint8_t *at = notes; at < notes + notes_bytes; at += parquet_note_bytes(at))
-        (void)put_u64(at, get_u64(at) + n_bytes);
+    size_t n = 0;
+    struct parquet_group group;
+    for (uint8_t *at = notes; at < notes + notes_bytes; n++) {
+        uint8_t *place = at + PARQUET_NOTE_HEAD_BYTES;
+        (void)put_u64(place, get_u64(place) + n_bytes);
+        (void)parquet_note_read(place, &group);
+        *n_rows += group.n_rows;
+        at = place + parquet_note_bytes(at);
+    }
+    return n;
 }
 
 /* ---- reading ---- */
@@ -112,7 +119,7 @@ static void read_bounds(const uint8_t **at, struct parquet_bounds *bounds)
 const uint8_t *parquet_note_read(const uint8_t *at, struct parquet_group *group)
 {
     group->at = get_u64(at);
-    at += NOTE_HEAD_BYTES;
+    at += 8;
     group->n_rows = get_varint(&at);
     group->is_sorted = get_varint(&at) != 0;
     return at;

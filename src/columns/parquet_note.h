@@ -1,6 +1,6 @@
 /*
- * parquet_note.h -- what the footer of a file says of a row group, in few bytes: it is kept until
- * the file ends, about 10 bytes a page and 40 a column.
+ * parquet_note.h -- what the footer of a file says of a row group, in few bytes, about 10 a page
+ * and 40 a column: it is kept until the file ends (column_notes.h).
  *
  * A note is of one group: it begins with parquet_note_begin, has a chunk for each leaf of the
  * schema, and ends with parquet_note_end. Chunks follow each other in the file in this order, each
@@ -61,17 +61,20 @@ size_t parquet_note_begin(struct column_bytes *notes, const struct parquet_group
 void parquet_note_chunk(struct column_bytes *notes, const struct parquet_chunk *chunk);
 void parquet_note_end(struct column_bytes *notes, size_t place);
 
-/* The bytes of the note that begins here. */
-static inline size_t parquet_note_bytes(const uint8_t *at)
+/* A note begins with how many bytes follow. */
+enum { PARQUET_NOTE_HEAD_BYTES = 4 };
+
+static inline size_t parquet_note_bytes(const uint8_t *head)
 {
-    return get_u32(at + 8);
+    return get_u32(head);
 }
 
-/* Moves the groups of the notes by n_bytes in the file. */
-void parquet_note_move(uint8_t *notes, size_t notes_bytes, uint64_t n_bytes);
+/* Moves the groups of the notes by n_bytes in the file. Returns how many groups there are, and adds
+   their rows to *n_rows. */
+size_t parquet_note_move(uint8_t *notes, size_t notes_bytes, uint64_t n_bytes, uint64_t *n_rows);
 
-/* Read the begin of a note, and its next chunk, whose pages' memory is used again. Return what
-   follows: after the last chunk the next note. */
+/* Read what follows the head of a note, and its next chunk, whose pages' memory is used again.
+   Return what follows: after the last chunk the next note. */
 const uint8_t *parquet_note_read(const uint8_t *at, struct parquet_group *group);
 const uint8_t *parquet_note_read_chunk(const uint8_t *at, struct parquet_chunk *chunk);
 

@@ -55,7 +55,8 @@ struct bam_writer {
     uint64_t n_bytes;           /* of the closed file, if known */
     uint64_t writing_back;      /* how many bytes the kernel was told to write */
     sam_hdr_t *header;
-    struct column_file *columns;        /* Arrow only */
+    struct column_file *columns;        /* Arrow and Parquet */
+    bool was_told;              /* a message about the end of the columns was printed */
     uint64_t raw_written, raw_writing;  /* bytes of records: without the current write, and with
                                            it */
     /* CRAM */
@@ -93,7 +94,7 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
     }
     writer->name = settings->path ? settings->path->name : "standard output";
     if (settings->columns)
-        writer->columns = column_file_create(settings->columns);
+        writer->columns = column_file_create(settings->columns, settings->notes);
     return writer;
 }
 
@@ -217,11 +218,13 @@ static int end_columns(struct bam_writer *writer)
 {
     struct columns_end end = {.writer = writer};
     const struct column_sink sink = {write_columns_end, &end};
-    const char *problem = column_file_end(writer->columns, writer->header,
-                                          bam_writer_position(writer), &sink);
+    const char *problem;
+    int r = column_file_end(writer->columns, writer->header, bam_writer_position(writer), &sink,
+                            &problem);
     if (problem) diag_error("cannot write '%s': %s; use --split-by", writer->name, problem);
+    writer->was_told = r < 0 && !end.error;
     errno = end.error;
-    return problem || end.error ? -1 : 0;
+    return r;
 }
 
 static int start_bytes(struct bam_writer *writer)
@@ -500,9 +503,9 @@ int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size
     return 0;
 }
 
-void bam_writer_note_batches(struct bam_writer *writer, const struct column_bytes *notes)
+int bam_writer_note_batches(struct bam_writer *writer, struct column_bytes *notes)
 {
-    column_file_note(writer->columns, notes, bam_writer_position(writer));
+    return column_file_note(writer->columns, notes, bam_writer_position(writer));
 }
 
 uint64_t bam_writer_position(const struct bam_writer *writer)
@@ -539,7 +542,10 @@ int bam_writer_end(struct bam_writer *writer, bool complete)
 {
     errno = 0;
     if (!complete) cut_off(writer);
-    if (!writer->has_pump) return !complete || write_end(writer) == 0 ? 0 : write_error(writer);
+    if (!writer->has_pump) {
+        if (!complete || write_end(writer) == 0) return 0;
+        return writer->was_told ? -1 : write_error(writer);
+    }
     /* Closing a CRAM file writes what is buffered and an end marker. With the marker, half a result
        would look complete. */
     if (!complete) cram_pump_discard(&writer->pump);

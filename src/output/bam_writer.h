@@ -42,6 +42,7 @@ struct bam_writer_settings {
     uint64_t raw_bytes;         /* of all records, uncompressed: for messages about a full disk */
     struct bam_writer_header *shared_header;    /* BAM and SAM; NULL: this file has its own */
     const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
+    const struct column_notes *notes;   /* with columns */
 };
 
 /* Prepares to write; makes no file yet. */
@@ -59,8 +60,8 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header);
 int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n_bytes);
 
 /* Arrow and Parquet: tells the writer what the next write has; the places of these notes
-   (column_file.h) are counted from its begin. They are copied. */
-void bam_writer_note_batches(struct bam_writer *writer, const struct column_bytes *notes);
+   (column_file.h) are counted from its begin, and changed. */
+int bam_writer_note_batches(struct bam_writer *writer, struct column_bytes *notes);
 
 /* Tells the writer that the next write holds raw_bytes of records; for messages about a full
    disk. */

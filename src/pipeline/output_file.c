@@ -53,6 +53,10 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
         .shared_header = s->shared_header,
         .columns = s->columns,
     };
+    if (s->columns) {
+        output_notes_begin(&file->notes, s->notes_bytes, s->places);
+        settings.notes = &file->notes.notes;
+    }
     file->writer = bam_writer_create(&settings);
     if (!file->writer) return -1;
     return start_pump(file) < 0 ? -1 : bam_writer_start(file->writer, header);
@@ -70,9 +74,9 @@ int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_b
     return bam_writer_write_bytes(file->writer, bytes, n_bytes);
 }
 
-void output_file_note_batches(struct output_file *file, const struct column_bytes *notes)
+int output_file_note_batches(struct output_file *file, struct column_bytes *notes)
 {
-    bam_writer_note_batches(file->writer, notes);
+    return bam_writer_note_batches(file->writer, notes);
 }
 
 int output_file_copy_index(struct output_file *file, const struct bam_index_part *part,
@@ -137,6 +141,7 @@ int output_file_close(struct output_file *file, bool complete, struct output_res
         bam_writer_abort(file->writer, &written);
     }
     file->writer = NULL;
+    output_notes_release(&file->notes);
     if (r == 0) r = write_index(file);
     if (r == 0)
         stale_index_tell(file->settings.path, file->settings.index_path, &file->settings.format);

@@ -9,6 +9,7 @@
 
 #include "output/bam_index.h"
 #include "output/bam_writer.h"
+#include "pipeline/output_notes.h"
 
 #include <pthread.h>
 
@@ -20,6 +21,8 @@ struct output_settings {
     struct bgzf_method method;
     htsThreadPool *pool;        /* CRAM: htslib encodes there */
     const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
+    size_t notes_bytes;         /* with columns: memory for notes; where others go: */
+    const struct temp_places *places;
     struct bam_writer_header *shared_header;    /* bam_writer.h; NULL: the file has its own */
 };
 
@@ -27,6 +30,7 @@ struct output_file {            /* starts as {settings} */
     struct output_settings settings;
     struct bam_index *index;    /* NULL: none, or htslib makes it */
     struct bam_writer *writer;
+    struct output_notes notes;  /* with columns */
     pthread_t pump_thread;      /* CRAM only */
     bool pump_runs;
     bool is_ended;              /* nothing more can be written */
@@ -53,7 +57,7 @@ int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_b
                       uint64_t raw_bytes, const struct bam_index_part *part);
 
 /* Arrow and Parquet: notes what the next write has (bam_writer.h). */
-void output_file_note_batches(struct output_file *file, const struct column_bytes *notes);
+int output_file_note_batches(struct output_file *file, struct column_bytes *notes);
 
 /* Writes BGZF blocks as they are. With an index, output_file_copy_index comes first: `part` is of
    the file whose blocks from byte `begin` on will be written. */

@@ -30,18 +30,24 @@ void sort_plan_memory(const struct sort_settings *s, size_t total_bytes,
 
 /* A sort that goes on with a checkpoint has places of its own only if it got -T; the first
    directory of the checkpoint is one, too. */
-static void create_duplicates(struct sort *sort)
+static void list_temp_places(struct sort *sort)
 {
     const struct sort_settings *s = sort->settings;
     size_t n = s->n_temp_prefixes;
+    sort->temp_prefixes = xcalloc(n + 1, sizeof *sort->temp_prefixes);
+    for (size_t i = 0; i < n; i++) sort->temp_prefixes[i] = s->temp_prefixes[i];
+    if (s->resumed) sort->temp_prefixes[n++] = s->resumed->dirs[0].path;
+    sort->temp_places = (struct temp_places){sort->temp_prefixes, n, s->output};
+}
+
+static void create_duplicates(struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
     sort->duplicate_rules = s->duplicate_rules;
-    sort->duplicate_places = xcalloc(n + 1, sizeof *sort->duplicate_places);
-    for (size_t i = 0; i < n; i++) sort->duplicate_places[i] = s->temp_prefixes[i];
-    if (s->resumed) sort->duplicate_places[n++] = s->resumed->dirs[0].path;
     const struct duplicates_settings duplicates = {
         .crew = sort->crew, .rules = &sort->duplicate_rules, .n_threads = s->n_threads,
         .memory_bytes = duplicates_memory(s->memory_bytes),
-        .places = {sort->duplicate_places, n, s->output},
+        .places = sort->temp_places,
     };
     sort->duplicates = duplicates_create(&duplicates);
 }
@@ -63,10 +69,13 @@ static void create_output(struct sort *sort)
     sort->columns[1].request = &s->also_columns;
     for (unsigned i = 0; i < MOST_OUTPUTS; i++) {
         struct output_settings *settings = &sort->output.files[i].settings;
-        if (i < sort->output.n_files && output_format_has_columns(&settings->format))
-            settings->columns = &sort->columns[i];
-        else
+        if (i >= sort->output.n_files || !output_format_has_columns(&settings->format)) {
             sort->columns[i].request = NULL;
+            continue;
+        }
+        settings->columns = &sort->columns[i];
+        settings->notes_bytes = OUTPUT_NOTES_BYTES;
+        settings->places = &sort->temp_places;
     }
 }
 
@@ -74,6 +83,7 @@ static void create_output(struct sort *sort)
 static void create_objects(struct sort *sort)
 {
     const struct sort_settings *s = sort->settings;
+    list_temp_places(sort);
     sort->pool = batch_pool_create(sort->crew, &sort->budget);
     sort->totals = load_totals_create(sort->crew, s->input_bytes);
     sort->resume = (struct resume){.checkpoint = s->resumed, .partial = s->partial};
@@ -240,7 +250,7 @@ void sort_release(struct sort *sort)
     spill_destroy(sort->spiller);
     temp_store_destroy(sort->store);
     duplicates_destroy(sort->duplicates);
-    free(sort->duplicate_places);
+    free(sort->temp_prefixes);
     read_groups_destroy(sort->read_groups);
     verification_destroy(sort->verification);
     sorted_output_release(&sort->output);

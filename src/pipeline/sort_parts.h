@@ -32,7 +32,8 @@ struct sort {
     struct temp_store *store;
     struct spiller *spiller;
     struct duplicates *duplicates;      /* NULL: none are looked for */
-    const char **duplicate_places;      /* for its temporary data */
+    const char **temp_prefixes; /* of temp_places */
+    struct temp_places temp_places;     /* of temporary files without a name */
     struct duplicate_rules duplicate_rules;     /* if the settings ask for it */
     struct read_groups *read_groups;    /* for it, or NULL */
     uint32_t first_own_run;     /* runs before it are of an earlier process */

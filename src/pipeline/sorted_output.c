@@ -35,22 +35,23 @@ int sorted_output_open(struct sorted_output *out, sam_hdr_t *header, uint64_t ra
     return 0;
 }
 
-static int write_stretch(struct output_file *file, const struct segment_output *from,
-                         const struct segment_stretch *stretch)
+static int write_stretch(struct output_file *file, struct segment_output *from,
+                         struct segment_stretch *stretch)
 {
-    if (stretch->notes.n_bytes > 0) output_file_note_batches(file, &stretch->notes);
+    if (stretch->notes.n_bytes > 0 && output_file_note_batches(file, &stretch->notes) < 0)
+        return -1;
     /* A stretch of no records has no bytes, and perhaps there is no buffer. */
     const uint8_t *bytes = from->bytes ? from->bytes + stretch->begin : NULL;
     return output_file_write(file, bytes, stretch->end - stretch->begin, stretch->raw_bytes,
                              &stretch->part);
 }
 
-int sorted_output_write(struct sorted_output *out, const struct segment *segment)
+int sorted_output_write(struct sorted_output *out, struct segment *segment)
 {
     for (unsigned i = 0; i < out->n_files; i++) {
-        const struct segment_output *from = &segment->outputs[i];
+        struct segment_output *from = &segment->outputs[i];
         for (size_t k = 0; k < from->n_stretches; k++) {
-            const struct segment_stretch *stretch = &from->stretches[k];
+            struct segment_stretch *stretch = &from->stretches[k];
             struct output_file *file = out->split ? split_output_file(out->split, stretch)
                                                   : &out->files[i];
             if (!file || write_stretch(file, from, stretch) < 0) return -1;

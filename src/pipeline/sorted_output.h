@@ -27,7 +27,8 @@ int sorted_output_prepare(struct sorted_output *out, sam_hdr_t *header, size_t m
 /* Opens the output, about raw_bytes of records, and writes the header. Pieces are opened later. */
 int sorted_output_open(struct sorted_output *out, sam_hdr_t *header, uint64_t raw_bytes);
 
-int sorted_output_write(struct sorted_output *out, const struct segment *segment);
+/* Changes the notes of columns in the segment. */
+int sorted_output_write(struct sorted_output *out, struct segment *segment);
 
 /* Closes the output. If all files are complete they get their names, or the pieces get theirs, and
    indexes are written; else they are removed. Returns 0 if all is well. A complete output stays if

@@ -135,8 +135,7 @@ static int report_file(const struct temp_file *file, const char *what, int error
 
 static int report_damage(const char *dir)
 {
-    diag_damaged("the temporary data in '%s' are damaged: --markdup cannot read them; sort again "
-                 "on another disk", dir);
+    diag_damaged("the temporary data in '%s' are damaged: sort again with -T on another disk", dir);
     return -1;
 }
 

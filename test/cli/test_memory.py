@@ -147,6 +147,15 @@ class Memory(CliTest):
             for options in (["-O", "arrow"], ["-O", "parquet"]):
                 self.check(source, n_threads, megabytes, "--columns", columns, *options)
 
+    def test_many_row_groups(self):
+        """What the footer will say of many small row groups waits in a file."""
+        numbers = random.Random(2)
+        records = [bamfile.record(flag=0, tid=0, pos=numbers.randrange(1 << 28))
+                   for _ in range(20000)] * 120
+        source = self.write("short.bam", bamfile.bam_file("", [("c", 1 << 29)], records))
+        names = ",".join(f"{one}{two}:i" for one in "XYZV" for two in string.ascii_letters)
+        self.check(source, 2, 4, "--columns", "all," + names, "-O", "parquet")
+
     def check_mode(self, mode):
         """One kind of reads, with the budgets and orders that need most memory."""
         source = self.simulate(mode, INPUTS[mode])

@@ -5,6 +5,7 @@ import io
 import math
 import os
 import random
+import string
 import unittest
 
 import generate
@@ -150,6 +151,30 @@ class Content(SharedContent, ParquetTest):
         few = self.table("-m", "1G", bam, budget=4 * SPILL_BUDGET)
         self.assertGreater(len(self.layout.footer[4]), 1)
         self.assertTrue(few.equals(table, check_metadata=True))
+
+    def test_many_groups(self):
+        """The footer is right, too, where what it says was in a temporary file: 1 MiB of it, and
+        64 KiB of each piece, are in memory."""
+        lines = [f"r{i}\t0\t{'cd'[i % 2]}\t{1 + i * 7919 % 99000}\t{i % 60}\t4M\t*\t0\t{i}\tACGT"
+                 f"\tIIII\tMD:Z:{i}" for i in range(75000)]
+        bam = self.bam_of(SQ + "\n".join(lines) + "\n")
+        names = ["--columns", "all," + ",".join(f"{one}{two}:i" for one in "XYZ"
+                                                for two in string.ascii_letters)]
+        whole = self.path("whole.parquet")
+        self.sort_ok("-m", "1G", *names, "-o", whole, bam)
+        want = pyarrow.parquet.read_table(whole)
+        for options, kept_bytes in (([], 1 << 20), (["--split-by", "contig"], 64 << 10)):
+            self.sort_ok(*names, *options, "-o", self.path("x.%.parquet"), bam,
+                         budget=SPILL_BUDGET)
+            tables = []
+            for piece in ("c", "d") if options else ("%",):
+                with open(self.path(f"x.{piece}.parquet"), "rb") as file:
+                    data = file.read()
+                table = pyarrow.parquet.read_table(self.path(f"x.{piece}.parquet"))
+                groups = Layout(data, table).footer[4]
+                self.assertGreater(len(groups) * len(table.column_names) * 30, kept_bytes)
+                tables.append(table)
+            self.assertTrue(pyarrow.concat_tables(tables).equals(want))
 
     def test_large_rows(self):
         """A row that is larger than a page is a page."""

@@ -14,6 +14,7 @@
 #include "columns/column_file.h"
 #include "columns/column_record.h"
 #include "columns/parquet_reader.h"
+#include "pipeline/output_notes.h"
 
 enum { MAX_RECORDS = 40 };
 
@@ -134,7 +135,10 @@ static void make_file(struct fuzz_input *in, unsigned mode, struct column_bytes 
     const struct column_output output = {
         .request = &request, .schema = column_schema_create(NULL, NULL, &problem, &part,
                                                             &part_bytes)};
-    struct column_file *file = column_file_create(&output);
+    const struct temp_places places = {NULL, 0, NULL};
+    struct output_notes kept = {.streams = NULL};
+    output_notes_begin(&kept, OUTPUT_NOTES_PIECE_BYTES, &places);
+    struct column_file *file = column_file_create(&output, &kept.notes);
     struct column_encoder *encoder = column_encoder_create(&output, header);
     uint8_t *rec = fuzz_alloc(FUZZ_MAX_RECORD);
     struct column_bytes notes = {0};
@@ -152,11 +156,12 @@ static void make_file(struct fuzz_input *in, unsigned mode, struct column_bytes 
         column_bytes_copy(records, rec, n);
     }
     FUZZ_CHECK(!column_encoder_put(encoder, 0, written, &notes));
-    column_file_note(file, &notes, 0);
-    FUZZ_CHECK(!column_file_end(file, header, written->n_bytes, &sink));
+    FUZZ_CHECK(column_file_note(file, &notes, 0) == 0);
+    FUZZ_CHECK(column_file_end(file, header, written->n_bytes, &sink, &problem) == 0);
     free(notes.bytes);
     column_encoder_destroy(encoder);
     column_file_destroy(file);
+    output_notes_release(&kept);
     column_schema_destroy(output.schema);
     free(rec);
 }

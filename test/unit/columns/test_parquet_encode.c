@@ -374,13 +374,16 @@ static void test_notes(void **state)
         }
         parquet_note_end(&notes, place);
     }
-    parquet_note_move(notes.bytes, notes.n_bytes, 1000);
+    uint64_t n_rows = 5, all_rows = 5;
+    for (int g = 0; g < GROUPS; g++) all_rows += groups[g].n_rows;
+    CHECK(&rng, parquet_note_move(notes.bytes, notes.n_bytes, 1000, &n_rows) == GROUPS);
+    CHECK(&rng, n_rows == all_rows);
     const uint8_t *at = notes.bytes;
     struct parquet_chunk got = {0};
     for (int g = 0; g < GROUPS; g++) {
         struct parquet_group group;
-        const uint8_t *end = at + parquet_note_bytes(at);
-        at = parquet_note_read(at, &group);
+        const uint8_t *end = at + PARQUET_NOTE_HEAD_BYTES + parquet_note_bytes(at);
+        at = parquet_note_read(at + PARQUET_NOTE_HEAD_BYTES, &group);
         CHECK(&rng, group.at == groups[g].at + 1000 && group.n_rows == groups[g].n_rows);
         CHECK(&rng, group.is_sorted == groups[g].is_sorted);
         for (int c = 0; c < CHUNKS; c++) {

@@ -1,6 +1,6 @@
 /*
  * test_parquet_file.c -- the end of a file of many groups is written bit by bit; a sink that fails is
- * not called again.
+ * not called again, nor are notes, and then the end is not complete.
  */
 #include "random_records.h"
 
@@ -42,29 +42,57 @@ static void note_groups(struct column_bytes *notes)
     }
 }
 
-/* Writes the end of a file whose groups begin at byte 4. */
-static void end_file(struct taker *taker)
+/* Notes that fail at some call. */
+struct kept_notes {
+    struct column_bytes bytes;
+    size_t at;
+    unsigned n_reads, fails_at;         /* 0: never */
+};
+
+static void rewind_notes(void *arg)
+{
+    struct kept_notes *kept = arg;
+    kept->at = 0;
+}
+
+static const uint8_t *read_notes(void *arg, size_t n_bytes)
+{
+    struct kept_notes *kept = arg;
+    assert_true(n_bytes <= kept->bytes.n_bytes - kept->at);
+    if (++kept->n_reads == kept->fails_at) return NULL;
+    kept->at += n_bytes;
+    return kept->bytes.bytes + kept->at - n_bytes;
+}
+
+/* Writes the end of a file whose groups begin at byte 4. Returns what the function does. */
+static int end_file(struct taker *taker, struct kept_notes *kept)
 {
     const char *problem, *part;
     size_t part_bytes;
-    struct column_bytes notes = {0};
+    uint64_t n_rows = 0;
     struct column_schema *schema = column_schema_create("pos", NULL, &problem, &part, &part_bytes);
     sam_hdr_t *header = sam_hdr_init();
-    note_groups(&notes);
-    parquet_note_move(notes.bytes, notes.n_bytes, 4);
-    const struct parquet_file file = {.schema = schema, .header = header, .notes = &notes};
+    note_groups(&kept->bytes);
+    size_t n_groups = parquet_note_move(kept->bytes.bytes, kept->bytes.n_bytes, 4, &n_rows);
+    const struct column_notes notes = {NULL, rewind_notes, read_notes, kept};
+    const struct parquet_file file = {.schema = schema, .header = header, .notes = &notes,
+                                      .n_groups = n_groups, .n_rows = n_rows};
     const struct column_sink sink = {take, taker};
-    assert_null(parquet_put_file_end(&file, 4 + GROUPS * 40, &sink));
+    int r = parquet_put_file_end(&file, 4 + GROUPS * 40, &sink, &problem);
+    assert_null(problem);
+    assert_int_equal(n_rows, GROUPS * 9);
     sam_hdr_destroy(header);
     column_schema_destroy(schema);
-    free(notes.bytes);
+    free(kept->bytes.bytes);
+    return r;
 }
 
 static void test_many_groups(void **state)
 {
     (void)state;
     struct taker taker = {0};
-    end_file(&taker);
+    struct kept_notes kept = {0};
+    assert_int_equal(end_file(&taker, &kept), 0);
     const struct column_bytes *end = &taker.bytes;
     assert_true(taker.n_writes >= 2);
     assert_memory_equal(end->bytes + end->n_bytes - 4, "PAR1", 4);
@@ -82,11 +110,32 @@ static void test_failing_sink(void **state)
 {
     (void)state;
     struct taker all = {0};
-    end_file(&all);
+    struct kept_notes kept = {0};
+    assert_int_equal(end_file(&all, &kept), 0);
     for (unsigned i = 1; i <= all.n_writes; i++) {
         struct taker some = {.fails_at = i};
-        end_file(&some);
+        kept = (struct kept_notes){0};
+        assert_int_equal(end_file(&some, &kept), -1);
         assert_int_equal(some.n_writes, i);
+        assert_true(some.bytes.n_bytes < all.bytes.n_bytes);
+        if (some.bytes.n_bytes > 0)
+            assert_memory_equal(some.bytes.bytes, all.bytes.bytes, some.bytes.n_bytes);
+        free(some.bytes.bytes);
+    }
+    free(all.bytes.bytes);
+}
+
+static void test_failing_notes(void **state)
+{
+    (void)state;
+    struct taker all = {0};
+    struct kept_notes kept = {0};
+    assert_int_equal(end_file(&all, &kept), 0);
+    for (unsigned i = 1; i <= kept.n_reads; i += i < 4 ? 1 : GROUPS / 3) {
+        struct taker some = {0};
+        struct kept_notes failing = {.fails_at = i};
+        assert_int_equal(end_file(&some, &failing), -1);
+        assert_int_equal(failing.n_reads, i);
         assert_true(some.bytes.n_bytes < all.bytes.n_bytes);
         if (some.bytes.n_bytes > 0)
             assert_memory_equal(some.bytes.bytes, all.bytes.bytes, some.bytes.n_bytes);
@@ -99,6 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_groups), cmocka_unit_test(test_failing_sink),
+        cmocka_unit_test(test_failing_notes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "columns/column_file.h"
 #include "columns/column_record.h"
 #include "columns/parquet_reader.h"
+#include "pipeline/output_notes.h"
 
 enum { GROUPS = 3, GROUP_RECORDS = 40000, REFERENCES = 2 };
 
@@ -60,7 +61,10 @@ static void make_file(struct disk *disk, struct column_bytes *records)
         .request = &request,
         .schema = column_schema_create(NULL, NULL, &problem, &part, &part_bytes)};
     sam_hdr_t *header = sam_hdr_parse(strlen(header_text), header_text);
-    struct column_file *file = column_file_create(&output);
+    const struct temp_places places = {NULL, 0, NULL};
+    struct output_notes kept = {.streams = NULL};
+    output_notes_begin(&kept, OUTPUT_NOTES_BYTES, &places);
+    struct column_file *file = column_file_create(&output, &kept.notes);
     struct column_encoder *encoder = column_encoder_create(&output, header);
     const struct column_sink sink = {put_bytes, &disk->bytes};
     column_file_begin(file, header, &disk->bytes);
@@ -74,13 +78,14 @@ static void make_file(struct disk *disk, struct column_bytes *records)
             column_bytes_copy(records, rec, n);
         }
         assert_null(column_encoder_put(encoder, begin, &disk->bytes, &notes));
-        column_file_note(file, &notes, begin);
+        assert_int_equal(column_file_note(file, &notes, begin), 0);
         free(notes.bytes);
     }
-    assert_null(column_file_end(file, header, disk->bytes.n_bytes, &sink));
+    assert_int_equal(column_file_end(file, header, disk->bytes.n_bytes, &sink, &problem), 0);
     disk->n_bytes = disk->bytes.n_bytes;
     column_encoder_destroy(encoder);
     column_file_destroy(file);
+    output_notes_release(&kept);
     column_schema_destroy(output.schema);
     sam_hdr_destroy(header);
 }
