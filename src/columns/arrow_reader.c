@@ -54,6 +54,11 @@ struct arrow_reader *arrow_reader_create(const struct arrow_input *input)
     return reader;
 }
 
+size_t arrow_reader_bytes(const struct arrow_reader *reader)
+{
+    return reader->metadata.room + reader->body.room + reader->n_blocks * sizeof *reader->blocks;
+}
+
 void arrow_reader_destroy(struct arrow_reader *reader)
 {
     if (!reader) return;

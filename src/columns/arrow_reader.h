@@ -33,6 +33,9 @@ bool arrow_reader_knows(const uint8_t *start);
 
 struct arrow_reader *arrow_reader_create(const struct arrow_input *input);
 
+/* Bytes of memory that the reader has now for batches, besides those that it handed out. */
+size_t arrow_reader_bytes(const struct arrow_reader *reader);
+
 /* NULL is accepted. */
 void arrow_reader_destroy(struct arrow_reader *reader);
 

@@ -39,6 +39,15 @@ void parquet_chunk_begin(struct parquet_chunk_reader *reader,
     reader->levels.at = reader->levels.n = 0;
 }
 
+size_t parquet_chunk_memory(const struct parquet_chunk_reader *reader)
+{
+    const struct parquet_entries *entries = &reader->entries;
+    const struct parquet_values *values = &reader->values;
+    return sizeof *reader + reader->stored.room + reader->page.room + reader->dictionary.room +
+           entries->numbers_room * sizeof *entries->numbers +
+           entries->texts_room * sizeof *entries->texts + values->last.room + values->made.room;
+}
+
 void parquet_chunk_release(struct parquet_chunk_reader *reader)
 {
     free(reader->stored.bytes);

@@ -68,6 +68,9 @@ void parquet_chunk_begin(struct parquet_chunk_reader *reader,
 /* Fills the levels if all were looked at. At the end of the chunk there are none then. */
 const char *parquet_chunk_levels(struct parquet_chunk_reader *reader);
 
+/* Bytes of memory that the reader has. */
+size_t parquet_chunk_memory(const struct parquet_chunk_reader *reader);
+
 void parquet_chunk_release(struct parquet_chunk_reader *reader);
 
 #endif

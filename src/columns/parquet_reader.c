@@ -21,17 +21,20 @@
 
 enum {
     FILE_END_BYTES = 4 + PARQUET_MAGIC_BYTES,   /* the size of the footer, and the magic */
-    STORED_BYTES = 32 << 20,                    /* of a group, in memory at a time */
-    LEAST_STEP_BYTES = 64 << 10,
+    STORED_BYTES = 32 << 20,                    /* of a group, in memory at a time, at most */
+    LEAST_STORED_BYTES = 1 << 20,
+    LEAST_STEP_BYTES = 64 << 10,                /* of a chunk */
     READ_BYTES = 8 << 20,       /* of the footer, whose size may be wrong */
     MOST_FOOTER_BYTES = 512 << 20,
     KEPT_BYTES = 256 << 20,     /* of what rows are made of: each leaf may have needed much once */
-    PIECE_BYTES = 8 << 20,      /* of rows, about */
+    PIECE_BYTES = 8 << 20,      /* of rows, about, at most */
+    LEAST_PIECE_BYTES = 256 << 10,
     MOST_ROWS = 16 << 10,
 };
 
 struct parquet_reader {
     struct parquet_source source;
+    size_t stored_bytes, piece_bytes;
     const char *problem;
     struct parquet_footer footer;
     struct parquet_decompressor decompressor;
@@ -58,7 +61,31 @@ struct parquet_reader *parquet_reader_create(parquet_read_at read_at, void *arg,
     reader->source = (struct parquet_source){
         .read_at = read_at, .arg = arg, .n_bytes = file_bytes,
     };
+    reader->stored_bytes = STORED_BYTES;
+    reader->piece_bytes = PIECE_BYTES;
     return reader;
+}
+
+static size_t clamp(size_t n, size_t least, size_t most)
+{
+    return n < least ? least : n > most ? most : n;
+}
+
+/* There may be two pieces of rows: the records of one are made while the other is read. */
+void parquet_reader_limit(struct parquet_reader *reader, size_t memory_bytes)
+{
+    reader->stored_bytes = clamp(memory_bytes / 2, LEAST_STORED_BYTES, STORED_BYTES);
+    reader->piece_bytes = clamp(memory_bytes / 4, LEAST_PIECE_BYTES, PIECE_BYTES);
+}
+
+size_t parquet_reader_bytes(const struct parquet_reader *reader)
+{
+    const struct parquet_footer *footer = &reader->footer;
+    size_t n_bytes = footer->n_groups * (sizeof *footer->groups +
+                                         footer->n_leaves * sizeof *footer->chunks);
+    for (unsigned i = 0; i < footer->n_leaves; i++)
+        n_bytes += parquet_chunk_memory(&reader->leaves[i]);
+    return n_bytes;
 }
 
 /* Forgets what the last rows were made of. Returns how many bytes of memory are kept. */
@@ -165,15 +192,15 @@ static void begin_group(struct parquet_reader *reader)
     const struct parquet_stored_group *group = &footer->groups[reader->next_group];
     const struct parquet_stored_chunk *chunks =
         &footer->chunks[reader->next_group * footer->n_leaves];
-    size_t step = STORED_BYTES / footer->n_leaves;
+    size_t step = reader->stored_bytes / footer->n_leaves;
     if (step < LEAST_STEP_BYTES) step = LEAST_STEP_BYTES;
     /* Chunks that are read as a whole are read in the order of the file. */
-    if (group->n_bytes <= STORED_BYTES) step = STORED_BYTES;
+    if (group->n_bytes <= reader->stored_bytes) step = reader->stored_bytes;
     for (unsigned i = 0; i < footer->n_leaves; i++)
         parquet_chunk_begin(&reader->leaves[i], &footer->leaves[i], &chunks[i], step);
     reader->n_rows = group->n_rows;
     uint64_t row_bytes = 1 + (group->n_rows > 0 ? group->raw_bytes / group->n_rows : 0);
-    reader->piece_rows = row_bytes < PIECE_BYTES ? 1 + PIECE_BYTES / row_bytes : 1;
+    reader->piece_rows = row_bytes < reader->piece_bytes ? 1 + reader->piece_bytes / row_bytes : 1;
     if (reader->piece_rows > MOST_ROWS) reader->piece_rows = MOST_ROWS;
     reader->next_group++;
 }

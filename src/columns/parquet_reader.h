@@ -5,9 +5,10 @@
  * Order of calls, and what -1 means: as of arrow_reader.h. The end of the file is read first, so
  * this needs a file in which any place can be read.
  *
- * Memory: some rows at a time; a page and the dictionary of each column, decompressed. Of a row group
- * that is stored in up to 32 MiB all of that; of a larger one this much, or a page of each column if
- * that is more. Pages of more than 2 GiB in all, and such rows, are an error.
+ * Memory: some rows at a time; a page and the dictionary of each column, decompressed; the footer. Of
+ * a row group that is stored in up to 32 MiB all of that; of a larger one this much, or a page of
+ * each column if that is more; less with parquet_reader_limit. Pages of more than 2 GiB in all, and
+ * such rows, are an error.
  * Threads: one at a time.
  */
 #ifndef ROCKSORT_COLUMNS_PARQUET_READER_H
@@ -28,6 +29,12 @@ bool parquet_reader_knows(const uint8_t *start);
 
 struct parquet_reader *parquet_reader_create(parquet_read_at read_at, void *arg,
                                              uint64_t file_bytes);
+
+/* Before the first rows: what is stored, and rows, should not take more than memory_bytes. */
+void parquet_reader_limit(struct parquet_reader *reader, size_t memory_bytes);
+
+/* Bytes of memory that the reader has now, besides the rows that it handed out. */
+size_t parquet_reader_bytes(const struct parquet_reader *reader);
 
 /* NULL is accepted. */
 void parquet_reader_destroy(struct parquet_reader *reader);

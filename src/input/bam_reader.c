@@ -404,6 +404,16 @@ size_t bam_reader_room_needed(const struct bam_reader *reader)
     return kind->room_needed ? kind->room_needed(reader->source) : BGZF_MAX_BYTES;
 }
 
+void bam_reader_limit(struct bam_reader *reader, size_t memory_bytes)
+{
+    if (reader->file.columns) column_input_limit(reader->file.columns, memory_bytes);
+}
+
+size_t bam_reader_memory(const struct bam_reader *reader)
+{
+    return reader->file.columns ? column_input_memory(reader->file.columns) : 0;
+}
+
 uint64_t bam_reader_offset(const struct bam_reader *reader)
 {
     const struct source_kind *kind = reader->source->kind;

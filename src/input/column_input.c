@@ -24,6 +24,8 @@ struct column_input {
     struct row_batch *batch;    /* NULL: the next one is to be read */
     uint64_t row;               /* the next one */
     uint64_t n_records;         /* handed out so far */
+    size_t reader_bytes;        /* memory of the reader, and of the batches that are still held */
+    atomic_size_t batch_bytes;
     bool is_at_end;
 };
 
@@ -165,6 +167,16 @@ sam_hdr_t *column_input_make_header(struct column_input *input, const char *lent
     return header;
 }
 
+void column_input_limit(struct column_input *input, size_t memory_bytes)
+{
+    if (input->parquet) parquet_reader_limit(input->parquet, memory_bytes);
+}
+
+size_t column_input_memory(const struct column_input *input)
+{
+    return input->reader_bytes + atomic_load(&input->batch_bytes);
+}
+
 /* ---- as a source of the reader ---- */
 
 /* Reads a batch that has rows. Returns 1, 0 at the end, or -1 after a message. */
@@ -184,7 +196,9 @@ static int next_batch(struct column_input *input)
         input->is_at_end = r <= 0;
         if (r < 0) return read_error(input);
         if (r == 0) break;
-        input->batch = row_batch_create(schema, columns, n_rows);
+        input->batch = row_batch_create(schema, columns, n_rows, &input->batch_bytes);
+        input->reader_bytes = input->arrow ? arrow_reader_bytes(input->arrow)
+                                           : parquet_reader_bytes(input->parquet);
         if (n_rows > 0) return 1;
         row_batch_drop(input->batch);
         input->batch = NULL;

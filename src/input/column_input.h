@@ -36,6 +36,13 @@ bool column_input_has_header(const struct column_input *input);
    that are left out. NULL after a message. */
 sam_hdr_t *column_input_make_header(struct column_input *input, const char *lent_text);
 
+/* Before the first piece: how much memory what is read should take, about. A batch of Arrow, and a
+   page of each column of Parquet, must be in memory in any case. */
+void column_input_limit(struct column_input *input, size_t memory_bytes);
+
+/* Bytes of memory that what was read takes now, besides records that were made of it. */
+size_t column_input_memory(const struct column_input *input);
+
 /* A source of reader_source.h, for the columns of the file. Pieces are rows (sam_chunk.h), of which
    workers make records. NULL after a message. */
 struct reader_source *column_input_open_source(const struct reader_file *file);

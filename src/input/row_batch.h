@@ -2,7 +2,7 @@
  * row_batch.h -- rows of columns, of which several workers make records at the same time.
  *
  * Each chunk (sam_chunk.h) that has rows of a batch holds it; the last one to drop it frees it. The
- * schema belongs to the input, which must outlive the batch.
+ * schema and the counter of bytes belong to the input, which must outlive the batch.
  *
  * Threads: any. The rows do not change.
  */
@@ -11,11 +11,15 @@
 
 #include "columns/column_batch.h"
 
+#include <stdatomic.h>
+
 struct row_batch;
 
-/* Takes over the columns, which were checked. The caller holds the batch. */
+/* Takes over the columns, which were checked. The caller holds the batch. What it takes in memory is
+   added to *n_bytes until it is freed. */
 struct row_batch *row_batch_create(const struct column_schema *schema,
-                                   struct column_values *columns, uint64_t n_rows);
+                                   struct column_values *columns, uint64_t n_rows,
+                                   atomic_size_t *n_bytes);
 
 struct row_batch *row_batch_hold(struct row_batch *batch);
 

@@ -56,6 +56,7 @@ struct stream {                 /* an input */
     /* under the lock */
     struct piece *pieces, **last_piece;
     struct stretch *stretches, **last_stretch;
+    size_t columns_bytes;       /* of columns that were read, without what was made of them */
     size_t ahead_bytes;         /* of pieces, of stretches that were not released, of the tail */
     size_t tail_ahead_bytes;    /* the part of ahead_bytes that is the tail's */
     bool is_cut;                /* a worker cuts a piece now */
@@ -81,7 +82,7 @@ struct input_streams {
     size_t n_readers;
     /* under the lock */
     bool stopped;
-    size_t ahead_bytes;         /* of all inputs */
+    size_t ahead_bytes;         /* of all inputs, with columns_bytes */
     pthread_cond_t room;        /* readers wait for memory here, not for each end of a job */
 };
 
@@ -402,7 +403,10 @@ static int fetch(struct stream *stream)
     /* Lines become records of about the same size. */
     piece->ahead_bytes = stream->is_text ? 2 * sam_chunk_room(&piece->read.lines)
                                          : piece->memory_bytes + piece->read.compressed_room;
+    size_t columns_bytes = bam_reader_memory(stream->reader);
     crew_lock(crew);
+    stream->all->ahead_bytes += columns_bytes - stream->columns_bytes;
+    stream->columns_bytes = columns_bytes;
     load_totals_add_position(stream->all->settings.totals, n_read);
     *stream->last_piece = piece;
     stream->last_piece = &piece->next;
@@ -467,6 +471,7 @@ static int open_inputs(struct input_streams *all)
         if (!stream->reader) return -1;
         stream->name = bam_reader_name(stream->reader);
         stream->is_text = bam_reader_is_text(stream->reader);
+        bam_reader_limit(stream->reader, all->settings.ahead_bytes);
         bam_reader_drop_header(stream->reader);
     }
     return 0;
@@ -515,6 +520,10 @@ static bool is_at_end(const struct stream *stream)
 /* The input has no more records. */
 static int end_stream(struct stream *stream)
 {
+    crew_lock(stream->all->settings.crew);
+    stream->all->ahead_bytes -= stream->columns_bytes;
+    stream->columns_bytes = 0;
+    crew_unlock(stream->all->settings.crew);
     if (stream->tail_bytes == 0)
         return bam_inputs_leave(stream->all->settings.inputs, stream->number);
     input_error_end(stream->name, stream->n_records + 1);

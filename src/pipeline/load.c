@@ -67,6 +67,7 @@ struct loader {
     uint64_t n_records;         /* of the input at hand */
     uint64_t n_bytes;           /* of records of all inputs, so far */
     struct input_position at;   /* after the last whole record that was walked */
+    size_t retired_bytes;       /* memory of batches that columns have taken */
     double input_seconds;       /* spent in reading */
     size_t max_record_bytes;
     bool is_cut;                /* the input ended early; what came is kept */
@@ -553,7 +554,29 @@ static struct load_piece *take_slot(struct loader *ld)
     return crew_failed(ld->crew) ? NULL : piece;
 }
 
-/* Reads lines of SAM into the next slot. Returns a code of the reader. */
+/* What columns hold while they are read is taken off the batches, but for half of these. */
+static void make_room_for_columns(struct loader *ld)
+{
+    enum { LEAST_BATCHES = 4 };
+    struct mem_budget budget;
+    size_t n_bytes = bam_reader_memory(ld->reader);
+    if (n_bytes <= ld->retired_bytes) return;
+    batch_pool_budget(ld->pool, &budget);
+    size_t n = (n_bytes - ld->retired_bytes + budget.batch_bytes - 1) / budget.batch_bytes;
+    size_t least = ld->settings->budget->n_batches / 2;
+    if (least < LEAST_BATCHES) least = LEAST_BATCHES;
+    size_t most = budget.n_batches > least ? budget.n_batches - least : 0;
+    if (n > most) n = most;
+    if (n == 0) return;
+    crew_lock(ld->crew);
+    if (!batch_pool_is_retiring(ld->pool)) {
+        batch_pool_retire(ld->pool, (unsigned)n);
+        ld->retired_bytes += n * budget.batch_bytes;
+    }
+    crew_unlock(ld->crew);
+}
+
+/* Reads lines of SAM, or rows of columns, into the next slot. Returns a code of the reader. */
 static int fetch_lines(struct loader *ld)
 {
     struct load_piece *piece = take_slot(ld);
@@ -566,6 +589,7 @@ static int fetch_lines(struct loader *ld)
     piece->n_users = 1;
     ld->ring_used++;
     ld->ring_text_bytes += piece->input.lines.text_bytes;
+    make_room_for_columns(ld);
     return load_jobs_parse(piece) < 0 ? BAM_READER_ERROR : r;
 }
 
@@ -657,6 +681,7 @@ static int load_one_input(struct loader *ld)
     bool is_first = bam_inputs_number(s->inputs) == s->start.input;
     ld->n_records = is_first ? s->start.n_records : 0;
     load_cutter_begin(&ld->cutter, ld->n_records);
+    bam_reader_limit(ld->reader, mem_budget_column_bytes(s->budget));
     for (;;) {
         if (crew_failed(ld->crew) || walk_what_is_there(ld) < 0) return -1;
         if (load_totals_stop_signal(ld->totals)) return -1;

@@ -143,6 +143,11 @@ unsigned mem_budget_compaction_batches(const struct mem_budget *budget)
     return budget->n_batches < 8 ? 1 : budget->n_batches / 4;
 }
 
+size_t mem_budget_column_bytes(const struct mem_budget *budget)
+{
+    return budget->total_bytes / 4;
+}
+
 unsigned mem_budget_run_files(const struct mem_budget *budget, uint64_t run_bytes, uint64_t n_runs,
                               unsigned most_files)
 {

@@ -125,6 +125,10 @@ struct mem_budget_inputs {
 bool mem_budget_share_inputs(const struct mem_budget *budget, size_t n,
                              struct mem_budget_inputs *share);
 
+/* Returns the memory that what is read ahead of columns as input should take at most. Batches are
+   retired for it. */
+size_t mem_budget_column_bytes(const struct mem_budget *budget);
+
 /* Returns the memory that merging needs besides batches, if the open blocks of all runs have
    open_bytes. */
 size_t mem_budget_merge_bytes(const struct mem_budget *budget, size_t open_bytes);
