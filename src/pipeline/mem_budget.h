@@ -64,9 +64,9 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
    as templates whose records know their mates. Pieces get smaller, so that both fit a cache. */
 void mem_budget_copy_pieces(struct mem_budget *budget);
 
-/* Plans segments for n_outputs, n_columns of which are columns. Segments of columns are as large as
-   their batches should be, up to some 100,000 short reads, in a quarter of the memory. After
-   mem_budget_plan and mem_budget_copy_pieces. */
+/* Plans segments for n_outputs, n_columns of which are columns. Segments of columns are few, and as
+   large as their batches should be, up to some 100,000 short reads, in a quarter of the memory.
+   After mem_budget_plan and mem_budget_copy_pieces. */
 void mem_budget_plan_outputs(struct mem_budget *budget, unsigned n_outputs, unsigned n_columns);
 
 /*

@@ -99,8 +99,6 @@ static void test_more_memory_is_never_worse(void **state)
     }
 }
 
-/* Twice as many batches a run, and one to fill while they are spilled, also of those that
-   compaction leaves. */
 /* Segments of columns, and of two outputs, are as large as they can be in a quarter of the memory. */
 static void test_outputs(void **state)
 {
@@ -126,14 +124,18 @@ static void test_outputs(void **state)
                     assert_true(all <= total / 4 || b.segment_bytes == 64 * kib);
                     assert_true(all + b.n_segments * 1000 > total / 4 ||
                                 b.segment_bytes == 32 * mib);
+                    assert_int_equal(b.n_segments, n_threads + 2);
                 }
                 assert_true(mem_budget_merge_bytes(&b, 0) <= total);
                 b.segment_factor = plain.segment_factor;
                 b.segment_bytes = plain.segment_bytes;
+                b.n_segments = plain.n_segments;
                 assert_memory_equal(&b, &plain, sizeof b);
             }
 }
 
+/* Twice as many batches a run, and one to fill while they are spilled, also of those that
+   compaction leaves. */
 static void test_long_runs(void **state)
 {
     (void)state;
