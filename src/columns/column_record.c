@@ -2,6 +2,7 @@
 #include "columns/column_record.h"
 
 #include "bam/bam_long.h"
+#include "util/terminal_text.h"
 #include "util/xalloc.h"
 
 #include <ctype.h>
@@ -212,7 +213,8 @@ static const char *put_sequence(struct text_part seq, struct text_part qual,
 
 /* ---- tags ---- */
 
-static const char bad_tag[] = "it lacks a tag that tag_types names, or has it with another type";
+static const char bad_tag[] = "it lacks a tag that tag_types names, or has it with another type or "
+                              "with text that is not UTF-8";
 
 /* Appends an integer in the form of its type. Returns false if it does not fit. */
 static bool put_integer(char type, int64_t value, struct column_bytes *out)
@@ -291,6 +293,7 @@ static bool put_text(char type, struct text_part text, struct column_bytes *out)
 {
     if (type == 'A' && text.n != 1) return false;
     if (text.n > 0 && memchr(text.at, 0, text.n)) return false;
+    if (!utf8_is_valid((const char *)text.at, text.n)) return false;
     column_bytes_copy(out, text.at, text.n);
     if (type != 'A') *column_bytes_append(out, 1) = 0;
     return true;
@@ -386,6 +389,7 @@ static const char *put_fields(const struct row *row, size_t begin, struct column
     if (!has_numbers(row)) return "its flag, its MAPQ or its TLEN is null";
     if (!name.at) name = (struct text_part){(const uint8_t *)"*", 1};
     if (name.n > 254 || (name.n > 0 && memchr(name.at, 0, name.n))) return "its name is none";
+    if (!utf8_is_valid((const char *)name.at, name.n)) return "its name is not UTF-8";
     if (pos < -1) return "its position is negative";
     if (!seq.at && qual.at) return "it has qualities, but no sequence";
     (void)column_bytes_append(out, BAM_RECORD_FIXED_BYTES);

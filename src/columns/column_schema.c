@@ -128,6 +128,8 @@ struct column_schema *column_schema_create(const char *list, const struct tag_ce
     for (;; *part += *part_bytes + 1) {
         *part_bytes = strcspn(*part, ",");
         *problem = add_part(schema, *part, *part_bytes, census);
+        if (!*problem && schema->n_columns > COLUMN_SCHEMA_MOST)
+            *problem = "is one column too many: there can be 256";
         if (*problem) {
             column_schema_destroy(schema);
             return NULL;

@@ -39,6 +39,9 @@ enum column_field {
 
 enum { NO_COLUMN = 0xffff };
 
+/* Each column of each batch takes memory and a part of the footer, whether or not it has values. */
+enum { COLUMN_SCHEMA_MOST = 256 };  /* columns that a list may name */
+
 struct column {
     char name[12];
     enum column_field field;
@@ -57,7 +60,8 @@ struct column_schema {
  * fields above and of tags; a tag that is no standard one with its type, as XS:i or XM:B:c. `all`
  * stands for all fields and each standard tag that the census has seen. A list of NULL is `all`;
  * without a census all standard tags count as seen. Returns NULL and a static text in *problem, and
- * the offending part of the list in *part and *part_bytes, if the list is wrong.
+ * the offending part of the list in *part and *part_bytes, if the list is wrong or has more than
+ * COLUMN_SCHEMA_MOST columns.
  */
 struct column_schema *column_schema_create(const char *list, const struct tag_census *census,
                                            const char **problem, const char **part,

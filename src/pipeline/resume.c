@@ -221,6 +221,7 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
     output_leftover_drop(file->output.temporary);
     piece_dir_drop_leftover(file->output.temporary);
     output_leftover_drop(file->output.index_temporary);
+    output_leftover_drop(file->output.also_temporary);
     temp_store_set_before(store, spilled.n_runs, spilled.raw_bytes);
     spill_go_on(spiller, &spilled);
     return 0;

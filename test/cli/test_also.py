@@ -302,6 +302,16 @@ class Resumed(KilledTest, AlsoTest):
                 os.unlink(self.path(name))
             self.assertNotIn("b.parquet", self.names())
 
+    def test_resume_leaves_nothing(self):
+        """A sort that was killed in its merge leaves two unfinished files: --resume removes them."""
+        bam = self.source()
+        checkpoint = self.killed("rename:1:kill:b.parquet", *self.both("a.bam", "b.parquet"), bam)
+        unfinished = [name for name in self.names() if name.endswith(".tmp")]
+        self.assertEqual(len(unfinished), 2, self.names())
+        self.resume(checkpoint)
+        self.assertEqual([name for name in self.names() if ".rocksort." in name], [])
+        self.assertIn("b.parquet", self.names())
+
     def test_resume_pieces(self):
         """A sort of pieces gets no second output when it is resumed. It crashed."""
         bam = self.source()

@@ -5,6 +5,7 @@ import gzip
 import io
 import os
 import random
+import string
 import struct
 import unittest
 
@@ -292,7 +293,9 @@ class Options(SharedOptions, ColumnsTest):
         for columns_given, mention in [
                 ("pos,", "an empty name in 'pos,'"), ("pos,name", "'name' is no column"),
                 ("XS", "'XS' is a tag without a type"), ("XS:x", "'XS:x' is a tag with no type"),
-                ("XS:i,XS:Z", "'XS:Z' names a tag twice")]:
+                ("XS:i,XS:Z", "'XS:Z' names a tag twice"),
+                (",".join(f"X{a}:i,Y{a}:i,Z{a}:i,U{a}:i,V{a}:i" for a in string.ascii_letters),
+                 "is one column too many")]:
             result = self.rocksort("--columns", columns_given, "-o", self.path("o.arrow"), bam)
             self.assert_error(result, "--columns", mention)
             self.assertFalse(os.path.exists(self.path("o.arrow")))

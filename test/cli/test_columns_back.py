@@ -439,6 +439,22 @@ class Refused(Back):
         self.refused([self.save(cast(table, "qual", lambda array: pyarrow.array(["I"])))],
                      "differ in length")
 
+    def test_not_utf8(self):
+        """Texts that are damaged are noticed where no checksum shows it."""
+        for text, problem in ((b"NAMEOFREAD", "its name is not UTF-8"),
+                              (b"TEXTOFTAG", "text that is not UTF-8"),
+                              (b"TEXTOFMAP", "text that is not UTF-8")):
+            bam = self.bam_of(SQ + "NAMEOFREAD\t0\tc\t1\t9\t1M\t*\t0\t0\tA\tI\t"
+                              "CO:Z:TEXTOFTAG\tXX:Z:TEXTOFMAP\n")
+            self.sort_ok("-u", "-o", self.path("u.arrow"), bam)
+            with open(self.path("u.arrow"), "rb") as file:
+                data = file.read()
+            self.assertEqual(data.count(text), 1)
+            bad = self.write("bad.arrow", data.replace(text, text[:-2] + b"\xff\xff"))
+            for output in ("o.bam", "o.parquet"):
+                self.assert_error(self.rocksort("-o", self.path(output), bad), bad, "record 1",
+                                  problem)
+
     def test_rows(self):
         """A row that is wrong is found whichever worker makes its record, and those before it are
         whole records."""

@@ -289,6 +289,19 @@ class Partitioned(ParquetTest):
                          [rows // 2, rows // 2, rows, rows])
 
 
+    def test_equals_sign(self):
+        """DuckDB reads no set with a directory such as contig=x=1."""
+        bam = self.bam_of("@SQ\tSN:a\tLN:100\n@SQ\tSN:x=1\tLN:100\n" +
+                          "r\t0\ta\t1\t0\t1M\t*\t0\t0\tA\tI\n" +
+                          "s\t0\tx=1\t1\t0\t1M\t*\t0\t0\tA\tI\n")
+        os.mkdir(self.path("set"))
+        self.sort_ok("--split-by", "contig", "-o", self.path("set/contig=%/part-0.parquet"), bam)
+        files = self.path("set/*/*")
+        rows = duckdb.sql(f"select qname, rname, contig from read_parquet('{files}', "
+                          "hive_partitioning = true) order by qname").fetchall()
+        self.assertEqual(rows, [("r", "a", "a"), ("s", "x=1", "x_1")])
+
+
 class BadInput(SharedBadInput, ParquetTest):
     def read_bytes(self, data):
         return pyarrow.parquet.read_table(io.BytesIO(data))
