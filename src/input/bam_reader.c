@@ -414,6 +414,11 @@ size_t bam_reader_memory(const struct bam_reader *reader)
     return reader->file.columns ? column_input_memory(reader->file.columns) : 0;
 }
 
+bool bam_reader_begins_batch(const struct bam_reader *reader)
+{
+    return reader->file.columns && column_input_begins_batch(reader->file.columns);
+}
+
 uint64_t bam_reader_offset(const struct bam_reader *reader)
 {
     const struct source_kind *kind = reader->source->kind;

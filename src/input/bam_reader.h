@@ -84,10 +84,11 @@ int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t 
 /* The least `room` that bam_reader_next needs now. */
 size_t bam_reader_room_needed(const struct bam_reader *reader);
 
-/* Columns: see column_input_limit, which is for any input, and column_input_memory, which is 0 for
-   others. */
+/* Columns: see column_input_limit, column_input_memory and column_input_begins_batch. Other inputs
+   have no limit, no memory and no batches. */
 void bam_reader_limit(struct bam_reader *reader, size_t memory_bytes);
 size_t bam_reader_memory(const struct bam_reader *reader);
+bool bam_reader_begins_batch(const struct bam_reader *reader);
 
 /* How many bytes of the file have been read; 0: unknown. */
 uint64_t bam_reader_offset(const struct bam_reader *reader);

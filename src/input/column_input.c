@@ -177,6 +177,11 @@ size_t column_input_memory(const struct column_input *input)
     return input->reader_bytes + atomic_load(&input->batch_bytes);
 }
 
+bool column_input_begins_batch(const struct column_input *input)
+{
+    return !input->batch;
+}
+
 /* ---- as a source of the reader ---- */
 
 /* Reads a batch that has rows. Returns 1, 0 at the end, or -1 after a message. */
@@ -186,8 +191,6 @@ static int next_batch(struct column_input *input)
                                                       : parquet_reader_schema(input->parquet);
     struct column_values *columns;
     uint64_t n_rows;
-    row_batch_drop(input->batch);
-    input->batch = NULL;
     input->row = 0;
     while (!input->is_at_end) {
         errno = 0;
@@ -212,7 +215,7 @@ static int next_rows(struct reader_source *source, struct bam_piece *piece, uint
     struct column_input *input = source->file->columns;
     (void)raw;
     (void)room;
-    if (!input->batch || input->row == row_batch_n_rows(input->batch)) {
+    if (!input->batch) {
         int r = next_batch(input);
         source->failed = r < 0;
         if (r <= 0) return r < 0 ? BAM_READER_ERROR : BAM_READER_END;
@@ -224,6 +227,10 @@ static int next_rows(struct reader_source *source, struct bam_piece *piece, uint
     sam_chunk_put_rows(&piece->lines, input->batch, input->row, n);
     input->row += n;
     input->n_records += n;
+    if (n == n_left) {
+        row_batch_drop(input->batch);
+        input->batch = NULL;
+    }
     return BAM_READER_PIECE;
 }
 

@@ -43,6 +43,9 @@ void column_input_limit(struct column_input *input, size_t memory_bytes);
 /* Bytes of memory that what was read takes now, besides records that were made of it. */
 size_t column_input_memory(const struct column_input *input);
 
+/* True if the next piece begins another batch, which will be read then. */
+bool column_input_begins_batch(const struct column_input *input);
+
 /* A source of reader_source.h, for the columns of the file. Pieces are rows (sam_chunk.h), of which
    workers make records. NULL after a message. */
 struct reader_source *column_input_open_source(const struct reader_file *file);

@@ -576,6 +576,15 @@ static void make_room_for_columns(struct loader *ld)
     crew_unlock(ld->crew);
 }
 
+/* True if the next piece begins a batch of columns that should not be in memory beside the batch
+   before it, of which there are rows in the ring. Workers make records of these in less time than
+   the reader decompresses a batch, so they would wait anyway. */
+static bool must_empty_ring(const struct loader *ld)
+{
+    return ld->ring_used > 0 && bam_reader_begins_batch(ld->reader) &&
+           bam_reader_memory(ld->reader) > mem_budget_column_bytes(ld->settings->budget);
+}
+
 /* Reads lines of SAM, or rows of columns, into the next slot. Returns a code of the reader. */
 static int fetch_lines(struct loader *ld)
 {
@@ -685,7 +694,8 @@ static int load_one_input(struct loader *ld)
     for (;;) {
         if (crew_failed(ld->crew) || walk_what_is_there(ld) < 0) return -1;
         if (load_totals_stop_signal(ld->totals)) return -1;
-        if (ld->ring_used == ld->most_used || ld->ring_text_bytes > s->budget->max_text_bytes) {
+        if (ld->ring_used == ld->most_used || ld->ring_text_bytes > s->budget->max_text_bytes ||
+            must_empty_ring(ld)) {
             if (walk_oldest(ld) < 0) return -1;
             continue;
         }

@@ -111,9 +111,9 @@ class Memory(CliTest):
     def test_column_input(self):
         """What is read of row groups and batches, which may be as large as the budget, counts as part
         of it, also if two inputs are merged."""
-        for mode, records in (("short", "400K"), ("long", "2K")):
+        for mode, records in (("short", "500K"), ("long", "3K")):
             bam = self.simulate(mode, records)
-            for form, megabytes in (("parquet", 8), ("parquet", 24), ("arrow", 32)):
+            for form, megabytes in (("parquet", 8), ("parquet", 24), ("arrow", 48)):
                 path = self.path(f"in.{form}")
                 self.sort_ok("-n", "-m", "1G", "-o", path, bam)
                 self.check(path, 2, megabytes)
