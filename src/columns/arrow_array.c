@@ -76,7 +76,7 @@ static bool find_buffer(struct arrow_body *body, const uint8_t **bytes, uint64_t
     *n_bytes = get_u64(at + 8);
     if (begin > body->n_bytes || *n_bytes > body->n_bytes - begin)
         return arrow_body_fail(body, damaged);
-    *bytes = body->bytes + begin;
+    *bytes = begin > 0 ? body->bytes + begin : body->bytes;     /* NULL, if the body is empty */
     return true;
 }
 
