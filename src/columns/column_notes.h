@@ -15,7 +15,7 @@
 struct column_notes {
     int (*append)(void *arg, const uint8_t *bytes, size_t n_bytes);
     void (*rewind)(void *arg);
-    /* The next n_bytes, all of which must be there, until the next call. */
+    /* Returns the next n_bytes, valid until the next call. They must exist. */
     const uint8_t *(*read)(void *arg, size_t n_bytes);
     void *arg;
 };

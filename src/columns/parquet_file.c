@@ -206,7 +206,8 @@ static void put_chunk_metadata(struct thrift_writer *writer, const struct end_ma
     thrift_end(writer);
 }
 
-/* Says where an index of the chunk is, which was made once more, and moves *at behind it. */
+/* Writes the place and size of the index in `measured`, empties that, and moves *at past the
+   index. */
 static void put_index_place(struct thrift_writer *writer, struct end_maker *maker, uint64_t *at,
                             int at_field, int bytes_field)
 {
@@ -329,7 +330,7 @@ int parquet_put_file_end(const struct parquet_file *file, uint64_t position,
     (void)put_u32(column_bytes_append(&maker.out, 4), footer_bytes);
     column_bytes_copy(&maker.out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
     bool is_large = footer_bytes > INT32_MAX;
-    /* Half of an end must not look like one. */
+    /* After a failure the file must not look complete: its last bytes are not written. */
     if (!maker.notes_failed && !is_large) write_out(&maker);
     free(maker.out.bytes);
     free(maker.measured.bytes);

@@ -554,7 +554,8 @@ static struct load_piece *take_slot(struct loader *ld)
     return crew_failed(ld->crew) ? NULL : piece;
 }
 
-/* What columns hold while they are read is taken off the batches, but for half of these. */
+/* Retires batches to make up for the memory that columns as input hold; at least half of the
+   batches stay. They do not come back when that memory shrinks, because it soon grows again. */
 static void make_room_for_columns(struct loader *ld)
 {
     enum { LEAST_BATCHES = 4 };

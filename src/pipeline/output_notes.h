@@ -12,7 +12,7 @@
 #include "columns/column_notes.h"
 #include "store/temp_streams.h"
 
-/* Of one file; and of each of many pieces. */
+/* Memory for the notes of a file; and of a piece, of which many may be open. */
 enum { OUTPUT_NOTES_BYTES = 1 << 20, OUTPUT_NOTES_PIECE_BYTES = 64 << 10 };
 
 struct output_notes {           /* starts as {0}; must not move */
