@@ -4,6 +4,7 @@
 #include "columns/arrow_message.h"
 #include "columns/parquet_file.h"
 #include "util/byte_order.h"
+#include "util/diag.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 struct column_file {
     const struct column_output *output;
     const struct column_notes *notes;   /* Arrow: arrow_put_place; Parquet: parquet_note.h */
+    const char *name;
     size_t n_batches;           /* that are noted */
     uint64_t n_rows;            /* of these; Parquet */
     /* Arrow */
@@ -19,11 +21,12 @@ struct column_file {
 };
 
 struct column_file *column_file_create(const struct column_output *output,
-                                       const struct column_notes *notes)
+                                       const struct column_notes *notes, const char *name)
 {
     struct column_file *file = xcalloc(1, sizeof *file);
     file->output = output;
     file->notes = notes;
+    file->name = name;
     return file;
 }
 
@@ -57,14 +60,24 @@ static size_t move_places(struct column_bytes *notes, uint64_t n_bytes)
     return at / ARROW_PLACE_BYTES;
 }
 
+static int refuse_footer(const struct column_file *file)
+{
+    diag_error("cannot write '%s': its footer would exceed 512 MiB: give more memory (-m), for "
+               "larger row groups, or use --split-by", file->name);
+    return -1;
+}
+
 int column_file_note(struct column_file *file, struct column_bytes *notes, uint64_t position)
 {
     enum column_format format = file->output->request->format;
     if (format == COLUMN_FORMAT_ARROW_STREAM || notes->n_bytes == 0) return 0;
-    file->n_batches += format == COLUMN_FORMAT_PARQUET
-                           ? parquet_note_move(notes->bytes, notes->n_bytes, position,
-                                               &file->n_rows)
-                           : move_places(notes, position);
+    bool is_parquet = format == COLUMN_FORMAT_PARQUET;
+    file->n_batches += is_parquet ? parquet_note_move(notes->bytes, notes->n_bytes, position,
+                                                      &file->n_rows)
+                                  : move_places(notes, position);
+    /* The footer is written last. What can be known before is told before the sort goes on. */
+    if (is_parquet && parquet_file_has_too_many(file->n_batches, file->output->schema))
+        return refuse_footer(file);
     return file->notes->append(file->notes->arg, notes->bytes, notes->n_bytes);
 }
 
@@ -106,15 +119,16 @@ static int write_arrow_end(struct column_file *file, sam_hdr_t *header,
 }
 
 int column_file_end(struct column_file *file, sam_hdr_t *header, uint64_t position,
-                    const struct column_sink *sink, const char **problem)
+                    const struct column_sink *sink)
 {
     const struct column_request *request = file->output->request;
-    *problem = NULL;
     if (request->format != COLUMN_FORMAT_PARQUET) return write_arrow_end(file, header, sink);
     const struct parquet_file parquet = {
         .schema = file->output->schema, .header = header,
         .is_compressed = request->codec != COLUMN_CODEC_NONE,
         .notes = file->notes, .n_groups = file->n_batches, .n_rows = file->n_rows,
     };
-    return parquet_put_file_end(&parquet, position, sink, problem);
+    enum parquet_file_end end = parquet_put_file_end(&parquet, position, sink);
+    if (end == PARQUET_END_TOO_LARGE) return refuse_footer(file);
+    return end == PARQUET_END_WRITTEN ? 0 : -1;
 }

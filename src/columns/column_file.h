@@ -12,9 +12,9 @@
 
 struct column_file;
 
-/* Both must outlive the file. */
+/* All must outlive the file. `name` is for messages. */
 struct column_file *column_file_create(const struct column_output *output,
-                                       const struct column_notes *notes);
+                                       const struct column_notes *notes, const char *name);
 
 /* NULL is accepted. */
 void column_file_destroy(struct column_file *file);
@@ -23,13 +23,13 @@ void column_file_destroy(struct column_file *file);
 void column_file_begin(struct column_file *file, sam_hdr_t *header, struct column_bytes *out);
 
 /* Keeps the notes of batches (column_encoder_put) that are written to byte `position` of the file;
-   changes them. Returns 0, or -1 after a message. */
+   changes them. Returns 0, or -1 after a message, also if the format cannot hold so many
+   batches. */
 int column_file_note(struct column_file *file, struct column_bytes *notes, uint64_t position);
 
-/* Writes what comes after the batches of a complete file, from byte `position` on. Stops if the
-   sink or the notes fail. Returns 0, or -1; then *problem is a static text if the format cannot
-   hold so many batches, else NULL. */
+/* Writes what comes after the batches of a complete file, from byte `position` on. Returns 0, or -1
+   after a message; that of a sink that fails is up to the sink. */
 int column_file_end(struct column_file *file, sam_hdr_t *header, uint64_t position,
-                    const struct column_sink *sink, const char **problem);
+                    const struct column_sink *sink);
 
 #endif

@@ -24,6 +24,10 @@ static const struct column fields[N_COLUMN_FIELDS] = {
     {"tags", FIELD_TAGS, COLUMN_MAP},
 };
 
+static const char no_column[] =
+    "is no column: there are the fields of SAM (qname, flag), end, tag_types, tags, and tags "
+    "(NM, XS:i)";
+
 static unsigned place_of(const char letters[2])
 {
     return ((unsigned char)letters[0] & 0x7fu) << 7 | ((unsigned char)letters[1] & 0x7fu);
@@ -82,14 +86,15 @@ static const char *add_part(struct column_schema *schema, const char *part, size
         return NULL;
     }
     bool is_tag = n >= 2 && isalpha((unsigned char)part[0]) && isalnum((unsigned char)part[1]);
-    if (!is_tag || (n > 2 && part[2] != ':')) return "is no column";
+    if (!is_tag || (n > 2 && part[2] != ':')) return no_column;
     const struct standard_tag *standard = standard_tag_find(part);
     struct column column = tag_column(part, standard ? standard->type : COLUMN_TEXT);
     if (n == 2 && !standard) return "is a tag without a type: add one, as in XS:i";
     bool is_plain = n == 4 && part[3] != 'B', is_array = n == 6 && part[3] == 'B' && part[4] == ':';
-    if (n > 2 && !(is_plain || is_array)) return "is a tag with no type of SAM";
-    if (n > 2 && !column_type_of_tag(part[3], is_array ? part[5] : 0, &column.type))
-        return "is a tag with no type of SAM";
+    if (n == 4 && part[3] == 'B') return "lacks the type of its elements, as in XB:B:c";
+    if (n > 2 && (!(is_plain || is_array) ||
+                  !column_type_of_tag(part[3], is_array ? part[5] : 0, &column.type)))
+        return "must have a type of SAM: A, i, f, Z, H, or B:c to B:f";
     return add_column(schema, &column) ? NULL : "names a tag twice, with two types";
 }
 

@@ -6,6 +6,7 @@
 #include "util/byte_order.h"
 #include "util/version.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 void parquet_put_file_begin(struct column_bytes *out)
@@ -15,20 +16,21 @@ void parquet_put_file_begin(struct column_bytes *out)
 
 /* ---- indexes of pages ---- */
 
-/* The end of a file that is being made. */
+/* Writes the end of a file. */
 struct end_maker {
     const struct parquet_file *file;
     const struct column_sink *sink;
-    bool sink_failed, notes_failed;
-    struct column_bytes out;    /* what was not written yet */
-    uint64_t position;          /* of its first byte in the file */
+    enum parquet_file_end state;
+    struct column_bytes out;    /* bytes that the sink did not get yet */
+    uint64_t position;          /* in the file, of the first of these */
     struct parquet_leaf *leaves;
     unsigned n_leaves;
     struct thrift_writer *footer;
-    size_t n_groups;            /* that are in the footer */
-    uint64_t bounds_at, offsets_at;     /* where the indexes of the next chunk of the footer are */
-    struct column_bytes measured;       /* these, made once more to know how long they are */
-    struct parquet_chunk chunk; /* its pages are used again */
+    size_t n_groups;            /* that the footer has so far */
+    /* Where in the file the two indexes are of the chunk that the footer gets next. */
+    uint64_t bounds_at, offsets_at;
+    struct column_bytes measured;       /* an index that is made again, to know its size */
+    struct parquet_chunk chunk; /* that was read last; the memory of its pages is used again */
 };
 
 static bool is_null_page(const struct parquet_page *page)
@@ -105,8 +107,9 @@ static uint64_t next_position(const struct end_maker *maker)
 static void write_out(struct end_maker *maker)
 {
     struct column_bytes *out = &maker->out;
-    if (!maker->sink_failed && out->n_bytes > 0)
-        maker->sink_failed = !maker->sink->write(maker->sink->arg, out->bytes, out->n_bytes);
+    if (maker->state == PARQUET_END_WRITTEN && out->n_bytes > 0 &&
+        !maker->sink->write(maker->sink->arg, out->bytes, out->n_bytes))
+        maker->state = PARQUET_END_SINK_FAILED;
     maker->position += out->n_bytes;
     out->n_bytes = 0;
 }
@@ -124,11 +127,11 @@ static const uint8_t *read_note(struct end_maker *maker, struct parquet_group *g
     const struct column_notes *notes = maker->file->notes;
     const uint8_t *note = notes->read(notes->arg, PARQUET_NOTE_HEAD_BYTES);
     if (note) note = notes->read(notes->arg, parquet_note_bytes(note));
-    maker->notes_failed = !note;
+    if (!note) maker->state = PARQUET_END_NOTES_FAILED;
     return note ? parquet_note_read(note, group) : NULL;
 }
 
-/* Goes through all groups: calls `visit` with what follows the begin of each one's note. */
+/* Calls `visit` for each group, with the place of its first chunk in its note. */
 static void visit_groups(struct end_maker *maker,
                          void (*visit)(struct end_maker *, const struct parquet_group *,
                                        const uint8_t *))
@@ -136,7 +139,7 @@ static void visit_groups(struct end_maker *maker,
     const struct parquet_file *file = maker->file;
     struct parquet_group group;
     file->notes->rewind(file->notes->arg);
-    for (size_t i = 0; i < file->n_groups && !maker->sink_failed; i++) {
+    for (size_t i = 0; i < file->n_groups && maker->state == PARQUET_END_WRITTEN; i++) {
         const uint8_t *at = read_note(maker, &group);
         if (!at) return;
         visit(maker, &group, at);
@@ -315,27 +318,35 @@ static void put_footer(struct end_maker *maker)
     thrift_end(&writer);
 }
 
-int parquet_put_file_end(const struct parquet_file *file, uint64_t position,
-                         const struct column_sink *sink, const char **problem)
+bool parquet_file_has_too_many(size_t n_groups, const struct column_schema *schema)
+{
+    enum { LEAST_CHUNK_BYTES = 60 };    /* in the footer; with names and bounds 68 to 115 */
+    return n_groups > PARQUET_MOST_FOOTER_BYTES / LEAST_CHUNK_BYTES / schema->n_columns;
+}
+
+enum parquet_file_end parquet_put_file_end(const struct parquet_file *file, uint64_t position,
+                                           const struct column_sink *sink)
 {
     struct end_maker maker = {.file = file, .sink = sink, .position = position};
     maker.leaves = parquet_leaves(file->schema, &maker.n_leaves);
     maker.bounds_at = position;
     visit_groups(&maker, put_bounds_indexes);
-    maker.offsets_at = next_position(&maker);
-    if (!maker.notes_failed) visit_groups(&maker, put_offset_indexes);
+    uint64_t offsets_begin = maker.offsets_at = next_position(&maker);
+    visit_groups(&maker, put_offset_indexes);
     uint64_t footer = next_position(&maker);
-    if (!maker.notes_failed) put_footer(&maker);
+    put_footer(&maker);
     uint64_t footer_bytes = next_position(&maker) - footer;
     (void)put_u32(column_bytes_append(&maker.out, 4), footer_bytes);
     column_bytes_copy(&maker.out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
-    bool is_large = footer_bytes > INT32_MAX;
+    if (maker.state == PARQUET_END_WRITTEN) {
+        assert(maker.bounds_at == offsets_begin && maker.offsets_at == footer);
+        if (footer_bytes > PARQUET_MOST_FOOTER_BYTES) maker.state = PARQUET_END_TOO_LARGE;
+    }
     /* After a failure the file must not look complete: its last bytes are not written. */
-    if (!maker.notes_failed && !is_large) write_out(&maker);
+    write_out(&maker);
     free(maker.out.bytes);
     free(maker.measured.bytes);
     free(maker.leaves);
     free(maker.chunk.pages);
-    *problem = is_large ? "it has too many row groups for the footer of Parquet" : NULL;
-    return is_large || maker.notes_failed || maker.sink_failed ? -1 : 0;
+    return maker.state;
 }

@@ -27,10 +27,20 @@ struct parquet_file {
 /* Appends what precedes the groups. */
 void parquet_put_file_begin(struct column_bytes *out);
 
-/* Writes what follows the groups, which end at byte `position` of the file, about 1 MiB at a time.
-   Stops if the sink or the notes fail. Returns 0, or -1; then *problem is a static text if there
-   are too many groups, else NULL. */
-int parquet_put_file_end(const struct parquet_file *file, uint64_t position,
-                         const struct column_sink *sink, const char **problem);
+/* True if the footer of n_groups would have more than PARQUET_MOST_FOOTER_BYTES, in any case. */
+bool parquet_file_has_too_many(size_t n_groups, const struct column_schema *schema);
+
+/* How parquet_put_file_end ended: it stops at the first that fails. */
+enum parquet_file_end {
+    PARQUET_END_WRITTEN = 0,
+    PARQUET_END_SINK_FAILED,
+    PARQUET_END_NOTES_FAILED,   /* after a message */
+    PARQUET_END_TOO_LARGE       /* the footer */
+};
+
+/* Writes what follows the groups, which end at byte `position` of the file, about 1 MiB at a
+   time. */
+enum parquet_file_end parquet_put_file_end(const struct parquet_file *file, uint64_t position,
+                                           const struct column_sink *sink);
 
 #endif

@@ -274,8 +274,6 @@ static const char *make_schema(struct footer_reader *reader)
     if (!problem && at != reader->n_elements) problem = parquet_damaged;
     if (!problem) footer->schema = column_schema_of(columns, (unsigned)n, &problem);
     free(columns);
-    if (!problem && !column_schema_is_whole(footer->schema))
-        problem = "it has not all columns, so no records can be made of it";
     return problem;
 }
 

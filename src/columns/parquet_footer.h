@@ -37,7 +37,7 @@ struct parquet_stored_group {
 
 struct parquet_footer {
     char *header;               /* the text of the SAM header */
-    struct column_schema *schema;
+    struct column_schema *schema;       /* may lack columns that records need */
     struct parquet_stored_leaf *leaves;
     unsigned n_leaves;
     struct parquet_stored_group *groups;

@@ -11,6 +11,9 @@
 
 enum { PARQUET_MAGIC_BYTES = 4 };
 
+/* A larger footer is neither written nor read: who reads a file has its footer in memory. */
+enum { PARQUET_MOST_FOOTER_BYTES = 512 << 20 };
+
 enum parquet_codec {
     PARQUET_CODEC_NONE = 0,
     PARQUET_CODEC_SNAPPY,

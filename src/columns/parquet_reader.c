@@ -25,8 +25,8 @@ enum {
     LEAST_STORED_BYTES = 1 << 20,
     LEAST_STEP_BYTES = 64 << 10,                /* of a chunk */
     READ_BYTES = 8 << 20,       /* of the footer, whose size may be wrong */
-    MOST_FOOTER_BYTES = 512 << 20,
     KEPT_BYTES = 256 << 20,     /* of what rows are made of: each leaf may have needed much once */
+    LEAST_KEPT_BYTES = 4 << 20,
     PIECE_BYTES = 8 << 20,      /* of rows, about, at most */
     LEAST_PIECE_BYTES = 256 << 10,
     MOST_ROWS = 16 << 10,
@@ -34,8 +34,9 @@ enum {
 
 struct parquet_reader {
     struct parquet_source source;
-    size_t stored_bytes, piece_bytes;
+    size_t stored_bytes, piece_bytes, kept_bytes;
     const char *problem;
+    char *missing;              /* a problem: which columns are missing */
     struct parquet_footer footer;
     struct parquet_decompressor decompressor;
     struct parquet_chunk_reader *leaves;
@@ -63,6 +64,7 @@ struct parquet_reader *parquet_reader_create(parquet_read_at read_at, void *arg,
     };
     reader->stored_bytes = STORED_BYTES;
     reader->piece_bytes = PIECE_BYTES;
+    reader->kept_bytes = KEPT_BYTES;
     return reader;
 }
 
@@ -71,11 +73,13 @@ static size_t clamp(size_t n, size_t least, size_t most)
     return n < least ? least : n > most ? most : n;
 }
 
-/* There may be two pieces of rows: the records of one are made while the other is read. */
+/* Half is for what is stored. The other half is for two pieces of rows: the records of one are made
+   while the other is read. What rows were made of may be kept while all of that is not exceeded. */
 void parquet_reader_limit(struct parquet_reader *reader, size_t memory_bytes)
 {
     reader->stored_bytes = clamp(memory_bytes / 2, LEAST_STORED_BYTES, STORED_BYTES);
     reader->piece_bytes = clamp(memory_bytes / 4, LEAST_PIECE_BYTES, PIECE_BYTES);
+    reader->kept_bytes = clamp(memory_bytes, LEAST_KEPT_BYTES, KEPT_BYTES);
 }
 
 size_t parquet_reader_bytes(const struct parquet_reader *reader)
@@ -108,6 +112,7 @@ void parquet_reader_destroy(struct parquet_reader *reader)
     parquet_footer_release(&reader->footer);
     parquet_decompressor_release(&reader->decompressor);
     parquet_dictionary_release(&reader->references);
+    free(reader->missing);
     free(reader);
 }
 
@@ -153,10 +158,11 @@ static const char *read_footer(struct parquet_reader *reader, struct column_byte
     if (memcmp(bytes->bytes + 4, PARQUET_MAGIC_ENCRYPTED, PARQUET_MAGIC_BYTES) == 0)
         return "it is encrypted";
     if (memcmp(bytes->bytes + 4, PARQUET_MAGIC, PARQUET_MAGIC_BYTES) != 0)
-        return "it has no end as Parquet has it: it is truncated or damaged";
+        return "it does not end with the footer of Parquet: it is truncated or damaged";
     uint32_t n_bytes = get_u32(bytes->bytes);
     if (n_bytes > end - PARQUET_MAGIC_BYTES) return parquet_damaged;
-    if (n_bytes > MOST_FOOTER_BYTES) return "what it says at its end of its columns is too large";
+    if (n_bytes > PARQUET_MOST_FOOTER_BYTES)
+        return "its footer is larger than 512 MiB: write it again with larger row groups";
     bytes->n_bytes = 0;
     while (!problem && bytes->n_bytes < n_bytes) {
         size_t left = n_bytes - bytes->n_bytes;
@@ -167,11 +173,22 @@ static const char *read_footer(struct parquet_reader *reader, struct column_byte
     return parquet_footer_read(&reader->footer, bytes->bytes, n_bytes, end - n_bytes);
 }
 
+/* Returns NULL, or which columns the file lacks for records to be made of it. */
+static const char *find_missing(struct parquet_reader *reader)
+{
+    if (column_schema_is_whole(reader->footer.schema)) return NULL;
+    char *names = column_schema_missing(reader->footer.schema);
+    reader->missing = xasprintf("records need columns that it does not have: %s", names);
+    free(names);
+    return reader->missing;
+}
+
 int parquet_reader_open(struct parquet_reader *reader)
 {
     struct column_bytes bytes = {0};
     const char *problem = read_footer(reader, &bytes);
     free(bytes.bytes);
+    if (!problem) problem = find_missing(reader);
     if (problem) return fail(reader, problem);
     reader->leaves = xcalloc(reader->footer.n_leaves + 1, sizeof *reader->leaves);
     reader->columns = xcalloc(reader->footer.schema->n_columns, sizeof *reader->columns);
@@ -264,7 +281,7 @@ static const char *read_rows(struct parquet_reader *reader, uint64_t n)
     const struct column_schema *schema = reader->footer.schema;
     uint64_t room = MOST_ROW_BYTES;
     const char *problem = NULL;
-    if (forget_rows(reader, true) > KEPT_BYTES) (void)forget_rows(reader, false);
+    if (forget_rows(reader, true) > reader->kept_bytes) (void)forget_rows(reader, false);
     for (unsigned i = 0; i < reader->footer.n_leaves && !problem; i++)
         problem = read_leaf(reader, i, n, &room);
     if (!problem && !map_agrees(reader)) problem = parquet_damaged;

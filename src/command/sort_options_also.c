@@ -21,7 +21,7 @@ int sort_options_choose_also(struct sort_options *o)
         diag_error("--also writes no index: name the file only, not '%s'", s->also);
         return -1;
     }
-    if (output_format_choose(NULL, s->also, &s->also_format) < 0) return -1;
+    if (output_format_choose_also(s->also, &s->also_format) < 0) return -1;
     if (s->also_format.kind != OUTPUT_CRAM) return 0;
     for (size_t i = 0; i < o->n_output_texts; i++)
         if (sort_options_add_format("--output-fmt-option", o->output_texts[i],

@@ -1,6 +1,7 @@
 /* sort_options_columns.c -- see sort_options_columns.h. */
 #include "command/sort_options_columns.h"
 
+#include "columns/standard_tags.h"
 #include "util/diag.h"
 
 /* In Arrow, LZ4 costs next to nothing; who asks for more than level 1 gets zstd. Parquet is for
@@ -23,6 +24,20 @@ static enum column_format column_format_of(enum output_kind kind)
     }
 }
 
+/* A tag may have another type than the specification gives it, but mostly that is a mistake, and
+   then its column is all null. */
+static void warn_of_types(const struct column_schema *schema)
+{
+    for (unsigned i = 0; i < schema->n_columns; i++) {
+        const struct column *column = &schema->columns[i];
+        const struct standard_tag *standard =
+            column->field == FIELD_TAG ? standard_tag_find(column->name) : NULL;
+        if (standard && standard->type != column->type)
+            diag_warning("--columns: in the SAM specification %s has another type: name it %s to "
+                         "have values of that", column->name, column->name);
+    }
+}
+
 int sort_options_choose_columns(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
@@ -30,8 +45,8 @@ int sort_options_choose_columns(struct sort_options *o)
     bool also_has = s->also && output_format_has_columns(&s->also_format);
     if (!has_columns && !also_has) {
         if (!s->columns.list) return 0;
-        diag_error("--columns chooses what Arrow or Parquet holds: write it with -O arrow or -O "
-                   "parquet, or leave --columns out");
+        diag_error("--columns chooses what Arrow or Parquet holds, and no output is that: give "
+                   "-O parquet, or leave --columns out");
         return -1;
     }
     s->columns.format = column_format_of(s->output_format.kind);
@@ -40,6 +55,7 @@ int sort_options_choose_columns(struct sort_options *o)
     s->also_columns.format = column_format_of(s->also_format.kind);
     choose_codec(&s->also_format, -1, &s->also_columns);
     struct column_schema *schema = column_request_schema(&s->columns, NULL);
+    if (schema) warn_of_types(schema);
     column_schema_destroy(schema);
     return schema ? 0 : -1;
 }

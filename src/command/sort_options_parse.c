@@ -359,6 +359,10 @@ static int take_option(struct sort_options *o, int c, const char *text)
         diag_error("samtools sort has no option -f: name the output with -o");
         return -1;
     }
+    if (c == OPTION_ALSO && s->also) {
+        diag_error("--also can be given once: a sort writes at most two files");
+        return -1;
+    }
     if (take_simple_option(o, c, text)) return 0;
     switch (c) {
     case '@': return take_threads(o, text);
@@ -433,7 +437,8 @@ static int finish_verify(struct sort_options *o)
 /* True if the user seems to mean the whole name of an output. */
 static bool has_output_extension(const char *name)
 {
-    static const char *const extensions[] = {".bam", ".sam", ".sam.gz", ".cram"};
+    static const char *const extensions[] = {".bam", ".sam", ".sam.gz", ".cram", ".arrow",
+                                             ".arrows", ".parquet"};
     size_t n = strlen(name);
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
         size_t n_extension = strlen(extensions[i]);

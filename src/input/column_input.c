@@ -14,6 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Beyond twice the memory that what is read should take, for which a sort makes room (load.c): half
+   of what a sort may take beyond its budget. */
+enum { ALLOWED_BYTES = 32 << 20 };
+
 struct column_input {
     hFILE *file;
     const char *name;
@@ -24,8 +28,9 @@ struct column_input {
     struct row_batch *batch;    /* NULL: the next one is to be read */
     uint64_t row;               /* the next one */
     uint64_t n_records;         /* handed out so far */
-    size_t reader_bytes;        /* memory of the reader, and of the batches that are still held */
-    atomic_size_t batch_bytes;
+    size_t reader_bytes;        /* memory of arrow or parquet, after the last batch */
+    atomic_size_t batch_bytes;  /* memory of the batches that somebody has */
+    size_t most_bytes;          /* of both, before the user is warned; 0: any, or they were */
     bool is_at_end;
 };
 
@@ -170,6 +175,7 @@ sam_hdr_t *column_input_make_header(struct column_input *input, const char *lent
 void column_input_limit(struct column_input *input, size_t memory_bytes)
 {
     if (input->parquet) parquet_reader_limit(input->parquet, memory_bytes);
+    input->most_bytes = 2 * memory_bytes + ALLOWED_BYTES;
 }
 
 size_t column_input_memory(const struct column_input *input)
@@ -183,6 +189,18 @@ bool column_input_begins_batch(const struct column_input *input)
 }
 
 /* ---- as a source of the reader ---- */
+
+/* Warns, once, of batches that take more memory than the sort was given for them. */
+static void warn_of_memory(struct column_input *input)
+{
+    size_t n_bytes = column_input_memory(input), most = input->most_bytes;
+    if (most == 0 || n_bytes <= most) return;
+    input->most_bytes = 0;
+    if (hts_get_log_level() >= HTS_LOG_WARNING)
+        diag_warning("'%s' has batches of %zu MiB, about %zu MiB more than the memory given "
+                     "allows: write smaller ones", input->name, n_bytes >> 20,
+                     (n_bytes - most + ALLOWED_BYTES) >> 20);
+}
 
 /* Reads a batch that has rows. Returns 1, 0 at the end, or -1 after a message. */
 static int next_batch(struct column_input *input)
@@ -202,6 +220,7 @@ static int next_batch(struct column_input *input)
         input->batch = row_batch_create(schema, columns, n_rows, &input->batch_bytes);
         input->reader_bytes = input->arrow ? arrow_reader_bytes(input->arrow)
                                            : parquet_reader_bytes(input->parquet);
+        warn_of_memory(input);
         if (n_rows > 0) return 1;
         row_batch_drop(input->batch);
         input->batch = NULL;

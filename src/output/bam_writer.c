@@ -56,7 +56,6 @@ struct bam_writer {
     uint64_t writing_back;      /* how many bytes the kernel was told to write */
     sam_hdr_t *header;
     struct column_file *columns;        /* Arrow and Parquet */
-    bool was_told;              /* a message about the end of the columns was printed */
     uint64_t raw_written, raw_writing;  /* bytes of records: without the current write, and with
                                            it */
     /* CRAM */
@@ -94,7 +93,7 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
     }
     writer->name = settings->path ? settings->path->name : "standard output";
     if (settings->columns)
-        writer->columns = column_file_create(settings->columns, settings->notes);
+        writer->columns = column_file_create(settings->columns, settings->notes, writer->name);
     return writer;
 }
 
@@ -199,34 +198,6 @@ static int start_columns(struct bam_writer *writer)
     return r;
 }
 
-/* Where the end of a file of columns goes. */
-struct columns_end {
-    struct bam_writer *writer;
-    int error;                  /* errno of the write that failed, or 0 */
-};
-
-static bool write_columns_end(void *arg, const uint8_t *bytes, size_t n_bytes)
-{
-    struct columns_end *end = arg;
-    if (hwrite(end->writer->raw, bytes, n_bytes) == (ssize_t)n_bytes) return true;
-    end->error = errno ? errno : EIO;
-    return false;
-}
-
-/* Writes what stands after the columns. */
-static int end_columns(struct bam_writer *writer)
-{
-    struct columns_end end = {.writer = writer};
-    const struct column_sink sink = {write_columns_end, &end};
-    const char *problem;
-    int r = column_file_end(writer->columns, writer->header, bam_writer_position(writer), &sink,
-                            &problem);
-    if (problem) diag_error("cannot write '%s': %s; use --split-by", writer->name, problem);
-    writer->was_told = r < 0 && !end.error;
-    errno = end.error;
-    return r;
-}
-
 static int start_bytes(struct bam_writer *writer)
 {
     if (writer->columns) return start_columns(writer);
@@ -234,14 +205,6 @@ static int start_bytes(struct bam_writer *writer)
     if ((!shared || shared->n_bytes == 0) && make_header(writer) < 0) return -1;
     size_t n = shared ? shared->n_bytes : 0;
     return n == 0 || hwrite(writer->raw, shared->bytes, n) == (ssize_t)n ? 0 : -1;
-}
-
-/* Marks the end of a complete file. */
-static int write_end(struct bam_writer *writer)
-{
-    if (writer->columns) return end_columns(writer);
-    if (!output_format_is_bgzf(&writer->settings.format)) return 0;
-    return hwrite(writer->raw, bgzf_end_block, BGZF_END_BYTES) == BGZF_END_BYTES ? 0 : -1;
 }
 
 /* Readers take a stream of Arrow for complete if it ends between two messages. So one that is not
@@ -272,6 +235,27 @@ static int write_error(struct bam_writer *writer)
     uint64_t needed_bytes = path && disk_space_is_short(error) ? bytes_to_come(writer) : 0;
     disk_space_print_output_error(writer->name, error, path ? path->temporary : NULL, needed_bytes);
     return -1;
+}
+
+static bool write_columns_end(void *arg, const uint8_t *bytes, size_t n_bytes)
+{
+    struct bam_writer *writer = arg;
+    if (hwrite(writer->raw, bytes, n_bytes) == (ssize_t)n_bytes) return true;
+    (void)write_error(writer);
+    return false;
+}
+
+/* Writes what stands after the columns, or marks the end of another complete file. Returns 0, or -1
+   after a message. */
+static int write_end(struct bam_writer *writer)
+{
+    const struct column_sink sink = {write_columns_end, writer};
+    if (writer->columns)
+        return column_file_end(writer->columns, writer->header, bam_writer_position(writer), &sink);
+    if (!output_format_is_bgzf(&writer->settings.format) ||
+        hwrite(writer->raw, bgzf_end_block, BGZF_END_BYTES) == BGZF_END_BYTES)
+        return 0;
+    return write_error(writer);
 }
 
 /* Reports the error of the pump, which htslib does not see. */
@@ -543,8 +527,7 @@ int bam_writer_end(struct bam_writer *writer, bool complete)
     errno = 0;
     if (!complete) cut_off(writer);
     if (!writer->has_pump) {
-        if (!complete || write_end(writer) == 0) return 0;
-        return writer->was_told ? -1 : write_error(writer);
+        return complete ? write_end(writer) : 0;
     }
     /* Closing a CRAM file writes what is buffered and an end marker. With the marker, half a result
        would look complete. */

@@ -27,6 +27,9 @@ static const struct {
     {"fast5", "FAST5"},       {"pod5", "POD5"},    {"2bit", "2bit"},
     {"bai", "an index"},      {"csi", "an index"}, {"crai", "an index"}, {"tbi", "an index"},
     {"fai", "an index"},      {"gzi", "an index"},
+    {"parquet", "Parquet"},   {"pq", "Parquet"},   {"parq", "Parquet"},
+    {"arrow", "Arrow"},       {"arrows", "Arrow"}, {"feather", "Arrow"}, {"ipc", "Arrow"},
+    {"csv", "CSV"},           {"tsv", "TSV"},
 };
 
 static bool is_word(struct text_end text, const char *word)

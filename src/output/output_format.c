@@ -7,6 +7,7 @@
 
 #include <htslib/sam.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 /* Sets the kind of what htslib calls the format. Returns false if it is no format for alignments. */
@@ -46,39 +47,59 @@ static bool is_pipe(const char *path)
     return !path || (stat(path, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)));
 }
 
-/* Sets the format if the option names one of columns. */
-static bool take_column_option(const char *option, const char *path, struct output_format *format)
+/* Sets the format if the word of n characters names one of columns. */
+static bool take_columns(const char *word, size_t n, const char *path, struct output_format *format)
 {
-    if (strcmp(option, "parquet") == 0) {
-        format->kind = OUTPUT_PARQUET;
+    static const struct {
+        const char *word;
+        enum output_kind kind;
+    } words[] = {{"arrow", OUTPUT_ARROW}, {"arrows", OUTPUT_ARROW_STREAM},
+                 {"parquet", OUTPUT_PARQUET}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strlen(words[i].word) != n || strncasecmp(word, words[i].word, n) != 0) continue;
+        format->kind = words[i].kind;
+        if (format->kind == OUTPUT_ARROW && is_pipe(path)) format->kind = OUTPUT_ARROW_STREAM;
         return true;
     }
-    bool is_arrow = strcmp(option, "arrow") == 0, is_stream = strcmp(option, "arrows") == 0;
-    if (!is_arrow && !is_stream) return false;
-    format->kind = is_stream || is_pipe(path) ? OUTPUT_ARROW_STREAM : OUTPUT_ARROW;
-    return true;
+    return false;
 }
 
-static bool take_column_extension(const char *path, struct output_format *format)
+/* Chooses by the argument of -O. */
+static int take_option(const char *option, const char *path, struct output_format *format)
 {
-    const char *extension = path ? strrchr(path_name(path), '.') : NULL;
-    if (!extension) return false;
-    return take_column_option(extension + 1, path, format);
+    size_t n = strcspn(option, ",");
+    if (take_columns(option, n, path, format)) {
+        if (option[n] == '\0') return 0;
+        diag_error("-O %.*s takes no format options, as in '%s': choose columns with --columns and "
+                   "the compression with -l", (int)n, option, option);
+        return -1;
+    }
+    if (hts_parse_format(&format->hts, option) == 0 && set_kind(format)) return 0;
+    diag_error("option -O takes bam, sam, cram, arrow, arrows or parquet as output format, not "
+               "'%s'", option);
+    return -1;
+}
+
+/* What follows the last dot of the name, or NULL. */
+static const char *extension_of(const char *path)
+{
+    const char *dot = path ? strrchr(path_name(path), '.') : NULL;
+    return dot ? dot + 1 : NULL;
+}
+
+static void take_name(const char *path, struct output_format *format)
+{
+    const char *extension = extension_of(path);
+    if (extension && take_columns(extension, strlen(extension), path, format)) return;
+    take_extension(path, &format->hts);
+    (void)set_kind(format);
 }
 
 int output_format_choose(const char *option, const char *path, struct output_format *format)
 {
     *format = (struct output_format){.kind = OUTPUT_BAM};
-    if (option) {
-        if (take_column_option(option, path, format)) return 0;
-        if (hts_parse_format(&format->hts, option) == 0 && set_kind(format)) return 0;
-        diag_error("option -O takes bam, sam, cram, arrow or parquet as output format, not '%s'",
-                   option);
-        return -1;
-    }
-    if (take_column_extension(path, format)) return 0;
-    take_extension(path, &format->hts);
-    (void)set_kind(format);
+    if (option) return take_option(option, path, format);
+    take_name(path, format);
     const char *promised = path && format->kind == OUTPUT_BAM ? foreign_name_format(path) : NULL;
     if (!promised) return 0;
     if (strncmp(promised, "FAST", 4) == 0)
@@ -87,6 +108,17 @@ int output_format_choose(const char *option, const char *path, struct output_for
     else
         diag_error("'%s' is a name for %s, not for BAM: name it .bam, or give the format with -O",
                    path, promised);
+    return -1;
+}
+
+int output_format_choose_also(const char *path, struct output_format *format)
+{
+    const char *extension = extension_of(path);
+    *format = (struct output_format){.kind = OUTPUT_BAM};
+    take_name(path, format);
+    if (format->kind != OUTPUT_BAM || !extension || strcasecmp(extension, "bam") == 0) return 0;
+    diag_error("--also needs a name that tells the format, not '%s': one with .bam, .sam, .sam.gz, "
+               ".cram, .arrow, .arrows or .parquet", path);
     return -1;
 }
 

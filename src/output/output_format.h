@@ -1,7 +1,7 @@
 /*
  * output_format.h -- the formats that an output may have.
  *
- * output_format_choose prints messages, and looks whether the path is a pipe; the rest is pure. Any
+ * Those that choose print messages, and look whether the path is a pipe; the rest is pure. Any
  * thread.
  */
 #ifndef ROCKSORT_OUTPUT_OUTPUT_FORMAT_H
@@ -32,6 +32,10 @@ struct output_format {
    that promises another format (foreign_name.h) is an error, too. The caller frees
    format->hts.specific with hts_opt_free. */
 int output_format_choose(const char *option, const char *path, struct output_format *format);
+
+/* The same for --also: by the extension of the path, and BAM if it has none. An extension that says
+   nothing is an error, as no option can give the format. */
+int output_format_choose_also(const char *path, struct output_format *format);
 
 /* Makes of SAM the compressed one. */
 void output_format_compress(struct output_format *format);

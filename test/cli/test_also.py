@@ -220,7 +220,9 @@ class Refused(AlsoTest):
         self.refused(self.path("x.cram##idx##x.crai"), mention=["--also writes no index"])
         self.refused(self.path("x.bam"), "--write-index", out="x.parquet",
                      mention=["cannot index Parquet", "with -o", "--also"])
-        self.refused(self.path("x.sam.bz2"), mention=["x.sam.bz2"])
+        self.refused(self.path("b.bam"), "--also", also, mention=["--also", "once"])
+        for name in "x.sam.bz2", "x.txt", "x.pq", "x.parquet.gz":
+            self.refused(self.path(name), mention=["--also", name, ".parquet"])
         self.refused(self.path("x.bam"), "--columns", "pos", mention=["--columns"])
 
     def test_no_place(self):

@@ -5,6 +5,7 @@ import gzip
 import io
 import os
 import random
+import re
 import string
 import struct
 import unittest
@@ -24,6 +25,7 @@ try:
     import pyarrow.compute
     import pyarrow.dataset
     import pyarrow.ipc
+    import pyarrow.parquet
 except ImportError:
     pyarrow = None
 
@@ -292,7 +294,7 @@ class Options(SharedOptions, ColumnsTest):
         bam = self.bam_of(TAGGED)
         for columns_given, mention in [
                 ("pos,", "an empty name in 'pos,'"), ("pos,name", "'name' is no column"),
-                ("XS", "'XS' is a tag without a type"), ("XS:x", "'XS:x' is a tag with no type"),
+                ("XS", "'XS' is a tag without a type"), ("XS:x", "'XS:x' must have a type"),
                 ("XS:i,XS:Z", "'XS:Z' names a tag twice"),
                 (",".join(f"X{a}:i,Y{a}:i,Z{a}:i,U{a}:i,V{a}:i" for a in string.ascii_letters),
                  "is one column too many")]:
@@ -300,7 +302,34 @@ class Options(SharedOptions, ColumnsTest):
             self.assert_error(result, "--columns", mention)
             self.assertFalse(os.path.exists(self.path("o.arrow")))
         self.assert_error(self.rocksort("--columns", "pos", "-o", self.path("o.bam"), bam),
-                          "write it with -O arrow or -O parquet")
+                          "give -O parquet")
+
+    def test_standard_tag_of_another_type(self):
+        """It is warned of: mostly it is a mistake, and the column would have nulls only."""
+        bam = self.bam_of(TAGGED)
+        for name, warned in ("NM:Z", True), ("NM:i", False), ("NM", False), ("XS:Z", False):
+            result = self.rocksort("--columns", "pos," + name, "-o", self.path("o.arrow"), bam)
+            self.assertEqual(result.status, 0, result.err)
+            self.assertEqual("NM has another type" in result.err, warned, name)
+
+    def test_names(self):
+        """An extension in capitals is one; names of columns that say no format are refused."""
+        bam = self.bam_of(TAGGED)
+        for name, magic in ("o.PARQUET", b"PAR1"), ("o.Arrow", b"ARROW1"):
+            self.sort_ok("-o", self.path(name), bam)
+            with open(self.path(name), "rb") as file:
+                self.assertEqual(file.read(len(magic)), magic)
+        for name in "o.pq", "o.parquet.gz", "o.feather", "o.csv":
+            self.assert_error(self.rocksort("-o", self.path(name), bam), name, "-O")
+            self.assertFalse(os.path.exists(self.path(name)))
+        self.sort_ok("-O", "parquet", "-o", self.path("o.pq"), bam)
+        with open(self.path("o.pq"), "rb") as file:
+            self.assertEqual(file.read(4), b"PAR1")
+        self.assert_error(self.rocksort("-O", "arrow,level=1", "-o", self.path("x.arrow"), bam),
+                          "-O arrow takes no format options")
+        # In the syntax of 2014 a second argument is the name without .bam.
+        result = self.run_program([SAMTOOLS, "rocksort", bam, self.path("y.parquet")])
+        self.assertIn("y.parquet.bam' as", result.err.replace(",", ""))
 
     def test_no_index(self):
         bam = self.bam_of(TAGGED)
@@ -451,13 +480,30 @@ class WayBack(SharedWayBack, ColumnsTest):
         peak, _ = peak_of(self, ["-o", self.path("o.bam"), path])
         self.assertLess(peak, 5 * n_bytes, f"{peak / MIB:.1f} MiB")
 
+    def test_warning_of_large_batches(self):
+        """A batch must be in memory. Where that breaks the promise, the user is told, once."""
+        table = self.table("--columns", "all,X0:Z", self.bam_of(TAGGED)).slice(0, 1)
+        at, text = table.schema.get_field_index("X0"), pyarrow.array(["A" * (60 * MIB)])
+        table = table.set_column(at, table.schema.field(at), text)
+        self.write_arrow(table, self.path("large.arrow"))
+        pyarrow.parquet.write_table(table, self.path("large.parquet"), compression="zstd")
+        for name in "large.arrow", "large.parquet":
+            for memory, n in ("2M", 1), ("300M", 0):
+                result = self.rocksort("-@", "2", "-m", memory, "-o", self.path("o.bam"),
+                                       self.path(name))
+                self.assertEqual(result.status, 0, result.err)
+                self.assertEqual(len(re.findall(rf"{name}' has batches of \d+ MiB", result.err)), n,
+                                 result.err)
+
+    def write_arrow(self, table, path):
+        with pyarrow.OSFile(path, "wb") as file:
+            with pyarrow.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table)
+
     def changed(self, change):
         """An Arrow file of this table."""
         bam = self.bam_of(TAGGED)
-        table = change(self.table(bam))
-        with pyarrow.OSFile(self.path("x.arrow"), "wb") as file:
-            with pyarrow.ipc.new_file(file, table.schema) as writer:
-                writer.write_table(table)
+        self.write_arrow(change(self.table(bam)), self.path("x.arrow"))
         return self.path("x.arrow")
 
     def test_other_tables(self):

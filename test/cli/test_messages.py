@@ -179,7 +179,7 @@ class Options(MessagesTest):
                 (["--temp-codec", "gzip"], "--temp-codec", "zstd", "'gzip'"),
                 (["--deflate", "bgzip"], "--deflate", "igzip", "'bgzip'"),
                 (["--verbosity", "loud"], "--verbosity", "from 0 to 100"),
-                (["-O", "vcf"], "-O", "bam, sam, cram, arrow or parquet", "'vcf'"),
+                (["-O", "vcf"], "-O", "bam, sam, cram, arrow, arrows or parquet", "'vcf'"),
                 (["--output-fmt-option", "level=11"], "level", "0 to 9", "'11'"),
                 (["--verify=size"], "--verify", "=coordinate", "'size'"),
                 (["--input-fmt-option", "nonsense=1"], "--input-fmt-option", "'nonsense=1'", "man"),

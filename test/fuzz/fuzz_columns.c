@@ -138,7 +138,7 @@ static void make_file(struct fuzz_input *in, unsigned mode, struct column_bytes 
     const struct temp_places places = {NULL, 0, NULL};
     struct output_notes kept = {.streams = NULL};
     output_notes_begin(&kept, OUTPUT_NOTES_PIECE_BYTES, &places);
-    struct column_file *file = column_file_create(&output, &kept.notes);
+    struct column_file *file = column_file_create(&output, &kept.notes, "out");
     struct column_encoder *encoder = column_encoder_create(&output, header);
     uint8_t *rec = fuzz_alloc(FUZZ_MAX_RECORD);
     struct column_bytes notes = {0};
@@ -157,7 +157,7 @@ static void make_file(struct fuzz_input *in, unsigned mode, struct column_bytes 
     }
     FUZZ_CHECK(!column_encoder_put(encoder, 0, written, &notes));
     FUZZ_CHECK(column_file_note(file, &notes, 0) == 0);
-    FUZZ_CHECK(column_file_end(file, header, written->n_bytes, &sink, &problem) == 0);
+    FUZZ_CHECK(column_file_end(file, header, written->n_bytes, &sink) == 0);
     free(notes.bytes);
     column_encoder_destroy(encoder);
     column_file_destroy(file);

@@ -433,17 +433,20 @@ static void check_list(const char *list, const char *problem, const char *part)
 static void test_lists(void **state)
 {
     (void)state;
+    static const char no_column[] = "is no column: there are the fields of SAM (qname, flag), end, "
+                                    "tag_types, tags, and tags (NM, XS:i)";
+    static const char no_type[] = "must have a type of SAM: A, i, f, Z, H, or B:c to B:f";
     check_list("qname,flag,NM,XS:i,XM:B:c,TS:A", NULL, NULL);
     check_list("all,all,qname,XS:i,XS:i", NULL, NULL);
-    check_list("qname,", "is no column", "");
-    check_list("", "is no column", "");
-    check_list("qname,name", "is no column", "name");
-    check_list("1X:i", "is no column", "1X:i");
+    check_list("qname,", no_column, "");
+    check_list("", no_column, "");
+    check_list("qname,name", no_column, "name");
+    check_list("1X:i", no_column, "1X:i");
     check_list("pos,XS,end", "is a tag without a type: add one, as in XS:i", "XS");
-    check_list("XS:", "is a tag with no type of SAM", "XS:");
-    check_list("XS:B", "is a tag with no type of SAM", "XS:B");
-    check_list("XS:B:x", "is a tag with no type of SAM", "XS:B:x");
-    check_list("XS:ii", "is a tag with no type of SAM", "XS:ii");
+    check_list("XS:", no_type, "XS:");
+    check_list("XS:B", "lacks the type of its elements, as in XB:B:c", "XS:B");
+    check_list("XS:B:x", no_type, "XS:B:x");
+    check_list("XS:ii", no_type, "XS:ii");
     check_list("XS:i,XS:Z", "names a tag twice, with two types", "XS:Z");
 }
 

@@ -1,9 +1,11 @@
 /*
  * test_parquet_file.c -- the end of a file of many groups is written bit by bit; a sink that fails is
- * not called again, nor are notes, and then the end is not complete.
+ * not called again, nor are notes, and then the end is not complete. More groups than a footer may
+ * have are refused when they are noted.
  */
 #include "random_records.h"
 
+#include "columns/column_file.h"
 #include "columns/parquet_file.h"
 
 enum { GROUPS = 20000 };
@@ -65,7 +67,7 @@ static const uint8_t *read_notes(void *arg, size_t n_bytes)
 }
 
 /* Writes the end of a file whose groups begin at byte 4. Returns what the function does. */
-static int end_file(struct taker *taker, struct kept_notes *kept)
+static enum parquet_file_end end_file(struct taker *taker, struct kept_notes *kept)
 {
     const char *problem, *part;
     size_t part_bytes;
@@ -78,8 +80,7 @@ static int end_file(struct taker *taker, struct kept_notes *kept)
     const struct parquet_file file = {.schema = schema, .header = header, .notes = &notes,
                                       .n_groups = n_groups, .n_rows = n_rows};
     const struct column_sink sink = {take, taker};
-    int r = parquet_put_file_end(&file, 4 + GROUPS * 40, &sink, &problem);
-    assert_null(problem);
+    enum parquet_file_end r = parquet_put_file_end(&file, 4 + GROUPS * 40, &sink);
     assert_int_equal(n_rows, GROUPS * 9);
     sam_hdr_destroy(header);
     column_schema_destroy(schema);
@@ -92,7 +93,7 @@ static void test_many_groups(void **state)
     (void)state;
     struct taker taker = {0};
     struct kept_notes kept = {0};
-    assert_int_equal(end_file(&taker, &kept), 0);
+    assert_int_equal(end_file(&taker, &kept), PARQUET_END_WRITTEN);
     const struct column_bytes *end = &taker.bytes;
     assert_true(taker.n_writes >= 2);
     assert_memory_equal(end->bytes + end->n_bytes - 4, "PAR1", 4);
@@ -111,11 +112,11 @@ static void test_failing_sink(void **state)
     (void)state;
     struct taker all = {0};
     struct kept_notes kept = {0};
-    assert_int_equal(end_file(&all, &kept), 0);
+    assert_int_equal(end_file(&all, &kept), PARQUET_END_WRITTEN);
     for (unsigned i = 1; i <= all.n_writes; i++) {
         struct taker some = {.fails_at = i};
         kept = (struct kept_notes){0};
-        assert_int_equal(end_file(&some, &kept), -1);
+        assert_int_equal(end_file(&some, &kept), PARQUET_END_SINK_FAILED);
         assert_int_equal(some.n_writes, i);
         assert_true(some.bytes.n_bytes < all.bytes.n_bytes);
         if (some.bytes.n_bytes > 0)
@@ -130,11 +131,11 @@ static void test_failing_notes(void **state)
     (void)state;
     struct taker all = {0};
     struct kept_notes kept = {0};
-    assert_int_equal(end_file(&all, &kept), 0);
+    assert_int_equal(end_file(&all, &kept), PARQUET_END_WRITTEN);
     for (unsigned i = 1; i <= kept.n_reads; i += i < 4 ? 1 : GROUPS / 3) {
         struct taker some = {0};
         struct kept_notes failing = {.fails_at = i};
-        assert_int_equal(end_file(&some, &failing), -1);
+        assert_int_equal(end_file(&some, &failing), PARQUET_END_NOTES_FAILED);
         assert_int_equal(failing.n_reads, i);
         assert_true(some.bytes.n_bytes < all.bytes.n_bytes);
         if (some.bytes.n_bytes > 0)
@@ -144,11 +145,60 @@ static void test_failing_notes(void **state)
     free(all.bytes.bytes);
 }
 
+static int drop_note(void *arg, const uint8_t *bytes, size_t n_bytes)
+{
+    (void)arg;
+    (void)bytes;
+    (void)n_bytes;
+    return 0;
+}
+
+/* Notes groups of 200 columns until they are too many. Returns how many were accepted, at most
+   100,000. */
+static size_t note_until_refused(enum column_format format, size_t note_bytes)
+{
+    const char *problem, *part;
+    size_t part_bytes, n = 0;
+    char list[200 * 5 + 1] = "";
+    for (unsigned i = 0; i < 200; i++)
+        (void)sprintf(list + 5 * i, "%c%c:i,", 'a' + (char)(i / 10), '0' + (char)(i % 10));
+    list[sizeof list - 2] = '\0';
+    const struct column_request request = {.format = format, .level = 1};
+    const struct column_output output = {
+        .request = &request,
+        .schema = column_schema_create(list, NULL, &problem, &part, &part_bytes)};
+    const struct column_notes notes = {drop_note, NULL, NULL, NULL};
+    struct column_file *file = column_file_create(&output, &notes, "out.parquet");
+    for (int r = 0; r == 0 && n < 100000; n += r == 0) {
+        struct column_bytes note = {0};
+        const struct parquet_group group = {.n_rows = 1};
+        if (format == COLUMN_FORMAT_PARQUET)
+            parquet_note_end(&note, parquet_note_begin(&note, &group));
+        else
+            memset(column_bytes_append(&note, note_bytes), 0, note_bytes);
+        r = column_file_note(file, &note, 0);
+        free(note.bytes);
+    }
+    column_file_destroy(file);
+    column_schema_destroy(output.schema);
+    return n;
+}
+
+static void test_too_many_groups(void **state)
+{
+    (void)state;
+    enum { ARROW_PLACE = 24 };
+    /* At 60 to 115 bytes a column, 512 MiB have 23,000 to 44,739 groups of 200. */
+    size_t n = note_until_refused(COLUMN_FORMAT_PARQUET, 0);
+    assert_true(n >= 23000 && n <= 44740);
+    assert_int_equal(note_until_refused(COLUMN_FORMAT_ARROW, ARROW_PLACE), 100000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_groups), cmocka_unit_test(test_failing_sink),
-        cmocka_unit_test(test_failing_notes),
+        cmocka_unit_test(test_failing_notes), cmocka_unit_test(test_too_many_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

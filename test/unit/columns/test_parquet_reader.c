@@ -64,7 +64,7 @@ static void make_file(struct disk *disk, struct column_bytes *records)
     const struct temp_places places = {NULL, 0, NULL};
     struct output_notes kept = {.streams = NULL};
     output_notes_begin(&kept, OUTPUT_NOTES_BYTES, &places);
-    struct column_file *file = column_file_create(&output, &kept.notes);
+    struct column_file *file = column_file_create(&output, &kept.notes, "out");
     struct column_encoder *encoder = column_encoder_create(&output, header);
     const struct column_sink sink = {put_bytes, &disk->bytes};
     column_file_begin(file, header, &disk->bytes);
@@ -81,7 +81,7 @@ static void make_file(struct disk *disk, struct column_bytes *records)
         assert_int_equal(column_file_note(file, &notes, begin), 0);
         free(notes.bytes);
     }
-    assert_int_equal(column_file_end(file, header, disk->bytes.n_bytes, &sink, &problem), 0);
+    assert_int_equal(column_file_end(file, header, disk->bytes.n_bytes, &sink), 0);
     disk->n_bytes = disk->bytes.n_bytes;
     column_encoder_destroy(encoder);
     column_file_destroy(file);
