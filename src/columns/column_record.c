@@ -208,7 +208,7 @@ static const char *put_sequence(struct text_part seq, struct text_part qual,
         return NULL;
     }
     if (qual.n != seq.n) return "its sequence and its qualities differ in length";
-    return put_qualities(qual.at, qual.n, to) ? NULL : "it has a quality that is none";
+    return put_qualities(qual.at, qual.n, to) ? NULL : "it has a quality outside ! to ~";
 }
 
 /* ---- tags ---- */
@@ -388,7 +388,7 @@ static const char *put_fields(const struct row *row, size_t begin, struct column
     int64_t pos = number_of_field(row, FIELD_POS, 0) - 1;
     if (!has_numbers(row)) return "its flag, its MAPQ or its TLEN is null";
     if (!name.at) name = (struct text_part){(const uint8_t *)"*", 1};
-    if (name.n > 254 || (name.n > 0 && memchr(name.at, 0, name.n))) return "its name is none";
+    if (name.n > 254 || (name.n > 0 && memchr(name.at, 0, name.n))) return "its name has a NUL, or more than 254 bytes";
     if (!utf8_is_valid((const char *)name.at, name.n)) return "its name is not UTF-8";
     if (pos < -1) return "its position is negative";
     if (!seq.at && qual.at) return "it has qualities, but no sequence";
@@ -397,7 +397,7 @@ static const char *put_fields(const struct row *row, size_t begin, struct column
     *column_bytes_append(out, 1) = 0;
     size_t ops_at = out->n_bytes;
     ssize_t n_ops = put_cigar(text_of_field(row, FIELD_CIGAR), out);
-    if (n_ops < 0) return "its CIGAR is none";
+    if (n_ops < 0) return "its CIGAR is not valid";
     int64_t n_bases = bam_cigar_reference_bases(
         (struct bam_cigar){out->bytes + ops_at, (size_t)n_ops});
     uint8_t *long_ops = NULL;

@@ -426,11 +426,9 @@ static void read_pair(struct footer_reader *reader)
 static const char *make_header(struct footer_reader *reader)
 {
     struct text header = reader->header;
-    if (!reader->version.at || !header.at)
-        return "its metadata lack rocksort_columns or sam_header: write it again with both, as "
-               "doc/columns.md says";
-    if (!is_text(reader->version, COLUMN_SCHEMA_VERSION))
-        return "its columns have another version than " COLUMN_SCHEMA_VERSION;
+    if (reader->version.at && !is_text(reader->version, COLUMN_SCHEMA_VERSION))
+        return "its columns are those of another version of rocksort";
+    if (!header.at) return NULL;
     if (header.n > 0 && memchr(header.at, 0, header.n)) return parquet_damaged;
     char *text = xmalloc(header.n + 1);
     memcpy(text, header.at, header.n);

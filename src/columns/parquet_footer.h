@@ -36,7 +36,7 @@ struct parquet_stored_group {
 };
 
 struct parquet_footer {
-    char *header;               /* the text of the SAM header */
+    char *header;               /* the text of the SAM header; NULL: the file has lost it */
     struct column_schema *schema;       /* may lack columns that records need */
     struct parquet_stored_leaf *leaves;
     unsigned n_leaves;

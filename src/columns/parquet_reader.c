@@ -36,7 +36,7 @@ struct parquet_reader {
     struct parquet_source source;
     size_t stored_bytes, piece_bytes, kept_bytes;
     const char *problem;
-    char *missing;              /* a problem: which columns are missing */
+    char *made_problem;         /* that names columns */
     struct parquet_footer footer;
     struct parquet_decompressor decompressor;
     struct parquet_chunk_reader *leaves;
@@ -112,7 +112,7 @@ void parquet_reader_destroy(struct parquet_reader *reader)
     parquet_footer_release(&reader->footer);
     parquet_decompressor_release(&reader->decompressor);
     parquet_dictionary_release(&reader->references);
-    free(reader->missing);
+    free(reader->made_problem);
     free(reader);
 }
 
@@ -178,9 +178,9 @@ static const char *find_missing(struct parquet_reader *reader)
 {
     if (column_schema_is_whole(reader->footer.schema)) return NULL;
     char *names = column_schema_missing(reader->footer.schema);
-    reader->missing = xasprintf("records need columns that it does not have: %s", names);
+    reader->made_problem = xasprintf("records need columns that it does not have: %s", names);
     free(names);
-    return reader->missing;
+    return reader->made_problem;
 }
 
 int parquet_reader_open(struct parquet_reader *reader)
@@ -247,7 +247,11 @@ static const char *read_leaf(struct parquet_reader *reader, unsigned i, uint64_t
     }
     if (!column_type_is_text(leaf->value)) rows.text_offsets = NULL;
     column->n_rows = n;
-    return parquet_rows_read(&reader->leaves[i], n, &rows);
+    const char *problem = parquet_rows_read(&reader->leaves[i], n, &rows);
+    if (!parquet_rows_is_of_column(problem)) return problem;
+    reader->made_problem = xasprintf("its column '%s' %s",
+                                     reader->footer.schema->columns[leaf->column].name, problem);
+    return reader->made_problem;
 }
 
 static bool is_same(const struct column_bytes *a, const struct column_bytes *b)

@@ -29,7 +29,10 @@ static uint8_t *append(const struct rows_maker *maker, struct column_bytes *to, 
 }
 
 static const char too_large[] = "its rows are too large: write it again with smaller row groups";
-static const char does_not_fit[] = "a number does not fit its column";
+/* Problems of a column. */
+static const char does_not_fit[] = "has a value that does not fit";
+static const char no_reference[] = "names a reference that the header does not have";
+static const char null_element[] = "has a null in a list or a map";
 
 /* Marks the next row as null or not. */
 static bool put_validity(struct rows_maker *maker, bool is_valid)
@@ -159,7 +162,7 @@ static const char *append_references(struct rows_maker *maker, const struct plac
         uint32_t number = 0;
         if (is_present(maker, places, i)) {
             if (!find_reference(maker, &texts[next++]))
-                return "its references are not those of its header";
+                return no_reference;
             number = maker->reference;
         }
         to = put_u32(to, number);
@@ -219,12 +222,17 @@ static const char *append_nested(struct rows_maker *maker, uint64_t n_rows, bool
             return parquet_damaged;
         }
         if (has_element && definition < leaf->max_definition)
-            return "an element of a list or a map is null";
+            return null_element;
         places.n += has_element;
     }
     places.n_present = places.n;
     if (places.n == 0) return NULL;
     return first + places.n > INT32_MAX ? too_large : append_values(maker, &places);
+}
+
+bool parquet_rows_is_of_column(const char *problem)
+{
+    return problem == does_not_fit || problem == no_reference || problem == null_element;
 }
 
 const char *parquet_rows_read(struct parquet_chunk_reader *chunk, uint64_t n,

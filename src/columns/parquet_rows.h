@@ -28,4 +28,7 @@ struct parquet_rows {
 const char *parquet_rows_read(struct parquet_chunk_reader *chunk, uint64_t n,
                               const struct parquet_rows *rows);
 
+/* True for problems of the column's values: texts to be put after its name. Accepts NULL. */
+bool parquet_rows_is_of_column(const char *problem);
+
 #endif

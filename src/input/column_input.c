@@ -144,7 +144,7 @@ sam_hdr_t *column_input_make_header(struct column_input *input, const char *lent
     const char *text = header_text(input);
     if (!text) text = lent_text;
     if (!text) {
-        diag_error("the schema of '%s' has no sam_header, as Polars and DuckDB drop it: give a "
+        diag_error("the metadata of '%s' have no sam_header, as Polars and DuckDB drop it: give a "
                    "file with the header as the first input", input->name);
         return NULL;
     }

@@ -384,7 +384,7 @@ class Headers(Back):
         bam, table = self.source()
         bare = self.save(table.replace_schema_metadata({}), "bare.arrow")
         for inputs in ([bare], [bare, self.header_of(bam)]):
-            self.refused(inputs, bare, "has no sam_header", "as the first input")
+            self.refused(inputs, bare, "have no sam_header", "as the first input")
         other = self.write("other.sam", "@SQ\tSN:e\tLN:9\n")
         self.refused([other, bare], bare, "column 'rname'", "header does not have")
         metadata = {**table.schema.metadata, b"rocksort_columns": b"2"}
@@ -429,7 +429,7 @@ class Refused(Back):
         self.assert_comes_back(bam, self.save(table))
         for name, text, wrong, problem in (
                 ("seq", seq, "aZ*\x01", "letters that BAM does not have"),
-                ("qual", "!~" * 10 + "I", " \x7f\x01\u00e9", "a quality that is none")):
+                ("qual", "!~" * 10 + "I", " \x7f\x01\u00e9", "a quality outside ! to ~")):
             for at in (0, 7, 8, 15, 19, 20):
                 for letter in wrong:
                     changed = (text[:at] + letter + text[at + 1:]).encode()[:len(text)]
@@ -466,7 +466,7 @@ class Refused(Back):
                              rows=400)
             for options in ([], ["-@", "3"], ["--merge"]):
                 result = self.rocksort(*options, "-o", self.path("o.bam"), path)
-                self.assert_error(result, f"record {at + 1} ", "its name is none")
+                self.assert_error(result, f"record {at + 1} ", "its name has a NUL, or more than 254 bytes")
         # In templates.
         reads = self.path("mates.sam")
         write_sam(reads, *templates(600, seed=1))

@@ -315,6 +315,25 @@ class Writers(ParquetInput):
         self.assert_reads(out)
 
 
+    def test_lent_header(self):
+        """Metadata that Polars, DuckDB and pyarrow have dropped: the header is that of the first
+        input, as doc/columns.md says."""
+        bam = self.bam_of(TAGGED)
+        table = self.source_table(bam)
+        header = self.write("header.sam", bamfile.read(bam).text)
+        want = self.sort_bam("--no-PG", "-o", "-", self.path("in.parquet"))
+        bare = [self.path(name) for name in ("p.parquet", "d.parquet", "a.parquet")]
+        polars.scan_parquet(self.path("in.parquet")).sink_parquet(bare[0])
+        duckdb.sql(f"copy (from '{self.path('in.parquet')}') to '{bare[1]}' (format parquet)")
+        pyarrow.parquet.write_table(table.replace_schema_metadata({}), bare[2])
+        for one in bare:
+            for first, options in (header, []), (header, ["--merge"]):
+                got = self.sort_bam("--no-PG", *options, "-o", "-", first, one)
+                self.assert_same_bam(got, want, (one, options))
+        four = self.sort_bam("--no-PG", "-o", "-", bam, *bare)
+        self.assertEqual(len(bamfile.split(four.records)), 4 * len(bamfile.split(want.records)))
+
+
 class Refused(ParquetInput):
     def setUp(self):
         super().setUp()
@@ -339,8 +358,8 @@ class Refused(ParquetInput):
         n = table.num_rows
         self.refused(self.changed("tag_types", pyarrow.array(["NM:i"] * n)), "tag_types")
         holes = pyarrow.array([[1, None]] * n, pyarrow.list_(pyarrow.uint8()))
-        self.refused(self.changed("ML", holes), "an element of a list or a map is null")
-        self.refused(self.changed("rname", pyarrow.array(["e"] * n)), "references")
+        self.refused(self.changed("ML", holes), "its column 'ML' has a null in a list or a map")
+        self.refused(self.changed("rname", pyarrow.array(["e"] * n)), "column 'rname'", "reference")
         self.refused(self.changed("rname", pyarrow.array([""] * n)), "references")
 
     def test_letters_of_a_tag(self):
@@ -357,15 +376,18 @@ class Refused(ParquetInput):
                                   ("tlen", -2**31 - 1, "int64"), ("NM", 2**63, "uint64"),
                                   ("pos", 2**32 - 1, "uint32")):
             with self.subTest(name=name, value=value):
-                self.refused(self.changed(name, pyarrow.array([value] * n, kind)), "does not fit")
+                self.refused(self.changed(name, pyarrow.array([value] * n, kind)),
+                             f"its column '{name}' has a value that does not fit")
 
     def test_no_metadata(self):
-        """The message says what is missing."""
-        self.refused(self.written(self.table_of_all.replace_schema_metadata({})),
-                     "rocksort_columns", "sam_header", "doc/columns.md")
-        out = self.path("p.parquet")
-        polars.read_parquet(self.path("in.parquet")).write_parquet(out)
-        self.refused(out, "rocksort_columns", "sam_header")
+        """The message says what is missing, and what to do."""
+        for metadata in {}, {"rocksort_columns": "1"}:
+            self.refused(self.written(self.table_of_all.replace_schema_metadata(metadata)),
+                         "have no sam_header", "as the first input")
+        bare = self.written(self.table_of_all.replace_schema_metadata({}))
+        other = self.write("other.sam", "@SQ\tSN:e\tLN:9\n")
+        self.assert_error(self.rocksort("-o", self.path("o.bam"), other, bare), bare,
+                          "column 'rname'", "header does not have")
         metadata = dict(self.table_of_all.schema.metadata)
         metadata[b"rocksort_columns"] = b"2"
         self.refused(self.written(self.table_of_all.replace_schema_metadata(metadata)), "version")
