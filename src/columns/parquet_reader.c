@@ -131,6 +131,13 @@ const struct column_schema *parquet_reader_schema(const struct parquet_reader *r
     return reader->footer.schema;
 }
 
+uint64_t parquet_reader_n_rows(const struct parquet_reader *reader)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < reader->footer.n_groups; i++) n += reader->footer.groups[i].n_rows;
+    return n;
+}
+
 void parquet_reader_set_references(struct parquet_reader *reader, const char *const *names,
                                    uint32_t n)
 {

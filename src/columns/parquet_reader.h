@@ -50,6 +50,9 @@ void parquet_reader_set_references(struct parquet_reader *reader, const char *co
 
 const struct column_schema *parquet_reader_schema(const struct parquet_reader *reader);
 
+/* Rows of the whole file. */
+uint64_t parquet_reader_n_rows(const struct parquet_reader *reader);
+
 /* Reads the next rows. Returns 1, with columns that have been checked, which the caller frees
    (column_values_free); 0 at the end; or -1. */
 int parquet_reader_next(struct parquet_reader *reader, struct column_values **columns,

@@ -52,9 +52,11 @@ static double since(double start)
     return thread_cpu_seconds() - start;
 }
 
-static const char *format_name(const htsFormat *format)
+static const char *format_name(const struct bam_reader *reader)
 {
-    switch (format->format) {
+    const char *columns = bam_reader_columns(reader);
+    if (columns) return columns;
+    switch (bam_reader_format(reader)->format) {
     case sam: return "SAM";
     case bam: return "BAM";
     case cram: return "CRAM";
@@ -267,7 +269,7 @@ static int prepare(struct sampler *s)
     s->reader = bam_reader_open(settings->path, settings->options, NULL, NULL);
     if (!s->reader) return -1;
     sam_hdr_t *header = bam_reader_header(s->reader);
-    s->sample->format = format_name(bam_reader_format(s->reader));
+    s->sample->format = format_name(s->reader);
     s->sample->traits.is_text = bam_reader_is_text(s->reader);
     s->sample->traits.by_blocks = bam_reader_format(s->reader)->format == bam &&
                                   !settings->fixmate;

@@ -381,6 +381,11 @@ const htsFormat *bam_reader_format(const struct bam_reader *reader)
     return reader->file.hts ? hts_get_format(reader->file.hts) : &columns;
 }
 
+const char *bam_reader_columns(const struct bam_reader *reader)
+{
+    return reader->file.columns ? column_input_format(reader->file.columns) : NULL;
+}
+
 const char *bam_reader_name(const struct bam_reader *reader)
 {
     return reader->file.name;

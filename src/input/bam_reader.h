@@ -67,8 +67,11 @@ void bam_reader_drop_header(struct bam_reader *reader);
    for all pieces. */
 bool bam_reader_is_text(const struct bam_reader *reader);
 
-/* The format of the file. Owned by the reader. */
+/* The format of the file. Owned by the reader. Columns have none of htslib's. */
 const htsFormat *bam_reader_format(const struct bam_reader *reader);
+
+/* "Arrow" or "Parquet"; NULL: the file has no columns. */
+const char *bam_reader_columns(const struct bam_reader *reader);
 
 /* The name of the input in messages: its path, or "standard input". Outlives the reader. */
 const char *bam_reader_name(const struct bam_reader *reader);
@@ -90,7 +93,7 @@ void bam_reader_limit(struct bam_reader *reader, size_t memory_bytes);
 size_t bam_reader_memory(const struct bam_reader *reader);
 bool bam_reader_begins_batch(const struct bam_reader *reader);
 
-/* How many bytes of the file have been read; 0: unknown. */
+/* How many bytes of the file have been read, of columns about; 0: unknown. */
 uint64_t bam_reader_offset(const struct bam_reader *reader);
 
 /* After an error: true if the system could not read the file. Then its content may be sound. */

@@ -28,6 +28,7 @@ struct column_input {
     struct row_batch *batch;    /* NULL: the next one is to be read */
     uint64_t row;               /* the next one */
     uint64_t n_records;         /* handed out so far */
+    uint64_t n_rows, n_bytes;   /* Parquet: of the whole file; Arrow: of what was read of it */
     size_t reader_bytes;        /* memory of arrow or parquet, after the last batch */
     atomic_size_t batch_bytes;  /* memory of the batches that somebody has */
     size_t most_bytes;          /* of both, before the user is warned; 0: any, or they were */
@@ -96,6 +97,8 @@ static int open_parquet(struct column_input *input)
     input->parquet = parquet_reader_create(read_file_at, input->file,
                                            n_bytes > 0 ? (uint64_t)n_bytes : 0);
     if (n_bytes < 0 || parquet_reader_open(input->parquet) < 0) return read_error(input);
+    input->n_bytes = (uint64_t)n_bytes;
+    input->n_rows = parquet_reader_n_rows(input->parquet);
     return 0;
 }
 
@@ -172,6 +175,11 @@ sam_hdr_t *column_input_make_header(struct column_input *input, const char *lent
     return header;
 }
 
+const char *column_input_format(const struct column_input *input)
+{
+    return input->arrow ? "Arrow" : "Parquet";
+}
+
 void column_input_limit(struct column_input *input, size_t memory_bytes)
 {
     if (input->parquet) parquet_reader_limit(input->parquet, memory_bytes);
@@ -221,6 +229,11 @@ static int next_batch(struct column_input *input)
         input->reader_bytes = input->arrow ? arrow_reader_bytes(input->arrow)
                                            : parquet_reader_bytes(input->parquet);
         warn_of_memory(input);
+        if (input->arrow) {
+            off_t at = htell(input->file);
+            input->n_bytes = at > 0 ? (uint64_t)at : 0;
+            input->n_rows += n_rows;
+        }
         if (n_rows > 0) return 1;
         row_batch_drop(input->batch);
         input->batch = NULL;
@@ -253,6 +266,14 @@ static int next_rows(struct reader_source *source, struct bam_piece *piece, uint
     return BAM_READER_PIECE;
 }
 
+/* The columns of a batch are read together: its rows stand for equal parts of its bytes. */
+static uint64_t offset_of_rows(const struct reader_source *source)
+{
+    const struct column_input *input = source->file->columns;
+    if (input->n_records == 0 || input->n_rows == 0) return 0;
+    return (uint64_t)((double)input->n_bytes * ((double)input->n_records / (double)input->n_rows));
+}
+
 static void close_source(struct reader_source *source)
 {
     free(source);
@@ -261,7 +282,7 @@ static void close_source(struct reader_source *source)
 struct reader_source *column_input_open_source(const struct reader_file *file)
 {
     static const struct source_kind kind = {
-        .is_text = true, .next = next_rows, .close = close_source};
+        .is_text = true, .next = next_rows, .offset = offset_of_rows, .close = close_source};
     struct reader_source *source = xcalloc(1, sizeof *source);
     *source = (struct reader_source){.kind = &kind, .file = file};
     return source;

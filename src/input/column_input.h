@@ -36,6 +36,9 @@ bool column_input_has_header(const struct column_input *input);
    that are left out. NULL after a message. */
 sam_hdr_t *column_input_make_header(struct column_input *input, const char *lent_text);
 
+/* "Arrow" or "Parquet". */
+const char *column_input_format(const struct column_input *input);
+
 /* Before the first piece: how much memory what is read should take, about. A batch of Arrow, and a
    page of each column of Parquet, must be in memory in any case. */
 void column_input_limit(struct column_input *input, size_t memory_bytes);

@@ -360,7 +360,7 @@ class Refused(ParquetInput):
         holes = pyarrow.array([[1, None]] * n, pyarrow.list_(pyarrow.uint8()))
         self.refused(self.changed("ML", holes), "its column 'ML' has a null in a list or a map")
         self.refused(self.changed("rname", pyarrow.array(["e"] * n)), "column 'rname'", "reference")
-        self.refused(self.changed("rname", pyarrow.array([""] * n)), "references")
+        self.refused(self.changed("rname", pyarrow.array([""] * n)), "a reference that")
 
     def test_letters_of_a_tag(self):
         """NM with its highest bits set is not NM."""

@@ -189,10 +189,18 @@ class Plans(PlanTest):
         raw = bamfile.record("r", 0, 0, 5, "100M", "ACGTA" * 20) * 150000
         data = bamfile.bgzf(bamfile.bam_header(bamfile.sq_text(generate.ODD_REFS),
                                                generate.ODD_REFS) + raw)
-        plan = self.plan(self.write("large.bam", data))
-        found = re.match(r"about ([\d.]+) MB, about (\d+) records", plan["uncompressed"][0])
-        self.assertLess(abs(float(found.group(1)) - len(raw) / 1e6), len(raw) / 1e7)
-        self.assertLess(abs(int(found.group(2)) - 150000), 15000)
+        bam = self.write("large.bam", data)
+        inputs = [bam]
+        # Columns of a part of the file, too: batches and row groups are larger than what is read.
+        for name in "large.arrow", "large.arrows", "large.parquet":
+            self.sort_ok("-o", self.path(name), bam)
+            inputs.append(self.path(name))
+        for path, name in zip(inputs, ("BAM", "Arrow", "Arrow", "Parquet")):
+            plan = self.plan(path)
+            self.assertIn(f", {name}, ", plan["input"][0])
+            found = re.match(r"about ([\d.]+) MB, about (\d+) records", plan["uncompressed"][0])
+            self.assertLess(abs(float(found.group(1)) - len(raw) / 1e6), len(raw) / 1e7, path)
+            self.assertLess(abs(int(found.group(2)) - 150000), 15000, path)
 
     def test_spilled_says_all(self):
         plan = self.plan("-o", self.path("out.bam"), self.source, budget=400_000)
