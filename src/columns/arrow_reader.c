@@ -7,7 +7,6 @@
 #include "columns/column_record.h"
 #include "util/xalloc.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,12 +196,6 @@ static int read_body(struct arrow_reader *reader, const struct message *message)
 
 /* ---- schema ---- */
 
-/* True if a column may be called so that is no field. */
-static bool is_tag(const char *name, size_t n_bytes)
-{
-    return n_bytes == 2 && isalpha((unsigned char)name[0]) && isalnum((unsigned char)name[1]);
-}
-
 /* Finds out what the column of the file is. Returns 1, 0 if it is none of ours, or -1. */
 static int read_column(struct arrow_reader *reader, const struct flat_table *table,
                        const struct arrow_field *field, struct column *column)
@@ -217,7 +210,7 @@ static int read_column(struct arrow_reader *reader, const struct flat_table *tab
                     column->name);
     }
     enum column_type type;
-    if (is_tag(name, n_bytes) && arrow_normal_tag_type(field, name, &type)) {
+    if (column_schema_is_tag(name, n_bytes) && arrow_normal_tag_type(field, name, &type)) {
         *column = (struct column){{name[0], name[1]}, FIELD_TAG, type};
         return 1;
     }

@@ -72,6 +72,11 @@ bool column_schema_field(const char *name, size_t n_bytes, struct column *column
     return false;
 }
 
+bool column_schema_is_tag(const char *name, size_t n_bytes)
+{
+    return n_bytes == 2 && isalpha((unsigned char)name[0]) && isalnum((unsigned char)name[1]);
+}
+
 /* Adds what one part of the list names. Returns NULL, or what is wrong with it. */
 static const char *add_part(struct column_schema *schema, const char *part, size_t n,
                             const struct tag_census *census)
@@ -85,8 +90,8 @@ static const char *add_part(struct column_schema *schema, const char *part, size
         (void)add_column(schema, &field);
         return NULL;
     }
-    bool is_tag = n >= 2 && isalpha((unsigned char)part[0]) && isalnum((unsigned char)part[1]);
-    if (!is_tag || (n > 2 && part[2] != ':')) return no_column;
+    size_t n_name = n > 2 && part[2] == ':' ? 2 : n;
+    if (!column_schema_is_tag(part, n_name)) return no_column;
     const struct standard_tag *standard = standard_tag_find(part);
     struct column column = tag_column(part, standard ? standard->type : COLUMN_TEXT);
     if (n == 2 && !standard) return "is a tag without a type: add one, as in XS:i";

@@ -76,6 +76,9 @@ struct column_schema *column_schema_of(const struct column *columns, unsigned n,
 /* Finds the field of a name: *column gets it. Returns false if no field is called so. */
 bool column_schema_field(const char *name, size_t n_bytes, struct column *column);
 
+/* True if a tag may have this name, by the SAM specification. */
+bool column_schema_is_tag(const char *name, size_t n_bytes);
+
 /* NULL is accepted. */
 void column_schema_destroy(struct column_schema *schema);
 

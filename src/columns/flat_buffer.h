@@ -41,8 +41,8 @@ flat_place flat_text(struct flat_buffer *flat, const char *text, size_t n_bytes)
 flat_place flat_structs(struct flat_buffer *flat, const uint8_t *items, size_t n,
                         size_t item_bytes);
 
-/* The same for items that are not in memory, before anything else is made: the caller writes them,
-   a multiple of 8 bytes, after what flat_finish returns. */
+/* Like flat_structs, for items that the caller writes itself, after the finished buffer. Call it
+   before anything else is made; n * item_bytes is a multiple of 8. */
 flat_place flat_structs_after(struct flat_buffer *flat, size_t n, size_t item_bytes);
 
 /* A vector of texts or tables. */

@@ -28,6 +28,8 @@ static bool is_text(struct text text, const char *what)
 void parquet_footer_release(struct parquet_footer *footer)
 {
     free(footer->header);
+    free(footer->unknown);
+    free(footer->wrong);
     column_schema_destroy(footer->schema);
     free(footer->leaves);
     free(footer->groups);
@@ -45,6 +47,7 @@ struct footer_reader {
     size_t n_elements;
     struct text version, header, encoding;
     uint64_t n_rows;
+    unsigned n_chunks;          /* of each group, as the groups have them */
 };
 
 static void complain(struct footer_reader *reader, const char *problem)
@@ -152,7 +155,8 @@ struct shape {
         const struct element *element;
         struct parquet_stored_leaf leaf;
     } leaves[MOST_LEAVES];
-    unsigned n_leaves;
+    unsigned n_leaves;          /* all; the first ones are above */
+    bool is_nested;             /* lists of lists, which no column has */
 };
 
 /* Goes through an element and those below it. Returns the number of the one after them, or 0. */
@@ -163,16 +167,16 @@ static size_t walk(const struct footer_reader *reader, size_t i, unsigned depth,
     const struct element *element = &reader->elements[i++];
     if (element->repetition != REQUIRED) above.max_definition++;
     if (element->repetition == REPEATED) {
-        if (above.is_repeated || depth == 0) return 0;
+        if (above.is_repeated || depth == 0) shape->is_nested = true;
         above.is_repeated = true;
         above.item_definition = above.max_definition;
     }
     if (element->has_type) {
-        if (shape->n_leaves == MOST_LEAVES) return 0;
+        if (shape->n_leaves++ >= MOST_LEAVES) return i;
         above.type = (enum parquet_type)element->type;
         above.is_unsigned = element->n_bits > 0 && !element->is_signed;
-        shape->leaves[shape->n_leaves].element = element;
-        shape->leaves[shape->n_leaves++].leaf = above;
+        shape->leaves[shape->n_leaves - 1].element = element;
+        shape->leaves[shape->n_leaves - 1].leaf = above;
         return i;
     }
     for (int64_t k = 0; k < element->n_children && i > 0; k++)
@@ -211,7 +215,7 @@ static bool can_become(const struct shape *shape, enum column_type type)
     enum column_type is;
     bool is_map = type == COLUMN_MAP;
     bool has_texts = is_map || column_type_is_text(type) || type == COLUMN_REFERENCE;
-    if (shape->n_leaves != (is_map ? 2u : 1u)) return false;
+    if (shape->n_leaves != (is_map ? 2u : 1u) || shape->is_nested) return false;
     for (unsigned i = 0; i < shape->n_leaves; i++) {
         const struct parquet_stored_leaf *leaf = &shape->leaves[i].leaf;
         if (leaf->is_repeated != is_map ||
@@ -234,21 +238,35 @@ static bool find_parts(struct shape *shape)
     return shape->leaves[0].leaf.part != shape->leaves[1].leaf.part;
 }
 
-static bool read_column(struct shape *shape, struct text name, struct column *column)
+static char *copy_name(struct text name)
 {
-    if (shape->n_leaves == 0 || !name.at) return false;
+    return xasprintf("%.*s", (int)name.n, name.at);
+}
+
+/* Finds out what the column of the file is. Returns 1, 0 if records do not need it, or -1 if its
+   type cannot become rocksort's. */
+static int read_column(struct footer_reader *reader, struct shape *shape, struct text name,
+                       struct column *column)
+{
+    struct parquet_footer *footer = reader->footer;
+    struct parquet_stored_leaf *first = &shape->leaves[0].leaf;
     if (column_schema_field(name.at, name.n, column)) {
-        if (!can_become(shape, column->type)) return false;
-        shape->leaves[0].leaf.value = column->type;
-        return column->type != COLUMN_MAP || find_parts(shape);
+        if (column->field == FIELD_END) return 0;       /* the CIGAR says that, too */
+        first->value = column->type;
+        if (can_become(shape, column->type) && (column->type != COLUMN_MAP || find_parts(shape)))
+            return 1;
+        footer->wrong = copy_name(name);
+        return -1;
     }
     enum column_type type;
-    if (name.n != 2 || shape->n_leaves != 1) return false;
-    if (!type_of_values(shape->leaves[0].element, shape->leaves[0].leaf.is_repeated, &type))
-        return false;
-    *column = (struct column){{name.at[0], name.at[1]}, FIELD_TAG, type};
-    shape->leaves[0].leaf.value = type;
-    return true;
+    if (column_schema_is_tag(name.at, name.n) && shape->n_leaves == 1 && !shape->is_nested &&
+        type_of_values(shape->leaves[0].element, first->is_repeated, &type)) {
+        *column = (struct column){{name.at[0], name.at[1]}, FIELD_TAG, type};
+        first->value = type;
+        return 1;
+    }
+    if (!footer->unknown) footer->unknown = copy_name(name);
+    return 0;
 }
 
 /* Makes the schema and the leaves of the elements. */
@@ -262,17 +280,23 @@ static const char *make_schema(struct footer_reader *reader)
     footer->leaves = xcalloc(MOST_LEAVES * (size_t)n + 1, sizeof *footer->leaves);
     const char *problem = NULL;
     size_t at = 1;
+    unsigned n_columns = 0;
     for (unsigned i = 0; i < (unsigned)n && !problem; i++) {
         struct shape shape = {0};
         const struct element *element = &reader->elements[at < reader->n_elements ? at : 0];
-        at = walk(reader, at, 0, (struct parquet_stored_leaf){.column = i}, &shape);
-        if (at == 0 || !read_column(&shape, element->name, &columns[i]))
-            problem = no_columns_of_ours;
-        for (unsigned k = 0; k < shape.n_leaves; k++)
+        at = walk(reader, at, 0, (struct parquet_stored_leaf){.column = n_columns}, &shape);
+        int r = at > 0 && element->name.at
+                    ? read_column(reader, &shape, element->name, &columns[n_columns]) : -1;
+        if (r < 0) problem = no_columns_of_ours;
+        for (unsigned k = 0; k < shape.n_leaves && r > 0; k++) {
+            shape.leaves[k].leaf.chunk = footer->n_chunks + k;
             footer->leaves[footer->n_leaves++] = shape.leaves[k].leaf;
+        }
+        footer->n_chunks += shape.n_leaves;
+        n_columns += r > 0;
     }
     if (!problem && at != reader->n_elements) problem = parquet_damaged;
-    if (!problem) footer->schema = column_schema_of(columns, (unsigned)n, &problem);
+    if (!problem) footer->schema = column_schema_of(columns, n_columns, &problem);
     free(columns);
     return problem;
 }
@@ -381,20 +405,20 @@ static void read_groups(struct footer_reader *reader, const struct thrift_field 
         if (i > 0 && n_here * i != n_chunks) complain(reader, parquet_damaged);
         n_chunks += n_here;
     }
-    footer->n_leaves = n > 0 ? (unsigned)(n_chunks / n) : 0;    /* compared with the schema's */
+    reader->n_chunks = n > 0 ? (unsigned)(n_chunks / n) : 0;
 }
 
 /* Checks that groups and schema agree. */
-static const char *check_groups(const struct footer_reader *reader, unsigned n_chunks)
+static const char *check_groups(const struct footer_reader *reader)
 {
     const struct parquet_footer *footer = reader->footer;
     uint64_t n_rows = 0;
-    if (footer->n_groups > 0 && n_chunks != footer->n_leaves) return parquet_damaged;
+    if (footer->n_groups > 0 && reader->n_chunks != footer->n_chunks) return parquet_damaged;
     for (size_t i = 0; i < footer->n_groups; i++) {
         const struct parquet_stored_group *group = &footer->groups[i];
-        const struct parquet_stored_chunk *chunks = &footer->chunks[i * footer->n_leaves];
+        const struct parquet_stored_chunk *chunks = &footer->chunks[i * footer->n_chunks];
         for (unsigned k = 0; k < footer->n_leaves; k++) {
-            uint64_t n = chunks[k].n_values;
+            uint64_t n = chunks[footer->leaves[k].chunk].n_values;
             if (footer->leaves[k].is_repeated ? n < group->n_rows : n != group->n_rows)
                 return parquet_damaged;
         }
@@ -470,13 +494,10 @@ const char *parquet_footer_read(struct parquet_footer *footer, const uint8_t *by
     };
     *footer = (struct parquet_footer){0};
     read_file(&reader);
-    unsigned n_chunks = footer->n_leaves;
-    footer->n_leaves = 0;
     const char *problem = reader.problem;
     if (!problem) problem = make_header(&reader);
     if (!problem) problem = make_schema(&reader);
-    if (!problem) problem = check_groups(&reader, n_chunks);
+    if (!problem) problem = check_groups(&reader);
     free(reader.elements);
-    if (problem) parquet_footer_release(footer);
     return problem;
 }

@@ -4,7 +4,8 @@
  *
  * Columns that another program has written again may be stored in other ways than rocksort does it:
  * integers of other widths, numbers with a fraction of 64 bits, lists of structs in place of maps.
- * A schema is made as if they were rocksort's; who reads values checks that they fit.
+ * A schema is made as if they were rocksort's; who reads values checks that they fit. Columns that
+ * no record needs are left out.
  *
  * Ownership: parquet_footer_release frees what the footer has. One thread at a time.
  */
@@ -17,6 +18,7 @@
    columns. */
 struct parquet_stored_leaf {
     unsigned column;            /* its number in the schema */
+    unsigned chunk;             /* and that of its chunk in a group */
     enum parquet_part part;
     enum column_type value;     /* of one value: of the column, or of its list */
     enum parquet_type type;
@@ -38,15 +40,18 @@ struct parquet_stored_group {
 struct parquet_footer {
     char *header;               /* the text of the SAM header; NULL: the file has lost it */
     struct column_schema *schema;       /* may lack columns that records need */
+    char *unknown;              /* the name of a column that no record has, or NULL */
+    char *wrong;                /* that of a field that has another type, or NULL */
     struct parquet_stored_leaf *leaves;
     unsigned n_leaves;
     struct parquet_stored_group *groups;
     size_t n_groups;
-    struct parquet_stored_chunk *chunks;        /* of all groups, n_leaves each */
+    struct parquet_stored_chunk *chunks;        /* of all groups, n_chunks each */
+    unsigned n_chunks;
 };
 
 /* Reads the footer: bytes that ended at byte `file_bytes` of the file, but for the 8 bytes that end
-   each file. Returns NULL, or what is wrong (a static text). */
+   each file. Returns NULL, or what is wrong (a static text). Release the footer in any case. */
 const char *parquet_footer_read(struct parquet_footer *footer, const uint8_t *bytes, size_t n_bytes,
                                 uint64_t file_bytes);
 

@@ -86,7 +86,7 @@ size_t parquet_reader_bytes(const struct parquet_reader *reader)
 {
     const struct parquet_footer *footer = &reader->footer;
     size_t n_bytes = footer->n_groups * (sizeof *footer->groups +
-                                         footer->n_leaves * sizeof *footer->chunks);
+                                         footer->n_chunks * sizeof *footer->chunks);
     for (unsigned i = 0; i < footer->n_leaves; i++)
         n_bytes += parquet_chunk_memory(&reader->leaves[i]);
     return n_bytes;
@@ -129,6 +129,11 @@ const char *parquet_reader_header(const struct parquet_reader *reader)
 const struct column_schema *parquet_reader_schema(const struct parquet_reader *reader)
 {
     return reader->footer.schema;
+}
+
+const char *parquet_reader_unknown(const struct parquet_reader *reader)
+{
+    return reader->footer.unknown;
 }
 
 uint64_t parquet_reader_n_rows(const struct parquet_reader *reader)
@@ -180,6 +185,14 @@ static const char *read_footer(struct parquet_reader *reader, struct column_byte
     return parquet_footer_read(&reader->footer, bytes->bytes, n_bytes, end - n_bytes);
 }
 
+/* Names the column that has another type than rocksort's. */
+static const char *name_wrong(struct parquet_reader *reader)
+{
+    reader->made_problem = xasprintf("its column '%s' has a type that does not become rocksort's",
+                                     reader->footer.wrong);
+    return reader->made_problem;
+}
+
 /* Returns NULL, or which columns the file lacks for records to be made of it. */
 static const char *find_missing(struct parquet_reader *reader)
 {
@@ -195,7 +208,10 @@ int parquet_reader_open(struct parquet_reader *reader)
     struct column_bytes bytes = {0};
     const char *problem = read_footer(reader, &bytes);
     free(bytes.bytes);
-    if (!problem) problem = find_missing(reader);
+    if (reader->footer.wrong)
+        problem = name_wrong(reader);
+    else if (!problem)
+        problem = find_missing(reader);
     if (problem) return fail(reader, problem);
     reader->leaves = xcalloc(reader->footer.n_leaves + 1, sizeof *reader->leaves);
     reader->columns = xcalloc(reader->footer.schema->n_columns, sizeof *reader->columns);
@@ -215,13 +231,14 @@ static void begin_group(struct parquet_reader *reader)
     const struct parquet_footer *footer = &reader->footer;
     const struct parquet_stored_group *group = &footer->groups[reader->next_group];
     const struct parquet_stored_chunk *chunks =
-        &footer->chunks[reader->next_group * footer->n_leaves];
+        &footer->chunks[reader->next_group * footer->n_chunks];
     size_t step = reader->stored_bytes / footer->n_leaves;
     if (step < LEAST_STEP_BYTES) step = LEAST_STEP_BYTES;
     /* Chunks that are read as a whole are read in the order of the file. */
     if (group->n_bytes <= reader->stored_bytes) step = reader->stored_bytes;
     for (unsigned i = 0; i < footer->n_leaves; i++)
-        parquet_chunk_begin(&reader->leaves[i], &footer->leaves[i], &chunks[i], step);
+        parquet_chunk_begin(&reader->leaves[i], &footer->leaves[i],
+                            &chunks[footer->leaves[i].chunk], step);
     reader->n_rows = group->n_rows;
     uint64_t row_bytes = 1 + (group->n_rows > 0 ? group->raw_bytes / group->n_rows : 0);
     reader->piece_rows = row_bytes < reader->piece_bytes ? 1 + reader->piece_bytes / row_bytes : 1;

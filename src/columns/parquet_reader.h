@@ -50,6 +50,9 @@ void parquet_reader_set_references(struct parquet_reader *reader, const char *co
 
 const struct column_schema *parquet_reader_schema(const struct parquet_reader *reader);
 
+/* The name of a column that is left out, because no record has it; NULL: there is none. */
+const char *parquet_reader_unknown(const struct parquet_reader *reader);
+
 /* Rows of the whole file. */
 uint64_t parquet_reader_n_rows(const struct parquet_reader *reader);
 

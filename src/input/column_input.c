@@ -136,7 +136,8 @@ bool column_input_has_header(const struct column_input *input)
 
 static void warn_of_unknown(const struct column_input *input)
 {
-    const char *unknown = input->arrow ? arrow_reader_unknown(input->arrow) : NULL;
+    const char *unknown = input->arrow ? arrow_reader_unknown(input->arrow)
+                                       : parquet_reader_unknown(input->parquet);
     if (unknown && hts_get_log_level() >= HTS_LOG_WARNING)
         diag_warning("'%s' has columns that no record has, such as '%s': they are left out",
                      input->name, unknown);

@@ -56,7 +56,8 @@ struct stream {                 /* an input */
     /* under the lock */
     struct piece *pieces, **last_piece;
     struct stretch *stretches, **last_stretch;
-    size_t columns_bytes;       /* of columns that were read, without what was made of them */
+    size_t columns_bytes;       /* memory of the reader of columns, and of its batches, without the
+                                   records that were made of them */
     size_t ahead_bytes;         /* of pieces, of stretches that were not released, of the tail */
     size_t tail_ahead_bytes;    /* the part of ahead_bytes that is the tail's */
     bool is_cut;                /* a worker cuts a piece now */

@@ -554,18 +554,16 @@ static struct load_piece *take_slot(struct loader *ld)
     return crew_failed(ld->crew) ? NULL : piece;
 }
 
-/* Retires batches to make up for the memory that columns as input hold; at least half of the
-   batches stay. They do not come back when that memory shrinks, because it soon grows again. */
+/* Retires batches to make up for the memory that columns as input hold. They do not come back when
+   that memory shrinks, because it soon grows again. */
 static void make_room_for_columns(struct loader *ld)
 {
-    enum { LEAST_BATCHES = 4 };
     struct mem_budget budget;
     size_t n_bytes = bam_reader_memory(ld->reader);
     if (n_bytes <= ld->retired_bytes) return;
     batch_pool_budget(ld->pool, &budget);
     size_t n = (n_bytes - ld->retired_bytes + budget.batch_bytes - 1) / budget.batch_bytes;
-    size_t least = ld->settings->budget->n_batches / 2;
-    if (least < LEAST_BATCHES) least = LEAST_BATCHES;
+    size_t least = mem_budget_least_batches(ld->settings->budget);
     size_t most = budget.n_batches > least ? budget.n_batches - least : 0;
     if (n > most) n = most;
     if (n == 0) return;

@@ -151,6 +151,12 @@ size_t mem_budget_column_bytes(const struct mem_budget *budget)
     return budget->total_bytes / 4;
 }
 
+unsigned mem_budget_least_batches(const struct mem_budget *budget)
+{
+    enum { LEAST_BATCHES = 4 };
+    return budget->n_batches < 2 * LEAST_BATCHES ? LEAST_BATCHES : budget->n_batches / 2;
+}
+
 unsigned mem_budget_run_files(const struct mem_budget *budget, uint64_t run_bytes, uint64_t n_runs,
                               unsigned most_files)
 {

@@ -125,9 +125,11 @@ struct mem_budget_inputs {
 bool mem_budget_share_inputs(const struct mem_budget *budget, size_t n,
                              struct mem_budget_inputs *share);
 
-/* Returns the memory that what is read ahead of columns as input should take at most. Batches are
-   retired for it. */
+/* Columns as input: the memory that what is read ahead should take, a quarter of the budget.
+   The loader retires batches to free as much as it really takes, until this many are left: half of
+   them. */
 size_t mem_budget_column_bytes(const struct mem_budget *budget);
+unsigned mem_budget_least_batches(const struct mem_budget *budget);
 
 /* Returns the memory that merging needs besides batches, if the open blocks of all runs have
    open_bytes. */

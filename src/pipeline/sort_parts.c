@@ -250,10 +250,10 @@ void sort_release(struct sort *sort)
     spill_destroy(sort->spiller);
     temp_store_destroy(sort->store);
     duplicates_destroy(sort->duplicates);
-    free(sort->temp_prefixes);
     read_groups_destroy(sort->read_groups);
     verification_destroy(sort->verification);
     sorted_output_release(&sort->output);
+    free(sort->temp_prefixes);          /* the output's notes have used them */
     split_plan_destroy(sort->split);
     piece_list_destroy(sort->pieces);
     range_counts_destroy(sort->survey.ranges);

@@ -13,6 +13,7 @@
 #include "util/long_hash.h"
 #include "util/xalloc.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -118,6 +119,7 @@ static size_t stored_bytes(const struct temp_streams *s)
 
 static int open_file(struct temp_streams *s)
 {
+    assert(s->n_files < s->places.n_prefixes);
     struct temp_file *file = &s->files[s->n_files];
     file->fd = temp_dir_open_file(s->places.prefixes[s->n_files], s->places.output,
                                   &file->dir);

@@ -315,6 +315,40 @@ class Writers(ParquetInput):
         self.assert_reads(out)
 
 
+    def test_unknown_columns(self):
+        """Columns that no record has are left out, whatever their type, with a warning."""
+        table = self.source_table(self.bam_of(TAGGED))
+        n = table.num_rows
+        numbers = pyarrow.array(range(n))
+        lists = pyarrow.array([[[1], [2, 3]]] * n)
+        for column in (numbers, numbers.cast("int32").cast("date32"),
+                       numbers.cast(pyarrow.decimal128(20)),
+                       numbers.cast(pyarrow.timestamp("us")), numbers.cast(pyarrow.bool_()),
+                       pyarrow.array([b"1234"] * n, pyarrow.binary(4)), lists,
+                       pyarrow.array([{"a": 1, "b": "x", "c": {"d": 2, "e": None}}] * n),
+                       pyarrow.array([[{"a": 1, "b": 2, "c": 3}]] * n)):
+            for name, at in ("contig", 3), ("1X", table.num_columns), ("a", 0):
+                path = self.written(table.add_column(at, name, column), row_group_size=100)
+                result = self.sort_ok("--no-PG", "-o", self.path("o.bam"), path)
+                self.assert_same_bam(bamfile.read(self.path("o.bam")), self.want, column.type)
+                self.assertIn(f"such as '{name}'", result.err)
+        self.assert_reads(self.written(table.drop_columns("end")))
+        # A tag that no record has, with a type that no tag has.
+        self.assert_reads(self.written(table.append_column("XQ", lists)))
+
+    def test_partitioned_set(self):
+        """DuckDB adds a column for the name of the directory."""
+        bam = self.bam_of(TAGGED)
+        self.source_table(bam)
+        os.mkdir(self.path("set"))
+        self.sort_ok("--no-PG", "--split-by", "contig", "-o",
+                     self.path("set/contig=%/part-0.parquet"), bam)
+        header = self.write("header.sam", bamfile.read(bam).text)
+        duckdb.sql(f"copy (from read_parquet('{self.path('set')}/*/*.parquet', "
+                   f"hive_partitioning = true)) to '{self.path('all.parquet')}' (format parquet)")
+        got = self.sort_bam("--no-PG", "-n", "-o", "-", header, self.path("all.parquet"))
+        self.assert_same_bam(got, self.sort_bam("--no-PG", "-n", "-o", "-", bam))
+
     def test_lent_header(self):
         """Metadata that Polars, DuckDB and pyarrow have dropped: the header is that of the first
         input, as doc/columns.md says."""
@@ -349,12 +383,11 @@ class Refused(ParquetInput):
         table = self.table_of_all
         self.refused(self.written(table.drop_columns(["seq", "cigar"])),
                      "does not have: cigar, seq")
-        self.refused(self.written(table.append_column("more", table["pos"])), "as rocksort")
-        self.refused(self.written(table.append_column("day", table["pos"].cast("date32"))),
-                     "as rocksort")
-        self.refused(self.changed("pos", table["pos"].cast("string")), "as rocksort")
-        self.refused(self.changed("NM", table["NM"].cast("date64")), "as rocksort")
-        self.refused(self.changed("tags", table["qname"]), "as rocksort")
+        self.refused(self.changed("pos", table["pos"].cast("string")), "column 'pos' has a type")
+        result = self.rocksort("--verbosity", "0", "-o", self.path("o.bam"),
+                               self.changed("NM", table["NM"].cast("date64")))
+        self.assert_error(result, "lacks a tag that tag_types names")
+        self.refused(self.changed("tags", table["qname"]), "column 'tags' has a type")
         n = table.num_rows
         self.refused(self.changed("tag_types", pyarrow.array(["NM:i"] * n)), "tag_types")
         holes = pyarrow.array([[1, None]] * n, pyarrow.list_(pyarrow.uint8()))
