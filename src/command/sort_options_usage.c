@@ -44,7 +44,7 @@ static const struct {
     {TITLE, "Input and output:\n"},
     {COMMON,
 "  -o FILE              write to FILE, not to standard output\n"
-"  -O, --output-fmt FORMAT   bam, sam, cram, arrow, parquet; else by FILE's extension, else bam\n"
+"  -O, --output-fmt FORMAT   bam, sam, cram, arrow, arrows, parquet; else by FILE's extension\n"
 "  -l INT               compression level, 0 to 9 [6]\n"
 "  -u                   uncompressed, the same as -l 0\n"},
     {RARE,

@@ -87,12 +87,14 @@ static int check_size(struct bam_inputs *in, size_t i)
     return -1;
 }
 
-/* Notes the order that the header of input i claims. */
+/* Notes the order that the header of input i claims. One that it was lent says nothing of it. */
 static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reader)
 {
     const char *at = header_whole_text(bam_reader_header(reader));
     struct text line, field, rest = {"", 0}, order = {"", 0}, sub_order = {NULL, 0};
-    if (header_next_line(&at, &line) && header_line_is(line, "@HD")) rest = header_line_rest(line);
+    if (!bam_reader_took_header(reader) && header_next_line(&at, &line) &&
+        header_line_is(line, "@HD"))
+        rest = header_line_rest(line);
     while (header_next_field(&rest, &field)) {
         struct text so = header_field_value(field, "SO:"), ss = header_field_value(field, "SS:");
         if (so.at) order = so;

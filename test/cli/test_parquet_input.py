@@ -364,6 +364,10 @@ class Writers(ParquetInput):
             for first, options in (header, []), (header, ["--merge"]):
                 got = self.sort_bam("--no-PG", *options, "-o", "-", first, one)
                 self.assert_same_bam(got, want, (one, options))
+        # Who has lost the header does not say that it is sorted.
+        for second, is_told in (self.path("in.parquet"), True), (bare[0], False):
+            result = self.sort_ok("-o", self.path("o.bam"), self.path("in.parquet"), second)
+            self.assertEqual("all inputs say that they are in this order" in result.err, is_told)
         four = self.sort_bam("--no-PG", "-o", "-", bam, *bare)
         self.assertEqual(len(bamfile.split(four.records)), 4 * len(bamfile.split(want.records)))
 
