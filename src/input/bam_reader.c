@@ -213,6 +213,12 @@ static int open_bytes(struct reader_file *file, const char *path)
     return 0;
 }
 
+static void refuse_format(const struct reader_file *file)
+{
+    diag_error("'%s' is not an alignment file; rocksort reads SAM, BAM, CRAM, FASTQ, Arrow and "
+               "Parquet", file->name);
+}
+
 static int open_file(struct reader_file *file, const char *path, const htsFormat *options)
 {
     errno = file_problem(path);
@@ -227,6 +233,10 @@ static int open_file(struct reader_file *file, const char *path, const htsFormat
         hts_set_log_level(level);
     }
     if (file->columns) return 0;
+    if (!file->hts && errno == ENOEXEC) {       /* htslib knows no format that begins like this */
+        refuse_format(file);
+        return -1;
+    }
     if (!file->hts) {
         bool is_vague = errno == EIO && path_is_url(path);
         diag_error("cannot open '%s': %s%s", file->name,
@@ -235,9 +245,7 @@ static int open_file(struct reader_file *file, const char *path, const htsFormat
         return -1;
     }
     if (!is_alignment_file(hts_get_format(file->hts))) {
-        diag_error("'%s' is not an alignment file; rocksort reads SAM, BAM, CRAM, FASTQ, Arrow and "
-                   "Parquet",
-                   file->name);
+        refuse_format(file);
         return -1;
     }
     if (apply_options(file, options) < 0) return -1;

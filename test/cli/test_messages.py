@@ -247,6 +247,7 @@ class Files(MessagesTest):
         whole = self.bam([])
         self.write("empty.bam", b"")
         self.write("diary.txt", "Dear diary,\n" * 50)
+        self.write("bytes.bin", bytes(100) + whole)
         self.write("cut.bam", whole[: len(whole) // 2])
         self.write("flipped.bam", whole[:5000] + bytes([whole[5000] ^ 255]) + whole[5001:])
         lie = bytearray(bamfile.record("liar", 0, 0, 5, "4M", "ACGT"))
@@ -261,6 +262,7 @@ class Files(MessagesTest):
                 (["absent.bam"], "cannot open 'absent.bam'", "No such file"),
                 (["empty.bam"], "failed to read header", "'empty.bam'"),
                 (["diary.txt"], "'diary.txt'", "not an alignment file"),
+                (["bytes.bin"], "'bytes.bin'", "not an alignment file"),
                 (["cut.bam"], "'cut.bam'", "truncated"),
                 (["flipped.bam"], "'flipped.bam'", "damaged"),
                 (["lie.bam"], "record 11 of 'lie.bam' is damaged", "its reference"),
