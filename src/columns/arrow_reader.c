@@ -196,26 +196,28 @@ static int read_body(struct arrow_reader *reader, const struct message *message)
 
 /* ---- schema ---- */
 
-/* Finds out what the column of the file is. Returns 1, 0 if it is none of ours, or -1. */
+/* Fails with a text that was made, and frees it. */
+static int fail_with(struct arrow_reader *reader, char *problem)
+{
+    (void)fail(reader, "%s", problem);
+    free(problem);
+    return -1;
+}
+
+/* Finds out what the column of the file is. Returns 1, 0 if it is not read, or -1. */
 static int read_column(struct arrow_reader *reader, const struct flat_table *table,
                        const struct arrow_field *field, struct column *column)
 {
     size_t n_bytes;
     const char *name = flat_read_text(table, 0, &n_bytes);
     if (!name) return fail(reader, damaged);
-    if (column_schema_field(name, n_bytes, column)) {
-        if (column->field == FIELD_END) return 0;       /* the CIGAR says that, too */
-        if (arrow_normal_can(field, column->type)) return 1;
-        return fail(reader, "its column '%s' has a type that does not become rocksort's",
-                    column->name);
-    }
-    enum column_type type;
-    if (column_schema_is_tag(name, n_bytes) && arrow_normal_tag_type(field, name, &type)) {
-        *column = (struct column){{name[0], name[1]}, FIELD_TAG, type};
-        return 1;
-    }
-    if (!reader->unknown) reader->unknown = xasprintf("%.*s", (int)n_bytes, name);
-    return 0;
+    enum column_role role = column_schema_role(name, n_bytes, column);
+    if (role == COLUMN_IS_UNKNOWN && !reader->unknown)
+        reader->unknown = xasprintf("%.*s", (int)n_bytes, name);
+    if (role != COLUMN_IS_READ) return 0;
+    bool can_read = column->field == FIELD_TAG ? arrow_normal_tag_type(field, name, &column->type)
+                                               : arrow_normal_can(field, column->type);
+    return can_read ? 1 : fail_with(reader, column_schema_wrong_type(name, n_bytes));
 }
 
 /* Notes the dictionaries that a field and its children have. */
@@ -273,7 +275,7 @@ static int read_pairs(struct arrow_reader *reader, const struct flat_table *sche
     size_t n_bytes;
     if (find_metadata(schema, COLUMN_VERSION_KEY, &n_bytes) &&
         !metadata_are(schema, COLUMN_VERSION_KEY, COLUMN_SCHEMA_VERSION))
-        return fail(reader, "its columns are those of another version of rocksort");
+        return fail(reader, COLUMN_OTHER_VERSION);
     const char *header = find_metadata(schema, COLUMN_HEADER_KEY, &n_bytes);
     if (!header) return 0;
     if (memchr(header, 0, n_bytes)) return fail(reader, damaged);
@@ -283,16 +285,6 @@ static int read_pairs(struct arrow_reader *reader, const struct flat_table *sche
     if (metadata_are(schema, COLUMN_ENCODING_KEY, COLUMN_LATIN))
         column_metadata_undo_latin(reader->header);
     return 0;
-}
-
-/* Refuses a schema without all fields. */
-static int check_fields(struct arrow_reader *reader)
-{
-    if (column_schema_is_whole(reader->schema)) return 0;
-    char *missing = column_schema_missing(reader->schema);
-    (void)fail(reader, "records need columns that it does not have: %s", missing);
-    free(missing);
-    return -1;
 }
 
 static int read_schema(struct arrow_reader *reader, const struct flat_table *schema)
@@ -305,11 +297,12 @@ static int read_schema(struct arrow_reader *reader, const struct flat_table *sch
     reader->file_columns = xcalloc(fields.n + 1, sizeof *reader->file_columns);
     struct column *columns = xcalloc(fields.n + 1, sizeof *columns);
     int n = read_columns(reader, &fields, columns);
-    const char *problem = NULL;
+    char *problem = NULL;
     if (n >= 0) reader->schema = column_schema_of(columns, (unsigned)n, &problem);
     free(columns);
-    if (problem) return fail(reader, "%s", problem);
-    return n < 0 ? -1 : check_fields(reader);
+    if (reader->schema) problem = column_schema_problem(reader->schema);
+    if (problem) return fail_with(reader, problem);
+    return n < 0 ? -1 : 0;
 }
 
 /* ---- files ---- */

@@ -62,7 +62,7 @@ static size_t move_places(struct column_bytes *notes, uint64_t n_bytes)
 
 static int refuse_footer(const struct column_file *file)
 {
-    diag_error("cannot write '%s': its footer would exceed 512 MiB: give more memory (-m), for "
+    diag_error("cannot write '%s': its footer would exceed 1 GiB: give more memory (-m), for "
                "larger row groups, or use --split-by", file->name);
     return -1;
 }
@@ -75,7 +75,7 @@ int column_file_note(struct column_file *file, struct column_bytes *notes, uint6
     file->n_batches += is_parquet ? parquet_note_move(notes->bytes, notes->n_bytes, position,
                                                       &file->n_rows)
                                   : move_places(notes, position);
-    /* The footer is written last. What can be known before is told before the sort goes on. */
+    /* The footer is written last: a file that cannot have one is refused before more is written. */
     if (is_parquet && parquet_file_has_too_many(file->n_batches, file->output->schema))
         return refuse_footer(file);
     return file->notes->append(file->notes->arg, notes->bytes, notes->n_bytes);
@@ -130,5 +130,5 @@ int column_file_end(struct column_file *file, sam_hdr_t *header, uint64_t positi
     };
     enum parquet_file_end end = parquet_put_file_end(&parquet, position, sink);
     if (end == PARQUET_END_TOO_LARGE) return refuse_footer(file);
-    return end == PARQUET_END_WRITTEN ? 0 : -1;
+    return end == PARQUET_END_OK ? 0 : -1;
 }

@@ -28,7 +28,7 @@ void column_file_begin(struct column_file *file, sam_hdr_t *header, struct colum
 int column_file_note(struct column_file *file, struct column_bytes *notes, uint64_t position);
 
 /* Writes what comes after the batches of a complete file, from byte `position` on. Returns 0, or -1
-   after a message; that of a sink that fails is up to the sink. */
+   after a message; a sink prints that of its own failure. */
 int column_file_end(struct column_file *file, sam_hdr_t *header, uint64_t position,
                     const struct column_sink *sink);
 

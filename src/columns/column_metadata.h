@@ -17,6 +17,9 @@
 #define COLUMN_ENCODING_KEY "sam_header_encoding"
 #define COLUMN_LATIN "latin-1"
 
+/* What is wrong with a file whose version is another one than COLUMN_SCHEMA_VERSION. */
+#define COLUMN_OTHER_VERSION "its columns are those of another version of rocksort"
+
 struct column_metadata {
     unsigned n;
     struct {

@@ -25,8 +25,7 @@ static const struct column fields[N_COLUMN_FIELDS] = {
 };
 
 static const char no_column[] =
-    "is no column: there are the fields of SAM (qname, flag), end, tag_types, tags, and tags "
-    "(NM, XS:i)";
+    "is no column: give a field (qname to qual, end, tag_types, tags) or a tag (NM, XS:i)";
 
 static unsigned place_of(const char letters[2])
 {
@@ -61,7 +60,8 @@ static void add_all(struct column_schema *schema, const struct tag_census *censu
     (void)add_column(schema, &fields[FIELD_TAGS]);
 }
 
-bool column_schema_field(const char *name, size_t n_bytes, struct column *column)
+/* Finds the field of a name: *column gets it. */
+static bool find_field(const char *name, size_t n_bytes, struct column *column)
 {
     for (unsigned i = 0; i < N_COLUMN_FIELDS; i++) {
         if (n_bytes != strlen(fields[i].name) || memcmp(name, fields[i].name, n_bytes) != 0)
@@ -72,7 +72,8 @@ bool column_schema_field(const char *name, size_t n_bytes, struct column *column
     return false;
 }
 
-bool column_schema_is_tag(const char *name, size_t n_bytes)
+/* True if a tag may have this name, by the SAM specification. */
+static bool is_tag_name(const char *name, size_t n_bytes)
 {
     return n_bytes == 2 && isalpha((unsigned char)name[0]) && isalnum((unsigned char)name[1]);
 }
@@ -86,12 +87,12 @@ static const char *add_part(struct column_schema *schema, const char *part, size
         return NULL;
     }
     struct column field;
-    if (column_schema_field(part, n, &field)) {
+    if (find_field(part, n, &field)) {
         (void)add_column(schema, &field);
         return NULL;
     }
     size_t n_name = n > 2 && part[2] == ':' ? 2 : n;
-    if (!column_schema_is_tag(part, n_name)) return no_column;
+    if (!is_tag_name(part, n_name)) return no_column;
     const struct standard_tag *standard = standard_tag_find(part);
     struct column column = tag_column(part, standard ? standard->type : COLUMN_TEXT);
     if (n == 2 && !standard) return "is a tag without a type: add one, as in XS:i";
@@ -99,7 +100,7 @@ static const char *add_part(struct column_schema *schema, const char *part, size
     if (n == 4 && part[3] == 'B') return "lacks the type of its elements, as in XB:B:c";
     if (n > 2 && (!(is_plain || is_array) ||
                   !column_type_of_tag(part[3], is_array ? part[5] : 0, &column.type)))
-        return "must have a type of SAM: A, i, f, Z, H, or B:c to B:f";
+        return "must have a type of SAM: A, i, f, Z, H, or B: and one of cCsSiIf";
     return add_column(schema, &column) ? NULL : "names a tag twice, with two types";
 }
 
@@ -111,21 +112,31 @@ static struct column_schema *create_empty(void)
     return schema;
 }
 
-struct column_schema *column_schema_of(const struct column *columns, unsigned n,
-                                       const char **problem)
+enum column_role column_schema_role(const char *name, size_t n_bytes, struct column *column)
+{
+    if (find_field(name, n_bytes, column))
+        return column->field == FIELD_END ? COLUMN_IS_NOT_NEEDED : COLUMN_IS_READ;
+    if (!is_tag_name(name, n_bytes)) return COLUMN_IS_UNKNOWN;
+    *column = tag_column(name, COLUMN_TEXT);
+    return COLUMN_IS_READ;
+}
+
+char *column_schema_wrong_type(const char *name, size_t n_bytes)
+{
+    return xasprintf("its column '%.*s' has a type that rocksort cannot convert", (int)n_bytes,
+                     name);
+}
+
+struct column_schema *column_schema_of(const struct column *columns, unsigned n, char **problem)
 {
     struct column_schema *schema = create_empty();
-    *problem = NULL;
-    for (unsigned i = 0; i < n && !*problem; i++) {
-        enum column_field field = columns[i].field;
-        if (field != FIELD_TAG && fields[field].type != columns[i].type)
-            *problem = "a column has another type than rocksort gives it";
-        else if (!add_column(schema, &columns[i]) || schema->n_columns != i + 1)
-            *problem = "a column is there twice";
+    for (unsigned i = 0; i < n; i++) {
+        if (add_column(schema, &columns[i]) && schema->n_columns == i + 1) continue;
+        *problem = xasprintf("its column '%s' is there twice", columns[i].name);
+        column_schema_destroy(schema);
+        return NULL;
     }
-    if (!*problem) return schema;
-    column_schema_destroy(schema);
-    return NULL;
+    return schema;
 }
 
 struct column_schema *column_schema_create(const char *list, const struct tag_census *census,
@@ -184,14 +195,17 @@ bool column_schema_is_whole(const struct column_schema *schema)
     return true;
 }
 
-char *column_schema_missing(const struct column_schema *schema)
+char *column_schema_problem(const struct column_schema *schema)
 {
-    char *names = xstrdup("");
+    if (column_schema_is_whole(schema)) return NULL;
+    char *text = xstrdup("records need columns that it does not have:");
+    const char *comma = "";
     for (unsigned i = 0; i < N_COLUMN_FIELDS; i++) {
         if (!lacks_field(schema, i)) continue;
-        char *more = xasprintf("%s%s%s", names, names[0] ? ", " : "", fields[i].name);
-        free(names);
-        names = more;
+        char *more = xasprintf("%s%s %s", text, comma, fields[i].name);
+        free(text);
+        text = more;
+        comma = ",";
     }
-    return names;
+    return text;
 }

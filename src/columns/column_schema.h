@@ -67,17 +67,27 @@ struct column_schema *column_schema_create(const char *list, const struct tag_ce
                                            const char **problem, const char **part,
                                            size_t *part_bytes);
 
-/* Makes the schema of columns that are known, from a file. Returns NULL, and a static text in
-   *problem, if a field has another type than rocksort gives it, or a column is there twice. The
-   caller names tags by two letters and FIELD_TAG. */
-struct column_schema *column_schema_of(const struct column *columns, unsigned n,
-                                       const char **problem);
+/* ---- of a file that is read ---- */
 
-/* Finds the field of a name: *column gets it. Returns false if no field is called so. */
-bool column_schema_field(const char *name, size_t n_bytes, struct column *column);
+/* What a column of a file is. */
+enum column_role {
+    COLUMN_IS_READ,
+    COLUMN_IS_NOT_NEEDED,       /* `end`: the CIGAR says that, too */
+    COLUMN_IS_UNKNOWN,          /* neither a field nor called like a tag: no record has it */
+};
 
-/* True if a tag may have this name, by the SAM specification. */
-bool column_schema_is_tag(const char *name, size_t n_bytes);
+/* Finds out by its name what a column is. Of a field *column gets name and type, of a tag the
+   name. */
+enum column_role column_schema_role(const char *name, size_t n_bytes, struct column *column);
+
+/* Say what is wrong with a column of this name whose type cannot be read, and with a schema, NULL:
+   nothing. The caller frees the texts. */
+char *column_schema_wrong_type(const char *name, size_t n_bytes);
+char *column_schema_problem(const struct column_schema *schema);
+
+/* Makes the schema of columns whose roles were found. Returns NULL if one is there twice; *problem
+   says so, and the caller frees it. */
+struct column_schema *column_schema_of(const struct column *columns, unsigned n, char **problem);
 
 /* NULL is accepted. */
 void column_schema_destroy(struct column_schema *schema);
@@ -97,8 +107,5 @@ bool column_schema_has_references(const struct column_schema *schema);
 
 /* True if the records can be made again from the columns. */
 bool column_schema_is_whole(const struct column_schema *schema);
-
-/* Names the fields that this needs and the schema lacks: "seq, qual". The caller frees the text. */
-char *column_schema_missing(const struct column_schema *schema);
 
 #endif

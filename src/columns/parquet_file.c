@@ -107,7 +107,7 @@ static uint64_t next_position(const struct end_maker *maker)
 static void write_out(struct end_maker *maker)
 {
     struct column_bytes *out = &maker->out;
-    if (maker->state == PARQUET_END_WRITTEN && out->n_bytes > 0 &&
+    if (maker->state == PARQUET_END_OK && out->n_bytes > 0 &&
         !maker->sink->write(maker->sink->arg, out->bytes, out->n_bytes))
         maker->state = PARQUET_END_SINK_FAILED;
     maker->position += out->n_bytes;
@@ -139,7 +139,7 @@ static void visit_groups(struct end_maker *maker,
     const struct parquet_file *file = maker->file;
     struct parquet_group group;
     file->notes->rewind(file->notes->arg);
-    for (size_t i = 0; i < file->n_groups && maker->state == PARQUET_END_WRITTEN; i++) {
+    for (size_t i = 0; i < file->n_groups && maker->state == PARQUET_END_OK; i++) {
         const uint8_t *at = read_note(maker, &group);
         if (!at) return;
         visit(maker, &group, at);
@@ -320,7 +320,8 @@ static void put_footer(struct end_maker *maker)
 
 bool parquet_file_has_too_many(size_t n_groups, const struct column_schema *schema)
 {
-    enum { LEAST_CHUNK_BYTES = 60 };    /* in the footer; with names and bounds 68 to 115 */
+    /* Of a chunk in the footer, with all numbers as small as can be. Usually it is 68 to 115. */
+    enum { LEAST_CHUNK_BYTES = 44 };
     return n_groups > PARQUET_MOST_FOOTER_BYTES / LEAST_CHUNK_BYTES / schema->n_columns;
 }
 
@@ -338,7 +339,7 @@ enum parquet_file_end parquet_put_file_end(const struct parquet_file *file, uint
     uint64_t footer_bytes = next_position(&maker) - footer;
     (void)put_u32(column_bytes_append(&maker.out, 4), footer_bytes);
     column_bytes_copy(&maker.out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
-    if (maker.state == PARQUET_END_WRITTEN) {
+    if (maker.state == PARQUET_END_OK) {
         assert(maker.bounds_at == offsets_begin && maker.offsets_at == footer);
         if (footer_bytes > PARQUET_MOST_FOOTER_BYTES) maker.state = PARQUET_END_TOO_LARGE;
     }

@@ -27,12 +27,12 @@ struct parquet_file {
 /* Appends what precedes the groups. */
 void parquet_put_file_begin(struct column_bytes *out);
 
-/* True if the footer of n_groups would have more than PARQUET_MOST_FOOTER_BYTES, in any case. */
+/* True if n_groups row groups cannot fit into a footer of PARQUET_MOST_FOOTER_BYTES. */
 bool parquet_file_has_too_many(size_t n_groups, const struct column_schema *schema);
 
-/* How parquet_put_file_end ended: it stops at the first that fails. */
+/* How writing the end of a file went. It stops at the first failure. */
 enum parquet_file_end {
-    PARQUET_END_WRITTEN = 0,
+    PARQUET_END_OK = 0,
     PARQUET_END_SINK_FAILED,
     PARQUET_END_NOTES_FAILED,   /* after a message */
     PARQUET_END_TOO_LARGE       /* the footer */

@@ -10,10 +10,9 @@
 
 #include <stdlib.h>
 
-enum { MOST_COLUMNS = 8192, MOST_ELEMENTS = 5 * MOST_COLUMNS, MOST_TREE_DEPTH = 8 };
+enum { MOST_COLUMNS = 8192, MOST_ELEMENTS = 5 * MOST_COLUMNS, MOST_TREE_DEPTH = 64 };
 
-static const char no_columns_of_ours[] =
-    "its columns are not as rocksort writes them: only these can become records";
+static const char bad_schema[] = "its schema is damaged, or has too many columns";
 
 struct text {
     const char *at;             /* NULL: there is none */
@@ -29,7 +28,7 @@ void parquet_footer_release(struct parquet_footer *footer)
 {
     free(footer->header);
     free(footer->unknown);
-    free(footer->wrong);
+    free(footer->problem);
     column_schema_destroy(footer->schema);
     free(footer->leaves);
     free(footer->groups);
@@ -137,7 +136,7 @@ static void read_elements(struct footer_reader *reader, const struct thrift_fiel
 {
     size_t n = thrift_enter_list(&reader->thrift, field, THRIFT_STRUCT);
     if (reader->elements || n > MOST_ELEMENTS) {
-        complain(reader, reader->elements ? parquet_damaged : no_columns_of_ours);
+        complain(reader, bad_schema);
         return;
     }
     reader->elements = xcalloc(n + 1, sizeof *reader->elements);
@@ -238,35 +237,26 @@ static bool find_parts(struct shape *shape)
     return shape->leaves[0].leaf.part != shape->leaves[1].leaf.part;
 }
 
-static char *copy_name(struct text name)
-{
-    return xasprintf("%.*s", (int)name.n, name.at);
-}
-
-/* Finds out what the column of the file is. Returns 1, 0 if records do not need it, or -1 if its
-   type cannot become rocksort's. */
+/* Finds out what the column of the file is. Returns 1, 0 if it is not read, or -1 if its type
+   cannot be read. */
 static int read_column(struct footer_reader *reader, struct shape *shape, struct text name,
                        struct column *column)
 {
     struct parquet_footer *footer = reader->footer;
     struct parquet_stored_leaf *first = &shape->leaves[0].leaf;
-    if (column_schema_field(name.at, name.n, column)) {
-        if (column->field == FIELD_END) return 0;       /* the CIGAR says that, too */
-        first->value = column->type;
-        if (can_become(shape, column->type) && (column->type != COLUMN_MAP || find_parts(shape)))
-            return 1;
-        footer->wrong = copy_name(name);
-        return -1;
-    }
-    enum column_type type;
-    if (column_schema_is_tag(name.at, name.n) && shape->n_leaves == 1 && !shape->is_nested &&
-        type_of_values(shape->leaves[0].element, first->is_repeated, &type)) {
-        *column = (struct column){{name.at[0], name.at[1]}, FIELD_TAG, type};
-        first->value = type;
-        return 1;
-    }
-    if (!footer->unknown) footer->unknown = copy_name(name);
-    return 0;
+    enum column_role role = column_schema_role(name.at, name.n, column);
+    if (role == COLUMN_IS_UNKNOWN && !footer->unknown)
+        footer->unknown = xasprintf("%.*s", (int)name.n, name.at);
+    if (role != COLUMN_IS_READ) return 0;
+    bool can_read = column->field == FIELD_TAG
+                        ? shape->n_leaves == 1 && !shape->is_nested &&
+                              type_of_values(shape->leaves[0].element, first->is_repeated,
+                                             &column->type)
+                        : can_become(shape, column->type);
+    first->value = column->type;
+    if (can_read && (column->type != COLUMN_MAP || find_parts(shape))) return 1;
+    footer->problem = column_schema_wrong_type(name.at, name.n);
+    return -1;
 }
 
 /* Makes the schema and the leaves of the elements. */
@@ -275,7 +265,7 @@ static const char *make_schema(struct footer_reader *reader)
     struct parquet_footer *footer = reader->footer;
     if (reader->n_elements == 0) return parquet_damaged;
     int64_t n = reader->elements[0].n_children;
-    if (n < 0 || n > MOST_COLUMNS || (size_t)n >= reader->n_elements) return no_columns_of_ours;
+    if (n < 0 || n > MOST_COLUMNS || (size_t)n >= reader->n_elements) return bad_schema;
     struct column *columns = xcalloc((size_t)n + 1, sizeof *columns);
     footer->leaves = xcalloc(MOST_LEAVES * (size_t)n + 1, sizeof *footer->leaves);
     const char *problem = NULL;
@@ -285,9 +275,10 @@ static const char *make_schema(struct footer_reader *reader)
         struct shape shape = {0};
         const struct element *element = &reader->elements[at < reader->n_elements ? at : 0];
         at = walk(reader, at, 0, (struct parquet_stored_leaf){.column = n_columns}, &shape);
-        int r = at > 0 && element->name.at
-                    ? read_column(reader, &shape, element->name, &columns[n_columns]) : -1;
-        if (r < 0) problem = no_columns_of_ours;
+        int r = -1;
+        if (at > 0 && element->name.at)
+            r = read_column(reader, &shape, element->name, &columns[n_columns]);
+        if (r < 0) problem = footer->problem ? footer->problem : bad_schema;
         for (unsigned k = 0; k < shape.n_leaves && r > 0; k++) {
             shape.leaves[k].leaf.chunk = footer->n_chunks + k;
             footer->leaves[footer->n_leaves++] = shape.leaves[k].leaf;
@@ -295,18 +286,18 @@ static const char *make_schema(struct footer_reader *reader)
         footer->n_chunks += shape.n_leaves;
         n_columns += r > 0;
     }
-    if (!problem && at != reader->n_elements) problem = parquet_damaged;
-    if (!problem) footer->schema = column_schema_of(columns, n_columns, &problem);
+    if (!problem && at != reader->n_elements) problem = bad_schema;
+    if (!problem) footer->schema = column_schema_of(columns, n_columns, &footer->problem);
     free(columns);
-    return problem;
+    if (footer->schema) footer->problem = column_schema_problem(footer->schema);
+    return problem ? problem : footer->problem;
 }
 
 /* ---- groups ---- */
 
 /* ColumnMetaData */
 static void read_chunk_metadata(struct footer_reader *reader, const struct thrift_field *of,
-                                struct parquet_stored_chunk *chunk,
-                                struct parquet_stored_group *group)
+                                struct parquet_stored_chunk *chunk)
 {
     struct thrift_reader *thrift = &reader->thrift;
     struct thrift_field field;
@@ -332,19 +323,15 @@ static void read_chunk_metadata(struct footer_reader *reader, const struct thrif
         complain(reader, parquet_damaged);
         return;
     }
-    const char *problem = parquet_codec_problem(codec);
-    if (problem) complain(reader, problem);
     *chunk = (struct parquet_stored_chunk){
         .at = (uint64_t)at, .n_bytes = (uint64_t)n_bytes, .n_values = (uint64_t)n_values,
-        .codec = (int)codec,
+        .raw_bytes = (uint64_t)raw_bytes,
+        .codec = codec >= 0 && codec < N_PARQUET_CODECS ? (int)codec : -1,
     };
-    group->n_bytes += chunk->n_bytes;
-    group->raw_bytes += (uint64_t)raw_bytes;
 }
 
 /* ColumnChunk */
-static void read_chunk(struct footer_reader *reader, struct parquet_stored_chunk *chunk,
-                       struct parquet_stored_group *group)
+static void read_chunk(struct footer_reader *reader, struct parquet_stored_chunk *chunk)
 {
     struct thrift_reader *thrift = &reader->thrift;
     struct thrift_field field;
@@ -357,7 +344,7 @@ static void read_chunk(struct footer_reader *reader, struct parquet_stored_chunk
             thrift_skip(thrift, &field);
             continue;
         }
-        read_chunk_metadata(reader, &field, chunk, group);
+        read_chunk_metadata(reader, &field, chunk);
         has_metadata = true;
     }
     if (!has_metadata) complain(reader, parquet_damaged);
@@ -380,12 +367,13 @@ static size_t read_group(struct footer_reader *reader, struct parquet_stored_gro
             n_chunks = thrift_enter_list(thrift, &field, THRIFT_STRUCT);
             xgrow(&footer->chunks, room, first + n_chunks, first, sizeof *footer->chunks);
             for (size_t i = 0; i < n_chunks && !thrift->damaged; i++)
-                read_chunk(reader, &footer->chunks[first + i], group);
+                read_chunk(reader, &footer->chunks[first + i]);
         } else {
             thrift_skip(thrift, &field);
         }
     }
-    if (n_rows < 0) complain(reader, parquet_damaged);
+    /* There are columns, so each group has chunks: many groups cannot be said in few bytes. */
+    if (n_rows < 0 || n_chunks == 0) complain(reader, parquet_damaged);
     group->n_rows = (uint64_t)n_rows;
     return n_chunks;
 }
@@ -408,23 +396,35 @@ static void read_groups(struct footer_reader *reader, const struct thrift_field 
     reader->n_chunks = n > 0 ? (unsigned)(n_chunks / n) : 0;
 }
 
+/* Adds the chunk of a leaf to those of its group. Returns NULL, or what is wrong. */
+static const char *add_chunk(const struct parquet_stored_leaf *leaf,
+                             const struct parquet_stored_chunk *chunk,
+                             struct parquet_stored_group *group)
+{
+    if (leaf->is_repeated ? chunk->n_values < group->n_rows : chunk->n_values != group->n_rows)
+        return parquet_damaged;
+    group->n_bytes += chunk->n_bytes;
+    group->raw_bytes += chunk->raw_bytes;
+    return parquet_codec_problem(chunk->codec);
+}
+
 /* Checks that groups and schema agree. */
 static const char *check_groups(const struct footer_reader *reader)
 {
-    const struct parquet_footer *footer = reader->footer;
-    uint64_t n_rows = 0;
+    struct parquet_footer *footer = reader->footer;
     if (footer->n_groups > 0 && reader->n_chunks != footer->n_chunks) return parquet_damaged;
     for (size_t i = 0; i < footer->n_groups; i++) {
-        const struct parquet_stored_group *group = &footer->groups[i];
+        struct parquet_stored_group *group = &footer->groups[i];
         const struct parquet_stored_chunk *chunks = &footer->chunks[i * footer->n_chunks];
         for (unsigned k = 0; k < footer->n_leaves; k++) {
-            uint64_t n = chunks[footer->leaves[k].chunk].n_values;
-            if (footer->leaves[k].is_repeated ? n < group->n_rows : n != group->n_rows)
-                return parquet_damaged;
+            const struct parquet_stored_leaf *leaf = &footer->leaves[k];
+            const char *problem = add_chunk(leaf, &chunks[leaf->chunk], group);
+            if (problem) return problem;
         }
-        n_rows += group->n_rows;
+        footer->n_rows += group->n_rows;
+        if (footer->n_rows > INT64_MAX) return parquet_damaged;
     }
-    return n_rows == reader->n_rows ? NULL : parquet_damaged;
+    return footer->n_rows == reader->n_rows ? NULL : parquet_damaged;
 }
 
 /* ---- metadata ---- */
@@ -451,7 +451,7 @@ static const char *make_header(struct footer_reader *reader)
 {
     struct text header = reader->header;
     if (reader->version.at && !is_text(reader->version, COLUMN_SCHEMA_VERSION))
-        return "its columns are those of another version of rocksort";
+        return COLUMN_OTHER_VERSION;
     if (!header.at) return NULL;
     if (header.n > 0 && memchr(header.at, 0, header.n)) return parquet_damaged;
     char *text = xmalloc(header.n + 1);

@@ -18,7 +18,7 @@
    columns. */
 struct parquet_stored_leaf {
     unsigned column;            /* its number in the schema */
-    unsigned chunk;             /* and that of its chunk in a group */
+    unsigned chunk;             /* the number of its chunk in a row group */
     enum parquet_part part;
     enum column_type value;     /* of one value: of the column, or of its list */
     enum parquet_type type;
@@ -30,28 +30,32 @@ struct parquet_stored_leaf {
 struct parquet_stored_chunk {
     uint64_t at, n_bytes;       /* within the file */
     uint64_t n_values;          /* with nulls */
-    int codec;                  /* one that is read */
+    uint64_t raw_bytes;         /* decompressed, as it says */
+    int codec;                  /* of those of the leaves: one that is read */
 };
 
 struct parquet_stored_group {
-    uint64_t n_rows, n_bytes, raw_bytes;        /* of all its chunks, as they say */
+    uint64_t n_rows;
+    uint64_t n_bytes, raw_bytes;        /* of the chunks of all leaves */
 };
 
 struct parquet_footer {
     char *header;               /* the text of the SAM header; NULL: the file has lost it */
-    struct column_schema *schema;       /* may lack columns that records need */
+    struct column_schema *schema;       /* all that records need */
     char *unknown;              /* the name of a column that no record has, or NULL */
-    char *wrong;                /* that of a field that has another type, or NULL */
+    char *problem;              /* a text that parquet_footer_read has made, or NULL */
     struct parquet_stored_leaf *leaves;
     unsigned n_leaves;
     struct parquet_stored_group *groups;
     size_t n_groups;
+    uint64_t n_rows;            /* of all groups */
     struct parquet_stored_chunk *chunks;        /* of all groups, n_chunks each */
     unsigned n_chunks;
 };
 
 /* Reads the footer: bytes that ended at byte `file_bytes` of the file, but for the 8 bytes that end
-   each file. Returns NULL, or what is wrong (a static text). Release the footer in any case. */
+   each file. Returns NULL, or what is wrong: a text that is valid until the footer is released,
+   which must be done in any case. */
 const char *parquet_footer_read(struct parquet_footer *footer, const uint8_t *bytes, size_t n_bytes,
                                 uint64_t file_bytes);
 

@@ -12,7 +12,7 @@
 enum { PARQUET_MAGIC_BYTES = 4 };
 
 /* A larger footer is neither written nor read: who reads a file has its footer in memory. */
-enum { PARQUET_MOST_FOOTER_BYTES = 512 << 20 };
+enum { PARQUET_MOST_FOOTER_BYTES = 1 << 30 };
 
 enum parquet_codec {
     PARQUET_CODEC_NONE = 0,

@@ -35,8 +35,9 @@ enum {
 struct parquet_reader {
     struct parquet_source source;
     size_t stored_bytes, piece_bytes, kept_bytes;
+    size_t footer_bytes;        /* as it is stored: forgotten when it was read */
     const char *problem;
-    char *made_problem;         /* that names columns */
+    char *made_problem;         /* that names a column */
     struct parquet_footer footer;
     struct parquet_decompressor decompressor;
     struct parquet_chunk_reader *leaves;
@@ -74,7 +75,8 @@ static size_t clamp(size_t n, size_t least, size_t most)
 }
 
 /* Half is for what is stored. The other half is for two pieces of rows: the records of one are made
-   while the other is read. What rows were made of may be kept while all of that is not exceeded. */
+   while the other is read. Buffers from which rows were made are kept for the next ones, up to the
+   whole limit. */
 void parquet_reader_limit(struct parquet_reader *reader, size_t memory_bytes)
 {
     reader->stored_bytes = clamp(memory_bytes / 2, LEAST_STORED_BYTES, STORED_BYTES);
@@ -82,11 +84,23 @@ void parquet_reader_limit(struct parquet_reader *reader, size_t memory_bytes)
     reader->kept_bytes = clamp(memory_bytes, LEAST_KEPT_BYTES, KEPT_BYTES);
 }
 
+/* What the footer says of row groups. */
+static size_t groups_bytes(const struct parquet_reader *reader)
+{
+    const struct parquet_footer *footer = &reader->footer;
+    return footer->n_groups * (sizeof *footer->groups +
+                               footer->n_chunks * sizeof *footer->chunks);
+}
+
+size_t parquet_reader_footer_bytes(const struct parquet_reader *reader)
+{
+    return reader->footer_bytes + groups_bytes(reader);
+}
+
 size_t parquet_reader_bytes(const struct parquet_reader *reader)
 {
     const struct parquet_footer *footer = &reader->footer;
-    size_t n_bytes = footer->n_groups * (sizeof *footer->groups +
-                                         footer->n_chunks * sizeof *footer->chunks);
+    size_t n_bytes = groups_bytes(reader);
     for (unsigned i = 0; i < footer->n_leaves; i++)
         n_bytes += parquet_chunk_memory(&reader->leaves[i]);
     return n_bytes;
@@ -138,9 +152,7 @@ const char *parquet_reader_unknown(const struct parquet_reader *reader)
 
 uint64_t parquet_reader_n_rows(const struct parquet_reader *reader)
 {
-    uint64_t n = 0;
-    for (size_t i = 0; i < reader->footer.n_groups; i++) n += reader->footer.groups[i].n_rows;
-    return n;
+    return reader->footer.n_rows;
 }
 
 void parquet_reader_set_references(struct parquet_reader *reader, const char *const *names,
@@ -174,7 +186,7 @@ static const char *read_footer(struct parquet_reader *reader, struct column_byte
     uint32_t n_bytes = get_u32(bytes->bytes);
     if (n_bytes > end - PARQUET_MAGIC_BYTES) return parquet_damaged;
     if (n_bytes > PARQUET_MOST_FOOTER_BYTES)
-        return "its footer is larger than 512 MiB: write it again with larger row groups";
+        return "its footer is larger than 1 GiB: write it again with larger row groups";
     bytes->n_bytes = 0;
     while (!problem && bytes->n_bytes < n_bytes) {
         size_t left = n_bytes - bytes->n_bytes;
@@ -185,33 +197,12 @@ static const char *read_footer(struct parquet_reader *reader, struct column_byte
     return parquet_footer_read(&reader->footer, bytes->bytes, n_bytes, end - n_bytes);
 }
 
-/* Names the column that has another type than rocksort's. */
-static const char *name_wrong(struct parquet_reader *reader)
-{
-    reader->made_problem = xasprintf("its column '%s' has a type that does not become rocksort's",
-                                     reader->footer.wrong);
-    return reader->made_problem;
-}
-
-/* Returns NULL, or which columns the file lacks for records to be made of it. */
-static const char *find_missing(struct parquet_reader *reader)
-{
-    if (column_schema_is_whole(reader->footer.schema)) return NULL;
-    char *names = column_schema_missing(reader->footer.schema);
-    reader->made_problem = xasprintf("records need columns that it does not have: %s", names);
-    free(names);
-    return reader->made_problem;
-}
-
 int parquet_reader_open(struct parquet_reader *reader)
 {
     struct column_bytes bytes = {0};
     const char *problem = read_footer(reader, &bytes);
+    reader->footer_bytes = bytes.room;
     free(bytes.bytes);
-    if (reader->footer.wrong)
-        problem = name_wrong(reader);
-    else if (!problem)
-        problem = find_missing(reader);
     if (problem) return fail(reader, problem);
     reader->leaves = xcalloc(reader->footer.n_leaves + 1, sizeof *reader->leaves);
     reader->columns = xcalloc(reader->footer.schema->n_columns, sizeof *reader->columns);

@@ -36,6 +36,9 @@ void parquet_reader_limit(struct parquet_reader *reader, size_t memory_bytes);
 /* Bytes of memory that the reader has now, besides the rows that it handed out. */
 size_t parquet_reader_bytes(const struct parquet_reader *reader);
 
+/* Bytes of memory that reading the footer took, at its peak. */
+size_t parquet_reader_footer_bytes(const struct parquet_reader *reader);
+
 /* NULL is accepted. */
 void parquet_reader_destroy(struct parquet_reader *reader);
 

@@ -29,10 +29,13 @@ static uint8_t *append(const struct rows_maker *maker, struct column_bytes *to, 
 }
 
 static const char too_large[] = "its rows are too large: write it again with smaller row groups";
-/* Problems of a column. */
-static const char does_not_fit[] = "has a value that does not fit";
-static const char no_reference[] = "names a reference that the header does not have";
-static const char null_element[] = "has a null in a list or a map";
+/* Problems of a column's values. */
+enum { NO_FIT, NO_REFERENCE, NULL_ELEMENT, N_VALUE_PROBLEMS };
+static const char *const of_values[N_VALUE_PROBLEMS] = {
+    [NO_FIT] = "has a value that does not fit",
+    [NO_REFERENCE] = "names a reference that the header does not have",
+    [NULL_ELEMENT] = "has a null in a list or a map",
+};
 
 /* Marks the next row as null or not. */
 static bool put_validity(struct rows_maker *maker, bool is_valid)
@@ -107,7 +110,7 @@ static const char *append_numbers(struct rows_maker *maker, const struct places 
     unsigned n_bytes = column_type_number(maker->value).n_bytes, next = 0;
     const char *problem = parquet_read_numbers(&maker->chunk->values, numbers, places->n_present);
     if (problem) return problem;
-    if (!fit_numbers(maker, numbers, places->n_present)) return does_not_fit;
+    if (!fit_numbers(maker, numbers, places->n_present)) return of_values[NO_FIT];
     uint8_t *to = append(maker, maker->rows->values, (uint64_t)n_bytes * places->n);
     if (!to) return too_large;
     for (unsigned i = 0; i < places->n; i++, to += n_bytes)
@@ -161,8 +164,7 @@ static const char *append_references(struct rows_maker *maker, const struct plac
     for (unsigned i = 0, next = 0; i < places->n; i++) {
         uint32_t number = 0;
         if (is_present(maker, places, i)) {
-            if (!find_reference(maker, &texts[next++]))
-                return no_reference;
+            if (!find_reference(maker, &texts[next++])) return of_values[NO_REFERENCE];
             number = maker->reference;
         }
         to = put_u32(to, number);
@@ -221,8 +223,7 @@ static const char *append_nested(struct rows_maker *maker, uint64_t n_rows, bool
         } else if (maker->n_rows == 0 || !has_element) {
             return parquet_damaged;
         }
-        if (has_element && definition < leaf->max_definition)
-            return null_element;
+        if (has_element && definition < leaf->max_definition) return of_values[NULL_ELEMENT];
         places.n += has_element;
     }
     places.n_present = places.n;
@@ -232,7 +233,9 @@ static const char *append_nested(struct rows_maker *maker, uint64_t n_rows, bool
 
 bool parquet_rows_is_of_column(const char *problem)
 {
-    return problem == does_not_fit || problem == no_reference || problem == null_element;
+    for (unsigned i = 0; i < N_VALUE_PROBLEMS; i++)
+        if (problem == of_values[i]) return true;
+    return false;
 }
 
 const char *parquet_rows_read(struct parquet_chunk_reader *chunk, uint64_t n,

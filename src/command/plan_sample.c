@@ -54,7 +54,7 @@ static double since(double start)
 
 static const char *format_name(const struct bam_reader *reader)
 {
-    const char *columns = bam_reader_columns(reader);
+    const char *columns = bam_reader_column_format(reader);
     if (columns) return columns;
     switch (bam_reader_format(reader)->format) {
     case sam: return "SAM";

@@ -33,8 +33,8 @@ static void warn_of_types(const struct column_schema *schema)
         const struct standard_tag *standard =
             column->field == FIELD_TAG ? standard_tag_find(column->name) : NULL;
         if (standard && standard->type != column->type)
-            diag_warning("--columns: in the SAM specification %s has another type: name it %s to "
-                         "have values of that", column->name, column->name);
+            diag_warning("--columns gives '%s' another type than the SAM specification, so it "
+                         "may be empty: write '%s'", column->name, column->name);
     }
 }
 
@@ -45,8 +45,8 @@ int sort_options_choose_columns(struct sort_options *o)
     bool also_has = s->also && output_format_has_columns(&s->also_format);
     if (!has_columns && !also_has) {
         if (!s->columns.list) return 0;
-        diag_error("--columns chooses what Arrow or Parquet holds, and no output is that: give "
-                   "-O parquet, or leave --columns out");
+        diag_error("--columns needs an output in Arrow or Parquet: add -O parquet, or leave "
+                   "--columns out");
         return -1;
     }
     s->columns.format = column_format_of(s->output_format.kind);

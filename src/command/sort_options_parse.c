@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #define MIN_MEMORY_BYTES ((uint64_t)1 << 20)
@@ -442,7 +443,8 @@ static bool has_output_extension(const char *name)
     size_t n = strlen(name);
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
         size_t n_extension = strlen(extensions[i]);
-        if (n > n_extension && strcmp(name + n - n_extension, extensions[i]) == 0) return true;
+        if (n > n_extension && strcasecmp(name + n - n_extension, extensions[i]) == 0)
+            return true;
     }
     return false;
 }

@@ -22,6 +22,7 @@ struct opened_file {
     XXH64_hash_t header_hash;           /* only if there are several inputs */
     bool can_seek;                      /* likewise: a file of BGZF-compressed BAM */
     bool by_coordinate;                 /* its header claims this order */
+    bool is_warned_of;                  /* what there is to warn of was said */
 };
 
 struct bam_inputs {
@@ -171,6 +172,7 @@ static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *firs
         bam_reader_close(reader);
     else
         in->readers[i] = reader;
+    in->files[i].is_warned_of = !again;
     return copy;
 }
 
@@ -191,6 +193,7 @@ static int open_single(struct bam_inputs *in)
 {
     in->readers[0] = open_file(in, 0, NULL);
     if (!in->readers[0]) return -1;
+    in->files[0].is_warned_of = true;
     note_order(in, 0, in->readers[0]);
     in->can_seek = can_open_again(in->paths[0]) && bam_reader_can_seek(in->readers[0]);
     return 0;
@@ -273,7 +276,8 @@ static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
 {
     note_file(in, i);
     struct bam_reader *reader = bam_reader_open_again(in->paths[i], in->options, in->pool,
-                                                      in->lent_header);
+                                                      in->lent_header, in->files[i].is_warned_of);
+    in->files[i].is_warned_of = true;
     if (!reader) return NULL;
     if (hash_header(bam_reader_header(reader)) == in->files[i].header_hash) return reader;
     in->changed = true;

@@ -294,7 +294,7 @@ static struct reader_source *open_source(const struct reader_file *file)
 
 static struct bam_reader *open_reader(const char *path, const htsFormat *options,
                                       htsThreadPool *pool, const char *lent_header,
-                                      bool is_checked)
+                                      bool is_checked, bool is_quiet)
 {
     struct bam_reader *reader = xcalloc(1, sizeof *reader);
     struct reader_file *file = &reader->file;
@@ -304,6 +304,7 @@ static struct bam_reader *open_reader(const char *path, const htsFormat *options
         input_error_threads(file->name);
         goto err;
     }
+    if (file->columns && is_quiet) column_input_be_quiet(file->columns);
     if (read_header(file, lent_header, is_checked) < 0 || (file->hts && look_at_end(file) < 0))
         goto err;
     reader->source = open_source(file);
@@ -320,13 +321,14 @@ err:
 struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
                                    htsThreadPool *pool, const char *lent_header)
 {
-    return open_reader(path, options, pool, lent_header, false);
+    return open_reader(path, options, pool, lent_header, false, false);
 }
 
 struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *options,
-                                         htsThreadPool *pool, const char *lent_header)
+                                         htsThreadPool *pool, const char *lent_header,
+                                         bool is_quiet)
 {
-    return open_reader(path, options, pool, lent_header, true);
+    return open_reader(path, options, pool, lent_header, true, is_quiet);
 }
 
 bool bam_reader_took_header(const struct bam_reader *reader)
@@ -389,7 +391,7 @@ const htsFormat *bam_reader_format(const struct bam_reader *reader)
     return reader->file.hts ? hts_get_format(reader->file.hts) : &columns;
 }
 
-const char *bam_reader_columns(const struct bam_reader *reader)
+const char *bam_reader_column_format(const struct bam_reader *reader)
 {
     return reader->file.columns ? column_input_format(reader->file.columns) : NULL;
 }
@@ -417,9 +419,9 @@ size_t bam_reader_room_needed(const struct bam_reader *reader)
     return kind->room_needed ? kind->room_needed(reader->source) : BGZF_MAX_BYTES;
 }
 
-void bam_reader_limit(struct bam_reader *reader, size_t memory_bytes)
+void bam_reader_limit(struct bam_reader *reader, size_t memory_bytes, size_t most_bytes)
 {
-    if (reader->file.columns) column_input_limit(reader->file.columns, memory_bytes);
+    if (reader->file.columns) column_input_limit(reader->file.columns, memory_bytes, most_bytes);
 }
 
 size_t bam_reader_memory(const struct bam_reader *reader)

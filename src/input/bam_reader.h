@@ -32,9 +32,10 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
                                    htsThreadPool *pool, const char *lent_header);
 
 /* The same for a file that was open before. Does not check its header again: the caller must
-   compare it with the earlier one. */
+   compare it with the earlier one. is_quiet: columns are not warned of again. */
 struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *options,
-                                         htsThreadPool *pool, const char *lent_header);
+                                         htsThreadPool *pool, const char *lent_header,
+                                         bool is_quiet);
 
 /* True if the reader's header is the one that was lent. */
 bool bam_reader_took_header(const struct bam_reader *reader);
@@ -67,11 +68,11 @@ void bam_reader_drop_header(struct bam_reader *reader);
    for all pieces. */
 bool bam_reader_is_text(const struct bam_reader *reader);
 
-/* The format of the file. Owned by the reader. Columns have none of htslib's. */
+/* The format of the file. Owned by the reader. That of Arrow and Parquet is unknown to htslib. */
 const htsFormat *bam_reader_format(const struct bam_reader *reader);
 
 /* "Arrow" or "Parquet"; NULL: the file has no columns. */
-const char *bam_reader_columns(const struct bam_reader *reader);
+const char *bam_reader_column_format(const struct bam_reader *reader);
 
 /* The name of the input in messages: its path, or "standard input". Outlives the reader. */
 const char *bam_reader_name(const struct bam_reader *reader);
@@ -89,11 +90,11 @@ size_t bam_reader_room_needed(const struct bam_reader *reader);
 
 /* Columns: see column_input_limit, column_input_memory and column_input_begins_batch. Other inputs
    have no limit, no memory and no batches. */
-void bam_reader_limit(struct bam_reader *reader, size_t memory_bytes);
+void bam_reader_limit(struct bam_reader *reader, size_t memory_bytes, size_t most_bytes);
 size_t bam_reader_memory(const struct bam_reader *reader);
 bool bam_reader_begins_batch(const struct bam_reader *reader);
 
-/* How many bytes of the file have been read, of columns about; 0: unknown. */
+/* How many bytes of the file have been read; 0: unknown. For columns an estimate. */
 uint64_t bam_reader_offset(const struct bam_reader *reader);
 
 /* After an error: true if the system could not read the file. Then its content may be sound. */

@@ -14,10 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond twice the memory that what is read should take, for which a sort makes room (load.c): half
-   of what a sort may take beyond its budget. */
-enum { ALLOWED_BYTES = 32 << 20 };
-
 struct column_input {
     hFILE *file;
     const char *name;
@@ -28,10 +24,12 @@ struct column_input {
     struct row_batch *batch;    /* NULL: the next one is to be read */
     uint64_t row;               /* the next one */
     uint64_t n_records;         /* handed out so far */
-    uint64_t n_rows, n_bytes;   /* Parquet: of the whole file; Arrow: of what was read of it */
+    uint64_t batch_begin, batch_end;    /* bytes of the file that the batch stands for */
+    uint64_t file_bytes;        /* Parquet */
     size_t reader_bytes;        /* memory of arrow or parquet, after the last batch */
     atomic_size_t batch_bytes;  /* memory of the batches that somebody has */
-    size_t most_bytes;          /* of both, before the user is warned; 0: any, or they were */
+    size_t most_bytes;          /* of both; the user is warned above this; 0: no limit */
+    bool is_quiet;              /* the user was warned */
     bool is_at_end;
 };
 
@@ -97,8 +95,7 @@ static int open_parquet(struct column_input *input)
     input->parquet = parquet_reader_create(read_file_at, input->file,
                                            n_bytes > 0 ? (uint64_t)n_bytes : 0);
     if (n_bytes < 0 || parquet_reader_open(input->parquet) < 0) return read_error(input);
-    input->n_bytes = (uint64_t)n_bytes;
-    input->n_rows = parquet_reader_n_rows(input->parquet);
+    input->file_bytes = (uint64_t)n_bytes;
     return 0;
 }
 
@@ -134,11 +131,21 @@ bool column_input_has_header(const struct column_input *input)
     return header_text(input) != NULL;
 }
 
+static bool may_warn(const struct column_input *input)
+{
+    return !input->is_quiet && hts_get_log_level() >= HTS_LOG_WARNING;
+}
+
+void column_input_be_quiet(struct column_input *input)
+{
+    input->is_quiet = true;
+}
+
 static void warn_of_unknown(const struct column_input *input)
 {
     const char *unknown = input->arrow ? arrow_reader_unknown(input->arrow)
                                        : parquet_reader_unknown(input->parquet);
-    if (unknown && hts_get_log_level() >= HTS_LOG_WARNING)
+    if (unknown && may_warn(input))
         diag_warning("'%s' has columns that no record has, such as '%s': they are left out",
                      input->name, unknown);
 }
@@ -181,10 +188,23 @@ const char *column_input_format(const struct column_input *input)
     return input->arrow ? "Arrow" : "Parquet";
 }
 
-void column_input_limit(struct column_input *input, size_t memory_bytes)
+/* Warns that something takes more memory than there is. */
+static void warn_of_memory(struct column_input *input, size_t n_bytes, const char *what,
+                           const char *advice)
 {
-    if (input->parquet) parquet_reader_limit(input->parquet, memory_bytes);
-    input->most_bytes = 2 * memory_bytes + ALLOWED_BYTES;
+    if (!may_warn(input) || input->most_bytes == 0 || n_bytes <= input->most_bytes) return;
+    input->is_quiet = true;
+    diag_warning("reading %s'%s' takes %zu MiB of memory, %zu MiB more than it should: %s", what,
+                 input->name, n_bytes >> 20, (n_bytes - input->most_bytes) >> 20, advice);
+}
+
+void column_input_limit(struct column_input *input, size_t memory_bytes, size_t most_bytes)
+{
+    input->most_bytes = most_bytes;
+    if (!input->parquet) return;
+    parquet_reader_limit(input->parquet, memory_bytes);
+    warn_of_memory(input, parquet_reader_footer_bytes(input->parquet), "the footer of ",
+                   "write larger row groups");
 }
 
 size_t column_input_memory(const struct column_input *input)
@@ -199,16 +219,19 @@ bool column_input_begins_batch(const struct column_input *input)
 
 /* ---- as a source of the reader ---- */
 
-/* Warns, once, of batches that take more memory than the sort was given for them. */
-static void warn_of_memory(struct column_input *input)
+/* Notes which bytes of the file the rows of the batch stand for. Parquet says how many rows it has
+   in all. Of Arrow the file was read up to the end of the batch. */
+static void note_place(struct column_input *input, uint64_t n_rows)
 {
-    size_t n_bytes = column_input_memory(input), most = input->most_bytes;
-    if (most == 0 || n_bytes <= most) return;
-    input->most_bytes = 0;
-    if (hts_get_log_level() >= HTS_LOG_WARNING)
-        diag_warning("'%s' has batches of %zu MiB, about %zu MiB more than the memory given "
-                     "allows: write smaller ones", input->name, n_bytes >> 20,
-                     (n_bytes - most + ALLOWED_BYTES) >> 20);
+    input->batch_begin = input->batch_end;
+    if (input->parquet) {
+        double part = (double)(input->n_records + n_rows) /
+                      (double)parquet_reader_n_rows(input->parquet);
+        input->batch_end = (uint64_t)((double)input->file_bytes * part);
+        return;
+    }
+    off_t at = htell(input->file);      /* a file may have its batches in any order */
+    if (at > 0 && (uint64_t)at > input->batch_end) input->batch_end = (uint64_t)at;
 }
 
 /* Reads a batch that has rows. Returns 1, 0 at the end, or -1 after a message. */
@@ -229,13 +252,12 @@ static int next_batch(struct column_input *input)
         input->batch = row_batch_create(schema, columns, n_rows, &input->batch_bytes);
         input->reader_bytes = input->arrow ? arrow_reader_bytes(input->arrow)
                                            : parquet_reader_bytes(input->parquet);
-        warn_of_memory(input);
-        if (input->arrow) {
-            off_t at = htell(input->file);
-            input->n_bytes = at > 0 ? (uint64_t)at : 0;
-            input->n_rows += n_rows;
+        warn_of_memory(input, column_input_memory(input), "",
+                       input->arrow ? "write smaller batches" : "write smaller pages");
+        if (n_rows > 0) {
+            note_place(input, n_rows);
+            return 1;
         }
-        if (n_rows > 0) return 1;
         row_batch_drop(input->batch);
         input->batch = NULL;
     }
@@ -267,12 +289,14 @@ static int next_rows(struct reader_source *source, struct bam_piece *piece, uint
     return BAM_READER_PIECE;
 }
 
-/* The columns of a batch are read together: its rows stand for equal parts of its bytes. */
+/* The columns of a batch are read together: each row stands for an equal part of its bytes. */
 static uint64_t offset_of_rows(const struct reader_source *source)
 {
     const struct column_input *input = source->file->columns;
-    if (input->n_records == 0 || input->n_rows == 0) return 0;
-    return (uint64_t)((double)input->n_bytes * ((double)input->n_records / (double)input->n_rows));
+    if (!input->batch) return input->batch_end;
+    uint64_t n_bytes = input->batch_end - input->batch_begin;
+    double part = (double)input->row / (double)row_batch_n_rows(input->batch);
+    return input->batch_begin + (uint64_t)((double)n_bytes * part);
 }
 
 static void close_source(struct reader_source *source)

@@ -32,6 +32,10 @@ void column_input_close(struct column_input *input);
 /* False if the file has lost the metadata of its schema. */
 bool column_input_has_header(const struct column_input *input);
 
+/* No warnings are printed: they were, when the file was read before. Call it before the next
+   ones. */
+void column_input_be_quiet(struct column_input *input);
+
 /* Makes the header, of the lent text if the file has none; the caller owns it. Warns of columns
    that are left out. NULL after a message. */
 sam_hdr_t *column_input_make_header(struct column_input *input, const char *lent_text);
@@ -40,8 +44,9 @@ sam_hdr_t *column_input_make_header(struct column_input *input, const char *lent
 const char *column_input_format(const struct column_input *input);
 
 /* Before the first piece: how much memory what is read should take, about. A batch of Arrow, and a
-   page of each column of Parquet, must be in memory in any case. */
-void column_input_limit(struct column_input *input, size_t memory_bytes);
+   page of each column and the footer of Parquet, must be in memory in any case: if they take more
+   than most_bytes, the user is warned, once. */
+void column_input_limit(struct column_input *input, size_t memory_bytes, size_t most_bytes);
 
 /* Bytes of memory that what was read takes now, besides records that were made of it. */
 size_t column_input_memory(const struct column_input *input);

@@ -80,17 +80,21 @@ static int take_option(const char *option, const char *path, struct output_forma
     return -1;
 }
 
-/* What follows the last dot of the name, or NULL. */
-static const char *extension_of(const char *path)
+/* What follows the last dot of the name: *n characters, 0 if there is no dot. What a URL asks for
+   (?versionId=1.2) is no part of the name. */
+static const char *extension_of(const char *path, size_t *n)
 {
-    const char *dot = path ? strrchr(path_name(path), '.') : NULL;
-    return dot ? dot + 1 : NULL;
+    const char *end = path + (path_is_url(path) ? strcspn(path, "?#") : strlen(path)), *at = end;
+    while (at > path && at[-1] != '.' && at[-1] != '/') at--;
+    *n = at > path && at[-1] == '.' ? (size_t)(end - at) : 0;
+    return at;
 }
 
 static void take_name(const char *path, struct output_format *format)
 {
-    const char *extension = extension_of(path);
-    if (extension && take_columns(extension, strlen(extension), path, format)) return;
+    size_t n = 0;
+    const char *extension = path ? extension_of(path, &n) : NULL;
+    if (n > 0 && take_columns(extension, n, path, format)) return;
     take_extension(path, &format->hts);
     (void)set_kind(format);
 }
@@ -113,10 +117,12 @@ int output_format_choose(const char *option, const char *path, struct output_for
 
 int output_format_choose_also(const char *path, struct output_format *format)
 {
-    const char *extension = extension_of(path);
+    size_t n;
+    const char *extension = extension_of(path, &n);
     *format = (struct output_format){.kind = OUTPUT_BAM};
     take_name(path, format);
-    if (format->kind != OUTPUT_BAM || !extension || strcasecmp(extension, "bam") == 0) return 0;
+    if (format->kind != OUTPUT_BAM || n == 0 || (n == 3 && strncasecmp(extension, "bam", 3) == 0))
+        return 0;
     diag_error("--also needs a name that tells the format, not '%s': one with .bam, .sam, .sam.gz, "
                ".cram, .arrow, .arrows or .parquet", path);
     return -1;

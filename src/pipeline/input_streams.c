@@ -21,6 +21,7 @@
 #include "bam/bam_check.h"
 #include "bam/guessed_walk.h"
 #include "input/input_error.h"
+#include "pipeline/mem_budget.h"
 #include "pipeline/thread.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -472,7 +473,8 @@ static int open_inputs(struct input_streams *all)
         if (!stream->reader) return -1;
         stream->name = bam_reader_name(stream->reader);
         stream->is_text = bam_reader_is_text(stream->reader);
-        bam_reader_limit(stream->reader, all->settings.ahead_bytes);
+        bam_reader_limit(stream->reader, all->settings.ahead_bytes,
+                         all->settings.ahead_bytes + MEM_BUDGET_SPARE_BYTES / all->n);
         bam_reader_drop_header(stream->reader);
     }
     return 0;

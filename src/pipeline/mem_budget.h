@@ -128,6 +128,7 @@ bool mem_budget_share_inputs(const struct mem_budget *budget, size_t n,
 /* Columns as input: the memory that what is read ahead should take, a quarter of the budget.
    The loader retires batches to free as much as it really takes, until this many are left: half of
    them. */
+enum { MEM_BUDGET_SPARE_BYTES = 32 << 20 };     /* half of what a sort may take beyond the budget */
 size_t mem_budget_column_bytes(const struct mem_budget *budget);
 unsigned mem_budget_least_batches(const struct mem_budget *budget);
 

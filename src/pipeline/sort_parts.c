@@ -253,7 +253,7 @@ void sort_release(struct sort *sort)
     read_groups_destroy(sort->read_groups);
     verification_destroy(sort->verification);
     sorted_output_release(&sort->output);
-    free(sort->temp_prefixes);          /* the output's notes have used them */
+    free(sort->temp_prefixes);          /* after the output, whose notes point to them */
     split_plan_destroy(sort->split);
     piece_list_destroy(sort->pieces);
     range_counts_destroy(sort->survey.ranges);

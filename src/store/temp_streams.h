@@ -22,7 +22,7 @@
 struct temp_streams;
 
 /* Where files are made: at each -T, or, where that is NULL, beside the output, which may be NULL,
-   too (temp_dir.h). At most 256, and none if memory suffices; what it points to stays. */
+   too (temp_dir.h). 0 to 256; 0 only if all fits in memory. What it points to stays. */
 struct temp_places {
     const char *const *prefixes;
     size_t n_prefixes;

@@ -302,7 +302,7 @@ class Options(SharedOptions, ColumnsTest):
             self.assert_error(result, "--columns", mention)
             self.assertFalse(os.path.exists(self.path("o.arrow")))
         self.assert_error(self.rocksort("--columns", "pos", "-o", self.path("o.bam"), bam),
-                          "give -O parquet")
+                          "add -O parquet")
 
     def test_standard_tag_of_another_type(self):
         """It is warned of: mostly it is a mistake, and the column would have nulls only."""
@@ -310,7 +310,7 @@ class Options(SharedOptions, ColumnsTest):
         for name, warned in ("NM:Z", True), ("NM:i", False), ("NM", False), ("XS:Z", False):
             result = self.rocksort("--columns", "pos," + name, "-o", self.path("o.arrow"), bam)
             self.assertEqual(result.status, 0, result.err)
-            self.assertEqual("NM has another type" in result.err, warned, name)
+            self.assertEqual("another type than the SAM" in result.err, warned, name)
 
     def test_names(self):
         """An extension in capitals is one; names of columns that say no format are refused."""
@@ -492,8 +492,12 @@ class WayBack(SharedWayBack, ColumnsTest):
                 result = self.rocksort("-@", "2", "-m", memory, "-o", self.path("o.bam"),
                                        self.path(name))
                 self.assertEqual(result.status, 0, result.err)
-                self.assertEqual(len(re.findall(rf"{name}' has batches of \d+ MiB", result.err)), n,
-                                 result.err)
+                found = re.findall(rf"reading '\S+{name}' takes \d+ MiB", result.err)
+                self.assertEqual(len(found), n, result.err)
+        for memory, n in ("8M", 2), ("600M", 0):
+            result = self.sort_ok("-@", "2", "-m", memory, "--merge", "-o", self.path("o.bam"),
+                                  self.path("large.arrow"), self.path("large.parquet"))
+            self.assertEqual(result.err.count("MiB more than it should"), n, result.err)
 
     def write_arrow(self, table, path):
         with pyarrow.OSFile(path, "wb") as file:

@@ -433,9 +433,10 @@ static void check_list(const char *list, const char *problem, const char *part)
 static void test_lists(void **state)
 {
     (void)state;
-    static const char no_column[] = "is no column: there are the fields of SAM (qname, flag), end, "
-                                    "tag_types, tags, and tags (NM, XS:i)";
-    static const char no_type[] = "must have a type of SAM: A, i, f, Z, H, or B:c to B:f";
+    static const char no_column[] = "is no column: give a field (qname to qual, end, tag_types, "
+                                    "tags) or a tag (NM, XS:i)";
+    static const char no_type[] =
+        "must have a type of SAM: A, i, f, Z, H, or B: and one of cCsSiIf";
     check_list("qname,flag,NM,XS:i,XM:B:c,TS:A", NULL, NULL);
     check_list("all,all,qname,XS:i,XS:i", NULL, NULL);
     check_list("qname,", no_column, "");

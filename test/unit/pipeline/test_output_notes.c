@@ -7,13 +7,30 @@
 #include "columns/arrow_message.h"
 #include "columns/column_file.h"
 #include "pipeline/output_notes.h"
+#include "util/path.h"
 
 enum { BATCHES = 3000, BATCHES_AT_A_TIME = 7 };
+
+static bool accept_all(const char *name, const void *arg)
+{
+    (void)arg;
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
 
 static bool put_bytes(void *arg, const uint8_t *bytes, size_t n_bytes)
 {
     column_bytes_copy(arg, bytes, n_bytes);
     return true;
+}
+
+/* The number of files in the working directory. */
+static ssize_t count_files(void)
+{
+    char **names;
+    ssize_t n = path_list(".", accept_all, NULL, &names);
+    for (ssize_t i = 0; i < n; i++) free(names[i]);
+    if (n >= 0) free(names);
+    return n;
 }
 
 /* Writes the end of a file of Arrow whose notes have this memory. Returns how many bytes of them
@@ -45,6 +62,7 @@ static uint64_t write_end(size_t memory_bytes, struct column_bytes *end)
         free(notes.bytes);
     }
     uint64_t n_bytes = temp_streams_file_bytes(kept.streams);
+    assert_int_equal(count_files(), 0);
     assert_int_equal(column_file_end(file, header, 1000 + 64 * BATCHES, &sink), 0);
     free(begin.bytes);
     column_file_destroy(file);
