@@ -234,7 +234,7 @@ static const char *add_name(struct column_batch *batch, const uint8_t *rec)
     const uint8_t *name = bam_record_name(rec);
     size_t n_bytes = bam_record_name_bytes(rec) - 1;
     if (!column || (n_bytes == 1 && name[0] == '*')) return NULL;
-    if (memchr(name, 0, n_bytes)) return "its read name has a NUL";
+    if (column_name_has_control(name, n_bytes)) return "its read name has a control character";
     return add_text(batch, column, name, n_bytes);
 }
 

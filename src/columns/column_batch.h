@@ -72,4 +72,13 @@ size_t column_batch_bytes(const struct column_batch *batch);
 /* Forgets the records. Keeps the memory, but for what the next batch is not likely to need. */
 void column_batch_clear(struct column_batch *batch);
 
+/* True if the name of a read has a character that would break a line of SAM, or another control
+   character. Columns have no such names, written or read. */
+static inline bool column_name_has_control(const uint8_t *name, size_t n_bytes)
+{
+    bool has = false;
+    for (size_t i = 0; i < n_bytes; i++) has |= name[i] < 0x20 || name[i] == 0x7f;
+    return has;
+}
+
 #endif

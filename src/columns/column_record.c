@@ -386,11 +386,13 @@ static const char *put_fields(const struct row *row, size_t begin, struct column
     struct text_part seq = text_of_field(row, FIELD_SEQ), qual = text_of_field(row, FIELD_QUAL);
     int64_t flag = number_of_field(row, FIELD_FLAG, 0);
     int64_t pos = number_of_field(row, FIELD_POS, 0) - 1;
+    int64_t mate_pos = number_of_field(row, FIELD_PNEXT, 0) - 1;
     if (!has_numbers(row)) return "its flag, its MAPQ or its TLEN is null";
     if (!name.at) name = (struct text_part){(const uint8_t *)"*", 1};
-    if (name.n > 254 || (name.n > 0 && memchr(name.at, 0, name.n))) return "its name has a NUL, or more than 254 bytes";
+    if (name.n > 254) return "its name has more than 254 bytes";
     if (!utf8_is_valid((const char *)name.at, name.n)) return "its name is not UTF-8";
-    if (pos < -1) return "its position is negative";
+    if (column_name_has_control(name.at, name.n)) return "its name has a control character";
+    if (pos < -1 || mate_pos < -1) return "its position, or its mate's, is negative";
     if (!seq.at && qual.at) return "it has qualities, but no sequence";
     (void)column_bytes_append(out, BAM_RECORD_FIXED_BYTES);
     column_bytes_copy(out, name.at, name.n);
@@ -426,7 +428,7 @@ static const char *put_fields(const struct row *row, size_t begin, struct column
     to = put_u16(to, (uint64_t)flag);
     to = put_u32(to, seq.n);
     to = put_u32(to, (uint32_t)number_of_field(row, FIELD_RNEXT, -1));
-    to = put_u32(to, (uint32_t)(number_of_field(row, FIELD_PNEXT, 0) - 1));
+    to = put_u32(to, (uint32_t)mate_pos);
     (void)put_u32(to, (uint32_t)number_of_field(row, FIELD_TLEN, 0));
     return problem;
 }

@@ -30,6 +30,8 @@ enum {
     PIECE_BYTES = 8 << 20,      /* of rows, about, at most */
     LEAST_PIECE_BYTES = 256 << 10,
     MOST_ROWS = 16 << 10,
+    FIRST_ROWS = 512,           /* before it is known how large rows are */
+    GROWTH = 4,                 /* from one piece to the next, at most */
 };
 
 struct parquet_reader {
@@ -48,7 +50,7 @@ struct parquet_reader {
     uint32_t n_references;
     size_t next_group;
     uint64_t n_rows;            /* of the group: those that were not read */
-    uint64_t piece_rows;
+    uint64_t piece_rows;        /* of the next piece, at most; 0: nothing was read */
 };
 
 bool parquet_reader_knows(const uint8_t *start)
@@ -217,6 +219,24 @@ int parquet_reader_open(struct parquet_reader *reader)
 
 /* ---- rows ---- */
 
+/* Sets how many rows are read next, at most `most` if they have row_bytes each. */
+static void plan_piece(struct parquet_reader *reader, uint64_t row_bytes, uint64_t most)
+{
+    reader->piece_rows = row_bytes > 0 ? reader->piece_bytes / row_bytes : most;
+    if (reader->piece_rows > most) reader->piece_rows = most;
+    if (reader->piece_rows == 0) reader->piece_rows = 1;
+}
+
+/* The same by the rows that were read: what a file says of itself does not tell how large a row is
+   whose texts a dictionary has, or long reads after short ones. */
+static void plan_by_last(struct parquet_reader *reader, uint64_t n_rows)
+{
+    uint64_t n_bytes = 0, most = GROWTH * n_rows;
+    for (unsigned i = 0; i < reader->footer.schema->n_columns; i++)
+        n_bytes += column_values_bytes(&reader->columns[i]);
+    plan_piece(reader, n_bytes / n_rows, most < MOST_ROWS ? most : MOST_ROWS);
+}
+
 static void begin_group(struct parquet_reader *reader)
 {
     const struct parquet_footer *footer = &reader->footer;
@@ -231,10 +251,10 @@ static void begin_group(struct parquet_reader *reader)
         parquet_chunk_begin(&reader->leaves[i], &footer->leaves[i],
                             &chunks[footer->leaves[i].chunk], step);
     reader->n_rows = group->n_rows;
-    uint64_t row_bytes = 1 + (group->n_rows > 0 ? group->raw_bytes / group->n_rows : 0);
-    reader->piece_rows = row_bytes < reader->piece_bytes ? 1 + reader->piece_bytes / row_bytes : 1;
-    if (reader->piece_rows > MOST_ROWS) reader->piece_rows = MOST_ROWS;
     reader->next_group++;
+    if (reader->piece_rows > 0) return;
+    uint64_t row_bytes = group->n_rows > 0 ? group->raw_bytes / group->n_rows : 0;
+    plan_piece(reader, row_bytes, FIRST_ROWS);
 }
 
 /* Reads rows of a leaf into its buffers of the column. */
@@ -320,6 +340,7 @@ int parquet_reader_next(struct parquet_reader *reader, struct column_values **co
     *n_rows = reader->n_rows < reader->piece_rows ? reader->n_rows : reader->piece_rows;
     const char *problem = read_rows(reader, *n_rows);
     if (problem) return fail(reader, problem);
+    plan_by_last(reader, *n_rows);
     *columns = reader->columns;
     reader->columns = xcalloc(reader->footer.schema->n_columns, sizeof *reader->columns);
     return 1;

@@ -78,13 +78,28 @@ static void expect_template(struct planner *pl)
         pl->facts.large_template_bytes = rest;
 }
 
-/* Reads the beginning of the first input, unless the sort could not read it again. */
+/* Standard input is not read even if it is a file: another process may have read a part of it
+   already. */
+static bool may_sample(const char *input)
+{
+    return !input_is_pipe(input) && strcmp(input, "-") != 0;
+}
+
+/* Columns as input take memory from batches. */
+static void retire_for_columns(struct mem_budget *budget, size_t column_bytes)
+{
+    unsigned n = mem_budget_batches_for(budget, budget->n_batches, column_bytes);
+    if (n > 0) mem_budget_set_batches(budget, budget->n_batches - n);
+}
+
+/* Reads the beginning of the first input that has records, unless the sort could not read it
+   again. */
 static int look_at_input(struct planner *pl)
 {
     const struct sort_settings *s = &pl->options->settings;
     struct plan_sample *sample = &pl->sample;
     struct plan_sample_settings settings = {
-        .path = s->inputs[0],
+        .column_bytes = mem_budget_column_bytes(&pl->facts.budget),
         .options = &s->input_format,
         .rules = s->rules,
         .method = {s->level, s->engine},
@@ -95,10 +110,26 @@ static int look_at_input(struct planner *pl)
         .pack_bytes = pl->facts.budget.pack_bytes,
     };
     pl->file_bytes = input_bytes_of_all(s->inputs, s->n_inputs);
-    /* Standard input is not read even if it is a file: another process may have read a part of it
-       already. */
-    bool may_read = !input_is_pipe(s->inputs[0]) && strcmp(s->inputs[0], "-") != 0;
-    if (may_read && plan_sample_take(&settings, sample) < 0) return -1;
+    bool may_read = true;
+    int r = 0;
+    /* A first input may have nothing but the header for the others. */
+    for (size_t i = 0; i < s->n_inputs && r == 0 && sample->raw_bytes == 0; i++) {
+        char *header = sample->header;
+        if (!may_sample(s->inputs[i])) {
+            may_read = false;
+            break;
+        }
+        settings.path = s->inputs[i];
+        settings.lent_header = header;
+        r = plan_sample_take(&settings, sample);
+        if (!header) continue;
+        free(sample->header);
+        sample->header = header;
+    }
+    free(sample->header);
+    sample->header = NULL;
+    if (r < 0) return -1;
+    retire_for_columns(&pl->facts.budget, sample->column_bytes);
     expect_bytes(pl, may_read);
     expect_template(pl);
     pl->facts.traits = sample->traits;

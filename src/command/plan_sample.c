@@ -2,6 +2,7 @@
 #include "command/plan_sample.h"
 
 #include "bam/bgzf_block.h"
+#include "bam/header_text.h"
 #include "input/bam_reader.h"
 #include "input/input_error.h"
 #include "pipeline/batch.h"
@@ -183,6 +184,8 @@ static int take_piece(struct sampler *s)
     sample->traits.decode_seconds += since(start);
     sample->traits.read_seconds += monotonic_seconds() - start_of_waiting - since(start);
     sample->whole = r == BAM_READER_END;
+    size_t column_bytes = bam_reader_memory(s->reader);
+    if (column_bytes > sample->column_bytes) sample->column_bytes = column_bytes;
     if (r == BAM_READER_ERROR) return -1;
     if (r == BAM_READER_END && s->settings->fixmate) return finish_templates(s);
     if (r == BAM_READER_NO_ROOM && is_copied) return make_room(s);
@@ -266,8 +269,9 @@ static void divide_seconds(struct plan_sample *sample)
 static int prepare(struct sampler *s)
 {
     const struct plan_sample_settings *settings = s->settings;
-    s->reader = bam_reader_open(settings->path, settings->options, NULL, NULL);
+    s->reader = bam_reader_open(settings->path, settings->options, NULL, settings->lent_header);
     if (!s->reader) return -1;
+    bam_reader_limit(s->reader, settings->column_bytes, 0);
     sam_hdr_t *header = bam_reader_header(s->reader);
     s->sample->format = format_name(s->reader);
     s->sample->traits.is_text = bam_reader_is_text(s->reader);
@@ -300,6 +304,8 @@ int plan_sample_take(const struct plan_sample_settings *settings, struct plan_sa
         r = measure_sample(&s);
         divide_seconds(sample);
     }
+    if (r == 0 && sample->raw_bytes == 0 && sample->whole)
+        sample->header = xstrdup(header_whole_text(bam_reader_header(s.reader)));
     bam_piece_release(&s.piece);
     batch_destroy(s.batch);
     bam_reader_close(s.reader);

@@ -41,6 +41,7 @@ struct bam_inputs {
     uint64_t n_bytes_before;            /* size of the files that were read or skipped */
     bool can_seek;
     bool changed;                       /* the error was that an input changed */
+    bool has_warned;
     struct input_position start;        /* where reading begins */
 };
 
@@ -243,6 +244,13 @@ bool bam_inputs_can_seek(const struct bam_inputs *in)
 bool bam_inputs_can_copy(const struct bam_inputs *in, size_t i)
 {
     return in->files[i].can_seek && in->files[i].by_coordinate;
+}
+
+bool bam_inputs_may_warn(struct bam_inputs *in)
+{
+    bool may = !in->has_warned && hts_get_log_level() >= HTS_LOG_WARNING;
+    in->has_warned = true;
+    return may;
 }
 
 const struct id_renames *bam_inputs_renames(const struct bam_inputs *in, size_t i)

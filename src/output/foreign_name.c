@@ -29,7 +29,7 @@ static const struct {
     {"fai", "an index"},      {"gzi", "an index"},
     {"parquet", "Parquet"},   {"pq", "Parquet"},   {"parq", "Parquet"},
     {"arrow", "Arrow"},       {"arrows", "Arrow"}, {"feather", "Arrow"}, {"ipc", "Arrow"},
-    {"csv", "CSV"},           {"tsv", "TSV"},
+    {"csv", "CSV"},           {"tsv", "TSV"},      {"json", "JSON"},
 };
 
 static bool is_word(struct text_end text, const char *word)
@@ -51,7 +51,7 @@ static struct text_end cut_extension(const char *name, size_t *n)
 
 static bool is_compression(struct text_end extension)
 {
-    static const char *const words[] = {"gz", "bgz", "bgzf", "bz2", "xz", "zst", "zip"};
+    static const char *const words[] = {"gz", "bgz", "bgzf", "bz2", "xz", "zst", "zip", "lz4"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (is_word(extension, words[i])) return true;
     return false;

@@ -106,7 +106,10 @@ int output_format_choose(const char *option, const char *path, struct output_for
     take_name(path, format);
     const char *promised = path && format->kind == OUTPUT_BAM ? foreign_name_format(path) : NULL;
     if (!promised) return 0;
-    if (strncmp(promised, "FAST", 4) == 0)
+    if (strcmp(promised, "Parquet") == 0 || strcmp(promised, "Arrow") == 0)
+        diag_error("'%s' is a name for %s: name it %s, or give the format with -O", path, promised,
+                   promised[0] == 'P' ? ".parquet" : ".arrow");
+    else if (strncmp(promised, "FAST", 4) == 0)
         diag_error("'%s' is a name for %s, not for BAM: name it .bam, and make FASTQ of that with "
                    "'samtools fastq'", path, promised);
     else

@@ -384,6 +384,15 @@ static int read_piece(struct stream *stream, struct piece *piece)
     return r;
 }
 
+/* With the lock held: returns how much more memory the inputs take than a merge may, the first time
+   that it is so, else 0. */
+static size_t excess_of_all(const struct input_streams *all)
+{
+    size_t most = all->settings.all_bytes + MEM_BUDGET_SPARE_BYTES;
+    if (all->ahead_bytes <= most || !bam_inputs_may_warn(all->settings.inputs)) return 0;
+    return all->ahead_bytes - most;
+}
+
 /* Reads the next piece of an input and has it filled. Returns 0, or -1 after a message. */
 static int fetch(struct stream *stream)
 {
@@ -413,7 +422,11 @@ static int fetch(struct stream *stream)
     *stream->last_piece = piece;
     stream->last_piece = &piece->next;
     add_ahead(stream, piece->ahead_bytes);
+    size_t excess = columns_bytes > 0 ? excess_of_all(stream->all) : 0;
     crew_unlock(crew);
+    if (excess > 0)
+        diag_warning("reading columns of '%s' and other inputs takes %zu MiB more memory than it "
+                     "should: write smaller batches or pages", stream->name, excess >> 20);
     if (!is_filled) return crew_submit(crew, fill_job, piece);
     piece_is_there(piece, NULL);
     return 0;
@@ -473,8 +486,7 @@ static int open_inputs(struct input_streams *all)
         if (!stream->reader) return -1;
         stream->name = bam_reader_name(stream->reader);
         stream->is_text = bam_reader_is_text(stream->reader);
-        bam_reader_limit(stream->reader, all->settings.ahead_bytes,
-                         all->settings.ahead_bytes + MEM_BUDGET_SPARE_BYTES / all->n);
+        bam_reader_limit(stream->reader, all->settings.ahead_bytes, 0);
         bam_reader_drop_header(stream->reader);
     }
     return 0;

@@ -37,6 +37,8 @@ struct input_streams_settings {
     struct load_totals *totals; /* gets how much of the files was read */
     size_t piece_bytes;         /* of a piece of input, uncompressed */
     size_t ahead_bytes;         /* for what is read ahead of one input; at least one piece is */
+    size_t all_bytes;           /* for what is read and merged of all inputs: the user is warned of
+                                   columns that need more */
     /* Makes something of the records of a stretch. `input` is the input's name in messages. Returns
        0, or -1 after a message. */
     int (*make)(void *arg, struct worker *worker, struct stretch *stretch, const char *input);

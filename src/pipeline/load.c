@@ -562,14 +562,12 @@ static void make_room_for_columns(struct loader *ld)
     size_t n_bytes = bam_reader_memory(ld->reader);
     if (n_bytes <= ld->retired_bytes) return;
     batch_pool_budget(ld->pool, &budget);
-    size_t n = (n_bytes - ld->retired_bytes + budget.batch_bytes - 1) / budget.batch_bytes;
-    size_t least = mem_budget_least_batches(ld->settings->budget);
-    size_t most = budget.n_batches > least ? budget.n_batches - least : 0;
-    if (n > most) n = most;
+    unsigned n = mem_budget_batches_for(ld->settings->budget, budget.n_batches,
+                                        n_bytes - ld->retired_bytes);
     if (n == 0) return;
     crew_lock(ld->crew);
     if (!batch_pool_is_retiring(ld->pool)) {
-        batch_pool_retire(ld->pool, (unsigned)n);
+        batch_pool_retire(ld->pool, n);
         ld->retired_bytes += n * budget.batch_bytes;
     }
     crew_unlock(ld->crew);

@@ -151,10 +151,14 @@ size_t mem_budget_column_bytes(const struct mem_budget *budget)
     return budget->total_bytes / 4;
 }
 
-unsigned mem_budget_least_batches(const struct mem_budget *budget)
+unsigned mem_budget_batches_for(const struct mem_budget *budget, unsigned n_batches, size_t n_bytes)
 {
     enum { LEAST_BATCHES = 4 };
-    return budget->n_batches < 2 * LEAST_BATCHES ? LEAST_BATCHES : budget->n_batches / 2;
+    unsigned least = budget->n_batches < 2 * LEAST_BATCHES ? LEAST_BATCHES
+                                                           : budget->n_batches / 2;
+    size_t n = (n_bytes + budget->batch_bytes - 1) / budget->batch_bytes;
+    size_t most = n_batches > least ? n_batches - least : 0;
+    return (unsigned)(n < most ? n : most);
 }
 
 unsigned mem_budget_run_files(const struct mem_budget *budget, uint64_t run_bytes, uint64_t n_runs,

@@ -121,16 +121,23 @@ struct mem_budget_inputs {
     size_t needed_bytes;        /* the least total that suffices */
 };
 
+/* Memory for what is read and merged of n inputs, together. */
+static inline size_t mem_budget_all_inputs(const struct mem_budget_inputs *share, size_t n)
+{
+    return n * share->ahead_bytes + share->block_bytes;
+}
+
 /* Divides the budget among n inputs. Returns false if it is too small. */
 bool mem_budget_share_inputs(const struct mem_budget *budget, size_t n,
                              struct mem_budget_inputs *share);
 
 /* Columns as input: the memory that what is read ahead should take, a quarter of the budget.
-   The loader retires batches to free as much as it really takes, until this many are left: half of
-   them. */
+   The loader retires batches to free as much as it really takes: of n_batches so many for n_bytes
+   more, but half of all that the budget has stay. */
 enum { MEM_BUDGET_SPARE_BYTES = 32 << 20 };     /* half of what a sort may take beyond the budget */
 size_t mem_budget_column_bytes(const struct mem_budget *budget);
-unsigned mem_budget_least_batches(const struct mem_budget *budget);
+unsigned mem_budget_batches_for(const struct mem_budget *budget, unsigned n_batches,
+                                size_t n_bytes);
 
 /* Returns the memory that merging needs besides batches, if the open blocks of all runs have
    open_bytes. */

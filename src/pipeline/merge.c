@@ -379,6 +379,7 @@ static int start_inputs(struct merger *m)
         .header = s->header,
         .piece_bytes = s->share.piece_bytes,
         .ahead_bytes = s->share.ahead_bytes,
+        .all_bytes = mem_budget_all_inputs(&s->share, s->n_inputs),
     };
     m->inputs = merge_inputs_start(&settings);
     return m->inputs ? 0 : -1;

@@ -214,6 +214,7 @@ struct merge_inputs *merge_inputs_start(const struct merge_inputs_settings *sett
         .n_inputs = settings->n_inputs, .n_refs = sam_hdr_nref(settings->header),
         .totals = settings->totals,
         .piece_bytes = settings->piece_bytes, .ahead_bytes = settings->ahead_bytes,
+        .all_bytes = settings->all_bytes,
         .make = make_block, .drop = drop_block, .arg = m,
     };
     m->streams = input_streams_start(&streams);

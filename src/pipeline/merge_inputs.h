@@ -29,6 +29,7 @@ struct merge_inputs_settings {
     sam_hdr_t *header;          /* of the output */
     size_t piece_bytes;         /* of a piece of input, uncompressed */
     size_t ahead_bytes;         /* for what is read ahead of one input; a piece at least */
+    size_t all_bytes;           /* see input_streams.h */
 };
 
 /* Opens the inputs and starts to read. NULL after a message. */

@@ -45,6 +45,7 @@ static int look_first(const struct merge_sorted_settings *s, const struct merge_
         .numbers = step->inputs, .n_inputs = step->n_inputs, .rules = merge->rules,
         .n_refs = sam_hdr_nref(merge->header), .totals = merge->totals,
         .piece_bytes = share.piece_bytes, .ahead_bytes = share.ahead_bytes,
+        .all_bytes = mem_budget_all_inputs(&share, s->n_inputs),
     };
     if (view_inputs(&view) < 0) return -1;
     if (survey_settle(&s->survey, s->split, s->columns) < 0) return -1;
@@ -86,6 +87,7 @@ static int scan_inputs(const struct merge_sorted_settings *s, const size_t *numb
             .crew = merge->crew, .inputs = s->inputs, .numbers = numbers + from,
             .n_inputs = n_now, .n_refs = sam_hdr_nref(merge->header), .totals = merge->totals,
             .piece_bytes = share.piece_bytes, .ahead_bytes = share.ahead_bytes,
+            .all_bytes = mem_budget_all_inputs(&share, n_now),
         };
         if (rename_scan(&streams, touched) < 0) return -1;
     }

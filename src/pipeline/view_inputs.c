@@ -49,7 +49,8 @@ int view_inputs(const struct view_inputs_settings *s)
     const struct input_streams_settings settings = {
         .crew = s->crew, .inputs = s->inputs, .numbers = s->numbers, .n_inputs = s->n_inputs,
         .n_refs = s->n_refs, .totals = s->totals, .piece_bytes = s->piece_bytes,
-        .ahead_bytes = s->ahead_bytes, .make = make_views, .arg = &copy,
+        .ahead_bytes = s->ahead_bytes, .all_bytes = s->all_bytes,
+        .make = make_views, .arg = &copy,
     };
     struct input_streams *streams = input_streams_start(&settings);
     if (!streams) return -1;

@@ -23,6 +23,7 @@ struct view_inputs_settings {
     int32_t n_refs;
     size_t piece_bytes;         /* of a piece of input, uncompressed */
     size_t ahead_bytes;         /* for what is read ahead of one input */
+    size_t all_bytes;           /* see input_streams.h */
 };
 
 /* Reads all inputs. Returns 0, or -1 after a message and crew_fail. */

@@ -15,9 +15,10 @@ import bamfile
 import generate
 import parquet_maker as maker
 from harness import SAMTOOLS, SLOW, SPILL_BUDGET, sanitized
-from test_columns import SQ, TAGGED, ColumnsTest, SharedWayBack
+from test_columns import SQ, TAGGED, ColumnsTest, SharedWayBack, needs_readers
 from test_memory import MIB, peak_of
 from test_parquet import random_sam
+from test_plan import CLOSING, PlanTest
 
 try:
     import duckdb
@@ -385,6 +386,27 @@ class Writers(ParquetInput):
             self.assertEqual("all inputs say that they are in this order" in result.err, is_told)
         four = self.sort_bam("--no-PG", "-o", "-", bam, *bare)
         self.assertEqual(len(bamfile.split(four.records)), 4 * len(bamfile.split(want.records)))
+
+
+@needs_readers
+class Plans(PlanTest):
+    def test_columns(self):
+        """Columns as input take memory from batches, so there are more runs: twice as many as once
+        were planned. A first input may have only the header for the others."""
+        header = self.write("header.sam", bamfile.read(self.source).text)
+        bare = self.path("bare.parquet")
+        self.sort_ok("-n", "-o", self.path("in.parquet"), self.source)
+        self.sort_ok("-n", "-o", self.path("in.arrow"), self.source)
+        pyarrow.parquet.write_table(pyarrow.parquet.read_table(self.path("in.parquet"))
+                                    .replace_schema_metadata({}), bare)
+        for inputs in ([self.path("in.parquet")], [self.path("in.arrow")], [header, bare]):
+            args = ("-l", "1", "--temp-codec", "lz4", "-o", self.path("out.bam"), *inputs)
+            plan = self.plan(*args, budget=2_000_000)
+            found = CLOSING.search(self.sort_ok(*args, budget=2_000_000).err)
+            os.unlink(self.path("out.bam"))
+            n_runs, planned = int(found.group(2)), int(plan["runs on disk"][0].split(",")[0])
+            self.assertGreater(n_runs, 4)
+            self.assertLessEqual(abs(planned - n_runs), max(2, n_runs / 3), (inputs, planned))
 
 
 class Refused(ParquetInput):

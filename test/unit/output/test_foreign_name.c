@@ -23,6 +23,8 @@ static void test_names(void **state)
         {"x.Parquet.gz", "Parquet"},
         {"x.feather", "Arrow"},
         {"x.arrow.zst", "Arrow"},
+        {"x.arrow.lz4", "Arrow"},
+        {"x.json", "JSON"},
         {"x.csv", "CSV"},
         {"x.tsv.gz", "TSV"},
         {"x.bam", NULL},
