@@ -496,6 +496,15 @@ class WayBack(SharedWayBack, ColumnsTest):
                 self.assertEqual(result.status, 0, result.err)
                 found = re.findall(rf"reading '\S+{name}' takes \d+ MiB", result.err)
                 self.assertEqual(len(found), n, result.err)
+        # What the footer says must be in memory, too.
+        table = self.table(self.bam_of(TAGGED))
+        metadata = dict(table.schema.metadata, more="x" * (20 * MIB))
+        pyarrow.parquet.write_table(table.replace_schema_metadata(metadata),
+                                    self.path("footer.parquet"))
+        for memory, n in ("1M", 1), ("100M", 0):
+            result = self.sort_ok("-m", memory, "-o", self.path("o.bam"),
+                                  self.path("footer.parquet"))
+            self.assertEqual(result.err.count("reading the footer of"), n, result.err)
         for memory, n in ("8M", 1), ("600M", 0):
             result = self.sort_ok("-@", "2", "-m", memory, "--merge", "-o", self.path("o.bam"),
                                   self.path("large.arrow"), self.path("large.parquet"))
