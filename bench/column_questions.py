@@ -78,14 +78,13 @@ def find_shell():
     return os.path.join(package.submodule_search_locations[0], "duckdb")
 
 
-def run_shell(number):
-    """Prints the rows. Returns the exit code."""
-    import subprocess
+def shell_words(number):
+    """The command that has DuckDB's shell print the rows."""
     words = [find_shell(), "-no-init", "-batch", "-bail", "-list", "-separator", "\t", "-noheader",
              "-nullvalue", ""]
     for code in [*DUCKDB_SETTINGS, *cells_of("sql", number)]:
         words += ["-c", code]
-    return subprocess.run(words, check=False).returncode
+    return words
 
 
 def duckdb_rows(number):
@@ -296,7 +295,8 @@ def main(way, number, samtools="samtools"):
     if way == "awk":
         return run_awk(number, samtools)
     if way == "shell":
-        return run_shell(number)
+        import subprocess
+        return subprocess.run(shell_words(number), check=False).returncode
     rows = {"duckdb": duckdb_rows, "polars": polars_rows,
             "pysam": lambda number: PYSAM[number]()}[way](number)
     for row in rows:

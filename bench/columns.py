@@ -27,7 +27,7 @@ import time
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from bench_input import choose_input, said_of_input
-from column_questions import find_shell, read_titles
+from column_questions import find_shell, read_titles, shell_words
 from measure import (MIB, BenchError, check_paths, count_records, find_rocksort, find_upstream,
                      in_turn, machine, make_parser, medians_of, need_disk, output_of, prepare,
                      progress, report, room_for_run, run_in_turn, run_main, run_measured, verdict)
@@ -136,10 +136,12 @@ def make_regions(upstream, path, out):
 
 def ask_once(way, number, upstream, folder):
     """(seconds, the sorted rows as text) of a question that one way answers, with the start of its
-    program."""
+    program: Python, but for DuckDB's shell, which needs none."""
+    words = shell_words(number) if way == "shell" else [sys.executable, "-B", QUESTIONS, way,
+                                                        str(number), upstream]
     begin = time.monotonic()
-    done = subprocess.run([sys.executable, "-B", QUESTIONS, way, str(number), upstream], cwd=folder,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+    done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          check=False)
     wall_s = time.monotonic() - begin
     if done.returncode != 0:
         raise BenchError("%s cannot answer question %d" % (WAY_NAMES[way], number))
