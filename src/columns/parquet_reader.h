@@ -45,8 +45,8 @@ void parquet_reader_destroy(struct parquet_reader *reader);
 /* Reads the end of the file. Returns 0 or -1. */
 int parquet_reader_open(struct parquet_reader *reader);
 
-/* After open: the text of the header, or NULL if the file has lost it. The caller must tell the names of its references before the
-   first rows; they must not change. */
+/* After open: the text of the header, or NULL if the file has lost it. The caller must tell the
+   names of its references before the first rows; they must not change. */
 const char *parquet_reader_header(const struct parquet_reader *reader);
 void parquet_reader_set_references(struct parquet_reader *reader, const char *const *names,
                                    uint32_t n);

@@ -111,23 +111,21 @@ static int look_at_input(struct planner *pl)
     };
     pl->file_bytes = input_bytes_of_all(s->inputs, s->n_inputs);
     bool may_read = true;
+    char *header = NULL;
     int r = 0;
     /* A first input may have nothing but the header for the others. */
     for (size_t i = 0; i < s->n_inputs && r == 0 && sample->raw_bytes == 0; i++) {
-        char *header = sample->header;
-        if (!may_sample(s->inputs[i])) {
-            may_read = false;
-            break;
-        }
+        may_read = may_sample(s->inputs[i]);
+        if (!may_read) break;
         settings.path = s->inputs[i];
         settings.lent_header = header;
         r = plan_sample_take(&settings, sample);
-        if (!header) continue;
-        free(sample->header);
-        sample->header = header;
+        if (header)
+            free(sample->header);
+        else
+            header = sample->header;
     }
-    free(sample->header);
-    sample->header = NULL;
+    free(header);
     if (r < 0) return -1;
     retire_for_columns(&pl->facts.budget, sample->column_bytes);
     expect_bytes(pl, may_read);

@@ -19,7 +19,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #define MIN_MEMORY_BYTES ((uint64_t)1 << 20)
@@ -435,20 +434,6 @@ static int finish_verify(struct sort_options *o)
     return -1;
 }
 
-/* True if the user seems to mean the whole name of an output. */
-static bool has_output_extension(const char *name)
-{
-    static const char *const extensions[] = {".bam", ".sam", ".sam.gz", ".cram", ".arrow",
-                                             ".arrows", ".parquet"};
-    size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
-        size_t n_extension = strlen(extensions[i]);
-        if (n > n_extension && strcasecmp(name + n - n_extension, extensions[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Takes the second argument of the syntax of 2014, which names the output. */
 static int take_output_prefix(struct sort_options *o, const char *prefix)
 {
@@ -460,7 +445,7 @@ static int take_output_prefix(struct sort_options *o, const char *prefix)
         return -1;
     }
     o->output = o->output_name = xasprintf("%s%s", prefix, is_name ? "" : ".bam");
-    if (!is_name && has_output_extension(prefix))
+    if (!is_name && output_format_is_named(prefix))
         diag_warning("the output is '%s', as a second argument is its name without .bam: give -o "
                      "to name it in full", o->output);
     return 0;

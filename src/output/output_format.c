@@ -118,14 +118,22 @@ int output_format_choose(const char *option, const char *path, struct output_for
     return -1;
 }
 
-int output_format_choose_also(const char *path, struct output_format *format)
+bool output_format_is_named(const char *path)
 {
     size_t n;
     const char *extension = extension_of(path, &n);
+    struct output_format format = {.kind = OUTPUT_BAM};
+    take_name(path, &format);
+    return format.kind != OUTPUT_BAM || (n == 3 && strncasecmp(extension, "bam", 3) == 0);
+}
+
+int output_format_choose_also(const char *path, struct output_format *format)
+{
+    size_t n;
+    (void)extension_of(path, &n);
     *format = (struct output_format){.kind = OUTPUT_BAM};
     take_name(path, format);
-    if (format->kind != OUTPUT_BAM || n == 0 || (n == 3 && strncasecmp(extension, "bam", 3) == 0))
-        return 0;
+    if (n == 0 || output_format_is_named(path)) return 0;
     diag_error("--also needs a name that tells the format, not '%s': one with .bam, .sam, .sam.gz, "
                ".cram, .arrow, .arrows or .parquet", path);
     return -1;

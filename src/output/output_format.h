@@ -33,8 +33,11 @@ struct output_format {
    format->hts.specific with hts_opt_free. */
 int output_format_choose(const char *option, const char *path, struct output_format *format);
 
-/* The same for --also: by the extension of the path, and BAM if it has none. An extension that says
-   nothing is an error, as no option can give the format. */
+/* True if the extension of the path names a format. */
+bool output_format_is_named(const char *path);
+
+/* Chooses the format of --also: by the extension of the path, and BAM if it has none. An extension
+   that names no format is an error, as no option can give it. */
 int output_format_choose_also(const char *path, struct output_format *format);
 
 /* Makes of SAM the compressed one. */

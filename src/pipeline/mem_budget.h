@@ -131,11 +131,14 @@ static inline size_t mem_budget_all_inputs(const struct mem_budget_inputs *share
 bool mem_budget_share_inputs(const struct mem_budget *budget, size_t n,
                              struct mem_budget_inputs *share);
 
-/* Columns as input: the memory that what is read ahead should take, a quarter of the budget.
-   The loader retires batches to free as much as it really takes: of n_batches so many for n_bytes
-   more, but half of all that the budget has stay. */
-enum { MEM_BUDGET_SPARE_BYTES = 32 << 20 };     /* half of what a sort may take beyond the budget */
+/* Half of what a sort may take beyond the budget. Columns as input are warned of beyond it. */
+enum { MEM_BUDGET_SPARE_BYTES = 32 << 20 };
+
+/* Columns as input: the memory that what is read ahead should take, a quarter of the budget. */
 size_t mem_budget_column_bytes(const struct mem_budget *budget);
+
+/* How many of n_batches the loader retires for n_bytes that columns take. Half of all batches of
+   the budget stay. */
 unsigned mem_budget_batches_for(const struct mem_budget *budget, unsigned n_batches,
                                 size_t n_bytes);
 
