@@ -164,14 +164,15 @@ class Classic(CliTest):
     def test_name_with_an_extension(self):
         """A prefix that looks like the whole name: a warning says what the output is called."""
         source = self.write("in.sam", self.sam)
-        for name in ("x.bam", "x.sam", "x.cram", "x.sam.gz"):
+        for name in ("x.bam", "x.sam", "x.cram", "x.sam.gz", ".x.bam"):
             result = self.sort_ok("--no-PG", source, name)
             self.assertEqual(bamfile.read(self.path(name + ".bam")), self.want)
             warnings = [line for line in result.err.splitlines() if ": warning:" in line]
             self.assertEqual(len(warnings), 1, result.err)
             self.assertRegex(warnings[0], rf"'{re.escape(name)}\.bam'.* -o ")
             self.assertIn(f"written to '{name}.bam'", result.err)
-        for words in (["out"], ["x.bams"], ["-f", "x.bam"], ["."], [".bam"]):
+        os.mkdir(self.path("d"))
+        for words in (["out"], ["x.bams"], ["-f", "x.bam"], ["."], [".bam"], ["d/.bam"]):
             result = self.rocksort("--no-PG", source, *words)
             self.assertNotIn("warning", result.err)
 
