@@ -6,12 +6,12 @@ are asked of Parquet and of BAM.
     bench/columns.py --reads a.bam b.bam        6 M real reads, tiled from these
     bench/columns.py --questions --input a.bam  only the questions
 
-Each sort has two threads and 512 MiB. A result must have all records. The questions are those of
-doc/column-questions.md, with 1,000 random regions: asked by DuckDB in its
-shell and in Python, by Polars, by pysam, and by samtools view with awk, each in two threads if it
-can. All must get the same answer. Without all these for this Python they are not asked (`make
-bench-columns` takes the Python of the tests). Files go to a new directory in --dir, which is removed at the end.
-Exit code: 0 if all runs worked, otherwise 1.
+Each sort has --threads threads, each with 256 MiB. A result must have all records. The questions
+are those of doc/column-questions.md, with 1,000 random regions: asked by DuckDB in its shell and in
+Python, by Polars, by pysam, and by samtools view with awk, each in two threads if it can. All must
+get the same answer. Without all these for this Python they are not asked (`make bench-columns` takes
+the Python of the tests). Files go to a new directory in --dir, which is removed at the end. Exit
+code: 0 if all runs worked, otherwise 1.
 """
 
 import collections
@@ -29,16 +29,18 @@ sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from bench_input import choose_input, said_of_input
 from column_questions import find_shell, read_titles, shell_words
 from measure import (MIB, BenchError, check_paths, count_records, find_rocksort, find_upstream,
-                     in_turn, machine, make_parser, medians_of, need_disk, output_of, prepare,
-                     progress, report, room_for_run, run_in_turn, run_main, run_measured, verdict)
+                     in_turn, machine, make_parser, medians_of, need_disk, output_of,
+                     parse_positive, prepare, progress, report, room_for_run, run_in_turn, run_main,
+                     run_measured, verdict)
+
 
 QUESTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "column_questions.py")
-MEMORY_MIB = 512
+THREAD_MIB = 256                # memory of a thread
 # Input, temporary data and the largest output, for a record.
 BYTES_A_RECORD = 1200
 
-# ending: the extension of the file. versus: the way that it is compared with. wall, size: the largest
-# ratios to that way that are accepted; None: no target.
+# ending: the extension of the file. versus: the way that it is compared with. wall, size: the
+# largest ratios to that way that are accepted; None: no target.
 Way = collections.namedtuple("Way", "name ending options versus wall size", defaults=[None, None])
 
 WAYS = [
@@ -50,15 +52,15 @@ WAYS = [
     Way("Parquet", "parquet", [], "BAM", 0.8, 0.95),
 ]
 
-# The largest ratios of the time of DuckDB's shell to that of samtools and awk, and to that of pysam, by the
-# number of a question on the page.
+# The largest ratios of the time of DuckDB's shell to that of samtools and awk, and to that of pysam,
+# by the number of a question on the page.
 TARGETS = {1: {"awk": 0.05, "pysam": 0.02}, 6: {"pysam": 0.5}}
 WAY_NAMES = {"shell": "DuckDB's shell", "duckdb": "DuckDB in Python", "polars": "Polars",
              "pysam": "pysam", "awk": "samtools and awk"}
 
 
-# Another process counts the rows: Linux reports for a child at least the peak memory of its parent, so
-# this process must stay small.
+# Another process counts the rows: Linux reports for a child at least the peak memory of its parent,
+# so this process must stay small.
 COUNT = """
 import sys
 try:
@@ -79,10 +81,10 @@ def count_rows(path):
     return int(text) if text.strip() else None
 
 
-def run_once(way, words, upstream, source, records, folder, cold_memory):
+def run_once(args, way, words, upstream, source, records, folder):
     with room_for_run(folder, way.ending) as room:
-        prepare(source, 0 if cold_memory else 2 * MEMORY_MIB * MIB)
-        command = [*words, "-@2", "-m", "%dM" % (MEMORY_MIB // 2), *way.options, "-T",
+        prepare(source, 0 if args.cold_memory else 2 * args.threads * THREAD_MIB * MIB)
+        command = [*words, "-@%d" % args.threads, "-m", "%dM" % THREAD_MIB, *way.options, "-T",
                    room.temp_dir, "-o", room.output, source]
         result = run_measured(command, room)
         found = (count_records(upstream, room.output) if way.ending == "bam"
@@ -96,8 +98,8 @@ def run_once(way, words, upstream, source, records, folder, cold_memory):
 def measure(args, words, upstream, source, records, folder):
     ways = {way.name: way for way in WAYS}
     return run_in_turn("columns", list(ways), args.repeats,
-                       lambda name: run_once(ways[name], words, upstream, source, records, folder,
-                                             args.cold_memory))
+                       lambda name: run_once(args, ways[name], words, upstream, source, records,
+                                             folder))
 
 
 def table(runs):
@@ -208,14 +210,16 @@ def bench(args):
         said["input"] = said_of_input(source, records)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    head = "Medians of %d runs each, in turn, two threads, %d MiB; MB are 10^6 bytes.\n" % (
-        args.repeats, MEMORY_MIB)
+    head = "Medians of %d runs each, in turn, %d threads, %d MiB; MB are 10^6 bytes.\n" % (
+        args.repeats, args.threads, args.threads * THREAD_MIB)
     lines = [head, *(table(runs) if runs else ()), *(question_table(asked) if asked else ())]
     report(args, "\n".join(lines), said, records=records, runs=runs, questions=asked)
 
 
 def main():
     parser = make_parser(__doc__, "6M")
+    parser.add_argument("--threads", metavar="N", type=parse_positive, default=2,
+                        help="of each sort [2]")
     parser.add_argument("--questions", action="store_true", help="only ask the questions")
     return bench(parser.parse_args())
 

@@ -23,6 +23,7 @@ void arrow_coder_release(struct arrow_coder *coder)
 {
     flat_release(&coder->flat);
     (void)ZSTD_freeCCtx(coder->zstd);
+    (void)LZ4F_freeCompressionContext(coder->lz4);
     *coder = (struct arrow_coder){0};
 }
 
@@ -263,30 +264,59 @@ static void add_node(struct body *body, uint64_t n_rows, uint64_t n_nulls)
     put_pair(&body->nodes, n_rows, n_nulls);
 }
 
-/* Compresses to `to`, with room for `room` bytes. Returns the size; 0 if it is no smaller. */
-static size_t compress(struct body *body, const uint8_t *from, size_t n_bytes, uint8_t *to,
-                       size_t room)
+/*
+ * Both functions append the compressed bytes. They return false if these cannot be had. What all
+ * bytes would need if they could not be compressed is several times what they take; and `out`, which
+ * is as large as earlier batches were, would be copied to a larger place for it.
+ */
+static bool append_zstd(struct body *body, const uint8_t *from, size_t n_bytes)
 {
+    struct column_bytes *out = body->out;
     struct arrow_coder *coder = body->coder;
-    size_t size;
-    if (body->codec == COLUMN_CODEC_ZSTD) {
-        if (!coder->zstd) coder->zstd = ZSTD_createCCtx();
-        xalloc_require(coder->zstd != NULL);
-        size = ZSTD_compressCCtx(coder->zstd, to, room, from, n_bytes, body->level);
-        return ZSTD_isError(size) || size >= n_bytes ? 0 : size;
-    }
-    const LZ4F_preferences_t preferences = {
-        .frameInfo = {.blockSizeID = LZ4F_max4MB, .blockMode = LZ4F_blockIndependent,
-                      .contentSize = n_bytes},
-    };
-    size = LZ4F_compressFrame(to, room, from, n_bytes, &preferences);
-    return LZ4F_isError(size) || size >= n_bytes ? 0 : size;
+    size_t bound = ZSTD_compressBound(n_bytes);
+    if (!coder->zstd) coder->zstd = ZSTD_createCCtx();
+    xalloc_require(coder->zstd != NULL);
+    if (out->room - out->n_bytes < n_bytes / 4) (void)column_bytes_reserve(out, bound);
+    size_t size = ZSTD_compressCCtx(coder->zstd, column_bytes_reserve(out, 0),
+                                    out->room - out->n_bytes, from, n_bytes, body->level);
+    if (ZSTD_isError(size) && out->room - out->n_bytes < bound)
+        size = ZSTD_compressCCtx(coder->zstd, column_bytes_reserve(out, bound), bound, from,
+                                 n_bytes, body->level);
+    if (ZSTD_isError(size)) return false;
+    out->n_bytes += size;
+    return true;
 }
 
-static size_t compressed_bound(enum column_codec codec, size_t n_bytes)
+/* Each block is given the room that it needs if it cannot be compressed. */
+static bool append_lz4(struct body *body, const uint8_t *from, size_t n_bytes)
 {
-    return codec == COLUMN_CODEC_ZSTD ? ZSTD_compressBound(n_bytes)
-                                      : LZ4F_compressFrameBound(n_bytes, NULL);
+    enum { BLOCK_BYTES = 256 << 10 };
+    const LZ4F_preferences_t preferences = {
+        .frameInfo = {.blockSizeID = LZ4F_max256KB, .contentSize = n_bytes},
+        .autoFlush = 1,
+    };
+    static const LZ4F_compressOptions_t options = {.stableSrc = 1};
+    struct column_bytes *out = body->out;
+    LZ4F_cctx *lz4 = body->coder->lz4;
+    if (!lz4) xalloc_require(!LZ4F_isError(LZ4F_createCompressionContext(&lz4, LZ4F_VERSION)));
+    body->coder->lz4 = lz4;
+    size_t size = LZ4F_compressBegin(lz4, column_bytes_reserve(out, LZ4F_HEADER_SIZE_MAX),
+                                     LZ4F_HEADER_SIZE_MAX, &preferences);
+    for (size_t at = 0; at < n_bytes && !LZ4F_isError(size);) {
+        out->n_bytes += size;
+        size_t n = n_bytes - at < BLOCK_BYTES ? n_bytes - at : BLOCK_BYTES;
+        size_t bound = LZ4F_compressBound(n, &preferences);
+        size = LZ4F_compressUpdate(lz4, column_bytes_reserve(out, bound), bound, from + at, n,
+                                   &options);
+        at += n;
+    }
+    if (LZ4F_isError(size)) return false;
+    out->n_bytes += size;
+    size_t bound = LZ4F_compressBound(0, &preferences);
+    size = LZ4F_compressEnd(lz4, column_bytes_reserve(out, bound), bound, &options);
+    if (LZ4F_isError(size)) return false;
+    out->n_bytes += size;
+    return true;
 }
 
 /* A compressed buffer begins with its size before, or -1 if it is stored as it is. */
@@ -299,12 +329,14 @@ static void add_buffer(struct body *body, const uint8_t *bytes, size_t n_bytes)
     }
     size_t begin = out->n_bytes;
     if (n_bytes > 0 && body->codec != COLUMN_CODEC_NONE) {
-        size_t bound = compressed_bound(body->codec, n_bytes);
-        uint8_t *at = column_bytes_append(out, 8 + bound);
-        size_t size = compress(body, bytes, n_bytes, at + 8, bound);
-        (void)put_u64(at, size ? n_bytes : UINT64_MAX);
-        if (!size) memcpy(at + 8, bytes, size = n_bytes);
-        out->n_bytes = begin + 8 + size;
+        (void)put_u64(column_bytes_append(out, 8), n_bytes);
+        bool done = body->codec == COLUMN_CODEC_ZSTD ? append_zstd(body, bytes, n_bytes)
+                                                     : append_lz4(body, bytes, n_bytes);
+        if (!done || out->n_bytes >= begin + 8 + n_bytes) {
+            out->n_bytes = begin;
+            (void)put_u64(column_bytes_append(out, 8), UINT64_MAX);
+            column_bytes_copy(out, bytes, n_bytes);
+        }
     } else {
         column_bytes_copy(out, bytes, n_bytes);
     }

@@ -24,6 +24,7 @@
 struct arrow_coder {
     struct flat_buffer flat;
     void *zstd;                 /* a ZSTD_CCtx */
+    void *lz4;                  /* an LZ4F_cctx */
 };
 
 void arrow_coder_release(struct arrow_coder *coder);

@@ -16,6 +16,7 @@
 
 #include "columns/column_bytes.h"
 #include "columns/column_schema.h"
+#include "util/byte_order.h"
 
 /* In a map, a float that is no number is this, its bits and ")". */
 #define COLUMN_NAN "nan(0x"
@@ -54,6 +55,10 @@ struct column_batch *column_batch_create(const struct column_schema *schema);
 /* NULL is accepted. */
 void column_batch_destroy(struct column_batch *batch);
 
+/* Says that the next batches will have about so many records, of at most n_bytes bytes together, for
+   which memory is then taken at once. */
+void column_batch_expect(struct column_batch *batch, size_t n_rows, size_t n_bytes);
+
 /* Adds a checked record. Returns NULL; or, if columns cannot hold the record, a static text that says
    why. Then the batch is of no use before it is cleared. */
 const char *column_batch_add(struct column_batch *batch, const uint8_t *rec);
@@ -76,9 +81,17 @@ void column_batch_clear(struct column_batch *batch);
    character. Columns have no such names, written or read. */
 static inline bool column_name_has_control(const uint8_t *name, size_t n_bytes)
 {
-    bool has = false;
-    for (size_t i = 0; i < n_bytes; i++) has |= name[i] < 0x20 || name[i] == 0x7f;
-    return has;
+    const uint64_t every = UINT64_C(0x0101010101010101), top = 0x80 * every;
+    uint64_t found = 0;
+    size_t i = 0;
+    /* A top bit is set if one of the eight is below 0x20, or equals 0x7f (x ^ 0x7f is below 1).
+       Without such a byte no bit is borrowed from the next. */
+    for (; i + 8 <= n_bytes; i += 8) {
+        uint64_t eight = get_u64(name + i), deleted = eight ^ 0x7f * every;
+        found |= (((eight - 0x20 * every) & ~eight) | ((deleted - every) & ~deleted)) & top;
+    }
+    for (; i < n_bytes; i++) found |= name[i] < 0x20 || name[i] == 0x7f;
+    return found != 0;
 }
 
 #endif

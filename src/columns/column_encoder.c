@@ -34,6 +34,11 @@ void column_encoder_destroy(struct column_encoder *encoder)
     free(encoder);
 }
 
+void column_encoder_expect(struct column_encoder *encoder, size_t n_rows, size_t n_bytes)
+{
+    column_batch_expect(encoder->batch, n_rows, n_bytes);
+}
+
 const char *column_encoder_add(struct column_encoder *encoder, const uint8_t *rec)
 {
     return column_batch_add(encoder->batch, rec);

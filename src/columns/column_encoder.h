@@ -28,6 +28,9 @@ struct column_encoder *column_encoder_create(const struct column_output *output,
 /* NULL is accepted. */
 void column_encoder_destroy(struct column_encoder *encoder);
 
+/* As column_batch_expect. */
+void column_encoder_expect(struct column_encoder *encoder, size_t n_rows, size_t n_bytes);
+
 /* Adds a checked record. Returns NULL, or what is wrong with it (column_batch.h). */
 const char *column_encoder_add(struct column_encoder *encoder, const uint8_t *rec);
 

@@ -102,9 +102,12 @@ static void reserve(struct emission *e, size_t n_bytes)
 
 static void remember_room(const struct emission *e)
 {
-    /* Two workers may overwrite each other's hint: it is only a hint. */
-    if (e->out->n_bytes > atomic_load_explicit(&e->form->room_hint, memory_order_relaxed))
-        atomic_store_explicit(&e->form->room_hint, e->out->n_bytes + BGZF_MAX_BYTES,
+    size_t n_bytes = e->out->n_bytes;
+    /* Two workers may overwrite each other's hint: it is only a hint. Parts of columns are compressed
+       into more room than they need. */
+    if (n_bytes > atomic_load_explicit(&e->form->room_hint, memory_order_relaxed))
+        atomic_store_explicit(&e->form->room_hint,
+                              n_bytes + (e->columns ? n_bytes / 8 : 0) + BGZF_MAX_BYTES,
                               memory_order_relaxed);
 }
 
@@ -207,9 +210,10 @@ static int end_batch(struct emission *e)
 {
     struct segment_output *out = e->out;
     if (!e->columns || out->n_stretches == 0) return 0;
+    size_t value_bytes = column_encoder_value_bytes(e->columns);
+    reserve(e, value_bytes / 4);
     struct column_bytes bytes = {out->bytes, out->n_bytes, out->room};
     struct segment_stretch *stretch = last_stretch(e);
-    size_t value_bytes = column_encoder_value_bytes(e->columns);
     if (out->large_bytes < value_bytes) out->large_bytes = value_bytes;
     const char *problem = column_encoder_put(e->columns, stretch->begin, &bytes, &stretch->notes);
     out->bytes = bytes.bytes;
@@ -307,6 +311,7 @@ static int emit_columns(struct emission *e)
     const uint8_t *rec;
     if (!*columns) *columns = column_encoder_create(e->form->columns, e->records->header);
     e->columns = *columns;
+    column_encoder_expect(e->columns, e->records->n_entries, e->form->column_batch_bytes);
     while ((rec = next_written(e))) {
         if (enter_stretch(e, rec) < 0) return -1;
         const char *problem = column_encoder_add(e->columns, rec);

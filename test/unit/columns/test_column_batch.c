@@ -343,6 +343,52 @@ static void test_qualities(void **state)
     column_schema_destroy(schema);
 }
 
+/* Bases are written eight at a time: each pair of them, at each place, in sequences that end anywhere
+   in an eight. */
+static void test_bases(void **state)
+{
+    (void)state;
+    enum { BASES = 21 };
+    struct column_schema *schema = schema_of("seq", NULL);
+    struct column_batch *batch = column_batch_create(schema);
+    for (int n = 1; n <= BASES; n++) {
+        char line[100];
+        (void)snprintf(line, sizeof line, "r\t4\t*\t0\t0\t*\t*\t0\t0\t%.*s\t*", n,
+                       "ACGTACGTACGTACGTACGTA");
+        uint8_t *rec = record_of_line(line), *seq = rec + (bam_record_seq(rec) - rec);
+        for (unsigned pair = 0; pair < 256; pair++) {
+            for (int i = 0; i < (n + 1) / 2; i++) seq[i] = (uint8_t)(pair + 7 * (unsigned)i);
+            column_batch_clear(batch);
+            assert_null(column_batch_add(batch, rec));
+            const struct column_bytes *text = &column_batch_end(batch)[0].buffers[BUFFER_VALUES];
+            assert_int_equal(text->n_bytes, n);
+            for (int k = 0; k < n; k++)
+                assert_int_equal(text->bytes[k], seq_nt16_str[bam_seqi(seq, k)]);
+        }
+        free(rec);
+    }
+    column_batch_destroy(batch);
+    column_schema_destroy(schema);
+}
+
+/* Names are looked at eight bytes at a time, too. */
+static void test_names(void **state)
+{
+    (void)state;
+    enum { BYTES = 21 };
+    for (size_t n = 1; n <= BYTES; n++) {
+        for (size_t i = 0; i < n; i++) {
+            for (unsigned byte = 0; byte < 256; byte++) {
+                uint8_t name[BYTES];
+                memset(name, byte & 1 ? 0x80 : 0x20, n);
+                name[i] = (uint8_t)byte;
+                assert_true(column_name_has_control(name, n) == (byte < 0x20 || byte == 0x7f));
+            }
+        }
+    }
+    assert_false(column_name_has_control(NULL, 0));
+}
+
 /* One type of a tag is in its column, another in the map. */
 static void test_both_types(void **state)
 {
@@ -479,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_both_types),     cmocka_unit_test(test_end),
         cmocka_unit_test(test_long_cigar),     cmocka_unit_test(test_lists),
         cmocka_unit_test(test_census),         cmocka_unit_test(test_qualities),
+        cmocka_unit_test(test_bases),          cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

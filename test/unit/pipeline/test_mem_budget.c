@@ -124,7 +124,8 @@ static void test_outputs(void **state)
                     assert_true(all <= total / 4 || b.segment_bytes == 64 * kib);
                     assert_true(all + b.n_segments * 1000 > total / 4 ||
                                 b.segment_bytes == 32 * mib);
-                    assert_int_equal(b.n_segments, n_threads + 2);
+                    assert_int_equal(b.n_segments, n_threads <= 2 ? n_threads + 2
+                                                                  : n_threads * 3 / 2 + 1);
                 }
                 assert_true(mem_budget_merge_bytes(&b, 0) <= total);
                 b.segment_factor = plain.segment_factor;
