@@ -688,7 +688,7 @@ static int load_one_input(struct loader *ld)
     ld->n_records = is_first ? s->start.n_records : 0;
     load_cutter_begin(&ld->cutter, ld->n_records);
     bam_reader_limit(ld->reader, mem_budget_column_bytes(s->budget),
-                     s->budget->total_bytes / 2 + MEM_BUDGET_SPARE_BYTES);
+                     mem_budget_most_column_bytes(s->budget));
     for (;;) {
         if (crew_failed(ld->crew) || walk_what_is_there(ld) < 0) return -1;
         if (load_totals_stop_signal(ld->totals)) return -1;

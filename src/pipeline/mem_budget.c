@@ -23,8 +23,9 @@ enum {
     MIN_COLUMN_SEGMENT_BYTES = 64 * KIB,
     MAX_COLUMN_SEGMENT_BYTES = 32768 * KIB,
     SEGMENT_FACTOR = 2,                 /* its blocks and its output */
-    COLUMNS_FACTOR = 2,                 /* columns, 1.5 times as large as their records, and what
-                                           is made of them, for each other segment */
+    COLUMNS_FACTOR = 1,                 /* columns, 1.5 times as large as their records, and what
+                                           is made of them, for one segment of two: the others wait
+                                           for a worker, or to be written */
     INPUT_BYTES = 384 * KIB,            /* buffers of htslib for an open file of BAM */
 };
 
@@ -92,11 +93,10 @@ void mem_budget_plan_outputs(struct mem_budget *budget, unsigned n_outputs, unsi
         return;
     }
     /* Few and large ones, because readers look at each row group: with 118,000 rows in a group in
-       place of 19,000 a histogram takes DuckDB 0.8 of the time. One is written, one waits; and of
-       many workers some wait for the segment of another to be written: with two segments more than
-       workers, 16 workers took 1.5 times as long to merge. */
-    unsigned n_threads = budget->n_threads;
-    budget->n_segments = n_threads + 2 + (n_threads > 2 ? n_threads / 2 - 1 : 0);
+       place of 19,000 a histogram takes DuckDB 0.8 of the time. But not fewer: with only two more
+       than there are workers, 16 workers waited for the writer, and the merge took 1.5 times as
+       long. */
+    budget->n_segments = 2 * budget->n_threads + 2;
     size_t n = (size_t)budget->segment_factor * budget->n_segments;
     budget->segment_bytes = clamp(budget->total_bytes / 4 / n, MIN_COLUMN_SEGMENT_BYTES,
                                   MAX_COLUMN_SEGMENT_BYTES);
@@ -154,14 +154,26 @@ size_t mem_budget_column_bytes(const struct mem_budget *budget)
     return budget->total_bytes / 4;
 }
 
-unsigned mem_budget_batches_for(const struct mem_budget *budget, unsigned n_batches, size_t n_bytes)
+/* How many batches columns as input never take. */
+static unsigned least_batches(const struct mem_budget *budget)
 {
     enum { LEAST_BATCHES = 4 };
-    unsigned least = budget->n_batches < 2 * LEAST_BATCHES ? LEAST_BATCHES
-                                                           : budget->n_batches / 2;
+    return budget->n_batches < 2 * LEAST_BATCHES ? LEAST_BATCHES : budget->n_batches / 2;
+}
+
+unsigned mem_budget_batches_for(const struct mem_budget *budget, unsigned n_batches, size_t n_bytes)
+{
+    unsigned least = least_batches(budget);
     size_t n = (n_bytes + budget->batch_bytes - 1) / budget->batch_bytes;
     size_t most = n_batches > least ? n_batches - least : 0;
     return (unsigned)(n < most ? n : most);
+}
+
+size_t mem_budget_most_column_bytes(const struct mem_budget *budget)
+{
+    unsigned least = least_batches(budget);
+    size_t n = budget->n_batches > least ? budget->n_batches - least : 0;
+    return n * budget->batch_bytes + MEM_BUDGET_SPARE_BYTES;
 }
 
 unsigned mem_budget_run_files(const struct mem_budget *budget, uint64_t run_bytes, uint64_t n_runs,

@@ -128,6 +128,19 @@ class Memory(CliTest):
             self.assertEqual(pyarrow.parquet.ParquetFile(path).num_row_groups, 1)
             self.check(path, 2, 32)
 
+    def test_column_input_that_is_too_large(self):
+        """A batch for which there is too little memory is read with a warning."""
+        bam, path = self.simulate("long", "1K"), self.path("in.arrow")
+        for written in ("850M", "1200M", "1600M"):
+            self.sort_ok("-n", "-m", written, "-o", path, bam)
+            for megabytes in (24, 32, 40, 48):
+                peak, text = self.measure("-@", "2", "-m", f"{megabytes}M", "-l", "1", path)
+                limit = 2 * megabytes * MIB + ALLOWANCE_BYTES
+                with self.subTest(written=written, megabytes=megabytes):
+                    self.assertTrue(peak <= limit or "write smaller batches" in text,
+                                    f"{peak / MIB:.1f} MiB of {limit / MIB:.1f}: {text}")
+        self.assertIn("write smaller batches", text)
+
     def test_long_values_in_many_columns(self):
         """Each column once needs much memory, which is not kept for it."""
         tags = [name + b"Z" for name in (b"MD", b"BQ", b"CQ", b"CS", b"E2", b"OQ", b"OX", b"QT",

@@ -105,7 +105,7 @@ static void test_outputs(void **state)
     (void)state;
     static const struct {
         unsigned n_outputs, n_columns, factor;
-    } cases[] = {{1, 0, 2}, {2, 0, 3}, {1, 1, 4}, {2, 1, 5}, {2, 2, 7}};
+    } cases[] = {{1, 0, 2}, {2, 0, 3}, {1, 1, 3}, {2, 1, 4}, {2, 2, 5}};
     for (unsigned n_threads = 1; n_threads <= 128; n_threads *= 2)
         for (size_t total = enough(n_threads); total < 1024 * 1024 * mib; total *= 2)
             for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -124,8 +124,7 @@ static void test_outputs(void **state)
                     assert_true(all <= total / 4 || b.segment_bytes == 64 * kib);
                     assert_true(all + b.n_segments * 1000 > total / 4 ||
                                 b.segment_bytes == 32 * mib);
-                    assert_int_equal(b.n_segments, n_threads <= 2 ? n_threads + 2
-                                                                  : n_threads * 3 / 2 + 1);
+                    assert_int_equal(b.n_segments, 2 * n_threads + 2);
                 }
                 assert_true(mem_budget_merge_bytes(&b, 0) <= total);
                 b.segment_factor = plain.segment_factor;
