@@ -130,10 +130,10 @@ class Memory(CliTest):
 
     def test_column_input_that_is_too_large(self):
         """A batch for which there is too little memory is read with a warning."""
-        bam, path = self.simulate("long", "1K"), self.path("in.arrow")
-        for written in ("850M", "1200M", "1600M"):
+        bam, path = self.simulate("long", "3K"), self.path("in.arrow")
+        for written in ("1200M", "1300M"):
             self.sort_ok("-n", "-m", written, "-o", path, bam)
-            for megabytes in (24, 32, 40, 48):
+            for megabytes in (48, 44, 40):
                 peak, text = self.measure("-@", "2", "-m", f"{megabytes}M", "-l", "1", path)
                 limit = 2 * megabytes * MIB + ALLOWANCE_BYTES
                 with self.subTest(written=written, megabytes=megabytes):
