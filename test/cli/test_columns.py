@@ -289,6 +289,30 @@ class Content(SharedContent, ColumnsTest):
         self.assertEqual(rows, [("c", 180, 60, 20), ("d", 180, 60, 20)])
 
 
+class LargeBuffers(ColumnsTest):
+    """A buffer is compressed in blocks of 256 KB, into room that is made as it is needed."""
+
+    def test_compression(self):
+        numbers = random.Random(7)
+        letters = bytes(range(33, 127)).decode()
+        lines = []
+        for i in range(12000):
+            # Of each batch some qualities can be compressed and others cannot; so can the tags.
+            quality = "".join(numbers.choices(letters, k=150)) if i % 3 else "I" * 150
+            text = numbers.randbytes(40).hex() if i % 2 else "-" * 80
+            lines.append(f"r{i}\t0\tc\t{1 + numbers.randrange(90000)}\t60\t150M\t*\t0\t0\t"
+                         f"{''.join(numbers.choices('ACGT', k=150))}\t{quality}\tXT:Z:{text}\n")
+        source = self.write("large.sam", SQ + "".join(lines))
+        want = self.sort_ok("--checksum-only", source).out
+        for level in ("0", "1", "2", "6"):
+            for memory in ("64M", "1G"):
+                table = self.table("-l", level, "-m", memory, source)
+                self.assertEqual(table.num_rows, 12000)
+                out = self.path("out." + self.FORM)
+                self.assertEqual(polars.read_ipc(out).height, 12000)
+                self.assertEqual(self.sort_ok("--checksum-only", out).out, want)
+
+
 class Options(SharedOptions, ColumnsTest):
     def test_wrong_columns(self):
         bam = self.bam_of(TAGGED)

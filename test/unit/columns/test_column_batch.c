@@ -371,6 +371,42 @@ static void test_bases(void **state)
     column_schema_destroy(schema);
 }
 
+/* Room for all expected bases is made at once, if so many fit into the bytes that are expected. */
+static void test_expected(void **state)
+{
+    (void)state;
+    enum { ROWS = 1000, BASES = 21 };
+    uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
+                                  "IIIIIIIIIIIIIIIIIIIII");
+    struct column_schema *schema = schema_of("seq,qual", NULL);
+    struct column_batch *batch = column_batch_create(schema);
+    column_batch_expect(batch, ROWS, ROWS * 100);
+    const struct column_values *columns = NULL;
+    for (int n = 0; n < 2; n++) {
+        const uint8_t *begins[2] = {NULL, NULL};
+        for (int i = 0; i < ROWS; i++) {
+            assert_null(column_batch_add(batch, rec));
+            columns = column_batch_end(batch);
+            for (int k = 0; k < 2; k++) {
+                const struct column_bytes *text = &columns[k].buffers[BUFFER_VALUES];
+                if (i == 0) begins[k] = text->bytes;
+                assert_ptr_equal(text->bytes, begins[k]);
+                assert_in_range(text->room, ROWS * BASES, ROWS * BASES * 5 / 4);
+            }
+        }
+        assert_int_equal(columns[0].buffers[BUFFER_VALUES].n_bytes, ROWS * BASES);
+        column_batch_clear(batch);
+    }
+    column_batch_destroy(batch);
+    batch = column_batch_create(schema);
+    column_batch_expect(batch, SIZE_MAX / BASES, 3000);
+    assert_null(column_batch_add(batch, rec));
+    assert_in_range(column_batch_end(batch)[0].buffers[BUFFER_VALUES].room, 2000, 3000);
+    free(rec);
+    column_batch_destroy(batch);
+    column_schema_destroy(schema);
+}
+
 /* Names are looked at eight bytes at a time, too. */
 static void test_names(void **state)
 {
@@ -526,6 +562,7 @@ int main(void)
         cmocka_unit_test(test_long_cigar),     cmocka_unit_test(test_lists),
         cmocka_unit_test(test_census),         cmocka_unit_test(test_qualities),
         cmocka_unit_test(test_bases),          cmocka_unit_test(test_names),
+        cmocka_unit_test(test_expected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
