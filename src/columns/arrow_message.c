@@ -265,9 +265,9 @@ static void add_node(struct body *body, uint64_t n_rows, uint64_t n_nulls)
 }
 
 /*
- * Both functions append the compressed bytes. They return false if these cannot be had. What all
- * bytes would need if they could not be compressed is several times what they take; and `out`, which
- * is as large as earlier batches were, would be copied to a larger place for it.
+ * Both functions append the compressed bytes. They return false if these cannot be had. They do not
+ * ask for all the room that bytes need which cannot be compressed: most need a third of it, for which
+ * `out` has room from the beginning (segment_output.c), and to grow it would be copied.
  */
 static bool append_zstd(struct body *body, const uint8_t *from, size_t n_bytes)
 {
@@ -287,7 +287,7 @@ static bool append_zstd(struct body *body, const uint8_t *from, size_t n_bytes)
     return true;
 }
 
-/* Each block is given the room that it needs if it cannot be compressed. */
+/* Makes room for one block after the other. */
 static bool append_lz4(struct body *body, const uint8_t *from, size_t n_bytes)
 {
     enum { BLOCK_BYTES = 256 << 10 };
