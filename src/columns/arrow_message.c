@@ -266,20 +266,22 @@ static void add_node(struct body *body, uint64_t n_rows, uint64_t n_nulls)
 
 /*
  * Both functions append the compressed bytes. They return false if these cannot be had. They do not
- * ask for all the room that bytes need which cannot be compressed: most need a third of it, for which
- * `out` has room from the beginning (segment_output.c), and to grow it would be copied.
+ * ask for all the room that bytes need which cannot be compressed: most need a third of it, for
+ * which `out` has room from the beginning (segment_output.c), and to grow it would be copied.
  */
 static bool append_zstd(struct body *body, const uint8_t *from, size_t n_bytes)
 {
     struct column_bytes *out = body->out;
     struct arrow_coder *coder = body->coder;
-    size_t bound = ZSTD_compressBound(n_bytes);
+    size_t bound = ZSTD_compressBound(n_bytes), spare = ZSTD_compressBound(ZSTD_BLOCKSIZE_MAX);
     if (!coder->zstd) coder->zstd = ZSTD_createCCtx();
     xalloc_require(coder->zstd != NULL);
     if (out->room - out->n_bytes < n_bytes / 4) (void)column_bytes_reserve(out, bound);
-    size_t size = ZSTD_compressCCtx(coder->zstd, column_bytes_reserve(out, 0),
-                                    out->room - out->n_bytes, from, n_bytes, body->level);
-    if (ZSTD_isError(size) && out->room - out->n_bytes < bound)
+    size_t room = out->room - out->n_bytes;
+    size_t size = ZSTD_compressCCtx(coder->zstd, column_bytes_reserve(out, 0), room, from, n_bytes,
+                                    body->level);
+    /* Where there is hardly any room zstd makes other bytes. But these must not depend on it. */
+    if (room < bound && (ZSTD_isError(size) || room - size < spare))
         size = ZSTD_compressCCtx(coder->zstd, column_bytes_reserve(out, bound), bound, from,
                                  n_bytes, body->level);
     if (ZSTD_isError(size)) return false;

@@ -36,7 +36,7 @@ struct column_batch {
     size_t expected_rows, expected_bytes;       /* column_batch_expect */
     uint8_t *value_bytes;       /* of each column (column_type_bytes) */
     bool has_misfit;            /* a tag with a column is in the map of this row: its type differs */
-    uint16_t bases[256];        /* the two bases of a byte of a sequence, the first in the low byte */
+    uint16_t bases[256];        /* the two bases of a byte of a sequence; the low byte is first */
 };
 
 struct column_batch *column_batch_create(const struct column_schema *schema)
@@ -260,8 +260,8 @@ static const char *add_cigar(struct column_batch *batch, struct bam_cigar cigar)
 
 /*
  * Appends room for n bases or qualities. The first record makes room for those of all: while glibc
- * reallocates a large buffer it holds a lock, for which 16 workers waited so often that the merge took
- * 1.3 times as long.
+ * reallocates a large buffer it holds a lock, for which 16 workers waited so often that the merge
+ * took 1.3 times as long.
  */
 static uint8_t *append_bases(const struct column_batch *batch, struct column_values *column,
                              size_t n)

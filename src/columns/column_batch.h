@@ -55,8 +55,8 @@ struct column_batch *column_batch_create(const struct column_schema *schema);
 /* NULL is accepted. */
 void column_batch_destroy(struct column_batch *batch);
 
-/* Says that the next batches will have about so many records, of at most n_bytes bytes together, for
-   which memory is then taken at once. */
+/* Says that the next batches will have about so many records and bytes of them, or fewer. The
+   memory for their bases and qualities is then taken at once. */
 void column_batch_expect(struct column_batch *batch, size_t n_rows, size_t n_bytes);
 
 /* Adds a checked record. Returns NULL; or, if columns cannot hold the record, a static text that says

@@ -92,11 +92,10 @@ void mem_budget_plan_outputs(struct mem_budget *budget, unsigned n_outputs, unsi
         budget->segment_bytes = budget->segment_bytes * SEGMENT_FACTOR / budget->segment_factor;
         return;
     }
-    /* Few and large ones, because readers look at each row group: with 118,000 rows in a group in
-       place of 19,000 a histogram takes DuckDB 0.8 of the time. But not fewer: with only two more
-       than there are workers, 16 workers waited for the writer, and the merge took 1.5 times as
-       long. */
-    budget->n_segments = 2 * budget->n_threads + 2;
+    /* Large ones, because readers look at each row group: with 118,000 rows in a group in place of
+       19,000 a histogram takes DuckDB 0.8 of the time. But not fewer than of BAM: with only two
+       more than there are workers, 16 workers waited for the writer, and the merge took 1.5 times
+       as long. */
     size_t n = (size_t)budget->segment_factor * budget->n_segments;
     budget->segment_bytes = clamp(budget->total_bytes / 4 / n, MIN_COLUMN_SEGMENT_BYTES,
                                   MAX_COLUMN_SEGMENT_BYTES);

@@ -64,8 +64,8 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
    as templates whose records know their mates. Pieces get smaller, so that both fit a cache. */
 void mem_budget_copy_pieces(struct mem_budget *budget);
 
-/* Plans segments for n_outputs, n_columns of which are columns. Segments of columns are few, and as
-   large as their batches should be, up to some 100,000 short reads, in a quarter of the memory.
+/* Plans segments for n_outputs, n_columns of which are columns. Segments of columns are as large as
+   their batches should be, up to some 100,000 short reads, and take a quarter of the memory.
    After mem_budget_plan and mem_budget_copy_pieces. */
 void mem_budget_plan_outputs(struct mem_budget *budget, unsigned n_outputs, unsigned n_columns);
 
@@ -131,8 +131,8 @@ static inline size_t mem_budget_all_inputs(const struct mem_budget_inputs *share
 bool mem_budget_share_inputs(const struct mem_budget *budget, size_t n,
                              struct mem_budget_inputs *share);
 
-/* What columns as input take beyond the budget without a warning. The rest of the 64 MiB that a sort
-   may take beyond it is for all else: the program alone took 36 MiB. */
+/* What columns as input take beyond the budget without a warning. The rest of the 64 MiB that a
+   sort may take beyond it is for all else: the program alone took 36 MiB. */
 enum { MEM_BUDGET_SPARE_BYTES = 24 << 20 };
 
 /* Columns as input: the memory that what is read ahead should take, a quarter of the budget. */
@@ -143,8 +143,8 @@ size_t mem_budget_column_bytes(const struct mem_budget *budget);
 unsigned mem_budget_batches_for(const struct mem_budget *budget, unsigned n_batches,
                                 size_t n_bytes);
 
-/* What columns as input may take while records are loaded: the batches that can be retired, and what
-   needs no warning. */
+/* What columns as input may take while records are loaded: the batches that can be retired, and
+   what needs no warning. */
 size_t mem_budget_most_column_bytes(const struct mem_budget *budget);
 
 /* Returns the memory that merging needs besides batches, if the open blocks of all runs have

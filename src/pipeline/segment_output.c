@@ -103,8 +103,8 @@ static void reserve(struct emission *e, size_t n_bytes)
 static void remember_room(const struct emission *e)
 {
     size_t n_bytes = e->out->n_bytes;
-    /* Two workers may overwrite each other's hint: it is only a hint. Parts of columns are compressed
-       into more room than they need. */
+    /* Two workers may overwrite each other's hint: it is only a hint. Parts of columns are
+       compressed into more room than they need. */
     if (n_bytes > atomic_load_explicit(&e->form->room_hint, memory_order_relaxed))
         atomic_store_explicit(&e->form->room_hint,
                               n_bytes + (e->columns ? n_bytes / 8 : 0) + BGZF_MAX_BYTES,

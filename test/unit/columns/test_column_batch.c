@@ -343,8 +343,8 @@ static void test_qualities(void **state)
     column_schema_destroy(schema);
 }
 
-/* Bases are written eight at a time: each pair of them, at each place, in sequences that end anywhere
-   in an eight. */
+/* Bases are written eight at a time: each pair of them, at each place, in sequences that end
+   anywhere in an eight. */
 static void test_bases(void **state)
 {
     (void)state;
