@@ -154,7 +154,9 @@ static void print_how(const char *path, const struct found *found)
     print_safely(name ? name : "standard output");
     if (found->parts == CHECKPOINT_PARTS_USABLE) {
         (void)printf("'; to %s: ", partial ? "write what there is" : "finish it");
-        print_safely(checkpoint_command(real ? real : path, partial, output != NULL, command));
+        const struct checkpoint_resuming resuming = {
+            .path = real ? real : path, .partial = partial, .has_output = output != NULL};
+        print_safely(checkpoint_command(&resuming, command));
     } else {
         (void)printf("'; it %s '", found->parts == CHECKPOINT_PARTS_LOST
                                        ? "cannot be finished without what is not on this host:"

@@ -97,17 +97,19 @@ const char *disk_space_describe(const char *path, uint64_t needed_bytes,
 void disk_space_print_full(const char *dir, const char *reason, uint64_t needed_bytes)
 {
     char space[DISK_SPACE_TEXT_BYTES];
-    diag_error("cannot write in '%s': %s%s; free space or change -T", dir, reason,
-               disk_space_describe(dir, needed_bytes, space));
+    diag_full_disk(dir, "cannot write in '%s': %s%s; free space or change -T", dir, reason,
+                   disk_space_describe(dir, needed_bytes, space));
 }
 
 void disk_space_print_output_error(const char *name, int error, const char *path,
                                    uint64_t needed_bytes)
 {
-    char space[DISK_SPACE_TEXT_BYTES] = "";
-    if (path && disk_space_is_short(error)) (void)disk_space_describe(path, needed_bytes, space);
+    char space[DISK_SPACE_TEXT_BYTES];
     const char *problem = error ? strerror(error) : "htslib reports an error";
-    diag_error("cannot write '%s': %s%s", name,
-               path_is_url(name) ? transfers_problem(error) : problem,
-               *space ? space : diag_advice(error));
+    if (path && disk_space_is_short(error))
+        diag_full_disk(path, "cannot write '%s': %s%s", name, problem,
+                       disk_space_describe(path, needed_bytes, space));
+    else
+        diag_error("cannot write '%s': %s%s", name,
+                   path_is_url(name) ? transfers_problem(error) : problem, diag_advice(error));
 }

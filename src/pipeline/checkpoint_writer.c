@@ -4,6 +4,7 @@
 #include "bam/header_text.h"
 #include "input/input_file.h"
 #include "machine/disk_space.h"
+#include "pipeline/other_disk.h"
 #include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
@@ -564,6 +565,23 @@ bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_numbe
     return n_durable > 0 && ((w->can_read_again && !counts->input_is_bad) || s->keeps);
 }
 
+/* Finds room for what the disk that is full cannot take. */
+static struct other_disk choose_other_disk(const struct checkpoint_writer *w, bool partial)
+{
+    const struct checkpoint_settings *s = &w->settings;
+    char *output = absolute_name(s->output_path), *also = absolute_name(s->also_path);
+    uint64_t n_bytes = 0;
+    for (size_t i = 0; i < w->n_inputs; i++) n_bytes += w->inputs[i].n_bytes;
+    const struct other_disk_sort sort = {
+        .temp_dirs = (const char *const *)w->paths, .n_temp_dirs = w->n_paths,
+        .writes_runs = !partial && w->progress != LOADED, .output = output, .also = also,
+        .output_bytes = n_bytes};
+    struct other_disk other = other_disk_choose(&sort);
+    free(output);
+    free(also);
+    return other;
+}
+
 /* Says how the sort is resumed. */
 static void tell_how(const struct checkpoint_writer *w)
 {
@@ -578,12 +596,17 @@ static void tell_how(const struct checkpoint_writer *w)
     }
     char command[CHECKPOINT_COMMAND_BYTES];
     char *real = realpath(path, NULL);
+    struct other_disk other = choose_other_disk(w, partial);
+    const struct checkpoint_resuming resuming = {
+        .path = real ? real : path, .partial = partial, .has_output = s->output != NULL,
+        .temp_dir = other.temp_dir, .output = other.output, .also = other.also};
     /* Bytes may have changed on their way from the disk: a second try may work. */
-    diag_left("what was sorted so far is kept; to %s: %s",
+    diag_left("what was sorted so far is kept; to %s%s: %s",
               diag_is_damage() ? "try once more"
               : partial        ? "write what there is"
                                : "finish",
-              checkpoint_command(real ? real : path, partial, s->output != NULL, command));
+              other.note, checkpoint_command(&resuming, command));
+    other_disk_release(&other);
     free(real);
 }
 

@@ -46,9 +46,11 @@ static void tell(const char *path, const struct checkpoint_file *file)
     char command[CHECKPOINT_COMMAND_BYTES];
     char *real = realpath(path, NULL);
     bool partial = checkpoint_is_partial(file);
+    const struct checkpoint_resuming resuming = {
+        .path = real ? real : path, .partial = partial, .has_output = output != NULL};
     diag_note("an earlier sort to '%.*s' has left %s: %s", (int)checkpoint_output_length(to), to,
               partial ? "runs; to write these" : "its runs; to write it",
-              checkpoint_command(real ? real : path, partial, output != NULL, command));
+              checkpoint_command(&resuming, command));
     free(real);
 }
 

@@ -297,13 +297,24 @@ static void put_word(const char *word, char *text, size_t room)
     text[at] = '\0';
 }
 
-const char *checkpoint_command(const char *path, bool partial, bool has_output,
+/* Appends an option and its argument, unless that is NULL. Leaves out what does not fit. */
+static void put_option(const char *option, const char *argument, char text[CHECKPOINT_COMMAND_BYTES])
+{
+    enum { OPTION_BYTES = 32, ROOM_BYTES = CHECKPOINT_COMMAND_BYTES - OPTION_BYTES };
+    size_t at = strlen(text);
+    if (!argument || at > ROOM_BYTES - OPTION_BYTES) return;
+    (void)snprintf(text + at, OPTION_BYTES, "%s", option);
+    put_word(argument, text, ROOM_BYTES);
+}
+
+const char *checkpoint_command(const struct checkpoint_resuming *resuming,
                                char text[CHECKPOINT_COMMAND_BYTES])
 {
-    const size_t room = CHECKPOINT_COMMAND_BYTES - 32;          /* for what comes after the path */
-    (void)snprintf(text, room, "samtools rocksort --resume ");
-    put_word(path, text, room);
-    (void)snprintf(text + strlen(text), CHECKPOINT_COMMAND_BYTES - strlen(text), "%s%s",
-                   partial ? " --partial" : "", has_output ? "" : " -o FILE");
+    (void)strcpy(text, "samtools rocksort");
+    put_option(" --resume ", resuming->path, text);
+    if (resuming->partial) put_option(" --partial", "", text);
+    put_option(" -T ", resuming->temp_dir, text);
+    put_option(" -o ", resuming->output || resuming->has_output ? resuming->output : "FILE", text);
+    put_option(" --also ", resuming->also, text);
     return text;
 }

@@ -57,12 +57,18 @@ bool checkpoint_is_partial(const struct checkpoint_file *file);
 /* The length of an output's name without ##idx## and the name of its index. */
 size_t checkpoint_output_length(const char *output);
 
-enum { CHECKPOINT_COMMAND_BYTES = 4 * PATH_MAX + 64 };
+enum { CHECKPOINT_COMMAND_BYTES = 8 * PATH_MAX };
 
-/* Writes the shell command that resumes the checkpoint in `path`. The command does not repeat
-   threads, memory and output, because the checkpoint has them. `has_output`: the checkpoint names
-   an output file. Allocates nothing. Returns text. */
-const char *checkpoint_command(const char *path, bool partial, bool has_output,
+struct checkpoint_resuming {
+    const char *path;           /* of the checkpoint */
+    bool partial;               /* only a part can be written */
+    bool has_output;            /* the checkpoint names an output file */
+    const char *temp_dir, *output, *also;       /* other places than those of the checkpoint, or NULL */
+};
+
+/* Writes the shell command that resumes a checkpoint. The command does not repeat threads, memory
+   and output, because the checkpoint has them. Allocates nothing. Returns text. */
+const char *checkpoint_command(const struct checkpoint_resuming *resuming,
                                char text[CHECKPOINT_COMMAND_BYTES]);
 
 #endif

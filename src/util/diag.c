@@ -13,6 +13,7 @@
 #include "util/terminal_text.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,8 +28,9 @@
 
 enum { MESSAGE_BYTES = 4096, MOST_TRIES = 20 };
 
-static atomic_bool error_printed, is_damage, quiet, status_ended;
-static char error_text[MESSAGE_BYTES];  /* written by the one thread that prints the error */
+static atomic_bool error_printed, is_damage, disk_is_full, quiet, status_ended;
+static char error_text[MESSAGE_BYTES], full_place[PATH_MAX];    /* written by the one thread that
+                                                                   prints the error */
 
 static pthread_mutex_t status_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool status_shown;       /* under status_lock */
@@ -210,6 +212,17 @@ void diag_damaged(const char *format, ...)
     va_end(args);
 }
 
+void diag_full_disk(const char *place, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (print_error(format, args)) {
+        (void)snprintf(full_place, sizeof full_place, "%s", place);
+        atomic_store(&disk_is_full, true);
+    }
+    va_end(args);
+}
+
 void diag_no_memory(void)
 {
     diag_error("out of memory; give less with -m, or raise the limit (ulimit -v, cgroup)");
@@ -284,6 +297,7 @@ void diag_renew(void)
     error_text[0] = '\0';
     atomic_store(&error_printed, false);
     atomic_store(&is_damage, false);
+    atomic_store(&disk_is_full, false);
     atomic_store(&status_ended, false);
     atomic_store(&library_shown, false);
     atomic_store(&library_hidden, false);
@@ -302,6 +316,11 @@ bool diag_failed(void)
 bool diag_is_damage(void)
 {
     return atomic_load(&is_damage);
+}
+
+const char *diag_full_place(void)
+{
+    return atomic_load(&disk_is_full) ? full_place : NULL;
 }
 
 const char *diag_error_text(void)

@@ -26,6 +26,10 @@ void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Like diag_error, for temporary data that changed after they were written; see diag_is_damage. */
 void diag_damaged(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Like diag_error, when the disk of `place`, a file or directory, is full; see diag_full_place. */
+void diag_full_disk(const char *place, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Print an error that can happen in any part of the program, always in the same words. */
 void diag_no_memory(void);
 
@@ -91,6 +95,9 @@ bool diag_failed(void);
 
 /* True if the error was printed by diag_damaged. */
 bool diag_is_damage(void);
+
+/* Returns the place if the error was printed by diag_full_disk, else NULL. */
+const char *diag_full_place(void);
 
 /* Returns the error, or NULL. To be called only when no other thread can fail any more. */
 const char *diag_error_text(void);

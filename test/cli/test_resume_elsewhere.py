@@ -5,11 +5,13 @@ import glob
 import json
 import os
 import re
+import shlex
 import shutil
+import subprocess
 
 import bamfile
 import generate
-from harness import SPILL_BUDGET, kept_checkpoints
+from harness import BUILD, SPILL_BUDGET, environment, kept_checkpoints
 from checkpoints import KilledTest
 
 MIB = 1 << 20
@@ -305,3 +307,74 @@ class Elsewhere(KilledTest):
         result = self.resume(checkpoint, "--partial", "-T", self.places[0])
         self.assertRegex(result.err, "-T is ignored")
         self.assertTrue(re.search(r"first \d+ records", result.err))
+
+
+class FullDisks(KilledTest):
+    """The command that a sort prints when a disk is full, pasted as it is."""
+
+    def setUp(self):
+        super().setUp()
+        self.bam = self.bam_of(generate.incompressible(9000))
+        self.want = self.sort_bam("--no-PG", self.bam)
+        self.other = self.work / "other disk"           # a shell must see the name in quotes
+        self.other.mkdir()
+        self.disks = [self.work / name for name in ("small", "second")]
+        for disk in self.disks:
+            disk.mkdir()
+            if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", disk],
+                              stderr=subprocess.DEVNULL, check=False).returncode:
+                self.skipTest("cannot mount a small file system (not root)")
+            self.addCleanup(subprocess.run, ["umount", disk], check=False)
+
+    def paste(self, result):
+        """Runs the printed command in a shell. Returns its words."""
+        self.assertEqual(result.status, 1, result.err)
+        command = re.search(r"finish.*: (samtools rocksort --resume .*)$", result.err, re.M).group(1)
+        done = subprocess.run(command, shell=True, cwd=self.other, capture_output=True, text=True,
+                              check=False, env={**environment(self.scratch, SPILL_BUDGET),
+                                                "PATH": f"{BUILD}:{os.environ['PATH']}"})
+        self.assertEqual(done.returncode, 0, f"{command}\n{done.stderr}")
+        return shlex.split(command)
+
+    def check(self, temp, out, options, also=None, env=None):
+        """Sorts with a full disk. The printed command has just these options, and finishes."""
+        words = ["--also", also] if also else []
+        result = self.rocksort("--no-PG", "-T", temp / "t", "-o", out, *words, self.bam,
+                               clean=False, budget=SPILL_BUDGET, cwd=self.other, env=env)
+        given = self.paste(result)[4:]
+        places = dict(zip(given[::2], given[1::2]))
+        self.assertEqual(sorted(places), sorted(options), result.err)
+        for option, place in (("-o", out), ("--also", also)):
+            if place:
+                place = places.get(option, place)
+                self.assert_same_bam(bamfile.read(place), self.want)
+                os.unlink(place)
+        self.assertEqual(glob.glob(f"{self.work}/*/*rocksort*"), [])
+
+    def test_temporary_disk(self):
+        self.check(self.disks[0], self.other / "o.bam", ["-T"])
+
+    def test_output_disk(self):
+        self.check(self.other, self.disks[0] / "o.bam", ["-o"])
+
+    def test_disk_of_the_second_output(self):
+        self.check(self.other, self.other / "o.bam", ["--also"], also=self.disks[0] / "also.bam")
+
+    def test_one_disk_for_both(self):
+        self.check(self.disks[0], self.disks[0] / "o.bam", ["-T", "-o"])
+
+    def test_both_disks(self):
+        """The output's disk is not full yet, but the output will not fit there."""
+        self.check(self.disks[0], self.disks[1] / "o.bam", ["-T", "-o"])
+
+    def test_quota(self):
+        self.check(self.disks[0], self.other / "o.bam", ["-T"],
+                   env=self.faulty("pwrite:40+:EDQUOT:/db-0/,write:40+:EDQUOT:/db-0/"))
+
+    def test_existing_file_is_not_proposed_as_output(self):
+        (self.other / "o.bam").write_bytes(b"of the user")
+        result = self.rocksort("-T", self.other / "t", "-o", self.disks[0] / "o.bam", self.bam,
+                               clean=False, budget=SPILL_BUDGET, cwd=self.other,
+                               env={"HOME": str(self.other)})
+        self.assertIn("to finish", result.err)
+        self.assertNotIn(f"{self.other}/o.bam", result.err)

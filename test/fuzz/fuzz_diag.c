@@ -54,6 +54,12 @@ void diag_error(const char *format, ...)
 
 void diag_damaged(const char *format, ...) __attribute__((alias("diag_error")));
 
+void diag_full_disk(const char *place, const char *format, ...)
+{
+    (void)place;
+    diag_error("%s", format);
+}
+
 void diag_no_memory(void)
 {
     diag_error("out of memory");
@@ -136,6 +142,11 @@ const char *diag_library_words(void)
 bool diag_failed(void)
 {
     return fuzz_n_errors() > 0;
+}
+
+const char *diag_full_place(void)
+{
+    return NULL;
 }
 
 bool diag_is_damage(void)

@@ -14,7 +14,9 @@
 static void check_command(const char *path, bool partial, bool has_output, const char *expected)
 {
     char text[CHECKPOINT_COMMAND_BYTES];
-    assert_string_equal(checkpoint_command(path, partial, has_output, text), expected);
+    struct checkpoint_resuming resuming = {
+        .path = path, .partial = partial, .has_output = has_output};
+    assert_string_equal(checkpoint_command(&resuming, text), expected);
 }
 
 static void test_command(void **state)
@@ -30,10 +32,24 @@ static void test_command(void **state)
     char path[PATH_MAX], text[CHECKPOINT_COMMAND_BYTES];
     memset(path, '\'', sizeof path - 1);
     path[sizeof path - 1] = '\0';
-    (void)checkpoint_command(path, true, false, text);
+    struct checkpoint_resuming resuming = {.path = path, .partial = true};
+    (void)checkpoint_command(&resuming, text);
     assert_true(strlen(text) > 4 * (sizeof path - 1));
     assert_string_equal(text + strlen(text) - strlen("' --partial -o FILE"),
                         "' --partial -o FILE");
+    /* Three such paths do not fit: the text ends within its buffer. */
+    resuming.temp_dir = resuming.output = resuming.also = path;
+    assert_true(strlen(checkpoint_command(&resuming, text)) < sizeof text);
+}
+
+static void test_command_with_other_places(void **state)
+{
+    (void)state;
+    char text[CHECKPOINT_COMMAND_BYTES];
+    const struct checkpoint_resuming resuming = {
+        .path = "/x", .has_output = true, .temp_dir = "/b c", .output = "/o.bam", .also = "/a.sam"};
+    assert_string_equal(checkpoint_command(&resuming, text),
+                        "samtools rocksort --resume /x -T '/b c' -o /o.bam --also /a.sam");
 }
 
 /* Three directories of one sort; `listed`: how many of them each record lists, 0: no record. */
@@ -229,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_command),
+        cmocka_unit_test(test_command_with_other_places),
         cmocka_unit_test(test_output_length),
         TEST_IN_PLACE(test_longest_list),
         TEST_IN_PLACE(test_lost),

@@ -33,8 +33,14 @@ static void print_errors(void *arg)
     assert_null(diag_error_text());
     diag_damaged("damaged");
     assert_true(diag_is_damage());
+    assert_null(diag_full_place());
     diag_renew();
     assert_false(diag_is_damage());
+    diag_full_disk("/scratch", "full");
+    diag_full_disk("/second", "second");
+    assert_string_equal(diag_full_place(), "/scratch");
+    diag_renew();
+    assert_null(diag_full_place());
     diag_silence();
     diag_error("after silence");
     assert_true(diag_failed());
@@ -44,7 +50,7 @@ static void print_errors(void *arg)
 static void test_first_error_only(void **state)
 {
     (void)state;
-    check_printed(print_errors, US "cannot read 'in.bam'\n" US "damaged\n");
+    check_printed(print_errors, US "cannot read 'in.bam'\n" US "damaged\n" US "full\n");
 }
 
 static void print_all_kinds(void *arg)

@@ -1,0 +1,145 @@
+/*
+ * other_disk.c -- see other_disk.h.
+ *
+ * Everything that would be written to the full disk goes to one other directory: the one with the
+ * most free space of those in which users expect files. File systems in memory are left out.
+ */
+#include "pipeline/other_disk.h"
+
+#include "machine/disk_space.h"
+#include "util/diag.h"
+#include "util/path.h"
+#include "util/xalloc.h"
+
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+struct choice {
+    const struct other_disk_sort *sort;
+    dev_t full;                 /* the disk that is full */
+    char *best;                 /* NULL: none yet */
+    dev_t device;               /* of the best one, of which only the first place counts */
+    uint64_t free_bytes;
+};
+
+/* The part of a file's name, or of a pattern, that comes after the directory that exists. */
+static const char *name_in(const char *output, const char *dir)
+{
+    return strcmp(dir, ".") == 0 ? output : output + strlen(dir) + (strcmp(dir, "/") != 0);
+}
+
+/* Returns `dir` with the name of an output, which the caller frees. */
+static char *moved(const char *output, const char *dir)
+{
+    char *parent = path_fixed_parent(output);
+    char *name = xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name_in(output, parent));
+    free(parent);
+    return name;
+}
+
+/* True if the disk of `path` is full, or has less than n_bytes left. */
+static bool lacks_space(const struct choice *choice, const char *path, uint64_t n_bytes)
+{
+    struct disk_space space;
+    return disk_space_look(path, &space) &&
+           (space.device == choice->full || space.free_bytes < n_bytes);
+}
+
+/* Returns another name for an output whose disk lacks space, which the caller frees, or NULL. */
+static char *other_name(const struct choice *choice, const char *output)
+{
+    char *dir = output && !path_is_url(output) ? path_fixed_parent(output) : NULL;
+    bool moves = dir && lacks_space(choice, dir, choice->sort->output_bytes);
+    free(dir);
+    return moves ? moved(output, choice->best) : NULL;
+}
+
+/* True if there would be a file of this name in the directory. */
+static bool would_replace(const char *output, const char *dir)
+{
+    char *name = output ? moved(output, dir) : NULL;
+    bool would = name && access(name, F_OK) == 0;
+    free(name);
+    return would;
+}
+
+static void consider(struct choice *choice, const char *place)
+{
+    char *dir = place ? realpath(place, NULL) : NULL;
+    struct disk_space space;
+    struct statfs fs;
+    if (!dir || access(dir, W_OK | X_OK) != 0 || statfs(dir, &fs) != 0 ||
+        fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC ||
+        !disk_space_look(dir, &space) || space.device == choice->full ||
+        (choice->best && space.device == choice->device) ||
+        space.free_bytes <= choice->free_bytes || would_replace(choice->sort->output, dir) ||
+        would_replace(choice->sort->also, dir)) {
+        free(dir);
+        return;
+    }
+    free(choice->best);
+    choice->best = dir;
+    choice->device = space.device;
+    choice->free_bytes = space.free_bytes;
+}
+
+static void consider_parent(struct choice *choice, const char *path)
+{
+    char *dir = path && !path_is_url(path) ? path_fixed_parent(path) : NULL;
+    consider(choice, dir);
+    free(dir);
+}
+
+static void consider_all(struct choice *choice)
+{
+    const struct other_disk_sort *sort = choice->sort;
+    consider_parent(choice, sort->output);
+    consider_parent(choice, sort->also);
+    for (size_t i = 0; i < sort->n_temp_dirs; i++) consider_parent(choice, sort->temp_dirs[i]);
+    const char *const places[] = {getenv("TMPDIR"), ".", getenv("HOME"), "/var/tmp", "/tmp"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) consider(choice, places[i]);
+}
+
+/* True if further temporary data would be written to the full disk. */
+static bool runs_need_space(const struct choice *choice)
+{
+    const struct other_disk_sort *sort = choice->sort;
+    for (size_t i = 0; sort->writes_runs && i < sort->n_temp_dirs; i++)
+        if (lacks_space(choice, sort->temp_dirs[i], 0)) return true;
+    return false;
+}
+
+struct other_disk other_disk_choose(const struct other_disk_sort *sort)
+{
+    struct other_disk other = {.note = ""};
+    struct choice choice = {.sort = sort};
+    struct disk_space space;
+    char size[SIZE_TEXT_BYTES];
+    const char *place = diag_full_place();
+    if (!place || !disk_space_look(place, &space)) return other;
+    choice.full = space.device;
+    consider_all(&choice);
+    if (!choice.best) {
+        (void)strcpy(other.note, " when there is space");
+        return other;
+    }
+    other.output = other_name(&choice, sort->output);
+    other.also = other_name(&choice, sort->also);
+    if (runs_need_space(&choice)) other.temp_dir = xstrdup(choice.best);
+    (void)snprintf(other.note, sizeof other.note, " in '%s', which has %s free", choice.best,
+                   size_format(choice.free_bytes, size));
+    free(choice.best);
+    return other;
+}
+
+void other_disk_release(struct other_disk *other)
+{
+    free(other->temp_dir);
+    free(other->output);
+    free(other->also);
+}
