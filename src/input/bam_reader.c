@@ -159,13 +159,14 @@ int bam_reader_check_reference(const htsFormat *options)
     return 0;
 }
 
-/* Refuses @SQ lines without a sound length, as htslib 1.24 does; 1.16 accepts them. */
-static int check_lengths(const struct reader_file *file)
+/* Refuses lines that htslib cannot parse, and @SQ lines without a sound length, as htslib 1.24 does;
+   1.16 accepts these. */
+static int check_lines(const struct reader_file *file)
 {
     enum { MOST_SHOWN = 100 };
     const char *text = header_whole_text(file->header);
     struct text line;
-    const char *problem = header_find_bad_length(text, &line);
+    const char *problem = header_find_bad_line(text, &line);
     if (!problem) return 0;
     diag_error("the header of '%s' is damaged: the line '%.*s' %s", file->name,
                line.n < MOST_SHOWN ? (int)line.n : MOST_SHOWN, line.at, problem);
@@ -281,7 +282,7 @@ static int read_header(struct reader_file *file, const char *lent_header, bool i
         return -1;
     }
     complete_comments(file->header);
-    if (!is_checked && check_lengths(file) < 0) return -1;
+    if (!is_checked && check_lines(file) < 0) return -1;
     if (!file->hts || hts_get_format(file->hts)->format != bam) return 0;
     is_quiet = is_quiet || hts_get_log_level() < HTS_LOG_WARNING;
     return header_references_settle(file->header, file->name, is_quiet);
