@@ -137,9 +137,9 @@ int header_references_settle(sam_hdr_t *header, const char *file, bool is_quiet)
     if (r > 0) {
         char *of_lines = describe(in_line), *listed = describe(of_list(header, number));
         if (!is_quiet)
-            diag_warning("the @SQ lines of '%s' disagree with its list of references, which "
-                         "positions refer to: reference %zu is %s in the lines, %s in the list; "
-                         "rewrote the lines from the list", file, number + 1, of_lines, listed);
+            diag_warning("@SQ lines of '%s' are rewritten from its list of references: reference %d "
+                         "is %s in the lines, %s in the list", file, (int)number + 1, of_lines,
+                         listed);
         free(of_lines);
         free(listed);
         char *text = rewrite(header, &lines);

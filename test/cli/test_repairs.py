@@ -260,14 +260,14 @@ class References(RepairTest):
                 for name, way in (("sam", []), ("sam.gz", ["--write-index"]),
                                   ("bam", ["--also", out["cram"]])):
                     err = self.sort_ok(*way, *NO_REFERENCE, "-o", out[name], source).err
-                    self.assertEqual(err.count("disagree"), int(differs), err)
+                    self.assertEqual(err.count("rewritten"), int(differs), err)
                 for path in out.values():
                     self.check(path, want, refs)
                     self.sort_ok("--verify", path)
                 for option in ([], ["--merge"]):
                     result = self.sort_ok(*option, "-O", "sam", "-o", out["sam"], out["bam"],
                                           self.bam("none.bam", [], refs) if not option else out["cram"])
-                    self.assertNotIn("disagree", result.err)
+                    self.assertNotIn("rewritten", result.err)
 
     def test_every_way_in(self):
         """Warns once: files, a pipe, several inputs, --merge, which reads twice to mark duplicates."""
@@ -285,7 +285,7 @@ class References(RepairTest):
                         (["-n", wrong], 1)):
             with self.subTest(args=args):
                 result = self.sort_ok("-o", out, *args, stdin=data)
-                self.assertEqual(result.err.count("disagree"), n, result.err)
+                self.assertEqual(result.err.count("rewritten"), n, result.err)
                 self.assertIn("reference 1 is 'c3' of 3000 bases in the lines, 'c1' of 1000",
                               result.err)
                 with open(out, encoding="ascii") as file:
@@ -294,7 +294,7 @@ class References(RepairTest):
                 for fields in (line.split("\t") for line in lines_out):
                     self.assertEqual(fields[2], REFS[int(fields[0])][0])
         for args in (["--verify=coordinate", wrong], ["--checksum-only", wrong], ["--plan", wrong]):
-            self.assertEqual(self.sort_ok(*args).err.count("disagree"), 1, args)
+            self.assertEqual(self.sort_ok(*args).err.count("rewritten"), 1, args)
         result = self.rocksort("-o", out, wrong, self.bam("other.bam", [], REFS[:2]))
         self.assert_error(result, "reference 3", "'c3'")
 
