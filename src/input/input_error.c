@@ -21,8 +21,8 @@ void input_error_record(const char *input, uint64_t number, const char *read_nam
 
 void input_error_joined(const char *input, const char *format, const char *unit, uint64_t number)
 {
-    diag_error("'%s' holds a second %s file after %s %" PRIu64 ", as from cat: give both files, "
-               "or use samtools cat", input, format, unit, number);
+    diag_error("'%s' holds a second %s file after %s %" PRIu64 " (from cat?): give both files",
+               input, format, unit, number);
 }
 
 void input_error_size(const char *input, uint64_t number, size_t claimed_bytes)

@@ -156,7 +156,7 @@ class Damage(ErrorTest):
         """A second BAM after the first is called that, whatever it holds, and compressed or not."""
         head = bamfile.bam_header(SQ + "@RG\tID:x\tSM:second\n", REFS)
         for n_first in (self.N_GOOD, 0):
-            mention = f"a second BAM file after record {n_first}, "
+            mention = f"a second BAM file after record {n_first} "
             for sample in ("first", "second"):
                 raw = self.raw(n_first, sample)
                 seconds = (raw, head, raw + raw, bamfile.bam_header("", REFS) + self.records[0],
@@ -181,7 +181,7 @@ class Damage(ErrorTest):
                 with self.subTest(n_before=n_before, options=options):
                     budget = 3 << 20 if "--merge" in options else SPILL_BUDGET
                     self.assert_error(self.rocksort(*options, *out, source, budget=budget),
-                                      f"a second BAM file after record {len(filled) + 1}, ")
+                                      f"a second BAM file after record {len(filled) + 1} ")
 
     @needs_pysam
     def test_joined_cram(self):
