@@ -182,6 +182,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     temp_store_tell(sort.store, r);
     progress_enter(sort.progress, SORT_PHASE_CLOSE);
     progress_stop(sort.progress);
+    cut_names_warn(&sort.cut_names);
     if (r < 0) checkpoint_writer_try_again(sort.checkpoint, spill_n_runs(sort.spiller));
     early_end_hold(&early_end);
     bool stay = r == 0 ? settings->keep_checkpoint

@@ -31,6 +31,7 @@
 
 #include "bam/bam_fields.h"
 #include "bam/content_sum.h"
+#include "bam/cut_names.h"
 #include "order/bam_key_template.h"
 #include "order/minhash.h"
 
@@ -69,6 +70,7 @@ struct sort_rules {
     const struct bam_key_template *template_ends;       /* SORT_TEMPLATE */
     struct minhash_settings minhash;                    /* SORT_MINHASH */
     uint64_t seed;              /* SORT_SHUFFLE */
+    struct cut_names *cut_names;        /* counts names that were cut; NULL: nobody asks */
     const struct duplicate_rules *duplicates;   /* NULL: none are marked. Nothing to keys, but to
                                                    checksums, which leave marks out */
 };

@@ -150,17 +150,47 @@ static inline const uint8_t *bam_record_end(const uint8_t *rec)
 struct bam_walk {
     const uint8_t *at, *end;
     size_t claimed_bytes;
-    bool is_damaged;            /* the record at walk.at claims an impossible size */
+    bool is_damaged;            /* the record at walk.at claims an impossible size, or is no record
+                                   but a BAM file that cat has appended */
 };
+
+/* The first bytes of a BAM file, and those of a BGZF block, as the size of a record with its size
+   field. */
+enum { BAM_MAGIC_AS_SIZE = 0x014d4142 + 4, BGZF_MAGIC_AS_SIZE = 0x04088b1f + 4 };
+
+static inline bool bam_size_is_magic(size_t claimed_bytes)
+{
+    return claimed_bytes == BAM_MAGIC_AS_SIZE || claimed_bytes == BGZF_MAGIC_AS_SIZE;
+}
+
+/* True if a BAM file begins here, compressed or not, instead of a record. A record may have the
+   same size, but hardly also these other fields. */
+static inline bool bam_begins_file(const uint8_t *at, size_t n_left)
+{
+    enum { MOST_NAME_BYTES = 1024 };
+    if (n_left < 12 || !bam_size_is_magic(bam_record_bytes(at))) return false;
+    if (bam_record_bytes(at) == BGZF_MAGIC_AS_SIZE)
+        return n_left >= 14 && memcmp(at + 12, "BC", 2) == 0;
+    uint32_t text_bytes = get_u32(at + 4), n_refs = get_u32(at + 8);
+    if (text_bytes > 0) return at[8] == '@' && at[11] == '\t';
+    return n_refs == 0 || (n_left >= 16 && get_u32(at + 12) <= MOST_NAME_BYTES);
+}
+
+/* The rare part of bam_walk_next. */
+static inline bool bam_large_is_damaged(const uint8_t *rec, size_t n_left)
+{
+    return bam_record_bytes(rec) > INT32_MAX || bam_begins_file(rec, n_left);
+}
 
 static inline const uint8_t *bam_walk_next(struct bam_walk *walk)
 {
+    enum { LARGE_BYTES = 16 << 20 };
     const uint8_t *rec = walk->at;
     size_t n_left = (size_t)(walk->end - rec);
     walk->claimed_bytes = n_left >= 4 ? bam_record_bytes(rec) : 0;
     if (n_left < 4) return NULL;
     walk->is_damaged = walk->claimed_bytes < BAM_RECORD_FIXED_BYTES ||
-                       walk->claimed_bytes > INT32_MAX;
+                       (walk->claimed_bytes > LARGE_BYTES && bam_large_is_damaged(rec, n_left));
     if (walk->is_damaged || walk->claimed_bytes > n_left) return NULL;
     walk->at += walk->claimed_bytes;
     return rec;

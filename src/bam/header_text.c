@@ -8,6 +8,7 @@
 
 #include "util/xalloc.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -84,23 +85,43 @@ static bool is_length(struct text text)
     return i < text.n && text.at[i] >= '1' && text.at[i] <= '9';
 }
 
-/* Checks the lengths in the rest of an @SQ line. Returns what is wrong, or NULL. */
-static const char *check_length(struct text rest)
+/* Checks name and lengths in the rest of an @SQ line. Returns what is wrong, or NULL. */
+static const char *check_reference(struct text rest)
 {
     struct text first = {0}, field;
+    bool has_name = false;
     while (header_next_field(&rest, &field)) {
         struct text length = header_field_value(field, "LN:");
+        has_name |= header_field_value(field, "SN:").at != NULL;
         if (first.at && length.at && !text_equal(first, length)) return "has two lengths (LN)";
         if (length.at) first = length;
     }
+    if (!has_name) return "has no name (SN)";
     return is_length(first) ? NULL : "has no length above 0 (LN)";
 }
 
-const char *header_find_bad_length(const char *text, struct text *line)
+/* Checks what all types of lines have. */
+static const char *check_syntax(struct text line)
 {
-    while (header_next_line(&text, line)) {
-        const char *problem = NULL;
-        if (header_line_is(*line, "@SQ")) problem = check_length(header_line_rest(*line));
+    struct text field;
+    if (line.n < TYPE_BYTES || line.at[0] != '@' || !isalpha((unsigned char)line.at[1]) ||
+        !isalpha((unsigned char)line.at[2]))
+        return "does not begin with @ and two letters";
+    struct text rest = header_line_rest(line);
+    if (rest.n > 0 && rest.at[0] != '\t') return "has no tab after its type";
+    if (header_line_is(line, "@CO")) return NULL;
+    while (header_next_field(&rest, &field))
+        if (field.n < TAG_BYTES || field.at[2] != ':') return "has a field that is not TAG:VALUE";
+    return NULL;
+}
+
+const char *header_find_bad_line(const char *text, struct text *line)
+{
+    const char *end = text + strlen(text);
+    while (header_next_line(&text, line) && end - line->at > TYPE_BYTES) {
+        const char *problem = check_syntax(*line);
+        if (!problem && header_line_is(*line, "@SQ"))
+            problem = check_reference(header_line_rest(*line));
         if (problem) return problem;
     }
     return NULL;

@@ -9,6 +9,7 @@
 #include "bam/header_text.h"
 #include "input/bgzf_source.h"
 #include "input/column_input.h"
+#include "input/header_references.h"
 #include "input/input_error.h"
 #include "input/input_file.h"
 #include "input/record_source.h"
@@ -158,13 +159,14 @@ int bam_reader_check_reference(const htsFormat *options)
     return 0;
 }
 
-/* Refuses @SQ lines without a sound length, as htslib 1.24 does; 1.16 accepts them. */
-static int check_lengths(const struct reader_file *file)
+/* Refuses lines that htslib cannot parse, and @SQ lines without a sound length, as htslib 1.24 does;
+   1.16 accepts these. */
+static int check_lines(const struct reader_file *file)
 {
     enum { MOST_SHOWN = 100 };
     const char *text = header_whole_text(file->header);
     struct text line;
-    const char *problem = header_find_bad_length(text, &line);
+    const char *problem = header_find_bad_line(text, &line);
     if (!problem) return 0;
     diag_error("the header of '%s' is damaged: the line '%.*s' %s", file->name,
                line.n < MOST_SHOWN ? (int)line.n : MOST_SHOWN, line.at, problem);
@@ -266,8 +268,10 @@ static void complete_comments(sam_hdr_t *header)
 }
 
 /* Reads the header. Checks it unless is_checked: then it was checked when the file was opened for
-   the first time. */
-static int read_header(struct reader_file *file, const char *lent_header, bool is_checked)
+   the first time. Does not warn if is_quiet, or while several inputs are opened for the first
+   time. */
+static int read_header(struct reader_file *file, const char *lent_header, bool is_checked,
+                       bool is_quiet)
 {
     file->header = file->columns ? column_input_make_header(file->columns, lent_header)
                                  : sam_hdr_read(file->hts);
@@ -278,7 +282,10 @@ static int read_header(struct reader_file *file, const char *lent_header, bool i
         return -1;
     }
     complete_comments(file->header);
-    return is_checked ? 0 : check_lengths(file);
+    if (!is_checked && check_lines(file) < 0) return -1;
+    if (!file->hts || hts_get_format(file->hts)->format != bam) return 0;
+    is_quiet = is_quiet || hts_get_log_level() < HTS_LOG_WARNING;
+    return header_references_settle(file->header, file->name, is_quiet);
 }
 
 /* NULL after a message. */
@@ -305,7 +312,8 @@ static struct bam_reader *open_reader(const char *path, const htsFormat *options
         goto err;
     }
     if (file->columns && is_quiet) column_input_be_quiet(file->columns);
-    if (read_header(file, lent_header, is_checked) < 0 || (file->hts && look_at_end(file) < 0))
+    if (read_header(file, lent_header, is_checked, is_quiet) < 0 ||
+        (file->hts && look_at_end(file) < 0))
         goto err;
     reader->source = open_source(file);
     if (!reader->source) goto err;

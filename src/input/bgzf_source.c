@@ -70,6 +70,19 @@ static void read_on(struct bgzf_source *s, struct bam_piece *piece, size_t n_byt
     *n_read += (size_t)(htell(in) - before);    /* before an error, too */
 }
 
+/* Prints why no block begins with these bytes. */
+static void refuse_block(const struct bgzf_source *s, const uint8_t bytes[BGZF_HEADER_BYTES])
+{
+    const char *name = s->base.file->name;
+    const char *format = memcmp(bytes, "BAM\1", 4) == 0      ? "BAM"
+                         : memcmp(bytes, "CRAM", 4) == 0     ? "CRAM"
+                         : bytes[0] == '@' && bytes[3] == '\t' ? "SAM" : NULL;
+    if (format)
+        input_error_joined(name, format, "byte", s->file_offset);
+    else
+        diag_error("'%s' is damaged: no BGZF block at byte %" PRIu64, name, s->file_offset);
+}
+
 /* Finds the next block after those of the piece, and its size. *n_read as in read_on. Returns a
    code of reader_source.h. */
 static int read_block(struct bgzf_source *s, struct bam_piece *piece, size_t *n_read,
@@ -80,7 +93,7 @@ static int read_block(struct bgzf_source *s, struct bam_piece *piece, size_t *n_
     if (*n_read >= BGZF_HEADER_BYTES) {
         *block_bytes = bgzf_block_bytes(piece->compressed + piece->compressed_bytes);
         if (*block_bytes == 0) {
-            diag_error("'%s' is damaged: no BGZF block at byte %" PRIu64, name, s->file_offset);
+            refuse_block(s, piece->compressed + piece->compressed_bytes);
             return BAM_READER_ERROR;
         }
         read_on(s, piece, *block_bytes, n_read);

@@ -1,6 +1,7 @@
 /* input_error.c -- see input_error.h. */
 #include "input/input_error.h"
 
+#include "bam/bam_fields.h"
 #include "bam/record_problem.h"
 #include "input/bam_piece.h"
 #include "util/diag.h"
@@ -18,9 +19,19 @@ void input_error_record(const char *input, uint64_t number, const char *read_nam
     record_problem_print(&p, input);
 }
 
+void input_error_joined(const char *input, const char *format, const char *unit, uint64_t number)
+{
+    diag_error("'%s' holds a second %s file after %s %" PRIu64 " (from cat?): give both files",
+               input, format, unit, number);
+}
+
 void input_error_size(const char *input, uint64_t number, size_t claimed_bytes)
 {
     char problem[64];
+    if (bam_size_is_magic(claimed_bytes)) {
+        input_error_joined(input, "BAM", "record", number - 1);
+        return;
+    }
     (void)snprintf(problem, sizeof problem, "it claims a size of %zu bytes", claimed_bytes);
     input_error_record(input, number, NULL, problem);
 }

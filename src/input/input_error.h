@@ -17,8 +17,12 @@ struct bam_piece;
 void input_error_record(const char *input, uint64_t number, const char *read_name,
                         const char *problem);
 
-/* The same: the record claims a size that it cannot have. */
+/* The same: the record claims a size that it cannot have, or another file begins in its place
+   (bam_walk_next). */
 void input_error_size(const char *input, uint64_t number, size_t claimed_bytes);
+
+/* A file of this format ("BAM") begins after a record or a byte (the unit) of this number, from 1. */
+void input_error_joined(const char *input, const char *format, const char *unit, uint64_t number);
 
 /* The input ends within a record. */
 void input_error_end(const char *input, uint64_t number);

@@ -14,6 +14,8 @@
 
 #include <errno.h>
 #include <htslib/bgzf.h>
+#include <htslib/cram.h>
+#include <htslib/hfile.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,10 +44,30 @@ bool record_source_bgzf_failed(const samFile *file)
     return has_bgzf && file->fp.bgzf->errcode != 0;
 }
 
+/* True if a second CRAM begins where htslib has failed: it has read the magic and the name of the
+   file as the header of a container. */
+static bool is_second_cram(const samFile *file)
+{
+    enum { OWN_MAGIC_BYTES = 26, MOST_HEADER_BYTES = 1024 };
+    char bytes[MOST_HEADER_BYTES];
+    if (file->format.format != cram) return false;
+    hFILE *in = cram_fd_get_fp(file->fp.cram);
+    off_t at = htell(in) - MOST_HEADER_BYTES;
+    if (hseek(in, at > OWN_MAGIC_BYTES ? at : OWN_MAGIC_BYTES, SEEK_SET) < 0) return false;
+    ssize_t n = hread(in, bytes, sizeof bytes);
+    for (ssize_t i = 0; i + 4 <= n; i++)
+        if (memcmp(bytes + i, "CRAM", 4) == 0) return true;
+    return false;
+}
+
 /* Prints "after record N": htslib decodes ahead and reports an error before it returns the last
    sound records, so the number of the bad record is not known. */
 static int error_after_record(const struct record_source *s)
 {
+    if (is_second_cram(s->base.file->hts)) {
+        input_error_joined(s->base.file->name, "CRAM", "record", s->n_records);
+        return BAM_READER_ERROR;
+    }
     diag_error("cannot read '%s' after record %" PRIu64 ": it is truncated or damaged",
                s->base.file->name, s->n_records);
     return BAM_READER_ERROR;
@@ -65,6 +87,9 @@ static int decode_next(struct record_source *s)
     return BAM_READER_ERROR;
 }
 
+/* What is wrong if another file begins in the place of a record. */
+static const char joined[] = "";
+
 /* Reads the rest of a record of a BAM file, after its size field. Returns NULL, or what is
    wrong. */
 static const char *read_rest(struct record_source *s, const uint8_t size[4])
@@ -76,6 +101,7 @@ static const char *read_rest(struct record_source *s, const uint8_t size[4])
     xgrow(&s->raw, &s->raw_room, n_bytes, n_bytes / 2, 1);
     memcpy(s->raw, size, 4);
     ssize_t n = bgzf_read(file->hts->fp.bgzf, s->raw + 4, n_bytes - 4);
+    if (n > 0 && bam_begins_file(s->raw, (size_t)n + 4)) return joined;
     if (n != (ssize_t)(n_bytes - 4)) return "it is truncated";
     return bam_record_check(s->raw, sam_hdr_nref(file->header));
 }
@@ -95,7 +121,10 @@ static int read_next_of_bam(struct record_source *s)
     s->end_offset = (uint64_t)bgzf_tell(bgzf);
     if (!problem) return BAM_READER_PIECE;
     if (record_source_bgzf_failed(file->hts)) return error_after_record(s);
-    input_error_record(file->name, s->n_records + 1, NULL, problem);
+    if (problem == joined)
+        input_error_joined(file->name, "BAM", "record", s->n_records);
+    else
+        input_error_record(file->name, s->n_records + 1, NULL, problem);
     return BAM_READER_ERROR;
 }
 

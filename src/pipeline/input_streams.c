@@ -250,11 +250,13 @@ static uint8_t *prepend_tail(struct piece *piece, uint8_t *raw, size_t n_bytes)
     return raw;
 }
 
-/* True if the record in the tail does not end in the next n_bytes. */
+/* True if the record in the tail does not end in the next n_bytes. One that may be another file is
+   looked at again (bam_walk_next). */
 static bool tail_goes_on(const struct stream *stream, size_t n_bytes)
 {
     size_t record_bytes = stream->tail_bytes >= 4 ? bam_record_bytes(stream->tail) : 0;
-    return record_bytes > stream->tail_bytes + n_bytes && record_bytes <= INT32_MAX;
+    return !bam_size_is_magic(record_bytes) &&
+           record_bytes > stream->tail_bytes + n_bytes && record_bytes <= INT32_MAX;
 }
 
 /* Finds the whole records of a piece. */

@@ -237,6 +237,7 @@ static void prepare_fixmate(struct sort *sort)
     sort->fixmate = sort->settings->fixmate_rules;
     rules_complete_fixmate(&sort->rules_maker, sort->header, &sort->fixmate);
     sort->fixmate.long_positions = sort->rules.long_positions;
+    sort->fixmate.cut_names = &sort->cut_names;
     sort->fixmate.max_template_bytes = 2 * load_cutter_max_template(&sort->budget);
     sort->fixmate.usual_bytes = 2 * sort->budget.piece_bytes;
 }
@@ -298,6 +299,7 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
             rules_complete(&sort->rules_maker, sort->header, &sort->rules) < 0)
             return -1;
     }
+    sort->rules.cut_names = &sort->cut_names;
     if (s->verify) {
         struct verify_settings verify = {s->inputs[0], s->verify_claim, &s->rules};
         if (verification_create(sort->crew, &verify, &sort->rules_maker, sort->header,

@@ -19,7 +19,7 @@ uint8_t *record_entries_check(const struct sort_rules *rules, int32_t n_refs, ui
         size_t n_bytes = bam_record_bytes(rec);
         problem->text = bam_record_check_input(rec, n_refs, rules->long_positions);
         if (problem->text) return NULL;
-        problem->record++;
+        cut_names_cut(rules->cut_names, rec, problem->record++);
         size_t kept_bytes = bam_record_restore_cigar(rec);
         if (duplicates && duplicates->clears) kept_bytes = duplicate_tags_clear(rec);
         if (end < rec) memmove(end, rec, kept_bytes);

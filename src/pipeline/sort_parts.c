@@ -141,6 +141,7 @@ int sort_init(struct sort *sort, const struct sort_settings *settings, struct so
     sort_plan_memory(settings, settings->memory_bytes, &sort->budget);
     sort->crew = crew_create();
     if (!sort->crew) return -1;
+    cut_names_init(&sort->cut_names);
     create_objects(sort);
     return 0;
 }
@@ -260,6 +261,7 @@ void sort_release(struct sort *sort)
     free(sort->survey.tags);
     record_counts_destroy(sort->record_counts);
     rules_release(&sort->rules_maker);
+    cut_names_release(&sort->cut_names);
     checkpoint_writer_destroy(sort->checkpoint);
     resume_release(&sort->resume);
     load_totals_destroy(sort->totals);

@@ -25,6 +25,7 @@ struct sort {
     struct sort_rules rules;
     struct rules_maker rules_maker;
     struct fixmate_rules fixmate;       /* if the settings ask for it */
+    struct cut_names cut_names;         /* of the records that were read */
     struct crew *crew;
     struct batch_pool *pool;
     struct load_totals *totals;

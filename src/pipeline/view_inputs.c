@@ -24,7 +24,9 @@ static int make_views(void *arg, struct worker *worker, struct stretch *stretch,
 {
     const struct view_inputs_settings *s = arg;
     struct input_records *records = &stretch->records;
-    const uint8_t *end = record_entries_check(s->rules, s->n_refs, records->from, records->to,
+    struct sort_rules rules = *s->rules;
+    rules.cut_names = NULL;     /* the merge counts them */
+    const uint8_t *end = record_entries_check(&rules, s->n_refs, records->from, records->to,
                                               records->first_record, &records->problem);
     if (end) survey_add(&s->survey, records->from, end);
     if (end) return s->duplicates ? view_records(s, &worker->views, records, end) : 0;

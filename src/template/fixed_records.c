@@ -45,12 +45,16 @@ static bool end_template(const struct fixing *f)
     return false;
 }
 
-/* Checks a record, and moves its CIGAR to its field. Returns NULL, or what is wrong. */
-static const char *check_record(const struct fixmate_rules *rules, uint8_t *rec)
+/* Checks a record, cuts its name, and moves its CIGAR to its field. Returns false if problem->text
+   says what is wrong. */
+static bool check_record(const struct fixmate_rules *rules, uint8_t *rec,
+                         struct record_problem *problem)
 {
-    const char *problem = bam_record_check_input(rec, rules->n_refs, rules->long_positions);
-    if (!problem) (void)bam_record_restore_cigar(rec);
-    return problem;
+    problem->text = bam_record_check_input(rec, rules->n_refs, rules->long_positions);
+    if (problem->text) return false;
+    cut_names_cut(rules->cut_names, rec, problem->record);
+    (void)bam_record_restore_cigar(rec);
+    return true;
 }
 
 /* Fixes the templates of the records from *at up to n_bytes; the last one may go on after them.
@@ -72,8 +76,7 @@ static int fix_records(struct fixing *f, uint8_t *records, size_t *at, size_t n_
                 return 0;
             }
         }
-        f->problem->text = check_record(f->rules, rec);
-        if (f->problem->text) return -1;
+        if (!check_record(f->rules, rec, f->problem)) return -1;
         f->problem->text = fixmate_add(f->rules, &f->fixed->space, rec);
         if (f->problem->text) return -1;
         f->before = rec;
@@ -119,8 +122,8 @@ int fixed_records_make_part(struct fixed_records *fixed, const struct fixmate_ru
          part->at += rec_bytes) {
         uint8_t *rec = part->records + part->at;
         rec_bytes = bam_record_bytes(rec);
-        problem->text = check_record(rules, rec);
-        if (!problem->text) problem->text = large_walk_fix(&walk, &fixed->space, rec);
+        if (check_record(rules, rec, problem))
+            problem->text = large_walk_fix(&walk, &fixed->space, rec);
         if (problem->text) return -1;
         problem->record++;
         add_end(fixed, ++fixed->n_done, FIXED_END_UNKNOWN);

@@ -80,6 +80,7 @@ void large_template_look(struct large_template *lt, const uint8_t *rec)
     xgrow(&kept->rec, &kept->room, n_bytes, 0, 1);
     memcpy(kept->rec, rec, n_bytes);
     if (bam_record_check_input(kept->rec, rules->n_refs, rules->long_positions)) return;
+    cut_names_cut(NULL, kept->rec, 0);
     (void)bam_record_restore_cigar(kept->rec);
     struct draft *draft = &kept->draft;
     kept->is_open = true;

@@ -11,6 +11,7 @@
 #ifndef ROCKSORT_TEMPLATE_MATES_H
 #define ROCKSORT_TEMPLATE_MATES_H
 
+#include "bam/cut_names.h"
 #include "template/draft.h"
 #include "template/sanitize.h"
 
@@ -23,6 +24,7 @@ struct fixmate_rules {
     int32_t n_refs;             /* references in the header */
     const int64_t *reference_bases;     /* of each of them */
     bool long_positions;        /* some reference is longer than 2^31 - 1 */
+    struct cut_names *cut_names;        /* counts names that were cut; NULL: nobody asks */
     size_t max_template_bytes;  /* of a template whose mates are fixed; 0: any */
     size_t usual_bytes;         /* tags of mates may make a template so large, and a larger one four
                                    times as large as it was; 0: as large as any may be */

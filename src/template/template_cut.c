@@ -42,10 +42,12 @@ static size_t bytes_missing(const struct template_cutter *cutter)
     return bam_record_bytes(rec) - cutter->partial_bytes;
 }
 
-static bool size_is_possible(struct template_cutter *cutter, size_t n_bytes)
+static bool size_is_possible(struct template_cutter *cutter, const uint8_t *rec, size_t n_bytes)
 {
-    cutter->claimed_bytes = n_bytes;
-    return n_bytes >= BAM_RECORD_FIXED_BYTES && n_bytes <= INT32_MAX;
+    struct bam_walk walk = {.at = rec, .end = rec + n_bytes};
+    (void)bam_walk_next(&walk);
+    cutter->claimed_bytes = walk.claimed_bytes;
+    return !walk.is_damaged;
 }
 
 /* Completes that record with bytes of the piece, and stores how many it took. Returns 1 if it is
@@ -62,7 +64,7 @@ static int complete_record(struct template_cutter *cutter, const uint8_t *piece,
         *taken += n;
         if (cutter->partial_bytes < 4) break;
         const uint8_t *rec = cutter->kept.at + cutter->kept.n_bytes - cutter->partial_bytes;
-        if (!size_is_possible(cutter, bam_record_bytes(rec))) return -1;
+        if (!size_is_possible(cutter, rec, cutter->partial_bytes)) return -1;
         if (cutter->partial_bytes == bam_record_bytes(rec)) return 1;
     }
     return 0;

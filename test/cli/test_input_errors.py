@@ -144,9 +144,52 @@ class Damage(ErrorTest):
 
     def test_bad_header(self):
         """htslib reads the text of a BAM header and cannot parse it: no lack of memory."""
-        for line in ("@RG\tSM:x\n", "@PG\tID:a\tb\n", "@XX\tyy\n"):
-            data = bamfile.bgzf(bamfile.bam_header(SQ + line, REFS))
-            self.check_second(data, mentions=["header", "damaged"])
+        for line, problem in (("@RG\tSM:x", ""), ("@PG\tID:a\tb", "TAG:VALUE"),
+                              ("@XX\tyy", "TAG:VALUE"), ("@SQme/SN:xLN:22", "no tab"),
+                              ("@1Q\tSN:x", "two letters"),
+                              ("@SQ\tLN:5", "no name"), ("@COtext", "no tab")):
+            data = bamfile.bgzf(bamfile.bam_header(SQ + line + "\n@CO\tx\n", REFS))
+            shown = ["the line '" + line.replace("\t", "\\x09") + "'", problem] if problem else []
+            self.check_second(data, mentions=["header", "damaged", *shown])
+
+    def test_joined(self):
+        """A second BAM after the first is called that, whatever it holds, and compressed or not."""
+        head = bamfile.bam_header(SQ + "@RG\tID:x\tSM:second\n", REFS)
+        for n_first in (self.N_GOOD, 0):
+            mention = f"a second BAM file after record {n_first} "
+            for sample in ("first", "second"):
+                raw = self.raw(n_first, sample)
+                seconds = (raw, head, raw + raw, bamfile.bam_header("", REFS) + self.records[0],
+                           bamfile.bam_header("", []), raw + self.records[0] * 250_000)
+                joined = [bamfile.bgzf(raw) + bamfile.bgzf(second) for second in seconds]
+                for data in joined + [raw + raw, raw + bamfile.bgzf(raw)]:
+                    self.check_second(data, mentions=[mention, "both files"])
+        self.check_second(bamfile.bgzf(self.raw(5, "first")) + head,
+                          mentions=["a second BAM file after byte "])
+
+    def test_joined_across_pieces(self):
+        """The magic of the second one lies across two pieces of the input, which are of 64 KiB: for
+        mates, --merge and others."""
+        head, piece_blocks = self.raw(0, "first"), -(-65536 // len(bamfile.bgzf_block(b"x")))
+        filled = [bamfile.record(f"r{i}", seq="A" * 200) for i in range(piece_blocks // 400)]
+        for n_before in range(17):
+            n_more = piece_blocks - n_before - len(b"".join(filled)) - len(bamfile.record("r")) - 4
+            tail = b"".join(filled) + bamfile.record("r", aux=b"XXZ" + b"x" * n_more + b"\0")
+            source = self.write("in.bam", bamfile.bgzf(head)[:-28] + bamfile.bgzf(tail + head, 1, 1))
+            for options in (["--fixmate"], ["--shuffle", "--merge"], ["-n"], ["--checksum-only"]):
+                out = [] if "--checksum-only" in options else ["-o", self.path("out.bam")]
+                with self.subTest(n_before=n_before, options=options):
+                    budget = 3 << 20 if "--merge" in options else SPILL_BUDGET
+                    self.assert_error(self.rocksort(*options, *out, source, budget=budget),
+                                      f"a second BAM file after record {len(filled) + 1} ")
+
+    @needs_pysam
+    def test_joined_cram(self):
+        sam = SQ + "".join(f"r{i}\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF\n" for i in range(30))
+        path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="one.cram")
+        with open(path, "rb") as file:
+            data = file.read()
+        self.check_second(data + data, "second.cram", mentions=["a second CRAM file"])
 
     @needs_pysam
     def test_cram(self):

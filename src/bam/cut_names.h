@@ -1,0 +1,45 @@
+/*
+ * cut_names.h -- cuts the read names of raw records at their first NUL, and counts them.
+ *
+ * Some programs pad read names in BAM with NULs. htslib takes the padding for a part of the name:
+ * it writes NULs to SAM, and shifts the names of later reads in CRAM. So such a record is repaired
+ * where it is checked (bam_check.h), before its key and its checksum are made. In all other code a
+ * name ends where its field ends.
+ *
+ *     cut_names_init; cut_names_cut for each record; cut_names_warn; cut_names_release
+ *
+ * Threads: cut_names_cut from any, on different records; the others from one.
+ */
+#ifndef ROCKSORT_BAM_CUT_NAMES_H
+#define ROCKSORT_BAM_CUT_NAMES_H
+
+#include "bam/bam_fields.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct cut_names {
+    _Atomic uint64_t n;
+    _Atomic uint64_t first_record;      /* its number in its input; it changes under the mutex */
+    pthread_mutex_t mutex;
+    char first_name[256];               /* under the mutex */
+};
+
+void cut_names_init(struct cut_names *cut);
+
+/* Cuts the name of a record if a NUL comes before its end. The record has passed bam_record_check;
+   it becomes shorter. `record` is its number in its input. cut NULL: does not count. */
+void cut_names_repair(struct cut_names *cut, uint8_t *rec, uint64_t record);
+
+static inline void cut_names_cut(struct cut_names *cut, uint8_t *rec, uint64_t record)
+{
+    if (strlen((const char *)bam_record_name(rec)) + 1 != bam_record_name_bytes(rec))
+        cut_names_repair(cut, rec, record);
+}
+
+/* Prints a warning if names were cut: how many, and the one with the lowest number. */
+void cut_names_warn(const struct cut_names *cut);
+
+void cut_names_release(struct cut_names *cut);
+
+#endif

@@ -1,0 +1,153 @@
+/* header_references.c -- see header_references.h. */
+#include "input/header_references.h"
+
+#include "bam/header_text.h"
+#include "util/diag.h"
+#include "util/xalloc.h"
+
+#include <htslib/kstring.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct reference {              /* as an @SQ line or the list has it */
+    struct text name;           /* no text: there is no such reference */
+    uint64_t n_bases;
+};
+
+struct sq_lines {
+    struct text *at;            /* whole lines */
+    size_t n, room;
+    struct text_map numbers;    /* by name: index in `at` */
+};
+
+static struct reference of_list(const sam_hdr_t *header, size_t i)
+{
+    if (i >= (size_t)header->n_targets) return (struct reference){{NULL, 0}, 0};
+    return (struct reference){text_of(header->target_name[i]), header->target_len[i]};
+}
+
+static struct reference of_line(struct text line)
+{
+    struct text rest = header_line_rest(line), field;
+    struct reference ref = {{NULL, 0}, 0};
+    while (header_next_field(&rest, &field)) {
+        struct text name = header_field_value(field, "SN:");
+        struct text length = header_field_value(field, "LN:");
+        if (name.at && !ref.name.at) ref.name = name;
+        /* The number ends with the field, or before it. */
+        if (length.at) ref.n_bases = strtoull(length.at, NULL, 10);
+    }
+    return ref;
+}
+
+/* True if both are the same. The list cannot hold more than 2^32 - 1 bases. */
+static bool agree(struct reference line, struct reference list)
+{
+    bool same_length = line.n_bases == list.n_bases ||
+                       (list.n_bases == UINT32_MAX && line.n_bases > UINT32_MAX);
+    return line.name.at && list.name.at && text_equal(line.name, list.name) && same_length;
+}
+
+/* Finds the first @SQ line that differs from the list, or the first reference after the lines.
+   Returns false if there is none, or if there are no @SQ lines. */
+static bool find_difference(const sam_hdr_t *header, struct reference *in_line, size_t *number)
+{
+    const char *at = header->text;
+    struct text line;
+    *number = 0;
+    while (header_next_line(&at, &line)) {
+        if (!header_line_is(line, "@SQ")) continue;
+        *in_line = of_line(line);
+        if (!agree(*in_line, of_list(header, *number))) return true;
+        ++*number;
+    }
+    in_line->name.at = NULL;
+    return *number > 0 && *number < (size_t)header->n_targets;
+}
+
+/* Returns 1, or 0 if a line has no name, which htslib will refuse; or -1 after a message. */
+static int read_lines(const char *text, const char *file, struct sq_lines *lines)
+{
+    struct text line;
+    while (header_next_line(&text, &line)) {
+        if (!header_line_is(line, "@SQ")) continue;
+        struct text name = of_line(line).name;
+        if (!name.at) return 0;
+        if (text_map_put(&lines->numbers, name, lines->n) < lines->n) {
+            diag_error("the header of '%s' is damaged: it has two @SQ lines of the name '%.*s'",
+                       file, (int)name.n, name.at);
+            return -1;
+        }
+        xgrow(&lines->at, &lines->room, lines->n + 1, lines->n, sizeof *lines->at);
+        lines->at[lines->n++] = line;
+    }
+    return 1;
+}
+
+static void put_line(kstring_t *out, struct text line)
+{
+    xalloc_require(kputsn(line.at, line.n, out) >= 0 && kputc('\n', out) >= 0);
+}
+
+/* Writes the line of reference i of the list. A line of another length describes another
+   sequence: its checksum and its place would be wrong. */
+static void put_reference(const sam_hdr_t *header, const struct sq_lines *lines, size_t i,
+                          kstring_t *out)
+{
+    struct reference ref = of_list(header, i);
+    const size_t *number = text_map_find(&lines->numbers, ref.name);
+    if (number && agree(of_line(lines->at[*number]), ref))
+        put_line(out, lines->at[*number]);
+    else
+        xalloc_require(ksprintf(out, "@SQ\tSN:%s\tLN:%" PRIu64 "\n", ref.name.at, ref.n_bases) >= 0);
+}
+
+static char *rewrite(const sam_hdr_t *header, const struct sq_lines *lines)
+{
+    const char *at = header->text;
+    kstring_t out = KS_INITIALIZE;
+    struct text line;
+    size_t n_refs = (size_t)header->n_targets, n_lines = 0, i = 0;
+    while (header_next_line(&at, &line)) {
+        if (!header_line_is(line, "@SQ")) {
+            put_line(&out, line);
+            continue;
+        }
+        /* The last line gives its place to all that are left. */
+        size_t end = ++n_lines == lines->n ? n_refs : i + 1;
+        for (; i < end && i < n_refs; i++) put_reference(header, lines, i, &out);
+    }
+    xalloc_require(kputs("", &out) >= 0);
+    return ks_release(&out);
+}
+
+static char *describe(struct reference ref)
+{
+    if (!ref.name.at) return xstrdup("missing");
+    return xasprintf("'%.*s' of %" PRIu64 " bases", (int)ref.name.n, ref.name.at, ref.n_bases);
+}
+
+int header_references_settle(sam_hdr_t *header, const char *file, bool is_quiet)
+{
+    struct reference in_line;
+    struct sq_lines lines = {NULL, 0, 0, {NULL, 0, 0}};
+    size_t number;
+    if (!header->text || header->hrecs || !find_difference(header, &in_line, &number)) return 0;
+    int r = read_lines(header->text, file, &lines);
+    if (r > 0) {
+        char *of_lines = describe(in_line), *listed = describe(of_list(header, number));
+        if (!is_quiet)
+            diag_warning("@SQ lines of '%s' are rewritten from its list of references: reference %d "
+                         "is %s in the lines, %s in the list", file, (int)number + 1, of_lines,
+                         listed);
+        free(of_lines);
+        free(listed);
+        char *text = rewrite(header, &lines);
+        free(header->text);
+        header->text = text;
+        header->l_text = strlen(text);
+    }
+    free(lines.at);
+    text_map_release(&lines.numbers);
+    return r < 0 ? -1 : 0;
+}
