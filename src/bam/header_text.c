@@ -106,6 +106,42 @@ const char *header_find_bad_length(const char *text, struct text *line)
     return NULL;
 }
 
+/* True if the fields in the rest of a line have this tag. */
+static bool has_tag(struct text rest, const char *tag)
+{
+    struct text field;
+    while (header_next_field(&rest, &field))
+        if (header_field_value(field, tag).at) return true;
+    return false;
+}
+
+/* What is wrong with a line that is not a comment, or NULL. */
+static const char *check_fields(struct text line)
+{
+    struct text rest = header_line_rest(line), field;
+    while (header_next_field(&rest, &field))
+        if (field.n < TAG_BYTES || field.at[2] != ':')
+            return "has a field that does not begin with a tag such as ID:";
+    rest = header_line_rest(line);
+    if (header_line_is(line, "@HD")) return NULL;
+    if (!header_line_is(line, "@SQ")) return has_tag(rest, "ID:") ? NULL : "has no ID";
+    return has_tag(rest, "SN:") ? check_length(rest) : "has no name (SN)";
+}
+
+const char *header_find_bad_line(const char *text, struct text *line)
+{
+    static const char *const types[] = {"@HD", "@SQ", "@RG", "@PG", "@CO"};
+    while (header_next_line(&text, line)) {
+        size_t i = 0, n = sizeof types / sizeof *types;
+        while (i < n && !header_line_is(*line, types[i])) i++;
+        if (i == n)
+            return "is not one of @HD, @SQ, @RG, @PG or @CO; read names must not begin with @";
+        const char *problem = i < n - 1 ? check_fields(*line) : NULL;
+        if (problem) return problem;
+    }
+    return NULL;
+}
+
 /* True if the line is a comment without anything in it, not even a tab. */
 static bool is_bare_comment(struct text line)
 {

@@ -57,6 +57,10 @@ bool header_next_field(struct text *rest, struct text *field);
 /* The value of a field if it has this tag (two letters and a colon); else no text. */
 struct text header_field_value(struct text field, const char *tag);
 
+/* Finds the first line that htslib refuses, of the faults that are known here. To be called when it
+   has refused the header. Stores the line and returns what is wrong with it, or NULL. */
+const char *header_find_bad_line(const char *text, struct text *line);
+
 /* Finds the first @SQ line that has no length above 0, or two lengths that differ. Stores the line
    and returns what is wrong with it. Returns NULL if there is no such line. */
 const char *header_find_bad_length(const char *text, struct text *line);
