@@ -57,12 +57,9 @@ void input_error_header(const char *input, const char *text, bool is_cut)
     for (const char *at = text; at < line.at; at++) number += *at == '\n';
     int n = line.n <= MOST_SHOWN ? (int)line.n : MOST_SHOWN;
     const char *dots = line.n <= MOST_SHOWN ? "" : "...";
-    if (is_cut && line.at[line.n + strspn(line.at + line.n, "\n")] == '\0')
-        diag_error("'%s' is truncated: it ends within line %zu, '%.*s%s', of its header, which %s",
-                   input, number, n, line.at, dots, problem);
-    else
-        diag_error("the header of '%s' is damaged: line %zu, '%.*s%s', %s", input, number, n,
-                   line.at, dots, problem);
+    bool is_last = line.at[line.n + strspn(line.at + line.n, "\n")] == '\0';
+    diag_error("the header of '%s' is %s: line %zu, '%.*s%s', %s", input,
+               is_cut && is_last ? "truncated" : "damaged", number, n, line.at, dots, problem);
 }
 
 void input_error_no_header(const char *input)
@@ -78,8 +75,8 @@ int input_check_lines(const char *input, uint64_t n_before, const struct sam_chu
     const char *name = lines->read_name;
     if (!lines->problem) {
         if (lines->is_cut)
-            diag_warning("'%s' has no newline at its end: it is probably truncated, and its last "
-                         "record (read '%s') may be incomplete", input, name);
+            diag_warning("'%s' has no newline at its end: it is probably truncated within its last "
+                         "record (read '%s')", input, name);
         return 0;
     }
     if (lines->first_line > 0)
