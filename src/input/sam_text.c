@@ -49,11 +49,10 @@ static int read_header_text(samFile *file, kstring_t *text)
 }
 
 /* Lets htslib read a header from memory. Returns NULL if it refuses it. */
-static sam_hdr_t *parse_header(const char *text)
+static sam_hdr_t *parse_header(const char *text, size_t n_bytes)
 {
-    if (!text) return sam_hdr_init();
-    char *copy = xstrdup(text);         /* htslib frees it */
-    hFILE *bytes = hopen("mem:", "r:", copy, strlen(text));
+    if (n_bytes == 0) return sam_hdr_init();
+    hFILE *bytes = hopen("mem:", "r:", xmemdup(text, n_bytes), n_bytes);        /* frees the copy */
     xalloc_require(bytes != NULL);
     samFile *file = hts_hopen(bytes, "header", "r");
     if (!file) {
@@ -69,15 +68,17 @@ sam_hdr_t *sam_text_read_header(samFile *file, const char *name, bool *is_cut)
 {
     kstring_t text = KS_INITIALIZE;
     bool is_read = read_header_text(file, &text) == 0;
-    char *complete = text.l > 0 ? header_complete_comments(text.s) : NULL;
-    sam_hdr_t *header = is_read ? parse_header(complete ? complete : text.s) : NULL;
+    *is_cut = text.l > 0 && text.s[text.l - 1] != '\n';
+    char *complete = text.l > 0 && strlen(text.s) == text.l ? header_complete_comments(text.s) : NULL;
+    sam_hdr_t *header = !is_read ? NULL
+                        : complete ? parse_header(complete, strlen(complete))
+                                   : parse_header(text.s, text.l);
     /* htslib builds its dictionary of reference names at the first use. This must happen before
        threads share it. */
     if (header && sam_hdr_name2tid(header, "*") < -1) {
         sam_hdr_destroy(header);
         header = NULL;
     }
-    *is_cut = text.l > 0 && text.s[text.l - 1] != '\n';
     if (!is_read)
         input_error_no_header(name);
     else if (!header)

@@ -223,11 +223,11 @@ static int64_t mate_pos(int64_t first, const char *cigar, bool reverse)
 static const char *no_mate_cigar(const struct tags *tags, uint32_t flag)
 {
     if (tags->mc.type) return "has an MC tag that is not text; run 'samtools fixmate -m' first";
+    /* fixmate adds no MC to it. */
     if (flag & BAM_FSECONDARY)
-        return "is secondary and has no MC tag, and fixmate does not add it; remove such reads with "
-               "--fixmate=-r or 'samtools view -F 256'";
-    return "has a mapped mate but no MC tag; run 'samtools fixmate -m' first, or remove the read if "
-           "its mate is missing";
+        return "is secondary without an MC tag; remove such with --fixmate=-r or 'samtools view -F "
+               "256'";
+    return "has a mapped mate but no MC tag; run 'samtools fixmate -m' first, on reads with mates";
 }
 
 /* Finds the lower and the upper end. Returns 1 if the read is at the upper end, 0 if it is not, or
@@ -284,8 +284,7 @@ static int take_apart(const struct bam_key_template *t, const uint8_t *rec, stru
         return -1;
     }
     if (tags.mi.type && !is_text(&tags.mi)) {
-        *problem = "has an MI tag that is not text; run 'samtools fixmate -m', then a grouping "
-                   "program that writes MI:Z";
+        *problem = "has an MI tag that is not text; run 'samtools fixmate -m', then group to MI:Z";
         return -1;
     }
     *parts = (struct parts){.cb = tags.cb.value, .mi = tags.mi.value,
