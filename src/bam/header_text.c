@@ -100,13 +100,30 @@ static const char *check_reference(struct text rest)
     return is_length(first) ? NULL : "has no length above 0 (LN)";
 }
 
-/* Checks what all types of lines have. */
-static const char *check_syntax(struct text line)
+static const char *check_id(struct text rest)
 {
     struct text field;
-    if (line.n < TYPE_BYTES || line.at[0] != '@' || !isalpha((unsigned char)line.at[1]) ||
-        !isalpha((unsigned char)line.at[2]))
-        return "does not begin with @ and two letters";
+    while (header_next_field(&rest, &field))
+        if (header_field_value(field, "ID:").at) return NULL;
+    return "has no ID";
+}
+
+static bool has_known_type(struct text line)
+{
+    static const char *const types[] = {"@HD", "@SQ", "@RG", "@PG", "@CO"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (header_line_is(line, types[i])) return true;
+    return false;
+}
+
+/* Checks what all types of lines have. */
+static const char *check_syntax(struct text line, bool known_types)
+{
+    struct text field;
+    bool has_type = line.n >= TYPE_BYTES && line.at[0] == '@' &&
+                    isalpha((unsigned char)line.at[1]) && isalpha((unsigned char)line.at[2]);
+    if (!has_type || (known_types && !has_known_type(line)))
+        return "is not one of @HD, @SQ, @RG, @PG or @CO; read names must not begin with @";
     struct text rest = header_line_rest(line);
     if (rest.n > 0 && rest.at[0] != '\t') return "has no tab after its type";
     if (header_line_is(line, "@CO")) return NULL;
@@ -115,13 +132,15 @@ static const char *check_syntax(struct text line)
     return NULL;
 }
 
-const char *header_find_bad_line(const char *text, struct text *line)
+const char *header_find_bad_line(const char *text, bool known_types, struct text *line)
 {
     const char *end = text + strlen(text);
     while (header_next_line(&text, line) && end - line->at > TYPE_BYTES) {
-        const char *problem = check_syntax(*line);
-        if (!problem && header_line_is(*line, "@SQ"))
-            problem = check_reference(header_line_rest(*line));
+        const char *problem = check_syntax(*line, known_types);
+        struct text rest = problem ? (struct text){0} : header_line_rest(*line);
+        if (!problem && header_line_is(*line, "@SQ")) problem = check_reference(rest);
+        if (!problem && (header_line_is(*line, "@RG") || header_line_is(*line, "@PG")))
+            problem = check_id(rest);
         if (problem) return problem;
     }
     return NULL;

@@ -124,12 +124,10 @@ static int take_templates(struct sampler *s, uint8_t *records, size_t n_bytes, b
     return !s->sample->ends_in_template;
 }
 
-static int refuse_line(const struct sampler *s, uint64_t n_before)
+/* Says what is wrong with the line after n_before records, if anything. Returns as take_piece does. */
+static int check_lines(const struct sampler *s, uint64_t n_before)
 {
-    const struct sam_chunk *lines = &s->piece.lines;
-    input_error_record(bam_reader_name(s->reader), n_before + 1, lines->problem_name,
-                       lines->problem);
-    return -1;
+    return input_check_lines(bam_reader_name(s->reader), n_before, &s->piece.lines) < 0 ? -1 : 1;
 }
 
 /* Parses lines and takes as many of their records as fit. Returns as take_piece does. */
@@ -141,7 +139,7 @@ static int take_lines(struct sampler *s)
     s->sample->traits.decode_seconds += since(start);
     if (s->settings->fixmate) {
         int r = take_templates(s, lines->raw, lines->raw_bytes, lines->problem);
-        return r > 0 && lines->problem ? refuse_line(s, s->n_read) : r;
+        return r > 0 ? check_lines(s, s->n_read) : r;
     }
     size_t room = batch_room(s->batch), n_records = 0;
     if (room > lines->raw_bytes) room = lines->raw_bytes;
@@ -150,7 +148,7 @@ static int take_lines(struct sampler *s)
     batch_append(s->batch, (size_t)(walk.at - lines->raw));
     if (index_records(s, s->batch->raw_end, n_records, lines->raw) < 0) return -1;
     bool takes_all = n_records == lines->n_records;
-    return takes_all && lines->problem ? refuse_line(s, s->sample->n_records) : 1;
+    return takes_all ? check_lines(s, s->sample->n_records) : 1;
 }
 
 /* Takes the last template. Returns as take_piece does. */

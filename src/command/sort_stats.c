@@ -137,6 +137,7 @@ static void write_input(struct json_writer *json, const struct sort_settings *s,
     json_unsigned(json, "records", r->n_records);
     json_unsigned(json, "raw_bytes", r->raw_bytes);
     write_checksum(json, r->checksum);
+    json_unsigned(json, "truncated", r->n_inputs_cut);
     json_end_object(json);
 }
 

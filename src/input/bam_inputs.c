@@ -22,6 +22,7 @@ struct opened_file {
     XXH64_hash_t header_hash;           /* only if there are several inputs */
     bool can_seek;                      /* likewise: a file of BGZF-compressed BAM */
     bool by_coordinate;                 /* its header claims this order */
+    bool is_cut;                        /* see bam_reader_is_cut */
     bool is_warned_of;                  /* what there is to warn of was said */
 };
 
@@ -134,8 +135,8 @@ static sam_hdr_t *copy_without_references(sam_hdr_t *header, const char *name)
         xalloc_require(kputsn(line.at, line.n, &text) >= 0 && kputc('\n', &text) >= 0);
     }
     sam_hdr_t *copy = text.l > 0 ? sam_hdr_parse(text.l, text.s) : sam_hdr_init();
+    if (!copy) input_error_header(name, text.s, false, false);
     ks_free(&text);
-    if (!copy) input_error_header(name);
     return copy;
 }
 
@@ -330,6 +331,7 @@ static struct bam_reader *prepare_reader(struct bam_inputs *in, size_t i)
 int bam_inputs_leave(struct bam_inputs *in, size_t i)
 {
     if (in->readers[i] && check_size(in, i) < 0) return -1;
+    if (in->readers[i] && bam_reader_is_cut(in->readers[i])) in->files[i].is_cut = true;
     if (in->n_bytes > 0) in->n_bytes_before += (uint64_t)input_bytes(in->paths[i]);
     if (!in->names) return 0;           /* the header of a single input is still needed */
     bam_reader_close(in->readers[i]);
@@ -348,6 +350,13 @@ int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
 bool bam_inputs_changed(const struct bam_inputs *in)
 {
     return in->changed;
+}
+
+size_t bam_inputs_n_cut(const struct bam_inputs *in)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < in->n; i++) n += in->files[i].is_cut;
+    return n;
 }
 
 uint64_t bam_inputs_bytes(const struct bam_inputs *in)

@@ -72,6 +72,9 @@ int bam_inputs_leave(struct bam_inputs *inputs, size_t i);
 /* After an error: true if the reason is that an input changed. */
 bool bam_inputs_changed(const struct bam_inputs *inputs);
 
+/* How many of the inputs that were read to their end are probably truncated: bam_reader_is_cut. */
+size_t bam_inputs_n_cut(const struct bam_inputs *inputs);
+
 /* The size of all files together; 0: unknown, since one of the inputs is not a regular file. */
 uint64_t bam_inputs_bytes(const struct bam_inputs *inputs);
 

@@ -53,6 +53,12 @@ static bool is_whole_bam(const samFile *hts)
     return hts->format.format == bam && !hts->filter;
 }
 
+/* True for SAM whose lines we read. htslib filters what it reads itself. */
+static bool is_text(const samFile *hts)
+{
+    return hts->format.format == sam && !hts->filter;
+}
+
 static bool is_bgzf(const samFile *hts)
 {
     return bgzf_compression(hts->fp.bgzf) == 2;
@@ -85,6 +91,7 @@ static int look_at_end(struct reader_file *file)
                    errno ? strerror(errno) : "htslib reports an error");
         return -1;
     }
+    file->is_cut = end == MISSING;
     if (format->format == bam)          /* if the marker is missing, htslib has warned already */
         file->end_is_unseen = end == NO_SEEK;
     else if (end == MISSING && hts_get_log_level() >= HTS_LOG_WARNING)
@@ -163,13 +170,10 @@ int bam_reader_check_reference(const htsFormat *options)
    1.16 accepts these. */
 static int check_lines(const struct reader_file *file)
 {
-    enum { MOST_SHOWN = 100 };
     const char *text = header_whole_text(file->header);
     struct text line;
-    const char *problem = header_find_bad_line(text, &line);
-    if (!problem) return 0;
-    diag_error("the header of '%s' is damaged: the line '%.*s' %s", file->name,
-               line.n < MOST_SHOWN ? (int)line.n : MOST_SHOWN, line.at, problem);
+    if (!header_find_bad_line(text, false, &line)) return 0;
+    input_error_header(file->name, text, false, file->is_cut);
     return -1;
 }
 
@@ -267,22 +271,32 @@ static void complete_comments(sam_hdr_t *header)
     header->l_text = strlen(complete);
 }
 
+/* Lets htslib read a header. Returns NULL after a message. */
+static sam_hdr_t *read_with_htslib(samFile *hts, const char *name)
+{
+    sam_hdr_t *header = sam_hdr_read(hts);
+    if (header && !record_source_bgzf_failed(hts)) {
+        complete_comments(header);
+        return header;
+    }
+    sam_hdr_destroy(header);
+    input_error_no_header(name);
+    return NULL;
+}
+
 /* Reads the header. Checks it unless is_checked: then it was checked when the file was opened for
    the first time. Does not warn if is_quiet, or while several inputs are opened for the first
    time. */
 static int read_header(struct reader_file *file, const char *lent_header, bool is_checked,
                        bool is_quiet)
 {
-    file->header = file->columns ? column_input_make_header(file->columns, lent_header)
-                                 : sam_hdr_read(file->hts);
-    if (!file->header && file->columns) return -1;
-    if (!file->header || (file->hts && record_source_bgzf_failed(file->hts))) {
-        diag_error("failed to read header from '%s': it is empty, damaged or not an alignment file",
-                   file->name);
-        return -1;
-    }
-    complete_comments(file->header);
-    if (!is_checked && check_lines(file) < 0) return -1;
+    if (file->columns)
+        file->header = column_input_make_header(file->columns, lent_header);
+    else if (is_text(file->hts))
+        file->header = sam_text_read_header(file->hts, file->name, &file->is_cut);
+    else
+        file->header = read_with_htslib(file->hts, file->name);
+    if (!file->header || (!is_checked && check_lines(file) < 0)) return -1;
     if (!file->hts || hts_get_format(file->hts)->format != bam) return 0;
     is_quiet = is_quiet || hts_get_log_level() < HTS_LOG_WARNING;
     return header_references_settle(file->header, file->name, is_quiet);
@@ -295,8 +309,7 @@ static struct reader_source *open_source(const struct reader_file *file)
     if (file->columns) return column_input_open_source(file);
     if (is_whole_bam(hts))
         return is_bgzf(hts) ? bgzf_source_open(file) : bgzf_source_open_plain(file);
-    bool is_text = hts->format.format == sam && !hts->filter;
-    return is_text ? sam_text_open_source(file) : record_source_open(file);
+    return is_text(hts) ? sam_text_open_source(file) : record_source_open(file);
 }
 
 static struct bam_reader *open_reader(const char *path, const htsFormat *options,
@@ -306,6 +319,7 @@ static struct bam_reader *open_reader(const char *path, const htsFormat *options
     struct bam_reader *reader = xcalloc(1, sizeof *reader);
     struct reader_file *file = &reader->file;
     file->name = input_shown_name(path);
+    file->is_quiet = is_quiet;
     if (open_file(file, path, options) < 0) goto err;
     if (file->hts && use_pool(file->hts, pool) < 0) {
         input_error_threads(file->name);
@@ -317,8 +331,6 @@ static struct bam_reader *open_reader(const char *path, const htsFormat *options
         goto err;
     reader->source = open_source(file);
     if (!reader->source) goto err;
-    /* This must come after open_source, which makes htslib parse the header of SAM: only then are
-       the lengths known. */
     file->long_positions = bam_header_long_reference(file->header) >= 0;
     return reader;
 err:
@@ -451,6 +463,11 @@ uint64_t bam_reader_offset(const struct bam_reader *reader)
 bool bam_reader_io_failed(const struct bam_reader *reader)
 {
     return reader->source->io_failed;
+}
+
+bool bam_reader_is_cut(const struct bam_reader *reader)
+{
+    return reader->file.is_cut || reader->source->is_cut;
 }
 
 void bam_reader_close(struct bam_reader *reader)

@@ -32,7 +32,7 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
                                    htsThreadPool *pool, const char *lent_header);
 
 /* The same for a file that was open before. Does not check its header again: the caller must
-   compare it with the earlier one. is_quiet: columns are not warned of again. */
+   compare it with the earlier one. is_quiet: what was warned of is not warned of again. */
 struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *options,
                                          htsThreadPool *pool, const char *lent_header,
                                          bool is_quiet);
@@ -99,6 +99,10 @@ uint64_t bam_reader_offset(const struct bam_reader *reader);
 
 /* After an error: true if the system could not read the file. Then its content may be sound. */
 bool bam_reader_io_failed(const struct bam_reader *reader);
+
+/* After its end: true if it ended as a truncated file may: without an EOF marker, or SAM without a
+   newline. There was a warning. */
+bool bam_reader_is_cut(const struct bam_reader *reader);
 
 /* NULL is accepted. */
 void bam_reader_close(struct bam_reader *reader);

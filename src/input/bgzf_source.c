@@ -185,8 +185,10 @@ static int next_blocks(struct reader_source *source, struct bam_piece *piece, ui
         piece->end_offset = s->file_offset << 16;
         return BAM_READER_PIECE;
     }
-    if (r == BAM_READER_END && source->file->end_is_unseen && !s->last_block_empty)
+    if (r == BAM_READER_END && source->file->end_is_unseen && !s->last_block_empty) {
+        source->is_cut = true;
         input_warn_no_eof_marker(source->file->name);
+    }
     return r;
 }
 

@@ -2,6 +2,7 @@
 #include "input/input_error.h"
 
 #include "bam/bam_fields.h"
+#include "bam/header_text.h"
 #include "bam/record_problem.h"
 #include "input/bam_piece.h"
 #include "util/diag.h"
@@ -53,10 +54,60 @@ void input_error_read(const char *input, uint64_t offset)
                errno ? strerror(errno) : "it is damaged");
 }
 
-void input_error_header(const char *input)
+void input_error_header(const char *input, const char *text, bool known_types, bool is_cut)
 {
-    diag_error("the header of '%s' is damaged: htslib cannot parse it%s", input,
-               diag_library_words());
+    enum { MOST_SHOWN = 60 };
+    struct text line;
+    const char *problem = header_find_bad_line(text, known_types, &line);
+    if (!problem) {
+        diag_error("the header of '%s' is damaged: htslib cannot parse it%s", input,
+                   diag_library_words());
+        return;
+    }
+    size_t number = 1;
+    for (const char *at = text; at < line.at; at++) number += *at == '\n';
+    int n = line.n <= MOST_SHOWN ? (int)line.n : MOST_SHOWN;
+    const char *dots = line.n <= MOST_SHOWN ? "" : "...";
+    bool is_last = line.at[line.n + strspn(line.at + line.n, "\n")] == '\0';
+    diag_error("the header of '%s' is %s: line %zu, '%.*s%s', %s", input,
+               is_cut && is_last ? "truncated" : "damaged", number, n, line.at, dots, problem);
+}
+
+void input_error_no_header(const char *input)
+{
+    diag_error("failed to read header from '%s': it is empty, damaged or not an alignment file",
+               input);
+}
+
+int input_check_lines(const char *input, uint64_t n_before, const struct sam_chunk *lines)
+{
+    char place[SAM_LINE_START_BYTES + 32] = "", text[sizeof place + SAM_PROBLEM_BYTES];
+    uint64_t number = n_before + 1;
+    const char *name = lines->read_name;
+    if (!lines->problem) {
+        if (lines->is_cut)
+            diag_warning("'%s' has no newline at its end: it is probably truncated within its last "
+                         "record (read '%s')", input, name);
+        return 0;
+    }
+    if (lines->first_line > 0)
+        (void)snprintf(place, sizeof place, "; line %" PRIu64 ": '%s'",
+                       lines->first_line + n_before, lines->line_start);
+    (void)snprintf(text, sizeof text, "%s%s", lines->problem, place);
+    if (!lines->is_cut)
+        input_error_record(input, number, name, text);
+    else if (*name)
+        diag_error("'%s' is truncated: it ends within record %" PRIu64 " (read '%s'): %s", input,
+                   number, name, text);
+    else
+        diag_error("'%s' is truncated: it ends within record %" PRIu64 ": %s", input, number, text);
+    return -1;
+}
+
+void input_warn_cut_header(const char *input, uint64_t n_lines)
+{
+    diag_warning("'%s' has no newline at its end: it is probably truncated, within line %" PRIu64
+                 " of its header", input, n_lines);
 }
 
 void input_error_threads(const char *input)

@@ -7,10 +7,12 @@
 #ifndef ROCKSORT_INPUT_INPUT_ERROR_H
 #define ROCKSORT_INPUT_INPUT_ERROR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct bam_piece;
+struct sam_chunk;
 
 /* A record is damaged. Its number counts from 1; the name of the read is NULL or empty if it is not
    known. (A short form of record_problem_print.) */
@@ -34,8 +36,20 @@ void input_error_piece(const char *input, const struct bam_piece *piece);
    bad. */
 void input_error_read(const char *input, uint64_t offset);
 
-/* htslib cannot parse the header, and has printed why. */
-void input_error_header(const char *input);
+/* htslib cannot parse the header with this text, or a line of it is wrong. is_cut: the file ends
+   within the last line. */
+void input_error_header(const char *input, const char *text, bool known_types, bool is_cut);
+
+/* There is no header, or it cannot be read. */
+void input_error_no_header(const char *input);
+
+/* Checks the lines of a chunk that was parsed. n_before: number of records before the first one that
+   the caller has not taken. Returns 0 if all are sound, after a warning if the file ends within the
+   last one; else -1 after a message. Rows of columns are taken, too. */
+int input_check_lines(const char *input, uint64_t n_before, const struct sam_chunk *lines);
+
+/* A warning: the file ends within its header, after n_lines. */
+void input_warn_cut_header(const char *input, uint64_t n_lines);
 
 /* htslib could not be given threads. */
 void input_error_threads(const char *input);

@@ -31,6 +31,8 @@ struct reader_file {
     struct column_input *columns;
     sam_hdr_t *header;
     bool long_positions;        /* some reference is longer than 2^31 - 1 */
+    bool is_cut;                /* it ends within its header, or has no EOF marker */
+    bool is_quiet;              /* the user was warned when it was read before */
     bool end_is_unseen;         /* BAM from a pipe: nobody has looked for the EOF marker yet */
     const struct id_renames *renames;   /* for all records; NULL: none */
 };
@@ -39,6 +41,7 @@ struct reader_source {
     const struct source_kind *kind;
     const struct reader_file *file;
     bool failed;                /* an error was printed; after the current piece no other comes */
+    bool is_cut;                /* the file ends within its last line, or has no EOF marker */
     bool io_failed;             /* the system could not read the file */
 };
 

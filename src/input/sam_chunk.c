@@ -74,9 +74,26 @@ const char *sam_line_correct(char *line)
 
 /* ---- records of a chunk ---- */
 
-static void note_read_name(struct sam_chunk *chunk, const char *name, size_t n)
+/* Copies n bytes, or what fits and dots. */
+static void note_text(char *to, size_t room, const char *from, size_t n)
 {
-    (void)snprintf(chunk->problem_name, sizeof chunk->problem_name, "%.*s", (int)n, name);
+    bool fits = n < room;
+    (void)snprintf(to, room, "%.*s%s", (int)(fits ? n : room - sizeof "..."), from,
+                   fits ? "" : "...");
+}
+
+/* Undoes what htslib does to a line: it ends its fields with NULs. */
+static void restore_tabs(char *line, size_t length)
+{
+    for (char *at = line; (at = memchr(at, '\0', length - (size_t)(at - line))) != NULL;) *at = '\t';
+}
+
+/* Notes the read name and the beginning of a line, which ends with a NUL. */
+static void note_line(struct sam_chunk *chunk, const char *line)
+{
+    size_t n = sam_problem_has_name(line) ? strcspn(line, "\t") : 0;
+    note_text(chunk->read_name, sizeof chunk->read_name, line, n);
+    note_text(chunk->line_start, sizeof chunk->line_start, line, strlen(line));
 }
 
 /* Renames the IDs of the record that was put after the others and is not counted yet. The new
@@ -96,39 +113,42 @@ static const char *append_record(struct sam_chunk *chunk, const bam1_t *record)
 {
     const char *problem = bam_record_put(record, chunk->long_positions, &chunk->raw,
                                          &chunk->raw_room, chunk->raw_bytes);
-    if (problem) {
-        note_read_name(chunk, bam_get_qname(record), strlen(bam_get_qname(record)));
-        return problem;
-    }
+    if (problem) return problem;
     if (chunk->renames) rename_last(chunk);
     chunk->raw_bytes += bam_record_bytes(chunk->raw + chunk->raw_bytes);
     chunk->n_records++;
     return NULL;
 }
 
-/* Parses one line and overwrites its last byte, a newline. Returns NULL, or what is wrong. */
+/* Says why htslib has refused a line of n bytes, whose tabs are there. */
+static const char *explain(struct sam_chunk *chunk, const char *line, size_t n, int n_refs)
+{
+    if (errno != ENOMEM) {
+        sam_problem_find(line, n_refs, chunk->is_cut, chunk->problem_text);
+        return chunk->problem_text;
+    }
+    /* htslib says ENOMEM for a record of more than 2 GiB, too. A line of less than 1 GiB cannot
+       become such a record, since an array takes at most twice the bytes of its text. */
+    xalloc_require(n >= LONG_LINE_BYTES);
+    return "it takes more than 2 GiB";
+}
+
+/* Parses one line of `length` bytes, which ends with a NUL. Returns NULL, or what is wrong; then the
+   line is as it was. */
 static const char *parse_line(struct sam_chunk *chunk, char *line, size_t length, sam_hdr_t *header,
                               bam1_t *record)
 {
-    length--;
-    if (length > 0 && line[length - 1] == '\r') length--;
     if (length == 0) return "its line is empty";
     /* htslib would take the NUL for the end of the line. */
     if (memchr(line, '\0', length)) return "its line contains a NUL byte";
-    line[length] = '\0';
-    const char *problem = sam_line_correct(line);       /* htslib overwrites the tabs */
-    if (problem) {
-        note_read_name(chunk, line, strcspn(line, "\t"));
-        return problem;
-    }
+    const char *problem = sam_line_correct(line);
+    if (problem) return problem;
     kstring_t s = {length, length + 1, line};
     errno = 0;
-    if (sam_parse1(&s, header, record) >= 0) return append_record(chunk, record);
-    if (errno != ENOMEM) return "its line is not a SAM record";
-    /* htslib says ENOMEM for a record of more than 2 GiB, too. A line of less than 1 GiB cannot
-       become such a record, since an array takes at most twice the bytes of its text. */
-    xalloc_require(length >= LONG_LINE_BYTES);
-    return "it takes more than 2 GiB";
+    int r = sam_parse1(&s, header, record);
+    if (r >= 0) problem = append_record(chunk, record);
+    if (r < 0 || problem || chunk->is_cut) restore_tabs(line, length);
+    return r < 0 ? explain(chunk, line, length, sam_hdr_nref(header)) : problem;
 }
 
 /* ---- a chunk of rows ---- */
@@ -139,6 +159,8 @@ void sam_chunk_put_rows(struct sam_chunk *chunk, struct row_batch *rows, uint64_
     chunk->rows = row_batch_hold(rows);
     chunk->row = row;
     chunk->end_row = row + n;
+    chunk->first_line = 0;
+    chunk->is_cut = false;
     chunk->text_bytes = (size_t)n * row_batch_row_bytes(rows);
 }
 
@@ -168,12 +190,18 @@ static void parse_rows(struct sam_chunk *chunk)
 
 static void parse_lines(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record)
 {
-    char *line = chunk->text, *end = chunk->text + chunk->text_bytes;
-    while (line < end && !chunk->problem) {
-        char *next = (char *)memchr(line, '\n', (size_t)(end - line)) + 1;
-        chunk->problem = parse_line(chunk, line, (size_t)(next - line), header, record);
+    char *line = chunk->text, *next = line, *end = chunk->text + chunk->text_bytes;
+    bool is_cut = chunk->is_cut;
+    while (next < end && !chunk->problem) {
         line = next;
+        next = (char *)memchr(line, '\n', (size_t)(end - line)) + 1;
+        size_t length = (size_t)(next - line) - 1;
+        if (length > 0 && line[length - 1] == '\r') length--;
+        line[length] = '\0';
+        chunk->is_cut = is_cut && next == end;
+        chunk->problem = parse_line(chunk, line, length, header, record);
     }
+    if (chunk->problem || chunk->is_cut) note_line(chunk, line);
 }
 
 void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record)
@@ -181,7 +209,7 @@ void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record)
     chunk->raw_bytes = 0;
     chunk->n_records = 0;
     chunk->problem = NULL;
-    chunk->problem_name[0] = '\0';
+    chunk->read_name[0] = '\0';
     if (chunk->rows)
         parse_rows(chunk);
     else

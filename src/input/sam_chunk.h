@@ -12,10 +12,13 @@
 
 #include "input/id_renames.h"
 #include "input/row_batch.h"
+#include "input/sam_problem.h"
 
 #include <htslib/sam.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+enum { SAM_LINE_START_BYTES = 44 };       /* how much of a line messages quote */
 
 struct sam_chunk {
     char *text;                 /* whole lines */
@@ -26,7 +29,12 @@ struct sam_chunk {
     size_t raw_bytes, raw_room;
     size_t n_records;           /* in raw */
     const char *problem;        /* what is wrong with the line after these records; NULL: nothing */
-    char problem_name[256];     /* the read's name in that line, or empty if it is not known */
+    char problem_text[SAM_PROBLEM_BYTES];       /* problem may point here */
+    char read_name[256];        /* of the line with the problem, or else of the last line, if the
+                                   file ends within it; empty: not known */
+    char line_start[SAM_LINE_START_BYTES];      /* the same line */
+    uint64_t first_line;        /* number, from 1, of the file's first record line; 0: not SAM */
+    bool is_cut;                /* the last line has no newline, since the file ends within it */
     bool long_positions;        /* references may be longer than 2^31 - 1 */
     const struct id_renames *renames;   /* for all records; NULL: none */
 };

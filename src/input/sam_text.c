@@ -2,6 +2,7 @@
 #define _GNU_SOURCE             /* memrchr */
 #include "input/sam_text.h"
 
+#include "bam/header_text.h"
 #include "input/input_error.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <htslib/bgzf.h>
 #include <htslib/hfile.h>
+#include <htslib/kstring.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,23 +20,77 @@ static void reserve(char **buffer, size_t *room, size_t n_bytes)
     xgrow(buffer, room, n_bytes, n_bytes / 4, 1);
 }
 
-int sam_text_open(struct sam_text *text, samFile *file, sam_hdr_t *header)
+/* The next byte, which stays; EOF at the end, or -2 if the file cannot be read. */
+static int peek_byte(samFile *file)
 {
-    *text = (struct sam_text){.file = file};
+    char c;
+    if (file->format.compression != no_compression) {
+        int next = bgzf_peek(file->fp.bgzf);
+        return file->fp.bgzf->errcode != 0 ? -2 : next;
+    }
+    ssize_t n = hpeek(file->fp.hfile, &c, 1);
+    return n == 1 ? (uint8_t)c : n == 0 ? EOF : -2;
+}
+
+/* Reads the lines that begin with @. Returns 0, or -1 if the file cannot be read. */
+static int read_header_text(samFile *file, kstring_t *text)
+{
+    bool is_plain = file->format.compression == no_compression;
+    int first, c;
+    while ((first = peek_byte(file)) == '@') {
+        do {
+            c = is_plain ? hgetc(file->fp.hfile) : bgzf_getc(file->fp.bgzf);
+            if (c == '\n' && text->l > 0 && text->s[text->l - 1] == '\r') text->l--;
+            if (c >= 0) xalloc_require(kputc(c, text) >= 0);
+        } while (c >= 0 && c != '\n');
+        file->lineno++;
+    }
+    return first < EOF ? -1 : 0;
+}
+
+/* Lets htslib read a header from memory. Returns NULL if it refuses it. */
+static sam_hdr_t *parse_header(const char *text, size_t n_bytes)
+{
+    if (n_bytes == 0) return sam_hdr_init();
+    hFILE *bytes = hopen("mem:", "r:", xmemdup(text, n_bytes), n_bytes);        /* frees the copy */
+    xalloc_require(bytes != NULL);
+    samFile *file = hts_hopen(bytes, "header", "r");
+    if (!file) {
+        hclose_abruptly(bytes);
+        return NULL;
+    }
+    sam_hdr_t *header = sam_hdr_read(file);
+    (void)sam_close(file);                      /* nothing was written */
+    return header;
+}
+
+sam_hdr_t *sam_text_read_header(samFile *file, const char *name, bool *is_cut)
+{
+    kstring_t text = KS_INITIALIZE;
+    bool is_read = read_header_text(file, &text) == 0;
+    *is_cut = text.l > 0 && text.s[text.l - 1] != '\n';
+    char *complete = text.l > 0 && strlen(text.s) == text.l ? header_complete_comments(text.s) : NULL;
+    sam_hdr_t *header = !is_read ? NULL
+                        : complete ? parse_header(complete, strlen(complete))
+                                   : parse_header(text.s, text.l);
     /* htslib builds its dictionary of reference names at the first use. This must happen before
        threads share it. */
-    if (sam_hdr_name2tid(header, "*") < -1) return -1;
-    /* To find the end of the header, htslib has read the first line after it. */
-    if (file->line.l == 0) return 0;
-    size_t n = file->line.l;
-    reserve(&text->tail, &text->tail_room, n + 2);
-    memcpy(text->tail, file->line.s, n);
-    /* htslib has left it a carriage return only if the file ends there: see end_line. */
-    if (text->tail[n - 1] == '\r') text->tail[n++] = '\r';
-    text->tail[n++] = '\n';
-    text->tail_bytes = n;
-    file->line.l = 0;
-    return 0;
+    if (header && sam_hdr_name2tid(header, "*") < -1) {
+        sam_hdr_destroy(header);
+        header = NULL;
+    }
+    if (!is_read)
+        input_error_no_header(name);
+    else if (!header)
+        input_error_header(name, text.s, true, *is_cut);
+    free(complete);
+    ks_free(&text);
+    return header;
+}
+
+void sam_text_open(struct sam_text *text, samFile *file)
+{
+    *text = (struct sam_text){.file = file, .first_line = (uint64_t)file->lineno + 1};
 }
 
 void sam_text_release(struct sam_text *text)
@@ -66,15 +122,17 @@ static void keep_tail(struct sam_text *text, struct sam_chunk *chunk, size_t lin
 }
 
 /*
- * Adds a newline if the last line of the file lacks one. A carriage return at the end of such a
+ * Adds a newline if the last line of the file lacks one, and returns true if it does. A carriage return at the end of such a
  * line belongs to the line, as in htslib. It is doubled here, since sam_chunk_parse drops one
  * carriage return before a newline.
  */
-static void end_line(struct sam_chunk *chunk)
+static bool end_line(struct sam_chunk *chunk)
 {
     char last = chunk->text[chunk->text_bytes - 1];
+    if (last == '\n') return false;
     if (last == '\r') chunk->text[chunk->text_bytes++] = '\r';
-    if (last != '\n') chunk->text[chunk->text_bytes++] = '\n';
+    chunk->text[chunk->text_bytes++] = '\n';
+    return true;
 }
 
 int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_bytes)
@@ -84,6 +142,8 @@ int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_b
     reserve(&chunk->text, &chunk->text_room, text->tail_bytes + more);
     if (text->tail_bytes > 0) memcpy(chunk->text, text->tail, text->tail_bytes);
     size_t searched = 0;
+    chunk->first_line = text->first_line;
+    chunk->is_cut = false;
     chunk->text_bytes = text->tail_bytes;
     text->tail_bytes = 0;
     while (!text->ended) {
@@ -100,7 +160,7 @@ int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_b
         searched = chunk->text_bytes;
     }
     if (chunk->text_bytes == 0) return 0;
-    end_line(chunk);
+    chunk->is_cut = end_line(chunk);
     return 1;
 }
 
@@ -119,7 +179,16 @@ static int next_lines(struct reader_source *source, struct bam_piece *piece, uin
     piece->lines.long_positions = source->file->long_positions;
     piece->lines.renames = source->file->renames;
     int r = sam_text_next(&((struct text_source *)source)->text, &piece->lines, piece_bytes);
-    if (r >= 0) return r > 0 ? BAM_READER_PIECE : BAM_READER_END;
+    if (r > 0) {
+        source->is_cut = piece->lines.is_cut;
+        if (source->file->is_quiet) piece->lines.is_cut = false;
+        return BAM_READER_PIECE;
+    }
+    if (r == 0) {
+        if (source->file->is_cut && !source->file->is_quiet)
+            input_warn_cut_header(source->file->name, (uint64_t)source->file->hts->lineno);
+        return BAM_READER_END;
+    }
     diag_error("cannot read '%s': %s", source->file->name,
                errno == EBADMSG ? "it is truncated or damaged" : strerror(errno));
     return BAM_READER_ERROR;
@@ -145,8 +214,6 @@ struct reader_source *sam_text_open_source(const struct reader_file *file)
         .close = close_source};
     struct text_source *s = xcalloc(1, sizeof *s);
     s->base = (struct reader_source){.kind = &kind, .file = file};
-    if (sam_text_open(&s->text, file->hts, file->header) == 0) return &s->base;
-    input_error_header(file->name);
-    close_source(&s->base);
-    return NULL;
+    sam_text_open(&s->text, file->hts);
+    return &s->base;
 }

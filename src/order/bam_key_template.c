@@ -219,6 +219,17 @@ static int64_t mate_pos(int64_t first, const char *cigar, bool reverse)
     return (int64_t)pos;
 }
 
+/* Why the end of the mate is not known. */
+static const char *no_mate_cigar(const struct tags *tags, uint32_t flag)
+{
+    if (tags->mc.type) return "has an MC tag that is not text; run 'samtools fixmate -m' first";
+    /* fixmate adds no MC to it. */
+    if (flag & BAM_FSECONDARY)
+        return "is secondary without an MC tag; remove such with --fixmate=-r or 'samtools view -F "
+               "256'";
+    return "has a mapped mate but no MC tag; run 'samtools fixmate -m' first, on reads with mates";
+}
+
 /* Finds the lower and the upper end. Returns 1 if the read is at the upper end, 0 if it is not, or
    -1 with *problem. */
 static int find_ends(const uint8_t *rec, const struct tags *tags, struct end ends[2],
@@ -234,9 +245,7 @@ static int find_ends(const uint8_t *rec, const struct tags *tags, struct end end
     }
     if ((flag & BAM_FPAIRED) && !(flag & BAM_FMUNMAP)) {
         if (!is_text(&tags->mc)) {
-            *problem = tags->mc.type
-                           ? "has an MC tag that is not text; run 'samtools fixmate -m' first"
-                           : "has a mapped mate but no MC tag; run 'samtools fixmate -m' first";
+            *problem = no_mate_cigar(tags, flag);
             return -1;
         }
         int64_t first = bam_record_true_mate_pos(rec);
@@ -275,7 +284,7 @@ static int take_apart(const struct bam_key_template *t, const uint8_t *rec, stru
         return -1;
     }
     if (tags.mi.type && !is_text(&tags.mi)) {
-        *problem = "has an MI tag that is not text; run 'samtools fixmate -m', then group again";
+        *problem = "has an MI tag that is not text; run 'samtools fixmate -m', then group to MI:Z";
         return -1;
     }
     *parts = (struct parts){.cb = tags.cb.value, .mi = tags.mi.value,

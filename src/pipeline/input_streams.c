@@ -202,9 +202,7 @@ static int cut_lines(struct piece *piece)
         lines->raw_room = 0;
         add_stretch(piece, piece->memory, piece->memory + lines->raw_bytes, n);
     }
-    if (!lines->problem) return 0;
-    input_error_record(stream->name, stream->n_records + 1, lines->problem_name, lines->problem);
-    return -1;
+    return input_check_lines(stream->name, stream->n_records, lines);
 }
 
 /* How many bytes a tail of n_bytes still gets: a long record and the rest of the piece in which it

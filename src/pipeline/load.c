@@ -230,12 +230,10 @@ static int make_room(struct loader *ld, size_t n_bytes)
     return ld->walking != ld->filling ? walk_next_batch(ld) : 0;
 }
 
-/* Prints what is wrong with the line after those that were parsed. */
-static int refuse_line(const struct loader *ld, const struct sam_chunk *lines)
+/* Says what is wrong with the line after those of the piece that were placed, if anything. */
+static int check_lines(const struct loader *ld, const struct load_piece *piece)
 {
-    input_error_record(bam_reader_name(ld->reader), ld->n_records + 1, lines->problem_name,
-                       lines->problem);
-    return -1;
+    return input_check_lines(bam_reader_name(ld->reader), ld->n_records, &piece->input.lines);
 }
 
 /* Hands out the records of a piece of SAM, whose lines are parsed. */
@@ -264,7 +262,7 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
         bytes_left -= n_bytes;
         n_left -= n;
     }
-    return lines->problem ? refuse_line(ld, lines) : 0;
+    return check_lines(ld, piece);
 }
 
 /* Takes the oldest piece out of the ring. */
@@ -431,7 +429,7 @@ static int place_templates(struct loader *ld, struct load_piece *piece)
             return -1;
     }
     if (work->size_is_impossible) return refuse_size(ld, ld->cutter.cutter.claimed_bytes);
-    return ld->is_text && piece->input.lines.problem ? refuse_line(ld, &piece->input.lines) : 0;
+    return ld->is_text ? check_lines(ld, piece) : 0;
 }
 
 /* With the lock held: can the reader place the oldest piece, or cut the next? */

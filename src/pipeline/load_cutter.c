@@ -114,6 +114,7 @@ int load_cutter_cut(struct load_cutter *cutter, struct load_piece *piece)
 int load_cutter_finish(struct load_cutter *cutter, struct load_piece *piece)
 {
     piece->input.lines.problem = NULL;
+    piece->input.lines.is_cut = false;
     piece->input.lines.text_bytes = 0;
     return cut(cutter, piece, 0, true);
 }

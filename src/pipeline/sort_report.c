@@ -71,28 +71,33 @@ static double cpu_seconds(const struct sort_report *r)
     return cpu;
 }
 
-enum { ALSO_TEXT_BYTES = PATH_MAX + 64 };
+enum { MORE_TEXT_BYTES = PATH_MAX + 128 };
 
-/* What follows the name of the output: nothing, or ", also 1.5 MB to 'out.parquet'". */
-static void name_second_output(const struct sort_report *r, char text[ALSO_TEXT_BYTES])
+/* What follows the name of the output: nothing, or ", also 1.5 MB to 'out.parquet'; 1 input is
+   probably truncated". */
+static void add_to_output(const struct sort_report *r, char text[MORE_TEXT_BYTES])
 {
+    int n = 0;
     *text = '\0';
     if (r->also)
-        (void)snprintf(text, ALSO_TEXT_BYTES, ", also %.1f MB to '%s'", megabytes(r->also_bytes),
-                       r->also);
+        n = snprintf(text, MORE_TEXT_BYTES, ", also %.1f MB to '%s'", megabytes(r->also_bytes),
+                     r->also);
+    if (r->n_inputs_cut > 0 && n >= 0 && n < MORE_TEXT_BYTES)
+        (void)snprintf(text + n, (size_t)(MORE_TEXT_BYTES - n), "; %zu %s probably truncated",
+                       r->n_inputs_cut, r->n_inputs_cut == 1 ? "input is" : "inputs are");
 }
 
 /* The closing line with --merge. */
 static void print_merged_line(const struct sort_report *r)
 {
-    char also[ALSO_TEXT_BYTES];
-    name_second_output(r, also);
+    char more[MORE_TEXT_BYTES];
+    add_to_output(r, more);
     diag_note("merged %" PRIu64 " records of %zu inputs; %.1f MB in, %.1f MB out, of which %.1f MB "
               "of %zu inputs were copied; written to '%s'%s; %.1f s wall, %.1f s CPU, %.1f MiB peak "
               "memory",
               r->n_records, r->n_inputs_merged + r->n_inputs_copied, megabytes(r->input_bytes),
               megabytes(r->output_bytes), megabytes(r->copied_bytes), r->n_inputs_copied,
-              r->output ? r->output : "standard output", also, sort_report_wall_seconds(r),
+              r->output ? r->output : "standard output", more, sort_report_wall_seconds(r),
               cpu_seconds(r), (double)memory_peak() / (1 << 20));
 }
 
@@ -105,8 +110,8 @@ static void print_closing_line(const struct sort_report *r)
     double load = phases[SORT_PHASE_LOAD].wall_seconds + phases[SORT_PHASE_SETTLE].wall_seconds;
     double merge = phases[SORT_PHASE_MERGE].wall_seconds + last->wall_seconds;
     char input[32] = "?";       /* unknown for what htslib decodes from a pipe */
-    char mark[32] = "", also[ALSO_TEXT_BYTES];
-    name_second_output(r, also);
+    char mark[32] = "", more[MORE_TEXT_BYTES];
+    add_to_output(r, more);
     if (r->input_bytes > 0)
         (void)snprintf(input, sizeof input, "%.1f", megabytes(r->input_bytes));
     if (r->duplicates.n_counts > 0)
@@ -116,7 +121,7 @@ static void print_closing_line(const struct sort_report *r)
               "%.1f), %.1f s CPU, %.1f MiB peak memory, %.1f MB/s",
               r->n_records, megabytes(r->raw_bytes), input, megabytes(r->output_bytes),
               r->store.n_runs, megabytes(r->store.run_bytes), megabytes(r->store.compacted_bytes),
-              r->output ? r->output : "standard output", also, wall, load, mark, merge,
+              r->output ? r->output : "standard output", more, wall, load, mark, merge,
               cpu_seconds(r), (double)memory_peak() / (1 << 20),
               wall > 0 ? megabytes(r->raw_bytes) / wall : 0);
 }

@@ -57,7 +57,8 @@ static char *make_template(const char *prefix, const char *output)
         base = getenv("TMPDIR");
         if (!base || !*base) base = ".";
     }
-    bool is_parent = !output && is_directory(base);
+    /* TMPDIR is never the beginning of a name. */
+    bool is_parent = !output && (!prefix || is_directory(base));
     size_t n = strlen(base), dir_bytes = (size_t)(path_name(base) - base);
     /* The last part of the name may be too long for more to be added. */
     if (!is_parent && n > dir_bytes + TEMP_DIR_BASE_BYTES) n = dir_bytes + TEMP_DIR_BASE_BYTES;
@@ -79,6 +80,18 @@ static void report_impossible(const char *path, int error)
                temp_dir_advice(error));
 }
 
+/* Warns of an absolute prefix in the root directory: a directory was meant, or a variable before the
+   slash was empty. */
+static void warn_of_root(const char *prefix, const struct stat *parent)
+{
+    struct stat root;
+    bool is_in_root = stat("/", &root) == 0 && root.st_dev == parent->st_dev &&
+                      root.st_ino == parent->st_ino;
+    if (*prefix == '/' && is_in_root && !is_directory(prefix))
+        diag_warning("'%s' is not a directory: temporary data go into '/', as '%s.rocksort.*'; "
+                     "create it or change -T", prefix, prefix);
+}
+
 int temp_dir_check(const char *prefix)
 {
     if (path_is_url(prefix)) {
@@ -95,7 +108,10 @@ int temp_dir_check(const char *prefix)
         error = ENOTDIR;
     else if (access(parent, W_OK | X_OK) < 0)
         error = errno;
-    if (error) report_impossible(template, error);
+    if (error)
+        report_impossible(template, error);
+    else
+        warn_of_root(prefix, &st);
     free(template);
     free(parent);
     return error ? -1 : 0;

@@ -1,6 +1,8 @@
-"""Errors of several inputs: headers that disagree and damaged files. The message names the file."""
+"""Errors of inputs: headers that disagree, damaged files, SAM that is not sound. The message names the
+file."""
 
 import gzip
+import json
 import os
 import random
 import struct
@@ -144,13 +146,13 @@ class Damage(ErrorTest):
 
     def test_bad_header(self):
         """htslib reads the text of a BAM header and cannot parse it: no lack of memory."""
-        for line, problem in (("@RG\tSM:x", ""), ("@PG\tID:a\tb", "TAG:VALUE"),
+        for line, problem in (("@RG\tSM:x", "no ID"), ("@PG\tID:a\tb", "TAG:VALUE"),
                               ("@XX\tyy", "TAG:VALUE"), ("@SQme/SN:xLN:22", "no tab"),
-                              ("@1Q\tSN:x", "two letters"),
+                              ("@1Q\tSN:x", "is not one of @HD"),
                               ("@SQ\tLN:5", "no name"), ("@COtext", "no tab")):
             data = bamfile.bgzf(bamfile.bam_header(SQ + line + "\n@CO\tx\n", REFS))
-            shown = ["the line '" + line.replace("\t", "\\x09") + "'", problem] if problem else []
-            self.check_second(data, mentions=["header", "damaged", *shown])
+            self.check_second(data, mentions=["header", "damaged", "line 3, '" +
+                                              line.replace("\t", "\\x09") + "'", problem])
 
     def test_joined(self):
         """A second BAM after the first is called that, whatever it holds, and compressed or not."""
@@ -206,3 +208,116 @@ class Damage(ErrorTest):
         result = self.rocksort("-o", self.path("out.bam"), self.first, source, self.first)
         self.assertEqual(result.status, 0, result.err)
         self.assertEqual(result.err.count("EOF marker"), 1, result.err)
+
+
+LINES = ["r%d\t0\tchr1\t%d\t9\t4M\t*\t0\t0\tACGT\tFFFF\tNM:i:12" % (i, 100 + i) for i in range(1, 4)]
+
+
+class Sam(ErrorTest):
+    """SAM that ends within a line, or has lines that are not records."""
+
+    def forms(self, text, name="in.sam"):
+        """(arguments, standard input, name in messages) of the text as a file, from a pipe, and
+        compressed."""
+        data = text.encode("latin-1")
+        for n, packed in ((name, data), (f"{name}.gz", gzip.compress(data)),
+                          (f"bgzf.{name}.gz", bamfile.bgzf(data))):
+            yield self.write(n, packed), b"", n
+            yield "-", packed, "standard input"
+
+    def warned(self, result, *mentions):
+        """Success, with one warning."""
+        self.assertEqual(result.status, 0, result.err)
+        warnings = [line for line in result.err.splitlines() if "warning" in line]
+        self.assertEqual(len(warnings), 1, result.err)
+        for mention in ("no newline", *mentions):
+            self.assertIn(mention, warnings[0])
+
+    def test_last_line_without_newline(self):
+        """The record is kept, with a warning that names it, in the closing line and in --stats."""
+        text = SQ + "\n".join(LINES)
+        other = self.write("other.sam", SQ + LINES[0] + "\n")
+        out, stats = self.path("out.sam"), self.path("stats.json")
+        for cut in (text, text[:-1], text[:-8], SQ + LINES[2][:-1]):
+            for source, stdin, name in self.forms(cut):
+                for args in ([], ["-n", "-@", "2"], ["--fixmate"], ["--merge", other], [other]):
+                    with self.subTest(cut=cut[-9:], name=name, args=args):
+                        result = self.rocksort("--stats", stats, "-o", out, *args, source,
+                                               stdin=stdin)
+                        self.warned(result, name, "(read 'r3')")
+                        self.assertIn("; 1 input is probably truncated; ", result.err)
+                        with open(stats, encoding="utf-8") as file:
+                            self.assertEqual(json.load(file)["input"]["truncated"], 1)
+                        with open(out, encoding="utf-8") as file:
+                            self.assertIn(cut.split("\n")[-1] + ("" if args == ["--fixmate"] else "\n"),
+                                          file.read())
+                for args in (["--verify=coordinate"], ["--checksum-only"], ["--plan"]):
+                    with self.subTest(cut=cut[-9:], name=name, args=args):
+                        if args != ["--plan"] or not stdin:
+                            self.warned(self.rocksort(*args, source, stdin=stdin), name, "'r3'")
+
+    def test_whole_files_give_no_warning(self):
+        for text in (SQ, SQ + "\n".join(LINES) + "\n", "\r\n".join([*SQ.splitlines(), *LINES, ""])):
+            for source, stdin, name in self.forms(text):
+                with self.subTest(text=text[-9:], name=name):
+                    result = self.sort_ok("-o", self.path("out.bam"), source, stdin=stdin)
+                    self.assertNotIn("newline", result.err)
+                    self.assertNotIn("truncated", result.err)
+
+    def test_header_without_newline(self):
+        for source, stdin, name in self.forms(SQ[:-2]):
+            result = self.rocksort("-o", self.path("out.bam"), source, stdin=stdin)
+            self.warned(result, name, "line 2 of its header")
+
+    def test_cut_anywhere(self):
+        """Each cut is an error that names record and line, or a warning that names the read."""
+        text = SQ + "\n".join(LINES)
+        for n in range(len(SQ) + len(LINES[0]) + 2, len(text)):
+            cut, stdin = text[:n], (text[:n].encode() if n % 2 else b"")
+            if cut.endswith("\n"):
+                continue
+            number = cut.count("\n") - 1
+            source = "-" if stdin else self.write("cut.sam", cut)
+            with self.subTest(cut=cut[-20:]):
+                result = self.rocksort("-o", self.path("out.bam"), source, stdin=stdin)
+                if result.status == 0:
+                    self.warned(result, f"(read 'r{number}')")
+                else:
+                    self.assert_error(result, f"is truncated: it ends within record {number}",
+                                      f"line {number + 2}: 'r")
+
+    def test_reason(self):
+        """Each message has the reason, the read, and the number and beginning of the line, also
+        where htslib's lines are hidden."""
+        good = LINES[0].rsplit("\t", 1)[0]
+        for line, *mentions in (
+                (good + "\tlength=150", "(read 'r1')", "'length=150' is not a tag"),
+                (good.replace("4M", "288301114H4M"), "(read 'r1')", "268435455"),
+                (good.replace("FFFF", "FF"), "(read 'r1')", "QUAL has 2 values for 4 bases"),
+                (good.replace("\t9\t", "\tx\t"), "(read 'r1')", "MAPQ is not a number: 'x'"),
+                ("[M::mem_pestat] skip \x1b orientation RF", "message of another program", "2>&1",
+                 "'[M::mem_pestat] skip \\x1b ori"),
+                ("bwa: Killed", "message of another program", "2>&1", "'bwa: Killed'"),
+                (SQ.split("\n", maxsplit=1)[0], "header of a second file", "both files as inputs")):
+            for source, stdin, name in self.forms(SQ + f"{LINES[1]}\n{line}\n{LINES[2]}\n"):
+                with self.subTest(line=line, name=name):
+                    for level in ([], ["--verbosity", "0"]):
+                        self.assert_error(self.rocksort(*level, source, stdin=stdin), name,
+                                          "record 2 of ", "line 4: '", *mentions)
+
+    def test_no_references(self):
+        source = self.write("in.sam", "@HD\tVN:1.6\n" + LINES[0] + "\n")
+        self.assert_error(self.rocksort("--verbosity", "0", source), "(read 'r1')", "on 'chr1'",
+                          "no @SQ lines", "line 2: 'r1\\x090")
+
+    def test_header_lines(self):
+        for line, *mentions in (
+                ("@PG\tPN:bwa\tVN:2.0", "@PG\\x09PN:bwa", "no ID"),
+                ("@RG\tSM:s", "@RG\\x09SM:s", "no ID"),
+                ("@SQ\tLN:5", "@SQ\\x09LN:5", "no name (SN)"),
+                ("@PG\tID:x\tbwa", "@PG\\x09ID:x\\x09bwa", "TAG:VALUE"),
+                ("@" + LINES[0], "'@r1\\x090", "read names must not begin with @")):
+            for source, stdin, name in self.forms(SQ + line + "\n" + LINES[0] + "\n"):
+                with self.subTest(line=line, name=name):
+                    self.assert_error(self.rocksort("--verbosity", "0", source, stdin=stdin),
+                                      f"{name}' is damaged: line 3, '", *mentions)

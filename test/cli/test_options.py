@@ -376,8 +376,20 @@ class TemplateErrors(CliTest):
 
     def test_molecule_advice(self):
         """For a bad MI tag, too, the message advises samtools fixmate -m, although fixmate does not
-        make MI."""
-        self.check_tags("\tMC:Z:4M\tMI:i:4", "MI", "samtools fixmate -m")
+        make MI; and names the type that is needed."""
+        self.check_tags("\tMC:Z:4M\tMI:i:4", "MI", "samtools fixmate -m", "MI:Z")
+
+    def test_secondary_without_mate_cigar(self):
+        """fixmate adds no MC to secondary reads: the advice is to remove them, and it helps."""
+        self.check_tags("", "secondary", "--fixmate=-r", "samtools view -F 256", flag=99 + 256)
+        tail = "60\t4M\t=\t%d\t0\tACGT\t*\n"
+        sam = bamfile.sq_text(generate.PAIR_REFS) + "".join(
+            f"q\t{flag}\ta\t{at}\t{tail % mate}" for flag, at, mate in
+            ((99, 5, 50), (147, 50, 5), (99 + 256, 70, 50), (99 + 2048, 90, 50)))
+        source = self.write("in.sam", sam)
+        self.assert_error(self.rocksort("--template-coordinate", "--fixmate", source), "record 3 ",
+                          "--fixmate=-r")
+        self.sort_ok("--template-coordinate", "--fixmate=-r", source)
 
     @needs_pysam
     def test_what_needs_no_tags(self):

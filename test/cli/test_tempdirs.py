@@ -81,6 +81,26 @@ class Several(DirsTest):
                      source, budget=SPILL_BUDGET)
         self.assert_empty()
 
+    def test_place_that_nobody_meant(self):
+        """A prefix in / and a TMPDIR that does not exist are not written to in silence. A prefix
+        in the working directory is."""
+        source = self.write("in.sam", generate.odd(15000, seed=71))
+        out, there = self.path("out.bam"), sorted(os.listdir("/"))
+        for prefix in ("/no-such-rocksort", "/tmp/../no-such-rocksort"):
+            result = self.rocksort("-T", self.dirs[0], "-T", prefix, "-o", out, "in.sam")
+            if result.status == 0:
+                self.assertIn(f"warning: '{prefix}' is not a directory: temporary data go into '/'",
+                              result.err)
+            else:               # the user may not write there
+                self.assert_error(result, prefix, "-T")
+        for prefix in ("tmp", "./tmp", f"{self.work}/tmp", "/tmp", "a/"):
+            self.assertNotIn("warning", self.sort_ok("-T", prefix, "-o", out, source).err)
+        for prefix in ("/no-such-rocksort/", "/no-such-rocksort/x", "missing/x"):
+            self.assert_error(self.rocksort("-T", prefix, "-o", out, source), prefix, "No such file")
+        result = self.rocksort(source, budget=SPILL_BUDGET, env={"TMPDIR": "/no-such-rocksort"})
+        self.assert_error(result, "'/no-such-rocksort/rocksort.", "No such file")
+        self.assertEqual(sorted(os.listdir("/")), there)
+
     def test_as_many_as_allowed(self):
         """32 directories, also with few open files: each database needs some files of its own."""
         source = self.write("in.sam", generate.odd(15000, seed=73))

@@ -16,8 +16,9 @@
 #include <htslib/hfile.h>
 
 /* Opens the bytes as a SAM file and reads its header; NULL if they are no SAM file. */
-static samFile *open_sam(const uint8_t *bytes, size_t n, sam_hdr_t **header)
+static samFile *open_sam(const uint8_t *bytes, size_t n, bool is_ours, sam_hdr_t **header)
 {
+    bool is_cut;
     *header = NULL;
     hFILE *hfile = hopen("mem:", "r:", fuzz_copy(bytes, n), n);
     if (!hfile) return NULL;
@@ -27,7 +28,7 @@ static samFile *open_sam(const uint8_t *bytes, size_t n, sam_hdr_t **header)
         return NULL;
     }
     if (file->format.format == sam && file->format.compression == no_compression)
-        *header = sam_hdr_read(file);
+        *header = is_ours ? sam_text_read_header(file, "fuzz", &is_cut) : sam_hdr_read(file);
     if (*header) return file;
     (void)sam_close(file);
     return NULL;
@@ -54,10 +55,7 @@ static void read_ours(samFile *file, sam_hdr_t *header, size_t chunk_bytes, stru
     bam1_t *record = bam_init1();
     int r = 0;
     FUZZ_CHECK(record);
-    if (sam_text_open(&text, file, header) < 0) {
-        FUZZ_CHECK(sam_hdr_name2tid(header, "*") < -1);
-        out->problem = "the header";
-    }
+    sam_text_open(&text, file);
     chunk.long_positions = bam_header_long_reference(header) >= 0;
     while (!out->problem && (r = sam_text_next(&text, &chunk, chunk_bytes)) > 0) {
         sam_chunk_parse(&chunk, header, record);
@@ -102,8 +100,8 @@ static void read_theirs(samFile *file, sam_hdr_t *header, struct records *out)
 /* For htslib a NUL ends the line, and an empty line may end the file; 1.16 changes numbers. */
 static bool is_stricter(const char *problem)
 {
-    return strstr(problem, "NUL") || strstr(problem, "empty") || strstr(problem, "header") ||
-           strstr(problem, "FLAG") || strstr(problem, "MAPQ") || strstr(problem, "array");
+    return strstr(problem, "NUL") || strstr(problem, "line is empty") ||
+           strstr(problem, "is above") || strstr(problem, "has an array");
 }
 
 /* The bytes are whole records, and the check that every record gets does not fail on them. */
@@ -120,9 +118,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct fuzz_input in = {data, data + n_bytes};
     size_t chunk_bytes = 1 + fuzz_u8(&in);
     sam_hdr_t *header, *other_header;
-    samFile *file = open_sam(in.at, fuzz_left(&in), &header);
+    samFile *file = open_sam(in.at, fuzz_left(&in), true, &header);
     if (!file) return 0;
-    samFile *other = open_sam(in.at, fuzz_left(&in), &other_header);
+    samFile *other = open_sam(in.at, fuzz_left(&in), false, &other_header);
     FUZZ_CHECK(other);
     struct records ours = {0}, theirs = {0};
     if (chunk_bytes > 200) chunk_bytes *= 100;

@@ -1,0 +1,277 @@
+/* sam_problem.c -- see sam_problem.h. */
+#include "input/sam_problem.h"
+
+#include "bam/header_text.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { QNAME, FLAG, RNAME, POS, MAPQ, CIGAR, RNEXT, PNEXT, TLEN, SEQ, QUAL, N_FIELDS };
+enum {
+    MOST_NAME_BYTES = 254,
+    MOST_OPERATION = (1 << 28) - 1,     /* the length of an operation has 28 bits */
+    QUOTED_BYTES = 24                   /* so much of a wrong value is quoted */
+};
+
+#define MOST_POSITION ((UINT64_C(1) << 62) - 1)
+
+struct number_rule {
+    int field;
+    const char *name;
+    bool is_signed;
+    uint64_t most;
+};
+
+struct sam_line {
+    struct text fields[N_FIELDS];
+    size_t n_fields;            /* all fields, with the tags */
+    struct text tags;           /* with the tab before each; n is 0 if there are none */
+};
+
+/* Writes the problem and returns true. */
+static bool say(char problem[SAM_PROBLEM_BYTES], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool say(char problem[SAM_PROBLEM_BYTES], const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(problem, SAM_PROBLEM_BYTES, format, args);
+    va_end(args);
+    return true;
+}
+
+/* How many bytes of a value to quote. */
+static int quoted(struct text value)
+{
+    return value.n < QUOTED_BYTES ? (int)value.n : QUOTED_BYTES;
+}
+
+static struct sam_line split(const char *line)
+{
+    struct sam_line l = {.n_fields = 0};
+    for (const char *at = line;; at++) {
+        struct text field = {at, strcspn(at, "\t")};
+        if (l.n_fields < N_FIELDS) l.fields[l.n_fields] = field;
+        l.n_fields++;
+        at += field.n;
+        if (l.n_fields == N_FIELDS) l.tags = text_of(at);
+        if (*at == '\0') return l;
+    }
+}
+
+/* ---- lines that are not records ---- */
+
+static bool has_flag(const struct sam_line *l)
+{
+    return l->n_fields > FLAG && l->fields[FLAG].n > 0 && isdigit((uint8_t)*l->fields[FLAG].at);
+}
+
+/* True if a header line begins at `at`. */
+static bool is_header_line(const char *at)
+{
+    static const char *const types[] = {"@HD\tVN:", "@SQ\t", "@RG\t", "@PG\t", "@CO\t"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strncmp(at, types[i], strlen(types[i])) == 0) return true;
+    return false;
+}
+
+/* True if a message of bwa, minimap2 or htslib such as "[M::worker] ..." stands in the line, which
+   may have interrupted a record. */
+static bool has_message(const char *line)
+{
+    for (const char *at = line; (at = strchr(at, '[')) != NULL; at++)
+        if (isupper((uint8_t)at[1]) && at[2] == ':' && at[3] == ':') return true;
+    return false;
+}
+
+/* Finds lines that other programs wrote. */
+static bool find_foreign(const struct sam_line *l, const char *line, bool is_cut,
+                         char problem[SAM_PROBLEM_BYTES])
+{
+    bool begins_header = !has_flag(l) && is_header_line(line);
+    /* A header follows within the line if the first file lacks its last newline. */
+    if (begins_header || strstr(line, "@HD\tVN:") || strstr(line, "@SQ\tSN:"))
+        return say(problem, "the header of a second file follows; give both files as inputs "
+                   "instead of joining them with cat");
+    if (has_message(line))
+        return say(problem, "its line has a message of another program; keep standard error out "
+                   "of the SAM (no 2>&1)");
+    if (is_cut || has_flag(l) || l->n_fields >= N_FIELDS) return false;
+    return say(problem, "its line is not a SAM record, perhaps a message of another program "
+               "(2>&1)");
+}
+
+/* ---- the eleven fields ---- */
+
+/* Reads digits, if there are any; UINT64_MAX: the number is larger. Returns their end. */
+static const char *read_number(const char *at, int base, uint64_t *value)
+{
+    char *end;
+    *value = 0;
+    if (!isdigit((uint8_t)*at)) return at;
+    *value = strtoull(at, &end, base);
+    return end;
+}
+
+/* Like htslib, takes an empty field for 0, except FLAG, which may be hexadecimal. */
+static bool is_bad_number(struct text field, const struct number_rule *rule,
+                            char problem[SAM_PROBLEM_BYTES])
+{
+    uint64_t value;
+    bool is_flag = rule->field == FLAG;
+    bool has_sign = field.n > 0 && !is_flag &&
+                    (*field.at == '+' || (*field.at == '-' && rule->is_signed));
+    const char *end = read_number(field.at + has_sign, is_flag ? 0 : 10, &value);
+    if (end != field.at + field.n || (is_flag && field.n == 0))
+        return say(problem, "its %s is not a number: '%.*s'", rule->name, quoted(field), field.at);
+    if (value > rule->most)
+        return say(problem, "its %s is out of range: '%.*s'", rule->name, quoted(field), field.at);
+    return false;
+}
+
+static bool find_bad_number(const struct sam_line *l, char problem[SAM_PROBLEM_BYTES])
+{
+    static const struct number_rule rules[] = {
+        {FLAG, "FLAG", false, UINT16_MAX}, {POS, "POS", false, MOST_POSITION},
+        {MAPQ, "MAPQ", false, UINT8_MAX}, {PNEXT, "PNEXT", false, MOST_POSITION},
+        {TLEN, "TLEN", true, INT64_MAX}};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (is_bad_number(l->fields[rules[i].field], &rules[i], problem)) return true;
+    return false;
+}
+
+/* Sums the bases of the read that the CIGAR takes. */
+static bool find_bad_cigar(struct text cigar, uint64_t *n_bases, char problem[SAM_PROBLEM_BYTES])
+{
+    const char *at = cigar.at, *end = cigar.at + cigar.n;
+    if (cigar.n == 0) return say(problem, "its CIGAR is empty");
+    *n_bases = 0;
+    while (at < end) {
+        struct text rest = {at, (size_t)(end - at)};
+        uint64_t length;
+        const char *op = read_number(at, 10, &length);
+        if (op == at)
+            return say(problem, "its CIGAR has an operation without a length: '%.*s'", quoted(rest),
+                       at);
+        if (length > MOST_OPERATION)
+            return say(problem, "its CIGAR has an operation that is longer than %d: '%.*s'",
+                       MOST_OPERATION, quoted(rest), at);
+        if (op == end)
+            return say(problem, "its CIGAR ends with a length without an operation: '%.*s'",
+                       quoted(rest), at);
+        if (!memchr("MIDNSHP=XB", *op, 10))
+            return say(problem, "its CIGAR has an operation that is none of MIDNSHP=X: '%.*s'",
+                       quoted(rest), at);
+        if (memchr("MIS=X", *op, 5)) *n_bases += length;
+        at = op + 1;
+    }
+    return false;
+}
+
+static bool is_star(struct text field)
+{
+    return field.n == 1 && *field.at == '*';
+}
+
+static bool find_bad_sequence(const struct sam_line *l, char problem[SAM_PROBLEM_BYTES])
+{
+    struct text cigar = l->fields[CIGAR], seq = l->fields[SEQ], qual = l->fields[QUAL];
+    uint64_t n_bases = 0;
+    bool has_cigar = !is_star(cigar);
+    if (has_cigar && find_bad_cigar(cigar, &n_bases, problem)) return true;
+    if (has_cigar && !is_star(seq) && n_bases != seq.n)
+        return say(problem, "its SEQ has %zu bases, but its CIGAR takes %" PRIu64, seq.n, n_bases);
+    size_t n_seq = is_star(seq) ? 0 : seq.n;
+    if (!is_star(qual) && qual.n != n_seq)
+        return say(problem, "its QUAL has %zu values for %zu bases of SEQ", qual.n, n_seq);
+    return false;
+}
+
+/* ---- tags ---- */
+
+/* Reads an integer that may have a sign. Stores its end, or `at` if there is none. Returns false if it
+   is below -lowest or above `most`. */
+static bool integer_fits(const char *at, uint64_t lowest, uint64_t most, const char **end)
+{
+    uint64_t value;
+    bool is_negative = *at == '-', has_sign = is_negative || *at == '+';
+    *end = read_number(at + has_sign, 10, &value);
+    if (*end == at + has_sign) *end = at;
+    return value <= (is_negative ? lowest : most);
+}
+
+/* True if a number of an array is out of the range of its type. `at` is the first comma. */
+static bool exceeds_array(char type, const char *at)
+{
+    unsigned bits = toupper((uint8_t)type) == 'C' ? 8 : toupper((uint8_t)type) == 'S' ? 16 : 32;
+    bool is_signed = islower((uint8_t)type);
+    uint64_t n_values = UINT64_C(1) << bits;
+    uint64_t lowest = is_signed ? n_values / 2 : 0;
+    uint64_t most = (is_signed ? n_values / 2 : n_values) - 1;
+    while (type != 'f' && *at == ',')
+        if (!integer_fits(at + 1, lowest, most, &at)) return true;
+    return false;
+}
+
+static bool find_bad_value(struct text tag, char problem[SAM_PROBLEM_BYTES])
+{
+    enum { VALUE = 5 };
+    const char *value = tag.at + VALUE;
+    size_t n = tag.n - VALUE;
+    char type = tag.at[3];
+    if (!memchr("AiIfdZHBcCsS", type, 12))
+        return say(problem, "its tag '%.2s' has the unknown type '%c'", tag.at, type);
+    if (n == 0 && type != 'Z' && type != 'H')
+        return say(problem, "its tag '%.4s' has no value", tag.at);
+    if (type == 'H' && n % 2 == 1)
+        return say(problem, "its tag '%.2s' has an odd number of hexadecimal digits", tag.at);
+    if (type == 'B' && !memchr("cCsSiIf", *value, 7))
+        return say(problem, "its tag '%.2s' is an array of the unknown type '%c'", tag.at, *value);
+    if (type == 'B' && exceeds_array(*value, value + 1))
+        return say(problem, "its array '%.2s' has a value that its type cannot hold", tag.at);
+    const char *end;
+    bool fits = integer_fits(value, UINT64_C(1) << 31, UINT32_MAX, &end);
+    if (memchr("iIcCsS", type, 6) && (!fits || end != value + n))
+        return say(problem, "its tag '%.2s' is not an integer of 32 bits: '%.*s'", tag.at,
+                   quoted((struct text){value, n}), value);
+    return false;
+}
+
+static bool find_bad_tag(const struct sam_line *l, char problem[SAM_PROBLEM_BYTES])
+{
+    struct text rest = l->tags, tag;
+    while (header_next_field(&rest, &tag)) {
+        if (tag.n < 5 || tag.at[2] != ':' || tag.at[4] != ':')
+            return say(problem, "'%.*s' is not a tag of the form NM:i:0", quoted(tag), tag.at);
+        if (find_bad_value(tag, problem)) return true;
+    }
+    return false;
+}
+
+void sam_problem_find(const char *line, int n_refs, bool is_cut, char problem[SAM_PROBLEM_BYTES])
+{
+    const struct sam_line l = split(line);
+    struct text name = l.fields[QNAME], reference = l.fields[RNAME];
+    if (find_foreign(&l, line, is_cut, problem)) return;
+    if (l.n_fields < N_FIELDS)
+        say(problem, "its line has %zu of the 11 fields of a SAM record", l.n_fields);
+    else if (name.n > MOST_NAME_BYTES)
+        say(problem, "its name has %zu bytes; SAM allows %d", name.n, MOST_NAME_BYTES);
+    else if (n_refs == 0 && !is_star(reference))
+        say(problem, "it is on '%.*s', but the header has no @SQ lines", quoted(reference),
+            reference.at);
+    else if (!find_bad_number(&l, problem) && !find_bad_sequence(&l, problem) &&
+             !find_bad_tag(&l, problem))
+        say(problem, "htslib does not take its line for a SAM record");
+}
+
+bool sam_problem_has_name(const char *line)
+{
+    const struct sam_line l = split(line);
+    return has_flag(&l);
+}
