@@ -423,10 +423,8 @@ static int start_cram(struct bam_writer *writer)
     }
     if (cram_reference_open(writer->header, format, &writer->reference) < 0) return -1;
     const struct cram_reference *reference = &writer->reference;
-    if ((reference->embed_ref >= 0 &&
-         hts_set_opt(writer->file, CRAM_OPT_EMBED_REF, reference->embed_ref) < 0) ||
-        (reference->one_in_slice &&
-         hts_set_opt(writer->file, CRAM_OPT_MULTI_SEQ_PER_SLICE, 0) < 0))
+    if ((reference->no_embedding && hts_set_opt(writer->file, CRAM_OPT_EMBED_REF, 0) < 0) ||
+        (reference->no_ref && hts_set_opt(writer->file, CRAM_OPT_NO_REF, 1) < 0))
         return encoder_error(writer);
     if (sam_hdr_write(writer->file, writer->header) < 0) return encoder_error(writer);
     return start_index(writer);

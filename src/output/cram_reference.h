@@ -29,16 +29,15 @@
 
 struct cram_reference {
     const char *fasta;          /* borrowed from the options; NULL: none, or not comparable */
-    bool embeds;                /* the CRAM gets a reference that is made of the reads */
-    int embed_ref;              /* the value that htslib is to be told; -1: none */
-    bool one_in_slice;          /* htslib is to be told multi_seq_per_slice=0 */
+    bool embeds;                /* the CRAM may get a reference that is made of the reads */
+    bool no_ref, no_embedding;  /* htslib is to be told no_ref=1, embed_ref=0 */
     int64_t *n_bases;           /* of each sequence that is shorter in the file than in the header,
                                    INT64_MAX for the others; NULL: none is shorter */
 };
 
-/* Refuses what cannot work, and warns of what is odd. Does nothing if the format is not CRAM, or if
-   its options need no reference. */
-int cram_reference_check(sam_hdr_t *header, const htsFormat *format);
+/* Refuses what cannot work, and warns of what is odd. Does nothing if the format is not CRAM.
+   output: its name, for messages. */
+int cram_reference_check(sam_hdr_t *header, const htsFormat *format, const char *output);
 
 /* Finds out what the other functions need to know. */
 int cram_reference_open(sam_hdr_t *header, const htsFormat *format, struct cram_reference *ref);
