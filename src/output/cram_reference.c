@@ -40,12 +40,15 @@ static struct wishes look_at_options(const htsFormat *format)
     return wishes;
 }
 
-/* True if htslib embeds references without fault; tried with 1.17, 1.18, 1.21 and 1.24. */
+/* The first version that embeds references made of reads without the faults that the header names.
+   1.16, 1.17 and 1.18 have them, 1.21 and 1.24 do not; 1.19 and 1.20 were not tried. */
+#define EMBEDDING_VERSION "1.21"
+
 static bool htslib_embeds_well(void)
 {
     int major = 0, minor = 0;
     (void)sscanf(hts_version(), "%d.%d", &major, &minor);
-    return major > 1 || minor >= 17;
+    return major > 1 || minor >= 21;
 }
 
 /* True if the store has a file for the checksum. In its name, which is the pattern, "%2s" stands for
@@ -128,16 +131,8 @@ struct difference {
     int first[N_PLACES];        /* the first of each, if there is one */
     int n_others, first_other;  /* sequences in the file that have another length */
     int64_t other_bases;        /* of the first one, in the file */
+    bool is_shorter;            /* one of them */
 };
-
-static void note_length(struct cram_reference *ref, int n_refs, int tid, int64_t n_bases)
-{
-    if (!ref->n_bases) {
-        ref->n_bases = xcalloc((size_t)n_refs, sizeof *ref->n_bases);
-        for (int i = 0; i < n_refs; i++) ref->n_bases[i] = INT64_MAX;
-    }
-    ref->n_bases[tid] = n_bases;
-}
 
 /* index: NULL if there is no file. */
 static void compare(sam_hdr_t *header, const faidx_t *index, struct cram_reference *ref,
@@ -145,17 +140,19 @@ static void compare(sam_hdr_t *header, const faidx_t *index, struct cram_referen
 {
     int n_refs = sam_hdr_nref(header);
     struct named_file file = {NULL, NULL};
+    if (index) ref->n_bases = xcalloc((size_t)n_refs + 1, sizeof *ref->n_bases);
     for (int tid = 0; tid < n_refs; tid++) {
         const char *name = sam_hdr_tid2name(header, tid);
         int64_t n_bases = index ? faidx_seq_len(index, name) : -1;
         enum place place = n_bases >= 0 ? IN_FILE : find_elsewhere(header, name, &file);
         if (difference->n[place]++ == 0) difference->first[place] = tid;
+        if (index) ref->n_bases[tid] = n_bases < 0 ? INT64_MAX : n_bases;
         if (n_bases < 0 || n_bases == sam_hdr_tid2len(header, tid)) continue;
         if (difference->n_others++ == 0) {
             difference->first_other = tid;
             difference->other_bases = n_bases;
         }
-        if (n_bases < sam_hdr_tid2len(header, tid)) note_length(ref, n_refs, tid, n_bases);
+        difference->is_shorter |= n_bases < sam_hdr_tid2len(header, tid);
     }
     open_named(&file, NULL);
 }
@@ -189,7 +186,6 @@ static int look_at_file(sam_hdr_t *header, const char *fasta, struct cram_refere
                    *advice ? advice : diag_library_words());
         return -1;
     }
-    ref->fasta = fasta;
     compare(header, index, ref, difference);
     if (index) fai_destroy(index);
     return 0;
@@ -199,7 +195,7 @@ static int look(sam_hdr_t *header, const struct wishes *wishes, struct cram_refe
                 struct difference *difference)
 {
     *difference = (struct difference){.n_others = 0};
-    *ref = (struct cram_reference){.fasta = NULL};
+    *ref = (struct cram_reference){.fasta = wishes->fasta};
     /* A pipe can be read only once. */
     bool has_index = !wishes->fasta || is_regular(wishes->fasta);
     if (!wishes->no_ref && has_index &&
@@ -228,7 +224,8 @@ static void warn_of_choice(sam_hdr_t *header, const struct wishes *wishes,
     if (!ref->embeds && (!ref->no_ref || wishes->no_ref)) return;
     if (wishes->embed_ref == 2 || n_lacking(difference) == 0) {
         if (ref->no_ref)
-            diag_warning("htslib %s is too old for embed_ref=%s, which needs 1.17: %s",
+            diag_warning("htslib %s is too old for embed_ref=%s, which needs "
+                         EMBEDDING_VERSION ": %s",
                          hts_version(), wishes->embed_ref == 2 ? "2" : "1 with "
                          "multi_seq_per_slice=1", none);
         return;
@@ -256,7 +253,7 @@ static void warn_of_length(sam_hdr_t *header, const struct cram_reference *ref,
     diag_warning("'%s' has %" PRId64 " bases of '%s', the header %" PRId64 "%s: is it the right "
                  "one?", ref->fasta, difference->other_bases,
                  sam_hdr_tid2name(header, tid), (int64_t)sam_hdr_tid2len(header, tid),
-                 ref->n_bases ? "; reads beyond the end cannot be written" : "");
+                 difference->is_shorter && ref->n_bases ? "; reads beyond the end cannot be written" : "");
 }
 
 /* With these options htslib needs every sequence for the header. */
@@ -281,7 +278,8 @@ int cram_reference_check(sam_hdr_t *header, const htsFormat *format, const char 
     bool is_refused =
         difference.n[NOWHERE] > 0 && (wishes.embed_ref == 0 || wishes.embed_ref == 1);
     if (is_refused) refuse(header, &wishes, difference.first[NOWHERE], output);
-    if (!is_refused && difference.n_others > 0) warn_of_length(header, &ref, &difference);
+    if (!is_refused && difference.n_others > 0)
+        warn_of_length(header, &ref, &difference);
     if (!is_refused) warn_of_choice(header, &wishes, &ref, &difference);
     cram_reference_release(&ref);
     return is_refused ? -1 : 0;
