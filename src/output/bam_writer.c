@@ -27,6 +27,7 @@
 #include "machine/disk_space.h"
 #include "machine/exception_guard.h"
 #include "machine/transfers.h"
+#include "output/cram_check.h"
 #include "output/cram_pump.h"
 #include "output/cram_reference.h"
 #include "util/byte_order.h"
@@ -271,11 +272,17 @@ static int check_pump(struct bam_writer *writer)
    another one. htslib's workers encode later, and do not set errno. */
 static int print_encoder_error(struct bam_writer *writer, const char *others)
 {
-    char more[256];
+    char type = 0;
+    const char *words = diag_library_words();
+    const char *read = cram_doubt_read(writer->settings.doubt, &type);
     if (check_pump(writer) < 0) return -1;
-    (void)snprintf(more, sizeof more, "%s%s", others, diag_library_words());
-    diag_error("cannot write '%s': htslib cannot encode it as CRAM%s; give --reference, or write "
-               "BAM with -O bam", writer->name, more);
+    if (read)
+        diag_error("cannot write '%s': htslib cannot encode it as CRAM%s%s; the tag NM of read '%s' "
+                   "is no number (type %c): give -O cram,no_ref=1, or write BAM with -O bam",
+                   writer->name, others, words, read, type);
+    else
+        diag_error("cannot write '%s': htslib cannot encode it as CRAM%s%s; give --reference, or "
+                   "write BAM with -O bam", writer->name, others, words);
     return -1;
 }
 
