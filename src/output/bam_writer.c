@@ -272,17 +272,16 @@ static int check_pump(struct bam_writer *writer)
    another one. htslib's workers encode later, and do not set errno. */
 static int print_encoder_error(struct bam_writer *writer, const char *others)
 {
-    char type = 0;
-    const char *words = diag_library_words();
+    char more[256], type = 0;
     const char *read = cram_doubt_read(writer->settings.doubt, &type);
     if (check_pump(writer) < 0) return -1;
+    (void)snprintf(more, sizeof more, "%s%s", others, diag_library_words());
     if (read)
-        diag_error("cannot write '%s': htslib cannot encode it as CRAM%s%s; the tag NM of read '%s' "
-                   "is no number (type %c): give -O cram,no_ref=1, or write BAM with -O bam",
-                   writer->name, others, words, read, type);
+        diag_error("cannot write '%s': htslib cannot encode it as CRAM%s; tag NM:%c of '%s': give "
+                   "no_ref=1 or -O bam", writer->name, more, type, read);
     else
-        diag_error("cannot write '%s': htslib cannot encode it as CRAM%s%s; give --reference, or "
-                   "write BAM with -O bam", writer->name, others, words);
+        diag_error("cannot write '%s': htslib cannot encode it as CRAM%s; give --reference, or write "
+                   "BAM with -O bam", writer->name, more);
     return -1;
 }
 

@@ -167,10 +167,10 @@ static int n_lacking(const struct difference *difference)
 static void choose_for_old(const struct wishes *wishes, const struct difference *difference,
                            struct cram_reference *ref)
 {
-    ref->no_ref = wishes->no_ref || wishes->embed_ref == 2 ||
+    ref->no_ref = wishes->embed_ref == 2 ||
                   (wishes->embed_ref != 0 && n_lacking(difference) > 0) ||
                   (wishes->embed_ref == 1 && wishes->many_in_slice);
-    ref->no_embedding = ref->no_ref || wishes->embed_ref != 1;
+    ref->no_embedding |= ref->no_ref || wishes->embed_ref != 1;
     if (ref->no_ref) cram_reference_release(ref);
 }
 
@@ -195,7 +195,8 @@ static int look(sam_hdr_t *header, const struct wishes *wishes, struct cram_refe
                 struct difference *difference)
 {
     *difference = (struct difference){.n_others = 0};
-    *ref = (struct cram_reference){.fasta = wishes->fasta};
+    /* With no_ref=1 and embed_ref=1 htslib crashes, also 1.24. */
+    *ref = (struct cram_reference){.fasta = wishes->fasta, .no_embedding = wishes->no_ref};
     /* A pipe can be read only once. */
     bool has_index = !wishes->fasta || is_regular(wishes->fasta);
     if (!wishes->no_ref && has_index &&
@@ -221,7 +222,7 @@ static void warn_of_choice(sam_hdr_t *header, const struct wishes *wishes,
                            const struct cram_reference *ref, const struct difference *difference)
 {
     static const char none[] = "the CRAM is written without a reference (no_ref=1) and gets larger";
-    if (!ref->embeds && (!ref->no_ref || wishes->no_ref)) return;
+    if (wishes->no_ref || (!ref->embeds && !ref->no_ref)) return;
     if (wishes->embed_ref == 2 || n_lacking(difference) == 0) {
         if (ref->no_ref)
             diag_warning("htslib %s is too old for embed_ref=%s, which needs "
@@ -264,8 +265,8 @@ static void refuse(sam_hdr_t *header, const struct wishes *wishes, int tid, cons
         diag_error("'%s' lacks the sequence '%s', which embed_ref=%d needs: leave embed_ref out",
                    wishes->fasta, name, wishes->embed_ref);
     else
-        diag_error("cannot encode '%s' with embed_ref=%d: the sequence '%s' will not be found "
-                   "without --reference", output, wishes->embed_ref, name);
+        diag_error("cannot encode '%s' with embed_ref=%d: '%s' is not found; give --reference",
+                   output, wishes->embed_ref, name);
 }
 
 int cram_reference_check(sam_hdr_t *header, const htsFormat *format, const char *output)

@@ -196,8 +196,11 @@ class Reference(CramTest):
                   (f"UR:{fa}.none", {}, False),
                   (f"M5:{MD5}", {"REF_CACHE": store}, True),
                   (f"M5:{MD5}", {"REF_CACHE": empty}, False),
-                  (f"M5:{MD5}", {"REF_PATH": f"{empty}:{store}"}, True),
-                  (f"M5:{MD5}", {"REF_PATH": empty}, False), (f"M5:{MD5}", home, False)]
+                  (f"M5:{MD5}", {"REF_CACHE": "", "REF_PATH": f"{empty}:{store}"}, True),
+                  (f"M5:{MD5}", {"REF_CACHE": "", "REF_PATH": empty}, False),
+                  (f"M5:{MD5}", home, False)]
+        if self.embeds:         # htslib 1.24 crashes there, in samtools, too
+            places.remove((f"UR:{part}", {}, False))
         for tag, env, found in places:
             source = self.write_input(reads("c") + reads("e"), "\t" + tag)
             result = self.rocksort("--no-PG", "-@", "2", "-O", self.CRAM, "--reference", part, "-o",
