@@ -272,16 +272,13 @@ static int check_pump(struct bam_writer *writer)
    another one. htslib's workers encode later, and do not set errno. */
 static int print_encoder_error(struct bam_writer *writer, const char *others)
 {
-    char more[256], type = 0;
+    char type = 0, tag[300] = "", more[600];
     const char *read = cram_doubt_read(writer->settings.doubt, &type);
     if (check_pump(writer) < 0) return -1;
-    (void)snprintf(more, sizeof more, "%s%s", others, diag_library_words());
-    if (read)
-        diag_error("cannot write '%s': htslib cannot encode it as CRAM%s; tag NM:%c of '%s': give "
-                   "no_ref=1 or -O bam", writer->name, more, type, read);
-    else
-        diag_error("cannot write '%s': htslib cannot encode it as CRAM%s; give --reference, or write "
-                   "BAM with -O bam", writer->name, more);
+    if (read) (void)snprintf(tag, sizeof tag, "; it has NM:%c in read '%s'", type, read);
+    (void)snprintf(more, sizeof more, "%s%s%s", others, diag_library_words(), tag);
+    diag_error("cannot write '%s': htslib cannot encode it as CRAM%s; give %s, or write BAM with "
+               "-O bam", writer->name, more, read ? "no_ref=1" : "--reference");
     return -1;
 }
 

@@ -96,7 +96,7 @@ class Refused(CliTest):
             self.CRAM = ["-O", "cram,seqs_per_slice=100", "--reference", fasta]
             self.sort_ok("--quiet", *self.CRAM[:2], "--reference", fasta, "-o", self.path("warm"),
                          self.write("good.sam", HEADER + "r\t0\tc\t1\t9\t4M\t*\t0\t0\tACGT\t*\n"))
-            self.check(source, mentions=["cannot encode", "its words are above", "NM:Z of 'r",
+            self.check(source, mentions=["cannot encode", "its words are above", "NM:Z in read 'r",
                                          "no_ref=1", "-O bam"], env=ends_at_once())
         self.check(source, "--verbosity", "0", env=ends_at_once(),
                    mentions=["cannot encode", "--verbosity 1 shows its words", "-O bam"])
@@ -113,7 +113,7 @@ class Refused(CliTest):
             tag = line.split("\t")[0][1:]
             source = self.write("in.sam", HEADER.replace("100000", "400") + line.format(5))
             result = self.rocksort(*words, source, env=ends_at_once())
-            self.assert_error(result, f"NM:{tag[0]} of '{tag}'", "no_ref=1")
+            self.assert_error(result, f"NM:{tag[0]} in read '{tag}'", "no_ref=1")
             self.sort_ok(*words, self.write("in.sam", HEADER + line.format(6)))
             self.sort_ok("-O", "cram,no_ref=1", *words[4:], source)
 
