@@ -27,6 +27,7 @@
 #include "machine/disk_space.h"
 #include "machine/exception_guard.h"
 #include "machine/transfers.h"
+#include "output/cram_check.h"
 #include "output/cram_pump.h"
 #include "output/cram_reference.h"
 #include "util/byte_order.h"
@@ -271,11 +272,13 @@ static int check_pump(struct bam_writer *writer)
    another one. htslib's workers encode later, and do not set errno. */
 static int print_encoder_error(struct bam_writer *writer, const char *others)
 {
-    char more[256];
+    char type = 0, tag[300] = "", more[600];
+    const char *read = cram_doubt_read(writer->settings.doubt, &type);
     if (check_pump(writer) < 0) return -1;
-    (void)snprintf(more, sizeof more, "%s%s", others, diag_library_words());
-    diag_error("cannot write '%s': htslib cannot encode it as CRAM%s; give --reference, or write "
-               "BAM with -O bam", writer->name, more);
+    if (read) (void)snprintf(tag, sizeof tag, "; it has NM:%c in read '%s'", type, read);
+    (void)snprintf(more, sizeof more, "%s%s%s", others, diag_library_words(), tag);
+    diag_error("cannot write '%s': htslib cannot encode it as CRAM%s; give %s, or write BAM with "
+               "-O bam", writer->name, more, read ? "no_ref=1" : "--reference");
     return -1;
 }
 
@@ -423,10 +426,8 @@ static int start_cram(struct bam_writer *writer)
     }
     if (cram_reference_open(writer->header, format, &writer->reference) < 0) return -1;
     const struct cram_reference *reference = &writer->reference;
-    if ((reference->embed_ref >= 0 &&
-         hts_set_opt(writer->file, CRAM_OPT_EMBED_REF, reference->embed_ref) < 0) ||
-        (reference->one_in_slice &&
-         hts_set_opt(writer->file, CRAM_OPT_MULTI_SEQ_PER_SLICE, 0) < 0))
+    if ((reference->no_embedding && hts_set_opt(writer->file, CRAM_OPT_EMBED_REF, 0) < 0) ||
+        (reference->no_ref && hts_set_opt(writer->file, CRAM_OPT_NO_REF, 1) < 0))
         return encoder_error(writer);
     if (sam_hdr_write(writer->file, writer->header) < 0) return encoder_error(writer);
     return start_index(writer);

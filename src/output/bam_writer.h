@@ -43,6 +43,7 @@ struct bam_writer_settings {
     struct bam_writer_header *shared_header;    /* BAM and SAM; NULL: this file has its own */
     const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
     const struct column_notes *notes;   /* with columns */
+    const struct cram_doubt *doubt;     /* CRAM: of the records so far */
 };
 
 /* Prepares to write; makes no file yet. */

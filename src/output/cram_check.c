@@ -5,6 +5,30 @@
 #include "bam/bam_long.h"
 #include "util/byte_order.h"
 
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { NO_DOUBT, NOTING, NOTED };       /* struct cram_doubt: state */
+
+/* Remembers the read if it is mapped. Only the first thread does so. */
+static void note(struct cram_doubt *doubt, const uint8_t *rec, char type)
+{
+    int none = NO_DOUBT;
+    if ((bam_record_flag(rec) & BAM_FUNMAP) != 0 ||
+        !atomic_compare_exchange_strong(&doubt->state, &none, NOTING))
+        return;
+    (void)snprintf(doubt->read, sizeof doubt->read, "%s", (const char *)bam_record_name(rec));
+    doubt->type = type;
+    atomic_store(&doubt->state, NOTED);
+}
+
+const char *cram_doubt_read(const struct cram_doubt *doubt, char *type)
+{
+    if (atomic_load(&doubt->state) != NOTED) return NULL;
+    *type = doubt->type;
+    return doubt->read;
+}
+
 /* What is wrong with the name of the tag at `at`, or NULL. htslib drops the tags from one with a NUL
    on. With a byte above 127 htslib 1.16 makes a CRAM that cannot be read. */
 static const char *check_name(const uint8_t *at, const uint8_t *end)
@@ -14,8 +38,13 @@ static const char *check_name(const uint8_t *at, const uint8_t *end)
     return (at[0] | at[1]) > 127 ? "the name of a tag has a byte above 127" : NULL;
 }
 
+static bool is_tag(const struct bam_aux *aux, char first, char second)
+{
+    return aux->start[0] == first && aux->start[1] == second;
+}
+
 /* Sets *cg to the CG tag; its type is 0 if there is none. */
-static const char *check_tags(const uint8_t *rec, struct bam_aux *cg)
+static const char *check_tags(const uint8_t *rec, struct cram_doubt *doubt, struct bam_aux *cg)
 {
     const uint8_t *at = bam_record_tags(rec), *end = bam_record_end(rec);
     struct bam_aux aux;
@@ -26,15 +55,17 @@ static const char *check_tags(const uint8_t *rec, struct bam_aux *cg)
         if (aux.type == 'd') return "it has a tag of type d";
         if (aux.type == 'B' && (aux.value[0] == 'A' || aux.value[0] == 'd'))
             return "it has an array of type A or d";
-        if (!cg->type && aux.start[0] == 'C' && aux.start[1] == 'G') *cg = aux;
+        if (!cg->type && is_tag(&aux, 'C', 'G')) *cg = aux;
+        if (is_tag(&aux, 'N', 'M') && bam_aux_fixed_bytes[(uint8_t)aux.type] == 0)
+            note(doubt, rec, aux.type);
     }
     return problem ? problem : r < 0 ? "its tags are damaged" : NULL;
 }
 
-const char *cram_record_check(const uint8_t *rec)
+const char *cram_record_check(const uint8_t *rec, struct cram_doubt *doubt)
 {
     struct bam_aux cg;
-    const char *problem = check_tags(rec, &cg);
+    const char *problem = check_tags(rec, doubt, &cg);
     if (problem || bam_record_flag(rec) & BAM_FUNMAP) return problem;
     if (bam_record_true_pos(rec) < 0) return "it is mapped and has no position";
     struct bam_cigar cigar = bam_record_cigar(rec, &cg);

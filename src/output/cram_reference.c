@@ -17,8 +17,9 @@
 /* What the options of the format say. As in htslib, the last one of a kind counts. */
 struct wishes {
     const char *fasta;          /* NULL: none is given */
-    bool needs_none;            /* no CRAM, no_ref=1, or a reference that can be read only once */
+    bool no_ref;
     int embed_ref;              /* -1: not given */
+    bool many_in_slice;         /* multi_seq_per_slice=1 */
 };
 
 static bool is_regular(const char *path)
@@ -29,69 +30,99 @@ static bool is_regular(const char *path)
 
 static struct wishes look_at_options(const htsFormat *format)
 {
-    struct wishes wishes = {.embed_ref = -1, .needs_none = format->format != cram};
+    struct wishes wishes = {.embed_ref = -1};
     for (const hts_opt *option = format->specific; option; option = option->next) {
         if (option->opt == CRAM_OPT_REFERENCE) wishes.fasta = option->val.s;
-        if (option->opt == CRAM_OPT_NO_REF) wishes.needs_none = option->val.i != 0;
+        if (option->opt == CRAM_OPT_NO_REF) wishes.no_ref = option->val.i != 0;
         if (option->opt == CRAM_OPT_EMBED_REF) wishes.embed_ref = option->val.i;
+        if (option->opt == CRAM_OPT_MULTI_SEQ_PER_SLICE) wishes.many_in_slice = option->val.i == 1;
     }
-    if (format->format != cram || (wishes.fasta && !is_regular(wishes.fasta)))
-        wishes.needs_none = true;
     return wishes;
 }
 
-/* True if htslib embeds references without fault; tried with 1.17, 1.18, 1.21 and 1.24. */
+/* The first version that embeds references made of reads without the faults that the header names.
+   1.16, 1.17 and 1.18 have them, 1.21 and 1.24 do not; 1.19 and 1.20 were not tried. */
+#define EMBEDDING_VERSION "1.21"
+
 static bool htslib_embeds_well(void)
 {
     int major = 0, minor = 0;
     (void)sscanf(hts_version(), "%d.%d", &major, &minor);
-    return major > 1 || minor >= 17;
+    return major > 1 || minor >= 21;
 }
 
-/* True if the user has said where references are. Tests and scripts say ":" for nowhere. */
-static bool is_place(const char *variable)
+/* True if the store has a file for the checksum. In its name, which is the pattern, "%2s" stands for
+   the next two characters of the checksum and "%s" for the rest, which follows if no "%s" does. */
+static bool is_in_store(const char *pattern, const char *sum)
 {
-    const char *value = getenv(variable);
-    return value && value[strspn(value, ":")] != '\0';
-}
-
-/* True if htslib may find sequences by their checksums without downloading all of them: by its
-   environment variables, or in the cache that it fills where these are not set. */
-static bool has_store_of_sequences(void)
-{
-    static const char *const homes[][2] = {
-        {"XDG_CACHE_HOME", "hts-ref"}, {"HOME", ".cache/hts-ref"}, {"TEMP", "hts-ref"}};
-    if (is_place("REF_PATH") || is_place("REF_CACHE")) return true;
-    if (getenv("REF_PATH")) return false;
-    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
-        const char *home = getenv(homes[i][0]);
-        char *path = home && *home ? xasprintf("%s/%s", home, homes[i][1]) : NULL;
-        struct stat st;
-        bool found = path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-        free(path);
-        if (path) return found;
+    kstring_t path = KS_INITIALIZE;
+    for (const char *at = pattern; *at; at++) {
+        char *conversion = NULL;
+        size_t width = *at == '%' ? strtoul(at + 1, &conversion, 10) : 0;
+        if (!conversion || *conversion != 's') {
+            xalloc_require(kputc(*at, &path) >= 0);
+            continue;
+        }
+        size_t left = strlen(sum);
+        if (width == 0 || width > left) width = left;
+        xalloc_require(kputsn(sum, width, &path) >= 0);
+        sum += width;
+        at = conversion;
     }
-    return false;
+    if (*sum) xalloc_require(ksprintf(&path, "/%s", sum) >= 0);
+    bool found = is_regular(path.s);
+    ks_free(&path);
+    return found;
+}
+
+/* True if htslib will find the sequence by its checksum: in the cache or in a directory of REF_PATH.
+   If neither is named, the cache is in the home directory. Believes in servers that REF_PATH names;
+   does not count on the one that htslib asks by default. */
+static bool is_stored(const char *sum)
+{
+    const char *cache = getenv("REF_CACHE"), *path = getenv("REF_PATH");
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    bool has_base = base && *base, found = path && strstr(path, "://");
+    char *places = (cache && *cache) || (path && *path)
+        ? xasprintf("%s:%s", cache ? cache : "", path ? path : "")
+        : xasprintf("%s%s/hts-ref/%%2s/%%2s/%%s", has_base ? base : home ? home : "",
+                    has_base ? "" : "/.cache");
+    for (char *rest = places, *place; !found && (place = strsep(&rest, ":"));)
+        found = *place && is_in_store(place, sum);
+    free(places);
+    return found;
 }
 
 enum place { IN_FILE, ELSEWHERE, DOUBTFUL, NOWHERE, N_PLACES };
 
+/* The file that the UR tag of a sequence names. */
+struct named_file {
+    char *name;                 /* NULL: none so far */
+    faidx_t *index;             /* NULL: it is not FASTA, or is not there */
+};
+
+static void open_named(struct named_file *file, const char *name)
+{
+    if (file->name && name && strcmp(file->name, name) == 0) return;
+    if (file->index) fai_destroy(file->index);
+    free(file->name);
+    file->name = name ? xstrdup(name) : NULL;
+    file->index = name && is_regular(name) ? fai_load(name) : NULL;
+}
+
 /* Where htslib will find a sequence that is not in the FASTA file. */
-static enum place find_elsewhere(sam_hdr_t *header, const char *name, bool has_store)
+static enum place find_elsewhere(sam_hdr_t *header, const char *name, struct named_file *file)
 {
     kstring_t value = KS_INITIALIZE;
     bool has_sum = sam_hdr_find_tag_id(header, "SQ", "SN", name, "M5", &value) == 0;
+    bool found = has_sum && is_stored(value.s);
     bool has_file = sam_hdr_find_tag_id(header, "SQ", "SN", name, "UR", &value) == 0;
-    enum place place = has_sum || has_file ? DOUBTFUL : NOWHERE;
-    if (has_file) {
-        const char *path = strncmp(value.s, "file:", 5) == 0 ? value.s + 5 : value.s;
-        char *index = xasprintf("%s.fai", path);
-        if (is_regular(path) && is_regular(index)) place = ELSEWHERE;
-        free(index);
+    if (has_file && !found) {
+        open_named(file, strncmp(value.s, "file:", 5) == 0 ? value.s + 5 : value.s);
+        found = file->index && faidx_has_seq(file->index, name);
     }
-    if (has_sum && has_store) place = ELSEWHERE;
     ks_free(&value);
-    return place;
+    return found ? ELSEWHERE : has_sum || has_file ? DOUBTFUL : NOWHERE;
 }
 
 /* How the sequences of the file differ from those of the header. */
@@ -100,73 +131,82 @@ struct difference {
     int first[N_PLACES];        /* the first of each, if there is one */
     int n_others, first_other;  /* sequences in the file that have another length */
     int64_t other_bases;        /* of the first one, in the file */
+    bool is_shorter;            /* one of them */
 };
-
-static void note_length(struct cram_reference *ref, int n_refs, int tid, int64_t n_bases)
-{
-    if (!ref->n_bases) {
-        ref->n_bases = xcalloc((size_t)n_refs, sizeof *ref->n_bases);
-        for (int i = 0; i < n_refs; i++) ref->n_bases[i] = INT64_MAX;
-    }
-    ref->n_bases[tid] = n_bases;
-}
 
 /* index: NULL if there is no file. */
 static void compare(sam_hdr_t *header, const faidx_t *index, struct cram_reference *ref,
                     struct difference *difference)
 {
     int n_refs = sam_hdr_nref(header);
-    bool has_store = has_store_of_sequences();
+    struct named_file file = {NULL, NULL};
+    if (index) ref->n_bases = xcalloc((size_t)n_refs + 1, sizeof *ref->n_bases);
     for (int tid = 0; tid < n_refs; tid++) {
         const char *name = sam_hdr_tid2name(header, tid);
         int64_t n_bases = index ? faidx_seq_len(index, name) : -1;
-        enum place place = n_bases >= 0 ? IN_FILE : find_elsewhere(header, name, has_store);
+        enum place place = n_bases >= 0 ? IN_FILE : find_elsewhere(header, name, &file);
         if (difference->n[place]++ == 0) difference->first[place] = tid;
+        if (index) ref->n_bases[tid] = n_bases < 0 ? INT64_MAX : n_bases;
         if (n_bases < 0 || n_bases == sam_hdr_tid2len(header, tid)) continue;
         if (difference->n_others++ == 0) {
             difference->first_other = tid;
             difference->other_bases = n_bases;
         }
-        if (n_bases < sam_hdr_tid2len(header, tid)) note_length(ref, n_refs, tid, n_bases);
+        difference->is_shorter |= n_bases < sam_hdr_tid2len(header, tid);
     }
+    open_named(&file, NULL);
 }
 
-/* Chooses what a htslib that does not embed well is told. */
+static int n_lacking(const struct difference *difference)
+{
+    return difference->n[NOWHERE] + difference->n[DOUBTFUL];
+}
+
+/* Chooses what an htslib is told that must not embed a reference made of the reads. With embed_ref=1
+   it would do so if a sequence is not found, and it encodes slices of several references wrongly. */
 static void choose_for_old(const struct wishes *wishes, const struct difference *difference,
                            struct cram_reference *ref)
 {
-    bool is_auto = wishes->embed_ref < 0, embeds_real = wishes->embed_ref == 1;
-    int n_nowhere = difference->n[NOWHERE], n_doubtful = difference->n[DOUBTFUL];
-    /* With embed_ref=1 a sequence that is nowhere is an error. */
-    if ((is_auto && n_nowhere + n_doubtful > 0) ||
-        (embeds_real && n_nowhere == 0 && n_doubtful > 0)) {
-        ref->embed_ref = 2;
-        ref->embeds = true;
-    } else if (is_auto && difference->n[ELSEWHERE] > 0) {
-        ref->embed_ref = 0;
+    ref->no_ref = wishes->embed_ref == 2 ||
+                  (wishes->embed_ref != 0 && n_lacking(difference) > 0) ||
+                  (wishes->embed_ref == 1 && wishes->many_in_slice);
+    ref->no_embedding |= ref->no_ref || wishes->embed_ref != 1;
+    if (ref->no_ref) cram_reference_release(ref);
+}
+
+/* Reads the index of the FASTA file, if there is one, and compares. */
+static int look_at_file(sam_hdr_t *header, const char *fasta, struct cram_reference *ref,
+                        struct difference *difference)
+{
+    errno = 0;
+    faidx_t *index = fasta ? fai_load(fasta) : NULL;
+    if (fasta && !index) {
+        const char *advice = diag_advice(errno);
+        diag_error("htslib cannot make or read the index of the reference, '%s.fai'%s", fasta,
+                   *advice ? advice : diag_library_words());
+        return -1;
     }
-    ref->one_in_slice = ref->embeds || embeds_real;
+    compare(header, index, ref, difference);
+    if (index) fai_destroy(index);
+    return 0;
 }
 
 static int look(sam_hdr_t *header, const struct wishes *wishes, struct cram_reference *ref,
                 struct difference *difference)
 {
     *difference = (struct difference){.n_others = 0};
-    *ref = (struct cram_reference){.embed_ref = -1};
-    if (wishes->needs_none) return 0;
-    errno = 0;
-    faidx_t *index = wishes->fasta ? fai_load(wishes->fasta) : NULL;
-    if (wishes->fasta && !index) {
-        const char *advice = diag_advice(errno);
-        diag_error("htslib cannot make or read the index of the reference, '%s.fai'%s",
-                   wishes->fasta, *advice ? advice : diag_library_words());
+    /* With no_ref=1 and embed_ref=1 htslib crashes, also 1.24. */
+    *ref = (struct cram_reference){.fasta = wishes->fasta, .no_embedding = wishes->no_ref};
+    /* A pipe can be read only once. */
+    bool has_index = !wishes->fasta || is_regular(wishes->fasta);
+    if (!wishes->no_ref && has_index &&
+        look_at_file(header, wishes->fasta, ref, difference) < 0)
         return -1;
-    }
-    ref->fasta = wishes->fasta;
-    compare(header, index, ref, difference);
-    if (index) fai_destroy(index);
-    ref->embeds = wishes->embed_ref == 2 || (wishes->embed_ref < 0 && difference->n[NOWHERE] > 0);
-    if (!htslib_embeds_well()) choose_for_old(wishes, difference, ref);
+    if (!htslib_embeds_well())
+        choose_for_old(wishes, difference, ref);
+    else
+        ref->embeds = wishes->embed_ref == 2 ||
+                      (wishes->embed_ref < 0 && difference->n[NOWHERE] > 0);
     return 0;
 }
 
@@ -177,23 +217,34 @@ int cram_reference_open(sam_hdr_t *header, const htsFormat *format, struct cram_
     return look(header, &wishes, ref, &difference);
 }
 
-/* Tells that the CRAM gets a reference that is made of the reads, which the user did not ask for. */
-static void warn_of_embedding(sam_hdr_t *header, const struct wishes *wishes,
-                              const struct difference *difference)
+/* Tells what the CRAM gets in place of the reference, if the user did not ask for it. */
+static void warn_of_choice(sam_hdr_t *header, const struct wishes *wishes,
+                           const struct cram_reference *ref, const struct difference *difference)
 {
+    static const char none[] = "the CRAM is written without a reference (no_ref=1) and gets larger";
+    if (wishes->no_ref || (!ref->embeds && !ref->no_ref)) return;
+    if (wishes->embed_ref == 2 || n_lacking(difference) == 0) {
+        if (ref->no_ref)
+            diag_warning("htslib %s is too old for embed_ref=%s, which needs "
+                         EMBEDDING_VERSION ": %s",
+                         hts_version(), wishes->embed_ref == 2 ? "2" : "1 with "
+                         "multi_seq_per_slice=1", none);
+        return;
+    }
     enum place place = difference->n[NOWHERE] > 0 ? NOWHERE : DOUBTFUL;
     const char *name = sam_hdr_tid2name(header, difference->first[place]);
-    int n_more = difference->n[NOWHERE] + difference->n[DOUBTFUL] - 1;
+    int n_more = n_lacking(difference) - 1;
     char others[64] = "";
     if (n_more > 0)
         (void)snprintf(others, sizeof others, " and %d other%s", n_more, n_more == 1 ? "" : "s");
-    static const char then[] = "a reference made of the reads goes into the CRAM, which gets larger";
+    const char *then = ref->no_ref ? none : "a reference made of the reads goes into the CRAM, "
+                                           "which gets larger";
     if (wishes->fasta)
-        diag_warning("the reference '%s' lacks the sequence '%s'%s: %s", wishes->fasta, name,
-                     others, then);
+        diag_warning("the reference '%s' lacks the sequence '%s'%s: %s",
+                     wishes->fasta, name, others, then);
     else
-        diag_warning("the sequence '%s'%s will not be found without --reference: %s", name, others,
-                     then);
+        diag_warning("the sequence '%s'%s will not be found without --reference: %s", name,
+                     others, then);
 }
 
 static void warn_of_length(sam_hdr_t *header, const struct cram_reference *ref,
@@ -203,24 +254,34 @@ static void warn_of_length(sam_hdr_t *header, const struct cram_reference *ref,
     diag_warning("'%s' has %" PRId64 " bases of '%s', the header %" PRId64 "%s: is it the right "
                  "one?", ref->fasta, difference->other_bases,
                  sam_hdr_tid2name(header, tid), (int64_t)sam_hdr_tid2len(header, tid),
-                 ref->n_bases ? "; reads beyond the end cannot be written" : "");
+                 difference->is_shorter && ref->n_bases ? "; reads beyond the end cannot be written" : "");
 }
 
-int cram_reference_check(sam_hdr_t *header, const htsFormat *format)
+/* With these options htslib needs every sequence for the header. */
+static void refuse(sam_hdr_t *header, const struct wishes *wishes, int tid, const char *output)
 {
+    const char *name = sam_hdr_tid2name(header, tid);
+    if (wishes->fasta)
+        diag_error("'%s' lacks the sequence '%s', which embed_ref=%d needs: leave embed_ref out",
+                   wishes->fasta, name, wishes->embed_ref);
+    else
+        diag_error("cannot encode '%s' with embed_ref=%d: '%s' is not found; give --reference",
+                   output, wishes->embed_ref, name);
+}
+
+int cram_reference_check(sam_hdr_t *header, const htsFormat *format, const char *output)
+{
+    if (format->format != cram) return 0;
     struct wishes wishes = look_at_options(format);
     struct difference difference;
     struct cram_reference ref;
     if (look(header, &wishes, &ref, &difference) < 0) return -1;
-    bool is_refused = wishes.fasta && difference.n[NOWHERE] > 0 &&
-                      (wishes.embed_ref == 0 || wishes.embed_ref == 1);
-    if (is_refused)
-        diag_error("'%s' lacks the sequence '%s', which embed_ref=%d needs: leave "
-                   "embed_ref out", wishes.fasta,
-                   sam_hdr_tid2name(header, difference.first[NOWHERE]), wishes.embed_ref);
-    if (!is_refused && difference.n_others > 0) warn_of_length(header, &ref, &difference);
-    if (!is_refused && ref.embeds && wishes.embed_ref != 2)
-        warn_of_embedding(header, &wishes, &difference);
+    bool is_refused =
+        difference.n[NOWHERE] > 0 && (wishes.embed_ref == 0 || wishes.embed_ref == 1);
+    if (is_refused) refuse(header, &wishes, difference.first[NOWHERE], output);
+    if (!is_refused && difference.n_others > 0)
+        warn_of_length(header, &ref, &difference);
+    if (!is_refused) warn_of_choice(header, &wishes, &ref, &difference);
     cram_reference_release(&ref);
     return is_refused ? -1 : 0;
 }

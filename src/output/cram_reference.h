@@ -5,17 +5,17 @@
  * sorting. What cannot work is found here at the start, from the index of the FASTA file (.fai).
  *
  * A sequence that the header names and the file lacks is no error by itself: perhaps no read lies
- * there, or htslib finds the sequence by the tags M5 or UR of its @SQ line. If htslib finds that it
- * has no sequence for some reads, it puts a reference into the CRAM that it makes of the reads
- * (embed_ref=2). But htslib 1.16 does so halfway: it writes '=' or wrong bases into the CRAM, or
- * aborts, depending on which thread comes first. So up to 1.16 it is told what to do from the
- * beginning: to embed such a reference if a sequence will probably not be found, and else never to
- * change its mind, which makes a sequence that it does not find an error. It also writes '=' if a
- * slice has reads of several references and one of these is embedded, so it is told not to make such
- * slices then.
+ * there, or htslib finds the sequence by the tags M5 or UR of its @SQ line. If htslib has no sequence
+ * for some reads, it makes one of the reads and embeds it in the CRAM (embed_ref=2). Up to 1.18 that
+ * is not safe: htslib crashes if an unplaced record without bases ends a slice, reserves memory for
+ * all bases between the first and the last read of a slice, fails if reads are not in the order of
+ * positions (1.16), and, if it begins to embed after other references were used, writes '=' or wrong
+ * bases (1.16) or aborts. So such an htslib is told at the start to write without references (no_ref=1)
+ * if a sequence will not be found, and else never to embed, which makes a sequence that it does not
+ * find an error.
  *
- * If a sequence of the file is shorter than the header says, reads beyond its end cannot be written:
- * the CRAM could not be read, or such a read would have other bases. Longer sequences do no harm.
+ * Reads beyond the end of a sequence of the file cannot be written: the CRAM could not be read, or
+ * such a read would have other bases.
  *
  * Order of calls: check, at the start; open, when the CRAM is written; admits, for each record;
  * release. Ownership: a struct cram_reference owns its array. Threads: one at a time for each.
@@ -28,22 +28,21 @@
 #include <stdbool.h>
 
 struct cram_reference {
-    const char *fasta;          /* borrowed from the options; NULL: none, or not comparable */
-    bool embeds;                /* the CRAM gets a reference that is made of the reads */
-    int embed_ref;              /* the value that htslib is to be told; -1: none */
-    bool one_in_slice;          /* htslib is to be told multi_seq_per_slice=0 */
-    int64_t *n_bases;           /* of each sequence that is shorter in the file than in the header,
-                                   INT64_MAX for the others; NULL: none is shorter */
+    const char *fasta;          /* borrowed from the options; NULL: none is given */
+    bool embeds;                /* the CRAM may get a reference that is made of the reads */
+    bool no_ref, no_embedding;  /* htslib is to be told no_ref=1, embed_ref=0 */
+    int64_t *n_bases;           /* of each sequence in the file, INT64_MAX where that lacks it; NULL:
+                                   no file is used */
 };
 
-/* Refuses what cannot work, and warns of what is odd. Does nothing if the format is not CRAM, or if
-   its options need no reference. */
-int cram_reference_check(sam_hdr_t *header, const htsFormat *format);
+/* Refuses what cannot work, and warns of what is odd. Does nothing if the format is not CRAM.
+   output: its name, for messages. */
+int cram_reference_check(sam_hdr_t *header, const htsFormat *format, const char *output);
 
 /* Finds out what the other functions need to know. */
 int cram_reference_open(sam_hdr_t *header, const htsFormat *format, struct cram_reference *ref);
 
-/* Returns false if the reference of the record ends before it. */
+/* Returns false if the reference of the record ends before it, so that it could not be read. */
 bool cram_reference_admits(const struct cram_reference *ref, const bam1_t *record);
 
 void cram_reference_release(struct cram_reference *ref);

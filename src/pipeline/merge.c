@@ -541,6 +541,7 @@ static int prepare_merge(struct merger *m)
             .method = file->settings.method,
             .index = file->index,
             .columns = file->settings.columns,
+            .doubt = file->settings.doubt,
             /* Some segments are larger than planned, the last one above all. */
             .column_batch_bytes = 2 * m->segment_bytes,
         };

@@ -52,6 +52,7 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
         .raw_bytes = raw_bytes,
         .shared_header = s->shared_header,
         .columns = s->columns,
+        .doubt = s->doubt,
     };
     if (s->columns) {
         output_notes_begin(&file->notes, s->notes_bytes, s->places);

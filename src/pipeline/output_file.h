@@ -23,6 +23,7 @@ struct output_settings {
     const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
     size_t notes_bytes;         /* with columns: memory for notes; where others go: */
     const struct temp_places *places;
+    struct cram_doubt *doubt;   /* of the records of CRAM */
     struct bam_writer_header *shared_header;    /* bam_writer.h; NULL: the file has its own */
 };
 

@@ -278,9 +278,10 @@ static int prepare_columns(struct sort *sort)
 static int check_formats(const struct sort *sort)
 {
     for (unsigned i = 0; i < sort->output.n_files; i++) {
-        const struct output_format *format = &sort->output.files[i].settings.format;
-        if (rules_check_format(sort->header, format) < 0 ||
-            cram_reference_check(sort->header, &format->hts) < 0)
+        const struct output_settings *output = &sort->output.files[i].settings;
+        const char *name = output->path->name ? output->path->name : "standard output";
+        if (rules_check_format(sort->header, &output->format) < 0 ||
+            cram_reference_check(sort->header, &output->format.hts, name) < 0)
             return -1;
     }
     return 0;

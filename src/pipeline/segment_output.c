@@ -292,7 +292,7 @@ static int emit_records(struct emission *e)
 {
     const uint8_t *rec;
     while ((rec = next_written(e))) {
-        const char *problem = cram_record_check(rec);
+        const char *problem = cram_record_check(rec, e->form->doubt);
         if (problem) {
             diag_error("read '%s' cannot be written as CRAM: %s; write BAM with -O bam",
                        (const char *)bam_record_name(rec), problem);

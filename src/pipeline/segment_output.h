@@ -26,6 +26,7 @@ struct output_form {
     struct bgzf_method method;
     struct bam_index *index;    /* NULL: segments make no parts of an index */
     const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
+    struct cram_doubt *doubt;   /* CRAM: of the records of all segments */
     size_t column_batch_bytes;  /* of records: a batch of columns with so many ends */
     _Atomic size_t room_hint;   /* bytes of the largest segment so far, and a margin; starts as 0 */
 };

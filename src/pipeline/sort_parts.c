@@ -69,6 +69,7 @@ static void create_output(struct sort *sort)
     sort->columns[1].request = &s->also_columns;
     for (unsigned i = 0; i < MOST_OUTPUTS; i++) {
         struct output_settings *settings = &sort->output.files[i].settings;
+        settings->doubt = &sort->cram_doubt;
         if (i >= sort->output.n_files || !output_format_has_columns(&settings->format)) {
             sort->columns[i].request = NULL;
             continue;

@@ -10,6 +10,7 @@
 #ifndef ROCKSORT_PIPELINE_SORT_PARTS_H
 #define ROCKSORT_PIPELINE_SORT_PARTS_H
 
+#include "output/cram_check.h"
 #include "pipeline/merge.h"
 #include "pipeline/progress.h"
 #include "pipeline/resume.h"
@@ -50,6 +51,7 @@ struct sort {
     struct survey survey;
     struct column_output columns[MOST_OUTPUTS]; /* of Arrow and Parquet; else {NULL} */
     struct sorted_output output;
+    struct cram_doubt cram_doubt;       /* of the records of all outputs */
     struct record_counts *record_counts;        /* NULL: the output is not counted */
     struct merge_counts merged;         /* under the lock */
     struct content_sum sum_out;

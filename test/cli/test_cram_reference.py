@@ -4,6 +4,7 @@ written rightly, and what cannot is said, at the start if that is possible.
 
 import hashlib
 import os
+import re
 import unittest
 
 import bamfile
@@ -13,6 +14,13 @@ UNIT = "ACGT"
 N_BASES = 2000
 HEADER = "@HD\tVN:1.6\tSO:unsorted\n"
 MD5 = hashlib.md5(UNIT.encode() * (N_BASES // 4)).hexdigest()
+
+
+def sam(records, **lengths):
+    """SAM with sequences of these lengths. records: (name, flag, sequence, position, bases)."""
+    return HEADER + "".join(f"@SQ\tSN:{name}\tLN:{n}\n" for name, n in lengths.items()) + "".join(
+        f"{name}\t{flag}\t{ref}\t{pos}\t0\t{'*' if flag & 4 else f'{len(bases)}M'}\t*\t0\t0\t"
+        f"{bases}\t*\n" for name, flag, ref, pos, bases in records)
 
 
 def fasta(**lengths):
@@ -30,7 +38,16 @@ def reads(name, first=1, last=N_BASES - 8, step=4):
                    for pos in range(first + (last - first) // step * step, first - 1, -step))
 
 
-class Reference(CliTest):
+class CramTest(CliTest):
+
+    def setUp(self):
+        """embeds: the library embeds references made of reads; else it is told no_ref=1."""
+        super().setUp()
+        version = re.search(rb"htslib (\d+)\.(\d+)", self.sort_ok("--version").out)
+        self.embeds = tuple(map(int, version.groups())) >= (1, 21)
+
+
+class Reference(CramTest):
     """The header has the references c and e."""
 
     CRAM = "cram,seqs_per_slice=50"
@@ -106,7 +123,8 @@ class Reference(CliTest):
         """Reads beyond the end made a CRAM that nobody can read, or with N for their bases."""
         fa = self.write_fasta(c=N_BASES, e=N_BASES // 2)
         short = self.write_input(reads("c") + reads("e", last=N_BASES // 2 - 8))
-        for options in ("", ",embed_ref=1", ",embed_ref=2"):
+        uses_file = ("", ",embed_ref=1") + ((",embed_ref=2",) if self.embeds else ())
+        for options in uses_file:
             result = self.sort(short, fa, options)
             with self.subTest(options=options):
                 self.check_right(result, short, fa)
@@ -114,12 +132,22 @@ class Reference(CliTest):
         first = N_BASES // 2 + 1
         beyond = self.write_input(reads("c") + reads("e", first=first))
         os.unlink(self.path("out.cram"))
-        for options in ("", ",embed_ref=1", ",embed_ref=2"):
+        for options in uses_file:
             with self.subTest(options=options):
                 result = self.sort(beyond, fa, options)
                 self.assert_error(result, f"'e{first}'", "ref.fa", "ends before it", "-O bam")
                 self.assert_no_result(self.path("out.cram"))
-        self.check_right(self.sort(beyond, fa, ",no_ref=1"), beyond, fa)
+        for options in {",no_ref=1", ",embed_ref=2"} - set(uses_file):
+            self.check_right(self.sort(beyond, fa, options), beyond, fa)
+
+    @needs_pysam
+    def test_beyond_the_header(self):
+        """The file has what the header says; such a CRAM could not be read, and exit 0 followed."""
+        fa = self.write_fasta(c=N_BASES, e=N_BASES)
+        source = self.write_input(reads("c", last=N_BASES + 40))
+        for options in ("", ",embed_ref=1"):
+            self.assert_error(self.sort(source, fa, options), "'c2001'", "ends before it", "-O bam")
+        self.check_right(self.sort(source, fa, ",no_ref=1"), source, fa)
 
     def test_no_index(self):
         """The index of the FASTA file cannot be made: that is said before the input is read."""
@@ -150,28 +178,105 @@ class Reference(CliTest):
                                        self.path("out.cram"), source)
                 with self.subTest(options=options, threads=threads):
                     self.check_right(result, source, fa)
-                    self.assertEqual("will not be found" in result.err,
+                    self.assertEqual("will not be found" in result.err, not self.embeds and
                                      options not in (",embed_ref=2", ",no_ref=1"), result.err)
 
     @needs_pysam
     def test_found_elsewhere(self):
-        """By the file that UR names, or by M5 where a REF_CACHE is named. If it is not there after
-        all, the sort ends with an error; htslib would change its mind halfway."""
+        """By the file that UR names, or by M5 in a store. Where it is not there after all, htslib
+        1.16 ended with an error when it came to the first such read."""
         fa = self.write_fasta(c=N_BASES, e=N_BASES)
         part = self.write("part.fa", fasta(c=N_BASES))
-        self.sort(self.write_input(reads("c")), fa)     # makes ref.fa.fai
-        source = self.write_input(reads("c") + reads("e"), f"\tUR:file:{fa}")
-        result = self.sort(source, part)
-        self.check_right(result, source, fa)
-        self.assertNotIn("lacks", result.err)
-        os.unlink(self.path("out.cram"))
-        source = self.write_input(reads("c") + reads("e"), "\tM5:" + MD5)
-        result = self.rocksort("-O", self.CRAM, "--reference", part, "-o", self.path("out.cram"),
-                               source, env={"REF_CACHE": str(self.work) + "/%s"})
-        if result.status:
-            self.assert_error(result, "cannot encode", "-O bam")
-        else:                           # htslib 1.17 and later
-            self.check_right(result, source, fa)
+        os.makedirs(self.path(f"store/{MD5[:2]}"))
+        self.write(os.path.join("store", MD5[:2], MD5[2:]), UNIT * (N_BASES // 4))
+        store, empty = self.path("store/%2s/%s"), self.path("empty/%2s/%s")
+        os.makedirs(self.path("home/.cache/hts-ref"))
+        home = {"REF_PATH": "", "REF_CACHE": "", "XDG_CACHE_HOME": "", "HOME": self.path("home")}
+        places = [(f"UR:file:{fa}", {}, True), (f"UR:{fa}", {}, True), (f"UR:{part}", {}, False),
+                  (f"UR:{fa}.none", {}, False),
+                  (f"M5:{MD5}", {"REF_CACHE": store}, True),
+                  (f"M5:{MD5}", {"REF_CACHE": empty}, False),
+                  (f"M5:{MD5}", {"REF_CACHE": "", "REF_PATH": f"{empty}:{store}"}, True),
+                  (f"M5:{MD5}", {"REF_CACHE": "", "REF_PATH": empty}, False),
+                  (f"M5:{MD5}", home, False)]
+        if self.embeds:         # htslib 1.24 crashes there, in samtools, too
+            places.remove((f"UR:{part}", {}, False))
+        for tag, env, found in places:
+            source = self.write_input(reads("c") + reads("e"), "\t" + tag)
+            result = self.rocksort("--no-PG", "-@", "2", "-O", self.CRAM, "--reference", part, "-o",
+                                   self.path("out.cram"), source, env=env)
+            with self.subTest(tag=tag, env=env):
+                self.check_right(result, source, fa)
+                self.assertEqual("lacks the sequence 'e': the CRAM is written without" in result.err,
+                                 not found and not self.embeds, result.err)
+
+
+class NoReference(CramTest):
+    """No --reference. Up to 1.18 htslib embeds a reference made of the reads with faults; 1.16 is
+    told to use none."""
+
+    UNPLACED = ("a", 4, "*", 0, "*")
+    CASES = {
+        "SIGSEGV: an unplaced record without bases is the last of its slice":
+            sam([("b", 0, "c", 20, "ACGT"), UNPLACED, ("b", 16, "e", 20, "ACGT")], c=1000, e=1000),
+        "only unplaced records without bases": sam([UNPLACED], c=1000),
+        "Failed to build reference: not in the order of positions":
+            sam([("a", 0, "c", 50, "ACGT"), ("b", 0, "c", 20, "ACGA"), ("c", 0, "e", 3, "NNNN")],
+                c=1000, e=1000),
+        "out of memory: far apart":
+            sam([("a", 0, "c", 1, "ACGT"), ("b", 0, "c", 2147483000, "ACGT")], c=2147483647),
+    }
+
+    def check_cram(self, source, options, words, out):
+        want = self.sort_bam("--no-PG", *words, source).records
+        with self.subTest(options=options, words=words):
+            result = self.rocksort("--no-PG", *words, "-O", "cram" + options, "-o", out, source)
+            self.assertEqual(result.status, 0, result.err)
+            self.assertEqual(result.err.count("warning: "), "no_ref=1" not in options and
+                             (not self.embeds or not options), result.err)
+            self.assertTrue(reference("view", "--no-PG", "-b", "-o", self.path("back.bam"), out))
+            got = bamfile.read(self.path("back.bam")).records
+            # With a reference, htslib adds MD and NM when it reads.
+            self.assertEqual([record[4:][:len(wanted) - 4] for record, wanted in
+                              zip(bamfile.split(got), bamfile.split(want))],
+                             [record[4:] for record in bamfile.split(want)])
+
+    @needs_pysam
+    def test_orders_and_options(self):
+        for number, (name, text) in enumerate(self.CASES.items()):
+            source = self.write("in.sam", text)
+            for options in ("", ",embed_ref=2", ",no_ref=1,embed_ref=2", ",no_ref=1,embed_ref=1",
+                            ",embed_ref=2,multi_seq_per_slice=1"):
+                for words in ((), ("-n",), ("-N", "-@", "3"), ("--shuffle",), ("-t", "RG")):
+                    with self.subTest(case=name):
+                        self.check_cram(source, options, words, self.path(f"{number}.cram"))
+
+    @needs_pysam
+    def test_pieces_and_second_output(self):
+        source = self.write("in.sam", next(iter(self.CASES.values())))
+        result = self.sort_ok("--no-PG", "-O", "cram", "--split-by", "contig", "-o",
+                              self.path("%.cram"), source)
+        self.sort_ok("--no-PG", "--also", self.path("also.cram"), "-o", self.path("o.bam"), source)
+        counts = {name: len(bamfile.split(self.sort_bam("--no-PG", self.path(name)).records))
+                  for name in os.listdir(self.work) if name.endswith(".cram")}
+        self.assertEqual(sorted(counts.values()), [1, 1, 1, 3], (counts, result.err))
+
+    @needs_pysam
+    def test_many_sequences(self):
+        """Each read had a container of its own, 340 bytes and 1 ms: 80,000 sequences took 10 s."""
+        lengths = {f"k{i}": 1000 for i in range(3000)}
+        source = self.write("in.sam", sam([(f"r{i}", 0, name, 5, "ACGT") for i, name in
+                                           enumerate(lengths)], **lengths))
+        out = self.path("out.cram")
+        self.check_cram(source, "", (), out)
+        self.assertEqual(os.path.getsize(out) < 200_000, not self.embeds)
+
+    def test_embedding_what_is_not_there(self):
+        """Said before the input is read, which is damaged further on."""
+        source = self.write("in.sam", sam([], c=1000) + "damaged\n")
+        for option in ("embed_ref=1", "embed_ref=0"):
+            result = self.rocksort("-O", "cram," + option, "-o", self.path("out.cram"), source)
+            self.assert_error(result, "cannot encode", "out.cram", option, "'c'", "--reference")
 
 
 if __name__ == "__main__":

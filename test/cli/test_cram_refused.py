@@ -96,10 +96,26 @@ class Refused(CliTest):
             self.CRAM = ["-O", "cram,seqs_per_slice=100", "--reference", fasta]
             self.sort_ok("--quiet", *self.CRAM[:2], "--reference", fasta, "-o", self.path("warm"),
                          self.write("good.sam", HEADER + "r\t0\tc\t1\t9\t4M\t*\t0\t0\tACGT\t*\n"))
-            self.check(source, mentions=["cannot encode", "its words are above", "-O bam"],
-                       env=ends_at_once())
+            self.check(source, mentions=["cannot encode", "its words are above", "NM:Z in read 'r",
+                                         "no_ref=1", "-O bam"], env=ends_at_once())
         self.check(source, "--verbosity", "0", env=ends_at_once(),
                    mentions=["cannot encode", "--verbosity 1 shows its words", "-O bam"])
+
+    def test_tag_nm_that_is_no_number(self):
+        """The message names the read, if there is one; mapped reads alone are suspected. What differs
+        from the reference is written, as samtools does."""
+        fasta = self.write("ref.fa", ">c\n" + "ACGT" * 100 + "\n")
+        words = ["-O", "cram", "--reference", fasta, "-o", self.path("out.cram")]
+        lines = [f"u{tag}\t4\tc\t9\t0\t*\t*\t0\t0\tACGT\t*\tNM:Z:1\n"
+                 f"{tag}\t0\tc\t{{}}\t9\t4M\t*\t0\t0\tACGT\t*\tNM:{tag}\n"
+                 for tag in ("Z:1", "Z:x", "H:00", "B:c,1")]
+        for line in lines:
+            tag = line.split("\t")[0][1:]
+            source = self.write("in.sam", HEADER.replace("100000", "400") + line.format(5))
+            result = self.rocksort(*words, source, env=ends_at_once())
+            self.assert_error(result, f"NM:{tag[0]} in read '{tag}'", "no_ref=1")
+            self.sort_ok(*words, self.write("in.sam", HEADER + line.format(6)))
+            self.sort_ok("-O", "cram,no_ref=1", *words[4:], source)
 
     def test_failure_while_pieces_are_open(self):
         """htslib does not say whose container it could not encode: no other piece is blamed."""
