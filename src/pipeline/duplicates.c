@@ -383,20 +383,19 @@ static bool warn_of_most(const struct duplicates *d)
 {
     const struct duplicate_rules *rules = d->settings.rules;
     const struct barcode_counts *n = &d->barcodes;
+    bool is_tag = rules->barcode_source == BARCODE_TAG;
     if (rules->barcode_source == BARCODE_NONE || n->n_lacking <= n->n_examined / 2) return false;
-    const char *where = "in the eighth field of their name (--barcode-name)",
-               *advice = "give --barcode-rgx, or --barcode-tag if it is in a tag";
-    char in_tag[] = "in the tag XX (--barcode-tag)";
-    if (rules->barcode_source == BARCODE_TAG) {
-        memcpy(strstr(in_tag, "XX"), rules->barcode_tag, 2);
-        where = in_tag;
-        advice = "give the tag that has it, or --barcode-name if it is in the names";
-    } else if (rules->barcode_pattern) {
-        where = "where --barcode-rgx looks for it";
-        advice = "give a pattern that fits the names";
-    }
-    diag_warning_always("%" PRIu64 " of %" PRIu64 " reads have no barcode %s: they are compared as "
-                        "if all had the same one; %s", n->n_lacking, n->n_examined, where, advice);
+    char tag[] = "--barcode-tag XX";
+    if (is_tag) memcpy(tag + strlen(tag) - 2, rules->barcode_tag, 2);
+    diag_warning_always("%s finds no barcode in %" PRIu64 " of %" PRIu64 " reads: these are compared "
+                        "without one; give %s",
+                        is_tag                   ? tag
+                        : rules->barcode_pattern ? "--barcode-rgx"
+                                                 : "--barcode-name",
+                        n->n_lacking, n->n_examined,
+                        is_tag                   ? "the right tag, or --barcode-name"
+                        : rules->barcode_pattern ? "a pattern that fits the names"
+                                                 : "--barcode-rgx or --barcode-tag");
     return true;
 }
 
@@ -418,11 +417,11 @@ static void warn_of_coords(const struct duplicates *d)
     if (n->n_unknown <= n->n_names / 2) return;
     uint64_t percent = n->n_unknown * 100 / n->n_names;
     if (d->settings.rules->coords)
-        diag_warning("--read-coords does not fit the names of %" PRIu64 " %% of the reads: these "
-                     "are no optical duplicates; give a pattern that fits", percent);
+        diag_warning("--read-coords does not fit %" PRIu64 " %% of the read names: these reads are "
+                     "no optical duplicates; give a pattern that fits", percent);
     else
-        diag_warning("the names of %" PRIu64 " %% of the reads have no coordinates for -d: these "
-                     "are no optical duplicates; --read-coords says where x and y are", percent);
+        diag_warning("%" PRIu64 " %% of the read names have no coordinates for -d: these reads are "
+                     "no optical duplicates; give --read-coords", percent);
 }
 
 /* Gives reads without barcode that of their mates. */

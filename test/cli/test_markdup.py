@@ -426,10 +426,10 @@ class Tags(MarkdupTest):
         sra = [f"SRR11923224.{i}" for i in range(3)]
         pattern = "-d 5 --coords-order xy --read-coords 'C([0-9]+)R([0-9]+)'"
         for names, options, words in (
-                (mgi, "-d 2500", "100 % of the reads have no coordinates for -d"),
-                (sra, "-d 2500 -t", "--read-coords says where x and y are"),
-                (sra + good, "-d 2500", "names of 60 % of the reads"),
-                (["F:1:x:y", "F:1:2:y"], "-d 9", "100 %"), (good + sra, pattern, "--read-coords does not fit"),
+                (mgi, "-d 2500", "100 % of the read names have no coordinates for -d"),
+                (sra, "-d 2500 -t", "give --read-coords"),
+                (sra + good, "-d 2500", "60 % of the read names"),
+                (["F:1:x:y", "F:1:2:y"], "-d 9", "100 %"), (good + sra, pattern, "--read-coords does not fit 100 %"),
                 (good + sra[:2], "-d 2500", None), (mgi, pattern, None), (mgi, "-S", None)):
             source = self.write("in.sam", HEADER + "".join(
                 line + "\n" for line in self.pile(names) + [read("u", UNMAP, 0)] * 20))

@@ -197,25 +197,25 @@ class Names(CliTest):
         """This is said also when quiet: the marks are hardly those that were wanted."""
         plain = [line for i in range(3) for line in pair(f"q{i}", 9, 90)]
         good = [line for i in range(2) for line in pair(f"1:2:3:4:5:6:{i}:AC", 9, 90, tags=["RX:Z:A"])]
-        half = [line for i in range(3) for line in half(f"h{i}", 9, 90, "AC", 2)]
+        halves = [line for i in range(3) for line in half(f"h{i}", 9, 90, "AC", 2)]
         numbers = [line + "\tRX:i:5" for line in plain]
         name, rgx, tag = "--barcode-name", "--barcode-rgx :([ACGT]+)$", BARCODE
         for lines, option, count, words in (
-                (plain + good, name, "6 of 10", "eighth field of their name (--barcode-name)"),
-                (plain + good, rgx, "6 of 10", "--barcode-rgx"),
-                (plain + good, tag, "6 of 10", "in the tag RX (--barcode-tag)"),
-                (plain + good, tag + " --barcode-own", "6 of 10", "in the tag RX"),
-                (numbers, tag, "6 of 6", "in the tag RX"),
-                (half + plain[:2], tag + " --barcode-own", "5 of 8", "in the tag RX"),
-                ([read("a:b", 0, 9)], name, "1 of 1", "--barcode-rgx")):
+                (plain + good, name, "6 of 10", "--barcode-name finds"),
+                (plain + good, rgx, "6 of 10", "--barcode-rgx finds"),
+                (plain + good, tag, "6 of 10", "--barcode-tag RX finds"),
+                (plain + good, tag + " --barcode-own", "6 of 10", "give the right tag"),
+                (numbers, tag, "6 of 6", "or --barcode-name"),
+                (halves + plain[:2], tag + " --barcode-own", "5 of 8", "--barcode-tag RX finds"),
+                ([read("a:b", 0, 9)], name, "1 of 1", "give --barcode-rgx or")):
             for quiet in ((), ("--quiet",)):
                 with self.subTest(option=option, count=count, quiet=quiet):
                     _, warnings = self.run_on(lines, option, *quiet)
-                    self.assertIn(f"{count} reads have no barcode", warnings[0])
+                    self.assertIn(f"finds no barcode in {count} reads", warnings[0])
                     self.assertIn(words, warnings[0])
                     self.assertEqual(len(warnings), 2 if lines is numbers and not quiet else 1)
-        for lines, option in ((good + plain[:4], name), (good + plain[:4], tag), (half, tag),
-                              (half + plain[:2], tag), (good + [read("u", UNMAP, 0)] * 9, name),
+        for lines, option in ((good + plain[:4], name), (good + plain[:4], tag), (halves, tag),
+                              (halves + plain[:2], tag), (good + [read("u", UNMAP, 0)] * 9, name),
                               (good, name), ([], name), (plain, "-S")):
             with self.subTest(option=option, n=len(lines)):
                 self.assertEqual(self.run_on(lines, option, "--quiet")[1], [])
