@@ -41,7 +41,7 @@ def pair_key(flag, refs, own, mate, mode):
         here, there = (own[0], mate[1]) if left else (own[1], mate[0])
     ordered = strands if left else strands[::-1]
     if mode == "t" and strands[0] == strands[1]:    # which read is the first one counts
-        ordered = [bool(flag & READ1) == left, "first"]
+        ordered = [(bool(flag & READ1) != strands[0]) == left, "first"]
     return refs, here, there, left, tuple(ordered)
 
 
