@@ -49,7 +49,8 @@ OPTIONS = {
     "groups": (0.3, ("--use-read-groups",)),
     "statistics": (0.3, ("-s", "-f stats.txt", "-f stats.txt --json", "--json")),
     "optical": (0.3, ("-d 10", "-d 100", "-d 2500", COORDS + " -d 10",
-                      COORDS.replace("txy", "tyx") + " -d 100")),
+                      COORDS.replace("txy", "tyx") + " -d 100", "-d 10 --optical-only",
+                      "-d 100 --optical-only")),
     "original": (0.3, ("-t",)),
     "chains": (0.2, ("--no-multi-dup",)),
     "count": (0.3, ("--duplicate-count",)),
@@ -131,6 +132,8 @@ def draw_options(rng, groups):
         options = [rng.choice(words) for group, (p, words) in OPTIONS.items()
                    if rng.random() < p and (not groups or group in groups)]
         names = draw_names(rng, options)
+        if "--optical-only" in " ".join(options) and {"-S", "-t"} <= set(options):
+            options.remove("-t")    # if templates have one name, others get the do of another one
         if names is not False and len(re.findall("--barcode-[tnr]", " ".join(options))) <= 1:
             rng.shuffle(options)
             return options, names
@@ -158,13 +161,14 @@ def draw_case(seed, number, groups=()):
         made = templates.Generator(salt, max_clip, odd)
     else:
         made = templates.Molecules(salt, max_clip, names)
+    made.has_marks = "--optical-only" not in " ".join(options)      # see without_others
     case = Case(made.sam(0), [made.template() for _ in range(n)], options, rng.choice(FIXMATE),
                 way, way_in, rng.random() < 0.3, way_out, salt=salt)
     if barcode_tag(case):
         p = rng.choice((0, 0.1, 0.5))
         case.templates = [draw_half_tagged(rng, lines) if rng.random() < p else lines
                           for lines in case.templates]
-    if moves_umi(case) and way_out == "cram":       # which puts the tag RG after all others
+    if is_edited(case) and way_out == "cram":       # which puts the tag RG after all others
         case.way_out = way_out = "sam"
     if way_out == "bam":
         case.index = plain.weighted(rng, INDICES)
@@ -234,6 +238,8 @@ def their_words(case):
         words.remove("--barcode-own")
     if moves_umi(case):
         words.remove("--move-umi-to-tag")
+    if only_optical(case):
+        words = [word for word in words if word not in ("--optical-only", "-r")]
     if "--umi-separator" in words:
         at = words.index("--umi-separator")
         del words[at:at + 2]
@@ -249,6 +255,37 @@ def moves_umi(case):
     """Whether barcodes are moved from names to tags. samtools 1.24 forgets that in most records, so
     that it does not get the option."""
     return "--move-umi-to-tag" in case.markdup()
+
+
+def only_optical(case):
+    """Whether only optical duplicates are marked. samtools 1.24 marks the others, too."""
+    return "--optical-only" in case.markdup()
+
+
+def is_edited(case):
+    """Whether the output of samtools is edited, as text, before it is compared."""
+    return moves_umi(case) or only_optical(case)
+
+
+def without_others(case, lines):
+    """What --optical-only makes of the lines of a sorted file that samtools has marked, of which
+    none was marked before."""
+    words, edited = option_words(case), []
+    rows = [line.split("\t") for line in lines if line]
+    optical = [row for row in rows if "dt:Z:SQ" in row and not int(row[1]) & 0x904]
+    names = {row[0] for row in optical if int(row[1]) & 8 or
+             any(field[:5] in ("SA:Z:", "XA:Z:") for field in row)}
+    for row in rows:
+        flag = int(row[1])
+        stays = flag & 0x400 and not (row[0] in names if flag & 0x904 else "dt:Z:SQ" in row)
+        if stays:
+            row[1] = str(flag & ~0x400)
+            row[:] = [field for field in row if field[:5] not in ("dt:Z:", "do:Z:")]
+            row += ["dc:i:1"] * ("--duplicate-count" in words)
+        elif flag & 0x400 and "-r" in words:
+            continue
+        edited.append("\t".join(row).replace("dt:Z:LB", "dt:Z:SQ"))
+    return edited + [""] * (lines[-1:] == [""])
 
 
 def with_umi_moved(case, line):
@@ -305,7 +342,7 @@ def in_format(case, path, name):
     if case.way_out == "cram":
         commands.append(["view", "--no-PG", "-C", *NO_REF, "-o", name + ".cram", path])
         path = name + ".cram"
-    if case.way_out != "bam" or moves_umi(case):
+    if case.way_out != "bam" or is_edited(case):
         commands.append(["view", "--no-PG", "-h", "-o", name + ".sam", path])
     return commands
 
@@ -411,13 +448,15 @@ def read_sam(path):
 def read_outputs(case, folder):
     """(header, records) of both outputs."""
     got, want = f"{folder}/ours/got", f"{folder}/want"
-    if case.way_out == "bam" and not moves_umi(case):
+    if case.way_out == "bam" and not is_edited(case):
         return [(without_pg(bam.text), bamfile.split(bam.records))
                 for bam in (bamfile.read(path + ".bam") for path in (got, want))]
     if case.way_out != "sam":
         path, got = f"{got}.{case.way_out}", f"{folder}/got"
         make([["view", "--no-PG", "-h", "-o", f"{got}.sam", path]], folder)
     outputs = [read_sam(path + ".sam") for path in (got, want)]
+    if only_optical(case):
+        outputs[1] = outputs[1][0], without_others(case, outputs[1][1])
     if moves_umi(case):
         outputs[1] = outputs[1][0], [with_umi_moved(case, line) for line in outputs[1][1]]
     return outputs
@@ -480,6 +519,9 @@ def compare_statistics(case, ours, folder):
             got = file.read()
     with open(f"{folder}/want.stats.txt", encoding="utf-8") as file:
         got, want = statistics(got), statistics(file.read())
+    if only_optical(case):      # what is written, and what is marked beside duplicates
+        got, want = ([line for line in lines if not re.search("WRITTEN|NON PRIM|DUPLICATE TOT", line)]
+                     for lines in (got, want))
     if got == want:
         return None
     others = [all(re.search("NON PRIMARY|DUPLICATE TOTAL", line) for line in pair)

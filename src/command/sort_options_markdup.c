@@ -18,6 +18,8 @@
 
 enum {
     OPTION_INCLUDE_FAILS = OPTION_TEXT_FIRST,
+    OPTION_IGNORE_STRAND,
+    OPTION_OPTICAL_ONLY,
     OPTION_NO_MULTI_DUP,
     OPTION_READ_COORDS,
     OPTION_COORDS_ORDER,
@@ -39,6 +41,8 @@ enum {
 static const struct option long_options[] = {
     {"include-fails", no_argument, NULL, OPTION_INCLUDE_FAILS},
     {"mode", required_argument, NULL, 'm'},
+    {"ignore-strand", no_argument, NULL, OPTION_IGNORE_STRAND},
+    {"optical-only", no_argument, NULL, OPTION_OPTICAL_ONLY},
     {"no-multi-dup", no_argument, NULL, OPTION_NO_MULTI_DUP},
     {"read-coords", required_argument, NULL, OPTION_READ_COORDS},
     {"coords-order", required_argument, NULL, OPTION_COORDS_ORDER},
@@ -155,6 +159,7 @@ static int take_definition(int c, const char *value, struct gathered *to)
     switch (c) {
     case 'l': return take_read_length(value);
     case 'm': return take_mode(value, &to->rules);
+    case OPTION_IGNORE_STRAND: to->rules.ignores_strand = true; return 0;
     case OPTION_INCLUDE_FAILS: to->rules.include_fails = true; return 0;
     case OPTION_USE_READ_GROUPS: to->rules.use_read_groups = true; return 0;
     case OPTION_USE_LIBRARIES: to->rules.use_libraries = true; return 0;
@@ -183,6 +188,7 @@ static int take_option(int c, const char *value, void *arg)
     case 't': rules->names_original = true; return 0;
     case 'd': return take_distance(value, rules);
     case OPTION_DUPLICATE_COUNT: rules->counts = true; return 0;
+    case OPTION_OPTICAL_ONLY: rules->only_optical = true; return 0;
     case OPTION_NO_MULTI_DUP: rules->checks_chains = false; return 0;
     case OPTION_READ_COORDS: to->coords = value; return 0;
     case OPTION_COORDS_ORDER: to->coords_order = value; return 0;
@@ -271,6 +277,8 @@ static int check_together(const struct gathered *from)
         problem = "--barcode-own needs --barcode-tag";
     else if (rules->use_read_groups && rules->use_libraries)
         problem = "--use-read-groups and --use-libraries cannot be used together";
+    else if (rules->only_optical && rules->optical_distance == 0)
+        problem = "--optical-only needs -d N, the distance of optical duplicates in pixels";
     if (problem) diag_error("--markdup: %s", problem);
     return problem ? -1 : 0;
 }

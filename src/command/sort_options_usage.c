@@ -105,7 +105,7 @@ static const struct {
     {RARE,
 "  --progress           without a terminal: a line on standard error every 10 seconds\n"},
     {COMMON,
-"  --quiet              nothing but errors on standard error\n"},
+"  --quiet              only errors, and the warning that barcodes are missing\n"},
     {RARE,
 "  --stats FILE         write what was done and how long it took to FILE, as JSON\n"
 "  --verbosity INT      1 errors, warnings; 2 also the closing line; 4 also details [3]\n"},

@@ -436,7 +436,7 @@ size_t duplicate_chains_route(const struct duplicate_rules *rules, struct chain_
             struct chain_member *m = &members[i];
             bool is_end = m->view.kind == VIEW_END;
             if (is_end != (ends_only == 1) || m->view.kind == VIEW_SINGLE) continue;
-            if (!is_end && m->view.other_place != m->view.here) continue;
+            if (!is_end && !duplicate_view_meets_singles(rules, &m->view)) continue;
             uint32_t *slot = find_slot(&s, &s.singles, single_key, m);
             if (*slot == 0 ? is_end : compare_members(m, member_in(&s, slot)) < 0)
                 put_into(&s, slot, m);

@@ -23,6 +23,7 @@ enum barcode_source {
 struct duplicate_rules {
     /* which reads are duplicates of each other */
     bool by_sequence;           /* --mode s: both 5' ends; else the ends of the template */
+    bool ignores_strand;        /* --ignore-strand: strands play no part (duplicate_view.h) */
     bool include_fails;         /* --include-fails: reads that failed QC are examined, too */
     bool use_read_groups;       /* --use-read-groups: duplicates are of one RG */
     bool use_libraries;         /* --use-libraries: duplicates are of one LB */
@@ -41,6 +42,7 @@ struct duplicate_rules {
     bool names_original;        /* -t: tag do */
     bool counts;                /* --duplicate-count: tag dc */
     int64_t optical_distance;   /* -d: tag dt; 0: not asked for */
+    bool only_optical;          /* --optical-only: other duplicates are counted and stay as they are */
     bool checks_chains;         /* without --no-multi-dup: duplicates are compared, too */
     struct name_pattern *coords;        /* --read-coords, or NULL: by colons */
     unsigned coords_t, coords_x, coords_y;      /* its groups (--coords-order); t is 0 if it has

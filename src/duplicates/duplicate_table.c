@@ -110,14 +110,24 @@ struct duplicate_key duplicate_key_of_pair(const struct duplicate_rules *rules,
     return hash_words(words, sizeof words);
 }
 
+/* Hashes other numbers of words than the key of a pair has: both may be keys of chains. */
 struct duplicate_key duplicate_key_of_single(const struct duplicate_rules *rules,
                                              const struct duplicate_view *view)
 {
-    int64_t five = view->kind == VIEW_PAIR ? view->other_place : view->here;
+    int64_t here = view->here, other = view->other_place;
+    uint64_t ref = (uint64_t)(uint32_t)view->ref << 1;
+    uint64_t group = duplicate_rules_keep_groups_apart(rules) ? view->group : 0;
+    if (rules->ignores_strand) {
+        bool is_end = here > other;
+        const uint64_t words[] = {
+            (uint64_t)(is_end ? other : here), (uint64_t)(is_end ? here : other), ref, group,
+            view->barcode, 0,
+        };
+        return hash_words(words, sizeof words);
+    }
     const uint64_t words[] = {
-        (uint64_t)five,
-        (uint64_t)(uint32_t)view->ref << 1 | view->is_reverse,
-        duplicate_rules_keep_groups_apart(rules) ? view->group : 0, view->barcode,
+        (uint64_t)(view->kind == VIEW_PAIR ? other : here), ref | view->is_reverse, group,
+        view->barcode,
     };
     return hash_words(words, sizeof words);
 }

@@ -201,7 +201,6 @@ static const char *view_pair(const struct duplicate_rules *rules, const uint8_t 
     const struct pair_ends ends = {
         *own, unclip_mate(mate_pos, tags->mate_cigar), view->is_reverse,
         (flag & BAM_FMREVERSE) != 0, (flag & BAM_FREAD1) != 0};
-    view->other_place = view->here;
     view->kind = VIEW_PAIR;
     view->mate_ref = bam_record_mate_tid(rec);
     view->lacks_score = !tags->has_score;
@@ -212,7 +211,11 @@ static const char *view_pair(const struct duplicate_rules *rules, const uint8_t 
     else
         make_template_key(&ends, view);
     views->as = EXAMINED_AS_PAIR;
-    if (view->other_place == view->here) return NULL;
+    if (rules->ignores_strand) {
+        view->orientation = PAIR_FF;
+        view->other_place = view->here == own->start ? own->end : own->start;
+    }
+    if (duplicate_view_meets_singles(rules, view)) return NULL;
     views->view[1] = *view;
     views->view[1].kind = VIEW_END;
     views->view[1].here = view->other_place;
@@ -268,12 +271,13 @@ const char *duplicate_views_make(const struct duplicate_rules *rules, const uint
     struct unclipped own = unclip(rec);
     bool is_reverse = (flag & BAM_FREVERSE) != 0;
     int64_t five = is_reverse ? own.end : own.start;
+    int64_t here = rules->ignores_strand ? own.start : five;
     *view = (struct duplicate_view){
         .kind = VIEW_SINGLE,
         .ref = bam_record_tid(rec),
         .pos = bam_record_true_pos(rec),
-        .here = five,
-        .other_place = five,
+        .here = here,
+        .other_place = rules->ignores_strand ? own.end : five,
         .is_reverse = is_reverse,
         .failed_qc = (flag & BAM_FQCFAIL) != 0,
         .was_marked = was_marked,

@@ -12,6 +12,11 @@
  * of the kind VIEW_END, whose key is that of a single read. So all views that may have to do with
  * each other agree in ref and here.
  *
+ * With --ignore-strand the key of a pair is without its orientation, and that of a single read is
+ * (ref, start, end): both of its unclipped ends, and no strand. One of them is `here`, the other one
+ * `other_place`. Single reads are where they start, so members of pairs whose `here` is their end
+ * have a VIEW_END.
+ *
  * Coordinates are 1-based, and clipped bases count as if they were aligned.
  */
 #ifndef ROCKSORT_DUPLICATES_DUPLICATE_VIEW_H
@@ -60,7 +65,8 @@ struct duplicate_view {
     int64_t pos;                /* of its alignment, 0-based */
     int64_t here, there;
     int64_t other_place;        /* a pair: its 5' end, which is `here` unless both reads have one
-                                   strand; VIEW_END: `here` of the pair; else `here` */
+                                   strand; VIEW_END: `here` of the pair; else `here`. With
+                                   --ignore-strand the other end of a pair or a single read */
     int64_t score;              /* its own; of a pair: of both reads */
     uint64_t barcode;           /* hash of it, or 0 */
     const uint8_t *name;        /* without NUL; NULL: the view does not need it */
@@ -79,6 +85,14 @@ static inline int64_t duplicate_view_place(const struct duplicate_view *view)
     enum { POS_BITS = 40 };     /* and strand */
     uint64_t pos = (uint64_t)view->pos + 1;     /* it may be -1 */
     return (int64_t)((uint64_t)view->ref << POS_BITS | pos << 1 | view->is_reverse);
+}
+
+/* True if the single reads that have the single key of this member of a pair lie at its `here`. */
+static inline bool duplicate_view_meets_singles(const struct duplicate_rules *rules,
+                                                const struct duplicate_view *view)
+{
+    return view->here == view->other_place ||
+           (rules->ignores_strand && view->here < view->other_place);
 }
 
 /* What a record is to the search. */

@@ -8,6 +8,8 @@
 
 void barcode_counts_join(struct barcode_counts *sum, const struct barcode_counts *other)
 {
+    sum->n_examined += other->n_examined;
+    sum->n_lacking += other->n_lacking;
     sum->n_unreadable += other->n_unreadable;
     sum->n_seekers += other->n_seekers;
     sum->n_givers += other->n_givers;

@@ -29,6 +29,7 @@ enum barcode_role {
 
 /* How many records there are. */
 struct barcode_counts {
+    uint64_t n_examined, n_lacking;     /* examined reads; those that have no barcode */
     uint64_t n_unreadable;      /* record_views.lacks_barcode */
     uint64_t n_seekers, n_givers;       /* n_givers: without BARCODE_GIVER_APART */
 };

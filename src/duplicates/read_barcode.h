@@ -19,7 +19,8 @@ struct read_barcode {
                                    text: worth a warning */
 };
 
-/* An empty barcode is none. So is that of a record without the tag. */
+/* In a name without a pattern it is what follows the seventh colon, whatever stands before it, up to
+   a character that no name has. An empty barcode is none. So is that of a record without the tag. */
 struct read_barcode read_barcode_of(const struct duplicate_rules *rules, const uint8_t *rec);
 
 enum { READ_BARCODE_MOVED_BYTES = 8 };

@@ -262,7 +262,9 @@ uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view
         has_place ? fold(view->pos - coder->pos) : 0,
         has_place ? fold(view->here - view->pos) : 0,
         has_place ? fold(view->score) : 0,
-        is_pair ? fold(view->there - view->here) : 0,
+        is_pair                     ? fold(view->there - view->here)
+        : view->kind == VIEW_SINGLE ? fold(view->other_place - view->here)
+                                    : 0,
     };
     bool has_ordinal = view->ordinal != view->index;
     out = put_numbers(out, numbers, has_ordinal ? HAS_ORDINAL : 0);
@@ -311,6 +313,7 @@ void view_decode(struct view_coder *coder, const uint8_t **at, struct duplicate_
         view->pos += unfold(numbers[1]);
         view->here = view->pos + unfold(numbers[2]);
         view->other_place = view->here;
+        if (view->kind == VIEW_SINGLE) view->other_place += unfold(numbers[4]);
         view->score = unfold(numbers[3]);
     }
     if (view->kind == VIEW_PAIR || view->kind == VIEW_END) {

@@ -54,7 +54,7 @@ static enum table_result visit_end(struct decider *decider, const struct duplica
     (void)keys;
     struct duplicate_record record;
     const struct duplicate_rules *rules = rules_of(decider);
-    if (view->kind == VIEW_PAIR && view->other_place != view->here) return TABLE_NO_DUPLICATE;
+    if (view->kind == VIEW_PAIR && !duplicate_view_meets_singles(rules, view)) return TABLE_NO_DUPLICATE;
     struct duplicate_key key = duplicate_key_of_single(rules, view);
     enum table_result r = duplicate_table_meet_pair(decider->singles, key, &record);
     return r == TABLE_DUPLICATE ? found(decider, &record, false) : r;

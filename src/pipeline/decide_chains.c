@@ -166,6 +166,10 @@ static int take_duplicate(struct decider *decider, const struct chain_member *me
         .group = view->group,
     };
     bool is_pair = view->kind == VIEW_PAIR;
+    if (rules->only_optical && !member->is_optical) {
+        count_duplicate(decider, view->group, is_pair);
+        return 0;
+    }
     int marked = mark_duplicate(decider, &record, is_pair);
     if (marked <= 0) return marked;
     if (member->is_optical && is_pair) decider_counts(decider, view->group)->paired_optical++;
@@ -516,7 +520,8 @@ int decide_chains(struct decision *decision)
         works[i].gather_bytes = s->memory_bytes / s->n_threads;
         decision->deciders[i].chains = &works[i];
     }
-    if (!s->rules->by_sequence) r = pass_over_all(decision, pass_for_guests, send_guests);
+    if (!s->rules->by_sequence || s->rules->ignores_strand)
+        r = pass_over_all(decision, pass_for_guests, send_guests);
     if (r == 0) r = pass_over_all(decision, pass_over_chains, decide_partition);
     for (unsigned i = 0; i < s->n_threads; i++) {
         decision->deciders[i].chains = NULL;

@@ -29,17 +29,23 @@ int remember_name(struct decider *decider, const uint8_t *name, size_t name_byte
     return r;
 }
 
+void count_duplicate(struct decider *decider, uint32_t group, bool is_pair)
+{
+    struct duplicate_counts *counts = decider_counts(decider, group);
+    if (is_pair)
+        counts->paired_duplicates++;
+    else
+        counts->single_duplicates++;
+}
+
 int mark_duplicate(struct decider *decider, const struct duplicate_record *record, bool is_pair)
 {
     if (decider->is_again) return 0;
     int r = duplicate_marks_set(decider->decision->settings->marks, record->run, record->index);
     if (r <= 0) return r;
-    struct duplicate_counts *counts = decider_counts(decider, record->group);
-    if (is_pair)
-        counts->paired_duplicates++;
-    else
-        counts->single_duplicates++;
-    if (rules_of(decider)->removes && !record->was_marked) counts->written--;
+    count_duplicate(decider, record->group, is_pair);
+    if (rules_of(decider)->removes && !record->was_marked)
+        decider_counts(decider, record->group)->written--;
     return 1;
 }
 

@@ -73,6 +73,9 @@ int decide_in_parts(struct decider *decider, part_pass pass);
 
 /* ---- what was found ---- */
 
+/* Counts a duplicate of a group. */
+void count_duplicate(struct decider *decider, uint32_t group, bool is_pair);
+
 /* Marks a duplicate and counts it, once. Returns 1, 0 if that was done already, or -1 after a
    message. */
 int mark_duplicate(struct decider *decider, const struct duplicate_record *record, bool is_pair);

@@ -20,6 +20,8 @@ enum {
     MARKS_SHARE = 4,            /* of that, for marks: 196 MiB of 6 GiB, for 1.6 G records */
     MIN_BYTES = 2 << 20,
     RANGE_RECORDS = 16384,      /* of a batch, for one job: some milliseconds */
+    COORDS_FIRST = 1024,        /* -d: names of a run that are looked at for coordinates, and each */
+    COORDS_EVERY = 64,          /* so many later: matching a pattern takes microseconds */
     NOTED_RECORDS = 1024,       /* of a block, whose notes are in memory at a time: 300 KB */
 };
 
@@ -31,6 +33,7 @@ struct duplicates {
     struct duplicate_marks *marks;
     struct group_totals *counts;                /* marked before the run that is being written */
     struct barcode_counts barcodes, barcodes_before;
+    struct coords_counts coords, coords_before;
     uint64_t view_bytes, file_bytes;            /* set when all is decided */
     pthread_mutex_t lock;       /* for taking views, and nothing else */
 };
@@ -131,6 +134,20 @@ static void count(const struct duplicate_rules *rules, const uint8_t *rec, enum 
         counts->other_alignments++;
 }
 
+/* Counts the barcodes and coordinates that examined reads lack. */
+static void count_lacking(const struct duplicate_rules *rules, const uint8_t *rec, uint64_t index,
+                          const struct record_views *views, struct duplicate_looks *looks)
+{
+    if (views->as == EXAMINED_NOT) return;
+    looks->barcodes.n_examined++;
+    looks->barcodes.n_lacking += views->view[0].barcode == 0;
+    looks->barcodes.n_unreadable += views->lacks_barcode;
+    if (rules->optical_distance == 0 || (index >= COORDS_FIRST && index % COORDS_EVERY > 0)) return;
+    struct read_coords coords = read_coords_of(rules, (const char *)bam_record_name(rec));
+    looks->coords.n_names++;
+    looks->coords.n_unknown += !coords.known;
+}
+
 /* Gathers the views of a record; those of a read that waits for a barcode are set aside. */
 static void gather_views(const struct duplicate_rules *rules, const uint8_t *rec,
                          struct record_views *views, struct view_gather *gather,
@@ -138,7 +155,6 @@ static void gather_views(const struct duplicate_rules *rules, const uint8_t *rec
 {
     struct duplicate_view giver;
     enum barcode_role role = pair_barcode_role(rules, rec, views, &giver);
-    counts->n_unreadable += views->lacks_barcode;
     counts->n_seekers += role == BARCODE_SEEKER;
     counts->n_givers += role == BARCODE_GIVER;
     if (role == BARCODE_GIVER_APART)
@@ -171,6 +187,7 @@ int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
         views.view[i].index = (uint32_t)place->index;
         views.view[i].ordinal = place->ordinal & DUPLICATE_ORDINAL_MASK;
     }
+    count_lacking(rules, rec, place->index, &views, looks);
     gather_views(rules, rec, &views, gather, &looks->barcodes);
     if (gather->n >= VIEW_GATHER_ENOUGH) duplicate_looks_end(gather, looks, place->run);
     return 0;
@@ -196,12 +213,15 @@ void duplicates_begin_run(struct duplicates *d)
     if (d->waiting) temp_streams_mark(d->waiting);
     group_totals_mark(d->counts);
     d->barcodes_before = d->barcodes;
+    d->coords_before = d->coords;
 }
 
 static void take_counts(struct duplicates *d, struct duplicate_looks *looks)
 {
     barcode_counts_join(&d->barcodes, &looks->barcodes);
+    coords_counts_join(&d->coords, &looks->coords);
     looks->barcodes = (struct barcode_counts){0};
+    looks->coords = (struct coords_counts){0};
     group_counts_end(&looks->counts, d->counts);
 }
 
@@ -230,6 +250,7 @@ int duplicates_undo_run(struct duplicates *d)
 {
     group_totals_undo(d->counts);
     d->barcodes = d->barcodes_before;
+    d->coords = d->coords_before;
     if (d->waiting && temp_streams_undo(d->waiting) < 0) return -1;
     return temp_streams_undo(d->views);
 }
@@ -356,15 +377,51 @@ size_t duplicates_usual_growth(const struct duplicates *d)
     return usual < most ? usual : most;
 }
 
+/* Warns if most reads lack a barcode, also when quiet: nearly all of them are marked then, and with
+   -r they are gone. */
+static bool warn_of_most(const struct duplicates *d)
+{
+    const struct duplicate_rules *rules = d->settings.rules;
+    const struct barcode_counts *n = &d->barcodes;
+    bool is_tag = rules->barcode_source == BARCODE_TAG;
+    if (rules->barcode_source == BARCODE_NONE || n->n_lacking <= n->n_examined / 2) return false;
+    char tag[] = "--barcode-tag XX";
+    if (is_tag) memcpy(tag + strlen(tag) - 2, rules->barcode_tag, 2);
+    diag_warning_always("%s finds no barcode in %" PRIu64 " of %" PRIu64 " reads: these are compared "
+                        "without one; give %s",
+                        is_tag                   ? tag
+                        : rules->barcode_pattern ? "--barcode-rgx"
+                                                 : "--barcode-name",
+                        n->n_lacking, n->n_examined,
+                        is_tag                   ? "the right tag, or --barcode-name"
+                        : rules->barcode_pattern ? "a pattern that fits the names"
+                                                 : "--barcode-rgx or --barcode-tag");
+    return true;
+}
+
 static void warn_of_barcodes(const struct duplicates *d)
 {
     uint64_t n = d->barcodes.n_unreadable;
-    if (n > 0 && d->settings.rules->barcode_source == BARCODE_TAG)
-        diag_warning("%" PRIu64 " reads have a number in the tag of --barcode-tag: they are taken "
-                     "for reads without it", n);
-    else if (n > 0)
+    bool is_tag = d->settings.rules->barcode_source == BARCODE_TAG;
+    if (!warn_of_most(d) && n > 0 && !is_tag)
         diag_warning("%" PRIu64 " reads have no barcode where --markdup looks for it: they are "
                      "compared with each other only", n);
+    if (n > 0 && is_tag)
+        diag_warning("%" PRIu64 " reads have a number in the tag of --barcode-tag: they are taken "
+                     "for reads without it", n);
+}
+
+static void warn_of_coords(const struct duplicates *d)
+{
+    const struct coords_counts *n = &d->coords;
+    if (n->n_unknown <= n->n_names / 2) return;
+    uint64_t percent = n->n_unknown * 100 / n->n_names;
+    if (d->settings.rules->coords)
+        diag_warning("--read-coords does not fit %" PRIu64 " %% of the read names: these reads are "
+                     "no optical duplicates; give a pattern that fits", percent);
+    else
+        diag_warning("%" PRIu64 " %% of the read names have no coordinates for -d: these reads are "
+                     "no optical duplicates; give --read-coords", percent);
 }
 
 /* Gives reads without barcode that of their mates. */
@@ -406,6 +463,7 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
         return -1;
     }
     warn_of_barcodes(d);
+    warn_of_coords(d);
     d->view_bytes = temp_streams_all_bytes(d->views);
     d->file_bytes += temp_streams_file_bytes(d->views);
     if (d->names) d->file_bytes += temp_streams_file_bytes(d->names);

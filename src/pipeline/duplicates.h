@@ -25,6 +25,7 @@
 #include "duplicates/duplicate_rules.h"
 #include "duplicates/group_counts.h"
 #include "duplicates/pair_barcode.h"
+#include "duplicates/read_coords.h"
 #include "pipeline/batch.h"
 #include "pipeline/crew.h"
 #include "store/temp_streams.h"
@@ -61,6 +62,7 @@ struct duplicate_looks {
     size_t n_bytes, room;
     struct group_counts counts; /* of the records */
     struct barcode_counts barcodes;
+    struct coords_counts coords;
 };
 
 /* Where a record is. */

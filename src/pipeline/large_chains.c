@@ -391,13 +391,14 @@ int large_chains_add(struct large_chains *c, const struct duplicate_view *view, 
    VIEW_END, which is c->first then; 0 if not; or -1 after a message. */
 static int find_first_end(struct large_chains *c)
 {
+    const struct duplicate_rules *rules = c->settings.rules;
     bool is_found = false;
     while (is_in_group(c, &c->lead)) {
         if (!is_found) {
             const struct duplicate_view *view = &c->lead.read.view;
             get_single_read(&c->lead);
             is_found = view->kind == VIEW_END ||
-                       (view->kind == VIEW_PAIR && view->other_place == view->here);
+                       (view->kind == VIEW_PAIR && duplicate_view_meets_singles(rules, view));
             if (is_found) item_read_keep(&c->first, &c->lead.read);
         }
         if (item_reader_next(&c->lead) < 0) return -1;

@@ -41,6 +41,7 @@ struct sharer {
     size_t n_bytes, room;
     uint8_t *texts;             /* of barcodes of views that are gathered */
     size_t texts_bytes;
+    uint64_t n_given;           /* reads that got a barcode */
 };
 
 static uint64_t hash_name(const struct duplicate_view *view)
@@ -152,6 +153,7 @@ static int release_seekers(struct sharer *sharer, struct key_part names)
             struct duplicate_key name = duplicate_key_of_name(view.name, view.name_bytes);
             if (!key_part_has(names, name)) continue;
             barcode_table_give(sharer->table, name, &view);
+            sharer->n_given += view.barcode != 0 && view.kind != VIEW_END;
             view_gather_add(sharer->gather, &view);
             if (sharer->gather->n >= VIEW_GATHER_ENOUGH && end_gather(sharer) < 0) return -1;
         }
@@ -226,6 +228,7 @@ int share_barcodes(const struct share_barcodes_settings *settings)
     int r = share_all(&sharing);
     for (unsigned i = 0; i < settings->n_threads; i++) {
         struct sharer *sharer = &sharing.sharers[i];
+        settings->counts->n_lacking -= sharer->n_given;
         temp_stream_reader_release(&sharer->reader);
         barcode_table_destroy(sharer->table);
         free(sharer->chunks);

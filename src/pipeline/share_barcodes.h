@@ -25,7 +25,7 @@ struct share_barcodes_settings {
     size_t memory_bytes;        /* for the tables of all jobs */
     struct temp_streams *views; /* by place; those that waited are added */
     struct temp_streams *waiting;       /* VIEW_N_BARCODE_STREAMS, complete */
-    const struct barcode_counts *counts;
+    struct barcode_counts *counts;      /* n_lacking: those that get a barcode are subtracted */
 };
 
 /* Returns 0, or -1 after a message and crew_fail. */

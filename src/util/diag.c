@@ -274,6 +274,14 @@ void diag_note(const char *format, ...)
     va_end(args);
 }
 
+void diag_warning_always(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_always("warning: ", format, args);
+    va_end(args);
+}
+
 void diag_left(const char *format, ...)
 {
     va_list args;

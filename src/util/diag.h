@@ -46,12 +46,15 @@ const char *diag_advice(int error);
 void diag_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Like diag_warning, but also when quiet: the result is complete, and hardly what was asked for. */
+void diag_warning_always(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Like diag_note, but also when quiet: says what a failed run leaves and how to use it. */
 void diag_left(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- what is printed ---- */
 
-/* From now on only errors and diag_left are printed. */
+/* From now on only errors, diag_warning_always and diag_left are printed. */
 void diag_set_quiet(void);
 bool diag_is_quiet(void);
 

@@ -348,7 +348,7 @@ class Wild(Molecules):
         flag = rng.choice((0, 16, PAIRED, PAIRED | 16, PAIRED | MREVERSE, PAIRED | MREVERSE | 16))
         flag |= rng.choice((0, READ1, READ1, READ2, READ2, READ1 | READ2))
         for bit in (UNMAP, MUNMAP, SECONDARY, SUPPLEMENTARY, QCFAIL, DUP):
-            if self.chance(0.03):
+            if self.chance(0.03) and (bit != DUP or self.has_marks):
                 flag |= bit
         line = self.line(self.name(), flag & ~REVERSE, (*end[:2], flag & REVERSE),
                          self.common_tags() + self.mate_tags()).split("\t")

@@ -16,6 +16,7 @@ import sys
 import unittest
 
 import bamfile
+import duplicate_model
 import templates
 from harness import ROOT, SAMTOOLS_ROCKSORT, CliTest, needs_pysam, reference_ok, without_pg
 from test_faults import FaultTest
@@ -294,6 +295,70 @@ class Rules(MarkdupTest):
 
 
 @needs_pysam
+class IgnoreStrand(MarkdupTest):
+    """--ignore-strand: orientations play no part, and single reads are compared by both ends."""
+
+    def test_singles(self):
+        lines = [read("a", 0, 100), read("b", REVERSE, 100), read("c", REVERSE, 105, "5S20M5S"),
+                 read("d", 0, 100, "29M"), read("e", REVERSE, 129), read("f", 0, 129)]
+        self.assertEqual(self.found(lines, ""), ["c", "d"])
+        self.assertEqual(self.found(lines, "--ignore-strand"), ["b", "c", "e"])
+
+    def test_orientations(self):
+        """Pairs of which the same ends are compared."""
+        def both(name, first, second, places=(100, 300)):
+            return [read(name, PAIRED | READ1 | first, places[0]),
+                    read(name, PAIRED | READ2 | second, places[1])]
+        lines = (both("a", 0, 0) + both("b", 0, 0, (300, 100)) + both("c", REVERSE, REVERSE) +
+                 both("d", 0, REVERSE) + both("e", REVERSE, 0, (300, 100)) + both("f", REVERSE, 0))
+        self.assertEqual(self.found(lines, ""), ["c/1", "c/2", "e/1", "e/2"])
+        self.assertEqual(self.found(lines, "--ignore-strand"),
+                         [f"{name}/{i}" for name in "bcde" for i in (1, 2)])
+
+    def found(self, lines, options, **how):
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
+        out = self.sort_ok("-O", "sam", "--fixmate", "--markdup=" + options, source, **how).out
+        rows = [line.split("\t") for line in out.decode().splitlines() if line[0] != "@"]
+        return sorted(row[0] + ("/1" if int(row[1]) & READ1 else "/2" if int(row[1]) & READ2 else "")
+                      for row in rows if int(row[1]) & DUP)
+
+    def places(self, lines):
+        return {i for i, line in enumerate(lines) if int(line.split("\t")[1]) & DUP}
+
+    def test_like_model(self):
+        """Random molecules; the model does without the option what samtools does."""
+        refs, rng = [name for name, _ in templates.Molecules.REFS], random.Random(8)
+        source, fixed = self.path("in.sam"), self.path("want.sorted.bam")
+        found = 0
+        for number in range(20):
+            made = templates.Molecules(rng.randrange(2**32), rng.choice((5, 60)), has_marks=False)
+            self.write("in.sam", made.sam(rng.choice((5, 40, 150))))
+            mode = "ts"[number % 2]
+            marked = self.lines(self.wanted(source, ["-m", mode]))
+            lines = self.lines(fixed)
+            plain = duplicate_model.marked(lines, refs, mode)
+            self.assertEqual(self.places(marked), plain)
+            want = duplicate_model.marked(lines, refs, mode, ignore_strand=True)
+            found += len(want - plain)
+            for options in ("", "-t", "-S --duplicate-count"):
+                for how in ({}, {"budget": SPILLING, "env": SMALL_BATCHES}):
+                    out = self.sort_ok("-O", "sam", "--no-PG", f"--markdup=--ignore-strand -m {mode} "
+                                       f"{options}", fixed, **how).out.decode()
+                    got = self.places([line for line in out.splitlines() if line[0] != "@"])
+                    others = {i for i in got if int(lines[i].split("\t")[1]) & (
+                        UNMAP | SECONDARY | SUPPLEMENTARY)}
+                    self.assertEqual(got - others, want, (number, options))
+                    self.assertFalse(others and "-S" not in options)
+        self.assertGreater(found, 20)
+
+    def lines(self, path):
+        """Those of a BAM as SAM, without header."""
+        reference_ok("view", "--no-PG", "-o", self.path("view.sam"), path)
+        with open(self.path("view.sam"), encoding="ascii") as file:
+            return file.read().splitlines()
+
+
+@needs_pysam
 class Tags(MarkdupTest):
     """What duplicates and the best reads are told."""
 
@@ -353,6 +418,59 @@ class Tags(MarkdupTest):
         out = self.sort_ok("--fixmate", "--markdup=-d 10", "-O", "sam", "-o", "-", source)
         self.assertEqual(out.out.count(b"dt:Z:SQ"), 2)
         self.assertEqual(out.out.count(b"dt:Z:LB"), 4)
+
+    def test_warning_of_names_without_coordinates(self):
+        """Once, if most names have none."""
+        good = self.spots((1101, 1, 1), (1101, 2, 2))
+        mgi = [f"E100003218L1C034R029040356{i}" for i in range(3)]
+        sra = [f"SRR11923224.{i}" for i in range(3)]
+        pattern = "-d 5 --coords-order xy --read-coords 'C([0-9]+)R([0-9]+)'"
+        for names, options, words in (
+                (mgi, "-d 2500", "100 % of the read names have no coordinates for -d"),
+                (sra, "-d 2500 -t", "give --read-coords"),
+                (sra + good, "-d 2500", "60 % of the read names"),
+                (["F:1:x:y", "F:1:2:y"], "-d 9", "100 %"), (good + sra, pattern, "--read-coords does not fit 100 %"),
+                (good + sra[:2], "-d 2500", None), (mgi, pattern, None), (mgi, "-S", None)):
+            source = self.write("in.sam", HEADER + "".join(
+                line + "\n" for line in self.pile(names) + [read("u", UNMAP, 0)] * 20))
+            for how in ({}, {"budget": SPILLING, "env": SMALL_BATCHES}):
+                with self.subTest(options=options, names=names, how=how):
+                    err = self.sort_ok("--fixmate", "--markdup=" + options, "-o",
+                                       self.path("out.bam"), source, **how).err
+                    self.assertEqual(err.count("warning"), 1 if words else 0, err)
+                    self.assertIn(words or "", err)
+
+    def test_only_optical(self):
+        """The others stay as they are, and are counted. Random cases are compared with samtools."""
+        names = self.spots((1101, 100, 100), (1101, 110, 100), (1101, 120, 100), (1102, 5, 5),
+                           (1102, 9, 5), (1103, 100, 100))
+        lines = self.pile(names) + self.pile(["q:1:1:x", "q:1:1:y"])
+        lines += [read(name, SUPPLEMENTARY | PAIRED | READ1, 600) for name in names]
+        lines = [line + "\tSA:Z:chr1,600,+,30M,9,0;" for line in lines]
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
+        for options, marked in (("-d 10", [1, 2, 4]), ("-d 10 --no-multi-dup", [1]),
+                                ("-d 0 -d 20", [1, 2, 4]), ("-d 3", [])):
+            for how in ({}, {"budget": SPILLING, "env": SMALL_BATCHES}):
+                with self.subTest(options=options, how=how):
+                    out = self.sort_ok("--no-PG", "-O", "sam", "--fixmate", "--markdup=-t -S "
+                                       f"--optical-only -f {self.path('counts')} {options}", source,
+                                       **how).out.decode()
+                    rows = [line.split("\t") for line in out.splitlines() if line[0] != "@"]
+                    got = sorted(row[0] for row in rows if int(row[1]) & DUP)
+                    self.assertEqual(got, sorted(3 * [names[i] for i in marked]))
+                    self.assertTrue(all(bool(int(row[1]) & DUP) == ("dt:Z:SQ" in row) ==
+                                        any(field[:3] == "do:" for field in row) for row in rows))
+                    self.assertNotIn("dt:Z:LB", out)
+                    with open(self.path("counts"), encoding="utf-8") as file:
+                        counts = dict(line.strip().split(": ", 1) for line in file if ": " in line)
+                    n = len(marked)
+                    self.assertEqual([int(counts[key]) for key in (
+                        "DUPLICATE PAIR", "DUPLICATE PAIR OPTICAL", "DUPLICATE NON PRIMARY",
+                        "DUPLICATE NON PRIMARY OPTICAL", "WRITTEN")], [14, 2 * n, n, n, len(rows)])
+                    removed = self.sort_ok("--no-PG", "-O", "sam", "--fixmate", "--markdup=-t -S -r "
+                                           f"--optical-only {options}", source, **how).out.decode()
+                    self.assertEqual(removed, "".join(
+                        line for line in out.splitlines(True) if "\tdt:Z:SQ" not in line))
 
     def test_originals(self):
         """All duplicates name the best of all, not the best so far."""

@@ -2,6 +2,8 @@
 had it. samtools 1.24 gets input in which the test has filled in what is missing."""
 
 import os
+import random
+import re
 import unittest
 
 import bamfile
@@ -153,6 +155,86 @@ class Pairs(BarcodeTest):
         result = self.sort_ok("--fixmate", "--markdup=" + BARCODE, "-o", self.path("out.bam"),
                               source)
         self.assertIn("1 reads have a number in the tag of --barcode-tag", result.err)
+
+
+class Names(CliTest):
+    """Barcodes in names, and what is said if there are none."""
+
+    def run_on(self, lines, option, *words):
+        """The names of marked records, and the warnings."""
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
+        result = self.sort_ok("-O", "sam", "--fixmate", f"--markdup={option}", *words, source)
+        fields = [line.split("\t") for line in result.out.decode("latin-1").splitlines()]
+        return ([line[0] for line in fields if line[0][:1] != "@" and int(line[1]) & 1024],
+                re.findall("warning: (.*)", result.err))
+
+    def test_names_of_element(self):
+        """The name of a run may have hyphens and underscores (samtools#2385)."""
+        names = [f"AV234103:2026-08-27_MOON:2552413655:1:10901:0465:{i:04}:{umi}"
+                 for i, umi in enumerate(("CCGGGG", "CCGGGG", "TTTTTT", "TTT-TTT", "TTTTTT"))]
+        lines = [line for name in names for line in pair(name, 9, 90)]
+        self.assertEqual(self.run_on(lines, "--barcode-name"),
+                         ([names[1], names[4], names[1], names[4]], []))
+
+    def test_random_names(self):
+        """The barcode is what follows the seventh colon, whatever stands before it."""
+        rng, names = random.Random(5), []
+        for _ in range(300):
+            fields = ["".join(rng.choices("aZ9_-+./#!~", k=rng.randint(0, 3)))
+                      for _ in range(rng.choice((6, 7, 7, 7, 7, 8)))]
+            fields.append(rng.choice(("", "AC", "rAC", "AC+GT", "AC-GT", "A_C", "A:C", "AC/1")))
+            names.append("q" + ":".join(fields))
+        want, seen = [], set()
+        for name in names:
+            barcode = (name.split(":", 7) + 8 * [""])[7]
+            want += [name] * (barcode in seen)
+            seen.add(barcode)
+        got, warnings = self.run_on([read(name, 0, 9) for name in names], "--barcode-name")
+        self.assertEqual(got, want)
+        self.assertRegex(warnings[0], r"^\d+ reads have no barcode where --markdup looks")
+
+    def test_most_reads_have_no_barcode(self):
+        """This is said also when quiet: the marks are hardly those that were wanted."""
+        plain = [line for i in range(3) for line in pair(f"q{i}", 9, 90)]
+        good = [line for i in range(2) for line in pair(f"1:2:3:4:5:6:{i}:AC", 9, 90, tags=["RX:Z:A"])]
+        halves = [line for i in range(3) for line in half(f"h{i}", 9, 90, "AC", 2)]
+        numbers = [line + "\tRX:i:5" for line in plain]
+        name, rgx, tag = "--barcode-name", "--barcode-rgx :([ACGT]+)$", BARCODE
+        for lines, option, count, words in (
+                (plain + good, name, "6 of 10", "--barcode-name finds"),
+                (plain + good, rgx, "6 of 10", "--barcode-rgx finds"),
+                (plain + good, tag, "6 of 10", "--barcode-tag RX finds"),
+                (plain + good, tag + " --barcode-own", "6 of 10", "give the right tag"),
+                (numbers, tag, "6 of 6", "or --barcode-name"),
+                (halves + plain[:2], tag + " --barcode-own", "5 of 8", "--barcode-tag RX finds"),
+                ([read("a:b", 0, 9)], name, "1 of 1", "give --barcode-rgx or")):
+            for quiet in ((), ("--quiet",)):
+                with self.subTest(option=option, count=count, quiet=quiet):
+                    _, warnings = self.run_on(lines, option, *quiet)
+                    self.assertIn(f"finds no barcode in {count} reads", warnings[0])
+                    self.assertIn(words, warnings[0])
+                    self.assertEqual(len(warnings), 2 if lines is numbers and not quiet else 1)
+        for lines, option in ((good + plain[:4], name), (good + plain[:4], tag), (halves, tag),
+                              (halves + plain[:2], tag), (good + [read("u", UNMAP, 0)] * 9, name),
+                              (good, name), ([], name), (plain, "-S")):
+            with self.subTest(option=option, n=len(lines)):
+                self.assertEqual(self.run_on(lines, option, "--quiet")[1], [])
+
+
+@needs_pysam
+class Hashes(MarkdupTest):
+    def test_barcodes_of_one_hash(self):
+        """samtools compares hashes of 32 bits, and so these; their barcodes differ."""
+        lines = [read(name, 0, 9, tags=[f"RX:Z:{barcode}"])
+                 for name, barcode in (("a", "AAAGTAAAGGAC"), ("b", "AGCAGTGGTGAG"))]
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
+        for path, want in ((self.wanted(source, [BARCODE]), ["b"]),
+                           (self.path("out.bam"), [])):
+            if not want:
+                self.sort_ok("--markdup=" + BARCODE, "-o", path, source)
+            reference_ok("view", "--no-PG", "-f", "1024", "-o", self.path("marked.sam"), path)
+            with open(self.path("marked.sam"), encoding="ascii") as file:
+                self.assertEqual([line.split("\t")[0] for line in file], want)
 
 
 @needs_pysam

@@ -130,7 +130,8 @@ class Memory(CliTest):
         self.check(self.write_records(records()), 4, 3 * n // 2)
 
     TAGS = ("-t", "--duplicate-count", "-d 2500", "-S -t -d 2500 --duplicate-count",
-            "-t --no-multi-dup", "--barcode-name --barcode-mismatches 1")
+            "-t --no-multi-dup", "-t -d 2500 --optical-only", "--ignore-strand -t -d 2500",
+            "--ignore-strand --duplicate-count", "--barcode-name --barcode-mismatches 1")
 
     def test_pile_with_tags(self):
         """A place that does not fit in memory is decided on the disk, with the same result."""

@@ -237,7 +237,7 @@ class Outputs(MergeTest):
         rng.shuffle(lines)
         paths = [self.sorted_input(f"in{i}", SQ + "".join(line + "\n" for line in lines[i::3]))
                  for i in range(3)]
-        for options in ("", "-S", "-d 100 -t", "-r"):
+        for options in ("", "-S", "-d 100 -t", "--ignore-strand -t", "-r"):
             for threads in ("1", "3"):
                 got = self.assert_merges(paths, "--markdup=" + options, "-@", threads)
         self.assertLess(len(bamfile.split(got.records)), 600)

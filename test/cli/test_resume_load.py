@@ -120,7 +120,8 @@ class Load(ResumeTest):
         source = self.bam_of(templates.Generator(14, odd=0).sam(9000))
         report = self.path("report.txt")
         for options in (f"-f {report}", f"-S --use-read-groups -f {report}", f"-r -f {report}",
-                        f"--barcode-tag BX -S -f {report}"):
+                        f"--barcode-tag BX -S -f {report}", f"--ignore-strand -f {report}",
+                        f"--ignore-strand -d 100 --optical-only -S -t -f {report}"):
             arguments = ("--fixmate", "--markdup=" + options)
             want = self.sort_bam("--no-PG", *arguments, source)
             with open(report) as file:

@@ -388,7 +388,8 @@ class EqualReads(SplitBase, IndexTest):
     of the input stays, whatever its tag."""
 
     OPTIONS = ("", "-r", "-S", "-t", "-d 100 -t --duplicate-count", "--use-libraries",
-               "--barcode-tag BX", "--barcode-tag BX --barcode-mismatches 1")
+               "--barcode-tag BX", "--barcode-tag BX --barcode-mismatches 1",
+               "--ignore-strand", "--ignore-strand -t")
 
     def check(self, source, markdup, **how):
         options = ["--markdup=" + markdup] if markdup else ["--markdup"]

@@ -59,6 +59,10 @@ static inline struct duplicate_view random_view(struct rng *rng,
         view.other_place = rng_one_in(rng, 4);
     else if (view.kind == VIEW_PAIR)
         view.is_reverse = strand_at_five_end(rules, &view);
+    if (rules->ignores_strand) {
+        view.orientation = PAIR_FF;
+        view.other_place = (int64_t)rng_below(rng, 4);
+    }
     random_name(rng, name);
     set_name(&view, name);
     return view;
@@ -67,7 +71,7 @@ static inline struct duplicate_view random_view(struct rng *rng,
 static inline struct duplicate_rules random_rules(struct rng *rng)
 {
     return (struct duplicate_rules){
-        .by_sequence = rng_one_in(rng, 2), .names_original = true, .counts = true,
+        .by_sequence = rng_one_in(rng, 2), .ignores_strand = rng_one_in(rng, 4), .names_original = true, .counts = true,
         .optical_distance = rng_one_in(rng, 4) ? 0 : 1 + (int64_t)rng_below(rng, 6),
         .checks_chains = !rng_one_in(rng, 4)};
 }

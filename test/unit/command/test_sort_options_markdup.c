@@ -31,6 +31,7 @@ static void test_defaults(void **state)
     (void)state;
     struct duplicate_rules rules = parse(" ");
     assert_false(rules.by_sequence || rules.include_fails || rules.use_read_groups);
+    assert_false(rules.only_optical || rules.ignores_strand);
     assert_false(rules.use_libraries || rules.removes || rules.clears || rules.marks_others);
     assert_false(rules.names_original || rules.counts || rules.coords || rules.moves_umi);
     assert_false(rules.prints_statistics || rules.json);
@@ -74,6 +75,9 @@ static void test_options(void **state)
         assert_true(rules.prints_statistics);
         sort_options_release_markdup(&rules);
     }
+    rules = parse("--optical-only --ignore-strand -d 1");
+    assert_true(rules.only_optical && rules.ignores_strand);
+    sort_options_release_markdup(&rules);
     rules = parse("--metrics x");
     assert_false(rules.prints_statistics);
     sort_options_release_markdup(&rules);
@@ -208,6 +212,8 @@ static void test_refused(void **state)
         {"--barcode-own", "--barcode-own needs --barcode-tag"},
         {"--barcode-own --barcode-name", "--barcode-own needs --barcode-tag"},
         {"--use-read-groups --use-libraries", "cannot be used together"},
+        {"--optical-only -r", "--optical-only needs -d N"},
+        {"-d 100 --optical-only -d 0", "--optical-only needs -d N"},
         /* A pattern that was compiled before is freed. */
         {"--read-coords (.):(.):(.) --barcode-rgx [", "--barcode-rgx '['"},
     };

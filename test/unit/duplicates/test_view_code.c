@@ -30,6 +30,7 @@ static struct duplicate_view random_view(struct rng *rng, uint32_t index, const 
     view.is_reverse = rng_one_in(rng, 2);
     view.score = (int64_t)rng_below(rng, far ? SIZE_MAX >> 2 : 3000) - far;
     if (rng_one_in(rng, 2)) view.group = (uint32_t)rng_next(rng);
+    view.other_place = view.here + (rng_one_in(rng, 2) ? (int64_t)rng_below(rng, 5000) : 0);
     if (view.kind == VIEW_SINGLE) return view;
     view.mate_ref = (int32_t)rng_below(rng, 4) - 1;
     view.there = (int64_t)rng_below(rng, far ? (size_t)1 << 61 : 1000);
@@ -68,6 +69,8 @@ static void check_same(const struct rng *rng, const struct duplicate_view *got,
                          want->barcode_bytes));
     if (want->kind == VIEW_OTHER) return;
     CHECK(rng, got->pos == want->pos && got->here == want->here && got->score == want->score);
+    if (want->kind == VIEW_SINGLE || want->orientation == PAIR_FF || want->orientation == PAIR_RR)
+        CHECK(rng, got->other_place == want->other_place);
     if (want->kind == VIEW_SINGLE) return;
     CHECK(rng, got->mate_ref == want->mate_ref && got->there == want->there);
     CHECK(rng, got->orientation == want->orientation && got->is_left == want->is_left);
