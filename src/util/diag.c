@@ -27,7 +27,7 @@
 
 enum { MESSAGE_BYTES = 4096, MOST_TRIES = 20 };
 
-static atomic_bool error_printed, is_damage, quiet, status_ended;
+static atomic_bool error_printed, is_damage, is_hopeless, quiet, status_ended;
 static char error_text[MESSAGE_BYTES];  /* written by the one thread that prints the error */
 
 static pthread_mutex_t status_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -210,6 +210,14 @@ void diag_damaged(const char *format, ...)
     va_end(args);
 }
 
+void diag_hopeless(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (print_error(format, args)) atomic_store(&is_hopeless, true);
+    va_end(args);
+}
+
 void diag_no_memory(void)
 {
     diag_error("out of memory; give less with -m, or raise the limit (ulimit -v, cgroup)");
@@ -284,6 +292,7 @@ void diag_renew(void)
     error_text[0] = '\0';
     atomic_store(&error_printed, false);
     atomic_store(&is_damage, false);
+    atomic_store(&is_hopeless, false);
     atomic_store(&status_ended, false);
     atomic_store(&library_shown, false);
     atomic_store(&library_hidden, false);
@@ -302,6 +311,11 @@ bool diag_failed(void)
 bool diag_is_damage(void)
 {
     return atomic_load(&is_damage);
+}
+
+bool diag_is_hopeless(void)
+{
+    return atomic_load(&is_hopeless);
 }
 
 const char *diag_error_text(void)

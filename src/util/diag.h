@@ -26,6 +26,9 @@ void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Like diag_error, for temporary data that changed after they were written; see diag_is_damage. */
 void diag_damaged(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Like diag_error, if the sort would fail again when it is resumed; see diag_is_hopeless. */
+void diag_hopeless(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Print an error that can happen in any part of the program, always in the same words. */
 void diag_no_memory(void);
 
@@ -91,6 +94,9 @@ bool diag_failed(void);
 
 /* True if the error was printed by diag_damaged. */
 bool diag_is_damage(void);
+
+/* True if the error was printed by diag_hopeless. */
+bool diag_is_hopeless(void);
 
 /* Returns the error, or NULL. To be called only when no other thread can fail any more. */
 const char *diag_error_text(void);
