@@ -24,6 +24,7 @@ enum {
     TABLE_CHECKSUM_XXH3 = 4,            /* rocksdb::kXXH3 */
     TABLE_BLOCK_BYTES = 4096,           /* less than a value: each value gets a block of its own */
     INDEX_PART_BYTES = 16 << 10,
+    INDEX_RESTART_INTERVAL = 16,
     INFO_LOG_FATAL = 4,
     WRITE_BUFFER_BYTES = 64 << 10,      /* nothing is ever put into a memtable */
     FILE_BUFFER_BYTES = 256 << 10,      /* a file writer gathers this much before it calls write */
@@ -48,6 +49,10 @@ static void set_table_options(rocksdb_block_based_table_options_t *table)
     rocksdb_block_based_options_set_index_type(
         table, rocksdb_block_based_table_index_type_two_level_index_search);
     rocksdb_block_based_options_set_metadata_block_size(table, INDEX_PART_BYTES);
+    /* Stores of a key in the index what differs from the key before. Until a file is complete,
+       RocksDB has its whole index in memory, twice. Sorted by a tag whose values share 480 bytes, the
+       index of one compacted file took 93 MiB; it takes less than 10 now. */
+    rocksdb_block_based_options_set_index_block_restart_interval(table, INDEX_RESTART_INTERVAL);
     /* A pile (pipeline/pile.h) is read by exact keys. The filter tells which file has a key: some
        10 bits of memory for each of our blocks. The table takes the policy over. */
     rocksdb_block_based_options_set_filter_policy(table,

@@ -3,6 +3,7 @@
 
 #include "input/input_file.h"
 #include "machine/memory.h"
+#include "pipeline/mem_budget.h"
 #include "util/diag.h"
 #include "util/size.h"
 
@@ -79,12 +80,25 @@ static int parse_test_batch(uint64_t *n_bytes)
     return -1;
 }
 
+/* Starts no more workers than the memory is enough for. Returns how many there will be. */
+static unsigned choose_threads(unsigned n_asked, uint64_t total_bytes)
+{
+    unsigned most = mem_budget_most_threads((size_t)total_bytes);
+    if (n_asked <= most) return n_asked;
+    diag_note("%zu MiB of memory is enough for %u worker threads, not for %u: for these give "
+              "--max-memory %zuM", (size_t)total_bytes >> 20, most, n_asked,
+              mem_budget_for_threads(n_asked) >> 20);
+    return most;
+}
+
 int sort_options_finish_resources(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
     fit_machine(o);
     uint64_t total = o->total_memory_bytes ? o->total_memory_bytes
                                            : o->thread_memory_bytes * s->n_threads;
+    const unsigned n_asked = s->n_threads;
+    if (total <= SIZE_MAX / 2) s->n_threads = choose_threads(n_asked, total);
     if (take_test_size(TEST_BUDGET_VARIABLE, &total) < 0 ||
         parse_test_batch(&s->test_batch_bytes) < 0 ||
         take_test_size(TEST_FILE_VARIABLE, &s->test_file_bytes) < 0)
@@ -95,7 +109,7 @@ int sort_options_finish_resources(struct sort_options *o)
     }
     s->memory_bytes = (size_t)total;
     s->resources = (struct checkpoint_resources){
-        .n_threads = s->n_threads,
+        .n_threads = n_asked,
         .thread_bytes = o->thread_memory_bytes,
         .total_bytes = o->total_memory_bytes,
         .codec_auto = s->codec_auto,

@@ -559,6 +559,7 @@ bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_numbe
     const struct checkpoint_settings *s = &w->settings;
     const struct load_counts *counts = load_totals_locked(s->totals);
     bool is_wish = checkpoint_writer_is_wish(signal_number);
+    if (diag_is_hopeless() && !s->resumed && !s->keeps) return false;
     if (s->resumed || (w->overwrites_input && w->progress == LOADED)) return true;
     if (w->progress == NOT_RECORDED || (is_wish && !s->keeps)) return false;
     if (w->progress >= HAS_ALL_RUNS) return true;
@@ -592,6 +593,10 @@ static void tell_how(const struct checkpoint_writer *w)
     if (!path) {
         diag_left("warning: '%s' cannot be resumed as it is: somebody has moved, closed or "
                   "removed it, or its STORE file", w->paths[0]);
+        return;
+    }
+    if (diag_is_hopeless()) {
+        diag_left("'%s' is kept, but --resume would fail again", path);
         return;
     }
     char command[CHECKPOINT_COMMAND_BYTES];

@@ -87,7 +87,10 @@ static void index_job(struct worker *worker, void *arg)
         return;
     }
     if (jobs->verification) verification_check(jobs->verification, part);
-    survey_add(&jobs->survey, part->from, part->to);
+    if (survey_add(&jobs->survey, part->from, part->to) < 0) {
+        fail_of_input(jobs);
+        return;
+    }
     crew_lock(jobs->crew);
     load_totals_add(jobs->totals, &sum, part->any_placed);
     content_sum_join(&batch->sum, &sum);

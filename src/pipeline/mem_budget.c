@@ -1,6 +1,8 @@
 /* mem_budget.c -- see mem_budget.h. */
 #include "pipeline/mem_budget.h"
 
+#include <limits.h>
+
 enum {
     KIB = 1024,
     MIN_PIECE_BYTES = 64 * KIB,         /* a BGZF block is never split */
@@ -8,6 +10,9 @@ enum {
     MIN_BATCH_BYTES = 256 * KIB,
     MAX_BATCH_BYTES = 128 * KIB * KIB,  /* one job sorts a batch: 128 MiB take some 30 ms */
     MIN_BATCHES = 4,
+    THREAD_BYTES = 1024 * KIB,          /* two pieces, a pack, two blocks and entries to sort, each of
+                                           the least size */
+    FEW_THREADS = 4,                    /* fit into what the program may take beyond any budget */
     MANY_BATCHES = 16,                  /* enough to spill 6 while 6 others fill */
     MIN_BLOCK_BYTES = KIB,              /* a few short reads; with thousands of runs only */
     MANY_FILES = 256,
@@ -32,6 +37,16 @@ enum {
 static size_t clamp(size_t value, size_t low, size_t high)
 {
     return value < low ? low : value > high ? high : value;
+}
+
+unsigned mem_budget_most_threads(size_t total_bytes)
+{
+    return (unsigned)clamp(total_bytes / THREAD_BYTES, FEW_THREADS, UINT_MAX);
+}
+
+size_t mem_budget_for_threads(unsigned n_threads)
+{
+    return (size_t)n_threads * THREAD_BYTES;
 }
 
 void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_threads)

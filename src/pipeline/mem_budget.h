@@ -57,6 +57,13 @@ struct mem_budget {
     unsigned segment_factor;    /* a segment takes so many times its size, its blocks included */
 };
 
+/* Returns how many workers total_bytes are enough for: each needs pieces, packs and segments of
+   sizes that work. */
+unsigned mem_budget_most_threads(size_t total_bytes);
+
+/* The least total that is enough for n_threads workers. */
+size_t mem_budget_for_threads(unsigned n_threads);
+
 /* Splits total_bytes among n_threads workers; totals that are too small to work are raised. */
 void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_threads);
 

@@ -205,6 +205,7 @@ static int prepare_pieces(struct sort *sort)
     sort->pieces = piece_list_create();
     sort->split = split_plan_create(request, sort->header, sort->pieces);
     if (request->kind == SPLIT_RANGES) sort->survey.ranges = range_counts_create(sort->header);
+    if (request->kind == SPLIT_TAG) sort->survey.values = value_counts_create(request->tag);
     sort->output.plan = sort->split;
     sort->output.pieces = sort->pieces;
 #ifdef __GLIBC__

@@ -65,9 +65,11 @@ static void wait_for_compaction(struct run_ender *ender, bool only_if_crowded)
        compaction may begin or end between the two questions, so one answer is not enough. If what
        is due never begins, this RocksDB does not compact as compaction_will_begin says: then
        later waits are short. */
-    enum { POLL_US = 20000, DUE_POLL_US = 1000, QUIET_POLLS = 3, LATE_POLLS = 60000 };
+    enum { LEAST_POLL_US = 1000, MOST_POLL_US = 16000, QUIET_POLLS = 3, LATE_POLLS = 60000 };
     struct run_store *store = ender->store;
     int quiet = 0, late = 0, most_late = ender->waited_too_long ? QUIET_POLLS : LATE_POLLS;
+    /* Compactions of small runs take milliseconds, and there may be thousands. */
+    unsigned poll_us = LEAST_POLL_US;
     bool in_vain = true;
     while (quiet < QUIET_POLLS && late < most_late && !crew_failed(ender->crew)) {
         bool is_running = run_store_is_compacting(store);
@@ -79,7 +81,8 @@ static void wait_for_compaction(struct run_ender *ender, bool only_if_crowded)
         quiet = is_running || is_due ? 0 : quiet + 1;
         late = is_due ? late + 1 : 0;
         if (is_running) in_vain = false;
-        (void)usleep(is_due ? DUE_POLL_US : POLL_US);
+        (void)usleep(is_due ? LEAST_POLL_US : poll_us);
+        if (poll_us < MOST_POLL_US) poll_us *= 2;
     }
     if (late == LATE_POLLS) ender->waited_too_long = true;
     ender->waited_in_vain = in_vain;

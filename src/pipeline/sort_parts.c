@@ -260,6 +260,7 @@ void sort_release(struct sort *sort)
     split_plan_destroy(sort->split);
     piece_list_destroy(sort->pieces);
     range_counts_destroy(sort->survey.ranges);
+    value_counts_destroy(sort->survey.values);
     free(sort->survey.tags);
     record_counts_destroy(sort->record_counts);
     rules_release(&sort->rules_maker);

@@ -245,8 +245,7 @@ static ssize_t add_value(struct split_output *split, char *text)
 {
     struct piece_list *pieces = split->settings.pieces;
     if (piece_list_count(pieces) == SPLIT_MOST_PIECES) {
-        diag_error("--split-by would write more than %d files: the tag has too many values",
-                   SPLIT_MOST_PIECES);
+        split_plan_refuse(split_plan_kind(split->settings.plan));
         return -1;
     }
     if (strlen(text) > MOST_TITLE_BYTES) text[MOST_TITLE_BYTES] = '\0';

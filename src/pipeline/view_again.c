@@ -53,9 +53,9 @@ static int view_block(struct worker *worker, struct viewed_block *block)
                                           stored.payload_bytes, raw, stored.raw_bytes) == 0 &&
                     bam_block_measure(s->rules, &stored, raw, s->n_refs) >= 0 &&
                     (stored.ordinals || !record_ordinals_are_needed(s->rules));
-    if (is_sound) survey_add(&s->survey, raw, raw + stored.raw_bytes);
-    int r = is_sound ? view_records(block, worker, raw, &stored)
+    int r = is_sound ? survey_add(&s->survey, raw, raw + stored.raw_bytes)
                      : fed_block_report_run(block->dir, block->run);
+    if (r == 0) r = view_records(block, worker, raw, &stored);
     free(raw);
     return r;
 }

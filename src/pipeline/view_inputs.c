@@ -28,7 +28,7 @@ static int make_views(void *arg, struct worker *worker, struct stretch *stretch,
     rules.cut_names = NULL;     /* the merge counts them */
     const uint8_t *end = record_entries_check(&rules, s->n_refs, records->from, records->to,
                                               records->first_record, &records->problem);
-    if (end) survey_add(&s->survey, records->from, end);
+    if (end && survey_add(&s->survey, records->from, end) < 0) return -1;
     if (end) return s->duplicates ? view_records(s, &worker->views, records, end) : 0;
     record_problem_print(&records->problem, input);
     return -1;

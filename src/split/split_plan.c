@@ -49,15 +49,21 @@ static struct range_place begin_of(const struct split_span *span)
 
 /* ---- making a plan ---- */
 
-static int check_number(enum split_kind kind, size_t n_pieces)
+void split_plan_refuse(enum split_kind kind)
 {
     static const char *const advice[] = {
         [SPLIT_CONTIG] = "divide by ranges:N, or by a BED file in which many contigs have one name",
         [SPLIT_BED] = "give several intervals one name in the BED file, or divide by ranges:N",
         [SPLIT_READ_GROUP] = "divide by contig or by ranges:N",
+        [SPLIT_TAG] = "the tag has too many values; divide by contig, by ranges:N or by another tag",
     };
+    diag_hopeless("--split-by would write more than %d files: %s", SPLIT_MOST_PIECES, advice[kind]);
+}
+
+static int check_number(enum split_kind kind, size_t n_pieces)
+{
     if (n_pieces <= SPLIT_MOST_PIECES) return 0;
-    diag_error("--split-by would write more than %d files: %s", SPLIT_MOST_PIECES, advice[kind]);
+    split_plan_refuse(kind);
     return -1;
 }
 

@@ -30,6 +30,9 @@
 
 struct split_plan;
 
+/* Says that there would be more than SPLIT_MOST_PIECES pieces. */
+void split_plan_refuse(enum split_kind kind);
+
 /* Adds the pieces that are known to an empty list. */
 struct split_plan *split_plan_create(const struct split_request *request, sam_hdr_t *header,
                                      struct piece_list *pieces);

@@ -60,6 +60,7 @@ struct compaction_facts {
     size_t compaction_bytes;    /* memory for its compactions */
     bool reads_ahead;           /* compactions read compaction_read_bytes at a time */
     unsigned most_files;        /* that it may have open */
+    size_t key_bytes;           /* of the longest key of a block that it has */
 };
 
 /* What is known about all databases of a sort together. */

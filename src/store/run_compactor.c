@@ -13,7 +13,8 @@ void run_compactor_start(struct run_compactor *c, struct run_db *db, const char 
 /* RocksDB writes and syncs a file whenever settings change, so they do not change for every run. */
 static bool plan_has_changed(const struct run_compactor *c)
 {
-    return c->plan.compact && c->plan.max_files > c->max_files + c->max_files / 16;
+    return c->plan.compact && (c->plan.max_files > c->max_files + c->max_files / 16 ||
+                               c->plan.least_width < c->least_width);
 }
 
 /* True if there are nearly `width` files more than planned, with those that wait to be admitted. If
@@ -61,6 +62,7 @@ int run_compactor_apply(struct run_compactor *c)
     if (stop_if_failed(c) < 0) return -1;
     if (!plan_has_changed(c)) return 0;
     if (run_db_compact(c->db, plan->least_width, plan->width, plan->max_files) < 0) return -1;
+    c->least_width = plan->least_width;
     c->width = plan->width;
     c->max_files = plan->max_files;
     return 0;

@@ -18,7 +18,7 @@ struct run_compactor {          /* run_compactor.c alone changes the fields */
     struct run_db *db;          /* NULL until start */
     const char *dir;            /* of the database, for messages */
     struct compaction_plan plan;
-    unsigned width, max_files;  /* of the compactions that were switched on; 0: none */
+    unsigned least_width, width, max_files;     /* of the compactions that were switched on; 0: none */
     bool has_failed;            /* a compaction has failed, and compactions are switched off */
 };
 

@@ -52,6 +52,7 @@ struct run_db {
     double ended_since;                 /* when the first of them ended */
     uint64_t n_open;                    /* most files that RocksDB has open */
     uint64_t n_bytes;                   /* of the files of runs, as they were written */
+    size_t key_bytes;                   /* of the longest key of their blocks */
     bool is_direct;                     /* db was opened again, to read past the page cache */
     unsigned least_width, max_files;    /* of compactions, as RocksDB was told last; 0: none */
     /* any thread */
@@ -308,6 +309,7 @@ static int end_file(struct run_db *db, struct run_file *file)
     rocksdb_sstfilewriter_file_size(file->sst, &file->n_bytes);
     rocksdb_sstfilewriter_destroy(file->sst);
     file->sst = NULL;
+    if (file->key_room > db->key_bytes) db->key_bytes = file->key_room;
     return 0;
 }
 
@@ -441,6 +443,11 @@ unsigned run_db_n_written(const struct run_db *db)
 uint64_t run_db_bytes(const struct run_db *db)
 {
     return db->n_bytes;
+}
+
+size_t run_db_key_bytes(const struct run_db *db)
+{
+    return db->key_bytes;
 }
 
 unsigned run_db_n_files(const struct run_db *db)

@@ -503,6 +503,7 @@ bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expecte
         facts.seek_seconds = volume->disk.seek_seconds;
         facts.bytes_per_second = volume->disk.bytes_per_second;
         facts.parallel = volume->disk.parallel;
+        facts.key_bytes = run_db_key_bytes(volume->db);
         if (run_compactor_plan(&volume->compactor, &facts, store->width, stuck)) wanted = true;
     }
     return wanted;

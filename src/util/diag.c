@@ -28,7 +28,7 @@
 
 enum { MESSAGE_BYTES = 4096, MOST_TRIES = 20 };
 
-static atomic_bool error_printed, is_damage, disk_is_full, quiet, status_ended;
+static atomic_bool error_printed, is_damage, is_hopeless, disk_is_full, quiet, status_ended;
 static char error_text[MESSAGE_BYTES], full_place[PATH_MAX];    /* written by the one thread that
                                                                    prints the error */
 
@@ -223,6 +223,14 @@ void diag_full_disk(const char *place, const char *format, ...)
     va_end(args);
 }
 
+void diag_hopeless(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (print_error(format, args)) atomic_store(&is_hopeless, true);
+    va_end(args);
+}
+
 void diag_no_memory(void)
 {
     diag_error("out of memory; give less with -m, or raise the limit (ulimit -v, cgroup)");
@@ -306,6 +314,7 @@ void diag_renew(void)
     atomic_store(&error_printed, false);
     atomic_store(&is_damage, false);
     atomic_store(&disk_is_full, false);
+    atomic_store(&is_hopeless, false);
     atomic_store(&status_ended, false);
     atomic_store(&library_shown, false);
     atomic_store(&library_hidden, false);
@@ -329,6 +338,11 @@ bool diag_is_damage(void)
 const char *diag_full_place(void)
 {
     return atomic_load(&disk_is_full) ? full_place : NULL;
+}
+
+bool diag_is_hopeless(void)
+{
+    return atomic_load(&is_hopeless);
 }
 
 const char *diag_error_text(void)

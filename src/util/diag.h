@@ -30,6 +30,9 @@ void diag_damaged(const char *format, ...) __attribute__((format(printf, 1, 2)))
 void diag_full_disk(const char *place, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Like diag_error, if the sort would fail again when it is resumed; see diag_is_hopeless. */
+void diag_hopeless(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Print an error that can happen in any part of the program, always in the same words. */
 void diag_no_memory(void);
 
@@ -101,6 +104,9 @@ bool diag_is_damage(void);
 
 /* Returns the place if the error was printed by diag_full_disk, else NULL. */
 const char *diag_full_place(void);
+
+/* True if the error was printed by diag_hopeless. */
+bool diag_is_hopeless(void);
 
 /* Returns the error, or NULL. To be called only when no other thread can fail any more. */
 const char *diag_error_text(void);

@@ -211,6 +211,19 @@ class Memory(CliTest):
             peak, _ = self.measure("-@", n_threads, "--max-memory", "32M", "-l", "1", source)
             self.assertLessEqual(peak, 32 * MIB + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
 
+    def test_more_threads_than_the_memory_is_enough_for(self):
+        """Fewer threads are started, which is said; --plan counts the same."""
+        source = self.simulate("short", "150K")
+        for asked, megabytes, used in ((1024, 16, 16), (64, 4, 4)):
+            args = ["-@", str(asked), "--max-memory", f"{megabytes}M", "-l", "1", "--fixmate=-m",
+                    "--markdup", "-o", self.path("out.bam"), source]
+            peak, err = self.measure(*args)
+            self.assertIn(f"{megabytes} MiB of memory is enough for {used} worker threads, not for "
+                          f"{asked}: for these give --max-memory {asked}M\n", err)
+            self.assertLessEqual(peak, megabytes * MIB + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
+            self.assertRegex(self.sort_ok("--plan", *args).out.decode(),
+                             rf"(?m)^threads: {used}$")
+
     def counted(self, cigars, place):
         """A BAM of small records with these CIGARs; place(i) is the position of the i-th."""
         refs = [("a", 1 << 28)]

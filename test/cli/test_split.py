@@ -827,6 +827,18 @@ class Tags(SplitTest):
             names = [name_of(raw) for raw in bamfile.split(bamfile.read(pieces[f"v{i}"]).records)]
             self.assertEqual(names, [f"q{i}", f"q{i + 2000}"])
 
+    def test_too_many_values(self):
+        """This is said when the last value that is too many was read; nothing is kept, because a
+        resume would fail again."""
+        fixed = make_read("q", 0, 0, "4M", "ACGT")
+        reads = [with_tag(fixed, tag("RX", "Z", f"{i:09}")) for i in range(100_300)]
+        source = self.bam(reads, REFS, "many.bam")
+        for budget in (None, 2_000_000):
+            result = self.assert_split_refused("more than 100000 files", "by contig",
+                                               how="tag:RX", source=source, budget=budget)
+            self.assertNotIn("--resume", result.err)
+            self.assertEqual(os.listdir(self.scratch), [])
+
     def test_long_values(self):
         """Long values of many pieces are not kept in memory."""
         if sanitized():

@@ -86,6 +86,7 @@ void diag_warning(const char *format, ...)
 }
 
 void diag_note(const char *format, ...) __attribute__((alias("diag_warning")));
+void diag_warning_always(const char *format, ...) __attribute__((alias("diag_warning")));
 void diag_left(const char *format, ...) __attribute__((alias("diag_warning")));
 
 void diag_guard_stderr(void)

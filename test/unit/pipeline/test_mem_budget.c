@@ -65,6 +65,22 @@ static void test_parts_fit_the_total(void **state)
     }
 }
 
+/* With no more workers than the memory is enough for, what must be raised is a small part of what a
+   sort may take beyond its budget. */
+static void test_most_threads(void **state)
+{
+    (void)state;
+    for (size_t total = mib; total <= 1024 * mib; total += mib / 2) {
+        struct mem_budget b;
+        unsigned n = mem_budget_most_threads(total);
+        mem_budget_plan(&b, total, n);
+        assert_true(loading_bytes(&b) <= total + 8 * mib);
+        assert_true(mem_budget_merge_bytes(&b, 0) <= total + 8 * mib);
+        assert_true(mem_budget_for_threads(n) <= total || n == 4);
+        assert_true(mem_budget_most_threads(mem_budget_for_threads(n)) == n);
+    }
+}
+
 /* Most of the memory is for batches: what they get sets the size of runs and what stays in memory.
    With more than 32 threads the batches that are being sorted take as much again. */
 static void test_batches_get_the_bulk(void **state)
@@ -312,6 +328,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_fit_the_total),
+        cmocka_unit_test(test_most_threads),
         cmocka_unit_test(test_batches_get_the_bulk),
         cmocka_unit_test(test_more_memory_is_never_worse),
         cmocka_unit_test(test_outputs),

@@ -219,6 +219,22 @@ static void test_far_more_runs_than_a_width_squared(void **state)
     assert_int_equal(plan.least_width, 12);
 }
 
+/* Few files may be open: when rows of half a width would be too rare, two files are enough. */
+static void test_far_more_runs_than_open_files(void **state)
+{
+    (void)state;
+    struct compaction_facts facts = usual_facts(COMPACTION_OFF);
+    facts.most_files = 80;
+    struct compaction_plan plan = first_plan(facts, 800, 800);
+    assert_int_equal(plan.reason, COMPACTION_OPEN_FILES);
+    assert_int_equal(plan.least_width, plan.width / 2);
+    plan = first_plan(facts, 8000, 8000);
+    assert_int_equal(plan.least_width, 2);
+    /* The size of the input is unknown, and half as many runs have come. */
+    facts.n_runs = 4000;
+    assert_int_equal(compaction_decide(&facts, plan.width).least_width, 2);
+}
+
 /* SIZE is unknown or too low: plans allow more files as runs come, and never fewer. */
 static void test_plans_follow_the_runs(void **state)
 {
@@ -279,6 +295,22 @@ static void test_wide_compactions_fit(void **state)
         assert_true(plan.compact);
         assert_true(plan.width * read_bytes <= facts.compaction_bytes || plan.width <= 64);
         assert_true(plan.width + plan.max_files <= compaction_most_files(&facts));
+    }
+}
+
+/* A file takes memory for its longest keys. */
+static void test_files_with_long_keys(void **state)
+{
+    (void)state;
+    struct compaction_facts facts = fast_facts(COMPACTION_AUTO);
+    facts.most_files = 100000;
+    unsigned before = compaction_most_files(&facts);
+    size_t memory = before * (16 * KIB);
+    for (facts.key_bytes = 500; facts.key_bytes <= 64 * KIB; facts.key_bytes *= 2) {
+        unsigned n = compaction_most_files(&facts);
+        assert_true(n > 0 && n < before);
+        assert_true(n * (16 * KIB + 4 * facts.key_bytes) <= memory + 16 * KIB);
+        before = n;
     }
 }
 
@@ -435,9 +467,11 @@ int main(void)
         cmocka_unit_test(test_off),
         cmocka_unit_test(test_on),
         cmocka_unit_test(test_far_more_runs_than_a_width_squared),
+        cmocka_unit_test(test_far_more_runs_than_open_files),
         cmocka_unit_test(test_plans_follow_the_runs),
         cmocka_unit_test(test_auto),
         cmocka_unit_test(test_files_of_runs),
+        cmocka_unit_test(test_files_with_long_keys),
         cmocka_unit_test(test_wide_compactions_fit),
         cmocka_unit_test(test_auto_knows_small_reads),
         cmocka_unit_test(test_auto_is_monotonic),

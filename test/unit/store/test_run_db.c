@@ -171,6 +171,29 @@ static void test_runs_come_back_in_order(void **state)
     release_blocks(all, n);
 }
 
+/* Long keys that have a beginning in common stand in the index once, not for each block: while a
+   file is written, RocksDB has its index in memory. */
+static void test_index_of_long_keys(void **state)
+{
+    enum { N = 2000, KEY_BYTES = 500, VALUE_BYTES = 4200 };
+    struct run_db *db = make_db(*state);
+    struct run_writer *writer;
+    uint8_t key[KEY_BYTES], *value = test_alloc(VALUE_BYTES);
+    memset(key, 'x', sizeof key);
+    memset(value, 'v', VALUE_BYTES);
+    assert_non_null(db);
+    assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
+    for (uint32_t i = 0; i < N; i++) {
+        key[sizeof key - 2] = (uint8_t)(i >> 8);
+        key[sizeof key - 1] = (uint8_t)i;
+        assert_int_equal(run_db_put(writer, 0, key, sizeof key, value, VALUE_BYTES), 0);
+    }
+    assert_int_equal(run_db_end_run(writer), 0);
+    assert_true(run_db_bytes(db) < (uint64_t)N * (KEY_BYTES + VALUE_BYTES + 120));
+    free(value);
+    run_db_destroy(db);
+}
+
 static void test_empty_database(void **state)
 {
     struct rng rng = rng_start(92);
@@ -791,6 +814,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_IN_DIR(test_runs_come_back_in_order),
+        TEST_IN_DIR(test_index_of_long_keys),
         TEST_IN_DIR(test_empty_database),
         TEST_IN_DIR(test_abandoned_within_a_run),
         TEST_IN_DIR(test_keys_out_of_order_are_refused),

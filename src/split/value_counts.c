@@ -1,0 +1,73 @@
+/*
+ * value_counts.c -- see value_counts.h.
+ *
+ * The hashes stand in a table with linear probing, into which threads put them without a lock.
+ */
+#include "split/value_counts.h"
+
+#include "order/bam_key_tag.h"
+#include "split/split_request.h"
+#include "util/xalloc.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { N_SLOTS = 1 << 17 };
+_Static_assert(SPLIT_MOST_PIECES < N_SLOTS / 5 * 4, "probing stays short");
+
+struct value_counts {
+    char tag[2];
+    atomic_uint n;
+    _Atomic uint64_t slots[N_SLOTS];    /* 0: free */
+};
+
+struct value_counts *value_counts_create(const char tag[2])
+{
+    struct value_counts *counts = xcalloc(1, sizeof *counts);
+    memcpy(counts->tag, tag, sizeof counts->tag);
+    return counts;
+}
+
+void value_counts_destroy(struct value_counts *counts)
+{
+    free(counts);
+}
+
+static uint64_t hash_of(const struct value_counts *counts, const uint8_t *rec)
+{
+    uint8_t value[512], *whole = NULL;
+    size_t n = bam_key_tag_encode(counts->tag, rec, value, sizeof value);
+    if (n > sizeof value) {
+        whole = xmalloc(n);
+        (void)bam_key_tag_encode(counts->tag, rec, whole, n);
+    }
+    uint64_t hash = XXH3_64bits(whole ? whole : value, n);
+    free(whole);
+    return hash ? hash : 1;
+}
+
+/* Puts a hash into the table if it is not there. */
+static void put(struct value_counts *counts, uint64_t hash)
+{
+    for (size_t i = hash % N_SLOTS;; i = (i + 1) % N_SLOTS) {
+        uint64_t there = 0;
+        if (atomic_compare_exchange_strong(&counts->slots[i], &there, hash)) {
+            (void)atomic_fetch_add(&counts->n, 1);
+            return;
+        }
+        if (there == hash) return;
+    }
+}
+
+bool value_counts_add(struct value_counts *counts, const uint8_t *from, const uint8_t *to)
+{
+    if (!counts) return true;
+    for (const uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
+        /* Other threads may add one value each before they look. */
+        if (atomic_load(&counts->n) > SPLIT_MOST_PIECES) return false;
+        put(counts, hash_of(counts, rec));
+    }
+    return atomic_load(&counts->n) <= SPLIT_MOST_PIECES;
+}
