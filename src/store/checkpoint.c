@@ -2,6 +2,7 @@
 #include "store/checkpoint.h"
 
 #include "util/diag.h"
+#include "util/words.h"
 #include "util/xalloc.h"
 
 #include <htslib/hts.h>
@@ -264,45 +265,12 @@ size_t checkpoint_output_length(const char *output)
     return end ? (size_t)(end - output) : strlen(output);
 }
 
-/* True if a shell takes the word as it stands. */
-static bool is_plain(const char *word)
-{
-    for (; *word; word++) {
-        unsigned char c = (unsigned char)*word;
-        bool plain = c >= 128 || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                     (c >= 'a' && c <= 'z') || strchr("/._-+:,@%=", c);
-        if (!plain) return false;
-    }
-    return true;
-}
-
-/* Appends a word as a shell must read it. */
-static void put_word(const char *word, char *text, size_t room)
-{
-    size_t at = strlen(text);
-    if (is_plain(word)) {
-        (void)snprintf(text + at, room - at, "%s", word);
-        return;
-    }
-    enum { MOST = sizeof "'\\''" };     /* of one character and the end */
-    if (at + MOST < room) text[at++] = '\'';
-    for (; *word && at + MOST < room; word++) {
-        if (*word == '\'') {
-            memcpy(text + at, "'\\'", 3);
-            at += 3;
-        }
-        text[at++] = *word;
-    }
-    text[at++] = '\'';
-    text[at] = '\0';
-}
-
 const char *checkpoint_command(const char *path, bool partial, bool has_output,
                                char text[CHECKPOINT_COMMAND_BYTES])
 {
     const size_t room = CHECKPOINT_COMMAND_BYTES - 32;          /* for what comes after the path */
     (void)snprintf(text, room, "samtools rocksort --resume ");
-    put_word(path, text, room);
+    words_quote(path, text, room);
     (void)snprintf(text + strlen(text), CHECKPOINT_COMMAND_BYTES - strlen(text), "%s%s",
                    partial ? " --partial" : "", has_output ? "" : " -o FILE");
     return text;
