@@ -210,6 +210,16 @@ char *output_journal_path(const char *temporary)
     return is_directory ? xasprintf("%s/" OUTPUT_JOURNAL_OF_PIECES, temporary) : NULL;
 }
 
+int output_journal_open(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())) return fd;
+    (void)close(fd);
+    errno = EPERM;
+    return -1;
+}
+
 enum place {
     PLACE_FREE,                 /* the file has its temporary name, and can get its own */
     PLACE_NAMED,                /* it has its name */
@@ -227,26 +237,35 @@ static enum place find_place(const struct output_line *line)
     return to.n_bytes < 0 || same_mark(&to, &line->was) ? PLACE_FREE : PLACE_TAKEN;
 }
 
+struct counting {
+    struct output_journal *journal;
+    size_t n_taken, n_lost;     /* outputs */
+};
+
 static int count_line(void *arg, const struct output_line *line)
 {
-    struct output_journal *journal = arg;
+    struct counting *counting = arg;
+    struct output_journal *journal = counting->journal;
     if (line->role == OUTPUT_STALE) return 0;
     enum place place = find_place(line);
     journal->n_files++;
     if (place == PLACE_NAMED) journal->n_named++;
     if (place == PLACE_FREE) journal->n_bytes += (uint64_t)line->is.n_bytes;
-    if (line->role == OUTPUT_MAIN && (place == PLACE_TAKEN || place == PLACE_LOST))
-        journal->can_be_finished = false;
+    if (line->role == OUTPUT_MAIN && place == PLACE_TAKEN) counting->n_taken++;
+    if (line->role == OUTPUT_MAIN && place == PLACE_LOST) counting->n_lost++;
     return 0;
 }
 
 int output_journal_look(int fd, struct output_journal *journal)
 {
     struct reader reader;
-    *journal = (struct output_journal){.can_be_finished = true};
+    struct counting counting = {.journal = journal};
+    *journal = (struct output_journal){0};
     int r = open_reader(&reader, fd);
-    if (r == 0) r = each(&reader, count_line, journal);
+    if (r == 0) r = each(&reader, count_line, &counting);
     if (r == 0) journal->output = xstrdup(reader.output);
+    journal->can_be_finished =
+        counting.n_lost == 0 && (counting.n_taken == 0 || journal->n_named > 0);
     close_reader(&reader);
     return r;
 }
@@ -271,7 +290,12 @@ static int finish_line(void *arg, const struct output_line *line)
     const struct reader *reader = arg;
     enum place place = line->role == OUTPUT_STALE ? PLACE_NAMED : find_place(line);
     if (line->role == OUTPUT_STALE) drop_stale(line);
-    if (place == PLACE_TAKEN) (void)unlink(line->from);         /* of an index or a report */
+    if (place == PLACE_TAKEN && line->role == OUTPUT_MAIN) {
+        diag_error("'%s' is in the way of a file whose set has other names already: move it away, "
+                   "and try again", line->to);
+        return -1;
+    }
+    if (place == PLACE_TAKEN) (void)unlink(line->from);
     if (place != PLACE_FREE) return 0;
     if (reader->make_directories) (void)path_make_parent(line->to);
     int r = line->was.n_bytes < 0 ? output_path_rename_new(line->from, line->to)

@@ -4,11 +4,12 @@
  *
  * All files are complete when the journal is written. So it is finished by renaming what is left:
  * to take back what has its name may be impossible, as an older file is gone, and would lose a
- * complete result. A set can be finished if each output is there, under one of its two names, and
- * nobody else has put a file in its place. A file is known by its size and time of change. If
- * another sort has replaced an output, or somebody has removed one, the set is useless: the rest
- * would stand beside files that it does not belong to. An index or a report that is missing, or
- * that somebody has replaced, is left out.
+ * complete result. A file is known by its size and time of change. A set can be finished if each
+ * output is there, under one of its two names. If somebody has removed an output, or another sort
+ * has replaced it, the set is useless: the rest would stand beside files that it does not belong to.
+ * It is useless, too, if none has its name and another sort has made files of these names since. If
+ * some have, a file in the way of another must be moved away first. An index or a report that is
+ * missing, or that somebody has replaced, is left out.
  *
  * The file: texts that end with NUL.
  *     rocksort-names 1, working directory, output, number of lines, 1 if directories are made
@@ -82,6 +83,9 @@ struct output_journal {
 /* Returns the name of the journal that a set has whose first file has this temporary name: a file's,
    or that of the directory of pieces. The caller frees it. NULL: it is no temporary name. */
 char *output_journal_path(const char *temporary);
+
+/* Opens a journal of ours. Returns a descriptor, or -1 with errno set. */
+int output_journal_open(const char *path);
 
 /* Reads an open journal. Returns 0, or -1 if it is not whole or no journal. */
 int output_journal_look(int fd, struct output_journal *journal);

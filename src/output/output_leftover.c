@@ -106,8 +106,7 @@ void output_leftover_close(struct output_leftover *left)
 void output_leftover_drop(const char *path)
 {
     struct output_leftover left;
-    size_t n_output;
-    if (!path || !output_leftover_is_name(path_name(path), &n_output)) return;
+    if (!path || !process_of(path_name(path))) return;
     enum output_leftover_state state = open_file(path, &left);
     if (state == OUTPUT_LEFTOVER_DEAD || state == OUTPUT_LEFTOVER_UNKNOWN)
         (void)output_leftover_remove(path, &left);

@@ -44,8 +44,8 @@ int output_leftover_remove(const char *path, const struct output_leftover *left)
 /* Accepts one with the descriptor -1. */
 void output_leftover_close(struct output_leftover *left);
 
-/* Removes the temporary file of a process that is known to be dead, if it has the name of one, is
-   ours, and no other process has it. Accepts NULL. */
+/* Removes the temporary file or journal of a process that is known to be dead, if it has the name of
+   one, is ours, and no other process has it. Accepts NULL. */
 void output_leftover_drop(const char *path);
 
 #endif

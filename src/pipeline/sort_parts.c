@@ -236,7 +236,6 @@ void sort_close_store(struct sort *sort, bool directories_stay)
     temp_store_close(sort->store, directories_stay, &sort->report->store);
     fill_report(sort);
     if (sort->duplicates) report_duplicates(sort);
-    bam_inputs_close(sort->inputs);
 }
 
 void sort_publish(struct sort *sort, int *result)
@@ -261,6 +260,7 @@ void sort_close(struct sort *sort, bool directories_stay)
 
 void sort_release(struct sort *sort)
 {
+    bam_inputs_close(sort->inputs);
     batch_pool_destroy(sort->pool);
     spill_destroy(sort->spiller);
     temp_store_destroy(sort->store);

@@ -70,8 +70,8 @@ struct progress *sort_start_progress(struct sort *sort);
 /* When all pieces of the output are written: the report takes over what they are. */
 void sort_report_pieces(struct sort *sort);
 
-/* Closes the store and the inputs, and fills the report. directories_stay: the temporary directories
-   are a checkpoint that is kept. */
+/* Closes the store, and fills the report. directories_stay: the temporary directories are a
+   checkpoint that is kept. */
 void sort_close_store(struct sort *sort, bool directories_stay);
 
 /* Gives the files of a complete output their names, together with the reports of the settings, if

@@ -1,11 +1,13 @@
 /* checkpoint.c -- see checkpoint.h. */
 #include "store/checkpoint.h"
 
+#include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/words.h"
 #include "util/xalloc.h"
 
 #include <htslib/hts.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,6 +242,17 @@ struct checkpoint *checkpoint_open(const char *path)
         return checkpoint;
     checkpoint_close(checkpoint);
     return NULL;
+}
+
+void checkpoint_remove(const struct checkpoint *checkpoint)
+{
+    /* The last one first: until the first has lost its file the checkpoint is whole. */
+    for (size_t i = checkpoint->n_dirs; i > 0; i--)
+        temp_dir_remove_checkpoint(checkpoint->dirs[i - 1].path);
+    for (size_t i = 0; i < checkpoint->n_dirs; i++)
+        if (temp_dir_remove(checkpoint->dirs[i].path) < 0)
+            diag_left("warning: cannot remove the temporary directory '%s': %s",
+                      checkpoint->dirs[i].path, strerror(errno));
 }
 
 void checkpoint_close(struct checkpoint *checkpoint)
