@@ -211,6 +211,12 @@ static int list_file(void *arg, const struct output_line *line)
     return 0;
 }
 
+/* The files of pieces themselves lie in a directory that stays, too. */
+static int list_report(void *arg, const struct output_line *line)
+{
+    return line->role == OUTPUT_EXTRA ? list_file(arg, line) : 0;
+}
+
 static int has_name(void *arg, const struct output_line *line)
 {
     const struct cleaning *c = arg;
@@ -234,6 +240,7 @@ static int finish_journal(int fd, bool finishes, struct found *found)
 {
     if (output_journal_look(fd, &found->journal) < 0) return 0;
     found->is_unfinished = found->journal.can_be_finished;
+    if (!found->is_unfinished && finishes) output_journal_discard(fd);
     if (!found->is_unfinished) return 0;
     found->state = "unfinished";
     return finishes ? output_journal_finish(fd) : 0;
@@ -271,7 +278,6 @@ static int clean_journal(struct cleaning *c, const char *path)
     if (finish_journal(left.fd, removes, &found) < 0) r = -1;
     found.n_bytes = found.journal.n_bytes + (uint64_t)left.st.st_blocks * 512;
     if (found.is_unfinished) (void)output_journal_each(left.fd, list_file, c);
-    if (removes && r == 0 && !found.is_unfinished) output_journal_discard(left.fd);
     if (removes && r == 0) (void)output_leftover_remove(path, &left);
     print_journal(path, &found, removes && r == 0);
     output_leftover_close(&left);
@@ -411,11 +417,12 @@ static int clean_other_parts(struct cleaning *c, const struct checkpoint_file *f
 }
 
 /* If the directory has the journal of pieces: as finish_journal. */
-static int finish_pieces(const char *path, bool finishes, struct found *found)
+static int finish_pieces(struct cleaning *c, const char *path, bool finishes, struct found *found)
 {
     char *name = output_journal_path(path);
     int fd = name ? output_journal_open(name) : -1;
     int r = fd < 0 ? 0 : finish_journal(fd, finishes, found);
+    if (found->is_unfinished) (void)output_journal_each(fd, list_report, c);
     if (fd >= 0) (void)close(fd);
     free(name);
     return r;
@@ -438,7 +445,7 @@ static int clean_dead(struct cleaning *c, const char *path, const struct checkpo
     }
     bool may_remove = c->removes && dir->is_locked;
     int r = c->removes && !may_remove ? refuse_without_locks(path) : 0;
-    if (finish_pieces(path, may_remove, &found) < 0) {
+    if (finish_pieces(c, path, may_remove, &found) < 0) {
         r = -1;
         may_remove = false;
     }

@@ -205,13 +205,17 @@ int resume_check_part(const struct resume *resume, const struct checkpoint_write
 
 /* ---- files that wait for their names ---- */
 
-/* Finishes an open journal. Returns as resume_publish. */
+/* Finishes an open journal, or removes its files if it cannot be finished. Returns as
+   resume_publish. */
 static int finish(int fd)
 {
     struct output_journal journal;
     if (output_journal_look(fd, &journal) < 0) return 0;
     int r = 0;
-    if (journal.can_be_finished) r = output_journal_finish(fd) < 0 ? -1 : 1;
+    if (journal.can_be_finished)
+        r = output_journal_finish(fd) < 0 ? -1 : 1;
+    else
+        output_journal_discard(fd);
     if (r > 0)
         diag_note("'%s' was complete but for names: %zu of %zu files got theirs now",
                   journal.output, journal.n_files - journal.n_named, journal.n_files);
@@ -232,14 +236,13 @@ static int finish_pieces(const char *path, const char *journal)
     return r;
 }
 
-/* The same beside a file. A journal that cannot be finished is removed, with its files. */
+/* The same beside a file. */
 static int finish_file(const char *path)
 {
     struct output_leftover left;
     enum output_leftover_state state = output_leftover_open(path, &left);
     if (state != OUTPUT_LEFTOVER_DEAD && state != OUTPUT_LEFTOVER_UNKNOWN) return 0;
     int r = finish(left.fd);
-    if (r == 0) output_journal_discard(left.fd);
     if (r >= 0) (void)output_leftover_remove(path, &left);
     output_leftover_close(&left);
     return r;
