@@ -454,8 +454,8 @@ class Names(KilledTest):
     SETS = {
         "also": ["--also", "b.sam"],
         "index": ["--write-index"],
-        "reports": ["--also", "b.cram", "--output-fmt-option", "no_ref=1", "--write-index",
-                    "--fixmate", "--markdup=-f marked", "--flagstat", "flags", "--idxstats", "idx",
+        "reports": ["--also", "b.sam.gz", "--write-index", "--fixmate",
+                    "--markdup=-f marked", "--flagstat", "flags", "--idxstats", "idx",
                     "--coverage", "cover", "--stats", "stats"],
         "pieces": ["--split-by", "contig", "--flagstat", "flags"],
         "directories": ["--split-by", "contig"],
@@ -679,13 +679,13 @@ class Names(KilledTest):
         self.assertEqual((counts["fsync"], counts["fault0"]), ("0", "0"))
 
     def test_ten_thousand_pieces(self):
-        refs = [(f"c{i:05}", 100) for i in range(10_000)]
-        records = [bamfile.record(name="r", flag=0, tid=i, pos=1, cigar="3M") for i in (0, 9999)]
-        source = self.write("many.bam", bamfile.bam_file(bamfile.sq_text(refs), refs, records))
-        result = self.rocksort("--split-by", "contig", "-O", "sam", "-o", self.out / "%.sam", source,
+        records = [bamfile.record(name="r", flag=0, tid=0, pos=1, cigar="3M",
+                                  aux=b"XXi" + i.to_bytes(4, "little")) for i in range(10_000)]
+        source = self.write("many.bam", bamfile.bam_file("@SQ\tSN:c\tLN:9\n", [("c", 9)], records))
+        result = self.rocksort("--split-by", "tag:XX", "-O", "sam", "-o", self.out / "%.sam", source,
                                env=self.faulty("renameat2:5000:kill"), clean=False)
         self.assertEqual(result.status, -signal.SIGKILL, result.err)
         listed = self.sort_ok("--clean", self.out, clean=False).out.decode()
-        self.assertIn("4999 of 10001 files have their names", listed)
+        self.assertRegex(listed, "4999 of 1000[01] files have their names")
         self.sort_ok("--clean", "--yes", self.out, clean=False)
-        self.assertEqual(len(os.listdir(self.out)), 10_001)
+        self.assertEqual(len([name for name in os.listdir(self.out) if ".sam" in name]), 10_001)

@@ -445,7 +445,7 @@ class Stale(KilledTest):
 
     def test_named(self):
         of_bam = ["out.bai", "out.bam.bai", "out.bam.csi", "out.csi"]
-        of_cram = ["out.cram.crai", "out.crai"]
+        of_cram = ["out.crai", "out.cram.crai"]
         cram = ["-O", "cram,no_ref=1"]
         for words, want in (
                 (["-o", "out.bam"], of_bam), (["-n", "-o", "out.bam"], of_bam),
