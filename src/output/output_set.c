@@ -197,12 +197,13 @@ static int take_back(struct naming *naming, size_t n)
 /* An output cannot get its name. */
 static int give_up(struct naming *naming, size_t i, const struct output_line *line, int error)
 {
-    char command[PATH_MAX + 64] = "";
-    if (naming->made[i]) path_remove_parent(line->to);
+    char command[PATH_MAX + 64] = "", name[PATH_MAX];
+    (void)snprintf(name, sizeof name, "%s", line->to);  /* taking back looks up others */
+    if (naming->made[i]) path_remove_parent(name);
     if (take_back(naming, i) == 0) {
         naming->set->state = OUTPUT_SET_OPEN;
         remove_journal(naming);
-        diag_error("cannot create '%s': %s%s", line->to, strerror(error),
+        diag_error("cannot create '%s': %s%s", name, strerror(error),
                    naming->n_pieces > 0 ? "; no piece got its name"
                    : naming->n > 1      ? "; no file got its name"
                                         : "");
@@ -211,9 +212,8 @@ static int give_up(struct naming *naming, size_t i, const struct output_line *li
     if (naming->journal)
         words_quote(naming->n_pieces > 0 ? naming->set->pieces.dir : naming->journal, command,
                     sizeof command);
-    diag_error("cannot rename '%s' to '%s': %s; other files of the output have their names%s%s",
-               line->from, line->to, strerror(error),
-               *command ? "; to give this one its own: samtools rocksort --clean --yes " : "",
+    diag_error("cannot create '%s': %s; other files have their names%s%s", name,
+               strerror(error), *command ? "; to finish: samtools rocksort --clean --yes " : "",
                command);
     return -1;
 }

@@ -86,8 +86,8 @@ static void tell_of_name(const char *name)
     char *unfinished = find_unfinished(name);
     if (unfinished) words_quote(unfinished, command, sizeof command);
     if (unfinished)
-        diag_error("'%s' exists, and other pieces of an earlier sort wait for their names; to give "
-                   "them: samtools rocksort --clean --yes %s", name, command);
+        diag_error("'%s' exists, and its set is not finished; to finish it: samtools rocksort "
+                   "--clean --yes %s", name, command);
     else
         diag_error("'%s' exists: remove it, or give the pieces another name with -o", name);
     free(unfinished);
