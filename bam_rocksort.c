@@ -18,6 +18,7 @@
 #include "command/sort_options_usage.h"
 #include "command/sort_stats.h"
 #include "command/temp_clean.h"
+#include "pipeline/resume.h"
 #include "util/diag.h"
 #include "util/version.h"
 #include "util/xalloc.h"
@@ -155,30 +156,58 @@ static int verify_inputs(const struct sort_settings *settings)
     return r;
 }
 
-/* Sorts, or only computes the checksum; then prints and writes the reports. */
+/* Where reports go. */
+struct reports {
+    const struct sort_options *options;
+    struct output_path stats;
+    struct duplicate_report duplicates;
+    bool has_stats;             /* they are written */
+    int result;                 /* -1: a report could not be written */
+};
+
+/* Writes the reports that get their names together with the output. */
+static void write_reports(void *arg, const struct sort_report *report, struct output_set *set)
+{
+    struct reports *reports = arg;
+    const struct sort_settings *settings = &reports->options->settings;
+    reports->has_stats = reports->stats.temporary != NULL;
+    if (reports->has_stats) output_set_add(set, &reports->stats, OUTPUT_EXTRA);
+    if ((reports->has_stats && sort_stats_write(&reports->stats, settings, report, false) < 0) ||
+        duplicate_report_write(&reports->duplicates, settings, report, set) < 0)
+        reports->result = -1;
+}
+
+/* Sorts, or only computes the checksum; then prints and writes the other reports. */
 static int sort_and_report(struct sort_options *options)
 {
     struct sort_settings *settings = &options->settings;
     struct sort_report report = {0};
-    struct output_path stats_path = {0};
-    struct duplicate_report duplicates;
+    struct reports reports = {.options = options};
     if (report_file_choose_counts(options) < 0 ||
         (options->stats &&
-         report_file_choose(&stats_path, "--stats", options->stats, settings) < 0) ||
-        duplicate_report_choose(&duplicates, settings, options->stats ? &stats_path : NULL) < 0)
+         report_file_choose(&reports.stats, "--stats", options->stats, settings) < 0) ||
+        duplicate_report_choose(&reports.duplicates, settings,
+                                options->stats ? &reports.stats : NULL) < 0)
         return -1;
+    settings->write_reports = write_reports;
+    settings->reports_arg = &reports;
     int r = sort_run(settings, &report);
     if (r == 0 && settings->sum_only) sort_report_print_checksum(&report, stdout);
     if (r == 0 && options->print_checksum) sort_report_print_checksum(&report, stderr);
     if (r == 0 && hts_verbose >= 2 && !settings->sum_only)
         sort_report_print(&report, hts_verbose >= 4);
     if (!diag_failed() && settings->sum_only && flush_output() < 0) r = -1;
-    if (options->stats && sort_stats_write(&stats_path, settings, &report, r < 0) < 0) r = -1;
-    if (r == 0 && duplicate_report_write(&duplicates, settings, &report) < 0) r = -1;
-    duplicate_report_release(&duplicates);
-    output_path_release(&stats_path);
+    /* After a failure the statistics may wait for their name, with the rest of the output. */
+    if (options->stats && (r < 0 ? !reports.stats.is_held : !reports.has_stats) &&
+        sort_stats_write(&reports.stats, settings, &report, r < 0) < 0)
+        r = -1;
+    if (r == 0 && reports.result == 0 &&
+        duplicate_report_write(&reports.duplicates, settings, &report, NULL) < 0)
+        r = -1;
+    duplicate_report_release(&reports.duplicates);
+    output_path_release(&reports.stats);
     sort_report_release(&report);
-    return r;
+    return reports.result < 0 ? -1 : r;
 }
 
 static int run(struct sort_options *options)
@@ -193,14 +222,36 @@ static int run(struct sort_options *options)
     return r;
 }
 
+/* True if the options of --resume ask for more than the output that the checkpoint names. */
+static bool asks_for_more(const struct sort_options *options, const struct checkpoint *checkpoint)
+{
+    const char *first = checkpoint->file.output.path;
+    struct output_path path = {0};
+    for (int i = 0; i < COUNT_N_KINDS; i++)
+        if (options->counts[i]) return true;
+    if (options->stats || options->settings.also) return true;
+    if (!options->output) return false;
+    char *name = xasprintf("%.*s", (int)checkpoint_output_length(options->output),
+                           options->output);
+    bool same = first && output_path_choose_pattern(&path, name) == 0 &&
+                strlen(path.final) == checkpoint_output_length(first) &&
+                strncmp(path.final, first, strlen(path.final)) == 0;
+    output_path_release(&path);
+    free(name);
+    return !same;
+}
+
 /* With --resume, locks the checkpoint and goes on with it. */
 static int run_or_resume(struct sort_options *options)
 {
     if (check_stack() < 0) return -1;
     if (!options->resume) return run(options);
     struct checkpoint *checkpoint = checkpoint_open(options->resume);
-    int r = checkpoint ? sort_options_adopt(options, checkpoint) : -1;
-    if (r == 0) r = run(options);
+    int named = checkpoint ? resume_publish(checkpoint) : -1, r = named < 0 ? -1 : 0;
+    bool is_done = named > 0 && !asks_for_more(options, checkpoint);
+    if (is_done && !options->settings.keep_checkpoint) checkpoint_remove(checkpoint);
+    if (r == 0 && !is_done) r = sort_options_adopt(options, checkpoint);
+    if (r == 0 && !is_done) r = run(options);
     checkpoint_close(checkpoint);
     return r;
 }

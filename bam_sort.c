@@ -132,7 +132,7 @@ static int merge_phase(struct sort *sort)
     r = sorted_output_close(&sort->output, r == 0, results);
     if (r == 0) sort_report_pieces(sort);
     if (r == 0 && sort->record_counts)
-        r = count_files_write(sort->settings->count_files, sort->record_counts);
+        r = count_files_write(sort->settings->count_files, sort->record_counts, false);
     sort->lost_reader = results[0].lost_reader;
     sort->report->output_bytes = results[0].n_bytes;
     sort->report->also_bytes = results[1].n_bytes;
@@ -168,11 +168,11 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     if (sort_init(&sort, settings, report) < 0) return -1;
     struct early_end early_end = {
         .crew = sort.crew, .pool = sort.pool, .totals = sort.totals,
-        .checkpoint = sort.checkpoint, .store = sort.store, .output = &sort.output_path,
-        .index = &sort.index_path, .also = &sort.also_path, .pieces = &sort.pieces_dir,
-        .count_files = settings->count_files,
+        .checkpoint = sort.checkpoint, .store = sort.store, .outputs = &sort.outputs,
+        .pieces = &sort.pieces_dir,
     };
     if (early_end_watch(&early_end) < 0) {
+        sort_close_store(&sort, false);
         sort_close(&sort, false);
         sort_release(&sort);
         return -1;
@@ -187,13 +187,20 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     early_end_hold(&early_end);
     bool stay = r == 0 ? settings->keep_checkpoint
                        : early_end_after_failure(&early_end, sort.lost_reader);
-    int stop_signal = load_totals_stop_signal(sort.totals);
+    int stop_signal = load_totals_stop_signal(sort.totals), before = r;
+    sort_close_store(&sort, stay);
+    progress_enter(sort.progress, SORT_PHASE_CLOSE);    /* the reports know its time until here */
+    sort_publish(&sort, &r);
+    if (r < before) stay = early_end_after_failure(&early_end, false);
     if (r == 0 && stay) report->kept_directories = checkpoint_writer_copy_paths(sort.checkpoint);
     sort_close(&sort, stay);
     early_end_is_over();
+    early_end_tell_complete(&early_end);
+    early_end_restore(&early_end);
+    if (r == 0 && sort.record_counts)
+        r = count_files_write(settings->count_files, sort.record_counts, true);
     sort_release(&sort);
     progress_finish(sort.progress);
-    early_end_restore(&early_end);
     /* If the reader of standard output has gone, the process dies of SIGPIPE, as other filters do;
        everything is cleaned up by now. If SIGPIPE is ignored, the error is returned. */
     if (sort.lost_reader) (void)raise(SIGPIPE);

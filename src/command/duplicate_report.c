@@ -113,13 +113,17 @@ static int write_metrics(struct duplicate_report *paths, const struct sort_setti
 }
 
 int duplicate_report_write(struct duplicate_report *paths, const struct sort_settings *settings,
-                           const struct sort_report *report)
+                           const struct sort_report *report, struct output_set *set)
 {
     const struct duplicate_rules *rules = &settings->duplicate_rules;
     if (!settings->markdup) return 0;
-    if (rules->prints_statistics && write_statistics(paths, settings, &report->duplicates) < 0)
+    if (set) output_set_add(set, &paths->statistics, OUTPUT_EXTRA);
+    if (set) output_set_add(set, &paths->metrics, OUTPUT_EXTRA);
+    if (rules->prints_statistics && (paths->statistics.temporary != NULL) == (set != NULL) &&
+        write_statistics(paths, settings, &report->duplicates) < 0)
         return -1;
-    return rules->metrics_path ? write_metrics(paths, settings, report) : 0;
+    if (!rules->metrics_path || (paths->metrics.temporary != NULL) != (set != NULL)) return 0;
+    return write_metrics(paths, settings, report);
 }
 
 void duplicate_report_release(struct duplicate_report *paths)

@@ -172,7 +172,7 @@ static int write_file(struct output_path *path, const char *what,
     }
     int error = put_all(fd, put, arg);
     if (is_file && close(fd) < 0 && !error) error = errno;
-    int r = error ? write_error(what, name, error) : output_path_commit(path, NULL);
+    int r = error ? write_error(what, name, error) : output_path_commit(path);
     if (r < 0) output_path_drop(path);
     return r;
 }

@@ -1,6 +1,7 @@
 /* temp_clean.c -- see temp_clean.h. */
 #include "command/temp_clean.h"
 
+#include "output/output_journal.h"
 #include "output/output_leftover.h"
 #include "pipeline/piece_dir.h"
 #include "store/checkpoint.h"
@@ -30,6 +31,8 @@ struct found {
     const char *bad_part;       /* unless the parts are usable: the one that shows it */
     bool has_file;
     struct checkpoint_file file;    /* owned */
+    bool is_unfinished;         /* files wait for their names, and can get them */
+    struct output_journal journal;
 };
 
 struct cleaning {
@@ -201,6 +204,88 @@ static int refuse_without_locks(const char *path)
     return -1;
 }
 
+/* ---- files that wait for their names ---- */
+
+static int list_file(void *arg, const struct output_line *line)
+{
+    struct stat st;
+    if (lstat(line->from, &st) == 0) (void)is_listed(arg, &st);
+    return 0;
+}
+
+/* The files of pieces themselves lie in a directory that stays, too. */
+static int list_report(void *arg, const struct output_line *line)
+{
+    return line->role == OUTPUT_EXTRA ? list_file(arg, line) : 0;
+}
+
+static int has_name(void *arg, const struct output_line *line)
+{
+    const struct cleaning *c = arg;
+    return strcmp(path_name(line->to), c->output) == 0 ? -1 : 0;
+}
+
+static bool is_of_output(const struct cleaning *c, const char *name, size_t n_before);
+
+/* True if one of the files is the output that is asked for, or has its journal. */
+static bool is_wanted_journal(struct cleaning *c, const char *path, int fd)
+{
+    size_t n_output;
+    return !c->output || (output_leftover_is_journal(path_name(path), &n_output) &&
+                          is_of_output(c, path_name(path), n_output)) ||
+           output_journal_each(fd, has_name, c) < 0;
+}
+
+/* Sets the state of a journal that is open, and finishes it if told to. Returns 0, or -1 after a
+   message. */
+static int finish_journal(int fd, bool finishes, struct found *found)
+{
+    if (output_journal_look(fd, &found->journal) < 0) return 0;
+    found->is_unfinished = found->journal.can_be_finished;
+    if (!found->is_unfinished && finishes) output_journal_discard(fd);
+    if (!found->is_unfinished) return 0;
+    found->state = "unfinished";
+    return finishes ? output_journal_finish(fd) : 0;
+}
+
+/* Prints what is found, and how far the files of a journal had their names. */
+static void print_journal(const char *path, struct found *found, bool is_done)
+{
+    print_found(path, found, !is_done ? "" : found->is_unfinished ? ", finished" : ", removed");
+    if (found->is_unfinished) {
+        (void)printf("           unfinished publishing of '");
+        print_safely(found->journal.output);
+        (void)printf("': %zu of %zu files %s their names%s\n", found->journal.n_named,
+                     found->journal.n_files, is_done ? "had" : "have",
+                     is_done ? "" : "; --yes gives the others theirs");
+    }
+    output_journal_release(&found->journal);
+}
+
+/* Lists a journal, and finishes it if told to, or removes it with its files if it cannot be. */
+static int clean_journal(struct cleaning *c, const char *path)
+{
+    struct output_leftover left;
+    enum output_leftover_state state = output_leftover_open(path, &left);
+    bool is_ours = state == OUTPUT_LEFTOVER_DEAD || state == OUTPUT_LEFTOVER_UNKNOWN;
+    if (!is_ours || !is_wanted_journal(c, path, left.fd) || is_listed(c, &left.st)) {
+        output_leftover_close(&left);
+        return 0;
+    }
+    bool removes = c->removes && state == OUTPUT_LEFTOVER_DEAD;
+    struct found found = {.state = "useless", .n_parts = 1,
+                          .age_seconds = difftime(time(NULL), left.st.st_mtime)};
+    c->n_found++;
+    int r = c->removes && !removes ? refuse_without_locks(path) : 0;
+    if (finish_journal(left.fd, removes, &found) < 0) r = -1;
+    found.n_bytes = found.journal.n_bytes + (uint64_t)left.st.st_blocks * 512;
+    if (found.is_unfinished) (void)output_journal_each(left.fd, list_file, c);
+    if (removes && r == 0) (void)output_leftover_remove(path, &left);
+    print_journal(path, &found, removes && r == 0);
+    output_leftover_close(&left);
+    return r;
+}
+
 /* ---- temporary outputs ---- */
 
 /* Lists a file that is open, and removes it if told to. Returns 0, or -1 after a message. */
@@ -244,25 +329,49 @@ static int clean_file(struct cleaning *c, const char *path)
 
 /* ---- directories ---- */
 
-/* Prints what a directory is and, if told to, removes it and the outputs that its sort has not
-   finished. Returns 0, or -1 after a message. */
-static int clean_found(struct cleaning *c, const char *path, bool removes,
-                       const struct found *found)
+static int clean_part(struct cleaning *c, const char *path, bool alone);
+
+/* Cleans up the journal of the file with this temporary name, or the directory of pieces. */
+static int clean_names_of(struct cleaning *c, const char *temporary)
 {
-    int r = removes ? temp_dir_remove(path) : 0;
-    if (r < 0) diag_error("cannot remove '%s': %s", path, strerror(errno));
-    print_found(path, found, removes && r == 0 ? ", removed" : "");
-    if (!found->has_file) return r;
-    const struct checkpoint_output *output = &found->file.output;
-    if (!removes) print_how(path, found);
-    const char *const names[] = {output->temporary, output->index_temporary,
-                                 output->also_temporary};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i] && clean_file(c, names[i]) < 0) r = -1;
+    struct cleaning all = *c;
+    size_t n_output;
+    all.output = NULL;          /* whatever the other output is called */
+    int r = 0;
+    char *journal = output_journal_path(temporary);
+    if (journal && temp_dir_is_name(path_name(temporary), &n_output))
+        r = clean_part(&all, temporary, true);
+    else if (journal)
+        r = clean_journal(&all, journal);
+    free(journal);
+    all.output = c->output;
+    *c = all;
     return r;
 }
 
-static int clean_part(struct cleaning *c, const char *path, bool alone);
+/* Prints what a directory is and, if told to, removes it and the outputs that its sort has not
+   finished. Returns 0, or -1 after a message. */
+static int clean_found(struct cleaning *c, const char *path, bool removes, struct found *found)
+{
+    const struct checkpoint_output *output = &found->file.output;
+    const char *const names[] = {output->temporary, output->index_temporary,
+                                 output->also_temporary};
+    enum { N_NAMES = sizeof names / sizeof *names };
+    /* Results that only lack their names come first: the checkpoint stays if they cannot get them. */
+    int r = 0;
+    for (size_t i = 0; i < N_NAMES && found->has_file; i++)
+        if (names[i] && clean_names_of(c, names[i]) < 0) r = -1;
+    if (removes && r == 0 && temp_dir_remove(path) < 0) {
+        diag_error("cannot remove '%s': %s", path, strerror(errno));
+        r = -1;
+    }
+    print_journal(path, found, removes && r == 0);
+    if (!found->has_file) return r;
+    if (!removes) print_how(path, found);
+    for (size_t i = 0; i < N_NAMES; i++)
+        if (names[i] && clean_file(c, names[i]) < 0) r = -1;
+    return r;
+}
 
 /* True if a process uses one of the other directories of a sort, or may use it. */
 static bool has_used_part(const struct checkpoint_file *file)
@@ -309,6 +418,18 @@ static int clean_other_parts(struct cleaning *c, const struct checkpoint_file *f
     return r;
 }
 
+/* If the directory has the journal of pieces: as finish_journal. */
+static int finish_pieces(struct cleaning *c, const char *path, bool finishes, struct found *found)
+{
+    char *name = output_journal_path(path);
+    int fd = name ? output_journal_open(name) : -1;
+    int r = fd < 0 ? 0 : finish_journal(fd, finishes, found);
+    if (found->is_unfinished) (void)output_journal_each(fd, list_report, c);
+    if (fd >= 0) (void)close(fd);
+    free(name);
+    return r;
+}
+
 /* A directory that no process uses, or none that shows it. `alone`: without the other directories
    of its sort. */
 static int clean_dead(struct cleaning *c, const char *path, const struct checkpoint_dir *dir,
@@ -326,6 +447,10 @@ static int clean_dead(struct cleaning *c, const char *path, const struct checkpo
     }
     bool may_remove = c->removes && dir->is_locked;
     int r = c->removes && !may_remove ? refuse_without_locks(path) : 0;
+    if (finish_pieces(c, path, may_remove, &found) < 0) {
+        r = -1;
+        may_remove = false;
+    }
     if (clean_found(c, path, may_remove, &found) < 0) r = -1;
     if (has_others && clean_other_parts(c, &found.file, may_remove && r == 0) < 0) r = -1;
     if (found.has_file) checkpoint_file_release(&found.file);
@@ -427,34 +552,45 @@ static int clean_names(struct cleaning *c, const char *place, char **names, ssiz
     return r;
 }
 
-struct name_choice {
-    const struct cleaning *cleaning;
-    bool directories;           /* else files */
-};
-
-static bool is_wanted(const char *name, const void *arg)
+static bool is_journal(const char *name, const void *cleaning)
 {
-    const struct name_choice *choice = arg;
     size_t n;
-    bool fits = choice->directories ? temp_dir_is_name(name, &n)
-                                    : output_leftover_is_name(name, &n);
-    return fits && is_of_output(choice->cleaning, name, n);
+    (void)cleaning;             /* what it lists is looked at later */
+    return output_leftover_is_journal(name, &n);
 }
 
-/* Cleans up in a directory: the checkpoints first, which say whose the files are. */
+static bool is_directory(const char *name, const void *cleaning)
+{
+    size_t n;
+    return temp_dir_is_name(name, &n) && is_of_output(cleaning, name, n);
+}
+
+static bool is_file(const char *name, const void *cleaning)
+{
+    size_t n;
+    return output_leftover_is_name(name, &n) && is_of_output(cleaning, name, n);
+}
+
+/* Cleans up in a directory: first files that wait for their names, then checkpoints, which say whose
+   the other files are. */
 static int clean_below(struct cleaning *c, const char *place)
 {
-    char **names;
-    struct name_choice choice = {.cleaning = c, .directories = true};
-    ssize_t n = path_list(place, is_wanted, &choice, &names);
-    int r = clean_names(c, place, names, n, clean_directory);
-    choice.directories = false;
-    if (n >= 0) n = path_list(place, is_wanted, &choice, &names);
-    if (n < 0) {
-        diag_error("cannot look into '%s': %s", place, strerror(errno));
-        return -1;
+    static const struct {
+        bool (*is_wanted)(const char *name, const void *cleaning);
+        int (*clean)(struct cleaning *c, const char *path);
+    } kinds[] = {{is_journal, clean_journal}, {is_directory, clean_directory},
+                 {is_file, clean_file}};
+    int r = 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        char **names;
+        ssize_t n = path_list(place, kinds[i].is_wanted, c, &names);
+        if (n < 0) {
+            diag_error("cannot look into '%s': %s", place, strerror(errno));
+            return -1;
+        }
+        if (clean_names(c, place, names, n, kinds[i].clean) < 0) r = -1;
     }
-    return clean_names(c, place, names, n, clean_file) < 0 ? -1 : r;
+    return r;
 }
 
 /* Cleans up what belongs to the output of this very name. */
@@ -492,6 +628,8 @@ static int clean_place(struct cleaning *c, const char *name)
     int r = 0;
     if (temp_dir_is_name(path_name(name), &n_output))
         r = clean_directory(c, name);
+    else if (output_leftover_is_journal(path_name(name), &n_output))
+        r = clean_journal(c, name);
     else if (output_leftover_is_name(path_name(name), &n_output))
         r = clean_file(c, name);
     if (r < 0 || c->n_found > 0) return r;

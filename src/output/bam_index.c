@@ -241,7 +241,7 @@ int bam_index_write(struct bam_index *index, struct output_path *path)
 {
     if (end_file(index) < 0) return -1;
     errno = 0;
-    if (write_file(index, path) == 0) return output_path_commit(path, NULL);
+    if (write_file(index, path) == 0) return output_path_commit(path);
     disk_space_print_output_error(path->name, errno, path->final,
                                   index->packed.n + index->out.n);
     return -1;

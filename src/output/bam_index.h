@@ -47,9 +47,9 @@ const struct bam_index_shape *bam_index_shape(const struct bam_index *index);
 int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
                      uint64_t file_offset);
 
-/* Writes the index file after the last append, and renames it to its final name. Call it after the
-   output has its name: readers warn if the index is older than its file. On failure the index file
-   is removed. */
+/* Writes the index file after the last append, and commits it (output_path.h). Call it when the
+   output is closed: readers warn if the index is older than its file. On failure the index file is
+   removed. */
 int bam_index_write(struct bam_index *index, struct output_path *path);
 
 /* Accepts NULL. */

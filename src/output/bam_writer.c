@@ -30,6 +30,7 @@
 #include "output/cram_check.h"
 #include "output/cram_pump.h"
 #include "output/cram_reference.h"
+#include "output/stale_index.h"
 #include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -98,14 +99,23 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
     return writer;
 }
 
-/* Removes the index of a regular file that is written in place: its old content is lost. */
-static void drop_index_of_lost(const struct bam_writer *writer)
+static void drop_index(void *arg, const char *name)
+{
+    (void)arg;
+    (void)unlink(name);
+}
+
+/* Removes the indexes of a regular file that is written in place: its old content is lost. */
+static void drop_indexes_of_lost(const struct bam_writer *writer)
 {
     const struct output_path *path = writer->settings.path, *index = writer->settings.index_path;
     struct stat st;
-    if (path && !path->temporary && index && index->final && stat(path->name, &st) == 0 &&
-        S_ISREG(st.st_mode))
-        (void)unlink(index->final);
+    if (!path || path->temporary || stat(path->name, &st) < 0 || !S_ISREG(st.st_mode)) return;
+    char *real = realpath(path->name, NULL);
+    const struct output_path lost = {.name = path->name, .final = real};
+    stale_index_find(&lost, index ? index->final : NULL, &writer->settings.format, drop_index,
+                     NULL);
+    free(real);
 }
 
 static int open_file(struct bam_writer *writer)
@@ -113,7 +123,7 @@ static int open_file(struct bam_writer *writer)
     struct output_path *path = writer->settings.path;
     writer->raw = path ? output_path_open(path) : hopen("-", "w");
     writer->file_exists = writer->raw && path && path->temporary;
-    if (writer->raw) drop_index_of_lost(writer);
+    if (writer->raw) drop_indexes_of_lost(writer);
     return writer->raw ? 0 : -1;
 }
 
@@ -572,7 +582,7 @@ int bam_writer_commit(struct bam_writer *writer, struct bam_writer_result *resul
     *result = (struct bam_writer_result){.n_bytes = writer->n_bytes};
     if (writer->file_exists) {
         if (stat(path->temporary, &st) == 0) result->n_bytes = (uint64_t)st.st_size;
-        r = output_path_commit(path, writer->settings.index_path);
+        r = output_path_commit(path);
         if (r < 0) output_path_drop(path);
     }
     if (r == 0) r = send_index(writer);

@@ -86,7 +86,7 @@ struct bam_writer_result {
 /* Closes the file: all is written. */
 int bam_writer_close(struct bam_writer *writer);
 
-/* Renames the file that was closed, sends the index of CRAM if that is a URL, and frees the writer.
+/* Commits the file that was closed, sends the index of CRAM if that is a URL, and frees the writer.
    On failure removes the file, unless only the index failed, and frees the writer. */
 int bam_writer_commit(struct bam_writer *writer, struct bam_writer_result *result);
 

@@ -32,6 +32,9 @@ struct output_leftover {
    the name are the name of the output, which was cut if it was too long. */
 bool output_leftover_is_name(const char *name, size_t *n_output);
 
+/* The same for the name of a journal (output_journal.h). */
+bool output_leftover_is_journal(const char *name, size_t *n_output);
+
 /* Looks at a file, whatever its name, and locks it. */
 enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left);
 
@@ -41,8 +44,8 @@ int output_leftover_remove(const char *path, const struct output_leftover *left)
 /* Accepts one with the descriptor -1. */
 void output_leftover_close(struct output_leftover *left);
 
-/* Removes the temporary file of a process that is known to be dead, if it has the name of one, is
-   ours, and no other process has it. Accepts NULL. */
+/* Removes the temporary file or journal of a process that is known to be dead, if it has the name of
+   one, is ours, and no other process has it. Accepts NULL. */
 void output_leftover_drop(const char *path);
 
 #endif

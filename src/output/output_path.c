@@ -1,5 +1,5 @@
 /* output_path.c -- see output_path.h. */
-#define _GNU_SOURCE             /* statx */
+#define _GNU_SOURCE             /* statx, renameat2 */
 #include "output/output_path.h"
 
 #include "machine/file_lock.h"
@@ -103,8 +103,7 @@ static bool is_kept_by_owner(const char *path, const struct stat *file)
     return kept;
 }
 
-/* Makes a name beside the file. A long name is cut so that the rest fits. */
-static char *make_temporary(const char *final)
+char *output_path_temporary(const char *final)
 {
     char tail[64];
     /* In containers many sorts have the same process id, so the name has the time, too. */
@@ -163,7 +162,7 @@ static int choose_names(struct output_path *path, const struct stat *existing)
         return 0;
     }
     if (!error && existing && is_kept_by_owner(final, existing)) error = EPERM;
-    if (!error) path->temporary = make_temporary(final);
+    if (!error) path->temporary = output_path_temporary(final);
     return error;
 }
 
@@ -209,7 +208,7 @@ int output_path_choose_pattern(struct output_path *path, const char *pattern)
     const char *rest = name + n + strspn(name + n, "/");
     *path = (struct output_path){.name = name};
     if (!error) path->final = xasprintf("%s/%s", strcmp(real, "/") == 0 ? "" : real, rest);
-    if (!error) path->temporary = make_temporary(path->final);
+    if (!error) path->temporary = output_path_temporary(path->final);
     free(fixed);
     free(real);
     return error ? refuse(path, name, error) : 0;
@@ -418,48 +417,6 @@ static int sync_directory(const struct output_path *path)
     return r;
 }
 
-/* Gives the index of the old file another name. Returns that name, or NULL with errno 0 if there is
-   no index, or with another errno on failure. */
-static char *move_index(const struct output_path *index)
-{
-    struct stat st;
-    errno = 0;
-    if (!index || !index->final) return NULL;
-    if (lstat(index->final, &st) < 0 && errno == ENOENT) {
-        errno = 0;
-        return NULL;
-    }
-    char *aside = make_temporary(index->final);
-    if (rename(index->final, aside) == 0) return aside;
-    int error = errno == ENOENT ? 0 : errno;
-    free(aside);
-    errno = error;
-    return NULL;
-}
-
-/* Renames the file, and removes the index of the old one. Signals wait meanwhile, because their
-   handler does not know the other name of that index. */
-static int rename_both(const struct output_path *path, const struct output_path *index)
-{
-    char *aside = move_index(index);
-    if (!aside && errno != 0) {
-        diag_error("cannot remove the old index '%s': %s", index->name, strerror(errno));
-        return -1;
-    }
-    int r = rename(path->temporary, path->final);
-    if (r < 0)
-        diag_error("cannot rename '%s' to '%s': %s", path->temporary, path->final,
-                   strerror(errno));
-    if (aside && r < 0 && rename(aside, index->final) < 0)
-        diag_left("warning: the index '%s' is called '%s' now: %s", index->final, aside,
-                  strerror(errno));
-    if (aside && r == 0 && unlink(aside) < 0)
-        diag_warning("cannot remove the old index, which is called '%s' now: %s", aside,
-                     strerror(errno));
-    free(aside);
-    return r;
-}
-
 int output_path_sync(const struct output_path *path)
 {
     if (!path->temporary || !path->durable || path_sync_file(path->temporary) == 0) return 0;
@@ -467,16 +424,25 @@ int output_path_sync(const struct output_path *path)
     return -1;
 }
 
-int output_path_commit(struct output_path *path, const struct output_path *index)
+int output_path_commit(struct output_path *path)
 {
     if (!path->temporary) return 0;
     /* Not earlier: until now --clean knows by the owner that the file is ours. */
     if (path->replaces && path->is_held) inherit(path, path->held_fd);
     if (output_path_sync(path) < 0) return -1;
+    path->is_complete = path->in_set;
+    if (path->in_set) return 0;
     lock_path(path);
-    int r = rename_both(path, index);
+    int r = rename(path->temporary, path->final), error = errno;
     unlock_path(path);
-    if (r < 0) return -1;
+    if (r == 0) return output_path_named(path);
+    diag_error("cannot rename '%s' to '%s': %s", path->temporary, path->final, strerror(error));
+    return -1;
+}
+
+int output_path_named(struct output_path *path)
+{
+    path->is_complete = false;
     let_go(path);
     if (!path->durable || sync_directory(path) == 0) return 0;
     diag_error("'%s' is complete, but its name may not be on the disk yet: %s", path->name,
@@ -484,8 +450,20 @@ int output_path_commit(struct output_path *path, const struct output_path *index
     return -1;
 }
 
+int output_path_rename_new(const char *file, const char *name)
+{
+    struct stat st;
+    if (renameat2(AT_FDCWD, file, AT_FDCWD, name, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return -1;
+    /* Not all file systems know the flag. */
+    if (lstat(name, &st) < 0 && errno == ENOENT) return rename(file, name);
+    errno = EEXIST;
+    return -1;
+}
+
 void output_path_drop(struct output_path *path)
 {
+    path->is_complete = false;
     if (path->temporary && unlink(path->temporary) < 0 && errno != ENOENT)
         diag_left("warning: cannot remove the incomplete file '%s': %s", path->temporary,
                   strerror(errno));

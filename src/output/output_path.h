@@ -37,6 +37,7 @@
    nanoseconds. */
 #define OUTPUT_PATH_WORD ".rocksort."
 #define OUTPUT_PATH_ENDING ".tmp"
+#define OUTPUT_JOURNAL_ENDING ".journal"        /* instead, for output_journal.h */
 enum { OUTPUT_PATH_NANOSECOND_DIGITS = 9 };
 
 struct output_path {            /* starts as {0} */
@@ -53,6 +54,8 @@ struct output_path {            /* starts as {0} */
     /* the caller sets these after choosing */
     pthread_mutex_t *lock;      /* see above; NULL: no thread handles signals */
     bool durable;               /* commit waits until the file and its name are on the disk */
+    bool in_set;                /* output_set.h gives it its name, together with others */
+    bool is_complete;           /* of a set: closed, and waits for its name */
     /* only this module uses these */
     bool is_held;               /* the temporary file is there, */
     int held_fd;                /* and this is a descriptor of it, which is locked */
@@ -111,13 +114,19 @@ bool output_path_same(const struct output_path *a, const struct output_path *b);
    too. Returns 0, or -1 after a message. */
 int output_path_sync(const struct output_path *path);
 
-/*
- * Renames the complete, closed file to its final name. `index`: where an index of the file that is
- * replaced would lie; or NULL. That index goes when the new file comes. If the new file does not
- * come, the old index stays beside the old file, whatever signal ends the process. Only SIGKILL
- * may leave the old file without its index. The new file never stands beside the old index.
- */
-int output_path_commit(struct output_path *path, const struct output_path *index);
+/* Renames the complete, closed file to its final name; or notes that it is complete, if it is in a
+   set, which names it. */
+int output_path_commit(struct output_path *path);
+
+/* Tells the path that its file has its final name. The caller has renamed it. */
+int output_path_named(struct output_path *path);
+
+/* Makes a temporary name beside a file; a long one is cut so that the rest fits. The caller frees
+   it. */
+char *output_path_temporary(const char *final);
+
+/* Renames a file to a name that no file has. Returns 0, or -1 with errno set. */
+int output_path_rename_new(const char *file, const char *name);
 
 /* Removes the temporary file, if there is one; warns if that fails. Allocates nothing. */
 void output_path_drop(struct output_path *path);

@@ -2,31 +2,47 @@
 #include "output/stale_index.h"
 
 #include "output/index_names.h"
-#include "util/diag.h"
+#include "util/xalloc.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
-/* Warns of one file, unless it is not there or was written just now. */
-static void look_at(const char *name, const struct output_path *output,
-                    const struct output_path *index)
-{
-    struct stat st, written;
-    if (stat(name, &st) < 0 || !S_ISREG(st.st_mode)) return;
-    bool is_new = index->name && stat(index->name, &written) == 0 &&
-                  written.st_dev == st.st_dev && written.st_ino == st.st_ino;
-    if (!is_new)
-        diag_warning("the index '%s' is older than '%s': remove it, or make it anew", name,
-                     output->name);
-}
-
-void stale_index_tell(const struct output_path *output, const struct output_path *index,
-                      const struct output_format *format)
+static bool is_file(const char *name)
 {
     struct stat st;
-    if (!output->name || stat(output->name, &st) < 0 || !S_ISREG(st.st_mode) ||
-        format->kind == OUTPUT_SAM)
-        return;
-    char **names = index_names_of(output->name, format->kind == OUTPUT_CRAM);
-    for (char **name = names; *name; name++) look_at(*name, output, index);
+    return lstat(name, &st) == 0 && (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode));
+}
+
+/* True if `index` has the place of the ending of `file`, and a BCF file could have that index. */
+static bool may_be_of_bcf(const char *index, const char *file)
+{
+    size_t n = strlen(index), n_stem = n - strlen(".csi");
+    if (strcmp(index + n_stem, ".csi") != 0 || strncmp(index, file, n_stem + 1) != 0) return false;
+    char *bcf = xasprintf("%.*s.bcf", (int)n_stem, index);
+    bool is_there = is_file(bcf);
+    free(bcf);
+    return is_there;
+}
+
+static void look_beside(const char *file, const char *index, const struct output_format *format,
+                        void (*found)(void *arg, const char *name), void *arg)
+{
+    char **names = index_names_of(file, format->kind == OUTPUT_CRAM);
+    for (char **name = names; *name; name++)
+        if (is_file(*name) && !(index && strcmp(*name, index) == 0) && !may_be_of_bcf(*name, file))
+            found(arg, *name);
     index_names_free(names);
+}
+
+void stale_index_find(const struct output_path *output, const char *index,
+                      const struct output_format *format,
+                      void (*found)(void *arg, const char *name), void *arg)
+{
+    struct stat st;
+    if (index && is_file(index)) found(arg, index);
+    if (!output->final || (!output_format_is_bgzf(format) && format->kind != OUTPUT_CRAM)) return;
+    look_beside(output->final, index, format, found, arg);
+    if (output->name && lstat(output->name, &st) == 0 && S_ISLNK(st.st_mode))
+        look_beside(output->name, index, format, found, arg);
 }

@@ -8,11 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-void count_files_guard(struct count_file *files, pthread_mutex_t *lock, bool durable)
+void count_files_guard(struct count_file *files, pthread_mutex_t *lock, bool durable,
+                       struct output_set *set)
 {
     for (int i = 0; files && i < COUNT_N_KINDS; i++) {
         files[i].path.lock = lock;
         files[i].path.durable = durable;
+        if (files[i].is_wanted) output_set_add(set, &files[i].path, OUTPUT_EXTRA);
     }
 }
 
@@ -65,23 +67,18 @@ static int write_file(struct count_file *file, enum count_kind kind,
     int fd = path->name ? output_path_create(path) : STDOUT_FILENO;
     int error = fd < 0 ? errno : print_to(fd, kind, counts);
     if (path->name && fd >= 0 && close(fd) < 0 && !error) error = errno;
-    return error ? write_error(file, kind, error) : output_path_commit(path, NULL);
+    return error ? write_error(file, kind, error) : output_path_commit(path);
 }
 
-int count_files_write(struct count_file *files, struct record_counts *counts)
+int count_files_write(struct count_file *files, struct record_counts *counts, bool in_place)
 {
-    record_counts_finish(counts);
+    if (!in_place) record_counts_finish(counts);
     for (int i = 0; i < COUNT_N_KINDS; i++) {
-        if (!files[i].is_wanted || write_file(&files[i], (enum count_kind)i, counts) == 0)
+        if (!files[i].is_wanted || (files[i].path.temporary == NULL) != in_place ||
+            write_file(&files[i], (enum count_kind)i, counts) == 0)
             continue;
         output_path_drop(&files[i].path);
         return -1;
     }
     return 0;
-}
-
-void count_files_unlink(const struct count_file *files)
-{
-    for (int i = 0; files && i < COUNT_N_KINDS; i++)
-        if (files[i].path.temporary) (void)unlink(files[i].path.temporary);
 }

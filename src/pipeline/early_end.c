@@ -13,11 +13,8 @@ static void remove_temporaries(struct early_end *end, bool keep_directories)
     crew_fail_locked(end->crew);
     diag_silence();             /* other threads will miss their files and print errors */
     diag_end_status();
-    if (end->output->temporary) (void)unlink(end->output->temporary);
-    if (end->index->temporary) (void)unlink(end->index->temporary);
-    if (end->also->temporary) (void)unlink(end->also->temporary);
-    piece_dir_unlink(end->pieces);
-    count_files_unlink(end->count_files);
+    output_set_unlink(end->outputs);
+    if (end->outputs->state != OUTPUT_SET_NAMING) piece_dir_unlink(end->pieces);
     if (keep_directories)
         checkpoint_writer_remove_unlisted(end->checkpoint);
     else
@@ -48,6 +45,8 @@ static void after_exception(void *arg)
     enum { LOCK_SECONDS = 5 };  /* its holder may wait, in RocksDB, for a lock of this thread */
     struct early_end *end = arg;
     (void)crew_lock_within(end->crew, LOCK_SECONDS);
+    /* What failed is an index or a report: outputs stay without it. */
+    if (end->outputs->state == OUTPUT_SET_COMPLETE) (void)output_set_publish(end->outputs);
     clean_up(end, 0);
 }
 
@@ -118,6 +117,13 @@ bool early_end_after_failure(struct early_end *end, bool lost_reader)
 void early_end_is_over(void)
 {
     exception_guard_end();
+}
+
+void early_end_tell_complete(const struct early_end *end)
+{
+    if (end->outputs->state == OUTPUT_SET_NAMED && signals_waiting())
+        diag_left("ended by a signal after the last record was written: '%s' is complete",
+                  end->outputs->output);
 }
 
 void early_end_restore(const struct early_end *end)

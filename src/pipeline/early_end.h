@@ -4,12 +4,12 @@
  * A sort has temporary files and directories of its own. When it ends early the files are removed,
  * and the directories, too, unless they are a checkpoint that is kept.
  *
- * Order of calls: watch; hold; after_failure; is_over; restore. By one thread.
+ * Order of calls: watch; hold; after_failure; is_over; tell_complete; restore. By one thread.
  */
 #ifndef ROCKSORT_PIPELINE_EARLY_END_H
 #define ROCKSORT_PIPELINE_EARLY_END_H
 
-#include "pipeline/count_files.h"
+#include "output/output_set.h"
 #include "pipeline/piece_dir.h"
 #include "pipeline/signals.h"
 #include "pipeline/temp_store.h"
@@ -20,9 +20,8 @@ struct early_end {              /* set by the caller except for signals; all is 
     struct load_totals *totals;
     struct checkpoint_writer *checkpoint;
     struct temp_store *store;
-    const struct output_path *output, *index, *also;    /* they change with the lock held */
+    struct output_set *outputs;         /* changes with the lock held */
     const struct piece_dir *pieces;     /* likewise */
-    const struct count_file *count_files;       /* or NULL */
     struct signal_watch signals;
 };
 
@@ -42,7 +41,10 @@ bool early_end_after_failure(struct early_end *end, bool lost_reader);
 /* After closing and removing, before anything is freed: exceptions have their old effect again. */
 void early_end_is_over(void);
 
-/* When all is freed: signals have their old effect again, also those that have waited. */
+/* When files have got their names: says so if a signal waits, of which the process will die. */
+void early_end_tell_complete(const struct early_end *end);
+
+/* When temporary data are removed: signals have their old effect again, also those that have waited. */
 void early_end_restore(const struct early_end *end);
 
 #endif

@@ -1,7 +1,6 @@
 /* output_file.c -- see output_file.h. */
 #include "pipeline/output_file.h"
 
-#include "output/stale_index.h"
 #include "pipeline/thread.h"
 #include "util/diag.h"
 
@@ -104,10 +103,8 @@ static int write_index(struct output_file *file)
         /* htslib closed the index of CRAM before the last bytes of the output were written: it
            must not look older. */
         (void)utimensat(AT_FDCWD, path->temporary, NULL, 0);
-        r = output_path_commit(path, NULL);
+        r = output_path_commit(path);
     }
-    /* An older index belongs to what the output was before. */
-    if (r < 0 && path->final) (void)unlink(path->final);
     return r;
 }
 
@@ -144,8 +141,6 @@ int output_file_close(struct output_file *file, bool complete, struct output_res
     file->writer = NULL;
     output_notes_release(&file->notes);
     if (r == 0) r = write_index(file);
-    if (r == 0)
-        stale_index_tell(file->settings.path, file->settings.index_path, &file->settings.format);
     if (r < 0) output_path_drop(file->settings.index_path);
     bam_index_destroy(file->index);
     file->index = NULL;

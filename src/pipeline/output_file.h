@@ -1,5 +1,5 @@
 /*
- * output_file.h -- one sorted file and its index: opened, written in order, closed, named.
+ * output_file.h -- one sorted file and its index: opened, written in order, closed, committed.
  *
  * Order of calls: create_index, before segments are made; open; write, for each stretch of a
  * segment; end, if all is written; then close. Threads: one at a time. Errors: -1 after a message.
@@ -70,12 +70,11 @@ int output_file_copy_index(struct output_file *file, const struct bam_index_part
    is not complete. */
 int output_file_end(struct output_file *file);
 
-/* True if the file gets its name only when output_file_close names it: until then nothing is lost. */
+/* True if the file has a temporary name: until it gets its own, nothing is lost. */
 bool output_file_can_be_dropped(const struct output_file *file);
 
-/* If the file is complete, which output_file_end has made it, it gets its name, and the index is
-   written; else it is removed. Returns 0 if both is well. A complete file stays if only its index
-   fails. */
+/* Commits the file, if output_file_end has completed it, and writes and commits the index; else
+   removes it. Returns 0 if both is well. A complete file stays if only its index fails. */
 int output_file_close(struct output_file *file, bool complete, struct output_result *result);
 
 #endif

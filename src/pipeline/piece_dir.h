@@ -5,17 +5,15 @@
  * It lies beside the pieces, so that a name costs no copy, and is a temporary directory like others
  * (store/temp_dir.h): locked, found by --clean, removed after a failure.
  *
- * Signals. The directory is made, and pieces get their names, with the lock held. So the thread
- * that handles signals, which holds the lock for ever, sees a directory that it can remove, or
- * pieces that all have their names.
+ * Signals. The directory is made with the lock held. So the thread that handles signals, which holds
+ * the lock for ever, sees a directory that it can remove.
  *
- * Order of calls: make; publish, if all pieces are complete; remove. Ownership: starts as {0}.
- * Threads: one at a time. Errors: -1 after a message.
+ * Order of calls: make; remove, when the pieces have their names (output_set.h). Ownership: starts
+ * as {0}. Threads: one at a time. Errors: -1 after a message.
  */
 #ifndef ROCKSORT_PIPELINE_PIECE_DIR_H
 #define ROCKSORT_PIPELINE_PIECE_DIR_H
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,20 +21,6 @@
 struct piece_dir {
     char *path;                 /* NULL: there is none */
     int lock_fd;
-};
-
-/* A file in the directory and the name that it gets. */
-struct piece_file {
-    char path[PATH_MAX], name[PATH_MAX];
-};
-
-/* The files of all pieces. There may be 200,000, so their names are made when they are needed. */
-struct piece_files {
-    size_t n;
-    bool make_directories;      /* those of the names, if they are not there */
-    /* Allocates nothing. */
-    void (*look_up)(const void *arg, size_t i, struct piece_file *file);
-    const void *arg;
 };
 
 /* Makes the directory beside the output `beside`, or beside the directories of its pieces. */
@@ -52,10 +36,6 @@ int piece_dir_check_name(const char *name);
 /* Tries to give a file of the directory this name, which no file has, and removes it. Returns 0, or
    an errno: EXDEV if the name lies on another mount, also of the same file system. No message. */
 int piece_dir_try_name(const char *dir, const char *name, pthread_mutex_t *lock);
-
-/* Syncs the files, which were not synced when they were closed, and gives them their names: all, or
-   none of them after a message. durable: waits until the names are on the disk, too. */
-int piece_dir_publish(const struct piece_files *files, bool durable, pthread_mutex_t *lock);
 
 /* Removes the directory and all that is in it; warns if that fails. With the lock held, or without
    other threads. */

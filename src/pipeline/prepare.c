@@ -33,7 +33,8 @@ int prepare_path(const struct sort_settings *s, const char *name, struct output_
 }
 
 /* Chooses where an output goes. */
-static int prepare_one(struct sort *sort, const char *name, struct output_path *path)
+static int prepare_one(struct sort *sort, const char *name, struct output_path *path,
+                       enum output_role role)
 {
     struct output_path chosen;
     if (prepare_path(sort->settings, name, &chosen) < 0) return -1;
@@ -41,6 +42,7 @@ static int prepare_one(struct sort *sort, const char *name, struct output_path *
     chosen.durable = sort->settings->durable;
     crew_lock(sort->crew);
     *path = chosen;
+    if (!sort->settings->split_by) output_set_add(&sort->outputs, path, role);
     crew_unlock(sort->crew);
     return 0;
 }
@@ -83,12 +85,15 @@ static int refuse_same_names(const struct sort *sort)
 int prepare_outputs(struct sort *sort)
 {
     const struct sort_settings *s = sort->settings;
-    if (prepare_one(sort, s->output, &sort->output_path) < 0 ||
-        prepare_one(sort, s->index_path, &sort->index_path) < 0 ||
-        prepare_one(sort, s->also, &sort->also_path) < 0)
+    /* Who looks whether the sort is done looks at the output, which comes after the second one. */
+    if (prepare_one(sort, s->also, &sort->also_path, OUTPUT_MAIN) < 0 ||
+        prepare_one(sort, s->output, &sort->output_path, OUTPUT_MAIN) < 0 ||
+        prepare_one(sort, s->index_path, &sort->index_path, OUTPUT_EXTRA) < 0)
         return -1;
+    const char *output = sort->output_path.final ? sort->output_path.final : s->output;
+    sort->outputs.output = output ? output : "standard output";
     crew_lock(sort->crew);
-    count_files_guard(s->count_files, crew_mutex(sort->crew), s->durable);
+    count_files_guard(s->count_files, crew_mutex(sort->crew), s->durable, &sort->outputs);
     crew_unlock(sort->crew);
     checkpoint_writer_look_at_output(sort->checkpoint);
     if (s->split_by && piece_dir_make(&sort->pieces_dir, sort->output_path.name,

@@ -88,6 +88,18 @@ void signals_hold(struct signal_watch *watch)
     (void)pthread_join(watch->thread, NULL);
 }
 
+int signals_waiting(void)
+{
+    sigset_t wanted, waiting;
+    list_signals(&wanted);
+    if (sigpending(&waiting) < 0) return 0;
+    for (int number = 1; number < NSIG; number++)
+        if (number != SIGURG && sigismember(&wanted, number) > 0 &&
+            sigismember(&waiting, number) > 0)
+            return number;
+    return 0;
+}
+
 void signals_restore(const struct signal_watch *watch)
 {
     (void)pthread_sigmask(SIG_SETMASK, &watch->before, NULL);

@@ -42,6 +42,9 @@ int signals_watch(struct signal_watch *watch);
 /* From here on signals wait. */
 void signals_hold(struct signal_watch *watch);
 
+/* A signal that waits, or 0. */
+int signals_waiting(void);
+
 /* They take their former course; those that have waited, too. */
 void signals_restore(const struct signal_watch *watch);
 

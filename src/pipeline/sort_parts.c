@@ -55,7 +55,7 @@ static void create_duplicates(struct sort *sort)
 static void create_output(struct sort *sort)
 {
     const struct sort_settings *s = sort->settings;
-    sort->output = (struct sorted_output){.n_files = s->also ? 2 : 1};
+    sort->output = (struct sorted_output){.n_files = s->also ? 2 : 1, .set = &sort->outputs};
     sort->output.files[0].settings = (struct output_settings){
         .path = &sort->output_path, .index_path = &sort->index_path, .format = s->output_format,
         .method = {s->level, s->engine}, .pool = crew_pool(sort->crew),
@@ -234,13 +234,27 @@ void sort_report_pieces(struct sort *sort)
     sort->pieces = sort->output.pieces = NULL;
 }
 
-void sort_close(struct sort *sort, bool directories_stay)
+void sort_close_store(struct sort *sort, bool directories_stay)
 {
     temp_store_close(sort->store, directories_stay, &sort->report->store);
     fill_report(sort);
     if (sort->duplicates) report_duplicates(sort);
-    bam_inputs_close(sort->inputs);
-    piece_dir_remove(&sort->pieces_dir);
+}
+
+void sort_publish(struct sort *sort, int *result)
+{
+    const struct sort_settings *s = sort->settings;
+    if (sort->outputs.state != OUTPUT_SET_COMPLETE) return;
+    if (*result == 0 && s->write_reports)
+        s->write_reports(s->reports_arg, sort->report, &sort->outputs);
+    if (output_set_publish(&sort->outputs) < 0) *result = -1;
+}
+
+void sort_close(struct sort *sort, bool directories_stay)
+{
+    temp_store_end(sort->store, directories_stay);
+    output_set_drop(&sort->outputs);
+    if (sort->outputs.state != OUTPUT_SET_NAMING) piece_dir_remove(&sort->pieces_dir);
     if (directories_stay)
         checkpoint_writer_remove_unlisted(sort->checkpoint);
     else
@@ -249,6 +263,7 @@ void sort_close(struct sort *sort, bool directories_stay)
 
 void sort_release(struct sort *sort)
 {
+    bam_inputs_close(sort->inputs);
     batch_pool_destroy(sort->pool);
     spill_destroy(sort->spiller);
     temp_store_destroy(sort->store);

@@ -4,7 +4,7 @@
  * The frame of the sort has them (bam_sort.c, prepare.c). A stage gets only those that it works
  * with, in its settings.
  *
- * Order of calls: init; close and release, with all other threads but the crew's ended. Threads:
+ * Order of calls: init; close_store, publish, close and release, with all other threads but the crew's ended. Threads:
  * one.
  */
 #ifndef ROCKSORT_PIPELINE_SORT_PARTS_H
@@ -45,6 +45,7 @@ struct sort {
     struct verification *verification;  /* NULL: nothing is verified */
     struct output_path output_path, index_path, also_path;      /* set with the lock held */
     struct output_path no_path; /* of the index of the second output, which has none */
+    struct output_set outputs;          /* of these, and reports; likewise */
     struct piece_dir pieces_dir;        /* set with the lock held */
     struct split_plan *split;           /* NULL: the output is one file */
     struct piece_list *pieces;          /* with it, until the report has them */
@@ -72,8 +73,15 @@ struct progress *sort_start_progress(struct sort *sort);
 /* When all pieces of the output are written: the report takes over what they are. */
 void sort_report_pieces(struct sort *sort);
 
-/* Closes the store and the inputs, fills the report, and removes the temporary directories.
-   directories_stay: they are a checkpoint that is kept. */
+/* Closes the store, and fills the report. directories_stay: the temporary directories are a
+   checkpoint that is kept. */
+void sort_close_store(struct sort *sort, bool directories_stay);
+
+/* Gives the files of a complete output their names, together with the reports of the settings, if
+   *result is 0. Sets *result to -1 after a failure. Does nothing if the output is not complete. */
+void sort_publish(struct sort *sort, int *result);
+
+/* Removes the files that have no names, and the temporary directories, unless they stay. */
 void sort_close(struct sort *sort, bool directories_stay);
 
 /* When it is closed: ends the crew and frees everything. */

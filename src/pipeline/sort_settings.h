@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct sort_report;
+
 struct sort_settings {
     const char *const *inputs;  /* "-": standard input */
     size_t n_inputs;
@@ -72,6 +74,10 @@ struct sort_settings {
     struct checkpoint_output asked_output;      /* the output as the options have it */
     bool add_pg;
     const char *command_line;   /* for @PG CL */
+    /* Writes reports of a complete output to temporary files, adds them to the set and commits them;
+       NULL: there are none. After a failure they are missing. */
+    void (*write_reports)(void *arg, const struct sort_report *report, struct output_set *set);
+    void *reports_arg;
     bool progress;              /* where no terminal shows it, a line every progress_seconds */
     double progress_seconds;
     bool sample;                /* the report gets a series of samples */

@@ -12,6 +12,7 @@ static int prepare_pieces(struct sorted_output *out, sam_hdr_t *header, size_t m
         .pattern = like->path->name,
         .index_pattern = like->index_path->name,
         .dir = out->pieces_dir->path,
+        .set = out->set,
         .like = like,
         .header = header,
         .lock = like->path->lock,
@@ -79,6 +80,21 @@ static int sync_files(const struct sorted_output *out)
     return 0;
 }
 
+/* All outputs are closed. They get their names unless one could not be synced. */
+static void complete_set(struct sorted_output *out)
+{
+    for (unsigned i = 0; i < out->n_files; i++) {
+        const struct output_path *path = out->files[i].settings.path;
+        if (path->temporary && !path->is_complete) return;
+    }
+    for (unsigned i = 0; i < out->n_files; i++) {
+        const struct output_settings *s = &out->files[i].settings;
+        if (s->path->temporary)
+            output_set_add_stale(out->set, s->path, s->index_path->final, &s->format);
+    }
+    out->set->state = OUTPUT_SET_COMPLETE;
+}
+
 int sorted_output_close(struct sorted_output *out, bool complete,
                         struct output_result results[MOST_OUTPUTS])
 {
@@ -87,9 +103,9 @@ int sorted_output_close(struct sorted_output *out, bool complete,
     complete = complete && end_files(out, true) == 0 && sync_files(out) == 0 &&
                end_files(out, false) == 0;
     int r = complete ? 0 : -1;
-    /* Who looks whether the sort is done looks at the first file: it comes last. */
     for (unsigned i = out->n_files; i-- > 0;)
-        if (output_file_close(&out->files[i], r == 0, &results[i]) < 0) r = -1;
+        if (output_file_close(&out->files[i], complete, &results[i]) < 0) r = -1;
+    if (complete) complete_set(out);
     return r;
 }
 

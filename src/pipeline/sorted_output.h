@@ -7,6 +7,7 @@
 #ifndef ROCKSORT_PIPELINE_SORTED_OUTPUT_H
 #define ROCKSORT_PIPELINE_SORTED_OUTPUT_H
 
+#include "output/output_set.h"
 #include "pipeline/output_file.h"
 #include "pipeline/piece_dir.h"
 #include "pipeline/split_output.h"
@@ -17,6 +18,7 @@ struct sorted_output {          /* starts as {settings of files, and those of pi
     const struct split_plan *plan;      /* NULL: there are no pieces */
     struct piece_list *pieces;          /* with a plan */
     const struct piece_dir *pieces_dir; /* with pieces: where they are written */
+    struct output_set *set;             /* gives files their names */
     struct split_output *split;
 };
 
@@ -30,8 +32,8 @@ int sorted_output_open(struct sorted_output *out, sam_hdr_t *header, uint64_t ra
 /* Changes the notes of columns in the segment. */
 int sorted_output_write(struct sorted_output *out, struct segment *segment);
 
-/* Closes the output. If all files are complete they get their names, or the pieces get theirs, and
-   indexes are written; else they are removed. Returns 0 if all is well. A complete output stays if
+/* Closes the output, and writes indexes. If all files are complete, so is the set, and they wait
+   there for their names; else they are removed. Returns 0 if all is well. A complete output stays if
    only its index fails; pieces do not. Sets a result for each file; all pieces have one. */
 int sorted_output_close(struct sorted_output *out, bool complete,
                         struct output_result results[MOST_OUTPUTS]);

@@ -4,7 +4,6 @@
 #include "machine/interpose.h"
 #include "machine/open_files.h"
 #include "order/bam_key_tag.h"
-#include "output/stale_index.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/xalloc.h"
@@ -336,21 +335,21 @@ static int make_empty(struct split_output *split)
     return 0;
 }
 
-/* Warns of older indexes that readers would take for those of the pieces. */
-static void tell_of_stale_indexes(const struct split_output *split)
+/* Notes older indexes that readers would take for those of the pieces. */
+static void add_stale_indexes(const struct split_output *split)
 {
     const struct piece_list *pieces = split->settings.pieces;
     for (size_t i = 0; i < piece_list_count(pieces); i++) {
-        char *file = piece_list_file(pieces, i), *index_file = piece_list_index(pieces, i);
-        const struct output_path path = {.name = file}, index = {.name = index_file};
-        stale_index_tell(&path, &index, &split->settings.like->format);
+        char *file = piece_list_file(pieces, i), *index = piece_list_index(pieces, i);
+        const struct output_path path = {.name = file, .final = file};
+        output_set_add_stale(split->settings.set, &path, index, &split->settings.like->format);
         free(file);
-        free(index_file);
+        free(index);
     }
 }
 
 /* Of two files of a piece, the second one is its index. */
-static void look_up_file(const void *arg, size_t i, struct piece_file *file)
+static void look_up_file(const void *arg, size_t i, struct output_piece *file)
 {
     const struct split_output *split = arg;
     const struct split_output_settings *s = &split->settings;
@@ -366,16 +365,19 @@ static bool has_directories(const char *pattern)
     return pattern && memchr(pattern, '%', (size_t)(path_name(pattern) - pattern));
 }
 
-/* Gives all pieces their names. */
-static int publish(const struct split_output *split)
+/* All pieces wait for their names now. */
+static int complete_set(const struct split_output *split)
 {
     const struct split_output_settings *s = &split->settings;
-    const struct piece_files files = {
+    const struct output_pieces files = {
         .n = piece_list_count(s->pieces) * (s->index_pattern ? 2 : 1),
         .make_directories = has_directories(s->pattern) || has_directories(s->index_pattern),
-        .look_up = look_up_file, .arg = split,
+        .look_up = look_up_file, .arg = split, .dir = s->dir, .durable = s->durable,
     };
-    return piece_dir_publish(&files, s->durable, s->lock);
+    if (output_set_add_pieces(s->set, &files) < 0) return -1;
+    add_stale_indexes(split);
+    s->set->state = OUTPUT_SET_COMPLETE;
+    return 0;
 }
 
 /* For the report. */
@@ -396,8 +398,7 @@ int split_output_close(struct split_output *split, bool complete,
     int r = close_pieces(split, true, complete);
     if (!complete) r = -1;
     if (r == 0) r = make_empty(split);
-    if (r == 0) r = publish(split);
-    if (r == 0) tell_of_stale_indexes(split);
+    if (r == 0) r = complete_set(split);
     if (r == 0) note_begins(split);
     *result = (struct output_result){0};
     for (size_t i = 0; r == 0 && i < piece_list_count(pieces); i++)

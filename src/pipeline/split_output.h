@@ -13,6 +13,7 @@
 #ifndef ROCKSORT_PIPELINE_SPLIT_OUTPUT_H
 #define ROCKSORT_PIPELINE_SPLIT_OUTPUT_H
 
+#include "output/output_set.h"
 #include "pipeline/output_file.h"
 #include "pipeline/piece_dir.h"
 #include "pipeline/segment.h"
@@ -26,6 +27,7 @@ struct split_output_settings {
     const char *pattern;        /* of the names of pieces, with % for that of the piece */
     const char *index_pattern;  /* NULL: there are no indexes */
     const char *dir;            /* in which pieces are written */
+    struct output_set *set;     /* gives them their names */
     const struct output_settings *like; /* format, method and pool; borrowed */
     sam_hdr_t *header;          /* of the output */
     pthread_mutex_t *lock;      /* output_path.h */
@@ -44,8 +46,8 @@ void split_output_destroy(struct split_output *split);
 struct output_file *split_output_file(struct split_output *split,
                                       const struct segment_stretch *stretch);
 
-/* Closes all files. If the output is complete, makes the pieces without records, and gives all
-   their names. */
+/* Closes all files. If the output is complete, makes the pieces without records; then all wait in
+   the set for their names. */
 int split_output_close(struct split_output *split, bool complete,
                        struct output_result *result);
 

@@ -148,6 +148,10 @@ void temp_store_close(struct temp_store *ts, bool directories_stay,
     if (ts->runs && directories_stay) (void)run_store_flush(ts->runs);
     run_store_destroy(ts->runs);
     ts->runs = NULL;
+}
+
+void temp_store_end(struct temp_store *ts, bool directories_stay)
+{
     durable_end(ts->durable, directories_stay);
     ts->durable = NULL;
 }

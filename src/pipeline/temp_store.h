@@ -49,10 +49,13 @@ void temp_store_set_before(struct temp_store *ts, unsigned n_runs, uint64_t raw_
 /* If the sort failed (result below 0) because data could not be made durable, prints that error. */
 void temp_store_tell(struct temp_store *ts, int result);
 
-/* Ends the threads and closes the databases. If directories_stay, their data are made durable. If
-   the store was open, sets *stats. */
+/* Ends the threads but the one that syncs, and closes the databases; if directories_stay, all runs
+   are in them then. If the store was open, sets *stats. */
 void temp_store_close(struct temp_store *ts, bool directories_stay,
                       struct run_store_stats *stats);
+
+/* After that: if directories_stay, their data are made durable. */
+void temp_store_end(struct temp_store *ts, bool directories_stay);
 
 /* NULL is accepted. */
 void temp_store_destroy(struct temp_store *ts);

@@ -1,10 +1,13 @@
 /* checkpoint.c -- see checkpoint.h. */
 #include "store/checkpoint.h"
 
+#include "store/temp_dir.h"
 #include "util/diag.h"
+#include "util/words.h"
 #include "util/xalloc.h"
 
 #include <htslib/hts.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +244,17 @@ struct checkpoint *checkpoint_open(const char *path)
     return NULL;
 }
 
+void checkpoint_remove(const struct checkpoint *checkpoint)
+{
+    /* The last one first: until the first has lost its file the checkpoint is whole. */
+    for (size_t i = checkpoint->n_dirs; i > 0; i--)
+        temp_dir_remove_checkpoint(checkpoint->dirs[i - 1].path);
+    for (size_t i = 0; i < checkpoint->n_dirs; i++)
+        if (temp_dir_remove(checkpoint->dirs[i].path) < 0)
+            diag_left("warning: cannot remove the temporary directory '%s': %s",
+                      checkpoint->dirs[i].path, strerror(errno));
+}
+
 void checkpoint_close(struct checkpoint *checkpoint)
 {
     if (!checkpoint) return;
@@ -264,39 +278,6 @@ size_t checkpoint_output_length(const char *output)
     return end ? (size_t)(end - output) : strlen(output);
 }
 
-/* True if a shell takes the word as it stands. */
-static bool is_plain(const char *word)
-{
-    for (; *word; word++) {
-        unsigned char c = (unsigned char)*word;
-        bool plain = c >= 128 || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                     (c >= 'a' && c <= 'z') || strchr("/._-+:,@%=", c);
-        if (!plain) return false;
-    }
-    return true;
-}
-
-/* Appends a word as a shell must read it. */
-static void put_word(const char *word, char *text, size_t room)
-{
-    size_t at = strlen(text);
-    if (is_plain(word)) {
-        (void)snprintf(text + at, room - at, "%s", word);
-        return;
-    }
-    enum { MOST = sizeof "'\\''" };     /* of one character and the end */
-    if (at + MOST < room) text[at++] = '\'';
-    for (; *word && at + MOST < room; word++) {
-        if (*word == '\'') {
-            memcpy(text + at, "'\\'", 3);
-            at += 3;
-        }
-        text[at++] = *word;
-    }
-    text[at++] = '\'';
-    text[at] = '\0';
-}
-
 /* Appends an option and its argument, unless that is NULL. Leaves out what does not fit. */
 static void put_option(const char *option, const char *argument, char text[CHECKPOINT_COMMAND_BYTES])
 {
@@ -304,7 +285,7 @@ static void put_option(const char *option, const char *argument, char text[CHECK
     size_t at = strlen(text);
     if (!argument || at > ROOM_BYTES - OPTION_BYTES) return;
     (void)snprintf(text + at, OPTION_BYTES, "%s", option);
-    put_word(argument, text, ROOM_BYTES);
+    words_quote(argument, text, ROOM_BYTES);
 }
 
 const char *checkpoint_command(const struct checkpoint_resuming *resuming,

@@ -35,6 +35,9 @@ struct checkpoint {
    the sort can go on without them. */
 struct checkpoint *checkpoint_open(const char *path);
 
+/* Removes its directories, which nobody needs any more; warns if that fails. */
+void checkpoint_remove(const struct checkpoint *checkpoint);
+
 /* Releases the locks. Accepts NULL. */
 void checkpoint_close(struct checkpoint *checkpoint);
 

@@ -4,8 +4,12 @@
 #include "util/xalloc.h"
 
 #include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 const char *path_name(const char *path)
 {
@@ -19,6 +23,20 @@ bool path_go_up(char *path)
     if (!slash || strcmp(path, "/") == 0) return false;
     slash[slash == path] = '\0';        /* the slash of the root stays */
     return true;
+}
+
+bool path_make_parent(const char *path)
+{
+    char parent[PATH_MAX];
+    (void)snprintf(parent, sizeof parent, "%s", path);
+    return path_go_up(parent) && mkdir(parent, 0777) == 0;
+}
+
+void path_remove_parent(const char *path)
+{
+    char parent[PATH_MAX];
+    (void)snprintf(parent, sizeof parent, "%s", path);
+    if (path_go_up(parent)) (void)rmdir(parent);
 }
 
 char *path_parent(const char *path)

@@ -15,6 +15,11 @@ const char *path_name(const char *path);
    or a name without a directory. */
 bool path_go_up(char *path);
 
+/* Makes the directory of a path if it is not there. Returns true if it was made. The second one
+   removes it if it is empty. Allocate nothing. */
+bool path_make_parent(const char *path);
+void path_remove_parent(const char *path);
+
 /* Returns the directory of a path, "." for a name without one. The caller frees it. */
 char *path_parent(const char *path);
 

@@ -3,6 +3,7 @@
 
 #include "util/xalloc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,4 +54,36 @@ char **words_split(const char *text, size_t *n)
 void words_free(char **words)
 {
     free(words);
+}
+
+/* True if a shell takes the word as it stands. */
+static bool is_plain(const char *word)
+{
+    for (; *word; word++) {
+        unsigned char c = (unsigned char)*word;
+        bool plain = c >= 128 || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+                     (c >= 'a' && c <= 'z') || strchr("/._-+:,@%=", c);
+        if (!plain) return false;
+    }
+    return true;
+}
+
+void words_quote(const char *word, char *text, size_t room)
+{
+    size_t at = strlen(text);
+    if (is_plain(word)) {
+        (void)snprintf(text + at, room - at, "%s", word);
+        return;
+    }
+    enum { MOST = sizeof "'\\''" };     /* of one character and the end */
+    if (at + MOST < room) text[at++] = '\'';
+    for (; *word && at + MOST < room; word++) {
+        if (*word == '\'') {
+            memcpy(text + at, "'\\'", 3);
+            at += 3;
+        }
+        text[at++] = *word;
+    }
+    text[at++] = '\'';
+    text[at] = '\0';
 }

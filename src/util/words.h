@@ -1,5 +1,5 @@
 /*
- * words.h -- splits the text of an option into words, as a shell would.
+ * words.h -- splits the text of an option into words, as a shell would, and quotes a word for a shell.
  */
 #ifndef ROCKSORT_UTIL_WORDS_H
 #define ROCKSORT_UTIL_WORDS_H
@@ -15,5 +15,8 @@ char **words_split(const char *text, size_t *n);
 
 /* NULL is accepted. */
 void words_free(char **words);
+
+/* Appends a word to the text in a buffer, as a shell must read it. Allocates nothing. */
+void words_quote(const char *word, char *text, size_t room);
 
 #endif

@@ -1,6 +1,9 @@
 """--clean DIR: lists the checkpoints that dead sorts left, and removes them with --yes."""
 
 import fcntl
+import gzip
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -327,7 +330,8 @@ class Outputs(KilledTest):
         left = self.unfinished()
         self.assertEqual(len(left), 2)
         self.write("real.cram", "")
-        self.assertEqual(len(self.clean("--yes", self.path("link.cram"))), 2)
+        line, = self.clean("--yes", self.path("link.cram"))     # their journal
+        self.assertRegex(line, r"\Auseless .*\.journal, removed\Z")
         self.assertEqual(self.unfinished(), [])
 
     def test_in_use(self):
@@ -419,8 +423,8 @@ class Outputs(KilledTest):
         self.assertFalse(os.path.exists(out + ".csi"))
         self.assertGreater(os.path.getsize(out), 3)
         lines = self.clean(self.where)
-        self.assertIn(f"sort to '{out}'; to finish it", lines[1])
-        self.assertRegex(lines[2], r"\Auseless .*out\.bam\.csi\.rocksort\.")
+        self.assertRegex(lines[1], "unfinished publishing of .*: 1 of 2 files have their names")
+        self.assertIn(f"sort to '{out}'; to finish it", lines[3])
         checkpoint, = self.checkpoints()
         self.resume(checkpoint)
         with open(out + ".csi", "rb") as index:
@@ -442,3 +446,247 @@ class Outputs(KilledTest):
         want = self.sort_bam("--no-PG", source)
         self.assert_same_bam(bamfile.read(out), want)
         self.assertEqual((self.checkpoints(place), self.unfinished()), ([], []))
+
+
+class Names(KilledTest):
+    """Sorts that end while several files get their names: --resume, --clean and the sort itself make
+    all of them get theirs, byte for byte as without the disturbance."""
+
+    SETS = {
+        "also": ["--also", "b.sam"],
+        "index": ["--write-index"],
+        "reports": ["--also", "b.sam.gz", "--write-index", "--fixmate",
+                    "--markdup=-f marked", "--flagstat", "flags", "--idxstats", "idx",
+                    "--coverage", "cover", "--stats", "stats"],
+        "pieces": ["--split-by", "contig", "--flagstat", "flags"],
+        "directories": ["--split-by", "contig"],
+    }
+    OUTPUTS = {"pieces": "%.bam", "directories": "contig=%/a.bam"}
+
+    def setUp(self):
+        super().setUp()
+        self.bam = self.source()
+        self.out = self.work / "out"
+        self.out.mkdir()
+
+    def words(self, kind):
+        return [*self.SETS[kind], "--no-PG", "-o", self.OUTPUTS.get(kind, "a.bam")]
+
+    def sort(self, kind, *, fault="", budget=None, source=None):
+        """Runs a sort with a fault at a name below out."""
+        place = ["-T", self.where] if budget else []
+        return self.rocksort(*self.words(kind), *place, source or self.bam, clean=False,
+                             cwd=self.out, budget=budget,
+                             env=self.faulty(fault) if fault else None)
+
+    def files(self):
+        """{name: checksum of the content} of all files below out. The ends of BGZF blocks, and so
+        the index, depend on timing; statistics have times."""
+        found = {}
+        for path in self.out.rglob("*"):
+            if path.is_file():
+                data = path.read_bytes()
+                name = str(path.relative_to(self.out))
+                if name == "stats":
+                    data = json.dumps(json.loads(data)["status"]).encode()
+                elif name.endswith(".csi"):
+                    data = data[:2]
+                elif data[:2] == b"\x1f\x8b":
+                    data = gzip.decompress(data)
+                found[name] = hashlib.sha256(data).hexdigest()
+        return found
+
+    def empty(self):
+        shutil.rmtree(self.out)
+        self.out.mkdir()
+
+    def wanted(self, kind, budget=None, **how):
+        result = self.sort(kind, budget=budget, **how)
+        self.assertEqual(result.status, 0, result.err)
+        want = self.files()
+        self.empty()
+        return want
+
+    def faults(self, kind, want, action):
+        """Faults at some of the names, the first and the last of them."""
+        call = "renameat2" if kind in self.OUTPUTS else "rename"
+        n = len([name for name in want if name != "flags" or call == "rename"])
+        part = "" if call == "renameat2" else ":/out/"
+        return [f"{call}:{number}:{action}{part}" for number in sorted({1, 2, (n + 1) // 2, n})]
+
+    def each_kill(self, budget):
+        for kind in self.SETS:
+            want = self.wanted(kind, budget)
+            self.assertGreater(len(want), 1)
+            for fault in [*self.faults(kind, want, "kill"),
+                          f"unlink:1:kill:{'NAMES' if kind in self.OUTPUTS else '.journal'}"]:
+                with self.subTest(kind=kind, fault=fault, budget=budget):
+                    result = self.sort(kind, fault=fault, budget=budget)
+                    self.assertEqual(result.status, -signal.SIGKILL, result.err)
+                    yield want
+                    self.assertEqual(self.files(), want)
+                    self.assertEqual(self.checkpoints(self.out, self.where), [])
+                    self.empty()
+
+    def test_killed_without_a_checkpoint(self):
+        for _ in self.each_kill(None):
+            before = self.files()
+            listed = self.sort_ok("--clean", self.out, clean=False).out.decode()
+            self.assertRegex(listed, r"unfinished publishing of '[^']*': \d+ of \d+ files have")
+            self.assertEqual(self.files(), before)
+            self.sort_ok("--clean", "--yes", self.out, clean=False)
+
+    def test_killed_and_resumed(self):
+        for _ in self.each_kill(SPILL_BUDGET):
+            checkpoint, = self.checkpoints()
+            self.assertRegex(self.resume(checkpoint).err, "was complete but for names")
+
+    def test_killed_and_checkpoint_cleaned(self):
+        """--clean of the checkpoint does not take complete results with it."""
+        for _ in self.each_kill(SPILL_BUDGET):
+            self.sort_ok("--clean", "--yes", self.where, clean=False)
+
+    def test_signals(self):
+        """SIGTERM lets all files get their names, and nothing is offered to be resumed."""
+        for kind in self.SETS:
+            for budget in (None, SPILL_BUDGET):
+                want = self.wanted(kind, budget)
+                for fault in self.faults(kind, want, "term"):
+                    with self.subTest(kind=kind, fault=fault, budget=budget):
+                        result = self.sort(kind, fault=fault, budget=budget)
+                        self.assertEqual(result.status, -signal.SIGTERM)
+                        self.assertIn("is complete", result.err)
+                        self.assertNotIn("--resume", result.err)
+                        self.assertEqual(self.files(), want)
+                        self.assertEqual(self.checkpoints(self.out, self.where), [])
+                        self.empty()
+
+    def test_failure_is_taken_back(self):
+        """If an output cannot get its name and no older file is lost, none has a name."""
+        for kind, fault in (("also", "rename:2:EIO:/out/"), ("reports", "rename:2:ENOSPC:/out/"),
+                            ("pieces", "renameat2:5:ENOSPC")):
+            want = self.wanted(kind, SPILL_BUDGET)
+            result = self.sort(kind, fault=fault, budget=SPILL_BUDGET)
+            self.assert_error(result, "got its name")
+            self.assertEqual(set(self.files()), {"stats"} & set(want))  # they say that it failed
+            checkpoint, = self.checkpoints()
+            self.resume(checkpoint)
+            self.assertEqual(dict(self.files(), stats=None), dict(want, stats=None))
+            self.empty()
+
+    def test_failure_after_an_old_file_is_gone(self):
+        """What cannot be taken back stays as it is, and the message says how to finish."""
+        want = self.wanted("also")
+        for budget in (None, SPILL_BUDGET):
+            (self.out / "b.sam").write_text("old")
+            result = self.sort("also", fault="rename:2:EIO:/out/", budget=budget)
+            self.assert_error(result, "to finish: samtools rocksort --clean --yes")
+            command = re.search("samtools rocksort --clean --yes .*", result.err).group()
+            done = self.run_program(["bash", "-c", command.replace("samtools", SAMTOOLS, 1)])
+            self.assertEqual(done.status, 0, done.err)
+            self.assertEqual(self.files(), want)
+            self.empty()
+
+    def test_other_files_since(self):
+        """What a later sort has written is not replaced by the files of a killed one."""
+        other = self.source(500, name="other.bam")
+        for kind, number in (("also", 1), ("also", 2), ("index", 1), ("index", 2)):
+            want = self.wanted(kind, source=other)
+            result = self.sort(kind, fault=f"rename:{number}:kill:/out/")
+            self.assertEqual(result.status, -signal.SIGKILL)
+            self.assertEqual(self.sort(kind, source=other).status, 0)
+            listed = self.sort_ok("--clean", self.out, "--yes", clean=False).out.decode()
+            self.assertIn("useless", listed)
+            self.assertEqual(self.files(), want)
+            self.empty()
+
+    def test_file_in_the_way(self):
+        """A file that has got the name of a piece meanwhile stays, and so do the pieces."""
+        want = self.wanted("pieces", SPILL_BUDGET)
+        self.sort("pieces", fault="renameat2:3:kill", budget=SPILL_BUDGET)
+        checkpoint, = self.checkpoints()
+        name, = (self.out / name for name in want if name == "unplaced.bam")
+        name.write_text("mine")
+        for words in (["--resume", checkpoint], ["--clean", "--yes", self.out],
+                      ["--clean", "--yes", self.where]):
+            self.assert_error(self.rocksort(*words, clean=False), name, "in the way")
+            self.assertEqual(name.read_text(), "mine")
+        name.unlink()
+        self.resume(checkpoint)
+        self.assertEqual(self.files(), want)
+
+    def test_files_were_removed(self):
+        """If a named file is gone, --clean removes the rest, and --resume makes all again."""
+        want = self.wanted("pieces", SPILL_BUDGET)
+        for words in (["--resume"], ["--clean", "--yes"]):
+            self.sort("pieces", fault="renameat2:2:kill", budget=SPILL_BUDGET)
+            for path in self.out.glob("*.bam*"):
+                path.unlink()
+            checkpoint, = self.checkpoints()
+            self.sort_ok(*words, checkpoint, clean=False)
+            self.sort_ok("--clean", "--yes", self.out, clean=False)
+            self.assertEqual(self.files(), want if words == ["--resume"] else {})
+            self.empty()
+
+    def test_sort_again(self):
+        """A sort to the same pieces names what finishes those that are there."""
+        want = self.wanted("pieces")
+        self.sort("pieces", fault="renameat2:3:kill")
+        result = self.sort("pieces")
+        self.assert_error(result, "its set is not finished")
+        command = re.search("--clean --yes (.*)", result.err).group(1)
+        self.sort_ok("--clean", "--yes", command, clean=False, cwd=self.out)
+        self.assertEqual(self.files(), want)
+
+    def test_other_name_of_the_set(self):
+        """--clean of the second output finds the journal beside the first one."""
+        want = self.wanted("also")
+        self.sort("also", fault="rename:1:kill:/out/")
+        self.sort_ok("--clean", "--yes", "b.sam", cwd=self.out, clean=False)
+        self.assertEqual(self.files(), want)
+
+    def test_resumed_with_another_output(self):
+        """The first output gets its names, and the sort goes on for the other."""
+        want = self.wanted("also", SPILL_BUDGET)
+        self.sort("also", fault="rename:2:kill:/out/", budget=SPILL_BUDGET)
+        checkpoint, = self.checkpoints()
+        self.resume(checkpoint, "--no-PG", "-o", self.path("c.bam"))
+        files = self.files()
+        self.assertEqual(files["a.bam"], want["a.bam"])
+        self.assertTrue(bamfile.looks_complete(self.path("c.bam")))
+
+    def test_journal_cannot_be_written(self):
+        """A warning; the files get their names."""
+        want = self.wanted("also")
+        result = self.sort("also", fault="write:1:ENOSPC:.journal")
+        self.assertEqual(result.status, 0, result.err)
+        self.assertIn("warning: cannot write", result.err)
+        self.assertEqual(self.files(), want)
+
+    def test_killed_while_the_journal_is_written(self):
+        """Nothing has a name, and nothing is left."""
+        for kind, name in (("also", ".journal"), ("pieces", "NAMES")):
+            self.sort(kind, fault=f"write:1:kill:{name}")
+            self.sort_ok("--clean", "--yes", self.out, clean=False)
+            self.assertEqual(self.files(), {})
+
+    def test_single_files_have_no_journal(self):
+        """One file gets its name in one step: nothing more is written or synced."""
+        report = self.path("report")
+        self.sort_ok("--no-PG", "-o", self.out / "a.bam", self.bam, env={
+            **self.faulty("open:1:kill:.journal"), "FAULT_REPORT": report})
+        with open(report, encoding="ascii") as file:
+            counts = dict(line.split() for line in file)
+        self.assertEqual((counts["fsync"], counts["fault0"]), ("0", "0"))
+
+    def test_ten_thousand_pieces(self):
+        records = [bamfile.record(name="r", flag=0, tid=0, pos=1, cigar="3M",
+                                  aux=b"XXi" + i.to_bytes(4, "little")) for i in range(10_000)]
+        source = self.write("many.bam", bamfile.bam_file("@SQ\tSN:c\tLN:9\n", [("c", 9)], records))
+        result = self.rocksort("--split-by", "tag:XX", "-O", "sam", "-o", self.out / "%.sam", source,
+                               env=self.faulty("renameat2:5000:kill"), clean=False)
+        self.assertEqual(result.status, -signal.SIGKILL, result.err)
+        listed = self.sort_ok("--clean", self.out, clean=False).out.decode()
+        self.assertRegex(listed, "4999 of 1000[01] files have their names")
+        self.sort_ok("--clean", "--yes", self.out, clean=False)
+        self.assertEqual(len([name for name in os.listdir(self.out) if ".sam" in name]), 10_001)

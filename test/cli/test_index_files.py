@@ -357,7 +357,7 @@ class Killed(KilledTest):
                 with open(out, "rb") as file:
                     self.assertTrue(file.read() != before)
                 self.assertFalse(os.path.exists(self.path(index)))
-                self.assertIn("useless", self.sort_ok("--clean", ".").out.decode())
+                self.assertIn("unfinished", self.sort_ok("--clean", ".").out.decode())
             self.sort_ok("--clean", "--yes", ".")
 
     def old_pair(self, name, *options):
@@ -425,24 +425,64 @@ class Killed(KilledTest):
         self.assertIsNone(read()[1])
 
 
-class Stale(CliTest):
-    """Indexes of an older output that lie beside the new one."""
+class Stale(KilledTest):
+    """Indexes of an older output beside the new one: those that htslib would find go, no others."""
 
-    def warned(self, *words):
-        """The indexes that warnings name."""
-        result = self.sort_ok("--no-PG", *words, stdin=generate.odd(50, seed=1).encode())
-        return sorted(re.findall(r"warning: the index '([^']*)' is older than '[^']*'", result.err))
+    NAMES = ["out.bam.bai", "out.bam.csi", "out.bai", "out.csi", "out.bam.crai", "out.cram.crai",
+             "out.crai", "out.sam.csi", "out.sam.gz.csi", "elsewhere.csi"]
+
+    def gone(self, *words, status=0, fault=None):
+        """Runs a sort beside all of these; returns those that are gone or new."""
+        for name in self.NAMES:
+            self.write(name, "old")
+        result = self.rocksort("--no-PG", *words, stdin=generate.odd(50, seed=1).encode(),
+                               env=self.faulty(fault) if fault else None)
+        self.assertEqual(result.status, status, result.err)
+        self.assertNotIn("is older", result.err)
+        self.assertEqual([name for name in os.listdir(self.work) if ".rocksort." in name], [])
+        return [name for name in sorted(self.NAMES) if not os.path.exists(self.path(name)) or
+                os.path.getsize(self.path(name)) > 3]
 
     def test_named(self):
-        for name in ("out.bam.bai", "out.bam.csi", "out.bai", "out.bam.crai", "out.cram.crai"):
-            self.write(name, "old")
-        self.assertEqual(self.warned("-o", "out.bam"), ["out.bai", "out.bam.bai", "out.bam.csi"])
-        self.assertEqual(self.warned("-o", "out.bam", "--write-index"), ["out.bai", "out.bam.bai"])
-        self.assertEqual(self.warned("-o", "out.bam##idx##out.bai", "--write-index"),
-                         ["out.bam.bai", "out.bam.csi"])
-        self.assertEqual(self.warned("-o", "out.cram", "-O", "cram,no_ref=1"), ["out.cram.crai"])
-        self.assertEqual(self.warned("-o", "other.bam"), [])
-        self.assertEqual(self.warned("-o", "out.sam"), [])
-        self.assertEqual(self.warned("--quiet", "-o", "out.bam"), [])
-        self.assertEqual(self.warned("-n", "-o", "out.bam"), ["out.bai", "out.bam.bai",
-                                                               "out.bam.csi"])
+        of_bam = ["out.bai", "out.bam.bai", "out.bam.csi", "out.csi"]
+        of_cram = ["out.crai", "out.cram.crai"]
+        cram = ["-O", "cram,no_ref=1"]
+        for words, want in (
+                (["-o", "out.bam"], of_bam), (["-n", "-o", "out.bam"], of_bam),
+                (["-o", "out.bam", "--write-index"], of_bam),
+                (["-o", "out.bam##idx##out.bai", "--write-index"], of_bam),
+                (["-o", "out.bam##idx##elsewhere.csi", "--write-index"],
+                 ["elsewhere.csi", *of_bam]),
+                (["-o", "out.cram", *cram], of_cram),
+                (["-o", "out.sam.gz"], ["out.sam.csi", "out.sam.gz.csi"]),
+                (["-o", "out.sam"], []), (["-o", "other.bam"], []),
+                (["-o", "other.bam", "--also", "out.bam"], of_bam)):
+            with self.subTest(words=words):
+                self.assertEqual(self.gone(*words), want)
+                if "--write-index" not in words:
+                    self.assertFalse(os.path.exists(self.path("out.bam.csi")) and
+                                     "out.bam.csi" in want)
+
+    def test_link(self):
+        """Beside a link, and beside the file that it leads to."""
+        os.symlink("elsewhere", self.path("out.bam"))
+        self.assertEqual(self.gone("-o", "out.bam"), ["elsewhere.csi", "out.bai", "out.bam.bai",
+                                                      "out.bam.csi", "out.csi"])
+
+    def test_index_of_bcf(self):
+        """x.csi may be that of x.bcf."""
+        self.write("out.bcf", "")
+        self.assertEqual(self.gone("-o", "out.bam"), ["out.bai", "out.bam.bai", "out.bam.csi"])
+
+    def test_output_fails(self):
+        """Old indexes stay beside an old output; those that have lost their names get them back."""
+        self.write("out.bam", "old")
+        for fault in ("write:1:EIO:out.bam.rocksort", "rename:2:EIO:out.", "rename:5:EIO:out."):
+            self.assertEqual(self.gone("-o", "out.bam", status=1, fault=fault), [])
+
+    def test_cannot_be_removed(self):
+        """An index of another user in a directory like /tmp: a warning."""
+        self.write("out.bai", "old")
+        result = self.sort_ok("-o", "out.bam", stdin=generate.odd(50, seed=1).encode(),
+                              env=self.faulty("rename:1:EPERM:out.bai"))
+        self.assertRegex(result.err, "warning: the index '[^']*out.bai' is older than '[^']*out.bam'")

@@ -265,11 +265,11 @@ class Contigs(SplitTest):
         self.assertEqual(len(pieces), len(REFS) + 1)
 
     def test_stale_index(self):
-        """An older index that readers would take for that of a piece."""
+        """An older index that readers would take for that of a piece goes."""
         (self.out / "chr1.bam.bai").write_text("old")
-        result = self.sort_ok("--split-by", "contig", "-o", self.pattern(), self.source_bam)
-        self.assertRegex(result.err, "warning: the index '[^']*/chr1.bam.bai' is older")
-        self.assertEqual(result.err.count("is older"), 1)
+        (self.out / "chr1.bai").write_text("old")
+        self.sort_ok("--split-by", "contig", "-o", self.pattern(), self.source_bam)
+        self.assertEqual([name for name in self.files() if name.endswith(".bai")], [])
 
     def test_minimiser_order(self):
         records = self.whole(self.source_bam, "-M")

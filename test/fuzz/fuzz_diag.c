@@ -53,6 +53,7 @@ void diag_error(const char *format, ...)
 }
 
 void diag_damaged(const char *format, ...) __attribute__((alias("diag_error")));
+void diag_hopeless(const char *format, ...) __attribute__((alias("diag_error")));
 
 void diag_full_disk(const char *place, const char *format, ...)
 {
@@ -143,6 +144,11 @@ const char *diag_library_words(void)
 bool diag_failed(void)
 {
     return fuzz_n_errors() > 0;
+}
+
+bool diag_is_hopeless(void)
+{
+    return false;
 }
 
 const char *diag_full_place(void)

@@ -52,7 +52,7 @@ static void test_in_use(void **state)
     assert_int_equal(hclose(file), 0);
     assert_int_equal(output_leftover_open(path.temporary, &left), OUTPUT_LEFTOVER_IN_USE);
     output_leftover_drop(path.temporary);
-    assert_int_equal(output_path_commit(&path, NULL), 0);
+    assert_int_equal(output_path_commit(&path), 0);
     assert_int_equal(output_leftover_open("out", &left), OUTPUT_LEFTOVER_DEAD);
     output_leftover_close(&left);
     output_path_release(&path);

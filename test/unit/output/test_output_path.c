@@ -46,7 +46,7 @@ static void test_open_commit(void **state)
         assert_int_equal(errno, EEXIST);
         assert_int_equal(hwrite(file, "abc", 3), 3);
         assert_int_equal(hclose(file), 0);
-        assert_int_equal(output_path_commit(&path, NULL), 0);
+        assert_int_equal(output_path_commit(&path), 0);
         assert_false(exists(path.temporary));
         struct stat st;
         assert_int_equal(stat("out", &st), 0);
@@ -68,7 +68,7 @@ static void test_as_it_stands(void **state)
     hFILE *file = output_path_open(&path);
     assert_non_null(file);
     assert_int_equal(hclose(file), 0);
-    assert_int_equal(output_path_commit(&path, NULL), 0);
+    assert_int_equal(output_path_commit(&path), 0);
     output_path_drop(&path);
     output_path_release(&path);
 }
@@ -93,7 +93,7 @@ static struct stat write_output(const char *name)
     assert_non_null(file);
     assert_int_equal(hwrite(file, "abc", 3), 3);
     assert_int_equal(hclose(file), 0);
-    assert_int_equal(output_path_commit(&path, NULL), 0);
+    assert_int_equal(output_path_commit(&path), 0);
     output_path_release(&path);
     assert_int_equal(stat(name, &st), 0);
     assert_int_equal(st.st_size, 3);
@@ -157,7 +157,7 @@ static void test_set_id_bits(void **state)
         assert_int_equal(hclose(file), 0);
         /* Until it is complete, --clean knows by its owner that the file is ours. */
         assert_int_equal(n_chowns, 0);
-        assert_int_equal(output_path_commit(&path, NULL), 0);
+        assert_int_equal(output_path_commit(&path), 0);
         mocks_chown = false;
         assert_true(n_chowns > 0);
         assert_int_equal(stat("old", &st), 0);
@@ -303,61 +303,14 @@ static void test_commit_fails(void **state)
     struct output_path path;
     assert_int_equal(output_path_choose(&path, "out"), 0);
     diag_silence();
-    assert_int_equal(output_path_commit(&path, NULL), -1);    /* nothing was made */
+    assert_int_equal(output_path_commit(&path), -1);    /* nothing was made */
     path.durable = true;
-    assert_int_equal(output_path_commit(&path, NULL), -1);
+    assert_int_equal(output_path_commit(&path), -1);
     assert_false(exists("out"));
     output_path_release(&path);
 }
 
 /* ---- the index of the file that is replaced ---- */
-
-static void assert_content(const char *path, const char *expected)
-{
-    char text[64];
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    assert_int_equal(fclose(file), 0);
-    assert_string_equal(text, expected);
-}
-
-/* The old index goes with the old file; but it stays if the new file does not come. */
-static void test_old_index(void **state)
-{
-    (void)state;
-    for (int fails = 0; fails < 2; fails++) {
-        struct output_path path, index;
-        pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-        write_file("out", "old", 0644);
-        write_file("out.csi", "its index", 0644);
-        assert_int_equal(output_path_choose(&path, "out"), 0);
-        assert_int_equal(output_path_choose(&index, "out.csi"), 0);
-        path.lock = index.lock = &lock;
-        hFILE *file = output_path_open(&path);
-        assert_non_null(file);
-        assert_int_equal(hwrite(file, "new", 3), 3);
-        assert_int_equal(hclose(file), 0);
-        if (fails) {            /* nothing can take the place of a directory */
-            assert_int_equal(unlink("out"), 0);
-            assert_int_equal(mkdir("out", 0700), 0);
-            diag_silence();
-            assert_int_equal(output_path_commit(&path, &index), -1);
-            diag_renew();
-            assert_content("out.csi", "its index");
-            output_path_drop(&path);
-            assert_int_equal(rmdir("out"), 0);
-            assert_int_equal(unlink("out.csi"), 0);
-        } else {
-            assert_int_equal(output_path_commit(&path, &index), 0);
-            assert_content("out", "new");
-            assert_false(exists("out.csi"));
-            assert_int_equal(unlink("out"), 0);
-        }
-        output_path_release(&path);
-        output_path_release(&index);
-    }
-}
 
 #define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
 
@@ -373,7 +326,6 @@ int main(void)
         TEST_IN_PLACE(test_nothing_is_made_after_the_removal),
         TEST_IN_PLACE(test_same),
         TEST_IN_PLACE(test_commit_fails),
-        TEST_IN_PLACE(test_old_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

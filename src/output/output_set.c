@@ -1,0 +1,330 @@
+/* output_set.c -- see output_set.h. */
+#include "output/output_set.h"
+
+#include "machine/path_sync.h"
+#include "output/stale_index.h"
+#include "util/diag.h"
+#include "util/path.h"
+#include "util/words.h"
+#include "util/xalloc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void output_set_add(struct output_set *set, struct output_path *path, enum output_role role)
+{
+    if (!path->temporary) return;
+    path->in_set = true;
+    set->roles[set->n_paths] = role;
+    set->paths[set->n_paths++] = path;
+}
+
+/* Some errors of a disk show only when it has been written to. */
+int output_set_add_pieces(struct output_set *set, const struct output_pieces *pieces)
+{
+    struct output_piece piece;
+    for (size_t i = 0; i < pieces->n; i++) {
+        pieces->look_up(pieces->arg, i, &piece);
+        if (path_sync_file(piece.path) == 0) continue;
+        diag_error("cannot write '%s' to the disk: %s; no piece got its name", piece.name,
+                   strerror(errno));
+        return -1;
+    }
+    set->pieces = *pieces;
+    return 0;
+}
+
+/* ---- old indexes ---- */
+
+static void add_stale(void *arg, const char *name)
+{
+    struct output_set *set = arg;
+    xgrow(&set->stale, &set->stale_room, set->n_stale + 1, set->n_stale + 7, sizeof *set->stale);
+    set->stale[set->n_stale++] =
+        (struct stale_file){.name = xstrdup(name), .mark = output_mark_of(name)};
+}
+
+void output_set_add_stale(struct output_set *set, const struct output_path *output,
+                          const char *index, const struct output_format *format)
+{
+    stale_index_find(output, index, format, add_stale, set);
+}
+
+static void release_stale(struct output_set *set)
+{
+    for (size_t i = 0; i < set->n_stale; i++) {
+        free(set->stale[i].name);
+        free(set->stale[i].aside);
+    }
+    free(set->stale);
+    set->stale = NULL;
+    set->n_stale = set->stale_room = 0;
+}
+
+/* Gives the first n old indexes their names back. */
+static void restore_stale(const struct output_set *set, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct stale_file *file = &set->stale[i];
+        if (rename(file->aside, file->name) < 0 && errno != ENOENT)
+            diag_left("warning: the index '%s' is called '%s' now: %s", file->name, file->aside,
+                      strerror(errno));
+    }
+}
+
+/* Gives all old indexes other names. Some may belong to other users, in a directory where only they
+   can: these stay. */
+static int set_stale_aside(const struct output_set *set)
+{
+    for (size_t i = 0; i < set->n_stale; i++) {
+        const struct stale_file *file = &set->stale[i];
+        if (rename(file->name, file->aside) == 0 || errno == ENOENT) continue;
+        if (errno == EPERM || errno == EACCES) {
+            diag_warning("the index '%s' is older than '%s', and cannot be removed: %s", file->name,
+                         set->output, strerror(errno));
+            continue;
+        }
+        diag_error("cannot remove the old index '%s': %s", file->name, strerror(errno));
+        restore_stale(set, i);
+        return -1;
+    }
+    return 0;
+}
+
+static void remove_stale(const struct output_set *set)
+{
+    for (size_t i = 0; i < set->n_stale; i++)
+        if (unlink(set->stale[i].aside) < 0 && errno != ENOENT)
+            diag_warning("cannot remove the old index, which is called '%s' now: %s",
+                         set->stale[i].aside, strerror(errno));
+}
+
+/* ---- the journal ---- */
+
+/* Files while they get their names. First come the pieces, then paths: outputs before the rest. */
+struct naming {
+    struct output_set *set;
+    struct output_path *paths[OUTPUT_SET_MOST]; /* that are complete */
+    enum output_role roles[OUTPUT_SET_MOST];
+    size_t n_pieces, n;
+    bool *made;                 /* of each: its directory was made */
+    bool replaced;              /* an older output is gone */
+    char *journal;              /* its name; NULL: there is none */
+    int journal_fd;             /* keeps it locked */
+    struct output_piece piece;  /* the last one that was looked up */
+};
+
+/* Looks up a file. Allocates nothing. */
+static struct output_line look_up(struct naming *naming, size_t i)
+{
+    struct output_line line = {.role = OUTPUT_MAIN, .from = naming->piece.path,
+                               .to = naming->piece.name, .was = {-1, 0}};
+    if (i < naming->n_pieces) {
+        naming->set->pieces.look_up(naming->set->pieces.arg, i, &naming->piece);
+        return line;
+    }
+    const struct output_path *path = naming->paths[i - naming->n_pieces];
+    line.role = naming->roles[i - naming->n_pieces];
+    line.from = path->temporary;
+    line.to = path->final;
+    line.was = output_mark_of(line.to);
+    return line;
+}
+
+/* Lies where other processes find it: with the pieces, or beside the output. */
+static char *make_journal_name(const struct naming *naming)
+{
+    if (naming->n_pieces > 0) return output_journal_path(naming->set->pieces.dir);
+    size_t i = 0;               /* the last output, which is that of -o; or the first other file */
+    while (i + 1 < naming->n && naming->roles[i + 1] == OUTPUT_MAIN) i++;
+    return output_journal_path(naming->paths[i]->temporary);
+}
+
+/* Without a journal, files can get their names, too. */
+static void write_journal(struct naming *naming)
+{
+    struct output_set *set = naming->set;
+    struct output_journal_writer writer;
+    naming->journal = make_journal_name(naming);
+    output_journal_create(&writer, naming->journal, set->output, set->n_stale + naming->n,
+                          set->pieces.make_directories);
+    for (size_t i = 0; i < set->n_stale; i++) {
+        const struct stale_file *file = &set->stale[i];
+        output_journal_add(&writer, &(struct output_line){OUTPUT_STALE, file->aside, file->name,
+                                                          file->mark, {-1, 0}});
+    }
+    for (size_t i = 0; i < naming->n; i++) {
+        struct output_line line = look_up(naming, i);
+        line.is = output_mark_of(line.from);
+        output_journal_add(&writer, &line);
+    }
+    int r = output_journal_end(&writer, naming->journal);
+    naming->journal_fd = writer.fd;
+    if (r == 0) return;
+    diag_warning("cannot write '%s': %s; if the sort is killed now, some of its files have no names",
+                 naming->journal, strerror(errno));
+    free(naming->journal);
+    naming->journal = NULL;
+}
+
+static void remove_journal(struct naming *naming)
+{
+    if (!naming->journal) return;
+    if (unlink(naming->journal) < 0)
+        diag_left("warning: cannot remove '%s': %s", naming->journal, strerror(errno));
+    free(naming->journal);
+    naming->journal = NULL;
+}
+
+/* ---- names ---- */
+
+/* Gives the first n files their temporary names back, if that is possible. Returns 0, or -1. */
+static int take_back(struct naming *naming, size_t n)
+{
+    int r = naming->replaced ? -1 : 0;
+    for (size_t i = n; r == 0 && i > 0; i--) {
+        struct output_line line = look_up(naming, i - 1);
+        if (rename(line.to, line.from) < 0) r = -1;
+        if (r == 0 && naming->made[i - 1]) path_remove_parent(line.to);
+    }
+    if (r == 0) restore_stale(naming->set, naming->set->n_stale);
+    return r;
+}
+
+/* An output cannot get its name. */
+static int give_up(struct naming *naming, size_t i, const struct output_line *line, int error)
+{
+    char command[PATH_MAX + 64] = "", name[PATH_MAX];
+    (void)snprintf(name, sizeof name, "%s", line->to);  /* taking back looks up others */
+    if (naming->made[i]) path_remove_parent(name);
+    if (take_back(naming, i) == 0) {
+        naming->set->state = OUTPUT_SET_OPEN;
+        remove_journal(naming);
+        diag_error("cannot create '%s': %s%s", name, strerror(error),
+                   naming->n_pieces > 0 ? "; no piece got its name"
+                   : naming->n > 1      ? "; no file got its name"
+                                        : "");
+        return -1;
+    }
+    if (naming->journal)
+        words_quote(naming->n_pieces > 0 ? naming->set->pieces.dir : naming->journal, command,
+                    sizeof command);
+    diag_error("cannot create '%s': %s; other files have their names%s%s", name,
+               strerror(error), *command ? "; to finish: samtools rocksort --clean --yes " : "",
+               command);
+    return -1;
+}
+
+static int name_piece(struct naming *naming, size_t i, const struct output_line *line)
+{
+    if (naming->set->pieces.make_directories) naming->made[i] = path_make_parent(line->to);
+    return output_path_rename_new(line->from, line->to);
+}
+
+/* Returns 0, or -1 after a message. Sets *failed if an index or a report is missing. */
+static int name_file(struct naming *naming, size_t i, bool *failed)
+{
+    struct output_line line = look_up(naming, i);
+    int r = i < naming->n_pieces ? name_piece(naming, i, &line) : rename(line.from, line.to);
+    int error = errno;
+    if (r == 0 && line.role == OUTPUT_MAIN && line.was.n_bytes >= 0) naming->replaced = true;
+    if (r == 0) return 0;
+    if (line.role == OUTPUT_MAIN) return give_up(naming, i, &line, error);
+    diag_error("cannot rename '%s' to '%s': %s", line.from, line.to, strerror(error));
+    output_path_drop(naming->paths[i - naming->n_pieces]);
+    *failed = true;
+    return 0;
+}
+
+/* Waits until the names in the directory of a file are on the disk. */
+static int sync_names(const char *name)
+{
+    char *parent = path_parent(name);
+    int r = path_sync_directory(parent);
+    if (r < 0)
+        diag_error("all pieces in '%s' are complete, but their names may not be on the disk yet: "
+                   "%s", parent, strerror(errno));
+    free(parent);
+    return r;
+}
+
+/* Waits until the names of pieces are on the disk. A piece and its index stand for the two
+   directories that there may be, unless each piece has its own. */
+static int sync_pieces(struct naming *naming)
+{
+    const struct output_pieces *pieces = &naming->set->pieces;
+    for (size_t i = 0; i < pieces->n && (i < 2 || pieces->make_directories); i++) {
+        char *name = naming->piece.name;
+        (void)look_up(naming, i);
+        if (sync_names(name) < 0) return -1;
+        if (pieces->make_directories && i < 2 && path_go_up(name) && sync_names(name) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* All have their names. */
+static int settle(struct naming *naming)
+{
+    int r = 0;
+    remove_stale(naming->set);
+    if (naming->set->pieces.durable && sync_pieces(naming) < 0) r = -1;
+    for (size_t i = 0; i < naming->n - naming->n_pieces; i++)
+        if (naming->paths[i]->is_complete && output_path_named(naming->paths[i]) < 0) r = -1;
+    remove_journal(naming);
+    naming->set->state = OUTPUT_SET_NAMED;
+    return r;
+}
+
+static int name_all(struct naming *naming)
+{
+    bool failed = false;
+    if (set_stale_aside(naming->set) < 0) {
+        naming->set->state = OUTPUT_SET_OPEN;
+        remove_journal(naming);
+        return -1;
+    }
+    for (size_t i = 0; i < naming->n; i++)
+        if (name_file(naming, i, &failed) < 0) return -1;
+    return settle(naming) < 0 || failed ? -1 : 0;
+}
+
+int output_set_publish(struct output_set *set)
+{
+    struct naming naming = {.set = set, .journal_fd = -1};
+    naming.n_pieces = naming.n = set->pieces.n;
+    for (unsigned i = 0; i < set->n_paths; i++) {
+        if (!set->paths[i]->is_complete) continue;
+        naming.roles[naming.n - naming.n_pieces] = set->roles[i];
+        naming.paths[naming.n++ - naming.n_pieces] = set->paths[i];
+    }
+    naming.made = xcalloc(naming.n + 1, sizeof *naming.made);
+    for (size_t i = 0; i < set->n_stale; i++)
+        set->stale[i].aside = output_path_temporary(set->stale[i].name);
+    set->state = OUTPUT_SET_NAMING;
+    if (naming.n > 1) write_journal(&naming);
+    int r = name_all(&naming);
+    if (naming.journal_fd >= 0) (void)close(naming.journal_fd);
+    free(naming.journal);
+    free(naming.made);
+    return r;
+}
+
+void output_set_drop(struct output_set *set)
+{
+    for (unsigned i = 0; i < set->n_paths; i++) {
+        struct output_path *path = set->paths[i];
+        if (set->state != OUTPUT_SET_NAMING && path->is_held) output_path_drop(path);
+        path->in_set = false;
+    }
+    release_stale(set);
+}
+
+void output_set_unlink(const struct output_set *set)
+{
+    if (set->state == OUTPUT_SET_NAMING) return;
+    for (unsigned i = 0; i < set->n_paths; i++) (void)unlink(set->paths[i]->temporary);
+}
