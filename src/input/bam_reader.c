@@ -53,10 +53,9 @@ static bool is_whole_bam(const samFile *hts)
     return hts->format.format == bam && !hts->filter;
 }
 
-/* True for SAM whose lines we read. htslib filters what it reads itself. */
 static bool is_text(const samFile *hts)
 {
-    return hts->format.format == sam && !hts->filter;
+    return hts->format.format == sam;
 }
 
 static bool is_bgzf(const samFile *hts)
@@ -309,7 +308,8 @@ static struct reader_source *open_source(const struct reader_file *file)
     if (file->columns) return column_input_open_source(file);
     if (is_whole_bam(hts))
         return is_bgzf(hts) ? bgzf_source_open(file) : bgzf_source_open_plain(file);
-    return is_text(hts) ? sam_text_open_source(file) : record_source_open(file);
+    /* htslib filters what it reads itself. */
+    return is_text(hts) && !hts->filter ? sam_text_open_source(file) : record_source_open(file);
 }
 
 static struct bam_reader *open_reader(const char *path, const htsFormat *options,

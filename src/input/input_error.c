@@ -85,9 +85,7 @@ int input_check_lines(const char *input, uint64_t n_before, const struct sam_chu
     uint64_t number = n_before + 1;
     const char *name = lines->read_name;
     if (!lines->problem) {
-        if (lines->is_cut)
-            diag_warning("'%s' has no newline at its end: it is probably truncated within its last "
-                         "record (read '%s')", input, name);
+        if (lines->is_cut) input_warn_cut(input, name);
         return 0;
     }
     if (lines->first_line > 0)
@@ -102,6 +100,12 @@ int input_check_lines(const char *input, uint64_t n_before, const struct sam_chu
     else
         diag_error("'%s' is truncated: it ends within record %" PRIu64 ": %s", input, number, text);
     return -1;
+}
+
+void input_warn_cut(const char *input, const char *read_name)
+{
+    diag_warning("'%s' has no newline at its end: it is probably truncated within its last record "
+                 "(read '%s')", input, read_name);
 }
 
 void input_warn_cut_header(const char *input, uint64_t n_lines)

@@ -48,6 +48,9 @@ void input_error_no_header(const char *input);
    last one; else -1 after a message. Rows of columns are taken, too. */
 int input_check_lines(const char *input, uint64_t n_before, const struct sam_chunk *lines);
 
+/* A warning: the file ends within the last line of text, which is of this read. */
+void input_warn_cut(const char *input, const char *read_name);
+
 /* A warning: the file ends within its header, after n_lines. */
 void input_warn_cut_header(const char *input, uint64_t n_lines);
 

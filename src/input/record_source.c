@@ -28,6 +28,8 @@ struct record_source {
     uint8_t *raw;               /* the record that was read last, before it is renamed */
     size_t raw_room;
     bool is_waiting;            /* raw was not handed out yet */
+    bool has_ended;             /* htslib must not be asked for more */
+    int64_t n_header_lines;     /* of SAM */
     uint64_t n_records;         /* read so far */
     uint64_t offset, end_offset;        /* where it begins and ends in a BGZF file, or unknown */
 };
@@ -73,13 +75,40 @@ static int error_after_record(const struct record_source *s)
     return BAM_READER_ERROR;
 }
 
+/* True if htslib has read all of a text file, and that lacks a newline at its end. Only uncompressed
+   files are looked at, since others cannot be read again. */
+static bool lacks_newline(const samFile *file)
+{
+    enum htsExactFormat format = file->format.format;
+    bool is_text = format == sam || format == fastq_format || format == fasta_format;
+    char last;
+    return is_text && file->format.compression == no_compression &&
+           hseek(file->fp.hfile, -1, SEEK_END) >= 0 && hread(file->fp.hfile, &last, 1) == 1 &&
+           last != '\n';
+}
+
+/* Ends the source. The last record of the file may be one that a filter has dropped. */
+static int end_records(struct record_source *s)
+{
+    const struct reader_file *file = s->base.file;
+    s->has_ended = true;
+    s->base.is_cut = lacks_newline(file->hts);
+    if (!s->base.is_cut || file->is_quiet) return BAM_READER_END;
+    if (s->record->l_data > 0)
+        input_warn_cut(file->name, bam_get_qname(s->record));
+    else
+        input_warn_cut_header(file->name, (uint64_t)s->n_header_lines);
+    return BAM_READER_END;
+}
+
 /* Makes htslib decode a record, and packs it into `raw`. */
 static int decode_next(struct record_source *s)
 {
     const struct reader_file *file = s->base.file;
+    if (s->has_ended) return BAM_READER_END;
     int r = sam_read1(file->hts, file->header, s->record);
     if (r < -1 || (r == -1 && record_source_bgzf_failed(file->hts))) return error_after_record(s);
-    if (r == -1) return BAM_READER_END;
+    if (r == -1) return end_records(s);
     const char *problem =
         bam_record_put(s->record, file->long_positions, &s->raw, &s->raw_room, 0);
     if (!problem) return BAM_READER_PIECE;
@@ -221,6 +250,7 @@ struct reader_source *record_source_open(const struct reader_file *file)
 {
     struct record_source *s = open_kind(&without_seek, file);
     s->read_next = decode_next;
+    s->n_header_lines = file->hts->lineno;
     s->record = bam_init1();
     xalloc_require(s->record != NULL);
     return &s->base;

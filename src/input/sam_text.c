@@ -122,9 +122,9 @@ static void keep_tail(struct sam_text *text, struct sam_chunk *chunk, size_t lin
 }
 
 /*
- * Adds a newline if the last line of the file lacks one, and returns true if it does. A carriage return at the end of such a
- * line belongs to the line, as in htslib. It is doubled here, since sam_chunk_parse drops one
- * carriage return before a newline.
+ * Adds a newline if the last line of the file lacks one, and returns true if it does. A carriage
+ * return at the end of such a line belongs to the line, as in htslib. It is doubled here, since
+ * sam_chunk_parse drops one carriage return before a newline.
  */
 static bool end_line(struct sam_chunk *chunk)
 {

@@ -285,10 +285,12 @@ static int print_encoder_error(struct bam_writer *writer, const char *others)
     char type = 0, tag[300] = "", more[600];
     const char *read = cram_doubt_read(writer->settings.doubt, &type);
     if (check_pump(writer) < 0) return -1;
-    if (read) (void)snprintf(tag, sizeof tag, "; it has NM:%c in read '%s'", type, read);
+    if (read)
+        (void)snprintf(tag, sizeof tag, "; probably because of NM:%c in read '%s'", type, read);
     (void)snprintf(more, sizeof more, "%s%s%s", others, diag_library_words(), tag);
     diag_error("cannot write '%s': htslib cannot encode it as CRAM%s; give %s, or write BAM with "
-               "-O bam", writer->name, more, read ? "no_ref=1" : "--reference");
+               "-O bam", writer->name, more,
+               read ? "--output-fmt-option no_ref=1" : "--reference");
     return -1;
 }
 

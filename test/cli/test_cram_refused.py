@@ -113,9 +113,10 @@ class Refused(CliTest):
             tag = line.split("\t")[0][1:]
             source = self.write("in.sam", HEADER.replace("100000", "400") + line.format(5))
             result = self.rocksort(*words, source, env=ends_at_once())
-            self.assert_error(result, f"NM:{tag[0]} in read '{tag}'", "no_ref=1")
+            self.assert_error(result, f"because of NM:{tag[0]} in read '{tag}'",
+                              "give --output-fmt-option no_ref=1,")
             self.sort_ok(*words, self.write("in.sam", HEADER + line.format(6)))
-            self.sort_ok("-O", "cram,no_ref=1", *words[4:], source)
+            self.sort_ok("--output-fmt-option", "no_ref=1", *words, source)
 
     def test_failure_while_pieces_are_open(self):
         """htslib does not say whose container it could not encode: no other piece is blamed."""

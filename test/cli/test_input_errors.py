@@ -269,6 +269,27 @@ class Sam(ErrorTest):
             result = self.rocksort("-o", self.path("out.bam"), source, stdin=stdin)
             self.warned(result, name, "line 2 of its header")
 
+    def test_what_htslib_reads(self):
+        """FASTQ, FASTA and filtered SAM, in files, give the same warning, once. A pipe is read as it
+        is. Headers of filtered SAM have the same messages."""
+        drop, filtered = (["--input-fmt-option", f"filter=qname=={name}"] for name in ('"x"', '"r3"'))
+        for name, text, args in (("in.fq", "@r1\nAC\n+\nII\n@r3\nAC\n+\nII", []),
+                                 ("in.fa", ">r1\nAC\n>r3\nAC", []),
+                                 ("in.sam", SQ + "\n".join(LINES), filtered),
+                                 ("in.sam", SQ + "\n".join(LINES), drop)):
+            for options in ([], ["-@", "4"], ["--checksum-only"]):
+                with self.subTest(name=name, args=args, options=options):
+                    result = self.rocksort(*args, *options, self.write(name, text))
+                    self.warned(result, name, "(read 'r3')")
+                    if options != ["--checksum-only"]:
+                        self.assertIn("; 1 input is probably truncated; ", result.err)
+                    for whole in (self.write(name, text + "\n"), "-"):
+                        result = self.sort_ok(*args, *options, whole, stdin=text.encode())
+                        self.assertNotIn("newline", result.err)
+        self.warned(self.rocksort(*drop, self.write("in.sam", SQ[:-2])), "line 2 of its header")
+        self.assert_error(self.rocksort(*drop, self.write("in.sam", SQ + "@PG\tPN:x\n" + LINES[0])),
+                          "line 3, '@PG", "has no ID")
+
     def test_cut_anywhere(self):
         """Each cut is an error that names record and line, or a warning that names the read."""
         text = SQ + "\n".join(LINES)
