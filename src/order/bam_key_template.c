@@ -225,7 +225,7 @@ static const char *no_mate_cigar(const struct tags *tags, uint32_t flag)
     if (tags->mc.type) return "has an MC tag that is not text; run 'samtools fixmate -m' first";
     /* fixmate adds no MC to it. */
     if (flag & BAM_FSECONDARY)
-        return "is secondary without an MC tag; remove secondary reads with --fixmate=-r or "
+        return "is secondary without an MC tag; drop secondary reads: --fixmate=-r or "
                "'samtools view -F 256'";
     return "has a mapped mate but no MC tag; run 'samtools fixmate -m' first, on reads with mates";
 }

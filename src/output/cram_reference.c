@@ -110,14 +110,16 @@ static void open_named(struct named_file *file, const char *name)
     file->index = name && is_regular(name) ? fai_load(name) : NULL;
 }
 
-/* Where htslib will find a sequence that is not in the FASTA file. */
-static enum place find_elsewhere(sam_hdr_t *header, const char *name, struct named_file *file)
+/* Where htslib will find a sequence that is not in the FASTA file. Beside such a file, htslib 1.16
+   reads that of UR only for sequences without M5. */
+static enum place find_elsewhere(sam_hdr_t *header, const char *name, bool has_fasta,
+                                 struct named_file *file)
 {
     kstring_t value = KS_INITIALIZE;
     bool has_sum = sam_hdr_find_tag_id(header, "SQ", "SN", name, "M5", &value) == 0;
     bool found = has_sum && is_stored(value.s);
     bool has_file = sam_hdr_find_tag_id(header, "SQ", "SN", name, "UR", &value) == 0;
-    if (has_file && !found) {
+    if (has_file && !found && !(has_fasta && has_sum)) {
         open_named(file, strncmp(value.s, "file:", 5) == 0 ? value.s + 5 : value.s);
         found = file->index && faidx_has_seq(file->index, name);
     }
@@ -144,7 +146,7 @@ static void compare(sam_hdr_t *header, const faidx_t *index, struct cram_referen
     for (int tid = 0; tid < n_refs; tid++) {
         const char *name = sam_hdr_tid2name(header, tid);
         int64_t n_bases = index ? faidx_seq_len(index, name) : -1;
-        enum place place = n_bases >= 0 ? IN_FILE : find_elsewhere(header, name, &file);
+        enum place place = n_bases >= 0 ? IN_FILE : find_elsewhere(header, name, index != NULL, &file);
         if (difference->n[place]++ == 0) difference->first[place] = tid;
         if (index) ref->n_bases[tid] = n_bases < 0 ? INT64_MAX : n_bases;
         if (n_bases < 0 || n_bases == sam_hdr_tid2len(header, tid)) continue;

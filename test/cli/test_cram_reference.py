@@ -198,9 +198,12 @@ class Reference(CramTest):
                   (f"M5:{MD5}", {"REF_CACHE": empty}, False),
                   (f"M5:{MD5}", {"REF_CACHE": "", "REF_PATH": f"{empty}:{store}"}, True),
                   (f"M5:{MD5}", {"REF_CACHE": "", "REF_PATH": empty}, False),
+                  (f"M5:{MD5}\tUR:{fa}", {"REF_CACHE": store}, True),
+                  (f"M5:{MD5}\tUR:{fa}", {"REF_CACHE": empty}, False),
                   (f"M5:{MD5}", home, False)]
         if self.embeds:         # htslib 1.24 crashes there, in samtools, too
             places.remove((f"UR:{part}", {}, False))
+            places.remove((f"M5:{MD5}\tUR:{fa}", {"REF_CACHE": empty}, False))     # not tried
         for tag, env, found in places:
             source = self.write_input(reads("c") + reads("e"), "\t" + tag)
             result = self.rocksort("--no-PG", "-@", "2", "-O", self.CRAM, "--reference", part, "-o",
