@@ -20,8 +20,8 @@ enum {
     MARKS_SHARE = 4,            /* of that, for marks: 196 MiB of 6 GiB, for 1.6 G records */
     MIN_BYTES = 2 << 20,
     RANGE_RECORDS = 16384,      /* of a batch, for one job: some milliseconds */
-    COORDS_FIRST = 1024,        /* -d: names of a run that are looked at for coordinates, and each */
-    COORDS_EVERY = 64,          /* so many later: matching a pattern takes microseconds */
+    COORDS_FIRST = 1024,        /* -d: the first names of a run are checked for coordinates, */
+    COORDS_EVERY = 64,          /* then every 64th: matching a pattern takes microseconds */
     NOTED_RECORDS = 1024,       /* of a block, whose notes are in memory at a time: 300 KB */
 };
 
