@@ -410,7 +410,7 @@ class Outputs(KilledTest):
             shutil.rmtree(path)
         out = self.path("o.bam")
         self.killed("rename:1:kill:/o.bam", "--write-index", "-o", f"{out}##idx##{out}.bai", source)
-        self.assertRegex(self.clean(self.where)[1], rf"\A +sort to '{re.escape(out)}'; to finish")
+        self.assertRegex(self.clean(self.where)[3], rf"\A +sort to '{re.escape(out)}'; to finish")
 
     def test_killed_between_output_and_index(self):
         """The new output has its name, and its index has not: the checkpoint is offered, and gives

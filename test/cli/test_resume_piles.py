@@ -71,7 +71,7 @@ class Piles(KilledTest):
     def test_killed_within_a_compaction(self):
         """While the input is read: a compaction has written a part of its file."""
         args = [*self.OPTIONS, "-o", self.path("out.bam"), self.bam]
-        checkpoint = self.killed("write:40:kill:/db-0/00", *args, budget=BUDGET)
+        checkpoint = self.killed("write:15:kill:/db-0/00", *args, budget=BUDGET)
         self.assertEqual(self.state(checkpoint), "loading")
         self.check(checkpoint)
 
