@@ -274,7 +274,9 @@ static int settle(struct naming *naming)
     if (naming->set->pieces.durable && sync_pieces(naming) < 0) r = -1;
     for (size_t i = 0; i < naming->n - naming->n_pieces; i++)
         if (naming->paths[i]->is_complete && output_path_named(naming->paths[i]) < 0) r = -1;
-    remove_journal(naming);
+    /* Pieces cannot be written again: their journal goes with their directory, after the
+       checkpoint. */
+    if (naming->n_pieces == 0) remove_journal(naming);
     naming->set->state = OUTPUT_SET_NAMED;
     return r;
 }
@@ -305,7 +307,8 @@ int output_set_publish(struct output_set *set)
     for (size_t i = 0; i < set->n_stale; i++)
         set->stale[i].aside = output_path_temporary(set->stale[i].name);
     set->state = OUTPUT_SET_NAMING;
-    if (naming.n > 1) write_journal(&naming);
+    /* A killed sort must not leave the old output without its indexes, either. */
+    if (naming.n + set->n_stale > 1) write_journal(&naming);
     int r = name_all(&naming);
     if (naming.journal_fd >= 0) (void)close(naming.journal_fd);
     free(naming.journal);

@@ -3,9 +3,9 @@
  * one, indexes and reports.
  *
  * Each is written under a temporary name (output_path.h), closed, and committed, which notes that
- * it is complete. When all outputs are complete, publish gives all complete files their names. If
- * there are two or more, a journal on the disk lists them before the first has its name
- * (output_journal.h). Indexes of the files that are replaced go in the same moment.
+ * it is complete. When all outputs are complete, publish gives all complete files their names.
+ * Indexes of the files that are replaced go in the same moment. A journal on the disk lists them all
+ * before the first is renamed, unless it is the only one (output_journal.h).
  *
  * If an output cannot get its name, those that have theirs lose them again, and the old indexes come
  * back; unless an older file was replaced, which cannot come back: then the temporary files and the

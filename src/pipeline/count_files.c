@@ -27,9 +27,13 @@ struct record_counts *count_files_create_counts(const struct count_file *files, 
 
 static int write_error(const struct count_file *file, enum count_kind kind, int error)
 {
-    diag_error("cannot write --%s to '%s': %s%s", count_kind_name(kind),
+    const char *option = count_kind_name(kind);
+    char advice[64] = "";
+    if (error == ENOSPC || error == EDQUOT)     /* --resume writes it there again */
+        (void)snprintf(advice, sizeof advice, "; free space, or give --%s another file", option);
+    diag_error("cannot write --%s to '%s': %s%s%s", option,
                file->path.name ? file->path.name : "standard output", strerror(error),
-               diag_advice(error));
+               diag_advice(error), advice);
     return -1;
 }
 

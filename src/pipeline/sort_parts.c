@@ -254,11 +254,11 @@ void sort_close(struct sort *sort, bool directories_stay)
 {
     temp_store_end(sort->store, directories_stay);
     output_set_drop(&sort->outputs);
-    if (sort->outputs.state != OUTPUT_SET_NAMING) piece_dir_remove(&sort->pieces_dir);
     if (directories_stay)
         checkpoint_writer_remove_unlisted(sort->checkpoint);
     else
         checkpoint_writer_remove_directories(sort->checkpoint);
+    if (sort->outputs.state != OUTPUT_SET_NAMING) piece_dir_remove(&sort->pieces_dir);
 }
 
 void sort_release(struct sort *sort)

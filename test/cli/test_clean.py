@@ -470,7 +470,7 @@ class Names(KilledTest):
         self.out.mkdir()
 
     def words(self, kind):
-        return [*self.SETS[kind], "--no-PG", "-o", self.OUTPUTS.get(kind, "a.bam")]
+        return [*self.SETS.get(kind, []), "--no-PG", "-o", self.OUTPUTS.get(kind, "a.bam")]
 
     def sort(self, kind, *, fault="", budget=None, source=None):
         """Runs a sort with a fault at a name below out."""
@@ -518,8 +518,11 @@ class Names(KilledTest):
         for kind in self.SETS:
             want = self.wanted(kind, budget)
             self.assertGreater(len(want), 1)
-            for fault in [*self.faults(kind, want, "kill"),
-                          f"unlink:1:kill:{'NAMES' if kind in self.OUTPUTS else '.journal'}"]:
+            # The journal of pieces goes with their directory, after the checkpoint, whose file is
+            # the third of its name that is removed. Once --resume found pieces in its way then.
+            last = "unlink:1:kill:.journal" if kind not in self.OUTPUTS else (
+                "unlinkat:3:kill:STORE" if budget else "unlinkat:1:kill:NAMES")
+            for fault in [*self.faults(kind, want, "kill"), last]:
                 with self.subTest(kind=kind, fault=fault, budget=budget):
                     result = self.sort(kind, fault=fault, budget=budget)
                     self.assertEqual(result.status, -signal.SIGKILL, result.err)
@@ -669,6 +672,26 @@ class Names(KilledTest):
             self.sort(kind, fault=f"write:1:kill:{name}")
             self.sort_ok("--clean", "--yes", self.out, clean=False)
             self.assertEqual(self.files(), {})
+
+    def test_old_indexes_of_a_single_file(self):
+        """They go when the file gets its name. Once a kill before that took them from the old file."""
+        want = self.wanted("single")
+        for number in (1, 2, 3):
+            for budget in (None, SPILL_BUDGET):
+                for name in ("a.bam", "a.bam.csi", "a.bam.bai"):
+                    (self.out / name).write_text("old")
+                self.sort("single", fault=f"rename:{number}:kill:/out/", budget=budget)
+                listed = self.sort_ok("--clean", self.out, "--yes", clean=False).out.decode()
+                self.assertIn("0 of 1 files had their names", listed)
+                self.sort_ok("--clean", self.where, "--yes", clean=False)
+                self.assertEqual(self.files(), want)
+                self.empty()
+
+    def test_long_name(self):
+        """The name of the journal once was longer than a file's can be."""
+        for n in (221, 222, 247):
+            result = self.sort_ok("-o", self.out / ("n" * n + ".bam"), "--write-index", self.bam)
+            self.assertNotIn("warning", result.err)
 
     def test_single_files_have_no_journal(self):
         """One file gets its name in one step: nothing more is written or synced."""

@@ -371,6 +371,18 @@ class FullDisks(KilledTest):
         self.check(self.disks[0], self.other / "o.bam", ["-T"],
                    env=self.faulty("pwrite:40+:EDQUOT:/db-0/,write:40+:EDQUOT:/db-0/"))
 
+    def test_disk_of_a_report(self):
+        """The message names the option that writes it elsewhere. Once the command failed again."""
+        report = self.path("full.txt")
+        for error in ("ENOSPC", "EDQUOT"):
+            result = self.rocksort("--coverage", report, "-T", self.where, "-o", self.path("r.bam"),
+                                   self.source(), budget=SPILL_BUDGET, clean=False,
+                                   env=self.faulty(f"write:1:{error}:full.txt"))
+            self.assert_error(result, report, "free space, or give --coverage another file")
+            checkpoint, = self.checkpoints()
+            self.resume(checkpoint, "--coverage", self.path("elsewhere.txt"))
+            self.assertGreater(os.path.getsize(self.path("elsewhere.txt")), 0)
+
     def test_existing_file_is_not_proposed_as_output(self):
         (self.other / "o.bam").write_bytes(b"of the user")
         result = self.rocksort("-T", self.other / "t", "-o", self.disks[0] / "o.bam", self.bam,
