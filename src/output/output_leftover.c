@@ -80,8 +80,9 @@ static long process_of(const char *name)
 enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left)
 {
     enum output_leftover_state state = open_file(path, left);
-    if (state == OUTPUT_LEFTOVER_DEAD &&
-        file_owner_writes_output(left->fd, path, process_of(path_name(path)))) {
+    long process = process_of(path_name(path));
+    if (state == OUTPUT_LEFTOVER_DEAD && process &&
+        file_owner_writes_output(left->fd, path, process)) {
         output_leftover_close(left);
         return OUTPUT_LEFTOVER_IN_USE;
     }

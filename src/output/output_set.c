@@ -149,12 +149,11 @@ static void write_journal(struct naming *naming)
     struct output_set *set = naming->set;
     struct output_journal_writer writer;
     naming->journal = make_journal_name(naming);
-    output_journal_create(&writer, naming->journal, set->output, set->n_stale + naming->n,
-                          set->pieces.make_directories);
+    output_journal_create(&writer, naming->journal, set->output);
     for (size_t i = 0; i < set->n_stale; i++) {
         const struct stale_file *file = &set->stale[i];
         output_journal_add(&writer, &(struct output_line){OUTPUT_STALE, file->aside, file->name,
-                                                          file->mark, {-1, 0}});
+                                                          file->mark, {-1, 0}, NULL});
     }
     for (size_t i = 0; i < naming->n; i++) {
         struct output_line line = look_up(naming, i);
