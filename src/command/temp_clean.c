@@ -280,8 +280,8 @@ static int clean_file(struct cleaning *c, const char *path)
     struct output_leftover left;
     size_t n_output;
     const char *name = path_name(path);
-    bool is_journal = output_leftover_is_journal(name, &n_output);
-    if (!is_journal && !output_leftover_is_name(name, &n_output)) return 0;
+    bool is_journal = output_leftover_is_journal(name);
+    if (!output_leftover_is_name(name, &n_output)) return 0;
     enum output_leftover_state state = output_leftover_open(path, &left);
     bool in_use = state == OUTPUT_LEFTOVER_IN_USE;
     /* What is asked for may be any of the files of a journal. A living process has its files, too. */
@@ -524,9 +524,8 @@ static int clean_names(struct cleaning *c, const char *place, char **names, ssiz
 
 static bool is_journal(const char *name, const void *cleaning)
 {
-    size_t n;
     (void)cleaning;             /* what it lists is looked at later */
-    return output_leftover_is_journal(name, &n);
+    return output_leftover_is_journal(name);
 }
 
 static bool is_directory(const char *name, const void *cleaning)
