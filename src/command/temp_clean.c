@@ -226,8 +226,8 @@ static int has_name(void *arg, const struct output_line *line)
 
 static bool is_of_output(const struct cleaning *c, const char *name, size_t n_before);
 
-/* Looks at a journal that is open, and finishes it if told to, or removes its files if it cannot be
-   finished. `list` says which of its files are not listed later. Returns 0, or -1 after a message. */
+/* Looks at a journal that is open. If told to, finishes it, or removes its files if that cannot be.
+   Calls `list` for its files. Returns 0, or -1 after a message. */
 static int finish_journal(struct cleaning *c, int fd, bool finishes,
                           int (*list)(void *arg, const struct output_line *line),
                           struct found *found)
@@ -284,7 +284,7 @@ static int clean_file(struct cleaning *c, const char *path)
     if (!output_leftover_is_name(name, &n_output)) return 0;
     enum output_leftover_state state = output_leftover_open(path, &left);
     bool in_use = state == OUTPUT_LEFTOVER_IN_USE;
-    /* What is asked for may be any of the files of a journal. A living process has its files, too. */
+    /* A journal is wanted if any of its files is. Those of a living process are listed anyway. */
     bool is_wanted = !is_journal || (!in_use && (is_of_output(c, name, n_output) ||
                                                  output_journal_each(left.fd, has_name, c) < 0));
     int r = 0;

@@ -44,7 +44,8 @@ static void add_stale(void *arg, const char *name)
     struct output_set *set = arg;
     xgrow(&set->stale, &set->stale_room, set->n_stale + 1, set->n_stale + 7, sizeof *set->stale);
     set->stale[set->n_stale++] = (struct output_line){
-        OUTPUT_STALE, output_path_temporary(name), xstrdup(name), output_mark_of(name), {-1, 0}, NULL};
+        .role = OUTPUT_STALE, .from = output_path_temporary(name), .to = xstrdup(name),
+        .is = output_mark_of(name), .was = {-1, 0}};
 }
 
 void output_set_add_stale(struct output_set *set, const struct output_path *output,

@@ -205,8 +205,8 @@ int resume_check_part(const struct resume *resume, const struct checkpoint_write
 
 /* ---- files that wait for their names ---- */
 
-/* Finishes the journal of a set whose first file has this temporary name, or removes its files if it
-   cannot be finished. Returns as resume_publish. */
+/* Finishes the journal of a set whose first file has this temporary name, or removes its files if
+   that cannot be. Returns as resume_publish. */
 static int publish(const char *temporary)
 {
     struct output_journal journal = {.can_be_finished = false};
