@@ -2,15 +2,8 @@
 #include "bam/cut_names.h"
 
 #include "util/diag.h"
-#include "util/xalloc.h"
 
 #include <inttypes.h>
-
-void cut_names_init(struct cut_names *cut)
-{
-    cut->first_record = UINT64_MAX;
-    xalloc_require(pthread_mutex_init(&cut->mutex, NULL) == 0);
-}
 
 /* Counts a name. Of records with one number, which are of several inputs, the first is the one
    whose name sorts first, so that the warning does not depend on threads. */
@@ -44,9 +37,4 @@ void cut_names_warn(const struct cut_names *cut)
     if (cut->n == 0) return;
     diag_warning("read names contain NUL bytes, which end a name: cut at the first NUL (records: "
                  "%" PRIu64 ", first: '%s')", cut->n, cut->first_name);
-}
-
-void cut_names_release(struct cut_names *cut)
-{
-    (void)pthread_mutex_destroy(&cut->mutex);
 }

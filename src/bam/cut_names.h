@@ -6,9 +6,7 @@
  * where it is checked (bam_check.h), before its key and its checksum are made. In all other code a
  * name ends where its field ends.
  *
- *     cut_names_init; cut_names_cut for each record; cut_names_warn; cut_names_release
- *
- * Threads: cut_names_cut from any, on different records; the others from one.
+ * Threads: cut_names_cut from any, on different records; cut_names_warn when these have ended.
  */
 #ifndef ROCKSORT_BAM_CUT_NAMES_H
 #define ROCKSORT_BAM_CUT_NAMES_H
@@ -18,14 +16,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-struct cut_names {
+struct cut_names {              /* starts as CUT_NAMES_START */
     _Atomic uint64_t n;
     _Atomic uint64_t first_record;      /* its number in its input; it changes under the mutex */
     pthread_mutex_t mutex;
     char first_name[256];               /* under the mutex */
 };
 
-void cut_names_init(struct cut_names *cut);
+#define CUT_NAMES_START {.first_record = UINT64_MAX, .mutex = PTHREAD_MUTEX_INITIALIZER}
 
 /* Cuts the name of a record if a NUL comes before its end. The record has passed bam_record_check;
    it becomes shorter. `record` is its number in its input. cut NULL: does not count. */
@@ -39,7 +37,5 @@ static inline void cut_names_cut(struct cut_names *cut, uint8_t *rec, uint64_t r
 
 /* Prints a warning if names were cut: how many, and the one with the lowest number. */
 void cut_names_warn(const struct cut_names *cut);
-
-void cut_names_release(struct cut_names *cut);
 
 #endif

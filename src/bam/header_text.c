@@ -108,7 +108,7 @@ static const char *check_id(struct text rest)
     return "has no ID";
 }
 
-static bool has_known_type(struct text line)
+bool header_line_is_known(struct text line)
 {
     static const char *const types[] = {"@HD", "@SQ", "@RG", "@PG", "@CO"};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -122,7 +122,7 @@ static const char *check_syntax(struct text line, bool known_types)
     struct text field;
     bool has_type = line.n >= TYPE_BYTES && line.at[0] == '@' &&
                     isalpha((unsigned char)line.at[1]) && isalpha((unsigned char)line.at[2]);
-    if (!has_type || (known_types && !has_known_type(line)))
+    if (!has_type || (known_types && !header_line_is_known(line)))
         return "is not one of @HD, @SQ, @RG, @PG or @CO; read names must not begin with @";
     struct text rest = header_line_rest(line);
     if (rest.n > 0 && rest.at[0] != '\t') return "has no tab after its type";

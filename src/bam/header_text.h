@@ -47,6 +47,9 @@ bool header_next_line(const char **at, struct text *line);
 /* True if the line has this type, which is "@" and two letters. */
 bool header_line_is(struct text line, const char *type);
 
+/* True if the type of a line is one of the specification. */
+bool header_line_is_known(struct text line);
+
 /* The line without its type, as header_next_field needs it. */
 struct text header_line_rest(struct text line);
 

@@ -31,8 +31,7 @@ struct found {
     const char *bad_part;       /* unless the parts are usable: the one that shows it */
     bool has_file;
     struct checkpoint_file file;    /* owned */
-    bool is_unfinished;         /* files wait for their names, and can get them */
-    struct output_journal journal;
+    struct output_journal journal;      /* {0}: there is none */
 };
 
 struct cleaning {
@@ -227,102 +226,76 @@ static int has_name(void *arg, const struct output_line *line)
 
 static bool is_of_output(const struct cleaning *c, const char *name, size_t n_before);
 
-/* True if one of the files is the output that is asked for, or has its journal. */
-static bool is_wanted_journal(struct cleaning *c, const char *path, int fd)
+/* Looks at a journal that is open. If told to, finishes it, or removes its files if that cannot be.
+   Calls `list` for its files. Returns 0, or -1 after a message. */
+static int finish_journal(struct cleaning *c, int fd, bool finishes,
+                          int (*list)(void *arg, const struct output_line *line),
+                          struct found *found)
 {
-    size_t n_output;
-    return !c->output || (output_leftover_is_journal(path_name(path), &n_output) &&
-                          is_of_output(c, path_name(path), n_output)) ||
-           output_journal_each(fd, has_name, c) < 0;
-}
-
-/* Sets the state of a journal that is open, and finishes it if told to. Returns 0, or -1 after a
-   message. */
-static int finish_journal(int fd, bool finishes, struct found *found)
-{
-    if (output_journal_look(fd, &found->journal) < 0) return 0;
-    found->is_unfinished = found->journal.can_be_finished;
-    if (!found->is_unfinished && finishes) output_journal_discard(fd);
-    if (!found->is_unfinished) return 0;
+    int r = output_journal_settle(fd, finishes, &found->journal);
+    if (!found->journal.can_be_finished) return 0;
     found->state = "unfinished";
-    return finishes ? output_journal_finish(fd) : 0;
+    (void)output_journal_each(fd, list, c);
+    return r;
 }
 
 /* Prints what is found, and how far the files of a journal had their names. */
 static void print_journal(const char *path, struct found *found, bool is_done)
 {
-    print_found(path, found, !is_done ? "" : found->is_unfinished ? ", finished" : ", removed");
-    if (found->is_unfinished) {
+    const struct output_journal *journal = &found->journal;
+    print_found(path, found,
+                !is_done ? "" : journal->can_be_finished ? ", finished" : ", removed");
+    if (journal->can_be_finished) {
         (void)printf("           unfinished publishing of '");
-        print_safely(found->journal.output);
-        (void)printf("': %zu of %zu files %s their names%s\n", found->journal.n_named,
-                     found->journal.n_files, is_done ? "had" : "have",
-                     is_done ? "" : "; --yes gives the others theirs");
+        print_safely(journal->output);
+        (void)printf("': %zu of %zu files %s their names%s\n", journal->n_named, journal->n_files,
+                     is_done ? "had" : "have", is_done ? "" : "; --yes gives the others theirs");
     }
-    output_journal_release(&found->journal);
+    free(journal->output);
 }
 
-/* Lists a journal, and finishes it if told to, or removes it with its files if it cannot be. */
-static int clean_journal(struct cleaning *c, const char *path)
-{
-    struct output_leftover left;
-    enum output_leftover_state state = output_leftover_open(path, &left);
-    bool is_ours = state == OUTPUT_LEFTOVER_DEAD || state == OUTPUT_LEFTOVER_UNKNOWN;
-    if (!is_ours || !is_wanted_journal(c, path, left.fd) || is_listed(c, &left.st)) {
-        output_leftover_close(&left);
-        return 0;
-    }
-    bool removes = c->removes && state == OUTPUT_LEFTOVER_DEAD;
-    struct found found = {.state = "useless", .n_parts = 1,
-                          .age_seconds = difftime(time(NULL), left.st.st_mtime)};
-    c->n_found++;
-    int r = c->removes && !removes ? refuse_without_locks(path) : 0;
-    if (finish_journal(left.fd, removes, &found) < 0) r = -1;
-    found.n_bytes = found.journal.n_bytes + (uint64_t)left.st.st_blocks * 512;
-    if (found.is_unfinished) (void)output_journal_each(left.fd, list_file, c);
-    if (removes && r == 0) (void)output_leftover_remove(path, &left);
-    print_journal(path, &found, removes && r == 0);
-    output_leftover_close(&left);
-    return r;
-}
-
-/* ---- temporary outputs ---- */
+/* ---- temporary outputs and journals ---- */
 
 /* Lists a file that is open, and removes it if told to. Returns 0, or -1 after a message. */
 static int clean_open_file(struct cleaning *c, const char *path, const struct output_leftover *left,
-                           bool has_locks)
+                           bool removes, bool is_journal)
 {
     struct found found = {.state = "useless", .n_parts = 1,
-                          .n_bytes = (uint64_t)left->st.st_blocks * 512,
                           .age_seconds = difftime(time(NULL), left->st.st_mtime)};
-    bool removes = c->removes && has_locks;
-    int r = c->removes && !has_locks ? refuse_without_locks(path) : 0;
-    if (removes && output_leftover_remove(path, left) < 0) {
+    int r = c->removes && !removes ? refuse_without_locks(path) : 0;
+    if (is_journal && finish_journal(c, left->fd, removes, list_file, &found) < 0) r = -1;
+    found.n_bytes = found.journal.n_bytes + (uint64_t)left->st.st_blocks * 512;
+    if (removes && r == 0 && output_leftover_remove(path, left) < 0) {
         diag_error("cannot remove '%s': %s", path, strerror(errno));
         r = -1;
     }
-    print_found(path, &found, removes && r == 0 ? ", removed" : "");
+    print_journal(path, &found, removes && r == 0);
     return r;
 }
 
-/* Lists a file if it is an output that a killed process has not finished, and removes it if told
-   to. Returns 0, or -1 after a message. */
+/* Lists a file if it is an output that a killed process has not finished, or a journal, and removes
+   it if told to. Returns 0, or -1 after a message. */
 static int clean_file(struct cleaning *c, const char *path)
 {
     struct output_leftover left;
     size_t n_output;
-    if (!output_leftover_is_name(path_name(path), &n_output)) return 0;
+    const char *name = path_name(path);
+    bool is_journal = output_leftover_is_journal(name);
+    if (!output_leftover_is_name(name, &n_output)) return 0;
     enum output_leftover_state state = output_leftover_open(path, &left);
-    if (state == OUTPUT_LEFTOVER_FOREIGN || is_listed(c, &left.st)) {
-        output_leftover_close(&left);
-        return 0;
+    bool in_use = state == OUTPUT_LEFTOVER_IN_USE;
+    /* A journal is wanted if any of its files is. Those of a living process are listed anyway. */
+    bool is_wanted = !is_journal || (!in_use && (is_of_output(c, name, n_output) ||
+                                                 output_journal_each(left.fd, has_name, c) < 0));
+    int r = 0;
+    if (state != OUTPUT_LEFTOVER_FOREIGN && is_wanted && !is_listed(c, &left.st)) {
+        c->n_found++;
+        if (in_use)
+            print_in_use(path, "in use");
+        else
+            r = clean_open_file(c, path, &left, c->removes && state == OUTPUT_LEFTOVER_DEAD,
+                                is_journal);
     }
-    c->n_found++;
-    if (state == OUTPUT_LEFTOVER_IN_USE) {
-        print_in_use(path, "in use");
-        return 0;
-    }
-    int r = clean_open_file(c, path, &left, state == OUTPUT_LEFTOVER_DEAD);
     output_leftover_close(&left);
     return r;
 }
@@ -331,21 +304,18 @@ static int clean_file(struct cleaning *c, const char *path)
 
 static int clean_part(struct cleaning *c, const char *path, bool alone);
 
-/* Cleans up the journal of the file with this temporary name, or the directory of pieces. */
+/* Cleans up the journal of the file with this temporary name, or the directory of pieces, whatever
+   the other output is called. */
 static int clean_names_of(struct cleaning *c, const char *temporary)
 {
-    struct cleaning all = *c;
+    const char *output = c->output;
     size_t n_output;
-    all.output = NULL;          /* whatever the other output is called */
-    int r = 0;
     char *journal = output_journal_path(temporary);
-    if (journal && temp_dir_is_name(path_name(temporary), &n_output))
-        r = clean_part(&all, temporary, true);
-    else if (journal)
-        r = clean_journal(&all, journal);
+    c->output = NULL;
+    int r = temp_dir_is_name(path_name(temporary), &n_output) ? clean_part(c, temporary, true)
+            : journal                                         ? clean_file(c, journal) : 0;
+    c->output = output;
     free(journal);
-    all.output = c->output;
-    *c = all;
     return r;
 }
 
@@ -421,11 +391,11 @@ static int clean_other_parts(struct cleaning *c, const struct checkpoint_file *f
 /* If the directory has the journal of pieces: as finish_journal. */
 static int finish_pieces(struct cleaning *c, const char *path, bool finishes, struct found *found)
 {
+    struct output_leftover left = {.fd = -1};
     char *name = output_journal_path(path);
-    int fd = name ? output_journal_open(name) : -1;
-    int r = fd < 0 ? 0 : finish_journal(fd, finishes, found);
-    if (found->is_unfinished) (void)output_journal_each(fd, list_report, c);
-    if (fd >= 0) (void)close(fd);
+    if (name) (void)output_leftover_open(name, &left);
+    int r = left.fd < 0 ? 0 : finish_journal(c, left.fd, finishes, list_report, found);
+    output_leftover_close(&left);
     free(name);
     return r;
 }
@@ -554,9 +524,8 @@ static int clean_names(struct cleaning *c, const char *place, char **names, ssiz
 
 static bool is_journal(const char *name, const void *cleaning)
 {
-    size_t n;
     (void)cleaning;             /* what it lists is looked at later */
-    return output_leftover_is_journal(name, &n);
+    return output_leftover_is_journal(name);
 }
 
 static bool is_directory(const char *name, const void *cleaning)
@@ -578,7 +547,7 @@ static int clean_below(struct cleaning *c, const char *place)
     static const struct {
         bool (*is_wanted)(const char *name, const void *cleaning);
         int (*clean)(struct cleaning *c, const char *path);
-    } kinds[] = {{is_journal, clean_journal}, {is_directory, clean_directory},
+    } kinds[] = {{is_journal, clean_file}, {is_directory, clean_directory},
                  {is_file, clean_file}};
     int r = 0;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -628,9 +597,7 @@ static int clean_place(struct cleaning *c, const char *name)
     int r = 0;
     if (temp_dir_is_name(path_name(name), &n_output))
         r = clean_directory(c, name);
-    else if (output_leftover_is_journal(path_name(name), &n_output))
-        r = clean_journal(c, name);
-    else if (output_leftover_is_name(path_name(name), &n_output))
+    else
         r = clean_file(c, name);
     if (r < 0 || c->n_found > 0) return r;
     bool is_place = stat(name, &st) == 0 && S_ISDIR(st.st_mode);

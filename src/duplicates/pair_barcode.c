@@ -10,6 +10,8 @@ void barcode_counts_join(struct barcode_counts *sum, const struct barcode_counts
 {
     sum->n_examined += other->n_examined;
     sum->n_lacking += other->n_lacking;
+    sum->n_names += other->n_names;
+    sum->n_without_coords += other->n_without_coords;
     sum->n_unreadable += other->n_unreadable;
     sum->n_seekers += other->n_seekers;
     sum->n_givers += other->n_givers;

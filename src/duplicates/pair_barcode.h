@@ -32,6 +32,7 @@ struct barcode_counts {
     uint64_t n_examined, n_lacking;     /* examined reads; those that have no barcode */
     uint64_t n_unreadable;      /* record_views.lacks_barcode */
     uint64_t n_seekers, n_givers;       /* n_givers: without BARCODE_GIVER_APART */
+    uint64_t n_names, n_without_coords; /* names searched for coordinates; those without */
 };
 
 void barcode_counts_join(struct barcode_counts *sum, const struct barcode_counts *other);

@@ -21,17 +21,6 @@ struct read_coords {
     uint8_t begin, end;         /* of the part of the name that must be equal */
 };
 
-/* How many names were looked at, and how many of them have no coordinates. */
-struct coords_counts {
-    uint64_t n_names, n_unknown;
-};
-
-static inline void coords_counts_join(struct coords_counts *sum, const struct coords_counts *other)
-{
-    sum->n_names += other->n_names;
-    sum->n_unknown += other->n_unknown;
-}
-
 /* `name` is that of a record: at most 254 characters. */
 struct read_coords read_coords_of(const struct duplicate_rules *rules, const char *name);
 

@@ -14,12 +14,6 @@ struct reference {              /* as an @SQ line or the list has it */
     uint64_t n_bases;
 };
 
-struct sq_lines {
-    struct text *at;            /* whole lines */
-    size_t n, room;
-    struct text_map numbers;    /* by name: index in `at` */
-};
-
 static struct reference of_list(const sam_hdr_t *header, size_t i)
 {
     if (i >= (size_t)header->n_targets) return (struct reference){{NULL, 0}, 0};
@@ -65,23 +59,26 @@ static bool find_difference(const sam_hdr_t *header, struct reference *in_line, 
     return *number > 0 && *number < (size_t)header->n_targets;
 }
 
-/* Returns 1, or 0 if a line has no name, which htslib will refuse; or -1 after a message. */
-static int read_lines(const char *text, const char *file, struct sq_lines *lines)
+/* Notes by name where each @SQ line begins in the text. Returns how many there are, or 0 if one has
+   no name, which htslib will refuse; or -1 after a message. */
+static int read_lines(const char *text, const char *file, struct text_map *places)
 {
+    const char *at = text;
     struct text line;
-    while (header_next_line(&text, &line)) {
+    int n = 0;
+    while (header_next_line(&at, &line)) {
         if (!header_line_is(line, "@SQ")) continue;
         struct text name = of_line(line).name;
+        size_t place = (size_t)(line.at - text);
         if (!name.at) return 0;
-        if (text_map_put(&lines->numbers, name, lines->n) < lines->n) {
+        if (text_map_put(places, name, place) < place) {
             diag_error("the header of '%s' is damaged: it has two @SQ lines of the name '%.*s'",
                        file, (int)name.n, name.at);
             return -1;
         }
-        xgrow(&lines->at, &lines->room, lines->n + 1, lines->n, sizeof *lines->at);
-        lines->at[lines->n++] = line;
+        n++;
     }
-    return 1;
+    return n;
 }
 
 static void put_line(kstring_t *out, struct text line)
@@ -91,31 +88,33 @@ static void put_line(kstring_t *out, struct text line)
 
 /* Writes the line of reference i of the list. A line of another length describes another
    sequence: its checksum and its place would be wrong. */
-static void put_reference(const sam_hdr_t *header, const struct sq_lines *lines, size_t i,
+static void put_reference(const sam_hdr_t *header, const struct text_map *places, size_t i,
                           kstring_t *out)
 {
     struct reference ref = of_list(header, i);
-    const size_t *number = text_map_find(&lines->numbers, ref.name);
-    if (number && agree(of_line(lines->at[*number]), ref))
-        put_line(out, lines->at[*number]);
+    struct text line;
+    const size_t *place = text_map_find(places, ref.name);
+    const char *at = place ? header->text + *place : "";
+    if (header_next_line(&at, &line) && agree(of_line(line), ref))
+        put_line(out, line);
     else
         xalloc_require(ksprintf(out, "@SQ\tSN:%s\tLN:%" PRIu64 "\n", ref.name.at, ref.n_bases) >= 0);
 }
 
-static char *rewrite(const sam_hdr_t *header, const struct sq_lines *lines)
+static char *rewrite(const sam_hdr_t *header, const struct text_map *places, int n_lines)
 {
     const char *at = header->text;
     kstring_t out = KS_INITIALIZE;
     struct text line;
-    size_t n_refs = (size_t)header->n_targets, n_lines = 0, i = 0;
+    size_t n_refs = (size_t)header->n_targets, i = 0;
     while (header_next_line(&at, &line)) {
         if (!header_line_is(line, "@SQ")) {
             put_line(&out, line);
             continue;
         }
         /* The last line gives its place to all that are left. */
-        size_t end = ++n_lines == lines->n ? n_refs : i + 1;
-        for (; i < end && i < n_refs; i++) put_reference(header, lines, i, &out);
+        size_t end = --n_lines == 0 ? n_refs : i + 1;
+        for (; i < end && i < n_refs; i++) put_reference(header, places, i, &out);
     }
     xalloc_require(kputs("", &out) >= 0);
     return ks_release(&out);
@@ -130,11 +129,11 @@ static char *describe(struct reference ref)
 int header_references_settle(sam_hdr_t *header, const char *file, bool is_quiet)
 {
     struct reference in_line;
-    struct sq_lines lines = {NULL, 0, 0, {NULL, 0, 0}};
+    struct text_map places = {NULL, 0, 0};
     size_t number;
     if (!header->text || header->hrecs || !find_difference(header, &in_line, &number)) return 0;
-    int r = read_lines(header->text, file, &lines);
-    if (r > 0) {
+    int n_lines = read_lines(header->text, file, &places);
+    if (n_lines > 0) {
         char *of_lines = describe(in_line), *listed = describe(of_list(header, number));
         if (!is_quiet)
             diag_warning("@SQ lines of '%s' are rewritten from its list of references: reference %d "
@@ -142,12 +141,11 @@ int header_references_settle(sam_hdr_t *header, const char *file, bool is_quiet)
                          listed);
         free(of_lines);
         free(listed);
-        char *text = rewrite(header, &lines);
+        char *text = rewrite(header, &places, n_lines);
         free(header->text);
         header->text = text;
         header->l_text = strlen(text);
     }
-    free(lines.at);
-    text_map_release(&lines.numbers);
-    return r < 0 ? -1 : 0;
+    text_map_release(&places);
+    return n_lines < 0 ? -1 : 0;
 }

@@ -19,13 +19,6 @@ enum {
 
 #define MOST_POSITION ((UINT64_C(1) << 62) - 1)
 
-struct number_rule {
-    int field;
-    const char *name;
-    bool is_signed;
-    uint64_t most;
-};
-
 struct sam_line {
     struct text fields[N_FIELDS];
     size_t n_fields;            /* all fields, with the tags */
@@ -33,10 +26,8 @@ struct sam_line {
 };
 
 /* Writes the problem and returns true. */
-static bool say(char problem[SAM_PROBLEM_BYTES], const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static bool say(char problem[SAM_PROBLEM_BYTES], const char *format, ...)
+static __attribute__((format(printf, 2, 3)))
+bool say(char problem[SAM_PROBLEM_BYTES], const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -71,15 +62,6 @@ static bool has_flag(const struct sam_line *l)
     return l->n_fields > FLAG && l->fields[FLAG].n > 0 && isdigit((uint8_t)*l->fields[FLAG].at);
 }
 
-/* True if a header line begins at `at`. */
-static bool is_header_line(const char *at)
-{
-    static const char *const types[] = {"@HD\tVN:", "@SQ\t", "@RG\t", "@PG\t", "@CO\t"};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strncmp(at, types[i], strlen(types[i])) == 0) return true;
-    return false;
-}
-
 /* True if a message of bwa, minimap2 or htslib such as "[M::worker] ..." stands in the line, which
    may have interrupted a record. */
 static bool has_message(const char *line)
@@ -93,7 +75,7 @@ static bool has_message(const char *line)
 static bool find_foreign(const struct sam_line *l, const char *line, bool is_cut,
                          char problem[SAM_PROBLEM_BYTES])
 {
-    bool begins_header = !has_flag(l) && is_header_line(line);
+    bool begins_header = !has_flag(l) && header_line_is_known(text_of(line));
     /* A header follows within the line if the first file lacks its last newline. */
     if (begins_header || strstr(line, "@HD\tVN:") || strstr(line, "@SQ\tSN:"))
         return say(problem, "the header of a second file follows; give both files as inputs "
@@ -119,29 +101,26 @@ static const char *read_number(const char *at, int base, uint64_t *value)
 }
 
 /* Like htslib, takes an empty field for 0, except FLAG, which may be hexadecimal. */
-static bool is_bad_number(struct text field, const struct number_rule *rule,
-                            char problem[SAM_PROBLEM_BYTES])
-{
-    uint64_t value;
-    bool is_flag = rule->field == FLAG;
-    bool has_sign = field.n > 0 && !is_flag &&
-                    (*field.at == '+' || (*field.at == '-' && rule->is_signed));
-    const char *end = read_number(field.at + has_sign, is_flag ? 0 : 10, &value);
-    if (end != field.at + field.n || (is_flag && field.n == 0))
-        return say(problem, "its %s is not a number: '%.*s'", rule->name, quoted(field), field.at);
-    if (value > rule->most)
-        return say(problem, "its %s is out of range: '%.*s'", rule->name, quoted(field), field.at);
-    return false;
-}
-
 static bool find_bad_number(const struct sam_line *l, char problem[SAM_PROBLEM_BYTES])
 {
-    static const struct number_rule rules[] = {
-        {FLAG, "FLAG", false, UINT16_MAX}, {POS, "POS", false, MOST_POSITION},
-        {MAPQ, "MAPQ", false, UINT8_MAX}, {PNEXT, "PNEXT", false, MOST_POSITION},
-        {TLEN, "TLEN", true, INT64_MAX}};
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (is_bad_number(l->fields[rules[i].field], &rules[i], problem)) return true;
+    static const struct {
+        int field;
+        const char *name;
+        uint64_t most;
+    } rules[] = {{FLAG, "FLAG", UINT16_MAX}, {POS, "POS", MOST_POSITION}, {MAPQ, "MAPQ", UINT8_MAX},
+                 {PNEXT, "PNEXT", MOST_POSITION}, {TLEN, "TLEN", INT64_MAX}};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        uint64_t value;
+        struct text field = l->fields[rules[i].field];
+        bool is_flag = rules[i].field == FLAG, is_signed = rules[i].field == TLEN;
+        bool has_sign = field.n > 0 && !is_flag &&
+                        (*field.at == '+' || (*field.at == '-' && is_signed));
+        const char *end = read_number(field.at + has_sign, is_flag ? 0 : 10, &value);
+        bool is_number = end == field.at + field.n && !(is_flag && field.n == 0);
+        if (!is_number || value > rules[i].most)
+            return say(problem, "its %s is %s: '%.*s'", rules[i].name,
+                       is_number ? "out of range" : "not a number", quoted(field), field.at);
+    }
     return false;
 }
 
@@ -155,18 +134,12 @@ static bool find_bad_cigar(struct text cigar, uint64_t *n_bases, char problem[SA
         struct text rest = {at, (size_t)(end - at)};
         uint64_t length;
         const char *op = read_number(at, 10, &length);
-        if (op == at)
-            return say(problem, "its CIGAR has an operation without a length: '%.*s'", quoted(rest),
-                       at);
-        if (length > MOST_OPERATION)
-            return say(problem, "its CIGAR has an operation that is longer than %d: '%.*s'",
-                       MOST_OPERATION, quoted(rest), at);
-        if (op == end)
-            return say(problem, "its CIGAR ends with a length without an operation: '%.*s'",
-                       quoted(rest), at);
-        if (!memchr("MIDNSHP=XB", *op, 10))
-            return say(problem, "its CIGAR has an operation that is none of MIDNSHP=X: '%.*s'",
-                       quoted(rest), at);
+        const char *wrong =
+            op == at                  ? "has an operation without a length"
+            : length > MOST_OPERATION ? "has an operation that is longer than 268435455"
+            : op == end               ? "ends with a length without an operation"
+            : !memchr("MIDNSHP=XB", *op, 10) ? "has an operation that is none of MIDNSHP=X" : NULL;
+        if (wrong) return say(problem, "its CIGAR %s: '%.*s'", wrong, quoted(rest), at);
         if (memchr("MIS=X", *op, 5)) *n_bases += length;
         at = op + 1;
     }
@@ -209,12 +182,9 @@ static bool integer_fits(const char *at, uint64_t lowest, uint64_t most, const c
 static bool exceeds_array(char type, const char *at)
 {
     unsigned bits = toupper((uint8_t)type) == 'C' ? 8 : toupper((uint8_t)type) == 'S' ? 16 : 32;
-    bool is_signed = islower((uint8_t)type);
-    uint64_t n_values = UINT64_C(1) << bits;
-    uint64_t lowest = is_signed ? n_values / 2 : 0;
-    uint64_t most = (is_signed ? n_values / 2 : n_values) - 1;
+    uint64_t half = UINT64_C(1) << (bits - 1), lowest = islower((uint8_t)type) ? half : 0;
     while (type != 'f' && *at == ',')
-        if (!integer_fits(at + 1, lowest, most, &at)) return true;
+        if (!integer_fits(at + 1, lowest, 2 * half - 1 - lowest, &at)) return true;
     return false;
 }
 

@@ -41,59 +41,54 @@ static bool same_mark(const struct output_mark *a, const struct output_mark *b)
 
 static void flush(struct output_journal_writer *w)
 {
-    for (size_t at = 0; at < w->n_buffered && !w->error;) {
-        ssize_t n = write(w->fd, w->buffer + at, w->n_buffered - at);
+    for (size_t at = 0; at < w->text.l && !w->error;) {
+        ssize_t n = write(w->fd, w->text.s + at, w->text.l - at);
         if (n < 0 && errno != EINTR) w->error = errno;
         if (n > 0) at += (size_t)n;
     }
-    w->n_buffered = 0;
+    w->text.l = 0;
 }
 
 /* Puts a text with its NUL. */
 static void put(struct output_journal_writer *w, const char *text)
 {
-    for (size_t n = strlen(text) + 1; n > 0;) {
-        if (w->n_buffered == sizeof w->buffer) flush(w);
-        size_t room = sizeof w->buffer - w->n_buffered, part = n < room ? n : room;
-        memcpy(w->buffer + w->n_buffered, text, part);
-        w->n_buffered += part;
-        text += part;
-        n -= part;
-    }
+    xalloc_require(kputsn(text, strlen(text) + 1, &w->text) >= 0);
 }
 
-void output_journal_create(struct output_journal_writer *w, const char *path, const char *output,
-                           size_t n, bool make_directories)
+static void put_name(struct output_journal_writer *w, const char *name)
 {
-    char number[32], here[PATH_MAX];
-    w->n_buffered = 0;
+    if (*name != '/') xalloc_require(ksprintf(&w->text, "%s/", w->here) >= 0);
+    put(w, name);
+}
+
+void output_journal_create(struct output_journal_writer *w, const char *path, const char *output)
+{
+    *w = (struct output_journal_writer){.text = KS_INITIALIZE};
     w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    w->error = w->fd < 0 || file_lock_patiently(w->fd) == FILE_LOCK_ERROR || !getcwd(here, PATH_MAX)
-                   ? errno : 0;
-    if (w->error) return;
-    (void)snprintf(number, sizeof number, "%zu", n);
+    if (w->fd < 0 || file_lock_patiently(w->fd) == FILE_LOCK_ERROR || !getcwd(w->here, PATH_MAX))
+        w->error = errno;
     put(w, magic);
-    put(w, here);
     put(w, output);
-    put(w, number);
-    put(w, make_directories ? "1" : "0");
 }
 
 void output_journal_add(struct output_journal_writer *w, const struct output_line *line)
 {
+    enum { FLUSH_BYTES = 1 << 13 };
     char text[128];
     (void)snprintf(text, sizeof text, "%c %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
                    role_letters[line->role], line->is.n_bytes, line->is.mtime_ns,
                    line->was.n_bytes, line->was.mtime_ns);
     put(w, text);
-    put(w, line->from);
-    put(w, line->to);
+    put_name(w, line->from);
+    put_name(w, line->to);
+    if (w->text.l >= FLUSH_BYTES) flush(w);
 }
 
 int output_journal_end(struct output_journal_writer *w, const char *path)
 {
     put(w, end_mark);
     flush(w);
+    ks_free(&w->text);
     if (!w->error && fdatasync(w->fd) < 0) w->error = errno;
     if (!w->error) return 0;
     if (w->fd >= 0) {
@@ -109,92 +104,53 @@ int output_journal_end(struct output_journal_writer *w, const char *path)
 
 struct reader {
     FILE *from;
-    char *texts[3];             /* the last ones; owned */
-    size_t rooms[3];
-    char *here;                 /* the working directory of the process */
-    char *output;
-    size_t n;
-    bool make_directories;
+    struct field {
+        char *text;             /* owned */
+        size_t room;
+    } output, line, names[2];   /* the last ones that were read */
 };
 
-static const char *get(struct reader *r, int slot)
+static const char *get(struct reader *r, struct field *field)
 {
-    char **text = &r->texts[slot];
-    ssize_t n = getdelim(text, &r->rooms[slot], '\0', r->from);
-    return n > 1 && (*text)[n - 1] == '\0' ? *text : NULL;
+    ssize_t n = getdelim(&field->text, &field->room, '\0', r->from);
+    return n > 1 && field->text[n - 1] == '\0' ? field->text : NULL;
 }
 
-static void close_reader(struct reader *r)
-{
-    for (int i = 0; i < 3; i++) free(r->texts[i]);
-    free(r->here);
-    free(r->output);
-    if (r->from) (void)fclose(r->from);
-}
-
-/* Reads the head. Returns 0, or -1; the reader is to be closed in any case. */
-static int open_reader(struct reader *r, int fd)
-{
-    const char *text;
-    int own = dup(fd);
-    *r = (struct reader){.from = own >= 0 ? fdopen(own, "r") : NULL};
-    if (!r->from && own >= 0) (void)close(own);
-    if (!r->from || fseek(r->from, 0, SEEK_SET) < 0) return -1;
-    if (!(text = get(r, 0)) || strcmp(text, magic) != 0) return -1;
-    if (!(text = get(r, 0)) || *text != '/') return -1;
-    r->here = xstrdup(text);
-    if (!(text = get(r, 0))) return -1;
-    r->output = xstrdup(text);
-    if (!(text = get(r, 0)) || sscanf(text, "%zu", &r->n) != 1) return -1;
-    if (!(text = get(r, 0))) return -1;
-    r->make_directories = strcmp(text, "1") == 0;
-    return 0;
-}
-
-/* Makes a name absolute. */
-static const char *whole_name(struct reader *r, int slot)
-{
-    if (r->texts[slot][0] == '/') return r->texts[slot];
-    char *whole = xasprintf("%s/%s", r->here, r->texts[slot]);
-    free(r->texts[slot]);
-    r->texts[slot] = whole;
-    r->rooms[slot] = strlen(whole) + 1;
-    return whole;
-}
-
+/* Returns 1, 0 at the end, or -1. */
 static int read_line(struct reader *r, struct output_line *line)
 {
     char letter;
-    const char *text = get(r, 0), *found;
+    const char *text = get(r, &r->line), *found;
+    if (text && strcmp(text, end_mark) == 0) return 0;
     if (!text || sscanf(text, "%c %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &letter,
                         &line->is.n_bytes, &line->is.mtime_ns, &line->was.n_bytes,
                         &line->was.mtime_ns) != 5)
         return -1;
     found = strchr(role_letters, letter);
-    if (!found || !letter || !get(r, 1) || !get(r, 2)) return -1;
+    line->from = get(r, &r->names[0]);
+    line->to = get(r, &r->names[1]);
+    if (!found || !letter || !line->from || !line->to) return -1;
     line->role = (enum output_role)(found - role_letters);
-    line->from = whole_name(r, 1);
-    line->to = whole_name(r, 2);
-    return 0;
-}
-
-/* Calls visit for each line, and looks whether the end is there. */
-static int each(struct reader *r, int (*visit)(void *arg, const struct output_line *line), void *arg)
-{
-    const char *text;
-    struct output_line line;
-    for (size_t i = 0; i < r->n; i++)
-        if (read_line(r, &line) < 0 || visit(arg, &line) < 0) return -1;
-    return (text = get(r, 0)) && strcmp(text, end_mark) == 0 ? 0 : -1;
+    return 1;
 }
 
 int output_journal_each(int fd, int (*visit)(void *arg, const struct output_line *line), void *arg)
 {
-    struct reader reader;
-    int r = open_reader(&reader, fd);
-    if (r == 0) r = each(&reader, visit, arg);
-    close_reader(&reader);
-    return r;
+    const char *text;
+    int own = dup(fd), r = -1;
+    struct reader reader = {.from = own >= 0 ? fdopen(own, "r") : NULL};
+    struct output_line line;
+    if (!reader.from && own >= 0) (void)close(own);
+    if (!reader.from) return -1;
+    if (fseek(reader.from, 0, SEEK_SET) == 0 && (text = get(&reader, &reader.line)) &&
+        strcmp(text, magic) == 0 && (line.output = get(&reader, &reader.output)))
+        while ((r = read_line(&reader, &line)) > 0 && visit(arg, &line) == 0) {}
+    free(reader.output.text);
+    free(reader.line.text);
+    free(reader.names[0].text);
+    free(reader.names[1].text);
+    (void)fclose(reader.from);
+    return r == 0 ? 0 : -1;
 }
 
 /* ---- what there is ---- */
@@ -208,16 +164,6 @@ char *output_journal_path(const char *temporary)
                          temporary);
     bool is_directory = lstat(temporary, &st) == 0 && S_ISDIR(st.st_mode);
     return is_directory ? xasprintf("%s/" OUTPUT_JOURNAL_OF_PIECES, temporary) : NULL;
-}
-
-int output_journal_open(const char *path)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())) return fd;
-    (void)close(fd);
-    errno = EPERM;
-    return -1;
 }
 
 enum place {
@@ -246,6 +192,7 @@ static int count_line(void *arg, const struct output_line *line)
 {
     struct counting *counting = arg;
     struct output_journal *journal = counting->journal;
+    if (!journal->output) journal->output = xstrdup(line->output);
     if (line->role == OUTPUT_STALE) return 0;
     enum place place = find_place(line);
     journal->n_files++;
@@ -254,26 +201,6 @@ static int count_line(void *arg, const struct output_line *line)
     if (line->role == OUTPUT_MAIN && place == PLACE_TAKEN) counting->n_taken++;
     if (line->role == OUTPUT_MAIN && place == PLACE_LOST) counting->n_lost++;
     return 0;
-}
-
-int output_journal_look(int fd, struct output_journal *journal)
-{
-    struct reader reader;
-    struct counting counting = {.journal = journal};
-    *journal = (struct output_journal){0};
-    int r = open_reader(&reader, fd);
-    if (r == 0) r = each(&reader, count_line, &counting);
-    if (r == 0) journal->output = xstrdup(reader.output);
-    journal->can_be_finished =
-        counting.n_lost == 0 && (counting.n_taken == 0 || journal->n_named > 0);
-    close_reader(&reader);
-    return r;
-}
-
-void output_journal_release(struct output_journal *journal)
-{
-    free(journal->output);
-    journal->output = NULL;
 }
 
 /* ---- finishing ---- */
@@ -287,9 +214,12 @@ static void drop_stale(const struct output_line *line)
 
 static int finish_line(void *arg, const struct output_line *line)
 {
-    const struct reader *reader = arg;
-    enum place place = line->role == OUTPUT_STALE ? PLACE_NAMED : find_place(line);
-    if (line->role == OUTPUT_STALE) drop_stale(line);
+    (void)arg;
+    if (line->role == OUTPUT_STALE) {
+        drop_stale(line);
+        return 0;
+    }
+    enum place place = find_place(line);
     if (place == PLACE_TAKEN && line->role == OUTPUT_MAIN) {
         diag_error("'%s' is in the way of a file whose set has other names already: move it away, "
                    "and try again", line->to);
@@ -297,20 +227,11 @@ static int finish_line(void *arg, const struct output_line *line)
     }
     if (place == PLACE_TAKEN) (void)unlink(line->from);
     if (place != PLACE_FREE) return 0;
-    if (reader->make_directories) (void)path_make_parent(line->to);
+    (void)path_make_parent(line->to);
     int r = line->was.n_bytes < 0 ? output_path_rename_new(line->from, line->to)
                                   : rename(line->from, line->to);
     if (r < 0)
         diag_error("cannot rename '%s' to '%s': %s", line->from, line->to, strerror(errno));
-    return r;
-}
-
-int output_journal_finish(int fd)
-{
-    struct reader reader;
-    int r = open_reader(&reader, fd);
-    if (r == 0) r = each(&reader, finish_line, &reader);
-    close_reader(&reader);
     return r;
 }
 
@@ -321,7 +242,14 @@ static int discard_line(void *arg, const struct output_line *line)
     return 0;
 }
 
-void output_journal_discard(int fd)
+int output_journal_settle(int fd, bool acts, struct output_journal *journal)
 {
-    (void)output_journal_each(fd, discard_line, NULL);
+    struct counting counting = {.journal = journal};
+    *journal = (struct output_journal){0};
+    if (output_journal_each(fd, count_line, &counting) < 0) return 0;
+    journal->can_be_finished =
+        counting.n_lost == 0 && (counting.n_taken == 0 || journal->n_named > 0);
+    if (acts && journal->can_be_finished) return output_journal_each(fd, finish_line, NULL);
+    if (acts) (void)output_journal_each(fd, discard_line, NULL);
+    return 0;
 }

@@ -12,9 +12,9 @@
  * missing, or that somebody has replaced, is left out.
  *
  * The file: texts that end with NUL.
- *     rocksort-names 1, working directory, output, number of lines, 1 if directories are made
+ *     rocksort-names 1, output
  *     for each line: "ROLE SIZE TIME SIZE TIME" of the file and of what stood in its place (size
- *     -1: nothing), its temporary name, its name
+ *     -1: nothing), its temporary name, its name, both absolute
  *     end
  * A journal without its end was not complete when the process died: then no file has its name yet.
  *
@@ -22,16 +22,17 @@
  * lie beside the first of the files, and are locked as that is: OUTPUT.rocksort.N.N.journal for
  * OUTPUT.rocksort.N.N.tmp.
  *
- * Order of calls: create, add, end; or look, then finish or discard, of a journal that is open and
- * locked. One thread at a time for each.
+ * Order of calls: create, add, end; or settle, of a journal that is open and locked
+ * (output_leftover.h). One thread at a time for each.
  */
 #ifndef ROCKSORT_OUTPUT_OUTPUT_JOURNAL_H
 #define ROCKSORT_OUTPUT_OUTPUT_JOURNAL_H
 
+#include <htslib/kstring.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/stat.h>
 
 #define OUTPUT_JOURNAL_OF_PIECES "NAMES"        /* in their directory */
 
@@ -50,6 +51,7 @@ struct output_line {
     enum output_role role;
     const char *from, *to;      /* the temporary name and the final one */
     struct output_mark is, was; /* the file, and what stood at `to` */
+    const char *output;         /* of a journal that is read: what create was told */
 };
 
 /* Describes the file at `path`, which may not be there. */
@@ -59,22 +61,21 @@ struct output_mark output_mark_of(const char *path);
 
 struct output_journal_writer {
     int fd;                     /* locked; owned by the caller after end */
-    size_t n_buffered;
     int error;
-    char buffer[1 << 13];
+    kstring_t text;             /* not written yet */
+    char here[PATH_MAX];
 };
 
-/* Make a new journal of n lines. `output` is for messages. make_directories: of pieces. end returns
-   0 when all is on the disk, or -1 with errno set; then the journal is removed. */
-void output_journal_create(struct output_journal_writer *w, const char *path, const char *output,
-                           size_t n, bool make_directories);
+/* Make a new journal. `output` is for messages. end returns 0 when all is on the disk, or -1 with
+   errno set; then the journal is removed. */
+void output_journal_create(struct output_journal_writer *w, const char *path, const char *output);
 void output_journal_add(struct output_journal_writer *w, const struct output_line *line);
 int output_journal_end(struct output_journal_writer *w, const char *path);
 
 /* ---- by another one ---- */
 
 struct output_journal {
-    char *output;               /* owned */
+    char *output;               /* the caller frees it; NULL: the journal is not whole */
     size_t n_files, n_named;    /* without old indexes */
     uint64_t n_bytes;           /* of files that lack their names */
     bool can_be_finished;
@@ -84,21 +85,12 @@ struct output_journal {
    or that of the directory of pieces. The caller frees it. NULL: it is no temporary name. */
 char *output_journal_path(const char *temporary);
 
-/* Opens a journal of ours. Returns a descriptor, or -1 with errno set. */
-int output_journal_open(const char *path);
-
-/* Reads an open journal. Returns 0, or -1 if it is not whole or no journal. */
-int output_journal_look(int fd, struct output_journal *journal);
-void output_journal_release(struct output_journal *journal);
-
 /* Calls visit for each line. Returns 0, or -1 if visit does or the journal is not whole. */
 int output_journal_each(int fd, int (*visit)(void *arg, const struct output_line *line), void *arg);
 
-/* Gives the files that lack them their names. The caller removes the journal. Returns 0, or -1 after
-   a message; then it can be tried again. */
-int output_journal_finish(int fd);
-
-/* Removes the files that lack names, of a journal that cannot be finished. */
-void output_journal_discard(int fd);
+/* Looks at an open journal. If it `acts`, gives the files that lack them their names, or removes
+   these files if the journal cannot be finished. The caller removes the journal. Returns 0, or -1
+   after a message; then it can be tried again. */
+int output_journal_settle(int fd, bool acts, struct output_journal *journal);
 
 #endif

@@ -17,11 +17,19 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+bool output_leftover_is_journal(const char *name)
+{
+    const char *ending = strrchr(name, '.');
+    return ending && strcmp(ending, OUTPUT_JOURNAL_ENDING) == 0;
+}
+
 /* Checks the parts of the name from its end: the ending, the nanoseconds, a point, the number of the
    process, ".rocksort.". */
-static bool has_parts(const char *name, const char *ending, size_t *n_output)
+bool output_leftover_is_name(const char *name, size_t *n_output)
 {
     static const char word[] = OUTPUT_PATH_WORD;
+    const char *ending =
+        output_leftover_is_journal(name) ? OUTPUT_JOURNAL_ENDING : OUTPUT_PATH_ENDING;
     const size_t n_word = sizeof word - 1, n_ending = strlen(ending);
     size_t n = strlen(name);
     if (n < n_ending || strcmp(name + n - n_ending, ending) != 0) return false;
@@ -35,16 +43,6 @@ static bool has_parts(const char *name, const char *ending, size_t *n_output)
     if (digits == at || n_before <= n_word || memcmp(at - n_word, word, n_word) != 0) return false;
     *n_output = n_before - n_word;
     return true;
-}
-
-bool output_leftover_is_name(const char *name, size_t *n_output)
-{
-    return has_parts(name, OUTPUT_PATH_ENDING, n_output);
-}
-
-bool output_leftover_is_journal(const char *name, size_t *n_output)
-{
-    return has_parts(name, OUTPUT_JOURNAL_ENDING, n_output);
 }
 
 /* Opens and locks a file. The state is that which the lock alone shows. */
@@ -72,16 +70,16 @@ static enum output_leftover_state open_file(const char *path, struct output_left
 static long process_of(const char *name)
 {
     size_t n_output;
-    if (!output_leftover_is_name(name, &n_output) && !output_leftover_is_journal(name, &n_output))
-        return 0;
+    if (!output_leftover_is_name(name, &n_output)) return 0;
     return strtol(name + n_output + strlen(OUTPUT_PATH_WORD), NULL, 10);
 }
 
 enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left)
 {
     enum output_leftover_state state = open_file(path, left);
-    if (state == OUTPUT_LEFTOVER_DEAD &&
-        file_owner_writes_output(left->fd, path, process_of(path_name(path)))) {
+    long process = process_of(path_name(path));
+    if (state == OUTPUT_LEFTOVER_DEAD && process &&
+        file_owner_writes_output(left->fd, path, process)) {
         output_leftover_close(left);
         return OUTPUT_LEFTOVER_IN_USE;
     }

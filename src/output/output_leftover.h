@@ -32,8 +32,8 @@ struct output_leftover {
    the name are the name of the output, which was cut if it was too long. */
 bool output_leftover_is_name(const char *name, size_t *n_output);
 
-/* The same for the name of a journal (output_journal.h). */
-bool output_leftover_is_journal(const char *name, size_t *n_output);
+/* True if such a name is that of a journal (output_journal.h), by its ending. */
+bool output_leftover_is_journal(const char *name);
 
 /* Looks at a file, whatever its name, and locks it. */
 enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left);

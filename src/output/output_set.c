@@ -43,8 +43,9 @@ static void add_stale(void *arg, const char *name)
 {
     struct output_set *set = arg;
     xgrow(&set->stale, &set->stale_room, set->n_stale + 1, set->n_stale + 7, sizeof *set->stale);
-    set->stale[set->n_stale++] =
-        (struct stale_file){.name = xstrdup(name), .mark = output_mark_of(name)};
+    set->stale[set->n_stale++] = (struct output_line){
+        .role = OUTPUT_STALE, .from = output_path_temporary(name), .to = xstrdup(name),
+        .is = output_mark_of(name), .was = {-1, 0}};
 }
 
 void output_set_add_stale(struct output_set *set, const struct output_path *output,
@@ -53,24 +54,13 @@ void output_set_add_stale(struct output_set *set, const struct output_path *outp
     stale_index_find(output, index, format, add_stale, set);
 }
 
-static void release_stale(struct output_set *set)
-{
-    for (size_t i = 0; i < set->n_stale; i++) {
-        free(set->stale[i].name);
-        free(set->stale[i].aside);
-    }
-    free(set->stale);
-    set->stale = NULL;
-    set->n_stale = set->stale_room = 0;
-}
-
 /* Gives the first n old indexes their names back. */
 static void restore_stale(const struct output_set *set, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct stale_file *file = &set->stale[i];
-        if (rename(file->aside, file->name) < 0 && errno != ENOENT)
-            diag_left("warning: the index '%s' is called '%s' now: %s", file->name, file->aside,
+        const struct output_line *file = &set->stale[i];
+        if (rename(file->from, file->to) < 0 && errno != ENOENT)
+            diag_left("warning: the index '%s' is called '%s' now: %s", file->to, file->from,
                       strerror(errno));
     }
 }
@@ -80,14 +70,14 @@ static void restore_stale(const struct output_set *set, size_t n)
 static int set_stale_aside(const struct output_set *set)
 {
     for (size_t i = 0; i < set->n_stale; i++) {
-        const struct stale_file *file = &set->stale[i];
-        if (rename(file->name, file->aside) == 0 || errno == ENOENT) continue;
+        const struct output_line *file = &set->stale[i];
+        if (rename(file->to, file->from) == 0 || errno == ENOENT) continue;
         if (errno == EPERM || errno == EACCES) {
-            diag_warning("the index '%s' is older than '%s', and cannot be removed: %s", file->name,
+            diag_warning("the index '%s' is older than '%s', and cannot be removed: %s", file->to,
                          set->output, strerror(errno));
             continue;
         }
-        diag_error("cannot remove the old index '%s': %s", file->name, strerror(errno));
+        diag_error("cannot remove the old index '%s': %s", file->to, strerror(errno));
         restore_stale(set, i);
         return -1;
     }
@@ -97,9 +87,9 @@ static int set_stale_aside(const struct output_set *set)
 static void remove_stale(const struct output_set *set)
 {
     for (size_t i = 0; i < set->n_stale; i++)
-        if (unlink(set->stale[i].aside) < 0 && errno != ENOENT)
+        if (unlink(set->stale[i].from) < 0 && errno != ENOENT)
             diag_warning("cannot remove the old index, which is called '%s' now: %s",
-                         set->stale[i].aside, strerror(errno));
+                         set->stale[i].from, strerror(errno));
 }
 
 /* ---- the journal ---- */
@@ -149,13 +139,8 @@ static void write_journal(struct naming *naming)
     struct output_set *set = naming->set;
     struct output_journal_writer writer;
     naming->journal = make_journal_name(naming);
-    output_journal_create(&writer, naming->journal, set->output, set->n_stale + naming->n,
-                          set->pieces.make_directories);
-    for (size_t i = 0; i < set->n_stale; i++) {
-        const struct stale_file *file = &set->stale[i];
-        output_journal_add(&writer, &(struct output_line){OUTPUT_STALE, file->aside, file->name,
-                                                          file->mark, {-1, 0}});
-    }
+    output_journal_create(&writer, naming->journal, set->output);
+    for (size_t i = 0; i < set->n_stale; i++) output_journal_add(&writer, &set->stale[i]);
     for (size_t i = 0; i < naming->n; i++) {
         struct output_line line = look_up(naming, i);
         line.is = output_mark_of(line.from);
@@ -304,8 +289,6 @@ int output_set_publish(struct output_set *set)
         naming.paths[naming.n++ - naming.n_pieces] = set->paths[i];
     }
     naming.made = xcalloc(naming.n + 1, sizeof *naming.made);
-    for (size_t i = 0; i < set->n_stale; i++)
-        set->stale[i].aside = output_path_temporary(set->stale[i].name);
     set->state = OUTPUT_SET_NAMING;
     /* A killed sort must not leave the old output without its indexes, either. */
     if (naming.n + set->n_stale > 1) write_journal(&naming);
@@ -323,7 +306,11 @@ void output_set_drop(struct output_set *set)
         if (set->state != OUTPUT_SET_NAMING && path->is_held) output_path_drop(path);
         path->in_set = false;
     }
-    release_stale(set);
+    for (size_t i = 0; i < set->n_stale; i++) {
+        free((char *)set->stale[i].from);
+        free((char *)set->stale[i].to);
+    }
+    free(set->stale);
 }
 
 void output_set_unlink(const struct output_set *set)

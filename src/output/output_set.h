@@ -59,10 +59,8 @@ struct output_set {             /* starts as {0} */
     enum output_role roles[OUTPUT_SET_MOST];
     unsigned n_paths;
     struct output_pieces pieces;        /* n == 0: the output is not divided */
-    struct stale_file {
-        char *name, *aside;     /* what it is called until the new output has its name; or NULL */
-        struct output_mark mark;
-    } *stale;
+    struct output_line *stale;  /* indexes of older files; `from`: what each is called until the new
+                                   output has its name; both names owned */
     size_t n_stale, stale_room;
 };
 

@@ -33,7 +33,6 @@ struct duplicates {
     struct duplicate_marks *marks;
     struct group_totals *counts;                /* marked before the run that is being written */
     struct barcode_counts barcodes, barcodes_before;
-    struct coords_counts coords, coords_before;
     uint64_t view_bytes, file_bytes;            /* set when all is decided */
     pthread_mutex_t lock;       /* for taking views, and nothing else */
 };
@@ -144,8 +143,8 @@ static void count_lacking(const struct duplicate_rules *rules, const uint8_t *re
     looks->barcodes.n_unreadable += views->lacks_barcode;
     if (rules->optical_distance == 0 || (index >= COORDS_FIRST && index % COORDS_EVERY > 0)) return;
     struct read_coords coords = read_coords_of(rules, (const char *)bam_record_name(rec));
-    looks->coords.n_names++;
-    looks->coords.n_unknown += !coords.known;
+    looks->barcodes.n_names++;
+    looks->barcodes.n_without_coords += !coords.known;
 }
 
 /* Gathers the views of a record; those of a read that waits for a barcode are set aside. */
@@ -213,15 +212,12 @@ void duplicates_begin_run(struct duplicates *d)
     if (d->waiting) temp_streams_mark(d->waiting);
     group_totals_mark(d->counts);
     d->barcodes_before = d->barcodes;
-    d->coords_before = d->coords;
 }
 
 static void take_counts(struct duplicates *d, struct duplicate_looks *looks)
 {
     barcode_counts_join(&d->barcodes, &looks->barcodes);
-    coords_counts_join(&d->coords, &looks->coords);
     looks->barcodes = (struct barcode_counts){0};
-    looks->coords = (struct coords_counts){0};
     group_counts_end(&looks->counts, d->counts);
 }
 
@@ -250,7 +246,6 @@ int duplicates_undo_run(struct duplicates *d)
 {
     group_totals_undo(d->counts);
     d->barcodes = d->barcodes_before;
-    d->coords = d->coords_before;
     if (d->waiting && temp_streams_undo(d->waiting) < 0) return -1;
     return temp_streams_undo(d->views);
 }
@@ -385,13 +380,12 @@ static bool warn_of_most(const struct duplicates *d)
     const struct barcode_counts *n = &d->barcodes;
     bool is_tag = rules->barcode_source == BARCODE_TAG;
     if (rules->barcode_source == BARCODE_NONE || n->n_lacking <= n->n_examined / 2) return false;
-    char tag[] = "--barcode-tag XX";
-    if (is_tag) memcpy(tag + strlen(tag) - 2, rules->barcode_tag, 2);
-    diag_warning_always("%s finds no barcode in %" PRIu64 " of %" PRIu64 " reads: these are compared "
-                        "without one; give %s",
-                        is_tag                   ? tag
+    diag_warning_always("%s%.2s finds no barcode in %" PRIu64 " of %" PRIu64 " reads: these are "
+                        "compared without one; give %s",
+                        is_tag                   ? "--barcode-tag "
                         : rules->barcode_pattern ? "--barcode-rgx"
                                                  : "--barcode-name",
+                        is_tag ? rules->barcode_tag : "",
                         n->n_lacking, n->n_examined,
                         is_tag                   ? "the right tag, or --barcode-name"
                         : rules->barcode_pattern ? "a pattern that fits the names"
@@ -413,9 +407,9 @@ static void warn_of_barcodes(const struct duplicates *d)
 
 static void warn_of_coords(const struct duplicates *d)
 {
-    const struct coords_counts *n = &d->coords;
-    if (n->n_unknown <= n->n_names / 2) return;
-    uint64_t percent = n->n_unknown * 100 / n->n_names;
+    const struct barcode_counts *n = &d->barcodes;
+    if (n->n_without_coords <= n->n_names / 2) return;
+    uint64_t percent = n->n_without_coords * 100 / n->n_names;
     if (d->settings.rules->coords)
         diag_warning("--read-coords does not fit %" PRIu64 " %% of the read names: these reads are "
                      "no optical duplicates; give a pattern that fits", percent);

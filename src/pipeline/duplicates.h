@@ -62,7 +62,6 @@ struct duplicate_looks {
     size_t n_bytes, room;
     struct group_counts counts; /* of the records */
     struct barcode_counts barcodes;
-    struct coords_counts coords;
 };
 
 /* Where a record is. */

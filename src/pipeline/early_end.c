@@ -121,7 +121,7 @@ void early_end_is_over(void)
 
 void early_end_tell_complete(const struct early_end *end)
 {
-    if (end->outputs->state == OUTPUT_SET_NAMED && signals_waiting())
+    if (end->outputs->state == OUTPUT_SET_NAMED && signals_wait())
         diag_left("ended by a signal after the last record was written: '%s' is complete",
                   end->outputs->output);
 }

@@ -7,6 +7,7 @@
 #include "pipeline/other_disk.h"
 
 #include "machine/disk_space.h"
+#include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/xalloc.h"
@@ -37,7 +38,7 @@ static const char *name_in(const char *output, const char *dir)
 static char *moved(const char *output, const char *dir)
 {
     char *parent = path_fixed_parent(output);
-    char *name = xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name_in(output, parent));
+    char *name = temp_dir_path(dir, name_in(output, parent));
     free(parent);
     return name;
 }

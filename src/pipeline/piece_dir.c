@@ -66,13 +66,9 @@ static char *find_unfinished(const char *name)
     char **names, *found = NULL, *parent = path_parent(name);
     ssize_t n = temp_dir_list(parent, &names);
     for (ssize_t i = 0; i < n; i++) {
-        char *dir = temp_dir_path(parent, names[i]), *journal = output_journal_path(dir);
-        if (!found && journal && access(journal, F_OK) == 0) {
-            found = dir;
-            dir = NULL;
-        }
+        char *journal = xasprintf("%s/%s/" OUTPUT_JOURNAL_OF_PIECES, parent, names[i]);
+        if (!found && access(journal, F_OK) == 0) found = temp_dir_path(parent, names[i]);
         free(journal);
-        free(dir);
         free(names[i]);
     }
     if (n >= 0) free(names);
@@ -84,12 +80,13 @@ static void tell_of_name(const char *name)
 {
     char command[PATH_MAX + 64] = "";
     char *unfinished = find_unfinished(name);
-    if (unfinished) words_quote(unfinished, command, sizeof command);
-    if (unfinished)
+    if (unfinished) {
+        words_quote(unfinished, command, sizeof command);
         diag_error("'%s' exists, and its set is not finished; to finish it: samtools rocksort "
                    "--clean --yes %s", name, command);
-    else
+    } else {
         diag_error("'%s' exists: remove it, or give the pieces another name with -o", name);
+    }
     free(unfinished);
 }
 

@@ -205,46 +205,31 @@ int resume_check_part(const struct resume *resume, const struct checkpoint_write
 
 /* ---- files that wait for their names ---- */
 
-/* Finishes an open journal, or removes its files if it cannot be finished. Returns as
-   resume_publish. */
-static int finish(int fd)
+/* Finishes the journal of a set whose first file has this temporary name, or removes its files if
+   that cannot be. Returns as resume_publish. */
+static int publish(const char *temporary)
 {
-    struct output_journal journal;
-    if (output_journal_look(fd, &journal) < 0) return 0;
-    int r = 0;
-    if (journal.can_be_finished)
-        r = output_journal_finish(fd) < 0 ? -1 : 1;
-    else
-        output_journal_discard(fd);
-    if (r > 0)
+    struct output_journal journal = {.can_be_finished = false};
+    struct output_leftover left = {.fd = -1};
+    struct checkpoint_dir dir = {.fd = -1, .lock_fd = -1};
+    const char *problem;
+    char *path = output_journal_path(temporary);
+    bool of_pieces = path && strcmp(path_name(path), OUTPUT_JOURNAL_OF_PIECES) == 0;
+    if (path && (!of_pieces ||
+                 checkpoint_dir_open_patiently(temporary, &dir, &problem) == CHECKPOINT_OK))
+        (void)output_leftover_open(path, &left);
+    int r = left.fd < 0 ? 0 : output_journal_settle(left.fd, true, &journal);
+    if (left.fd >= 0 && r == 0 && !of_pieces) (void)output_leftover_remove(path, &left);
+    if (r == 0 && journal.can_be_finished) {
+        r = 1;
+        if (of_pieces) (void)temp_dir_remove(temporary);
         diag_note("'%s' was complete but for names: %zu of %zu files got theirs now",
                   journal.output, journal.n_files - journal.n_named, journal.n_files);
-    output_journal_release(&journal);
-    return r;
-}
-
-/* Finishes the journal in a directory of pieces, and removes the directory. */
-static int finish_pieces(const char *path, const char *journal)
-{
-    struct checkpoint_dir dir;
-    const char *problem;
-    if (checkpoint_dir_open_patiently(path, &dir, &problem) != CHECKPOINT_OK) return 0;
-    int fd = output_journal_open(journal), r = fd < 0 ? 0 : finish(fd);
-    if (fd >= 0) (void)close(fd);
-    if (r > 0) (void)temp_dir_remove(path);
-    checkpoint_dir_close(&dir);
-    return r;
-}
-
-/* The same beside a file. */
-static int finish_file(const char *path)
-{
-    struct output_leftover left;
-    enum output_leftover_state state = output_leftover_open(path, &left);
-    if (state != OUTPUT_LEFTOVER_DEAD && state != OUTPUT_LEFTOVER_UNKNOWN) return 0;
-    int r = finish(left.fd);
-    if (r >= 0) (void)output_leftover_remove(path, &left);
+    }
     output_leftover_close(&left);
+    checkpoint_dir_close(&dir);
+    free(journal.output);
+    free(path);
     return r;
 }
 
@@ -254,13 +239,8 @@ int resume_publish(const struct checkpoint *checkpoint)
     const char *const names[] = {output->temporary, output->also_temporary,
                                  output->index_temporary};
     int r = 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names && r == 0; i++) {
-        char *path = names[i] ? output_journal_path(names[i]) : NULL;
-        if (path)
-            r = strcmp(path_name(path), OUTPUT_JOURNAL_OF_PIECES) == 0
-                    ? finish_pieces(names[i], path) : finish_file(path);
-        free(path);
-    }
+    for (size_t i = 0; i < sizeof names / sizeof *names && r == 0; i++)
+        if (names[i]) r = publish(names[i]);
     return r;
 }
 

@@ -1,10 +1,10 @@
 /* signals.c -- see signals.h. */
+#define _GNU_SOURCE             /* sigandset */
 #include "pipeline/signals.h"
 
 #include "pipeline/thread.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -88,16 +88,13 @@ void signals_hold(struct signal_watch *watch)
     (void)pthread_join(watch->thread, NULL);
 }
 
-int signals_waiting(void)
+bool signals_wait(void)
 {
-    sigset_t wanted, waiting;
+    sigset_t wanted, waiting, both;
     list_signals(&wanted);
-    if (sigpending(&waiting) < 0) return 0;
-    for (int number = 1; number < NSIG; number++)
-        if (number != SIGURG && sigismember(&wanted, number) > 0 &&
-            sigismember(&waiting, number) > 0)
-            return number;
-    return 0;
+    (void)sigdelset(&wanted, SIGURG);
+    return sigpending(&waiting) == 0 && sigandset(&both, &wanted, &waiting) == 0 &&
+           !sigisemptyset(&both);
 }
 
 void signals_restore(const struct signal_watch *watch)

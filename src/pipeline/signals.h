@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* What to do after a signal. */
 enum signal_answer {
@@ -42,8 +43,8 @@ int signals_watch(struct signal_watch *watch);
 /* From here on signals wait. */
 void signals_hold(struct signal_watch *watch);
 
-/* A signal that waits, or 0. */
-int signals_waiting(void);
+/* True if a signal waits. */
+bool signals_wait(void);
 
 /* They take their former course; those that have waited, too. */
 void signals_restore(const struct signal_watch *watch);

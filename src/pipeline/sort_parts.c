@@ -136,13 +136,12 @@ static void create_objects(struct sort *sort)
 
 int sort_init(struct sort *sort, const struct sort_settings *settings, struct sort_report *report)
 {
-    *sort = (struct sort){.settings = settings, .report = report};
+    *sort = (struct sort){.settings = settings, .report = report, .cut_names = CUT_NAMES_START};
     *report = (struct sort_report){.begun = time(NULL), .output = settings->output,
                                    .also = settings->also};
     sort_plan_memory(settings, settings->memory_bytes, &sort->budget);
     sort->crew = crew_create();
     if (!sort->crew) return -1;
-    cut_names_init(&sort->cut_names);
     create_objects(sort);
     return 0;
 }
@@ -279,7 +278,6 @@ void sort_release(struct sort *sort)
     free(sort->survey.tags);
     record_counts_destroy(sort->record_counts);
     rules_release(&sort->rules_maker);
-    cut_names_release(&sort->cut_names);
     checkpoint_writer_destroy(sort->checkpoint);
     resume_release(&sort->resume);
     load_totals_destroy(sort->totals);

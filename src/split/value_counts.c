@@ -37,14 +37,9 @@ void value_counts_destroy(struct value_counts *counts)
 
 static uint64_t hash_of(const struct value_counts *counts, const uint8_t *rec)
 {
-    uint8_t value[512], *whole = NULL;
+    uint8_t value[512];
     size_t n = bam_key_tag_encode(counts->tag, rec, value, sizeof value);
-    if (n > sizeof value) {
-        whole = xmalloc(n);
-        (void)bam_key_tag_encode(counts->tag, rec, whole, n);
-    }
-    uint64_t hash = XXH3_64bits(whole ? whole : value, n);
-    free(whole);
+    uint64_t hash = XXH3_64bits(value, n < sizeof value ? n : sizeof value);
     return hash ? hash : 1;
 }
 

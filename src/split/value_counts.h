@@ -2,7 +2,7 @@
  * value_counts.h -- counts the different values of a tag while records are read, so that
  * --split-by finds out at once that it would write too many files.
  *
- * A value counts by its hash. So it may happen, once in 10^9 sorts, that one value too few is counted.
+ * A value counts by the hash of its first 512 bytes, so there may be more values than are counted.
  *
  * Threads: any number may add at the same time. Memory: a megabyte.
  */

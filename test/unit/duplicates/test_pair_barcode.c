@@ -123,11 +123,12 @@ static void test_rules(void **state)
 static void test_counts(void **state)
 {
     (void)state;
-    struct barcode_counts sum = {1, 2, 3, 4, 5};
-    const struct barcode_counts more = {10, 20, 30, 40, 50};
+    struct barcode_counts sum = {1, 2, 3, 4, 5, 6, 7};
+    const struct barcode_counts more = {10, 20, 30, 40, 50, 60, 70};
     barcode_counts_join(&sum, &more);
     assert_true(sum.n_examined == 11 && sum.n_lacking == 22 && sum.n_unreadable == 33);
     assert_true(sum.n_seekers == 44 && sum.n_givers == 55);
+    assert_true(sum.n_names == 66 && sum.n_without_coords == 77);
 }
 
 int main(void)
