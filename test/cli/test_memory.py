@@ -143,10 +143,11 @@ class Memory(CliTest):
 
     def test_large_buffers_of_many_sizes(self):
         """Columns of 14 MB, each of another size, leave no holes in the heap. In it these took at
-        least 146 MiB in nearly every run, and once 164, which is too much."""
+        least 146 MiB in nearly every run, and once 164, which is too much. Without holes, half of
+        the runs take less than 144: of eight, one does."""
         bam, path = self.simulate("long", "3K"), self.path("in.arrow")
         self.sort_ok("-n", "-m", "1300M", "-o", path, bam)
-        peaks = [self.measure("-@", "2", "-m", "48M", "-l", "1", path)[0] for _ in range(3)]
+        peaks = [self.measure("-@", "2", "-m", "48M", "-l", "1", path)[0] for _ in range(8)]
         self.assertLessEqual(max(peaks), 2 * 48 * MIB + ALLOWANCE_BYTES)
         self.assertLessEqual(min(peaks), 2 * 48 * MIB + ALLOWANCE_BYTES - 16 * MIB)
 
