@@ -107,6 +107,9 @@ static int decode_next(struct record_source *s)
     const struct reader_file *file = s->base.file;
     if (s->has_ended) return BAM_READER_END;
     int r = sam_read1(file->hts, file->header, s->record);
+    /* After a container that cannot be read htslib 1.16 says "end" first, and "error" if asked again. */
+    if (r == -1 && file->hts->format.format == cram)
+        r = sam_read1(file->hts, file->header, s->record);
     if (r < -1 || (r == -1 && record_source_bgzf_failed(file->hts))) return error_after_record(s);
     if (r == -1) return end_records(s);
     const char *problem =
