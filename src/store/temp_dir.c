@@ -228,8 +228,9 @@ void temp_dir_remove_checkpoint(const char *path)
 static int remove_once(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* A umask like 0777 closes our own directory to us; then nothing is in it. */
-    if (fd < 0) return errno == EACCES ? rmdir(path) : -1;
+    /* Nothing is in a directory that a umask like 0777 closes to us, nor in a new one if no further
+       file may be open (ulimit -n). */
+    if (fd < 0) return rmdir(path);
     /* The checkpoint file goes first: without it the directory is no checkpoint. The lock goes
        last: other processes leave a locked directory alone. */
     (void)unlinkat(fd, TEMP_DIR_CHECKPOINT_NAME, 0);
