@@ -25,7 +25,8 @@ import sys
 ROOMS = {
     "util": "",
     "machine": "util",
-    "bam": "util",
+    "deflate": "util",
+    "bam": "util deflate",
     "template": "util bam",
     "duplicates": "util bam",
     "counts": "util bam",
@@ -35,8 +36,8 @@ ROOMS = {
     "split": "util bam order",
     "output": "util bam machine columns",
     "store": "util bam order machine",
-    "pipeline": "util bam template duplicates counts columns order machine input split output store",
-    "command": "util bam template duplicates counts columns order machine input split output store pipeline",
+    "pipeline": "util deflate bam template duplicates counts columns order machine input split output store",
+    "command": "util deflate bam template duplicates counts columns order machine input split output store pipeline",
 }
 
 # The sources at the top, and the room that each belongs to.

@@ -14,6 +14,8 @@
 #define _GNU_SOURCE             /* RTLD_DEFAULT */
 #include "bam/bgzf_engine.h"
 
+#include "deflate/deflate.h"
+#include "util/version.h"
 #include "util/xalloc.h"
 
 #include <dlfcn.h>
@@ -126,6 +128,29 @@ static ssize_t run_igzip(void *compressor, const uint8_t *raw, size_t raw_bytes,
 
 #endif
 
+/* ---- our own ---- */
+
+static const char *own_version(void)
+{
+    return ROCKSORT_VERSION;
+}
+
+static void *make_own(int level)
+{
+    return deflater_create(level);
+}
+
+static void free_own(void *compressor)
+{
+    deflater_destroy(compressor);
+}
+
+static ssize_t run_own(void *compressor, const uint8_t *raw, size_t raw_bytes, uint8_t *out,
+                       size_t room)
+{
+    return (ssize_t)deflater_run(compressor, raw, raw_bytes, out, room);
+}
+
 /* ---- zlib ---- */
 
 static void *make_zlib(int level)
@@ -205,6 +230,11 @@ static const struct engine engines[BGZF_ENGINE_COUNT] = {
         .run = run_igzip,
 #endif
     },
+    [BGZF_ENGINE_OWN] = {
+        .name = "rocksort",
+        .library = "rocksort", .version = own_version, .make = make_own, .release = free_own,
+        .run = run_own,
+    },
     [BGZF_ENGINE_ZLIB] = {
         .name = "zlib",
         .library = "zlib", .version = zlibVersion, .make = make_zlib, .release = free_zlib,
@@ -212,9 +242,10 @@ static const struct engine engines[BGZF_ENGINE_COUNT] = {
     },
 };
 
-static int plain_level(int level)
+static int plain_level(enum bgzf_engine engine, int level)
 {
-    return level < 0 || level > 9 ? DEFAULT_LEVEL : level;
+    if (level >= 0 && level <= 9) return level;
+    return engine == BGZF_ENGINE_OWN ? DEFLATE_USUAL : DEFAULT_LEVEL;
 }
 
 const char *bgzf_engine_name(enum bgzf_engine engine)
@@ -239,7 +270,8 @@ bool bgzf_engine_is_built_in(enum bgzf_engine engine)
 
 bool bgzf_engine_has_level(enum bgzf_engine engine, int level)
 {
-    return engine != BGZF_ENGINE_IGZIP || level == 0 || level == IGZIP_LEVEL;
+    if (engine == BGZF_ENGINE_IGZIP) return level == 0 || level == IGZIP_LEVEL;
+    return engine != BGZF_ENGINE_OWN || level <= DEFLATE_SMALLEST;
 }
 
 enum bgzf_engine bgzf_engine_choose(struct bgzf_method method)
@@ -276,8 +308,9 @@ void bgzf_coder_release(struct bgzf_coder *coder)
 ssize_t bgzf_engine_deflate(struct bgzf_coder *coder, struct bgzf_method method,
                             const uint8_t *raw, size_t raw_bytes, uint8_t *out, size_t room)
 {
-    struct bgzf_method use = {plain_level(method.level), bgzf_engine_choose(method)};
+    struct bgzf_method use = {.engine = bgzf_engine_choose(method)};
     const struct engine *engine = &engines[use.engine];
+    use.level = plain_level(use.engine, method.level);
     if (use.level != coder->made_for.level || use.engine != coder->made_for.engine)
         release_compressor(coder);
     if (!coder->compressor) coder->compressor = engine->make(use.level);

@@ -3,14 +3,15 @@
  *
  * A build has zlib always, libdeflate if HAVE_LIBDEFLATE is defined, igzip if HAVE_ISAL is.
  * Libdeflate makes the smallest files at each level and the usual choice; igzip takes half the time
- * at level 1, where it makes files 3 to 6 % larger, and has no other level (bgzf_engine.c); zlib is
- * slower than both. All make the same format. What libdeflate and zlib make of a block depends on
+ * at level 1, where it makes files 3 to 6 % larger, and has no other level (bgzf_engine.c); the
+ * program's own encoder (deflate.h) has levels 1 to 4; zlib is slower than all. All make the same format. What libdeflate and zlib make of a block depends on
  * their version only. From igzip it may be a few bytes longer or shorter from run to run
  * (bgzf_engine.c).
  *
  * Ownership and threads: a bgzf_coder starts as {0} and is used by one thread at a time; its owner
  * calls bgzf_coder_release. It keeps one compressor: of igzip 404 KiB, of zlib 262 KiB, of
- * libdeflate 200 KiB at level 1, 650 up to level 7, and 8.6 MiB at levels 8 and 9. The caller owns
+ * libdeflate 200 KiB at level 1, 650 up to level 7, and 8.6 MiB at levels 8 and 9, of our own 1.3
+ * MiB. The caller owns
  * all buffers. The other functions are pure.
  */
 #ifndef ROCKSORT_BAM_BGZF_ENGINE_H
@@ -25,6 +26,7 @@ enum bgzf_engine {
     BGZF_ENGINE_AUTO,           /* igzip at level 1; else libdeflate; of those that are built in */
     BGZF_ENGINE_LIBDEFLATE,
     BGZF_ENGINE_IGZIP,
+    BGZF_ENGINE_OWN,            /* the room deflate */
     BGZF_ENGINE_ZLIB,
     BGZF_ENGINE_COUNT
 };
@@ -43,7 +45,7 @@ struct bgzf_coder {
 
 void bgzf_coder_release(struct bgzf_coder *coder);
 
-/* "auto", "libdeflate", "igzip" or "zlib", as --deflate takes them. */
+/* "auto", "libdeflate", "igzip", "rocksort" or "zlib", as --deflate takes them. */
 const char *bgzf_engine_name(enum bgzf_engine engine);
 
 /* Returns 0, or -1 if no engine has this name. */

@@ -109,7 +109,7 @@ int sort_options_take_engine(struct sort_options *o, const char *name)
 {
     enum bgzf_engine *engine = &o->settings.engine;
     if (bgzf_engine_parse(name, engine) < 0) {
-        diag_error("option --deflate takes auto, libdeflate, igzip or zlib, not '%s'", name);
+        diag_error("option --deflate takes auto, libdeflate, igzip, rocksort or zlib, not '%s'", name);
         return -1;
     }
     if (bgzf_engine_is_built_in(*engine)) return 0;
@@ -147,7 +147,10 @@ static int check_engine(const struct sort_options *o)
         return 0;
     }
     if (bgzf_engine_has_level(s->engine, s->level)) return 0;
-    if (s->level < 0)
+    if (s->engine == BGZF_ENGINE_OWN)
+        diag_error("--deflate %s has levels 1 to 4, not %d: give one of them, or leave --deflate "
+                   "out", name, s->level);
+    else if (s->level < 0)
         diag_error("--deflate %s has level 1 only: give -l 1, too, or leave --deflate out", name);
     else
         diag_error("--deflate %s has level 1 only, not %d: give -l 1, or leave --deflate out",

@@ -48,7 +48,7 @@ static const struct {
 "  -l INT               compression level, 0 to 9 [6]\n"
 "  -u                   uncompressed, the same as -l 0\n"},
     {RARE,
-"  --deflate STR        libdeflate, igzip (level 1 only), zlib, or auto: the fastest [auto]\n"},
+"  --deflate STR        libdeflate, igzip (level 1 only), rocksort, zlib, or auto [auto]\n"},
     {COMMON,
 "  --write-index        also write an index: CSI or CRAI, or BAI with -o FILE##idx##FILE.bai\n"},
     {RARE,

@@ -14,7 +14,7 @@ import generate
 from checkpoints import ResumeTest
 from harness import BUILD, SAMTOOLS_ROCKSORT, SPILL_BUDGET, CliTest
 
-ENGINES = ("libdeflate", "igzip", "zlib")
+ENGINES = ("libdeflate", "igzip", "rocksort", "zlib")
 ZLIB_ONLY = next((str(path) for path in (BUILD / "zlib-only/samtools-rocksort",
                                          BUILD / "build/plain/zlib-only/samtools-rocksort")
                   if os.access(path, os.X_OK)), None)
@@ -39,8 +39,9 @@ class DeflateTest(CliTest):
         self.version = self.run_program([SAMTOOLS_ROCKSORT, "--version"]).out.decode()
         libraries = re.search(r"^Using (.*)$", self.version, re.M).group(1).split(", ")
         names = {line.split(" ")[0] for line in libraries}
+        names.add("rocksort")
         self.built_in = [engine for engine, library in
-                         zip(ENGINES, ("libdeflate", "ISA-L", "zlib")) if library in names]
+                         zip(ENGINES, ("libdeflate", "ISA-L", "rocksort", "zlib")) if library in names]
 
     def at_level(self, level):
         """What auto takes."""
@@ -77,7 +78,7 @@ class Engines(DeflateTest):
         want = self.sort_bam("--no-PG", "-u", source)
         sizes = {}
         for engine in self.built_in:
-            for level in (1,) if engine == "igzip" else (1, 6, 9):
+            for level in {"igzip": (1,), "rocksort": (1, 2, 3, 4)}.get(engine, (1, 6, 9)):
                 with self.subTest(engine=engine, level=level):
                     options = ["--deflate", engine, "-l", str(level)]
                     data = self.sort(*options, source)
@@ -159,7 +160,13 @@ class Refused(DeflateTest):
     def test_unknown(self):
         for name in ("", "gzip", "libdeflate ", "LIBDEFLATE", "isal", "1"):
             self.assert_refused("--deflate", name, source=self.source,
-                                mention=["--deflate", "auto, libdeflate, igzip or zlib", f"'{name}'"])
+                                mention=["--deflate", "auto, libdeflate, igzip, rocksort or zlib", f"'{name}'"])
+
+    def test_levels_of_our_own(self):
+        for level in ("5", "9"):
+            self.assert_refused("--deflate", "rocksort", "-l", level, source=self.source,
+                                mention=["--deflate rocksort", f"not {level}", "levels 1 to 4"])
+        self.sort_bam("--deflate", "rocksort", self.source)
 
     def test_level_of_igzip(self):
         """It has one level. The message says what to give."""

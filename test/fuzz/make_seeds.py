@@ -106,6 +106,8 @@ def all_seeds():
     refs = generate.fasta(generate.reference(n_refs=2, n_bases=300)).encode()
     return {
         "keys": noise(rng, (100, 400, 1500)),
+        "deflate": [bytes((choice,)) + part for choice in (0, 1, 2, 3, 128, 129, 130, 131)
+                    for part in (b"".join(records), records[3], text[:900])],
         "merge": noise(rng, (300, 2000, 6000)),
         "index": noise(rng, (300, 2000, 4000)),
         "block": noise(rng, (50, 300)) + [b"\x08" + block_value(records[:n], ordinals)

@@ -34,7 +34,7 @@ MEMORY_LIMIT_MB = 2560
 REPLAY_LIMIT_S = 300 * float(os.environ.get("ROCKSORT_TEST_SLOW_FACTOR", "1"))
 # The runs of --short, about half a minute on one core of 2023 for each target; their first inputs
 # are the seeds and regressions.
-SHORT_RUNS = {"store": 400, "sort": 1000, "index": 3000, "reader": 4000, "merge": 10000,
+SHORT_RUNS = {"store": 400, "deflate": 6000, "sort": 1000, "index": 3000, "reader": 4000, "merge": 10000,
               "columns": 20000, "parquet": 20000}
 SHORT_RUNS_OTHERS = 60000
 SHORT_SEED = 1

@@ -1,0 +1,554 @@
+/*
+ * matches.c -- see matches.h.
+ *
+ * A match is looked for in tables of hashes of the next 3, 6, 10 and 16 bytes. Each has the last
+ * position with a hash, and no chain: of records, what is nearest is as good as any other. The
+ * longest hash that holds is taken. The search goes from left to right. When a match is taken, it is
+ * extended to the left, over literals and over the matches before it, as far as that saves bits:
+ * this repairs most of what a search without foresight does wrong, and makes files 1.5 % smaller.
+ *
+ * What is known of BAM records: qualities have tables of their own, and runs. The bases of a read
+ * are those of the reads that overlap it, at a distance that their positions tell. Long reads have
+ * noisy fields: where nothing is found, most positions are left out.
+ */
+#include "deflate/matches.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+enum {
+    LONG_READ_BASES = 2000,     /* its fields may have codes of their own */
+    NOISY_BASES = 400,          /* longer reads have too many gaps to be compared base by base */
+    NOISY_QUALITIES = 1000,     /* longer reads have few matches there */
+    MOST_OVERLAPS = 6,
+    ENOUGH_BYTES = 32,          /* no better match is looked for */
+    COUNT_BYTES = 8192,         /* prices are set again after so many */
+};
+
+/* What is tried, fixed when the program is compiled. */
+struct effort {
+    bool field_tens;            /* matches of 10 bytes, in fields and bases */
+    unsigned field_tries;       /* further positions at which a better match is looked for */
+    bool quality_tens;
+    unsigned quality_tries;
+};
+
+ALWAYS_INLINE uint64_t load64(const uint8_t *at)
+{
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+ALWAYS_INLINE uint32_t load32(const uint8_t *at)
+{
+    uint32_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+ALWAYS_INLINE unsigned n_same(uint64_t difference)
+{
+    return (unsigned)__builtin_ctzll(difference) >> 3;
+}
+
+/* How many bytes from `at` on, of which n are known, are those `distance` before; at most `most`. */
+ALWAYS_INLINE unsigned extend(const uint8_t *at, uint32_t distance, unsigned n, unsigned most)
+{
+    for (; n < most; n += 8) {
+        uint64_t difference = load64(at + n) ^ load64(at + n - distance);
+        if (difference) {
+            n += n_same(difference);
+            break;
+        }
+    }
+    return n < most ? n : most;
+}
+
+ALWAYS_INLINE unsigned most_bytes(const struct matcher *matcher, const uint8_t *at)
+{
+    size_t left = (size_t)(matcher->end - at);
+    return left < MAX_MATCH_BYTES ? (unsigned)left : MAX_MATCH_BYTES;
+}
+
+ALWAYS_INLINE unsigned price_of_literals(const struct prices *prices, const uint8_t *at, unsigned n)
+{
+    unsigned price = 0;
+    for (unsigned i = 0; i < n; i++) price += prices->literals[at[i]];
+    return price;
+}
+
+/* ---- taking a match ---- */
+
+struct match {
+    unsigned n_bytes, distance;
+};
+
+/* True if the literals cost no more than the match. */
+ALWAYS_INLINE bool is_dear(const struct prices *prices, const uint8_t *at, struct match match)
+{
+    return price_of_literals(prices, at, match.n_bytes) <=
+           price_of_match(prices, match.n_bytes, match.distance);
+}
+
+/* Extends a match at `at` to the left, over bytes from `first` on. Returns how many there are. */
+ALWAYS_INLINE unsigned extend_left(const struct matcher *matcher, const uint8_t *at,
+                                   const uint8_t *first, struct match match)
+{
+    unsigned n = 0;
+    while (at - n > first && match.n_bytes + n < MAX_MATCH_BYTES &&
+           (size_t)(at - n - matcher->begin) > match.distance &&
+           at[-(int)n - 1] == at[-(int)n - 1 - (int)match.distance])
+        n++;
+    return n;
+}
+
+/* Lets the match at `at`, where the last one ends, take the bytes of that one, if it takes all of
+   them, or if the others cost less as literals than the last match. */
+ALWAYS_INLINE bool take_over(struct matcher *matcher, const uint8_t **at, struct match *match)
+{
+    enum { MOST_LEFT = 8 };
+    if (matcher->n_sequences == matcher->n_counted) return false;
+    const struct sequence *last = &matcher->sequences[matcher->n_sequences - 1];
+    const uint8_t *first = *at - last->n_bytes;
+    unsigned n = extend_left(matcher, *at, first, *match), n_left = last->n_bytes - n;
+    if (n == 0 || n_left > MOST_LEFT ||
+        price_of_literals(&matcher->prices, first, n_left) >
+            price_of_match(&matcher->prices, last->n_bytes, last->distance))
+        return false;
+    matcher->n_sequences--;
+    matcher->after = first - last->n_literals;
+    *at -= n;
+    match->n_bytes += n;
+    return true;
+}
+
+/* Takes the match at `at`, and returns its end. */
+ALWAYS_INLINE const uint8_t *take(struct matcher *matcher, const uint8_t *at, struct match match)
+{
+    const uint8_t *end = at + match.n_bytes;
+    do {
+        unsigned n = extend_left(matcher, at, matcher->after, match);
+        at -= n;
+        match.n_bytes += n;
+    } while (at == matcher->after && take_over(matcher, &at, &match));
+    matcher->sequences[matcher->n_sequences++] = (struct sequence){
+        (uint16_t)(at - matcher->after), (uint16_t)match.n_bytes, (uint16_t)match.distance};
+    matcher->after = end;
+    return end;
+}
+
+/* ---- tables ---- */
+
+static const uint64_t prime_a = 0x9E3779B185EBCA87, prime_b = 0xC2B2AE3D27D4EB4F;
+
+/* The tables of fields or of qualities; tens may be NULL, threes are of fields only. */
+struct tables {
+    uint16_t *threes, *sixes, *tens, *sixteens;
+    unsigned bits;
+};
+
+/* Distances of the last positions with the same hashes. */
+struct found {
+    uint32_t threes, sixes, tens, sixteens;
+};
+
+ALWAYS_INLINE uint32_t swap_in(uint16_t *table, uint64_t mixed, unsigned bits, uint32_t at)
+{
+    uint16_t *entry = &table[mixed >> (64 - bits)];
+    uint32_t distance = (uint16_t)(at - *entry);
+    *entry = (uint16_t)at;
+    return distance;
+}
+
+/* Puts a position into all tables. x and y are the 16 bytes there. */
+ALWAYS_INLINE struct found enter(const struct tables *tables, uint64_t x, uint64_t y, uint32_t at)
+{
+    struct found found = {0};
+    unsigned bits = tables->bits;
+    found.sixteens = swap_in(tables->sixteens, (x + (y << 31 | y >> 33)) * prime_b, bits, at);
+    if (tables->tens)
+        found.tens = swap_in(tables->tens, (x + (y << 48 | y >> 63)) * prime_a, bits, at);
+    found.sixes = swap_in(tables->sixes, (x << 16) * prime_a, bits, at);
+    if (tables->threes) found.threes = swap_in(tables->threes, (x << 40) * prime_a, bits, at);
+    return found;
+}
+
+ALWAYS_INLINE void enter_all(struct matcher *matcher, const struct tables *tables,
+                             const uint8_t *at, const uint8_t *end)
+{
+    for (; at < end; at++)
+        (void)enter(tables, load64(at), load64(at + 8), (uint32_t)(at - matcher->begin));
+}
+
+ALWAYS_INLINE bool is_distance(uint32_t distance)
+{
+    return distance - 1 < MAX_DISTANCE;
+}
+
+/* Enters a position and returns the match there; n_bytes is 0 if there is none. */
+ALWAYS_INLINE struct match find(struct matcher *matcher, const struct tables *tables,
+                                const uint8_t *at)
+{
+    const struct match none = {0, 1};
+    uint64_t x = load64(at), y = load64(at + 8), difference;
+    struct found found = enter(tables, x, y, (uint32_t)(at - matcher->begin));
+    unsigned most = most_bytes(matcher, at);
+    if (most < 8) return none;
+    if (load64(at - found.sixteens) == x && is_distance(found.sixteens))
+        return (struct match){extend(at, found.sixteens, 8, most), found.sixteens};
+    if (tables->tens && load64(at - found.tens) == x && is_distance(found.tens))
+        return (struct match){extend(at, found.tens, 8, most), found.tens};
+    difference = load64(at - found.sixes) ^ x;
+    if (difference << 16 == 0 && is_distance(found.sixes)) {
+        struct match match = {difference ? n_same(difference)
+                                         : extend(at, found.sixes, 8, most), found.sixes};
+        bool takes = match.n_bytes > 16 || !is_dear(&matcher->prices, at, match);
+        return takes ? match : none;
+    }
+    /* Qualities have runs in place of matches of 3 bytes. */
+    uint32_t distance = tables->threes ? found.threes : 1;
+    unsigned least = tables->threes ? 3 : 4;
+    difference = load64(at - distance) ^ x;
+    unsigned n = difference ? n_same(difference) : 8;
+    if (n < least || !is_distance(distance)) return none;
+    struct match match = {n < 8 ? n : extend(at, distance, 8, most), distance};
+    return match.n_bytes < 6 && is_dear(&matcher->prices, at, match) ? none : match;
+}
+
+/* ---- fields and qualities ---- */
+
+/* True if b, `ahead` bytes later, is better than a: if its further bytes are worth more than its
+   dearer distance and the literals before it. */
+ALWAYS_INLINE bool is_better(struct match b, struct match a, int ahead, bool is_quality)
+{
+    const int byte_price = is_quality ? 48 : 64, literal_price = is_quality ? 64 : 100;
+    int more = (int)b.n_bytes + ahead - (int)a.n_bytes;
+    return b.n_bytes > 0 && more > 0 &&
+           byte_price * more > PRICE_OF_BIT * ((int)highest_bit(b.distance) -
+                                               (int)highest_bit(a.distance)) +
+                                   ahead * literal_price;
+}
+
+/*
+ * Chooses tokens from `at` to `stop`; the last match may go beyond. Returns the end of what is done.
+ */
+ALWAYS_INLINE const uint8_t *search(struct matcher *matcher, const struct tables *tables,
+                                    unsigned most_tries, bool is_noisy, const uint8_t *at,
+                                    const uint8_t *stop)
+{
+        /* In the middle of long matches, positions are not entered. */
+    enum { ENTERED_BYTES = 32, RUN_BYTES = 16, MOST_SKIPPED = 8 };
+    bool is_quality = !tables->threes;
+    unsigned n_misses = 0;
+    while (at < stop) {
+        struct match match = find(matcher, tables, at);
+        if (match.n_bytes == 0) {
+            at++;
+            if (!is_noisy) continue;
+            unsigned skip = n_misses++ / 64;
+            at += skip < MOST_SKIPPED ? skip : MOST_SKIPPED;
+            continue;
+        }
+        n_misses /= 2;
+        const uint8_t *next = at + 1;
+        for (unsigned tries = 0;
+             match.n_bytes < ENOUGH_BYTES && next < stop && tries < most_tries; next++) {
+            struct match other = find(matcher, tables, next);
+            tries++;
+            if (!is_better(other, match, (int)(next - at), is_quality)) continue;
+            at = next;
+            match = other;
+            tries = 0;
+        }
+        at = take(matcher, at, match);
+        if (is_quality && match.distance == 1 && at - next > RUN_BYTES) next = at - RUN_BYTES;
+        if (at - next > 2 * ENTERED_BYTES) {
+            enter_all(matcher, tables, next, next + ENTERED_BYTES);
+            next = at - ENTERED_BYTES;
+        }
+        enter_all(matcher, tables, next, at);
+    }
+    return at < matcher->end ? at : matcher->end;
+}
+
+ALWAYS_INLINE const uint8_t *search_fields(struct matcher *matcher, struct effort effort,
+                                           bool is_noisy, const uint8_t *at, const uint8_t *stop)
+{
+    const struct tables tables = {matcher->field3, matcher->field6,
+                                  effort.field_tens ? matcher->field10 : NULL, matcher->field16,
+                                  FIELD_HASH_BITS};
+    if (at >= stop) return at;
+    return search(matcher, &tables, effort.field_tries, is_noisy, at, stop);
+}
+
+ALWAYS_INLINE const uint8_t *search_qualities(struct matcher *matcher, struct effort effort,
+                                              const uint8_t *at, const uint8_t *stop)
+{
+    const struct tables tables = {NULL, matcher->quality6,
+                                  effort.quality_tens ? matcher->quality10 : NULL,
+                                  matcher->quality16, QUALITY_HASH_BITS};
+    if (at >= stop) return at;
+    return search(matcher, &tables, effort.quality_tries, false, at, stop);
+}
+
+/* The qualities of a long read, for which prices of their own are guessed. */
+ALWAYS_INLINE const uint8_t *search_noisy_qualities(struct matcher *matcher, struct effort effort,
+                                                    const uint8_t *at, const uint8_t *stop)
+{
+    if (at >= stop) return at;
+    prices_guess(&matcher->prices, at, (size_t)(stop - at), true);
+    at = search_fields(matcher, effort, true, at, stop);
+    prices_guess(&matcher->prices, matcher->begin, (size_t)(matcher->end - matcher->begin), false);
+    return at;
+}
+
+/* ---- bases ---- */
+
+/* The reads that overlap one. */
+struct overlaps {
+    uint32_t distances[MOST_OVERLAPS];  /* of their bases */
+    const uint8_t *ends[MOST_OVERLAPS]; /* up to where the bases are known to be equal */
+    unsigned n;
+};
+
+/* Finds the nearest reads that overlap one, and remembers it. Two bases are a byte: a read whose
+   start differs by an odd number has none of these bytes. */
+static void find_overlaps(struct matcher *matcher, const struct late_read *read, int32_t tid,
+                          struct overlaps *overlaps)
+{
+    enum { MOST_TRIED = MOST_OVERLAPS + 4 };
+    overlaps->n = 0;
+    if (tid != matcher->tid) {
+        matcher->tid = tid;
+        matcher->n_reads[0] = matcher->n_reads[1] = 0;
+    }
+    struct late_read *reads = matcher->reads[read->start & 1];
+    uint32_t n_reads = matcher->n_reads[read->start & 1]++;
+    for (uint32_t k = 1;
+         tid >= 0 && k <= n_reads && k <= MOST_TRIED && overlaps->n < MOST_OVERLAPS; k++) {
+        const struct late_read *other = &reads[(n_reads - k) % MOST_LATE_READS];
+        int64_t ahead = (int64_t)read->start - other->start;
+        if (ahead >= other->n_bases || -ahead >= read->n_bases) continue;
+        int64_t distance = (int64_t)read->at - other->at - ahead / 2;
+        if (distance < 1 || distance > MAX_DISTANCE || distance > read->at) break;
+        overlaps->distances[overlaps->n] = (uint32_t)distance;
+        overlaps->ends[overlaps->n++] = matcher->begin;
+    }
+    reads[n_reads % MOST_LATE_READS] = *read;
+}
+
+/* The overlap that saves most at `at`; n_bytes is below 4 if there is none. */
+ALWAYS_INLINE struct match find_overlap(struct matcher *matcher, struct overlaps *overlaps,
+                                        const uint8_t *at)
+{
+    enum { BASE_PAIR_PRICE = 4 * PRICE_OF_BIT, LEAST_BYTES = 4 };
+    struct match best = {0, 1};
+    int most_saved = 0;
+    uint32_t bases = load32(at);
+    for (unsigned k = 0; k < overlaps->n; k++) {
+        uint32_t distance = overlaps->distances[k];
+        if (overlaps->ends[k] < at + LEAST_BYTES) {
+            if (load32(at - distance) != bases) continue;
+            overlaps->ends[k] = at + extend(at, distance, LEAST_BYTES,
+                                            (unsigned)(matcher->end - at));
+        }
+        unsigned n = (unsigned)(overlaps->ends[k] - at);
+        int saved = (int)n * BASE_PAIR_PRICE -
+                    (int)matcher->prices.distances[highest_bit((distance - 1) | 1)];
+        if (saved <= most_saved) continue;
+        most_saved = saved;
+        best = (struct match){n, distance};
+    }
+    return best;
+}
+
+ALWAYS_INLINE const uint8_t *search_bases(struct matcher *matcher, struct overlaps *overlaps,
+                                          const uint8_t *at, const uint8_t *stop)
+{
+    enum { ENTERED_BYTES = 8 };
+    while (at < stop) {
+        unsigned most = most_bytes(matcher, at);
+        uint64_t x = load64(at);
+        uint32_t d3 = swap_in(matcher->bases3, (x << 40) * prime_a, BASES_HASH_BITS,
+                              (uint32_t)(at - matcher->begin));
+        struct match match = find_overlap(matcher, overlaps, at);
+        if (match.n_bytes < 4 && is_distance(d3) && (load64(at - d3) ^ x) << 40 == 0)
+            match = (struct match){extend(at, d3, 3, most), d3};
+        if (match.n_bytes > most) match.n_bytes = most;
+        if (match.n_bytes < MIN_MATCH_BYTES ||
+            (match.n_bytes < 6 && is_dear(&matcher->prices, at, match))) {
+            at++;
+            continue;
+        }
+        const uint8_t *next = at + 1;
+        at = take(matcher, at, match);
+        for (const uint8_t *last = at < stop ? at : stop; next < last; next++)
+            (void)swap_in(matcher->bases3, (load64(next) << 40) * prime_a, BASES_HASH_BITS,
+                          (uint32_t)(next - matcher->begin));
+    }
+    return at;
+}
+
+/* ---- records ---- */
+
+/* Where the fields of a record end, but not beyond the payload. */
+struct fields {
+    const uint8_t *cigar, *bases, *qualities, *tags, *end;      /* their beginnings, and the end */
+    int32_t tid, start, n_bases;
+};
+
+static const uint8_t *go_ahead(const uint8_t *at, const uint8_t *end, uint64_t n_bytes)
+{
+    return n_bytes < (uint64_t)(end - at) ? at + n_bytes : end;
+}
+
+/* Returns false if no record begins at `at`. */
+static bool find_fields(const uint8_t *at, const uint8_t *end, struct fields *fields)
+{
+    enum { FIXED_BYTES = 36, SOFT_CLIP = 4, HARD_CLIP = 5 };
+    if (end - at < FIXED_BYTES) return false;
+    uint64_t n_bytes = 4 + (uint64_t)load32(at);
+    uint32_t name_bytes = at[12], n_ops = load32(at + 16) & 0xffff;
+    fields->tid = (int32_t)load32(at + 4);
+    fields->start = (int32_t)load32(at + 8);
+    fields->n_bases = (int32_t)load32(at + 20);
+    if (fields->tid < -1 || fields->start < -1 || fields->n_bases < 0 || name_bytes == 0)
+        return false;
+    uint64_t bases_at = FIXED_BYTES + name_bytes + 4 * (uint64_t)n_ops;
+    uint64_t qualities_at = bases_at + ((uint64_t)fields->n_bases + 1) / 2;
+    uint64_t tags_at = qualities_at + (uint64_t)fields->n_bases;
+    if (tags_at > n_bytes) return false;
+    fields->cigar = go_ahead(at, end, FIXED_BYTES + name_bytes);
+    fields->bases = go_ahead(at, end, bases_at);
+    fields->qualities = go_ahead(at, end, qualities_at);
+    fields->tags = go_ahead(at, end, tags_at);
+    fields->end = go_ahead(at, end, n_bytes);
+    if (fields->cigar[-1] != 0) return false;
+    if (end - fields->cigar < 8 || n_ops == 0) return true;
+    uint32_t op = load32(fields->cigar);
+    if ((op & 15) == HARD_CLIP && n_ops > 1) op = load32(fields->cigar + 4);
+    if ((op & 15) == SOFT_CLIP)
+        fields->start = (int32_t)((uint32_t)fields->start - (op >> 4));
+    return true;
+}
+
+/* Returns where the first record begins in a payload that may begin within one, or the end. */
+static const uint8_t *find_record(const uint8_t *begin, const uint8_t *end)
+{
+    enum { MOST_REFERENCES = 1 << 24, LONGEST_BYTES = 1 << 28 };
+    struct fields fields;
+    for (const uint8_t *at = begin; at < end; at++) {
+        if (!find_fields(at, end, &fields)) continue;
+        if (load32(at) < LONGEST_BYTES && fields.tid < MOST_REFERENCES &&
+            load32(at + 24) + 1 <= MOST_REFERENCES && at[36] >= '!' && at[36] <= '~')
+            return at;
+    }
+    return end;
+}
+
+static void add_cuts(struct matcher *matcher, const struct fields *fields)
+{
+    const uint8_t *const ends[] = {fields->cigar, fields->bases, fields->qualities, fields->tags};
+    for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends[i] > matcher->begin && ends[i] < matcher->end && matcher->n_cuts < MOST_CUTS)
+            matcher->cuts[matcher->n_cuts++] = (uint32_t)(ends[i] - matcher->begin);
+}
+
+static const uint8_t *later(const uint8_t *a, const uint8_t *b)
+{
+    return a > b ? a : b;
+}
+
+/* Chooses tokens for a record, of which those before `at` are done. */
+ALWAYS_INLINE const uint8_t *search_record(struct matcher *matcher, struct effort effort,
+                                           const struct fields *fields, const uint8_t *at)
+{
+    struct overlaps overlaps = {.n = 0};
+    at = search_fields(matcher, effort, false, at, fields->bases);
+    if (fields->n_bases < NOISY_BASES) {
+        const struct late_read read = {(uint32_t)(fields->bases - matcher->begin), fields->start,
+                                       fields->n_bases};
+        find_overlaps(matcher, &read, fields->tid, &overlaps);
+    }
+    at = later(at, fields->bases);
+    if (overlaps.n > 0)
+        at = search_bases(matcher, &overlaps, at, fields->qualities);
+    else if (fields->n_bases < LONG_READ_BASES)
+        at = search_fields(matcher, effort, fields->n_bases >= NOISY_BASES, at, fields->qualities);
+    at = later(at, fields->qualities);
+    if (fields->n_bases >= NOISY_QUALITIES)
+        at = search_noisy_qualities(matcher, effort, at, fields->tags);
+    else
+        at = search_qualities(matcher, effort, at, fields->tags);
+    return search_fields(matcher, effort, false, later(at, fields->tags), fields->end);
+}
+
+/* Counts the sequences so far, and sets prices by all of them. */
+static void count(struct matcher *matcher)
+{
+    token_count(matcher->sequences + matcher->n_counted,
+                matcher->n_sequences - matcher->n_counted, &matcher->counted, &matcher->counts);
+    matcher->n_counted = matcher->n_sequences;
+}
+
+ALWAYS_INLINE void search_all(struct matcher *matcher, struct effort effort)
+{
+    const uint8_t *record = find_record(matcher->begin, matcher->end), *at = matcher->begin + 1;
+    struct fields fields;
+    at = search_fields(matcher, effort, true, at, record);
+    while (record < matcher->end && find_fields(record, matcher->end, &fields)) {
+        if (fields.n_bases >= LONG_READ_BASES) add_cuts(matcher, &fields);
+        at = search_record(matcher, effort, &fields, later(at, record));
+        record = fields.end;
+        if (matcher->after - matcher->counted < COUNT_BYTES) continue;
+        count(matcher);
+        prices_set(&matcher->prices, &matcher->counts);
+    }
+    (void)search_fields(matcher, effort, true, later(at, record), matcher->end);
+}
+
+/* One function for each effort, whose loops the compiler makes without what is not tried. */
+static void search_fast(struct matcher *matcher)
+{
+    search_all(matcher, (struct effort){false, 0, false, 0});
+}
+
+static void search_usual(struct matcher *matcher)
+{
+    search_all(matcher, (struct effort){false, 1, false, 1});
+}
+
+static void search_more(struct matcher *matcher)
+{
+    search_all(matcher, (struct effort){false, 1, true, 2});
+}
+
+static void search_most(struct matcher *matcher)
+{
+    search_all(matcher, (struct effort){true, 2, true, 2});
+}
+
+void matcher_run(struct matcher *matcher, enum match_effort effort, const uint8_t *payload,
+                 size_t n_bytes)
+{
+    static void (*const searches[])(struct matcher *) = {
+        [MATCH_FAST] = search_fast, [MATCH_USUAL] = search_usual, [MATCH_MORE] = search_more,
+        [MATCH_MOST] = search_most};
+    assert(n_bytes <= MAX_PAYLOAD_BYTES);
+    memset(matcher->field3, 0, (size_t)((uint8_t *)matcher->reads - (uint8_t *)matcher->field3));
+    memset(&matcher->counts, 0, sizeof matcher->counts);
+    matcher->begin = matcher->after = matcher->counted = payload;
+    matcher->end = payload + n_bytes;
+    matcher->tid = -2;
+    matcher->n_reads[0] = matcher->n_reads[1] = 0;
+    matcher->n_sequences = matcher->n_counted = 0;
+    matcher->n_cuts = 0;
+    prices_guess(&matcher->prices, payload, n_bytes, false);
+    searches[effort](matcher);
+    size_t n_left = (size_t)(matcher->end - matcher->after);
+    matcher->sequences[matcher->n_sequences++] = (struct sequence){(uint16_t)n_left, 0, 1};
+    count(matcher);
+}

@@ -1,0 +1,66 @@
+/*
+ * tokens.h -- literals and matches of deflate: their symbols, and how often each occurs.
+ *
+ * A match copies 3 to 258 bytes from 1 to 32,768 bytes before.
+ */
+#ifndef ROCKSORT_DEFLATE_TOKENS_H
+#define ROCKSORT_DEFLATE_TOKENS_H
+
+#include "deflate/huffman.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    MIN_MATCH_BYTES = 3,
+    MAX_MATCH_BYTES = 258,
+    MAX_DISTANCE = 32768,
+    MAX_PAYLOAD_BYTES = 65535,
+};
+
+static inline unsigned highest_bit(uint32_t n)
+{
+    return 31 - (unsigned)__builtin_clz(n);
+}
+
+/* Classes of lengths 0 to 28 (RFC 1951, section 3.2.5): the class of each length, the shortest
+   length of each class, and its extra bits. */
+extern const uint8_t length_class[MAX_MATCH_BYTES + 1], length_extra_bits[29];
+extern const uint16_t length_base[29];
+
+static inline unsigned distance_extra_bits(unsigned symbol)
+{
+    return symbol < 4 ? 0 : symbol / 2 - 1;
+}
+
+/* Symbols 0 to 29 of distances. */
+static inline unsigned distance_symbol(uint32_t distance)
+{
+    if (distance <= 2) return distance - 1;
+    unsigned bit = highest_bit(distance - 1);
+    return 2 * bit + ((distance - 1) >> (bit - 1) & 1);
+}
+
+static inline uint32_t distance_base(unsigned symbol)
+{
+    return symbol < 2 ? symbol + 1 : ((2 + (symbol & 1)) << (symbol / 2 - 1)) + 1;
+}
+
+/* n_literals bytes of the payload, then a match of n_bytes, or none if that is 0. */
+struct sequence {
+    uint16_t n_literals, n_bytes, distance;
+};
+
+struct token_counts {
+    uint32_t literals[N_LITERAL_SYMBOLS];       /* bytes, the end of the block, classes of lengths */
+    uint32_t distances[N_DISTANCE_SYMBOLS];
+};
+
+/* Adds the tokens of sequences whose literals begin at *bytes, which moves to the end of the last
+   sequence. The end of the block is not counted. */
+void token_count(const struct sequence *sequences, size_t n, const uint8_t **bytes,
+                 struct token_counts *counts);
+
+void token_counts_add(struct token_counts *counts, const struct token_counts *more);
+
+#endif
