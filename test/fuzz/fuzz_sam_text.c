@@ -37,7 +37,7 @@ static samFile *open_sam(const uint8_t *bytes, size_t n, bool is_ours, sam_hdr_t
 struct records {
     uint8_t *bytes;
     size_t n_bytes, n_records;
-    const char *problem;        /* what follows them, or NULL */
+    char problem[SAM_PROBLEM_BYTES];    /* what follows them, or "" */
 };
 
 static void append_bytes(struct records *r, const uint8_t *bytes, size_t n)
@@ -46,6 +46,12 @@ static void append_bytes(struct records *r, const uint8_t *bytes, size_t n)
     FUZZ_CHECK(r->bytes);
     if (n > 0) memcpy(r->bytes + r->n_bytes, bytes, n);
     r->n_bytes += n;
+}
+
+static void note_problem(struct records *r, const char *problem)
+{
+    FUZZ_CHECK(problem[0] && strlen(problem) < sizeof r->problem);
+    memcpy(r->problem, problem, strlen(problem) + 1);
 }
 
 static void read_ours(samFile *file, sam_hdr_t *header, size_t chunk_bytes, struct records *out)
@@ -57,13 +63,13 @@ static void read_ours(samFile *file, sam_hdr_t *header, size_t chunk_bytes, stru
     FUZZ_CHECK(record);
     sam_text_open(&text, file);
     chunk.long_positions = bam_header_long_reference(header) >= 0;
-    while (!out->problem && (r = sam_text_next(&text, &chunk, chunk_bytes)) > 0) {
+    while (!out->problem[0] && (r = sam_text_next(&text, &chunk, chunk_bytes)) > 0) {
         sam_chunk_parse(&chunk, header, record);
         append_bytes(out, chunk.raw, chunk.raw_bytes);
         out->n_records += chunk.n_records;
-        out->problem = chunk.problem;
+        if (chunk.problem) note_problem(out, chunk.problem);
     }
-    FUZZ_CHECK(out->problem || r == 0);
+    FUZZ_CHECK(out->problem[0] || r == 0);
     sam_text_release(&text);
     sam_chunk_release(&chunk);
     bam_destroy1(record);
@@ -81,7 +87,7 @@ static void read_theirs(samFile *file, sam_hdr_t *header, struct records *out)
         bool is_long = n == 0 && long_positions;
         if (is_long) n = bam_record_long_bytes(record);
         if (n == 0) {
-            out->problem = "cannot be packed";
+            note_problem(out, "cannot be packed");
             break;
         }
         uint8_t *raw = fuzz_alloc(n);
@@ -93,7 +99,7 @@ static void read_theirs(samFile *file, sam_hdr_t *header, struct records *out)
         out->n_records++;
         free(raw);
     }
-    if (r < -1) out->problem = "htslib's error";
+    if (r < -1) note_problem(out, "htslib's error");
     bam_destroy1(record);
 }
 
@@ -127,8 +133,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     read_ours(file, header, chunk_bytes, &ours);
     read_theirs(other, other_header, &theirs);
     check_records(&ours, sam_hdr_nref(header));
-    bool stricter = ours.problem && is_stricter(ours.problem);
-    FUZZ_CHECK(stricter || (ours.problem != NULL) == (theirs.problem != NULL));
+    bool stricter = is_stricter(ours.problem);
+    FUZZ_CHECK(stricter || (ours.problem[0] != '\0') == (theirs.problem[0] != '\0'));
     FUZZ_CHECK(ours.n_records == theirs.n_records ||
                (stricter && ours.n_records < theirs.n_records));
     FUZZ_CHECK(ours.n_bytes <= theirs.n_bytes);
