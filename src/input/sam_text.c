@@ -48,7 +48,8 @@ static int read_header_text(samFile *file, kstring_t *text)
     return first < EOF ? -1 : 0;
 }
 
-/* Lets htslib read a header from memory. Returns NULL if it refuses it. */
+/* Lets htslib read a header from memory. Returns NULL if it refuses it, or takes a read whose name
+   begins with @ for FASTQ. */
 static sam_hdr_t *parse_header(const char *text, size_t n_bytes)
 {
     if (n_bytes == 0) return sam_hdr_init();
@@ -59,7 +60,7 @@ static sam_hdr_t *parse_header(const char *text, size_t n_bytes)
         hclose_abruptly(bytes);
         return NULL;
     }
-    sam_hdr_t *header = sam_hdr_read(file);
+    sam_hdr_t *header = file->format.format == sam ? sam_hdr_read(file) : NULL;
     (void)sam_close(file);                      /* nothing was written */
     return header;
 }

@@ -342,3 +342,11 @@ class Sam(ErrorTest):
                 with self.subTest(line=line, name=name):
                     self.assert_error(self.rocksort("--verbosity", "0", source, stdin=stdin),
                                       f"{name}' is damaged: line 3, '", *mentions)
+
+    def test_without_header_a_read_whose_name_begins_with_at_is_refused(self):
+        """htslib takes the first line alone for FASTQ; it was left out, with exit status 0."""
+        unmapped = "r\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n"
+        for source, stdin, name in self.forms("@" + unmapped + unmapped):
+            with self.subTest(name=name):
+                self.assert_error(self.rocksort(source, stdin=stdin), f"{name}' is damaged",
+                                  "line 1, '", "read names must not begin with @")
