@@ -29,7 +29,7 @@
 #include <isa-l.h>
 #endif
 
-enum { DEFAULT_LEVEL = 6, IGZIP_LEVEL = 1 };
+enum { DEFAULT_LEVEL = 6, IGZIP_LEVEL = 1, OWN_DEFAULT_LEVEL = 3, OWN_MOST_LEVEL = 5 };
 
 /* ---- libdeflate ---- */
 
@@ -137,12 +137,7 @@ static const char *own_version(void)
 
 static void *make_own(int level)
 {
-    return deflater_create(level);
-}
-
-static void free_own(void *compressor)
-{
-    deflater_destroy(compressor);
+    return deflater_create(level <= 2 ? DEFLATE_FASTEST : level - 1);
 }
 
 static ssize_t run_own(void *compressor, const uint8_t *raw, size_t raw_bytes, uint8_t *out,
@@ -232,7 +227,7 @@ static const struct engine engines[BGZF_ENGINE_COUNT] = {
     },
     [BGZF_ENGINE_OWN] = {
         .name = "rocksort",
-        .library = "rocksort", .version = own_version, .make = make_own, .release = free_own,
+        .library = "rocksort", .version = own_version, .make = make_own, .release = free,
         .run = run_own,
     },
     [BGZF_ENGINE_ZLIB] = {
@@ -245,7 +240,7 @@ static const struct engine engines[BGZF_ENGINE_COUNT] = {
 static int plain_level(enum bgzf_engine engine, int level)
 {
     if (level >= 0 && level <= 9) return level;
-    return engine == BGZF_ENGINE_OWN ? DEFLATE_USUAL : DEFAULT_LEVEL;
+    return engine == BGZF_ENGINE_OWN ? OWN_DEFAULT_LEVEL : DEFAULT_LEVEL;
 }
 
 const char *bgzf_engine_name(enum bgzf_engine engine)
@@ -271,12 +266,13 @@ bool bgzf_engine_is_built_in(enum bgzf_engine engine)
 bool bgzf_engine_has_level(enum bgzf_engine engine, int level)
 {
     if (engine == BGZF_ENGINE_IGZIP) return level == 0 || level == IGZIP_LEVEL;
-    return engine != BGZF_ENGINE_OWN || level <= DEFLATE_SMALLEST;
+    return engine != BGZF_ENGINE_OWN || level <= OWN_MOST_LEVEL;
 }
 
 enum bgzf_engine bgzf_engine_choose(struct bgzf_method method)
 {
-    static const enum bgzf_engine best_first[] = {BGZF_ENGINE_IGZIP, BGZF_ENGINE_LIBDEFLATE};
+    static const enum bgzf_engine best_first[] = {BGZF_ENGINE_IGZIP, BGZF_ENGINE_OWN,
+                                                  BGZF_ENGINE_LIBDEFLATE};
     if (method.engine != BGZF_ENGINE_AUTO) return method.engine;
     for (size_t i = 0; i < sizeof best_first / sizeof *best_first; i++)
         if (bgzf_engine_is_built_in(best_first[i]) &&

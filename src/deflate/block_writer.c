@@ -2,8 +2,7 @@
 #include "deflate/block_writer.h"
 
 enum {
-    MOST_LITERAL_BITS = 14,     /* four literals, the 7 bits that are left over, and nothing more fit
-                                   into 64 bits */
+    MOST_LITERAL_BITS = 14,     /* four literals fit into 64 bits with 7 that are left over */
     MOST_DISTANCE_BITS = 15,
     MOST_SYMBOL_BITS = 7,
     REPEAT_LAST = 16, FEW_ZEROS = 17, MANY_ZEROS = 18,
@@ -61,8 +60,8 @@ static void make_symbols(struct block_codes *codes)
         for (k = i + 1; k < n && lengths[k] == lengths[i];) k++;
         put_run(codes, counts, lengths[i], k - i);
     }
-    huffman_lengths(counts, N_LENGTH_SYMBOLS, MOST_SYMBOL_BITS, codes->symbol_bits);
-    huffman_codes(codes->symbol_bits, N_LENGTH_SYMBOLS, codes->symbol_codes);
+    huffman_code(counts, N_LENGTH_SYMBOLS, MOST_SYMBOL_BITS, codes->symbol_bits,
+                 codes->symbol_codes);
     codes->n_symbol_bits = N_LENGTH_SYMBOLS;
     while (codes->n_symbol_bits > 4 &&
            codes->symbol_bits[symbol_order[codes->n_symbol_bits - 1]] == 0)
@@ -75,26 +74,11 @@ void block_codes_make(struct block_codes *codes, struct token_counts *counts)
     /* Some inflaters refuse a code of a single distance. */
     for (unsigned i = 0; i < 2; i++)
         if (counts->distances[i] == 0) counts->distances[i] = 1;
-    huffman_lengths(counts->literals, N_LITERAL_SYMBOLS, MOST_LITERAL_BITS, codes->literal_bits);
-    huffman_lengths(counts->distances, N_DISTANCE_SYMBOLS, MOST_DISTANCE_BITS,
-                    codes->distance_bits);
-    huffman_codes(codes->literal_bits, N_LITERAL_SYMBOLS, codes->literals);
-    huffman_codes(codes->distance_bits, N_DISTANCE_SYMBOLS, codes->distances);
+    huffman_code(counts->literals, N_LITERAL_SYMBOLS, MOST_LITERAL_BITS, codes->literal_bits,
+                 codes->literals);
+    huffman_code(counts->distances, N_DISTANCE_SYMBOLS, MOST_DISTANCE_BITS, codes->distance_bits,
+                 codes->distances);
     make_symbols(codes);
-}
-
-uint64_t block_bits(const struct block_codes *codes, const struct token_counts *counts)
-{
-    uint64_t n = 3 + 5 + 5 + 4 + 3 * codes->n_symbol_bits;
-    for (unsigned i = 0; i < codes->n_symbols; i++)
-        n += codes->symbol_bits[codes->symbols[i]] + repeat_bits(codes->symbols[i]);
-    for (unsigned i = 0; i < N_LITERAL_SYMBOLS; i++) {
-        unsigned extra = i < FIRST_LENGTH_SYMBOL ? 0 : length_extra_bits[i - FIRST_LENGTH_SYMBOL];
-        n += (uint64_t)counts->literals[i] * (codes->literal_bits[i] + extra);
-    }
-    for (unsigned i = 0; i < N_DISTANCE_SYMBOLS; i++)
-        n += (uint64_t)counts->distances[i] * (codes->distance_bits[i] + distance_extra_bits(i));
-    return n;
 }
 
 static void write_header(struct bit_writer *writer, const struct block_codes *codes, bool is_last)
@@ -128,12 +112,12 @@ static void make_ready(const struct block_codes *codes, struct ready_codes *read
 {
     for (unsigned i = 0; i < 256; i++)
         ready->literals[i] = codes->literals[i] | (uint32_t)codes->literal_bits[i] << CODE_BITS;
-    for (unsigned n = MIN_MATCH_BYTES; n <= MAX_MATCH_BYTES; n++) {
-        unsigned class = length_class[n], symbol = FIRST_LENGTH_SYMBOL + class;
-        unsigned n_bits = codes->literal_bits[symbol];
-        ready->lengths[n] = codes->literals[symbol] |
-                            (uint32_t)(n - length_base[class]) << n_bits |
-                            (n_bits + length_extra_bits[class]) << CODE_BITS;
+    for (unsigned class = 0; class < N_LENGTH_CLASSES; class++) {
+        unsigned symbol = FIRST_LENGTH_SYMBOL + class, n_bits = codes->literal_bits[symbol];
+        unsigned n_extra = length_extra_bits(class);
+        for (uint32_t i = 0; i < 1u << n_extra; i++)
+            ready->lengths[length_base(class) + i] =
+                codes->literals[symbol] | i << n_bits | (n_bits + n_extra) << CODE_BITS;
     }
     for (unsigned i = 0; i < N_DISTANCE_SYMBOLS; i++)
         ready->distances[i] = codes->distances[i] | (uint32_t)codes->distance_bits[i] << CODE_BITS;
@@ -142,16 +126,6 @@ static void make_ready(const struct block_codes *codes, struct ready_codes *read
 static inline void add_code(struct bit_writer *writer, uint32_t code)
 {
     bit_writer_add(writer, code & (((uint32_t)1 << CODE_BITS) - 1), code >> CODE_BITS);
-}
-
-static inline void write_match(struct bit_writer *writer, const struct ready_codes *ready,
-                               unsigned n_bytes, unsigned distance)
-{
-    unsigned symbol = distance_symbol(distance);
-    add_code(writer, ready->lengths[n_bytes]);
-    add_code(writer, ready->distances[symbol]);
-    bit_writer_add(writer, distance - distance_base(symbol), distance_extra_bits(symbol));
-    bit_writer_flush(writer);
 }
 
 void block_write(struct bit_writer *writer, const struct block_codes *codes, bool is_last,
@@ -169,11 +143,16 @@ void block_write(struct bit_writer *writer, const struct block_codes *codes, boo
             bit_writer_flush(&w);
         }
         /* Up to four are added without a branch, which would be guessed wrongly. */
-        for (unsigned k = 0; k < 4; k++) add_code(&w, ready.literals[at[k]] & -(uint32_t)(left > k));
+        for (unsigned k = 0; k < 4; k++)
+            add_code(&w, ready.literals[at[k]] & -(uint32_t)(left > k));
         bit_writer_flush(&w);
         at += left;
         if (n_bytes == 0) continue;
-        write_match(&w, &ready, n_bytes, sequences[i].distance);
+        unsigned distance = sequences[i].distance, symbol = distance_symbol(distance);
+        add_code(&w, ready.lengths[n_bytes]);
+        add_code(&w, ready.distances[symbol]);
+        bit_writer_add(&w, distance - distance_base(symbol), distance_extra_bits(symbol));
+        bit_writer_flush(&w);
         at += n_bytes;
     }
     bit_writer_add(&w, codes->literals[END_SYMBOL], codes->literal_bits[END_SYMBOL]);

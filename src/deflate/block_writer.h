@@ -46,9 +46,6 @@ struct block_codes {
 /* Makes the codes for these counts. */
 void block_codes_make(struct block_codes *codes, struct token_counts *counts);
 
-/* The size of a block in bits. */
-uint64_t block_bits(const struct block_codes *codes, const struct token_counts *counts);
-
 /* Writes a block of n sequences, whose literals begin at *bytes, which moves to their end. */
 void block_write(struct bit_writer *writer, const struct block_codes *codes, bool is_last,
                  const struct sequence *sequences, size_t n, const uint8_t **bytes);

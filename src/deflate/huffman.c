@@ -3,8 +3,7 @@
  *
  * The symbols are sorted by count. Moffat and Katajainen's algorithm ("In-Place Calculation of
  * Minimum-Redundancy Codes", 1995) then finds how many codes of each length there are, in the array
- * of the counts. If codes are too long, they are cut, and the cheapest other codes become longer
- * until the lengths satisfy Kraft's equation again.
+ * of the counts. If codes are too long, they are cut, and others become longer.
  */
 #include "deflate/huffman.h"
 
@@ -18,8 +17,8 @@ enum {
     MOST_BITS = 15,
 };
 
-/* Collects count << SYMBOL_BITS | symbol of the symbols that occur, and sorts them by count. Returns
-   their number. `spare` has the same size. */
+/* Collects count << SYMBOL_BITS | symbol of the symbols that occur, sorted by count. Returns their
+   number. `spare` has the same size. */
 static unsigned sort_symbols(const uint32_t *counts, unsigned n_symbols, uint32_t *entries,
                              uint32_t *spare)
 {
@@ -79,7 +78,8 @@ static void count_leaves(const uint32_t *depths, unsigned n, unsigned n_codes[DE
     }
 }
 
-/* Shortens codes above max_bits and lengthens others until Kraft's sum is one again. */
+/* Shortens codes above max_bits. While that is more than Kraft's sum allows, a shorter code becomes
+   two that are longer by a bit, of which one replaces a code of max_bits: one unit less. */
 static void limit_lengths(unsigned n_codes[DEEPEST + 1], unsigned max_bits)
 {
     uint32_t sum = 0;
@@ -87,46 +87,14 @@ static void limit_lengths(unsigned n_codes[DEEPEST + 1], unsigned max_bits)
         n_codes[max_bits] += n_codes[bits];
         n_codes[bits] = 0;
     }
-    const uint32_t one = (uint32_t)1 << max_bits;
     for (unsigned bits = 1; bits <= max_bits; bits++) sum += n_codes[bits] << (max_bits - bits);
-    while (sum > one) {
+    for (; sum > (uint32_t)1 << max_bits; sum--) {
         unsigned bits = max_bits - 1;
         while (n_codes[bits] == 0) bits--;
         n_codes[bits]--;
-        n_codes[bits + 1]++;
-        sum -= (uint32_t)1 << (max_bits - bits - 1);
+        n_codes[bits + 1] += 2;
+        n_codes[max_bits]--;
     }
-    for (unsigned bits = max_bits; sum < one;) {
-        if (n_codes[bits] == 0 || (uint32_t)1 << (max_bits - bits) > one - sum) {
-            bits--;
-            continue;
-        }
-        n_codes[bits]--;
-        n_codes[bits - 1]++;
-        sum += (uint32_t)1 << (max_bits - bits);
-        bits = max_bits;
-    }
-}
-
-void huffman_lengths(const uint32_t *counts, unsigned n_symbols, unsigned max_bits,
-                     uint8_t *lengths)
-{
-    uint32_t entries[MOST_SYMBOLS], weights[MOST_SYMBOLS];
-    unsigned n_codes[DEEPEST + 1] = {0};
-    assert(n_symbols <= MOST_SYMBOLS && max_bits <= MOST_BITS);
-    memset(lengths, 0, n_symbols);
-    unsigned n = sort_symbols(counts, n_symbols, entries, weights);
-    if (n < 2) {
-        if (n == 1) lengths[entries[0] & (((uint32_t)1 << SYMBOL_BITS) - 1)] = 1;
-        return;
-    }
-    for (unsigned i = 0; i < n; i++) weights[i] = entries[i] >> SYMBOL_BITS;
-    build_tree(weights, n);
-    count_leaves(weights, n, n_codes);
-    limit_lengths(n_codes, max_bits);
-    for (unsigned bits = max_bits, i = 0; bits > 0; bits--)
-        for (unsigned k = 0; k < n_codes[bits]; k++)
-            lengths[entries[i++] & (((uint32_t)1 << SYMBOL_BITS) - 1)] = (uint8_t)bits;
 }
 
 static uint16_t reverse(uint32_t code, unsigned n_bits)
@@ -138,7 +106,8 @@ static uint16_t reverse(uint32_t code, unsigned n_bits)
     return (uint16_t)(code >> (16 - n_bits));
 }
 
-void huffman_codes(const uint8_t *lengths, unsigned n_symbols, uint16_t *codes)
+/* Gives the codes of each length to the symbols in order. */
+static void assign_codes(const uint8_t *lengths, unsigned n_symbols, uint16_t *codes)
 {
     uint32_t n_of[MOST_BITS + 1] = {0}, next[MOST_BITS + 1] = {0};
     for (unsigned i = 0; i < n_symbols; i++) n_of[lengths[i]]++;
@@ -147,4 +116,26 @@ void huffman_codes(const uint8_t *lengths, unsigned n_symbols, uint16_t *codes)
         next[bits] = (next[bits - 1] + n_of[bits - 1]) << 1;
     for (unsigned i = 0; i < n_symbols; i++)
         codes[i] = lengths[i] ? reverse(next[lengths[i]]++, lengths[i]) : 0;
+}
+
+void huffman_code(const uint32_t *counts, unsigned n_symbols, unsigned max_bits, uint8_t *lengths,
+                  uint16_t *codes)
+{
+    enum { SYMBOL_MASK = (1 << SYMBOL_BITS) - 1 };
+    uint32_t entries[MOST_SYMBOLS], weights[MOST_SYMBOLS];
+    unsigned n_codes[DEEPEST + 1] = {0};
+    assert(n_symbols <= MOST_SYMBOLS && max_bits <= MOST_BITS);
+    memset(lengths, 0, n_symbols);
+    unsigned n = sort_symbols(counts, n_symbols, entries, weights);
+    if (n == 1) lengths[entries[0] & SYMBOL_MASK] = 1;
+    if (n > 1) {
+        for (unsigned i = 0; i < n; i++) weights[i] = entries[i] >> SYMBOL_BITS;
+        build_tree(weights, n);
+        count_leaves(weights, n, n_codes);
+        limit_lengths(n_codes, max_bits);
+        for (unsigned bits = max_bits, i = 0; bits > 0; bits--)
+            for (unsigned k = 0; k < n_codes[bits]; k++)
+                lengths[entries[i++] & SYMBOL_MASK] = (uint8_t)bits;
+    }
+    assign_codes(lengths, n_symbols, codes);
 }

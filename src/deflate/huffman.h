@@ -17,13 +17,11 @@ enum {
 };
 
 /*
- * Computes code lengths of at most max_bits for n_symbols, at most 288, with these counts. A symbol
- * that does not occur has length 0. A single symbol has length 1. Counts are below 2^23.
+ * Makes a canonical code of at most max_bits for n_symbols, at most 288, with these counts, which
+ * are below 2^23. A symbol that does not occur has length 0, a single one length 1. The first bit
+ * of a code is its lowest.
  */
-void huffman_lengths(const uint32_t *counts, unsigned n_symbols, unsigned max_bits,
-                     uint8_t *lengths);
-
-/* Computes the canonical codes of these lengths, with the first bit of a code in its lowest bit. */
-void huffman_codes(const uint8_t *lengths, unsigned n_symbols, uint16_t *codes);
+void huffman_code(const uint32_t *counts, unsigned n_symbols, unsigned max_bits, uint8_t *lengths,
+                  uint16_t *codes);
 
 #endif

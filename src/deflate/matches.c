@@ -1,15 +1,15 @@
 /*
  * matches.c -- see matches.h.
  *
- * A match is looked for in tables of hashes of the next 3, 6, 10 and 16 bytes. Each has the last
- * position with a hash, and no chain: of records, what is nearest is as good as any other. The
- * longest hash that holds is taken. The search goes from left to right. When a match is taken, it is
- * extended to the left, over literals and over the matches before it, as far as that saves bits:
- * this repairs most of what a search without foresight does wrong, and makes files 1.5 % smaller.
+ * A match is looked for in tables of hashes of the next 3, 6, 10 and 16 bytes, which have the last
+ * position with a hash. There are no chains: of records, what is nearest is as good as any other.
+ * The longest hash that holds is taken. A match that is taken is extended to the left, over
+ * literals and over the matches before it, as far as that saves bits: this repairs most of what a
+ * search without foresight does wrong, and makes files 1.5 % smaller.
  *
- * What is known of BAM records: qualities have tables of their own, and runs. The bases of a read
- * are those of the reads that overlap it, at a distance that their positions tell. Long reads have
- * noisy fields: where nothing is found, most positions are left out.
+ * Qualities have tables of their own, and runs. The bases of a read are those of the reads that
+ * overlap it, at a distance that their positions tell. Long reads have noisy fields: where nothing
+ * is found, most positions are left out.
  */
 #include "deflate/matches.h"
 
@@ -23,16 +23,14 @@ enum {
     NOISY_BASES = 400,          /* longer reads have too many gaps to be compared base by base */
     NOISY_QUALITIES = 1000,     /* longer reads have few matches there */
     MOST_OVERLAPS = 6,
-    ENOUGH_BYTES = 32,          /* no better match is looked for */
     COUNT_BYTES = 8192,         /* prices are set again after so many */
 };
 
-/* What is tried, fixed when the program is compiled. */
+/* What is tried. It is fixed when the program is compiled. */
 struct effort {
-    bool field_tens;            /* matches of 10 bytes, in fields and bases */
-    unsigned field_tries;       /* further positions at which a better match is looked for */
-    bool quality_tens;
-    unsigned quality_tries;
+    unsigned enough_bytes;      /* of a match: no better one is looked for */
+    unsigned field_tries, quality_tries;        /* further positions where one is looked for */
+    bool quality_tens;          /* matches of 10 bytes in qualities */
 };
 
 ALWAYS_INLINE uint64_t load64(const uint8_t *at)
@@ -54,7 +52,8 @@ ALWAYS_INLINE unsigned n_same(uint64_t difference)
     return (unsigned)__builtin_ctzll(difference) >> 3;
 }
 
-/* How many bytes from `at` on, of which n are known, are those `distance` before; at most `most`. */
+/* How many bytes from `at` on, of which n are known, are those `distance` before; at most `most`.
+   */
 ALWAYS_INLINE unsigned extend(const uint8_t *at, uint32_t distance, unsigned n, unsigned most)
 {
     for (; n < most; n += 8) {
@@ -97,16 +96,21 @@ ALWAYS_INLINE bool is_dear(const struct prices *prices, const uint8_t *at, struc
 ALWAYS_INLINE unsigned extend_left(const struct matcher *matcher, const uint8_t *at,
                                    const uint8_t *first, struct match match)
 {
-    unsigned n = 0;
-    while (at - n > first && match.n_bytes + n < MAX_MATCH_BYTES &&
-           (size_t)(at - n - matcher->begin) > match.distance &&
-           at[-(int)n - 1] == at[-(int)n - 1 - (int)match.distance])
-        n++;
-    return n;
+    size_t most = (size_t)(at - first);
+    size_t before = (size_t)(at - matcher->begin) - match.distance;
+    if (most > before) most = before;
+    if (most > MAX_MATCH_BYTES - match.n_bytes) most = MAX_MATCH_BYTES - match.n_bytes;
+    for (unsigned n = 0; n < most; n += 8) {
+        uint64_t difference = load64(at - n - 8) ^ load64(at - n - 8 - match.distance);
+        if (!difference) continue;
+        n += (unsigned)__builtin_clzll(difference) >> 3;
+        return n < most ? n : (unsigned)most;
+    }
+    return (unsigned)most;
 }
 
-/* Lets the match at `at`, where the last one ends, take the bytes of that one, if it takes all of
-   them, or if the others cost less as literals than the last match. */
+/* Lets the match at `at`, where the last one ends, take the bytes of that one, if it takes all, or
+   if the others cost less as literals than that match. */
 ALWAYS_INLINE bool take_over(struct matcher *matcher, const uint8_t **at, struct match *match)
 {
     enum { MOST_LEFT = 8 };
@@ -144,7 +148,7 @@ ALWAYS_INLINE const uint8_t *take(struct matcher *matcher, const uint8_t *at, st
 
 static const uint64_t prime_a = 0x9E3779B185EBCA87, prime_b = 0xC2B2AE3D27D4EB4F;
 
-/* The tables of fields or of qualities; tens may be NULL, threes are of fields only. */
+/* The tables of fields, which have threes, or of qualities, which may have tens. */
 struct tables {
     uint16_t *threes, *sixes, *tens, *sixteens;
     unsigned bits;
@@ -203,10 +207,9 @@ ALWAYS_INLINE struct match find(struct matcher *matcher, const struct tables *ta
         return (struct match){extend(at, found.tens, 8, most), found.tens};
     difference = load64(at - found.sixes) ^ x;
     if (difference << 16 == 0 && is_distance(found.sixes)) {
-        struct match match = {difference ? n_same(difference)
-                                         : extend(at, found.sixes, 8, most), found.sixes};
-        bool takes = match.n_bytes > 16 || !is_dear(&matcher->prices, at, match);
-        return takes ? match : none;
+        unsigned n = difference ? n_same(difference) : extend(at, found.sixes, 8, most);
+        struct match match = {n, found.sixes};
+        return n > 16 || !is_dear(&matcher->prices, at, match) ? match : none;
     }
     /* Qualities have runs in place of matches of 3 bytes. */
     uint32_t distance = tables->threes ? found.threes : 1;
@@ -232,22 +235,28 @@ ALWAYS_INLINE bool is_better(struct match b, struct match a, int ahead, bool is_
                                    ahead * literal_price;
 }
 
-/*
- * Chooses tokens from `at` to `stop`; the last match may go beyond. Returns the end of what is done.
- */
-ALWAYS_INLINE const uint8_t *search(struct matcher *matcher, const struct tables *tables,
-                                    unsigned most_tries, bool is_noisy, const uint8_t *at,
-                                    const uint8_t *stop)
+enum kind { FIELDS, NOISY_FIELDS, QUALITIES };
+
+/* Chooses tokens from `at` to `stop`, or to the end of a match beyond, which it returns. */
+ALWAYS_INLINE const uint8_t *search(struct matcher *matcher, struct effort effort, enum kind kind,
+                                    const uint8_t *at, const uint8_t *stop)
 {
-        /* In the middle of long matches, positions are not entered. */
-    enum { ENTERED_BYTES = 32, RUN_BYTES = 16, MOST_SKIPPED = 8 };
-    bool is_quality = !tables->threes;
+    /* In the middle of long matches, positions are not entered. */
+    enum { ENTERED_BYTES = 16, MOST_SKIPPED = 8 };
+    const bool is_quality = kind == QUALITIES;
+    const struct tables tables =
+        is_quality ? (struct tables){NULL, matcher->quality6,
+                                     effort.quality_tens ? matcher->quality10 : NULL,
+                                     matcher->quality16, QUALITY_HASH_BITS}
+                   : (struct tables){matcher->field3, matcher->field6, NULL, matcher->field16,
+                                     FIELD_HASH_BITS};
+    unsigned most_tries = is_quality ? effort.quality_tries : effort.field_tries;
     unsigned n_misses = 0;
     while (at < stop) {
-        struct match match = find(matcher, tables, at);
+        struct match match = find(matcher, &tables, at);
         if (match.n_bytes == 0) {
             at++;
-            if (!is_noisy) continue;
+            if (kind != NOISY_FIELDS) continue;
             unsigned skip = n_misses++ / 64;
             at += skip < MOST_SKIPPED ? skip : MOST_SKIPPED;
             continue;
@@ -255,8 +264,8 @@ ALWAYS_INLINE const uint8_t *search(struct matcher *matcher, const struct tables
         n_misses /= 2;
         const uint8_t *next = at + 1;
         for (unsigned tries = 0;
-             match.n_bytes < ENOUGH_BYTES && next < stop && tries < most_tries; next++) {
-            struct match other = find(matcher, tables, next);
+             match.n_bytes < effort.enough_bytes && next < stop && tries < most_tries; next++) {
+            struct match other = find(matcher, &tables, next);
             tries++;
             if (!is_better(other, match, (int)(next - at), is_quality)) continue;
             at = next;
@@ -264,45 +273,15 @@ ALWAYS_INLINE const uint8_t *search(struct matcher *matcher, const struct tables
             tries = 0;
         }
         at = take(matcher, at, match);
-        if (is_quality && match.distance == 1 && at - next > RUN_BYTES) next = at - RUN_BYTES;
+        if (is_quality && match.distance == 1 && at - next > ENTERED_BYTES)
+            next = at - ENTERED_BYTES;
         if (at - next > 2 * ENTERED_BYTES) {
-            enter_all(matcher, tables, next, next + ENTERED_BYTES);
+            enter_all(matcher, &tables, next, next + ENTERED_BYTES);
             next = at - ENTERED_BYTES;
         }
-        enter_all(matcher, tables, next, at);
+        enter_all(matcher, &tables, next, at);
     }
     return at < matcher->end ? at : matcher->end;
-}
-
-ALWAYS_INLINE const uint8_t *search_fields(struct matcher *matcher, struct effort effort,
-                                           bool is_noisy, const uint8_t *at, const uint8_t *stop)
-{
-    const struct tables tables = {matcher->field3, matcher->field6,
-                                  effort.field_tens ? matcher->field10 : NULL, matcher->field16,
-                                  FIELD_HASH_BITS};
-    if (at >= stop) return at;
-    return search(matcher, &tables, effort.field_tries, is_noisy, at, stop);
-}
-
-ALWAYS_INLINE const uint8_t *search_qualities(struct matcher *matcher, struct effort effort,
-                                              const uint8_t *at, const uint8_t *stop)
-{
-    const struct tables tables = {NULL, matcher->quality6,
-                                  effort.quality_tens ? matcher->quality10 : NULL,
-                                  matcher->quality16, QUALITY_HASH_BITS};
-    if (at >= stop) return at;
-    return search(matcher, &tables, effort.quality_tries, false, at, stop);
-}
-
-/* The qualities of a long read, for which prices of their own are guessed. */
-ALWAYS_INLINE const uint8_t *search_noisy_qualities(struct matcher *matcher, struct effort effort,
-                                                    const uint8_t *at, const uint8_t *stop)
-{
-    if (at >= stop) return at;
-    prices_guess(&matcher->prices, at, (size_t)(stop - at), true);
-    at = search_fields(matcher, effort, true, at, stop);
-    prices_guess(&matcher->prices, matcher->begin, (size_t)(matcher->end - matcher->begin), false);
-    return at;
 }
 
 /* ---- bases ---- */
@@ -368,7 +347,6 @@ ALWAYS_INLINE struct match find_overlap(struct matcher *matcher, struct overlaps
 ALWAYS_INLINE const uint8_t *search_bases(struct matcher *matcher, struct overlaps *overlaps,
                                           const uint8_t *at, const uint8_t *stop)
 {
-    enum { ENTERED_BYTES = 8 };
     while (at < stop) {
         unsigned most = most_bytes(matcher, at);
         uint64_t x = load64(at);
@@ -449,17 +427,40 @@ static const uint8_t *find_record(const uint8_t *begin, const uint8_t *end)
     return end;
 }
 
-static void add_cuts(struct matcher *matcher, const struct fields *fields)
-{
-    const uint8_t *const ends[] = {fields->cigar, fields->bases, fields->qualities, fields->tags};
-    for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends[i] > matcher->begin && ends[i] < matcher->end && matcher->n_cuts < MOST_CUTS)
-            matcher->cuts[matcher->n_cuts++] = (uint32_t)(ends[i] - matcher->begin);
-}
-
 static const uint8_t *later(const uint8_t *a, const uint8_t *b)
 {
     return a > b ? a : b;
+}
+
+/* Counts the sequences so far. */
+static void count(struct matcher *matcher)
+{
+    struct part *part = &matcher->parts[matcher->n_parts];
+    size_t n = matcher->n_sequences - matcher->n_counted;
+    token_count(matcher->sequences + matcher->n_counted, n, &matcher->counted, &part->counts);
+    matcher->n_counted += n;
+    part->n_sequences += n;
+}
+
+/* Ends a part at `end`, or where the match over it ends. */
+static void end_part(struct matcher *matcher, const uint8_t *end)
+{
+    if (end > matcher->after) {
+        matcher->sequences[matcher->n_sequences++] =
+            (struct sequence){(uint16_t)(end - matcher->after), 0, 1};
+        matcher->after = end;
+    }
+    count(matcher);
+    matcher->parts[++matcher->n_parts] = (struct part){0};
+}
+
+/* Ends a part where a field of a long read ends, if it is large. */
+static void end_field(struct matcher *matcher, const struct fields *fields, const uint8_t *end)
+{
+    enum { LEAST_BYTES = 600 };
+    if (fields->n_bases >= LONG_READ_BASES && end - matcher->counted >= LEAST_BYTES &&
+        matcher->end - end >= LEAST_BYTES && matcher->n_parts < MOST_PARTS - 1)
+        end_part(matcher, end);
 }
 
 /* Chooses tokens for a record, of which those before `at` are done. */
@@ -467,7 +468,8 @@ ALWAYS_INLINE const uint8_t *search_record(struct matcher *matcher, struct effor
                                            const struct fields *fields, const uint8_t *at)
 {
     struct overlaps overlaps = {.n = 0};
-    at = search_fields(matcher, effort, false, at, fields->bases);
+    at = search(matcher, effort, FIELDS, at, fields->bases);
+    end_field(matcher, fields, fields->bases);
     if (fields->n_bases < NOISY_BASES) {
         const struct late_read read = {(uint32_t)(fields->bases - matcher->begin), fields->start,
                                        fields->n_bases};
@@ -477,78 +479,55 @@ ALWAYS_INLINE const uint8_t *search_record(struct matcher *matcher, struct effor
     if (overlaps.n > 0)
         at = search_bases(matcher, &overlaps, at, fields->qualities);
     else if (fields->n_bases < LONG_READ_BASES)
-        at = search_fields(matcher, effort, fields->n_bases >= NOISY_BASES, at, fields->qualities);
+        at = search(matcher, effort, fields->n_bases >= NOISY_BASES ? NOISY_FIELDS : FIELDS, at,
+                    fields->qualities);
     at = later(at, fields->qualities);
-    if (fields->n_bases >= NOISY_QUALITIES)
-        at = search_noisy_qualities(matcher, effort, at, fields->tags);
-    else
-        at = search_qualities(matcher, effort, at, fields->tags);
-    return search_fields(matcher, effort, false, later(at, fields->tags), fields->end);
-}
-
-/* Counts the sequences so far, and sets prices by all of them. */
-static void count(struct matcher *matcher)
-{
-    token_count(matcher->sequences + matcher->n_counted,
-                matcher->n_sequences - matcher->n_counted, &matcher->counted, &matcher->counts);
-    matcher->n_counted = matcher->n_sequences;
+    end_field(matcher, fields, fields->qualities);
+    if (fields->n_bases >= NOISY_QUALITIES && at < fields->tags) {
+        const struct prices others = matcher->prices;
+        prices_guess(&matcher->prices, at, (size_t)(fields->tags - at), true);
+        at = search(matcher, effort, NOISY_FIELDS, at, fields->tags);
+        matcher->prices = others;
+    } else {
+        at = search(matcher, effort, QUALITIES, at, fields->tags);
+    }
+    end_field(matcher, fields, fields->tags);
+    return search(matcher, effort, FIELDS, later(at, fields->tags), fields->end);
 }
 
 ALWAYS_INLINE void search_all(struct matcher *matcher, struct effort effort)
 {
     const uint8_t *record = find_record(matcher->begin, matcher->end), *at = matcher->begin + 1;
     struct fields fields;
-    at = search_fields(matcher, effort, true, at, record);
+    at = search(matcher, effort, NOISY_FIELDS, at, record);
     while (record < matcher->end && find_fields(record, matcher->end, &fields)) {
-        if (fields.n_bases >= LONG_READ_BASES) add_cuts(matcher, &fields);
         at = search_record(matcher, effort, &fields, later(at, record));
         record = fields.end;
         if (matcher->after - matcher->counted < COUNT_BYTES) continue;
         count(matcher);
-        prices_set(&matcher->prices, &matcher->counts);
+        prices_set(&matcher->prices, &matcher->parts[matcher->n_parts].counts);
     }
-    (void)search_fields(matcher, effort, true, later(at, record), matcher->end);
+    (void)search(matcher, effort, NOISY_FIELDS, later(at, record), matcher->end);
 }
 
-/* One function for each effort, whose loops the compiler makes without what is not tried. */
-static void search_fast(struct matcher *matcher)
+void matcher_run(struct matcher *matcher, int level, const uint8_t *payload, size_t n_bytes)
 {
-    search_all(matcher, (struct effort){false, 0, false, 0});
-}
-
-static void search_usual(struct matcher *matcher)
-{
-    search_all(matcher, (struct effort){false, 1, false, 1});
-}
-
-static void search_more(struct matcher *matcher)
-{
-    search_all(matcher, (struct effort){false, 1, true, 2});
-}
-
-static void search_most(struct matcher *matcher)
-{
-    search_all(matcher, (struct effort){true, 2, true, 2});
-}
-
-void matcher_run(struct matcher *matcher, enum match_effort effort, const uint8_t *payload,
-                 size_t n_bytes)
-{
-    static void (*const searches[])(struct matcher *) = {
-        [MATCH_FAST] = search_fast, [MATCH_USUAL] = search_usual, [MATCH_MORE] = search_more,
-        [MATCH_MOST] = search_most};
     assert(n_bytes <= MAX_PAYLOAD_BYTES);
     memset(matcher->field3, 0, (size_t)((uint8_t *)matcher->reads - (uint8_t *)matcher->field3));
-    memset(&matcher->counts, 0, sizeof matcher->counts);
     matcher->begin = matcher->after = matcher->counted = payload;
     matcher->end = payload + n_bytes;
     matcher->tid = -2;
     matcher->n_reads[0] = matcher->n_reads[1] = 0;
     matcher->n_sequences = matcher->n_counted = 0;
-    matcher->n_cuts = 0;
+    matcher->n_parts = 0;
+    matcher->parts[0] = (struct part){0};
     prices_guess(&matcher->prices, payload, n_bytes, false);
-    searches[effort](matcher);
-    size_t n_left = (size_t)(matcher->end - matcher->after);
-    matcher->sequences[matcher->n_sequences++] = (struct sequence){(uint16_t)n_left, 0, 1};
-    count(matcher);
+    /* The compiler makes loops for each, without what is not tried. */
+    switch (level) {
+    case 1: search_all(matcher, (struct effort){0, 0, 0, false}); break;
+    case 2: search_all(matcher, (struct effort){8, 1, 1, false}); break;
+    case 3: search_all(matcher, (struct effort){32, 1, 1, false}); break;
+    default: search_all(matcher, (struct effort){32, 1, 2, true}); break;
+    }
+    end_part(matcher, matcher->end);
 }

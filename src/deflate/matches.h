@@ -16,8 +16,8 @@ enum {
     QUALITY_HASH_BITS = 14,
     BASES_HASH_BITS = 12,
     MOST_LATE_READS = 16,       /* of each parity; a power of 2 */
-    MOST_CUTS = 32,
-    MOST_SEQUENCES = MAX_PAYLOAD_BYTES / MIN_MATCH_BYTES + 1,
+    MOST_PARTS = 32,
+    MOST_SEQUENCES = MAX_PAYLOAD_BYTES / MIN_MATCH_BYTES + MOST_PARTS,
 };
 
 /* A read whose bases may be those of later ones. */
@@ -27,13 +27,20 @@ struct late_read {
     int32_t n_bases;
 };
 
+/* Consecutive sequences, for which other codes than for those before may be better. Payloads with
+   long reads have a part for each large field. */
+struct part {
+    size_t n_sequences;
+    struct token_counts counts;
+};
+
 struct matcher {
     const uint8_t *begin, *end; /* the payload */
     const uint8_t *after;       /* the end of the last match */
     struct prices prices;
 
     uint16_t field3[1 << FIELD_HASH_BITS], field6[1 << FIELD_HASH_BITS];
-    uint16_t field10[1 << FIELD_HASH_BITS], field16[1 << FIELD_HASH_BITS];
+    uint16_t field16[1 << FIELD_HASH_BITS];
     uint16_t quality6[1 << QUALITY_HASH_BITS], quality10[1 << QUALITY_HASH_BITS];
     uint16_t quality16[1 << QUALITY_HASH_BITS], bases3[1 << BASES_HASH_BITS];
 
@@ -44,17 +51,12 @@ struct matcher {
     struct sequence sequences[MOST_SEQUENCES];
     size_t n_sequences, n_counted;
     const uint8_t *counted;     /* the end of the sequences that are counted */
-    struct token_counts counts;
-
-    uint32_t cuts[MOST_CUTS];   /* where fields of long reads end, where other codes may be better */
-    unsigned n_cuts;
+    struct part parts[MOST_PARTS + 1];
+    unsigned n_parts;           /* that have ended */
 };
 
-enum match_effort { MATCH_FAST, MATCH_USUAL, MATCH_MORE, MATCH_MOST };
-
-/* Fills sequences, counts and cuts for a payload of 1 to MAX_PAYLOAD_BYTES. The last sequence has
-   no match. */
-void matcher_run(struct matcher *matcher, enum match_effort effort, const uint8_t *payload,
-                 size_t n_bytes);
+/* Fills sequences and parts for a payload of at most MAX_PAYLOAD_BYTES. The last sequence of a part
+   may have no match. `level` is that of deflate.h. */
+void matcher_run(struct matcher *matcher, int level, const uint8_t *payload, size_t n_bytes);
 
 #endif

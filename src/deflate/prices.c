@@ -1,18 +1,13 @@
 /* prices.c -- see prices.h. */
 #include "deflate/prices.h"
 
-/* 16 * log2(n), rounded down: the mantissa is squared once for each bit of the fraction. */
+/* 16 * log2(n), rounded down, of the first six bits of n. */
 static unsigned log2_sixteenths(uint32_t n)
 {
-    unsigned whole = highest_bit(n), result = whole;
-    uint64_t mantissa = ((uint64_t)n << 31) >> whole;   /* 1 to 2, as 2^31 to 2^32 */
-    for (unsigned bit = 0; bit < 4; bit++) {
-        mantissa = mantissa * mantissa >> 31;
-        unsigned carry = (unsigned)(mantissa >> 32);
-        mantissa >>= carry;
-        result = result << 1 | carry;
-    }
-    return result;
+    static const uint8_t fractions[32] = {0, 0, 1, 2, 2, 3, 3, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10,
+                                          10, 11, 11, 12, 12, 12, 13, 13, 14, 14, 14, 15, 15};
+    unsigned whole = highest_bit(n);
+    return PRICE_OF_BIT * whole + fractions[((uint64_t)n << 5 >> whole) & 31];
 }
 
 /* The price of a symbol that occurs n of all times; a symbol that does not occur is dear. */
@@ -22,41 +17,33 @@ static unsigned price_of(unsigned log2_all, uint32_t n)
     return n > 0 ? log2_all - log2_sixteenths(n) : RARE_BITS * PRICE_OF_BIT;
 }
 
-static void set_lengths(struct prices *prices, const unsigned classes[29])
-{
-    for (unsigned n = MIN_MATCH_BYTES; n <= MAX_MATCH_BYTES; n++) {
-        unsigned class = length_class[n];
-        prices->lengths[n] = (uint16_t)(classes[class] + PRICE_OF_BIT * length_extra_bits[class]);
-    }
-}
-
 void prices_guess(struct prices *prices, const uint8_t *bytes, size_t n_bytes, bool is_noisy)
 {
     /* From blocks of many kinds. Of noisy bytes few matches are worth their price. */
-    enum { LENGTH_BITS = 6, NOISY_LENGTH_BITS = 8, DISTANCE_BITS = 4, STEP_BYTES = 7 };
-    uint32_t counts[256] = {0}, n = 1;
-    unsigned classes[29], usual = is_noisy ? NOISY_LENGTH_BITS : LENGTH_BITS;
-    for (size_t i = 0; i < n_bytes; i += STEP_BYTES, n++) counts[bytes[i]]++;
-    unsigned all = log2_sixteenths(n) + (is_noisy ? 0 : PRICE_OF_BIT);
-    for (unsigned i = 0; i < 256; i++) prices->literals[i] = (uint16_t)price_of(all, counts[i]);
-    for (unsigned i = 0; i < 29; i++) classes[i] = PRICE_OF_BIT * usual;
-    set_lengths(prices, classes);
-    for (unsigned bit = 0; bit < 16; bit++)
-        prices->distances[bit] = (uint16_t)(PRICE_OF_BIT * (DISTANCE_BITS + (bit ? bit - 1 : 0)));
+    enum { STEP_BYTES = 7, LENGTH_SHIFT = 4, NOISY_LENGTH_SHIFT = 8 };
+    struct token_counts counts = {{0}, {0}};
+    uint32_t n = 0;
+    for (size_t i = 0; i < n_bytes; i += STEP_BYTES, n++) counts.literals[bytes[i]]++;
+    for (unsigned i = FIRST_LENGTH_SYMBOL; i < N_LITERAL_SYMBOLS; i++)
+        counts.literals[i] = n >> (is_noisy ? NOISY_LENGTH_SHIFT : LENGTH_SHIFT);
+    for (unsigned i = 0; i < N_DISTANCE_SYMBOLS; i++) counts.distances[i] = 1;
+    prices_set(prices, &counts);
 }
 
 void prices_set(struct prices *prices, const struct token_counts *counts)
 {
     uint32_t n_literals = 1, n_distances = 1;
-    unsigned classes[29];
     for (unsigned i = 0; i < N_LITERAL_SYMBOLS; i++) n_literals += counts->literals[i];
     for (unsigned i = 0; i < N_DISTANCE_SYMBOLS; i++) n_distances += counts->distances[i];
     unsigned all = log2_sixteenths(n_literals);
     for (unsigned i = 0; i < 256; i++)
         prices->literals[i] = (uint16_t)price_of(all, counts->literals[i]);
-    for (unsigned i = 0; i < 29; i++)
-        classes[i] = price_of(all, counts->literals[FIRST_LENGTH_SYMBOL + i]);
-    set_lengths(prices, classes);
+    for (unsigned i = 0; i < N_LENGTH_CLASSES; i++) {
+        unsigned n_bits = length_extra_bits(i), first = length_base(i);
+        unsigned price = price_of(all, counts->literals[FIRST_LENGTH_SYMBOL + i]);
+        for (unsigned n = first; n < first + (1u << n_bits); n++)
+            prices->lengths[n] = (uint16_t)(price + PRICE_OF_BIT * n_bits);
+    }
     all = log2_sixteenths(n_distances);
     for (unsigned bit = 0; bit < 15; bit++) {
         uint32_t n = counts->distances[2 * bit] + counts->distances[2 * bit + 1];

@@ -23,10 +23,20 @@ static inline unsigned highest_bit(uint32_t n)
     return 31 - (unsigned)__builtin_clz(n);
 }
 
-/* Classes of lengths 0 to 28 (RFC 1951, section 3.2.5): the class of each length, the shortest
-   length of each class, and its extra bits. */
-extern const uint8_t length_class[MAX_MATCH_BYTES + 1], length_extra_bits[29];
-extern const uint16_t length_base[29];
+/* Classes of lengths (RFC 1951, section 3.2.5): how many bits follow, and the shortest length. */
+enum { N_LENGTH_CLASSES = 29, LONGEST_CLASS = 28 };
+
+static inline unsigned length_extra_bits(unsigned class)
+{
+    return class < 8 || class == LONGEST_CLASS ? 0 : class / 4 - 1;
+}
+
+static inline unsigned length_base(unsigned class)
+{
+    if (class < 4) return MIN_MATCH_BYTES + class;
+    if (class == LONGEST_CLASS) return MAX_MATCH_BYTES;
+    return MIN_MATCH_BYTES + ((4 + (class & 3)) << (class / 4 - 1));
+}
 
 static inline unsigned distance_extra_bits(unsigned symbol)
 {
@@ -52,7 +62,7 @@ struct sequence {
 };
 
 struct token_counts {
-    uint32_t literals[N_LITERAL_SYMBOLS];       /* bytes, the end of the block, classes of lengths */
+    uint32_t literals[N_LITERAL_SYMBOLS];       /* bytes, the end, classes of lengths */
     uint32_t distances[N_DISTANCE_SYMBOLS];
 };
 
