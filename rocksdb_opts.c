@@ -23,6 +23,7 @@ enum {
     TABLE_FORMAT_VERSION = 5,
     TABLE_CHECKSUM_XXH3 = 4,            /* rocksdb::kXXH3 */
     TABLE_BLOCK_BYTES = 4096,           /* less than a value: each value gets a block of its own */
+    LARGE_TABLE_BLOCK_BYTES = 64 << 10, /* of each file, the scan has one in memory */
     INDEX_PART_BYTES = 16 << 10,
     INDEX_RESTART_INTERVAL = 16,
     INFO_LOG_FATAL = 4,
@@ -39,11 +40,12 @@ enum {
 static const char options_format[] =
     "block_based_table_factory={max_auto_readahead_size=0};compaction_readahead_size=%zu";
 
-static void set_table_options(rocksdb_block_based_table_options_t *table)
+static void set_table_options(rocksdb_block_based_table_options_t *table, size_t block_bytes,
+                              bool few_files)
 {
     rocksdb_block_based_options_set_format_version(table, TABLE_FORMAT_VERSION);
     rocksdb_block_based_options_set_checksum(table, TABLE_CHECKSUM_XXH3);
-    rocksdb_block_based_options_set_block_size(table, TABLE_BLOCK_BYTES);
+    rocksdb_block_based_options_set_block_size(table, block_bytes);
     /* RocksDB reads the index of a file in parts, when it needs them. A whole index would stay in
        memory as long as the file is open: 50 bytes for each of our blocks. */
     rocksdb_block_based_options_set_index_type(
@@ -54,9 +56,11 @@ static void set_table_options(rocksdb_block_based_table_options_t *table)
        index of one compacted file took 93 MiB; it takes less than 10 now. */
     rocksdb_block_based_options_set_index_block_restart_interval(table, INDEX_RESTART_INTERVAL);
     /* A pile (pipeline/pile.h) is read by exact keys. The filter tells which file has a key: some
-       10 bits of memory for each of our blocks. The table takes the policy over. */
-    rocksdb_block_based_options_set_filter_policy(table,
-                                                  rocksdb_filterpolicy_create_bloom_full(10));
+       10 bits of memory for each of our blocks, and 8 bytes until the file is complete. The table
+       takes the policy over. */
+    if (!few_files)
+        rocksdb_block_based_options_set_filter_policy(table,
+                                                      rocksdb_filterpolicy_create_bloom_full(10));
     /* Every block is read once, so a cache would only take memory. */
     rocksdb_block_based_options_set_no_block_cache(table, 1);
 }
@@ -98,7 +102,7 @@ static void set_db_options(rocksdb_options_t *db, bool existing)
 }
 
 int rocksdb_opts_init(struct rocksdb_opts *opts, bool existing, size_t compaction_read_bytes,
-                      unsigned n_compactions)
+                      unsigned n_compactions, bool few_files)
 {
     memset(opts, 0, sizeof *opts);
     char *error = NULL, text[sizeof options_format + 32];
@@ -108,7 +112,8 @@ int rocksdb_opts_init(struct rocksdb_opts *opts, bool existing, size_t compactio
     opts->table = rocksdb_block_based_options_create();
     opts->env = rocksdb_envoptions_create();
     opts->ingest = rocksdb_ingestexternalfileoptions_create();
-    set_table_options(opts->table);
+    opts->block_bytes = few_files ? LARGE_TABLE_BLOCK_BYTES : TABLE_BLOCK_BYTES;
+    set_table_options(opts->table, opts->block_bytes, few_files);
     rocksdb_options_set_block_based_table_factory(base, opts->table);
     set_db_options(base, existing);
     opts->threads = rocksdb_create_default_env();

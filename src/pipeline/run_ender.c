@@ -44,6 +44,8 @@ static int compact_runs(struct run_ender *ender, uint64_t n_runs_expected)
     struct run_store *store = ender->store;
     if (run_store_is_compacting(store)) ender->waited_in_vain = false;
     if (!run_store_wants_compaction(store, n_runs_expected, ender->waited_in_vain)) return 0;
+    /* How often a run is rewritten depends on how many there are for the files that may be open. */
+    if (!ender->compacting && run_store_lacks_files(store)) batch_pool_lengthen_runs(ender->pool);
     struct mem_budget budget;
     batch_pool_budget(ender->pool, &budget);
     crew_lock(ender->crew);

@@ -211,7 +211,7 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
     db->dir = xstrdup(dir);
     db->path = xasprintf("%s/db-%u", dir, settings->number);
     if (rocksdb_opts_init(&db->opts, settings->existing, settings->compaction_read_bytes,
-                          settings->n_compactions) == 0 &&
+                          settings->n_compactions, settings->few_files) == 0 &&
         open_or_create(db, full) == 0)
         return db;
     run_db_destroy(db);
@@ -263,13 +263,12 @@ int run_db_begin_run(struct run_db *db, unsigned n_files, struct run_writer **wr
 
 /* True if the file no longer grows. When a write to the file fails, RocksDB's put does not report
    it: later puts do nothing, and only finishing the file says what went wrong. */
-static bool is_stuck(struct run_file *file, size_t n_bytes)
+static bool is_stuck(const struct run_db *db, struct run_file *file, size_t n_bytes)
 {
-    enum { MOST_PENDING = 8 << 10 };    /* two blocks of the table; see rocksdb_opts.c */
     uint64_t before = file->n_bytes;
     rocksdb_sstfilewriter_file_size(file->sst, &file->n_bytes);
     if (file->n_bytes > before) file->pending_bytes = 0;
-    bool stuck = file->pending_bytes >= MOST_PENDING;
+    bool stuck = file->pending_bytes >= 2 * db->opts.block_bytes;
     file->pending_bytes += n_bytes;
     return stuck;
 }
@@ -294,7 +293,7 @@ int run_db_put(struct run_writer *w, unsigned number, const uint8_t *key, size_t
     memcpy(file->key + 1, key, key_bytes);
     rocksdb_sstfilewriter_put(file->sst, file->key, key_bytes + 1, (const char *)value,
                               value_bytes, &error);
-    if (!error && is_stuck(file, key_bytes + value_bytes))
+    if (!error && is_stuck(w->db, file, key_bytes + value_bytes))
         rocksdb_sstfilewriter_finish(file->sst, &error);
     return check_write_error(w->db, error);
 }

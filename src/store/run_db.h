@@ -50,6 +50,7 @@ struct run_db_settings {
                                            together; more once there are many files */
     unsigned number;                    /* of the database, if the directory has several */
     unsigned n_compactions;             /* that all databases of the process may run at a time */
+    bool few_files;                     /* may be open: see rocksdb_opts.h */
 };
 
 /* Creates the database in a directory, or opens the existing one. Returns NULL after a message. If

@@ -30,6 +30,7 @@ enum {
        the disk yet. If it does not fit when the run ends, the run is lost. So this is kept free for
        each file of a run: there are four runs at most. */
     RESERVE_BYTES = 4 << 20,
+    FEW_FILES = 64,             /* at most 4 MiB of memory for the larger blocks of so many */
     CHECK_BYTES = 1 << 20,      /* the free space is checked again after this many bytes of a
                                    file */
     MOST_RETRIES = 15,
@@ -192,6 +193,7 @@ static struct run_db *open_db(const struct run_store *store, const struct volume
         .number = volume->lane,
         .n_compactions = compaction_n_parallel(run_store_n_lanes(store)),
         .n_admitted = store->slow_to_seek ? RUN_DB_ADMITTED_WHEN_SLOW : 1,
+        .few_files = store->facts.most_files * store->n_volumes <= FEW_FILES,
     };
     return run_db_create(volume->dir, &settings, full);
 }
@@ -507,6 +509,13 @@ bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expecte
         if (run_compactor_plan(&volume->compactor, &facts, store->width, stuck)) wanted = true;
     }
     return wanted;
+}
+
+bool run_store_lacks_files(const struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].compactor.plan.reason >= COMPACTION_MEMORY) return true;
+    return false;
 }
 
 int run_store_compact(struct run_store *store)

@@ -118,6 +118,10 @@ int run_store_settle(struct run_store *store);
 /* True while a compaction runs. */
 bool run_store_is_compacting(const struct run_store *store);
 
+/* True if run_store_wants_compaction plans compactions because the limit of open files or the memory
+   does not allow as many files as there are runs. */
+bool run_store_lacks_files(const struct run_store *store);
+
 /* True if a compaction will begin, as soon as RocksDB's thread gets a CPU. */
 bool run_store_compaction_is_due(const struct run_store *store);
 

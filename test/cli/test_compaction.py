@@ -230,6 +230,14 @@ class ManyRuns(CliTest):
         self.assertGreater(report.n_runs, 300)
         self.assertLessEqual(report.amplification(), 11)
 
+    def test_runs_are_longer_where_few_files_may_be_open(self):
+        """A run is rewritten less often if there are fewer of them. It was 354 runs."""
+        script = 'ulimit -n 64 || exit 9; ROCKSORT_TEST_BATCH=64K exec "$0" "$@"'
+        report = self.check(["/bin/sh", "-c", script, SAMTOOLS, "rocksort", *USUAL], "long runs",
+                            budget=8 * MIB)
+        self.assertEqual(report.reason, "of the limit of open files")
+        self.assertLess(report.n_runs, 250)
+
     def test_runs_of_several_files_are_compacted(self):
         """As nobody knows how many runs a pipe will make, the first ones are several files. Later
         there are too many, and files of both kinds are compacted together."""

@@ -353,8 +353,8 @@ class LargeRecords(CliTest):
             file.write(bamfile.EOF_BLOCK)
         return self.path("in.bam")
 
-    def check(self, source, *options, megabytes=4):
-        for threads in ("1", "2"):
+    def check(self, source, *options, megabytes=4, n_threads=("1", "2")):
+        for threads in n_threads:
             peak, err = peak_of(self, ["-@", threads, "--max-memory", f"{megabytes}M", "-l", "0",
                                        "--verbosity", "3", *options, "-o", self.path("out.bam"),
                                        source])
@@ -391,6 +391,24 @@ class LargeRecords(CliTest):
         shared = self.text(self.RECORD_BYTES)
         self.check(self.write_bam((0, b"XXZ" + shared + b"%d\0" % self.random.randrange(1000))
                                   for _ in range(self.N_RECORDS)), "-t", "XX")
+
+    def check_values(self, n_bytes, n_records):
+        """Many threads, and values of n_bytes that differ at their beginnings or only at their ends:
+        runs, their indexes, bounds and the merge hold keys."""
+        shared = self.text(n_bytes - 8)
+        for value in (lambda: self.text(n_bytes),
+                      lambda: shared + b"%08x" % self.random.randrange(1 << 32)):
+            source = self.write_bam((0, b"CBZ" + value() + b"\0") for _ in range(n_records))
+            self.check(source, "-t", "CB", megabytes=8, n_threads=("8",))
+
+    def test_values_of_500_bytes(self):
+        self.check_values(500, 80_000)
+
+    def test_values_of_2000_bytes(self):
+        self.check_values(2000, 30_000)
+
+    def test_values_of_60000_bytes(self):
+        self.check_values(60_000, 1_200)
 
     def test_many_records_of_one_value(self):
         """Small records whose stored keys are equal: the store cannot put their blocks in order, and

@@ -235,6 +235,54 @@ static void test_far_more_runs_than_open_files(void **state)
     assert_int_equal(compaction_decide(&facts, plan.width).least_width, 2);
 }
 
+/* Compacts as RocksDB's picker does, which knows the sizes of n files from the newest to the oldest.
+   Returns the size of the new file; 0: nothing is compacted. */
+static uint64_t pick_and_compact(uint64_t *sizes, size_t *n, const struct compaction_plan *plan)
+{
+    if (*n <= plan->max_files) return 0;
+    size_t first = 0, end = 0;
+    for (; first < *n; first++) {
+        for (end = first + 1; end < *n && end - first < plan->width; end++)
+            if (sizes[end] * 5 > sizes[end - 1] * 9 || sizes[end - 1] * 5 > sizes[end] * 9) break;
+        if (end - first >= plan->least_width) break;
+    }
+    if (first == *n) {                          /* no row is long enough: the newest */
+        if (*n < plan->max_files + plan->least_width) return 0;
+        first = 0;
+        end = *n - plan->max_files;
+    }
+    uint64_t sum = 0;
+    for (size_t i = first; i < end; i++) sum += sizes[i];
+    memmove(sizes + first + 1, sizes + end, (*n - end) * sizeof *sizes);
+    sizes[first] = sum;
+    *n -= end - first - 1;
+    return sum;
+}
+
+/* With few open files each run is rewritten log2(runs) times, whatever the number of files. With
+   rows of a quarter of 32 files it was 45 times. */
+static void test_thousands_of_runs_are_rewritten_few_times(void **state)
+{
+    (void)state;
+    enum { N_RUNS = 8650, MOST = 256 };
+    for (unsigned most_files = 16; most_files <= 64; most_files += 4) {
+        struct compaction_facts facts = fast_facts(COMPACTION_OFF);
+        facts.most_files = most_files;
+        facts.n_runs = facts.n_runs_expected = N_RUNS;
+        struct compaction_plan plan = compaction_decide(&facts, compaction_width(&facts));
+        uint64_t sizes[MOST], rewritten = 0, n_bytes;
+        size_t n = 0;
+        for (int run = 0; run < N_RUNS; run++) {
+            memmove(sizes + 1, sizes, n * sizeof *sizes);
+            sizes[0] = 1;
+            n++;
+            while ((n_bytes = pick_and_compact(sizes, &n, &plan)) > 0) rewritten += n_bytes;
+            assert_true(n < most_files);
+        }
+        assert_true(rewritten <= 16 * N_RUNS);
+    }
+}
+
 /* SIZE is unknown or too low: plans allow more files as runs come, and never fewer. */
 static void test_plans_follow_the_runs(void **state)
 {
@@ -468,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_on),
         cmocka_unit_test(test_far_more_runs_than_a_width_squared),
         cmocka_unit_test(test_far_more_runs_than_open_files),
+        cmocka_unit_test(test_thousands_of_runs_are_rewritten_few_times),
         cmocka_unit_test(test_plans_follow_the_runs),
         cmocka_unit_test(test_auto),
         cmocka_unit_test(test_files_of_runs),

@@ -194,6 +194,31 @@ static void test_index_of_long_keys(void **state)
     run_db_destroy(db);
 }
 
+/* Where few files may be open, a compacted file may have all data. What of it is in memory, index and
+   filter, must not grow with each block. */
+static void test_large_files_have_a_small_index(void **state)
+{
+    enum { N = 4000, KEY_BYTES = 100, VALUE_BYTES = 1000 };
+    const struct run_db_settings settings = {.n_admitted = 1, .n_compactions = 1,
+                                             .few_files = true};
+    struct run_db *db = run_db_create(*state, &settings, NULL);
+    struct run_writer *writer;
+    uint8_t key[KEY_BYTES], value[VALUE_BYTES] = {0};
+    memset(key, 'x', sizeof key);
+    assert_non_null(db);
+    assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
+    for (uint32_t i = 0; i < N; i++) {
+        key[sizeof key - 2] = (uint8_t)(i >> 8);
+        key[sizeof key - 1] = (uint8_t)i;
+        assert_int_equal(run_db_put(writer, 0, key, sizeof key, value, sizeof value), 0);
+    }
+    assert_int_equal(run_db_end_run(writer), 0);
+    /* RocksDB writes a whole key for one value of 16, and of the others what differs. */
+    uint64_t data_bytes = (uint64_t)N * (VALUE_BYTES + 12 + KEY_BYTES / 16 + 4);
+    assert_true(run_db_bytes(db) < data_bytes);
+    run_db_destroy(db);
+}
+
 static void test_empty_database(void **state)
 {
     struct rng rng = rng_start(92);
@@ -815,6 +840,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_IN_DIR(test_runs_come_back_in_order),
         TEST_IN_DIR(test_index_of_long_keys),
+        TEST_IN_DIR(test_large_files_have_a_small_index),
         TEST_IN_DIR(test_empty_database),
         TEST_IN_DIR(test_abandoned_within_a_run),
         TEST_IN_DIR(test_keys_out_of_order_are_refused),
