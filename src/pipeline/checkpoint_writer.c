@@ -559,7 +559,7 @@ bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_numbe
     const struct checkpoint_settings *s = &w->settings;
     const struct load_counts *counts = load_totals_locked(s->totals);
     bool is_wish = checkpoint_writer_is_wish(signal_number);
-    if (diag_is_hopeless() && !s->resumed && !s->keeps) return false;
+    if (diag_cause() == DIAG_HOPELESS && !s->resumed && !s->keeps) return false;
     if (s->resumed || (w->overwrites_input && w->progress == LOADED)) return true;
     if (w->progress == NOT_RECORDED || (is_wish && !s->keeps)) return false;
     if (w->progress >= HAS_ALL_RUNS) return true;
@@ -595,7 +595,7 @@ static void tell_how(const struct checkpoint_writer *w)
                   "removed it, or its STORE file", w->paths[0]);
         return;
     }
-    if (diag_is_hopeless()) {
+    if (diag_cause() == DIAG_HOPELESS) {
         diag_left("'%s' is kept, but --resume would fail again", path);
         return;
     }
@@ -607,9 +607,9 @@ static void tell_how(const struct checkpoint_writer *w)
         .temp_dir = other.temp_dir, .output = other.output, .also = other.also};
     /* Bytes may have changed on their way from the disk: a second try may work. */
     diag_left("what was sorted so far is kept; to %s%s: %s",
-              diag_is_damage() ? "try once more"
-              : partial        ? "write what there is"
-                               : "finish",
+              diag_cause() == DIAG_DAMAGE ? "try once more"
+              : partial                   ? "write what there is"
+                                          : "finish",
               other.note, checkpoint_command(&resuming, command));
     other_disk_release(&other);
     free(real);

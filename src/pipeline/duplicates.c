@@ -380,16 +380,16 @@ static bool warn_of_most(const struct duplicates *d)
     const struct barcode_counts *n = &d->barcodes;
     bool is_tag = rules->barcode_source == BARCODE_TAG;
     if (rules->barcode_source == BARCODE_NONE || n->n_lacking <= n->n_examined / 2) return false;
-    diag_warning_always("%s%.2s finds no barcode in %" PRIu64 " of %" PRIu64 " reads: these are "
-                        "compared without one; give %s",
-                        is_tag                   ? "--barcode-tag "
-                        : rules->barcode_pattern ? "--barcode-rgx"
-                                                 : "--barcode-name",
-                        is_tag ? rules->barcode_tag : "",
-                        n->n_lacking, n->n_examined,
-                        is_tag                   ? "the right tag, or --barcode-name"
-                        : rules->barcode_pattern ? "a pattern that fits the names"
-                                                 : "--barcode-rgx or --barcode-tag");
+    diag_left("warning: %s%.2s finds no barcode in %" PRIu64 " of %" PRIu64 " reads: these are "
+              "compared without one; give %s",
+              is_tag                   ? "--barcode-tag "
+              : rules->barcode_pattern ? "--barcode-rgx"
+                                       : "--barcode-name",
+              is_tag ? rules->barcode_tag : "",
+              n->n_lacking, n->n_examined,
+              is_tag                   ? "the right tag, or --barcode-name"
+              : rules->barcode_pattern ? "a pattern that fits the names"
+                                       : "--barcode-rgx or --barcode-tag");
     return true;
 }
 

@@ -578,9 +578,9 @@ static int check_content(const struct merge_settings *s, const struct content_su
 {
     if (content_sum_equal(in, out)) return 0;
     if (s->resumed_path)
-        diag_damaged("the temporary data in '%s' are damaged: of %" PRIu64 " records %" PRIu64
-                     " were found, or others; sort the input again",
-                     s->resumed_path, in->n_records, out->n_records);
+        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: of %" PRIu64 " records %"
+                      PRIu64 " were found, or others; sort the input again",
+                      s->resumed_path, in->n_records, out->n_records);
     else
         diag_error("the output is not what was read: %" PRIu64 " records in, %" PRIu64
                    " out, checksums %016" PRIx64 " and %016" PRIx64 "; please report this",
