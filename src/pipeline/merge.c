@@ -367,21 +367,8 @@ static int show_of_pile(struct merger *m, struct next_block *next)
 static int start_inputs(struct merger *m)
 {
     const struct merge_settings *s = m->settings;
-    m->limit_bytes = s->share.block_bytes;
-    const struct merge_inputs_settings settings = {
-        .crew = m->crew,
-        .segmenter = m->segmenter,
-        .totals = s->totals,
-        .inputs = s->inputs,
-        .numbers = s->numbers,
-        .n_inputs = s->n_inputs,
-        .rules = m->rules,
-        .header = s->header,
-        .piece_bytes = s->share.piece_bytes,
-        .ahead_bytes = s->share.ahead_bytes,
-        .all_bytes = mem_budget_all_inputs(&s->share, s->n_inputs),
-    };
-    m->inputs = merge_inputs_start(&settings);
+    m->limit_bytes = s->streams->share.block_bytes;
+    m->inputs = merge_inputs_start(s->streams, m->segmenter, m->rules, s->header);
     return m->inputs ? 0 : -1;
 }
 
@@ -548,7 +535,7 @@ static int prepare_merge(struct merger *m)
     }
     m->ring = xcalloc(m->budget.n_segments, sizeof *m->ring);
     m->segmenter = segmenter_create(&segments);
-    if (s->inputs) return start_inputs(m);
+    if (s->streams) return start_inputs(m);
     if (s->store) m->feeders = feeders_start(&m->feed);
     return s->store && !m->feeders ? -1 : 0;
 }

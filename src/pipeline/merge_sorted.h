@@ -15,7 +15,7 @@
 #include "pipeline/survey.h"
 
 struct merge_sorted_settings {
-    const struct merge_settings *merge; /* without inputs, numbers and n_inputs */
+    const struct merge_settings *merge; /* without streams */
     const char *const *paths;   /* of the inputs */
     struct bam_inputs *inputs;  /* open, and not read yet */
     size_t n_inputs;
