@@ -94,25 +94,15 @@ static void create_objects(struct sort *sort)
         .fasta = resume_reads_input(&sort->resume) ? s->minhash_fasta : NULL,
         .minhash_window = s->minhash_window,
     };
-    struct checkpoint_settings checkpoint = {
-        .crew = sort->crew, .totals = sort->totals, .inputs = s->inputs, .n_inputs = s->n_inputs,
-        .temp_prefixes = s->temp_prefixes, .n_temp_prefixes = s->n_temp_prefixes,
-        .resources = s->resources,
-        .output = s->output, .index = s->index_path, .output_path = &sort->output_path,
+    const struct checkpoint_sort_parts parts = {
+        .crew = sort->crew, .totals = sort->totals, .output_path = &sort->output_path,
         .index_path = &sort->index_path, .also_path = &sort->also_path,
-        .pieces = &sort->pieces_dir,
-        .asked_output = &s->asked_output, .rules = &s->rules, .fixmate = s->fixmate,
-        .markdup = s->markdup, .fasta = s->minhash_fasta, .minhash_window = s->minhash_window,
-        .keeps = s->keep_checkpoint,
-        .no_resume = s->no_resume, .sum_only = s->sum_only, .resumed = s->resumed,
-        .reads_input = resume_reads_input(&sort->resume),
+        .pieces = &sort->pieces_dir, .reads_input = resume_reads_input(&sort->resume),
     };
-    sort->checkpoint = checkpoint_writer_create(&checkpoint);
-    struct temp_store_settings store = {
-        .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
-        .checkpoint = sort->checkpoint, .compaction = s->compaction, .resumed = s->resumed,
-        .reads_input = resume_reads_input(&sort->resume), .no_resume = s->no_resume,
-        .durable_after_seconds = s->durable_after_seconds,
+    sort->checkpoint = checkpoint_writer_create(s, &parts);
+    const struct temp_store_settings store = {
+        .sort = s, .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
+        .checkpoint = sort->checkpoint, .reads_input = resume_reads_input(&sort->resume),
     };
     sort->store = temp_store_create(&store);
     if (s->markdup) create_duplicates(sort);
