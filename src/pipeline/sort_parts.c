@@ -106,19 +106,10 @@ static void create_objects(struct sort *sort)
     };
     sort->store = temp_store_create(&store);
     if (s->markdup) create_duplicates(sort);
-    struct spill_settings spill = {
-        .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
-        .checkpoint = sort->checkpoint, .store = sort->store, .rules = &sort->rules,
-        .space = {.outputs = {{s->output_format.kind, s->level}, {s->also_format.kind, -1}},
-                  .n_outputs = s->also ? 2 : 1, .method = {s->level, s->engine},
-                  .output = &sort->output_path, .also = &sort->also_path,
-                  .codec_auto = s->codec_auto, .codec = s->codec,
-                  .compaction = s->compaction, .asked_bytes = s->input_bytes,
-                  .duplicates = s->markdup ? &sort->duplicate_rules : NULL,
-                  .view_memory_bytes =
-                      s->markdup ? duplicates_view_memory(&s->duplicate_rules, s->memory_bytes)
-                                 : 0},
-        .n_threads = s->n_threads, .duplicates = sort->duplicates,
+    const struct spill_settings spill = {
+        .sort = s, .output = &sort->output_path, .also = &sort->also_path, .crew = sort->crew,
+        .pool = sort->pool, .totals = sort->totals, .checkpoint = sort->checkpoint,
+        .store = sort->store, .rules = &sort->rules, .duplicates = sort->duplicates,
     };
     sort->spiller = spill_create(&spill);
     create_output(sort);
