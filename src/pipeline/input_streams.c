@@ -516,9 +516,7 @@ struct input_streams *input_streams_start(const struct input_streams_settings *s
     if (open_inputs(all) == 0 && start_readers(all) == 0) return all;
     crew_fail(settings->crew);
     input_streams_stop(all);
-    crew_lock(settings->crew);
-    crew_wait_for_jobs(settings->crew);
-    crew_unlock(settings->crew);
+    (void)crew_finish_jobs(settings->crew);
     input_streams_destroy(all);
     return NULL;
 }

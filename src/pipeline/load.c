@@ -830,10 +830,8 @@ int load_input(const struct load_settings *settings)
         batch_destroy(ld.filling);
     }
     load_totals_set_loading(ld.totals, false);
-    crew_lock(ld.crew);
-    crew_wait_for_jobs(ld.crew);        /* batches are freed, and point to ld.jobs */
-    crew_unlock(ld.crew);
-    if (!crew_failed(ld.crew)) tell_alone(&ld);
+    /* Batches are freed, and point to ld.jobs. */
+    if (crew_finish_jobs(ld.crew) == 0) tell_alone(&ld);
     for (unsigned i = 0; i < ld.n_ring; i++) load_jobs_release(&ld.ring[i]);
     for (unsigned i = 0; ld.parts && i < ld.n_parts; i++) load_jobs_release(&ld.parts[i]);
     load_cutter_release(&ld.cutter);

@@ -493,9 +493,7 @@ static int prepare_merge(struct merger *m)
     const struct merge_settings *s = m->settings;
     struct sorted_output *output = s->output;
     batch_pool_drop_free(s->pool);
-    crew_lock(m->crew);
-    crew_wait_for_jobs(m->crew);
-    crew_unlock(m->crew);
+    (void)crew_finish_jobs(m->crew);
     batch_pool_budget(s->pool, &m->budget);
     m->segment_bytes = plan_segments(m);
     prepare_kept(m);
@@ -580,9 +578,7 @@ static void release_merger(struct merger *m)
 {
     feeders_stop(m->feeders);
     merge_inputs_stop(m->inputs);
-    crew_lock(m->crew);
-    crew_wait_for_jobs(m->crew);        /* if the output could not be opened some still work */
-    crew_unlock(m->crew);
+    (void)crew_finish_jobs(m->crew);    /* if the output could not be opened some still work */
     if (m->shown) segmenter_drop_block(m->shown);
     pile_close(m->pile);
     for (unsigned i = 0; m->ring && i < m->budget.n_segments; i++) {
