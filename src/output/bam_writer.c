@@ -576,12 +576,12 @@ int bam_writer_close(struct bam_writer *writer)
     return r < 0 ? write_error(writer) : 0;
 }
 
-int bam_writer_commit(struct bam_writer *writer, struct bam_writer_result *result)
+int bam_writer_commit(struct bam_writer *writer, struct output_result *result)
 {
     struct output_path *path = writer->settings.path;
     struct stat st;
     int r = 0;
-    *result = (struct bam_writer_result){.n_bytes = writer->n_bytes};
+    *result = (struct output_result){.n_bytes = writer->n_bytes};
     if (writer->file_exists) {
         if (stat(path->temporary, &st) == 0) result->n_bytes = (uint64_t)st.st_size;
         r = output_path_commit(path);
@@ -592,9 +592,9 @@ int bam_writer_commit(struct bam_writer *writer, struct bam_writer_result *resul
     return r < 0 ? -1 : 0;
 }
 
-void bam_writer_abort(struct bam_writer *writer, struct bam_writer_result *result)
+void bam_writer_abort(struct bam_writer *writer, struct output_result *result)
 {
-    *result = (struct bam_writer_result){0};
+    *result = (struct output_result){0};
     if (!writer) return;
     result->lost_reader = writer->lost_reader;
     if (writer->has_pump) cram_pump_close(&writer->pump);

@@ -78,9 +78,9 @@ int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, 
    complete. */
 int bam_writer_end(struct bam_writer *writer, bool complete);
 
-struct bam_writer_result {
+struct output_result {
     uint64_t n_bytes;           /* size of the file, if known */
-    bool lost_reader;           /* standard output is a pipe that nobody reads any more */
+    bool lost_reader;           /* the program that reads standard output closed it */
 };
 
 /* Closes the file: all is written. */
@@ -88,9 +88,9 @@ int bam_writer_close(struct bam_writer *writer);
 
 /* Commits the file that was closed, sends the index of CRAM if that is a URL, and frees the writer.
    On failure removes the file, unless only the index failed, and frees the writer. */
-int bam_writer_commit(struct bam_writer *writer, struct bam_writer_result *result);
+int bam_writer_commit(struct bam_writer *writer, struct output_result *result);
 
 /* Closes the file if that was not done, removes it and frees the writer. Accepts NULL. */
-void bam_writer_abort(struct bam_writer *writer, struct bam_writer_result *result);
+void bam_writer_abort(struct bam_writer *writer, struct output_result *result);
 
 #endif

@@ -130,13 +130,13 @@ bool output_file_can_be_dropped(const struct output_file *file)
 
 int output_file_close(struct output_file *file, bool complete, struct output_result *result)
 {
-    struct bam_writer_result written = {0};
     int r = -1;
+    *result = (struct output_result){0};
     if (file->writer && complete) {
-        r = bam_writer_commit(file->writer, &written);
+        r = bam_writer_commit(file->writer, result);
     } else if (file->writer) {
         if (!file->is_ended) (void)end_writing(file, false);
-        bam_writer_abort(file->writer, &written);
+        bam_writer_abort(file->writer, result);
     }
     file->writer = NULL;
     output_notes_release(&file->notes);
@@ -144,6 +144,5 @@ int output_file_close(struct output_file *file, bool complete, struct output_res
     if (r < 0) output_path_drop(file->settings.index_path);
     bam_index_destroy(file->index);
     file->index = NULL;
-    *result = (struct output_result){written.n_bytes, written.lost_reader};
     return r;
 }

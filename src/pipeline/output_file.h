@@ -37,12 +37,6 @@ struct output_file {            /* starts as {settings} */
     bool is_ended;              /* nothing more can be written */
 };
 
-/* What became of the output. */
-struct output_result {
-    uint64_t n_bytes;
-    bool lost_reader;           /* the program that reads standard output closed it */
-};
-
 /* True if the index of this name is a BAI, else it is a CSI. */
 bool output_index_is_bai(const char *name);
 
