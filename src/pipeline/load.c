@@ -49,7 +49,6 @@ struct loader {
     struct crew *crew;
     struct batch_pool *pool;
     struct load_totals *totals;
-    struct load_jobs jobs;
     struct bam_reader *reader;  /* of the input at hand */
     bool is_text;
     bool is_copied;             /* records are made elsewhere and copied to a batch: those of SAM,
@@ -161,7 +160,7 @@ static int move_to_larger_batch(struct loader *ld, size_t tail_bytes, size_t rec
     size_t size = batch_bytes_for(ld->settings->rules->order, tail_bytes, raw_bytes);
     if (size < old->mem_bytes) size = old->mem_bytes;
     struct batch *larger = batch_pool_make_large(ld->pool, size);
-    larger->owner = &ld->jobs;
+    larger->owner = ld->settings;
     batch_reset(larger, tail_bytes);
     memcpy(larger->mem + larger->raw_end, old->mem + old->raw_begin, filled);
     for (unsigned i = 0; i < ld->ring_used; i++) {
@@ -377,7 +376,7 @@ static void make_parts(struct loader *ld)
 {
     if (ld->parts) return;
     ld->parts = xcalloc(ld->n_parts, sizeof *ld->parts);
-    for (unsigned i = 0; i < ld->n_parts; i++) ld->parts[i].jobs = &ld->jobs;
+    for (unsigned i = 0; i < ld->n_parts; i++) ld->parts[i].load = ld->settings;
 }
 
 /* Hands out the records of the large template that comes before a stretch. */
@@ -520,7 +519,7 @@ static int fill_next_batch(struct loader *ld, size_t room_bytes)
     estimate_input(ld);
     struct batch *next = batch_pool_take(ld->pool);
     if (!next) return -1;
-    next->owner = &ld->jobs;
+    next->owner = ld->settings;
     size_t gap_bytes = 2 * ld->max_record_bytes, most = next->mem_bytes / 8;
     if (gap_bytes < MIN_GAP_BYTES) gap_bytes = MIN_GAP_BYTES;
     batch_reset(next, (gap_bytes < most ? gap_bytes : most) & ~(size_t)15);
@@ -785,11 +784,6 @@ static void prepare_loader(struct loader *ld, const struct load_settings *s)
         .crew = s->crew,
         .pool = s->pool,
         .totals = s->totals,
-        .jobs = {.crew = s->crew, .pool = s->pool, .totals = s->totals,
-                 .verification = s->verification, .n_refs = s->n_refs,
-                 .text_bytes = s->budget->text_bytes, .sum_only = s->sum_only,
-                 .long_positions = s->rules->long_positions, .fixmate = s->fixmate,
-                 .survey = s->survey},
         .at = s->start,
         .n_bytes = before.sum.n_bytes,
         /* Walked pieces of SAM keep their slots while their records are copied. */
@@ -802,7 +796,7 @@ static void prepare_loader(struct loader *ld, const struct load_settings *s)
     };
     ld->cutter.large_settings = &ld->large_settings;
     ld->ring = xcalloc(ld->n_ring, sizeof *ld->ring);
-    for (unsigned i = 0; i < ld->n_ring; i++) ld->ring[i].jobs = &ld->jobs;
+    for (unsigned i = 0; i < ld->n_ring; i++) ld->ring[i].load = ld->settings;
 }
 
 /* Warns if so many reads had no mate beside them that the input is probably not in groups. */
@@ -830,7 +824,7 @@ int load_input(const struct load_settings *settings)
         batch_destroy(ld.filling);
     }
     load_totals_set_loading(ld.totals, false);
-    /* Batches are freed, and point to ld.jobs. */
+    /* Batches are freed, and point to the settings. */
     if (crew_finish_jobs(ld.crew) == 0) tell_alone(&ld);
     for (unsigned i = 0; i < ld.n_ring; i++) load_jobs_release(&ld.ring[i]);
     for (unsigned i = 0; ld.parts && i < ld.n_parts; i++) load_jobs_release(&ld.parts[i]);

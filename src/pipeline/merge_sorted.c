@@ -103,15 +103,9 @@ static int look_at_ids(const struct merge_sorted_settings *s, struct merge_steps
 static int copy_step(const struct merge_sorted_settings *s, const struct merge_step *step,
                      struct content_sum *sum_out)
 {
-    size_t number = step->inputs[0];
     struct content_sum sum = {.n_records = step->copy.n_records};
-    const struct copy_input_settings copy = {
-        .crew = s->merge->crew, .inputs = s->inputs, .number = number, .path = s->paths[number],
-        .what = &step->copy, .output = &s->merge->output->files[0],
-        .totals = s->merge->totals, .counts = s->merge->counts,
-    };
     uint64_t before = s->merge->counts->output_bytes;
-    if (copy_input(&copy) < 0) return -1;
+    if (copy_input(s->merge, s->inputs, s->paths[step->inputs[0]], step) < 0) return -1;
     s->report->n_inputs_copied++;
     s->report->copied_bytes += s->merge->counts->output_bytes - before;
     crew_lock(s->merge->crew);

@@ -147,14 +147,7 @@ static void look(void *arg, struct progress_counts *counts)
 
 struct progress *sort_start_progress(struct sort *sort)
 {
-    const struct sort_settings *s = sort->settings;
-    const struct progress_settings settings = {
-        .prints = s->progress, .print_seconds = s->progress_seconds, .samples = s->sample,
-        .uses_stdout = !s->output && !s->sum_only, .writes_index = s->index_path != NULL,
-        .merges_inputs = s->merge,
-        .look = look, .arg = sort, .report = sort->report,
-    };
-    return progress_start(&settings);
+    return progress_start(sort->settings, look, sort, sort->report);
 }
 
 /* Reports the budget with all its batches, also if compactions took some of them, but with the
