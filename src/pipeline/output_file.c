@@ -41,23 +41,12 @@ static int start_pump(struct output_file *file)
 
 int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_bytes)
 {
-    const struct output_settings *s = &file->settings;
-    struct bam_writer_settings settings = {
-        .path = s->path->name ? s->path : NULL,
-        .index_path = s->index_path->name ? s->index_path : NULL,
-        .pool = s->pool,
-        .format = s->format,
-        .method = s->method,
-        .raw_bytes = raw_bytes,
-        .shared_header = s->shared_header,
-        .columns = s->columns,
-        .doubt = s->doubt,
-    };
-    if (s->columns) {
-        output_notes_begin(&file->notes, s->notes_bytes, s->places);
-        settings.notes = &file->notes.notes;
+    const struct column_notes *notes = NULL;
+    if (file->settings.columns) {
+        output_notes_begin(&file->notes, file->notes_bytes, file->places);
+        notes = &file->notes.notes;
     }
-    file->writer = bam_writer_create(&settings);
+    file->writer = bam_writer_create(&file->settings, raw_bytes, notes);
     if (!file->writer) return -1;
     return start_pump(file) < 0 ? -1 : bam_writer_start(file->writer, header);
 }

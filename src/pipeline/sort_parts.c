@@ -75,8 +75,8 @@ static void create_output(struct sort *sort)
             continue;
         }
         settings->columns = &sort->columns[i];
-        settings->notes_bytes = OUTPUT_NOTES_BYTES;
-        settings->places = &sort->temp_places;
+        sort->output.files[i].notes_bytes = OUTPUT_NOTES_BYTES;
+        sort->output.files[i].places = &sort->temp_places;
     }
 }
 

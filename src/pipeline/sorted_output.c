@@ -11,6 +11,7 @@ static int prepare_pieces(struct sorted_output *out, sam_hdr_t *header, size_t m
         .dir = out->pieces_dir->path,
         .set = out->set,
         .like = &out->files[0].settings,
+        .places = out->files[0].places,
         .header = header,
         .memory_bytes = memory_bytes,
     };

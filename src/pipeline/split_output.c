@@ -207,7 +207,8 @@ static int open_piece(struct split_output *split, size_t number, struct open_pie
     open->file.settings = *s->like;
     open->file.settings.path = &open->path;
     open->file.settings.index_path = &open->index_path;
-    open->file.settings.notes_bytes = OUTPUT_NOTES_PIECE_BYTES;
+    open->file.notes_bytes = OUTPUT_NOTES_PIECE_BYTES;
+    open->file.places = s->places;
     if (make_own_header(split, open) < 0) return -1;
     if (!open->header) open->file.settings.shared_header = &split->header;
     sam_hdr_t *header = open->header ? open->header : s->header;

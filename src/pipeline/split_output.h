@@ -28,6 +28,7 @@ struct split_output_settings {
     struct output_set *set;     /* gives them their names */
     const struct output_settings *like; /* borrowed; the names are patterns with % for that of the
                                            piece */
+    const struct temp_places *places;   /* as in output_file.h */
     sam_hdr_t *header;          /* of the output */
     size_t memory_bytes;        /* of the sort */
 };
