@@ -81,13 +81,9 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
         d->guests = temp_streams_create(VIEW_N_PARTITIONS, shares.notes / 4, places);
     d->marks = duplicate_marks_create(settings->memory_bytes / MARKS_SHARE, places);
     (void)pthread_mutex_init(&d->lock, NULL);
-    if (duplicate_rules_set_tags(settings->rules)) {
-        const struct duplicate_notes_settings notes = {
-            .crew = settings->crew, .marks = d->marks, .n_threads = settings->n_threads,
-            .memory_bytes = shares.notes / 4 * 3, .places = *places,
-        };
-        d->notes = duplicate_notes_create(&notes);
-    }
+    if (duplicate_rules_set_tags(settings->rules))
+        d->notes = duplicate_notes_create(settings->crew, settings->n_threads, d->marks,
+                                          shares.notes / 4 * 3, places);
     return d;
 }
 

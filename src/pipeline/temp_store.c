@@ -77,14 +77,8 @@ static int start_syncing(struct temp_store *ts)
     const struct temp_store_settings *s = &ts->settings;
     /* If an input is overwritten, its records will exist only here. */
     bool at_once = checkpoint_writer_overwrites_input(s->checkpoint);
-    struct durable_settings settings = {
-        .crew = s->crew,
-        .directories = checkpoint_writer_absolute_directories(s->checkpoint),
-        .after_seconds = at_once ? 0 : s->sort->durable_after_seconds,
-        .is_resumed = s->sort->resumed != NULL,
-        .never = s->sort->no_resume,
-    };
-    ts->durable = durable_begin(&settings);
+    ts->durable = durable_begin(s->sort, s->crew,
+                                checkpoint_writer_absolute_directories(s->checkpoint), at_once);
     return ts->durable ? 0 : -1;
 }
 
