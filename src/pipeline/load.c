@@ -543,12 +543,10 @@ static int fill_next_batch(struct loader *ld, size_t room_bytes)
 static struct load_piece *take_slot(struct loader *ld)
 {
     struct load_piece *piece = &ld->ring[(ld->ring_at + ld->ring_used) % ld->n_ring];
-    crew_lock(ld->crew);
-    while (piece->n_users > 0 && !crew_failed(ld->crew)) crew_wait(ld->crew);
-    crew_unlock(ld->crew);
+    if (wait_for_users(ld, piece, 0) < 0) return NULL;
     piece->reader = ld->reader;
     piece->templates.is_cut = false;
-    return crew_failed(ld->crew) ? NULL : piece;
+    return piece;
 }
 
 /* Retires batches to make up for the memory that columns as input hold. They do not come back when
@@ -579,32 +577,12 @@ static bool must_empty_ring(const struct loader *ld)
            bam_reader_memory(ld->reader) > mem_budget_column_bytes(ld->settings->budget);
 }
 
-/* Reads lines of SAM, or rows of columns, into the next slot. Returns a code of the reader. */
-static int fetch_lines(struct loader *ld)
-{
-    struct load_piece *piece = take_slot(ld);
-    if (!piece) return BAM_READER_ERROR;
-    double start = monotonic_seconds();
-    int r = bam_reader_next(ld->reader, &piece->input, NULL, ld->settings->budget->text_bytes, 0);
-    ld->input_seconds += monotonic_seconds() - start;
-    if (r != BAM_READER_PIECE) return r;
-    piece->done = false;
-    piece->n_users = 1;
-    ld->ring_used++;
-    ld->ring_text_bytes += piece->input.lines.text_bytes;
-    make_room_for_columns(ld);
-    return load_jobs_parse(piece) < 0 ? BAM_READER_ERROR : r;
-}
-
-/* Reads a piece of BAM, whose templates will be fixed, into the next slot. Returns a code of the
+/* Reads a piece of BAM into memory of its own: its templates will be fixed. Returns a code of the
    reader. */
-static int fetch_for_templates(struct loader *ld)
+static int read_for_templates(struct loader *ld, struct load_piece *piece)
 {
-    struct load_piece *piece = take_slot(ld);
-    if (!piece) return BAM_READER_ERROR;
     struct record_bytes *raw = &piece->templates.raw;
     size_t piece_bytes = ld->settings->budget->piece_bytes;
-    double start = monotonic_seconds();
     int r;
     do {
         size_t room = bam_reader_room_needed(ld->reader);
@@ -612,35 +590,45 @@ static int fetch_for_templates(struct loader *ld)
         xgrow(&raw->at, &raw->room, room, 0, 1);
         r = bam_reader_next(ld->reader, &piece->input, raw->at, piece_bytes, raw->room);
     } while (r == BAM_READER_NO_ROOM);
-    ld->input_seconds += monotonic_seconds() - start;
-    if (r != BAM_READER_PIECE) return r;
-    piece->done = piece->input.compressed_bytes == 0;
-    piece->n_users = 1;
-    ld->ring_used++;
-    if (!piece->done && load_jobs_inflate(piece) < 0) return BAM_READER_ERROR;
     return r;
 }
 
-/* Reads a piece of BAM into the next slot. Returns a code of the reader. */
-static int fetch_piece(struct loader *ld)
+/* Reads a piece of BAM into the batch being filled. Returns a code of the reader. */
+static int read_into_batch(struct loader *ld, struct load_piece *piece)
 {
     struct batch *batch = ld->filling;
-    struct load_piece *piece = take_slot(ld);
-    if (!piece) return BAM_READER_ERROR;
-    double start = monotonic_seconds();
     int r = bam_reader_next(ld->reader, &piece->input, batch->mem + batch->raw_end,
                             ld->settings->budget->piece_bytes, batch_room(batch));
-    ld->input_seconds += monotonic_seconds() - start;
     if (r != BAM_READER_PIECE) return r;
     piece->batch = batch;
     piece->guess = (struct guessed_walk){0};
     piece->raw_at = batch->raw_end;
-    piece->done = piece->input.compressed_bytes == 0;
     batch_append(batch, piece->input.raw_bytes);
     ld->n_bytes += piece->input.raw_bytes;
-    ld->ring_used++;
-    if (!piece->done && load_jobs_inflate(piece) < 0) return BAM_READER_ERROR;
     return r;
+}
+
+/* Reads lines of SAM, rows of columns, or a piece of BAM into the next slot of the ring. Returns a
+   code of the reader. */
+static int fetch(struct loader *ld)
+{
+    struct load_piece *piece = take_slot(ld);
+    if (!piece) return BAM_READER_ERROR;
+    double start = monotonic_seconds();
+    int r = ld->is_text     ? bam_reader_next(ld->reader, &piece->input, NULL,
+                                              ld->settings->budget->text_bytes, 0)
+            : ld->is_copied ? read_for_templates(ld, piece)
+                            : read_into_batch(ld, piece);
+    ld->input_seconds += monotonic_seconds() - start;
+    if (r != BAM_READER_PIECE) return r;
+    piece->done = !ld->is_text && piece->input.compressed_bytes == 0;
+    if (ld->is_copied) piece->n_users = 1;
+    ld->ring_used++;
+    if (piece->done) return r;
+    if (!ld->is_text) return load_jobs_inflate(piece) < 0 ? BAM_READER_ERROR : r;
+    ld->ring_text_bytes += piece->input.lines.text_bytes;
+    make_room_for_columns(ld);
+    return load_jobs_parse(piece) < 0 ? BAM_READER_ERROR : r;
 }
 
 /* Fixes and hands out the last template of an input. */
@@ -667,13 +655,6 @@ static int finish_input(struct loader *ld)
         return 0;
     input_error_end(bam_reader_name(ld->reader), ld->n_records + 1);
     return -1;
-}
-
-/* Reads a piece into the ring. Returns a code of the reader. */
-static int fetch(struct loader *ld)
-{
-    if (ld->is_text) return fetch_lines(ld);
-    return ld->settings->fixmate ? fetch_for_templates(ld) : fetch_piece(ld);
 }
 
 static int load_one_input(struct loader *ld)
