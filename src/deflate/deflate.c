@@ -30,7 +30,7 @@ struct part {
 };
 
 struct deflater {
-    enum match_effort effort;
+    int level;
     struct matcher matcher;
     struct sequence cut[MOST_SEQUENCES + 2 * MOST_PARTS];       /* the sequences of all parts */
     struct part parts[MOST_PARTS];
@@ -43,7 +43,7 @@ struct deflater *deflater_create(int level)
 {
     assert(level >= DEFLATE_FASTEST && level <= DEFLATE_SMALLEST);
     struct deflater *deflater = xcalloc(1, sizeof *deflater);
-    deflater->effort = MATCH_FAST + (enum match_effort)(level - DEFLATE_FASTEST);
+    deflater->level = level;
     return deflater;
 }
 
@@ -147,7 +147,7 @@ size_t deflater_run(struct deflater *d, const uint8_t *payload, size_t n_bytes, 
     assert(n_bytes <= MAX_PAYLOAD_BYTES);
     memcpy(bytes, payload, n_bytes);
     memset(bytes + n_bytes, 0, MATCHER_PAD_BYTES);
-    matcher_run(&d->matcher, d->effort, bytes, n_bytes);
+    matcher_run(&d->matcher, d->level, bytes, n_bytes);
     if (d->matcher.n_cuts > 0 && d->matcher.n_sequences >= FEW_SEQUENCES)
         write_parts(d, &writer);
     else

@@ -510,7 +510,7 @@ ALWAYS_INLINE void search_all(struct matcher *matcher, struct effort effort)
     (void)search_fields(matcher, effort, true, later(at, record), matcher->end);
 }
 
-/* One function for each effort, whose loops the compiler makes without what is not tried. */
+/* One function for each level, whose loops the compiler makes without what is not tried. */
 static void search_fast(struct matcher *matcher)
 {
     search_all(matcher, (struct effort){false, 0, false, 0});
@@ -531,12 +531,10 @@ static void search_most(struct matcher *matcher)
     search_all(matcher, (struct effort){true, 2, true, 2});
 }
 
-void matcher_run(struct matcher *matcher, enum match_effort effort, const uint8_t *payload,
-                 size_t n_bytes)
+void matcher_run(struct matcher *matcher, int level, const uint8_t *payload, size_t n_bytes)
 {
     static void (*const searches[])(struct matcher *) = {
-        [MATCH_FAST] = search_fast, [MATCH_USUAL] = search_usual, [MATCH_MORE] = search_more,
-        [MATCH_MOST] = search_most};
+        NULL, search_fast, search_usual, search_more, search_most};
     assert(n_bytes <= MAX_PAYLOAD_BYTES);
     memset(matcher->field3, 0, (size_t)((uint8_t *)matcher->reads - (uint8_t *)matcher->field3));
     memset(&matcher->counts, 0, sizeof matcher->counts);
@@ -547,7 +545,7 @@ void matcher_run(struct matcher *matcher, enum match_effort effort, const uint8_
     matcher->n_sequences = matcher->n_counted = 0;
     matcher->n_cuts = 0;
     prices_guess(&matcher->prices, payload, n_bytes, false);
-    searches[effort](matcher);
+    searches[level](matcher);
     size_t n_left = (size_t)(matcher->end - matcher->after);
     matcher->sequences[matcher->n_sequences++] = (struct sequence){(uint16_t)n_left, 0, 1};
     count(matcher);

@@ -50,11 +50,8 @@ struct matcher {
     unsigned n_cuts;
 };
 
-enum match_effort { MATCH_FAST, MATCH_USUAL, MATCH_MORE, MATCH_MOST };
-
 /* Fills sequences, counts and cuts for a payload of 1 to MAX_PAYLOAD_BYTES. The last sequence has
-   no match. */
-void matcher_run(struct matcher *matcher, enum match_effort effort, const uint8_t *payload,
-                 size_t n_bytes);
+   no match. level: as in deflate.h. */
+void matcher_run(struct matcher *matcher, int level, const uint8_t *payload, size_t n_bytes);
 
 #endif

@@ -40,24 +40,24 @@ static int plan_streams(const struct merge_sorted_settings *s, const size_t *num
 static int look_first(const struct merge_sorted_settings *s, const struct merge_step *step)
 {
     struct input_streams_settings streams;
-    if (check_open_files(s->n_inputs) < 0 ||
+    if (check_open_files(s->sort->n_inputs) < 0 ||
         plan_streams(s, step->inputs, step->n_inputs, &streams) < 0 ||
         scan_inputs_view(&streams, s->duplicates, &s->survey, s->merge->rules) < 0)
         return -1;
     if (survey_settle(&s->survey, s->split, s->columns) < 0) return -1;
     if (!s->duplicates) return 0;
-    return duplicates_decide(s->duplicates, NULL, 0, (uint32_t)s->n_inputs,
+    return duplicates_decide(s->duplicates, NULL, 0, (uint32_t)s->sort->n_inputs,
                              s->budget->total_bytes);
 }
 
 static void plan(const struct merge_sorted_settings *s, struct merge_steps *steps)
 {
     const struct bam_index *index = s->merge->output->files[0].index;
-    if (s->may_copy)
-        merge_steps_plan(s->paths, s->inputs, s->n_inputs, index ? bam_index_shape(index) : NULL,
+    if (s->sort->merge_may_copy)
+        merge_steps_plan(s->sort->inputs, s->inputs, s->sort->n_inputs, index ? bam_index_shape(index) : NULL,
                          steps);
     else
-        merge_steps_all(s->n_inputs, steps);
+        merge_steps_all(s->sort->n_inputs, steps);
 }
 
 /* Counts how much of the input files was read. */
@@ -87,8 +87,8 @@ static int scan_inputs(const struct merge_sorted_settings *s, const size_t *numb
 /* Steps that copy an input whose IDs change merge it instead, if some record has such an ID. */
 static int look_at_ids(const struct merge_sorted_settings *s, struct merge_steps *steps)
 {
-    size_t *numbers = xcalloc(s->n_inputs, sizeof *numbers), n = 0;
-    bool *touched = xcalloc(s->n_inputs, sizeof *touched);
+    size_t *numbers = xcalloc(s->sort->n_inputs, sizeof *numbers), n = 0;
+    bool *touched = xcalloc(s->sort->n_inputs, sizeof *touched);
     for (size_t i = 0; i < steps->n; i++)
         if (steps->steps[i].copies && bam_inputs_renames(s->inputs, steps->steps[i].inputs[0]))
             numbers[n++] = steps->steps[i].inputs[0];
@@ -105,7 +105,7 @@ static int copy_step(const struct merge_sorted_settings *s, const struct merge_s
 {
     struct content_sum sum = {.n_records = step->copy.n_records};
     uint64_t before = s->merge->counts->output_bytes;
-    if (copy_input(s->merge, s->inputs, s->paths[step->inputs[0]], step) < 0) return -1;
+    if (copy_input(s->merge, s->inputs, s->sort->inputs[step->inputs[0]], step) < 0) return -1;
     s->report->n_inputs_copied++;
     s->report->copied_bytes += s->merge->counts->output_bytes - before;
     crew_lock(s->merge->crew);
