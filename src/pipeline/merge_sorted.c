@@ -54,8 +54,8 @@ static void plan(const struct merge_sorted_settings *s, struct merge_steps *step
 {
     const struct bam_index *index = s->merge->output->files[0].index;
     if (s->sort->merge_may_copy)
-        merge_steps_plan(s->sort->inputs, s->inputs, s->sort->n_inputs, index ? bam_index_shape(index) : NULL,
-                         steps);
+        merge_steps_plan(s->sort->inputs, s->inputs, s->sort->n_inputs,
+                         index ? bam_index_shape(index) : NULL, steps);
     else
         merge_steps_all(s->sort->n_inputs, steps);
 }
