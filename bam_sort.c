@@ -113,11 +113,10 @@ static int merge_all(struct sort *sort)
     };
     if (!sort->settings->merge) return merge_to_output(&merge, &sort->sum_out);
     const struct merge_sorted_settings sorted = {
-        .merge = &merge, .paths = sort->settings->inputs, .inputs = sort->inputs,
-        .n_inputs = sort->settings->n_inputs, .duplicates = sort->duplicates,
-        .survey = sort->survey, .columns = sort->columns, .split = sort->split,
-        .may_copy = sort->settings->merge_may_copy, .budget = &sort->budget,
-        .progress = sort->progress, .report = sort->report,
+        .merge = &merge, .sort = sort->settings, .inputs = sort->inputs,
+        .duplicates = sort->duplicates, .survey = sort->survey, .columns = sort->columns,
+        .split = sort->split, .budget = &sort->budget, .progress = sort->progress,
+        .report = sort->report,
     };
     return merge_sorted(&sorted, &sort->sum_out);
 }

@@ -26,6 +26,9 @@
 
 enum { TYPICAL_RUN = 16 };      /* its block size is assumed; later runs have smaller blocks */
 
+/* At level 9 the whole sample would take too long to deflate. */
+#define MOST_DEFLATE_SECONDS 0.6
+
 #define ASSUMED_BYTES ((uint64_t)1 << 30)       /* size of all records, if it is not known */
 
 struct place {                  /* a directory for temporary data */
@@ -59,7 +62,7 @@ static void expect_bytes(struct planner *pl, bool may_read)
     double n_read = (double)(sample->raw_bytes + sample->template_bytes);
     double ratio = sample->file_bytes > 0 ? n_read / (double)sample->file_bytes : 0;
     bool exact = sample->whole && s->n_inputs == 1;
-    facts->said_bytes = facts->expected_bytes = s->input_bytes;
+    facts->expected_bytes = s->input_bytes;
     facts->size_is_known = s->input_bytes > 0;
     if (exact || (pl->file_bytes > 0 && ratio > 0)) {
         double n = exact ? (double)sample->raw_bytes : ratio * (double)pl->file_bytes;
@@ -99,15 +102,14 @@ static int look_at_input(struct planner *pl)
     const struct sort_settings *s = &pl->options->settings;
     struct plan_sample *sample = &pl->sample;
     struct plan_sample_settings settings = {
+        .sort = s,
         .column_bytes = mem_budget_column_bytes(&pl->facts.budget),
-        .options = &s->input_format,
-        .rules = s->rules,
-        .method = {s->level, s->engine},
-        .measures_usual = estimate_needs_usual(pl->facts.outputs, pl->facts.n_outputs),
-        .block_bytes = mem_budget_block_bytes(&pl->facts.budget, TYPICAL_RUN, 0),
-        .fixmate = s->fixmate ? &s->fixmate_rules : NULL,
-        .duplicates = s->markdup ? &s->duplicate_rules : NULL,
-        .pack_bytes = pl->facts.budget.pack_bytes,
+        .measure = {.method = {s->level, s->engine},
+                    .measures_usual = estimate_needs_usual(pl->facts.outputs, pl->facts.n_outputs),
+                    .block_bytes = mem_budget_block_bytes(&pl->facts.budget, TYPICAL_RUN, 0),
+                    .duplicates = s->markdup ? &s->duplicate_rules : NULL,
+                    .pack_bytes = pl->facts.budget.pack_bytes,
+                    .most_deflate_seconds = MOST_DEFLATE_SECONDS},
     };
     pl->file_bytes = input_bytes_of_all(s->inputs, s->n_inputs);
     bool may_read = true;
@@ -203,14 +205,7 @@ static int gather(struct planner *pl)
     machine_facts_gather(&machine);
     facts->n_cpus = machine_fit_cpus(&machine);
     sort_plan_memory(s, s->memory_bytes, &facts->budget);
-    facts->compaction = s->compaction;
-    facts->codec_auto = s->codec_auto;
-    facts->codec = s->codec;
-    facts->outputs[0] = (struct estimate_output){s->output_format.kind, s->level};
-    facts->outputs[1] = (struct estimate_output){s->also_format.kind, -1};
-    facts->n_outputs = s->also ? 2 : 1;
-    if (s->markdup)
-        facts->view_memory_bytes = duplicates_view_memory(&s->duplicate_rules, s->memory_bytes);
+    space_facts(s, facts);
     facts->n_dirs = (unsigned)s->n_temp_prefixes;
     facts->n_lanes = 1;         /* until the disks are looked at */
     if (prepare_path(s, s->output, &pl->output) < 0 || prepare_path(s, s->also, &pl->also) < 0)

@@ -37,47 +37,24 @@ int duplicate_report_choose(struct duplicate_report *paths, struct sort_settings
     return 0;
 }
 
-/* Text that is being written; it ends with a NUL. */
-struct memory_file {
-    FILE *stream;
-    char *text;
-    size_t n_bytes;
+/* What the reports are made of. */
+struct report_sources {
+    const struct sort_settings *settings;
+    const struct sort_report *report;
 };
 
-static void open_memory(struct memory_file *file)
+static void put_statistics(FILE *to, const void *arg)
 {
-    file->stream = open_memstream(&file->text, &file->n_bytes);
-    xalloc_require(file->stream != NULL);
-}
-
-static void close_memory(struct memory_file *file)
-{
-    bool had_memory = !ferror(file->stream);
-    xalloc_require(fclose(file->stream) == 0 && had_memory);
-}
-
-static int write_statistics(struct duplicate_report *paths, const struct sort_settings *settings,
-                            const struct duplicate_outcome *outcome)
-{
-    const struct duplicate_rules *rules = &settings->duplicate_rules;
-    struct memory_file file = {0};
+    const struct report_sources *from = arg;
+    const struct duplicate_outcome *outcome = &from->report->duplicates;
     struct duplicate_counts sum = {0};
-    char *command = xasprintf("samtools markdup %s, by samtools rocksort", settings->markdup);
+    char *command = xasprintf("samtools markdup %s, by samtools rocksort", from->settings->markdup);
     bool by_group = outcome->by_read_group;
     for (size_t i = 0; i < outcome->n_counts; i++)
         duplicate_counts_join(&sum, &outcome->counts[i]);
-    open_memory(&file);
-    duplicate_stats_write(file.stream, rules->json, command, by_group ? outcome->counts : &sum,
-                          by_group ? outcome->groups : NULL);
-    close_memory(&file);
+    duplicate_stats_write(to, from->settings->duplicate_rules.json, command,
+                          by_group ? outcome->counts : &sum, by_group ? outcome->groups : NULL);
     free(command);
-    int r = 0;
-    if (rules->statistics_path)
-        r = report_file_write(&paths->statistics, "statistics", file.text, file.n_bytes);
-    else
-        (void)fputs(file.text, stderr);
-    free(file.text);
-    return r;
 }
 
 /* Counts of read groups as counts of their libraries. */
@@ -92,38 +69,36 @@ static struct duplicate_counts *count_libraries(const struct duplicate_outcome *
     return counts;
 }
 
-static int write_metrics(struct duplicate_report *paths, const struct sort_settings *settings,
-                         const struct sort_report *report)
+static void put_metrics(FILE *to, const void *arg)
 {
-    const struct duplicate_outcome *outcome = &report->duplicates;
-    struct memory_file file = {0};
+    const struct report_sources *from = arg;
+    const struct duplicate_outcome *outcome = &from->report->duplicates;
     char started[64] = "";
     struct tm utc;
-    if (gmtime_r(&report->begun, &utc))
+    if (gmtime_r(&from->report->begun, &utc))
         (void)strftime(started, sizeof started, "%a %b %d %H:%M:%S UTC %Y", &utc);
     struct duplicate_counts *counts = count_libraries(outcome);
-    open_memory(&file);
-    duplicate_metrics_write(file.stream, settings->command_line, started, counts,
-                            outcome->groups);
-    close_memory(&file);
+    duplicate_metrics_write(to, from->settings->command_line, started, counts, outcome->groups);
     free(counts);
-    int r = report_file_write(&paths->metrics, "metrics", file.text, file.n_bytes);
-    free(file.text);
-    return r;
 }
 
 int duplicate_report_write(struct duplicate_report *paths, const struct sort_settings *settings,
                            const struct sort_report *report, struct output_set *set)
 {
     const struct duplicate_rules *rules = &settings->duplicate_rules;
+    const struct report_sources sources = {settings, report};
+    struct output_path *statistics = &paths->statistics, *metrics = &paths->metrics;
     if (!settings->markdup) return 0;
-    if (set) output_set_add(set, &paths->statistics, OUTPUT_EXTRA);
-    if (set) output_set_add(set, &paths->metrics, OUTPUT_EXTRA);
-    if (rules->prints_statistics && (paths->statistics.temporary != NULL) == (set != NULL) &&
-        write_statistics(paths, settings, &report->duplicates) < 0)
+    if (set) output_set_add(set, statistics, OUTPUT_EXTRA);
+    if (set) output_set_add(set, metrics, OUTPUT_EXTRA);
+    bool in_place = !set;
+    if (rules->prints_statistics && !rules->statistics_path && in_place)
+        put_statistics(stderr, &sources);
+    if (rules->statistics_path && !statistics->temporary == in_place &&
+        report_file_write(statistics, "statistics", put_statistics, &sources) < 0)
         return -1;
-    if (!rules->metrics_path || (paths->metrics.temporary != NULL) != (set != NULL)) return 0;
-    return write_metrics(paths, settings, report);
+    if (!rules->metrics_path || !metrics->temporary != in_place) return 0;
+    return report_file_write(metrics, "metrics", put_metrics, &sources);
 }
 
 void duplicate_report_release(struct duplicate_report *paths)

@@ -15,6 +15,18 @@ enum {
     OPTION_TEXT_REFUSED = 512,  /* all that are options of ours, too */
 };
 
+/* The last rows of a table of long options: those that are options of ours, too. */
+#define OPTION_TEXT_OURS                                                  \
+    {"input-fmt-option", required_argument, NULL, OPTION_TEXT_REFUSED},   \
+    {"output-fmt", required_argument, NULL, 'O'},                         \
+    {"output-fmt-option", required_argument, NULL, OPTION_TEXT_REFUSED},  \
+    {"reference", required_argument, NULL, OPTION_TEXT_REFUSED},          \
+    {"threads", required_argument, NULL, '@'},                            \
+    {"write-index", no_argument, NULL, OPTION_TEXT_REFUSED},              \
+    {"verbosity", required_argument, NULL, OPTION_TEXT_REFUSED},          \
+    {"no-PG", no_argument, NULL, OPTION_TEXT_REFUSED},                    \
+    {NULL, 0, NULL, 0}
+
 struct option_text {
     const char *option;         /* ours: "--fixmate" */
     const char *program;        /* "samtools fixmate" */

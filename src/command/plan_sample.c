@@ -6,7 +6,6 @@
 #include "input/bam_reader.h"
 #include "input/input_error.h"
 #include "pipeline/batch.h"
-#include "pipeline/record_sample.h"
 #include "pipeline/rules.h"
 #include "template/fixed_records.h"
 #include "util/diag.h"
@@ -22,9 +21,6 @@ enum {
     TEXT_BYTES = 64 << 10,
     MOST_KEPT_BYTES = 8 << 20,  /* of a template */
 };
-
-/* Deflating stops after this time: at level 9 the whole sample would take too long. */
-static const double most_deflate_seconds = 0.6;
 
 struct sampler {
     const struct plan_sample_settings *settings;
@@ -137,7 +133,7 @@ static int take_lines(struct sampler *s)
     double start = thread_cpu_seconds();
     sam_chunk_parse(lines, bam_reader_header(s->reader), s->record);
     s->sample->traits.decode_seconds += since(start);
-    if (s->settings->fixmate) {
+    if (s->settings->sort->fixmate) {
         int r = take_templates(s, lines->raw, lines->raw_bytes, lines->problem);
         return r > 0 ? check_lines(s, s->n_read) : r;
     }
@@ -174,7 +170,8 @@ static int take_piece(struct sampler *s)
 {
     struct plan_sample *sample = s->sample;
     struct batch *batch = s->batch;
-    bool is_text = bam_reader_is_text(s->reader), is_copied = s->settings->fixmate && !is_text;
+    bool is_text = bam_reader_is_text(s->reader);
+    bool is_copied = s->settings->sort->fixmate && !is_text;
     uint8_t *raw = is_copied ? s->raw.at : batch->mem + batch->raw_end;
     double start = thread_cpu_seconds(), start_of_waiting = monotonic_seconds();
     int r = bam_reader_next(s->reader, &s->piece, raw, is_text ? TEXT_BYTES : PIECE_BYTES,
@@ -185,7 +182,7 @@ static int take_piece(struct sampler *s)
     size_t column_bytes = bam_reader_memory(s->reader);
     if (column_bytes > sample->column_bytes) sample->column_bytes = column_bytes;
     if (r == BAM_READER_ERROR) return -1;
-    if (r == BAM_READER_END && s->settings->fixmate) return finish_templates(s);
+    if (r == BAM_READER_END && s->settings->sort->fixmate) return finish_templates(s);
     if (r == BAM_READER_NO_ROOM && is_copied) return make_room(s);
     if (r != BAM_READER_PIECE) return 0;
     if (is_text) return take_lines(s);
@@ -228,14 +225,6 @@ static int measure_sample(struct sampler *s)
 {
     struct plan_sample *sample = s->sample;
     struct record_traits *traits = &sample->traits;
-    const struct record_sample_settings settings = {
-        .method = s->settings->method,
-        .measures_usual = s->settings->measures_usual,
-        .block_bytes = s->settings->block_bytes,
-        .duplicates = s->settings->duplicates,
-        .pack_bytes = s->settings->pack_bytes,
-        .most_deflate_seconds = most_deflate_seconds,
-    };
     double start = thread_cpu_seconds();
     traits->memory_ratio = (double)batch_used_bytes(s->batch) / (double)sample->raw_bytes;
     batch_sort(s->batch, &s->space);
@@ -246,7 +235,7 @@ static int measure_sample(struct sampler *s)
                                sample->raw_bytes);
     traits->gather_seconds = since(start);
     traits->record_bytes = average_record(sorted, sample->raw_bytes);
-    int r = record_sample_measure(&settings, sorted, sample->raw_bytes, traits);
+    int r = record_sample_measure(&s->settings->measure, sorted, sample->raw_bytes, traits);
     if (r < 0) diag_error("cannot compress a sample of the input; please report this");
     free(sorted);
     return r;
@@ -267,20 +256,21 @@ static void divide_seconds(struct plan_sample *sample)
 static int prepare(struct sampler *s)
 {
     const struct plan_sample_settings *settings = s->settings;
-    s->reader = bam_reader_open(settings->path, settings->options, NULL, settings->lent_header);
+    const struct sort_settings *sort = settings->sort;
+    s->reader = bam_reader_open(settings->path, &sort->input_format, NULL, settings->lent_header);
     if (!s->reader) return -1;
     bam_reader_limit(s->reader, settings->column_bytes, 0);
     sam_hdr_t *header = bam_reader_header(s->reader);
     s->sample->format = format_name(s->reader);
     s->sample->traits.is_text = bam_reader_is_text(s->reader);
     s->sample->traits.by_blocks = bam_reader_format(s->reader)->format == bam &&
-                                  !settings->fixmate;
-    s->rules = settings->rules;
+                                  !sort->fixmate;
+    s->rules = sort->rules;
     s->maker.header_name = bam_reader_name(s->reader);
     if (rules_complete(&s->maker, header, &s->rules) < 0) return -1;
     s->sample->traits.memory_at_worst = batch_memory_at_worst(s->rules.order);
-    if (settings->fixmate) {
-        s->fixmate = *settings->fixmate;
+    if (sort->fixmate) {
+        s->fixmate = sort->fixmate_rules;
         rules_complete_fixmate(&s->maker, header, &s->fixmate);
         s->fixmate.long_positions = s->rules.long_positions;
         s->fixmate.max_template_bytes = 2 * MOST_KEPT_BYTES;

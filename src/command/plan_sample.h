@@ -9,27 +9,15 @@
 #ifndef ROCKSORT_COMMAND_PLAN_SAMPLE_H
 #define ROCKSORT_COMMAND_PLAN_SAMPLE_H
 
-#include "bam/bgzf_engine.h"
-#include "bam_sort_key.h"
-#include "pipeline/estimate.h"
-#include "template/mates.h"
-
-#include <htslib/hts.h>
-#include <stdbool.h>
+#include "pipeline/record_sample.h"
+#include "pipeline/sort_settings.h"
 
 struct plan_sample_settings {
+    const struct sort_settings *sort;
     const char *path;
-    const htsFormat *options;
     const char *lent_header;    /* bam_reader_open */
     size_t column_bytes;        /* for what is read ahead of columns */
-    struct sort_rules rules;    /* template_ends, minhash.index and long_positions are not set */
-    struct bgzf_method method;  /* of the output */
-    bool measures_usual;        /* record_sample.h */
-    size_t block_bytes;         /* of temporary data */
-    const struct fixmate_rules *fixmate;        /* those of the options; NULL: records stay as they
-                                                   are */
-    const struct duplicate_rules *duplicates;   /* of --markdup, or NULL */
-    size_t pack_bytes;          /* of temporary data */
+    struct record_sample_settings measure;
 };
 
 struct plan_sample {

@@ -4,7 +4,6 @@
 #include "util/diag.h"
 #include "util/path.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -137,48 +136,22 @@ int report_file_keep_apart(const struct chosen_report *a, const struct chosen_re
 
 /* ---- writing ---- */
 
-static int write_error(const char *what, const char *name, int error)
-{
-    diag_error("cannot write the %s to '%s': %s%s", what, name, strerror(error),
-               diag_advice(error));
-    return -1;
-}
-
-/* Calls put for the descriptor. Returns 0, or an errno. */
-static int put_all(int fd, void (*put)(FILE *to, const void *arg), const void *arg)
-{
-    int own = dup(fd);
-    FILE *to = own >= 0 ? fdopen(own, "w") : NULL;
-    int error = to ? 0 : errno;
-    if (!to && own >= 0) (void)close(own);
-    if (!to) return error;
-    errno = 0;
-    put(to, arg);
-    if (fflush(to) != 0 || ferror(to)) error = errno ? errno : EIO;
-    if (fclose(to) != 0 && !error) error = errno;
-    return error;
-}
-
 /* Writes to the file, or to standard output. */
 static int write_file(struct output_path *path, const char *what,
                       void (*put)(FILE *to, const void *arg), const void *arg)
 {
-    const char *name = path->name ? path->name : "standard output";
-    bool is_file = path->name != NULL;
-    int fd = STDOUT_FILENO;
-    if (is_file) {
-        fd = output_path_create(path);
-        if (fd < 0) return write_error(what, name, errno);
-    }
-    int error = put_all(fd, put, arg);
-    if (is_file && close(fd) < 0 && !error) error = errno;
-    int r = error ? write_error(what, name, error) : output_path_commit(path);
-    if (r < 0) output_path_drop(path);
-    return r;
+    int error = output_path_print(path, put, arg);
+    if (error)
+        diag_error("cannot write the %s to '%s': %s%s", what,
+                   path->name ? path->name : "standard output", strerror(error),
+                   diag_advice(error));
+    if (!error && output_path_commit(path) == 0) return 0;
+    output_path_drop(path);
+    return -1;
 }
 
-int report_file_stream(struct output_path *path, const char *what,
-                       void (*put)(FILE *to, const void *arg), const void *arg)
+int report_file_write(struct output_path *path, const char *what,
+                      void (*put)(FILE *to, const void *arg), const void *arg)
 {
     /* Signals are blocked for these milliseconds, so that no temporary file is left. */
     sigset_t all, before;
@@ -187,21 +160,4 @@ int report_file_stream(struct output_path *path, const char *what,
     int r = write_file(path, what, put, arg);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return r;
-}
-
-struct report_text {
-    const char *text;
-    size_t n_bytes;
-};
-
-static void put_text(FILE *to, const void *arg)
-{
-    const struct report_text *report = arg;
-    (void)!fwrite(report->text, 1, report->n_bytes, to);
-}
-
-int report_file_write(struct output_path *path, const char *what, const char *text, size_t n_bytes)
-{
-    const struct report_text report = {text, n_bytes};
-    return report_file_stream(path, what, put_text, &report);
 }

@@ -10,7 +10,6 @@
 
 #include "command/sort_options.h"
 
-#include <stddef.h>
 #include <stdio.h>
 
 /*
@@ -34,14 +33,9 @@ struct chosen_report {
 /* Refuses two reports that would go to one place. Both may be unwanted. */
 int report_file_keep_apart(const struct chosen_report *a, const struct chosen_report *b);
 
-/* Calls put(to, arg), which writes to a stream of the file; put need not look for errors of it.
-   The rest is as report_file_write. For reports that may be too long to be kept in memory. */
-int report_file_stream(struct output_path *path, const char *what,
-                       void (*put)(FILE *to, const void *arg), const void *arg);
-
-/* Writes the whole text. The file gets its name when it is complete. `what`, such as "statistics",
-   is for messages. */
-int report_file_write(struct output_path *path, const char *what, const char *text,
-                      size_t n_bytes);
+/* Calls put(to, arg), which writes to a stream of the file; put need not look for errors of it. The
+   file gets its name when it is complete. `what`, such as "statistics", is for messages. */
+int report_file_write(struct output_path *path, const char *what,
+                      void (*put)(FILE *to, const void *arg), const void *arg);
 
 #endif

@@ -7,15 +7,7 @@
 
 static const struct option long_options[] = {
     {"sanitize", required_argument, NULL, 'z'},
-    {"input-fmt-option", required_argument, NULL, OPTION_TEXT_REFUSED},
-    {"output-fmt", required_argument, NULL, 'O'},
-    {"output-fmt-option", required_argument, NULL, OPTION_TEXT_REFUSED},
-    {"reference", required_argument, NULL, OPTION_TEXT_REFUSED},
-    {"threads", required_argument, NULL, '@'},
-    {"write-index", no_argument, NULL, OPTION_TEXT_REFUSED},
-    {"verbosity", required_argument, NULL, OPTION_TEXT_REFUSED},
-    {"no-PG", no_argument, NULL, OPTION_TEXT_REFUSED},
-    {NULL, 0, NULL, 0},
+    OPTION_TEXT_OURS,
 };
 
 static int take_sanitize(const char *text, struct fixmate_rules *rules)

@@ -59,15 +59,7 @@ static const struct option long_options[] = {
     {"move-umi-to-tag", no_argument, NULL, OPTION_MOVE_UMI},
     {"umi-separator", required_argument, NULL, OPTION_UMI_SEPARATOR},
     {"input-fmt", required_argument, NULL, OPTION_INPUT_FMT},
-    {"input-fmt-option", required_argument, NULL, OPTION_TEXT_REFUSED},
-    {"output-fmt", required_argument, NULL, 'O'},
-    {"output-fmt-option", required_argument, NULL, OPTION_TEXT_REFUSED},
-    {"reference", required_argument, NULL, OPTION_TEXT_REFUSED},
-    {"threads", required_argument, NULL, '@'},
-    {"write-index", no_argument, NULL, OPTION_TEXT_REFUSED},
-    {"verbosity", required_argument, NULL, OPTION_TEXT_REFUSED},
-    {"no-PG", no_argument, NULL, OPTION_TEXT_REFUSED},
-    {NULL, 0, NULL, 0},
+    OPTION_TEXT_OURS,
 };
 
 struct gathered {

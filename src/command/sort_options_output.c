@@ -1,8 +1,7 @@
 /* sort_options_output.c -- see sort_options_output.h. */
 #include "command/sort_options_output.h"
 
-#include "command/sort_options_also.h"
-#include "command/sort_options_columns.h"
+#include "columns/standard_tags.h"
 #include "command/sort_options_format.h"
 #include "command/sort_options_split.h"
 #include "input/bam_reader.h"
@@ -105,6 +104,90 @@ static int choose_format(struct sort_options *o)
     return 0;
 }
 
+/* ---- a second output, and columns ---- */
+
+/* Chooses the format of the second output, if there is one: by its name. */
+static int choose_also(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    if (!s->also) return 0;
+    if (path_is_standard_output(s->also)) {
+        diag_error("--also writes a file: leave -o out to write to standard output, and name the "
+                   "file with --also");
+        return -1;
+    }
+    if (strstr(s->also, HTS_IDX_DELIM)) {
+        diag_error("--also writes no index: name the file only, not '%s'", s->also);
+        return -1;
+    }
+    if (output_format_choose_also(s->also, &s->also_format) < 0) return -1;
+    if (s->also_format.kind != OUTPUT_CRAM) return 0;
+    for (size_t i = 0; i < o->n_output_texts; i++)
+        if (sort_options_add_format("--output-fmt-option", o->output_texts[i],
+                                    (hts_opt **)&s->also_format.hts.specific) < 0)
+            return -1;
+    return bam_reader_check_reference(&s->also_format.hts);
+}
+
+/* In Arrow, LZ4 costs next to nothing; who asks for more than level 1 gets zstd. Parquet is for
+   keeping: zstd at level 1 makes it 0.8 times as large as BAM, and higher levels gain little. */
+static void choose_codec(const struct output_format *format, int level,
+                         struct column_request *columns)
+{
+    bool is_parquet = format->kind == OUTPUT_PARQUET;
+    columns->codec = level == 0 ? COLUMN_CODEC_NONE
+                                : is_parquet || level > 1 ? COLUMN_CODEC_ZSTD : COLUMN_CODEC_LZ4;
+    columns->level = level < 1 ? 1 : level;
+}
+
+static enum column_format column_format_of(enum output_kind kind)
+{
+    switch (kind) {
+    case OUTPUT_PARQUET: return COLUMN_FORMAT_PARQUET;
+    case OUTPUT_ARROW_STREAM: return COLUMN_FORMAT_ARROW_STREAM;
+    default: return COLUMN_FORMAT_ARROW;
+    }
+}
+
+/* A tag may have another type than the specification gives it, but mostly that is a mistake, and
+   then its column is all null. */
+static void warn_of_types(const struct column_schema *schema)
+{
+    for (unsigned i = 0; i < schema->n_columns; i++) {
+        const struct column *column = &schema->columns[i];
+        const struct standard_tag *standard =
+            column->field == FIELD_TAG ? standard_tag_find(column->name) : NULL;
+        if (standard && standard->type != column->type)
+            diag_warning("--columns gives '%s' another type than the SAM specification, so it "
+                         "may be empty: write '%s'", column->name, column->name);
+    }
+}
+
+/* Once the formats are known: checks --columns and chooses the compression. */
+static int choose_columns(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    bool has_columns = output_format_has_columns(&s->output_format);
+    bool also_has = s->also && output_format_has_columns(&s->also_format);
+    if (!has_columns && !also_has) {
+        if (!s->columns.list) return 0;
+        diag_error("--columns needs an output in Arrow or Parquet: add -O parquet, or leave "
+                   "--columns out");
+        return -1;
+    }
+    s->columns.format = column_format_of(s->output_format.kind);
+    choose_codec(&s->output_format, s->level, &s->columns);
+    s->also_columns.list = s->columns.list;
+    s->also_columns.format = column_format_of(s->also_format.kind);
+    choose_codec(&s->also_format, -1, &s->also_columns);
+    struct column_schema *schema = column_request_schema(&s->columns, NULL);
+    if (schema) warn_of_types(schema);
+    column_schema_destroy(schema);
+    return schema ? 0 : -1;
+}
+
+/* ---- the engine ---- */
+
 int sort_options_take_engine(struct sort_options *o, const char *name)
 {
     enum bgzf_engine *engine = &o->settings.engine;
@@ -206,7 +289,7 @@ int sort_options_choose_output(struct sort_options *o)
         .options = (const char **)o->output_texts,
     };
     if (sort_options_check_pattern(o) < 0 || choose_format(o) < 0 ||
-        sort_options_choose_also(o) < 0 || sort_options_choose_columns(o) < 0 ||
+        choose_also(o) < 0 || choose_columns(o) < 0 ||
         check_engine(o) < 0 || check_counts(o) < 0)
         return -1;
     s->merge_may_copy = may_copy(o);

@@ -29,7 +29,14 @@
 
 enum { MAX_WINDOW = 1 << 20, MAX_TEMP_DIRS = 32 };
 
-/* Long options without a short one; numbers that are no character. */
+/* Options that set a bool, and those whose argument is taken as it is: their numbers say which
+   member of the options they set. */
+enum { FLAGS = 1 << 16, TEXTS = 1 << 17 };
+_Static_assert(sizeof(struct sort_options) < FLAGS, "these numbers are all different");
+#define FLAG(member) (FLAGS + (int)offsetof(struct sort_options, member))
+#define TEXT(member) (TEXTS + (int)offsetof(struct sort_options, member))
+
+/* Other long options without a short one; numbers that are no character. */
 enum long_option {
     OPTION_NO_PG = 256,
     OPTION_VERBOSITY,
@@ -40,32 +47,14 @@ enum long_option {
     OPTION_SHUFFLE,
     OPTION_FIXMATE,
     OPTION_MARKDUP,
-    OPTION_MERGE,
-    OPTION_SPLIT_BY,
-    OPTION_ALSO,
-    OPTION_COLUMNS,
     OPTION_INPUT_OPTION,
     OPTION_OUTPUT_OPTION,
     OPTION_REFERENCE,
-    OPTION_WRITE_INDEX,
-    OPTION_CHECKSUM,
-    OPTION_CHECKSUM_ONLY,
-    OPTION_RESUME,
-    OPTION_NO_RESUME,
-    OPTION_PARTIAL,
     OPTION_CLEAN,
-    OPTION_YES,
     OPTION_VERIFY,
-    OPTION_PLAN,
-    OPTION_PROGRESS,
     OPTION_QUIET,
     OPTION_STATS,
-    OPTION_FLAGSTAT,
-    OPTION_IDXSTATS,
-    OPTION_COVERAGE,
-    OPTION_FSYNC,
     OPTION_HELP,
-    OPTION_VERSION,
 };
 
 static const char short_options[] = "@:m:l:uo:O:T:nNt:MI:K:w:RHs:kfh";
@@ -77,89 +66,49 @@ static const struct option long_options[] = {
     {"shuffle", optional_argument, NULL, OPTION_SHUFFLE},
     {"fixmate", optional_argument, NULL, OPTION_FIXMATE},
     {"markdup", optional_argument, NULL, OPTION_MARKDUP},
-    {"merge", no_argument, NULL, OPTION_MERGE},
-    {"also", required_argument, NULL, OPTION_ALSO},
-    {"columns", required_argument, NULL, OPTION_COLUMNS},
-    {"split-by", required_argument, NULL, OPTION_SPLIT_BY},
+    {"merge", no_argument, NULL, FLAG(settings.merge)},
+    {"also", required_argument, NULL, TEXT(settings.also)},
+    {"columns", required_argument, NULL, TEXT(settings.columns.list)},
+    {"split-by", required_argument, NULL, TEXT(settings.split_by)},
     {"input-fmt-option", required_argument, NULL, OPTION_INPUT_OPTION},
     {"output-fmt-option", required_argument, NULL, OPTION_OUTPUT_OPTION},
     {"reference", required_argument, NULL, OPTION_REFERENCE},
-    {"write-index", no_argument, NULL, OPTION_WRITE_INDEX},
-    {"fsync", no_argument, NULL, OPTION_FSYNC},
-    {"checksum", no_argument, NULL, OPTION_CHECKSUM},
-    {"checksum-only", no_argument, NULL, OPTION_CHECKSUM_ONLY},
+    {"write-index", no_argument, NULL, FLAG(write_index)},
+    {"fsync", no_argument, NULL, FLAG(settings.durable)},
+    {"checksum", no_argument, NULL, FLAG(print_checksum)},
+    {"checksum-only", no_argument, NULL, FLAG(settings.sum_only)},
     {"keep", no_argument, NULL, 'k'},
-    {"resume", required_argument, NULL, OPTION_RESUME},
-    {"no-resume", no_argument, NULL, OPTION_NO_RESUME},
-    {"partial", no_argument, NULL, OPTION_PARTIAL},
+    {"resume", required_argument, NULL, TEXT(resume)},
+    {"no-resume", no_argument, NULL, FLAG(settings.no_resume)},
+    {"partial", no_argument, NULL, FLAG(settings.partial)},
     {"clean", optional_argument, NULL, OPTION_CLEAN},
-    {"yes", no_argument, NULL, OPTION_YES},
+    {"yes", no_argument, NULL, FLAG(yes)},
     {"verify", optional_argument, NULL, OPTION_VERIFY},
-    {"plan", no_argument, NULL, OPTION_PLAN},
+    {"plan", no_argument, NULL, FLAG(plan)},
     {"no-PG", no_argument, NULL, OPTION_NO_PG},
     {"verbosity", required_argument, NULL, OPTION_VERBOSITY},
     {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
     {"temp-codec", required_argument, NULL, OPTION_TEMP_CODEC},
     {"deflate", required_argument, NULL, OPTION_DEFLATE},
-    {"progress", no_argument, NULL, OPTION_PROGRESS},
+    {"progress", no_argument, NULL, FLAG(settings.progress)},
     {"quiet", no_argument, NULL, OPTION_QUIET},
     {"stats", required_argument, NULL, OPTION_STATS},
-    {"flagstat", required_argument, NULL, OPTION_FLAGSTAT},
-    {"idxstats", required_argument, NULL, OPTION_IDXSTATS},
-    {"coverage", required_argument, NULL, OPTION_COVERAGE},
+    {"flagstat", required_argument, NULL, TEXT(counts[COUNT_FLAGSTAT])},
+    {"idxstats", required_argument, NULL, TEXT(counts[COUNT_IDXSTATS])},
+    {"coverage", required_argument, NULL, TEXT(counts[COUNT_COVERAGE])},
     {"help", optional_argument, NULL, OPTION_HELP},
-    {"version", no_argument, NULL, OPTION_VERSION},
+    {"version", no_argument, NULL, FLAG(version)},
     {NULL, 0, NULL, 0},
 };
 
-/* Options that set a bool. */
-static const struct {
-    int c;
-    size_t offset;
-} flags[] = {
-    {'f', offsetof(struct sort_options, whole_name)},
-    {'h', offsetof(struct sort_options, help)},
-    {'k', offsetof(struct sort_options, settings.keep_checkpoint)},
-    {OPTION_CHECKSUM, offsetof(struct sort_options, print_checksum)},
-    {OPTION_CHECKSUM_ONLY, offsetof(struct sort_options, settings.sum_only)},
-    {OPTION_FSYNC, offsetof(struct sort_options, settings.durable)},
-    {OPTION_MERGE, offsetof(struct sort_options, settings.merge)},
-    {OPTION_NO_RESUME, offsetof(struct sort_options, settings.no_resume)},
-    {OPTION_PARTIAL, offsetof(struct sort_options, settings.partial)},
-    {OPTION_PLAN, offsetof(struct sort_options, plan)},
-    {OPTION_PROGRESS, offsetof(struct sort_options, settings.progress)},
-    {OPTION_VERSION, offsetof(struct sort_options, version)},
-    {OPTION_WRITE_INDEX, offsetof(struct sort_options, write_index)},
-    {OPTION_YES, offsetof(struct sort_options, yes)},
-};
-
-/* Options whose argument is taken as it is. */
-static const struct {
-    int c;
-    size_t offset;
-} texts[] = {
-    {'o', offsetof(struct sort_options, output)},
-    {'O', offsetof(struct sort_options, format_option)},
-    {OPTION_RESUME, offsetof(struct sort_options, resume)},
-    {OPTION_ALSO, offsetof(struct sort_options, settings.also)},
-    {OPTION_COLUMNS, offsetof(struct sort_options, settings.columns.list)},
-    {OPTION_SPLIT_BY, offsetof(struct sort_options, settings.split_by)},
-    {OPTION_FLAGSTAT, offsetof(struct sort_options, counts[COUNT_FLAGSTAT])},
-    {OPTION_IDXSTATS, offsetof(struct sort_options, counts[COUNT_IDXSTATS])},
-    {OPTION_COVERAGE, offsetof(struct sort_options, counts[COUNT_COVERAGE])},
-};
-
-/* Takes an option of the tables. Returns false if it is in none. */
+/* Takes a FLAG or a TEXT. Returns false if it is neither. */
 static bool take_simple_option(struct sort_options *o, int c, const char *text)
 {
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (flags[i].c == c) return *(bool *)((char *)o + flags[i].offset) = true;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (texts[i].c == c) {
-            *(const char **)((char *)o + texts[i].offset) = text;
-            return true;
-        }
-    return false;
+    if (c >= TEXTS)
+        *(const char **)((char *)o + (c - TEXTS)) = text;
+    else if (c >= FLAGS)
+        *(bool *)((char *)o + (c - FLAGS)) = true;
+    return c >= FLAGS;
 }
 
 /* Parses a whole decimal number. One that does not fit a long becomes the nearest that does. */
@@ -359,13 +308,18 @@ static int take_option(struct sort_options *o, int c, const char *text)
         diag_error("samtools sort has no option -f: name the output with -o");
         return -1;
     }
-    if (c == OPTION_ALSO && s->also) {
+    if (c == TEXT(settings.also) && s->also) {
         diag_error("--also can be given once: a sort writes at most two files");
         return -1;
     }
     if (take_simple_option(o, c, text)) return 0;
     switch (c) {
     case '@': return take_threads(o, text);
+    case 'f': o->whole_name = true; return 0;
+    case 'h': o->help = true; return 0;
+    case 'k': s->keep_checkpoint = true; return 0;
+    case 'o': o->output = text; return 0;
+    case 'O': o->format_option = text; return 0;
     case 'm':
         o->thread_memory_given = true;
         return parse_memory("-m", text, &o->thread_memory_bytes);

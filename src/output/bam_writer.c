@@ -49,8 +49,10 @@
 #include <unistd.h>
 
 struct bam_writer {
-    struct bam_writer_settings settings;
+    struct output_settings settings;
+    struct output_path *path, *index_path;      /* NULL: standard output; no index of CRAM */
     const char *name;           /* for messages */
+    uint64_t raw_bytes;         /* of all records */
     bool file_exists;           /* the temporary file */
     bool lost_reader;           /* standard output is a pipe that was closed */
     hFILE *raw;                 /* the output; NULL before start and after close */
@@ -81,10 +83,14 @@ static struct {
     struct bam_writer *first;
 } encoders = {PTHREAD_MUTEX_INITIALIZER, NULL};
 
-struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
+struct bam_writer *bam_writer_create(const struct output_settings *settings, uint64_t raw_bytes,
+                                     const struct column_notes *notes)
 {
     struct bam_writer *writer = xcalloc(1, sizeof *writer);
     writer->settings = *settings;
+    writer->path = settings->path->name ? settings->path : NULL;
+    writer->index_path = settings->index_path->name ? settings->index_path : NULL;
+    writer->raw_bytes = raw_bytes;
     writer->index_fd = -1;
     writer->has_pump = !output_format_has_bytes(&settings->format);
     if (writer->has_pump && cram_pump_open(&writer->pump, &writer->pump_in) < 0) {
@@ -93,9 +99,9 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
         free(writer);
         return NULL;
     }
-    writer->name = settings->path ? settings->path->name : "standard output";
+    writer->name = writer->path ? writer->path->name : "standard output";
     if (settings->columns)
-        writer->columns = column_file_create(settings->columns, settings->notes, writer->name);
+        writer->columns = column_file_create(settings->columns, notes, writer->name);
     return writer;
 }
 
@@ -108,7 +114,7 @@ static void drop_index(void *arg, const char *name)
 /* Removes the indexes of a regular file that is written in place: its old content is lost. */
 static void drop_indexes_of_lost(const struct bam_writer *writer)
 {
-    const struct output_path *path = writer->settings.path, *index = writer->settings.index_path;
+    const struct output_path *path = writer->path, *index = writer->index_path;
     struct stat st;
     if (!path || path->temporary || stat(path->name, &st) < 0 || !S_ISREG(st.st_mode)) return;
     char *real = realpath(path->name, NULL);
@@ -120,7 +126,7 @@ static void drop_indexes_of_lost(const struct bam_writer *writer)
 
 static int open_file(struct bam_writer *writer)
 {
-    struct output_path *path = writer->settings.path;
+    struct output_path *path = writer->path;
     writer->raw = path ? output_path_open(path) : hopen("-", "w");
     writer->file_exists = writer->raw && path && path->temporary;
     if (writer->raw) drop_indexes_of_lost(writer);
@@ -232,7 +238,7 @@ static void cut_off(struct bam_writer *writer)
 /* Estimates from the records so far how many bytes are still to come; 0: unknown. */
 static uint64_t bytes_to_come(const struct bam_writer *writer)
 {
-    uint64_t all = writer->settings.raw_bytes, done = writer->raw_written;
+    uint64_t all = writer->raw_bytes, done = writer->raw_written;
     if (done == 0 || done > all) return 0;
     double written = (double)bam_writer_position(writer);
     return (uint64_t)(written * ((double)(all - done) / (double)done));
@@ -240,7 +246,7 @@ static uint64_t bytes_to_come(const struct bam_writer *writer)
 
 static int write_error(struct bam_writer *writer)
 {
-    const struct output_path *path = writer->settings.path;
+    const struct output_path *path = writer->path;
     int error = errno;
     writer->lost_reader = error == EPIPE && !path;
     uint64_t needed_bytes = path && disk_space_is_short(error) ? bytes_to_come(writer) : 0;
@@ -342,7 +348,7 @@ static int start_cram_index(void *arg)
 {
     struct bam_writer *writer = arg;
     return sam_idx_init(writer->file, writer->header, 0,
-                        output_path_to_write(writer->settings.index_path));
+                        output_path_to_write(writer->index_path));
 }
 
 /* htslib would complete the object of an index also when the sort fails. So it writes the index to
@@ -358,7 +364,7 @@ static int start_index_in_memory(struct bam_writer *writer)
 
 static int start_index(struct bam_writer *writer)
 {
-    struct output_path *path = writer->settings.index_path;
+    struct output_path *path = writer->index_path;
     if (!path) return 0;
     errno = 0;
     int r = path->is_url ? start_index_in_memory(writer)
@@ -372,7 +378,7 @@ static int start_index(struct bam_writer *writer)
 /* Sends the index that start_index_in_memory has begun. */
 static int send_index(const struct bam_writer *writer)
 {
-    struct output_path *path = writer->settings.index_path;
+    struct output_path *path = writer->index_path;
     struct stat st;
     void *bytes = MAP_FAILED;
     if (writer->index_fd < 0) return 0;
@@ -416,7 +422,7 @@ static void forget_encoder(const struct bam_writer *writer)
 
 static int start_cram(struct bam_writer *writer)
 {
-    const struct bam_writer_settings *settings = &writer->settings;
+    const struct output_settings *settings = &writer->settings;
     const htsFormat *format = &settings->format.hts;
     char mode[8] = "wc";
     if (settings->method.level >= 0) mode[2] = (char)('0' + settings->method.level);
@@ -468,7 +474,7 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
     if (open_file(writer) < 0) {
         int error = errno;
         diag_error("cannot create '%s': %s%s", writer->name,
-                   output_path_problem(writer->settings.path, error), diag_advice(error));
+                   output_path_problem(writer->path, error), diag_advice(error));
         return -1;
     }
     int r = output_format_has_bytes(&writer->settings.format) ? start_bytes(writer)
@@ -482,7 +488,7 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
 static void write_back(struct bam_writer *writer)
 {
     enum { WRITE_BACK_BYTES = 32 << 20 };
-    const struct output_path *path = writer->settings.path;
+    const struct output_path *path = writer->path;
     int fd = path ? output_path_descriptor(path) : -1;
     if (fd < 0) return;
     uint64_t end = (uint64_t)htell(writer->raw), begin = writer->writing_back;
@@ -572,16 +578,16 @@ int bam_writer_close(struct bam_writer *writer)
     writer->n_bytes = (uint64_t)htell(raw);
     writer->raw = NULL;
     errno = 0;
-    int r = output_path_close(writer->settings.path, raw);      /* writes what is buffered */
+    int r = output_path_close(writer->path, raw);       /* writes what is buffered */
     return r < 0 ? write_error(writer) : 0;
 }
 
-int bam_writer_commit(struct bam_writer *writer, struct bam_writer_result *result)
+int bam_writer_commit(struct bam_writer *writer, struct output_result *result)
 {
-    struct output_path *path = writer->settings.path;
+    struct output_path *path = writer->path;
     struct stat st;
     int r = 0;
-    *result = (struct bam_writer_result){.n_bytes = writer->n_bytes};
+    *result = (struct output_result){.n_bytes = writer->n_bytes};
     if (writer->file_exists) {
         if (stat(path->temporary, &st) == 0) result->n_bytes = (uint64_t)st.st_size;
         r = output_path_commit(path);
@@ -592,13 +598,13 @@ int bam_writer_commit(struct bam_writer *writer, struct bam_writer_result *resul
     return r < 0 ? -1 : 0;
 }
 
-void bam_writer_abort(struct bam_writer *writer, struct bam_writer_result *result)
+void bam_writer_abort(struct bam_writer *writer, struct output_result *result)
 {
-    *result = (struct bam_writer_result){0};
+    *result = (struct output_result){0};
     if (!writer) return;
     result->lost_reader = writer->lost_reader;
     if (writer->has_pump) cram_pump_close(&writer->pump);
-    if (writer->raw) output_path_close_incomplete(writer->settings.path, writer->raw);
-    if (writer->file_exists) output_path_drop(writer->settings.path);
+    if (writer->raw) output_path_close_incomplete(writer->path, writer->raw);
+    if (writer->file_exists) output_path_drop(writer->path);
     free_writer(writer);
 }

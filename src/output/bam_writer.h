@@ -33,21 +33,22 @@ struct bam_writer_header {
     size_t n_bytes, room;
 };
 
-struct bam_writer_settings {
-    struct output_path *path;           /* NULL: standard output */
-    struct output_path *index_path;     /* CRAM: htslib writes the index; NULL: there is none */
-    htsThreadPool *pool;        /* encodes CRAM */
+struct output_settings {
+    struct output_path *path;           /* its name is NULL: standard output */
+    struct output_path *index_path;     /* its name is NULL: no index. CRAM: written here */
+    bool index_is_bai;          /* else it is a CSI; the same for all pieces of an output */
     struct output_format format;
     struct bgzf_method method;  /* CRAM: only its level, 0-9, or -1: the default */
-    uint64_t raw_bytes;         /* of all records, uncompressed: for messages about a full disk */
-    struct bam_writer_header *shared_header;    /* BAM and SAM; NULL: this file has its own */
+    htsThreadPool *pool;        /* CRAM: htslib encodes there */
     const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
-    const struct column_notes *notes;   /* with columns */
-    const struct cram_doubt *doubt;     /* CRAM: of the records so far */
+    struct cram_doubt *doubt;   /* of the records of CRAM so far */
+    struct bam_writer_header *shared_header;    /* BAM and SAM; NULL: the file has its own */
 };
 
-/* Prepares to write; makes no file yet. */
-struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings);
+/* Prepares to write about raw_bytes of records, which messages about a full disk say; makes no file
+   yet. notes: with columns. */
+struct bam_writer *bam_writer_create(const struct output_settings *settings, uint64_t raw_bytes,
+                                     const struct column_notes *notes);
 
 /* True if bam_writer_pump must run in a thread of its own. bam_writer_pump returns after
    bam_writer_end was called, whatever that returned. */
@@ -78,9 +79,9 @@ int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, 
    complete. */
 int bam_writer_end(struct bam_writer *writer, bool complete);
 
-struct bam_writer_result {
+struct output_result {
     uint64_t n_bytes;           /* size of the file, if known */
-    bool lost_reader;           /* standard output is a pipe that nobody reads any more */
+    bool lost_reader;           /* the program that reads standard output closed it */
 };
 
 /* Closes the file: all is written. */
@@ -88,9 +89,9 @@ int bam_writer_close(struct bam_writer *writer);
 
 /* Commits the file that was closed, sends the index of CRAM if that is a URL, and frees the writer.
    On failure removes the file, unless only the index failed, and frees the writer. */
-int bam_writer_commit(struct bam_writer *writer, struct bam_writer_result *result);
+int bam_writer_commit(struct bam_writer *writer, struct output_result *result);
 
 /* Closes the file if that was not done, removes it and frees the writer. Accepts NULL. */
-void bam_writer_abort(struct bam_writer *writer, struct bam_writer_result *result);
+void bam_writer_abort(struct bam_writer *writer, struct output_result *result);
 
 #endif

@@ -309,6 +309,42 @@ int output_path_create(struct output_path *path)
     return fd;
 }
 
+/* For fopencookie: writes all n bytes, or returns less. */
+static ssize_t write_bytes(void *fd, const char *bytes, size_t n)
+{
+    size_t n_written = 0;
+    while (n_written < n) {
+        ssize_t r = write(*(const int *)fd, bytes + n_written, n - n_written);
+        if (r < 0 && errno != EINTR) break;
+        if (r > 0) n_written += (size_t)r;
+    }
+    return (ssize_t)n_written;
+}
+
+/* Prints to a descriptor. Returns 0, or an errno. A stream of the C library's own would write with
+   functions that tests cannot make fail. */
+static int print_to(int fd, void (*put)(FILE *to, const void *arg), const void *arg)
+{
+    const cookie_io_functions_t functions = {.write = write_bytes};
+    FILE *to = fopencookie(&fd, "w", functions);
+    if (!to) return errno;
+    errno = 0;
+    put(to, arg);
+    bool failed = fflush(to) != 0 || ferror(to);
+    int error = errno ? errno : EIO;
+    (void)fclose(to);           /* nothing is left to be written */
+    return failed ? error : 0;
+}
+
+int output_path_print(struct output_path *path, void (*put)(FILE *to, const void *arg),
+                      const void *arg)
+{
+    int fd = path->name ? output_path_create(path) : STDOUT_FILENO;
+    int error = fd < 0 ? errno : print_to(fd, put, arg);
+    if (path->name && fd >= 0 && close(fd) < 0 && !error) error = errno;
+    return error;
+}
+
 int output_path_descriptor(const struct output_path *path)
 {
     return path->is_held ? path->held_fd : -1;

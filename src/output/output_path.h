@@ -31,6 +31,7 @@
 #include <htslib/hfile.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* Names of temporary files are NAME.rocksort.PROCESS.NANOSECONDS.tmp, with nine digits of
@@ -98,6 +99,11 @@ int output_path_end(const struct output_path *path, hFILE *file, int r);
 
 /* The same as output_path_open, but returns a descriptor, or -1 with errno set. Not for URLs. */
 int output_path_create(struct output_path *path);
+
+/* Creates the file, calls put(to, arg) for a stream of it, which need not look for errors, and closes
+   it. Without a name, `to` is a stream of standard output. Returns 0, or an errno. */
+int output_path_print(struct output_path *path, void (*put)(FILE *to, const void *arg),
+                      const void *arg);
 
 /* A descriptor of the temporary file, besides the one that was opened: for advice to the kernel,
    not for writing. -1: there is no such file. */

@@ -29,11 +29,12 @@ enum progress {
 };
 
 struct checkpoint_writer {
-    struct checkpoint_settings settings;
+    const struct sort_settings *settings;
+    struct checkpoint_sort_parts parts;
     /* fixed before loading */
     bool overwrites_input;      /* the output is an input, and is written in place */
     bool can_read_again;        /* a later process can read on from any record */
-    struct checkpoint_input *inputs;    /* borrowed from settings.resumed, if that is set */
+    struct checkpoint_input *inputs;    /* borrowed from settings->resumed, if that is set */
     size_t n_inputs;
     char *own_header_text;      /* a copy, before the order was put into it */
     const char *header_text;
@@ -45,16 +46,18 @@ struct checkpoint_writer {
     /* under the crew's lock */
     char **paths;               /* of all directories, NULL-terminated */
     size_t n_paths;
-    size_t n_adopted;           /* the first n_adopted are those of settings.resumed */
+    size_t n_adopted;           /* the first n_adopted are those of settings->resumed */
     size_t n_listed;            /* the first n_listed are in the checkpoint file */
     int *lock_fds;              /* for directories that this process made; else -1 */
     enum progress progress;
 };
 
-struct checkpoint_writer *checkpoint_writer_create(const struct checkpoint_settings *settings)
+struct checkpoint_writer *checkpoint_writer_create(const struct sort_settings *settings,
+                                                   const struct checkpoint_sort_parts *parts)
 {
     struct checkpoint_writer *w = xcalloc(1, sizeof *w);
-    w->settings = *settings;
+    w->settings = settings;
+    w->parts = *parts;
     return w;
 }
 
@@ -66,7 +69,7 @@ void free_paths(char **paths)
 
 static void free_inputs(struct checkpoint_writer *w)
 {
-    if (w->settings.resumed) return;
+    if (w->settings->resumed) return;
     for (size_t i = 0; i < w->n_inputs; i++) free((char *)(uintptr_t)w->inputs[i].path);
     free(w->inputs);
 }
@@ -102,7 +105,7 @@ bool checkpoint_describe_file(const char *path, struct checkpoint_input *input)
 
 bool checkpoint_writer_is_input(const struct checkpoint_writer *w, const char *file)
 {
-    const struct checkpoint_settings *s = &w->settings;
+    const struct sort_settings *s = w->settings;
     struct stat st, in;
     if (stat(file, &st) != 0 || !S_ISREG(st.st_mode)) return false;
     for (size_t i = 0; i < s->n_inputs; i++) {
@@ -114,9 +117,9 @@ bool checkpoint_writer_is_input(const struct checkpoint_writer *w, const char *f
 
 void checkpoint_writer_look_at_output(struct checkpoint_writer *w)
 {
-    const struct checkpoint_settings *s = &w->settings;
-    if (s->output && !s->output_path->final && !s->no_resume)
-        w->overwrites_input = checkpoint_writer_is_input(w, s->output_path->name);
+    const struct sort_settings *s = w->settings;
+    if (s->output && !w->parts.output_path->final && !s->no_resume)
+        w->overwrites_input = checkpoint_writer_is_input(w, w->parts.output_path->name);
 }
 
 bool checkpoint_writer_overwrites_input(const struct checkpoint_writer *w)
@@ -127,7 +130,7 @@ bool checkpoint_writer_overwrites_input(const struct checkpoint_writer *w)
 void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
                                        sam_hdr_t *header)
 {
-    const struct checkpoint_settings *s = &w->settings;
+    const struct sort_settings *s = w->settings;
     w->header = header;
     if (s->no_resume || s->sum_only) return;
     w->n_inputs = s->n_inputs;
@@ -164,17 +167,17 @@ const struct checkpoint_input *checkpoint_writer_inputs(const struct checkpoint_
    directory that exists. */
 static int make_directory(struct checkpoint_writer *w, const char *prefix)
 {
-    const struct checkpoint_settings *s = &w->settings;
+    const struct sort_settings *s = w->settings;
     /* Without -T it is made beside the output, if that is a file. */
-    const char *beside = s->output_path->final ? s->output : NULL;
-    crew_lock(s->crew);
+    const char *beside = w->parts.output_path->final ? s->output : NULL;
+    crew_lock(w->parts.crew);
     char *path = temp_dir_create(prefix, beside);
     int fd = path ? checkpoint_dir_claim(path) : -1, error = errno;
     if (path) {
         w->lock_fds[w->n_paths] = fd;
         w->paths[w->n_paths++] = path;
     }
-    crew_unlock(s->crew);
+    crew_unlock(w->parts.crew);
     if (path && fd < 0)
         diag_error("cannot make files in the temporary directory '%s': %s; %s", path,
                    strerror(error),
@@ -193,7 +196,7 @@ static void make_room(struct checkpoint_writer *w, size_t n)
 
 int checkpoint_writer_make_directories(struct checkpoint_writer *w)
 {
-    const struct checkpoint_settings *s = &w->settings;
+    const struct sort_settings *s = w->settings;
     if (w->n_paths + s->n_temp_prefixes > CHECKPOINT_MOST_DIRECTORIES) {
         diag_error("a sort can have %d temporary directories at most: give fewer -T",
                    CHECKPOINT_MOST_DIRECTORIES);
@@ -252,7 +255,7 @@ void checkpoint_writer_remove_directories(struct checkpoint_writer *w)
 
 void checkpoint_writer_remove_unlisted(struct checkpoint_writer *w)
 {
-    if (!w->settings.resumed) return;
+    if (!w->settings->resumed) return;
     for (size_t i = w->n_listed; i < w->n_paths; i++) remove_directory(w, i);
 }
 
@@ -271,9 +274,9 @@ static char *absolute_name(const struct output_path *path)
 
 char *checkpoint_writer_output_name(const struct checkpoint_writer *w)
 {
-    const struct checkpoint_settings *s = &w->settings;
-    const char *index = s->index_path->final ? s->index_path->final : s->index;
-    char *file = absolute_name(s->output_path);
+    const char *final = w->parts.index_path->final;
+    const char *index = final ? final : w->settings->index_path;
+    char *file = absolute_name(w->parts.output_path);
     if (!file || !index) return file;
     char *name = xasprintf("%s%s%s", file, HTS_IDX_DELIM, index);
     free(file);
@@ -333,11 +336,11 @@ static void list_references(sam_hdr_t *header, struct checkpoint_file *file)
    Returns 0, or -1 with errno set. */
 static int write_one(struct checkpoint_writer *w, size_t i, const struct checkpoint_file *file)
 {
-    bool names_new = w->settings.resumed && w->n_listed < w->n_paths;
-    if (names_new) crew_lock(w->settings.crew);
+    bool names_new = w->settings->resumed && w->n_listed < w->n_paths;
+    if (names_new) crew_lock(w->parts.crew);
     int r = checkpoint_dir_write(w->paths[i], file), error = errno;
     if (r == 0 && names_new) w->n_listed = w->n_paths;
-    if (names_new) crew_unlock(w->settings.crew);
+    if (names_new) crew_unlock(w->parts.crew);
     errno = error;
     return r;
 }
@@ -368,7 +371,7 @@ static size_t write_to_all(struct checkpoint_writer *w, struct checkpoint_file *
 static void warn_of_missing(const struct checkpoint_writer *w, enum checkpoint_state state,
                             size_t n_written, int error)
 {
-    if (n_written == w->n_paths || w->settings.resumed || crew_failed(w->settings.crew)) return;
+    if (n_written == w->n_paths || w->settings->resumed || crew_failed(w->parts.crew)) return;
     if (n_written > 0 && disk_space_is_short(error)) return;
     diag_warning("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "': %s; %s", w->paths[0],
                  strerror(error),
@@ -382,8 +385,9 @@ static void warn_of_missing(const struct checkpoint_writer *w, enum checkpoint_s
 static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state state,
                             unsigned n_runs)
 {
-    const struct checkpoint_settings *s = &w->settings;
-    char *output = checkpoint_writer_output_name(w), *also = absolute_name(s->also_path);
+    const struct sort_settings *s = w->settings;
+    const struct checkpoint_sort_parts *parts = &w->parts;
+    char *output = checkpoint_writer_output_name(w), *also = absolute_name(parts->also_path);
     char **paths = checkpoint_writer_absolute_directories(w);
     struct checkpoint_file file = {
         .program = ROCKSORT_VERSION,
@@ -394,28 +398,29 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
         .n_lanes = w->n_lanes,
         .generation = s->resumed ? s->resumed->file.generation : 0,
         .resources = s->resources,
-        .rules = *s->rules,
-        .fasta = describe_fasta(s->fasta),
+        .rules = s->rules,
+        .fasta = describe_fasta(s->minhash_fasta),
         .fixmate = s->fixmate,
         .markdup = s->markdup,
         .minhash_window = s->minhash_window,
         .can_read_again = w->can_read_again,
         .n_inputs = w->n_inputs,
         .inputs = w->inputs,
-        .output = *s->asked_output,
+        .output = s->asked_output,
         .header = state == CHECKPOINT_LOADING ? w->header_text : header_whole_text(w->header),
     };
     file.output.path = output;
-    file.output.write_index = s->index != NULL;
+    file.output.write_index = s->index_path != NULL;
     file.output.also = also;
     /* A resumed sort that writes to standard output keeps the output of the first one. */
     if (s->resumed && !s->output) file.output = s->resumed->file.output;
-    file.output.temporary = s->pieces->path ? s->pieces->path : s->output_path->temporary;
-    file.output.index_temporary = s->index_path->temporary;
-    file.output.also_temporary = s->also_path->temporary;
+    file.output.temporary = parts->pieces->path ? parts->pieces->path
+                                                : parts->output_path->temporary;
+    file.output.index_temporary = parts->index_path->temporary;
+    file.output.also_temporary = parts->also_path->temporary;
     if (state != CHECKPOINT_LOADING) {
         struct load_counts counts;
-        load_totals_look(s->totals, &counts);
+        load_totals_look(w->parts.totals, &counts);
         file.n_runs = n_runs;
         file.sum = counts.sum;
     }
@@ -436,16 +441,16 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
 
 static void set_progress(struct checkpoint_writer *w, enum progress progress)
 {
-    crew_lock(w->settings.crew);
+    crew_lock(w->parts.crew);
     w->progress = progress;
-    crew_unlock(w->settings.crew);
+    crew_unlock(w->parts.crew);
 }
 
 int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes)
 {
-    struct crew *crew = w->settings.crew;
+    struct crew *crew = w->parts.crew;
     w->n_lanes = n_lanes;
-    if (w->settings.no_resume) return 0;
+    if (w->settings->no_resume) return 0;
     if (make_id(w->id) < 0) {
         diag_warning("the system has no random numbers: if this sort fails it cannot be resumed");
         return 0;
@@ -456,28 +461,28 @@ int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes)
 
 void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header)
 {
-    const struct checkpoint *resumed = w->settings.resumed;
+    const struct checkpoint *resumed = w->settings->resumed;
     const struct checkpoint_file *file = &resumed->file;
     memcpy(w->id, file->id, sizeof w->id);
     w->header = header;
     w->header_text = file->header;
     w->inputs = file->inputs;
     w->n_inputs = file->n_inputs;
-    crew_lock(w->settings.crew);
-    make_room(w, resumed->n_dirs + w->settings.n_temp_prefixes);
+    crew_lock(w->parts.crew);
+    make_room(w, resumed->n_dirs + w->settings->n_temp_prefixes);
     for (size_t i = 0; i < resumed->n_dirs; i++) w->paths[i] = xstrdup(resumed->dirs[i].path);
     w->n_paths = w->n_adopted = w->n_listed = resumed->n_dirs;
-    crew_unlock(w->settings.crew);
+    crew_unlock(w->parts.crew);
 }
 
 int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, unsigned n_runs)
 {
-    const struct checkpoint_file *file = &w->settings.resumed->file;
+    const struct checkpoint_file *file = &w->settings->resumed->file;
     w->n_lanes = n_lanes;
     w->can_read_again = file->can_read_again;
     set_progress(w, file->state == CHECKPOINT_LOADED ? LOADED : RECORDED);
     int r = write_checkpoint(w, file->state, n_runs), error = errno;
-    if (w->settings.resumed->has_dropped && error != 0) {
+    if (w->settings->resumed->has_dropped && error != 0) {
         diag_error("cannot note in each part of '%s' that one is lost: %s; free a little space",
                    w->paths[0], strerror(error));
         return -1;
@@ -488,33 +493,33 @@ int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, uns
                    strerror(error));
         return -1;
     }
-    return crew_failed(w->settings.crew) ? -1 : 0;
+    return crew_failed(w->parts.crew) ? -1 : 0;
 }
 
 bool checkpoint_writer_needs_all_runs(const struct checkpoint_writer *w)
 {
-    const struct checkpoint_settings *s = &w->settings;
+    const struct sort_settings *s = w->settings;
     struct load_counts counts;
-    load_totals_look(s->totals, &counts);
-    if (w->overwrites_input || counts.input_is_cut || load_totals_stop_signal(s->totals))
+    load_totals_look(w->parts.totals, &counts);
+    if (w->overwrites_input || counts.input_is_cut || load_totals_stop_signal(w->parts.totals))
         return true;
-    return w->progress >= RECORDED && (!w->can_read_again || s->keeps);
+    return w->progress >= RECORDED && (!w->can_read_again || s->keep_checkpoint);
 }
 
 bool checkpoint_writer_saves_part(const struct checkpoint_writer *w)
 {
-    const struct checkpoint_settings *s = &w->settings;
-    return s->keeps && !s->no_resume && !s->sum_only && !w->can_read_again;
+    const struct sort_settings *s = w->settings;
+    return s->keep_checkpoint && !s->no_resume && !s->sum_only && !w->can_read_again;
 }
 
 int checkpoint_writer_end_load(struct checkpoint_writer *w, unsigned n_runs)
 {
     if (w->progress < RECORDED || w->progress == LOADED) return 0;
     /* When only a part is written, the checkpoint file must not say that all is loaded. */
-    if (!w->settings.reads_input) return 0;
+    if (!w->parts.reads_input) return 0;
     bool written = write_checkpoint(w, CHECKPOINT_LOADED, n_runs) == 0;
     set_progress(w, written ? LOADED : HAS_ALL_RUNS);
-    return crew_failed(w->settings.crew) ? -1 : 0;
+    return crew_failed(w->parts.crew) ? -1 : 0;
 }
 
 void checkpoint_writer_save_part(struct checkpoint_writer *w, unsigned n_runs)
@@ -525,15 +530,15 @@ void checkpoint_writer_save_part(struct checkpoint_writer *w, unsigned n_runs)
 
 void checkpoint_writer_try_again(struct checkpoint_writer *w, unsigned n_runs)
 {
-    crew_fail(w->settings.crew);        /* then write_checkpoint prints no more warnings */
+    crew_fail(w->parts.crew);        /* then write_checkpoint prints no more warnings */
     if (w->progress == HAS_ALL_RUNS) (void)checkpoint_writer_end_load(w, n_runs);
 }
 
 bool checkpoint_writer_may_write(const struct checkpoint_writer *w)
 {
-    const struct checkpoint_settings *s = &w->settings;
+    const struct sort_settings *s = w->settings;
     struct load_counts counts;
-    load_totals_look(s->totals, &counts);
+    load_totals_look(w->parts.totals, &counts);
     if (!w->overwrites_input || w->progress == LOADED || counts.sum.n_records == 0) return true;
     diag_error("'%s' is an input, and there is no place for its records while it is written: name "
                "another output", s->output);
@@ -544,7 +549,7 @@ bool checkpoint_writer_may_write(const struct checkpoint_writer *w)
 
 bool checkpoint_writer_is_loaded(const struct checkpoint_writer *w)
 {
-    crew_assert_locked(w->settings.crew);
+    crew_assert_locked(w->parts.crew);
     return w->progress == LOADED;
 }
 
@@ -556,21 +561,21 @@ bool checkpoint_writer_is_wish(int signal_number)
 bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_number,
                              unsigned n_durable)
 {
-    const struct checkpoint_settings *s = &w->settings;
-    const struct load_counts *counts = load_totals_locked(s->totals);
+    const struct sort_settings *s = w->settings;
+    const struct load_counts *counts = load_totals_locked(w->parts.totals);
     bool is_wish = checkpoint_writer_is_wish(signal_number);
-    if (diag_is_hopeless() && !s->resumed && !s->keeps) return false;
+    if (diag_cause() == DIAG_HOPELESS && !s->resumed && !s->keep_checkpoint) return false;
     if (s->resumed || (w->overwrites_input && w->progress == LOADED)) return true;
-    if (w->progress == NOT_RECORDED || (is_wish && !s->keeps)) return false;
+    if (w->progress == NOT_RECORDED || (is_wish && !s->keep_checkpoint)) return false;
     if (w->progress >= HAS_ALL_RUNS) return true;
-    return n_durable > 0 && ((w->can_read_again && !counts->input_is_bad) || s->keeps);
+    return n_durable > 0 && ((w->can_read_again && !counts->input_is_bad) || s->keep_checkpoint);
 }
 
 /* Finds room for what the disk that is full cannot take. */
 static struct other_disk choose_other_disk(const struct checkpoint_writer *w, bool partial)
 {
-    const struct checkpoint_settings *s = &w->settings;
-    char *output = absolute_name(s->output_path), *also = absolute_name(s->also_path);
+    char *output = absolute_name(w->parts.output_path);
+    char *also = absolute_name(w->parts.also_path);
     uint64_t n_bytes = 0;
     for (size_t i = 0; i < w->n_inputs; i++) n_bytes += w->inputs[i].n_bytes;
     const struct other_disk_sort sort = {
@@ -586,8 +591,8 @@ static struct other_disk choose_other_disk(const struct checkpoint_writer *w, bo
 /* Says how the sort is resumed. */
 static void tell_how(const struct checkpoint_writer *w)
 {
-    const struct checkpoint_settings *s = &w->settings;
-    const struct load_counts *counts = load_totals_locked(s->totals);
+    const struct sort_settings *s = w->settings;
+    const struct load_counts *counts = load_totals_locked(w->parts.totals);
     bool partial = counts->input_is_cut || (w->progress != LOADED && !w->can_read_again);
     const char *path = checkpoint_dir_find((const char *const *)w->paths, w->n_paths);
     if (!path) {
@@ -595,7 +600,7 @@ static void tell_how(const struct checkpoint_writer *w)
                   "removed it, or its STORE file", w->paths[0]);
         return;
     }
-    if (diag_is_hopeless()) {
+    if (diag_cause() == DIAG_HOPELESS) {
         diag_left("'%s' is kept, but --resume would fail again", path);
         return;
     }
@@ -607,9 +612,9 @@ static void tell_how(const struct checkpoint_writer *w)
         .temp_dir = other.temp_dir, .output = other.output, .also = other.also};
     /* Bytes may have changed on their way from the disk: a second try may work. */
     diag_left("what was sorted so far is kept; to %s%s: %s",
-              diag_is_damage() ? "try once more"
-              : partial        ? "write what there is"
-                               : "finish",
+              diag_cause() == DIAG_DAMAGE ? "try once more"
+              : partial                   ? "write what there is"
+                                          : "finish",
               other.note, checkpoint_command(&resuming, command));
     other_disk_release(&other);
     free(real);
@@ -617,7 +622,7 @@ static void tell_how(const struct checkpoint_writer *w)
 
 void checkpoint_writer_tell(const struct checkpoint_writer *w, bool kept, unsigned n_durable)
 {
-    crew_assert_locked(w->settings.crew);
+    crew_assert_locked(w->parts.crew);
     if (w->progress == NOT_RECORDED) return;    /* no file written, or resuming refused */
     if (kept)
         tell_how(w);

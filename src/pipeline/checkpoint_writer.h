@@ -20,41 +20,24 @@
 #define ROCKSORT_PIPELINE_CHECKPOINT_WRITER_H
 
 #include "input/bam_inputs.h"
-#include "output/output_path.h"
 #include "pipeline/crew.h"
 #include "pipeline/load_totals.h"
 #include "pipeline/piece_dir.h"
-#include "store/checkpoint.h"
+#include "pipeline/sort_settings.h"
 
 struct checkpoint_writer;
 
-struct checkpoint_settings {    /* all that it points to outlives the writer */
+struct checkpoint_sort_parts {       /* of the sort; they outlive the writer */
     struct crew *crew;
     struct load_totals *totals;
-    const char *const *inputs;  /* as they were given; "-": standard input */
-    size_t n_inputs;
-    const char *const *temp_prefixes;   /* of each directory that is to be made; NULL without -T */
-    size_t n_temp_prefixes;     /* 0: a sort that goes on with a checkpoint makes none */
-    const char *output;         /* as it was given; NULL: standard output */
-    const char *index;          /* likewise; NULL: none */
     const struct output_path *output_path, *index_path;
     const struct output_path *also_path;        /* its name is NULL: there is no second output */
     const struct piece_dir *pieces;     /* of the output; its path is NULL: it is one file */
-    const struct checkpoint_output *asked_output;       /* as the options have it */
-    const struct sort_rules *rules;                     /* likewise */
-    const char *fasta;          /* -I, or NULL */
-    const char *fixmate;        /* --fixmate, or NULL */
-    const char *markdup;        /* --markdup, or NULL */
-    int minhash_window;         /* -w */
-    bool keeps;                 /* -k */
-    bool no_resume;             /* --no-resume: temporary data need not outlive the process */
-    bool sum_only;              /* there are no temporary data */
-    struct checkpoint_resources resources;      /* of this sort */
-    const struct checkpoint *resumed;   /* the sort goes on with this one; NULL: it is new */
     bool reads_input;           /* runs will be added (resume_reads_input) */
 };
 
-struct checkpoint_writer *checkpoint_writer_create(const struct checkpoint_settings *settings);
+struct checkpoint_writer *checkpoint_writer_create(const struct sort_settings *settings,
+                                                   const struct checkpoint_sort_parts *parts);
 
 /* Leaves the directories, but releases their locks. NULL is accepted. */
 void checkpoint_writer_destroy(struct checkpoint_writer *w);
@@ -112,7 +95,7 @@ char *checkpoint_writer_output_name(const struct checkpoint_writer *w);
    If that fails there is only a warning. Returns 0, or -1 if the crew has failed. */
 int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes);
 
-/* For a sort that is resumed: takes its directories from settings.resumed, and what its checkpoint
+/* For a sort that is resumed: takes its directories from the checkpoint, and what its checkpoint
    file says. `header` is the one in that file. */
 void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header);
 

@@ -17,7 +17,10 @@
 enum { BUFFER_BYTES = 1 << 20 };        /* room for many blocks */
 
 struct copy {
-    const struct copy_input_settings *settings;
+    const struct merge_settings *merge;
+    const char *path;
+    const struct merge_copy *what;
+    struct output_file *output;
     int fd;
     uint64_t at, end;           /* what is read next, and the EOF block */
     uint8_t *buffer;
@@ -30,19 +33,18 @@ struct copy {
 static int refuse_index(const struct copy *copy)
 {
     diag_error("the index of '%s' is not that of the file: make the index again, or remove it",
-               copy->settings->path);
+               copy->path);
     return -1;
 }
 
 /* Reads the index, which must be the one that was looked at before. */
 static int read_index(struct copy *copy)
 {
-    const struct copy_input_settings *s = copy->settings;
     struct bam_index_file *index = &copy->index;
-    if (bam_index_file_read(s->path, index) == 0 && index->n_records == s->what->n_records &&
-        index->last_begin == s->what->last_begin)
+    if (bam_index_file_read(copy->path, index) == 0 &&
+        index->n_records == copy->what->n_records && index->last_begin == copy->what->last_begin)
         return 0;
-    diag_error("the index of '%s' was changed while others were read; merge again", s->path);
+    diag_error("the index of '%s' was changed while others were read; merge again", copy->path);
     return -1;
 }
 
@@ -71,21 +73,19 @@ static int refuse_change(const char *path)
 }
 
 /* Opens the file, which must be the one that was looked at before. */
-static int open_file(struct copy *copy)
+static int open_file(struct copy *copy, const struct stat *before)
 {
-    const struct copy_input_settings *s = copy->settings;
-    const struct stat *before = bam_inputs_file(s->inputs, s->number);
     struct stat now;
-    copy->fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    copy->fd = open(copy->path, O_RDONLY | O_CLOEXEC);
     if (copy->fd < 0 || fstat(copy->fd, &now) < 0) {
-        diag_error("cannot open '%s': %s", s->path, strerror(errno));
+        diag_error("cannot open '%s': %s", copy->path, strerror(errno));
         return -1;
     }
     if (!before || now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
         differs(&now, before))
-        return refuse_change(s->path);
+        return refuse_change(copy->path);
     copy->file = now;
-    copy->at = s->what->begin;
+    copy->at = copy->what->begin;
     copy->end = (uint64_t)now.st_size - BGZF_END_BYTES;
     return 0;
 }
@@ -100,7 +100,7 @@ static int read_on(struct copy *copy)
         if (n_read < 0 && errno == EINTR) continue;
         if (n_read <= 0) {
             if (n_read == 0) errno = 0;         /* the file became shorter */
-            input_error_read(copy->settings->path, copy->at);
+            input_error_read(copy->path, copy->at);
             return -1;
         }
         copy->n_bytes += (size_t)n_read;
@@ -116,7 +116,7 @@ static size_t whole_blocks(struct copy *copy)
     while (at + BGZF_HEADER_BYTES <= copy->n_bytes) {
         size_t n = bgzf_block_bytes(copy->buffer + at);
         if (n == 0) {
-            diag_error("'%s' is damaged: no BGZF block at byte %" PRIu64, copy->settings->path,
+            diag_error("'%s' is damaged: no BGZF block at byte %" PRIu64, copy->path,
                        copy->at - copy->n_bytes + at);
             return 0;
         }
@@ -129,19 +129,18 @@ static size_t whole_blocks(struct copy *copy)
     }
     if (at > 0 && (at == copy->n_bytes || copy->at < copy->end)) return at;
     diag_error("'%s' is truncated: it ends within the BGZF block at byte %" PRIu64,
-               copy->settings->path, copy->at - copy->n_bytes + at);
+               copy->path, copy->at - copy->n_bytes + at);
     return 0;
 }
 
 static int copy_blocks(struct copy *copy)
 {
-    const struct copy_input_settings *s = copy->settings;
+    const struct merge_settings *s = copy->merge;
     for (;;) {
         if (read_on(copy) < 0) return -1;
         if (copy->n_bytes == 0) break;
         size_t n = whole_blocks(copy);
-        if (n == 0 || crew_failed(s->crew) ||
-            output_file_copy(s->output, copy->buffer, n) < 0)
+        if (n == 0 || crew_failed(s->crew) || output_file_copy(copy->output, copy->buffer, n) < 0)
             return -1;
         copy->n_bytes -= n;
         memmove(copy->buffer, copy->buffer + n, copy->n_bytes);
@@ -154,19 +153,21 @@ static int copy_blocks(struct copy *copy)
     struct stat now;
     if (copy->next_chunk < part->n_chunks || copy->next_window < part->n_windows)
         return refuse_index(copy);
-    return fstat(copy->fd, &now) < 0 || differs(&now, &copy->file) ? refuse_change(s->path) : 0;
+    return fstat(copy->fd, &now) < 0 || differs(&now, &copy->file) ? refuse_change(copy->path) : 0;
 }
 
-int copy_input(const struct copy_input_settings *s)
+int copy_input(const struct merge_settings *merge, struct bam_inputs *inputs, const char *path,
+               const struct merge_step *step)
 {
-    struct copy copy = {.settings = s, .fd = -1};
+    struct copy copy = {.merge = merge, .path = path, .what = &step->copy,
+                        .output = &merge->output->files[0], .fd = -1};
     struct bam_index_part *part = &copy.index.part;
-    int r = open_file(&copy);
+    int r = open_file(&copy, bam_inputs_file(inputs, step->inputs[0]));
     if (r == 0) r = read_index(&copy);
     if (r == 0) {
         part->end = bam_index_voffset(copy.end, 0);
-        if (part->n_refs == 0) part->unplaced_begin = bam_index_voffset(s->what->begin, 0);
-        r = output_file_copy_index(s->output, part, s->what->begin);
+        if (part->n_refs == 0) part->unplaced_begin = bam_index_voffset(copy.what->begin, 0);
+        r = output_file_copy_index(copy.output, part, copy.what->begin);
     }
     copy.buffer = xmalloc(BUFFER_BYTES);
     if (r == 0) r = copy_blocks(&copy);
@@ -174,8 +175,8 @@ int copy_input(const struct copy_input_settings *s)
     bam_index_part_release(part);
     if (copy.fd >= 0) (void)close(copy.fd);
     if (r < 0) return -1;
-    crew_lock(s->crew);
-    s->counts->n_records += s->what->n_records;
-    crew_unlock(s->crew);
+    crew_lock(merge->crew);
+    merge->counts->n_records += copy.what->n_records;
+    crew_unlock(merge->crew);
     return 0;
 }

@@ -13,18 +13,9 @@
 #include "pipeline/merge.h"
 #include "pipeline/merge_steps.h"
 
-struct copy_input_settings {
-    struct crew *crew;
-    struct bam_inputs *inputs;
-    size_t number;              /* of the input */
-    const char *path;           /* of the input: a BAM file with an EOF block */
-    const struct merge_copy *what;      /* of the input */
-    struct output_file *output;       /* open */
-    struct load_totals *totals; /* these get what was copied */
-    struct merge_counts *counts;
-};
-
-/* Returns 0, or -1 after a message. */
-int copy_input(const struct copy_input_settings *settings);
+/* Copies the input of a step, a BAM file with an EOF block, into the first output of the merge. It
+   is open. Returns 0, or -1 after a message. */
+int copy_input(const struct merge_settings *merge, struct bam_inputs *inputs, const char *path,
+               const struct merge_step *step);
 
 #endif

@@ -1,12 +1,10 @@
 /* count_files.c -- see count_files.h. */
-#define _GNU_SOURCE             /* fopencookie */
 #include "pipeline/count_files.h"
 
 #include "util/diag.h"
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 void count_files_guard(struct count_file *files, pthread_mutex_t *lock, bool durable,
                        struct output_set *set)
@@ -37,41 +35,24 @@ static int write_error(const struct count_file *file, enum count_kind kind, int 
     return -1;
 }
 
-/* For fopencookie: writes all n bytes, or returns less. */
-static ssize_t write_bytes(void *fd, const char *bytes, size_t n)
-{
-    size_t n_written = 0;
-    while (n_written < n) {
-        ssize_t r = write(*(const int *)fd, bytes + n_written, n - n_written);
-        if (r < 0 && errno != EINTR) break;
-        if (r > 0) n_written += (size_t)r;
-    }
-    return (ssize_t)n_written;
-}
+/* A kind of counts, to be printed. */
+struct count_print {
+    const struct record_counts *counts;
+    enum count_kind kind;
+};
 
-/* Prints to a descriptor. Returns 0, or an errno. A stream of the C library's own would write with
-   functions that tests cannot make fail. */
-static int print_to(int fd, enum count_kind kind, const struct record_counts *counts)
+static void put_counts(FILE *to, const void *arg)
 {
-    const cookie_io_functions_t functions = {.write = write_bytes};
-    FILE *to = fopencookie(&fd, "w", functions);
-    if (!to) return errno;
-    errno = 0;
-    record_counts_print(counts, kind, to);
-    bool failed = fflush(to) != 0 || ferror(to);
-    int error = errno ? errno : EIO;
-    (void)fclose(to);           /* nothing is left to be written */
-    return failed ? error : 0;
+    const struct count_print *print = arg;
+    record_counts_print(print->counts, print->kind, to);
 }
 
 static int write_file(struct count_file *file, enum count_kind kind,
                       const struct record_counts *counts)
 {
-    struct output_path *path = &file->path;
-    int fd = path->name ? output_path_create(path) : STDOUT_FILENO;
-    int error = fd < 0 ? errno : print_to(fd, kind, counts);
-    if (path->name && fd >= 0 && close(fd) < 0 && !error) error = errno;
-    return error ? write_error(file, kind, error) : output_path_commit(path);
+    const struct count_print print = {counts, kind};
+    int error = output_path_print(&file->path, put_counts, &print);
+    return error ? write_error(file, kind, error) : output_path_commit(&file->path);
 }
 
 int count_files_write(struct count_file *files, struct record_counts *counts, bool in_place)

@@ -222,7 +222,8 @@ int duplicate_marks_find(const struct duplicate_marks *marks, uint32_t run, uint
 {
     if (run >= marks->n_runs || first > UINT32_MAX ||
         marks->runs[run] + first + n > marks->n_records) {
-        diag_damaged("the temporary data of --markdup are damaged: sort again on another disk");
+        diag_error_of(DIAG_DAMAGE, "the temporary data of --markdup are damaged: sort again on "
+                      "another disk");
         return -1;
     }
     uint64_t record = marks->runs[run] + first;

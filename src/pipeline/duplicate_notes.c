@@ -25,7 +25,9 @@ enum {
 };
 
 struct duplicate_notes {
-    struct duplicate_notes_settings settings;
+    struct crew *crew;
+    unsigned n_threads;
+    const struct duplicate_marks *marks;
     struct temp_streams *put, *sorted;
     size_t sort_bytes;          /* memory for sorting */
     pthread_mutex_t lock;       /* for appending to `put`, later to `sorted` */
@@ -36,13 +38,17 @@ struct duplicate_notes {
     uint64_t put_file_bytes;    /* when `put` is not there any more */
 };
 
-struct duplicate_notes *duplicate_notes_create(const struct duplicate_notes_settings *settings)
+struct duplicate_notes *duplicate_notes_create(struct crew *crew, unsigned n_threads,
+                                               const struct duplicate_marks *marks,
+                                               size_t memory_bytes,
+                                               const struct temp_places *places)
 {
     struct duplicate_notes *notes = xcalloc(1, sizeof *notes);
-    notes->settings = *settings;
-    size_t half = settings->memory_bytes / 2;
-    notes->put = temp_streams_create(N_STREAMS, half, &settings->places);
-    notes->sorted = temp_streams_create(N_STREAMS, half, &settings->places);
+    notes->crew = crew;
+    notes->n_threads = n_threads;
+    notes->marks = marks;
+    notes->put = temp_streams_create(N_STREAMS, memory_bytes / 2, places);
+    notes->sorted = temp_streams_create(N_STREAMS, memory_bytes / 2, places);
     (void)pthread_mutex_init(&notes->lock, NULL);
     return notes;
 }
@@ -87,13 +93,13 @@ static void decode(const uint8_t **at, struct duplicate_note *note)
 
 void duplicate_notes_begin(struct duplicate_notes *notes)
 {
-    uint64_t n_groups = duplicate_marks_count(notes->settings.marks) / GROUP_RECORDS + 1;
+    uint64_t n_groups = duplicate_marks_count(notes->marks) / GROUP_RECORDS + 1;
     notes->stream_groups = (n_groups + N_STREAMS - 1) / N_STREAMS;
 }
 
 static uint64_t group_of(const struct duplicate_notes *notes, uint32_t run, uint64_t index)
 {
-    return duplicate_marks_number(notes->settings.marks, run, index) / GROUP_RECORDS;
+    return duplicate_marks_number(notes->marks, run, index) / GROUP_RECORDS;
 }
 
 int duplicate_notes_put(struct duplicate_notes *notes, const struct duplicate_note *note)
@@ -237,7 +243,7 @@ static int sort_parts(struct sorting *s, uint64_t most_bytes)
 static int sort_stream(struct duplicate_notes *notes, unsigned stream)
 {
     struct sorting s = {.notes = notes, .stream = stream};
-    size_t most = notes->sort_bytes / notes->settings.n_threads;
+    size_t most = notes->sort_bytes / notes->n_threads;
     if (temp_streams_bytes(notes->put, stream) == 0) return 0;
     size_t n_begins = (size_t)notes->stream_groups + 1;
     s.begins = xcalloc(n_begins, sizeof *s.begins);
@@ -264,11 +270,11 @@ static int sort_numbered(struct worker *worker, void *item)
 
 int duplicate_notes_sort(struct duplicate_notes *notes, size_t memory_bytes)
 {
-    unsigned n_works = notes->settings.n_threads;
+    unsigned n_works = notes->n_threads;
     struct sort_work *works = xcalloc(n_works, sizeof *works);
     notes->sort_bytes = memory_bytes;
     for (unsigned i = 0; i < n_works; i++) works[i].notes = notes;
-    int r = crew_for_each(notes->settings.crew, N_STREAMS, works, n_works, sizeof *works,
+    int r = crew_for_each(notes->crew, N_STREAMS, works, n_works, sizeof *works,
                           sort_numbered);
     free(works);
     notes->put_file_bytes = temp_streams_file_bytes(notes->put);

@@ -25,15 +25,11 @@ struct duplicate_note {
     size_t original_bytes;
 };
 
-struct duplicate_notes_settings {
-    struct crew *crew;
-    const struct duplicate_marks *marks;        /* they outlive the notes, and count the records */
-    unsigned n_threads;
-    size_t memory_bytes;
-    struct temp_places places;  /* of temporary files */
-};
-
-struct duplicate_notes *duplicate_notes_create(const struct duplicate_notes_settings *settings);
+/* The marks outlive the notes, and count the records. places: of temporary files. */
+struct duplicate_notes *duplicate_notes_create(struct crew *crew, unsigned n_threads,
+                                               const struct duplicate_marks *marks,
+                                               size_t memory_bytes,
+                                               const struct temp_places *places);
 
 /* NULL is accepted. */
 void duplicate_notes_destroy(struct duplicate_notes *notes);

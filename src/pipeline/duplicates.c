@@ -81,13 +81,9 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
         d->guests = temp_streams_create(VIEW_N_PARTITIONS, shares.notes / 4, places);
     d->marks = duplicate_marks_create(settings->memory_bytes / MARKS_SHARE, places);
     (void)pthread_mutex_init(&d->lock, NULL);
-    if (duplicate_rules_set_tags(settings->rules)) {
-        const struct duplicate_notes_settings notes = {
-            .crew = settings->crew, .marks = d->marks, .n_threads = settings->n_threads,
-            .memory_bytes = shares.notes / 4 * 3, .places = *places,
-        };
-        d->notes = duplicate_notes_create(&notes);
-    }
+    if (duplicate_rules_set_tags(settings->rules))
+        d->notes = duplicate_notes_create(settings->crew, settings->n_threads, d->marks,
+                                          shares.notes / 4 * 3, places);
     return d;
 }
 
@@ -380,16 +376,16 @@ static bool warn_of_most(const struct duplicates *d)
     const struct barcode_counts *n = &d->barcodes;
     bool is_tag = rules->barcode_source == BARCODE_TAG;
     if (rules->barcode_source == BARCODE_NONE || n->n_lacking <= n->n_examined / 2) return false;
-    diag_warning_always("%s%.2s finds no barcode in %" PRIu64 " of %" PRIu64 " reads: these are "
-                        "compared without one; give %s",
-                        is_tag                   ? "--barcode-tag "
-                        : rules->barcode_pattern ? "--barcode-rgx"
-                                                 : "--barcode-name",
-                        is_tag ? rules->barcode_tag : "",
-                        n->n_lacking, n->n_examined,
-                        is_tag                   ? "the right tag, or --barcode-name"
-                        : rules->barcode_pattern ? "a pattern that fits the names"
-                                                 : "--barcode-rgx or --barcode-tag");
+    diag_left("warning: %s%.2s finds no barcode in %" PRIu64 " of %" PRIu64 " reads: these are "
+              "compared without one; give %s",
+              is_tag                   ? "--barcode-tag "
+              : rules->barcode_pattern ? "--barcode-rgx"
+                                       : "--barcode-name",
+              is_tag ? rules->barcode_tag : "",
+              n->n_lacking, n->n_examined,
+              is_tag                   ? "the right tag, or --barcode-name"
+              : rules->barcode_pattern ? "a pattern that fits the names"
+                                       : "--barcode-rgx or --barcode-tag");
     return true;
 }
 

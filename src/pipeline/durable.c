@@ -15,7 +15,10 @@
 #include <time.h>
 
 struct durable {
-    struct durable_settings settings;
+    struct crew *crew;
+    char **directories;
+    unsigned after_seconds;     /* 0: everything is synced from the beginning */
+    bool is_resumed;            /* the data are another process's: they are synced at once */
     pthread_t thread;
     bool thread_runs;
     pthread_mutex_t lock;
@@ -30,7 +33,7 @@ struct durable {
 /* Syncs all that is in the directories. Returns the one where that failed, with errno, or NULL. */
 static const char *sync_all(struct durable *d)
 {
-    for (char **directory = d->settings.directories; *directory; directory++)
+    for (char **directory = d->directories; *directory; directory++)
         if (temp_dir_sync(*directory, &d->stop) < 0) return *directory;
     return NULL;
 }
@@ -47,7 +50,7 @@ static bool wait_for_time(struct durable *d)
     struct timespec until;
     int error = 0;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)d->settings.after_seconds;
+    until.tv_sec += (time_t)d->after_seconds;
     (void)pthread_mutex_lock(&d->lock);
     while (!d->is_over && !error)
         error = pthread_cond_timedwait(&d->is_over_changed, &d->lock, &until);
@@ -60,7 +63,7 @@ static void *sync_later(void *arg)
 {
     struct durable *d = arg;
     const char *failed = NULL;
-    if (d->settings.is_resumed)
+    if (d->is_resumed)
         failed = sync_all(d);
     else if (wait_for_time(d))
         failed = catch_up(d);
@@ -70,7 +73,7 @@ static void *sync_later(void *arg)
     d->error = error;
     d->failed = failed;
     (void)pthread_mutex_unlock(&d->lock);
-    crew_fail(d->settings.crew);
+    crew_fail(d->crew);
     return NULL;
 }
 
@@ -85,8 +88,8 @@ static int init_lock(struct durable *d)
 
 static void free_durable(struct durable *d)
 {
-    for (char **directory = d->settings.directories; *directory; directory++) free(*directory);
-    free(d->settings.directories);
+    for (char **directory = d->directories; *directory; directory++) free(*directory);
+    free(d->directories);
     free(d);
 }
 
@@ -97,19 +100,23 @@ static void destroy(struct durable *d)
     free_durable(d);
 }
 
-struct durable *durable_begin(const struct durable_settings *settings)
+struct durable *durable_begin(const struct sort_settings *settings, struct crew *crew,
+                              char **directories, bool at_once)
 {
     struct durable *d = xcalloc(1, sizeof *d);
-    d->settings = *settings;
+    d->crew = crew;
+    d->directories = directories;
+    d->after_seconds = at_once ? 0 : settings->durable_after_seconds;
+    d->is_resumed = settings->resumed != NULL;
     int error = init_lock(d);
     if (error) {
         diag_no_thread(error);
         free_durable(d);
         return NULL;
     }
-    bool leaves_out = settings->after_seconds > 0 && !settings->is_resumed;
-    if (leaves_out) interpose_skip_syncs(d->settings.directories);
-    if (!settings->is_resumed && (!leaves_out || settings->never)) return d;
+    bool leaves_out = d->after_seconds > 0 && !d->is_resumed;
+    if (leaves_out) interpose_skip_syncs(d->directories);
+    if (!d->is_resumed && (!leaves_out || settings->no_resume)) return d;
     error = thread_start(&d->thread, "syncer", sync_later, d);
     d->thread_runs = error == 0;
     if (!error) return d;

@@ -19,19 +19,15 @@
 #define ROCKSORT_PIPELINE_DURABLE_H
 
 #include "pipeline/crew.h"
+#include "pipeline/sort_settings.h"
 
 struct durable;
 
-struct durable_settings {
-    struct crew *crew;          /* fails if a sync does */
-    char **directories;         /* absolute, NULL-terminated; taken over, see free() */
-    unsigned after_seconds;     /* 0: everything is synced from the beginning */
-    bool is_resumed;            /* the data are another process's: they are synced at once */
-    bool never;                 /* nothing need be synced */
-};
-
-/* NULL after a message. */
-struct durable *durable_begin(const struct durable_settings *settings);
+/* Takes over the directories: absolute, NULL-terminated, see free(). The crew fails if a sync does.
+   at_once: everything is synced from the beginning, whatever the settings say. NULL after a
+   message. */
+struct durable *durable_begin(const struct sort_settings *settings, struct crew *crew,
+                              char **directories, bool at_once);
 
 /* If a sync failed, that is the error of a sort that failed with it (result below 0). A sort that
    had all it needed before has its result. NULL is accepted. */

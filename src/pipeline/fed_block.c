@@ -104,15 +104,15 @@ bool fed_block_is_dropped(const struct fed_block *block, const uint32_t *runs, s
 
 int fed_block_report_run(const char *dir, uint32_t run)
 {
-    diag_damaged("the temporary data in '%s' are damaged: run %" PRIu32 " fails its checksum; sort "
-                 "again on another disk", dir, run);
+    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: run %" PRIu32 " fails its "
+                  "checksum; sort again on another disk", dir, run);
     return -1;
 }
 
 int fed_block_report_entry(const char *dir)
 {
-    diag_damaged("the temporary data in '%s' are damaged: an entry is not a block; sort again on "
-                 "another disk", dir);
+    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: an entry is not a block; sort "
+                  "again on another disk", dir);
     return -1;
 }
 

@@ -21,7 +21,6 @@
 #include "bam/bam_check.h"
 #include "bam/guessed_walk.h"
 #include "input/input_error.h"
-#include "pipeline/mem_budget.h"
 #include "pipeline/thread.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -213,7 +212,7 @@ static size_t tail_to_come(const struct stream *stream, const uint8_t *tail, siz
     enum { MOST_BYTES = 64 << 20 };
     size_t record_bytes = bam_record_bytes(tail);
     if (record_bytes <= n_bytes) return 0;
-    size_t to_come = record_bytes - n_bytes + stream->all->settings.piece_bytes;
+    size_t to_come = record_bytes - n_bytes + stream->all->settings.share.piece_bytes;
     return to_come < MOST_BYTES ? to_come : MOST_BYTES;
 }
 
@@ -366,7 +365,7 @@ static void fill_job(struct worker *worker, void *arg)
 /* Reads a piece. Returns a code of the reader. */
 static int read_piece(struct stream *stream, struct piece *piece)
 {
-    size_t piece_bytes = stream->all->settings.piece_bytes;
+    size_t piece_bytes = stream->all->settings.share.piece_bytes;
     int r;
     if (stream->is_text)
         return bam_reader_next(stream->reader, &piece->read, NULL, piece_bytes / 4, 0);
@@ -388,7 +387,7 @@ static int read_piece(struct stream *stream, struct piece *piece)
    that it is so, else 0. */
 static size_t excess_of_all(const struct input_streams *all)
 {
-    size_t most = all->settings.all_bytes + MEM_BUDGET_SPARE_BYTES;
+    size_t most = mem_budget_all_inputs(&all->settings.share, all->n) + MEM_BUDGET_SPARE_BYTES;
     if (all->ahead_bytes <= most || !bam_inputs_may_warn(all->settings.inputs)) return 0;
     return all->ahead_bytes - most;
 }
@@ -437,7 +436,7 @@ static bool has_room(const struct stream *stream)
 {
     const struct input_streams_settings *s = &stream->all->settings;
     return !stream->is_read && (stream->ahead_bytes == stream->tail_ahead_bytes ||
-                                stream->ahead_bytes + s->piece_bytes <= s->ahead_bytes);
+                                stream->ahead_bytes + s->share.piece_bytes <= s->share.ahead_bytes);
 }
 
 /* Waits until an input of the reader may be read; of several takes the one with the least ahead.
@@ -486,7 +485,7 @@ static int open_inputs(struct input_streams *all)
         if (!stream->reader) return -1;
         stream->name = bam_reader_name(stream->reader);
         stream->is_text = bam_reader_is_text(stream->reader);
-        bam_reader_limit(stream->reader, all->settings.ahead_bytes, 0);
+        bam_reader_limit(stream->reader, all->settings.share.ahead_bytes, 0);
         bam_reader_drop_header(stream->reader);
     }
     return 0;
@@ -517,9 +516,7 @@ struct input_streams *input_streams_start(const struct input_streams_settings *s
     if (open_inputs(all) == 0 && start_readers(all) == 0) return all;
     crew_fail(settings->crew);
     input_streams_stop(all);
-    crew_lock(settings->crew);
-    crew_wait_for_jobs(settings->crew);
-    crew_unlock(settings->crew);
+    (void)crew_finish_jobs(settings->crew);
     input_streams_destroy(all);
     return NULL;
 }
@@ -577,7 +574,7 @@ void input_streams_release(struct stretch *stretch)
 
 size_t input_streams_excess_bytes(const struct input_streams *all)
 {
-    size_t planned = all->n * all->settings.ahead_bytes;
+    size_t planned = all->n * all->settings.share.ahead_bytes;
     crew_assert_locked(all->settings.crew);
     return all->ahead_bytes > planned ? all->ahead_bytes - planned : 0;
 }

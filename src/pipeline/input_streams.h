@@ -13,6 +13,7 @@
 
 #include "input/bam_inputs.h"
 #include "pipeline/load_totals.h"
+#include "pipeline/mem_budget.h"
 #include "pipeline/record_entries.h"
 
 struct input_streams;
@@ -35,10 +36,8 @@ struct input_streams_settings {
     int32_t n_refs;             /* of the output's header */
     bool keeps_ids;             /* records keep the IDs of read groups and programs of their file */
     struct load_totals *totals; /* gets how much of the files was read */
-    size_t piece_bytes;         /* of a piece of input, uncompressed */
-    size_t ahead_bytes;         /* for what is read ahead of one input; at least one piece is */
-    size_t all_bytes;           /* for what is read and merged of all inputs: the user is warned of
-                                   columns that need more */
+    struct mem_budget_inputs share;     /* the memory; of an input at least one piece is read ahead.
+                                           The user is warned of columns that need more */
     /* Makes something of the records of a stretch. `input` is the input's name in messages. Returns
        0, or -1 after a message. */
     int (*make)(void *arg, struct worker *worker, struct stretch *stretch, const char *input);

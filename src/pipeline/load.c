@@ -49,7 +49,6 @@ struct loader {
     struct crew *crew;
     struct batch_pool *pool;
     struct load_totals *totals;
-    struct load_jobs jobs;
     struct bam_reader *reader;  /* of the input at hand */
     bool is_text;
     bool is_copied;             /* records are made elsewhere and copied to a batch: those of SAM,
@@ -161,7 +160,7 @@ static int move_to_larger_batch(struct loader *ld, size_t tail_bytes, size_t rec
     size_t size = batch_bytes_for(ld->settings->rules->order, tail_bytes, raw_bytes);
     if (size < old->mem_bytes) size = old->mem_bytes;
     struct batch *larger = batch_pool_make_large(ld->pool, size);
-    larger->owner = &ld->jobs;
+    larger->owner = ld->settings;
     batch_reset(larger, tail_bytes);
     memcpy(larger->mem + larger->raw_end, old->mem + old->raw_begin, filled);
     for (unsigned i = 0; i < ld->ring_used; i++) {
@@ -377,7 +376,7 @@ static void make_parts(struct loader *ld)
 {
     if (ld->parts) return;
     ld->parts = xcalloc(ld->n_parts, sizeof *ld->parts);
-    for (unsigned i = 0; i < ld->n_parts; i++) ld->parts[i].jobs = &ld->jobs;
+    for (unsigned i = 0; i < ld->n_parts; i++) ld->parts[i].load = ld->settings;
 }
 
 /* Hands out the records of the large template that comes before a stretch. */
@@ -520,7 +519,7 @@ static int fill_next_batch(struct loader *ld, size_t room_bytes)
     estimate_input(ld);
     struct batch *next = batch_pool_take(ld->pool);
     if (!next) return -1;
-    next->owner = &ld->jobs;
+    next->owner = ld->settings;
     size_t gap_bytes = 2 * ld->max_record_bytes, most = next->mem_bytes / 8;
     if (gap_bytes < MIN_GAP_BYTES) gap_bytes = MIN_GAP_BYTES;
     batch_reset(next, (gap_bytes < most ? gap_bytes : most) & ~(size_t)15);
@@ -544,12 +543,10 @@ static int fill_next_batch(struct loader *ld, size_t room_bytes)
 static struct load_piece *take_slot(struct loader *ld)
 {
     struct load_piece *piece = &ld->ring[(ld->ring_at + ld->ring_used) % ld->n_ring];
-    crew_lock(ld->crew);
-    while (piece->n_users > 0 && !crew_failed(ld->crew)) crew_wait(ld->crew);
-    crew_unlock(ld->crew);
+    if (wait_for_users(ld, piece, 0) < 0) return NULL;
     piece->reader = ld->reader;
     piece->templates.is_cut = false;
-    return crew_failed(ld->crew) ? NULL : piece;
+    return piece;
 }
 
 /* Retires batches to make up for the memory that columns as input hold. They do not come back when
@@ -580,32 +577,12 @@ static bool must_empty_ring(const struct loader *ld)
            bam_reader_memory(ld->reader) > mem_budget_column_bytes(ld->settings->budget);
 }
 
-/* Reads lines of SAM, or rows of columns, into the next slot. Returns a code of the reader. */
-static int fetch_lines(struct loader *ld)
-{
-    struct load_piece *piece = take_slot(ld);
-    if (!piece) return BAM_READER_ERROR;
-    double start = monotonic_seconds();
-    int r = bam_reader_next(ld->reader, &piece->input, NULL, ld->settings->budget->text_bytes, 0);
-    ld->input_seconds += monotonic_seconds() - start;
-    if (r != BAM_READER_PIECE) return r;
-    piece->done = false;
-    piece->n_users = 1;
-    ld->ring_used++;
-    ld->ring_text_bytes += piece->input.lines.text_bytes;
-    make_room_for_columns(ld);
-    return load_jobs_parse(piece) < 0 ? BAM_READER_ERROR : r;
-}
-
-/* Reads a piece of BAM, whose templates will be fixed, into the next slot. Returns a code of the
+/* Reads a piece of BAM into memory of its own: its templates will be fixed. Returns a code of the
    reader. */
-static int fetch_for_templates(struct loader *ld)
+static int read_for_templates(struct loader *ld, struct load_piece *piece)
 {
-    struct load_piece *piece = take_slot(ld);
-    if (!piece) return BAM_READER_ERROR;
     struct record_bytes *raw = &piece->templates.raw;
     size_t piece_bytes = ld->settings->budget->piece_bytes;
-    double start = monotonic_seconds();
     int r;
     do {
         size_t room = bam_reader_room_needed(ld->reader);
@@ -613,35 +590,45 @@ static int fetch_for_templates(struct loader *ld)
         xgrow(&raw->at, &raw->room, room, 0, 1);
         r = bam_reader_next(ld->reader, &piece->input, raw->at, piece_bytes, raw->room);
     } while (r == BAM_READER_NO_ROOM);
-    ld->input_seconds += monotonic_seconds() - start;
-    if (r != BAM_READER_PIECE) return r;
-    piece->done = piece->input.compressed_bytes == 0;
-    piece->n_users = 1;
-    ld->ring_used++;
-    if (!piece->done && load_jobs_inflate(piece) < 0) return BAM_READER_ERROR;
     return r;
 }
 
-/* Reads a piece of BAM into the next slot. Returns a code of the reader. */
-static int fetch_piece(struct loader *ld)
+/* Reads a piece of BAM into the batch being filled. Returns a code of the reader. */
+static int read_into_batch(struct loader *ld, struct load_piece *piece)
 {
     struct batch *batch = ld->filling;
-    struct load_piece *piece = take_slot(ld);
-    if (!piece) return BAM_READER_ERROR;
-    double start = monotonic_seconds();
     int r = bam_reader_next(ld->reader, &piece->input, batch->mem + batch->raw_end,
                             ld->settings->budget->piece_bytes, batch_room(batch));
-    ld->input_seconds += monotonic_seconds() - start;
     if (r != BAM_READER_PIECE) return r;
     piece->batch = batch;
     piece->guess = (struct guessed_walk){0};
     piece->raw_at = batch->raw_end;
-    piece->done = piece->input.compressed_bytes == 0;
     batch_append(batch, piece->input.raw_bytes);
     ld->n_bytes += piece->input.raw_bytes;
-    ld->ring_used++;
-    if (!piece->done && load_jobs_inflate(piece) < 0) return BAM_READER_ERROR;
     return r;
+}
+
+/* Reads lines of SAM, rows of columns, or a piece of BAM into the next slot of the ring. Returns a
+   code of the reader. */
+static int fetch(struct loader *ld)
+{
+    struct load_piece *piece = take_slot(ld);
+    if (!piece) return BAM_READER_ERROR;
+    double start = monotonic_seconds();
+    int r = ld->is_text     ? bam_reader_next(ld->reader, &piece->input, NULL,
+                                              ld->settings->budget->text_bytes, 0)
+            : ld->is_copied ? read_for_templates(ld, piece)
+                            : read_into_batch(ld, piece);
+    ld->input_seconds += monotonic_seconds() - start;
+    if (r != BAM_READER_PIECE) return r;
+    piece->done = !ld->is_text && piece->input.compressed_bytes == 0;
+    if (ld->is_copied) piece->n_users = 1;
+    ld->ring_used++;
+    if (piece->done) return r;
+    if (!ld->is_text) return load_jobs_inflate(piece) < 0 ? BAM_READER_ERROR : r;
+    ld->ring_text_bytes += piece->input.lines.text_bytes;
+    make_room_for_columns(ld);
+    return load_jobs_parse(piece) < 0 ? BAM_READER_ERROR : r;
 }
 
 /* Fixes and hands out the last template of an input. */
@@ -668,13 +655,6 @@ static int finish_input(struct loader *ld)
         return 0;
     input_error_end(bam_reader_name(ld->reader), ld->n_records + 1);
     return -1;
-}
-
-/* Reads a piece into the ring. Returns a code of the reader. */
-static int fetch(struct loader *ld)
-{
-    if (ld->is_text) return fetch_lines(ld);
-    return ld->settings->fixmate ? fetch_for_templates(ld) : fetch_piece(ld);
 }
 
 static int load_one_input(struct loader *ld)
@@ -785,11 +765,6 @@ static void prepare_loader(struct loader *ld, const struct load_settings *s)
         .crew = s->crew,
         .pool = s->pool,
         .totals = s->totals,
-        .jobs = {.crew = s->crew, .pool = s->pool, .totals = s->totals,
-                 .verification = s->verification, .n_refs = s->n_refs,
-                 .text_bytes = s->budget->text_bytes, .sum_only = s->sum_only,
-                 .long_positions = s->rules->long_positions, .fixmate = s->fixmate,
-                 .survey = s->survey},
         .at = s->start,
         .n_bytes = before.sum.n_bytes,
         /* Walked pieces of SAM keep their slots while their records are copied. */
@@ -802,7 +777,7 @@ static void prepare_loader(struct loader *ld, const struct load_settings *s)
     };
     ld->cutter.large_settings = &ld->large_settings;
     ld->ring = xcalloc(ld->n_ring, sizeof *ld->ring);
-    for (unsigned i = 0; i < ld->n_ring; i++) ld->ring[i].jobs = &ld->jobs;
+    for (unsigned i = 0; i < ld->n_ring; i++) ld->ring[i].load = ld->settings;
 }
 
 /* Warns if so many reads had no mate beside them that the input is probably not in groups. */
@@ -830,10 +805,8 @@ int load_input(const struct load_settings *settings)
         batch_destroy(ld.filling);
     }
     load_totals_set_loading(ld.totals, false);
-    crew_lock(ld.crew);
-    crew_wait_for_jobs(ld.crew);        /* batches are freed, and point to ld.jobs */
-    crew_unlock(ld.crew);
-    if (!crew_failed(ld.crew)) tell_alone(&ld);
+    /* Batches are freed, and point to the settings. */
+    if (crew_finish_jobs(ld.crew) == 0) tell_alone(&ld);
     for (unsigned i = 0; i < ld.n_ring; i++) load_jobs_release(&ld.ring[i]);
     for (unsigned i = 0; ld.parts && i < ld.n_parts; i++) load_jobs_release(&ld.parts[i]);
     load_cutter_release(&ld.cutter);

@@ -8,25 +8,6 @@
 
 #include "pipeline/load_jobs.h"
 
-struct load_settings {
-    struct crew *crew;
-    struct batch_pool *pool;
-    struct load_totals *totals;
-    struct bam_inputs *inputs;
-    size_t n_inputs;
-    int32_t n_refs;
-    struct input_position start;        /* where reading begins */
-    const struct mem_budget *budget;
-    const struct sort_rules *rules;
-    struct verification *verification;  /* NULL: nothing is verified */
-    bool sum_only;              /* only the checksum is wanted */
-    const struct fixmate_rules *fixmate;        /* NULL: records stay as they are */
-    const char *temp_prefix, *output;   /* where templates go that do not fit in memory: see
-                                           temp_dir.h */
-    struct survey survey;       /* gets all records */
-    bool saves_part;            /* what came of an input that ends with an error is to be kept */
-};
-
 /*
  * Reads all inputs. The caller has set the totals to loading; this sets them to not loading when
  * the last batch is sealed. When it returns no job is left that works on a batch. Returns 0, or -1

@@ -19,18 +19,24 @@
 #include "pipeline/verify.h"
 #include "pipeline/survey.h"
 
-/* What the jobs of one load work with; fixed during the load. A batch's `owner` points to it. */
-struct load_jobs {
+/* Fixed during the load. A batch's `owner` points to it. */
+struct load_settings {
     struct crew *crew;
     struct batch_pool *pool;
     struct load_totals *totals;
-    struct verification *verification;  /* NULL: nothing is verified */
+    struct bam_inputs *inputs;
+    size_t n_inputs;
     int32_t n_refs;
-    size_t text_bytes;          /* usual size of a chunk of SAM */
-    bool sum_only;              /* checksum only: a batch is freed once it is in the sum */
-    bool long_positions;        /* some reference is longer than 2^31 - 1 */
+    struct input_position start;        /* where reading begins */
+    const struct mem_budget *budget;
+    const struct sort_rules *rules;
+    struct verification *verification;  /* NULL: nothing is verified */
+    bool sum_only;              /* only the checksum is wanted */
     const struct fixmate_rules *fixmate;        /* NULL: records stay as they are */
+    const char *temp_prefix, *output;   /* where templates go that do not fit in memory: see
+                                           temp_dir.h */
     struct survey survey;       /* gets all records */
+    bool saves_part;            /* what came of an input that ends with an error is to be kept */
 };
 
 /* What turns a piece into records of whole templates that know their mates. */
@@ -47,7 +53,7 @@ struct template_work {
 };
 
 struct load_piece {
-    const struct load_jobs *jobs;
+    const struct load_settings *load;
     struct bam_piece input;
     struct bam_reader *reader;
     struct batch *batch;        /* not for SAM, nor if templates are fixed */

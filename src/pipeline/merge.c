@@ -367,21 +367,8 @@ static int show_of_pile(struct merger *m, struct next_block *next)
 static int start_inputs(struct merger *m)
 {
     const struct merge_settings *s = m->settings;
-    m->limit_bytes = s->share.block_bytes;
-    const struct merge_inputs_settings settings = {
-        .crew = m->crew,
-        .segmenter = m->segmenter,
-        .totals = s->totals,
-        .inputs = s->inputs,
-        .numbers = s->numbers,
-        .n_inputs = s->n_inputs,
-        .rules = m->rules,
-        .header = s->header,
-        .piece_bytes = s->share.piece_bytes,
-        .ahead_bytes = s->share.ahead_bytes,
-        .all_bytes = mem_budget_all_inputs(&s->share, s->n_inputs),
-    };
-    m->inputs = merge_inputs_start(&settings);
+    m->limit_bytes = s->streams->share.block_bytes;
+    m->inputs = merge_inputs_start(s->streams, m->segmenter, m->rules, s->header);
     return m->inputs ? 0 : -1;
 }
 
@@ -506,9 +493,7 @@ static int prepare_merge(struct merger *m)
     const struct merge_settings *s = m->settings;
     struct sorted_output *output = s->output;
     batch_pool_drop_free(s->pool);
-    crew_lock(m->crew);
-    crew_wait_for_jobs(m->crew);
-    crew_unlock(m->crew);
+    (void)crew_finish_jobs(m->crew);
     batch_pool_budget(s->pool, &m->budget);
     m->segment_bytes = plan_segments(m);
     prepare_kept(m);
@@ -548,7 +533,7 @@ static int prepare_merge(struct merger *m)
     }
     m->ring = xcalloc(m->budget.n_segments, sizeof *m->ring);
     m->segmenter = segmenter_create(&segments);
-    if (s->inputs) return start_inputs(m);
+    if (s->streams) return start_inputs(m);
     if (s->store) m->feeders = feeders_start(&m->feed);
     return s->store && !m->feeders ? -1 : 0;
 }
@@ -578,9 +563,9 @@ static int check_content(const struct merge_settings *s, const struct content_su
 {
     if (content_sum_equal(in, out)) return 0;
     if (s->resumed_path)
-        diag_damaged("the temporary data in '%s' are damaged: of %" PRIu64 " records %" PRIu64
-                     " were found, or others; sort the input again",
-                     s->resumed_path, in->n_records, out->n_records);
+        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: of %" PRIu64 " records %"
+                      PRIu64 " were found, or others; sort the input again",
+                      s->resumed_path, in->n_records, out->n_records);
     else
         diag_error("the output is not what was read: %" PRIu64 " records in, %" PRIu64
                    " out, checksums %016" PRIx64 " and %016" PRIx64 "; please report this",
@@ -593,9 +578,7 @@ static void release_merger(struct merger *m)
 {
     feeders_stop(m->feeders);
     merge_inputs_stop(m->inputs);
-    crew_lock(m->crew);
-    crew_wait_for_jobs(m->crew);        /* if the output could not be opened some still work */
-    crew_unlock(m->crew);
+    (void)crew_finish_jobs(m->crew);    /* if the output could not be opened some still work */
     if (m->shown) segmenter_drop_block(m->shown);
     pile_close(m->pile);
     for (unsigned i = 0; m->ring && i < m->budget.n_segments; i++) {

@@ -39,10 +39,8 @@ struct merge_settings {
     const struct sort_rules *rules;
     sam_hdr_t *header;
     struct sorted_output *output;
-    struct bam_inputs *inputs;  /* with --merge: these are the runs; NULL: those in the store are */
-    const size_t *numbers;      /* with --merge: of the inputs that are merged, ascending */
-    size_t n_inputs;            /* how many these are */
-    struct mem_budget_inputs share;     /* with --merge: their memory */
+    const struct input_streams_settings *streams;       /* with --merge: the inputs are the runs;
+                                                           NULL: those in the store are */
     struct load_totals *totals; /* with --merge: counts what is read */
     const struct duplicates *duplicates;        /* decided; NULL: none are marked */
     const struct content_sum *sum;      /* of the input: the output must have the same. With

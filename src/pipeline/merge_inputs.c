@@ -1,7 +1,6 @@
 /* merge_inputs.c -- see merge_inputs.h. */
 #include "pipeline/merge_inputs.h"
 
-#include "pipeline/input_streams.h"
 #include "pipeline/violation.h"
 #include "util/xalloc.h"
 
@@ -17,8 +16,13 @@ struct merge_input {
 };
 
 struct merge_inputs {
-    struct merge_inputs_settings settings;
+    struct crew *crew;
+    struct segmenter *segmenter;
+    struct load_totals *totals;
+    const struct sort_rules *rules;
+    sam_hdr_t *header;
     struct input_streams *streams;
+    size_t n;
     struct merge_input *inputs;
     struct content_sum sum;     /* under the lock */
     struct merge_input **heap;  /* of inputs that have a front; the first block is at the top */
@@ -34,21 +38,21 @@ struct merge_inputs {
 static int refuse_order(const struct merge_inputs *m, const char *input, const uint8_t *before,
                         const uint8_t *after, uint64_t number)
 {
-    violation_print(m->settings.rules, m->settings.header, input, before, after, number);
+    violation_print(m->rules, m->header, input, before, after, number);
     return -1;
 }
 
 static const uint8_t *record_of(const struct merge_inputs *m, const struct open_block *block,
                                 size_t i)
 {
-    return sort_entry_record(m->settings.rules->order, &block->source.entries[i]);
+    return sort_entry_record(m->rules->order, &block->source.entries[i]);
 }
 
 /* Checks that the records of a block are in order. */
 static int check_order(const struct merge_inputs *m, const char *input,
                        const struct open_block *block)
 {
-    const struct sort_rules *rules = m->settings.rules;
+    const struct sort_rules *rules = m->rules;
     const struct merge_source *source = &block->source;
     if (merge_is_sorted(rules, source->entries, source->n_entries)) return 0;
     size_t i = 1;
@@ -62,16 +66,16 @@ static int make_block(void *arg, struct worker *worker, struct stretch *stretch,
     struct merge_inputs *m = arg;
     struct input_records *records = &stretch->records;
     (void)worker;
-    struct open_block *block = segmenter_adopt_records(m->settings.segmenter, records);
+    struct open_block *block = segmenter_adopt_records(m->segmenter, records);
     stretch->made = block;
     if (!block) {
         if (records->problem.text) record_problem_print(&records->problem, input);
         return -1;
     }
-    crew_lock(m->settings.crew);
-    load_totals_add(m->settings.totals, &records->sum, records->any_placed);
+    crew_lock(m->crew);
+    load_totals_add(m->totals, &records->sum, records->any_placed);
     content_sum_join(&m->sum, &records->sum);
-    crew_unlock(m->settings.crew);
+    crew_unlock(m->crew);
     return check_order(m, input, block);
 }
 
@@ -88,24 +92,14 @@ static bool comes_first(const struct merge_input *a, const struct merge_input *b
 {
     const struct merge_limit first_a = merge_limit_of(&a->first);
     const struct merge_limit first_b = merge_limit_of(&b->first);
-    return merge_bound_compare(a->all->settings.rules, &first_a, &first_b) < 0;
+    return merge_bound_compare(a->all->rules, &first_a, &first_b) < 0;
 }
 
-static void add_to_heap(struct merge_inputs *m, struct merge_input *input)
+/* Moves the input at `at` down to where it belongs. */
+static void sift_down(struct merge_inputs *m, size_t at)
 {
-    size_t at = m->n_heap++;
-    while (at > 0 && comes_first(input, m->heap[(at - 1) / 2])) {
-        m->heap[at] = m->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    m->heap[at] = input;
-}
-
-/* Moves the input at the top to where it belongs. */
-static void sift_down(struct merge_inputs *m)
-{
-    struct merge_input *input = m->heap[0];
-    size_t at = 0, child;
+    struct merge_input *input = m->heap[at];
+    size_t child;
     while ((child = 2 * at + 1) < m->n_heap) {
         if (child + 1 < m->n_heap && comes_first(m->heap[child + 1], m->heap[child])) child++;
         if (!comes_first(m->heap[child], input)) break;
@@ -119,7 +113,7 @@ static void sift_down(struct merge_inputs *m)
 
 static void drop_before(struct merge_input *input)
 {
-    struct crew *crew = input->all->settings.crew;
+    struct crew *crew = input->all->crew;
     if (!input->before) return;
     crew_lock(crew);
     segmenter_drop_block(input->before);
@@ -135,7 +129,7 @@ static int check_front(const struct merge_input *input)
     if (!before) return 0;
     size_t last = before->source.n_entries - 1;
     const struct sort_entry two[] = {before->source.entries[last], block->source.entries[0]};
-    if (merge_is_sorted(m->settings.rules, two, 2)) return 0;
+    if (merge_is_sorted(m->rules, two, 2)) return 0;
     return refuse_order(m, input_streams_name(m->streams, input->number),
                         record_of(m, before, last), record_of(m, block, 0),
                         block->source.first_index);
@@ -148,7 +142,7 @@ static int find_front(struct merge_input *input)
     int r = input_streams_next(m->streams, input->number, &input->front);
     if (r > 0) {
         input->block = input->front->made;
-        merge_bound_set(&input->first, m->settings.rules->order, &input->block->source, 0);
+        merge_bound_set(&input->first, m->rules->order, &input->block->source, 0);
         if (check_front(input) < 0) r = -1;
     }
     drop_before(input);
@@ -158,11 +152,12 @@ static int find_front(struct merge_input *input)
 static int begin(struct merge_inputs *m)
 {
     m->is_begun = true;
-    for (size_t i = 0; i < m->settings.n_inputs; i++) {
+    for (size_t i = 0; i < m->n; i++) {
         int r = find_front(&m->inputs[i]);
         if (r < 0) return -1;
-        if (r > 0) add_to_heap(m, &m->inputs[i]);
+        if (r > 0) m->heap[m->n_heap++] = &m->inputs[i];
     }
+    for (size_t i = m->n_heap / 2; i > 0; i--) sift_down(m, i - 1);
     return 0;
 }
 
@@ -173,7 +168,7 @@ static int renew_top(struct merge_inputs *m)
     if (r < 0) return -1;
     m->top_is_taken = false;
     if (r == 0) m->heap[0] = m->heap[--m->n_heap];
-    if (m->n_heap > 0) sift_down(m);
+    if (m->n_heap > 0) sift_down(m, 0);
     return 0;
 }
 
@@ -190,10 +185,10 @@ int merge_inputs_next(struct merge_inputs *m, struct open_block **block, struct 
 void merge_inputs_take(struct merge_inputs *m)
 {
     struct merge_input *input = m->heap[0];
-    crew_lock(m->settings.crew);
+    crew_lock(m->crew);
     segmenter_count_adopted(input->block);
     input->block->n_users++;            /* until the next one was compared with it */
-    crew_unlock(m->settings.crew);
+    crew_unlock(m->crew);
     input->before = input->block;
     input->front->made = NULL;
     input_streams_release(input->front);
@@ -201,23 +196,22 @@ void merge_inputs_take(struct merge_inputs *m)
     m->top_is_taken = true;
 }
 
-struct merge_inputs *merge_inputs_start(const struct merge_inputs_settings *settings)
+struct merge_inputs *merge_inputs_start(const struct input_streams_settings *streams,
+                                        struct segmenter *segmenter,
+                                        const struct sort_rules *rules, sam_hdr_t *header)
 {
     struct merge_inputs *m = xcalloc(1, sizeof *m);
-    m->settings = *settings;
-    m->inputs = xcalloc(settings->n_inputs, sizeof *m->inputs);
-    m->heap = xcalloc(settings->n_inputs, sizeof(struct merge_input *));
-    for (size_t i = 0; i < settings->n_inputs; i++)
-        m->inputs[i] = (struct merge_input){.all = m, .number = i};
-    const struct input_streams_settings streams = {
-        .crew = settings->crew, .inputs = settings->inputs, .numbers = settings->numbers,
-        .n_inputs = settings->n_inputs, .n_refs = sam_hdr_nref(settings->header),
-        .totals = settings->totals,
-        .piece_bytes = settings->piece_bytes, .ahead_bytes = settings->ahead_bytes,
-        .all_bytes = settings->all_bytes,
-        .make = make_block, .drop = drop_block, .arg = m,
-    };
-    m->streams = input_streams_start(&streams);
+    struct input_streams_settings settings = *streams;
+    *m = (struct merge_inputs){.crew = streams->crew, .segmenter = segmenter,
+                               .totals = streams->totals, .rules = rules, .header = header,
+                               .n = streams->n_inputs};
+    m->inputs = xcalloc(m->n, sizeof *m->inputs);
+    m->heap = xcalloc(m->n, sizeof(struct merge_input *));
+    for (size_t i = 0; i < m->n; i++) m->inputs[i] = (struct merge_input){.all = m, .number = i};
+    settings.make = make_block;
+    settings.drop = drop_block;
+    settings.arg = m;
+    m->streams = input_streams_start(&settings);
     if (m->streams) return m;
     merge_inputs_destroy(m);
     return NULL;
@@ -241,7 +235,7 @@ void merge_inputs_stop(struct merge_inputs *m)
 void merge_inputs_destroy(struct merge_inputs *m)
 {
     if (!m) return;
-    for (size_t i = 0; i < m->settings.n_inputs; i++) {
+    for (size_t i = 0; i < m->n; i++) {
         if (m->inputs[i].front) input_streams_release(m->inputs[i].front);
         if (m->inputs[i].before) segmenter_drop_block(m->inputs[i].before);
     }

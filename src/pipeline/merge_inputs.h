@@ -12,28 +12,16 @@
 #ifndef ROCKSORT_PIPELINE_MERGE_INPUTS_H
 #define ROCKSORT_PIPELINE_MERGE_INPUTS_H
 
-#include "input/bam_inputs.h"
-#include "pipeline/load_totals.h"
+#include "pipeline/input_streams.h"
 #include "pipeline/segment.h"
 
 struct merge_inputs;
 
-struct merge_inputs_settings {
-    struct crew *crew;
-    struct segmenter *segmenter;
-    struct load_totals *totals; /* counts what is read */
-    struct bam_inputs *inputs;  /* open, and not read yet */
-    const size_t *numbers;      /* of those that are merged, in ascending order */
-    size_t n_inputs;            /* how many these are */
-    const struct sort_rules *rules;
-    sam_hdr_t *header;          /* of the output */
-    size_t piece_bytes;         /* of a piece of input, uncompressed */
-    size_t ahead_bytes;         /* for what is read ahead of one input; a piece at least */
-    size_t all_bytes;           /* see input_streams.h */
-};
-
-/* Opens the inputs and starts to read. NULL after a message. */
-struct merge_inputs *merge_inputs_start(const struct merge_inputs_settings *settings);
+/* Opens the inputs and starts to read. `streams` has no make, drop and arg; its totals count the
+   records, too. `header` is that of the output. NULL after a message. */
+struct merge_inputs *merge_inputs_start(const struct input_streams_settings *streams,
+                                        struct segmenter *segmenter,
+                                        const struct sort_rules *rules, sam_hdr_t *header);
 
 /* Waits for the next block in the order of first keys. Sets *block to it and *first to the bound of
    its first record, both of which stay until it is taken; further calls return the same block.

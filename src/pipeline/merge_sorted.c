@@ -4,8 +4,7 @@
 #include "machine/open_files.h"
 #include "pipeline/copy_input.h"
 #include "pipeline/merge_steps.h"
-#include "pipeline/rename_scan.h"
-#include "pipeline/view_inputs.h"
+#include "pipeline/scan_inputs.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -22,46 +21,43 @@ static int check_open_files(size_t n)
     return -1;
 }
 
-/* Checks that there is memory to read n inputs at the same time, and divides it. */
-static int share_memory(const struct mem_budget *budget, size_t n, struct mem_budget_inputs *share)
+/* Makes settings to read n inputs at the same time; checks that there is memory, and divides it. */
+static int plan_streams(const struct merge_sorted_settings *s, const size_t *numbers, size_t n,
+                        struct input_streams_settings *streams)
 {
-    if (mem_budget_share_inputs(budget, n, share)) return 0;
+    *streams = (struct input_streams_settings){
+        .crew = s->merge->crew, .inputs = s->inputs, .numbers = numbers, .n_inputs = n,
+        .n_refs = sam_hdr_nref(s->merge->header), .totals = s->merge->totals,
+    };
+    if (mem_budget_share_inputs(s->budget, n, &streams->share)) return 0;
     diag_error("%zu MiB of memory are too little to merge %zu inputs: give %zu MiB or more with "
-               "--max-memory, or merge some of them first", budget->total_bytes >> 20, n,
-               (share->needed_bytes >> 20) + 1);
+               "--max-memory, or merge some of them first", s->budget->total_bytes >> 20, n,
+               (streams->share.needed_bytes >> 20) + 1);
     return -1;
 }
 
 /* Reads all inputs, finds all duplicates, and makes ranges. `step` has all inputs. */
 static int look_first(const struct merge_sorted_settings *s, const struct merge_step *step)
 {
-    const struct merge_settings *merge = s->merge;
-    struct mem_budget_inputs share;
-    if (check_open_files(s->n_inputs) < 0 || share_memory(s->budget, s->n_inputs, &share) < 0)
+    struct input_streams_settings streams;
+    if (check_open_files(s->sort->n_inputs) < 0 ||
+        plan_streams(s, step->inputs, step->n_inputs, &streams) < 0 ||
+        scan_inputs_view(&streams, s->duplicates, &s->survey, s->merge->rules) < 0)
         return -1;
-    const struct view_inputs_settings view = {
-        .crew = merge->crew, .duplicates = s->duplicates, .survey = s->survey,
-        .inputs = s->inputs,
-        .numbers = step->inputs, .n_inputs = step->n_inputs, .rules = merge->rules,
-        .n_refs = sam_hdr_nref(merge->header), .totals = merge->totals,
-        .piece_bytes = share.piece_bytes, .ahead_bytes = share.ahead_bytes,
-        .all_bytes = mem_budget_all_inputs(&share, s->n_inputs),
-    };
-    if (view_inputs(&view) < 0) return -1;
     if (survey_settle(&s->survey, s->split, s->columns) < 0) return -1;
     if (!s->duplicates) return 0;
-    return duplicates_decide(s->duplicates, NULL, 0, (uint32_t)s->n_inputs,
+    return duplicates_decide(s->duplicates, NULL, 0, (uint32_t)s->sort->n_inputs,
                              s->budget->total_bytes);
 }
 
 static void plan(const struct merge_sorted_settings *s, struct merge_steps *steps)
 {
     const struct bam_index *index = s->merge->output->files[0].index;
-    if (s->may_copy)
-        merge_steps_plan(s->paths, s->inputs, s->n_inputs, index ? bam_index_shape(index) : NULL,
-                         steps);
+    if (s->sort->merge_may_copy)
+        merge_steps_plan(s->sort->inputs, s->inputs, s->sort->n_inputs,
+                         index ? bam_index_shape(index) : NULL, steps);
     else
-        merge_steps_all(s->n_inputs, steps);
+        merge_steps_all(s->sort->n_inputs, steps);
 }
 
 /* Counts how much of the input files was read. */
@@ -78,18 +74,12 @@ static int scan_inputs(const struct merge_sorted_settings *s, const size_t *numb
                        bool *touched)
 {
     enum { AT_A_TIME = 16 };
-    const struct merge_settings *merge = s->merge;
-    struct mem_budget_inputs share;
+    struct input_streams_settings streams;
     for (size_t from = 0, n_now; from < n; from += n_now) {
         n_now = n - from < AT_A_TIME ? n - from : AT_A_TIME;
-        if (share_memory(s->budget, n_now, &share) < 0) return -1;
-        const struct input_streams_settings streams = {
-            .crew = merge->crew, .inputs = s->inputs, .numbers = numbers + from,
-            .n_inputs = n_now, .n_refs = sam_hdr_nref(merge->header), .totals = merge->totals,
-            .piece_bytes = share.piece_bytes, .ahead_bytes = share.ahead_bytes,
-            .all_bytes = mem_budget_all_inputs(&share, n_now),
-        };
-        if (rename_scan(&streams, touched) < 0) return -1;
+        if (plan_streams(s, numbers + from, n_now, &streams) < 0 ||
+            scan_inputs_ids(&streams, touched) < 0)
+            return -1;
     }
     return 0;
 }
@@ -97,8 +87,8 @@ static int scan_inputs(const struct merge_sorted_settings *s, const size_t *numb
 /* Steps that copy an input whose IDs change merge it instead, if some record has such an ID. */
 static int look_at_ids(const struct merge_sorted_settings *s, struct merge_steps *steps)
 {
-    size_t *numbers = xcalloc(s->n_inputs, sizeof *numbers), n = 0;
-    bool *touched = xcalloc(s->n_inputs, sizeof *touched);
+    size_t *numbers = xcalloc(s->sort->n_inputs, sizeof *numbers), n = 0;
+    bool *touched = xcalloc(s->sort->n_inputs, sizeof *touched);
     for (size_t i = 0; i < steps->n; i++)
         if (steps->steps[i].copies && bam_inputs_renames(s->inputs, steps->steps[i].inputs[0]))
             numbers[n++] = steps->steps[i].inputs[0];
@@ -113,15 +103,9 @@ static int look_at_ids(const struct merge_sorted_settings *s, struct merge_steps
 static int copy_step(const struct merge_sorted_settings *s, const struct merge_step *step,
                      struct content_sum *sum_out)
 {
-    size_t number = step->inputs[0];
     struct content_sum sum = {.n_records = step->copy.n_records};
-    const struct copy_input_settings copy = {
-        .crew = s->merge->crew, .inputs = s->inputs, .number = number, .path = s->paths[number],
-        .what = &step->copy, .output = &s->merge->output->files[0],
-        .totals = s->merge->totals, .counts = s->merge->counts,
-    };
     uint64_t before = s->merge->counts->output_bytes;
-    if (copy_input(&copy) < 0) return -1;
+    if (copy_input(s->merge, s->inputs, s->sort->inputs[step->inputs[0]], step) < 0) return -1;
     s->report->n_inputs_copied++;
     s->report->copied_bytes += s->merge->counts->output_bytes - before;
     crew_lock(s->merge->crew);
@@ -135,15 +119,12 @@ static int merge_step(const struct merge_sorted_settings *s, const struct merge_
                       struct content_sum *sum_out)
 {
     struct merge_settings merge = *s->merge;
-    struct mem_budget_inputs share;
+    struct input_streams_settings streams;
     struct content_sum sum;
     if (check_open_files(step->n_inputs) < 0 ||
-        share_memory(s->budget, step->n_inputs, &share) < 0)
+        plan_streams(s, step->inputs, step->n_inputs, &streams) < 0)
         return -1;
-    merge.inputs = s->inputs;
-    merge.numbers = step->inputs;
-    merge.n_inputs = step->n_inputs;
-    merge.share = share;
+    merge.streams = &streams;
     if (merge_to_output(&merge, &sum) < 0) return -1;
     s->report->n_inputs_merged += step->n_inputs;
     content_sum_join(sum_out, &sum);

@@ -15,15 +15,13 @@
 #include "pipeline/survey.h"
 
 struct merge_sorted_settings {
-    const struct merge_settings *merge; /* without inputs, numbers and n_inputs */
-    const char *const *paths;   /* of the inputs */
-    struct bam_inputs *inputs;  /* open, and not read yet */
-    size_t n_inputs;
+    const struct merge_settings *merge; /* without streams */
+    const struct sort_settings *sort;
+    struct bam_inputs *inputs;  /* of the sort: open, and not read yet */
     struct duplicates *duplicates;      /* not decided yet; NULL: none are looked for */
     struct survey survey;       /* for `split` and `columns` */
     struct column_output *columns;      /* of each output (MOST_OUTPUTS) */
     struct split_plan *split;   /* gets its ranges; NULL: not needed */
-    bool may_copy;              /* blocks of inputs may become blocks of the output */
     const struct mem_budget *budget;
     struct progress *progress;  /* in the phase that merges */
     struct sort_report *report; /* what was merged and copied */

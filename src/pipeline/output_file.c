@@ -41,23 +41,12 @@ static int start_pump(struct output_file *file)
 
 int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_bytes)
 {
-    const struct output_settings *s = &file->settings;
-    struct bam_writer_settings settings = {
-        .path = s->path->name ? s->path : NULL,
-        .index_path = s->index_path->name ? s->index_path : NULL,
-        .pool = s->pool,
-        .format = s->format,
-        .method = s->method,
-        .raw_bytes = raw_bytes,
-        .shared_header = s->shared_header,
-        .columns = s->columns,
-        .doubt = s->doubt,
-    };
-    if (s->columns) {
-        output_notes_begin(&file->notes, s->notes_bytes, s->places);
-        settings.notes = &file->notes.notes;
+    const struct column_notes *notes = NULL;
+    if (file->settings.columns) {
+        output_notes_begin(&file->notes, file->notes_bytes, file->places);
+        notes = &file->notes.notes;
     }
-    file->writer = bam_writer_create(&settings);
+    file->writer = bam_writer_create(&file->settings, raw_bytes, notes);
     if (!file->writer) return -1;
     return start_pump(file) < 0 ? -1 : bam_writer_start(file->writer, header);
 }
@@ -130,13 +119,13 @@ bool output_file_can_be_dropped(const struct output_file *file)
 
 int output_file_close(struct output_file *file, bool complete, struct output_result *result)
 {
-    struct bam_writer_result written = {0};
     int r = -1;
+    *result = (struct output_result){0};
     if (file->writer && complete) {
-        r = bam_writer_commit(file->writer, &written);
+        r = bam_writer_commit(file->writer, result);
     } else if (file->writer) {
         if (!file->is_ended) (void)end_writing(file, false);
-        bam_writer_abort(file->writer, &written);
+        bam_writer_abort(file->writer, result);
     }
     file->writer = NULL;
     output_notes_release(&file->notes);
@@ -144,6 +133,5 @@ int output_file_close(struct output_file *file, bool complete, struct output_res
     if (r < 0) output_path_drop(file->settings.index_path);
     bam_index_destroy(file->index);
     file->index = NULL;
-    *result = (struct output_result){written.n_bytes, written.lost_reader};
     return r;
 }

@@ -13,34 +13,16 @@
 
 #include <pthread.h>
 
-struct output_settings {
-    struct output_path *path;           /* its name is NULL: standard output */
-    struct output_path *index_path;     /* its name is NULL: no index */
-    bool index_is_bai;          /* else it is a CSI; the same for all pieces of an output */
-    struct output_format format;
-    struct bgzf_method method;
-    htsThreadPool *pool;        /* CRAM: htslib encodes there */
-    const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
-    size_t notes_bytes;         /* with columns: memory for notes; where others go: */
-    const struct temp_places *places;
-    struct cram_doubt *doubt;   /* of the records of CRAM */
-    struct bam_writer_header *shared_header;    /* bam_writer.h; NULL: the file has its own */
-};
-
 struct output_file {            /* starts as {settings} */
     struct output_settings settings;
+    size_t notes_bytes;         /* with columns: memory for notes; where others go: */
+    const struct temp_places *places;
     struct bam_index *index;    /* NULL: none, or htslib makes it */
     struct bam_writer *writer;
     struct output_notes notes;  /* with columns */
     pthread_t pump_thread;      /* CRAM only */
     bool pump_runs;
     bool is_ended;              /* nothing more can be written */
-};
-
-/* What became of the output. */
-struct output_result {
-    uint64_t n_bytes;
-    bool lost_reader;           /* the program that reads standard output closed it */
 };
 
 /* True if the index of this name is a BAI, else it is a CSI. */

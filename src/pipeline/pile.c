@@ -118,8 +118,8 @@ static int need_head(struct pile *pile, struct cursor *cursor)
 {
     int r = read_head(pile, cursor);
     if (r == 0)
-        diag_damaged("the temporary data in '%s' are damaged: run %" PRIu32 " lacks a block; sort "
-                     "again on another disk", run_scan_dir(cursor->scan), cursor->run);
+        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: run %" PRIu32 " lacks a "
+                      "block; sort again on another disk", run_scan_dir(cursor->scan), cursor->run);
     return r > 0 ? 0 : -1;
 }
 

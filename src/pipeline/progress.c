@@ -24,7 +24,10 @@ static const double draw_seconds = 0.25;
 enum { USUAL_WIDTH = 80, PRINTED_WIDTH = 200 };
 
 struct progress {
-    struct progress_settings settings;
+    const struct sort_settings *settings;
+    void (*look)(void *arg, struct progress_counts *counts);
+    void *arg;
+    struct sort_report *report;
     double start_seconds;       /* of the monotonic clock */
     struct process_usage before;        /* when the sort began */
     struct process_usage phase_began;
@@ -56,8 +59,7 @@ static void account_phase(struct progress *progress)
     struct process_usage now;
     process_usage_now(&now);
     /* Only this thread changes the phase and its beginning. */
-    process_usage_add(&progress->settings.report->phases[progress->phase], &progress->phase_began,
-                      &now);
+    process_usage_add(&progress->report->phases[progress->phase], &progress->phase_began, &now);
     progress->phase_began = now;
 }
 
@@ -89,7 +91,7 @@ static void look_at(struct progress *progress, struct look *look)
     sample->phase = facts->phase = progress->phase;
     double phase_began = progress->phase_seconds;
     (void)pthread_mutex_unlock(&progress->lock);
-    progress->settings.look(progress->settings.arg, &counts);
+    progress->look(progress->arg, &counts);
     sample->records_in = facts->n_records = counts.records_in;
     sample->raw_bytes_in = counts.raw_bytes_in;
     sample->records_out = facts->n_records_written = counts.records_out;
@@ -102,8 +104,8 @@ static void look_at(struct progress *progress, struct look *look)
     double now = monotonic_seconds();
     sample->seconds = facts->seconds = now - progress->start_seconds;
     facts->phase_seconds = now - phase_began;
-    facts->writes_index = progress->settings.writes_index;
-    facts->merges_inputs = progress->settings.merges_inputs;
+    facts->writes_index = progress->settings->index_path != NULL;
+    facts->merges_inputs = progress->settings->merge;
     if (progress->rate_phase != facts->phase)
         progress->rate = (struct progress_rate){.seconds = phase_began};
     progress->rate_phase = facts->phase;
@@ -127,7 +129,7 @@ static void keep_sample(struct progress *progress, struct sample *sample)
     sample->disk_read_bytes = usage.disk_read_bytes - before->disk_read_bytes;
     sample->disk_written_bytes = usage.disk_written_bytes - before->disk_written_bytes;
     sample->resident_bytes = memory_resident();
-    sample_series_add(&progress->settings.report->series, sample);
+    sample_series_add(&progress->report->series, sample);
 }
 
 static size_t terminal_width(void)
@@ -182,11 +184,11 @@ static double earlier(double a, double b)
 static void *show_progress(void *arg)
 {
     struct progress *progress = arg;
-    const struct progress_settings *s = &progress->settings;
-    struct sample_series *series = &s->report->series;
+    double print_seconds = progress->settings->progress_seconds;
+    struct sample_series *series = &progress->report->series;
     const double never = 1e18;
     double next_draw = progress->draws ? draw_seconds : never;
-    double next_print = progress->prints ? s->print_seconds : never;
+    double next_print = progress->prints ? print_seconds : never;
     for (;;) {
         double next_sample = series->samples ? sample_series_due(series) : never;
         double due = earlier(earlier(next_draw, next_print), next_sample);
@@ -203,19 +205,19 @@ static void *show_progress(void *arg)
             char line[PRINTED_WIDTH + 1];
             (void)progress_line(line, sizeof line, PRINTED_WIDTH, &look.facts);
             diag_note("%s", line);
-            next_print += s->print_seconds;
+            next_print += print_seconds;
             if (next_print < now) next_print = now;     /* the process had been stopped */
         }
     }
 }
 
 /* True if a line that is drawn again and again would be seen and disturb no other output. */
-static bool should_draw(const struct progress_settings *s)
+static bool should_draw(const struct sort_settings *s)
 {
     const char *terminal = getenv("TERM");
     if (!isatty(STDERR_FILENO) || diag_is_quiet() || hts_verbose < 2) return false;
     if (!terminal || !*terminal || strcmp(terminal, "dumb") == 0) return false;
-    return !s->uses_stdout || !isatty(STDOUT_FILENO);
+    return s->output || s->sum_only || !isatty(STDOUT_FILENO);
 }
 
 /* Returns 0, or -1 if no thread can be created. */
@@ -234,20 +236,25 @@ static int start_thread(struct progress *progress)
     return -1;
 }
 
-struct progress *progress_start(const struct progress_settings *settings)
+struct progress *progress_start(const struct sort_settings *settings,
+                                void (*look)(void *arg, struct progress_counts *counts),
+                                void *arg, struct sort_report *report)
 {
     struct progress *progress = xcalloc(1, sizeof *progress);
-    progress->settings = *settings;
+    progress->settings = settings;
+    progress->look = look;
+    progress->arg = arg;
+    progress->report = report;
     process_usage_now(&progress->before);
     progress->phase_began = progress->before;
     progress->start_seconds = progress->phase_seconds = progress->before.wall_seconds;
     progress->rate.seconds = progress->start_seconds;
     progress->draws = should_draw(settings);
-    progress->prints = settings->prints && !progress->draws && !diag_is_quiet();
-    if (!progress->draws && !progress->prints && !settings->samples) return progress;
-    if (settings->samples) sample_series_start(&settings->report->series);
+    progress->prints = settings->progress && !progress->draws && !diag_is_quiet();
+    if (!progress->draws && !progress->prints && !settings->sample) return progress;
+    if (settings->sample) sample_series_start(&report->series);
     if (start_thread(progress) == 0) return progress;
-    sample_series_release(&settings->report->series);
+    sample_series_release(&report->series);
     /* The sort works without this thread. */
     diag_warning("cannot show progress: there is no thread for it");
     return progress;
@@ -264,7 +271,7 @@ void progress_stop(struct progress *progress)
     diag_end_status();
     struct look look;
     look_at(progress, &look);
-    if (progress->settings.report->series.samples) keep_sample(progress, &look.sample);
+    if (progress->report->series.samples) keep_sample(progress, &look.sample);
     (void)pthread_cond_destroy(&progress->wake);
     (void)pthread_mutex_destroy(&progress->lock);
     progress->thread_runs = false;

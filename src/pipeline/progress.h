@@ -17,8 +17,7 @@
 #define ROCKSORT_PIPELINE_PROGRESS_H
 
 #include "pipeline/sort_report.h"
-
-#include <stdbool.h>
+#include "pipeline/sort_settings.h"
 
 struct progress;
 
@@ -32,20 +31,11 @@ struct progress_counts {
     uint64_t records_out, raw_bytes_out, output_bytes;
 };
 
-struct progress_settings {
-    bool prints;                /* a line every print_seconds, where no terminal shows it */
-    double print_seconds;
-    bool samples;               /* the report gets a series of samples */
-    bool uses_stdout;           /* the sorted records go to standard output */
-    bool writes_index;
-    bool merges_inputs;         /* --merge */
-    void (*look)(void *arg, struct progress_counts *counts);   /* by another thread */
-    void *arg;
-    struct sort_report *report; /* gets the phases, and the samples */
-};
-
-/* The sort begins. */
-struct progress *progress_start(const struct progress_settings *settings);
+/* The sort begins. look(arg, &counts) is called by another thread. The report gets the phases and
+   the samples. */
+struct progress *progress_start(const struct sort_settings *settings,
+                                void (*look)(void *arg, struct progress_counts *counts),
+                                void *arg, struct sort_report *report);
 
 /* The sort goes on to a phase, which may be the one it is in. */
 void progress_enter(struct progress *progress, enum sort_phase phase);

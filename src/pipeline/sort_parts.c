@@ -75,8 +75,8 @@ static void create_output(struct sort *sort)
             continue;
         }
         settings->columns = &sort->columns[i];
-        settings->notes_bytes = OUTPUT_NOTES_BYTES;
-        settings->places = &sort->temp_places;
+        sort->output.files[i].notes_bytes = OUTPUT_NOTES_BYTES;
+        sort->output.files[i].places = &sort->temp_places;
     }
 }
 
@@ -94,41 +94,22 @@ static void create_objects(struct sort *sort)
         .fasta = resume_reads_input(&sort->resume) ? s->minhash_fasta : NULL,
         .minhash_window = s->minhash_window,
     };
-    struct checkpoint_settings checkpoint = {
-        .crew = sort->crew, .totals = sort->totals, .inputs = s->inputs, .n_inputs = s->n_inputs,
-        .temp_prefixes = s->temp_prefixes, .n_temp_prefixes = s->n_temp_prefixes,
-        .resources = s->resources,
-        .output = s->output, .index = s->index_path, .output_path = &sort->output_path,
+    const struct checkpoint_sort_parts parts = {
+        .crew = sort->crew, .totals = sort->totals, .output_path = &sort->output_path,
         .index_path = &sort->index_path, .also_path = &sort->also_path,
-        .pieces = &sort->pieces_dir,
-        .asked_output = &s->asked_output, .rules = &s->rules, .fixmate = s->fixmate,
-        .markdup = s->markdup, .fasta = s->minhash_fasta, .minhash_window = s->minhash_window,
-        .keeps = s->keep_checkpoint,
-        .no_resume = s->no_resume, .sum_only = s->sum_only, .resumed = s->resumed,
-        .reads_input = resume_reads_input(&sort->resume),
+        .pieces = &sort->pieces_dir, .reads_input = resume_reads_input(&sort->resume),
     };
-    sort->checkpoint = checkpoint_writer_create(&checkpoint);
-    struct temp_store_settings store = {
-        .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
-        .checkpoint = sort->checkpoint, .compaction = s->compaction, .resumed = s->resumed,
-        .reads_input = resume_reads_input(&sort->resume), .no_resume = s->no_resume,
-        .durable_after_seconds = s->durable_after_seconds,
+    sort->checkpoint = checkpoint_writer_create(s, &parts);
+    const struct temp_store_settings store = {
+        .sort = s, .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
+        .checkpoint = sort->checkpoint, .reads_input = resume_reads_input(&sort->resume),
     };
     sort->store = temp_store_create(&store);
     if (s->markdup) create_duplicates(sort);
-    struct spill_settings spill = {
-        .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
-        .checkpoint = sort->checkpoint, .store = sort->store, .rules = &sort->rules,
-        .space = {.outputs = {{s->output_format.kind, s->level}, {s->also_format.kind, -1}},
-                  .n_outputs = s->also ? 2 : 1, .method = {s->level, s->engine},
-                  .output = &sort->output_path, .also = &sort->also_path,
-                  .codec_auto = s->codec_auto, .codec = s->codec,
-                  .compaction = s->compaction, .asked_bytes = s->input_bytes,
-                  .duplicates = s->markdup ? &sort->duplicate_rules : NULL,
-                  .view_memory_bytes =
-                      s->markdup ? duplicates_view_memory(&s->duplicate_rules, s->memory_bytes)
-                                 : 0},
-        .n_threads = s->n_threads, .duplicates = sort->duplicates,
+    const struct spill_settings spill = {
+        .sort = s, .output = &sort->output_path, .also = &sort->also_path, .crew = sort->crew,
+        .pool = sort->pool, .totals = sort->totals, .checkpoint = sort->checkpoint,
+        .store = sort->store, .rules = &sort->rules, .duplicates = sort->duplicates,
     };
     sort->spiller = spill_create(&spill);
     create_output(sort);
@@ -166,14 +147,7 @@ static void look(void *arg, struct progress_counts *counts)
 
 struct progress *sort_start_progress(struct sort *sort)
 {
-    const struct sort_settings *s = sort->settings;
-    const struct progress_settings settings = {
-        .prints = s->progress, .print_seconds = s->progress_seconds, .samples = s->sample,
-        .uses_stdout = !s->output && !s->sum_only, .writes_index = s->index_path != NULL,
-        .merges_inputs = s->merge,
-        .look = look, .arg = sort, .report = sort->report,
-    };
-    return progress_start(&settings);
+    return progress_start(sort->settings, look, sort, sort->report);
 }
 
 /* Reports the budget with all its batches, also if compactions took some of them, but with the

@@ -1,7 +1,8 @@
 /*
  * sort_settings.h -- what the user wants of a sort. All that it points to outlives the sort.
  *
- * Only the frame of the sort (bam_sort.c) sees all of it: each stage gets settings of its own.
+ * The frame of the sort (bam_sort.c) sees all of it, and what keeps temporary data and checkpoints.
+ * Other stages get settings of their own.
  */
 #ifndef ROCKSORT_PIPELINE_SORT_SETTINGS_H
 #define ROCKSORT_PIPELINE_SORT_SETTINGS_H

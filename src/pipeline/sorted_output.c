@@ -5,18 +5,14 @@
 
 static int prepare_pieces(struct sorted_output *out, sam_hdr_t *header, size_t memory_bytes)
 {
-    const struct output_settings *like = &out->files[0].settings;
     const struct split_output_settings settings = {
         .plan = out->plan,
         .pieces = out->pieces,
-        .pattern = like->path->name,
-        .index_pattern = like->index_path->name,
         .dir = out->pieces_dir->path,
         .set = out->set,
-        .like = like,
+        .like = &out->files[0].settings,
+        .places = out->files[0].places,
         .header = header,
-        .lock = like->path->lock,
-        .durable = like->path->durable,
         .memory_bytes = memory_bytes,
     };
     out->split = split_output_create(&settings);

@@ -1,6 +1,7 @@
 /* space.c -- see space.h. */
 #include "pipeline/space.h"
 
+#include "pipeline/duplicates.h"
 #include "store/store_layout.h"
 #include "util/diag.h"
 #include "util/size.h"
@@ -112,26 +113,34 @@ static bool has_plenty(const struct space_places *places, uint64_t expected_byte
            (!places->also.known || (double)places->also.free_bytes > 2 * n_bytes);
 }
 
+void space_facts(const struct sort_settings *settings, struct estimate_facts *facts)
+{
+    facts->said_bytes = settings->input_bytes;
+    facts->compaction = settings->compaction;
+    facts->codec_auto = settings->codec_auto;
+    facts->codec = settings->codec;
+    facts->outputs[0] = (struct estimate_output){settings->output_format.kind, settings->level};
+    facts->outputs[1] = (struct estimate_output){settings->also_format.kind, -1};
+    facts->n_outputs = settings->also ? 2 : 1;
+    if (settings->markdup)
+        facts->view_memory_bytes = duplicates_view_memory(&settings->duplicate_rules,
+                                                          settings->memory_bytes);
+}
+
 /* The facts of a sort, but for what its records tell. */
-static void gather_facts(const struct space_settings *s, const struct space_sight *sight,
+static void gather_facts(const struct sort_settings *settings, const struct space_sight *sight,
                          struct estimate_facts *facts)
 {
     *facts = (struct estimate_facts){
         .budget = *sight->budget,
         .expected_bytes = sight->expected_bytes,
         .size_is_known = true,
-        .said_bytes = s->asked_bytes,
-        .compaction = s->compaction,
-        .view_memory_bytes = s->view_memory_bytes,
-        .codec_auto = s->codec_auto,
-        .codec = s->codec,
-        .outputs = {s->outputs[0], s->outputs[1]},
-        .n_outputs = s->n_outputs,
         .n_dirs = 1,
         .n_lanes = 1,
         .exceeds_memory = store_layout_exceeds_memory(sight->expected_bytes,
                                                    mem_budget_scan_bytes(sight->budget)),
     };
+    space_facts(settings, facts);
     if (sight->store) {
         facts->n_dirs = (unsigned)sight->n_dirs;
         facts->n_lanes = run_store_n_lanes(sight->store);
@@ -141,15 +150,15 @@ static void gather_facts(const struct space_settings *s, const struct space_sigh
 }
 
 /* Measures the batches. Returns 0, or -1 if they tell nothing. */
-static int measure_batches(const struct space_settings *s, struct batch *const *batches,
+static int measure_batches(const struct sort_settings *s, struct batch *const *batches,
                            size_t n_batches, struct estimate_facts *facts)
 {
     uint64_t n_runs = mem_budget_expect_runs(&facts->budget, facts->expected_bytes, 0, 0);
     const struct record_sample_settings settings = {
-        .method = s->method,
-        .measures_usual = estimate_needs_usual(s->outputs, s->n_outputs),
+        .method = {s->level, s->engine},
+        .measures_usual = estimate_needs_usual(facts->outputs, facts->n_outputs),
         .block_bytes = mem_budget_block_bytes(&facts->budget, 0, (unsigned)n_runs),
-        .duplicates = s->duplicates,
+        .duplicates = batches[0]->rules->duplicates,
         .pack_bytes = facts->budget.pack_bytes,
         .most_deflate_seconds = most_deflate_seconds,
     };
@@ -168,7 +177,7 @@ static int measure_batches(const struct space_settings *s, struct batch *const *
     return r;
 }
 
-void space_check(const struct space_settings *s, const struct space_sight *sight,
+void space_check(const struct sort_settings *s, const struct space_sight *sight,
                  struct batch *const *batches, size_t n_batches)
 {
     struct space_places places;
@@ -177,7 +186,7 @@ void space_check(const struct space_settings *s, const struct space_sight *sight
     char texts[SPACE_MOST_TEXTS][SPACE_TEXT_BYTES];
     if (sight->expected_bytes == 0 || n_batches == 0) return;
     space_look(&places, sight->dirs, sight->store ? sight->n_dirs : 0,
-               s->output->final, s->also->final);
+               sight->output->final, sight->also->final);
     if (has_plenty(&places, sight->expected_bytes)) return;
     gather_facts(s, sight, &facts);
     if (measure_batches(s, batches, n_batches, &facts) < 0) return;

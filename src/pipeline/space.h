@@ -13,10 +13,10 @@
 #define ROCKSORT_PIPELINE_SPACE_H
 
 #include "machine/disk_space.h"
-#include "output/output_format.h"
 #include "output/output_path.h"
 #include "pipeline/batch.h"
 #include "pipeline/record_sample.h"
+#include "pipeline/sort_settings.h"
 
 /* The places where a sort writes. */
 struct space_places {
@@ -38,18 +38,8 @@ enum { SPACE_TEXT_BYTES = PATH_MAX + 256, SPACE_MOST_TEXTS = 3 };
 size_t space_compare(const struct space_places *places, const struct estimate *estimate,
                      char texts[SPACE_MOST_TEXTS][SPACE_TEXT_BYTES]);
 
-struct space_settings {
-    struct estimate_output outputs[MOST_OUTPUTS];
-    unsigned n_outputs;
-    struct bgzf_method method;  /* of the first output */
-    const struct output_path *output, *also;    /* looked at when space is checked */
-    bool codec_auto;            /* else: */
-    enum temp_codec codec;
-    enum compaction_mode compaction;
-    const struct duplicate_rules *duplicates;   /* of --markdup, or NULL */
-    size_t view_memory_bytes;   /* for it */
-    uint64_t asked_bytes;       /* -s; 0: not given */
-};
+/* Sets the facts that the settings tell. */
+void space_facts(const struct sort_settings *settings, struct estimate_facts *facts);
 
 /* A sort as it is now. */
 struct space_sight {
@@ -58,6 +48,7 @@ struct space_sight {
     struct run_store *store;    /* where runs will be put; NULL: only the output will be written */
     const char *const *dirs;    /* of the store */
     size_t n_dirs;
+    const struct output_path *output, *also;
 };
 
 /*
@@ -65,7 +56,7 @@ struct space_sight {
  * the first of n_batches sorted batches, which stay as they are. Does nothing where there is more
  * space than any records need.
  */
-void space_check(const struct space_settings *settings, const struct space_sight *sight,
+void space_check(const struct sort_settings *settings, const struct space_sight *sight,
                  struct batch *const *batches, size_t n_batches);
 
 #endif

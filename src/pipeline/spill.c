@@ -39,7 +39,7 @@ static struct codec_sight look(struct spiller *spiller)
     struct run_ender_seconds seconds = run_ender_seconds(temp_store_ender(s->store));
     struct codec_sight sight = {
         .expected_bytes = counts->expected_bytes,
-        .was_told = s->space.asked_bytes > 0,
+        .was_told = s->sort->input_bytes > 0,
         .raw_bytes_read = counts->sum.n_bytes,
         .raw_bytes_spilled = spiller->totals.raw_bytes,
         .put_seconds = seconds.put,
@@ -88,14 +88,15 @@ static void check_space(struct spiller *spiller, struct run_store *store,
     const struct spill_settings *s = &spiller->settings;
     struct load_counts counts;
     struct mem_budget budget;
-    struct space_sight sight = {.budget = &budget, .store = store};
+    struct space_sight sight = {.budget = &budget, .store = store, .output = s->output,
+                                .also = s->also};
     load_totals_look(s->totals, &counts);
     batch_pool_budget(s->pool, &budget);
     sight.expected_bytes = counts.is_loading ? counts.expected_bytes : counts.sum.n_bytes;
     if (spiller->space_is_checked || sight.expected_bytes == 0) return;
     spiller->space_is_checked = true;
     sight.dirs = checkpoint_writer_directories(s->checkpoint, &sight.n_dirs);
-    space_check(&s->space, &sight, batches, n);
+    space_check(s->sort, &sight, batches, n);
 }
 
 /* Writes n sorted batches as one run, and hands it to the ender. */
@@ -158,9 +159,9 @@ struct spiller *spill_create(const struct spill_settings *settings)
     struct spiller *spiller = xcalloc(1, sizeof *spiller);
     spiller->settings = *settings;
     spiller->totals.last_run = RUN_LABEL_NONE;
-    spiller->codecs = (struct codec_chooser){.is_auto = settings->space.codec_auto,
-                                             .fixed = settings->space.codec,
-                                             .n_threads = settings->n_threads};
+    spiller->codecs = (struct codec_chooser){.is_auto = settings->sort->codec_auto,
+                                             .fixed = settings->sort->codec,
+                                             .n_threads = settings->sort->n_threads};
     return spiller;
 }
 

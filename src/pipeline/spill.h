@@ -23,14 +23,14 @@
 struct spiller;
 
 struct spill_settings {
+    const struct sort_settings *sort;
+    const struct output_path *output, *also;    /* looked at when space is checked */
     struct crew *crew;
     struct batch_pool *pool;
     struct load_totals *totals;
     struct checkpoint_writer *checkpoint;
     struct temp_store *store;
     const struct sort_rules *rules;
-    struct space_settings space;        /* the codec of runs, and what warnings need */
-    unsigned n_threads;
     struct duplicates *duplicates;      /* NULL: none are looked for */
 };
 

@@ -57,7 +57,7 @@ static int check_files(const struct split_output *split, size_t piece)
 static int check_known(const struct split_output *split)
 {
     const struct split_output_settings *s = &split->settings;
-    piece_list_set_patterns(s->pieces, s->pattern, s->index_pattern);
+    piece_list_set_patterns(s->pieces, s->like->path->name, s->like->index_path->name);
     for (size_t i = 0; i < piece_list_count(s->pieces); i++)
         if (check_files(split, i) < 0) return -1;
     return 0;
@@ -73,7 +73,7 @@ static int check_index_place(const struct split_output *split)
     char *indexes = path_fixed_parent(index->final);
     char *name = xasprintf("%s/%s", indexes, path_name(index->temporary));
     int error = strcmp(pieces, indexes) == 0
-                    ? 0 : piece_dir_try_name(split->settings.dir, name, split->settings.lock);
+                    ? 0 : piece_dir_try_name(split->settings.dir, name, like->path->lock);
     free(pieces);
     free(indexes);
     free(name);
@@ -93,7 +93,7 @@ static size_t open_bytes(const struct split_output *split)
     enum { PIECE_BYTES = 128 << 10, WINDOW_SHIFT = 14, ENTRY_BYTES = 8 };
     const struct split_output_settings *s = &split->settings;
     size_t n_bytes = PIECE_BYTES;
-    if (!s->index_pattern || !s->like->index_is_bai) return n_bytes;
+    if (!s->like->index_path->name || !s->like->index_is_bai) return n_bytes;
     for (int tid = 0; tid < sam_hdr_nref(s->header); tid++)
         n_bytes += (size_t)((sam_hdr_tid2len(s->header, tid) >> WINDOW_SHIFT) + 2) * ENTRY_BYTES;
     return n_bytes;
@@ -189,7 +189,7 @@ static void place_file(const struct split_output *split, struct output_path *pat
     char file[PATH_MAX];
     put_number(split, piece, index, file);
     output_path_place(path, name, file);
-    path->lock = split->settings.lock;
+    path->lock = split->settings.like->path->lock;
 }
 
 /* *made is to be closed, also after a failure. */
@@ -207,7 +207,8 @@ static int open_piece(struct split_output *split, size_t number, struct open_pie
     open->file.settings = *s->like;
     open->file.settings.path = &open->path;
     open->file.settings.index_path = &open->index_path;
-    open->file.settings.notes_bytes = OUTPUT_NOTES_PIECE_BYTES;
+    open->file.notes_bytes = OUTPUT_NOTES_PIECE_BYTES;
+    open->file.places = s->places;
     if (make_own_header(split, open) < 0) return -1;
     if (!open->header) open->file.settings.shared_header = &split->header;
     sam_hdr_t *header = open->header ? open->header : s->header;
@@ -353,7 +354,7 @@ static void look_up_file(const void *arg, size_t i, struct output_piece *file)
 {
     const struct split_output *split = arg;
     const struct split_output_settings *s = &split->settings;
-    size_t n_each = s->index_pattern ? 2 : 1, piece = i / n_each;
+    size_t n_each = s->like->index_path->name ? 2 : 1, piece = i / n_each;
     bool index = i % n_each == 1;
     put_number(split, piece, index, file->path);
     piece_list_put_file(s->pieces, piece, index, file->name, sizeof file->name);
@@ -370,9 +371,10 @@ static int complete_set(const struct split_output *split)
 {
     const struct split_output_settings *s = &split->settings;
     const struct output_pieces files = {
-        .n = piece_list_count(s->pieces) * (s->index_pattern ? 2 : 1),
-        .make_directories = has_directories(s->pattern) || has_directories(s->index_pattern),
-        .look_up = look_up_file, .arg = split, .dir = s->dir, .durable = s->durable,
+        .n = piece_list_count(s->pieces) * (s->like->index_path->name ? 2 : 1),
+        .make_directories = has_directories(s->like->path->name) ||
+                            has_directories(s->like->index_path->name),
+        .look_up = look_up_file, .arg = split, .dir = s->dir, .durable = s->like->path->durable,
     };
     if (output_set_add_pieces(s->set, &files) < 0) return -1;
     add_stale_indexes(split);

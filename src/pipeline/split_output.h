@@ -24,14 +24,12 @@ struct split_output;
 struct split_output_settings {
     const struct split_plan *plan;
     struct piece_list *pieces;  /* those that the plan knows; values of a tag are added */
-    const char *pattern;        /* of the names of pieces, with % for that of the piece */
-    const char *index_pattern;  /* NULL: there are no indexes */
     const char *dir;            /* in which pieces are written */
     struct output_set *set;     /* gives them their names */
-    const struct output_settings *like; /* format, method and pool; borrowed */
+    const struct output_settings *like; /* borrowed; the names are patterns with % for that of the
+                                           piece */
+    const struct temp_places *places;   /* as in output_file.h */
     sam_hdr_t *header;          /* of the output */
-    pthread_mutex_t *lock;      /* output_path.h */
-    bool durable;
     size_t memory_bytes;        /* of the sort */
 };
 

@@ -33,7 +33,7 @@ static struct run_store_means plan_means(uint64_t expected_bytes, const struct m
 static int open_databases(struct temp_store *ts)
 {
     const struct temp_store_settings *s = &ts->settings;
-    const struct checkpoint *resumed = s->resumed;
+    const struct checkpoint *resumed = s->sort->resumed;
     struct mem_budget budget, long_runs;
     batch_pool_budget(s->pool, &budget);
     long_runs = budget;
@@ -43,7 +43,7 @@ static int open_databases(struct temp_store *ts)
         .n_lanes = resumed ? resumed->file.n_lanes : 0,
         .existing = resumed != NULL,
         .read_only = !s->reads_input,
-        .compaction = s->compaction,
+        .compaction = s->sort->compaction,
         .input_bytes = expected_bytes,
         .means = plan_means(expected_bytes, &budget),
         .slow_means = plan_means(expected_bytes, &long_runs),
@@ -77,14 +77,8 @@ static int start_syncing(struct temp_store *ts)
     const struct temp_store_settings *s = &ts->settings;
     /* If an input is overwritten, its records will exist only here. */
     bool at_once = checkpoint_writer_overwrites_input(s->checkpoint);
-    struct durable_settings settings = {
-        .crew = s->crew,
-        .directories = checkpoint_writer_absolute_directories(s->checkpoint),
-        .after_seconds = at_once ? 0 : s->durable_after_seconds,
-        .is_resumed = s->resumed != NULL,
-        .never = s->no_resume,
-    };
-    ts->durable = durable_begin(&settings);
+    ts->durable = durable_begin(s->sort, s->crew,
+                                checkpoint_writer_absolute_directories(s->checkpoint), at_once);
     return ts->durable ? 0 : -1;
 }
 
@@ -106,7 +100,7 @@ int temp_store_open(struct temp_store *ts)
     if (ts->runs) return 0;
     if (checkpoint_writer_make_directories(s->checkpoint) < 0) return -1;
     if (open_databases(ts) < 0 || start_ender(ts) < 0 || start_syncing(ts) < 0) return -1;
-    if (s->resumed) return 0;
+    if (s->sort->resumed) return 0;
     tell_leftovers(ts);
     return checkpoint_writer_begin(s->checkpoint, run_store_n_lanes(ts->runs));
 }

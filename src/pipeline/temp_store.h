@@ -18,15 +18,12 @@
 struct temp_store;
 
 struct temp_store_settings {
+    const struct sort_settings *sort;
     struct crew *crew;
     struct batch_pool *pool;
     struct load_totals *totals;
     struct checkpoint_writer *checkpoint;
-    enum compaction_mode compaction;
-    const struct checkpoint *resumed;   /* the sort goes on with this one; NULL: it is new */
     bool reads_input;           /* runs will be added */
-    bool no_resume;             /* temporary data need not outlive the process */
-    unsigned durable_after_seconds;     /* when syncs begin; 0: at once */
 };
 
 struct temp_store *temp_store_create(const struct temp_store_settings *settings);

@@ -26,7 +26,8 @@ int view_chunks_append(struct temp_streams *views, struct temp_streams *waiting,
 
 static int report_damage(void)
 {
-    diag_damaged("the temporary data of --markdup are damaged: sort again on another disk");
+    diag_error_of(DIAG_DAMAGE, "the temporary data of --markdup are damaged: sort again on another "
+                  "disk");
     return -1;
 }
 

@@ -57,7 +57,8 @@ void split_plan_refuse(enum split_kind kind)
         [SPLIT_READ_GROUP] = "divide by contig or by ranges:N",
         [SPLIT_TAG] = "the tag has too many values; divide by contig, by ranges:N or by another tag",
     };
-    diag_hopeless("--split-by would write more than %d files: %s", SPLIT_MOST_PIECES, advice[kind]);
+    diag_error_of(DIAG_HOPELESS, "--split-by would write more than %d files: %s",
+                  SPLIT_MOST_PIECES, advice[kind]);
 }
 
 static int check_number(enum split_kind kind, size_t n_pieces)

@@ -28,7 +28,8 @@
 
 enum { MESSAGE_BYTES = 4096, MOST_TRIES = 20 };
 
-static atomic_bool error_printed, is_damage, is_hopeless, disk_is_full, quiet, status_ended;
+static atomic_bool error_printed, quiet, status_ended;
+static _Atomic enum diag_cause error_cause;
 static char error_text[MESSAGE_BYTES], full_place[PATH_MAX];    /* written by the one thread that
                                                                    prints the error */
 
@@ -204,11 +205,11 @@ void diag_error(const char *format, ...)
     va_end(args);
 }
 
-void diag_damaged(const char *format, ...)
+void diag_error_of(enum diag_cause cause, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (print_error(format, args)) atomic_store(&is_damage, true);
+    if (print_error(format, args)) atomic_store(&error_cause, cause);
     va_end(args);
 }
 
@@ -218,16 +219,8 @@ void diag_full_disk(const char *place, const char *format, ...)
     va_start(args, format);
     if (print_error(format, args)) {
         (void)snprintf(full_place, sizeof full_place, "%s", place);
-        atomic_store(&disk_is_full, true);
+        atomic_store(&error_cause, DIAG_FULL_DISK);
     }
-    va_end(args);
-}
-
-void diag_hopeless(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    if (print_error(format, args)) atomic_store(&is_hopeless, true);
     va_end(args);
 }
 
@@ -249,28 +242,20 @@ const char *diag_advice(int error)
     return error == EFBIG ? "; raise 'ulimit -f'" : "";
 }
 
-static void print_always(const char *kind, const char *format, va_list args)
+static void print_text(const char *kind, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-static void print_always(const char *kind, const char *format, va_list args)
+static void print_text(const char *kind, const char *format, va_list args)
 {
     char text[MESSAGE_BYTES];
     if (vsnprintf(text, sizeof text, format, args) >= 0) print_message(kind, text);
-}
-
-static void print_unless_quiet(const char *kind, const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
-
-static void print_unless_quiet(const char *kind, const char *format, va_list args)
-{
-    if (!atomic_load(&quiet)) print_always(kind, format, args);
 }
 
 void diag_warning(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    print_unless_quiet("warning: ", format, args);
+    if (!diag_is_quiet()) print_text("warning: ", format, args);
     va_end(args);
 }
 
@@ -278,15 +263,7 @@ void diag_note(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    print_unless_quiet("", format, args);
-    va_end(args);
-}
-
-void diag_warning_always(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    print_always("warning: ", format, args);
+    if (!diag_is_quiet()) print_text("", format, args);
     va_end(args);
 }
 
@@ -294,7 +271,7 @@ void diag_left(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    print_always("", format, args);
+    print_text("", format, args);
     va_end(args);
 }
 
@@ -312,9 +289,7 @@ void diag_renew(void)
 {
     error_text[0] = '\0';
     atomic_store(&error_printed, false);
-    atomic_store(&is_damage, false);
-    atomic_store(&disk_is_full, false);
-    atomic_store(&is_hopeless, false);
+    atomic_store(&error_cause, DIAG_OTHER);
     atomic_store(&status_ended, false);
     atomic_store(&library_shown, false);
     atomic_store(&library_hidden, false);
@@ -330,19 +305,14 @@ bool diag_failed(void)
     return atomic_load(&error_printed);
 }
 
-bool diag_is_damage(void)
+enum diag_cause diag_cause(void)
 {
-    return atomic_load(&is_damage);
+    return atomic_load(&error_cause);
 }
 
 const char *diag_full_place(void)
 {
-    return atomic_load(&disk_is_full) ? full_place : NULL;
-}
-
-bool diag_is_hopeless(void)
-{
-    return atomic_load(&is_hopeless);
+    return diag_cause() == DIAG_FULL_DISK ? full_place : NULL;
 }
 
 const char *diag_error_text(void)

@@ -23,15 +23,21 @@
 /* Prints "samtools rocksort: MESSAGE" if no error was printed before. */
 void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Like diag_error, for temporary data that changed after they were written; see diag_is_damage. */
-void diag_damaged(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What the caller of the sort must know of the cause. */
+enum diag_cause {
+    DIAG_OTHER,
+    DIAG_DAMAGE,                /* temporary data changed after they were written */
+    DIAG_HOPELESS,              /* the sort would fail again when it is resumed */
+    DIAG_FULL_DISK
+};
+
+/* Like diag_error, with a cause. */
+void diag_error_of(enum diag_cause cause, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Like diag_error, when the disk of `place`, a file or directory, is full; see diag_full_place. */
 void diag_full_disk(const char *place, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* Like diag_error, if the sort would fail again when it is resumed; see diag_is_hopeless. */
-void diag_hopeless(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Print an error that can happen in any part of the program, always in the same words. */
 void diag_no_memory(void);
@@ -49,15 +55,13 @@ const char *diag_advice(int error);
 void diag_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Like diag_warning, but also when quiet: the result is complete, and hardly what was asked for. */
-void diag_warning_always(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* Like diag_note, but also when quiet: says what a failed run leaves and how to use it. */
+/* Like diag_note, but also when quiet: says what a failed run leaves and how to use it, or that the
+   result is hardly what was asked for. */
 void diag_left(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- what is printed ---- */
 
-/* From now on only errors, diag_warning_always and diag_left are printed. */
+/* From now on only errors and diag_left are printed. */
 void diag_set_quiet(void);
 bool diag_is_quiet(void);
 
@@ -99,14 +103,10 @@ const char *diag_library_words(void);
 /* True if there was an error, or diag_silence was called. */
 bool diag_failed(void);
 
-/* True if the error was printed by diag_damaged. */
-bool diag_is_damage(void);
+enum diag_cause diag_cause(void);
 
 /* Returns the place if the error was printed by diag_full_disk, else NULL. */
 const char *diag_full_place(void);
-
-/* True if the error was printed by diag_hopeless. */
-bool diag_is_hopeless(void);
 
 /* Returns the error, or NULL. To be called only when no other thread can fail any more. */
 const char *diag_error_text(void);

@@ -40,20 +40,31 @@ static void format_message(char text[4096], const char *format, va_list args)
     text[n] = '\0';
 }
 
-void diag_error(const char *format, ...)
+static void count_error(const char *format, va_list args)
 {
     char text[4096];
-    va_list args;
-    va_start(args, format);
     format_message(text, format, args);
-    va_end(args);
     (void)pthread_mutex_lock(&lock);
     if (n_errors++ == 0) memcpy(first_error, text, sizeof text);
     (void)pthread_mutex_unlock(&lock);
 }
 
-void diag_damaged(const char *format, ...) __attribute__((alias("diag_error")));
-void diag_hopeless(const char *format, ...) __attribute__((alias("diag_error")));
+void diag_error(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    count_error(format, args);
+    va_end(args);
+}
+
+void diag_error_of(enum diag_cause cause, const char *format, ...)
+{
+    va_list args;
+    (void)cause;
+    va_start(args, format);
+    count_error(format, args);
+    va_end(args);
+}
 
 void diag_full_disk(const char *place, const char *format, ...)
 {
@@ -87,7 +98,6 @@ void diag_warning(const char *format, ...)
 }
 
 void diag_note(const char *format, ...) __attribute__((alias("diag_warning")));
-void diag_warning_always(const char *format, ...) __attribute__((alias("diag_warning")));
 void diag_left(const char *format, ...) __attribute__((alias("diag_warning")));
 
 void diag_guard_stderr(void)
@@ -146,19 +156,14 @@ bool diag_failed(void)
     return fuzz_n_errors() > 0;
 }
 
-bool diag_is_hopeless(void)
-{
-    return false;
-}
-
 const char *diag_full_place(void)
 {
     return NULL;
 }
 
-bool diag_is_damage(void)
+enum diag_cause diag_cause(void)
 {
-    return false;
+    return DIAG_OTHER;
 }
 
 void fuzz_forget_messages(void)
