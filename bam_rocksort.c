@@ -56,11 +56,11 @@ static void print_version(void)
     for (int i = 0; i < LIBRARY_COUNT; i++)
         if (library_version((enum library)i, text)) (void)printf("%s%s", i > 0 ? ", " : "", text);
     const char *at_1 = bgzf_engine_name(bgzf_engine_choose((struct bgzf_method){.level = 1}));
+    const char *usual = bgzf_engine_name(bgzf_engine_choose((struct bgzf_method){.level = -1}));
     const char *at_6 = bgzf_engine_name(bgzf_engine_choose((struct bgzf_method){.level = 6}));
-    if (at_1 == at_6)
-        (void)printf("\nDeflates by %s\n", at_6);
-    else
-        (void)printf("\nDeflates by %s at level 1, by %s at others\n", at_1, at_6);
+    (void)printf("\nDeflates BAM by ");
+    if (at_1 != usual) (void)printf("%s at level 1, by ", at_1);
+    (void)printf("%s up to level 5 and by default, by %s from level 6 on\n", usual, at_6);
 }
 
 /* "samtools rocksort ..." for the @PG line. */

@@ -276,7 +276,8 @@ enum bgzf_engine bgzf_engine_choose(struct bgzf_method method)
     if (method.engine != BGZF_ENGINE_AUTO) return method.engine;
     for (size_t i = 0; i < sizeof best_first / sizeof *best_first; i++)
         if (bgzf_engine_is_built_in(best_first[i]) &&
-            bgzf_engine_has_level(best_first[i], method.level))
+            bgzf_engine_has_level(best_first[i], method.level) &&
+            !(method.is_text && best_first[i] == BGZF_ENGINE_OWN))
             return best_first[i];
     return BGZF_ENGINE_ZLIB;
 }

@@ -1,18 +1,18 @@
 /*
- * bgzf_engine.h -- the libraries that deflate and inflate: libdeflate, ISA-L's igzip and zlib.
+ * bgzf_engine.h -- what deflates and inflates: libdeflate, ISA-L's igzip, our own encoder, zlib.
  *
- * A build has zlib always, libdeflate if HAVE_LIBDEFLATE is defined, igzip if HAVE_ISAL is.
- * Libdeflate makes the smallest files at each level and the usual choice; igzip takes half the time
- * at level 1, where it makes files 3 to 6 % larger, and has no other level (bgzf_engine.c); the
- * program's own encoder (deflate.h) has levels 1 to 4; zlib is slower than all. All make the same format. What libdeflate and zlib make of a block depends on
- * their version only. From igzip it may be a few bytes longer or shorter from run to run
- * (bgzf_engine.c).
+ * A build has our own (deflate.h) and zlib always, libdeflate if HAVE_LIBDEFLATE is defined, igzip
+ * if HAVE_ISAL is. Our own is made for BAM records, and has levels 1 to 5; its level 3 makes the
+ * size of libdeflate's 6, the usual one, in a third of the time. Igzip takes half the time of
+ * libdeflate at level 1, where it makes files 3 to 6 % larger, and has no other level
+ * (bgzf_engine.c). Libdeflate is the best for other data and the smallest files; zlib is slower than
+ * all. What they make of a block depends on their version only, but from igzip it may be a few bytes
+ * longer or shorter from run to run (bgzf_engine.c).
  *
  * Ownership and threads: a bgzf_coder starts as {0} and is used by one thread at a time; its owner
  * calls bgzf_coder_release. It keeps one compressor: of igzip 404 KiB, of zlib 262 KiB, of
- * libdeflate 200 KiB at level 1, 650 up to level 7, and 8.6 MiB at levels 8 and 9, of our own 1.3
- * MiB. The caller owns
- * all buffers. The other functions are pure.
+ * libdeflate 200 KiB at level 1, 650 up to level 7, and 8.6 MiB at levels 8 and 9, of our own 0.9
+ * MiB. The caller owns all buffers. The other functions are pure.
  */
 #ifndef ROCKSORT_BAM_BGZF_ENGINE_H
 #define ROCKSORT_BAM_BGZF_ENGINE_H
@@ -23,7 +23,8 @@
 #include <sys/types.h>
 
 enum bgzf_engine {
-    BGZF_ENGINE_AUTO,           /* igzip at level 1; else libdeflate; of those that are built in */
+    BGZF_ENGINE_AUTO,           /* the first of igzip, our own (but for text), libdeflate and zlib
+                                   that has the level and is built in */
     BGZF_ENGINE_LIBDEFLATE,
     BGZF_ENGINE_IGZIP,
     BGZF_ENGINE_OWN,            /* the room deflate */
@@ -33,8 +34,9 @@ enum bgzf_engine {
 
 /* How blocks are deflated. */
 struct bgzf_method {
-    int level;                  /* 0 stored, 1-9; -1 or another number: the default, 6 */
+    int level;                  /* 0 stored, 1-9; -1 or another number: the default of the engine */
     enum bgzf_engine engine;
+    bool is_text;               /* there are no BAM records: auto is not our own */
 };
 
 struct bgzf_coder {

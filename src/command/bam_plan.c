@@ -104,7 +104,7 @@ static int look_at_input(struct planner *pl)
     struct plan_sample_settings settings = {
         .sort = s,
         .column_bytes = mem_budget_column_bytes(&pl->facts.budget),
-        .measure = {.method = {s->level, s->engine},
+        .measure = {.method = sort_settings_method(s),
                     .measures_usual = estimate_needs_usual(pl->facts.outputs, pl->facts.n_outputs),
                     .block_bytes = mem_budget_block_bytes(&pl->facts.budget, TYPICAL_RUN, 0),
                     .duplicates = s->markdup ? &s->duplicate_rules : NULL,

@@ -231,7 +231,7 @@ static int check_engine(const struct sort_options *o)
     }
     if (bgzf_engine_has_level(s->engine, s->level)) return 0;
     if (s->engine == BGZF_ENGINE_OWN)
-        diag_error("--deflate %s has levels 1 to 4, not %d: give one of them, or leave --deflate "
+        diag_error("--deflate %s has levels 1 to 5, not %d: give one of them, or leave --deflate "
                    "out", name, s->level);
     else if (s->level < 0)
         diag_error("--deflate %s has level 1 only: give -l 1, too, or leave --deflate out", name);

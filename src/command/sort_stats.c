@@ -144,9 +144,8 @@ static void write_input(struct json_writer *json, const struct sort_settings *s,
 /* The engine that deflated the output, or NULL. */
 static const char *deflated_by(const struct sort_settings *s)
 {
-    const struct bgzf_method method = {s->level, s->engine};
     bool deflates = !s->sum_only && output_format_is_bgzf(&s->output_format) && s->level != 0;
-    return deflates ? bgzf_engine_name(bgzf_engine_choose(method)) : NULL;
+    return deflates ? bgzf_engine_name(bgzf_engine_choose(sort_settings_method(s))) : NULL;
 }
 
 /* A file of --split-by. */

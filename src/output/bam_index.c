@@ -110,7 +110,7 @@ static void put_empty_refs(struct bam_index *index, int32_t up_to)
    Returns 0, or -1 after a message. */
 static int pack_blocks(struct bam_index *index, bool all)
 {
-    static const struct bgzf_method method = {.level = -1};
+    static const struct bgzf_method method = {.level = -1, .is_text = true};
     struct index_bytes *out = &index->out, *packed = &index->packed;
     size_t done = 0, left;
     while ((left = out->n - done) >= (all ? 1 : BGZF_PAYLOAD_BYTES)) {

@@ -129,7 +129,7 @@ int record_sample_measure(const struct record_sample_settings *settings, const u
         return -1;
     traits->usual_ratio = traits->deflate_ratio;
     traits->usual_seconds = traits->deflate_seconds;
-    const struct bgzf_method usual = {-1, BGZF_ENGINE_AUTO};
+    const struct bgzf_method usual = {.level = -1};
     if (!settings->measures_usual || settings->method.level < 0) return 0;
     return measure_deflate(settings, usual, sorted, n_bytes, &traits->usual_ratio,
                            &traits->usual_seconds);

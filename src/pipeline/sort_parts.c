@@ -58,13 +58,14 @@ static void create_output(struct sort *sort)
     sort->output = (struct sorted_output){.n_files = s->also ? 2 : 1, .set = &sort->outputs};
     sort->output.files[0].settings = (struct output_settings){
         .path = &sort->output_path, .index_path = &sort->index_path, .format = s->output_format,
-        .method = {s->level, s->engine}, .pool = crew_pool(sort->crew),
+        .method = sort_settings_method(s), .pool = crew_pool(sort->crew),
         .index_is_bai = s->index_path && output_index_is_bai(s->index_path),
     };
     sort->columns[0].request = &s->columns;
     sort->output.files[1].settings = (struct output_settings){
         .path = &sort->also_path, .index_path = &sort->no_path, .format = s->also_format,
-        .method = {-1, BGZF_ENGINE_AUTO}, .pool = crew_pool(sort->crew),
+        .method = {-1, BGZF_ENGINE_AUTO, s->also_format.kind == OUTPUT_SAM_GZ},
+        .pool = crew_pool(sort->crew),
     };
     sort->columns[1].request = &s->also_columns;
     for (unsigned i = 0; i < MOST_OUTPUTS; i++) {

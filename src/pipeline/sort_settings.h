@@ -84,4 +84,11 @@ struct sort_settings {
     bool sample;                /* the report gets a series of samples */
 };
 
+/* How the output is deflated. */
+static inline struct bgzf_method sort_settings_method(const struct sort_settings *settings)
+{
+    return (struct bgzf_method){settings->level, settings->engine,
+                                settings->output_format.kind == OUTPUT_SAM_GZ};
+}
+
 #endif

@@ -155,7 +155,7 @@ static int measure_batches(const struct sort_settings *s, struct batch *const *b
 {
     uint64_t n_runs = mem_budget_expect_runs(&facts->budget, facts->expected_bytes, 0, 0);
     const struct record_sample_settings settings = {
-        .method = {s->level, s->engine},
+        .method = sort_settings_method(s),
         .measures_usual = estimate_needs_usual(facts->outputs, facts->n_outputs),
         .block_bytes = mem_budget_block_bytes(&facts->budget, 0, (unsigned)n_runs),
         .duplicates = batches[0]->rules->duplicates,

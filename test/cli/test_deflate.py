@@ -38,15 +38,17 @@ class DeflateTest(CliTest):
         super().setUp()
         self.version = self.run_program([SAMTOOLS_ROCKSORT, "--version"]).out.decode()
         libraries = re.search(r"^Using (.*)$", self.version, re.M).group(1).split(", ")
-        names = {line.split(" ")[0] for line in libraries}
-        names.add("rocksort")
+        names = {line.split(" ")[0] for line in libraries} | {"rocksort"}
         self.built_in = [engine for engine, library in
                          zip(ENGINES, ("libdeflate", "ISA-L", "rocksort", "zlib")) if library in names]
 
-    def at_level(self, level):
+    def at_level(self, level, is_text=False):
         """What auto takes."""
-        usual = "libdeflate" if "libdeflate" in self.built_in else "zlib"
-        return "igzip" if level == 1 and "igzip" in self.built_in else usual
+        if level == 1 and "igzip" in self.built_in:
+            return "igzip"
+        if level < 6 and not is_text:
+            return "rocksort"
+        return "libdeflate" if "libdeflate" in self.built_in else "zlib"
 
     def assert_same_deflate(self, got, want):
         """The same content, and nearly the same size: blocks end where the work was divided. Other
@@ -67,9 +69,9 @@ class Engines(DeflateTest):
 
     def test_version(self):
         last = self.version.splitlines()[2]
-        best, usual = self.at_level(1), self.at_level(6)
-        self.assertEqual(last, f"Deflates by {usual}" if best == usual else
-                         f"Deflates by {best} at level 1, by {usual} at others")
+        first = "igzip at level 1, by " if self.at_level(1) == "igzip" else ""
+        self.assertEqual(last, f"Deflates BAM by {first}rocksort up to level 5 and by default, by "
+                               f"{self.at_level(6)} from level 6 on")
         self.assertIn("zlib", self.built_in)
 
     def test_same_records(self):
@@ -78,7 +80,7 @@ class Engines(DeflateTest):
         want = self.sort_bam("--no-PG", "-u", source)
         sizes = {}
         for engine in self.built_in:
-            for level in {"igzip": (1,), "rocksort": (1, 2, 3, 4)}.get(engine, (1, 6, 9)):
+            for level in {"igzip": (1,), "rocksort": (2, 3, 4, 5)}.get(engine, (1, 6, 9)):
                 with self.subTest(engine=engine, level=level):
                     options = ["--deflate", engine, "-l", str(level)]
                     data = self.sort(*options, source)
@@ -94,8 +96,8 @@ class Engines(DeflateTest):
     def test_auto(self):
         """Auto takes the best, whether or not it is named; the last option counts."""
         source = self.bam_of(generate.odd(3000, seed=6))
-        for level in (1, 2, 6):
-            how = ["-l", str(level)]
+        for level in (-1, 1, 2, 5, 6):
+            how = ["-l", str(level)] if level >= 0 else []
             want = self.sort("--deflate", self.at_level(level), *how, source)
             for options in ([], ["--deflate", "auto"], ["--deflate", "zlib", "--deflate", "auto"]):
                 got = self.sort(*how, *options, source)
@@ -105,6 +107,16 @@ class Engines(DeflateTest):
                     other = self.sort("--deflate", engine, *how, source)
                     with self.assertRaises(AssertionError):
                         self.assert_same_deflate(other, want)
+
+    def test_text_goes_to_libdeflate(self):
+        """Our own encoder knows BAM records; libdeflate makes smaller files of SAM."""
+        source = self.write("in.sam", generate.odd(3000, seed=6))
+        for options, level in (([], -1), (["-l", "3"], 3), (["-l", "6"], 6)):
+            want = self.sort("-O", "sam.gz", "--deflate", self.at_level(level, True), *options, source)
+            self.assert_same_deflate(self.sort("-O", "sam.gz", *options, source), want)
+            other = self.sort("-O", "sam.gz", "--deflate", "rocksort", source)
+            with self.assertRaises(AssertionError):
+                self.assert_same_deflate(other, want)
 
     def test_incompressible(self):
         """Blocks that do not get smaller are stored, whole."""
@@ -129,10 +141,12 @@ class Engines(DeflateTest):
         """--stats names what was asked for, and what was taken."""
         source, stats = self.write("in.sam", generate.odd(500)), self.path("stats.json")
         for options, asked, taken in (
-                (["-l", "1"], "auto", self.at_level(1)), ([], "auto", self.at_level(6)),
+                (["-l", "1"], "auto", self.at_level(1)), ([], "auto", self.at_level(-1)),
+                (["-l", "5"], "auto", self.at_level(5)), (["-l", "6"], "auto", self.at_level(6)),
                 (["--deflate", "zlib"], "zlib", "zlib"), (["-u"], "auto", None),
                 (["--deflate", "zlib", "-u"], "zlib", None), (["-O", "sam"], "auto", None),
-                (["-O", "sam,level=1"], "auto", self.at_level(1)), (["-O", "cram,no_ref=1"], "auto", None)):
+                (["-O", "sam,level=1"], "auto", self.at_level(1, True)),
+                (["-O", "sam.gz"], "auto", self.at_level(-1, True)), (["-O", "cram,no_ref=1"], "auto", None)):
             self.sort_ok(*options, "--stats", stats, source)
             with open(stats, encoding="utf-8") as file:
                 data = json.load(file)
@@ -163,10 +177,11 @@ class Refused(DeflateTest):
                                 mention=["--deflate", "auto, libdeflate, igzip, rocksort or zlib", f"'{name}'"])
 
     def test_levels_of_our_own(self):
-        for level in ("5", "9"):
+        for level in ("6", "9"):
             self.assert_refused("--deflate", "rocksort", "-l", level, source=self.source,
-                                mention=["--deflate rocksort", f"not {level}", "levels 1 to 4"])
-        self.sort_bam("--deflate", "rocksort", self.source)
+                                mention=["--deflate rocksort", f"not {level}", "levels 1 to 5"])
+        for options in ([], ["-l", "1"], ["-l", "5"]):
+            self.sort_bam("--deflate", "rocksort", *options, self.source)
 
     def test_level_of_igzip(self):
         """It has one level. The message says what to give."""
@@ -233,7 +248,7 @@ class Resumed(ResumeTest):
         self.assertEqual((asked[0], warnings), ("auto", []))
         if ZLIB_ONLY:
             asked, warnings = self.taken(checkpoint, program=ZLIB_ONLY)
-            self.assertEqual(asked, ("auto", "zlib"))
+            self.assertEqual(asked, ("auto", "rocksort"))
             self.assertEqual(len(warnings), 1)
             self.assertIn("--deflate igzip, which is not built in", warnings[0])
 
@@ -248,16 +263,17 @@ class ZlibOnly(DeflateTest):
     def test_version(self):
         lines = self.run_it("--version").out.decode().splitlines()
         self.assertRegex(lines[1], r"^Using htslib \d+\.\d+\S*, zlib \d+\.\d+\S*, RocksDB ")
-        self.assertEqual(lines[2], "Deflates by zlib")
+        self.assertEqual(lines[2], "Deflates BAM by rocksort up to level 5 and by default, by zlib from "
+                                   "level 6 on")
 
     def test_sorts(self):
-        """The same records; auto and --deflate zlib write what the whole build writes by zlib."""
+        """The same records; auto writes by zlib what the whole build writes by zlib."""
         source = self.bam_of(generate.odd(6000, seed=7))
-        want = self.sort_bam("--no-PG", "-l1", "--deflate", "zlib", source)
-        whole = self.sort_ok("--no-PG", "-l1", "--deflate", "zlib", source).out
+        want = self.sort_bam("--no-PG", "-l6", "--deflate", "zlib", source)
+        whole = self.sort_ok("--no-PG", "-l6", "--deflate", "zlib", source).out
         for options in ([], ["--deflate", "auto"], ["--deflate", "zlib"]):
             for budget in (None, SPILL_BUDGET):
-                done = self.run_it("--no-PG", "-l1", *options, source, budget=budget)
+                done = self.run_it("--no-PG", "-l6", *options, source, budget=budget)
                 self.assertEqual(done.status, 0, done.err)
                 self.assert_same_bam(bamfile.parse_file(done.out), want)
                 if not budget:

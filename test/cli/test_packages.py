@@ -207,8 +207,8 @@ class Packages(CliTest):
                                  r"(ISA-L \d+\.\d+\.\d+, )?zlib \d+\.\d+\S*, "
                                  r"RocksDB \d+\.\d+\.\d+, snappy \d+\.\d+\S*, lz4 \d+\.\d+\S*, "
                                  r"zstd \d+\.\d+\S*, xxHash 0\.\d+\.\d+$")
-        self.assertRegex(third, r"^Deflates by (igzip at level 1, by )?(libdeflate|zlib)"
-                                r"(?(1) at others)$")
+        self.assertRegex(third, r"^Deflates BAM by (igzip at level 1, by )?rocksort up to level 5 and "
+                                r"by default, by (libdeflate|zlib) from level 6 on$")
 
     def test_install(self):
         """All files are installed, readable for everyone; SAMTOOLS_DIR= moves the front end."""

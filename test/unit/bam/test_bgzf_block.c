@@ -235,7 +235,8 @@ static void test_names(void **state)
     assert_true(bgzf_engine_is_built_in(BGZF_ENGINE_ZLIB));
 }
 
-/* Auto: igzip at level 1, libdeflate at others, zlib where there is nothing else. */
+/* Auto: igzip at level 1, our own up to 5 but not for text, libdeflate at others; zlib where there is
+   nothing else. */
 static void test_auto(void **state)
 {
     (void)state;
@@ -244,6 +245,9 @@ static void test_auto(void **state)
     for (int level = -1; level <= 9; level++) {
         enum bgzf_engine want = has_libdeflate ? BGZF_ENGINE_LIBDEFLATE : BGZF_ENGINE_ZLIB;
         if (level == 1 && has_igzip) want = BGZF_ENGINE_IGZIP;
+        const struct bgzf_method text = {.level = level, .is_text = true};
+        if (level != 0) assert_int_equal(bgzf_engine_choose(text), want);
+        if (level <= 5 && want != BGZF_ENGINE_IGZIP) want = BGZF_ENGINE_OWN;
         if (level != 0)
             assert_int_equal(bgzf_engine_choose((struct bgzf_method){.level = level}), want);
         for (int i = BGZF_ENGINE_LIBDEFLATE; i < BGZF_ENGINE_COUNT; i++) {
@@ -251,7 +255,7 @@ static void test_auto(void **state)
             assert_int_equal(bgzf_engine_choose(named), i);
             assert_true(bgzf_engine_has_level(named.engine, level) ==
                         (i == BGZF_ENGINE_IGZIP ? level == 0 || level == 1
-                         : i == BGZF_ENGINE_OWN ? level <= 4 : true));
+                         : i == BGZF_ENGINE_OWN ? level <= 5 : true));
         }
     }
 }
