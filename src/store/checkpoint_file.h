@@ -61,6 +61,13 @@ enum {
     CHECKPOINT_N_COUNTS = 3,            /* --flagstat, --idxstats, --coverage */
 };
 
+enum {                          /* files that can be written elsewhere when a sort is resumed */
+    CHECKPOINT_OUTPUT,          /* -o */
+    CHECKPOINT_ALSO,            /* --also */
+    CHECKPOINT_COUNTS,
+    CHECKPOINT_N_FILES = CHECKPOINT_COUNTS + CHECKPOINT_N_COUNTS,
+};
+
 enum checkpoint_state {
     CHECKPOINT_LOADING,         /* the durable runs count; the rest of the input is read again */
     CHECKPOINT_LOADED,          /* the runs hold all records of the input */
@@ -140,5 +147,8 @@ int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_fi
                           const char **problem);
 
 void checkpoint_file_release(struct checkpoint_file *file);
+
+/* The words for counts[i]: the option without its dashes. */
+const char *checkpoint_count_word(int i);
 
 #endif
