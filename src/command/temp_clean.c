@@ -265,7 +265,7 @@ static int clean_open_file(struct cleaning *c, const char *path, const struct ou
     int r = c->removes && !removes ? refuse_without_locks(path) : 0;
     if (is_journal && finish_journal(c, left->fd, removes, list_file, &found) < 0) r = -1;
     found.n_bytes = found.journal.n_bytes + (uint64_t)left->st.st_blocks * 512;
-    if (removes && r == 0 && output_leftover_remove(path, left) < 0) {
+    if (removes && r == 0 && output_leftover_remove(path, left) < 0 && errno != ENOENT) {
         diag_error("cannot remove '%s': %s", path, strerror(errno));
         r = -1;
     }

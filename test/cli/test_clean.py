@@ -458,6 +458,7 @@ class Names(KilledTest):
         "reports": ["--also", "b.sam.gz", "--write-index", "--fixmate",
                     "--markdup=-f marked", "--flagstat", "flags", "--idxstats", "idx",
                     "--coverage", "cover", "--stats", "stats"],
+        "apart": ["--also", "also/b.sam", "--flagstat", "counts/flags"],
         "pieces": ["--split-by", "contig", "--flagstat", "flags"],
         "directories": ["--split-by", "contig"],
     }
@@ -467,7 +468,7 @@ class Names(KilledTest):
         super().setUp()
         self.bam = self.source()
         self.out = self.work / "out"
-        self.out.mkdir()
+        self.empty()
 
     def words(self, kind):
         return [*self.SETS.get(kind, []), "--no-PG", "-o", self.OUTPUTS.get(kind, "a.bam")]
@@ -497,8 +498,9 @@ class Names(KilledTest):
         return found
 
     def empty(self):
-        shutil.rmtree(self.out)
-        self.out.mkdir()
+        shutil.rmtree(self.out, ignore_errors=True)
+        for place in (self.out, self.out / "also", self.out / "counts"):
+            place.mkdir()
 
     def wanted(self, kind, budget=None, **how):
         result = self.sort(kind, budget=budget, **how)
@@ -647,6 +649,21 @@ class Names(KilledTest):
         self.sort("also", fault="rename:1:kill:/out/")
         self.sort_ok("--clean", "--yes", "b.sam", cwd=self.out, clean=False)
         self.assertEqual(self.files(), want)
+
+    def test_clean_of_one_directory_finishes_files_of_all(self):
+        """Once it took the file of --also for useless where it lies in another directory."""
+        for budget in (None, SPILL_BUDGET):
+            want = self.wanted("apart", budget)
+            for number in (1, 2, 3):
+                for place in ("also", "counts"):
+                    self.sort("apart", fault=f"rename:{number}:kill:/out/", budget=budget)
+                    listed = self.sort_ok("--clean", self.out / place, clean=False).out.decode()
+                    self.assertIn(f"{number - 1} of 3 files have their names", listed)
+                    self.sort_ok("--clean", "--yes", self.out / place, clean=False)
+                    self.assertEqual(self.files(), want)
+                    self.sort_ok("--clean", "--yes", self.where, clean=False)
+                    self.assertEqual(self.files(), want)
+                    self.empty()
 
     def test_resumed_with_another_output(self):
         """The first output gets its names, and the sort goes on for the other."""
