@@ -675,6 +675,64 @@ class Names(KilledTest):
         self.assertEqual(files["a.bam"], want["a.bam"])
         self.assertTrue(bamfile.looks_complete(self.path("c.bam")))
 
+    def killed_while_naming(self, *words):
+        """Returns the checkpoint of a sort of which one file lacks its name."""
+        result = self.rocksort("--no-PG", "-T", self.where, "--also", "b.sam", "-o", "a.bam", *words,
+                               self.bam, clean=False, cwd=self.out, budget=SPILL_BUDGET,
+                               env=self.faulty("rename:2:kill:/out/"))
+        self.assertEqual(result.status, -signal.SIGKILL, result.err)
+        checkpoint, = self.checkpoints()
+        return checkpoint
+
+    def test_resumed_with_other_options_writes_the_output_in_the_other_way(self):
+        """Once it said that all was done, and had done what the first command asked for."""
+        out = self.out / "a.bam"
+        for words, start, name in ((["-O", "sam"], b"@HD", "a.bam"), (["-u"], b"\x1f\x8b", "a.bam"),
+                                   (["--write-index"], b"\x1f\x8b", "a.bam.csi"),
+                                   (["--output-fmt-option", "level=0"], b"\x1f\x8b", "a.bam"),
+                                   (["--write-index", "-o", f"{out}##idx##{out}.bai"],
+                                    b"BAI\1", "a.bam.bai")):
+            with self.subTest(words=words):
+                checkpoint = self.killed_while_naming()
+                self.resume(checkpoint, *words)
+                data = (self.out / name).read_bytes()
+                self.assertEqual(data[:len(start)], start)
+                if words[0] in ("-u", "--output-fmt-option"):
+                    self.assertGreater(len(data), len(gzip.decompress(data)))
+                self.assertEqual(self.checkpoints(self.out, self.where), [])
+                self.empty()
+
+    def test_resumed_with_the_same_options_sorts_nothing_again(self):
+        words = ["-l", "1", "-O", "bam", "--write-index", "--output-fmt-option", "nthreads=1",
+                 "--flagstat", "flags"]
+        checkpoint = self.killed_while_naming(*words)
+        before = os.stat(self.out / "b.sam").st_ino
+        words[-1] = self.out / "flags"
+        self.resume(checkpoint, *words, "-o", self.out / "a.bam", "--also", self.out / "b.sam")
+        self.assertEqual(os.stat(self.out / "b.sam").st_ino, before)
+        self.assertEqual(sorted(self.files()), ["a.bam", "a.bam.csi", "b.sam", "flags"])
+
+    def test_resumed_in_another_order_is_refused_also_when_files_only_lack_names(self):
+        checkpoint = self.killed_while_naming()
+        result = self.rocksort("--resume", checkpoint, "-n", clean=False)
+        self.assertEqual(result.status, 1)
+        self.assertIn("in another order", result.err)
+        self.resume(checkpoint)
+        self.assertEqual(sorted(self.files()), ["a.bam", "b.sam"])
+
+    def test_pieces_are_not_written_again_with_other_options(self):
+        want = self.wanted("pieces", SPILL_BUDGET)
+        self.sort("pieces", fault="renameat2:3:kill", budget=SPILL_BUDGET)
+        checkpoint, = self.checkpoints()
+        result = self.rocksort("--resume", checkpoint, "-l", "0", clean=False)
+        self.assertEqual(result.status, 1)
+        self.assertIn(".bam' exists: remove it", result.err)
+        self.assertEqual(self.files(), want)
+        for path in self.out.glob("*.bam*"):
+            path.unlink()
+        self.resume(checkpoint, "-l", "0")
+        self.assertEqual(set(self.files()), set(want))
+
     def test_journal_cannot_be_written(self):
         """A warning; the files get their names."""
         want = self.wanted("also")
