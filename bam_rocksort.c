@@ -222,8 +222,8 @@ static int run(struct sort_options *options)
     return r;
 }
 
-/* With --resume, locks the checkpoint and goes on with it: gives complete files their names, and sorts
-   unless these are all that is asked for. */
+/* With --resume, locks the checkpoint and goes on with it: gives complete files their names, and
+   sorts unless these are all that is asked for. */
 static int run_or_resume(struct sort_options *options)
 {
     if (check_stack() < 0) return -1;

@@ -197,8 +197,9 @@ static int next_lines(struct reader_source *source, struct bam_piece *piece, uin
 {
     (void)raw;
     (void)room;
+    struct sam_text *text = &((struct text_source *)source)->text;
     piece->lines.renames = source->file->renames;
-    return sam_text_fetch(&((struct text_source *)source)->text, source, &piece->lines, piece_bytes);
+    return sam_text_fetch(text, source, &piece->lines, piece_bytes);
 }
 
 /* For compressed text the offset is not known, because htslib's threads read ahead. */

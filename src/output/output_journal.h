@@ -90,9 +90,9 @@ char *output_journal_path(const char *temporary);
 int output_journal_each(int fd, int (*visit)(void *arg, const struct output_line *line), void *arg);
 
 /* Looks at an open journal. If it `acts`, gives the files that lack them their names, or removes
-   these files if the journal cannot be finished; and removes the same journals of other directories.
-   The caller removes this one, which may be gone. Returns 0, or -1 after a message; then it can be
-   tried again. */
+   these files if the journal cannot be finished; and removes the same journals of other
+   directories. The caller removes this one, which may be gone. Returns 0, or -1 after a message;
+   then it can be tried again. */
 int output_journal_settle(int fd, bool acts, struct output_journal *journal);
 
 #endif

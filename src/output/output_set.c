@@ -129,8 +129,8 @@ static struct output_line look_up(struct naming *naming, size_t i)
     return line;
 }
 
-/* Writes the journal beside a file or directory with this temporary name, unless it is in the same
-   place already. Without a journal, files can get their names, too. */
+/* Writes the journal beside a file, or into a directory, with this temporary name, unless it is in
+   the same place already. Without a journal, files can get their names, too. */
 static void write_journal(struct naming *naming, const char *temporary)
 {
     struct output_set *set = naming->set;
@@ -161,9 +161,9 @@ static void write_journal(struct naming *naming, const char *temporary)
     journal->path = NULL;
 }
 
-/* Writes the journal where other processes find it: with the pieces, or beside the last output, which
-   is that of -o; and in each other directory that has a file of the set, so that nobody takes the
-   file for useless there. */
+/* Writes the journal where other processes find it: with the pieces, or beside the last output,
+   which is that of -o; and in each other directory that has a file of the set, so that nobody takes
+   the file for useless there. */
 static void write_journals(struct naming *naming)
 {
     size_t n = naming->n - naming->n_pieces, n_main = 0;

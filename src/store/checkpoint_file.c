@@ -116,6 +116,11 @@ static void put_rules(kstring_t *to, const struct checkpoint_file *file)
     put_optional(to, "markdup", file->markdup);
 }
 
+const char *checkpoint_temporary(const struct checkpoint_output *output, int i)
+{
+    return i == 0 ? output->temporary : i == 1 ? output->also_temporary : output->index_temporary;
+}
+
 const char *checkpoint_count_word(int i)
 {
     static const char *const words[CHECKPOINT_N_COUNTS] = {"flagstat", "idxstats", "coverage"};

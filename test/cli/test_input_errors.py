@@ -295,8 +295,8 @@ class Sam(ErrorTest):
                           "line 3, '@PG", "has no ID")
 
     def test_compressed_text_without_newline_gives_the_warning(self):
-        """FASTQ, FASTA and filtered SAM, as files and pipes; blocks of BGZF and of zlib end anywhere.
-        Once only text that is not compressed gave it."""
+        """FASTQ, FASTA and filtered SAM, as files and pipes; blocks end anywhere. Once only text
+        that is not compressed gave it."""
         def reads(count):
             return "".join(f"@q{i}\nACGTA\n+\nIIIII\n" for i in range(count))
         keep = ["--input-fmt-option", 'filter=qname=="r3"']
@@ -321,15 +321,16 @@ class Sam(ErrorTest):
                             self.assertNotIn("newline", result.err)
 
     def test_bad_line_of_filtered_sam_gives_the_reason(self):
-        """Lines that the filter drops count as lines. Once there was htslib's word only, without the
-        line; a FLAG that is too large was changed."""
+        """Lines that the filter drops count as lines. Once there was htslib's word only, without
+        the line; a FLAG that is too large was changed."""
         keep = ["--input-fmt-option", 'filter=qname=="r3"']
         bad = LINES[0].split("\t")
         for field, value, reason in ((3, "x", "its POS is not a number: 'x'"),
                                      (1, "70000", "its FLAG is above 65535")):
             line = "\t".join([*bad[:field], value, *bad[field + 1:]])
             text = SQ + "\n".join([*LINES, line, LINES[0]]) + "\n"
-            for name, data in (("in.sam", text.encode()), ("in.sam.gz", gzip.compress(text.encode()))):
+            data = text.encode()
+            for name, data in (("in.sam", data), ("in.sam.gz", gzip.compress(data))):
                 for options in ([], ["-@", "3"], ["--checksum-only"]):
                     with self.subTest(reason=reason, name=name, options=options):
                         result = self.rocksort(*keep, *options, self.write(name, data))
