@@ -222,35 +222,17 @@ static int run(struct sort_options *options)
     return r;
 }
 
-/* True if the options of --resume ask for more than the output that the checkpoint names. */
-static bool asks_for_more(const struct sort_options *options, const struct checkpoint *checkpoint)
-{
-    const char *first = checkpoint->file.output.path;
-    struct output_path path = {0};
-    for (int i = 0; i < COUNT_N_KINDS; i++)
-        if (options->counts[i]) return true;
-    if (options->stats || options->settings.also) return true;
-    if (!options->output) return false;
-    char *name = xasprintf("%.*s", (int)checkpoint_output_length(options->output),
-                           options->output);
-    bool same = first && output_path_choose_pattern(&path, name) == 0 &&
-                strlen(path.final) == checkpoint_output_length(first) &&
-                strncmp(path.final, first, strlen(path.final)) == 0;
-    output_path_release(&path);
-    free(name);
-    return !same;
-}
-
-/* With --resume, locks the checkpoint and goes on with it. */
+/* With --resume, locks the checkpoint and goes on with it: gives complete files their names, and
+   sorts unless these are all that is asked for. */
 static int run_or_resume(struct sort_options *options)
 {
     if (check_stack() < 0) return -1;
     if (!options->resume) return run(options);
     struct checkpoint *checkpoint = checkpoint_open(options->resume);
-    int named = checkpoint ? resume_publish(checkpoint) : -1, r = named < 0 ? -1 : 0;
-    bool is_done = named > 0 && !asks_for_more(options, checkpoint);
+    int named = checkpoint ? resume_publish(checkpoint) : -1;
+    int r = named < 0 ? -1 : sort_options_adopt(options, checkpoint);
+    bool is_done = r == 0 && named > 0 && !sort_options_ask_for_more(options, checkpoint);
     if (is_done && !options->settings.keep_checkpoint) checkpoint_remove(checkpoint);
-    if (r == 0 && !is_done) r = sort_options_adopt(options, checkpoint);
     if (r == 0 && !is_done) r = run(options);
     checkpoint_close(checkpoint);
     return r;

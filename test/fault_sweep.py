@@ -59,7 +59,7 @@ ACTIONS = {
     "link": ("EIO", "EXDEV"),
     "unlink": ("EIO",), "unlinkat": ("EIO",), "mkdir": ("ENOSPC",), "mkdtemp": ("ENOSPC",),
     "rmdir": ("EIO",), "opendir": ("EMFILE",), "fdopendir": ("ENOMEM",), "readdir": ("EIO",),
-    "stat": ("EIO",), "fstat": ("EIO",), "lstat": ("EIO",), "statvfs": ("EIO",),
+    "stat": ("EIO",), "fstat": ("EIO",), "lstat": ("EIO",), "statvfs": ("EIO",), "fstatfs": ("EIO",),
     "fcntl": ("EIO",), "socketpair": ("EMFILE",), "realpath": ("ENOMEM",), "mmap": ("ENOMEM",),
     "malloc": ("ENOMEM",), "calloc": ("ENOMEM",), "realloc": ("ENOMEM",),
     "posix_memalign": ("ENOMEM",), "aligned_alloc": ("ENOMEM",), "strdup": ("ENOMEM",),

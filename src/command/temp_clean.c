@@ -265,7 +265,7 @@ static int clean_open_file(struct cleaning *c, const char *path, const struct ou
     int r = c->removes && !removes ? refuse_without_locks(path) : 0;
     if (is_journal && finish_journal(c, left->fd, removes, list_file, &found) < 0) r = -1;
     found.n_bytes = found.journal.n_bytes + (uint64_t)left->st.st_blocks * 512;
-    if (removes && r == 0 && output_leftover_remove(path, left) < 0) {
+    if (removes && r == 0 && output_leftover_remove(path, left) < 0 && errno != ENOENT) {
         diag_error("cannot remove '%s': %s", path, strerror(errno));
         r = -1;
     }
@@ -323,13 +323,12 @@ static int clean_names_of(struct cleaning *c, const char *temporary)
    finished. Returns 0, or -1 after a message. */
 static int clean_found(struct cleaning *c, const char *path, bool removes, struct found *found)
 {
-    const struct checkpoint_output *output = &found->file.output;
-    const char *const names[] = {output->temporary, output->index_temporary,
-                                 output->also_temporary};
-    enum { N_NAMES = sizeof names / sizeof *names };
+    const char *names[CHECKPOINT_N_TEMPORARIES];        /* NULL without a checkpoint file */
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
+        names[i] = checkpoint_temporary(&found->file.output, i);
     /* Results that only lack their names come first: the checkpoint stays if they cannot get them. */
     int r = 0;
-    for (size_t i = 0; i < N_NAMES && found->has_file; i++)
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
         if (names[i] && clean_names_of(c, names[i]) < 0) r = -1;
     if (removes && r == 0 && temp_dir_remove(path) < 0) {
         diag_error("cannot remove '%s': %s", path, strerror(errno));
@@ -338,7 +337,7 @@ static int clean_found(struct cleaning *c, const char *path, bool removes, struc
     print_journal(path, found, removes && r == 0);
     if (!found->has_file) return r;
     if (!removes) print_how(path, found);
-    for (size_t i = 0; i < N_NAMES; i++)
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
         if (names[i] && clean_file(c, names[i]) < 0) r = -1;
     return r;
 }
@@ -434,11 +433,10 @@ static void list_outputs_elsewhere(struct cleaning *c, const char *path)
     struct checkpoint_file file;
     struct stat st;
     if (checkpoint_dir_peek(path, &file) != CHECKPOINT_OK) return;
-    const char *const names[] = {file.output.temporary, file.output.index_temporary,
-                                 file.output.also_temporary};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i] && lstat(names[i], &st) == 0 && !is_listed(c, &st))
-            print_in_use(names[i], "in use?");
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++) {
+        const char *name = checkpoint_temporary(&file.output, i);
+        if (name && lstat(name, &st) == 0 && !is_listed(c, &st)) print_in_use(name, "in use?");
+    }
     checkpoint_file_release(&file);
 }
 

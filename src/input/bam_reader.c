@@ -308,8 +308,8 @@ static struct reader_source *open_source(const struct reader_file *file)
     if (file->columns) return column_input_open_source(file);
     if (is_whole_bam(hts))
         return is_bgzf(hts) ? bgzf_source_open(file) : bgzf_source_open_plain(file);
-    /* htslib filters what it reads itself. */
-    return is_text(hts) && !hts->filter ? sam_text_open_source(file) : record_source_open(file);
+    if (!is_text(hts)) return record_source_open(file);
+    return hts->filter ? record_source_open_lines(file) : sam_text_open_source(file);
 }
 
 static struct bam_reader *open_reader(const char *path, const htsFormat *options,

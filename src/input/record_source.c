@@ -9,6 +9,7 @@
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
 #include "input/input_error.h"
+#include "input/sam_text.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -29,7 +30,11 @@ struct record_source {
     size_t raw_room;
     bool is_waiting;            /* raw was not handed out yet */
     bool has_ended;             /* htslib must not be asked for more */
-    int64_t n_header_lines;     /* of SAM */
+    int64_t inflated_bytes;     /* of FASTQ or FASTA, before the last record */
+    struct sam_text text;       /* SAM, and its lines that were read last */
+    struct sam_chunk lines;
+    uint64_t n_lines;           /* before these */
+    size_t lines_at;            /* so much of their records was handed out */
     uint64_t n_records;         /* read so far */
     uint64_t offset, end_offset;        /* where it begins and ends in a BGZF file, or unknown */
 };
@@ -75,29 +80,58 @@ static int error_after_record(const struct record_source *s)
     return BAM_READER_ERROR;
 }
 
-/* True if htslib has read all of a text file, and that lacks a newline at its end. Only uncompressed
-   files are looked at, since others cannot be read again. */
-static bool lacks_newline(const samFile *file)
+/* ---- the end of FASTQ and FASTA ---- */
+
+static bool is_sequences(const samFile *file)
 {
-    enum htsExactFormat format = file->format.format;
-    bool is_text = format == sam || format == fastq_format || format == fasta_format;
+    return file->format.format == fastq_format || file->format.format == fasta_format;
+}
+
+/* Notes how far htslib has inflated FASTQ or FASTA before it reads a record. */
+static void look_ahead(struct record_source *s)
+{
+    const samFile *hts = s->base.file->hts;
+    if (!is_sequences(hts) || hts->format.compression == no_compression) return;
+    BGZF *bgzf = hts->fp.bgzf;
+    if (bgzf_peek(bgzf) < 0) return;    /* inflates the next block, if this one is used up */
+    s->inflated_bytes = bgzf_utell(bgzf) + bgzf->block_length - bgzf->block_offset;
+}
+
+/* True if compressed text, of which htslib has read all, lacks a newline at its end: then htslib
+   counts one more byte than there is. How many there are is known if the last block was inflated
+   before the last record; or from the end of a gzip file, if that has one member. */
+static bool compressed_lacks_newline(const struct record_source *s)
+{
+    BGZF *bgzf = s->base.file->hts->fp.bgzf;
+    uint8_t size[4];
+    int64_t n_bytes = bgzf_utell(bgzf);
+    if (n_bytes <= s->inflated_bytes + 1) return n_bytes > s->inflated_bytes;
+    return hseek(bgzf->fp, -(off_t)sizeof size, SEEK_END) >= 0 &&
+           hread(bgzf->fp, size, sizeof size) == sizeof size &&
+           get_u32(size) + 1 == (uint32_t)n_bytes;
+}
+
+/* The same for all FASTQ and FASTA. A pipe that is not compressed cannot be looked at. */
+static bool lacks_newline(const struct record_source *s)
+{
+    const samFile *hts = s->base.file->hts;
     char last;
-    return is_text && file->format.compression == no_compression &&
-           hseek(file->fp.hfile, -1, SEEK_END) >= 0 && hread(file->fp.hfile, &last, 1) == 1 &&
+    if (!is_sequences(hts)) return false;
+    if (hts->format.compression != no_compression) return compressed_lacks_newline(s);
+    return hseek(hts->fp.hfile, -1, SEEK_END) >= 0 && hread(hts->fp.hfile, &last, 1) == 1 &&
            last != '\n';
 }
+
+/* ---- records that htslib decodes ---- */
 
 /* Ends the source. The last record of the file may be one that a filter has dropped. */
 static int end_records(struct record_source *s)
 {
     const struct reader_file *file = s->base.file;
     s->has_ended = true;
-    s->base.is_cut = lacks_newline(file->hts);
-    if (!s->base.is_cut || file->is_quiet) return BAM_READER_END;
-    if (s->record->l_data > 0)
+    s->base.is_cut = lacks_newline(s);
+    if (s->base.is_cut && !file->is_quiet && s->record->l_data > 0)
         input_warn_cut(file->name, bam_get_qname(s->record));
-    else
-        input_warn_cut_header(file->name, (uint64_t)s->n_header_lines);
     return BAM_READER_END;
 }
 
@@ -106,6 +140,7 @@ static int decode_next(struct record_source *s)
 {
     const struct reader_file *file = s->base.file;
     if (s->has_ended) return BAM_READER_END;
+    look_ahead(s);
     int r = sam_read1(file->hts, file->header, s->record);
     /* After a container that cannot be read htslib 1.16 says "end" first, and "error" if asked again. */
     if (r == -1 && file->hts->format.format == cram)
@@ -118,6 +153,40 @@ static int decode_next(struct record_source *s)
     input_error_record(file->name, s->n_records + 1, bam_get_qname(s->record), problem);
     return BAM_READER_ERROR;
 }
+
+/* ---- lines that are filtered ---- */
+
+/* Reads and parses the next lines of SAM. */
+static int fetch_lines(struct record_source *s)
+{
+    enum { LINES_BYTES = 64 << 10 };
+    s->n_lines += s->lines.n_records + s->lines.n_dropped;
+    s->lines.raw_bytes = s->lines_at = 0;
+    int r = sam_text_fetch(&s->text, &s->base, &s->lines, LINES_BYTES);
+    if (r == BAM_READER_PIECE) sam_chunk_parse(&s->lines, s->base.file->header, s->record);
+    return r;
+}
+
+/* Reads the next record that the filter lets through. */
+static int filter_next(struct record_source *s)
+{
+    struct sam_chunk *lines = &s->lines;
+    while (s->lines_at == lines->raw_bytes) {
+        bool is_bad = lines->problem != NULL;
+        uint64_t n = s->n_lines + lines->n_records + lines->n_dropped;
+        if ((is_bad || lines->is_cut) && input_check_lines(s->base.file->name, n, lines) < 0)
+            return BAM_READER_ERROR;
+        int r = fetch_lines(s);
+        if (r != BAM_READER_PIECE) return r;
+    }
+    size_t n_bytes = bam_record_bytes(lines->raw + s->lines_at);
+    xgrow(&s->raw, &s->raw_room, n_bytes, n_bytes / 2, 1);
+    memcpy(s->raw, lines->raw + s->lines_at, n_bytes);
+    s->lines_at += n_bytes;
+    return BAM_READER_PIECE;
+}
+
+/* ---- records of BAM ---- */
 
 /* What is wrong if another file begins in the place of a record. */
 static const char joined[] = "";
@@ -230,6 +299,8 @@ static void close_source(struct reader_source *source)
 {
     struct record_source *s = of(source);
     bam_destroy1(s->record);
+    sam_text_release(&s->text);
+    sam_chunk_release(&s->lines);
     free(s->raw);
     free(s);
 }
@@ -253,9 +324,17 @@ struct reader_source *record_source_open(const struct reader_file *file)
 {
     struct record_source *s = open_kind(&without_seek, file);
     s->read_next = decode_next;
-    s->n_header_lines = file->hts->lineno;
     s->record = bam_init1();
     xalloc_require(s->record != NULL);
+    return &s->base;
+}
+
+struct reader_source *record_source_open_lines(const struct reader_file *file)
+{
+    struct record_source *s = (struct record_source *)record_source_open(file);
+    s->read_next = filter_next;
+    s->lines.filter = file->hts->filter;
+    sam_text_open(&s->text, file->hts);
     return &s->base;
 }
 

@@ -13,8 +13,11 @@
    may return "end of file" for a damaged block. */
 bool record_source_bgzf_failed(const samFile *file);
 
-/* For formats that htslib decodes, and for input that htslib filters. */
+/* For formats that htslib decodes, and for BAM and CRAM that htslib filters. */
 struct reader_source *record_source_open(const struct reader_file *file);
+
+/* For SAM that is filtered: only one thread at a time can use htslib's filter. */
+struct reader_source *record_source_open_lines(const struct reader_file *file);
 
 /* For BAM whose read groups or programs are renamed: the records change their size, so they cannot
    be inflated in place. */

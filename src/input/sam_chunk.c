@@ -145,8 +145,11 @@ static const char *parse_line(struct sam_chunk *chunk, char *line, size_t length
     if (problem) return problem;
     kstring_t s = {length, length + 1, line};
     errno = 0;
-    int r = sam_parse1(&s, header, record);
-    if (r >= 0) problem = append_record(chunk, record);
+    int r = sam_parse1(&s, header, record), passes = 1;
+    if (r >= 0 && chunk->filter) passes = sam_passes_filter(header, record, chunk->filter);
+    if (passes == 0) chunk->n_dropped++;
+    if (passes < 0) problem = "the filter in --input-fmt-option cannot be applied to it";
+    if (r >= 0 && passes > 0) problem = append_record(chunk, record);
     if (r < 0 || problem || chunk->is_cut) restore_tabs(line, length);
     return r < 0 ? explain(chunk, line, length, sam_hdr_nref(header)) : problem;
 }
@@ -207,7 +210,7 @@ static void parse_lines(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *reco
 void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record)
 {
     chunk->raw_bytes = 0;
-    chunk->n_records = 0;
+    chunk->n_records = chunk->n_dropped = 0;
     chunk->problem = NULL;
     chunk->read_name[0] = '\0';
     if (chunk->rows)

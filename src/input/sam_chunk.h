@@ -28,6 +28,7 @@ struct sam_chunk {
     uint8_t *raw;               /* the records of these lines, in raw form */
     size_t raw_bytes, raw_room;
     size_t n_records;           /* in raw */
+    size_t n_dropped;           /* by the filter, of the lines before the one with the problem */
     const char *problem;        /* what is wrong with the line after these records; NULL: nothing */
     char problem_text[SAM_PROBLEM_BYTES];       /* problem may point here */
     char read_name[256];        /* of the line with the problem, or else of the last line, if the
@@ -37,6 +38,7 @@ struct sam_chunk {
     bool is_cut;                /* the last line has no newline, since the file ends within it */
     bool long_positions;        /* references may be longer than 2^31 - 1 */
     const struct id_renames *renames;   /* for all records; NULL: none */
+    struct hts_filter_t *filter;        /* drops records; one thread at a time; NULL: none */
 };
 
 /* Puts n rows into the chunk, from `row` on, and holds their batch. */

@@ -167,6 +167,27 @@ int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_b
 
 /* ---- as a source of the reader ---- */
 
+int sam_text_fetch(struct sam_text *text, struct reader_source *source, struct sam_chunk *chunk,
+                   size_t chunk_bytes)
+{
+    const struct reader_file *file = source->file;
+    chunk->long_positions = file->long_positions;
+    int r = sam_text_next(text, chunk, chunk_bytes);
+    if (r > 0) {
+        source->is_cut = chunk->is_cut;
+        if (file->is_quiet) chunk->is_cut = false;
+        return BAM_READER_PIECE;
+    }
+    if (r == 0) {
+        if (file->is_cut && !file->is_quiet)
+            input_warn_cut_header(file->name, (uint64_t)file->hts->lineno);
+        return BAM_READER_END;
+    }
+    diag_error("cannot read '%s': %s", file->name,
+               errno == EBADMSG ? "it is truncated or damaged" : strerror(errno));
+    return BAM_READER_ERROR;
+}
+
 struct text_source {
     struct reader_source base;  /* must be the first member */
     struct sam_text text;
@@ -177,22 +198,9 @@ static int next_lines(struct reader_source *source, struct bam_piece *piece, uin
 {
     (void)raw;
     (void)room;
-    piece->lines.long_positions = source->file->long_positions;
+    struct sam_text *text = &((struct text_source *)source)->text;
     piece->lines.renames = source->file->renames;
-    int r = sam_text_next(&((struct text_source *)source)->text, &piece->lines, piece_bytes);
-    if (r > 0) {
-        source->is_cut = piece->lines.is_cut;
-        if (source->file->is_quiet) piece->lines.is_cut = false;
-        return BAM_READER_PIECE;
-    }
-    if (r == 0) {
-        if (source->file->is_cut && !source->file->is_quiet)
-            input_warn_cut_header(source->file->name, (uint64_t)source->file->hts->lineno);
-        return BAM_READER_END;
-    }
-    diag_error("cannot read '%s': %s", source->file->name,
-               errno == EBADMSG ? "it is truncated or damaged" : strerror(errno));
-    return BAM_READER_ERROR;
+    return sam_text_fetch(text, source, &piece->lines, piece_bytes);
 }
 
 /* For compressed text the offset is not known, because htslib's threads read ahead. */

@@ -36,6 +36,10 @@ void sam_text_open(struct sam_text *text, samFile *file);
    -1 with errno set if the file cannot be read; EBADMSG means that it is damaged. */
 int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_bytes);
 
+/* The same for a source of the reader, whose file it is: returns a code of reader_source.h. */
+int sam_text_fetch(struct sam_text *text, struct reader_source *source, struct sam_chunk *chunk,
+                   size_t chunk_bytes);
+
 /* An empty text is accepted. */
 void sam_text_release(struct sam_text *text);
 

@@ -242,6 +242,18 @@ static int discard_line(void *arg, const struct output_line *line)
     return 0;
 }
 
+/* Removes the journal that may lie beside a file. */
+static int drop_copy(void *arg, const struct output_line *line)
+{
+    size_t n_output;
+    (void)arg;
+    if (!output_leftover_is_name(path_name(line->from), &n_output)) return 0;
+    char *copy = output_journal_path(line->from);
+    (void)unlink(copy);
+    free(copy);
+    return 0;
+}
+
 int output_journal_settle(int fd, bool acts, struct output_journal *journal)
 {
     struct counting counting = {.journal = journal};
@@ -249,7 +261,8 @@ int output_journal_settle(int fd, bool acts, struct output_journal *journal)
     if (output_journal_each(fd, count_line, &counting) < 0) return 0;
     journal->can_be_finished =
         counting.n_lost == 0 && (counting.n_taken == 0 || journal->n_named > 0);
-    if (acts && journal->can_be_finished) return output_journal_each(fd, finish_line, NULL);
-    if (acts) (void)output_journal_each(fd, discard_line, NULL);
-    return 0;
+    if (!acts) return 0;
+    int r = output_journal_each(fd, journal->can_be_finished ? finish_line : discard_line, NULL);
+    if (r == 0) (void)output_journal_each(fd, drop_copy, NULL);
+    return r;
 }

@@ -19,8 +19,9 @@
  * A journal without its end was not complete when the process died: then no file has its name yet.
  *
  * The journal of pieces lies in their directory, whose lock shows whether the process lives. Others
- * lie beside the first of the files, and are locked as that is: OUTPUT.rocksort.N.N.journal for
- * OUTPUT.rocksort.N.N.tmp.
+ * lie beside the last of the outputs, and are locked as that is: OUTPUT.rocksort.N.N.journal for
+ * OUTPUT.rocksort.N.N.tmp. Each other directory that has a file of the set has the same journal, so
+ * that whoever cleans up there alone knows what the file belongs to.
  *
  * Order of calls: create, add, end; or settle, of a journal that is open and locked
  * (output_leftover.h). One thread at a time for each.
@@ -89,8 +90,9 @@ char *output_journal_path(const char *temporary);
 int output_journal_each(int fd, int (*visit)(void *arg, const struct output_line *line), void *arg);
 
 /* Looks at an open journal. If it `acts`, gives the files that lack them their names, or removes
-   these files if the journal cannot be finished. The caller removes the journal. Returns 0, or -1
-   after a message; then it can be tried again. */
+   these files if the journal cannot be finished; and removes the same journals of other
+   directories. The caller removes this one, which may be gone. Returns 0, or -1 after a message;
+   then it can be tried again. */
 int output_journal_settle(int fd, bool acts, struct output_journal *journal);
 
 #endif

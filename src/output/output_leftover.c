@@ -45,8 +45,8 @@ bool output_leftover_is_name(const char *name, size_t *n_output)
     return true;
 }
 
-/* Opens and locks a file. The state is that which the lock alone shows. */
-static enum output_leftover_state open_file(const char *path, struct output_leftover *left)
+enum output_leftover_state output_leftover_open_of_dead(const char *path,
+                                                       struct output_leftover *left)
 {
     /* A lock on NFS needs a descriptor that can write. */
     left->fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -76,7 +76,7 @@ static long process_of(const char *name)
 
 enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left)
 {
-    enum output_leftover_state state = open_file(path, left);
+    enum output_leftover_state state = output_leftover_open_of_dead(path, left);
     long process = process_of(path_name(path));
     if (state == OUTPUT_LEFTOVER_DEAD && process &&
         file_owner_writes_output(left->fd, path, process)) {
@@ -105,7 +105,7 @@ void output_leftover_drop(const char *path)
 {
     struct output_leftover left;
     if (!path || !process_of(path_name(path))) return;
-    enum output_leftover_state state = open_file(path, &left);
+    enum output_leftover_state state = output_leftover_open_of_dead(path, &left);
     if (state == OUTPUT_LEFTOVER_DEAD || state == OUTPUT_LEFTOVER_UNKNOWN)
         (void)output_leftover_remove(path, &left);
     output_leftover_close(&left);

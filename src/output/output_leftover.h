@@ -38,6 +38,11 @@ bool output_leftover_is_journal(const char *name);
 /* Looks at a file, whatever its name, and locks it. */
 enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left);
 
+/* The same if the process that made the file is known to be dead, as the lock of its checkpoint
+   shows: the lock alone decides, and on NFS, too, nobody has to wait until the file is old. */
+enum output_leftover_state output_leftover_open_of_dead(const char *path,
+                                                       struct output_leftover *left);
+
 /* Removes the file that is open. Returns 0, or -1 with errno set. */
 int output_leftover_remove(const char *path, const struct output_leftover *left);
 

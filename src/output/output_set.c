@@ -94,6 +94,11 @@ static void remove_stale(const struct output_set *set)
 
 /* ---- the journal ---- */
 
+struct journal {
+    char *place, *path;         /* its directory, and its name; path NULL: it is not there */
+    int fd;                     /* keeps it locked; -1: none */
+};
+
 /* Files while they get their names. First come the pieces, then paths: outputs before the rest. */
 struct naming {
     struct output_set *set;
@@ -102,8 +107,8 @@ struct naming {
     size_t n_pieces, n;
     bool *made;                 /* of each: its directory was made */
     bool replaced;              /* an older output is gone */
-    char *journal;              /* its name; NULL: there is none */
-    int journal_fd;             /* keeps it locked */
+    struct journal journals[OUTPUT_SET_MOST + 1];       /* one in each place, all alike */
+    unsigned n_journals;
     struct output_piece piece;  /* the last one that was looked up */
 };
 
@@ -124,44 +129,60 @@ static struct output_line look_up(struct naming *naming, size_t i)
     return line;
 }
 
-/* Lies where other processes find it: with the pieces, or beside the output. */
-static char *make_journal_name(const struct naming *naming)
-{
-    if (naming->n_pieces > 0) return output_journal_path(naming->set->pieces.dir);
-    size_t i = 0;               /* the last output, which is that of -o; or the first other file */
-    while (i + 1 < naming->n && naming->roles[i + 1] == OUTPUT_MAIN) i++;
-    return output_journal_path(naming->paths[i]->temporary);
-}
-
-/* Without a journal, files can get their names, too. */
-static void write_journal(struct naming *naming)
+/* Writes the journal beside a file, or into a directory, with this temporary name, unless it is in
+   the same place already. Without a journal, files can get their names, too. */
+static void write_journal(struct naming *naming, const char *temporary)
 {
     struct output_set *set = naming->set;
     struct output_journal_writer writer;
-    naming->journal = make_journal_name(naming);
-    output_journal_create(&writer, naming->journal, set->output);
+    char *place = path_parent(temporary);
+    bool is_there = false;
+    for (unsigned k = 0; k < naming->n_journals; k++)
+        is_there |= strcmp(naming->journals[k].place, place) == 0;
+    if (is_there) {
+        free(place);
+        return;
+    }
+    struct journal *journal = &naming->journals[naming->n_journals++];
+    *journal = (struct journal){.place = place, .path = output_journal_path(temporary)};
+    output_journal_create(&writer, journal->path, set->output);
     for (size_t i = 0; i < set->n_stale; i++) output_journal_add(&writer, &set->stale[i]);
     for (size_t i = 0; i < naming->n; i++) {
         struct output_line line = look_up(naming, i);
         line.is = output_mark_of(line.from);
         output_journal_add(&writer, &line);
     }
-    int r = output_journal_end(&writer, naming->journal);
-    naming->journal_fd = writer.fd;
+    int r = output_journal_end(&writer, journal->path);
+    journal->fd = writer.fd;
     if (r == 0) return;
     diag_warning("cannot write '%s': %s; if the sort is killed now, some of its files have no names",
-                 naming->journal, strerror(errno));
-    free(naming->journal);
-    naming->journal = NULL;
+                 journal->path, strerror(errno));
+    free(journal->path);
+    journal->path = NULL;
 }
 
-static void remove_journal(struct naming *naming)
+/* Writes the journal where other processes find it: with the pieces, or beside the last output,
+   which is that of -o; and in each other directory that has a file of the set, so that nobody takes
+   the file for useless there. */
+static void write_journals(struct naming *naming)
 {
-    if (!naming->journal) return;
-    if (unlink(naming->journal) < 0)
-        diag_left("warning: cannot remove '%s': %s", naming->journal, strerror(errno));
-    free(naming->journal);
-    naming->journal = NULL;
+    size_t n = naming->n - naming->n_pieces, n_main = 0;
+    if (naming->n_pieces > 0) write_journal(naming, naming->set->pieces.dir);
+    while (n_main < n && naming->roles[n_main] == OUTPUT_MAIN) n_main++;
+    for (size_t i = n_main; i > 0; i--) write_journal(naming, naming->paths[i - 1]->temporary);
+    for (size_t i = n_main; i < n; i++) write_journal(naming, naming->paths[i]->temporary);
+}
+
+/* Removes all journals but the first n, the first one last: --resume looks for that. */
+static void remove_journals(struct naming *naming, unsigned n)
+{
+    for (unsigned i = naming->n_journals; i > n; i--) {
+        struct journal *journal = &naming->journals[i - 1];
+        if (journal->path && unlink(journal->path) < 0)
+            diag_left("warning: cannot remove '%s': %s", journal->path, strerror(errno));
+        free(journal->path);
+        journal->path = NULL;
+    }
 }
 
 /* ---- names ---- */
@@ -183,19 +204,20 @@ static int take_back(struct naming *naming, size_t n)
 static int give_up(struct naming *naming, size_t i, const struct output_line *line, int error)
 {
     char command[PATH_MAX + 64] = "", name[PATH_MAX];
+    const char *journal = naming->journals[0].path;
     (void)snprintf(name, sizeof name, "%s", line->to);  /* taking back looks up others */
     if (naming->made[i]) path_remove_parent(name);
     if (take_back(naming, i) == 0) {
         naming->set->state = OUTPUT_SET_OPEN;
-        remove_journal(naming);
+        remove_journals(naming, 0);
         diag_error("cannot create '%s': %s%s", name, strerror(error),
                    naming->n_pieces > 0 ? "; no piece got its name"
                    : naming->n > 1      ? "; no file got its name"
                                         : "");
         return -1;
     }
-    if (naming->journal)
-        words_quote(naming->n_pieces > 0 ? naming->set->pieces.dir : naming->journal, command,
+    if (journal)
+        words_quote(naming->n_pieces > 0 ? naming->set->pieces.dir : journal, command,
                     sizeof command);
     diag_error("cannot create '%s': %s; other files have their names%s%s", name,
                strerror(error), *command ? "; to finish: samtools rocksort --clean --yes " : "",
@@ -261,7 +283,7 @@ static int settle(struct naming *naming)
         if (naming->paths[i]->is_complete && output_path_named(naming->paths[i]) < 0) r = -1;
     /* Pieces cannot be written again: their journal goes with their directory, after the
        checkpoint. */
-    if (naming->n_pieces == 0) remove_journal(naming);
+    remove_journals(naming, naming->n_pieces > 0);
     naming->set->state = OUTPUT_SET_NAMED;
     return r;
 }
@@ -271,7 +293,7 @@ static int name_all(struct naming *naming)
     bool failed = false;
     if (set_stale_aside(naming->set) < 0) {
         naming->set->state = OUTPUT_SET_OPEN;
-        remove_journal(naming);
+        remove_journals(naming, 0);
         return -1;
     }
     for (size_t i = 0; i < naming->n; i++)
@@ -281,7 +303,7 @@ static int name_all(struct naming *naming)
 
 int output_set_publish(struct output_set *set)
 {
-    struct naming naming = {.set = set, .journal_fd = -1};
+    struct naming naming = {.set = set};
     naming.n_pieces = naming.n = set->pieces.n;
     for (unsigned i = 0; i < set->n_paths; i++) {
         if (!set->paths[i]->is_complete) continue;
@@ -291,10 +313,14 @@ int output_set_publish(struct output_set *set)
     naming.made = xcalloc(naming.n + 1, sizeof *naming.made);
     set->state = OUTPUT_SET_NAMING;
     /* A killed sort must not leave the old output without its indexes, either. */
-    if (naming.n + set->n_stale > 1) write_journal(&naming);
+    if (naming.n + set->n_stale > 1) write_journals(&naming);
     int r = name_all(&naming);
-    if (naming.journal_fd >= 0) (void)close(naming.journal_fd);
-    free(naming.journal);
+    for (unsigned i = 0; i < naming.n_journals; i++) {
+        struct journal *journal = &naming.journals[i];
+        if (journal->fd >= 0) (void)close(journal->fd);
+        free(journal->path);
+        free(journal->place);
+    }
     free(naming.made);
     return r;
 }

@@ -578,10 +578,13 @@ static struct other_disk choose_other_disk(const struct checkpoint_writer *w, bo
     char *also = absolute_name(w->parts.also_path);
     uint64_t n_bytes = 0;
     for (size_t i = 0; i < w->n_inputs; i++) n_bytes += w->inputs[i].n_bytes;
-    const struct other_disk_sort sort = {
+    struct other_disk_sort sort = {
         .temp_dirs = (const char *const *)w->paths, .n_temp_dirs = w->n_paths,
-        .writes_runs = !partial && w->progress != LOADED, .output = output, .also = also,
+        .writes_runs = !partial && w->progress != LOADED,
+        .files = {[CHECKPOINT_OUTPUT] = output, [CHECKPOINT_ALSO] = also},
         .output_bytes = n_bytes};
+    for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
+        sort.files[CHECKPOINT_COUNTS + i] = s->asked_output->counts[i];
     struct other_disk other = other_disk_choose(&sort);
     free(output);
     free(also);
@@ -607,9 +610,10 @@ static void tell_how(const struct checkpoint_writer *w)
     char command[CHECKPOINT_COMMAND_BYTES];
     char *real = realpath(path, NULL);
     struct other_disk other = choose_other_disk(w, partial);
-    const struct checkpoint_resuming resuming = {
+    struct checkpoint_resuming resuming = {
         .path = real ? real : path, .partial = partial, .has_output = s->output != NULL,
-        .temp_dir = other.temp_dir, .output = other.output, .also = other.also};
+        .temp_dir = other.temp_dir};
+    memcpy(resuming.files, other.files, sizeof resuming.files);
     /* Bytes may have changed on their way from the disk: a second try may work. */
     diag_left("what was sorted so far is kept; to %s%s: %s",
               diag_cause() == DIAG_DAMAGE ? "try once more"

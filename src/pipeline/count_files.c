@@ -1,6 +1,7 @@
 /* count_files.c -- see count_files.h. */
 #include "pipeline/count_files.h"
 
+#include "machine/disk_space.h"
 #include "util/diag.h"
 
 #include <errno.h>
@@ -25,13 +26,13 @@ struct record_counts *count_files_create_counts(const struct count_file *files, 
 
 static int write_error(const struct count_file *file, enum count_kind kind, int error)
 {
-    const char *option = count_kind_name(kind);
-    char advice[64] = "";
-    if (error == ENOSPC || error == EDQUOT)     /* --resume writes it there again */
-        (void)snprintf(advice, sizeof advice, "; free space, or give --%s another file", option);
-    diag_error("cannot write --%s to '%s': %s%s%s", option,
-               file->path.name ? file->path.name : "standard output", strerror(error),
-               diag_advice(error), advice);
+    const char *option = count_kind_name(kind), *name = file->path.name;
+    if (file->path.temporary && disk_space_is_short(error))
+        diag_full_disk(file->path.final, "cannot write --%s to '%s': %s; free space, or give --%s "
+                       "another file", option, name, strerror(error), option);
+    else
+        diag_error("cannot write --%s to '%s': %s%s", option, name ? name : "standard output",
+                   strerror(error), diag_advice(error));
     return -1;
 }
 

@@ -23,6 +23,7 @@
 struct choice {
     const struct other_disk_sort *sort;
     dev_t full;                 /* the disk that is full */
+    bool moves[CHECKPOINT_N_FILES];
     char *best;                 /* NULL: none yet */
     dev_t device;               /* of the best one, of which only the first place counts */
     uint64_t free_bytes;
@@ -51,21 +52,27 @@ static bool lacks_space(const struct choice *choice, const char *path, uint64_t 
            (space.device == choice->full || space.free_bytes < n_bytes);
 }
 
-/* Returns another name for an output whose disk lacks space, which the caller frees, or NULL. */
-static char *other_name(const struct choice *choice, const char *output)
+/* Notes which files would be written to a disk that lacks space for them. */
+static void look_at_files(struct choice *choice)
 {
-    char *dir = output && !path_is_url(output) ? path_fixed_parent(output) : NULL;
-    bool moves = dir && lacks_space(choice, dir, choice->sort->output_bytes);
-    free(dir);
-    return moves ? moved(output, choice->best) : NULL;
+    for (int i = 0; i < CHECKPOINT_N_FILES; i++) {
+        const char *file = choice->sort->files[i];
+        char *dir = file && !path_is_url(file) ? path_fixed_parent(file) : NULL;
+        uint64_t n_bytes = i < CHECKPOINT_COUNTS ? choice->sort->output_bytes : 0;
+        choice->moves[i] = dir && lacks_space(choice, dir, n_bytes);
+        free(dir);
+    }
 }
 
-/* True if there would be a file of this name in the directory. */
-static bool would_replace(const char *output, const char *dir)
+/* True if a file that moves would replace another one in the directory. */
+static bool would_replace(const struct choice *choice, const char *dir)
 {
-    char *name = output ? moved(output, dir) : NULL;
-    bool would = name && access(name, F_OK) == 0;
-    free(name);
+    bool would = false;
+    for (int i = 0; i < CHECKPOINT_N_FILES && !would; i++) {
+        char *name = choice->moves[i] ? moved(choice->sort->files[i], dir) : NULL;
+        would = name && access(name, F_OK) == 0;
+        free(name);
+    }
     return would;
 }
 
@@ -78,8 +85,7 @@ static void consider(struct choice *choice, const char *place)
         fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC ||
         !disk_space_look(dir, &space) || space.device == choice->full ||
         (choice->best && space.device == choice->device) ||
-        space.free_bytes <= choice->free_bytes || would_replace(choice->sort->output, dir) ||
-        would_replace(choice->sort->also, dir)) {
+        space.free_bytes <= choice->free_bytes || would_replace(choice, dir)) {
         free(dir);
         return;
     }
@@ -99,8 +105,7 @@ static void consider_parent(struct choice *choice, const char *path)
 static void consider_all(struct choice *choice)
 {
     const struct other_disk_sort *sort = choice->sort;
-    consider_parent(choice, sort->output);
-    consider_parent(choice, sort->also);
+    for (int i = 0; i < CHECKPOINT_N_FILES; i++) consider_parent(choice, sort->files[i]);
     for (size_t i = 0; i < sort->n_temp_dirs; i++) consider_parent(choice, sort->temp_dirs[i]);
     const char *const places[] = {getenv("TMPDIR"), ".", getenv("HOME"), "/var/tmp", "/tmp"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) consider(choice, places[i]);
@@ -124,13 +129,14 @@ struct other_disk other_disk_choose(const struct other_disk_sort *sort)
     const char *place = diag_full_place();
     if (!place || !disk_space_look(place, &space)) return other;
     choice.full = space.device;
+    look_at_files(&choice);
     consider_all(&choice);
     if (!choice.best) {
         (void)strcpy(other.note, " when there is space");
         return other;
     }
-    other.output = other_name(&choice, sort->output);
-    other.also = other_name(&choice, sort->also);
+    for (int i = 0; i < CHECKPOINT_N_FILES; i++)
+        if (choice.moves[i]) other.files[i] = moved(sort->files[i], choice.best);
     if (runs_need_space(&choice)) other.temp_dir = xstrdup(choice.best);
     (void)snprintf(other.note, sizeof other.note, " in '%s', which has %s free", choice.best,
                    size_format(choice.free_bytes, size));
@@ -141,6 +147,5 @@ struct other_disk other_disk_choose(const struct other_disk_sort *sort)
 void other_disk_release(struct other_disk *other)
 {
     free(other->temp_dir);
-    free(other->output);
-    free(other->also);
+    for (int i = 0; i < CHECKPOINT_N_FILES; i++) free(other->files[i]);
 }

@@ -8,6 +8,7 @@
 #ifndef ROCKSORT_PIPELINE_OTHER_DISK_H
 #define ROCKSORT_PIPELINE_OTHER_DISK_H
 
+#include "store/checkpoint_file.h"
 #include "util/size.h"
 
 #include <limits.h>
@@ -19,12 +20,13 @@ struct other_disk_sort {
     const char *const *temp_dirs;       /* its temporary directories */
     size_t n_temp_dirs;
     bool writes_runs;           /* resumed, it will write further temporary data */
-    const char *output, *also;  /* the files that it writes, or patterns with a %; NULL: none */
-    uint64_t output_bytes;      /* about the size of each: that of the input; 0: unknown */
+    const char *files[CHECKPOINT_N_FILES];      /* that it writes, or patterns with a %; or NULL */
+    uint64_t output_bytes;      /* about the size of an output: that of the input; 0: unknown */
 };
 
 struct other_disk {
-    char *temp_dir, *output, *also;     /* where it can write instead; NULL: where it wrote */
+    /* where it can write instead; NULL: where it wrote */
+    char *temp_dir, *files[CHECKPOINT_N_FILES];
     char note[PATH_MAX + SIZE_TEXT_BYTES + 64];         /* follows "to finish"; may be empty */
 };
 

@@ -217,7 +217,7 @@ static int publish(const char *temporary)
     bool of_pieces = path && strcmp(path_name(path), OUTPUT_JOURNAL_OF_PIECES) == 0;
     if (path && (!of_pieces ||
                  checkpoint_dir_open_patiently(temporary, &dir, &problem) == CHECKPOINT_OK))
-        (void)output_leftover_open(path, &left);
+        (void)output_leftover_open_of_dead(path, &left);
     int r = left.fd < 0 ? 0 : output_journal_settle(left.fd, true, &journal);
     if (left.fd >= 0 && r == 0 && !of_pieces) (void)output_leftover_remove(path, &left);
     if (r == 0 && journal.can_be_finished) {
@@ -235,12 +235,11 @@ static int publish(const char *temporary)
 
 int resume_publish(const struct checkpoint *checkpoint)
 {
-    const struct checkpoint_output *output = &checkpoint->file.output;
-    const char *const names[] = {output->temporary, output->also_temporary,
-                                 output->index_temporary};
     int r = 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names && r == 0; i++)
-        if (names[i]) r = publish(names[i]);
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES && r == 0; i++) {
+        const char *temporary = checkpoint_temporary(&checkpoint->file.output, i);
+        if (temporary) r = publish(temporary);
+    }
     return r;
 }
 
@@ -264,10 +263,9 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
         return -1;
     if (reads && resume->start.input >= file->n_inputs)
         return refuse(resume, "it does not say where reading is to go on; sort the input again");
-    output_leftover_drop(file->output.temporary);
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
+        output_leftover_drop(checkpoint_temporary(&file->output, i));
     piece_dir_drop_leftover(file->output.temporary);
-    output_leftover_drop(file->output.index_temporary);
-    output_leftover_drop(file->output.also_temporary);
     temp_store_set_before(store, spilled.n_runs, spilled.raw_bytes);
     spill_go_on(spiller, &spilled);
     return 0;

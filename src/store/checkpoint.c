@@ -278,10 +278,12 @@ size_t checkpoint_output_length(const char *output)
     return end ? (size_t)(end - output) : strlen(output);
 }
 
+enum { OPTION_BYTES = 32 };
+
 /* Appends an option and its argument, unless that is NULL. Leaves out what does not fit. */
 static void put_option(const char *option, const char *argument, char text[CHECKPOINT_COMMAND_BYTES])
 {
-    enum { OPTION_BYTES = 32, ROOM_BYTES = CHECKPOINT_COMMAND_BYTES - OPTION_BYTES };
+    enum { ROOM_BYTES = CHECKPOINT_COMMAND_BYTES - OPTION_BYTES };
     size_t at = strlen(text);
     if (!argument || at > ROOM_BYTES - OPTION_BYTES) return;
     (void)snprintf(text + at, OPTION_BYTES, "%s", option);
@@ -295,7 +297,13 @@ const char *checkpoint_command(const struct checkpoint_resuming *resuming,
     put_option(" --resume ", resuming->path, text);
     if (resuming->partial) put_option(" --partial", "", text);
     put_option(" -T ", resuming->temp_dir, text);
-    put_option(" -o ", resuming->output || resuming->has_output ? resuming->output : "FILE", text);
-    put_option(" --also ", resuming->also, text);
+    const char *output = resuming->files[CHECKPOINT_OUTPUT];
+    put_option(" -o ", output || resuming->has_output ? output : "FILE", text);
+    put_option(" --also ", resuming->files[CHECKPOINT_ALSO], text);
+    for (int i = 0; i < CHECKPOINT_N_COUNTS; i++) {
+        char option[OPTION_BYTES];
+        (void)snprintf(option, sizeof option, " --%s ", checkpoint_count_word(i));
+        put_option(option, resuming->files[CHECKPOINT_COUNTS + i], text);
+    }
     return text;
 }

@@ -66,7 +66,8 @@ struct checkpoint_resuming {
     const char *path;           /* of the checkpoint */
     bool partial;               /* only a part can be written */
     bool has_output;            /* the checkpoint names an output file */
-    const char *temp_dir, *output, *also;       /* other places than those of the checkpoint, or NULL */
+    /* other places than those of the checkpoint, or NULL */
+    const char *temp_dir, *files[CHECKPOINT_N_FILES];
 };
 
 /* Writes the shell command that resumes a checkpoint. The command does not repeat threads, memory

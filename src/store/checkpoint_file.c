@@ -116,8 +116,16 @@ static void put_rules(kstring_t *to, const struct checkpoint_file *file)
     put_optional(to, "markdup", file->markdup);
 }
 
-static const char *const count_keywords[CHECKPOINT_N_COUNTS] = {"flagstat", "idxstats",
-                                                                "coverage"};
+const char *checkpoint_temporary(const struct checkpoint_output *output, int i)
+{
+    return i == 0 ? output->temporary : i == 1 ? output->also_temporary : output->index_temporary;
+}
+
+const char *checkpoint_count_word(int i)
+{
+    static const char *const words[CHECKPOINT_N_COUNTS] = {"flagstat", "idxstats", "coverage"};
+    return words[i];
+}
 
 static void put_files(kstring_t *to, const struct checkpoint_file *file)
 {
@@ -135,7 +143,7 @@ static void put_files(kstring_t *to, const struct checkpoint_file *file)
     if (output->split_by) put_optional(to, "output-split", output->split_by);
     if (output->also) put_optional(to, "output-also", output->also);
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
-        put_optional(to, count_keywords[i], output->counts[i]);
+        put_optional(to, checkpoint_count_word(i), output->counts[i]);
     put_optional(to, "statistics", output->statistics);
     put_optional(to, "metrics", output->metrics);
     put_number(to, "output-options", output->n_options);
@@ -446,7 +454,7 @@ static bool parse_output(struct parser *from, struct checkpoint_file *file)
         !take_possible(from, "output-also", &output->also))
         return false;
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
-        if (!take_new_optional(from, count_keywords[i], &output->counts[i])) return false;
+        if (!take_new_optional(from, checkpoint_count_word(i), &output->counts[i])) return false;
     if (!take_new_optional(from, "statistics", &output->statistics) ||
         !take_new_optional(from, "metrics", &output->metrics))
         return false;

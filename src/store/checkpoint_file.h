@@ -61,6 +61,13 @@ enum {
     CHECKPOINT_N_COUNTS = 3,            /* --flagstat, --idxstats, --coverage */
 };
 
+enum {                          /* files that can be written elsewhere when a sort is resumed */
+    CHECKPOINT_OUTPUT,          /* -o */
+    CHECKPOINT_ALSO,            /* --also */
+    CHECKPOINT_COUNTS,
+    CHECKPOINT_N_FILES = CHECKPOINT_COUNTS + CHECKPOINT_N_COUNTS,
+};
+
 enum checkpoint_state {
     CHECKPOINT_LOADING,         /* the durable runs count; the rest of the input is read again */
     CHECKPOINT_LOADED,          /* the runs hold all records of the input */
@@ -101,6 +108,8 @@ struct checkpoint_output {      /* as the options ask for it */
     const char *temporary, *index_temporary, *also_temporary;
 };
 
+enum { CHECKPOINT_N_TEMPORARIES = 3 };
+
 struct checkpoint_file {
     const char *program;        /* its version */
     const char *id;
@@ -140,5 +149,11 @@ int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_fi
                           const char **problem);
 
 void checkpoint_file_release(struct checkpoint_file *file);
+
+/* Returns one of the files being written, the one of -o first; or NULL. */
+const char *checkpoint_temporary(const struct checkpoint_output *output, int i);
+
+/* The words for counts[i]: the option without its dashes. */
+const char *checkpoint_count_word(int i);
 
 #endif

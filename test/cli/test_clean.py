@@ -458,6 +458,7 @@ class Names(KilledTest):
         "reports": ["--also", "b.sam.gz", "--write-index", "--fixmate",
                     "--markdup=-f marked", "--flagstat", "flags", "--idxstats", "idx",
                     "--coverage", "cover", "--stats", "stats"],
+        "apart": ["--also", "also/b.sam", "--flagstat", "counts/flags"],
         "pieces": ["--split-by", "contig", "--flagstat", "flags"],
         "directories": ["--split-by", "contig"],
     }
@@ -467,7 +468,7 @@ class Names(KilledTest):
         super().setUp()
         self.bam = self.source()
         self.out = self.work / "out"
-        self.out.mkdir()
+        self.empty()
 
     def words(self, kind):
         return [*self.SETS.get(kind, []), "--no-PG", "-o", self.OUTPUTS.get(kind, "a.bam")]
@@ -497,8 +498,9 @@ class Names(KilledTest):
         return found
 
     def empty(self):
-        shutil.rmtree(self.out)
-        self.out.mkdir()
+        shutil.rmtree(self.out, ignore_errors=True)
+        for place in (self.out, self.out / "also", self.out / "counts"):
+            place.mkdir()
 
     def wanted(self, kind, budget=None, **how):
         result = self.sort(kind, budget=budget, **how)
@@ -648,6 +650,21 @@ class Names(KilledTest):
         self.sort_ok("--clean", "--yes", "b.sam", cwd=self.out, clean=False)
         self.assertEqual(self.files(), want)
 
+    def test_clean_of_one_directory_finishes_files_of_all(self):
+        """Once it took the file of --also for useless where it lies in another directory."""
+        for budget in (None, SPILL_BUDGET):
+            want = self.wanted("apart", budget)
+            for number in (1, 2, 3):
+                for place in ("also", "counts"):
+                    self.sort("apart", fault=f"rename:{number}:kill:/out/", budget=budget)
+                    listed = self.sort_ok("--clean", self.out / place, clean=False).out.decode()
+                    self.assertIn(f"{number - 1} of 3 files have their names", listed)
+                    self.sort_ok("--clean", "--yes", self.out / place, clean=False)
+                    self.assertEqual(self.files(), want)
+                    self.sort_ok("--clean", "--yes", self.where, clean=False)
+                    self.assertEqual(self.files(), want)
+                    self.empty()
+
     def test_resumed_with_another_output(self):
         """The first output gets its names, and the sort goes on for the other."""
         want = self.wanted("also", SPILL_BUDGET)
@@ -657,6 +674,73 @@ class Names(KilledTest):
         files = self.files()
         self.assertEqual(files["a.bam"], want["a.bam"])
         self.assertTrue(bamfile.looks_complete(self.path("c.bam")))
+
+    def killed_while_naming(self, *words):
+        """Returns the checkpoint of a sort of which one file lacks its name."""
+        result = self.rocksort("--no-PG", "-T", self.where, "--also", "b.sam", "-o", "a.bam",
+                               *words, self.bam, clean=False, cwd=self.out, budget=SPILL_BUDGET,
+                               env=self.faulty("rename:2:kill:/out/"))
+        self.assertEqual(result.status, -signal.SIGKILL, result.err)
+        checkpoint, = self.checkpoints()
+        return checkpoint
+
+    def test_resumed_with_other_options_writes_the_output_in_the_other_way(self):
+        """Once it said that all was done, and had done what the first command asked for."""
+        out = self.out / "a.bam"
+        for words, start, name in ((["-O", "sam"], b"@HD", "a.bam"), (["-u"], b"\x1f\x8b", "a.bam"),
+                                   (["--write-index"], b"\x1f\x8b", "a.bam.csi"),
+                                   (["--output-fmt-option", "level=0"], b"\x1f\x8b", "a.bam"),
+                                   (["--write-index", "-o", f"{out}##idx##{out}.bai"],
+                                    b"BAI\1", "a.bam.bai")):
+            with self.subTest(words=words):
+                checkpoint = self.killed_while_naming()
+                self.resume(checkpoint, *words)
+                data = (self.out / name).read_bytes()
+                self.assertEqual(data[:len(start)], start)
+                if words[0] in ("-u", "--output-fmt-option"):
+                    self.assertGreater(len(data), len(gzip.decompress(data)))
+                self.assertEqual(self.checkpoints(self.out, self.where), [])
+                self.empty()
+
+    def test_resumed_with_the_same_options_sorts_nothing_again(self):
+        words = ["-l", "1", "-O", "bam", "--write-index", "--output-fmt-option", "nthreads=1",
+                 "--flagstat", "flags"]
+        checkpoint = self.killed_while_naming(*words)
+        before = os.stat(self.out / "b.sam").st_ino
+        words[-1] = self.out / "flags"
+        self.resume(checkpoint, *words, "-o", self.out / "a.bam", "--also", self.out / "b.sam")
+        self.assertEqual(os.stat(self.out / "b.sam").st_ino, before)
+        self.assertEqual(sorted(self.files()), ["a.bam", "a.bam.csi", "b.sam", "flags"])
+
+    def test_resumed_at_once_where_other_hosts_may_write(self):
+        """On NFS, which the failing fstatfs stands for, a recent file counts as one in use. The
+        lock of the checkpoint shows that the sort is dead. Once --resume sorted again."""
+        checkpoint = self.killed_while_naming()
+        before = os.stat(self.out / "b.sam").st_ino
+        self.resume(checkpoint, env=self.faulty("fstatfs:1+:EIO:.journal"))
+        self.assertEqual(os.stat(self.out / "b.sam").st_ino, before)
+        self.assertEqual(sorted(self.files()), ["a.bam", "b.sam"])
+
+    def test_resumed_in_another_order_is_refused_also_when_files_only_lack_names(self):
+        checkpoint = self.killed_while_naming()
+        result = self.rocksort("--resume", checkpoint, "-n", clean=False)
+        self.assertEqual(result.status, 1)
+        self.assertIn("in another order", result.err)
+        self.resume(checkpoint)
+        self.assertEqual(sorted(self.files()), ["a.bam", "b.sam"])
+
+    def test_pieces_are_not_written_again_with_other_options(self):
+        want = self.wanted("pieces", SPILL_BUDGET)
+        self.sort("pieces", fault="renameat2:3:kill", budget=SPILL_BUDGET)
+        checkpoint, = self.checkpoints()
+        result = self.rocksort("--resume", checkpoint, "-l", "0", clean=False)
+        self.assertEqual(result.status, 1)
+        self.assertIn(".bam' exists: remove it", result.err)
+        self.assertEqual(self.files(), want)
+        for path in self.out.glob("*.bam*"):
+            path.unlink()
+        self.resume(checkpoint, "-l", "0")
+        self.assertEqual(set(self.files()), set(want))
 
     def test_journal_cannot_be_written(self):
         """A warning; the files get their names."""

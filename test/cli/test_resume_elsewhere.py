@@ -336,9 +336,11 @@ class FullDisks(KilledTest):
         self.assertEqual(done.returncode, 0, f"{command}\n{done.stderr}")
         return shlex.split(command)
 
-    def check(self, temp, out, options, also=None, env=None):
+    def check(self, temp, out, options, also=None, env=None, reports=()):
         """Sorts with a full disk. The printed command has just these options, and finishes."""
         words = ["--also", also] if also else []
+        for option, place in reports:
+            words += [option, place]
         result = self.rocksort("--no-PG", "-T", temp / "t", "-o", out, *words, self.bam,
                                clean=False, budget=SPILL_BUDGET, cwd=self.other, env=env)
         given = self.paste(result)[4:]
@@ -349,7 +351,17 @@ class FullDisks(KilledTest):
                 place = places.get(option, place)
                 self.assert_same_bam(bamfile.read(place), self.want)
                 os.unlink(place)
+        for option, place in reports:
+            self.assertGreater(os.path.getsize(places.get(option, place)), 0, option)
         self.assertEqual(glob.glob(f"{self.work}/*/*rocksort*"), [])
+
+    def fill(self, disk):
+        with open(disk / "rest", "wb", buffering=0) as file:
+            while True:
+                try:
+                    file.write(bytes(4096))
+                except OSError:
+                    return
 
     def test_temporary_disk(self):
         self.check(self.disks[0], self.other / "o.bam", ["-T"])
@@ -382,6 +394,16 @@ class FullDisks(KilledTest):
             checkpoint, = self.checkpoints()
             self.resume(checkpoint, "--coverage", self.path("elsewhere.txt"))
             self.assertGreater(os.path.getsize(self.path("elsewhere.txt")), 0)
+
+    def test_command_writes_reports_to_another_disk_than_the_full_one(self):
+        self.fill(self.disks[0])
+        reports = [("--flagstat", self.disks[0] / "f.txt"), ("--coverage", self.disks[0] / "c.txt"),
+                   ("--idxstats", self.other / "i.txt")]
+        self.check(self.other, self.other / "o.bam", ["--coverage", "--flagstat"], reports=reports)
+
+    def test_command_moves_reports_from_the_full_disk_of_the_output(self):
+        self.check(self.other, self.disks[0] / "o.bam", ["--flagstat", "-o"],
+                   reports=[("--flagstat", self.disks[0] / "f.txt")])
 
     def test_existing_file_is_not_proposed_as_output(self):
         (self.other / "o.bam").write_bytes(b"of the user")

@@ -50,6 +50,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,7 +60,7 @@
     K(posix_fallocate)                                                                             \
     K(rename) K(renameat2) K(link) K(unlink) K(unlinkat) K(mkdir) K(mkdtemp) K(rmdir) K(opendir)   \
     K(fdopendir)                                                                                   \
-    K(readdir) K(stat) K(fstat) K(lstat) K(statvfs) K(fcntl) K(socketpair) K(realpath)              \
+    K(readdir) K(stat) K(fstat) K(lstat) K(statvfs) K(fstatfs) K(fcntl) K(socketpair) K(realpath)  \
     K(mmap) K(malloc) K(calloc) K(realloc) K(posix_memalign) K(aligned_alloc) K(strdup)            \
     K(strndup) K(pthread_create) K(LZ4_decompress_safe)
 
@@ -305,6 +306,7 @@ PLAIN(struct dirent *, NULL, readdir, (DIR * dir), (dir), NULL, -1)
 PLAIN(int, -1, stat, (const char *path, struct stat *st), (path, st), path, -1)
 PLAIN(int, -1, fstat, (int fd, struct stat *st), (fd, st), NULL, fd)
 PLAIN(int, -1, lstat, (const char *path, struct stat *st), (path, st), path, -1)
+PLAIN(int, -1, fstatfs, (int fd, struct statfs *fs), (fd, fs), NULL, fd)
 PLAIN(int, -1, statvfs, (const char *path, struct statvfs *fs), (path, fs), path, -1)
 PLAIN(int, -1, socketpair, (int domain, int type, int protocol, int fds[2]),
       (domain, type, protocol, fds), NULL, -1)

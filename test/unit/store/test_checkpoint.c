@@ -38,7 +38,8 @@ static void test_command(void **state)
     assert_string_equal(text + strlen(text) - strlen("' --partial -o FILE"),
                         "' --partial -o FILE");
     /* Three such paths do not fit: the text ends within its buffer. */
-    resuming.temp_dir = resuming.output = resuming.also = path;
+    resuming.temp_dir = path;
+    for (int i = 0; i < CHECKPOINT_N_FILES; i++) resuming.files[i] = path;
     assert_true(strlen(checkpoint_command(&resuming, text)) < sizeof text);
 }
 
@@ -47,9 +48,11 @@ static void test_command_with_other_places(void **state)
     (void)state;
     char text[CHECKPOINT_COMMAND_BYTES];
     const struct checkpoint_resuming resuming = {
-        .path = "/x", .has_output = true, .temp_dir = "/b c", .output = "/o.bam", .also = "/a.sam"};
+        .path = "/x", .has_output = true, .temp_dir = "/b c",
+        .files = {"/o.bam", "/a.sam", NULL, "/i", "/c"}};
     assert_string_equal(checkpoint_command(&resuming, text),
-                        "samtools rocksort --resume /x -T '/b c' -o /o.bam --also /a.sam");
+                        "samtools rocksort --resume /x -T '/b c' -o /o.bam --also /a.sam "
+                        "--idxstats /i --coverage /c");
 }
 
 /* Three directories of one sort; `listed`: how many of them each record lists, 0: no record. */
