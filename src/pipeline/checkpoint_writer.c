@@ -584,7 +584,7 @@ static struct other_disk choose_other_disk(const struct checkpoint_writer *w, bo
         .files = {[CHECKPOINT_OUTPUT] = output, [CHECKPOINT_ALSO] = also},
         .output_bytes = n_bytes};
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
-        sort.files[CHECKPOINT_COUNTS + i] = s->asked_output->counts[i];
+        sort.files[CHECKPOINT_COUNTS + i] = w->settings->asked_output.counts[i];
     struct other_disk other = other_disk_choose(&sort);
     free(output);
     free(also);
