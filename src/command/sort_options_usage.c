@@ -45,10 +45,10 @@ static const struct {
     {COMMON,
 "  -o FILE              write to FILE, not to standard output\n"
 "  -O, --output-fmt FORMAT   bam, sam, cram, arrow, arrows, parquet; else by FILE's extension\n"
-"  -l INT               compression level, 0 to 9 [6]\n"
+"  -l INT               compression level, 0 to 9 (CRAM, sam.gz: 6) [3]\n"
 "  -u                   uncompressed, the same as -l 0\n"},
     {RARE,
-"  --deflate STR        libdeflate, igzip (level 1 only), rocksort, zlib, or auto [auto]\n"},
+"  --deflate STR        rocksort, igzip, libdeflate, zlib, or auto [auto]\n"},
     {COMMON,
 "  --write-index        also write an index: CSI or CRAI, or BAI with -o FILE##idx##FILE.bai\n"},
     {RARE,
