@@ -2,7 +2,8 @@
 #include "deflate/block_writer.h"
 
 enum {
-    MOST_LITERAL_BITS = 14,     /* four literals fit into 64 bits with 7 that are left over */
+    USUAL_LITERAL_BITS = 11,    /* longer codes inflate slowly */
+    MOST_LITERAL_BITS = 12,     /* four fit into 64 bits with 7 that are left over */
     MOST_DISTANCE_BITS = 15,
     MOST_SYMBOL_BITS = 7,
     REPEAT_LAST = 16, FEW_ZEROS = 17, MANY_ZEROS = 18,
@@ -60,7 +61,7 @@ static void make_symbols(struct block_codes *codes)
         for (k = i + 1; k < n && lengths[k] == lengths[i];) k++;
         put_run(codes, counts, lengths[i], k - i);
     }
-    huffman_code(counts, N_LENGTH_SYMBOLS, MOST_SYMBOL_BITS, codes->symbol_bits,
+    huffman_code(counts, N_LENGTH_SYMBOLS, MOST_SYMBOL_BITS, MOST_SYMBOL_BITS, codes->symbol_bits,
                  codes->symbol_codes);
     codes->n_symbol_bits = N_LENGTH_SYMBOLS;
     while (codes->n_symbol_bits > 4 &&
@@ -74,10 +75,10 @@ void block_codes_make(struct block_codes *codes, struct token_counts *counts)
     /* Some inflaters refuse a code of a single distance. */
     for (unsigned i = 0; i < 2; i++)
         if (counts->distances[i] == 0) counts->distances[i] = 1;
-    huffman_code(counts->literals, N_LITERAL_SYMBOLS, MOST_LITERAL_BITS, codes->literal_bits,
-                 codes->literals);
-    huffman_code(counts->distances, N_DISTANCE_SYMBOLS, MOST_DISTANCE_BITS, codes->distance_bits,
-                 codes->distances);
+    huffman_code(counts->literals, N_LITERAL_SYMBOLS, USUAL_LITERAL_BITS, MOST_LITERAL_BITS,
+                 codes->literal_bits, codes->literals);
+    huffman_code(counts->distances, N_DISTANCE_SYMBOLS, MOST_DISTANCE_BITS, MOST_DISTANCE_BITS,
+                 codes->distance_bits, codes->distances);
     make_symbols(codes);
 }
 

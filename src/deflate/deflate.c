@@ -38,7 +38,10 @@ static unsigned join_parts(struct part *part, unsigned n_parts)
     unsigned n = 1;
     for (; n < n_parts; n++) {
         struct token_counts both = part->counts;
-        token_counts_add(&both, &part[n].counts);
+        for (unsigned i = 0; i < N_LITERAL_SYMBOLS; i++)
+            both.literals[i] += part[n].counts.literals[i];
+        for (unsigned i = 0; i < N_DISTANCE_SYMBOLS; i++)
+            both.distances[i] += part[n].counts.distances[i];
         uint64_t of_both = prices_of_all(&both), apart = price + prices_of_all(&part[n].counts);
         if (of_both >= apart + CODES_PRICE) break;
         part->counts = both;

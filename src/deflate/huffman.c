@@ -78,22 +78,46 @@ static void count_leaves(const uint32_t *depths, unsigned n, unsigned n_codes[DE
     }
 }
 
-/* Shortens codes above max_bits. While that is more than Kraft's sum allows, a shorter code becomes
-   two that are longer by a bit, of which one replaces a code of max_bits: one unit less. */
-static void limit_lengths(unsigned n_codes[DEEPEST + 1], unsigned max_bits)
+/* Kraft's sum of the codes, cut at max_bits, above one, in units of 2^-max_bits. */
+static uint32_t excess(const unsigned n_codes[DEEPEST + 1], unsigned max_bits)
 {
     uint32_t sum = 0;
+    for (unsigned bits = 1; bits <= DEEPEST; bits++)
+        sum += n_codes[bits] << (bits < max_bits ? max_bits - bits : 0);
+    return sum - ((uint32_t)1 << max_bits);
+}
+
+/* Cuts codes above max_bits and makes others a bit longer until Kraft's sum is one: always that of
+   the rarest symbol of a length which costs least for what it frees, or, at last, a code becomes two
+   of which one replaces a code of max_bits. Files are as large as with the best such code. */
+static void limit_lengths(unsigned n_codes[DEEPEST + 1], unsigned max_bits, const uint32_t *entries)
+{
+    uint32_t too_much = excess(n_codes, max_bits);
     for (unsigned bits = max_bits + 1; bits <= DEEPEST; bits++) {
         n_codes[max_bits] += n_codes[bits];
         n_codes[bits] = 0;
     }
-    for (unsigned bits = 1; bits <= max_bits; bits++) sum += n_codes[bits] << (max_bits - bits);
-    for (; sum > (uint32_t)1 << max_bits; sum--) {
-        unsigned bits = max_bits - 1;
-        while (n_codes[bits] == 0) bits--;
-        n_codes[bits]--;
-        n_codes[bits + 1] += 2;
-        n_codes[max_bits]--;
+    while (too_much > 0) {
+        unsigned best = 0, first = n_codes[max_bits];
+        uint64_t least = UINT64_MAX;
+        for (unsigned bits = max_bits - 1;
+             bits > 0 && (best == 0 || 1u << (max_bits - bits - 1) <= too_much); bits--) {
+            if (n_codes[bits] == 0) continue;
+            uint64_t price = (uint64_t)(entries[first] >> SYMBOL_BITS) << bits;
+            first += n_codes[bits];
+            if (price >= least) continue;
+            best = bits;
+            least = price;
+        }
+        uint32_t freed = (uint32_t)1 << (max_bits - best - 1);
+        n_codes[best]--;
+        n_codes[best + 1]++;
+        if (freed > too_much) {
+            n_codes[best + 1]++;
+            n_codes[max_bits]--;
+            freed = 1;
+        }
+        too_much -= freed;
     }
 }
 
@@ -118,8 +142,8 @@ static void assign_codes(const uint8_t *lengths, unsigned n_symbols, uint16_t *c
         codes[i] = lengths[i] ? reverse(next[lengths[i]]++, lengths[i]) : 0;
 }
 
-void huffman_code(const uint32_t *counts, unsigned n_symbols, unsigned max_bits, uint8_t *lengths,
-                  uint16_t *codes)
+void huffman_code(const uint32_t *counts, unsigned n_symbols, unsigned usual_bits,
+                  unsigned max_bits, uint8_t *lengths, uint16_t *codes)
 {
     enum { SYMBOL_MASK = (1 << SYMBOL_BITS) - 1 };
     uint32_t entries[MOST_SYMBOLS], weights[MOST_SYMBOLS];
@@ -132,7 +156,8 @@ void huffman_code(const uint32_t *counts, unsigned n_symbols, unsigned max_bits,
         for (unsigned i = 0; i < n; i++) weights[i] = entries[i] >> SYMBOL_BITS;
         build_tree(weights, n);
         count_leaves(weights, n, n_codes);
-        limit_lengths(n_codes, max_bits);
+        if (excess(n_codes, usual_bits) <= (1u << usual_bits) / 20) max_bits = usual_bits;
+        limit_lengths(n_codes, max_bits, entries);
         for (unsigned bits = max_bits, i = 0; bits > 0; bits--)
             for (unsigned k = 0; k < n_codes[bits]; k++)
                 lengths[entries[i++] & SYMBOL_MASK] = (uint8_t)bits;

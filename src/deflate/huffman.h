@@ -16,12 +16,10 @@ enum {
     END_SYMBOL = 256,
 };
 
-/*
- * Makes a canonical code of at most max_bits for n_symbols, at most 288, with these counts, which
- * are below 2^23. A symbol that does not occur has length 0, a single one length 1. The first bit
- * of a code is its lowest.
- */
-void huffman_code(const uint32_t *counts, unsigned n_symbols, unsigned max_bits, uint8_t *lengths,
-                  uint16_t *codes);
+/* Makes a canonical code for n_symbols, at most 288, with these counts, which are below 2^23. Codes
+   have at most usual_bits, or max_bits if files would else be much larger. A symbol that does not
+   occur has length 0, a single one length 1. The first bit of a code is its lowest. */
+void huffman_code(const uint32_t *counts, unsigned n_symbols, unsigned usual_bits,
+                  unsigned max_bits, uint8_t *lengths, uint16_t *codes);
 
 #endif

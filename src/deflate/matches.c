@@ -1,7 +1,7 @@
 /*
  * matches.c -- see matches.h.
  *
- * A match is looked for in tables of hashes of the next 3, 6, 10 and 16 bytes, which have the last
+ * A match is looked for in tables of hashes of the next 3, 6 and 16 bytes, which have the last
  * position with a hash. There are no chains: of records, what is nearest is as good as any other.
  * The longest hash that holds is taken. A match that is taken is extended to the left, over
  * literals and over the matches before it, as far as that saves bits: this repairs most of what a
@@ -30,7 +30,6 @@ enum {
 struct effort {
     unsigned enough_bytes;      /* of a match: no better one is looked for */
     unsigned field_tries, quality_tries;        /* further positions where one is looked for */
-    bool quality_tens;          /* matches of 10 bytes in qualities */
 };
 
 ALWAYS_INLINE uint64_t load64(const uint8_t *at)
@@ -78,8 +77,6 @@ ALWAYS_INLINE unsigned price_of_literals(const struct prices *prices, const uint
     for (unsigned i = 0; i < n; i++) price += prices->literals[at[i]];
     return price;
 }
-
-/* ---- taking a match ---- */
 
 struct match {
     unsigned n_bytes, distance;
@@ -144,19 +141,17 @@ ALWAYS_INLINE const uint8_t *take(struct matcher *matcher, const uint8_t *at, st
     return end;
 }
 
-/* ---- tables ---- */
-
 static const uint64_t prime_a = 0x9E3779B185EBCA87, prime_b = 0xC2B2AE3D27D4EB4F;
 
-/* The tables of fields, which have threes, or of qualities, which may have tens. */
+/* The tables of fields or of qualities; threes are NULL of these. */
 struct tables {
-    uint16_t *threes, *sixes, *tens, *sixteens;
+    uint16_t *threes, *sixes, *sixteens;
     unsigned bits;
 };
 
 /* Distances of the last positions with the same hashes. */
 struct found {
-    uint32_t threes, sixes, tens, sixteens;
+    uint32_t threes, sixes, sixteens;
 };
 
 ALWAYS_INLINE uint32_t swap_in(uint16_t *table, uint64_t mixed, unsigned bits, uint32_t at)
@@ -173,8 +168,6 @@ ALWAYS_INLINE struct found enter(const struct tables *tables, uint64_t x, uint64
     struct found found = {0};
     unsigned bits = tables->bits;
     found.sixteens = swap_in(tables->sixteens, (x + (y << 31 | y >> 33)) * prime_b, bits, at);
-    if (tables->tens)
-        found.tens = swap_in(tables->tens, (x + (y << 48 | y >> 63)) * prime_a, bits, at);
     found.sixes = swap_in(tables->sixes, (x << 16) * prime_a, bits, at);
     if (tables->threes) found.threes = swap_in(tables->threes, (x << 40) * prime_a, bits, at);
     return found;
@@ -203,8 +196,6 @@ ALWAYS_INLINE struct match find(struct matcher *matcher, const struct tables *ta
     if (most < 8) return none;
     if (load64(at - found.sixteens) == x && is_distance(found.sixteens))
         return (struct match){extend(at, found.sixteens, 8, most), found.sixteens};
-    if (tables->tens && load64(at - found.tens) == x && is_distance(found.tens))
-        return (struct match){extend(at, found.tens, 8, most), found.tens};
     difference = load64(at - found.sixes) ^ x;
     if (difference << 16 == 0 && is_distance(found.sixes)) {
         unsigned n = difference ? n_same(difference) : extend(at, found.sixes, 8, most);
@@ -220,8 +211,6 @@ ALWAYS_INLINE struct match find(struct matcher *matcher, const struct tables *ta
     struct match match = {n < 8 ? n : extend(at, distance, 8, most), distance};
     return match.n_bytes < 6 && is_dear(&matcher->prices, at, match) ? none : match;
 }
-
-/* ---- fields and qualities ---- */
 
 /* True if b, `ahead` bytes later, is better than a: if its further bytes are worth more than its
    dearer distance and the literals before it. */
@@ -245,10 +234,8 @@ ALWAYS_INLINE const uint8_t *search(struct matcher *matcher, struct effort effor
     enum { ENTERED_BYTES = 16, MOST_SKIPPED = 8 };
     const bool is_quality = kind == QUALITIES;
     const struct tables tables =
-        is_quality ? (struct tables){NULL, matcher->quality6,
-                                     effort.quality_tens ? matcher->quality10 : NULL,
-                                     matcher->quality16, QUALITY_HASH_BITS}
-                   : (struct tables){matcher->field3, matcher->field6, NULL, matcher->field16,
+        is_quality ? (struct tables){NULL, matcher->quality6, matcher->quality16, QUALITY_HASH_BITS}
+                   : (struct tables){matcher->field3, matcher->field6, matcher->field16,
                                      FIELD_HASH_BITS};
     unsigned most_tries = is_quality ? effort.quality_tries : effort.field_tries;
     unsigned n_misses = 0;
@@ -283,8 +270,6 @@ ALWAYS_INLINE const uint8_t *search(struct matcher *matcher, struct effort effor
     }
     return at < matcher->end ? at : matcher->end;
 }
-
-/* ---- bases ---- */
 
 /* The reads that overlap one. */
 struct overlaps {
@@ -370,11 +355,9 @@ ALWAYS_INLINE const uint8_t *search_bases(struct matcher *matcher, struct overla
     return at;
 }
 
-/* ---- records ---- */
-
-/* Where the fields of a record end, but not beyond the payload. */
+/* Where the fields of a record begin, but not beyond the payload. */
 struct fields {
-    const uint8_t *cigar, *bases, *qualities, *tags, *end;      /* their beginnings, and the end */
+    const uint8_t *cigar, *bases, *qualities, *tags, *end;
     int32_t tid, start, n_bases;
 };
 
@@ -524,10 +507,10 @@ void matcher_run(struct matcher *matcher, int level, const uint8_t *payload, siz
     prices_guess(&matcher->prices, payload, n_bytes, false);
     /* The compiler makes loops for each, without what is not tried. */
     switch (level) {
-    case 1: search_all(matcher, (struct effort){0, 0, 0, false}); break;
-    case 2: search_all(matcher, (struct effort){8, 1, 1, false}); break;
-    case 3: search_all(matcher, (struct effort){32, 1, 1, false}); break;
-    default: search_all(matcher, (struct effort){32, 1, 2, true}); break;
+    case 1: search_all(matcher, (struct effort){0, 0, 0}); break;
+    case 2: search_all(matcher, (struct effort){8, 1, 1}); break;
+    case 3: search_all(matcher, (struct effort){32, 1, 1}); break;
+    default: search_all(matcher, (struct effort){32, 1, 2}); break;
     }
     end_part(matcher, matcher->end);
 }

@@ -41,8 +41,8 @@ struct matcher {
 
     uint16_t field3[1 << FIELD_HASH_BITS], field6[1 << FIELD_HASH_BITS];
     uint16_t field16[1 << FIELD_HASH_BITS];
-    uint16_t quality6[1 << QUALITY_HASH_BITS], quality10[1 << QUALITY_HASH_BITS];
-    uint16_t quality16[1 << QUALITY_HASH_BITS], bases3[1 << BASES_HASH_BITS];
+    uint16_t quality6[1 << QUALITY_HASH_BITS], quality16[1 << QUALITY_HASH_BITS];
+    uint16_t bases3[1 << BASES_HASH_BITS];
 
     struct late_read reads[2][MOST_LATE_READS];         /* by the parity of their start */
     uint32_t n_reads[2];

@@ -26,9 +26,3 @@ void token_count(const struct sequence *sequences, size_t n, const uint8_t **byt
     }
     *bytes = at;
 }
-
-void token_counts_add(struct token_counts *counts, const struct token_counts *more)
-{
-    for (unsigned i = 0; i < N_LITERAL_SYMBOLS; i++) counts->literals[i] += more->literals[i];
-    for (unsigned i = 0; i < N_DISTANCE_SYMBOLS; i++) counts->distances[i] += more->distances[i];
-}

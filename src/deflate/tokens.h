@@ -71,6 +71,4 @@ struct token_counts {
 void token_count(const struct sequence *sequences, size_t n, const uint8_t **bytes,
                  struct token_counts *counts);
 
-void token_counts_add(struct token_counts *counts, const struct token_counts *more);
-
 #endif

@@ -95,7 +95,7 @@ class Levels(CliTest):
                 self.sort_ok("--no-PG", *options, "-o", out, source)
                 sizes[level] = os.path.getsize(out)
                 self.assertEqual(bamfile.read(out), want)
-        self.assertEqual(sizes[None], sizes["6"], "the default is -l 6")
+        self.assertEqual(sizes[None], sizes["3"], "the default is -l 3")
         self.assertEqual(sizes["u"], sizes["0"], "-u is -l 0")
         self.assertGreater(sizes["0"], len(want.records), "-l 0 does not compress")
         self.assertLess(sizes["1"], sizes["0"] / 2)
