@@ -210,14 +210,15 @@ bench/simulate-reads: bench/simulate-reads.c | need-build
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) $< $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
 
-bench/deflate-blocks: bench/deflate-blocks.c $(filter $(BUILD)/src/deflate/% %/bgzf_engine.o %/diag.o \
-        %/size.o %/terminal_text.o %/xalloc.o,$(OBJECTS)) | need-build
+# The disk model is no part of `all`: it needs libfuse 3. It and what times encoders are never of a
+# special build.
+ifeq ($(SAN)$(WERROR),)
+BLOCKS_OBJECTS = $(filter $(BUILD)/src/deflate/% %/bgzf_engine.o %/diag.o %/size.o \
+                   %/terminal_text.o %/xalloc.o,$(OBJECTS))
+bench/deflate-blocks: bench/deflate-blocks.c $(BLOCKS_OBJECTS) | need-build
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) $^ $(ALL_LDFLAGS) $(LIB_LIBS) \
 	    -o $@
-
-# The disk model is no part of `all`: it needs libfuse 3.
-ifeq ($(SAN)$(WERROR),)
 SPINDLE_OBJECTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/spindle*.c))
 $(SPINDLE_OBJECTS): LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags fuse3)
 $(SPINDLE_OBJECTS): | need-spindle
@@ -226,6 +227,7 @@ bench/spindle: $(SPINDLE_OBJECTS) $(BUILD)/src/util/size.o
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $$($(PKG_CONFIG) --libs fuse3) -lm -o $@
 else
 bench/spindle: need-spindle
+bench/spindle bench/deflate-blocks: need-build
 	@$(MAKE) SAN= WERROR= $@
 endif
 

@@ -47,7 +47,7 @@ struct method {
     struct bgzf_method how;
     struct bgzf_coder coder;
     uint64_t block_bytes;
-    uint64_t *deflate_ns, *inflate_ns;  /* the least of each group */
+    uint64_t (*least_ns)[2];    /* of each group, to deflate and to inflate */
 };
 
 /* ---- payloads ---- */
@@ -97,19 +97,17 @@ static void read_payloads(const char *path, size_t most_bytes, struct payloads *
 /* Returns false if the engine is not built in. */
 static bool parse_method(const char *name, struct method *method)
 {
-    const char *colon = strchr(name, ':');
+    char engine[16], rest;
+    int level;
     *method = (struct method){.name = name};
-    char *engine = xstrdup(name);
-    engine[colon ? colon - name : 0] = '\0';
-    const int level = colon && colon[1] >= '1' && colon[1] <= '9' && !colon[2] ? colon[1] - '0' : 0;
-    if (bgzf_engine_parse(engine, &method->how.engine) != 0 || level == 0 ||
+    if (sscanf(name, "%15[a-z]:%d%c", engine, &level, &rest) != 2 || level < 1 || level > 9 ||
+        bgzf_engine_parse(engine, &method->how.engine) != 0 ||
         !bgzf_engine_has_level(method->how.engine, level))
         errx(1, "'%s' is not ENGINE:LEVEL, such as libdeflate:6 or rocksort:3", name);
     method->how.level = level;
-    const bool is_built_in = bgzf_engine_is_built_in(method->how.engine);
-    if (!is_built_in) fprintf(stderr, "deflate-blocks: %s is not built in: left out\n", engine);
-    free(engine);
-    return is_built_in;
+    if (bgzf_engine_is_built_in(method->how.engine)) return true;
+    warnx("%s is not built in: left out", engine);
+    return false;
 }
 
 /* ---- measuring ---- */
@@ -121,9 +119,9 @@ static uint64_t cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t least(uint64_t so_far, uint64_t ns)
+static void keep_least(uint64_t *so_far, uint64_t ns)
 {
-    return so_far && so_far < ns ? so_far : ns;
+    if (*so_far == 0 || ns < *so_far) *so_far = ns;
 }
 
 /* Deflates and inflates the n payloads of a group. raw: the bytes from bounds[0] to bounds[n]. */
@@ -146,8 +144,8 @@ static void run_group(struct method *method, size_t group, const uint8_t *raw, c
     if (memcmp(back, raw, bounds[n] - bounds[0]) != 0)
         errx(1, "%s: a block inflates to other bytes", method->name);
     for (size_t i = 0; i < n; i++) method->block_bytes += (uint64_t)sizes[i] + FRAME_BYTES;
-    method->deflate_ns[group] = least(method->deflate_ns[group], middle - start);
-    method->inflate_ns[group] = least(method->inflate_ns[group], end - middle);
+    keep_least(&method->least_ns[group][0], middle - start);
+    keep_least(&method->least_ns[group][1], end - middle);
 }
 
 /* The payloads of a group are copied first: a writer, too, has just filled them. */
@@ -164,11 +162,13 @@ static void run_all(struct method *methods, size_t n_methods, const struct paylo
     }
 }
 
-static double sum(const uint64_t *ns, size_t n)
+static void print_method(const struct method *method, size_t n_groups, size_t n_bytes,
+                         uint64_t repeats)
 {
-    double all = 0;
-    for (size_t i = 0; i < n; i++) all += (double)ns[i];
-    return all;
+    double ns[2] = {0};
+    for (size_t i = 0; i < n_groups * 2; i++) ns[i % 2] += (double)method->least_ns[i / 2][i % 2];
+    printf("method\t%s\t%zu\t%" PRIu64 "\t%.3f\t%.3f\n", method->name, n_bytes,
+           method->block_bytes / repeats, ns[0] / (double)n_bytes, ns[1] / (double)n_bytes);
 }
 
 int main(int argc, char **argv)
@@ -182,25 +182,18 @@ int main(int argc, char **argv)
     const size_t n_groups = (payloads.n - 1 + GROUP_BLOCKS - 1) / GROUP_BLOCKS;
     struct method *methods = xcalloc((size_t)argc, sizeof *methods);
     size_t n_methods = 0;
-    for (int i = 4; i < argc; i++) {
-        if (!parse_method(argv[i], &methods[n_methods])) continue;
-        methods[n_methods].deflate_ns = xcalloc(n_groups, sizeof(uint64_t));
-        methods[n_methods++].inflate_ns = xcalloc(n_groups, sizeof(uint64_t));
-    }
+    for (int i = 4; i < argc; i++)
+        if (parse_method(argv[i], &methods[n_methods]))
+            methods[n_methods++].least_ns = xcalloc(n_groups, sizeof *methods->least_ns);
     for (long repeat = 0; repeat < repeats; repeat++)
         run_all(methods, n_methods, &payloads, repeat % 2 == 1);
     printf("records\t%" PRIu64 "\t%" PRIu64 "\n", payloads.n_records, payloads.n_barcoded);
     const char *version;
     if (bgzf_engine_library(BGZF_ENGINE_LIBDEFLATE, &version)) printf("libdeflate\t%s\n", version);
-    const size_t n_bytes = payloads.bounds[payloads.n - 1];
     for (size_t i = 0; i < n_methods; i++) {
-        struct method *m = &methods[i];
-        printf("method\t%s\t%zu\t%" PRIu64 "\t%.3f\t%.3f\n", m->name, n_bytes,
-               m->block_bytes / (uint64_t)repeats, sum(m->deflate_ns, n_groups) / (double)n_bytes,
-               sum(m->inflate_ns, n_groups) / (double)n_bytes);
-        bgzf_coder_release(&m->coder);
-        free(m->deflate_ns);
-        free(m->inflate_ns);
+        print_method(&methods[i], n_groups, payloads.bounds[payloads.n - 1], (uint64_t)repeats);
+        bgzf_coder_release(&methods[i].coder);
+        free(methods[i].least_ns);
     }
     free(methods);
     free(payloads.bounds);

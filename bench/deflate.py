@@ -43,7 +43,7 @@ Result = collections.namedtuple("Result", "method payload blocks deflate inflate
 def parse_arguments():
     parser = make_parser(__doc__, "600K")
     parser.set_defaults(repeats=5)
-    parser.add_argument("--megabytes", metavar="SIZE", type=parse_size, default="64M",
+    parser.add_argument("--bytes", metavar="SIZE", type=parse_size, default="64M",
                         help="how much of each input is deflated [64M]")
     parser.add_argument("--methods", metavar="LIST", default=",".join(METHODS),
                         help="comma-separated ENGINE:LEVEL; %s is always there [%s]"
@@ -75,7 +75,7 @@ def measure(args, path):
     env = dict(os.environ)
     if args.libdeflate:
         env["LD_PRELOAD"] = os.path.abspath(args.libdeflate)
-    done = subprocess.run([PROGRAM, str(args.megabytes), str(args.repeats), path, *args.methods],
+    done = subprocess.run([PROGRAM, str(args.bytes), str(args.repeats), path, *args.methods],
                           env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False,
                           universal_newlines=True)
     if done.returncode != 0:
@@ -97,30 +97,20 @@ def kind_of(name, found):
 
 
 def table(inputs):
-    yield ("| input | method | payload MB | BGZF MB | ratio | deflate ns/byte | ratio "
-           "| inflate ns/byte | ratio |")
+    yield ("| input | method | payload MB | BGZF MB | ratio (target) | deflate ns/byte "
+           "| ratio (target) | inflate ns/byte | ratio (target) |")
     yield "|---|---|---|---|---|---|---|---|---|"
     for name, found in inputs.items():
-        base = found["results"][0]
-        for r in found["results"]:
-            yield "| %s | %s | %.1f | %.2f | **%.3f** | %.2f | **%.2f** | %.2f | %.2f |" % (
-                name, r.method, r.payload / 1e6, r.blocks / 1e6, r.blocks / base.blocks, r.deflate,
-                r.deflate / base.deflate, r.inflate, r.inflate / base.inflate)
-
-
-def target_table(inputs):
-    yield "| input | kind | size ratio (target) | CPU ratio (target) | inflate ratio (target) |"
-    yield "|---|---|---|---|---|"
-    for name, found in inputs.items():
-        version, kind = found["libdeflate"][0], kind_of(name, found)
+        version, kind, base = found["libdeflate"][0], kind_of(name, found), found["results"][0]
         is_new = "newer" in version or tuple(map(int, version.split("."))) >= (1, 19)
-        base = found["results"][0]
         for r in found["results"]:
-            if r.method == OURS:
-                yield "| %s | %s | %s | %s | %s |" % (
-                    name, kind, verdict(r.blocks / base.blocks, SIZE_TARGETS[kind], "%.3f"),
-                    verdict(r.deflate / base.deflate, CPU_TARGETS.get(kind, (None, None))[is_new]),
-                    verdict(r.inflate / base.inflate, INFLATE_TARGET))
+            targets = (SIZE_TARGETS[kind], CPU_TARGETS.get(kind, (None, None))[is_new],
+                       INFLATE_TARGET) if r.method == OURS else (None, None, None)
+            yield "| %s | %s | %.1f | %.2f | %s | %.2f | %s | %.2f | %s |" % (
+                "%s (%s)" % (name, kind), r.method, r.payload / 1e6, r.blocks / 1e6,
+                verdict(r.blocks / base.blocks, targets[0], "%.3f"), r.deflate,
+                verdict(r.deflate / base.deflate, targets[1]), r.inflate,
+                verdict(r.inflate / base.inflate, targets[2]))
 
 
 def bench(args):
@@ -130,13 +120,14 @@ def bench(args):
     for word in [args.input] if args.input else args.reads:
         with tempfile.TemporaryDirectory(prefix="rocksort-deflate-", dir=args.dir) as scratch:
             path, name, said_of_input = input_of(args, word, scratch)
+            name = word if name in inputs else name
             progress("deflate: measuring %s" % name)
             inputs[name], said[name] = measure(args, path), said_of_input
     version = inputs[name]["libdeflate"][0]
     said["libdeflate"] = args.libdeflate or shared_libraries(PROGRAM)["libdeflate"]
     head = ("One thread; the shortest of %d runs of each 16 blocks; ratios are to %s of libdeflate "
             "%s, samtools' default. MB are 10^6 bytes.\n" % (args.repeats, BASE, version))
-    report(args, "\n".join([head, *table(inputs), "", *target_table(inputs)]), said,
+    report(args, "\n".join([head, *table(inputs)]), said,
            inputs={name: dict(found, results=[r._asdict() for r in found["results"]])
                    for name, found in inputs.items()})
 
