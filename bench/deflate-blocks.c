@@ -8,7 +8,7 @@
  *
  *     records    their number, how many have a tag CB
  *     libdeflate its version
- *     method     ENGINE:LEVEL, payload bytes, bytes of BGZF blocks, ns a byte to deflate, to inflate
+ *     method     ENGINE:LEVEL, bytes of payloads, of BGZF blocks, ns a byte to deflate, to inflate
  *
  * The methods take turns group by group of blocks, in the opposite order in every other repeat. The
  * time of a group is its shortest. Every group must inflate to what it was in every repeat. An

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares the encoders that deflate BAM: size, CPU time to deflate and to inflate.
 
-Runs bench/deflate-blocks, which deflates the blocks of one input after the other by each method, in
-one thread, and takes the shortest of --repeats for each 16 blocks. Ratios are to libdeflate at -l 6,
-the default of samtools.
+Runs bench/deflate-blocks, which deflates the blocks of an input by each method in turn, in one
+thread, and takes the shortest time of --repeats for each 16 blocks. Ratios are to libdeflate at
+-l 6, the default of samtools.
 
     bench/deflate.py --reads debian debian-long simulated
     bench/deflate.py --reads a.bam b.bam --libdeflate libdeflate-1.26/libdeflate.so.0

@@ -78,8 +78,8 @@ class Deflate(BenchTest):
         path = self.simulate("-n", "4K")
         with open(path, "r+b") as file:
             file.truncate(100_000)
-        for words in (["--reads", path], ["--reads", "simulated", "--records", "1K", "--methods",
-                                          "gzip:3"]):
+        for words in (["--reads", path],
+                      ["--reads", "simulated", "--records", "1K", "--methods", "gzip:3"]):
             result = self.bench("deflate.py", *words)
             self.assertEqual(result.status, 1)
             self.assertRegex(result.err, "deflate-blocks: .* is truncated or damaged|gzip:3' is not")
