@@ -19,7 +19,7 @@
 #   make fuzz            each fuzz target for MINUTES=60, with new random numbers (clang)
 #   make fuzz-quick      each fuzz target for half a minute, the same inputs each time (clang)
 #
-#   make bench           compares with the samtools on PATH (an hour and a half; BAM= below)
+#   make bench           compares with the samtools on PATH (two hours; BAM= below)
 #   make bench-peers     compares with all installed sorters (an hour; SCALE=small: minutes)
 #   make bench-options   what options cost or save (an hour)
 #   make bench-merge     --merge, compared with all installed programs that merge (20 minutes)
@@ -45,8 +45,8 @@
 
 # Compile on all cores. Not when several things are to be done in turn, such as `make clean all`:
 # then make does one after the other. A make within make gets its jobs from the outer one.
-BUILT = all completions fuzz-targets %.so bench/simulate-reads bench/spindle samtools \
-        samtools-rocksort build/%
+BUILT = all completions fuzz-targets %.so bench/deflate-blocks bench/simulate-reads bench/spindle \
+        samtools samtools-rocksort build/%
 IN_TURN = $(if $(word 2,$(MAKECMDGOALS)),$(filter-out $(BUILT),$(MAKECMDGOALS)))
 ifeq ($(MAKELEVEL)$(IN_TURN)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
@@ -210,8 +210,15 @@ bench/simulate-reads: bench/simulate-reads.c | need-build
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) $< $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
 
-# The disk model is no part of `all`: it needs libfuse 3.
+# The disk model is no part of `all`: it needs libfuse 3. It and what times encoders are never of a
+# special build.
 ifeq ($(SAN)$(WERROR),)
+BLOCKS_OBJECTS = $(filter $(BUILD)/src/deflate/% %/bgzf_engine.o %/diag.o %/size.o \
+                   %/terminal_text.o %/xalloc.o,$(OBJECTS))
+bench/deflate-blocks: bench/deflate-blocks.c $(BLOCKS_OBJECTS) | need-build
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) $^ $(ALL_LDFLAGS) $(LIB_LIBS) \
+	    -o $@
 SPINDLE_OBJECTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/spindle*.c))
 $(SPINDLE_OBJECTS): LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags fuse3)
 $(SPINDLE_OBJECTS): | need-spindle
@@ -220,6 +227,7 @@ bench/spindle: $(SPINDLE_OBJECTS) $(BUILD)/src/util/size.o
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $$($(PKG_CONFIG) --libs fuse3) -lm -o $@
 else
 bench/spindle: need-spindle
+bench/spindle bench/deflate-blocks: need-build
 	@$(MAKE) SAN= WERROR= $@
 endif
 
@@ -257,7 +265,7 @@ HAS_FUSE = $(shell $(PKG_CONFIG) --exists fuse3 2>/dev/null && echo yes)
 UNIT_PROGRAMS = $(UNIT_TESTS:%=$(BUILD)/%)
 REPLAY_PROGRAMS = $(FUZZ_TARGETS:fuzz_%=$(BUILD)/replay_%)
 CLI_PROGRAMS = all $(BUILD)/fork-server $(ZLIB_ONLY)/samtools-rocksort build/fault_inject.so \
-               bench/simulate-reads $(if $(HAS_FUSE),bench/spindle)
+               bench/deflate-blocks bench/simulate-reads $(if $(HAS_FUSE),bench/spindle)
 test-programs: $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS) $(CLI_PROGRAMS)
 
 check-rooms: $(OBJECTS) $(BUILD)/src/command/samtools.o $(BUILD)/src/command/samtools_rocksort.o \
@@ -388,9 +396,11 @@ READS = --reads $(or $(BAM),debian) $(if $(RECORDS),--records $(RECORDS))
 # Rocksort's files as those of the others, and as they are without --deflate.
 DEFLATE = --deflate libdeflate,igzip
 
-bench: all bench/simulate-reads
+bench: all bench/deflate-blocks bench/simulate-reads
 	$(LIVE)python3 bench/bench.py $(READS)
 	$(LIVE)python3 bench/one_pass.py $(DEFLATE) $(READS)
+	$(LIVE)python3 bench/deflate.py --reads $(or $(BAM),debian debian-long simulated)
+	$(LIVE)python3 bench/tail.py $(READS)
 ifndef BAM
 	$(LIVE)python3 bench/bench.py --points l1-512M,l1-64M,default-512M --reads debian-long
 endif
@@ -503,6 +513,7 @@ format:
 	clang-format -i *.[ch] src/*/*.[ch] test/unit/*/*.c bench/*.[ch]
 
 clean:
-	rm -rf build demo samtools samtools-rocksort bench/simulate-reads bench/spindle
+	rm -rf build demo samtools samtools-rocksort bench/deflate-blocks bench/simulate-reads \
+	    bench/spindle
 
 -include $(shell find $(BUILD) $(FUZZ_BUILD) -name '*.d' 2>/dev/null)

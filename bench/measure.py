@@ -345,10 +345,11 @@ def room_for_run(scratch, ending="bam"):
                 os.unlink(os.path.join(scratch, name))
 
 
-def run_measured(command, room, watch=None):
+def run_measured(command, room, watch=None, source=None):
     """Runs the command to its end. Returns wall, CPU, peak RSS, temporary bytes and output size.
 
-    watch: a Watch of room.temp_dir that was not started; it learns the process in `pid`.
+    watch: a Watch of room.temp_dir that was not started; it learns the process in `pid`. source: an
+    open file for standard input, which is closed here.
     Linux also counts the memory of a child before its exec: no peak is below that of this Python.
     """
     watch = watch or Watch(room.temp_dir)
@@ -356,8 +357,9 @@ def run_measured(command, room, watch=None):
         watch.start()
         start = time.monotonic()
         try:
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                     env=dict(os.environ, TMPDIR=room.temp_dir))
+            with source or open(os.devnull, "rb") as stdin:
+                child = subprocess.Popen(command, stdin=stdin, stdout=log, stderr=log,
+                                         env=dict(os.environ, TMPDIR=room.temp_dir))
             watch.pid = child.pid
             try:
                 _, status, usage = os.wait4(child.pid, 0)

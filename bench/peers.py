@@ -13,7 +13,8 @@ import shutil
 
 from measure import MIB, find_rocksort, find_upstream, output_of, shared_libraries
 
-# The job. memory_bytes and n_threads are for the whole program; record_bytes is a mean.
+# The job. memory_bytes and n_threads are for the whole program; record_bytes is a mean. level: None
+# is rocksort's own default.
 Job = collections.namedtuple("Job", "source output temp_dir memory_bytes n_threads level "
                                     "record_bytes")
 
@@ -39,8 +40,12 @@ def same_level(level):
     return level
 
 
+def level_words(job):
+    return [] if job.level is None else ["-l", str(job.level)]
+
+
 def rocksort_auto_command(job):
-    return ["-@", job.n_threads, "--max-memory", job.memory_bytes, "-l", job.level,
+    return ["-@", job.n_threads, "--max-memory", job.memory_bytes, *level_words(job),
             "-T", job.temp_dir, "-o", job.output, job.source]
 
 
@@ -128,8 +133,8 @@ Chain = collections.namedtuple("Chain", "name title executables install command 
 
 def rocksort_chain(*options):
     def command(job):
-        return "%s -@ %d --max-memory %d -l %d -T %s %s -o %s %s" % (
-            job.rocksort, job.n_threads, job.memory_bytes, job.level, job.temp_dir,
+        return "%s -@ %d --max-memory %d %s -T %s %s -o %s %s" % (
+            job.rocksort, job.n_threads, job.memory_bytes, " ".join(level_words(job)), job.temp_dir,
             " ".join(options).format(temp=job.temp_dir), job.output, job.source)
     return command
 

@@ -23,8 +23,8 @@ SOURCES = {
     "test/unit/util/test_one.c": "int one(void);\nint main(void)\n{\n    return one() - 1;\n}\n",
 }
 COPIED = ("Makefile", "scripts/install-deps.sh", "scripts/make-venv.sh", "scripts/make-engines.sh",
-          "scripts/run-unit.sh", "bench/simulate-reads.c", "test/engines/pom.xml",
-          "test/engines/requirements.txt")
+          "scripts/run-unit.sh", "bench/deflate-blocks.c", "bench/simulate-reads.c",
+          "test/engines/pom.xml", "test/engines/requirements.txt")
 LIMIT_S = 60 * SLOW
 # Settings that a make around these tests would hand down.
 NOT_OURS = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "SAN", "WERROR", "V", "VALGRIND",
@@ -119,8 +119,10 @@ class ShortLines(BuildTest):
             named = re.findall(r"(?m)python3 bench/(\w+)\.py.*--reads (\w.*?)(?: +-.*)?$", text)
             self.assertEqual(sorted((name, said.strip()) for name, said in named if name != "bench"
                                     or "long" not in said),
-                             sorted((name, reads) for name in (
-                                 "bench", "one_pass", "compare", "one_pass", "options", "scaling")))
+                             sorted([*((name, reads) for name in (
+                                 "bench", "one_pass", "tail", "compare", "one_pass", "options",
+                                 "scaling")), ("deflate", reads if words else
+                                               "debian debian-long simulated")]))
             self.assertEqual(text.count("--reads debian-long"), n_long)
         self.assertEqual(self.make("-n", "bench-peers", "RECORDS=7K").stdout.count("--records 7K"),
                          2)
