@@ -394,7 +394,7 @@ hostile: all $(BUILD)/fork-server $(VENV)
 # number of them.
 READS = --reads $(or $(BAM),debian) $(if $(RECORDS),--records $(RECORDS))
 # Rocksort's files as those of the others, and as they are without --deflate.
-DEFLATE = --deflate libdeflate,igzip
+DEFLATE = --deflate libdeflate,auto
 
 bench: all bench/deflate-blocks bench/simulate-reads
 	$(LIVE)python3 bench/bench.py $(READS)

@@ -353,7 +353,8 @@ def table_row(row):
                    cell("%.2f", row["cpu_ratio"]), "%.0f" % (row["rss_bytes"] / MIB),
                    "%.0f" % (row["temp_bytes"] / 1e6), "%.1f" % (row["output_bytes"] / 1e6)]
     result = "**WRONG**: " + first_line(row["wrong"]) if row["wrong"] else "ok"
-    return "| %s |" % " | ".join([row["title"], row["who"], str(row["level_given"])] + figures
+    level = "default" if row["level_given"] is None else str(row["level_given"])
+    return "| %s |" % " | ".join([row["title"], row["who"], level] + figures
                                  + [result])
 
 

@@ -93,7 +93,7 @@ class OnePass(CliTest):
                           ["| `-l 1`", "one-pass", "sort"]])
 
     def test_bad_deflate(self):
-        for words, message in ((["--deflate", "gzip"], "there are: libdeflate, igzip, zlib"),
+        for words, message in ((["--deflate", "gzip"], "there are: libdeflate, auto, igzip, zlib"),
                                (["--deflate", "igzip", "--levels", "1,6"], "has level 1 only")):
             result = self.bench(*words)
             self.assertEqual(result.status, 2)
