@@ -231,7 +231,7 @@ ALWAYS_INLINE const uint8_t *search(struct matcher *matcher, struct effort effor
                                     const uint8_t *at, const uint8_t *stop)
 {
     /* In the middle of long matches, positions are not entered. */
-    enum { ENTERED_BYTES = 16, MOST_SKIPPED = 8 };
+    enum { ENTERED_BYTES = 12, MOST_SKIPPED = 8 };
     const bool is_quality = kind == QUALITIES;
     const struct tables tables =
         is_quality ? (struct tables){NULL, matcher->quality6, matcher->quality16, QUALITY_HASH_BITS}
