@@ -11,7 +11,7 @@
  *
  * Ownership and threads: a bgzf_coder starts as {0} and is used by one thread at a time; its owner
  * calls bgzf_coder_release. It keeps one compressor: of igzip 404 KiB, of zlib 262 KiB, of
- * libdeflate 200 KiB at level 1, 650 up to level 7, and 8.6 MiB at levels 8 and 9, of our own 500
+ * libdeflate 200 KiB at level 1, 650 up to level 7, and 8.6 MiB at levels 8 and 9, of our own 600
  * KiB. The caller owns all buffers. The other functions are pure.
  */
 #ifndef ROCKSORT_BAM_BGZF_ENGINE_H

@@ -5,7 +5,7 @@
  * and repairs its choices when it takes the next match (matches.h). It writes deflate as of RFC
  * 1951, which depends on payload and level only, on every processor. It deflates other bytes, too.
  *
- * Ownership and threads: a deflater, of 500 KiB, is used by one thread at a time; the caller owns
+ * Ownership and threads: a deflater, of 600 KiB, is used by one thread at a time; the caller owns
  * the buffers.
  */
 #ifndef ROCKSORT_DEFLATE_DEFLATE_H

@@ -12,7 +12,7 @@
 
 enum {
     MATCHER_PAD_BYTES = 32,     /* readable bytes before and after a payload */
-    FIELD_HASH_BITS = 14,
+    FIELD_HASH_BITS = 15,
     QUALITY_HASH_BITS = 13,
     BASES_HASH_BITS = 12,
     MOST_LATE_READS = 16,       /* of each parity; a power of 2 */
