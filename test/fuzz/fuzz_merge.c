@@ -10,6 +10,7 @@
 
 #include "bam/bam_check.h"
 #include "bam/bam_long.h"
+#include "bam/cut_names.h"
 #include "order/slice_merge.h"
 #include "pipeline/batch.h"
 
@@ -129,7 +130,8 @@ static size_t make_batches(struct fuzz_input *in, const struct sort_rules *rules
     }
     for (size_t i = 0; i < n_records; i++) {
         uint8_t *rec = fuzz_copy(s->bytes + s->starts[i], s->starts[i + 1] - s->starts[i]);
-        (void)bam_record_restore_cigar(rec);    /* as batch_index_part does */
+        cut_names_cut(NULL, rec, 0);            /* as batch_index_part does */
+        (void)bam_record_restore_cigar(rec);
         sort_rules_admit(rules, rec, &wanted);
         free(rec);
     }
