@@ -216,10 +216,11 @@ static bool leads_to(const char *name, const char *file, size_t n)
     return same;
 }
 
-/* True if output and index are files that the checkpoint names; or without -o. */
-static bool same_names(const struct sort_settings *s, const char *output)
+/* True if the checkpoint names the output, as without -o, and the index. */
+static bool same_names(const struct sort_options *o, const char *output)
 {
-    if (!s->output) return true;
+    const struct sort_settings *s = &o->settings;
+    if (!s->output) return !o->output;
     if (!output) return false;
     size_t n = checkpoint_output_length(output);
     const char *index = output[n] ? output + n + strlen(HTS_IDX_DELIM) : NULL;
@@ -232,7 +233,7 @@ bool sort_options_ask_for_more(const struct sort_options *o, const struct checkp
 {
     const struct sort_settings *s = &o->settings;
     const struct checkpoint_output *was = &checkpoint->file.output, *is = &s->asked_output;
-    bool same = !o->stats && !o->print_checksum && same_names(s, was->path) &&
+    bool same = !o->stats && !o->print_checksum && same_names(o, was->path) &&
                 same_text(is->format, was->format) && is->level == was->level &&
                 is->engine == was->engine && is->durable == was->durable &&
                 same_text(is->columns, was->columns) && same_text(is->split_by, was->split_by) &&

@@ -8,6 +8,7 @@
 #include "bam/bam_check.h"
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
+#include "bam/bgzf_block.h"
 #include "input/input_error.h"
 #include "input/sam_text.h"
 #include "util/diag.h"
@@ -97,18 +98,33 @@ static void look_ahead(struct record_source *s)
     s->inflated_bytes = bgzf_utell(bgzf) + bgzf->block_length - bgzf->block_offset;
 }
 
+/* Reads how many bytes of text a compressed file holds from its end: right for a gzip file of one
+   member, and for BGZF if not more than one block came after those that look_ahead saw inflated. Only
+   the lowest 32 bits are known. Returns false if the file cannot be sought in. */
+static bool find_text_bytes(const struct record_source *s, uint32_t *n_bytes)
+{
+    const samFile *hts = s->base.file->hts;
+    bool is_bgzf = hts->format.compression == bgzf;
+    hFILE *file = hts->fp.bgzf->fp;
+    uint8_t size[4];            /* of the last block that is not empty, or of the member */
+    off_t at = (off_t)sizeof size + (is_bgzf ? BGZF_END_BYTES : 0);
+    if (hseek(file, -at, SEEK_END) < 0 || hread(file, size, sizeof size) != sizeof size)
+        return false;
+    *n_bytes = get_u32(size) + (is_bgzf ? (uint32_t)s->inflated_bytes : 0);
+    return true;
+}
+
 /* True if compressed text, of which htslib has read all, lacks a newline at its end: then htslib
-   counts one more byte than there is. How many there are is known if the last block was inflated
-   before the last record; or from the end of a gzip file, if that has one member. */
+   counts one more byte than there is. If the last block was inflated before the last record, so many
+   bytes there are; but what came after it may have been the newline alone. */
 static bool compressed_lacks_newline(const struct record_source *s)
 {
-    BGZF *bgzf = s->base.file->hts->fp.bgzf;
-    uint8_t size[4];
-    int64_t n_bytes = bgzf_utell(bgzf);
-    if (n_bytes <= s->inflated_bytes + 1) return n_bytes > s->inflated_bytes;
-    return hseek(bgzf->fp, -(off_t)sizeof size, SEEK_END) >= 0 &&
-           hread(bgzf->fp, size, sizeof size) == sizeof size &&
-           get_u32(size) + 1 == (uint32_t)n_bytes;
+    int64_t n_counted = bgzf_utell(s->base.file->hts->fp.bgzf);
+    uint32_t n_bytes;
+    if (n_counted <= s->inflated_bytes) return false;
+    if (find_text_bytes(s, &n_bytes) && (uint32_t)n_counted - n_bytes <= 1)
+        return (uint32_t)n_counted != n_bytes;
+    return n_counted == s->inflated_bytes + 1;
 }
 
 /* The same for all FASTQ and FASTA. A pipe that is not compressed cannot be looked at. */

@@ -35,11 +35,28 @@ static const char *name_in(const char *output, const char *dir)
     return strcmp(dir, ".") == 0 ? output : output + strlen(dir) + (strcmp(dir, "/") != 0);
 }
 
-/* Returns `dir` with the name of an output, which the caller frees. */
-static char *moved(const char *output, const char *dir)
+/* Returns the name of a file in `dir`, which the caller frees. Files that have one name in several
+   directories get different ones there. */
+static char *moved(const struct choice *choice, int i, const char *dir)
 {
-    char *parent = path_fixed_parent(output);
-    char *name = temp_dir_path(dir, name_in(output, parent));
+    const char *const *files = choice->sort->files;
+    char *parent = path_fixed_parent(files[i]);
+    const char *last = name_in(files[i], parent);
+    char *name = temp_dir_path(dir, last);
+    bool is_taken = false;
+    for (int k = 0; k < CHECKPOINT_N_FILES && !is_taken; k++) {
+        if (k == i || !files[k] || (choice->moves[k] && k > i)) continue;
+        char *other = choice->moves[k] ? moved(choice, k, dir) : NULL;
+        is_taken = strcmp(name, other ? other : files[k]) == 0;
+        free(other);
+    }
+    if (is_taken) {
+        free(name);
+        char *word = xasprintf("%s-%s", i < CHECKPOINT_COUNTS ? "other"
+                               : checkpoint_count_word(i - CHECKPOINT_COUNTS), last);
+        name = temp_dir_path(dir, word);
+        free(word);
+    }
     free(parent);
     return name;
 }
@@ -69,7 +86,7 @@ static bool would_replace(const struct choice *choice, const char *dir)
 {
     bool would = false;
     for (int i = 0; i < CHECKPOINT_N_FILES && !would; i++) {
-        char *name = choice->moves[i] ? moved(choice->sort->files[i], dir) : NULL;
+        char *name = choice->moves[i] ? moved(choice, i, dir) : NULL;
         would = name && access(name, F_OK) == 0;
         free(name);
     }
@@ -136,7 +153,7 @@ struct other_disk other_disk_choose(const struct other_disk_sort *sort)
         return other;
     }
     for (int i = 0; i < CHECKPOINT_N_FILES; i++)
-        if (choice.moves[i]) other.files[i] = moved(sort->files[i], choice.best);
+        if (choice.moves[i]) other.files[i] = moved(&choice, i, choice.best);
     if (runs_need_space(&choice)) other.temp_dir = xstrdup(choice.best);
     (void)snprintf(other.note, sizeof other.note, " in '%s', which has %s free", choice.best,
                    size_format(choice.free_bytes, size));

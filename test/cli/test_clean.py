@@ -702,6 +702,14 @@ class Names(KilledTest):
                 self.assertEqual(self.checkpoints(self.out, self.where), [])
                 self.empty()
 
+    def test_resumed_to_standard_output_writes_the_records_there(self):
+        """Once nothing came there, and the checkpoint was gone."""
+        checkpoint = self.killed_while_naming()
+        result = self.rocksort("--resume", checkpoint, "-o", "-")
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(gzip.decompress(result.out),
+                         gzip.decompress((self.out / "a.bam").read_bytes()))
+
     def test_resumed_with_the_same_options_sorts_nothing_again(self):
         words = ["-l", "1", "-O", "bam", "--write-index", "--output-fmt-option", "nthreads=1",
                  "--flagstat", "flags"]

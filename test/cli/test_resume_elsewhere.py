@@ -405,6 +405,16 @@ class FullDisks(KilledTest):
         self.check(self.other, self.disks[0] / "o.bam", ["--flagstat", "-o"],
                    reports=[("--flagstat", self.disks[0] / "f.txt")])
 
+    def test_command_gives_files_of_one_name_different_names(self):
+        """Reports have the name of the sample, each kind in its directory. Once all got the same
+        name, and the command was refused. One report lies where the others go."""
+        places = [("--flagstat", self.disks[0] / "f"), ("--idxstats", self.disks[0] / "i"),
+                  ("--coverage", self.other)]
+        for _, place in places:
+            place.mkdir(exist_ok=True)
+        self.check(self.other, self.disks[0] / "s1.bam", ["--flagstat", "--idxstats", "-o"],
+                   reports=[(option, place / "s1.txt") for option, place in places])
+
     def test_existing_file_is_not_proposed_as_output(self):
         (self.other / "o.bam").write_bytes(b"of the user")
         result = self.rocksort("-T", self.other / "t", "-o", self.disks[0] / "o.bam", self.bam,
