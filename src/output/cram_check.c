@@ -66,8 +66,12 @@ const char *cram_record_check(const uint8_t *rec, struct cram_doubt *doubt)
 {
     struct bam_aux cg;
     const char *problem = check_tags(rec, doubt, &cg);
-    if (problem || bam_record_flag(rec) & BAM_FUNMAP) return problem;
-    if (bam_record_true_pos(rec) < 0) return "it is mapped and has no position";
+    int64_t end = bam_record_true_pos(rec);
+    if (problem) return problem;
+    if (end >= INT32_MAX || bam_record_true_mate_pos(rec) >= INT32_MAX)
+        return "its position or that of its mate is above 2147483647";
+    if (bam_record_flag(rec) & BAM_FUNMAP) return NULL;
+    if (end < 0) return "it is mapped and has no position";
     struct bam_cigar cigar = bam_record_cigar(rec, &cg);
     if (cigar.n_ops == 0 && bam_record_n_bases(rec) > 0)
         return "it is mapped and has bases, but no CIGAR";
@@ -75,6 +79,8 @@ const char *cram_record_check(const uint8_t *rec, struct cram_doubt *doubt)
         uint32_t op = bam_cigar_op(get_u32(at));
         if (op == BAM_CBACK) return "its CIGAR has the operation B";
         if (op > BAM_CBACK) return "its CIGAR has an unknown operation";
+        if (bam_cigar_type(op) & 2) end += bam_cigar_oplen(get_u32(at));
     }
-    return NULL;
+    /* htslib would write a slice that cannot be read. */
+    return end > INT32_MAX ? "it ends above position 2147483647" : NULL;
 }

@@ -27,6 +27,12 @@ static const struct sample samples[] = {
     {0, 9, BASES, 0, 0, NO_TAGS, "no CIGAR"},
     {0, 9, 0, 0, 0, NO_TAGS, NULL},
     {0, -1, BASES, 1, BAM_CMATCH, NO_TAGS, "no position"},
+    {0, INT32_MAX - BASES, BASES, 1, BAM_CMATCH, NO_TAGS, NULL},
+    {0, INT32_MAX - BASES + 1, BASES, 1, BAM_CMATCH, NO_TAGS, "ends above position 2147483647"},
+    {0, INT32_MAX - BASES + 1, BASES, 1, BAM_CINS, NO_TAGS, NULL},
+    {0, INT32_MAX, BASES, 1, BAM_CMATCH, NO_TAGS, "its position or that of its mate"},
+    {BAM_FUNMAP, INT32_MAX, BASES, 0, 0, NO_TAGS, "its position or that of its mate"},
+    {BAM_FUNMAP, INT32_MAX - 1, BASES, 0, 0, NO_TAGS, NULL},
     /* of an unmapped read the encoder does not look at the CIGAR */
     {BAM_FUNMAP, 9, BASES, 1, BAM_CBACK, NO_TAGS, NULL},
     {BAM_FUNMAP, -1, BASES, 0, 0, NO_TAGS, NULL},
