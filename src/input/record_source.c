@@ -108,8 +108,10 @@ static bool find_text_bytes(const struct record_source *s, uint32_t *n_bytes)
     hFILE *file = hts->fp.bgzf->fp;
     uint8_t size[4];            /* of the last block that is not empty, or of the member */
     off_t at = (off_t)sizeof size + (is_bgzf ? BGZF_END_BYTES : 0);
-    if (hseek(file, -at, SEEK_END) < 0 || hread(file, size, sizeof size) != sizeof size)
+    if (hseek(file, -at, SEEK_END) < 0 || hread(file, size, sizeof size) != sizeof size) {
+        hclearerr(file);        /* else closing it fails, and htslib leaks what it has */
         return false;
+    }
     *n_bytes = get_u32(size) + (is_bgzf ? (uint32_t)s->inflated_bytes : 0);
     return true;
 }
