@@ -7,6 +7,7 @@
 #define ROCKSORT_DEFLATE_BLOCK_WRITER_H
 
 #include "deflate/tokens.h"
+#include "util/byte_order.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static inline void bit_writer_add(struct bit_writer *writer, uint64_t bits, unsi
 
 static inline void bit_writer_flush(struct bit_writer *writer)
 {
-    memcpy(writer->at, &writer->bits, sizeof writer->bits);
+    (void)put_u64(writer->at, writer->bits);
     writer->at += writer->n_bits >> 3;
     writer->bits >>= writer->n_bits & 56;
     writer->n_bits &= 7;

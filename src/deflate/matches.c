@@ -13,6 +13,8 @@
  */
 #include "deflate/matches.h"
 
+#include "util/byte_order.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -32,31 +34,16 @@ struct effort {
     unsigned field_tries, quality_tries;        /* further positions where one is looked for */
 };
 
-ALWAYS_INLINE uint64_t load64(const uint8_t *at)
-{
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-ALWAYS_INLINE uint32_t load32(const uint8_t *at)
-{
-    uint32_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
 ALWAYS_INLINE unsigned n_same(uint64_t difference)
 {
     return (unsigned)__builtin_ctzll(difference) >> 3;
 }
 
-/* How many bytes from `at` on, of which n are known, are those `distance` before; at most `most`.
-   */
+/* How many bytes from `at` on are those `distance` before, at most `most`. n of them are known. */
 ALWAYS_INLINE unsigned extend(const uint8_t *at, uint32_t distance, unsigned n, unsigned most)
 {
     for (; n < most; n += 8) {
-        uint64_t difference = load64(at + n) ^ load64(at + n - distance);
+        uint64_t difference = get_u64(at + n) ^ get_u64(at + n - distance);
         if (difference) {
             n += n_same(difference);
             break;
@@ -98,7 +85,7 @@ ALWAYS_INLINE unsigned extend_left(const struct matcher *matcher, const uint8_t 
     if (most > before) most = before;
     if (most > MAX_MATCH_BYTES - match.n_bytes) most = MAX_MATCH_BYTES - match.n_bytes;
     for (unsigned n = 0; n < most; n += 8) {
-        uint64_t difference = load64(at - n - 8) ^ load64(at - n - 8 - match.distance);
+        uint64_t difference = get_u64(at - n - 8) ^ get_u64(at - n - 8 - match.distance);
         if (!difference) continue;
         n += (unsigned)__builtin_clzll(difference) >> 3;
         return n < most ? n : (unsigned)most;
@@ -177,7 +164,7 @@ ALWAYS_INLINE void enter_all(struct matcher *matcher, const struct tables *table
                              const uint8_t *at, const uint8_t *end)
 {
     for (; at < end; at++)
-        (void)enter(tables, load64(at), load64(at + 8), (uint32_t)(at - matcher->begin));
+        (void)enter(tables, get_u64(at), get_u64(at + 8), (uint32_t)(at - matcher->begin));
 }
 
 ALWAYS_INLINE bool is_distance(uint32_t distance)
@@ -190,13 +177,13 @@ ALWAYS_INLINE struct match find(struct matcher *matcher, const struct tables *ta
                                 const uint8_t *at)
 {
     const struct match none = {0, 1};
-    uint64_t x = load64(at), y = load64(at + 8), difference;
+    uint64_t x = get_u64(at), y = get_u64(at + 8), difference;
     struct found found = enter(tables, x, y, (uint32_t)(at - matcher->begin));
     unsigned most = most_bytes(matcher, at);
     if (most < 8) return none;
-    if (load64(at - found.sixteens) == x && is_distance(found.sixteens))
+    if (get_u64(at - found.sixteens) == x && is_distance(found.sixteens))
         return (struct match){extend(at, found.sixteens, 8, most), found.sixteens};
-    difference = load64(at - found.sixes) ^ x;
+    difference = get_u64(at - found.sixes) ^ x;
     if (difference << 16 == 0 && is_distance(found.sixes)) {
         unsigned n = difference ? n_same(difference) : extend(at, found.sixes, 8, most);
         struct match match = {n, found.sixes};
@@ -205,7 +192,7 @@ ALWAYS_INLINE struct match find(struct matcher *matcher, const struct tables *ta
     /* Qualities have runs in place of matches of 3 bytes. */
     uint32_t distance = tables->threes ? found.threes : 1;
     unsigned least = tables->threes ? 3 : 4;
-    difference = load64(at - distance) ^ x;
+    difference = get_u64(at - distance) ^ x;
     unsigned n = difference ? n_same(difference) : 8;
     if (n < least || !is_distance(distance)) return none;
     struct match match = {n < 8 ? n : extend(at, distance, 8, most), distance};
@@ -311,11 +298,11 @@ ALWAYS_INLINE struct match find_overlap(struct matcher *matcher, struct overlaps
     enum { BASE_PAIR_PRICE = 4 * PRICE_OF_BIT, LEAST_BYTES = 4 };
     struct match best = {0, 1};
     int most_saved = 0;
-    uint32_t bases = load32(at);
+    uint32_t bases = get_u32(at);
     for (unsigned k = 0; k < overlaps->n; k++) {
         uint32_t distance = overlaps->distances[k];
         if (overlaps->ends[k] < at + LEAST_BYTES) {
-            if (load32(at - distance) != bases) continue;
+            if (get_u32(at - distance) != bases) continue;
             overlaps->ends[k] = at + extend(at, distance, LEAST_BYTES,
                                             (unsigned)(matcher->end - at));
         }
@@ -334,11 +321,11 @@ ALWAYS_INLINE const uint8_t *search_bases(struct matcher *matcher, struct overla
 {
     while (at < stop) {
         unsigned most = most_bytes(matcher, at);
-        uint64_t x = load64(at);
+        uint64_t x = get_u64(at);
         uint32_t d3 = swap_in(matcher->bases3, (x << 40) * prime_a, BASES_HASH_BITS,
                               (uint32_t)(at - matcher->begin));
         struct match match = find_overlap(matcher, overlaps, at);
-        if (match.n_bytes < 4 && is_distance(d3) && (load64(at - d3) ^ x) << 40 == 0)
+        if (match.n_bytes < 4 && is_distance(d3) && (get_u64(at - d3) ^ x) << 40 == 0)
             match = (struct match){extend(at, d3, 3, most), d3};
         if (match.n_bytes > most) match.n_bytes = most;
         if (match.n_bytes < MIN_MATCH_BYTES ||
@@ -349,7 +336,7 @@ ALWAYS_INLINE const uint8_t *search_bases(struct matcher *matcher, struct overla
         const uint8_t *next = at + 1;
         at = take(matcher, at, match);
         for (const uint8_t *last = at < stop ? at : stop; next < last; next++)
-            (void)swap_in(matcher->bases3, (load64(next) << 40) * prime_a, BASES_HASH_BITS,
+            (void)swap_in(matcher->bases3, (get_u64(next) << 40) * prime_a, BASES_HASH_BITS,
                           (uint32_t)(next - matcher->begin));
     }
     return at;
@@ -371,11 +358,11 @@ static bool find_fields(const uint8_t *at, const uint8_t *end, struct fields *fi
 {
     enum { FIXED_BYTES = 36, SOFT_CLIP = 4, HARD_CLIP = 5 };
     if (end - at < FIXED_BYTES) return false;
-    uint64_t n_bytes = 4 + (uint64_t)load32(at);
-    uint32_t name_bytes = at[12], n_ops = load32(at + 16) & 0xffff;
-    fields->tid = (int32_t)load32(at + 4);
-    fields->start = (int32_t)load32(at + 8);
-    fields->n_bases = (int32_t)load32(at + 20);
+    uint64_t n_bytes = 4 + (uint64_t)get_u32(at);
+    uint32_t name_bytes = at[12], n_ops = get_u32(at + 16) & 0xffff;
+    fields->tid = (int32_t)get_u32(at + 4);
+    fields->start = (int32_t)get_u32(at + 8);
+    fields->n_bases = (int32_t)get_u32(at + 20);
     if (fields->tid < -1 || fields->start < -1 || fields->n_bases < 0 || name_bytes == 0)
         return false;
     uint64_t bases_at = FIXED_BYTES + name_bytes + 4 * (uint64_t)n_ops;
@@ -389,8 +376,8 @@ static bool find_fields(const uint8_t *at, const uint8_t *end, struct fields *fi
     fields->end = go_ahead(at, end, n_bytes);
     if (fields->cigar[-1] != 0) return false;
     if (end - fields->cigar < 8 || n_ops == 0) return true;
-    uint32_t op = load32(fields->cigar);
-    if ((op & 15) == HARD_CLIP && n_ops > 1) op = load32(fields->cigar + 4);
+    uint32_t op = get_u32(fields->cigar);
+    if ((op & 15) == HARD_CLIP && n_ops > 1) op = get_u32(fields->cigar + 4);
     if ((op & 15) == SOFT_CLIP)
         fields->start = (int32_t)((uint32_t)fields->start - (op >> 4));
     return true;
@@ -403,8 +390,8 @@ static const uint8_t *find_record(const uint8_t *begin, const uint8_t *end)
     struct fields fields;
     for (const uint8_t *at = begin; at < end; at++) {
         if (!find_fields(at, end, &fields)) continue;
-        if (load32(at) < LONGEST_BYTES && fields.tid < MOST_REFERENCES &&
-            load32(at + 24) + 1 <= MOST_REFERENCES && at[36] >= '!' && at[36] <= '~')
+        if (get_u32(at) < LONGEST_BYTES && fields.tid < MOST_REFERENCES &&
+            get_u32(at + 24) + 1 <= MOST_REFERENCES && at[36] >= '!' && at[36] <= '~')
             return at;
     }
     return end;
