@@ -8,6 +8,7 @@
 #include <htslib/kstring.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct reference {              /* as an @SQ line or the list has it */
     struct text name;           /* no text: there is no such reference */
@@ -126,11 +127,31 @@ static char *describe(struct reference ref)
     return xasprintf("'%.*s' of %" PRIu64 " bases", (int)ref.name.n, ref.name.at, ref.n_bases);
 }
 
+/* Refuses a list that cannot be written as @SQ lines. -1 after a message. */
+static int check_list(const sam_hdr_t *header, const char *file)
+{
+    for (int i = 0; i < header->n_targets; i++) {
+        const char *name = header->target_name[i], *problem = NULL;
+        if (!*name)
+            problem = "has no name";
+        else if (name[strcspn(name, "\t\n")])
+            problem = "has a name with a tab or a newline in it";
+        else if (header->target_len[i] == 0)
+            problem = "has no length above 0";
+        if (!problem) continue;
+        diag_error("the header of '%s' is damaged: reference %d of its list, '%s', %s", file, i + 1,
+                   name, problem);
+        return -1;
+    }
+    return 0;
+}
+
 int header_references_settle(sam_hdr_t *header, const char *file, bool is_quiet)
 {
     struct reference in_line;
     struct text_map places = {NULL, 0, 0};
     size_t number;
+    if (check_list(header, file) < 0) return -1;
     if (!header->text || header->hrecs || !find_difference(header, &in_line, &number)) return 0;
     int n_lines = read_lines(header->text, file, &places);
     if (n_lines > 0) {

@@ -302,3 +302,14 @@ class References(RepairTest):
         """Refused, as by samtools."""
         source = self.bam("in.bam", ["@SQ\tSN:c1\tLN:1000"] * 2, REFS)
         self.assert_error(self.rocksort("-o", self.path("out.bam"), source), "in.bam", "'c1'")
+
+    def test_lists_that_lines_cannot_hold_are_refused(self):
+        """A SAM of them could not be read again. With lines that agree, others, and none."""
+        for refs, problem in ((("c1", 9), ("x", 0)), "length"), ((("c1", 9), ("x\ty", 7)), "a tab"), \
+                             ((("c1", 9), ("x\ny", 7)), "a tab"), ((("c1", 9), ("", 7)), "no name"):
+            for lines in ([], ["@SQ\tSN:c1\tLN:9"], ["@SQ\tSN:c1\tLN:9", "@SQ\tSN:z\tLN:7"]):
+                text = "".join(line + "\n" for line in lines)
+                source = self.write("in.bam", bamfile.bam_file(text, refs, []))
+                with self.subTest(refs=refs, lines=lines):
+                    result = self.rocksort("-o", self.path("out.sam"), source)
+                    self.assert_error(result, "in.bam", "reference 2", problem)
