@@ -252,8 +252,9 @@ class Sweep:
         # --clean does.
         if self.unfinished:
             self.outcomes["had some names"] += 1
-        if self.unfinished and not checkpoints:
+        if self.unfinished and not {"complete", "resumable"} & set(checkpoints.values()):
             self.clean()
+            checkpoints = self.checkpoints()
         elif self.unfinished:
             pass
         elif self.is_pieces(number) and (checkpoints or not self.is_whole(number)):
