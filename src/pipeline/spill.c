@@ -1,6 +1,7 @@
 /* spill.c -- see spill.h. */
 #include "pipeline/spill.h"
 
+#include "pipeline/planner.h"
 #include "pipeline/spill_policy.h"
 #include "pipeline/spilled_run.h"
 #include "pipeline/thread.h"
@@ -88,15 +89,25 @@ static void check_space(struct spiller *spiller, struct run_store *store,
     const struct spill_settings *s = &spiller->settings;
     struct load_counts counts;
     struct mem_budget budget;
-    struct space_sight sight = {.budget = &budget, .store = store, .output = s->output,
-                                .also = s->also};
+    struct run_store_disks disks;
+    struct plan plan;
+    size_t n_dirs = 0;
     load_totals_look(s->totals, &counts);
-    batch_pool_budget(s->pool, &budget);
-    sight.expected_bytes = counts.is_loading ? counts.expected_bytes : counts.sum.n_bytes;
-    if (spiller->space_is_checked || sight.expected_bytes == 0) return;
+    uint64_t expected_bytes = counts.is_loading ? counts.expected_bytes : counts.sum.n_bytes;
+    if (spiller->space_is_checked || expected_bytes == 0) return;
     spiller->space_is_checked = true;
-    sight.dirs = checkpoint_writer_directories(s->checkpoint, &sight.n_dirs);
-    space_check(s->sort, &sight, batches, n);
+    batch_pool_budget(s->pool, &budget);
+    planner_begin(&plan, s->sort, &budget);
+    plan.expected_bytes = expected_bytes;
+    plan.size_is_known = true;
+    const char *const *dirs =
+        store ? checkpoint_writer_directories(s->checkpoint, &n_dirs) : NULL;
+    planner_look_at_space(&plan, dirs, n_dirs, s->output->final, s->also->final);
+    if (store) {
+        run_store_look(store, &disks);
+        planner_set_disks(&plan, &disks, (unsigned)n_dirs, run_store_n_lanes(store));
+    }
+    planner_warn(&plan, batches, n);
 }
 
 /* Writes n sorted batches as one run, and hands it to the ender. */

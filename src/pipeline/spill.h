@@ -16,7 +16,6 @@
 
 #include "pipeline/codec_chooser.h"
 #include "pipeline/duplicates.h"
-#include "pipeline/space.h"
 #include "pipeline/temp_store.h"
 #include "store/run_label.h"
 
