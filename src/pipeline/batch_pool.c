@@ -175,11 +175,12 @@ struct batch *batch_pool_take(struct batch_pool *pool)
     }
     pool->reader_waits = false;
     /* There is a free batch, or a stretch for another one. */
-    if (!is_full && !crew_failed(pool->crew))
+    bool has_failed = crew_failed(pool->crew);
+    if (!is_full && !has_failed)
         batch = pool->n_free > 0 ? pool->free_batches[--pool->n_free] : make_batch(pool);
     size_t batch_bytes = pool->budget.batch_bytes;
     crew_unlock(pool->crew);
-    return is_full ? batch_pool_make_large(pool, batch_bytes) : batch;
+    return is_full && !has_failed ? batch_pool_make_large(pool, batch_bytes) : batch;
 }
 
 struct batch *batch_pool_make_large(struct batch_pool *pool, size_t n_bytes)
