@@ -289,13 +289,12 @@ static void print_resources(const struct planner *pl)
 static void print_disk(const struct place *place)
 {
     const struct disk_traits *disk = &place->disk;
-    char size[SIZE_TEXT_BYTES], rotation[DISK_ROTATION_TEXT_BYTES], speed[96] = "";
+    char size[SIZE_TEXT_BYTES], speed[96] = "";
     if (disk->seek_seconds > 0)
         (void)snprintf(speed, sizeof speed, ", a seek takes %.2f ms, %.1f at a time, reading in "
                        "order %.0f MB/s", 1e3 * disk->seek_seconds, disk->parallel,
                        1e-6 * disk->bytes_per_second);
-    print_line("temporary directory", "%s, %s%s%s, %s free", place->path, disk->file_system,
-               disk_rotation_text(&disk->rotation, rotation), speed,
+    print_line("temporary directory", "%s, %s%s, %s free", place->path, disk->file_system, speed,
                size_format(place->free_bytes, size));
 }
 
@@ -306,13 +305,12 @@ static void print_spilling(const struct planner *pl)
     (void)size_format(plan->run_bytes, run);
     print_line("runs on disk", "%" PRIu64 ", of %s of records each", plan->n_runs, run);
     for (size_t i = 0; i < pl->n_places; i++) print_disk(&pl->places[i]);
-    print_line("codec", "%s%s, because %s", temp_codec_name(plan->codec),
-               plan->codec_may_change ? " at first, then none if the disk keeps up" : "",
+    print_line("codec", "%s, because %s", temp_codec_name(plan->codec),
                codec_reason_text(plan->codec_reason));
     double temp_bytes = plan->temp_bytes + plan->view_bytes + plan->template_bytes;
     print_line("temporary space", "%s to be written, up to %s needed",
                size_format((uint64_t)temp_bytes, temp),
-               size_format((uint64_t)plan->peak_bytes, space));
+               size_format((uint64_t)plan->needed_bytes, space));
     print_line("compaction", "%s, because %s", plan->compaction.compact ? "on" : "off",
                compaction_reason_text(plan->compaction.reason));
     if (plan->read_bytes > 0)

@@ -209,29 +209,11 @@ static void plan_compaction(const struct estimate_facts *facts, struct estimate 
 
 static void plan_codec(const struct estimate_facts *facts, struct estimate *plan)
 {
-    double spilled = (double)plan->n_runs * (double)plan->run_bytes;
-    struct codec_facts at_first = {
-        .in_memory = facts->disks.in_memory,
-        .slow_to_seek = facts->disks.slow_to_seek,
-        .bytes_per_second = facts->disks.bytes_per_second,
-        .n_threads = facts->budget.n_threads,
-        .free_bytes = (double)facts->disks.free_bytes,
-        .raw_bytes_left = spilled,
-    };
     plan->codec = facts->codec;
     plan->codec_reason = CODEC_ASKED_FOR;
-    if (!facts->codec_auto) return;
-    plan->codec = codec_choose(&at_first, &plan->codec_reason);
-    if (plan->codec != TEMP_CODEC_LZ4) return;
-    /* This is the choice after some runs, if the disk took them without delay and workers were
-       busy. */
-    struct codec_facts later = at_first;
-    enum codec_reason reason;
-    later.codec = plan->codec;
-    later.seconds = 1;
-    later.worker_seconds = at_first.n_threads;  /* busy all the time */
-    later.stored_ratio = facts->traits.pack_ratio[plan->codec];
-    plan->codec_may_change = codec_choose(&later, &reason) == TEMP_CODEC_NONE;
+    if (facts->codec_auto)
+        plan->codec = codec_choose(&facts->disks, facts->budget.n_threads, facts->expected_bytes,
+                                   &plan->codec_reason);
 }
 
 static void plan_space(const struct estimate_facts *facts, struct estimate *plan)
@@ -242,8 +224,7 @@ static void plan_space(const struct estimate_facts *facts, struct estimate *plan
     /* A compaction writes its result before it removes what went into it. One may be under way in
        every database, and the last ones are the largest. */
     double copies = plan->compaction.compact ? 2 : 1;
-    plan->peak_bytes = copies * (plan->codec_may_change ? spilled : plan->temp_bytes);
-    plan->needed_bytes = plan->codec_may_change ? plan->temp_bytes : plan->peak_bytes;
+    plan->needed_bytes = copies * plan->temp_bytes;
     if (facts->disks.slow_to_seek)
         plan->read_bytes = scan_read_bytes(plan->n_files, mem_budget_scan_bytes(&facts->budget),
                                            facts->exceeds_memory);
@@ -256,7 +237,6 @@ static void plan_other_files(const struct estimate_facts *facts, struct estimate
     double view_bytes = (double)facts->expected_bytes * facts->traits.view_ratio;
     if (view_bytes > (double)facts->view_memory_bytes) plan->view_bytes = view_bytes;
     plan->template_bytes = (double)facts->large_template_bytes;
-    plan->peak_bytes += plan->view_bytes + plan->template_bytes;
     plan->needed_bytes += plan->view_bytes + plan->template_bytes;
 }
 

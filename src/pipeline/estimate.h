@@ -79,15 +79,12 @@ struct estimate {
     double n_seeks;             /* of the merge */
     enum temp_codec codec;
     enum codec_reason codec_reason;
-    bool codec_may_change;      /* to none, if the disk keeps up */
     double temp_bytes;          /* temporary data that are written, as runs */
     double view_bytes;          /* of --markdup; 0: there are none, or they stay in memory */
     double template_bytes;      /* of the largest template of --fixmate; 0: it fits in memory */
-    double peak_bytes;          /* temporary space at the peak, at most: compactions write their
-                                   result before they remove what went into it */
-    double needed_bytes;        /* temporary space without which the sort fails: peak_bytes, but if
-                                   the codec may change, which needs more, what it takes without.
-                                   Both include views and the template */
+    double needed_bytes;        /* temporary space at the peak, with views and the template:
+                                   compactions write their result before they remove what went into
+                                   it */
     double output_bytes;
     double also_bytes;          /* of the second output; 0: there is none */
     double load_seconds, merge_seconds;
