@@ -4,7 +4,7 @@
  *
  * The file is text. Each line has a keyword and its values; the order is always this:
  *
- *     rocksort-store 4                   the version of this format
+ *     rocksort-store 5                   the version of this format
  *     program 0.1.0
  *     id 0f3a...                         random, the same in all directories of a sort
  *     state loading                      or loaded, or partial; see enum checkpoint_state
@@ -28,12 +28,6 @@
  *     header 1234                        bytes of the header's text, which follows, and a newline
  *     end 0123456789abcdef               XXH3-64 of everything before this line
  *
- * Version 3 lacks generation, codec, fixmate, markdup, output-fsync, flagstat, idxstats, coverage,
- * statistics and metrics, and can be read, too.
- *
- * The engine after the level is missing if it is auto. The lines output-columns, output-split,
- * output-also and also-temporary are missing where there is no such thing.
- *
  * Control characters and % stand as %XX in a text. Where a text may be missing, the line has
  * "none", or = and the text.
  *
@@ -54,8 +48,7 @@
 #include <stdint.h>
 
 enum {
-    CHECKPOINT_OLDEST_VERSION = 3,      /* that can be read */
-    CHECKPOINT_VERSION = 4,
+    CHECKPOINT_VERSION = 5,
     CHECKPOINT_ID_BYTES = 32,           /* hexadecimal digits */
     CHECKPOINT_MOST_DIRECTORIES = 64,
     CHECKPOINT_N_COUNTS = 3,            /* --flagstat, --idxstats, --coverage */
