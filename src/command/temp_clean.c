@@ -27,8 +27,7 @@ struct found {
     double age_seconds;
     uint64_t n_bytes;
     size_t part, n_parts;       /* of a sort with several temporary directories */
-    enum checkpoint_parts parts;
-    const char *bad_part;       /* unless the parts are usable: the one that shows it */
+    const char *lost_part;      /* a directory without which the sort cannot be finished, or NULL */
     bool has_file;
     struct checkpoint_file file;    /* owned */
     struct output_journal journal;      /* {0}: there is none */
@@ -95,9 +94,8 @@ static const char *read_checkpoint(const struct checkpoint_dir *dir, struct foun
     found->has_file = true;
     found->part = file->directory + 1;
     found->n_parts = file->n_directories;
-    found->parts = checkpoint_look_at_parts(file, &found->bad_part);
-    if (found->parts == CHECKPOINT_PARTS_LOST) return "damaged";
-    if (found->parts == CHECKPOINT_PARTS_DROPPED) return "useless";
+    found->lost_part = checkpoint_lost_part(file);
+    if (found->lost_part) return "damaged";
     if (checkpoint_is_partial(file)) return "partial";
     return file->state == CHECKPOINT_LOADED ? "complete" : "resumable";
 }
@@ -154,16 +152,14 @@ static void print_how(const char *path, const struct found *found)
     char *name = output ? xasprintf("%.*s", (int)checkpoint_output_length(output), output) : NULL;
     (void)printf("           sort to '");
     print_safely(name ? name : "standard output");
-    if (found->parts == CHECKPOINT_PARTS_USABLE) {
+    if (!found->lost_part) {
         (void)printf("'; to %s: ", partial ? "write what there is" : "finish it");
         const struct checkpoint_resuming resuming = {
             .path = real ? real : path, .partial = partial, .has_output = output != NULL};
         print_safely(checkpoint_command(&resuming, command));
     } else {
-        (void)printf("'; it %s '", found->parts == CHECKPOINT_PARTS_LOST
-                                       ? "cannot be finished without what is not on this host:"
-                                       : "goes on without this directory in");
-        print_safely(found->bad_part);
+        (void)printf("'; it cannot be finished without what is not on this host: '");
+        print_safely(found->lost_part);
         (void)putchar('\'');
     }
     (void)putchar('\n');
@@ -406,9 +402,7 @@ static int clean_dead(struct cleaning *c, const char *path, const struct checkpo
 {
     struct found found;
     look_at(dir, &found);
-    /* Parts that a sort has dropped, and the directories that it uses, are cleaned up apart. */
-    bool has_others = !alone && found.has_file && found.n_parts > 1 &&
-                      found.parts != CHECKPOINT_PARTS_DROPPED;
+    bool has_others = !alone && found.has_file && found.n_parts > 1;
     if (has_others && has_used_part(&found.file)) {
         print_in_use(path, "in use");
         checkpoint_file_release(&found.file);

@@ -396,7 +396,6 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
         .n_directories = w->n_paths,
         .directories = (const char **)paths,
         .n_lanes = w->n_lanes,
-        .generation = s->resumed ? s->resumed->file.generation : 0,
         .resources = s->resources,
         .rules = s->rules,
         .fasta = describe_fasta(s->minhash_fasta),
@@ -482,11 +481,6 @@ int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, uns
     w->can_read_again = file->can_read_again;
     set_progress(w, file->state == CHECKPOINT_LOADED ? LOADED : RECORDED);
     int r = write_checkpoint(w, file->state, n_runs), error = errno;
-    if (w->settings->resumed->has_dropped && error != 0) {
-        diag_error("cannot note in each part of '%s' that one is lost: %s; free a little space",
-                   w->paths[0], strerror(error));
-        return -1;
-    }
     if (r < 0 && w->n_paths > w->n_adopted) {
         diag_error("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "', which must name the new "
                    "temporary directory: %s; free a little space there", w->paths[0],

@@ -77,7 +77,6 @@ static void put_place(kstring_t *to, const struct checkpoint_file *file)
     put_line(to, "program", file->program);
     put_line(to, "id", file->id);
     put_line(to, "state", state_names[file->state]);
-    put_number(to, "generation", file->generation);
     put(to, "directory %u %zu\n", file->directory, file->n_directories);
     for (size_t i = 0; i < file->n_directories; i++)
         put_line(to, "path", file->directories[i]);
@@ -279,7 +278,7 @@ static void *make_array(const struct parser *from, uint64_t n, size_t item_bytes
 
 static bool parse_place(struct parser *from, struct checkpoint_file *file)
 {
-    uint64_t generation, directory, n, lanes;
+    uint64_t directory, n, lanes;
     char *at;
     if (!take_text(from, "program", &file->program) || !take_text(from, "id", &file->id) ||
         strlen(file->id) != CHECKPOINT_ID_BYTES ||
@@ -288,8 +287,6 @@ static bool parse_place(struct parser *from, struct checkpoint_file *file)
     int state = take_word(from, "state", state_names, CHECKPOINT_PARTIAL + 1);
     if (state < 0) return false;
     file->state = (enum checkpoint_state)state;
-    if (!take_number(from, "generation", INT32_MAX, &generation)) return false;
-    file->generation = (unsigned)generation;
     if (!(at = take_line(from, "directory")) ||
         !parse_number(&at, ' ', CHECKPOINT_MOST_DIRECTORIES, &directory) ||
         !parse_number(&at, '\0', CHECKPOINT_MOST_DIRECTORIES, &n) || directory >= n)

@@ -8,7 +8,6 @@
  *     program 0.1.0
  *     id 0f3a...                         random, the same in all directories of a sort
  *     state loading                      or loaded, or partial; see enum checkpoint_state
- *     generation 0                       how often lost directories were dropped (checkpoint.h)
  *     directory 0 2                      number of this directory, number of directories
  *     path /tmp/rocksort.77.aBcDeF       of each directory
  *     lanes 1                            databases in each directory
@@ -107,7 +106,6 @@ struct checkpoint_file {
     const char *program;        /* its version */
     const char *id;
     enum checkpoint_state state;
-    unsigned generation;
     unsigned directory;
     size_t n_directories;
     const char **directories;

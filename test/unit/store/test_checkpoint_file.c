@@ -22,7 +22,6 @@ static struct checkpoint_file full_file(void)
         .program = "0.1.0",
         .id = "0123456789abcdef0123456789abcdef",
         .state = CHECKPOINT_LOADED,
-        .generation = 3,
         .directory = 1,
         .n_directories = 2,
         .directories = (const char **)(uintptr_t)directories,
@@ -85,7 +84,6 @@ static void assert_same(const struct checkpoint_file *a, const struct checkpoint
     assert_string_equal(a->program, b->program);
     assert_string_equal(a->id, b->id);
     assert_int_equal(a->state, b->state);
-    assert_int_equal(a->generation, b->generation);
     assert_int_equal(a->directory, b->directory);
     assert_int_equal(a->n_directories, b->n_directories);
     for (size_t i = 0; i < a->n_directories; i++)
@@ -300,8 +298,6 @@ static void test_wrong_values(void **state)
         {"id", "id ../../../../../../../../../../..\n", false},
         {"state", "state partial\n", true},
         {"state", "state done\n", false},
-        {"generation", "generation 2147483648\n", false},
-        {"generation", "", false},
         {"directory", "directory 2 2\n", false},
         {"directory", "directory 1 65\n", false},
         {"directory", "directory 1 1\n", false},
