@@ -302,35 +302,6 @@ static int make_id(char id[CHECKPOINT_ID_BYTES + 1])
     return 0;
 }
 
-/* True if the header's text has the references as the records number them. */
-static bool text_has_references(const char *text, sam_hdr_t *header)
-{
-    int32_t n = sam_hdr_nref(header), tid = 0;
-    struct text line;
-    while (header_next_line(&text, &line)) {
-        if (!header_line_is(line, "@SQ")) continue;
-        struct text rest = header_line_rest(line), field, name = {NULL, 0};
-        while (!name.at && header_next_field(&rest, &field)) name = header_field_value(field, "SN");
-        const char *want = tid < n ? sam_hdr_tid2name(header, tid++) : NULL;
-        if (!want || !name.at || !text_equal(name, text_of(want))) return false;
-    }
-    return tid == n;
-}
-
-/* Adds the references to the checkpoint file if the header text does not list the same ones. */
-static void list_references(sam_hdr_t *header, struct checkpoint_file *file)
-{
-    if (text_has_references(file->header, header)) return;
-    size_t n = (size_t)sam_hdr_nref(header);
-    file->reference_names = xcalloc(n + 1, sizeof *file->reference_names);
-    file->reference_lengths = xcalloc(n + 1, sizeof *file->reference_lengths);
-    file->n_references = n;
-    for (size_t i = 0; i < n; i++) {
-        file->reference_names[i] = sam_hdr_tid2name(header, (int)i);
-        file->reference_lengths[i] = (uint64_t)sam_hdr_tid2len(header, (int)i);
-    }
-}
-
 /* Writes the checkpoint file into a directory. While it adds new directories to the file it holds
    the lock. So a signal comes either before that, and they are removed, or after it, and they stay.
    Returns 0, or -1 with errno set. */
@@ -424,12 +395,9 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
         file.sum = counts.sum;
     }
     file.header_bytes = strlen(file.header);
-    list_references(w->header, &file);
     size_t n_written = write_to_all(w, &file);
     int error = errno;
     warn_of_missing(w, state, n_written, error);
-    free(file.reference_names);
-    free(file.reference_lengths);
     free_paths(paths);
     free(output);
     free(also);

@@ -28,35 +28,11 @@ static int refuse(const struct resume *resume, const char *problem)
 
 /* ---- the header ---- */
 
-/* Makes the header if the checkpoint file lists the references apart from the header text, as BAM
-   does. NULL if it is damaged. */
-static sam_hdr_t *header_with_references(const struct checkpoint_file *file)
-{
-    sam_hdr_t *header = sam_hdr_init();
-    xalloc_require(header != NULL);
-    size_t n = file->n_references;
-    header->text = xstrdup(file->header);
-    header->l_text = file->header_bytes;
-    header->target_name = xcalloc(n, sizeof *header->target_name);
-    header->target_len = xcalloc(n, sizeof *header->target_len);
-    for (size_t i = 0; i < n; i++) {
-        if (file->reference_lengths[i] > INT32_MAX) {
-            sam_hdr_destroy(header);
-            return NULL;
-        }
-        header->target_name[i] = xstrdup(file->reference_names[i]);
-        header->target_len[i] = (uint32_t)file->reference_lengths[i];
-        header->n_targets++;
-    }
-    return header;
-}
-
 /* Makes the header from the checkpoint file; NULL if it is damaged. */
 static sam_hdr_t *make_header(const struct checkpoint_file *file)
 {
-    if (file->n_references > 0) return header_with_references(file);
     return file->header_bytes > 0 ? sam_hdr_parse(file->header_bytes, file->header)
-                                    : sam_hdr_init();
+                                  : sam_hdr_init();
 }
 
 /* ---- the runs ---- */

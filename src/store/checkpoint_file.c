@@ -16,8 +16,7 @@
 #include <string.h>
 
 enum {
-    MAX_LINE_BYTES = 1 << 20,           /* enough for a path with every byte escaped, or the name of
-                                           a reference */
+    MAX_LINE_BYTES = 1 << 20,           /* enough for a path with every byte escaped */
     MAX_LANES = 64,
     MAX_THREADS = 1024,
     MAX_OPTIONS = 1000,
@@ -157,12 +156,6 @@ static void put_content(kstring_t *to, const struct checkpoint_file *file)
     put_number(to, "records", file->sum.n_records);
     put_number(to, "bytes", file->sum.n_bytes);
     put_number(to, "sum", file->sum.hash);
-    put_number(to, "references", file->n_references);
-    for (size_t i = 0; i < file->n_references; i++) {
-        put(to, "reference %" PRIu64 " ", file->reference_lengths[i]);
-        put_text(to, file->reference_names[i]);
-        put(to, "\n");
-    }
     put_number(to, "header", file->header_bytes);
     xalloc_require(kputsn(file->header, file->header_bytes, to) >= 0);
     put(to, "\n");
@@ -443,24 +436,6 @@ static bool parse_output(struct parser *from, struct checkpoint_file *file)
            take_optional(from, "also-temporary", &output->also_temporary);
 }
 
-static bool parse_references(struct parser *from, struct checkpoint_file *file)
-{
-    uint64_t n;
-    if (!take_number(from, "references", INT32_MAX, &n)) return false;
-    file->n_references = (size_t)n;
-    file->reference_names = make_array(from, n, sizeof *file->reference_names);
-    file->reference_lengths = make_array(from, n, sizeof *file->reference_lengths);
-    if (!file->reference_names) return false;
-    for (size_t i = 0; i < n; i++) {
-        char *at = take_line(from, "reference");
-        if (!at || !parse_number(&at, ' ', INT64_MAX, &file->reference_lengths[i]) ||
-            !unescape(at))
-            return false;
-        file->reference_names[i] = at;
-    }
-    return true;
-}
-
 static bool parse_content(struct parser *from, struct checkpoint_file *file)
 {
     uint64_t n;
@@ -468,7 +443,7 @@ static bool parse_content(struct parser *from, struct checkpoint_file *file)
         !take_number(from, "records", UINT64_MAX, &file->sum.n_records) ||
         !take_number(from, "bytes", UINT64_MAX, &file->sum.n_bytes) ||
         !take_number(from, "sum", UINT64_MAX, &file->sum.hash) ||
-        !parse_references(from, file) || !take_number(from, "header", SIZE_MAX / 2, &n) ||
+        !take_number(from, "header", SIZE_MAX / 2, &n) ||
         n != (size_t)(from->end - from->at) - 1 || from->at == from->end)
         return false;
     if (from->end[-1] != '\n' || memchr(from->at, '\0', (size_t)n)) return false;
@@ -524,8 +499,6 @@ void checkpoint_file_release(struct checkpoint_file *file)
     free(file->directories);
     free(file->inputs);
     free(file->output.options);
-    free(file->reference_names);
-    free(file->reference_lengths);
     free(file->memory);
     *file = (struct checkpoint_file){0};
 }

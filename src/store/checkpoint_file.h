@@ -23,7 +23,6 @@
  *     output-split, output-also, flagstat, idxstats, coverage, statistics, metrics, output-options,
  *     output-option, temporary, index-temporary, also-temporary
  *     runs, records, bytes, sum          totals, once it is loaded
- *     references 0                       and a line for each, if the header's text lacks some
  *     header 1234                        bytes of the header's text, which follows, and a newline
  *     end 0123456789abcdef               XXH3-64 of everything before this line
  *
@@ -122,10 +121,6 @@ struct checkpoint_file {
     struct checkpoint_output output;
     uint64_t n_runs;            /* totals; 0 while loading */
     struct content_sum sum;
-    size_t n_references;        /* all references, if the header's text lacks some, which BAM
-                                   allows; else 0 */
-    const char **reference_names;
-    uint64_t *reference_lengths;
     const char *header;         /* text that ends with NUL */
     size_t header_bytes;
     char *memory;               /* what a parsed checkpoint file points into */

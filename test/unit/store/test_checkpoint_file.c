@@ -9,8 +9,6 @@
 
 static const char *const directories[] = {"/tmp/rocksort.1.abcdef", "/mnt/a b%/x\n\ty\x01\xff"};
 static const char *const options[] = {"reference=/data/a b.fa", "level=3"};
-static const char *const names[] = {"chr1", "HLA*01%=x"};
-static uint64_t lengths[] = {248956422, 1};
 
 static struct checkpoint_input inputs[] = {
     {"/data/in 1.bam", 651000000, 1700000000123456789}, {"/data/100%\n.bam", 0, 0}, {"-", 0, 0}};
@@ -46,9 +44,6 @@ static struct checkpoint_file full_file(void)
                    .temporary = "/out/a.bam.rocksort.7.tmp", .index_temporary = "/out/i%.tmp"},
         .n_runs = 4636,
         .sum = {UINT64_C(6000000), UINT64_C(2080000000), UINT64_C(0xfedcba9876543210)},
-        .n_references = 2,
-        .reference_names = (const char **)(uintptr_t)names,
-        .reference_lengths = lengths,
         .header = "@HD\tVN:1.6\n@CO\t100%\nend 0000000000000000\n",
         .header_bytes = strlen("@HD\tVN:1.6\n@CO\t100%\nend 0000000000000000\n"),
     };
@@ -129,11 +124,6 @@ static void assert_same(const struct checkpoint_file *a, const struct checkpoint
     assert_same_text(a->output.temporary, b->output.temporary);
     assert_same_text(a->output.index_temporary, b->output.index_temporary);
     assert_true(a->n_runs == b->n_runs && content_sum_equal(&a->sum, &b->sum));
-    assert_int_equal(a->n_references, b->n_references);
-    for (size_t i = 0; i < a->n_references; i++) {
-        assert_string_equal(a->reference_names[i], b->reference_names[i]);
-        assert_true(a->reference_lengths[i] == b->reference_lengths[i]);
-    }
     assert_int_equal(a->header_bytes, b->header_bytes);
     assert_string_equal(a->header, b->header);
 }
@@ -365,8 +355,6 @@ static void test_wrong_values(void **state)
         {"metrics", "metrics /x\n", false},
         {"output-options", "output-options 1001\n", false},
         {"output-options", "output-options 1\n", false},
-        {"references", "references 1\n", false},
-        {"references", "references 2147483648\n", false},
         {"header", "header 0\n", false},
         {"header", "header 43\n", false},
         {"header", "header 18446744073709551615\n", false},
