@@ -88,7 +88,7 @@ void checkpoint_writer_destroy(struct checkpoint_writer *w)
 
 /* ---- before loading ---- */
 
-void checkpoint_describe(const struct stat *st, struct checkpoint_input *input)
+static void describe(const struct stat *st, struct checkpoint_input *input)
 {
     int64_t ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
     input->n_bytes = (uint64_t)st->st_size;
@@ -99,7 +99,7 @@ bool checkpoint_describe_file(const char *path, struct checkpoint_input *input)
 {
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return false;
-    checkpoint_describe(&st, input);
+    describe(&st, input);
     return true;
 }
 
@@ -141,7 +141,7 @@ void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_i
         /* Describe the file that was opened: its name may belong to another one now. */
         const struct stat *st = bam_inputs_file(inputs, i);
         if (st && strcmp(s->inputs[i], "-") != 0) {
-            checkpoint_describe(st, input);
+            describe(st, input);
             input->path = realpath(s->inputs[i], NULL);
         }
         if (input->path) continue;
