@@ -113,25 +113,14 @@ static void plan_compaction(struct plan *plan)
     if (plan->compaction.compact && plan->n_files > most_files) plan->n_files = most_files;
 }
 
-static void plan_codec(struct plan *plan, double raw_bytes)
-{
-    const struct codec_facts facts = {
-        .in_memory = plan->disks.in_memory,
-        .slow_to_seek = plan->disks.slow_to_seek,
-        .bytes_per_second = plan->disks.bytes_per_second,
-        .n_threads = plan->budget.n_threads,
-        .free_bytes = (double)plan->disks.free_bytes,
-        .raw_bytes_left = raw_bytes,
-    };
-    plan->codec = plan->settings->codec;
-    plan->codec_reason = CODEC_ASKED_FOR;
-    if (plan->settings->codec_auto) plan->codec = codec_choose(&facts, &plan->codec_reason);
-}
-
 static void plan_temporary_data(struct plan *plan)
 {
     double raw_bytes = (double)plan->n_runs * (double)plan->run_bytes;
-    plan_codec(plan, raw_bytes);
+    plan->codec = plan->settings->codec;
+    plan->codec_reason = CODEC_ASKED_FOR;
+    if (plan->settings->codec_auto)
+        plan->codec = codec_choose(&plan->disks, plan->budget.n_threads, plan->expected_bytes,
+                                   &plan->codec_reason);
     plan_compaction(plan);
     plan->spilled_bytes =
         fmin(raw_bytes, (double)plan->expected_bytes) * plan->traits.pack_ratio[plan->codec];

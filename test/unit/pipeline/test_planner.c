@@ -113,6 +113,12 @@ static void test_codec_and_space_of_runs(void **state)
     (void)state;
     struct sort_settings settings;
     struct plan plan = usual_plan(&settings, 64 * MIB, 2, GIB);
+    plan.disks.bytes_per_second = 2e9;
+    planner_estimate(&plan);
+    assert_int_equal(plan.codec, TEMP_CODEC_NONE);
+    plan.disks.free_bytes = GIB;                /* none needs twice the data */
+    planner_estimate(&plan);
+    assert_int_equal(plan.codec, TEMP_CODEC_LZ4);
     settings.codec_auto = false;
     settings.codec = TEMP_CODEC_LZ4;
     planner_estimate(&plan);
