@@ -8,7 +8,6 @@
 #define _GNU_SOURCE             /* O_PATH */
 #include "command/bam_rocksort.h"
 
-#include "command/bam_plan.h"
 #include "command/duplicate_report.h"
 #include "command/library_versions.h"
 #include "command/report_file.h"
@@ -18,6 +17,7 @@
 #include "command/sort_options_usage.h"
 #include "command/sort_stats.h"
 #include "command/temp_clean.h"
+#include "pipeline/planner.h"
 #include "pipeline/resume.h"
 #include "util/diag.h"
 #include "util/version.h"
@@ -210,11 +210,27 @@ static int sort_and_report(struct sort_options *options)
     return reports.result < 0 ? -1 : r;
 }
 
+/* --plan, which also says what -@ auto and --max-memory auto chose. */
+static int print_plan(const struct sort_options *options)
+{
+    const struct sort_settings *settings = &options->settings;
+    const struct machine_fit *fit = &options->fit;
+    struct machine_facts machine;
+    char threads[MACHINE_REASON_BYTES + 16] = "", memory[MACHINE_REASON_BYTES + 16] = "";
+    machine_facts_gather(&machine);
+    if (options->auto_threads)
+        (void)snprintf(threads, sizeof threads, " (auto: %s)", fit->threads_reason);
+    if (fit->n_threads > 0 && settings->memory_bytes == fit->memory_bytes)
+        (void)snprintf(memory, sizeof memory, " (auto: %s)", fit->memory_reason);
+    if (planner_print(settings, machine_fit_cpus(&machine), threads, memory) < 0) return -1;
+    return flush_output();
+}
+
 static int run(struct sort_options *options)
 {
     tune_allocator(options->settings.memory_bytes);
     if (options->fit.n_threads > 0 && hts_verbose >= 4) print_fit(options);
-    if (options->plan) return bam_plan_run(options) < 0 ? -1 : flush_output();
+    if (options->plan) return print_plan(options);
     if (sort_options_check_terminal(options) < 0) return -1;
     if (!options->verify) return sort_and_report(options);
     int r = verify_inputs(&options->settings);

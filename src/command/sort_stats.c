@@ -223,14 +223,11 @@ static void write_known_bool(struct json_writer *json, const char *name, bool kn
 
 static void write_disk(struct json_writer *json, const struct disk_traits *disk, bool used)
 {
-    bool measured = used && disk->seek_seconds > 0, turns = used && disk->rotation.rpm > 0;
+    bool measured = used && disk->seek_seconds > 0;
     json_begin_object(json, "disk");
     json_string(json, "file_system", used ? disk->file_system : NULL);
     write_known_bool(json, "is_memory", used, disk->is_memory);
     write_known_bool(json, "is_network", used, disk->is_network);
-    write_known_bool(json, "rotates", used && disk->rotation.flag >= 0, disk->rotation.flag > 0);
-    write_known(json, "rpm", turns ? disk->rotation.rpm : 0);
-    write_known(json, "drives", turns ? disk->rotation.n_drives : 0);
     json_number(json, "seek_s", measured ? disk->seek_seconds : NAN);
     json_number(json, "seeks_at_a_time", measured ? disk->parallel : NAN);
     json_number(json, "read_bytes_per_s",

@@ -27,8 +27,7 @@ struct found {
     double age_seconds;
     uint64_t n_bytes;
     size_t part, n_parts;       /* of a sort with several temporary directories */
-    enum checkpoint_parts parts;
-    const char *bad_part;       /* unless the parts are usable: the one that shows it */
+    const char *lost_part;      /* a directory without which the sort cannot be finished, or NULL */
     bool has_file;
     struct checkpoint_file file;    /* owned */
     struct output_journal journal;      /* {0}: there is none */
@@ -95,9 +94,8 @@ static const char *read_checkpoint(const struct checkpoint_dir *dir, struct foun
     found->has_file = true;
     found->part = file->directory + 1;
     found->n_parts = file->n_directories;
-    found->parts = checkpoint_look_at_parts(file, &found->bad_part);
-    if (found->parts == CHECKPOINT_PARTS_LOST) return "damaged";
-    if (found->parts == CHECKPOINT_PARTS_DROPPED) return "useless";
+    found->lost_part = checkpoint_lost_part(file);
+    if (found->lost_part) return "damaged";
     if (checkpoint_is_partial(file)) return "partial";
     return file->state == CHECKPOINT_LOADED ? "complete" : "resumable";
 }
@@ -154,16 +152,14 @@ static void print_how(const char *path, const struct found *found)
     char *name = output ? xasprintf("%.*s", (int)checkpoint_output_length(output), output) : NULL;
     (void)printf("           sort to '");
     print_safely(name ? name : "standard output");
-    if (found->parts == CHECKPOINT_PARTS_USABLE) {
+    if (!found->lost_part) {
         (void)printf("'; to %s: ", partial ? "write what there is" : "finish it");
         const struct checkpoint_resuming resuming = {
             .path = real ? real : path, .partial = partial, .has_output = output != NULL};
         print_safely(checkpoint_command(&resuming, command));
     } else {
-        (void)printf("'; it %s '", found->parts == CHECKPOINT_PARTS_LOST
-                                       ? "cannot be finished without what is not on this host:"
-                                       : "goes on without this directory in");
-        print_safely(found->bad_part);
+        (void)printf("'; it cannot be finished without what is not on this host: '");
+        print_safely(found->lost_part);
         (void)putchar('\'');
     }
     (void)putchar('\n');
@@ -171,10 +167,9 @@ static void print_how(const char *path, const struct found *found)
     free(real);
 }
 
-/* `state`: "in use" or "in use?". */
-static void print_in_use(const char *path, const char *state)
+static void print_in_use(const char *path)
 {
-    (void)printf("%-10s %8s %12s     ", state, "", "");
+    (void)printf("%-10s %8s %12s     ", "in use", "", "");
     print_safely(path);
     (void)putchar('\n');
 }
@@ -291,7 +286,7 @@ static int clean_file(struct cleaning *c, const char *path)
     if (state != OUTPUT_LEFTOVER_FOREIGN && is_wanted && !is_listed(c, &left.st)) {
         c->n_found++;
         if (in_use)
-            print_in_use(path, "in use");
+            print_in_use(path);
         else
             r = clean_open_file(c, path, &left, c->removes && state == OUTPUT_LEFTOVER_DEAD,
                                 is_journal);
@@ -342,7 +337,7 @@ static int clean_found(struct cleaning *c, const char *path, bool removes, struc
     return r;
 }
 
-/* True if a process uses one of the other directories of a sort, or may use it. */
+/* True if a process uses one of the other directories of a sort, or if that cannot be found out. */
 static bool has_used_part(const struct checkpoint_file *file)
 {
     bool used = false;
@@ -351,7 +346,7 @@ static bool has_used_part(const struct checkpoint_file *file)
         const char *problem;
         if (i == file->directory) continue;
         int r = checkpoint_dir_open_patiently(file->directories[i], &dir, &problem);
-        used = r == CHECKPOINT_BUSY || r == CHECKPOINT_ELSEWHERE || r == CHECKPOINT_CLOSED;
+        used = r == CHECKPOINT_BUSY || r == CHECKPOINT_CLOSED;
         if (r == CHECKPOINT_OK) checkpoint_dir_close(&dir);
     }
     return used;
@@ -406,11 +401,9 @@ static int clean_dead(struct cleaning *c, const char *path, const struct checkpo
 {
     struct found found;
     look_at(dir, &found);
-    /* Parts that a sort has dropped, and the directories that it uses, are cleaned up apart. */
-    bool has_others = !alone && found.has_file && found.n_parts > 1 &&
-                      found.parts != CHECKPOINT_PARTS_DROPPED;
+    bool has_others = !alone && found.has_file && found.n_parts > 1;
     if (has_others && has_used_part(&found.file)) {
-        print_in_use(path, "in use");
+        print_in_use(path);
         checkpoint_file_release(&found.file);
         return 0;
     }
@@ -426,31 +419,6 @@ static int clean_dead(struct cleaning *c, const char *path, const struct checkpo
     return r;
 }
 
-/* Lists the outputs that a process of another host may write. Their locks may not be seen here, and
-   the file of an index may not have been written to for long. */
-static void list_outputs_elsewhere(struct cleaning *c, const char *path)
-{
-    struct checkpoint_file file;
-    struct stat st;
-    if (checkpoint_dir_peek(path, &file) != CHECKPOINT_OK) return;
-    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++) {
-        const char *name = checkpoint_temporary(&file.output, i);
-        if (name && lstat(name, &st) == 0 && !is_listed(c, &st)) print_in_use(name, "in use?");
-    }
-    checkpoint_file_release(&file);
-}
-
-/* Lists a directory in which a process of another host may work. */
-static int refuse_elsewhere(struct cleaning *c, const char *path, const char *problem)
-{
-    print_in_use(path, "in use?");
-    (void)printf("           it %s\n", problem);
-    list_outputs_elsewhere(c, path);
-    if (!c->removes) return 0;
-    diag_error("'%s' %s", path, problem);
-    return -1;
-}
-
 /* Lists one directory if it is one of rocksort's, and removes it if told to. `alone`: without the
    other directories of its sort. Returns 0, or -1 after a message. */
 static int clean_part(struct cleaning *c, const char *path, bool alone)
@@ -464,13 +432,12 @@ static int clean_part(struct cleaning *c, const char *path, bool alone)
     if (r == CHECKPOINT_LOST || (r == CHECKPOINT_FOREIGN && !is_stillborn(path, &found))) return 0;
     c->n_found++;
     if (r == CHECKPOINT_FOREIGN) return clean_found(c, path, c->removes, &found);
-    if (r == CHECKPOINT_ELSEWHERE) return refuse_elsewhere(c, path, problem);
     if (r == CHECKPOINT_CLOSED) {
         diag_error("'%s' %s", path, problem);
         return -1;
     }
     if (r == CHECKPOINT_BUSY) {
-        print_in_use(path, "in use");
+        print_in_use(path);
         return 0;
     }
     /* It stays locked until it is removed, so that no process resumes it meanwhile. */

@@ -21,6 +21,7 @@ struct opened_file {
     struct stat st;
     XXH64_hash_t header_hash;           /* only if there are several inputs */
     bool can_seek;                      /* likewise: a file of BGZF-compressed BAM */
+    enum htsExactFormat format;
     bool by_coordinate;                 /* its header claims this order */
     bool is_cut;                        /* see bam_reader_is_cut */
     bool is_warned_of;                  /* what there is to warn of was said */
@@ -90,7 +91,8 @@ static int check_size(struct bam_inputs *in, size_t i)
     return -1;
 }
 
-/* Notes the order that the header of input i claims. One that it was lent says nothing of it. */
+/* Notes the format of input i, and the order that its header claims. One that it was lent says
+   nothing of it. */
 static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reader)
 {
     const char *at = header_whole_text(bam_reader_header(reader));
@@ -104,6 +106,7 @@ static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reade
         if (ss.at) sub_order = ss;
     }
     in->files[i].by_coordinate = text_equal(order, text_of("coordinate"));
+    in->files[i].format = bam_reader_format(reader)->format;
     if (sub_order.at) order = sub_order;
     if (!in->common_order)
         in->common_order = xasprintf("%.*s", (int)order.n, order.at);
@@ -252,6 +255,11 @@ bool bam_inputs_may_warn(struct bam_inputs *in)
     bool may = !in->has_warned && hts_get_log_level() >= HTS_LOG_WARNING;
     in->has_warned = true;
     return may;
+}
+
+enum htsExactFormat bam_inputs_format(const struct bam_inputs *in, size_t i)
+{
+    return in->files[i].format;
 }
 
 const struct id_renames *bam_inputs_renames(const struct bam_inputs *in, size_t i)

@@ -40,6 +40,9 @@ bool bam_inputs_can_seek(const struct bam_inputs *inputs);
    coordinate. */
 bool bam_inputs_can_copy(const struct bam_inputs *inputs, size_t i);
 
+/* The format of input i. */
+enum htsExactFormat bam_inputs_format(const struct bam_inputs *inputs, size_t i);
+
 /* The IDs that change in the records of input i, or NULL if none do. */
 const struct id_renames *bam_inputs_renames(const struct bam_inputs *inputs, size_t i);
 

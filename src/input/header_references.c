@@ -102,7 +102,8 @@ static void put_reference(const sam_hdr_t *header, const struct text_map *places
         xalloc_require(ksprintf(out, "@SQ\tSN:%s\tLN:%" PRIu64 "\n", ref.name.at, ref.n_bases) >= 0);
 }
 
-static char *rewrite(const sam_hdr_t *header, const struct text_map *places, int n_lines)
+/* Writes all lines of the header again, with an @SQ line for each reference of the list. */
+static void rewrite(sam_hdr_t *header, const struct text_map *places, int n_lines)
 {
     const char *at = header->text;
     kstring_t out = KS_INITIALIZE;
@@ -117,14 +118,26 @@ static char *rewrite(const sam_hdr_t *header, const struct text_map *places, int
         size_t end = --n_lines == 0 ? n_refs : i + 1;
         for (; i < end && i < n_refs; i++) put_reference(header, places, i, &out);
     }
+    for (; i < n_refs; i++) put_reference(header, places, i, &out);     /* there are no lines */
     xalloc_require(kputs("", &out) >= 0);
-    return ks_release(&out);
+    free(header->text);
+    header->l_text = ks_len(&out);
+    header->text = ks_release(&out);
 }
 
 static char *describe(struct reference ref)
 {
     if (!ref.name.at) return xstrdup("missing");
     return xasprintf("'%.*s' of %" PRIu64 " bases", (int)ref.name.n, ref.name.at, ref.n_bases);
+}
+
+static void warn(const sam_hdr_t *header, const char *file, struct reference in_line, size_t number)
+{
+    char *of_lines = describe(in_line), *listed = describe(of_list(header, number));
+    diag_warning("@SQ lines of '%s' are rewritten from its list of references: reference %d is %s "
+                 "in the lines, %s in the list", file, (int)number + 1, of_lines, listed);
+    free(of_lines);
+    free(listed);
 }
 
 /* Refuses a list that cannot be written as @SQ lines. -1 after a message. */
@@ -152,21 +165,14 @@ int header_references_settle(sam_hdr_t *header, const char *file, bool is_quiet)
     struct text_map places = {NULL, 0, 0};
     size_t number;
     if (check_list(header, file) < 0) return -1;
-    if (!header->text || header->hrecs || !find_difference(header, &in_line, &number)) return 0;
-    int n_lines = read_lines(header->text, file, &places);
-    if (n_lines > 0) {
-        char *of_lines = describe(in_line), *listed = describe(of_list(header, number));
-        if (!is_quiet)
-            diag_warning("@SQ lines of '%s' are rewritten from its list of references: reference %d "
-                         "is %s in the lines, %s in the list", file, (int)number + 1, of_lines,
-                         listed);
-        free(of_lines);
-        free(listed);
-        char *text = rewrite(header, &places, n_lines);
-        free(header->text);
-        header->text = text;
-        header->l_text = strlen(text);
+    if (!header->text || header->hrecs) return 0;
+    if (!find_difference(header, &in_line, &number)) {
+        if (number == 0 && header->n_targets > 0) rewrite(header, &places, 0);
+        return 0;
     }
+    int n_lines = read_lines(header->text, file, &places);
+    if (n_lines > 0 && !is_quiet) warn(header, file, in_line, number);
+    if (n_lines > 0) rewrite(header, &places, n_lines);
     text_map_release(&places);
     return n_lines < 0 ? -1 : 0;
 }

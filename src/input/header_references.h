@@ -17,9 +17,9 @@
 
 /*
  * Rewrites the @SQ lines of a header as it was read from BAM, before htslib has parsed it, unless
- * they agree with the list or there are none. A line of the list's name and length keeps its other
- * tags. The lines keep their places among those of other types. Warns unless is_quiet; `file` is
- * the name of the input in messages.
+ * they agree with the list. A line of the list's name and length keeps its other tags. The lines
+ * keep their places among those of other types. Warns unless is_quiet; `file` is the name of the
+ * input in messages. If there are no @SQ lines at all, which BAM allows, adds them at the end.
  */
 int header_references_settle(sam_hdr_t *header, const char *file, bool is_quiet);
 

@@ -55,7 +55,6 @@ struct builder {
     size_t n_inputs;
     struct header_ids *ids;     /* of each input */
     struct kind_state kinds[N_KINDS];
-    int64_t n_reference_lines;  /* of the first input */
     kstring_t content;          /* scratch of unite_id */
     struct text *fields;        /* scratch of make_content */
     size_t fields_room;
@@ -96,11 +95,7 @@ static void read_other_line(struct builder *b, size_t i, struct text line)
 
 static int read_line(struct builder *b, size_t i, struct text line)
 {
-    if (header_line_is(line, "@HD")) return 0;
-    if (header_line_is(line, "@SQ")) {
-        if (i == 0) b->n_reference_lines++;
-        return 0;
-    }
+    if (header_line_is(line, "@HD") || header_line_is(line, "@SQ")) return 0;
     enum id_kind kind = header_ids_kind_of(line);
     if (i == 0) b->kinds[kind].last_of_first = line;
     if (kind < N_ID_KINDS) return header_ids_add(&b->ids[i], kind, line, b->file_names[i]);
@@ -308,25 +303,17 @@ static void put_united_text(const struct builder *b, kstring_t *out)
     }
 }
 
-/*
- * The header text of a BAM file may lack the @SQ lines; then only htslib's list has the references,
- * and the header cannot be made from text. So all added lines go to the end of the header.
- */
+/* If nothing is added the header of the first input is copied as it is. */
 static sam_hdr_t *make_header(struct builder *b)
 {
     kstring_t text = KS_INITIALIZE;
     size_t n_added_bytes = 0;
     for (enum kind kind = GROUP; kind < N_KINDS; kind++) n_added_bytes += b->kinds[kind].added.l;
-    bool to_end = n_added_bytes > 0 && b->n_reference_lines != sam_hdr_nref(b->headers[0]);
-    bool in_place = n_added_bytes > 0 && !to_end;
-    if (in_place) put_united_text(b, &text);
+    if (n_added_bytes > 0) put_united_text(b, &text);
     for (enum kind kind = GROUP; kind < N_KINDS; kind++)
-        if (!(in_place && b->kinds[kind].last_of_first.at)) put_added(b, kind, &text);
-    sam_hdr_t *header = in_place ? sam_hdr_parse(text.l, text.s) : sam_hdr_dup(b->headers[0]);
-    if (header && to_end && sam_hdr_add_lines(header, text.s, text.l) < 0) {
-        sam_hdr_destroy(header);
-        header = NULL;
-    }
+        if (!b->kinds[kind].last_of_first.at) put_added(b, kind, &text);
+    sam_hdr_t *header =
+        n_added_bytes > 0 ? sam_hdr_parse(text.l, text.s) : sam_hdr_dup(b->headers[0]);
     if (!header)
         diag_error("cannot unite the header of '%s' with those of the other inputs: one of them is "
                    "damaged", b->file_names[0]);

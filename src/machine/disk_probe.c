@@ -2,7 +2,6 @@
 #define _GNU_SOURCE             /* O_DIRECT */
 #include "machine/disk_probe.h"
 
-#include "machine/disk_rotation.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
 
@@ -12,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -36,13 +34,6 @@ static const double slow_seek_seconds = 0.0015;
    keep it so busy that it looks slow. */
 static const double busy_seek_seconds = 0.0005;
 
-/* The time that a drive's arm needs, on average, to move from one run to another. Runs lie further
-   apart than the places that the probe reads. A seek takes this time and half a turn. */
-static const double far_seek_seconds = 0.004;
-
-/* Assumed for a drive if the probe has measured only the drive's cache. */
-static const double drive_bytes_per_second = 150e6;
-
 static const struct {
     uint32_t magic;
     const char *name;
@@ -65,9 +56,7 @@ static const struct {
 static void look_at_file_system(const char *path, struct disk_traits *traits)
 {
     struct statfs fs;
-    struct stat st;
-    *traits = (struct disk_traits){.file_system = "unknown", .rotation = {.flag = -1}};
-    if (stat(path, &st) == 0) disk_rotation_look("/sys", st.st_dev, &traits->rotation);
+    *traits = (struct disk_traits){.file_system = "unknown"};
     if (statfs(path, &fs) != 0) return;
     for (size_t i = 0; i < sizeof file_systems / sizeof *file_systems; i++) {
         if (file_systems[i].magic != (uint32_t)fs.f_type) continue;
@@ -210,21 +199,6 @@ void disk_probe(const char *directory, struct disk_traits *traits)
 {
     look_at_file_system(directory, traits);
     if (!traits->is_memory) measure(directory, traits);
-    disk_believe_rotation(traits);
-}
-
-void disk_believe_rotation(struct disk_traits *traits)
-{
-    const struct disk_rotation *rotation = &traits->rotation;
-    if (rotation->rpm == 0) return;
-    double seek = 30.0 / rotation->rpm + far_seek_seconds;
-    if (!disk_is_slow_to_seek(traits)) {
-        double rate = drive_bytes_per_second * rotation->n_drives;
-        traits->parallel = rotation->n_drives;
-        if (traits->bytes_per_second <= 0 || traits->bytes_per_second > rate)
-            traits->bytes_per_second = rate;
-    }
-    if (traits->seek_seconds < seek) traits->seek_seconds = seek;
 }
 
 bool disk_is_slow_to_seek(const struct disk_traits *traits)

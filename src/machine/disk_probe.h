@@ -4,16 +4,12 @@
  * The kernel's flag for rotating disks is 1 for most virtual disks, rotating or not, and is missing
  * for network, FUSE, btrfs and overlay file systems. So disk_probe writes a file of 16 MiB and
  * reads it past the page cache: a few blocks at random places, one after the other and then all at
- * once, and 12 MiB in order. This takes 0.4 s on a rotating disk, 0.03 s on others. If a drive
- * states its rotation rate, this rate counts more than the measurement, because the probe may have
- * measured only the drive's cache.
+ * once, and 12 MiB in order. This takes 0.4 s on a rotating disk, 0.03 s on others.
  *
  * Any thread.
  */
 #ifndef ROCKSORT_MACHINE_DISK_PROBE_H
 #define ROCKSORT_MACHINE_DISK_PROBE_H
-
-#include "machine/disk_rotation.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +18,6 @@ struct disk_traits {
     const char *file_system;    /* "ext4", "nfs", ...; a static string */
     bool is_memory;             /* the file system has no disk, such as tmpfs */
     bool is_network;
-    struct disk_rotation rotation;
     double seek_seconds;        /* of a random read; 0: not measured */
     double bytes_per_second;    /* of a sequential read; 0: not measured */
     double parallel;            /* random reads that are done in the time of one when many are asked
@@ -32,7 +27,7 @@ struct disk_traits {
 
 /*
  * Finds out what the disk under a directory is and, unless it is memory, measures it with a file in
- * the directory, which it removes again. Never fails: what is unknown is 0, false or -1.
+ * the directory, which it removes again. Never fails: what is unknown is 0 or false.
  */
 void disk_probe(const char *directory, struct disk_traits *traits);
 
@@ -44,15 +39,11 @@ const char *disk_problem(const struct disk_traits *traits, char text[DISK_PROBLE
 /* True if random reads are so slow that their number matters. */
 bool disk_is_slow_to_seek(const struct disk_traits *traits);
 
-/* ---- steps of disk_probe, here for tests ---- */
+/* ---- a step of disk_probe, here for tests ---- */
 
 /* Sorts the times of n random reads and returns the lower quartile, since other processes may use
    the disk at the same time. Sets *is_busy if the result is slow but the fastest read was fast:
    then only other processes can be the reason, and the reads should be repeated. */
 double disk_seek_of(double *seconds, size_t n, bool *is_busy);
-
-/* If the drives state that they rotate, raises the measured time of a seek to at least half a turn
-   and a movement of the arm. */
-void disk_believe_rotation(struct disk_traits *traits);
 
 #endif

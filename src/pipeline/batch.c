@@ -85,11 +85,6 @@ static size_t index_bytes_at_worst(enum sort_order order, size_t raw_bytes)
     return sort_order_is_fixed(order) ? raw_bytes / 2 : 2 * raw_bytes;
 }
 
-double batch_memory_at_worst(enum sort_order order)
-{
-    return 1 + (double)index_bytes_at_worst(order, 1000) / 1000;
-}
-
 /* Returns how many raw bytes surely fit, with their entries or keys. */
 static size_t raw_bytes_at_worst(enum sort_order order, size_t free_bytes)
 {

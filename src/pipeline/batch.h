@@ -96,9 +96,6 @@ size_t batch_room(const struct batch *batch);
 /* Returns the size of a batch in which raw_bytes can be appended after a gap. */
 size_t batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes);
 
-/* Returns how many bytes of memory each raw byte counts as until it is indexed. */
-double batch_memory_at_worst(enum sort_order order);
-
 /* Claims the next raw_bytes, whose content the caller has put there or will. */
 void batch_append(struct batch *batch, size_t raw_bytes);
 

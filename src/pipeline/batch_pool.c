@@ -24,6 +24,7 @@ struct batch_pool {
     const struct sort_rules *rules;
     uint8_t *arena;
     size_t arena_bytes;
+    bool grows;
 
     /* under the crew's lock */
     struct mem_budget budget;
@@ -65,6 +66,11 @@ int batch_pool_open(struct batch_pool *pool, const struct sort_rules *rules)
        nearly all page faults. On a kernel without huge pages nothing is lost. */
     (void)madvise(mem, pool->arena_bytes, MADV_HUGEPAGE);
     return 0;
+}
+
+void batch_pool_let_grow(struct batch_pool *pool)
+{
+    pool->grows = true;
 }
 
 void batch_pool_destroy(struct batch_pool *pool)
@@ -159,7 +165,8 @@ struct batch *batch_pool_take(struct batch_pool *pool)
 {
     struct batch *batch = NULL;
     crew_lock(pool->crew);
-    while (!crew_failed(pool->crew) && !may_take(pool)) {
+    bool is_full = pool->grows && !may_take(pool);
+    while (!is_full && !crew_failed(pool->crew) && !may_take(pool)) {
         if (!pool->reader_waits) {
             pool->reader_waits = true;
             crew_announce(pool->crew);
@@ -168,10 +175,12 @@ struct batch *batch_pool_take(struct batch_pool *pool)
     }
     pool->reader_waits = false;
     /* There is a free batch, or a stretch for another one. */
-    if (!crew_failed(pool->crew))
+    bool has_failed = crew_failed(pool->crew);
+    if (!is_full && !has_failed)
         batch = pool->n_free > 0 ? pool->free_batches[--pool->n_free] : make_batch(pool);
+    size_t batch_bytes = pool->budget.batch_bytes;
     crew_unlock(pool->crew);
-    return batch;
+    return is_full && !has_failed ? batch_pool_make_large(pool, batch_bytes) : batch;
 }
 
 struct batch *batch_pool_make_large(struct batch_pool *pool, size_t n_bytes)

@@ -30,6 +30,10 @@ void batch_pool_destroy(struct batch_pool *pool);
    outlive the pool. Returns 0, or -1 after a message. */
 int batch_pool_open(struct batch_pool *pool, const struct sort_rules *rules);
 
+/* Before loading: the reader never waits. Batches that the budget has no room for get memory of
+   their own. */
+void batch_pool_let_grow(struct batch_pool *pool);
+
 /* ---- the budget ---- */
 
 /* Before batch_pool_open: replaces the budget. */

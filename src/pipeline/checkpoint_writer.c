@@ -88,7 +88,7 @@ void checkpoint_writer_destroy(struct checkpoint_writer *w)
 
 /* ---- before loading ---- */
 
-void checkpoint_describe(const struct stat *st, struct checkpoint_input *input)
+static void describe(const struct stat *st, struct checkpoint_input *input)
 {
     int64_t ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
     input->n_bytes = (uint64_t)st->st_size;
@@ -99,7 +99,7 @@ bool checkpoint_describe_file(const char *path, struct checkpoint_input *input)
 {
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return false;
-    checkpoint_describe(&st, input);
+    describe(&st, input);
     return true;
 }
 
@@ -141,7 +141,7 @@ void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_i
         /* Describe the file that was opened: its name may belong to another one now. */
         const struct stat *st = bam_inputs_file(inputs, i);
         if (st && strcmp(s->inputs[i], "-") != 0) {
-            checkpoint_describe(st, input);
+            describe(st, input);
             input->path = realpath(s->inputs[i], NULL);
         }
         if (input->path) continue;
@@ -302,35 +302,6 @@ static int make_id(char id[CHECKPOINT_ID_BYTES + 1])
     return 0;
 }
 
-/* True if the header's text has the references as the records number them. */
-static bool text_has_references(const char *text, sam_hdr_t *header)
-{
-    int32_t n = sam_hdr_nref(header), tid = 0;
-    struct text line;
-    while (header_next_line(&text, &line)) {
-        if (!header_line_is(line, "@SQ")) continue;
-        struct text rest = header_line_rest(line), field, name = {NULL, 0};
-        while (!name.at && header_next_field(&rest, &field)) name = header_field_value(field, "SN");
-        const char *want = tid < n ? sam_hdr_tid2name(header, tid++) : NULL;
-        if (!want || !name.at || !text_equal(name, text_of(want))) return false;
-    }
-    return tid == n;
-}
-
-/* Adds the references to the checkpoint file if the header text does not list the same ones. */
-static void list_references(sam_hdr_t *header, struct checkpoint_file *file)
-{
-    if (text_has_references(file->header, header)) return;
-    size_t n = (size_t)sam_hdr_nref(header);
-    file->reference_names = xcalloc(n + 1, sizeof *file->reference_names);
-    file->reference_lengths = xcalloc(n + 1, sizeof *file->reference_lengths);
-    file->n_references = n;
-    for (size_t i = 0; i < n; i++) {
-        file->reference_names[i] = sam_hdr_tid2name(header, (int)i);
-        file->reference_lengths[i] = (uint64_t)sam_hdr_tid2len(header, (int)i);
-    }
-}
-
 /* Writes the checkpoint file into a directory. While it adds new directories to the file it holds
    the lock. So a signal comes either before that, and they are removed, or after it, and they stay.
    Returns 0, or -1 with errno set. */
@@ -396,7 +367,6 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
         .n_directories = w->n_paths,
         .directories = (const char **)paths,
         .n_lanes = w->n_lanes,
-        .generation = s->resumed ? s->resumed->file.generation : 0,
         .resources = s->resources,
         .rules = s->rules,
         .fasta = describe_fasta(s->minhash_fasta),
@@ -425,12 +395,9 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
         file.sum = counts.sum;
     }
     file.header_bytes = strlen(file.header);
-    list_references(w->header, &file);
     size_t n_written = write_to_all(w, &file);
     int error = errno;
     warn_of_missing(w, state, n_written, error);
-    free(file.reference_names);
-    free(file.reference_lengths);
     free_paths(paths);
     free(output);
     free(also);
@@ -482,11 +449,6 @@ int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, uns
     w->can_read_again = file->can_read_again;
     set_progress(w, file->state == CHECKPOINT_LOADED ? LOADED : RECORDED);
     int r = write_checkpoint(w, file->state, n_runs), error = errno;
-    if (w->settings->resumed->has_dropped && error != 0) {
-        diag_error("cannot note in each part of '%s' that one is lost: %s; free a little space",
-                   w->paths[0], strerror(error));
-        return -1;
-    }
     if (r < 0 && w->n_paths > w->n_adopted) {
         diag_error("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "', which must name the new "
                    "temporary directory: %s; free a little space there", w->paths[0],

@@ -143,9 +143,8 @@ void checkpoint_writer_tell(const struct checkpoint_writer *w, bool kept, unsign
    input was cut off. With the lock held. */
 bool checkpoint_writer_is_loaded(const struct checkpoint_writer *w);
 
-/* Set what the checkpoint file says of a file besides its path: its size and time of change. The
-   second function returns false if there is no such regular file. */
-void checkpoint_describe(const struct stat *st, struct checkpoint_input *input);
+/* Sets what the checkpoint file says of a file besides its path: its size and time of change.
+   Returns false if there is no such regular file. */
 bool checkpoint_describe_file(const char *path, struct checkpoint_input *input);
 
 #endif

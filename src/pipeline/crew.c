@@ -30,7 +30,6 @@ struct crew {
     /* under the lock */
     struct worker *idle_workers;
     size_t n_jobs;              /* submitted and not done */
-    double job_seconds;
     double waits[SORT_N_WAITS];
 };
 
@@ -157,10 +156,8 @@ static void *run_job(void *arg)
     struct job *job = arg;
     struct crew *crew = job->crew;
     struct worker *worker = take_worker(crew);
-    double start = monotonic_seconds();
     job->run(worker, job->arg);
     crew_lock(crew);
-    crew->job_seconds += monotonic_seconds() - start;
     worker->next = crew->idle_workers;
     crew->idle_workers = worker;
     crew->n_jobs--;
@@ -247,12 +244,6 @@ int crew_for_each(struct crew *crew, unsigned n_jobs, void *items, unsigned n, s
         if (crew_submit_slot(crew, slot, work) < 0) break;
     }
     return crew_finish_jobs(crew);
-}
-
-double crew_job_seconds(struct crew *crew)
-{
-    crew_assert_locked(crew);
-    return crew->job_seconds;
 }
 
 void worker_reserve_raw(struct worker *worker, size_t n_bytes)

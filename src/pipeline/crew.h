@@ -169,7 +169,4 @@ int crew_submit_slot(struct crew *crew, struct crew_slot *slot,
 int crew_for_each(struct crew *crew, unsigned n_jobs, void *items, unsigned n, size_t item_bytes,
                   int (*work)(struct worker *worker, void *item));
 
-/* With the lock held, returns the seconds that workers have spent on jobs. */
-double crew_job_seconds(struct crew *crew);
-
 #endif

@@ -65,9 +65,8 @@ static void look_at(const struct leftovers_sort *sort, const char *path)
 {
     struct checkpoint_file file;
     if (checkpoint_dir_peek(path, &file) != CHECKPOINT_OK) return;
-    const char *part;
     if (is_first_part(&file) && is_same_sort(sort, &file) && is_dead(path) &&
-        checkpoint_look_at_parts(&file, &part) == CHECKPOINT_PARTS_USABLE)
+        !checkpoint_lost_part(&file))
         tell(path, &file);
     checkpoint_file_release(&file);
 }

@@ -68,6 +68,7 @@ struct loader {
     struct input_position at;   /* after the last whole record that was walked */
     size_t retired_bytes;       /* memory of batches that columns have taken */
     double input_seconds;       /* spent in reading */
+    uint64_t n_fetched;         /* bytes of pieces, uncompressed */
     size_t max_record_bytes;
     bool is_cut;                /* the input ended early; what came is kept */
 };
@@ -621,6 +622,7 @@ static int fetch(struct loader *ld)
                             : read_into_batch(ld, piece);
     ld->input_seconds += monotonic_seconds() - start;
     if (r != BAM_READER_PIECE) return r;
+    ld->n_fetched += ld->is_text ? piece->input.lines.text_bytes : piece->input.raw_bytes;
     piece->done = !ld->is_text && piece->input.compressed_bytes == 0;
     if (ld->is_copied) piece->n_users = 1;
     ld->ring_used++;
@@ -657,33 +659,6 @@ static int finish_input(struct loader *ld)
     return -1;
 }
 
-static int load_one_input(struct loader *ld)
-{
-    ld->is_text = bam_reader_is_text(ld->reader);
-    ld->is_copied = ld->is_text || ld->settings->fixmate;
-    const struct load_settings *s = ld->settings;
-    bool is_first = bam_inputs_number(s->inputs) == s->start.input;
-    ld->n_records = is_first ? s->start.n_records : 0;
-    load_cutter_begin(&ld->cutter, ld->n_records);
-    bam_reader_limit(ld->reader, mem_budget_column_bytes(s->budget),
-                     mem_budget_most_column_bytes(s->budget));
-    for (;;) {
-        if (crew_failed(ld->crew) || walk_what_is_there(ld) < 0) return -1;
-        if (load_totals_stop_signal(ld->totals)) return -1;
-        if (ld->ring_used == ld->most_used || ld->ring_text_bytes > s->budget->max_text_bytes ||
-            must_empty_ring(ld)) {
-            if (walk_oldest(ld) < 0) return -1;
-            continue;
-        }
-        int r = fetch(ld);
-        if (r == BAM_READER_ERROR) return -1;
-        if (r == BAM_READER_END) return finish_input(ld);
-        if (r == BAM_READER_NO_ROOM &&
-            fill_next_batch(ld, bam_reader_room_needed(ld->reader)) < 0)
-            return -1;
-    }
-}
-
 /* Waits for the pieces in the ring and drops them. */
 static int drop_ring(struct loader *ld)
 {
@@ -698,8 +673,8 @@ static int drop_ring(struct loader *ld)
 
 /*
  * Ends the input after the last whole record that can be walked, and drops the rest. For errors in
- * an input that cannot be read again, and for signals. What came of the last template is fixed as
- * if it were whole.
+ * an input that cannot be read again, for signals, and after most_bytes. What came of the last
+ * template is fixed as if it were whole.
  */
 static int end_early(struct loader *ld)
 {
@@ -717,6 +692,35 @@ static int end_early(struct loader *ld)
     return 0;
 }
 
+static int load_one_input(struct loader *ld)
+{
+    ld->is_text = bam_reader_is_text(ld->reader);
+    ld->is_copied = ld->is_text || ld->settings->fixmate;
+    const struct load_settings *s = ld->settings;
+    bool is_first = bam_inputs_number(s->inputs) == s->start.input;
+    ld->n_records = is_first ? s->start.n_records : 0;
+    load_cutter_begin(&ld->cutter, ld->n_records);
+    bam_reader_limit(ld->reader, mem_budget_column_bytes(s->budget),
+                     mem_budget_most_column_bytes(s->budget));
+    for (;;) {
+        if (crew_failed(ld->crew) || walk_what_is_there(ld) < 0) return -1;
+        if (load_totals_stop_signal(ld->totals)) return -1;
+        bool is_enough = s->most_bytes > 0 && ld->n_fetched >= s->most_bytes;
+        if (is_enough && ld->ring_used == 0) return end_early(ld);
+        if (is_enough || ld->ring_used == ld->most_used ||
+            ld->ring_text_bytes > s->budget->max_text_bytes || must_empty_ring(ld)) {
+            if (walk_oldest(ld) < 0) return -1;
+            continue;
+        }
+        int r = fetch(ld);
+        if (r == BAM_READER_ERROR) return -1;
+        if (r == BAM_READER_END) return finish_input(ld);
+        if (r == BAM_READER_NO_ROOM &&
+            fill_next_batch(ld, bam_reader_room_needed(ld->reader)) < 0)
+            return -1;
+    }
+}
+
 /* Called after an error while an input was read. Marks the input as bad, unless something else
    failed or the system could not read it. Returns 0 if what came is kept, else -1. */
 static int input_failed(struct loader *ld)
@@ -730,10 +734,10 @@ static int input_failed(struct loader *ld)
 static int load_all(struct loader *ld)
 {
     const struct load_settings *s = ld->settings;
-    int r;
+    int r = 0;
     if (fill_next_batch(ld, 0) < 0) return -1;
-    while ((r = bam_inputs_next(s->inputs, &ld->reader)) > 0)
-        if (load_one_input(ld) < 0 && ((r = input_failed(ld)) < 0 || ld->is_cut)) break;
+    while (!ld->is_cut && (r = bam_inputs_next(s->inputs, &ld->reader)) > 0)
+        if (load_one_input(ld) < 0 && (r = input_failed(ld)) < 0) break;
     if (r < 0 && bam_inputs_changed(s->inputs)) load_totals_set_bad(ld->totals);
     if (r < 0) return -1;
     crew_lock(ld->crew);

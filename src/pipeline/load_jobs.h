@@ -37,6 +37,7 @@ struct load_settings {
                                            temp_dir.h */
     struct survey survey;       /* gets all records */
     bool saves_part;            /* what came of an input that ends with an error is to be kept */
+    uint64_t most_bytes;        /* so much of the inputs is read, and what follows is left; 0: all */
 };
 
 /* What turns a piece into records of whole templates that know their mates. */

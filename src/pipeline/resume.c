@@ -28,35 +28,11 @@ static int refuse(const struct resume *resume, const char *problem)
 
 /* ---- the header ---- */
 
-/* Makes the header if the checkpoint file lists the references apart from the header text, as BAM
-   does. NULL if it is damaged. */
-static sam_hdr_t *header_with_references(const struct checkpoint_file *file)
-{
-    sam_hdr_t *header = sam_hdr_init();
-    xalloc_require(header != NULL);
-    size_t n = file->n_references;
-    header->text = xstrdup(file->header);
-    header->l_text = file->header_bytes;
-    header->target_name = xcalloc(n, sizeof *header->target_name);
-    header->target_len = xcalloc(n, sizeof *header->target_len);
-    for (size_t i = 0; i < n; i++) {
-        if (file->reference_lengths[i] > INT32_MAX) {
-            sam_hdr_destroy(header);
-            return NULL;
-        }
-        header->target_name[i] = xstrdup(file->reference_names[i]);
-        header->target_len[i] = (uint32_t)file->reference_lengths[i];
-        header->n_targets++;
-    }
-    return header;
-}
-
 /* Makes the header from the checkpoint file; NULL if it is damaged. */
 static sam_hdr_t *make_header(const struct checkpoint_file *file)
 {
-    if (file->n_references > 0) return header_with_references(file);
     return file->header_bytes > 0 ? sam_hdr_parse(file->header_bytes, file->header)
-                                    : sam_hdr_init();
+                                  : sam_hdr_init();
 }
 
 /* ---- the runs ---- */
@@ -122,38 +98,16 @@ static int follow_labels(struct resume *resume, struct run_store *store,
 
 /* ---- the inputs ---- */
 
-/* Checks that a file has not changed since it was read. `is`: NULL if there is no such file. */
-static int compare_file(const struct resume *resume, const struct checkpoint_input *was,
-                        const struct checkpoint_input *is)
-{
-    if (is && is->n_bytes == was->n_bytes && is->mtime_ns == was->mtime_ns) return 0;
-    diag_error("cannot resume '%s': its input '%s' %s; sort it again, or give --partial",
-               resume->checkpoint->dirs[0].path, was->path,
-               is ? "has changed since" : "is not there any more");
-    return -1;
-}
-
+/* Checks that a file has not changed since it was read. */
 static int check_file(const struct resume *resume, const struct checkpoint_input *was)
 {
     struct checkpoint_input is;
-    return compare_file(resume, was, checkpoint_describe_file(was->path, &is) ? &is : NULL);
-}
-
-/* Checks the files that have been opened, since a name may now belong to another file.
-   bam_inputs looked at each file before htslib opened it, and htslib does not tell which file it
-   has open. So each name is looked at again. */
-static int check_opened(const struct resume *resume, const struct bam_inputs *inputs)
-{
-    const struct checkpoint_file *file = &resume->checkpoint->file;
-    for (size_t i = 0; i < file->n_inputs; i++) {
-        struct checkpoint_input is;
-        const struct stat *st = bam_inputs_file(inputs, i);
-        if (st) checkpoint_describe(st, &is);
-        if (compare_file(resume, &file->inputs[i], st ? &is : NULL) < 0 ||
-            check_file(resume, &file->inputs[i]) < 0)
-            return -1;
-    }
-    return 0;
+    bool is_there = checkpoint_describe_file(was->path, &is);
+    if (is_there && is.n_bytes == was->n_bytes && is.mtime_ns == was->mtime_ns) return 0;
+    diag_error("cannot resume '%s': its input '%s' %s; sort it again, or give --partial",
+               resume->checkpoint->dirs[0].path, was->path,
+               is_there ? "has changed since" : "is not there any more");
+    return -1;
 }
 
 /* If the load was cut off: checks that reading can go on. */
@@ -172,7 +126,7 @@ static int check_inputs(const struct resume *resume)
 int resume_open_inputs(const struct resume *resume, struct bam_inputs *inputs,
                        struct load_totals *totals)
 {
-    if (check_opened(resume, inputs) < 0) return -1;
+    if (check_inputs(resume) < 0) return -1;    /* again: a name may belong to another file now */
     /* Equal size and time of change do not prove that it is the same file. */
     if (!bam_inputs_can_seek(inputs))
         return refuse(resume, "its inputs are not the BAM files that they were; sort them again");
@@ -217,7 +171,7 @@ static int publish(const char *temporary)
     bool of_pieces = path && strcmp(path_name(path), OUTPUT_JOURNAL_OF_PIECES) == 0;
     if (path && (!of_pieces ||
                  checkpoint_dir_open_patiently(temporary, &dir, &problem) == CHECKPOINT_OK))
-        (void)output_leftover_open_of_dead(path, &left);
+        (void)output_leftover_open(path, &left);
     int r = left.fd < 0 ? 0 : output_journal_settle(left.fd, true, &journal);
     if (left.fd >= 0 && r == 0 && !of_pieces) (void)output_leftover_remove(path, &left);
     if (r == 0 && journal.can_be_finished) {

@@ -170,7 +170,6 @@ int run_ender_take(struct run_ender *ender, const struct written_run *run)
     crew_lock(ender->crew);
     while (ender->n_waiting == MOST_WAITING && !crew_failed(ender->crew)) crew_wait(ender->crew);
     ender->seconds.wait += monotonic_seconds() - start;
-    ender->seconds.put += run_store_put_seconds(run->stored);
     bool failed = crew_failed(ender->crew);
     if (!failed) ender->waiting[ender->n_waiting++] = *run;
     crew_announce(ender->crew);

@@ -60,7 +60,6 @@ void run_ender_set_before(struct run_ender *ender, unsigned n, uint64_t raw_byte
 
 /* Seconds that were spent so far. With the lock held. */
 struct run_ender_seconds {
-    double put;                 /* the spiller: writing runs */
     double end;                 /* the ender: ending them */
     double wait;                /* the spiller: waiting for the ender */
 };

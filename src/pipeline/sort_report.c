@@ -130,12 +130,10 @@ static void print_store_details(const struct sort_report *r)
 {
     const struct run_store_stats *store = &r->store;
     const struct disk_traits *disk = &store->disk;
-    char rotation[DISK_ROTATION_TEXT_BYTES];
-    diag_note("temporary disk: %s%s%s", disk->file_system,
+    diag_note("temporary disk: %s%s", disk->file_system,
               disk->is_memory    ? ", which is memory"
               : disk->is_network ? ", a network file system"
-                                 : "",
-              disk_rotation_text(&disk->rotation, rotation));
+                                 : "");
     if (disk->seek_seconds > 0)
         diag_note("temporary disk (%s): a seek takes %.2f ms, %.1f at a time, reading in order "
                   "%.0f MB/s", disk->file_system, 1e3 * disk->seek_seconds, disk->parallel,

@@ -1,6 +1,7 @@
 /* spill.c -- see spill.h. */
 #include "pipeline/spill.h"
 
+#include "pipeline/planner.h"
 #include "pipeline/spill_policy.h"
 #include "pipeline/spilled_run.h"
 #include "pipeline/thread.h"
@@ -11,7 +12,8 @@
 
 struct spiller {
     struct spill_settings settings;
-    struct codec_chooser codecs;
+    enum temp_codec codec;      /* of the last run, and why, if the sort chooses it */
+    enum codec_reason codec_reason;
     pthread_t thread;
     bool space_is_checked;
     struct spill_totals totals; /* under the crew's lock */
@@ -30,25 +32,32 @@ static struct run_label make_label(const struct spill_totals *before, struct bat
     return label;
 }
 
-/* Collects the facts for the choice of a codec. */
-static struct codec_sight look(struct spiller *spiller)
+/* Estimates how many uncompressed bytes are still to be spilled. Where the size of the input is
+   unknown, or -s was too small, expects ten times what was read. */
+static uint64_t bytes_to_spill(const struct sort_settings *settings,
+                               const struct load_counts *counts, uint64_t spilled)
 {
-    const struct spill_settings *s = &spiller->settings;
-    crew_lock(s->crew);
-    const struct load_counts *counts = load_totals_locked(s->totals);
-    struct run_ender_seconds seconds = run_ender_seconds(temp_store_ender(s->store));
-    struct codec_sight sight = {
-        .expected_bytes = counts->expected_bytes,
-        .was_told = s->sort->input_bytes > 0,
-        .raw_bytes_read = counts->sum.n_bytes,
-        .raw_bytes_spilled = spiller->totals.raw_bytes,
-        .put_seconds = seconds.put,
-        .end_seconds = seconds.end,
-        .wait_seconds = seconds.wait,
-        .job_seconds = crew_job_seconds(s->crew),
-    };
-    crew_unlock(s->crew);
-    return sight;
+    uint64_t expected = counts->expected_bytes;
+    bool was_told = settings->input_bytes > 0;
+    if (expected == 0 || (was_told && expected <= spilled)) expected = 10 * counts->sum.n_bytes;
+    return expected > spilled ? expected - spilled : 0;
+}
+
+/* Chooses the codec before the first run; as long as that is none, looks before each run whether
+   there is still room for it. */
+static enum temp_codec choose_codec(struct spiller *spiller, const struct load_counts *counts,
+                                    uint64_t spilled, struct run_store *store)
+{
+    const struct sort_settings *sort = spiller->settings.sort;
+    if (!sort->codec_auto) return sort->codec;
+    if (spiller->codec == TEMP_CODEC_NONE) {
+        struct run_store_disks disks;
+        run_store_look(store, &disks);
+        spiller->codec = codec_choose(&disks, sort->n_threads,
+                                      bytes_to_spill(sort, counts, spilled),
+                                      &spiller->codec_reason);
+    }
+    return spiller->codec;
 }
 
 /* A run that is being written, and how many are expected when it has ended. */
@@ -64,10 +73,11 @@ static void plan_run(struct spiller *spiller, const struct spill_totals *before,
 {
     struct spilled_run_settings *s = &run->settings;
     const struct mem_budget *budget = &s->budget;
-    struct codec_sight sight = look(spiller);
-    uint64_t expected = sight.expected_bytes, done = before->raw_bytes;
+    struct load_counts counts;
+    load_totals_look(spiller->settings.totals, &counts);
+    uint64_t expected = counts.expected_bytes, done = before->raw_bytes;
     uint64_t run_bytes = s->label.sum.n_bytes;
-    s->codec = codec_chooser_next(&spiller->codecs, s->store, &sight);
+    s->codec = choose_codec(spiller, &counts, done, s->store);
     run_store_expect(s->store, done, expected > done ? expected - done : 0);
     uint64_t n_expected = mem_budget_expect_runs(budget, expected, before->n_runs, done);
     uint64_t n_likely = n_expected > before->n_runs ? n_expected : 2 * (before->n_runs + 1UL);
@@ -88,15 +98,25 @@ static void check_space(struct spiller *spiller, struct run_store *store,
     const struct spill_settings *s = &spiller->settings;
     struct load_counts counts;
     struct mem_budget budget;
-    struct space_sight sight = {.budget = &budget, .store = store, .output = s->output,
-                                .also = s->also};
+    struct run_store_disks disks;
+    struct plan plan;
+    size_t n_dirs = 0;
     load_totals_look(s->totals, &counts);
-    batch_pool_budget(s->pool, &budget);
-    sight.expected_bytes = counts.is_loading ? counts.expected_bytes : counts.sum.n_bytes;
-    if (spiller->space_is_checked || sight.expected_bytes == 0) return;
+    uint64_t expected_bytes = counts.is_loading ? counts.expected_bytes : counts.sum.n_bytes;
+    if (spiller->space_is_checked || expected_bytes == 0) return;
     spiller->space_is_checked = true;
-    sight.dirs = checkpoint_writer_directories(s->checkpoint, &sight.n_dirs);
-    space_check(s->sort, &sight, batches, n);
+    batch_pool_budget(s->pool, &budget);
+    planner_begin(&plan, s->sort, &budget);
+    plan.expected_bytes = expected_bytes;
+    plan.size_is_known = true;
+    const char *const *dirs =
+        store ? checkpoint_writer_directories(s->checkpoint, &n_dirs) : NULL;
+    planner_look_at_space(&plan, dirs, n_dirs, s->output->final, s->also->final);
+    if (store) {
+        run_store_look(store, &disks);
+        planner_set_disks(&plan, &disks, (unsigned)n_dirs, run_store_n_lanes(store));
+    }
+    planner_warn(&plan, batches, n);
 }
 
 /* Writes n sorted batches as one run, and hands it to the ender. */
@@ -159,9 +179,6 @@ struct spiller *spill_create(const struct spill_settings *settings)
     struct spiller *spiller = xcalloc(1, sizeof *spiller);
     spiller->settings = *settings;
     spiller->totals.last_run = RUN_LABEL_NONE;
-    spiller->codecs = (struct codec_chooser){.is_auto = settings->sort->codec_auto,
-                                             .fixed = settings->sort->codec,
-                                             .n_threads = settings->sort->n_threads};
     return spiller;
 }
 
@@ -264,5 +281,5 @@ unsigned spill_n_runs(struct spiller *spiller)
 
 enum codec_reason spill_codec_reason(const struct spiller *spiller)
 {
-    return spiller->codecs.reason;
+    return spiller->codec_reason;
 }

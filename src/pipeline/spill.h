@@ -14,10 +14,9 @@
 #ifndef ROCKSORT_PIPELINE_SPILL_H
 #define ROCKSORT_PIPELINE_SPILL_H
 
-#include "pipeline/codec_chooser.h"
 #include "pipeline/duplicates.h"
-#include "pipeline/space.h"
 #include "pipeline/temp_store.h"
+#include "store/codec_policy.h"
 #include "store/run_label.h"
 
 struct spiller;

@@ -1,8 +1,8 @@
 /*
  * spill_policy.h -- when a run is spilled, of how many batches, and what may stay in memory.
  *
- * The spiller (spill.c) asks these functions while it sorts, and the estimator (estimate.h) asks
- * them about a sort that has not begun.
+ * The spiller (spill.c) asks these functions while it sorts, and the planner (planner.h) asks them
+ * about a sort that has not begun.
  *
  * A run is spilled late. As long as there is memory the whole input may still fit, and batches that
  * are in memory when the input ends need not be spilled at all.

@@ -6,13 +6,8 @@
  * after the other, and may die meanwhile. So the longest list that any directory has is the valid
  * one.
  *
- * A directory may be lost: one that -T put on the disk of another host, for example. If the load
- * was interrupted and the inputs can be read again, the sort goes on without it. Its runs are
- * missing in the chain of labels then (run_label.h), so the chain ends before the first of them,
- * later runs are left out, and reading goes on where the chain ends: nothing is lost and nothing is
- * there twice. The list without the directory has a new generation. The latest generation is the
- * valid one. So if the directory comes back its runs are not used again. That list must be in all
- * directories before the first new run (checkpoint_writer_adopted).
+ * All directories are needed. If one is lost, such as one that -T put on the disk of another host,
+ * the checkpoint is useless, and a message says so.
  *
  * Ownership: a struct checkpoint owns all that it points to. Threads: one at a time.
  * Errors: NULL after a message that says why there is nothing to resume.
@@ -28,11 +23,9 @@ struct checkpoint {
     struct checkpoint_file file;
     struct checkpoint_dir *dirs;        /* in the order of file.directories */
     size_t n_dirs;
-    bool has_dropped;                   /* lost directories were taken out of the list */
 };
 
-/* `path`: one of the directories of the checkpoint. Drops those that are lost, after a warning, if
-   the sort can go on without them. */
+/* `path`: one of the directories of the checkpoint. */
 struct checkpoint *checkpoint_open(const char *path);
 
 /* Removes its directories, which nobody needs any more; warns if that fails. */
@@ -41,16 +34,9 @@ void checkpoint_remove(const struct checkpoint *checkpoint);
 /* Releases the locks. Accepts NULL. */
 void checkpoint_close(struct checkpoint *checkpoint);
 
-enum checkpoint_parts {
-    CHECKPOINT_PARTS_USABLE,    /* none is lost, or those that are can be dropped */
-    CHECKPOINT_PARTS_LOST,      /* a lost one cannot be dropped: the checkpoint is useless */
-    CHECKPOINT_PARTS_DROPPED,   /* the sort goes on without the directory that has this file */
-};
-
-/* Looks whether the other directories of a checkpoint are there. *part: unless they are usable, the
-   one that shows it; borrowed from the checkpoint file. */
-enum checkpoint_parts checkpoint_look_at_parts(const struct checkpoint_file *file,
-                                               const char **part);
+/* The first of the other directories of a checkpoint that does not exist, borrowed from the
+   checkpoint file; NULL: all exist. */
+const char *checkpoint_lost_part(const struct checkpoint_file *file);
 
 /* ---- how to resume a checkpoint ---- */
 

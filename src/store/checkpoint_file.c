@@ -16,8 +16,7 @@
 #include <string.h>
 
 enum {
-    MAX_LINE_BYTES = 1 << 20,           /* enough for a path with every byte escaped, or the name of
-                                           a reference */
+    MAX_LINE_BYTES = 1 << 20,           /* enough for a path with every byte escaped */
     MAX_LANES = 64,
     MAX_THREADS = 1024,
     MAX_OPTIONS = 1000,
@@ -77,7 +76,6 @@ static void put_place(kstring_t *to, const struct checkpoint_file *file)
     put_line(to, "program", file->program);
     put_line(to, "id", file->id);
     put_line(to, "state", state_names[file->state]);
-    put_number(to, "generation", file->generation);
     put(to, "directory %u %zu\n", file->directory, file->n_directories);
     for (size_t i = 0; i < file->n_directories; i++)
         put_line(to, "path", file->directories[i]);
@@ -134,14 +132,12 @@ static void put_files(kstring_t *to, const struct checkpoint_file *file)
     for (size_t i = 0; i < file->n_inputs; i++) put_input(to, "input", &file->inputs[i]);
     put_optional(to, "output", output->path);
     put_optional(to, "output-format", output->format);
-    bool names_engine = output->engine != BGZF_ENGINE_AUTO;
-    put(to, "output-level %d%s%s\n", output->level, names_engine ? " " : "",
-        names_engine ? bgzf_engine_name(output->engine) : "");
+    put(to, "output-level %d %s\n", output->level, bgzf_engine_name(output->engine));
     put_number(to, "output-index", output->write_index);
     put_number(to, "output-fsync", output->durable);
-    if (output->columns) put_optional(to, "output-columns", output->columns);
-    if (output->split_by) put_optional(to, "output-split", output->split_by);
-    if (output->also) put_optional(to, "output-also", output->also);
+    put_optional(to, "output-columns", output->columns);
+    put_optional(to, "output-split", output->split_by);
+    put_optional(to, "output-also", output->also);
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
         put_optional(to, checkpoint_count_word(i), output->counts[i]);
     put_optional(to, "statistics", output->statistics);
@@ -151,7 +147,7 @@ static void put_files(kstring_t *to, const struct checkpoint_file *file)
         put_line(to, "output-option", output->options[i]);
     put_optional(to, "temporary", output->temporary);
     put_optional(to, "index-temporary", output->index_temporary);
-    if (output->also_temporary) put_optional(to, "also-temporary", output->also_temporary);
+    put_optional(to, "also-temporary", output->also_temporary);
 }
 
 static void put_content(kstring_t *to, const struct checkpoint_file *file)
@@ -160,12 +156,6 @@ static void put_content(kstring_t *to, const struct checkpoint_file *file)
     put_number(to, "records", file->sum.n_records);
     put_number(to, "bytes", file->sum.n_bytes);
     put_number(to, "sum", file->sum.hash);
-    put_number(to, "references", file->n_references);
-    for (size_t i = 0; i < file->n_references; i++) {
-        put(to, "reference %" PRIu64 " ", file->reference_lengths[i]);
-        put_text(to, file->reference_names[i]);
-        put(to, "\n");
-    }
     put_number(to, "header", file->header_bytes);
     xalloc_require(kputsn(file->header, file->header_bytes, to) >= 0);
     put(to, "\n");
@@ -187,7 +177,6 @@ void checkpoint_file_format(const struct checkpoint_file *file, kstring_t *text)
 
 struct parser {
     char *at, *end;             /* the text that is left, without the line "end" */
-    int version;
 };
 
 /* Takes the next line and returns its values; NULL if it has another keyword. */
@@ -249,14 +238,6 @@ static bool take_number(struct parser *from, const char *keyword, uint64_t most,
     return at && parse_number(&at, '\0', most, number);
 }
 
-/* The same for a line that version 3 does not have: there the number is 0. */
-static bool take_new_number(struct parser *from, const char *keyword, uint64_t most,
-                            uint64_t *number)
-{
-    *number = 0;
-    return from->version == CHECKPOINT_OLDEST_VERSION || take_number(from, keyword, most, number);
-}
-
 static bool take_text(struct parser *from, const char *keyword, const char **text)
 {
     char *at = take_line(from, keyword);
@@ -269,22 +250,6 @@ static bool take_optional(struct parser *from, const char *keyword, const char *
     *text = NULL;
     if (!at || strcmp(at, "none") == 0) return at != NULL;
     return *at == '=' && (*text = unescape(at + 1)) != NULL;
-}
-
-/* The same for a line that the oldest version lacks; then there is none. */
-static bool take_new_optional(struct parser *from, const char *keyword, const char **text)
-{
-    *text = NULL;
-    return from->version == CHECKPOINT_OLDEST_VERSION || take_optional(from, keyword, text);
-}
-
-/* The same for a line that may be missing in any version. */
-static bool take_possible(struct parser *from, const char *keyword, const char **text)
-{
-    size_t n = strlen(keyword);
-    *text = NULL;
-    bool is_there = (size_t)(from->end - from->at) > n && memcmp(from->at, keyword, n) == 0;
-    return !is_there || take_optional(from, keyword, text);
 }
 
 /* Takes one of n words; returns its number, or -1. */
@@ -306,7 +271,7 @@ static void *make_array(const struct parser *from, uint64_t n, size_t item_bytes
 
 static bool parse_place(struct parser *from, struct checkpoint_file *file)
 {
-    uint64_t generation, directory, n, lanes;
+    uint64_t directory, n, lanes;
     char *at;
     if (!take_text(from, "program", &file->program) || !take_text(from, "id", &file->id) ||
         strlen(file->id) != CHECKPOINT_ID_BYTES ||
@@ -315,8 +280,6 @@ static bool parse_place(struct parser *from, struct checkpoint_file *file)
     int state = take_word(from, "state", state_names, CHECKPOINT_PARTIAL + 1);
     if (state < 0) return false;
     file->state = (enum checkpoint_state)state;
-    if (!take_new_number(from, "generation", INT32_MAX, &generation)) return false;
-    file->generation = (unsigned)generation;
     if (!(at = take_line(from, "directory")) ||
         !parse_number(&at, ' ', CHECKPOINT_MOST_DIRECTORIES, &directory) ||
         !parse_number(&at, '\0', CHECKPOINT_MOST_DIRECTORIES, &n) || directory >= n)
@@ -336,7 +299,7 @@ static bool parse_place(struct parser *from, struct checkpoint_file *file)
 static bool parse_codec(struct parser *from, struct checkpoint_resources *resources)
 {
     const char *codec;
-    if (!take_new_optional(from, "codec", &codec)) return false;
+    if (!take_optional(from, "codec", &codec)) return false;
     resources->codec_auto = !codec;
     return !codec || temp_codec_parse(codec, &resources->codec) == 0;
 }
@@ -404,8 +367,8 @@ static bool parse_rules(struct parser *from, struct checkpoint_file *file)
     char *at = take_line(from, "fasta");
     if (!at || (strcmp(at, "none") != 0 && !parse_input(at, &file->fasta))) return false;
     return take_number(from, "seed", UINT64_MAX, &rules->seed) &&
-           take_new_optional(from, "fixmate", &file->fixmate) &&
-           take_new_optional(from, "markdup", &file->markdup) &&
+           take_optional(from, "fixmate", &file->fixmate) &&
+           take_optional(from, "markdup", &file->markdup) &&
            (!file->markdup || is_by_coordinate(rules));
 }
 
@@ -426,17 +389,19 @@ static bool parse_inputs(struct parser *from, struct checkpoint_file *file)
     return true;
 }
 
-/* Parses "-1", or "1 igzip". */
+/* Parses "-1 auto", or "1 igzip". */
 static bool parse_level(struct parser *from, struct checkpoint_output *output)
 {
     char *at = take_line(from, "output-level");
+    uint64_t level = 0;
     if (!at) return false;
-    const bool is_default = strncmp(at, "-1", 2) == 0;
-    if (!is_default && (*at < '0' || *at > '9')) return false;
-    output->level = is_default ? -1 : *at - '0';
-    at += is_default ? 2 : 1;
-    output->engine = BGZF_ENGINE_AUTO;
-    return !*at || (*at == ' ' && bgzf_engine_parse(at + 1, &output->engine) == 0);
+    bool is_default = strncmp(at, "-1 ", 3) == 0;
+    if (is_default)
+        at += 3;
+    else if (!parse_number(&at, ' ', 9, &level))
+        return false;
+    output->level = is_default ? -1 : (int)level;
+    return bgzf_engine_parse(at, &output->engine) == 0;
 }
 
 static bool parse_output(struct parser *from, struct checkpoint_file *file)
@@ -448,17 +413,17 @@ static bool parse_output(struct parser *from, struct checkpoint_file *file)
         return false;
     if (!parse_level(from, output)) return false;
     if (!take_number(from, "output-index", 1, &write_index) ||
-        !take_new_number(from, "output-fsync", 1, &durable) ||
-        !take_possible(from, "output-columns", &output->columns) ||
-        !take_possible(from, "output-split", &output->split_by) ||
-        !take_possible(from, "output-also", &output->also))
+        !take_number(from, "output-fsync", 1, &durable) ||
+        !take_optional(from, "output-columns", &output->columns) ||
+        !take_optional(from, "output-split", &output->split_by) ||
+        !take_optional(from, "output-also", &output->also))
         return false;
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
-        if (!take_new_optional(from, checkpoint_count_word(i), &output->counts[i])) return false;
-    if (!take_new_optional(from, "statistics", &output->statistics) ||
-        !take_new_optional(from, "metrics", &output->metrics))
+        if (!take_optional(from, checkpoint_count_word(i), &output->counts[i])) return false;
+    if (!take_optional(from, "statistics", &output->statistics) ||
+        !take_optional(from, "metrics", &output->metrics) ||
+        !take_number(from, "output-options", MAX_OPTIONS, &n))
         return false;
-    if (!take_number(from, "output-options", MAX_OPTIONS, &n)) return false;
     output->write_index = write_index;
     output->durable = durable;
     output->n_options = (size_t)n;
@@ -468,25 +433,7 @@ static bool parse_output(struct parser *from, struct checkpoint_file *file)
         if (!take_text(from, "output-option", &output->options[i])) return false;
     return take_optional(from, "temporary", &output->temporary) &&
            take_optional(from, "index-temporary", &output->index_temporary) &&
-           take_possible(from, "also-temporary", &output->also_temporary);
-}
-
-static bool parse_references(struct parser *from, struct checkpoint_file *file)
-{
-    uint64_t n;
-    if (!take_number(from, "references", INT32_MAX, &n)) return false;
-    file->n_references = (size_t)n;
-    file->reference_names = make_array(from, n, sizeof *file->reference_names);
-    file->reference_lengths = make_array(from, n, sizeof *file->reference_lengths);
-    if (!file->reference_names) return false;
-    for (size_t i = 0; i < n; i++) {
-        char *at = take_line(from, "reference");
-        if (!at || !parse_number(&at, ' ', INT64_MAX, &file->reference_lengths[i]) ||
-            !unescape(at))
-            return false;
-        file->reference_names[i] = at;
-    }
-    return true;
+           take_optional(from, "also-temporary", &output->also_temporary);
 }
 
 static bool parse_content(struct parser *from, struct checkpoint_file *file)
@@ -496,7 +443,7 @@ static bool parse_content(struct parser *from, struct checkpoint_file *file)
         !take_number(from, "records", UINT64_MAX, &file->sum.n_records) ||
         !take_number(from, "bytes", UINT64_MAX, &file->sum.n_bytes) ||
         !take_number(from, "sum", UINT64_MAX, &file->sum.hash) ||
-        !parse_references(from, file) || !take_number(from, "header", SIZE_MAX / 2, &n) ||
+        !take_number(from, "header", SIZE_MAX / 2, &n) ||
         n != (size_t)(from->end - from->at) - 1 || from->at == from->end)
         return false;
     if (from->end[-1] != '\n' || memchr(from->at, '\0', (size_t)n)) return false;
@@ -506,17 +453,15 @@ static bool parse_content(struct parser *from, struct checkpoint_file *file)
     return true;
 }
 
-/* Returns what is wrong with the first line, or NULL and the version. */
-static const char *check_version(const char *text, size_t n_bytes, int *version)
+/* Returns what is wrong with the first line, or NULL. */
+static const char *check_version(const char *text, size_t n_bytes)
 {
     const size_t n = sizeof first_word - 1;
     if (n_bytes <= n || memcmp(text, first_word, n) != 0)
         return "has a STORE file that rocksort did not write; sort the input again";
-    *version = text[n] - '0';
-    if (n_bytes > n + 1 && text[n + 1] == '\n' && *version >= CHECKPOINT_OLDEST_VERSION &&
-        *version <= CHECKPOINT_VERSION)
-        return NULL;
-    return "was written by another version of rocksort; resume it with that one";
+    if (n_bytes > n + 1 && text[n] == '0' + CHECKPOINT_VERSION && text[n + 1] == '\n') return NULL;
+    return "was written by another version of rocksort; resume it with that one, or sort the input "
+           "again";
 }
 
 /* True if the text ends with the checksum of what comes before. */
@@ -532,14 +477,13 @@ static bool verify_end(const char *text, size_t n_bytes)
 int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_file *file,
                           const char **problem)
 {
-    int version;
     *file = (struct checkpoint_file){0};
-    *problem = check_version(text, n_bytes, &version);
+    *problem = check_version(text, n_bytes);
     if (*problem) return -1;
     *problem = "has a damaged STORE file; sort the input again";
     if (!verify_end(text, n_bytes)) return -1;
     file->memory = xmemdup(text, n_bytes);
-    struct parser from = {file->memory, file->memory + n_bytes - END_BYTES, version};
+    struct parser from = {file->memory, file->memory + n_bytes - END_BYTES};
     from.at += sizeof first_word + 1;           /* skips the first line, which check_version has
                                                    read */
     if (parse_place(&from, file) && parse_resources(&from, &file->resources) &&
@@ -555,8 +499,6 @@ void checkpoint_file_release(struct checkpoint_file *file)
     free(file->directories);
     free(file->inputs);
     free(file->output.options);
-    free(file->reference_names);
-    free(file->reference_lengths);
     free(file->memory);
     *file = (struct checkpoint_file){0};
 }

@@ -4,11 +4,10 @@
  *
  * The file is text. Each line has a keyword and its values; the order is always this:
  *
- *     rocksort-store 4                   the version of this format
+ *     rocksort-store 5                   the version of this format
  *     program 0.1.0
  *     id 0f3a...                         random, the same in all directories of a sort
  *     state loading                      or loaded, or partial; see enum checkpoint_state
- *     generation 0                       how often lost directories were dropped (checkpoint.h)
  *     directory 0 2                      number of this directory, number of directories
  *     path /tmp/rocksort.77.aBcDeF       of each directory
  *     lanes 1                            databases in each directory
@@ -24,15 +23,8 @@
  *     output-split, output-also, flagstat, idxstats, coverage, statistics, metrics, output-options,
  *     output-option, temporary, index-temporary, also-temporary
  *     runs, records, bytes, sum          totals, once it is loaded
- *     references 0                       and a line for each, if the header's text lacks some
  *     header 1234                        bytes of the header's text, which follows, and a newline
  *     end 0123456789abcdef               XXH3-64 of everything before this line
- *
- * Version 3 lacks generation, codec, fixmate, markdup, output-fsync, flagstat, idxstats, coverage,
- * statistics and metrics, and can be read, too.
- *
- * The engine after the level is missing if it is auto. The lines output-columns, output-split,
- * output-also and also-temporary are missing where there is no such thing.
  *
  * Control characters and % stand as %XX in a text. Where a text may be missing, the line has
  * "none", or = and the text.
@@ -54,8 +46,7 @@
 #include <stdint.h>
 
 enum {
-    CHECKPOINT_OLDEST_VERSION = 3,      /* that can be read */
-    CHECKPOINT_VERSION = 4,
+    CHECKPOINT_VERSION = 5,
     CHECKPOINT_ID_BYTES = 32,           /* hexadecimal digits */
     CHECKPOINT_MOST_DIRECTORIES = 64,
     CHECKPOINT_N_COUNTS = 3,            /* --flagstat, --idxstats, --coverage */
@@ -114,7 +105,6 @@ struct checkpoint_file {
     const char *program;        /* its version */
     const char *id;
     enum checkpoint_state state;
-    unsigned generation;
     unsigned directory;
     size_t n_directories;
     const char **directories;
@@ -131,10 +121,6 @@ struct checkpoint_file {
     struct checkpoint_output output;
     uint64_t n_runs;            /* totals; 0 while loading */
     struct content_sum sum;
-    size_t n_references;        /* all references, if the header's text lacks some, which BAM
-                                   allows; else 0 */
-    const char **reference_names;
-    uint64_t *reference_lengths;
     const char *header;         /* text that ends with NUL */
     size_t header_bytes;
     char *memory;               /* what a parsed checkpoint file points into */

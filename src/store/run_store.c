@@ -432,7 +432,8 @@ int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *
     return run_db_label_run(run->writer, number, label, label_bytes);
 }
 
-double run_store_put_seconds(const struct stored_run *run)
+/* How many seconds it took to begin the run and to put its blocks: the mean of its files. */
+static double put_seconds(const struct stored_run *run)
 {
     double seconds = 0;
     for (unsigned i = 0; i < run->n_files; i++) seconds += run->files[i].seconds;
@@ -459,7 +460,7 @@ int run_store_end_run(struct stored_run *run)
     run->writer = NULL;
     if (r == RUN_DB_FULL) r = report_full(store, volume);
     lock_store(store);
-    volume->write_seconds += run_store_put_seconds(run) + monotonic_seconds() - start;
+    volume->write_seconds += put_seconds(run) + monotonic_seconds() - start;
     count_runs(store, volume);
     unlock_store(store);
     if (volume->n_runs > 0 && !volume->compactor.db)
@@ -634,7 +635,6 @@ void run_store_look(struct run_store *store, struct run_store_disks *disks)
     lock_store(store);
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
-        disks->run_bytes += volume->n_bytes;
         run_store_disks_add(disks, &volume->disk);
         if (volume->lane == 0 && !volume->full && !volume->shares_space)
             disks->free_bytes += free_bytes(volume);

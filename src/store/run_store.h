@@ -86,9 +86,6 @@ int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *
 /* After RUN_STORE_FULL: returns RUN_STORE_AGAIN, or RUN_STORE_ERROR after a message. */
 int run_store_make_room(struct stored_run *run);
 
-/* How many seconds it took to begin the run and to put its blocks: the mean of its files. */
-double run_store_put_seconds(const struct stored_run *run);
-
 /* Makes the run durable, for which it waits for the disk, and frees it, also on failure. Never
    returns RUN_STORE_AGAIN. */
 int run_store_end_run(struct stored_run *run);
@@ -161,7 +158,6 @@ struct run_store_disks {
     double seek_seconds, parallel;      /* of the disk that is slowest to seek; 0: unknown */
     double bytes_per_second;    /* of the slowest disk; 0: unknown */
     uint64_t free_bytes;        /* in all directories that were not found full */
-    uint64_t run_bytes;         /* of the runs that have ended */
 };
 
 /* Adds what one disk is like to what all of them are like. */

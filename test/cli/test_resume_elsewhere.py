@@ -143,57 +143,16 @@ class Elsewhere(KilledTest):
         self.assertIn("(part 3 of 3)", out)
         self.finish(old)
 
-    def test_lost(self):
-        """An added directory that is lost: reading goes on where the other runs end. The checkpoint
-        was once useless. When the directory comes back, its runs are not used again."""
-        for back in (False, True):
-            with self.subTest(back=back):
-                old = self.cut_load(self.bam)
-                new = self.add(old, self.places[0], 2)
-                saved = self.path("saved")
-                shutil.move(new, saved)
-                self.assertRegex(self.clean(old), rf"\Aresumable .*{old} .*part 1 of 2.*\n.*--resume")
-                result = self.rocksort("--resume", old, clean=False, budget=SPILL_BUDGET,
-                                       env=self.faulty("link:2:kill:.sst"))
-                self.assertEqual(result.status, -9, result.err)
-                self.assertIn(f"warning: '{new}' does not exist", result.err)
-                if back:
-                    shutil.move(saved, new)
-                    self.refused(new, new, old, "without it")
-                    self.assertRegex(self.clean(new), rf"\Auseless .*\n.*without this .*'{old}'\n\Z")
-                self.resume(old)
-                self.assert_same_bam(bamfile.read(self.path("out.bam")), self.want)
-                shutil.rmtree(new if back else saved)
-
-    def test_lost_while_killed(self):
-        """Killed while the list without the lost directory is being written."""
-        for n in (1, 2):
-            with self.subTest(n=n):
-                old = self.cut_load(self.bam)
-                new = self.add(old, self.places[0], 1)
-                third = self.add(old, self.places[1], 1)
-                saved = self.path("saved")
-                shutil.move(new, saved)
-                result = self.rocksort("--resume", third, clean=False, budget=SPILL_BUDGET,
-                                       env=self.faulty(f"unlinkat:{n}:kill:STORE.new"))
-                self.assertEqual(result.status, -9, result.err)
-                shutil.move(saved, new)
-                if n == 2:
-                    self.refused(new, new, "without it")
-                    shutil.rmtree(new)
-                self.finish(third)
-
-    def test_lost_and_no_space(self):
-        """If a part cannot note that another is lost, nothing is done."""
+    def test_without_an_added_directory_resume_is_refused(self):
+        """Nothing changes then: when the directory is back the sort goes on."""
         old = self.cut_load(self.bam)
-        new = self.add(old, self.places[0], 1)
+        new = self.add(old, self.places[0], 2)
         saved = self.path("saved")
         shutil.move(new, saved)
-        result = self.rocksort("--resume", old, clean=False, budget=SPILL_BUDGET,
-                               env=self.faulty("write:1+:ENOSPC:STORE.new"))
-        self.assert_error(result, f"part of '{old}'", "lost", "No space left", "free a little space")
+        self.assertRegex(self.clean(old), rf"\Adamaged .*{old} .*part 1 of 2.*\n.*'{new}'\n\Z")
+        self.refused(old, old, new, "does not exist", "sort the input again")
         shutil.move(saved, new)
-        self.finish(new)
+        self.finish(old)
 
     def test_lost_and_needed(self):
         """All records are in the runs, or the first directory is lost: --clean says that the

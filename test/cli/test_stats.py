@@ -394,8 +394,9 @@ class FailedLoad(StatsTest, KilledTest):
 
     def test_some_runs(self):
         source = self.write("in.sam", generate.odd(12000))
-        data, _ = self.stats("-T", self.where, "-o", self.path("out.bam"), source, status=1,
-                             budget=SPILL_BUDGET, env=self.faulty("link:3+:EIO:.sst"))
+        data, _ = self.stats("--temp-codec", "lz4", "-T", self.where, "-o", self.path("out.bam"),
+                             source, status=1, budget=SPILL_BUDGET,
+                             env=self.faulty("link:3+:EIO:.sst"))
         runs = data["runs"]
         self.assertEqual(runs["runs"], 2)
         self.assertEqual(sum(runs["runs_by_codec"].values()), 2)

@@ -129,34 +129,6 @@ static void test_malformed_headers(void **state)
     }
 }
 
-/* A BAM file may have its references only in binary. */
-static void test_references_without_lines(void **state)
-{
-    (void)state;
-    static const char text[] = "@RG\tID:x\n@CO\tone\n";
-    sam_hdr_t *headers[2] = {sam_hdr_init(), parse_header("@SQ\tSN:c1\tLN:7\n@RG\tID:x\tSM:s\n")};
-    assert_non_null(headers[0]);
-    headers[0]->text = strdup(text);
-    headers[0]->l_text = strlen(text);
-    headers[0]->n_targets = 1;
-    headers[0]->target_name = test_alloc(sizeof *headers[0]->target_name);
-    headers[0]->target_name[0] = strdup("c1");
-    headers[0]->target_len = test_alloc(sizeof *headers[0]->target_len);
-    headers[0]->target_len[0] = 7;
-    assert_true(headers[0]->text && headers[0]->target_name[0]);
-    struct header_union *u = header_union_create(headers, file_names, 2);
-    assert_non_null(u);
-    sam_hdr_t *header = header_union_header(u);
-    assert_int_equal(sam_hdr_nref(header), 1);
-    assert_string_equal(sam_hdr_tid2name(header, 0), "c1");
-    assert_int_equal(sam_hdr_tid2len(header, 0), 7);
-    assert_int_equal(sam_hdr_count_lines(header, "SQ"), 1);
-    assert_int_equal(sam_hdr_count_lines(header, "RG"), 2);
-    header_union_destroy(u);
-    sam_hdr_destroy(headers[0]);
-    sam_hdr_destroy(headers[1]);
-}
-
 /* ---- headers ---- */
 
 struct header_case {
@@ -675,7 +647,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_disagreeing_references),
         cmocka_unit_test(test_malformed_headers),
-        cmocka_unit_test(test_references_without_lines),
         cmocka_unit_test(test_united_headers),
         cmocka_unit_test(test_records_follow),
         cmocka_unit_test(test_which_ids_follow),

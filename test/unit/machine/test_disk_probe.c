@@ -40,7 +40,6 @@ static void test_here(void **state)
     disk_probe(".", &traits);
     assert_int_equal(n_entries("."), 0);
     assert_int_equal(traits.is_memory, is_tmpfs("."));
-    assert_in_range(traits.rotation.flag + 1, 0, 2);
     if (traits.seek_seconds <= 0) {
         check_unknown(&traits);
         return;
@@ -73,7 +72,6 @@ static void test_impossible_directories(void **state)
     disk_probe("missing", &traits);
     check_unknown(&traits);
     assert_string_equal(traits.file_system, "unknown");
-    assert_int_equal(traits.rotation.flag, -1);
     disk_probe("/proc", &traits);
     check_unknown(&traits);
     char path[5000];
@@ -128,35 +126,6 @@ static void test_slow_to_seek(void **state)
     assert_true(disk_is_slow_to_seek(&traits));
 }
 
-/* The stated rotation rate corrects a measurement of the drive's cache, and only that. */
-static void test_belief(void **state)
-{
-    (void)state;
-    struct disk_traits ssd = {.seek_seconds = 0.0001, .bytes_per_second = 5e8, .parallel = 6};
-    struct disk_traits traits = ssd;
-    disk_believe_rotation(&traits);
-    assert_memory_equal(&traits, &ssd, sizeof ssd);
-    traits.rotation = (struct disk_rotation){1, 7200, 4};
-    disk_believe_rotation(&traits);
-    assert_true(disk_is_slow_to_seek(&traits));
-    assert_true(traits.seek_seconds > 0.008 && traits.seek_seconds < 0.009);
-    assert_true(traits.parallel > 3.9 && traits.parallel < 4.1);
-    assert_true(traits.bytes_per_second > 4e8 && traits.bytes_per_second < 7e8);
-    struct disk_traits drive = {.seek_seconds = 0.012, .bytes_per_second = 1e8, .parallel = 1.6,
-                                .rotation = {1, 7200, 1}};
-    traits = drive;
-    disk_believe_rotation(&traits);
-    assert_memory_equal(&traits, &drive, sizeof drive);
-    /* The probe's places are close together and reached faster than far ones. */
-    traits.seek_seconds = 0.003;
-    disk_believe_rotation(&traits);
-    assert_true(traits.seek_seconds > 0.008 && traits.parallel < 1.7);
-    /* Nothing was measured. */
-    traits = (struct disk_traits){.rotation = {1, 5400, 1}};
-    disk_believe_rotation(&traits);
-    assert_true(traits.seek_seconds > 0.009 && traits.bytes_per_second > 1e8);
-}
-
 /* Times of 12 reads. Those of the two SSDs, to which other processes wrote, were measured. */
 static void test_busy_disk(void **state)
 {
@@ -205,7 +174,6 @@ int main(void)
         TEST_IN_PLACE(test_name_that_is_taken),
         TEST_IN_PLACE(test_full_disk),
         cmocka_unit_test(test_slow_to_seek),
-        cmocka_unit_test(test_belief),
         cmocka_unit_test(test_busy_disk),
         cmocka_unit_test(test_problem),
     };

@@ -163,6 +163,24 @@ static void test_no_batch_after_a_failure(void **state)
     tear_down(&f);
 }
 
+/* A pool that may grow hands out batches of the same size for as long as the reader wants some. */
+static void test_growing_pool_never_waits(void **state)
+{
+    (void)state;
+    struct fixture f;
+    size_t n;
+    set_up(&f);
+    batch_pool_let_grow(f.pool);
+    seal(&f, f.budget.n_batches + 3);
+    struct batch *const *kept = batch_pool_kept(f.pool, &n);
+    assert_int_equal(n, f.budget.n_batches + 3);
+    assert_int_equal(kept[n - 1]->mem_bytes, kept[0]->mem_bytes);
+    assert_int_equal(kept[n - 1]->end.n_records, 2 + f.budget.n_batches);
+    crew_fail(f.crew);
+    assert_null(batch_pool_take(f.pool));
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_retire),
         cmocka_unit_test(test_new_budget_keeps_long_runs),
         cmocka_unit_test(test_no_batch_after_a_failure),
+        cmocka_unit_test(test_growing_pool_never_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

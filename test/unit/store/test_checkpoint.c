@@ -122,92 +122,26 @@ static void test_longest_list(void **state)
     }
 }
 
-/* Lets a resumed sort write the list that it has into directory i. */
-static void write_list(const struct checkpoint *checkpoint, unsigned i)
-{
-    struct checkpoint_file file = checkpoint->file;
-    file.directory = i;
-    assert_int_equal(checkpoint_dir_write(checkpoint->dirs[i].path, &file), 0);
-}
-
-static void assert_refused(const char *path)
-{
-    diag_silence();
-    assert_null(checkpoint_open(path));
-    diag_renew();
-}
-
-/* Opens a checkpoint that must have the first and the third directory. */
-static struct checkpoint *open_two(const struct trio *trio, int named, bool has_dropped)
-{
-    struct checkpoint *checkpoint = checkpoint_open(trio->paths[named]);
-    assert_non_null(checkpoint);
-    assert_int_equal(checkpoint->has_dropped, has_dropped);
-    assert_int_equal(checkpoint->n_dirs, 2);
-    assert_int_equal(checkpoint->file.n_directories, 2);
-    assert_int_equal(checkpoint->file.generation, 1);
-    for (size_t i = 0; i < 2; i++) {
-        assert_string_equal(checkpoint->file.directories[i], trio->paths[2 * i]);
-        assert_string_equal(checkpoint->dirs[i].path, trio->paths[2 * i]);
-    }
-    return checkpoint;
-}
-
-/* A lost directory is dropped if the load can go on without it. When it comes back it is no part
-   any more, even if the process that dropped it died before all directories knew it. */
-static void test_lost(void **state)
+/* Without one of its directories a checkpoint is refused, whichever is named; when the directory
+   comes back it is whole again. */
+static void test_lost_directory_makes_it_useless(void **state)
 {
     (void)state;
-    for (int knows = 0; knows < 3; knows++) {           /* the first one, the other, or both */
-        struct trio trio;
-        const char *part;
-        make_trio(&trio, (size_t[]){3, 3, 3});
-        assert_int_equal(rename(trio.paths[1], "away"), 0);
-        checkpoint_close(open_two(&trio, 2, true));
-        struct checkpoint *checkpoint = open_two(&trio, 0, true);
-        if (knows != 1) write_list(checkpoint, 0);
-        if (knows != 0) write_list(checkpoint, 1);
-        checkpoint_close(checkpoint);
-        assert_int_equal(rename("away", trio.paths[1]), 0);
-        assert_refused(trio.paths[1]);
-        for (int named = 0; named < 3; named += 2) {
-            checkpoint = open_two(&trio, named, false);
-            assert_int_equal(checkpoint_look_at_parts(&checkpoint->file, &part),
-                             CHECKPOINT_PARTS_USABLE);
-            checkpoint_close(checkpoint);
-        }
-        struct checkpoint_file dropped;
-        assert_int_equal(checkpoint_dir_peek(trio.paths[1], &dropped), CHECKPOINT_OK);
-        assert_int_equal(checkpoint_look_at_parts(&dropped, &part), CHECKPOINT_PARTS_DROPPED);
-        assert_string_equal(part, trio.paths[knows == 1 ? 2 : 0]);
-        checkpoint_file_release(&dropped);
-        remove_trio(&trio);
-    }
-}
-
-/* Without the first directory, or once all is loaded, or if the input cannot be read again, every
-   directory is needed. */
-static void test_needed(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int lost = 0; lost < 2; lost++) {
         struct trio trio;
         struct checkpoint_file file;
-        const char *part = NULL;
-        int lost = i == 0 ? 0 : 1;
         make_trio(&trio, (size_t[]){2, 2, 0});
-        assert_int_equal(checkpoint_dir_peek(trio.paths[0], &file), CHECKPOINT_OK);
-        if (i == 1) file.state = CHECKPOINT_LOADED;
-        if (i == 2) file.can_read_again = false;
-        for (file.directory = 0; file.directory < 2; file.directory++)
-            assert_int_equal(checkpoint_dir_write(trio.paths[file.directory], &file), 0);
-        file.directory = (unsigned)(1 - lost);
-        assert_int_equal(checkpoint_look_at_parts(&file, &part), CHECKPOINT_PARTS_USABLE);
+        assert_int_equal(checkpoint_dir_peek(trio.paths[1 - lost], &file), CHECKPOINT_OK);
+        assert_null(checkpoint_lost_part(&file));
         assert_int_equal(rename(trio.paths[lost], "away"), 0);
-        assert_refused(trio.paths[1 - lost]);
-        assert_int_equal(checkpoint_look_at_parts(&file, &part), CHECKPOINT_PARTS_LOST);
-        assert_string_equal(part, trio.paths[lost]);
+        diag_silence();
+        assert_null(checkpoint_open(trio.paths[1 - lost]));
+        diag_renew();
+        assert_string_equal(checkpoint_lost_part(&file), trio.paths[lost]);
         assert_int_equal(rename("away", trio.paths[lost]), 0);
+        struct checkpoint *checkpoint = checkpoint_open(trio.paths[1 - lost]);
+        assert_non_null(checkpoint);
+        checkpoint_close(checkpoint);
         checkpoint_file_release(&file);
         remove_trio(&trio);
     }
@@ -251,8 +185,7 @@ int main(void)
         cmocka_unit_test(test_command_with_other_places),
         cmocka_unit_test(test_output_length),
         TEST_IN_PLACE(test_longest_list),
-        TEST_IN_PLACE(test_lost),
-        TEST_IN_PLACE(test_needed),
+        TEST_IN_PLACE(test_lost_directory_makes_it_useless),
         TEST_IN_PLACE(test_other_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
