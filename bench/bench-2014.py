@@ -55,7 +55,7 @@ from measure import (MIB, PAGE_BYTES, ROOT, TICK_S, BenchError, add_programs, ce
 SPINDLE = os.path.join(ROOT, "bench", "spindle")
 
 # Bytes of a simulated record: uncompressed, and at most in a BAM of level 1 or 6.
-RAW_BYTES, BAM_BYTES = 346.55, 115
+RAW_BYTES, BAM_BYTES = 347.7, 115
 CACHE_FACTOR, CACHE_BYTES = 1.4, 64 * MIB
 # The kernel lets FUSE have so many bytes of dirty pages: by default it depends on the machine.
 DIRTY_BYTES = 32 * MIB
@@ -578,7 +578,7 @@ def experiment_text(part, plots):
         yield "![%s](%s)" % (name, name)
         yield ""
     for run in part["runs"]:
-        yield "    " + run["command"]
+        yield "    " + run["command"].replace(ROOT + os.sep, "./")
         yield from ("        " + line for line in run.get("said", ()))
     yield ""
 
@@ -630,12 +630,12 @@ def write_report(bench, parts, plots):
     args = bench.args
     said = {"disk": "modelled by bench/spindle; %d KiB of read-ahead; the input lies %s" % (
                 args.readahead, "elsewhere" if args.input_elsewhere else "on it"),
-            "memory": "program and page cache limited to %.1f x the given memory and %d MiB by a "
+            "limit": "program and page cache limited to %.1f x the given memory and %d MiB by a "
             "cgroup" % (CACHE_FACTOR, CACHE_BYTES // MIB)}
     if bench.why_plain:
         said["disk"] = "**the machine's own, no modelled one**: " + bench.why_plain
     if bench.is_unbounded:
-        said["memory"] = "not limited: no memory cgroup can be made here (are you root?)"
+        said["limit"] = "none: no memory cgroup can be made here (are you root?)"
     said.update(describe(bench.rocksort, bench.samtools))
     lines = ["# The experiments of 2014 again, scaled", "",
              "%s, `%s`. Scale: %s; %d run(s) of each program, `-@ %d`. Wall clock and CPU are "
