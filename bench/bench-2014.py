@@ -24,9 +24,9 @@ of which the program was given 5; the 64 MiB are for what does not shrink with t
 reads 128 KiB ahead, its default. Without FUSE the plain disk is used; the report says so.
 
 Simulated inputs are kept in --data-dir. Results go to --out: results.md, results.json,
-series/*.json (a sample each second) and a PNG for each experiment (scripts/plot-run.py). Each output
-must have the input's records, in order. Exit code: 0 if all are right, even if a target was missed,
-otherwise 1.
+series/*.json (a sample each second) and a PNG for each experiment (scripts/plot-run.py). Each
+output must have the input's records, in order. Exit code: 0 if all are right, even if a target was
+missed, otherwise 1.
 """
 
 import argparse

@@ -184,7 +184,8 @@ class Scaling:
                     run = {"who": name, "point": setting.name, "threads": n_threads,
                            "repeat": repeat, **self.run_once(names[name], setting, n_threads)}
                     self.runs.append(run)
-                    progress("scaling: -@ %-3d%s" % (n_threads, said_of_run(run, self.args.repeats)))
+                    progress("scaling: -@ %-3d%s" % (n_threads,
+                                                     said_of_run(run, self.args.repeats)))
                     after_each()
 
     def run_once(self, found, setting, n_threads):

@@ -439,7 +439,6 @@ static uint64_t parse_number(const char *text)
 static void make_header(void)
 {
     uint64_t human = 0;
-
     for (int i = 0; i < N_CHROMS; i++)
         human += chrom_kb[i] * UINT64_C(1000);
     if (!genome_len) genome_len = human;
@@ -492,8 +491,8 @@ int main(int argc, char **argv)
     char open_mode[4] = {'w', is_bam ? 'b' : '\0', *level, '\0'};
     out = sam_open(output, open_mode);
     if (!out) die(output, strerror(errno));
-    need(record && (!n_threads || !hts_set_threads(out, n_threads)));
-    need(sam_hdr_write(out, header) >= 0);
+    if (n_threads) need(!hts_set_threads(out, n_threads));
+    need(record && sam_hdr_write(out, header) >= 0);
     while (n_written < n_records)
         make_template(n_records - n_written);
     need(sam_close(out) >= 0);

@@ -93,7 +93,8 @@ class BenchTest(CliTest):
         """Returns (standard output, messages)."""
         result = self.run_program(
             [sys.executable, "-B", ROOT / "bench" / script, "--cold-memory", "--repeats", "1",
-             "--dir", self.scratch, "--rocksort", SAMTOOLS + " rocksort", "--json", self.json, *words],
+             "--dir", self.scratch, "--rocksort", SAMTOOLS + " rocksort", "--json", self.json,
+             *words],
             env_only=environment(self.scratch, extra={"PATH": f"{self.bin}:/usr/bin:/bin"}),
             limit_s=240 * SLOW)
         self.assertEqual(result.status, status, result.err[-3000:])
@@ -209,15 +210,16 @@ class WrongResults(BenchTest):
                                ("sys.exit(3)", "failed: exit code 3")):
             with self.subTest(spoil=spoil):
                 self.program("sambamba", PEER, spoil=spoil)
-                text, err = self.bench("compare.py", "--settings", "16M:1", "--programs", "sambamba",
-                                       "--input", source, status=1)
+                text, err = self.bench("compare.py", "--settings", "16M:1", "--programs",
+                                       "sambamba", "--input", source, status=1)
                 self.assertRegex(text, r"\| sambamba \|.*\*\*WRONG\*\*: .*" + message)
                 self.assertIn("wrong results, or none, from: sambamba", err)
 
     def test_one_pass(self):
         source = self.reads("-n", "20K", "-d", "20")
         for options, status, message in (
-                ("--fixmate --markdup", 0, "sambamba"), ("", 1, r"sambamba marked 0 reads, one pass \d+"),
+                ("--fixmate --markdup", 0, "sambamba"),
+                ("", 1, r"sambamba marked 0 reads, one pass \d+"),
                 ("-n --fixmate", 1, "the result of sambamba is not sorted")):
             self.program("sambamba", MARKER, options=options)
             _, err = self.bench("one_pass.py", "--ways", "one-pass,sambamba", "--levels", "1",
@@ -250,7 +252,8 @@ class Bench2014(BenchTest):
         # A relative path: programs run in another directory.
         return [sys.executable, "-B", ROOT / "bench" / "bench-2014.py", "--input",
                 os.path.relpath(self.reads("-n", "4K"), self.work), "--memory-mib", "4",
-                "--data-dir", self.scratch, "--out", self.path("out"), "--rocksort", SAMTOOLS + " rocksort",
+                "--data-dir", self.scratch, "--out", self.path("out"),
+                "--rocksort", SAMTOOLS + " rocksort",
                 "--experiment", "little-memory", *words]
 
     def experiments(self, *words, status=0):
