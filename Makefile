@@ -219,12 +219,10 @@ bench/deflate-blocks: bench/deflate-blocks.c $(BLOCKS_OBJECTS) | need-build
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) $^ $(ALL_LDFLAGS) $(LIB_LIBS) \
 	    -o $@
-SPINDLE_OBJECTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/spindle*.c))
-$(SPINDLE_OBJECTS): LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags fuse3)
-$(SPINDLE_OBJECTS): | need-spindle
-bench/spindle: $(SPINDLE_OBJECTS) $(BUILD)/src/util/size.o
-	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ $$($(PKG_CONFIG) --libs fuse3) -lm -o $@
+bench/spindle: bench/spindle.c | need-spindle
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $< $(ALL_LDFLAGS) $$($(PKG_CONFIG) --cflags --libs fuse3) \
+	    -o $@
 else
 bench/spindle: need-spindle
 bench/spindle bench/deflate-blocks: need-build
@@ -268,11 +266,9 @@ CLI_PROGRAMS = all $(BUILD)/fork-server $(ZLIB_ONLY)/samtools-rocksort build/fau
                bench/deflate-blocks bench/simulate-reads $(if $(HAS_FUSE),bench/spindle)
 test-programs: $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS) $(CLI_PROGRAMS)
 
-check-rooms: $(OBJECTS) $(BUILD)/src/command/samtools.o $(BUILD)/src/command/samtools_rocksort.o \
-             $(if $(HAS_FUSE),$(SPINDLE_OBJECTS))
+check-rooms: $(OBJECTS) $(BUILD)/src/command/samtools.o $(BUILD)/src/command/samtools_rocksort.o
 	$(call say,TEST,rooms)
 	$(Q)python3 scripts/check-rooms.py --objects $(BUILD)
-	$(Q)python3 scripts/check-rooms.py --objects $(BUILD) --flat bench
 
 $(BUILD)/test/unit/%: test/unit/%.c $(OBJECTS) | need-unit
 	@mkdir -p $(@D)

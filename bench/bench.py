@@ -26,17 +26,14 @@ worked, even if a target was missed, otherwise 1.
 import collections
 import os
 import shlex
-import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from bench_input import choose_input, said_of_input
-from measure import (MIB, RUN_BYTES_A_RECORD, BenchError, check_paths, count_records, find_rocksort,
-                     find_upstream, machine, make_parser, medians_of, need_disk, need_memory,
-                     output_of, prepare, report, room_for_run, run_in_turn, run_main, run_measured,
-                     shared_libraries, verdict)
+from bench_input import prepared
+from measure import (MIB, BenchError, add_list, count_records, describe, make_parser, medians_at,
+                     name_list, prepare, report, room_for_run, run_in_turn, run_main,
+                     run_measured, verdict)
 
 # options: for both programs; ours: for rocksort only. wall, cpu, rss: the largest ratios of wall
 # and CPU, and the largest peak RSS in MiB (None: no target).
@@ -75,40 +72,13 @@ WARM_MEMORY_BYTES = 5 << 30
 
 def parse_arguments():
     parser = make_parser(__doc__, "6M")
-    parser.add_argument("--points", metavar="LIST",
-                        help="comma-separated names of --list [all]")
-    parser.add_argument("--list", action="store_true", help="name the points and stop")
-    args = parser.parse_args()
     known = {p.name: p for p in POINTS + [COPY]}
-    if args.list:
-        for point in known.values():
-            print("%-14s %s" % (point.name, point.title.replace("`", "")))
-        sys.exit(0)
-    names = args.points.split(",") if args.points else list(known)
-    for name in names:
-        if name not in known:
-            parser.error("no point %r; there are: %s" % (name, ", ".join(known)))
-    args.points = [known[name] for name in names]
+    parser.add_argument("--points", metavar="LIST", type=name_list("point", known),
+                        default=list(known), help="comma-separated names of --list [all]")
+    add_list(parser, {p.name: p.title for p in known.values()})
+    args = parser.parse_args()
+    args.points = [known[name] for name in args.points]
     return args
-
-
-# ---- what is compared ----
-
-
-def describe(rocksort, upstream):
-    versions = output_of(rocksort + ["--version"]).strip().splitlines()
-    # For a stand-in such as `samtools sort`, which has no --version, name the command instead.
-    first = versions[0] if versions and len(versions[0]) < 100 else "(no version)"
-    said = {
-        "rocksort": "%s: %s" % (shlex.join(rocksort), first),
-        "samtools": "%s: %s" % (upstream, ", ".join(
-            output_of([upstream, "--version"]).splitlines()[:2])),
-    }
-    for name, program in (("rocksort", rocksort[0]), ("samtools", upstream)):
-        for library, path in sorted(shared_libraries(program).items()):
-            said["%s's %s" % (name, library)] = path
-    said.update(machine())
-    return said
 
 
 def check_result(upstream, path, records):
@@ -126,16 +96,16 @@ def run_once(who, point, setting):
     """One run of `who` (rocksort, samtools or copy) at the point."""
     with room_for_run(setting.scratch) as room:
         if who == "copy":
-            command = [setting.upstream, "view"] + point.options
+            command = [setting.samtools, "view"] + point.options
         else:
             command = ([*setting.rocksort, *point.ours] if who == "rocksort"
-                       else [setting.upstream, "sort"])
+                       else [setting.samtools, "sort"])
             command = command + point.options + ["-T", room.temp_dir]
         command = command + ["-o", room.output, setting.input]
         prepare(setting.input, 0 if setting.cold_memory else WARM_MEMORY_BYTES)
         result = run_measured(command, room)
         if who == "rocksort":
-            check_result(setting.upstream, room.output, setting.records)
+            check_result(setting.samtools, room.output, setting.records)
             left = os.listdir(room.temp_dir)
             if left:
                 raise BenchError("rocksort left temporary files: %s" % ", ".join(left[:5]))
@@ -144,9 +114,6 @@ def run_once(who, point, setting):
 
 
 # ---- all points ----
-
-
-Setting = collections.namedtuple("Setting", "rocksort upstream scratch input records cold_memory")
 
 
 def measure(args, setting):
@@ -159,16 +126,12 @@ def measure(args, setting):
     return runs
 
 
-def medians(runs, point, who):
-    return medians_of([r for r in runs if r["point"] == point.name and r["who"] == who])
-
-
 def table(runs, points):
     yield ("| point | program | wall s | CPU s | peak RSS MiB | temp MB | output MB "
            "| wall ratio (target) | CPU ratio (target) |")
     yield "|---|---|---|---|---|---|---|---|---|"
     for point in points:
-        got = {who: medians(runs, point, who)
+        got = {who: medians_at(runs, point.name, who)
                for who in (["copy"] if point is COPY else ["rocksort", "samtools"])}
         for who, m in got.items():
             ratios = ("", "")
@@ -184,29 +147,16 @@ def table(runs, points):
 
 
 def bench(args):
-    upstream = find_upstream(args.samtools)
-    rocksort = find_rocksort(args.rocksort)
-    check_paths(args)
-    scratch = tempfile.mkdtemp(prefix="rocksort-bench-", dir=args.dir)
-    try:
-        source = choose_input("bench", args, scratch)
-        path, size = source.path, os.stat(source.path).st_size
-        records = source.records or count_records(upstream, path)
-        need_disk(args.dir, max(records * RUN_BYTES_A_RECORD, size * RUN_BYTES_A_BYTE))
-        need_memory("bench", max([p.rss or 0 for p in args.points]) * MIB)
-        said = describe(rocksort, upstream)
-        runs = measure(args, Setting(rocksort, upstream, scratch, path, records,
-                                     args.cold_memory))
-        said["input"] = said_of_input(source, records)
-        said["free memory"] = "as it comes" if args.cold_memory else "touched before each run"
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    has_targets = size / records < LONG_BYTES
+    with prepared("bench", args, input_factor=RUN_BYTES_A_BYTE) as setting:
+        runs = measure(args, setting)
+    said = dict(describe(setting.rocksort, setting.samtools), input=setting.said)
+    said["free memory"] = "as it comes" if args.cold_memory else "touched before each run"
+    has_targets = setting.size / setting.records < LONG_BYTES
     head = ("Medians of %d runs each, programs in turn, 2 threads; MB are 10^6 bytes, the memory "
             "in the points' names 2^20.%s\n"
             % (args.repeats, " The targets are for 6 M short reads." if has_targets else ""))
     points = [p if has_targets else p._replace(wall=None, cpu=None) for p in args.points]
-    report(args, "\n".join([head, *table(runs, points)]), said, records=records, runs=runs)
+    report(args, "\n".join([head, *table(runs, points)]), said, records=setting.records, runs=runs)
 
 
 if __name__ == "__main__":

@@ -7,18 +7,21 @@ was taken, `said` goes into the tables and JSON files.
 """
 
 import collections
+import contextlib
 import glob
 import hashlib
 import json
 import os
 import subprocess
 import sys
+import tempfile
 
 from measure import (INPUT_BYTES_A_RECORD, RECORD_BYTES, ROOT, RUN_BYTES_A_RECORD, BenchError,
-                     need_disk, progress, simulate)
+                     check_paths, count_records, find_rocksort, find_upstream, need_disk, progress,
+                     simulate)
 
-# Bytes of a record of `simulate-reads -m long`, 20,000 of them.
-LONG_RECORD_BYTES = 61_500
+# Bytes of a record of `simulate-reads -m long`.
+LONG_RECORD_BYTES = 57_900
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # records: their number, or None if they were not counted.
@@ -40,15 +43,37 @@ PACKAGED = {
 }
 
 
+# What a benchmark works with. rocksort: the words that start it; samtools: its path; input, size:
+# the path of the input and its bytes; said: a sentence about it.
+Setting = collections.namedtuple("Setting", "rocksort samtools scratch input size records said "
+                                            "cold_memory")
+
+
 def said_of_input(source, records):
     return "%s; %d records, %.1f MB, in the page cache" % (source.said, records,
                                                            os.stat(source.path).st_size / 1e6)
 
 
-def choose_input(name, args, scratch, simulator=None, options=()):
+@contextlib.contextmanager
+def prepared(name, args, record_bytes=RUN_BYTES_A_RECORD, input_factor=0, options=()):
+    """Finds programs and input, and makes a scratch directory for the time of a benchmark: gives a
+    Setting. A run writes so many bytes a record, or so many for each byte of the input."""
+    samtools, rocksort = find_upstream(args.samtools), find_rocksort(args.rocksort)
+    check_paths(args)
+    with tempfile.TemporaryDirectory(prefix="rocksort-%s-" % name, dir=args.dir) as scratch:
+        source = choose_input(name, args, scratch, options)
+        records, size = source.records, os.stat(source.path).st_size
+        if records is None:
+            records = count_records(samtools, source.path)
+        need_disk(args.dir, max(records * record_bytes, size * input_factor))
+        yield Setting(rocksort, samtools, scratch, source.path, size, records,
+                      said_of_input(source, records), args.cold_memory)
+
+
+def choose_input(name, args, scratch, options=()):
     """The Input that args.input or args.reads name. name: the benchmark's, for messages. scratch:
-    where simulated reads go. simulator: a simulate-reads [that of `make`]; options: further ones of
-    it. Checks that --dir has room for the input and a run."""
+    where simulated reads go. options: of simulate-reads. Checks that --dir has room for the input
+    and a run."""
     if args.input:
         return Input(os.path.abspath(args.input), os.path.basename(args.input), None)
     what, tiled, said, more = args.reads[0], args.reads, "", []
@@ -60,20 +85,19 @@ def choose_input(name, args, scratch, simulator=None, options=()):
             progress("%s: no reads of a Debian package here: %s ones instead"
                      % (name, what.replace("-", " ")))
     if what.startswith("simulated"):
-        return simulated(name, args, scratch, what, simulator, options)
+        return simulated(name, args, scratch, what, options)
     paths = [os.path.abspath(path) for path in tiled]
     said = said or ", ".join(map(os.path.basename, paths))
     return Input(tile(name, args, paths, more), "real reads, tiled: " + said, None)
 
 
-def simulated(name, args, scratch, what, simulator, options):
+def simulated(name, args, scratch, what, options):
     need_disk(args.dir, args.records * (RUN_BYTES_A_RECORD + INPUT_BYTES_A_RECORD))
     if what == "simulated":
-        return Input(simulate(name, args.records, scratch, simulator, options), "simulated reads",
+        return Input(simulate(name, args.records, scratch, options), "simulated reads",
                      args.records)
     records = max(1, args.records * RECORD_BYTES // LONG_RECORD_BYTES)
-    return Input(simulate(name, records, scratch, simulator, ["-m", "long"]),
-                 "simulated long reads", records)
+    return Input(simulate(name, records, scratch, ["-m", "long"]), "simulated long reads", records)
 
 
 # ---- reads of a Debian package ----

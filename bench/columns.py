@@ -18,21 +18,17 @@ import collections
 import os
 import random
 import shlex
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from bench_input import choose_input, said_of_input
+from bench_input import prepared
 from column_questions import find_shell, read_titles, shell_words
-from measure import (MIB, BenchError, check_paths, count_records, find_rocksort, find_upstream,
-                     in_turn, machine, make_parser, medians_of, need_disk, output_of,
-                     parse_positive, prepare, progress, report, room_for_run, run_in_turn, run_main,
-                     run_measured, verdict)
-
+from measure import (MIB, BenchError, count_records, describe, in_turn, make_parser, medians_at,
+                     output_of, parse_positive, prepare, progress, report, room_for_run,
+                     run_in_turn, run_main, run_measured, verdict)
 
 QUESTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "column_questions.py")
 THREAD_MIB = 256                # memory of a thread
@@ -81,31 +77,30 @@ def count_rows(path):
     return int(text) if text.strip() else None
 
 
-def run_once(args, way, words, upstream, source, records, folder):
-    with room_for_run(folder, way.ending) as room:
-        prepare(source, 0 if args.cold_memory else 2 * args.threads * THREAD_MIB * MIB)
-        command = [*words, "-@%d" % args.threads, "-m", "%dM" % THREAD_MIB, *way.options, "-T",
-                   room.temp_dir, "-o", room.output, source]
+def run_once(args, way, setting):
+    with room_for_run(setting.scratch, way.ending) as room:
+        prepare(setting.input, 0 if args.cold_memory else 2 * args.threads * THREAD_MIB * MIB)
+        command = [*setting.rocksort, "-@%d" % args.threads, "-m", "%dM" % THREAD_MIB,
+                   *way.options, "-T", room.temp_dir, "-o", room.output, setting.input]
         result = run_measured(command, room)
-        found = (count_records(upstream, room.output) if way.ending == "bam"
+        found = (count_records(setting.samtools, room.output) if way.ending == "bam"
                  else count_rows(room.output))
-        if found not in (records, None):
-            raise BenchError("%s has %d records of %d" % (way.name, found, records))
+        if found not in (setting.records, None):
+            raise BenchError("%s has %d records of %d" % (way.name, found, setting.records))
     result.update(who=way.name, point="", command=shlex.join(command))
     return result
 
 
-def measure(args, words, upstream, source, records, folder):
+def measure(args, setting):
     ways = {way.name: way for way in WAYS}
     return run_in_turn("columns", list(ways), args.repeats,
-                       lambda name: run_once(args, ways[name], words, upstream, source, records,
-                                             folder))
+                       lambda name: run_once(args, ways[name], setting))
 
 
 def table(runs):
     yield "| output | wall s | CPU s | peak RSS MiB | MB | wall (target) | CPU | size (target) | of |"
     yield "|---|---|---|---|---|---|---|---|---|"
-    got = {way.name: medians_of([r for r in runs if r["who"] == way.name]) for way in WAYS}
+    got = {way.name: medians_at(runs, "", way.name) for way in WAYS}
     for way in WAYS:
         m, other = got[way.name], got[way.versus]
         yield "| %s | %.2f | %.2f | %.0f | %.1f | %s | %.2f | %s | %s |" % (
@@ -150,11 +145,12 @@ def ask_once(way, number, upstream, folder):
     return wall_s, sorted(done.stdout.splitlines())
 
 
-def ask(args, words, upstream, source, folder):
+def ask(args, setting):
     """The runs of all questions. Answers must agree."""
+    folder, upstream = setting.scratch, setting.samtools
     bam, parquet = (os.path.join(folder, "sample." + ending) for ending in ("bam", "parquet"))
-    done = subprocess.run([*words, "--quiet", "-@2", "-o", bam, "--write-index", "--also", parquet,
-                           "--columns", "all,SA", source], check=False)
+    done = subprocess.run([*setting.rocksort, "--quiet", "-@2", "-o", bam, "--write-index",
+                           "--also", parquet, "--columns", "all,SA", setting.input], check=False)
     if done.returncode != 0:
         raise BenchError("cannot make %s and %s" % (bam, parquet))
     make_regions(upstream, bam, os.path.join(folder, "regions.bed"))
@@ -194,26 +190,14 @@ def question_table(runs):
 
 
 def bench(args):
-    upstream = find_upstream(args.samtools)
-    words = find_rocksort(args.rocksort)
-    check_paths(args)
-    scratch = tempfile.mkdtemp(prefix="rocksort-columns-", dir=args.dir)
-    try:
-        source = choose_input("columns", args, scratch)
-        records = source.records or count_records(upstream, source.path)
-        need_disk(args.dir, records * BYTES_A_RECORD)
-        runs = ([] if args.questions else
-                measure(args, words, upstream, source.path, records, scratch))
-        asked = ask(args, words, upstream, source.path, scratch) if can_ask() else []
-        said = {"rocksort": output_of(words + ["--version"]).splitlines()[0]}
-        said.update(machine())
-        said["input"] = said_of_input(source, records)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with prepared("columns", args, BYTES_A_RECORD) as setting:
+        runs = [] if args.questions else measure(args, setting)
+        asked = ask(args, setting) if can_ask() else []
+    said = dict(describe(setting.rocksort, setting.samtools), input=setting.said)
     head = "Medians of %d runs each, in turn, %d threads, %d MiB; MB are 10^6 bytes.\n" % (
         args.repeats, args.threads, args.threads * THREAD_MIB)
     lines = [head, *(table(runs) if runs else ()), *(question_table(asked) if asked else ())]
-    report(args, "\n".join(lines), said, records=records, runs=runs, questions=asked)
+    report(args, "\n".join(lines), said, records=setting.records, runs=runs, questions=asked)
 
 
 def main():

@@ -8,7 +8,7 @@ The table shows medians, and how many times as long as rocksort each program too
 does not mean the same to all programs (compare the bytes written); fgumi is given the level of
 libdeflate that htslib uses for the level.
 
-    bench/compare.py --input in.bam --memory 1G --level 6
+    bench/compare.py --input in.bam --settings 1G:6
     bench/compare.py --records 2M --settings 64M:1,512M:1,512M:default,all:1
     bench/compare.py --reads a.bam b.bam --records 6M     real reads, tiled from these
     bench/compare.py --programs samtools,fgumi --json x.json --markdown x.md --plot x.png
@@ -33,20 +33,19 @@ import collections
 import hashlib
 import json
 import os
-import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from bench_input import choose_input
-from measure import (MIB, ROOT, BenchError, check_paths, machine, make_parser, medians_of,
-                     need_disk, need_memory, output_of, parse_positive, parse_size, prepare,
-                     progress, room_for_run, run_main, run_measured, said_of_run)
-from peers import PROGRAMS, Job, codec_of, codec_said, find_program, version_of
+from bench_input import choose_input, said_of_input
+from measure import (MIB, BenchError, cell, check_paths, commit, find_plotter, machine, make_parser,
+                     medians_of, name_list, need_disk, parse_level, parse_positive,
+                     parse_size, prepare, progress, room_for_run, run_main, run_measured,
+                     said_of_run, write_json)
+from peers import PROGRAMS, Job, codec_of, find_all, version_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEFAULT_LEVEL = 6  # the default of rocksort, samtools and zlib
@@ -54,23 +53,12 @@ DEFAULT_LEVEL = 6  # the default of rocksort, samtools and zlib
 # The settings that all programs get at the same time. memory is in bytes.
 Setting = collections.namedtuple("Setting", "name title memory level")
 
-# A program that is installed. words: the beginning of its command.
-Found = collections.namedtuple("Found", "program words")
-
-
 # ---- the command line ----
 
 
 def parse_memory(text):
     """A number of bytes, or the word all."""
     return text if text == "all" else parse_size(text, ", nor `all`")
-
-
-def parse_level(text):
-    """0 to 9, or the word default."""
-    if text != "default" and not re.fullmatch("[0-9]", text):
-        raise argparse.ArgumentTypeError("%r is not a level from 0 to 9, nor `default`" % text)
-    return text
 
 
 def parse_settings(text):
@@ -85,28 +73,19 @@ def parse_settings(text):
 
 def parse_arguments():
     parser = make_parser(__doc__, "2M")
-    parser.add_argument("--memory", metavar="SIZE", type=parse_memory, default="512M",
-                        help="memory in all, or `all` [512M]")
-    parser.add_argument("--level", metavar="N", type=parse_level, default="1",
-                        help="compression level, 0 to 9, or `default` [1]")
-    parser.add_argument("--settings", metavar="LIST", type=parse_settings,
-                        help="several MEMORY:LEVEL instead, with commas between them")
+    parser.add_argument("--settings", metavar="LIST", type=parse_settings, default="512M:1",
+                        help="MEMORY:LEVEL of all programs, with commas between them [512M:1]")
     parser.add_argument("--threads", metavar="N", type=parse_positive, default=2,
                         help="threads of each program [2]")
     known = [program.name for program in PROGRAMS]
-    parser.add_argument("--programs", metavar="LIST",
-                        help="comma-separated, of %s [all]; rocksort is always there"
+    parser.add_argument("--programs", metavar="LIST", type=name_list("program", known),
+                        default=known, help="comma-separated, of %s [all]; rocksort is always there"
                         % ", ".join(known))
     parser.add_argument("--markdown", metavar="FILE",
                         help="also write the table and its notes to FILE")
     parser.add_argument("--plot", metavar="FILE", help="also draw a PNG")
     args = parser.parse_args()
-    args.settings = args.settings or [(args.memory, args.level)]
-    names = args.programs.split(",") if args.programs else known
-    for name in names:
-        if name not in known:
-            parser.error("no program %r; there are: %s" % (name, ", ".join(known)))
-    args.programs = [p for p in PROGRAMS if p.name in names or p.name == "rocksort"]
+    args.programs = [p for p in PROGRAMS if p.name in args.programs or p.name == "rocksort"]
     return args
 
 
@@ -252,16 +231,9 @@ class Comparison:
                 result["left_files"] = len(os.listdir(room.temp_dir))
                 if result["left_files"] and found.program.name.startswith("rocksort"):
                     result["wrong"] = result["wrong"] or "left temporary files"
-                self.note_codec(found.program, room.log)
             except BenchError as e:
                 result["wrong"] = "failed: %s" % e
         return result
-
-    def note_codec(self, program, log):
-        with open(log, encoding="utf-8", errors="replace") as f:
-            said = codec_said(program, f.read())
-        if said:
-            self.codecs[program.name] = said
 
     def measured(self, setting, name):
         """The runs of a program that have figures."""
@@ -275,18 +247,6 @@ class Comparison:
 
 
 # ---- tables ----
-
-
-def commit():
-    """The commit of the source tree, marked if files were changed since, or an empty string."""
-    git = ["git", "-C", ROOT]
-    done = subprocess.run(git + ["rev-parse", "HEAD"], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          check=False) if shutil.which("git") else None
-    if not done or done.returncode != 0:
-        return ""
-    changed = output_of(git + ["status", "--porcelain", "--untracked-files=no"]).strip()
-    return done.stdout.decode().strip() + (" and changes" if changed else "")
 
 
 def summary_of(comparison):
@@ -321,21 +281,16 @@ def report_of(comparison, said):
         "input": said,
         "threads": comparison.args.threads,
         "repeats": comparison.args.repeats,
-        "cache": "input in the page cache",
         "free_memory": "as it comes" if comparison.args.cold_memory else "touched before each run",
         "programs": {f.program.name: {"command": shlex.join(f.words),
                                       "version": version_of(f.program, f.words),
                                       "codec": comparison.codecs[f.program.name],
                                       "memory": f.program.memory} for f in comparison.found},
-        "missing": {p.name: p.install for p in comparison.missing},
+        "missing": comparison.missing,
         "settings": [setting._asdict() for setting in comparison.settings],
         "summary": summary_of(comparison),
         "runs": comparison.runs,
     }
-
-
-def cell(form, value):
-    return "-" if value is None else form % value
 
 
 def first_line(text):
@@ -382,8 +337,7 @@ def markdown_of(report, folder):
         yield "  - %s: compared %s" % (who, how)
     for key, value in report["machine"].items():
         yield "- %s: %s" % (key, value)
-    yield "- input: %s, in the page cache; free memory: %s" % (report["input"]["said"],
-                                                               report["free_memory"])
+    yield "- input: %s; free memory: %s" % (report["input"]["said"], report["free_memory"])
     yield "- commit %s, %s" % (report["commit"] or "(unknown)", report["date"])
     yield ""
     yield "Commands of the first setting:"
@@ -399,59 +353,29 @@ def write_report(report, folder, args):
     if args.markdown:
         with open(args.markdown, "w", encoding="utf-8") as f:
             f.write(text)
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump(report, f, indent=1)
-            f.write("\n")
-    if args.plot:
-        plot(report, args.plot)
-
-
-def plot(report, path):
-    """Draws with the first Python that has matplotlib: this one or Debian's."""
-    pythons = [sys.executable, "/usr/bin/python3", os.path.join(ROOT, "build/venv/bin/python")]
-    for python in pythons:
-        if output_of([python, "-c", "import matplotlib, PIL; print('there')"]).endswith("there\n"):
-            subprocess.run([python, "-B", os.path.join(HERE, "plot_peers.py"), path],
-                           input=json.dumps(report), check=True, universal_newlines=True)
-            return
-    progress("compare: no plot, since there is no matplotlib: apt-get install python3-matplotlib")
+    write_json(report, args.json)
+    python = find_plotter("compare") if args.plot else None
+    if python:
+        subprocess.run([python, "-B", os.path.join(HERE, "plot_peers.py"), args.plot],
+                       input=json.dumps(report), check=True, universal_newlines=True)
 
 
 # ---- main ----
 
 
-def find_all(args):
-    """(installed programs, others). Prints how to install the others."""
-    found, missing = [], []
-    for program in args.programs:
-        words = find_program(program, args)
-        if words:
-            found.append(Found(program, words))
-        else:
-            missing.append(program)
-            progress("compare: %s is not installed: %s" % (program.name, program.install))
-    return found, missing
-
-
 def compare(args):
-    programs = find_all(args)
+    programs = find_all("compare", args.programs, args)
     check_paths(args)
-    scratch = tempfile.mkdtemp(prefix="rocksort-compare-", dir=args.dir)
-    try:
+    with tempfile.TemporaryDirectory(prefix="rocksort-compare-", dir=args.dir) as scratch:
         chosen = choose_input("compare", args, scratch)
-        source = chosen.path
         checker = Checker(programs[0][0].words, args.threads)
-        want = checker.read_input(source)
+        want = checker.read_input(chosen.path)
         need_disk(args.dir, want["raw_bytes"] * 2)
-        comparison = Comparison(args, scratch, source, programs, checker)
-        need_memory("compare", max(setting.memory for setting in comparison.settings))
+        comparison = Comparison(args, scratch, chosen.path, programs, checker)
         comparison.run_all()
-        said = "%s; %d records, %.1f MB (%.1f MB uncompressed)" % (
-            chosen.said, want["records"], os.stat(source).st_size / 1e6, want["raw_bytes"] / 1e6)
-        report = report_of(comparison, dict(want, said=said, bytes=os.stat(source).st_size))
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        said = "%s (%.1f MB uncompressed)" % (said_of_input(chosen, want["records"]),
+                                              want["raw_bytes"] / 1e6)
+        report = report_of(comparison, dict(want, said=said))
     write_report(report, scratch, args)
     wrong = sorted({r["who"] for r in report["runs"] if r["wrong"]})
     if wrong:

@@ -27,9 +27,9 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MIB = 1 << 20
 
-# Bytes of a simulated record (345 measured).
-RECORD_BYTES = 347
-# Rounded up: those of the input (109 measured), and besides it those of the largest output (-u) and
+# Bytes of a simulated record.
+RECORD_BYTES = 348
+# Rounded up: those of the input (110 measured), and besides it those of the largest output (-u) and
 # of the temporary files of a program that does not compress them.
 INPUT_BYTES_A_RECORD = 115
 RUN_BYTES_A_RECORD = 720
@@ -39,6 +39,7 @@ READS = ("simulated", "simulated-long", "debian", "debian-long")
 
 POLL_S = 0.05
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 MEASURES = ("wall_s", "cpu_s", "rss_bytes", "temp_bytes", "output_bytes")
 
@@ -71,8 +72,44 @@ def parse_positive(text):
     return int(text)
 
 
+def parse_level(text):
+    """0 to 9, or the word default."""
+    if text != "default" and not re.fullmatch("[0-9]", text):
+        raise argparse.ArgumentTypeError("%r is not a level from 0 to 9, nor `default`" % text)
+    return text
+
+
+def name_list(what, known):
+    """The parser of a list of known names with commas between them."""
+    def parse(text):
+        for name in text.split(","):
+            if name not in known:
+                raise argparse.ArgumentTypeError("no %s %r; there are: %s"
+                                                 % (what, name, ", ".join(known)))
+        return text.split(",")
+    return parse
+
+
+def add_list(parser, titles):
+    """Adds --list, which prints names and titles."""
+    class List(argparse.Action):
+        def __call__(self, *_):
+            for name, title in titles.items():
+                print("%-18s %s" % (name, title.replace("`", "")))
+            sys.exit(0)
+    parser.add_argument("--list", action=List, nargs=0, help="print the names and stop")
+
+
+def add_programs(parser):
+    parser.add_argument("--rocksort", metavar="CMD",
+                        default=shlex.quote(os.path.join(ROOT, "samtools")) + " rocksort",
+                        help="command to measure [./samtools rocksort]")
+    parser.add_argument("--samtools", metavar="FILE",
+                        help="samtools to compare with [the first on PATH that is not ours]")
+
+
 def make_parser(doc, records):
-    """A parser with the options that both programs have. records: the default number of records."""
+    """A parser with the options of all benchmarks. records: the default number of records."""
     first, _, rest = doc.partition("\n\n")
     parser = argparse.ArgumentParser(description=first, epilog=rest,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -86,11 +123,7 @@ def make_parser(doc, records):
     parser.add_argument("--json", metavar="FILE", help="also write every single run to FILE")
     parser.add_argument("--cold-memory", action="store_true",
                         help="do not touch memory before each run")
-    parser.add_argument("--rocksort", metavar="CMD",
-                        default=shlex.quote(os.path.join(ROOT, "samtools")) + " rocksort",
-                        help="command to measure [./samtools rocksort]")
-    parser.add_argument("--samtools", metavar="FILE",
-                        help="samtools to compare with [the first on PATH that is not ours]")
+    add_programs(parser)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--reads", metavar="WHAT", nargs="+", default=["simulated"],
                         help="simulated or simulated-long; debian or debian-long: real reads of a "
@@ -165,11 +198,11 @@ def find_rocksort(command):
     return words
 
 
-def output_of(command):
+def output_of(command, timeout_s=60):
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False, universal_newlines=True,
-                              errors="replace", timeout=60)
+                              errors="replace", timeout=timeout_s)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout
@@ -236,6 +269,38 @@ def machine():
     return {"CPU": "%s, %d usable" % (cpu_model(), usable_cores()),
             "memory": "%.1f GiB" % (total_memory() / (1 << 30)),
             "system": platform.platform()}
+
+
+def commit():
+    """The commit of the source tree, marked if files were changed since, or an empty string."""
+    git = ["git", "-C", ROOT]
+    text = output_of(git + ["rev-parse", "HEAD"]).strip()
+    if not re.fullmatch("[0-9a-f]{40}", text):
+        return ""
+    changed = output_of(git + ["status", "--porcelain", "--untracked-files=no"]).strip()
+    return text + (" and changes" if changed else "")
+
+
+def describe(rocksort, samtools):
+    """Facts about the programs and the machine."""
+    said = {}
+    for name, words in (("rocksort", rocksort), ("samtools", [samtools])):
+        # A stand-in may have no --version.
+        lines = output_of(words + ["--version"]).strip().splitlines()[:2]
+        said[name] = "%s: %s" % (shlex.join(words), ", ".join(line[:99] for line in lines))
+        for library, path in sorted(shared_libraries(words[0]).items()):
+            said["%s's %s" % (name, library)] = path
+    return dict(said, **machine())
+
+
+def find_plotter(name):
+    """The first Python that has matplotlib: this one or Debian's; None after a message."""
+    for python in (sys.executable, "/usr/bin/python3",
+                   os.path.join(ROOT, "build/venv/bin/python")):
+        if output_of([python, "-c", "import matplotlib, PIL; print('there')"]).endswith("there\n"):
+            return python
+    progress("%s: no plot, since there is no matplotlib: apt-get install python3-matplotlib" % name)
+    return None
 
 
 # ---- one run ----
@@ -407,6 +472,12 @@ def medians_of(runs):
     return {key: statistics.median(r[key] for r in runs) for key in MEASURES}
 
 
+def medians_at(runs, point, who):
+    """The medians of the runs of one program at one point; None if there are none."""
+    mine = [r for r in runs if r["point"] == point and r["who"] == who]
+    return medians_of(mine) if mine else None
+
+
 def in_turn(names, repeats):
     """(repeat from 1, name) of every run. The names come in turn, and each repeat swaps their
     order."""
@@ -439,16 +510,26 @@ def verdict(value, target, form="%.2f"):
     return "%s (<= %s) %s" % (form % value, form % target, "ok" if value <= target else "**MISS**")
 
 
+def cell(form, value, scale=1):
+    return "-" if value is None else form % (value / scale)
+
+
+def write_json(value, path):
+    """Replaces the file as a whole: it is there even if the machine is taken away."""
+    if path:
+        with open(path + ".part", "w", encoding="utf-8") as f:
+            json.dump(value, f, indent=1)
+            f.write("\n")
+        os.replace(path + ".part", path)
+
+
 def report(args, text, said, **measured):
     """Prints the results, then what is said of programs, machine and input. With --json all of it
     and what was measured goes to a file, too."""
     print(text + "\n")
     for key, value in said.items():
         print("- %s: %s" % (key, value))
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump(dict({"environment": said}, **measured), f, indent=1)
-            f.write("\n")
+    write_json(dict({"environment": said}, **measured), args.json)
 
 
 # ---- the input ----
@@ -463,6 +544,24 @@ def count_records(upstream, path, *options):
     return int(done.stdout)
 
 
+def checksum(rocksort, path, *options):
+    """What rocksort says of a file's records: checksum, number and bytes."""
+    said = output_of(rocksort + [*options, "-@", str(usable_cores()), path], timeout_s=3600)
+    match = re.search(r"xxh3sum:\w+ records:\d+ bytes:\d+", said)
+    if not match:
+        raise BenchError("rocksort cannot read %s: %s" % (path, said.strip()))
+    return match[0]
+
+
+def count(rocksort, path):
+    """(checksum, records, bytes of the records) of the input."""
+    said = checksum(rocksort, path, "--checksum-only")
+    records, n_bytes = map(int, re.search(r"records:(\d+) bytes:(\d+)", said).groups())
+    if records == 0:
+        raise BenchError("%s has no records" % path)
+    return said, records, n_bytes
+
+
 def need_disk(folder, need):
     free = shutil.disk_usage(folder).free
     if free < need:
@@ -470,16 +569,9 @@ def need_disk(folder, need):
                          "with --dir, or sort fewer records" % (folder, free / 1e9, need / 1e9))
 
 
-def need_memory(name, need):
-    """Warns if the machine may swap: figures mean nothing then."""
-    if 0 < total_memory() < need * 1.2:
-        progress("%s: warning: this machine's %.1f GiB of memory are few for a point that uses "
-                 "%.1f GiB" % (name, total_memory() / (1 << 30), need / (1 << 30)))
-
-
-def simulate(name, records, scratch, program=None, options=()):
-    """Writes simulated reads to in.bam in `scratch`. program: a simulate-reads [that of `make`]."""
-    program = program or os.path.join(ROOT, "bench", "simulate-reads")
+def simulate(name, records, scratch, options=()):
+    """Writes simulated reads to in.bam in `scratch`."""
+    program = os.path.join(ROOT, "bench", "simulate-reads")
     if not os.access(program, os.X_OK):
         raise BenchError("%s is missing: run `make %s`" % (program, os.path.relpath(program, ROOT)))
     path = os.path.join(scratch, "in.bam")

@@ -22,13 +22,11 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from bench_input import choose_input, said_of_input
-from measure import (MIB, BenchError, check_paths, count_records, find_rocksort, find_upstream,
-                     machine, make_parser, medians_of, need_disk, output_of, prepare, progress,
-                     report, room_for_run, run_in_turn, run_main, run_measured, verdict)
+from bench_input import prepared
+from measure import (MIB, BenchError, count_records, describe, make_parser, medians_at, prepare,
+                     progress, report, room_for_run, run_in_turn, run_main, run_measured, verdict)
 
 N_FILES = 8
 N_THREADS = 2
@@ -139,20 +137,24 @@ def run_once(way, job, scratch, records, cold_memory):
     return result
 
 
-def measure(args, words, upstream, inputs, scratch):
+def measure(args, setting):
+    inputs = {"lanes": make_lanes(setting.rocksort, setting.samtools, setting.input,
+                                  setting.scratch),
+              "pieces": make_pieces(setting.rocksort, setting.samtools, setting.input,
+                                    setting.records, setting.scratch)}
     ways = {}
     for way in WAYS:
         program = next(filter(None, map(shutil.which, way.executables)), None)
         if way.executables and not program:
             progress("merge: %s is not installed" % way.name)
             continue
-        ways[way.name] = (way, Job(words, upstream, program, inputs[way.what]))
-    counts = {what: sum(count_records(upstream, path) for path in paths)
+        ways[way.name] = (way, Job(setting.rocksort, setting.samtools, program, inputs[way.what]))
+    counts = {what: sum(count_records(setting.samtools, path) for path in paths)
               for what, paths in inputs.items()}
 
     def run_way(name):
         way, job = ways[name]
-        return run_once(way, job, scratch, counts[way.what], args.cold_memory)
+        return run_once(way, job, setting.scratch, counts[way.what], setting.cold_memory)
 
     return run_in_turn("merge", list(ways), args.repeats, run_way)
 
@@ -160,13 +162,11 @@ def measure(args, words, upstream, inputs, scratch):
 def table(runs):
     yield "| inputs | way | wall s | CPU s | peak RSS MiB | output MB | wall ratio (target) | to |"
     yield "|---|---|---|---|---|---|---|---|"
-    got = {way.name: medians_of([r for r in runs if r["who"] == way.name]) for way in WAYS
-           if any(r["who"] == way.name for r in runs)}
+    got = {way.name: medians_at(runs, way.what, way.name) for way in WAYS}
     for way in WAYS:
-        if way.name not in got:
+        m, other = got[way.name], got[way.versus or way.name]
+        if not m:
             continue
-        m = got[way.name]
-        other = got.get(way.versus or way.name)
         ratio = verdict(m["wall_s"] / other["wall_s"], way.wall) if other else ""
         yield "| %s | %s | %.2f | %.2f | %.0f | %.1f | %s | %s |" % (
             way.what, way.name, m["wall_s"], m["cpu_s"], m["rss_bytes"] / MIB,
@@ -174,26 +174,12 @@ def table(runs):
 
 
 def bench(args):
-    upstream = find_upstream(args.samtools)
-    words = find_rocksort(args.rocksort)
-    check_paths(args)
-    scratch = tempfile.mkdtemp(prefix="rocksort-merge-", dir=args.dir)
-    try:
-        source = choose_input("merge", args, scratch)
-        records = source.records or count_records(upstream, source.path)
-        need_disk(args.dir, records * BYTES_A_RECORD)
-        inputs = {"lanes": make_lanes(words, upstream, source.path, scratch),
-                  "pieces": make_pieces(words, upstream, source.path, records, scratch)}
-        runs = measure(args, words, upstream, inputs, scratch)
-        said = {"rocksort": output_of(words + ["--version"]).splitlines()[0],
-                "samtools": output_of([upstream, "--version"]).splitlines()[0]}
-        said.update(machine())
-        said["input"] = said_of_input(source, records)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with prepared("merge", args, BYTES_A_RECORD) as setting:
+        runs = measure(args, setting)
+    said = dict(describe(setting.rocksort, setting.samtools), input=setting.said)
     head = "Medians of %d runs each, in turn, %d files, %d threads; MB are 10^6 bytes.\n" % (
         args.repeats, N_FILES, N_THREADS)
-    report(args, "\n".join([head, *table(runs)]), said, records=records, runs=runs)
+    report(args, "\n".join([head, *table(runs)]), said, records=setting.records, runs=runs)
 
 
 if __name__ == "__main__":

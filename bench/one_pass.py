@@ -27,19 +27,16 @@ even if a target was missed, otherwise 1.
 """
 
 import collections
-import os
 import re
 import shlex
-import shutil
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from bench_input import choose_input, said_of_input
+from bench_input import prepared
 from compare import scan
-from measure import (MIB, BenchError, check_paths, count_records, find_rocksort, find_upstream,
-                     machine, make_parser, medians_of, need_disk, prepare, progress, report,
-                     room_for_run, run_in_turn, run_main, run_measured, verdict)
+from measure import (MIB, BenchError, add_list, count_records, machine, make_parser, medians_at,
+                     name_list, prepare, progress, report, room_for_run, run_in_turn, run_main,
+                     run_measured, verdict)
 from peers import CHAINS, ChainJob, chain_version, find_chain
 
 N_THREADS = 2
@@ -65,42 +62,23 @@ TARGETS = [
     Target("1", "one-pass-reports", "one-pass", 1.02, 1.02),
 ]
 
-Setting = collections.namedtuple("Setting", "rocksort upstream scratch input records cold_memory")
-
 
 def parse_arguments():
     parser = make_parser(__doc__, "6M")
-    parser.add_argument("--ways", metavar="LIST",
+    known = {chain.name: chain for chain in CHAINS}
+    parser.add_argument("--ways", metavar="LIST", type=name_list("way", known),
                         help="comma-separated names of --list [those that need only samtools]")
     parser.add_argument("--peers", action="store_true", help="all ways whose programs are there")
-    parser.add_argument("--levels", metavar="LIST", default="1,default",
+    parser.add_argument("--levels", metavar="LIST", default=["1", "default"],
+                        type=name_list("level", [*"0123456789", "default"]),
                         help="compression levels [1,default]")
-    parser.add_argument("--deflate", metavar="LIST", default="libdeflate",
+    parser.add_argument("--deflate", metavar="LIST", default=["libdeflate"],
+                        type=name_list("encoder", ENGINES),
                         help="what deflates rocksort's results, of %s; with several there are "
                         "several ways [libdeflate]" % ", ".join(ENGINES))
-    parser.add_argument("--list", action="store_true", help="name the ways and stop")
+    add_list(parser, {chain.name: chain.title for chain in CHAINS})
     args = parser.parse_args()
-    known = {chain.name: chain for chain in CHAINS}
-    if args.list:
-        for chain in CHAINS:
-            print("%-18s %s" % (chain.name, chain.title))
-        sys.exit(0)
-    if args.ways:
-        names = args.ways.split(",")
-    else:
-        names = [chain.name for chain in CHAINS if args.peers or not chain.executables]
-    for name in names:
-        if name not in known:
-            parser.error("no way %r; there are: %s" % (name, ", ".join(known)))
-    args.levels = args.levels.split(",")
-    for level in args.levels:
-        if not re.fullmatch("[0-9]|default", level):
-            parser.error("level %r is not 0 to 9, nor `default`" % level)
-    args.deflate = args.deflate.split(",")
-    for engine in args.deflate:
-        if engine not in ENGINES:
-            parser.error("nothing called %r deflates; there are: %s" % (engine,
-                                                                       ", ".join(ENGINES)))
+    names = args.ways or [chain.name for chain in CHAINS if args.peers or not chain.executables]
     if args.deflate == ["igzip"] and args.levels != ["1"]:
         parser.error("--deflate igzip has level 1 only: give --levels 1, or name others, too")
     args.chains = [known[name] for name in names]
@@ -132,7 +110,7 @@ class Checker:
     def check(self, way, path):
         if way.name in self.duplicates:
             return
-        upstream, records = self.setting.upstream, self.setting.records
+        records = self.setting.records
         got = scan(path)
         if "error" in got:
             raise BenchError("the result of %s %s" % (way.name, got["error"]))
@@ -142,7 +120,7 @@ class Checker:
         if got["first_unsorted"] is not None:
             raise BenchError("the result of %s is not sorted: record %d comes before the one in "
                              "front of it" % (way.name, got["first_unsorted"] + 1))
-        n = count_records(upstream, path, "-f", "1024", "-F", "2304")
+        n = count_records(self.setting.samtools, path, "-f", "1024", "-F", "2304")
         want = self.duplicates.get("one-pass")
         tolerance = way.chain.tolerance
         if tolerance is not None and want is not None:
@@ -162,7 +140,7 @@ def run_once(way, level, setting, checker):
     with room_for_run(setting.scratch) as room:
         job = ChainJob(shlex.quote(setting.input), shlex.quote(room.output),
                        shlex.quote(room.temp_dir), MEMORY_BYTES, N_THREADS, number,
-                       shlex.join(rocksort), shlex.quote(setting.upstream))
+                       shlex.join(rocksort), shlex.quote(setting.samtools))
         text = way.chain.command(job)
         prepare(setting.input, 0 if setting.cold_memory else WARM_MEMORY_BYTES)
         # exec: a way of one program is one process. A chain fails if one of its programs does.
@@ -170,8 +148,7 @@ def run_once(way, level, setting, checker):
                  else "exec " + text]
         result = run_measured(shell, room)
         checker.check(way, room.output)
-    result.update(who=way.name, point=level, command=text, deflate=way.engine,
-                  load=os.getloadavg()[0])
+    result.update(who=way.name, point=level, command=text, deflate=way.engine)
     return result
 
 
@@ -188,11 +165,6 @@ def measure(args, setting, checker):
 # ---- tables ----
 
 
-def medians(runs, level, name):
-    mine = [r for r in runs if r["point"] == level and r["who"] == name]
-    return medians_of(mine) if mine else None
-
-
 def level_title(level):
     return "default" if level == "default" else "`-l %s`" % level
 
@@ -202,9 +174,9 @@ def table(runs, args, duplicates):
            "| output MB | duplicates |")
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for level in args.levels:
-        base = medians(runs, level, "one-pass")
+        base = medians_at(runs, level, "one-pass")
         for way in ways_of(args, level):
-            m = medians(runs, level, way.name)
+            m = medians_at(runs, level, way.name)
             ratios = ["%.2f" % (m[key] / base[key]) if base else "-" for key in ("wall_s", "cpu_s")]
             yield "| %s | %s | %.2f | **%s** | %.2f | %s | %.0f | %.0f | %.1f | %d |" % (
                 level_title(level), way.title, m["wall_s"], ratios[0], m["cpu_s"], ratios[1],
@@ -216,7 +188,7 @@ def target_table(runs):
     yield "| level | way | against | wall ratio (target) | CPU ratio (target) |"
     yield "|---|---|---|---|---|"
     for t in TARGETS:
-        mine, other = medians(runs, t.level, t.way), medians(runs, t.level, t.other)
+        mine, other = medians_at(runs, t.level, t.way), medians_at(runs, t.level, t.other)
         if mine and other:
             yield "| %s | %s | %s | %s | %s |" % (
                 level_title(t.level), t.way, t.other,
@@ -225,35 +197,23 @@ def target_table(runs):
 
 
 def bench(args):
-    upstream = find_upstream(args.samtools)
-    rocksort = find_rocksort(args.rocksort)
-    check_paths(args)
     missing = {chain.name: chain.install for chain in args.chains if not find_chain(chain)}
     args.chains = [chain for chain in args.chains if chain.name not in missing]
     for name, install in missing.items():
         progress("one_pass: %s is not installed: %s" % (name, install))
-    scratch = tempfile.mkdtemp(prefix="rocksort-one-pass-", dir=args.dir)
-    try:
-        source = choose_input("one_pass", args, scratch, options=["-d", str(DUPLICATE_PERCENT)])
-        path, size = source.path, os.stat(source.path).st_size
-        records = source.records or count_records(upstream, path)
-        # Sambamba sorts into an uncompressed file.
-        need_disk(args.dir, max(records * 1500, size * 8))
-        setting = Setting(rocksort, upstream, scratch, path, records, args.cold_memory)
+    # Sambamba sorts into an uncompressed file.
+    with prepared("one_pass", args, 1500, 8, ["-d", str(DUPLICATE_PERCENT)]) as setting:
         checker = Checker(setting)
         runs = measure(args, setting, checker)
-        said = {chain.name: chain_version(chain, rocksort, upstream) for chain in args.chains}
-        said["input"] = said_of_input(source, records)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    said = {chain.name: chain_version(chain, setting.rocksort, setting.samtools)
+            for chain in args.chains}
+    said["input"] = setting.said
     said.update(machine())
-    said["load of the machine"] = "%.1f to %.1f" % (min(r["load"] for r in runs),
-                                                    max(r["load"] for r in runs))
     head = ("Medians of %d runs each, in turn, %d threads, %d MiB; ratios are to `one pass` of the "
             "same level. MB are 10^6 bytes.\n" % (args.repeats, N_THREADS, MEMORY_BYTES // MIB))
     left_out = ["- %s was left out: it needs `%s`" % item for item in missing.items()]
     report(args, "\n".join([head, *table(runs, args, checker.duplicates), "", *target_table(runs),
-                            "", *left_out]).rstrip("\n"), said, records=records, runs=runs)
+                            "", *left_out]).rstrip("\n"), said, records=setting.records, runs=runs)
 
 
 if __name__ == "__main__":

@@ -20,16 +20,13 @@ worked, otherwise 1.
 import collections
 import os
 import shlex
-import shutil
 import statistics
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from bench_input import choose_input
-from measure import (MIB, ROOT, BenchError, check_paths, find_rocksort, machine, make_parser,
-                     medians_of, need_disk, prepare, report, room_for_run, run_in_turn, run_main,
-                     run_measured)
+from bench_input import prepared
+from measure import (MIB, ROOT, BenchError, add_list, machine, make_parser, medians_of, name_list,
+                     prepare, report, room_for_run, run_in_turn, run_main, run_measured)
 
 FAULTS = os.path.join(ROOT, "build", "fault_inject.so")
 # Both ways load the library, since it takes some time itself.
@@ -83,24 +80,12 @@ ONLY_IF_NAMED = ("slow-levels",)        # minutes a run
 def parse_arguments():
     parser = make_parser(__doc__, "6M")
     parser.set_defaults(repeats=5)
-    parser.add_argument("--experiments", metavar="LIST",
+    parser.add_argument("--experiments", metavar="LIST", type=name_list("experiment", EXPERIMENTS),
+                        default=[name for name in EXPERIMENTS if name not in ONLY_IF_NAMED],
                         help="comma-separated names of --list [all but slow-levels]")
-    parser.add_argument("--list", action="store_true", help="name the experiments and stop")
-    args = parser.parse_args()
-    if args.list:
-        for name, experiment in EXPERIMENTS.items():
-            print("%-16s %s: %s" % (name, experiment.title, ", ".join(experiment.ways)))
-        sys.exit(0)
-    names = (args.experiments.split(",") if args.experiments else
-             [name for name in EXPERIMENTS if name not in ONLY_IF_NAMED])
-    for name in names:
-        if name not in EXPERIMENTS:
-            parser.error("no experiment %r: see --list" % name)
-    args.experiments = names
-    return args
-
-
-Setting = collections.namedtuple("Setting", "rocksort scratch input cold_memory")
+    add_list(parser, {name: "%s: %s" % (e.title, ", ".join(e.ways))
+                      for name, e in EXPERIMENTS.items()})
+    return parser.parse_args()
 
 
 def run_once(name, way, setting):
@@ -160,20 +145,11 @@ def table(runs, names):
 
 
 def bench(args):
-    rocksort = find_rocksort(args.rocksort)
-    check_paths(args)
     if any(EXPERIMENTS[name].faults for name in args.experiments) and not os.path.exists(FAULTS):
         raise BenchError("%s is missing: run `make %s`" % (FAULTS, os.path.relpath(FAULTS, ROOT)))
-    scratch = tempfile.mkdtemp(prefix="rocksort-bench-", dir=args.dir)
-    try:
-        source = choose_input("options", args, scratch)
-        size = os.stat(source.path).st_size
-        need_disk(args.dir, 4 * size)
-        runs = measure(args, Setting(rocksort, scratch, source.path, args.cold_memory))
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    said = dict(machine(), input="%s; %.1f MB" % (source.said, size / 1e6),
-                command="bench/options.py")
+    with prepared("options", args, input_factor=4) as setting:
+        runs = measure(args, setting)
+    said = dict(machine(), input=setting.said)
     head = "Medians of %d runs each, in turn, 2 threads.\n" % args.repeats
     report(args, "\n".join([head, *table(runs, args.experiments)]), said, runs=runs)
 

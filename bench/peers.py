@@ -11,7 +11,7 @@ import collections
 import re
 import shutil
 
-from measure import MIB, find_rocksort, find_upstream, output_of, shared_libraries
+from measure import MIB, find_rocksort, find_upstream, output_of, progress, shared_libraries
 
 # The job. memory_bytes and n_threads are for the whole program; record_bytes is a mean. level: None
 # is rocksort's own default.
@@ -244,6 +244,24 @@ def find_program(program, args):
     return [path] if path else None
 
 
+# A program that is installed. words: the beginning of its command.
+Found = collections.namedtuple("Found", "program words")
+
+
+def find_all(who, programs, args):
+    """(what is installed of the programs, {name: how to install it} of the others, which a message
+    says). who: the benchmark."""
+    found, missing = [], {}
+    for program in programs:
+        words = find_program(program, args)
+        if words:
+            found.append(Found(program, words))
+        else:
+            missing[program.name] = program.install
+            progress("%s: %s is not installed: %s" % (who, program.name, program.install))
+    return found, missing
+
+
 def version_of(program, words):
     match = re.search(program.version, output_of(words + program.version_options))
     version = match[1] if match else "(no version)"
@@ -266,11 +284,3 @@ def codec_of(program, executable):
         if match:
             return "libdeflate of the crate libdeflater %s, linked in" % match[1].decode()
     return program.codec
-
-
-def codec_said(program, log):
-    """The same by the output of a run, or None."""
-    if program.name != "picard":
-        return None
-    match = re.search(r"Deflater: (\w+); Inflater: (\w+)", log)
-    return "deflater %s, inflater %s (Jdk is the zlib of Java)" % match.groups() if match else None

@@ -16,52 +16,40 @@ machine with many cores; a measurement does.
 
     bench/scaling.py                                   1, 2, 4 ... threads, as many as cores
     bench/scaling.py --threads 1,8,16 --settings 4G:1,4G:default,all:0 --records 24M
-    bench/scaling.py --programs rocksort,samtools=/usr/bin/samtools,fgumi=$HOME/.cargo/bin/fgumi
-    bench/scaling.py --input in.bam --stop-after 500 --json scaling.json
+    bench/scaling.py --input in.bam --json scaling.json
     bench/scaling.py --reads a.bam b.bam --records 24M        real reads, tiled from these
 
 SIZE takes K, M and G, powers of 1024. `all` is one and a half times the records' bytes. Level 0 is
 -u. Settings come one after the other; within one, the largest number of threads comes first, and
-the programs run in turn. --stop-after leaves out runs for which time will not suffice, by the runs
-before, and ends one that takes longer; both are named at the end. It needs Linux and Python 3.9 and
-nothing else: --rocksort, --programs and --simulator take paths of programs from elsewhere. Tiled
-reads stay in --dir for the next benchmark.
+the programs run in turn. Tiled reads stay in --dir for the next benchmark.
 
 CPU times of threads come from /proc every 50 ms; what a thread did after the last look is in the
 row `not seen`. Of each program and setting the first result is checked by `rocksort
 --checksum-only` and, if the program orders reads of one position by strand as samtools does, by
 `--verify`. The input is read into the page cache before each run. All other files go to a new
-directory in --dir, which is removed at the end. Exit code: 0 if all runs worked (even if some were left out),
-otherwise 1.
+directory in --dir, which is removed at the end. Exit code: 0 if all runs worked, otherwise 1.
 """
 
-import argparse
 import collections
-import json
 import os
-import re
 import shlex
-import shutil
-import signal
 import sys
 import tempfile
 import time
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from compare import cell, commit, make_setting, memory_of_run, parse_settings
-from bench_input import choose_input
-from measure import (MIB, BenchError, Watch, check_paths, in_turn, machine, make_parser, medians_of,
-                     need_disk, need_memory, output_of, parse_positive, prepare, progress,
-                     room_for_run, run_main, run_measured, said_of_run, usable_cores)
-from peers import PROGRAMS, Job, find_program, version_of
+from compare import make_setting, memory_of_run, parse_settings
+from bench_input import choose_input, said_of_input
+from measure import (MIB, TICK_S, BenchError, Watch, cell, check_paths, checksum, commit, count,
+                     in_turn, machine, make_parser, medians_of, name_list, need_disk,
+                     parse_positive, prepare, progress, room_for_run, run_main, run_measured,
+                     said_of_run, usable_cores, write_json)
+from peers import PROGRAMS, Job, find_all, version_of
 
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 POOL = "worker"
 # Programs whose order `rocksort --verify=coordinate` accepts: at one position by strand.
 ORDER_BY_STRAND = ("rocksort", "rocksort-auto", "samtools", "fgumi", "mako")
 PHASES = ("load", "merge")
-
-Found = collections.namedtuple("Found", "program words")
 
 # A phase of one run. roles: {role: (CPU s, of these in the kernel)}; busiest and busiest_s: the
 # thread outside the pool with the most CPU.
@@ -80,19 +68,6 @@ def parse_threads(text):
     return sorted({parse_positive(word) for word in text.split(",")})
 
 
-def parse_programs(text):
-    """{name: path or None}, rocksort first."""
-    known = [program.name for program in PROGRAMS]
-    wanted = {"rocksort": None}
-    for word in text.split(","):
-        name, _, path = word.partition("=")
-        if name not in known:
-            raise argparse.ArgumentTypeError("no program %r; there are: %s"
-                                             % (name, ", ".join(known)))
-        wanted[name] = path or None
-    return wanted
-
-
 def parse_arguments():
     parser = make_parser(__doc__, "6M")
     parser.set_defaults(repeats=1)
@@ -103,36 +78,13 @@ def parse_arguments():
                         default=parse_settings("512M:1,512M:default,all:1"),
                         help="memory in all and level, MEMORY:LEVEL,... "
                         "[512M:1,512M:default,all:1]")
-    parser.add_argument("--programs", metavar="LIST", type=parse_programs,
-                        default=parse_programs("rocksort,samtools,fgumi"),
-                        help="NAME or NAME=FILE,... of %s [rocksort,samtools,fgumi]; rocksort is "
-                        "always there" % ", ".join(program.name for program in PROGRAMS))
-    parser.add_argument("--simulator", metavar="FILE",
-                        help="simulate-reads, which makes the input [bench/simulate-reads]")
+    known = [program.name for program in PROGRAMS]
+    parser.add_argument("--programs", metavar="LIST", type=name_list("program", known),
+                        default=["rocksort", "samtools", "fgumi"],
+                        help="of %s [rocksort,samtools,fgumi]; rocksort is always there"
+                        % ", ".join(known))
     parser.add_argument("--markdown", metavar="FILE", help="also write the tables to FILE")
-    parser.add_argument("--stop-after", metavar="SECONDS", type=parse_positive,
-                        help="begin no run that will last longer than this from now on")
-    parser.add_argument("--pin", action="store_true",
-                        help="also bind each program to as many cores as it has threads (taskset)")
-    parser.add_argument("--no-check", action="store_true", help="do not check results")
     return parser.parse_args()
-
-
-def find_all(args):
-    """The programs that there are. Names the others."""
-    found = []
-    for program in PROGRAMS:
-        if program.name not in args.programs:
-            continue
-        path = args.programs[program.name]
-        words = [shutil.which(path)] if path else find_program(program, args)
-        if words and words[0]:
-            found.append(Found(program, words))
-        elif path:
-            raise BenchError("no program %s" % path)
-        else:
-            progress("scaling: %s is not installed: %s" % (program.name, program.install))
-    return found
 
 
 # ---- threads of a running program ----
@@ -158,19 +110,17 @@ def read_threads(pid):
 
 
 class ThreadWatch(Watch):
-    """Also watches the CPU time of each thread, and ends the program at a deadline.
+    """Also watches the CPU time of each thread.
 
     `threads` has the last figures of each thread that ever was, `loaded` those at the moment when
     the first thread of the name `writer` was seen, or None.
     """
 
-    def __init__(self, folder, deadline):
+    def __init__(self, folder):
         super().__init__(folder)
-        self.deadline = deadline
         self.start_s = time.monotonic()
         self.threads, self.loaded = {}, None
         self.loaded_s = 0.0
-        self.is_late = False
 
     def look(self):
         super().look()
@@ -181,9 +131,6 @@ class ThreadWatch(Watch):
             self.loaded = dict(self.threads)
             self.loaded_s = time.monotonic() - self.start_s
         self.threads.update(threads)
-        if self.deadline and time.monotonic() > self.deadline and not self.is_late:
-            self.is_late = True
-            os.kill(self.pid, signal.SIGTERM)
 
     def phases(self, wall_s, cpu_s):
         """{phase: Phase} of a rocksort that has ended, or {} if threads could not be seen."""
@@ -219,55 +166,27 @@ def make_phase(wall_s, threads):
 # ---- running ----
 
 
-class Late(Exception):
-    """Time did not suffice for a run."""
-
-
 class Scaling:
     """The input, the programs and all measurements so far."""
 
-    def __init__(self, args, scratch, source, found, counted, deadline):
+    def __init__(self, args, scratch, source, found, counted):
         self.args, self.scratch, self.source, self.found = args, scratch, source, found
         self.want, self.records, self.raw_bytes = counted
-        self.deadline = deadline
         self.settings = [make_setting(memory, level, self.raw_bytes)
                          for memory, level in args.settings]
-        self.runs, self.skipped, self.checked = [], [], set()
+        self.runs, self.checked = [], set()
 
     def run_all(self, after_each):
         names = {found.program.name: found for found in self.found}
         for setting in self.settings:
             for n_threads in reversed(self.args.threads):
                 for repeat, name in in_turn(list(names), self.args.repeats):
-                    self.run_if_time(names[name], setting, n_threads, repeat)
+                    run = {"who": name, "point": setting.name, "threads": n_threads,
+                           "repeat": repeat, **self.run_once(names[name], setting, n_threads)}
+                    self.runs.append(run)
+                    progress("scaling: -@ %-3d%s" % (n_threads,
+                                                     said_of_run(run, self.args.repeats)))
                     after_each()
-
-    def expected_wall(self, name, setting, n_threads):
-        """A guess at the seconds of a run from those of the same setting; 0 if there are none."""
-        def guess(run):
-            return run["wall_s"] * max(1.0, run["threads"] / n_threads)
-        mine = [guess(run) for run in self.runs
-                if run["who"] == name and run["point"] == setting.name]
-        others = [guess(run) for run in self.runs if run["point"] == setting.name]
-        return min(mine or others, default=0.0)
-
-    def run_if_time(self, found, setting, n_threads, repeat):
-        name = found.program.name
-        run = {"who": name, "point": setting.name, "threads": n_threads, "repeat": repeat}
-        expected = self.expected_wall(name, setting, n_threads)
-        if self.deadline and time.monotonic() + expected > self.deadline:
-            return self.skip(run, "would take %.0f s or so" % expected)
-        try:
-            run.update(self.run_once(found, setting, n_threads))
-        except Late:
-            return self.skip(run, "was ended: time is over")
-        self.runs.append(run)
-        progress("scaling: -@ %-3d%s" % (n_threads, said_of_run(run, self.args.repeats)))
-
-    def skip(self, run, why):
-        self.skipped.append(dict(run, why=why))
-        progress("scaling: -@ %-3d%-12s %s: left out, it %s"
-                 % (run["threads"], run["point"], run["who"], why))
 
     def run_once(self, found, setting, n_threads):
         level = found.program.level(setting.level)
@@ -275,19 +194,11 @@ class Scaling:
             job = Job(self.source, room.output, room.temp_dir, setting.memory, n_threads, level,
                       self.raw_bytes // max(1, self.records))
             command = found.words + [str(word) for word in found.program.command(job)]
-            if self.args.pin:
-                cores = sorted(os.sched_getaffinity(0))[:n_threads]
-                command = ["taskset", "-c", ",".join(map(str, cores))] + command
             prepare(self.source, 0 if self.args.cold_memory
                     else memory_of_run(setting, self.raw_bytes, self.source))
-            watch = ThreadWatch(room.temp_dir, self.deadline)
-            try:
-                result = run_measured(command, room, watch)
-                self.check(found.program.name, setting, room.output)
-            except BenchError as e:
-                if watch.is_late:
-                    raise Late() from e
-                raise
+            watch = ThreadWatch(room.temp_dir)
+            result = run_measured(command, room, watch)
+            self.check(found.program.name, setting, room.output)
         phases = {}
         if found.program.name == "rocksort":
             phases = watch.phases(result["wall_s"], result["cpu_s"])
@@ -297,7 +208,7 @@ class Scaling:
 
     def check(self, name, setting, output):
         """Checks the first result of a program at a setting."""
-        if self.args.no_check or (name, setting.name) in self.checked:
+        if (name, setting.name) in self.checked:
             return
         how = ["--verify=coordinate", "--checksum"] if name in ORDER_BY_STRAND else \
             ["--checksum-only"]
@@ -306,24 +217,6 @@ class Scaling:
             raise BenchError("%s's result is wrong: %s, but the input has %s"
                              % (name, got, self.want))
         self.checked.add((name, setting.name))
-
-
-def checksum(rocksort, path, *options):
-    """The checksum of a file's records, with their number and bytes."""
-    said = output_of(rocksort + [*options, "-@", str(usable_cores()), path])
-    match = re.search(r"xxh3sum:\w+ records:\d+ bytes:\d+", said)
-    if not match:
-        raise BenchError("rocksort cannot read %s: %s" % (path, said.strip()))
-    return match[0]
-
-
-def count(rocksort, path):
-    """(checksum, records, bytes of the records) of the input."""
-    said = checksum(rocksort, path, "--checksum-only")
-    records, n_bytes = map(int, re.search(r"records:(\d+) bytes:(\d+)", said).groups())
-    if records == 0:
-        raise BenchError("%s has no records" % path)
-    return said, records, n_bytes
 
 
 # ---- tables ----
@@ -440,9 +333,6 @@ def text_of(report):
         else:
             yield "No figures of rocksort's threads: /proc/PID/task does not show them here."
     yield ""
-    for run in report["skipped"]:
-        yield "- left out: %s, %s, -@ %d: it %s" % (run["who"], run["point"], run["threads"],
-                                                   run["why"])
     for key, value in report["environment"].items():
         yield "- %s: %s" % (key, value)
 
@@ -455,17 +345,7 @@ def report_of(scaling, said):
     return {"commit": commit(), "date": time.strftime("%Y-%m-%d", time.gmtime()),
             "environment": said, "records": scaling.records, "repeats": scaling.args.repeats,
             "settings": [setting._asdict() for setting in scaling.settings],
-            "summary": summary_of(scaling), "bounds": bounds, "runs": scaling.runs,
-            "skipped": scaling.skipped}
-
-
-def write_json(report, path):
-    """Replaces the file as a whole: it is there even if the machine is taken away."""
-    if path:
-        with open(path + ".part", "w", encoding="utf-8") as f:
-            json.dump(report, f, indent=1)
-            f.write("\n")
-        os.replace(path + ".part", path)
+            "summary": summary_of(scaling), "bounds": bounds, "runs": scaling.runs}
 
 
 # ---- main ----
@@ -475,31 +355,23 @@ def describe(found, args, records, source):
     said = {f.program.name: "%s: %s" % (shlex.join(f.words), version_of(f.program, f.words))
             for f in found}
     said.update(machine())
-    said["input"] = "%s; %d records, %.1f MB, in the page cache" % (
-        source.said, records, os.stat(source.path).st_size / 1e6)
+    said["input"] = said_of_input(source, records)
     said["free memory"] = "as it comes" if args.cold_memory else "touched before each run"
-    said["cores"] = "as many as threads (taskset)" if args.pin else "all, whatever the threads"
-    said["checked"] = "nothing" if args.no_check else "the first result of each program and setting"
+    said["checked"] = "the first result of each program and setting"
     return said
 
 
 def bench(args):
-    deadline = time.monotonic() + args.stop_after if args.stop_after else None
-    found = find_all(args)
+    wanted = [p for p in PROGRAMS if p.name in args.programs or p.name == "rocksort"]
+    found, _ = find_all("scaling", wanted, args)
     check_paths(args)
-    if args.pin and not shutil.which("taskset"):
-        raise BenchError("no program taskset, which --pin needs: apt-get install util-linux")
-    scratch = tempfile.mkdtemp(prefix="rocksort-scaling-", dir=args.dir)
-    try:
-        source = choose_input("scaling", args, scratch, args.simulator)
+    with tempfile.TemporaryDirectory(prefix="rocksort-scaling-", dir=args.dir) as scratch:
+        source = choose_input("scaling", args, scratch)
         counted = count(found[0].words, source.path)
         need_disk(args.dir, counted[2] * 2)
-        scaling = Scaling(args, scratch, source.path, found, counted, deadline)
-        need_memory("scaling", max(setting.memory for setting in scaling.settings))
+        scaling = Scaling(args, scratch, source.path, found, counted)
         said = describe(found, args, scaling.records, source)
         scaling.run_all(lambda: write_json(report_of(scaling, said), args.json))
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     text = "\n".join(text_of(report_of(scaling, said))) + "\n"
     print(text, end="")
     if args.markdown:

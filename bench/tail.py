@@ -14,22 +14,21 @@ removed at the end. Exit code: 0 if all runs worked and kept the number of recor
 was missed, otherwise 1.
 """
 
+import itertools
 import os
-import re
 import shlex
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from bench_input import choose_input, said_of_input
-from measure import (MIB, BenchError, check_paths, count_records, find_rocksort, find_upstream,
-                     machine, make_parser, need_disk, parse_positive, prepare, progress, report,
-                     room_for_run, run_in_turn, run_main, run_measured, verdict)
-from peers import CHAINS, PROGRAMS, ChainJob, Job, find_program, version_of
+from bench_input import prepared
+from measure import (MIB, BenchError, count_records, machine, make_parser, name_list,
+                     parse_positive, prepare, progress, report, room_for_run, run_in_turn, run_main,
+                     run_measured, verdict)
+from peers import CHAINS, PROGRAMS, ChainJob, Job, find_all, version_of
 
 N_THREADS = 2
 MEMORY_BYTES = 512 * MIB
@@ -52,14 +51,11 @@ def parse_arguments():
     parser = make_parser(__doc__, "6M")
     parser.add_argument("--rate", metavar="N", type=parse_positive, default=100,
                         help="MB of SAM a second [100]")
-    parser.add_argument("--jobs", metavar="LIST", default=",".join(JOBS),
+    known = ["%s:%s" % job for job in itertools.product(("sort", "one-pass"),
+                                                        [*"123456789", "default"])]
+    parser.add_argument("--jobs", metavar="LIST", type=name_list("job", known), default=JOBS,
                         help="comma-separated sort:LEVEL and one-pass:LEVEL [%s]" % ",".join(JOBS))
-    args = parser.parse_args()
-    args.jobs = args.jobs.split(",")
-    for job in args.jobs:
-        if not re.fullmatch("(sort|one-pass):([1-9]|default)", job):
-            parser.error("%r is not sort:LEVEL or one-pass:LEVEL" % job)
-    return args
+    return parser.parse_args()
 
 
 class Feeder(threading.Thread):
@@ -102,16 +98,16 @@ def command_of(kind, level, who, words, room):
         shlex.join(words["rocksort"]), shlex.join(words["samtools"])))]
 
 
-def run_once(args, words, scratch, name, who):
-    with room_for_run(scratch) as room:
+def run_once(args, words, setting, sam, name, who):
+    with room_for_run(setting.scratch) as room:
         command = command_of(*name.split(":"), who, words, room)
-        prepare(args.sam, 0 if args.cold_memory else WARM_MEMORY_BYTES)
-        feeder = Feeder(args.sam, args.rate)
+        prepare(sam, 0 if setting.cold_memory else WARM_MEMORY_BYTES)
+        feeder = Feeder(sam, args.rate)
         feeder.start()
         begin = time.monotonic()
         result = run_measured(command, room, source=feeder.reader)
         feeder.join()
-        if not feeder.end or count_records(args.samtools, room.output) != args.records:
+        if not feeder.end or count_records(setting.samtools, room.output) != setting.records:
             raise BenchError("not all records are in the result of %s" % shlex.join(command))
     late_s = feeder.end - feeder.begin - feeder.size / feeder.bytes_a_second
     result.update(who=who, point=name, command=shlex.join(command), late_s=late_s,
@@ -135,29 +131,21 @@ def table(runs):
 
 
 def bench(args):
-    args.rocksort = shlex.join(find_rocksort(args.rocksort))
-    args.samtools = find_upstream(args.samtools)
-    check_paths(args)
-    words = {who: find_program(program, args) for who, program in SORTERS.items()}
-    for who in [who for who in words if not words[who]]:
-        progress("tail: %s is not installed: %s" % (who, SORTERS[who].install))
-        del words[who]
-    runs = []
-    with tempfile.TemporaryDirectory(prefix="rocksort-tail-", dir=args.dir) as scratch:
-        source = choose_input("tail", args, scratch, options=["-d", "15"])
-        args.records = source.records or count_records(args.samtools, source.path)
-        need_disk(args.dir, os.stat(source.path).st_size * 12)
-        args.sam = os.path.join(scratch, "in.sam")
-        view = [args.samtools, "view", "-h", "-@2", "-o", args.sam, source.path]
+    runs, short = [], {program.name: who for who, program in SORTERS.items()}
+    with prepared("tail", args, input_factor=12, options=["-d", "15"]) as setting:
+        found, _ = find_all("tail", SORTERS.values(), args)
+        words = {short[f.program.name]: f.words for f in found}
+        sam = os.path.join(setting.scratch, "in.sam")
+        view = [setting.samtools, "view", "-h", "-@2", "-o", sam, setting.input]
         if subprocess.run(view, check=False).returncode != 0:
-            raise BenchError("samtools cannot read %s" % source.path)
+            raise BenchError("samtools cannot read %s" % setting.input)
         for name in args.jobs:
             names = [who for who in words if name.startswith("sort") or who in CHAINED]
             runs += run_in_turn("tail", names, args.repeats, lambda who, name=name:
-                                run_once(args, words, scratch, name, who))
+                                run_once(args, words, setting, sam, name, who))
         said = {who: version_of(SORTERS[who], words[who]) for who in words}
         said["input"] = "%s; as SAM %.1f MB, at %d MB/s" % (
-            said_of_input(source, args.records), os.stat(args.sam).st_size / 1e6, args.rate)
+            setting.said, os.stat(sam).st_size / 1e6, args.rate)
     head = ("Medians of %d runs each, in turn, %d threads, %d MiB. MB are 10^6 bytes.\n"
             % (args.repeats, N_THREADS, MEMORY_BYTES // MIB))
     report(args, "\n".join([head, *table(runs)]), dict(said, **machine()), runs=runs)

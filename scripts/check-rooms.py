@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""check-rooms.py [--root DIR] [--objects DIR] [--flat FOLDER] -- checks the sources against the
-table of rooms.
+"""check-rooms.py [--root DIR] [--objects DIR] -- checks the sources against the table of rooms.
 
 The sources lie in rooms, the folders below src/. Four files at the top belong to rooms, too. This
 script fails, with one line for each fault, if
@@ -11,8 +10,7 @@ script fails, with one line for each fault, if
   - with --objects, the folder of the object files: files call each other in a circle. nm says which
     file defines a function and which files use it. A call through a pointer does not count, nor
     does one of a function of the C library that a file puts in front of the C library's own.
-NAME.c and NAME.h are one file here. With --flat it looks for circles among the files of one folder
-without rooms instead, such as bench. The table is also in doc/design.md.
+NAME.c and NAME.h are one file here. The table is also in doc/design.md.
 """
 import argparse
 import ctypes
@@ -91,24 +89,6 @@ def check_includes(root, rooms):
     return faults, arrows
 
 
-def flat_sources(root, folder):
-    """{path of each source in a folder without rooms, relative to root: the folder's name}."""
-    return {path.relative_to(root).as_posix(): folder
-            for path in sorted((root / folder).glob("*.[ch]"))}
-
-
-def flat_includes(root, names):
-    """{module: modules that it includes} in a folder without rooms."""
-    arrows = {}
-    for name, folder in names.items():
-        here = arrows.setdefault(module_of(name, folder), set())
-        for target in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"/]*)"',
-                                 (root / name).read_text(encoding="utf-8"), re.M):
-            if f"{folder}/{target}" in names:
-                here.add(module_of(target, folder))
-    return arrows
-
-
 def open_c_library():
     try:
         return ctypes.CDLL("libc.so.6")
@@ -121,7 +101,7 @@ def is_of_c_library(symbol, library=open_c_library()):
     return hasattr(library, symbol)
 
 
-def check_calls(objects, rooms, all_needed=True):
+def check_calls(objects, rooms):
     """Returns {module: modules whose functions or variables it uses}, by the object files."""
     defines, uses = {}, {}
     for path in sorted(objects.rglob("*.o")):
@@ -140,7 +120,7 @@ def check_calls(objects, rooms, all_needed=True):
         uses.setdefault(module, set())
     missing = [name for name in rooms if name.endswith(".c")
                and not (objects / name).with_suffix(".o").exists()]
-    if missing and all_needed:
+    if missing:
         sys.exit(f"check-rooms: '{objects}' has no object file of {missing[0]}: build first")
     return {module: {defines[symbol] for symbol in symbols if symbol in defines}
             for module, symbols in uses.items()}
@@ -166,19 +146,14 @@ def main():
     parser.add_argument("--root", type=pathlib.Path,
                         default=pathlib.Path(__file__).resolve().parent.parent)
     parser.add_argument("--objects", type=pathlib.Path)
-    parser.add_argument("--flat", metavar="FOLDER")
     args = parser.parse_args()
-    if args.flat:
-        rooms = flat_sources(args.root, args.flat)
-        faults, arrows = [], flat_includes(args.root, rooms)
-    else:
-        rooms = sources(args.root)
-        faults, arrows = check_includes(args.root, rooms)
+    rooms = sources(args.root)
+    faults, arrows = check_includes(args.root, rooms)
     if not rooms:
         sys.exit(f"check-rooms: there are no sources in '{args.root}'")
     faults += [f"{', '.join(group)}: include each other in a circle" for group in circles(arrows)]
     if args.objects:
-        calls = check_calls(args.objects, rooms, all_needed=not args.flat)
+        calls = check_calls(args.objects, rooms)
         faults += [f"{', '.join(group)}: call each other in a circle" for group in circles(calls)]
     for fault in faults:
         print(fault, file=sys.stderr)

@@ -23,7 +23,7 @@ SOURCES = {
     "test/unit/util/test_one.c": "int one(void);\nint main(void)\n{\n    return one() - 1;\n}\n",
 }
 COPIED = ("Makefile", "scripts/install-deps.sh", "scripts/make-venv.sh", "scripts/make-engines.sh",
-          "scripts/run-unit.sh", "bench/deflate-blocks.c", "bench/simulate-reads.c",
+          "scripts/run-unit.sh", "bench/deflate-blocks.c", "bench/simulate-reads.c", "bench/spindle.c",
           "test/engines/pom.xml", "test/engines/requirements.txt")
 LIMIT_S = 60 * SLOW
 # Settings that a make around these tests would hand down.

@@ -139,29 +139,3 @@ class Rooms(CliTest):
                                  self.scratch])
         self.assertEqual(done.status, 1)
         self.assertIn("there are no sources", done.err)
-
-    def test_folder_without_rooms(self):
-        """--flat looks for circles there, and not elsewhere."""
-        files = {"bench/one.h": "void one(void);\n",
-                 "bench/one.c": '#include "one.h"\nvoid two(void);\nvoid one(void)\n{\n'
-                                "    two();\n}\n",
-                 "bench/two.c": '#include "one.h"\nvoid two(void) {}\n'}
-        self.assertEqual(self.check(files, options=["--flat", "bench"]), (0, []))
-        self.check_fault({**files, "bench/two.c": '#include "one.h"\nvoid two(void)\n{\n    one();'
-                                                  "\n}\n"},
-                         "bench/one, bench/two: call each other in a circle",
-                         options=["--flat", "bench"])
-        self.check_fault({**files, "bench/two.h": '#pragma once\n#include "one.h"\n',
-                          "bench/one.h": '#pragma once\n#include "two.h"\n'},
-                         "bench/one, bench/two: include each other in a circle",
-                         options=["--flat", "bench"])
-
-
-class Spindle(CliTest):
-    """The disk model of the benchmarks."""
-
-    def test_no_circles(self):
-        """By include lines; `make check-rooms` looks at the calls, too."""
-        done = self.run_program([sys.executable, "-B", ROOT / "scripts/check-rooms.py",
-                                 "--flat", "bench"])
-        self.assertEqual((done.status, done.err), (0, ""))

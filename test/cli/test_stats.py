@@ -13,7 +13,7 @@ import generate
 from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, CliTest, environment, needs_pysam,
                      own_lines)
 from checkpoints import KilledTest
-from test_bench_2014 import PNG_MAGIC, find_matplotlib
+from test_plot_run import PNG_MAGIC, find_matplotlib
 
 PHASES = ["load", "settle", "mark", "merge", "close"]
 CHECKS = {

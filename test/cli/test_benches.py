@@ -1,0 +1,473 @@
+"""The benchmarks: each runs on a small input and cleans up, and each notices a wrong result. Then
+the names of rocksort's threads, which bench/scaling.py reads.
+
+Fake programs with the names of others call the real rocksort or sort with Python, and may spoil
+what they make.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import unittest
+
+import bamfile
+import test_spindle
+from harness import (ROOT, SAMTOOLS, SLOW, SPILL_BUDGET, WRAPPER, CliTest, default_signals,
+                     environment, wait_for)
+
+SIMULATE, DEFLATE = ROOT / "bench" / "simulate-reads", ROOT / "bench" / "deflate-blocks"
+REFS = [("chr1", 200_000_000), ("chr2", 1_000_000)]
+
+# Takes the options of sambamba and of bamsort. spoil is Python that may change `records`.
+PEER = """#!{python} -B
+import sys
+sys.path.insert(0, {here!r})
+import bamfile
+words = sys.argv[1:]
+if "--version" in words:
+    sys.exit("sambamba 9.8.7, biobambam2 version 9.8.7.")
+source, output = words[-1], words[words.index("-o") + 1]
+with open(source, "rb") as file:
+    raw = bamfile.gzip.decompress(file.read())
+bam = bamfile.parse(raw)
+records = bamfile.split(bam.records)
+def place(record):
+    tid, pos, flag, _ = bamfile.fields(record)
+    return tid & 0xffffffff, pos, flag & 16     # as samtools; rocksort checks the strand, too
+records.sort(key=place)
+{spoil}
+data = raw[:len(raw) - len(bam.records)] + b"".join(records)
+with open(output, "wb") as file:
+    file.write(bamfile.bgzf(data))
+"""
+# A sambamba that marks duplicates: sorting copies, and the rest is the real rocksort.
+MARKER = """#!/bin/sh
+case "$1" in
+--version) echo "sambamba 9.8.7" ;;
+sort) while [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done; cp "$1" "$out" ;;
+markdup) while [ $# -gt 2 ]; do shift; done; {samtools} rocksort {options} -o "$2" "$1" ;;
+esac
+"""
+# A rocksort that passes questions to the real one, and spoils sorts.
+ROCKSORT = """#!/bin/sh
+case "$*" in
+*--checksum*|*--version*) exec {samtools} rocksort "$@" ;;
+esac
+{spoil}
+"""
+
+
+@unittest.skipUnless(os.access(SIMULATE, os.X_OK) and os.access(DEFLATE, os.X_OK),
+                     "the programs of the benchmarks are not built")
+@unittest.skipUnless(shutil.which("samtools"), "no samtools to compare with")
+class BenchTest(CliTest):
+    """Runs benchmarks with a PATH of fakes and a few real programs."""
+
+    def setUp(self):
+        super().setUp()
+        self.bin = self.work / "bin"
+        self.bin.mkdir()
+        (self.bin / "samtools").symlink_to(shutil.which("samtools"))
+        self.json = self.path("bench.json")
+
+    def reads(self, *options):
+        path = self.path("in.bam")
+        subprocess.run([SIMULATE, "-o", path, *options], check=True)
+        return path
+
+    def program(self, name, text, **values):
+        path = self.bin / name
+        path.write_text(text.format(python=sys.executable, here=os.path.dirname(__file__),
+                                    samtools=SAMTOOLS, **values))
+        path.chmod(0o755)
+        return str(path)
+
+    def bench(self, script, *words, status=0):
+        """Returns (standard output, messages)."""
+        result = self.run_program(
+            [sys.executable, "-B", ROOT / "bench" / script, "--cold-memory", "--repeats", "1",
+             "--dir", self.scratch, "--rocksort", SAMTOOLS + " rocksort", "--json", self.json,
+             *words],
+            env_only=environment(self.scratch, extra={"PATH": f"{self.bin}:/usr/bin:/bin"}),
+            limit_s=240 * SLOW)
+        self.assertEqual(result.status, status, result.err[-3000:])
+        self.assertEqual(os.listdir(self.scratch), [], "left behind")
+        return result.out.decode(), result.err
+
+    def measured(self, key="runs"):
+        with open(self.json, encoding="utf-8") as file:
+            return json.load(file)[key]
+
+
+class Runs(BenchTest):
+    """Each benchmark prints a table of what it was asked for."""
+
+    def test_bench(self):
+        text, _ = self.bench("bench.py", "--points", "l1-64M,copy", "--input",
+                             self.reads("-n", "3K"))
+        self.assertRegex(text, r"(?m)^\| `-l 1`, 64 MB \| rocksort \|.* \(<= 0.45\)")
+        self.assertEqual([run["who"] for run in self.measured()], ["rocksort", "samtools", "copy"])
+
+    def test_one_pass(self):
+        """All ways mark the same number of duplicates; igzip has level 1 only."""
+        text, _ = self.bench("one_pass.py", "--ways", "one-pass,samtools", "--deflate",
+                             "libdeflate,igzip", "--input", self.reads("-n", "20K", "-d", "20"))
+        rows = [line.strip("| ").split(" | ") for line in text.splitlines()
+                if line.startswith(("| `-l 1` | ", "| default | "))]
+        counts = {int(row[-1]) for row in rows if len(row) == 10}
+        self.assertEqual(len(counts), 1, text)
+        self.assertTrue(0.15 * 20000 < counts.pop() < 0.25 * 20000, text)
+        self.assertEqual([(run["point"], run["who"]) for run in self.measured()],
+                         [("1", "one-pass"), ("1", "one-pass:igzip"), ("1", "samtools"),
+                          ("default", "one-pass"), ("default", "samtools")])
+
+    def test_options(self):
+        text, _ = self.bench("options.py", "--experiments", "codec,compaction-pipe", "--input",
+                             self.reads("-n", "3K"))
+        self.assertIn("| codec, 64 MB | zstd |", text)
+
+    def test_merge(self):
+        self.bench("merge.py", "--input", self.reads("-n", "4K"))
+        ways = {run["who"]: run["point"] for run in self.measured()}
+        self.assertEqual((ways["samtools"], ways["rocksort, copy"]), ("lanes", "pieces"))
+
+    def test_columns(self):
+        text, _ = self.bench("columns.py", "--input", self.reads("-n", "4K"))
+        self.assertIn("| Parquet |", text)
+
+    def test_deflate(self):
+        """One table for each input; long records are known as such."""
+        short, long = self.reads("-n", "4K"), self.path("long.bam")
+        subprocess.run([SIMULATE, "-m", "long", "-n", "40", "-o", long], check=True)
+        text, _ = self.bench("deflate.py", "--methods", "zlib:1,rocksort:3", "--reads", short, long)
+        self.assertRegex(text, r"\| in.bam \(short reads\) \| rocksort:3 \|.* \(<= 1.020\)")
+        self.assertRegex(text, r"\| long.bam \(long reads\) \| rocksort:3 \|.* \(<= 0.975\)")
+
+    def test_tail(self):
+        text, err = self.bench("tail.py", "--input", self.reads("-n", "4K", "-d", "15"), "--rate",
+                               "5", "--jobs", "sort:1,one-pass:default")
+        self.assertIn("mako is not installed", err)
+        self.assertIn("| one-pass:default | samtools |", text)
+        for run in self.measured():
+            # 4,000 records are 1.6 MB of SAM, which take 0.3 s.
+            self.assertGreater(run["wall_s"] - run["tail_s"], 0.2)
+            self.assertGreater(run["tail_s"], 0)
+
+    def test_scaling(self):
+        """The largest number of threads comes first."""
+        text, _ = self.bench("scaling.py", "--programs", "samtools", "--settings", "16M:1",
+                             "--threads", "1,2", "--input", self.reads("-n", "3K"), "--markdown",
+                             self.path("scaling.md"))
+        self.assertEqual([(run["threads"], run["who"]) for run in self.measured()],
+                         [(n, who) for n in (2, 1) for who in ("rocksort", "samtools")])
+        self.assertEqual(text, pathlib.Path(self.path("scaling.md")).read_text())
+
+    def test_compare(self):
+        """Others that are not installed are named, with a command that installs them."""
+        self.program("sambamba", PEER, spoil="")
+        png = self.path("peers.png")
+        text, err = self.bench("compare.py", "--settings", "16M:1,all:default", "--input",
+                               self.reads("-n", "3K"), "--plot", png, "--programs",
+                               "samtools,sambamba,fgumi")
+        self.assertIn("- fgumi is not installed: `cargo install fgumi --locked`\n", text)
+        for run in self.measured():
+            self.assertEqual((run["wrong"], run["compared"]), (None, "content"))
+        self.assertEqual(len(self.measured()), 2 * 3)
+        self.assertTrue(os.path.exists(png) or "python3-matplotlib" in err)
+
+    def test_bad_words(self):
+        for script, option, word, message in (
+                ("bench.py", "--points", "l2", "no point 'l2'; there are: l1-512M"),
+                ("compare.py", "--settings", "64M", "MEMORY:LEVEL"),
+                ("compare.py", "--settings", "4Q:1", "not a size"),
+                ("one_pass.py", "--deflate", "gzip", "there are: libdeflate, auto, igzip, zlib"),
+                ("tail.py", "--jobs", "merge:1", "no job 'merge:1'"),
+                ("scaling.py", "--threads", "0", "not a positive number"),
+                ("bench-2014.py", "--experiment", "deep", "there are: low-coverage, deep-ssd")):
+            with self.subTest(script=script, option=option):
+                _, err = self.bench(script, option, word, status=2)
+                self.assertIn(message, re.sub(r"\s+", " ", err))
+        _, err = self.bench("bench.py", "--reads", "/no/such.bam", status=1)
+        self.assertIn("no file /no/such.bam", err)
+
+
+class WrongResults(BenchTest):
+    """A benchmark that compares programs fails if one makes something else."""
+
+    def test_compare(self):
+        source = self.reads("-n", "3K")
+        for spoil, message in (("del records[1234]", "2999 records instead of 3000"),
+                               ("records[77] = records[77][:-1] + b'!'", "other content"),
+                               ("records[0:2] = records[1::-1]", "not sorted: record 2 "),
+                               ("records[-1] = records[-1][:-1]", "ends within record 2999"),
+                               ("sys.exit(3)", "failed: exit code 3")):
+            with self.subTest(spoil=spoil):
+                self.program("sambamba", PEER, spoil=spoil)
+                text, err = self.bench("compare.py", "--settings", "16M:1", "--programs",
+                                       "sambamba", "--input", source, status=1)
+                self.assertRegex(text, r"\| sambamba \|.*\*\*WRONG\*\*: .*" + message)
+                self.assertIn("wrong results, or none, from: sambamba", err)
+
+    def test_one_pass(self):
+        source = self.reads("-n", "20K", "-d", "20")
+        for options, status, message in (
+                ("--fixmate --markdup", 0, "sambamba"),
+                ("", 1, r"sambamba marked 0 reads, one pass \d+"),
+                ("-n --fixmate", 1, "the result of sambamba is not sorted")):
+            self.program("sambamba", MARKER, options=options)
+            _, err = self.bench("one_pass.py", "--ways", "one-pass,sambamba", "--levels", "1",
+                                "--input", source, status=status)
+            self.assertRegex(err, message)
+
+    def test_scaling(self):
+        self.program("fgumi", PEER, spoil="records[77] = records[77][:-1] + b'!'")
+        _, err = self.bench("scaling.py", "--programs", "fgumi", "--settings", "16M:1", "--threads",
+                            "2", "--input", self.reads("-n", "3K"), status=1)
+        self.assertIn("fgumi's result is wrong: xxh3sum:", err)
+
+    def test_tail(self):
+        _, err = self.bench("tail.py", "--input", self.reads("-n", "4K"), "--jobs", "sort:1",
+                            "--rocksort", "/bin/false", status=1)
+        self.assertIn("exit code 1 from: ", err)
+
+    def test_deflate(self):
+        path = self.reads("-n", "4K")
+        with open(path, "r+b") as file:
+            file.truncate(100_000)
+        _, err = self.bench("deflate.py", "--reads", path, status=1)
+        self.assertIn("' is truncated or damaged", err)
+
+
+class Bench2014(BenchTest):
+    """bench-2014.py, on a plain disk and a modelled one."""
+
+    def words(self, *words):
+        # A relative path: programs run in another directory.
+        return [sys.executable, "-B", ROOT / "bench" / "bench-2014.py", "--input",
+                os.path.relpath(self.reads("-n", "4K"), self.work), "--memory-mib", "4",
+                "--data-dir", self.scratch, "--out", self.path("out"),
+                "--rocksort", SAMTOOLS + " rocksort",
+                "--experiment", "little-memory", *words]
+
+    def experiments(self, *words, status=0):
+        """(the runs, the text)."""
+        result = self.run_program(self.words(*words), limit_s=240 * SLOW)
+        self.assertEqual(result.status, status, result.err[-3000:])
+        self.assertEqual(os.listdir(self.scratch), [], "left behind")
+        with open(self.path("out/results.json"), encoding="utf-8") as file:
+            parts = json.load(file)["experiments"]
+        text = pathlib.Path(self.path("out/results.md")).read_text()
+        self.assertEqual(result.out.decode(), text)
+        return [run for part in parts for run in part["runs"]], text
+
+    def test_plain_disk(self):
+        runs, text = self.experiments("--own-disk", "--experiment", "low-coverage,storage",
+                                      "--device", "ebs-gp2")
+        self.assertEqual([run["who"] for run in runs], ["rocksort", "samtools"] * 2)
+        self.assertIn("**the machine's own, no modelled one**", text)
+        self.assertRegex(text, r"\| 1 \| rocksort \| [\d.]+ \| \*?\*?[\d.]+.* \| ok \|")
+
+    @unittest.skipIf(test_spindle.reason_to_skip(), test_spindle.reason_to_skip())
+    def test_modelled_disk(self):
+        runs, text = self.experiments("--device", "nvme", "--repeats", "2")
+        self.assertEqual([run["who"] for run in runs],
+                         ["rocksort-given", "rocksort-auto", "samtools",
+                          "samtools", "rocksort-auto", "rocksort-given"])
+        for run in runs:
+            self.assertGreaterEqual(run["read_bytes"], os.path.getsize(self.path("in.bam")))
+            with open(self.path("out/" + run["series"]), encoding="utf-8") as file:
+                columns = json.load(file)["columns"]
+            self.assertEqual({len(values) for values in columns.values()}, {len(columns["t_s"])})
+        self.assertIn("modelled by bench/spindle", text)
+        with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+            self.assertNotIn(str(self.scratch), mounts.read())
+
+    def test_commands_are_those_of_2014(self):
+        runs, _ = self.experiments("--own-disk", "--level", "default", "--rocksort-options",
+                                   "--temp-codec zstd", "--programs",
+                                   "rocksort-given,samtools,copy")
+        commands = [run["command"] for run in runs]
+        self.assertRegex(commands[0], r"^cat in.bam \| \S+ rocksort -@ 2 -m 2M -s 2M --temp-codec "
+                                      r"zstd --verbosity 4 -T tmp - out$")
+        self.assertRegex(commands[1], r"samtools sort -@ 2 -m 2M -T tmp/sort -o out.bam -$")
+        self.assertRegex(commands[2], r"samtools view -@ 2 -O bam -o out.bam -$")
+
+    def test_wrong_results(self):
+        for spoil, message in (("cat > out.bam", "rocksort cannot read"),
+                               (f"{SAMTOOLS} rocksort - all && samtools view -b -F 16 -o out.bam "
+                                "all.bam", "instead of xxh3sum:"),
+                               ("exit 3", "exit code 3"),
+                               (f"touch tmp/left; {SAMTOOLS} rocksort - out",
+                                "left temporary files: left")):
+            with self.subTest(spoil=spoil):
+                fake = self.program("rocksort", ROCKSORT, spoil=spoil)
+                runs, text = self.experiments("--own-disk", "--programs", "rocksort", "--rocksort",
+                                              fake, status=1)
+                self.assertIn(message, runs[0]["wrong"])
+                self.assertIn("WRONG", text)
+
+    def test_interrupted(self):
+        fake = self.program("rocksort", ROCKSORT, spoil="exec sleep 60")
+        with subprocess.Popen(list(map(str, self.words("--own-disk", "--rocksort", fake))),
+                              env=environment(self.scratch), cwd=self.work,
+                              preexec_fn=default_signals, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            wait_for(lambda: list(self.scratch.glob("*/log")), 30 * SLOW, "the run")
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=30 * SLOW)
+            self.assertEqual(process.returncode, 130, err)
+        self.assertEqual(os.listdir(self.scratch), [])
+
+
+# ---- real reads, tiled ----
+
+Fields = collections.namedtuple("Fields", "tid pos flag mate_tid mate_pos tlen name rest")
+BASES = "ACGTTGCA" * 5
+
+
+def pair(name, pos, aux=b""):
+    """Two reads of 40 bases, 60 apart."""
+    return [bamfile.record(name, 99, 0, pos, "40M", BASES, aux, mate=(0, pos + 60, 100)),
+            bamfile.record(name, 147, 0, pos + 60, "40M", BASES[::-1], aux, mate=(0, pos, -100))]
+
+
+def decode(raw):
+    """The fields of a raw record that a copy may change, and the rest."""
+    tid, pos, n_name, _, _, _, flag, _, mate_tid, mate_pos, tlen = struct.unpack_from(
+        "<iiBBHHHiiii", raw, 4)
+    return Fields(tid, pos, flag, mate_tid, mate_pos, tlen, raw[36:35 + n_name].decode(),
+                  raw[36 + n_name:])
+
+
+class Tiles(CliTest):
+    """tile-reads.py, and --reads of the benchmarks."""
+
+    def bam(self, name, records, header="@HD\tVN:1.6\n"):
+        return self.write(name, bamfile.bgzf(
+            bamfile.bam_header(header + bamfile.sq_text(REFS), REFS) + b"".join(records)))
+
+    def tile(self, *words, status=0):
+        """Returns (the Bam or None, messages)."""
+        out = self.path("out.bam")
+        result = self.run_program([sys.executable, "-B", ROOT / "bench" / "tile-reads.py", *words,
+                                   "-o", out], limit_s=60 * SLOW)
+        self.assertEqual(result.status, status, result.err)
+        self.assertEqual([name for name in os.listdir(self.work) if ".part" in name], [])
+        return (None if status else bamfile.read(out)), result.err
+
+    def test_copies_differ_in_place_and_name_alone(self):
+        """What is no whole pair is left out."""
+        records = []
+        for i in range(20):
+            first, second = pair(f"r{i}", 500_000 + 30 * i, aux=b"NMC\1")
+            records += [first] + ([second] if i else [])
+        source = {(r.name, r.flag): r for r in map(decode, records) if r.name != "r0"}
+        bam, err = self.tile(self.bam("in.bam", records), "-n", "100")
+        self.assertIn("1 reads of the inputs were left out", err)
+        got = [decode(raw) for raw in bamfile.split(bam.records)]
+        self.assertEqual(len(got), 100)
+        shifts = collections.defaultdict(set)
+        for copy in got:
+            number, name = re.fullmatch(r"c(\d)\.(r\d+)", copy.name).groups()
+            read = source[name, copy.flag]
+            shifts[number].add(copy.pos - read.pos)
+            self.assertEqual(copy, read._replace(name=copy.name, pos=copy.pos,
+                                                 mate_pos=read.mate_pos + copy.pos - read.pos))
+        self.assertEqual({len(found) for found in shifts.values()}, {1}, "a copy in pieces")
+        self.assertEqual(len({(r.name, r.flag) for r in got}), 100)
+
+    def test_same_again(self):
+        source = self.bam("in.bam", [r for i in range(9) for r in pair(f"r{i}", 9 * i)])
+        words = [source, "-n", "90"]
+        first = self.tile(*words)[0]
+        self.assertEqual(self.tile(*words)[0], first)
+        other = self.tile(*words, "--seed", "2")[0]
+        self.assertNotEqual(other.records, first.records)
+        self.assertEqual(sorted(bamfile.split(other.records)), sorted(bamfile.split(first.records)))
+
+    def test_several_inputs_and_depth(self):
+        """Read groups of all, each once. Deep places are dealt out to several windows."""
+        one = self.bam("one.bam", [r for i in range(200) for r in pair(f"a{i}", i, b"RGZg1\0")],
+                       "@RG\tID:g1\tSM:x\n")
+        two = self.bam("two.bam", pair("b", 50, aux=b"RGZg2\0"), "@RG\tID:g1\tSM:y\n@RG\tID:g2\n")
+        bam, err = self.tile(one, two, "-n", "800", "--depth", "20")
+        self.assertNotIn(" in 2 windows", err)
+        self.assertEqual([line for line in bam.text.splitlines() if line.startswith("@RG")],
+                         ["@RG\tID:g1\tSM:x", "@RG\tID:g2"])
+        result = self.rocksort("--checksum-only", self.path("out.bam"))
+        self.assertRegex(result.out.decode(), r" records:800 ")
+
+    def test_errors(self):
+        good = self.bam("good.bam", pair("a", 50))
+        for path, message in ((self.write("text.bam", "@HD\tVN:1.6\n"), "is no BAM"),
+                              (self.bam("lone.bam", pair("a", 50)[:1]), "nor a whole pair"),
+                              ("/no/such", "/no/such")):
+            err = self.tile(good, path, status=1)[1]
+            self.assertIn(path, err)
+            self.assertRegex(err, message)
+
+    @unittest.skipUnless(shutil.which("samtools"), "no samtools to compare with")
+    def test_kept_for_the_next_benchmark(self):
+        """In a directory of the user's own, until an input changes."""
+        source = self.bam("a.bam", [r for i in range(50) for r in pair(f"r{i}", 40 * i)])
+        folder = self.scratch / f"rocksort-tiled-{os.getuid()}"
+
+        def bench(status=0):
+            result = self.run_program(
+                [sys.executable, "-B", ROOT / "bench" / "bench.py", "--points", "l1-64M",
+                 "--repeats", "1", "--cold-memory", "--dir", self.scratch, "--records", "3K",
+                 "--rocksort", SAMTOOLS + " rocksort", "--reads", source],
+                env_only=environment(self.scratch), limit_s=120 * SLOW)
+            self.assertEqual(result.status, status, result.err)
+            return result
+
+        self.assertIn(b"- input: real reads, tiled: a.bam; 3000 records", bench().out)
+        self.assertEqual(os.stat(folder).st_mode & 0o777, 0o700)
+        self.assertIn("the tiled reads of an earlier benchmark", bench().err)
+        os.utime(source, (1, 1))
+        self.assertNotIn("earlier benchmark", bench().err)
+        folder.chmod(0o777)
+        self.assertIn("is not a directory of yours alone", bench(status=1).err)
+
+
+@unittest.skipIf(WRAPPER, "the wrapper's threads have its names")
+class ThreadNames(CliTest):
+    """`top -H` and bench/scaling.py show the names of rocksort's threads."""
+
+    def wait_for_names(self, process, wanted):
+        def names():
+            found = set()
+            for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
+                try:
+                    found.add((task / "comm").read_text().strip())
+                except OSError:
+                    pass  # the thread has ended
+            return wanted <= found
+        wait_for(names, 20 * SLOW, f"threads {sorted(wanted)}")
+
+    def test_while_loading_and_merging(self):
+        """It merges into a pipe that nobody reads."""
+        data = bamfile.bgzf(bamfile.bam_header("@HD\tVN:1.6\n" + bamfile.sq_text(REFS), REFS)
+                            + b"".join(bamfile.record(f"r{i}", tid=0, pos=i * 7919 % 100_000,
+                                                      cigar="40M", seq=BASES)
+                                       for i in range(30_000)))
+        process = self.start("-@2", "-u", "-", budget=SPILL_BUDGET)
+        self.feed(process, data[:-28])
+        self.wait_for_names(process, {"samtools", "worker", "spiller", "run ender", "signals"})
+        process.stdin.write(data[-28:])
+        process.stdin.close()
+        process.stdin = None
+        self.wait_for_names(process, {"samtools", "worker", "writer", "feeder", "signals"})
+        process.communicate(timeout=60 * SLOW)
+        self.assertEqual(process.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
