@@ -88,13 +88,6 @@ static bool may_sample(const char *input)
     return !input_is_pipe(input) && strcmp(input, "-") != 0;
 }
 
-/* Columns as input take memory from batches. */
-static void retire_for_columns(struct mem_budget *budget, size_t column_bytes)
-{
-    unsigned n = mem_budget_batches_for(budget, budget->n_batches, column_bytes);
-    if (n > 0) mem_budget_set_batches(budget, budget->n_batches - n);
-}
-
 /* Reads the beginning of the first input that has records, unless the sort could not read it
    again. */
 static int look_at_input(struct planner *pl)
@@ -103,7 +96,6 @@ static int look_at_input(struct planner *pl)
     struct plan_sample *sample = &pl->sample;
     struct plan_sample_settings settings = {
         .sort = s,
-        .column_bytes = mem_budget_column_bytes(&pl->facts.budget),
         .measure = {.method = sort_settings_method(s),
                     .measures_usual = estimate_needs_usual(pl->facts.outputs, pl->facts.n_outputs),
                     .block_bytes = mem_budget_block_bytes(&pl->facts.budget, TYPICAL_RUN, 0),
@@ -113,23 +105,12 @@ static int look_at_input(struct planner *pl)
     };
     pl->file_bytes = input_bytes_of_all(s->inputs, s->n_inputs);
     bool may_read = true;
-    char *header = NULL;
-    int r = 0;
-    /* A first input may have nothing but the header for the others. */
-    for (size_t i = 0; i < s->n_inputs && r == 0 && sample->raw_bytes == 0; i++) {
+    for (size_t i = 0; i < s->n_inputs && sample->raw_bytes == 0; i++) {
         may_read = may_sample(s->inputs[i]);
         if (!may_read) break;
         settings.path = s->inputs[i];
-        settings.lent_header = header;
-        r = plan_sample_take(&settings, sample);
-        if (header)
-            free(sample->header);
-        else
-            header = sample->header;
+        if (plan_sample_take(&settings, sample) < 0) return -1;
     }
-    free(header);
-    if (r < 0) return -1;
-    retire_for_columns(&pl->facts.budget, sample->column_bytes);
     expect_bytes(pl, may_read);
     expect_template(pl);
     pl->facts.traits = sample->traits;

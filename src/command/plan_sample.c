@@ -2,7 +2,6 @@
 #include "command/plan_sample.h"
 
 #include "bam/bgzf_block.h"
-#include "bam/header_text.h"
 #include "input/bam_reader.h"
 #include "input/input_error.h"
 #include "pipeline/batch.h"
@@ -51,8 +50,6 @@ static double since(double start)
 
 static const char *format_name(const struct bam_reader *reader)
 {
-    const char *columns = bam_reader_column_format(reader);
-    if (columns) return columns;
     switch (bam_reader_format(reader)->format) {
     case sam: return "SAM";
     case bam: return "BAM";
@@ -179,8 +176,6 @@ static int take_piece(struct sampler *s)
     sample->traits.decode_seconds += since(start);
     sample->traits.read_seconds += monotonic_seconds() - start_of_waiting - since(start);
     sample->whole = r == BAM_READER_END;
-    size_t column_bytes = bam_reader_memory(s->reader);
-    if (column_bytes > sample->column_bytes) sample->column_bytes = column_bytes;
     if (r == BAM_READER_ERROR) return -1;
     if (r == BAM_READER_END && s->settings->sort->fixmate) return finish_templates(s);
     if (r == BAM_READER_NO_ROOM && is_copied) return make_room(s);
@@ -257,9 +252,8 @@ static int prepare(struct sampler *s)
 {
     const struct plan_sample_settings *settings = s->settings;
     const struct sort_settings *sort = settings->sort;
-    s->reader = bam_reader_open(settings->path, &sort->input_format, NULL, settings->lent_header);
+    s->reader = bam_reader_open(settings->path, &sort->input_format, NULL);
     if (!s->reader) return -1;
-    bam_reader_limit(s->reader, settings->column_bytes, 0);
     sam_hdr_t *header = bam_reader_header(s->reader);
     s->sample->format = format_name(s->reader);
     s->sample->traits.is_text = bam_reader_is_text(s->reader);
@@ -292,8 +286,6 @@ int plan_sample_take(const struct plan_sample_settings *settings, struct plan_sa
         r = measure_sample(&s);
         divide_seconds(sample);
     }
-    if (r == 0 && sample->raw_bytes == 0 && sample->whole)
-        sample->header = xstrdup(header_whole_text(bam_reader_header(s.reader)));
     bam_piece_release(&s.piece);
     batch_destroy(s.batch);
     bam_reader_close(s.reader);

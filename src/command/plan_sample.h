@@ -15,8 +15,6 @@
 struct plan_sample_settings {
     const struct sort_settings *sort;
     const char *path;
-    const char *lent_header;    /* bam_reader_open */
-    size_t column_bytes;        /* for what is read ahead of columns */
     struct record_sample_settings measure;
 };
 
@@ -26,8 +24,6 @@ struct plan_sample {
     uint64_t file_bytes;        /* of the file that were read for the sample; 0: unknown */
     bool whole;                 /* the sample is the whole input */
     bool ends_in_template;      /* with fixmate: it ends before a template of more than 8 MiB */
-    size_t column_bytes;        /* memory that what was read of columns took */
-    char *header;               /* its text, if nothing but a header was read; the caller frees it */
     uint64_t template_bytes;    /* of that, about, which were read for the sample, too */
     struct record_traits traits;
 };
