@@ -199,8 +199,9 @@ class Plans(PlanTest):
     def test_first_input_without_records(self):
         """The first input that has records is looked at."""
         header = self.write("header.sam", bamfile.read(self.source).text)
-        one, two = self.plan(self.source), self.plan(header, self.source)
-        self.assertIn(", BAM, ", two["input"][0])
+        out = ("-o", self.path("out.bam"))
+        one, two = self.plan(*out, self.source), self.plan(*out, header, self.source)
+        self.assertIn("2 files, the first one BAM", two["input"][0])
         size = [float(plan["uncompressed"][0].split(" MB")[0].removeprefix("about "))
                 for plan in (one, two)]
         self.assertLess(abs(size[0] - size[1]), size[0] / 10)
