@@ -465,8 +465,11 @@ install: all completions
 	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d" \
 	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_conf.d"
 	$(Q)install $(BIN)/samtools-rocksort "$(DESTDIR)$(PREFIX)/bin"
+	$(Q)install scripts/columns2sam.py "$(DESTDIR)$(PREFIX)/bin/rocksort-columns2sam"
 	$(Q)install $(BIN)/samtools "$(DESTDIR)$(SAMTOOLS_DIR)"
 	$(Q)install -m 644 doc/samtools-rocksort.1 "$(DESTDIR)$(PREFIX)/share/man/man1"
+	$(Q)ln -sf samtools-rocksort.1 \
+	    "$(DESTDIR)$(PREFIX)/share/man/man1/rocksort-columns2sam.1"
 	$(Q)ln -sf samtools-rocksort \
 	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/_samtools"
 	$(Q)install -m 644 $(COMPLETIONS)/bash \
@@ -481,7 +484,9 @@ install: all completions
 uninstall:
 	$(call say,UNINSTALL,$(DESTDIR)$(PREFIX))
 	$(Q)rm -f "$(DESTDIR)$(PREFIX)/bin/samtools-rocksort" \
+	    "$(DESTDIR)$(PREFIX)/bin/rocksort-columns2sam" \
 	    "$(DESTDIR)$(PREFIX)/share/man/man1/samtools-rocksort.1" \
+	    "$(DESTDIR)$(PREFIX)/share/man/man1/rocksort-columns2sam.1" \
 	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/samtools-rocksort" \
 	    "$(DESTDIR)$(ZSH_DIR)/_samtools-rocksort" \
 	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/samtools-rocksort.fish" \

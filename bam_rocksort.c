@@ -91,8 +91,7 @@ static void print_fit(const struct sort_options *options)
  * Keeps glibc's allocator within the memory that was promised. It has only two arenas: buffers are
  * passed between threads, so with one arena for each thread, freed memory would lie unused in many
  * of them. Large buffers come from the heap, where they are reused without page faults. But not
- * those that are large for the budget, because one often does not fit where another was: batches of
- * Arrow with columns of 14 MB, read with 96 MiB, then took 20 MiB more.
+ * those that are large for the budget, because one often does not fit where another was.
  */
 static void tune_allocator(size_t memory_bytes)
 {

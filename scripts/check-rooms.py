@@ -30,7 +30,7 @@ ROOMS = {
     "counts": "util bam",
     "columns": "util bam",
     "order": "util bam",
-    "input": "util bam columns",
+    "input": "util bam",
     "split": "util bam order",
     "output": "util bam machine columns",
     "store": "util bam order machine",

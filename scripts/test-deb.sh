@@ -110,7 +110,7 @@ echo "== run"
 cp packaging/debian/tests/sort "$root/tmp/test"
 inside sh /tmp/test
 for file in /usr/bin/samtools-rocksort /usr/lib/rocksort/bin/samtools \
-    /usr/share/man/man1/samtools-rocksort.1.gz \
+    /usr/bin/rocksort-columns2sam /usr/share/man/man1/samtools-rocksort.1.gz \
     /usr/share/bash-completion/completions/samtools-rocksort \
     /usr/share/zsh/vendor-completions/_samtools-rocksort \
     /usr/share/fish/vendor_completions.d/samtools-rocksort.fish \

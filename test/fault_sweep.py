@@ -102,7 +102,6 @@ SCENARIOS = (
              None),
     Scenario("columns", "in.bam", ("-O", "arrow", "-@", "2", "-T", "{temp}"), BUDGET),
     Scenario("columns-parquet", "in.bam", ("-O", "parquet", "-@", "2", "-T", "{temp}"), BUDGET),
-    Scenario("parquet-input", "in.parquet", ("-@", "2", "-T", "{temp}"), BUDGET),
     Scenario("columns-merge", "sorted0.bam sorted1.bam sorted2.bam",
              ("--merge", "-O", "arrow", "-@", "2", "--columns", "all,Xi:i"), None),
     Scenario("columns-split", "in.bam", ("--split-by", "contig", "-O", "arrow", "-l", "3", "-@", "2",
@@ -137,7 +136,6 @@ class Sweep:
             re.sub(r"\tRX:Z:[^\t\n]*", "", line) if i % 3 == 0 else line
             for i, line in enumerate(lines)))
         self.run_plain("--no-PG", "--shuffle", "-o", self.folder / "in.bam", source)
-        self.run_plain("--no-PG", "-n", "-o", self.folder / "in.parquet", source)
         self.make_sorted()
         self.wanted, self.wanted_counts, self.wanted_also = {}, {}, {}
 

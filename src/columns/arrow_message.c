@@ -1,11 +1,11 @@
 /*
  * arrow_message.c -- see arrow_message.h.
  *
- * The numbers of fields are those of Arrow's Message.fbs, Schema.fbs and File.fbs.
+ * The numbers of fields and the names are those of Arrow's Message.fbs, Schema.fbs and File.fbs,
+ * version 5 of the metadata.
  */
 #include "columns/arrow_message.h"
 
-#include "columns/arrow_format.h"
 #include "columns/column_metadata.h"
 #include "util/byte_order.h"
 #include "util/xalloc.h"
@@ -17,7 +17,20 @@
 
 enum { REFERENCES_ID = 0 };
 
-static const char magic[] = ARROW_MAGIC;
+enum { ARROW_METADATA_VERSION = 4 };    /* V5 */
+enum { ARROW_HEADER_SCHEMA = 1, ARROW_HEADER_DICTIONARY = 2, ARROW_HEADER_BATCH = 3 };
+enum {
+    ARROW_TYPE_INT = 2,
+    ARROW_TYPE_FLOAT = 3,
+    ARROW_TYPE_UTF8 = 5,
+    ARROW_TYPE_LIST = 12,
+    ARROW_TYPE_STRUCT = 13,
+    ARROW_TYPE_MAP = 17
+};
+enum { ARROW_PRECISION_SINGLE = 1 };
+enum { ARROW_CODEC_LZ4 = 0, ARROW_CODEC_ZSTD = 1 };
+
+static const char magic[] = "ARROW1";
 
 void arrow_coder_release(struct arrow_coder *coder)
 {

@@ -22,6 +22,9 @@ enum {
     MOST_QUALITY = 93,          /* '~' - '!' */
 };
 
+/* In a map, a float that is no number is this, its bits and ")". */
+#define COLUMN_NAN "nan(0x"
+
 static const char too_long[] = "its values are too long for columns";
 static const char not_text[] = "it has text that is not UTF-8";
 static const char not_printable[] = "it has a tag of type A that is no printable character";
@@ -55,32 +58,18 @@ struct column_batch *column_batch_create(const struct column_schema *schema)
 void column_batch_destroy(struct column_batch *batch)
 {
     if (!batch) return;
-    column_values_free(batch->columns, batch->schema->n_columns);
+    for (unsigned i = 0; i < batch->schema->n_columns; i++)
+        column_values_release(&batch->columns[i]);
+    free(batch->columns);
     free(batch->value_bytes);
     free(batch);
 }
 
 /* ---- buffers ---- */
 
-uint64_t column_values_bytes(const struct column_values *values)
+void column_values_release(struct column_values *values)
 {
-    uint64_t n_bytes = 0;
-    for (unsigned i = 0; i < N_COLUMN_BUFFERS; i++) n_bytes += values->buffers[i].n_bytes;
-    return n_bytes;
-}
-
-size_t column_values_forget(struct column_values *values, bool is_kept)
-{
-    size_t n_bytes = 0;
-    for (unsigned i = 0; i < N_COLUMN_BUFFERS; i++)
-        n_bytes += column_bytes_forget(&values->buffers[i], is_kept);
-    return n_bytes;
-}
-
-void column_values_free(struct column_values *columns, unsigned n)
-{
-    for (unsigned i = 0; columns && i < n; i++) (void)column_values_forget(&columns[i], false);
-    free(columns);
+    for (unsigned i = 0; i < N_COLUMN_BUFFERS; i++) column_bytes_forget(&values->buffers[i], false);
 }
 
 static bool has_room(const struct column_bytes *buffer, uint64_t n_bytes)
@@ -270,7 +259,7 @@ static uint8_t *append_bases(const struct column_batch *batch, struct column_val
     size_t most = batch->expected_bytes / 3 * 2;        /* a base and its quality take 1.5 bytes */
     size_t n_all = n * batch->expected_rows < most ? n * batch->expected_rows : most;
     if (values->n_bytes == 0 && values->room <= n_all) {
-        (void)column_bytes_forget(values, false);
+        column_bytes_forget(values, false);
         (void)column_bytes_reserve(values, n_all + n_all / 8);
     }
     return column_bytes_append(values, n);
@@ -634,7 +623,7 @@ void column_batch_clear(struct column_batch *batch)
         column->n_rows = column->n_nulls = 0;
         for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++) {
             struct column_bytes *buffer = &column->buffers[k];
-            (void)column_bytes_forget(buffer, is_worth_keeping(batch, buffer));
+            column_bytes_forget(buffer, is_worth_keeping(batch, buffer));
         }
     }
     batch->n_rows = batch->raw_bytes = 0;

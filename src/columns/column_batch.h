@@ -18,9 +18,6 @@
 #include "columns/column_schema.h"
 #include "util/byte_order.h"
 
-/* In a map, a float that is no number is this, its bits and ")". */
-#define COLUMN_NAN "nan(0x"
-
 /* A column has those that its type needs; the others are empty. */
 enum column_buffer {
     BUFFER_VALIDITY,            /* a bit for each row, the lowest first; empty: there is no null */
@@ -39,14 +36,8 @@ struct column_values {
     struct column_bytes buffers[N_COLUMN_BUFFERS];
 };
 
-/* What the values take in memory. */
-uint64_t column_values_bytes(const struct column_values *values);
-
-/* Forgets the values. Their memory is kept, if told so. Returns how many bytes it has then. */
-size_t column_values_forget(struct column_values *values, bool is_kept);
-
-/* Frees an array of n columns. NULL is accepted. */
-void column_values_free(struct column_values *columns, unsigned n);
+/* Frees the buffers. */
+void column_values_release(struct column_values *values);
 
 struct column_batch;
 
@@ -78,7 +69,7 @@ size_t column_batch_bytes(const struct column_batch *batch);
 void column_batch_clear(struct column_batch *batch);
 
 /* True if the name of a read has a character that would break a line of SAM, or another control
-   character. Columns have no such names, written or read. */
+   character. Columns have no such names. */
 static inline bool column_name_has_control(const uint8_t *name, size_t n_bytes)
 {
     const uint64_t every = UINT64_C(0x0101010101010101), top = 0x80 * every;

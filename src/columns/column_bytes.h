@@ -42,21 +42,13 @@ static inline uint8_t *column_bytes_append(struct column_bytes *out, size_t n_by
     return at;
 }
 
-/* The address of byte n, or after the last one. Nothing is added to NULL: C does not define that,
-   even of 0. */
-static inline uint8_t *column_bytes_at(const struct column_bytes *bytes, size_t n)
-{
-    return n > 0 ? bytes->bytes + n : bytes->bytes;
-}
-
-/* Forgets the bytes. Their memory is kept, if told so. Returns how many bytes it has then. */
-static inline size_t column_bytes_forget(struct column_bytes *out, bool is_kept)
+/* Forgets the bytes. Their memory is kept, if told so. */
+static inline void column_bytes_forget(struct column_bytes *out, bool is_kept)
 {
     out->n_bytes = 0;
-    if (is_kept) return out->room;
+    if (is_kept) return;
     free(out->bytes);
     *out = (struct column_bytes){0};
-    return 0;
 }
 
 static inline void column_bytes_copy(struct column_bytes *out, const void *bytes, size_t n_bytes)

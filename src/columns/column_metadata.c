@@ -37,14 +37,3 @@ void column_metadata_release(struct column_metadata *metadata)
 {
     free(metadata->latin);
 }
-
-void column_metadata_undo_latin(char *text)
-{
-    uint8_t *to = (uint8_t *)text;
-    for (const uint8_t *at = to; *at; at++) {
-        bool is_pair = (*at == 0xc2 || *at == 0xc3) && (at[1] & 0xc0) == 0x80;
-        *to++ = is_pair ? (uint8_t)(*at << 6 | (at[1] & 0x3f)) : *at;
-        at += is_pair;
-    }
-    *to = '\0';
-}

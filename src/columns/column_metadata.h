@@ -3,7 +3,8 @@
  * and the text of the SAM header.
  *
  * Metadata are UTF-8. A header that is not, an old one in Latin-1 as a rule, is written as if each
- * of its bytes were a character of Latin-1, and a third pair says so: the reader can undo it.
+ * of its bytes were a character of Latin-1, and a third pair says so: scripts/columns2sam.py undoes
+ * it.
  *
  * Any thread.
  */
@@ -17,9 +18,6 @@
 #define COLUMN_ENCODING_KEY "sam_header_encoding"
 #define COLUMN_LATIN "latin-1"
 
-/* What is wrong with a file whose version is another one than COLUMN_SCHEMA_VERSION. */
-#define COLUMN_OTHER_VERSION "its columns are those of another version of rocksort"
-
 struct column_metadata {
     unsigned n;
     struct {
@@ -31,8 +29,5 @@ struct column_metadata {
 /* The values are valid until the header changes, or the metadata are released. */
 void column_metadata_make(struct column_metadata *metadata, sam_hdr_t *header);
 void column_metadata_release(struct column_metadata *metadata);
-
-/* Makes the bytes of a header again of the characters of Latin-1, in place. */
-void column_metadata_undo_latin(char *text);
 
 #endif

@@ -112,33 +112,6 @@ static struct column_schema *create_empty(void)
     return schema;
 }
 
-enum column_role column_schema_role(const char *name, size_t n_bytes, struct column *column)
-{
-    if (find_field(name, n_bytes, column))
-        return column->field == FIELD_END ? COLUMN_IS_NOT_NEEDED : COLUMN_IS_READ;
-    if (!is_tag_name(name, n_bytes)) return COLUMN_IS_UNKNOWN;
-    *column = tag_column(name, COLUMN_TEXT);
-    return COLUMN_IS_READ;
-}
-
-char *column_schema_wrong_type(const char *name, size_t n_bytes)
-{
-    return xasprintf("its column '%.*s' has a type that rocksort cannot convert", (int)n_bytes,
-                     name);
-}
-
-struct column_schema *column_schema_of(const struct column *columns, unsigned n, char **problem)
-{
-    struct column_schema *schema = create_empty();
-    for (unsigned i = 0; i < n; i++) {
-        if (add_column(schema, &columns[i]) && schema->n_columns == i + 1) continue;
-        *problem = xasprintf("its column '%s' is there twice", columns[i].name);
-        column_schema_destroy(schema);
-        return NULL;
-    }
-    return schema;
-}
-
 struct column_schema *column_schema_create(const char *list, const struct tag_census *census,
                                            const char **problem, const char **part,
                                            size_t *part_bytes)
@@ -180,32 +153,4 @@ size_t column_schema_null_bytes(const struct column_schema *schema)
 bool column_schema_has_references(const struct column_schema *schema)
 {
     return schema->by_field[FIELD_RNAME] != NO_COLUMN || schema->by_field[FIELD_RNEXT] != NO_COLUMN;
-}
-
-/* The CIGAR tells the end, too. */
-static bool lacks_field(const struct column_schema *schema, unsigned field)
-{
-    return field != FIELD_END && schema->by_field[field] == NO_COLUMN;
-}
-
-bool column_schema_is_whole(const struct column_schema *schema)
-{
-    for (unsigned i = 0; i < N_COLUMN_FIELDS; i++)
-        if (lacks_field(schema, i)) return false;
-    return true;
-}
-
-char *column_schema_problem(const struct column_schema *schema)
-{
-    if (column_schema_is_whole(schema)) return NULL;
-    char *text = xstrdup("records need columns that it does not have:");
-    const char *comma = "";
-    for (unsigned i = 0; i < N_COLUMN_FIELDS; i++) {
-        if (!lacks_field(schema, i)) continue;
-        char *more = xasprintf("%s%s %s", text, comma, fields[i].name);
-        free(text);
-        text = more;
-        comma = ",";
-    }
-    return text;
 }

@@ -67,28 +67,6 @@ struct column_schema *column_schema_create(const char *list, const struct tag_ce
                                            const char **problem, const char **part,
                                            size_t *part_bytes);
 
-/* ---- of a file that is read ---- */
-
-/* What a column of a file is. */
-enum column_role {
-    COLUMN_IS_READ,
-    COLUMN_IS_NOT_NEEDED,       /* `end`: the CIGAR says that, too */
-    COLUMN_IS_UNKNOWN,          /* neither a field nor called like a tag: no record has it */
-};
-
-/* Finds out by its name what a column is. Of a field *column gets name and type, of a tag the
-   name. */
-enum column_role column_schema_role(const char *name, size_t n_bytes, struct column *column);
-
-/* Say what is wrong with a column of this name whose type cannot be read, and with a schema, NULL:
-   nothing. The caller frees the texts. */
-char *column_schema_wrong_type(const char *name, size_t n_bytes);
-char *column_schema_problem(const struct column_schema *schema);
-
-/* Makes the schema of columns whose roles were found. Returns NULL if one is there twice; *problem
-   says so, and the caller frees it. */
-struct column_schema *column_schema_of(const struct column *columns, unsigned n, char **problem);
-
 /* NULL is accepted. */
 void column_schema_destroy(struct column_schema *schema);
 
@@ -104,8 +82,5 @@ size_t column_schema_null_bytes(const struct column_schema *schema);
 
 /* True if some column has names of references. */
 bool column_schema_has_references(const struct column_schema *schema);
-
-/* True if the records can be made again from the columns. */
-bool column_schema_is_whole(const struct column_schema *schema);
 
 #endif

@@ -25,11 +25,6 @@ struct column_number column_type_number(enum column_type type)
     return numbers[type];
 }
 
-char column_type_element(enum column_type type)
-{
-    return elements[type - COLUMN_INT8_LIST];
-}
-
 /* The place of a letter, or NULL. */
 static const char *element_at(uint8_t letter)
 {

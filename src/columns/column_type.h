@@ -53,9 +53,6 @@ static inline size_t column_type_bytes(enum column_type type)
     return column_type_number(type).n_bytes;
 }
 
-/* The letter of BAM for the elements of a list. */
-char column_type_element(enum column_type type);
-
 /* True if elements of an array of BAM may be of this type: one of cCsSiIf. */
 bool column_type_is_element(uint8_t letter);
 

@@ -1,35 +1,24 @@
 /*
- * parquet_format.h -- the numbers of Parquet's parquet.thrift that files are written and read with:
- * the fields of structs, and the values of enums. Those of types and encodings of values are in
+ * parquet_format.h -- the numbers of Parquet's parquet.thrift that files are written with: the
+ * fields of structs, and the values of enums. Those of types and encodings of values are in
  * parquet_schema.h.
  */
 #ifndef ROCKSORT_COLUMNS_PARQUET_FORMAT_H
 #define ROCKSORT_COLUMNS_PARQUET_FORMAT_H
 
 #define PARQUET_MAGIC "PAR1"
-#define PARQUET_MAGIC_ENCRYPTED "PARE"
 
 enum { PARQUET_MAGIC_BYTES = 4 };
 
-/* A larger footer is neither written nor read: who reads a file has its footer in memory. */
+/* A larger footer is not written: who reads a file has its footer in memory. */
 enum { PARQUET_MOST_FOOTER_BYTES = 1 << 30 };
 
-enum parquet_codec {
-    PARQUET_CODEC_NONE = 0,
-    PARQUET_CODEC_SNAPPY,
-    PARQUET_CODEC_GZIP,
-    PARQUET_CODEC_LZO,
-    PARQUET_CODEC_BROTLI,
-    PARQUET_CODEC_LZ4,          /* in frames of Hadoop */
-    PARQUET_CODEC_ZSTD,
-    PARQUET_CODEC_LZ4_RAW,
-    N_PARQUET_CODECS
-};
+enum { PARQUET_CODEC_NONE = 0, PARQUET_CODEC_ZSTD = 6 };
 
 /* ---- FileMetaData ---- */
 
 enum { FILE_VERSION = 1, FILE_SCHEMA, FILE_ROWS, FILE_GROUPS, FILE_METADATA, FILE_CREATED_BY,
-       FILE_ORDERS, FILE_ENCRYPTION };
+       FILE_ORDERS };
 enum { PAIR_KEY = 1, PAIR_VALUE };
 
 /* SchemaElement, ConvertedType (for readers of before 2018), LogicalType and IntType */
@@ -37,16 +26,16 @@ enum { ELEMENT_TYPE = 1, ELEMENT_REPETITION = 3, ELEMENT_NAME, ELEMENT_CHILDREN,
        ELEMENT_LOGICAL = 10 };
 enum { REQUIRED = 0, OPTIONAL, REPEATED };
 enum { CONVERTED_UTF8 = 0, CONVERTED_MAP = 1, CONVERTED_LIST = 3 };
-enum { CONVERTED_UINT8 = 11, CONVERTED_UINT16, CONVERTED_UINT32, CONVERTED_UINT64 };
-enum { CONVERTED_INT8 = 15, CONVERTED_INT16, CONVERTED_INT32, CONVERTED_INT64 };
+enum { CONVERTED_UINT8 = 11, CONVERTED_UINT16, CONVERTED_UINT32 };
+enum { CONVERTED_INT8 = 15, CONVERTED_INT16 };
 enum { LOGICAL_STRING = 1, LOGICAL_MAP = 2, LOGICAL_LIST = 3, LOGICAL_INTEGER = 10 };
 enum { INTEGER_BITS = 1, INTEGER_IS_SIGNED };
 
 /* RowGroup, ColumnChunk, ColumnMetaData, Statistics, BoundaryOrder */
 enum { GROUP_CHUNKS = 1, GROUP_RAW_BYTES, GROUP_ROWS, GROUP_SORTING, GROUP_AT, GROUP_BYTES,
        GROUP_ORDINAL };
-enum { CHUNK_FILE = 1, CHUNK_AT, CHUNK_METADATA, CHUNK_OFFSETS_AT, CHUNK_OFFSETS_BYTES,
-       CHUNK_BOUNDS_AT, CHUNK_BOUNDS_BYTES, CHUNK_ENCRYPTION };
+enum { CHUNK_AT = 2, CHUNK_METADATA, CHUNK_OFFSETS_AT, CHUNK_OFFSETS_BYTES, CHUNK_BOUNDS_AT,
+       CHUNK_BOUNDS_BYTES };
 enum { COLUMN_PHYSICAL = 1, COLUMN_ENCODINGS, COLUMN_PATH, COLUMN_CODEC, COLUMN_VALUES,
        COLUMN_RAW_BYTES, COLUMN_STORED_BYTES, COLUMN_DATA_AT = 9, COLUMN_DICTIONARY_AT = 11,
        COLUMN_STATISTICS };
@@ -56,13 +45,11 @@ enum { ORDER_NONE = 0, ORDER_ASCENDING = 1 };
 
 /* ---- PageHeader ---- */
 
-enum { PAGE_DATA = 0, PAGE_INDEX, PAGE_DICTIONARY, PAGE_DATA_V2 };
+enum { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
 enum { HEADER_TYPE = 1, HEADER_RAW_BYTES, HEADER_BYTES, HEADER_CRC, HEADER_DATA,
-       HEADER_DICTIONARY = 7, HEADER_DATA_V2 };
+       HEADER_DICTIONARY = 7 };
 
-/* DataPageHeader and DictionaryPageHeader; DataPageHeaderV2 */
+/* DataPageHeader and DictionaryPageHeader */
 enum { DATA_VALUES = 1, DATA_ENCODING, DATA_DEFINITIONS, DATA_REPETITIONS };
-enum { V2_VALUES = 1, V2_NULLS, V2_ROWS, V2_ENCODING, V2_DEFINITION_BYTES, V2_REPETITION_BYTES,
-       V2_IS_COMPRESSED };
 
 #endif

@@ -20,17 +20,14 @@ enum parquet_type {
     PARQUET_INT32 = 1,
     PARQUET_INT64 = 2,
     PARQUET_FLOAT = 4,
-    PARQUET_DOUBLE = 5,         /* only read */
     PARQUET_BYTE_ARRAY = 6
 };
 
 enum parquet_encoding {
     PARQUET_PLAIN = 0,
-    PARQUET_PLAIN_DICTIONARY = 2, /* only read: an older number of PARQUET_DICTIONARY */
     PARQUET_RLE = 3,
     PARQUET_DELTA = 5,          /* DELTA_BINARY_PACKED */
     PARQUET_DELTA_LENGTH = 6,   /* DELTA_LENGTH_BYTE_ARRAY */
-    PARQUET_DELTA_TEXT = 7,     /* DELTA_BYTE_ARRAY; only read */
     PARQUET_DICTIONARY = 8      /* RLE_DICTIONARY */
 };
 

@@ -122,7 +122,7 @@ static void print_synopsis(bool own, FILE *to)
         (void)fputs("       samtools rocksort [options] -o out.bam in.bam [in.bam ...]\n"
                     "       samtools rocksort [options] in.bam out.prefix\n"
                     "       samtools rocksort [options] --resume DIR\n", to);
-    (void)fputs("\nSorts SAM, BAM, CRAM, FASTQ, Arrow and Parquet (- or nothing: standard input) in "
+    (void)fputs("\nSorts SAM, BAM, CRAM and FASTQ (- or nothing: standard input) in "
                 "bounded memory.\n", to);
     if (own)
         (void)fputs("With -o all other arguments are inputs; they must have the same @SQ lines. "

@@ -34,8 +34,6 @@ struct bam_inputs {
     htsThreadPool *pool;
     struct bam_reader **readers;        /* NULL: not open */
     struct opened_file *files;
-    char *lent_header;                  /* text of the first one's, for those that have lost theirs;
-                                           NULL: all have one */
     char *common_order;                 /* see bam_inputs_common_order; NULL: none was opened */
     struct header_union *names;         /* NULL if there is a single input */
     size_t at;                          /* number of the next input */
@@ -43,7 +41,6 @@ struct bam_inputs {
     uint64_t n_bytes_before;            /* size of the files that were read or skipped */
     bool can_seek;
     bool changed;                       /* the error was that an input changed */
-    bool has_warned;
     struct input_position start;        /* where reading begins */
 };
 
@@ -59,16 +56,11 @@ static void note_file(struct bam_inputs *in, size_t i)
     in->files[i].is_regular = input_is_regular(in->paths[i], &in->files[i].st);
 }
 
-/* Opens input i for the first time; NULL after a message. first: the header of the first input, or
-   NULL if this is that. */
-static struct bam_reader *open_file(struct bam_inputs *in, size_t i, sam_hdr_t *first)
+/* Opens input i for the first time; NULL after a message. */
+static struct bam_reader *open_file(struct bam_inputs *in, size_t i)
 {
-    const char *text = first ? header_whole_text(first) : NULL;
     note_file(in, i);
-    struct bam_reader *reader = bam_reader_open(in->paths[i], in->options, in->pool, text);
-    if (reader && bam_reader_took_header(reader) && !in->lent_header)
-        in->lent_header = xstrdup(text);
-    return reader;
+    return bam_reader_open(in->paths[i], in->options, in->pool);
 }
 
 /*
@@ -91,15 +83,12 @@ static int check_size(struct bam_inputs *in, size_t i)
     return -1;
 }
 
-/* Notes the format of input i, and the order that its header claims. One that it was lent says
-   nothing of it. */
+/* Notes the format of input i, and the order that its header claims. */
 static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reader)
 {
     const char *at = header_whole_text(bam_reader_header(reader));
     struct text line, field, rest = {"", 0}, order = {"", 0}, sub_order = {NULL, 0};
-    if (!bam_reader_took_header(reader) && header_next_line(&at, &line) &&
-        header_line_is(line, "@HD"))
-        rest = header_line_rest(line);
+    if (header_next_line(&at, &line) && header_line_is(line, "@HD")) rest = header_line_rest(line);
     while (header_next_field(&rest, &field)) {
         struct text so = header_field_value(field, "SO:"), ss = header_field_value(field, "SS:");
         if (so.at) order = so;
@@ -163,7 +152,7 @@ static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *firs
     /* Warnings are printed when the input is opened to be read. */
     enum htsLogLevel level = hts_get_log_level();
     if (again && level > HTS_LOG_ERROR) hts_set_log_level(HTS_LOG_ERROR);
-    struct bam_reader *reader = open_file(in, i, first);
+    struct bam_reader *reader = open_file(in, i);
     hts_set_log_level(level);
     if (!reader) return NULL;
     sam_hdr_t *header = bam_reader_header(reader);
@@ -196,7 +185,7 @@ static int unite_headers(struct bam_inputs *in)
 
 static int open_single(struct bam_inputs *in)
 {
-    in->readers[0] = open_file(in, 0, NULL);
+    in->readers[0] = open_file(in, 0);
     if (!in->readers[0]) return -1;
     in->files[0].is_warned_of = true;
     note_order(in, 0, in->readers[0]);
@@ -250,13 +239,6 @@ bool bam_inputs_can_copy(const struct bam_inputs *in, size_t i)
     return in->files[i].can_seek && in->files[i].by_coordinate;
 }
 
-bool bam_inputs_may_warn(struct bam_inputs *in)
-{
-    bool may = !in->has_warned && hts_get_log_level() >= HTS_LOG_WARNING;
-    in->has_warned = true;
-    return may;
-}
-
 enum htsExactFormat bam_inputs_format(const struct bam_inputs *in, size_t i)
 {
     return in->files[i].format;
@@ -293,7 +275,7 @@ static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
 {
     note_file(in, i);
     struct bam_reader *reader = bam_reader_open_again(in->paths[i], in->options, in->pool,
-                                                      in->lent_header, in->files[i].is_warned_of);
+                                                      in->files[i].is_warned_of);
     in->files[i].is_warned_of = true;
     if (!reader) return NULL;
     if (hash_header(bam_reader_header(reader)) == in->files[i].header_hash) return reader;
@@ -385,7 +367,6 @@ void bam_inputs_close(struct bam_inputs *in)
     for (size_t i = 0; i < in->n; i++) bam_reader_close(in->readers[i]);
     header_union_destroy(in->names);
     free(in->common_order);
-    free(in->lent_header);
     free(in->files);
     free(in->readers);
     free(in);

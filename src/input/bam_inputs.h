@@ -46,10 +46,6 @@ enum htsExactFormat bam_inputs_format(const struct bam_inputs *inputs, size_t i)
 /* The IDs that change in the records of input i, or NULL if none do. */
 const struct id_renames *bam_inputs_renames(const struct bam_inputs *inputs, size_t i);
 
-/* True the first time: a warning is printed once, however often the inputs are read. The caller
-   serialises the calls. */
-bool bam_inputs_may_warn(struct bam_inputs *inputs);
-
 /* The status (stat) of input i just before it was opened; NULL if it is not a regular file. */
 const struct stat *bam_inputs_file(const struct bam_inputs *inputs, size_t i);
 

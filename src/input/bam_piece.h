@@ -3,11 +3,10 @@
  *
  * A piece has one of three forms:
  *   - whole BGZF blocks, which a worker inflates directly to the place where the records stay;
- *   - whole lines of SAM, or rows of columns, which a worker parses into a buffer of the piece
- *     (sam_chunk.h);
+ *   - whole lines of SAM, which a worker parses into a buffer of the piece (sam_chunk.h);
  *   - raw bytes that are in place already.
  * The raw bytes of a piece continue those of the piece before it. A record may begin in one piece
- * and end in the next, except in SAM and columns, and where the records were read one by one.
+ * and end in the next, except in SAM, and where the records were read one by one.
  *
  * Threads: any, each piece one at a time. Errors: -1 without a message.
  */
@@ -33,7 +32,7 @@ struct bam_piece {              /* starts as {0} */
     uint64_t end_offset;        /* BGZF virtual offset of the piece's end; often unknown */
     struct piece_record *records;       /* of a BGZF file whose records were read one by one */
     size_t n_records, records_room;
-    struct sam_chunk lines;     /* SAM and columns only */
+    struct sam_chunk lines;     /* SAM only */
 };
 
 /* Inflates the blocks to raw. Returns 0, or -1 if a block is damaged. */

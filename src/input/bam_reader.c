@@ -8,7 +8,6 @@
 #include "bam/bam_long.h"
 #include "bam/header_text.h"
 #include "input/bgzf_source.h"
-#include "input/column_input.h"
 #include "input/header_references.h"
 #include "input/input_error.h"
 #include "input/input_file.h"
@@ -16,6 +15,7 @@
 #include "input/sam_text.h"
 #include "util/diag.h"
 #include "util/path.h"
+#include "util/words.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
@@ -24,6 +24,7 @@
 #include <htslib/hts.h>
 #include <htslib/hts_log.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -198,30 +199,44 @@ static int apply_options(struct reader_file *file, const htsFormat *options)
     return -1;
 }
 
-/* Opens Arrow or Parquet, or what htslib knows. Returns -1 after a message; both are NULL if htslib
-   could not open the file. */
+/* True if a file may begin with these bytes, and be Arrow (a file or a stream) or Parquet. */
+static bool begins_columns(const uint8_t start[8])
+{
+    static const uint8_t file[] = "ARROW1\0", message[] = {255, 255, 255, 255};
+    return memcmp(start, "PAR1", 4) == 0 || memcmp(start, file, 8) == 0 ||
+           memcmp(start, message, sizeof message) == 0;
+}
+
+static void refuse_columns(const struct reader_file *file, const char *path)
+{
+    char word[2 * PATH_MAX] = "";
+    words_quote(strcmp(path, "-") == 0 ? "FILE" : path, word, sizeof word);
+    diag_error("'%s' is Arrow or Parquet, which rocksort only writes; to sort its records: "
+               "rocksort-columns2sam %s | samtools rocksort -o out.bam -", file->name, word);
+}
+
+/* Opens what htslib knows. file->hts is NULL if it could not. Returns -1 after a message. */
 static int open_bytes(struct reader_file *file, const char *path)
 {
+    uint8_t start[8];
     hFILE *bytes = hopen(path, "r");
-    int knows = bytes ? column_input_knows(bytes) : -1;
-    if (knows > 0) {
-        file->columns = column_input_open(bytes, file->name);
-        return file->columns ? 0 : -1;
-    }
+    ssize_t n = bytes ? hpeek(bytes, start, sizeof start) : -1;
+    bool has_columns = n == sizeof start && begins_columns(start);
     /* A file that could not be read once stays marked: then htslib 1.16 would not free it. */
-    if (knows == 0) file->hts = hts_hopen(bytes, path, "r");
+    if (n >= 0 && !has_columns) file->hts = hts_hopen(bytes, path, "r");
     if (bytes && !file->hts) {
         int error = errno;
         hclose_abruptly(bytes);
         errno = error;
     }
-    return 0;
+    if (has_columns) refuse_columns(file, path);
+    return has_columns ? -1 : 0;
 }
 
 static void refuse_format(const struct reader_file *file)
 {
-    diag_error("'%s' is not an alignment file; rocksort reads SAM, BAM, CRAM, FASTQ, Arrow and "
-               "Parquet", file->name);
+    diag_error("'%s' is not an alignment file; rocksort reads SAM, BAM, CRAM and FASTQ",
+               file->name);
 }
 
 static int open_file(struct reader_file *file, const char *path, const htsFormat *options)
@@ -237,7 +252,6 @@ static int open_file(struct reader_file *file, const char *path, const htsFormat
         }
         hts_set_log_level(level);
     }
-    if (file->columns) return 0;
     if (!file->hts && errno == ENOEXEC) {       /* htslib knows no format that begins like this */
         refuse_format(file);
         return -1;
@@ -286,17 +300,14 @@ static sam_hdr_t *read_with_htslib(samFile *hts, const char *name)
 /* Reads the header. Checks it unless is_checked: then it was checked when the file was opened for
    the first time. Does not warn if is_quiet, or while several inputs are opened for the first
    time. */
-static int read_header(struct reader_file *file, const char *lent_header, bool is_checked,
-                       bool is_quiet)
+static int read_header(struct reader_file *file, bool is_checked, bool is_quiet)
 {
-    if (file->columns)
-        file->header = column_input_make_header(file->columns, lent_header);
-    else if (is_text(file->hts))
+    if (is_text(file->hts))
         file->header = sam_text_read_header(file->hts, file->name, &file->is_cut);
     else
         file->header = read_with_htslib(file->hts, file->name);
     if (!file->header || (!is_checked && check_lines(file) < 0)) return -1;
-    if (!file->hts || hts_get_format(file->hts)->format != bam) return 0;
+    if (hts_get_format(file->hts)->format != bam) return 0;
     is_quiet = is_quiet || hts_get_log_level() < HTS_LOG_WARNING;
     return header_references_settle(file->header, file->name, is_quiet);
 }
@@ -305,7 +316,6 @@ static int read_header(struct reader_file *file, const char *lent_header, bool i
 static struct reader_source *open_source(const struct reader_file *file)
 {
     samFile *hts = file->hts;
-    if (file->columns) return column_input_open_source(file);
     if (is_whole_bam(hts))
         return is_bgzf(hts) ? bgzf_source_open(file) : bgzf_source_open_plain(file);
     if (!is_text(hts)) return record_source_open(file);
@@ -313,22 +323,18 @@ static struct reader_source *open_source(const struct reader_file *file)
 }
 
 static struct bam_reader *open_reader(const char *path, const htsFormat *options,
-                                      htsThreadPool *pool, const char *lent_header,
-                                      bool is_checked, bool is_quiet)
+                                      htsThreadPool *pool, bool is_checked, bool is_quiet)
 {
     struct bam_reader *reader = xcalloc(1, sizeof *reader);
     struct reader_file *file = &reader->file;
     file->name = input_shown_name(path);
     file->is_quiet = is_quiet;
     if (open_file(file, path, options) < 0) goto err;
-    if (file->hts && use_pool(file->hts, pool) < 0) {
+    if (use_pool(file->hts, pool) < 0) {
         input_error_threads(file->name);
         goto err;
     }
-    if (file->columns && is_quiet) column_input_be_quiet(file->columns);
-    if (read_header(file, lent_header, is_checked, is_quiet) < 0 ||
-        (file->hts && look_at_end(file) < 0))
-        goto err;
+    if (read_header(file, is_checked, is_quiet) < 0 || look_at_end(file) < 0) goto err;
     reader->source = open_source(file);
     if (!reader->source) goto err;
     file->long_positions = bam_header_long_reference(file->header) >= 0;
@@ -339,21 +345,15 @@ err:
 }
 
 struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
-                                   htsThreadPool *pool, const char *lent_header)
+                                   htsThreadPool *pool)
 {
-    return open_reader(path, options, pool, lent_header, false, false);
+    return open_reader(path, options, pool, false, false);
 }
 
 struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *options,
-                                         htsThreadPool *pool, const char *lent_header,
-                                         bool is_quiet)
+                                         htsThreadPool *pool, bool is_quiet)
 {
-    return open_reader(path, options, pool, lent_header, true, is_quiet);
-}
-
-bool bam_reader_took_header(const struct bam_reader *reader)
-{
-    return reader->file.columns && !column_input_has_header(reader->file.columns);
+    return open_reader(path, options, pool, true, is_quiet);
 }
 
 int bam_reader_rename(struct bam_reader *reader, const struct id_renames *renames,
@@ -361,7 +361,7 @@ int bam_reader_rename(struct bam_reader *reader, const struct id_renames *rename
 {
     samFile *hts = reader->file.hts;
     reader->file.renames = renames;
-    if (!hts || !is_whole_bam(hts)) return 0;
+    if (!is_whole_bam(hts)) return 0;
     if (is_bgzf(hts) && bgzf_thread_pool(hts->fp.bgzf, pool->pool, pool->qsize) < 0) {
         input_error_threads(reader->file.name);
         return -1;
@@ -407,13 +407,7 @@ bool bam_reader_is_text(const struct bam_reader *reader)
 
 const htsFormat *bam_reader_format(const struct bam_reader *reader)
 {
-    static const htsFormat columns = {.category = sequence_data, .format = unknown_format};
-    return reader->file.hts ? hts_get_format(reader->file.hts) : &columns;
-}
-
-const char *bam_reader_column_format(const struct bam_reader *reader)
-{
-    return reader->file.columns ? column_input_format(reader->file.columns) : NULL;
+    return hts_get_format(reader->file.hts);
 }
 
 const char *bam_reader_name(const struct bam_reader *reader)
@@ -439,21 +433,6 @@ size_t bam_reader_room_needed(const struct bam_reader *reader)
     return kind->room_needed ? kind->room_needed(reader->source) : BGZF_MAX_BYTES;
 }
 
-void bam_reader_limit(struct bam_reader *reader, size_t memory_bytes, size_t most_bytes)
-{
-    if (reader->file.columns) column_input_limit(reader->file.columns, memory_bytes, most_bytes);
-}
-
-size_t bam_reader_memory(const struct bam_reader *reader)
-{
-    return reader->file.columns ? column_input_memory(reader->file.columns) : 0;
-}
-
-bool bam_reader_begins_batch(const struct bam_reader *reader)
-{
-    return reader->file.columns && column_input_begins_batch(reader->file.columns);
-}
-
 uint64_t bam_reader_offset(const struct bam_reader *reader)
 {
     const struct source_kind *kind = reader->source->kind;
@@ -477,7 +456,6 @@ void bam_reader_close(struct bam_reader *reader)
     sam_hdr_destroy(reader->file.header);
     /* An error of sam_close does not matter: all input was read and checked, or an error was
        reported. */
-    column_input_close(reader->file.columns);
     if (reader->file.hts) (void)sam_close(reader->file.hts);
     free(reader);
 }

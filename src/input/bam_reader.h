@@ -3,7 +3,7 @@
  *
  * Order of calls:
  *
- *     reader = bam_reader_open(path, options, pool, NULL);
+ *     reader = bam_reader_open(path, options, pool);
  *     bam_reader_rename, bam_reader_seek               if needed, in this order
  *     while (bam_reader_next(...) == BAM_READER_PIECE)
  *         workers inflate or parse the piece (bam_piece.h)
@@ -25,20 +25,15 @@ struct bam_reader;
 /*
  * Opens `path` ("-": standard input), with htslib's options for the format, and reads its header.
  * Path and pool must outlive the reader. Without a pool (NULL) htslib decodes in the calling
- * thread. `lent_header` is the text of a header for a file of columns that has lost its own; NULL:
- * such a file is refused.
+ * thread.
  */
 struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
-                                   htsThreadPool *pool, const char *lent_header);
+                                   htsThreadPool *pool);
 
 /* The same for a file that was open before. Does not check its header again: the caller must
    compare it with the earlier one. is_quiet: what was warned of is not warned of again. */
 struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *options,
-                                         htsThreadPool *pool, const char *lent_header,
-                                         bool is_quiet);
-
-/* True if the reader's header is the one that was lent. */
-bool bam_reader_took_header(const struct bam_reader *reader);
+                                         htsThreadPool *pool, bool is_quiet);
 
 /* If the options name a reference for CRAM, checks that it can be read and is FASTA that htslib can
    use. Returns 0, or -1 after a message. */
@@ -64,15 +59,11 @@ sam_hdr_t *bam_reader_header(struct bam_reader *reader);
    many references it may take more memory than all that is read. */
 void bam_reader_drop_header(struct bam_reader *reader);
 
-/* True if pieces are lines of SAM or rows of columns, which must be parsed. The answer is the same
-   for all pieces. */
+/* True if pieces are lines of SAM, which must be parsed. The answer is the same for all pieces. */
 bool bam_reader_is_text(const struct bam_reader *reader);
 
-/* The format of the file. Owned by the reader. That of Arrow and Parquet is unknown to htslib. */
+/* The format of the file. Owned by the reader. */
 const htsFormat *bam_reader_format(const struct bam_reader *reader);
-
-/* "Arrow" or "Parquet"; NULL: the file has no columns. */
-const char *bam_reader_column_format(const struct bam_reader *reader);
 
 /* The name of the input in messages: its path, or "standard input". Outlives the reader. */
 const char *bam_reader_name(const struct bam_reader *reader);
@@ -88,13 +79,7 @@ int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t 
 /* The least `room` that bam_reader_next needs now. */
 size_t bam_reader_room_needed(const struct bam_reader *reader);
 
-/* Columns: see column_input_limit, column_input_memory and column_input_begins_batch. Other inputs
-   have no limit, no memory and no batches. */
-void bam_reader_limit(struct bam_reader *reader, size_t memory_bytes, size_t most_bytes);
-size_t bam_reader_memory(const struct bam_reader *reader);
-bool bam_reader_begins_batch(const struct bam_reader *reader);
-
-/* How many bytes of the file have been read; 0: unknown. For columns an estimate. */
+/* How many bytes of the file have been read; 0: unknown. */
 uint64_t bam_reader_offset(const struct bam_reader *reader);
 
 /* After an error: true if the system could not read the file. Then its content may be sound. */

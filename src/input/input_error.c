@@ -81,17 +81,15 @@ void input_error_no_header(const char *input)
 
 int input_check_lines(const char *input, uint64_t n_before, const struct sam_chunk *lines)
 {
-    char place[SAM_LINE_START_BYTES + 32] = "", text[sizeof place + SAM_PROBLEM_BYTES];
+    char text[SAM_PROBLEM_BYTES + SAM_LINE_START_BYTES + 32];
     uint64_t number = n_before + 1;
     const char *name = lines->read_name;
     if (!lines->problem) {
         if (lines->is_cut) input_warn_cut(input, name);
         return 0;
     }
-    if (lines->first_line > 0)
-        (void)snprintf(place, sizeof place, "; line %" PRIu64 ": '%s'",
-                       lines->first_line + n_before, lines->line_start);
-    (void)snprintf(text, sizeof text, "%s%s", lines->problem, place);
+    (void)snprintf(text, sizeof text, "%s; line %" PRIu64 ": '%s'", lines->problem,
+                   lines->first_line + n_before, lines->line_start);
     if (!lines->is_cut)
         input_error_record(input, number, name, text);
     else if (*name)

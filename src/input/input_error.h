@@ -45,7 +45,7 @@ void input_error_no_header(const char *input);
 
 /* Checks the lines of a chunk that was parsed. n_before: number of records before the first one that
    the caller has not taken. Returns 0 if all are sound, after a warning if the file ends within the
-   last one; else -1 after a message. Rows of columns are taken, too. */
+   last one; else -1 after a message. */
 int input_check_lines(const char *input, uint64_t n_before, const struct sam_chunk *lines);
 
 /* A warning: the file ends within the last line of text, which is of this read. */

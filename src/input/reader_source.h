@@ -4,7 +4,6 @@
  *
  *     bgzf_source.h    BAM, whole blocks of BGZF; also gzipped and uncompressed BAM
  *     sam_text.h       SAM, whole lines
- *     column_input.h   Arrow and Parquet, rows of columns
  *     record_source.h  input that is read record by record: CRAM, FASTQ, filtered input; BAM whose
  *                      read groups or programs are renamed
  *
@@ -27,8 +26,7 @@ enum {                          /* what fetching a piece returns */
 /* The file that a source reads. The reader owns all of it except the renames. */
 struct reader_file {
     const char *name;           /* in messages */
-    samFile *hts;               /* its header has been read; NULL: it is */
-    struct column_input *columns;
+    samFile *hts;               /* its header has been read */
     sam_hdr_t *header;
     bool long_positions;        /* some reference is longer than 2^31 - 1 */
     bool is_cut;                /* it ends within its header, or has no EOF marker */
@@ -46,7 +44,7 @@ struct reader_source {
 };
 
 struct source_kind {
-    bool is_text;               /* pieces are lines of SAM or rows, which workers parse */
+    bool is_text;               /* pieces are lines of SAM, which workers parse */
     bool needs_header;          /* to read records, after it was opened */
 
     /* Like bam_reader_next, for a piece that is empty. */

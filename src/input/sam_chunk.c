@@ -154,47 +154,14 @@ static const char *parse_line(struct sam_chunk *chunk, char *line, size_t length
     return r < 0 ? explain(chunk, line, length, sam_hdr_nref(header)) : problem;
 }
 
-/* ---- a chunk of rows ---- */
-
-void sam_chunk_put_rows(struct sam_chunk *chunk, struct row_batch *rows, uint64_t row, uint64_t n)
-{
-    row_batch_drop(chunk->rows);
-    chunk->rows = row_batch_hold(rows);
-    chunk->row = row;
-    chunk->end_row = row + n;
-    chunk->first_line = 0;
-    chunk->is_cut = false;
-    chunk->text_bytes = (size_t)n * row_batch_row_bytes(rows);
-}
-
-size_t sam_chunk_room(const struct sam_chunk *chunk)
-{
-    return chunk->rows ? chunk->text_bytes : chunk->text_room;
-}
-
-/* Makes the records of all rows up to the first one that is wrong. */
-static void parse_rows(struct sam_chunk *chunk)
-{
-    while (chunk->row < chunk->end_row && !chunk->problem) {
-        struct column_bytes out = {chunk->raw, chunk->raw_bytes, chunk->raw_room};
-        chunk->problem = row_batch_put(chunk->rows, chunk->row++, &out);
-        chunk->raw = out.bytes;
-        chunk->raw_room = out.room;
-        if (chunk->problem) break;
-        if (chunk->renames) rename_last(chunk);
-        chunk->raw_bytes += bam_record_bytes(chunk->raw + chunk->raw_bytes);
-        chunk->n_records++;
-    }
-    row_batch_drop(chunk->rows);
-    chunk->rows = NULL;
-}
-
-/* ---- both ---- */
-
-static void parse_lines(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record)
+void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record)
 {
     char *line = chunk->text, *next = line, *end = chunk->text + chunk->text_bytes;
     bool is_cut = chunk->is_cut;
+    chunk->raw_bytes = 0;
+    chunk->n_records = chunk->n_dropped = 0;
+    chunk->problem = NULL;
+    chunk->read_name[0] = '\0';
     while (next < end && !chunk->problem) {
         line = next;
         next = (char *)memchr(line, '\n', (size_t)(end - line)) + 1;
@@ -205,18 +172,6 @@ static void parse_lines(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *reco
         chunk->problem = parse_line(chunk, line, length, header, record);
     }
     if (chunk->problem || chunk->is_cut) note_line(chunk, line);
-}
-
-void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record)
-{
-    chunk->raw_bytes = 0;
-    chunk->n_records = chunk->n_dropped = 0;
-    chunk->problem = NULL;
-    chunk->read_name[0] = '\0';
-    if (chunk->rows)
-        parse_rows(chunk);
-    else
-        parse_lines(chunk, header, record);
 }
 
 void sam_chunk_shrink_text(struct sam_chunk *chunk, size_t keep_bytes)
@@ -237,7 +192,6 @@ void sam_chunk_shrink_raw(struct sam_chunk *chunk, size_t keep_bytes)
 
 void sam_chunk_release(struct sam_chunk *chunk)
 {
-    row_batch_drop(chunk->rows);
     free(chunk->text);
     free(chunk->raw);
     *chunk = (struct sam_chunk){0};

@@ -1,17 +1,14 @@
 /*
- * sam_chunk.h -- a chunk of SAM: whole lines, which a worker parses into raw records. Or a chunk of
- * columns: rows, of which a worker makes them.
+ * sam_chunk.h -- a chunk of SAM: whole lines, which a worker parses into raw records.
  *
- * Order of calls: sam_text.h puts lines into the chunk, or column_input.h rows; sam_chunk_parse;
- * the caller takes the records; the chunk can be filled again. A chunk starts as {0} and owns its
- * buffers.
+ * Order of calls: sam_text.h puts lines into the chunk; sam_chunk_parse; the caller takes the
+ * records; the chunk can be filled again. A chunk starts as {0} and owns its buffers.
  * Threads: any, each chunk one at a time. Errors: no messages; a bad line is in the chunk.
  */
 #ifndef ROCKSORT_INPUT_SAM_CHUNK_H
 #define ROCKSORT_INPUT_SAM_CHUNK_H
 
 #include "input/id_renames.h"
-#include "input/row_batch.h"
 #include "input/sam_problem.h"
 
 #include <htslib/sam.h>
@@ -22,9 +19,7 @@ enum { SAM_LINE_START_BYTES = 44 };       /* how much of a line messages quote *
 
 struct sam_chunk {
     char *text;                 /* whole lines */
-    size_t text_bytes, text_room;       /* of rows: text_bytes is about what they take */
-    struct row_batch *rows;     /* held until they are parsed; NULL: there are lines instead */
-    uint64_t row, end_row;      /* from the first to before the last */
+    size_t text_bytes, text_room;
     uint8_t *raw;               /* the records of these lines, in raw form */
     size_t raw_bytes, raw_room;
     size_t n_records;           /* in raw */
@@ -34,22 +29,16 @@ struct sam_chunk {
     char read_name[256];        /* of the line with the problem, or else of the last line, if the
                                    file ends within it; empty: not known */
     char line_start[SAM_LINE_START_BYTES];      /* the same line */
-    uint64_t first_line;        /* number, from 1, of the file's first record line; 0: not SAM */
+    uint64_t first_line;        /* number, from 1, of the file's first record line */
     bool is_cut;                /* the last line has no newline, since the file ends within it */
     bool long_positions;        /* references may be longer than 2^31 - 1 */
     const struct id_renames *renames;   /* for all records; NULL: none */
     struct hts_filter_t *filter;        /* drops records; one thread at a time; NULL: none */
 };
 
-/* Puts n rows into the chunk, from `row` on, and holds their batch. */
-void sam_chunk_put_rows(struct sam_chunk *chunk, struct row_batch *rows, uint64_t row, uint64_t n);
-
-/* The memory that the lines or rows take. */
-size_t sam_chunk_room(const struct sam_chunk *chunk);
-
 /*
- * Parses the lines or rows into chunk->raw, up to the first one that is wrong. `record` is scratch
- * space of the caller. Overwrites the text, but does not change text_bytes.
+ * Parses the lines into chunk->raw, up to the first one that is wrong. `record` is scratch space of
+ * the caller. Overwrites the text, but does not change text_bytes.
  */
 void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record);
 

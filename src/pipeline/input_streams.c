@@ -56,8 +56,6 @@ struct stream {                 /* an input */
     /* under the lock */
     struct piece *pieces, **last_piece;
     struct stretch *stretches, **last_stretch;
-    size_t columns_bytes;       /* memory of the reader of columns, and of its batches, without the
-                                   records that were made of them */
     size_t ahead_bytes;         /* of pieces, of stretches that were not released, of the tail */
     size_t tail_ahead_bytes;    /* the part of ahead_bytes that is the tail's */
     bool is_cut;                /* a worker cuts a piece now */
@@ -83,7 +81,7 @@ struct input_streams {
     size_t n_readers;
     /* under the lock */
     bool stopped;
-    size_t ahead_bytes;         /* of all inputs, with columns_bytes */
+    size_t ahead_bytes;         /* of all inputs */
     pthread_cond_t room;        /* readers wait for memory here, not for each end of a job */
 };
 
@@ -383,15 +381,6 @@ static int read_piece(struct stream *stream, struct piece *piece)
     return r;
 }
 
-/* With the lock held: returns how much more memory the inputs take than a merge may, the first time
-   that it is so, else 0. */
-static size_t excess_of_all(const struct input_streams *all)
-{
-    size_t most = mem_budget_all_inputs(&all->settings.share, all->n) + MEM_BUDGET_SPARE_BYTES;
-    if (all->ahead_bytes <= most || !bam_inputs_may_warn(all->settings.inputs)) return 0;
-    return all->ahead_bytes - most;
-}
-
 /* Reads the next piece of an input and has it filled. Returns 0, or -1 after a message. */
 static int fetch(struct stream *stream)
 {
@@ -411,21 +400,14 @@ static int fetch(struct stream *stream)
     }
     bool is_filled = !stream->is_text && piece->read.compressed_bytes == 0;
     /* Lines become records of about the same size. */
-    piece->ahead_bytes = stream->is_text ? 2 * sam_chunk_room(&piece->read.lines)
+    piece->ahead_bytes = stream->is_text ? 2 * piece->read.lines.text_room
                                          : piece->memory_bytes + piece->read.compressed_room;
-    size_t columns_bytes = bam_reader_memory(stream->reader);
     crew_lock(crew);
-    stream->all->ahead_bytes += columns_bytes - stream->columns_bytes;
-    stream->columns_bytes = columns_bytes;
     load_totals_add_position(stream->all->settings.totals, n_read);
     *stream->last_piece = piece;
     stream->last_piece = &piece->next;
     add_ahead(stream, piece->ahead_bytes);
-    size_t excess = columns_bytes > 0 ? excess_of_all(stream->all) : 0;
     crew_unlock(crew);
-    if (excess > 0)
-        diag_warning("reading columns of '%s' and other inputs takes %zu MiB more memory than it "
-                     "should: write smaller batches or pages", stream->name, excess >> 20);
     if (!is_filled) return crew_submit(crew, fill_job, piece);
     piece_is_there(piece, NULL);
     return 0;
@@ -485,7 +467,6 @@ static int open_inputs(struct input_streams *all)
         if (!stream->reader) return -1;
         stream->name = bam_reader_name(stream->reader);
         stream->is_text = bam_reader_is_text(stream->reader);
-        bam_reader_limit(stream->reader, all->settings.share.ahead_bytes, 0);
         bam_reader_drop_header(stream->reader);
     }
     return 0;
@@ -532,10 +513,6 @@ static bool is_at_end(const struct stream *stream)
 /* The input has no more records. */
 static int end_stream(struct stream *stream)
 {
-    crew_lock(stream->all->settings.crew);
-    stream->all->ahead_bytes -= stream->columns_bytes;
-    stream->columns_bytes = 0;
-    crew_unlock(stream->all->settings.crew);
     if (stream->tail_bytes == 0)
         return bam_inputs_leave(stream->all->settings.inputs, stream->number);
     input_error_end(stream->name, stream->n_records + 1);

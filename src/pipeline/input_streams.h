@@ -36,8 +36,7 @@ struct input_streams_settings {
     int32_t n_refs;             /* of the output's header */
     bool keeps_ids;             /* records keep the IDs of read groups and programs of their file */
     struct load_totals *totals; /* gets how much of the files was read */
-    struct mem_budget_inputs share;     /* the memory; of an input at least one piece is read ahead.
-                                           The user is warned of columns that need more */
+    struct mem_budget_inputs share;     /* the memory; of an input at least one piece is read ahead */
     /* Makes something of the records of a stretch. `input` is the input's name in messages. Returns
        0, or -1 after a message. */
     int (*make)(void *arg, struct worker *worker, struct stretch *stretch, const char *input);

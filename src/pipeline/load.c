@@ -66,7 +66,6 @@ struct loader {
     uint64_t n_records;         /* of the input at hand */
     uint64_t n_bytes;           /* of records of all inputs, so far */
     struct input_position at;   /* after the last whole record that was walked */
-    size_t retired_bytes;       /* memory of batches that columns have taken */
     double input_seconds;       /* spent in reading */
     uint64_t n_fetched;         /* bytes of pieces, uncompressed */
     size_t max_record_bytes;
@@ -550,34 +549,6 @@ static struct load_piece *take_slot(struct loader *ld)
     return piece;
 }
 
-/* Retires batches to make up for the memory that columns as input hold. They do not come back when
-   that memory shrinks, because it soon grows again. */
-static void make_room_for_columns(struct loader *ld)
-{
-    struct mem_budget budget;
-    size_t n_bytes = bam_reader_memory(ld->reader);
-    if (n_bytes <= ld->retired_bytes) return;
-    batch_pool_budget(ld->pool, &budget);
-    unsigned n = mem_budget_batches_for(ld->settings->budget, budget.n_batches,
-                                        n_bytes - ld->retired_bytes);
-    if (n == 0) return;
-    crew_lock(ld->crew);
-    if (!batch_pool_is_retiring(ld->pool)) {
-        batch_pool_retire(ld->pool, n);
-        ld->retired_bytes += n * budget.batch_bytes;
-    }
-    crew_unlock(ld->crew);
-}
-
-/* True if the next piece begins a batch of columns that should not be in memory beside the batch
-   before it, of which there are rows in the ring. Workers make records of these in less time than
-   the reader decompresses a batch, so they would wait anyway. */
-static bool must_empty_ring(const struct loader *ld)
-{
-    return ld->ring_used > 0 && bam_reader_begins_batch(ld->reader) &&
-           bam_reader_memory(ld->reader) > mem_budget_column_bytes(ld->settings->budget);
-}
-
 /* Reads a piece of BAM into memory of its own: its templates will be fixed. Returns a code of the
    reader. */
 static int read_for_templates(struct loader *ld, struct load_piece *piece)
@@ -609,8 +580,8 @@ static int read_into_batch(struct loader *ld, struct load_piece *piece)
     return r;
 }
 
-/* Reads lines of SAM, rows of columns, or a piece of BAM into the next slot of the ring. Returns a
-   code of the reader. */
+/* Reads lines of SAM, or a piece of BAM, into the next slot of the ring. Returns a code of the
+   reader. */
 static int fetch(struct loader *ld)
 {
     struct load_piece *piece = take_slot(ld);
@@ -629,7 +600,6 @@ static int fetch(struct loader *ld)
     if (piece->done) return r;
     if (!ld->is_text) return load_jobs_inflate(piece) < 0 ? BAM_READER_ERROR : r;
     ld->ring_text_bytes += piece->input.lines.text_bytes;
-    make_room_for_columns(ld);
     return load_jobs_parse(piece) < 0 ? BAM_READER_ERROR : r;
 }
 
@@ -700,15 +670,13 @@ static int load_one_input(struct loader *ld)
     bool is_first = bam_inputs_number(s->inputs) == s->start.input;
     ld->n_records = is_first ? s->start.n_records : 0;
     load_cutter_begin(&ld->cutter, ld->n_records);
-    bam_reader_limit(ld->reader, mem_budget_column_bytes(s->budget),
-                     mem_budget_most_column_bytes(s->budget));
     for (;;) {
         if (crew_failed(ld->crew) || walk_what_is_there(ld) < 0) return -1;
         if (load_totals_stop_signal(ld->totals)) return -1;
         bool is_enough = s->most_bytes > 0 && ld->n_fetched >= s->most_bytes;
         if (is_enough && ld->ring_used == 0) return end_early(ld);
         if (is_enough || ld->ring_used == ld->most_used ||
-            ld->ring_text_bytes > s->budget->max_text_bytes || must_empty_ring(ld)) {
+            ld->ring_text_bytes > s->budget->max_text_bytes) {
             if (walk_oldest(ld) < 0) return -1;
             continue;
         }

@@ -163,33 +163,6 @@ unsigned mem_budget_compaction_batches(const struct mem_budget *budget)
     return budget->n_batches < 8 ? 1 : budget->n_batches / 4;
 }
 
-size_t mem_budget_column_bytes(const struct mem_budget *budget)
-{
-    return budget->total_bytes / 4;
-}
-
-/* How many of n_batches columns as input may take. */
-static unsigned most_for_columns(const struct mem_budget *budget, unsigned n_batches)
-{
-    enum { LEAST_BATCHES = 4 };
-    unsigned least = budget->n_batches < 2 * LEAST_BATCHES ? LEAST_BATCHES
-                                                           : budget->n_batches / 2;
-    return n_batches > least ? n_batches - least : 0;
-}
-
-unsigned mem_budget_batches_for(const struct mem_budget *budget, unsigned n_batches, size_t n_bytes)
-{
-    size_t n = (n_bytes + budget->batch_bytes - 1) / budget->batch_bytes;
-    unsigned most = most_for_columns(budget, n_batches);
-    return n < most ? (unsigned)n : most;
-}
-
-size_t mem_budget_most_column_bytes(const struct mem_budget *budget)
-{
-    return most_for_columns(budget, budget->n_batches) * budget->batch_bytes +
-           MEM_BUDGET_SPARE_BYTES;
-}
-
 unsigned mem_budget_run_files(const struct mem_budget *budget, uint64_t run_bytes, uint64_t n_runs,
                               unsigned most_files)
 {

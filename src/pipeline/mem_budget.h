@@ -129,31 +129,9 @@ struct mem_budget_inputs {
     size_t needed_bytes;        /* the least total that suffices */
 };
 
-/* Memory for what is read and merged of n inputs, together. */
-static inline size_t mem_budget_all_inputs(const struct mem_budget_inputs *share, size_t n)
-{
-    return n * share->ahead_bytes + share->block_bytes;
-}
-
 /* Divides the budget among n inputs. Returns false if it is too small. */
 bool mem_budget_share_inputs(const struct mem_budget *budget, size_t n,
                              struct mem_budget_inputs *share);
-
-/* What columns as input take beyond the budget without a warning. The rest of the 64 MiB that a
-   sort may take beyond it is for all else: the program alone took 36 MiB. */
-enum { MEM_BUDGET_SPARE_BYTES = 24 << 20 };
-
-/* Columns as input: the memory that what is read ahead should take, a quarter of the budget. */
-size_t mem_budget_column_bytes(const struct mem_budget *budget);
-
-/* How many of n_batches the loader retires for n_bytes that columns take. Half of all batches of
-   the budget stay. */
-unsigned mem_budget_batches_for(const struct mem_budget *budget, unsigned n_batches,
-                                size_t n_bytes);
-
-/* What columns as input may take while records are loaded: the batches that can be retired, and
-   what needs no warning. */
-size_t mem_budget_most_column_bytes(const struct mem_budget *budget);
 
 /* Returns the memory that merging needs besides batches, if the open blocks of all runs have
    open_bytes. */

@@ -1,31 +1,25 @@
 """-O arrow: the sorted records as columns. pyarrow, Polars and DuckDB read them; the lines of SAM that
 the columns make are those of the sorted BAM."""
 
-import gzip
 import io
 import os
 import random
-import re
 import string
-import struct
 import unittest
 
 import bamfile
 import columns
 import generate
 from checkpoints import ResumeTest
-from harness import SAMTOOLS, SLOW, SPILL_BUDGET, reference_view, sam_split, sanitized
-from test_memory import MIB, peak_of
+from harness import SAMTOOLS, SPILL_BUDGET, reference_view, sam_split
 from workflow_reads import templates, write_sam
 
 try:
     import duckdb
     import polars
     import pyarrow
-    import pyarrow.compute
     import pyarrow.dataset
     import pyarrow.ipc
-    import pyarrow.parquet
 except ImportError:
     pyarrow = None
 
@@ -303,14 +297,11 @@ class LargeBuffers(ColumnsTest):
             lines.append(f"r{i}\t0\tc\t{1 + numbers.randrange(90000)}\t60\t150M\t*\t0\t0\t"
                          f"{''.join(numbers.choices('ACGT', k=150))}\t{quality}\tXT:Z:{text}\n")
         source = self.write("large.sam", SQ + "".join(lines))
-        want = self.sort_ok("--checksum-only", source).out
+        want = self.lines_of_bam(source)
         for level in ("0", "1", "2", "6"):
             for memory in ("64M", "1G"):
-                table = self.table("-l", level, "-m", memory, source)
-                self.assertEqual(table.num_rows, 12000)
-                out = self.path("out." + self.FORM)
-                self.assertEqual(polars.read_ipc(out).height, 12000)
-                self.assertEqual(self.sort_ok("--checksum-only", out).out, want)
+                self.assert_lines(self.table("-l", level, "-m", memory, source), want)
+                self.assertEqual(polars.read_ipc(self.path("out." + self.FORM)).height, 12000)
 
 
 class Options(SharedOptions, ColumnsTest):
@@ -400,178 +391,6 @@ class Options(SharedOptions, ColumnsTest):
                 got = pyarrow.ipc.open_file(self.path("got.arrow")).read_all()
                 self.assertEqual(got.schema.names, want.schema.names)
                 self.assertEqual(got.to_pylist(), want.to_pylist())
-
-
-class SharedWayBack:
-    """Columns as input: the records are those of the BAM of which the columns were made."""
-
-    FORMS = ("arrow", "arrows")
-
-    def assert_comes_back(self, source, *options):
-        """BAM sorted to columns and read again is the BAM sorted to BAM."""
-        want, got = self.path("want.bam"), self.path("got.bam")
-        self.sort_ok("--no-PG", *options, "-o", want, source)
-        for form in self.FORMS:
-            for more in ([], ["-u"], ["-l", "3"]):
-                path = self.path("back." + form)
-                self.sort_ok("--no-PG", *options, *more, "-o", path, source)
-                self.sort_ok("--no-PG", *options, "-o", got, path)
-                self.assert_same_bam(bamfile.read(got), bamfile.read(want), (form, more))
-
-    def test_odd_records(self):
-        for seed, options in ((5, []), (6, ["-n"]), (7, ["-@", "3"])):
-            self.assert_comes_back(self.bam_of(generate.odd(2000, seed=seed)), *options)
-
-    def test_tags(self):
-        self.assert_comes_back(self.bam_of(TAGGED))
-
-    def test_binary_types(self):
-        """Integers keep their types of BAM, and numbers all their digits, in columns and in the map."""
-        tags = [b"NM" + kind + value for kind, value in (
-            (b"c", b"\x05"), (b"C", b"\x05"), (b"s", b"\x05\0"), (b"S", b"\x05\0"),
-            (b"i", b"\x05\0\0\0"), (b"I", b"\xff\xff\xff\xff"), (b"Z", b"x\0"))]
-        tags += [tag.replace(b"NM", b"xy") for tag in tags]
-        tags += [b"Xff" + struct.pack("<f", value) for value in (0.1, 1 / 3, 1e-42, -0.0, 3e38)]
-        tags += [b"Xff\x01\0\xc0\xff", b"Xdd\x01\0\0\0\0\0\xf8\x7f", b"XfBf\1\0\0\0\0\0\xa0\x7f"]
-        tags += [b"Xdd" + struct.pack("<d", value) for value in (0.1, 1 / 3, 5e-324, -1e308)]
-        tags += [b"XfBf" + struct.pack("<iff", 2, 0.1, 1 / 3), b"XcBc\0\0\0\0", b"XZZ\0",
-                 b"XHH1A\0", b"FZBS\0\0\0\0", b"MLBc" + struct.pack("<ib", 1, -1), b"XAA~",
-                 b"MDZ\0NMC\1XAAxxaC\2"]
-        records = [bamfile.record(name=f"r{i}", seq="ACGT", aux=tag) for i, tag in enumerate(tags)]
-        self.assert_comes_back(self.write("t.bam", bamfile.bam_file(
-            SQ, [("c", 100000), ("d", 100000)], records)))
-
-    def test_old_header(self):
-        """A header in Latin-1, and one in UTF-8."""
-        for comment in (b"@CO\tna\xefve \xc3\xa9 \xff\x80\n", "@CO\tna\u00efve\n".encode()):
-            text = SQ.encode() + comment
-            raw = bamfile.bgzf(b"BAM\1" + struct.pack("<i", len(text)) + text + struct.pack("<i", 2) +
-                               b"".join(struct.pack("<i2si", 2, name + b"\0", 100000)
-                                        for name in (b"c", b"d")) + bamfile.record())
-            source = self.write("old.bam", raw)
-            columns_of = self.path("a." + self.FORM)
-            self.sort_ok("--no-PG", "-o", columns_of, source)
-            self.sort_ok("--no-PG", "-o", self.path("a.bam"), columns_of)
-            with open(self.path("a.bam"), "rb") as file:
-                got = gzip.decompress(file.read())
-            self.assertIn(comment, got)
-
-    def test_long_cigar(self):
-        sam = SQ + "r\t0\tc\t1\t9\t" + "1M1I" * 40000 + "\t*\t0\t0\t" + "A" * 80000 + "\t*\tXX:i:1\n"
-        self.assert_comes_back(self.bam_of(sam))
-
-    def test_no_records(self):
-        for sam in (SQ, "@CO\tno references\n"):
-            self.assert_comes_back(self.bam_of(sam))
-
-    def refused(self, path, *mentions):
-        result = self.rocksort("-o", self.path("o.bam"), path)
-        self.assert_error(result, path, *mentions)
-        self.assertFalse(os.path.exists(self.path("o.bam")))
-
-
-class WayBack(SharedWayBack, ColumnsTest):
-    def test_ways_to_read(self):
-        """From a pipe, with --merge, beside BAM, to SAM, and as the input of --checksum-only."""
-        bam, arrow = self.bam_of(TAGGED), self.path("a.arrow")
-        self.sort_ok("--no-PG", "-o", arrow, bam)
-        want = self.sort_bam("--no-PG", "-o", "-", bam)
-        with open(arrow, "rb") as file:
-            data = file.read()
-        self.assert_same_bam(self.sort_bam("--no-PG", "-o", "-", "-", stdin=data), want)
-        self.assert_same_bam(self.sort_bam("--no-PG", "--merge", "-o", "-", arrow), want)
-        both = self.sort_bam("--no-PG", "-o", "-", bam, arrow)
-        self.assertEqual(len(bamfile.split(both.records)), 2 * len(bamfile.split(want.records)))
-        sums = [self.sort_ok("--checksum-only", path).out for path in (bam, arrow)]
-        self.assertEqual(*sums)
-        self.sort_ok("--verify", arrow)
-        self.sort_ok("-n", "--no-PG", "-o", self.path("n.arrow"), bam)
-        os.rename(self.path("n.arrow"), self.path("c.arrow"))
-        self.assertEqual(self.rocksort("--verify=coordinate", self.path("c.arrow")).status, 1)
-        self.assert_same_as_bam(arrow)
-
-    @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
-    def test_large_columns_in_turn(self):
-        """Memory that one column needed for a batch does not stay there for all others."""
-        n_bytes, names = 100 * MIB, [f"X{i}" for i in range(8)]
-        table = self.table("--columns", ",".join(["all"] + [f"{name}:Z" for name in names]),
-                           self.bam_of(TAGGED)).slice(0, 1)
-        path, text = self.path("large.arrows"), pyarrow.array(["A" * n_bytes])
-        options = pyarrow.ipc.IpcWriteOptions(compression="zstd")
-        with pyarrow.OSFile(path, "wb") as file:
-            with pyarrow.ipc.new_stream(file, table.schema, options=options) as writer:
-                for name in names:
-                    at = table.schema.get_field_index(name)
-                    writer.write_table(table.set_column(at, table.schema.field(at), text))
-        peak, _ = peak_of(self, ["-o", self.path("o.bam"), path])
-        self.assertLess(peak, 5 * n_bytes, f"{peak / MIB:.1f} MiB")
-
-    def test_warning_of_large_batches(self):
-        """A batch must be in memory. Where that breaks the promise, the user is told, once."""
-        table = self.table("--columns", "all,X0:Z", self.bam_of(TAGGED)).slice(0, 1)
-        at, text = table.schema.get_field_index("X0"), pyarrow.array(["A" * (60 * MIB)])
-        table = table.set_column(at, table.schema.field(at), text)
-        self.write_arrow(table, self.path("large.arrow"))
-        pyarrow.parquet.write_table(table, self.path("large.parquet"), compression="zstd")
-        for name in "large.arrow", "large.parquet":
-            for memory, n in ("2M", 1), ("300M", 0):
-                result = self.rocksort("-@", "2", "-m", memory, "-o", self.path("o.bam"),
-                                       self.path(name))
-                self.assertEqual(result.status, 0, result.err)
-                found = re.findall(rf"reading '\S+{name}' takes \d+ MiB", result.err)
-                self.assertEqual(len(found), n, result.err)
-        # What the footer says must be in memory, too.
-        table = self.table(self.bam_of(TAGGED))
-        metadata = dict(table.schema.metadata, more="x" * (20 * MIB))
-        pyarrow.parquet.write_table(table.replace_schema_metadata(metadata),
-                                    self.path("footer.parquet"))
-        for memory, n in ("1M", 1), ("100M", 0):
-            result = self.sort_ok("-m", memory, "-o", self.path("o.bam"),
-                                  self.path("footer.parquet"))
-            self.assertEqual(result.err.count("reading the footer of"), n, result.err)
-        for memory, n in ("8M", 1), ("600M", 0):
-            result = self.sort_ok("-@", "2", "-m", memory, "--merge", "-o", self.path("o.bam"),
-                                  self.path("large.arrow"), self.path("large.parquet"))
-            self.assertEqual(result.err.count("MiB more memory than it should"), n, result.err)
-
-    def write_arrow(self, table, path):
-        with pyarrow.OSFile(path, "wb") as file:
-            with pyarrow.ipc.new_file(file, table.schema) as writer:
-                writer.write_table(table)
-
-    def changed(self, change):
-        """An Arrow file of this table."""
-        bam = self.bam_of(TAGGED)
-        self.write_arrow(change(self.table(bam)), self.path("x.arrow"))
-        return self.path("x.arrow")
-
-    def test_other_tables(self):
-        """What pyarrow has filtered comes back, unless the columns no longer agree. More of that is
-        in test_columns_back."""
-        some = self.changed(lambda table: table.filter(pyarrow.compute.greater(table["mapq"], 30)))
-        mapqs = [int(line.split("\t")[4]) for line in TAGGED.splitlines()[2:]]
-        got = self.sort_bam("-o", "-", some)
-        self.assertEqual(len(bamfile.split(got.records)), sum(q > 30 for q in mapqs))
-        self.refused(self.changed(lambda table: table.set_column(
-            table.schema.get_field_index("tag_types"), "tag_types",
-            pyarrow.array(["NM:i"] * table.num_rows))), "tag_types")
-
-    def test_damaged(self):
-        """Cut off anywhere: an error. With a byte changed: an error or some records, never a crash."""
-        bam = self.bam_of(TAGGED)
-        self.sort_ok("--no-PG", "-o", self.path("a.arrows"), bam)
-        with open(self.path("a.arrows"), "rb") as file:
-            data = file.read()
-        rng = random.Random(1)
-        for _ in range(60 if SLOW == 1 else 20):
-            at = rng.randrange(len(data) - 8)
-            self.refused(self.write("cut.arrows", data[:max(at, 8)]))
-            changed = bytearray(data)
-            changed[at] ^= 1 << rng.randrange(8)
-            result = self.rocksort("-o", self.path("o.bam"), self.write("bad.arrows", changed))
-            self.assertIn(result.status, (0, 1), result.err)
-            if result.status == 0:
-                os.unlink(self.path("o.bam"))
 
 
 class BadInput(SharedBadInput, ColumnsTest):

@@ -6,7 +6,9 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 
+import columns
 import generate
 from harness import (BUILD, ROOT, SAMTOOLS, CliTest, environment, kept_checkpoints, needs_pysam,
                      sam_split)
@@ -227,6 +229,8 @@ class Commands(CliTest):
         super().setUp()
         if not shutil.which("samtools"):
             self.skipTest("there is no other samtools, which the commands need for fixmate")
+        if not columns.pyarrow:
+            self.skipTest("there is no pyarrow, which rocksort-columns2sam needs")
         refs = generate.reference()
         self.write("ref.fa", generate.fasta(refs))
         sam = generate.reads(300, refs)
@@ -244,9 +248,11 @@ class Commands(CliTest):
         for name in self.ALIGNERS:
             (programs / name).write_text(f"#!/bin/sh\nexec cat '{self.path('aligned.sam')}'\n")
             (programs / name).chmod(0o755)
+        os.symlink(ROOT / "scripts/columns2sam.py", programs / "rocksort-columns2sam")
         # README runs `samtools`; in a special build the program has another path.
         self.env = environment(self.scratch, extra={
-            "PATH": f"{programs}:{BUILD}:{os.environ['PATH']}", "USER": "user"})
+            "PATH": f"{programs}:{BUILD}:{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
+            "USER": "user"})
 
     def shell(self, command):
         """Runs a command of README as a user's shell does, after `set -o pipefail`."""
@@ -292,7 +298,10 @@ class Commands(CliTest):
         n_inputs = len(re.findall(r"(?:lane|chr)\d", command)) or 1
         n_records = 0
         for path in paths:
-            done = self.rocksort("--verify", "--reference", self.path("ref.fa"), path)
+            if path.suffix in (".arrow", ".parquet"):
+                done = self.shell(f"rocksort-columns2sam {path} | samtools rocksort --verify -")
+            else:
+                done = self.rocksort("--verify", "--reference", self.path("ref.fa"), path)
             self.assertEqual(done.status, 0, f"{command}: {done.err}")
             n_records += int(re.search(r"records:(\d+) ", done.out.decode()).group(1))
         self.assertEqual(n_records, 600 * n_inputs * (1 + ("--also" in command)), command)

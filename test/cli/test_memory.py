@@ -19,11 +19,6 @@ import bamfile
 import generate
 from harness import (ROOT, RUN_LIMIT_S, SAMTOOLS, SLOW, CliTest, environment, own_lines, sanitized)
 
-try:
-    import pyarrow.parquet
-except ImportError:
-    pyarrow = None
-
 SIMULATE = ROOT / "bench" / "simulate-reads"
 MIB = 1 << 20
 ALLOWANCE_BYTES = 64 * MIB
@@ -107,49 +102,6 @@ class Memory(CliTest):
                                     ("parquet", "1")):
                     self.check(source, 2, megabytes, "-O", form, "-l", level)
             self.check(source, 4, 24, "-O", "arrow")
-
-    def test_column_input(self):
-        """What is read of row groups and batches, which may be as large as the budget, counts as part
-        of it, also if two inputs are merged."""
-        for mode, records in (("short", "500K"), ("long", "3K")):
-            bam = self.simulate(mode, records)
-            for form, megabytes in (("parquet", 8), ("parquet", 24), ("arrow", 48)):
-                path = self.path(f"in.{form}")
-                self.sort_ok("-n", "-m", "1G", "-o", path, bam)
-                self.check(path, 2, megabytes)
-            self.check(self.path("in.arrow"), 2, 64, "--merge", "-n", "-o", self.path("merged.bam"),
-                       self.path("in.parquet"))
-            if not pyarrow:
-                continue
-            path = self.path("in.parquet")
-            table = pyarrow.parquet.read_table(path)
-            pyarrow.parquet.write_table(table, path, row_group_size=table.num_rows,
-                                        write_batch_size=8)     # pages of 1 MiB
-            self.assertEqual(pyarrow.parquet.ParquetFile(path).num_row_groups, 1)
-            self.check(path, 2, 32)
-
-    def test_column_input_that_is_too_large(self):
-        """A batch for which there is too little memory is read with a warning."""
-        bam, path = self.simulate("long", "3K"), self.path("in.arrow")
-        for written in ("1200M", "1300M"):
-            self.sort_ok("-n", "-m", written, "-o", path, bam)
-            for megabytes in (48, 44, 40):
-                peak, text = self.measure("-@", "2", "-m", f"{megabytes}M", "-l", "1", path)
-                limit = 2 * megabytes * MIB + ALLOWANCE_BYTES
-                with self.subTest(written=written, megabytes=megabytes):
-                    self.assertTrue(peak <= limit or "write smaller batches" in text,
-                                    f"{peak / MIB:.1f} MiB of {limit / MIB:.1f}: {text}")
-        self.assertIn("write smaller batches", text)
-
-    def test_large_buffers_of_many_sizes(self):
-        """Columns of 14 MB, each of another size, leave no holes in the heap. In it these took at
-        least 146 MiB in nearly every run, and once 164, which is too much. Without holes, half of
-        the runs take less than 144: of eight, one does."""
-        bam, path = self.simulate("long", "3K"), self.path("in.arrow")
-        self.sort_ok("-n", "-m", "1300M", "-o", path, bam)
-        peaks = [self.measure("-@", "2", "-m", "48M", "-l", "1", path)[0] for _ in range(8)]
-        self.assertLessEqual(max(peaks), 2 * 48 * MIB + ALLOWANCE_BYTES)
-        self.assertLessEqual(min(peaks), 2 * 48 * MIB + ALLOWANCE_BYTES - 16 * MIB)
 
     def test_long_values_in_many_columns(self):
         """Each column once needs much memory, which is not kept for it."""

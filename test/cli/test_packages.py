@@ -26,7 +26,8 @@ VERSIONED = {
     "packaging/snakemake/environment.yaml": r"samtools-rocksort =([\d.]+)$",
 }
 INSTALLED = {
-    "bin/samtools", "bin/samtools-rocksort", "share/man/man1/samtools-rocksort.1",
+    "bin/rocksort-columns2sam", "bin/samtools", "bin/samtools-rocksort",
+    "share/man/man1/rocksort-columns2sam.1", "share/man/man1/samtools-rocksort.1",
     "share/bash-completion/completions/_samtools",
     "share/bash-completion/completions/samtools-rocksort",
     "share/fish/vendor_completions.d/samtools-rocksort.fish",

@@ -174,6 +174,16 @@ class Plans(PlanTest):
         self.assertLess(abs(float(found.group(1)) - len(raw) / 1e6), len(raw) / 1e7)
         self.assertLess(abs(int(found.group(2)) - 150000), 15000)
 
+    def test_first_input_without_records(self):
+        """The first input that has records is looked at."""
+        header = self.write("header.sam", bamfile.read(self.source).text)
+        out = ("-o", self.path("out.bam"))
+        one, two = self.plan(*out, self.source), self.plan(*out, header, self.source)
+        self.assertIn("2 files, the first one bam", two["input"][0])
+        size = [float(plan["uncompressed"][0].split(" MB")[0].removeprefix("about "))
+                for plan in (one, two)]
+        self.assertLess(abs(size[0] - size[1]), size[0] / 10)
+
     def test_spilled_says_all(self):
         plan = self.plan("-o", self.path("out.bam"), self.source, budget=400_000)
         for key in ("temporary directory", "codec", "temporary space", "compaction", "merge"):

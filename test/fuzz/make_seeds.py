@@ -124,11 +124,7 @@ def all_seeds():
         "sort": [setting + bytes((form,)) + body for form, body in files(rng)
                  for setting in settings[:2]],
         "columns": noise(rng, (400, 2000, 6000)) + [
-            bytes((mode, flips)) + settings[0] * 8 + noise(rng, (2000,))[0]
-            for mode in (0, 4, 8, 16, 20, 32, 40) for flips in (0, 3)] + [b"\1\0ARROW1\0\0" + b"\xff" * 4],
-        "parquet": noise(rng, (100, 400, 2000)) + [
-            bytes((0, flips, flips)) + noise(rng, (4 * flips,))[0] + bytes((9,)) +
-            bytes((kind,) * 4000) for kind in (0, 1, 2, 0x11, 0x31, 0x41, 0x91) for flips in (0, 2)],
+            bytes((mode,)) + noise(rng, (2000,))[0] for mode in (0, 4, 8, 16, 20, 32, 40)],
         "options": option_seeds(),
         "fasta": [bytes((9, window, squeeze)) + body for window in (0, 12, 100)
                   for squeeze in (0, 1) for body in (refs, gzip.compress(refs, mtime=0), b">\n")],

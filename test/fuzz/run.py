@@ -35,7 +35,7 @@ REPLAY_LIMIT_S = 300 * float(os.environ.get("ROCKSORT_TEST_SLOW_FACTOR", "1"))
 # The runs of --short, about half a minute on one core of 2023 for each target; their first inputs
 # are the seeds and regressions.
 SHORT_RUNS = {"store": 400, "deflate": 6000, "sort": 1000, "index": 3000, "reader": 4000, "merge": 10000,
-              "columns": 20000, "parquet": 20000}
+              "columns": 20000}
 SHORT_RUNS_OTHERS = 60000
 SHORT_SEED = 1
 # What the command line begins with: valgrind and its options (make check VALGRIND=1).

@@ -55,7 +55,7 @@ static void test_room(void **state)
         fill(&rng, &names, n);
         for (enum column_codec codec = COLUMN_CODEC_LZ4; codec <= COLUMN_CODEC_ZSTD; codec++)
             compare_rooms(schema, &names, &coder, codec);
-        (void)column_values_forget(&names, false);
+        column_values_release(&names);
     }
     arrow_coder_release(&coder);
     column_schema_destroy(schema);

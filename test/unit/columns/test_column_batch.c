@@ -544,12 +544,10 @@ static void test_census(void **state)
     assert_false(tag_census_has(&census, "MD"));
     struct column_schema *schema = schema_of(NULL, &census);
     assert_int_equal(schema->n_columns, N_COLUMN_FIELDS + 2);
-    assert_true(column_schema_is_whole(schema));
     column_schema_destroy(schema);
     schema = schema_of("qname,RG", &census);
     assert_int_equal(schema->n_columns, 2);
     assert_string_equal(schema->columns[1].name, "RG");
-    assert_false(column_schema_is_whole(schema));
     column_schema_destroy(schema);
     free(rec);
 }

@@ -128,7 +128,7 @@ static void open_reading(struct reading *in, enum form form, const struct header
     htsFormat options = {0};
     if (form == FILTERED)
         assert_int_equal(hts_opt_add((hts_opt **)&options.specific, "filter=mapq>=0"), 0);
-    in->reader = bam_reader_open(path, &options, &in->pool, NULL);
+    in->reader = bam_reader_open(path, &options, &in->pool);
     assert_non_null(in->reader);
     if (options.specific) hts_opt_free(options.specific);
     assert_false(bam_reader_is_text(in->reader));
@@ -275,7 +275,7 @@ static void test_comments_without_text(void **state)
                 fputs("\n", file) >= 0);
     assert_int_equal(fclose(file), 0);
     htsFormat options = {0};
-    struct bam_reader *reader = bam_reader_open(path, &options, NULL, NULL);
+    struct bam_reader *reader = bam_reader_open(path, &options, NULL);
     assert_non_null(reader);
     sam_hdr_t *header = bam_reader_header(reader);
     assert_int_equal(sam_hdr_count_lines(header, "CO"), 6);

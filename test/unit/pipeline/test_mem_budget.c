@@ -150,24 +150,6 @@ static void test_outputs(void **state)
             }
 }
 
-/* Columns as input take up to half of the batches, and leave four. */
-static void test_columns_as_input(void **state)
-{
-    (void)state;
-    for (unsigned n_threads = 1; n_threads <= 128; n_threads *= 2)
-        for (size_t total = enough(n_threads); total < 1024 * 1024 * mib; total *= 2) {
-            struct mem_budget b;
-            mem_budget_plan(&b, total, n_threads);
-            unsigned n = mem_budget_batches_for(&b, b.n_batches, SIZE_MAX / 2);
-            assert_true(n == 0 ? b.n_batches <= 4
-                               : b.n_batches - n >= 4 && b.n_batches - n >= b.n_batches / 2);
-            assert_true(n == (b.n_batches + 1) / 2 || b.n_batches < 8);
-            assert_int_equal(mem_budget_batches_for(&b, b.n_batches, 1), n > 0);
-            assert_int_equal(mem_budget_batches_for(&b, b.n_batches - n, SIZE_MAX / 2), 0);
-            assert_int_equal(mem_budget_most_column_bytes(&b), n * b.batch_bytes + 24 * mib);
-        }
-}
-
 /* Twice as many batches a run, and one to fill while they are spilled, also of those that
    compaction leaves. */
 static void test_long_runs(void **state)
@@ -332,7 +314,6 @@ int main(void)
         cmocka_unit_test(test_batches_get_the_bulk),
         cmocka_unit_test(test_more_memory_is_never_worse),
         cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_columns_as_input),
         cmocka_unit_test(test_long_runs),
         cmocka_unit_test(test_no_threads_is_one),
         cmocka_unit_test(test_blocks_of_later_runs_are_smaller),
