@@ -442,7 +442,7 @@ static void make_header(void)
     for (int i = 0; i < N_CHROMS; i++)
         human += chrom_kb[i] * UINT64_C(1000);
     if (!genome_len) genome_len = human;
-    if (genome_len < (mode == MODE_LONG ? 20000000 : 1000000)) die("-L", "the genome is too short");
+    if (genome_len < (mode == MODE_LONG ? 20000000 : 100000)) die("-L", "the genome is too short");
     add("@HD\tVN:1.6\tSO:unsorted\tGO:query\n");
     for (int i = 0; i < N_CHROMS; i++) {
         uint64_t length = chrom_kb[i] * UINT64_C(1000) * genome_len / human + 1;
