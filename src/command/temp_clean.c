@@ -167,9 +167,10 @@ static void print_how(const char *path, const struct found *found)
     free(real);
 }
 
-static void print_in_use(const char *path)
+/* `state`: "in use" or "in use?". */
+static void print_in_use(const char *path, const char *state)
 {
-    (void)printf("%-10s %8s %12s     ", "in use", "", "");
+    (void)printf("%-10s %8s %12s     ", state, "", "");
     print_safely(path);
     (void)putchar('\n');
 }
@@ -286,7 +287,7 @@ static int clean_file(struct cleaning *c, const char *path)
     if (state != OUTPUT_LEFTOVER_FOREIGN && is_wanted && !is_listed(c, &left.st)) {
         c->n_found++;
         if (in_use)
-            print_in_use(path);
+            print_in_use(path, "in use");
         else
             r = clean_open_file(c, path, &left, c->removes && state == OUTPUT_LEFTOVER_DEAD,
                                 is_journal);
@@ -337,7 +338,7 @@ static int clean_found(struct cleaning *c, const char *path, bool removes, struc
     return r;
 }
 
-/* True if a process uses one of the other directories of a sort, or if that cannot be found out. */
+/* True if a process uses one of the other directories of a sort, or may use it. */
 static bool has_used_part(const struct checkpoint_file *file)
 {
     bool used = false;
@@ -346,7 +347,7 @@ static bool has_used_part(const struct checkpoint_file *file)
         const char *problem;
         if (i == file->directory) continue;
         int r = checkpoint_dir_open_patiently(file->directories[i], &dir, &problem);
-        used = r == CHECKPOINT_BUSY || r == CHECKPOINT_CLOSED;
+        used = r == CHECKPOINT_BUSY || r == CHECKPOINT_ELSEWHERE || r == CHECKPOINT_CLOSED;
         if (r == CHECKPOINT_OK) checkpoint_dir_close(&dir);
     }
     return used;
@@ -403,7 +404,7 @@ static int clean_dead(struct cleaning *c, const char *path, const struct checkpo
     look_at(dir, &found);
     bool has_others = !alone && found.has_file && found.n_parts > 1;
     if (has_others && has_used_part(&found.file)) {
-        print_in_use(path);
+        print_in_use(path, "in use");
         checkpoint_file_release(&found.file);
         return 0;
     }
@@ -419,6 +420,31 @@ static int clean_dead(struct cleaning *c, const char *path, const struct checkpo
     return r;
 }
 
+/* Lists the outputs that a process of another host may write. Their locks may not be seen here, and
+   the file of an index may not have been written to for long. */
+static void list_outputs_elsewhere(struct cleaning *c, const char *path)
+{
+    struct checkpoint_file file;
+    struct stat st;
+    if (checkpoint_dir_peek(path, &file) != CHECKPOINT_OK) return;
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++) {
+        const char *name = checkpoint_temporary(&file.output, i);
+        if (name && lstat(name, &st) == 0 && !is_listed(c, &st)) print_in_use(name, "in use?");
+    }
+    checkpoint_file_release(&file);
+}
+
+/* Lists a directory in which a process of another host may work. */
+static int refuse_elsewhere(struct cleaning *c, const char *path, const char *problem)
+{
+    print_in_use(path, "in use?");
+    (void)printf("           it %s\n", problem);
+    list_outputs_elsewhere(c, path);
+    if (!c->removes) return 0;
+    diag_error("'%s' %s", path, problem);
+    return -1;
+}
+
 /* Lists one directory if it is one of rocksort's, and removes it if told to. `alone`: without the
    other directories of its sort. Returns 0, or -1 after a message. */
 static int clean_part(struct cleaning *c, const char *path, bool alone)
@@ -432,12 +458,13 @@ static int clean_part(struct cleaning *c, const char *path, bool alone)
     if (r == CHECKPOINT_LOST || (r == CHECKPOINT_FOREIGN && !is_stillborn(path, &found))) return 0;
     c->n_found++;
     if (r == CHECKPOINT_FOREIGN) return clean_found(c, path, c->removes, &found);
+    if (r == CHECKPOINT_ELSEWHERE) return refuse_elsewhere(c, path, problem);
     if (r == CHECKPOINT_CLOSED) {
         diag_error("'%s' %s", path, problem);
         return -1;
     }
     if (r == CHECKPOINT_BUSY) {
-        print_in_use(path);
+        print_in_use(path, "in use");
         return 0;
     }
     /* It stays locked until it is removed, so that no process resumes it meanwhile. */

@@ -2,7 +2,7 @@
  * file_lock.h -- locks that show whether a process still works with a file.
  *
  * A lock (flock) belongs to a descriptor and its copies. It ends when the last of them is closed,
- * however the process ends.
+ * however the process ends. file_owner.h says what a lock proves where other hosts see the file.
  *
  * Any thread. No messages.
  */

@@ -2,6 +2,7 @@
 #include "output/output_leftover.h"
 
 #include "machine/file_lock.h"
+#include "machine/file_owner.h"
 #include "output/output_path.h"
 #include "util/path.h"
 
@@ -44,7 +45,8 @@ bool output_leftover_is_name(const char *name, size_t *n_output)
     return true;
 }
 
-enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left)
+enum output_leftover_state output_leftover_open_of_dead(const char *path,
+                                                       struct output_leftover *left)
 {
     /* A lock on NFS needs a descriptor that can write. */
     left->fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -61,6 +63,26 @@ enum output_leftover_state output_leftover_open(const char *path, struct output_
     }
     if (state != OUTPUT_LEFTOVER_DEAD && state != OUTPUT_LEFTOVER_UNKNOWN)
         output_leftover_close(left);
+    return state;
+}
+
+/* The number of the process that made a file with such a name; 0 for any other name. */
+static long process_of(const char *name)
+{
+    size_t n_output;
+    if (!output_leftover_is_name(name, &n_output)) return 0;
+    return strtol(name + n_output + strlen(OUTPUT_PATH_WORD), NULL, 10);
+}
+
+enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left)
+{
+    enum output_leftover_state state = output_leftover_open_of_dead(path, left);
+    long process = process_of(path_name(path));
+    if (state == OUTPUT_LEFTOVER_DEAD && process &&
+        file_owner_writes_output(left->fd, path, process)) {
+        output_leftover_close(left);
+        return OUTPUT_LEFTOVER_IN_USE;
+    }
     return state;
 }
 
@@ -82,9 +104,8 @@ void output_leftover_close(struct output_leftover *left)
 void output_leftover_drop(const char *path)
 {
     struct output_leftover left;
-    size_t n_output;
-    if (!path || !output_leftover_is_name(path_name(path), &n_output)) return;
-    enum output_leftover_state state = output_leftover_open(path, &left);
+    if (!path || !process_of(path_name(path))) return;
+    enum output_leftover_state state = output_leftover_open_of_dead(path, &left);
     if (state == OUTPUT_LEFTOVER_DEAD || state == OUTPUT_LEFTOVER_UNKNOWN)
         (void)output_leftover_remove(path, &left);
     output_leftover_close(&left);

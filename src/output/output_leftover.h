@@ -3,7 +3,7 @@
  *
  * While a process writes such a file, the file is locked (output_path.h), and belongs to the user
  * who started the process. So if a file has such a name, is ours and can be locked, no process uses
- * it any more.
+ * it any more, unless locks do not work everywhere; file_owner.h has the rule for that.
  *
  * Order of calls: open; remove, if that is wanted; close. Ownership: a struct output_leftover owns
  * its descriptor. Threads: one at a time for each. No messages.
@@ -37,6 +37,11 @@ bool output_leftover_is_journal(const char *name);
 
 /* Looks at a file, whatever its name, and locks it. */
 enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left);
+
+/* The same if the process that made the file is known to be dead, as the lock of its checkpoint
+   shows: the lock alone decides, and on NFS, too, nobody has to wait until the file is old. */
+enum output_leftover_state output_leftover_open_of_dead(const char *path,
+                                                       struct output_leftover *left);
 
 /* Removes the file that is open. Returns 0, or -1 with errno set. */
 int output_leftover_remove(const char *path, const struct output_leftover *left);

@@ -171,7 +171,7 @@ static int publish(const char *temporary)
     bool of_pieces = path && strcmp(path_name(path), OUTPUT_JOURNAL_OF_PIECES) == 0;
     if (path && (!of_pieces ||
                  checkpoint_dir_open_patiently(temporary, &dir, &problem) == CHECKPOINT_OK))
-        (void)output_leftover_open(path, &left);
+        (void)output_leftover_open_of_dead(path, &left);
     int r = left.fd < 0 ? 0 : output_journal_settle(left.fd, true, &journal);
     if (left.fd >= 0 && r == 0 && !of_pieces) (void)output_leftover_remove(path, &left);
     if (r == 0 && journal.can_be_finished) {

@@ -88,6 +88,16 @@ const char *checkpoint_lost_part(const struct checkpoint_file *file)
 
 /* ---- all of it ---- */
 
+/* Marks all directories as those of this process. */
+static int take(const struct checkpoint *checkpoint)
+{
+    const char *problem;
+    for (size_t i = 0; i < checkpoint->n_dirs; i++)
+        if (checkpoint_dir_take(&checkpoint->dirs[i], &problem) != CHECKPOINT_OK)
+            return refuse(checkpoint->dirs[i].path, problem);
+    return 0;
+}
+
 struct checkpoint *checkpoint_open(const char *path)
 {
     const char *problem;
@@ -106,7 +116,7 @@ struct checkpoint *checkpoint_open(const char *path)
     checkpoint->file = file;
     extend_dirs(checkpoint);
     checkpoint->dirs[file.directory] = dir;
-    if (open_others(checkpoint, path) == 0) return checkpoint;
+    if (open_others(checkpoint, path) == 0 && take(checkpoint) == 0) return checkpoint;
     checkpoint_close(checkpoint);
     return NULL;
 }

@@ -35,11 +35,20 @@ static void close_quietly(int fd)
     errno = saved;
 }
 
+/* Writes into the file LOCK that it belongs to this process, which has tried to lock it. The disk
+   may be full: if all hosts see the lock it is enough. Returns 0, or -1 with errno set. */
+static int write_owner(int fd, enum file_lock lock)
+{
+    struct file_owner self;
+    file_owner_self(fd, lock, &self);
+    return file_owner_write(fd, &self) == 0 || self.reach == LOCK_REACH_ALL ? 0 : -1;
+}
+
 /* Locks a new file, if the file system has locks. Returns 0, or -1 with errno set. */
 static int lock_new_file(int fd)
 {
     enum file_lock lock = file_lock_try(fd);
-    return lock == FILE_LOCK_HELD || lock == FILE_LOCK_NONE ? 0 : -1;
+    return lock == FILE_LOCK_HELD || lock == FILE_LOCK_NONE ? write_owner(fd, lock) : -1;
 }
 
 int checkpoint_dir_claim(const char *path)
@@ -113,6 +122,23 @@ static bool is_private(const struct stat *st)
     return st->st_uid == geteuid() && (st->st_mode & 077) == 0;
 }
 
+/* Makes the text of the problem: the owner may live where this process cannot see it. */
+static void put_unknown_owner(struct checkpoint_dir *dir, const struct file_owner *owner)
+{
+    static const char *const texts[][2] = {             /* before and after the name of the host */
+        [FILE_OWNER_ON_HOST] = {"may be in use on host '", "'; go there, or empty"},
+        [FILE_OWNER_IN_CONTAINER] = {"may be in use in another container on host '",
+                                     "'; go there, or empty"},
+        [FILE_OWNER_ON_NAMESAKE] = {"is from before '", "' was restarted, or in use on another "
+                                    "host with that name; empty"},
+    };
+    struct file_owner self;
+    file_owner_self(dir->lock_fd, FILE_LOCK_NONE, &self);
+    const char *const *text = texts[file_owner_find_place(owner, &self)];
+    (void)snprintf(dir->problem, sizeof dir->problem, "%s%s%s its file LOCK if no sort uses it",
+                   text[0], owner->host, text[1]);
+}
+
 /* Opens the file LOCK and locks it. */
 static int lock_dir(struct checkpoint_dir *dir, const char **problem)
 {
@@ -130,9 +156,18 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
     }
     enum file_lock lock = file_lock_try(dir->lock_fd);
     dir->is_locked = lock == FILE_LOCK_HELD;
-    if (!dir->is_locked && lock != FILE_LOCK_NONE) {
+    struct file_owner owner;
+    enum file_owner_state state = FILE_OWNER_ALIVE;
+    if (dir->is_locked || lock == FILE_LOCK_NONE)
+        state = file_owner_look(dir->lock_fd, lock, &owner);
+    if (state == FILE_OWNER_ALIVE) {
         *problem = "is in use by another rocksort; wait until that has ended";
         return CHECKPOINT_BUSY;
+    }
+    if (state == FILE_OWNER_UNKNOWN) {          /* the locks of that host are not seen here */
+        put_unknown_owner(dir, &owner);
+        *problem = dir->problem;
+        return CHECKPOINT_ELSEWHERE;
     }
     /* The process that held the lock may have removed everything meanwhile. */
     if (!file_lock_has_name(dir->lock_fd, dir->fd, TEMP_DIR_LOCK_NAME)) {
@@ -187,6 +222,14 @@ int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir,
         r = checkpoint_dir_open(path, dir, problem);
     }
     return r;
+}
+
+int checkpoint_dir_take(const struct checkpoint_dir *dir, const char **problem)
+{
+    if (write_owner(dir->lock_fd, dir->is_locked ? FILE_LOCK_HELD : FILE_LOCK_NONE) == 0)
+        return CHECKPOINT_OK;
+    *problem = "has a file LOCK that cannot be written; free a little space there";
+    return CHECKPOINT_CLOSED;
 }
 
 int checkpoint_dir_peek(const char *path, struct checkpoint_file *file)
@@ -262,6 +305,7 @@ int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_file
     return r == 0 ? CHECKPOINT_OK : CHECKPOINT_BAD;
 }
 
+/* Leaves the text of a problem, which may still be printed. */
 void checkpoint_dir_close(struct checkpoint_dir *dir)
 {
     close_quietly(dir->lock_fd);

@@ -3,11 +3,13 @@
  * says what is in it.
  *
  * Two files lie beside the databases. LOCK is locked (flock) by the process that works in the
- * directory; the system releases the lock when the process ends, in any way. STORE is the
- * checkpoint file (checkpoint_file.h).
+ * directory; the system releases the lock when the process ends, in any way. The file says which
+ * process that is (file_owner.h), since there are hosts without locks, and locks that other hosts
+ * do not see. STORE is the checkpoint file (checkpoint_file.h).
  *
  * Order of calls: a sort makes the directory, claims it, and writes the checkpoint file. Another
- * process opens the directory, which locks it, reads the checkpoint file, and closes the directory.
+ * process opens the directory, which locks it, and reads the checkpoint file. It takes the
+ * directory if it will work there. It closes the directory.
  *
  * Other users may plant files in a shared place, so nothing there is followed or trusted: the
  * directory must be ours, closed to others, and no symbolic link; files are made exclusively.
@@ -18,6 +20,7 @@
 #ifndef ROCKSORT_STORE_CHECKPOINT_DIR_H
 #define ROCKSORT_STORE_CHECKPOINT_DIR_H
 
+#include "machine/file_owner.h"
 #include "store/checkpoint_file.h"
 
 #include <stdint.h>
@@ -27,6 +30,7 @@ struct checkpoint_dir {
     int fd;
     int lock_fd;
     bool is_locked;             /* false: the file system has no locks */
+    char problem[FILE_OWNER_NAME_BYTES + 160];          /* room for a text */
 };
 
 enum {
@@ -35,7 +39,8 @@ enum {
     CHECKPOINT_BUSY = -2,       /* a process works there */
     CHECKPOINT_BAD = -3,        /* the checkpoint file is missing or damaged */
     CHECKPOINT_CLOSED = -4,     /* cannot be locked, on a read-only disk for example */
-    CHECKPOINT_LOST = -5,       /* there is no such directory */
+    CHECKPOINT_ELSEWHERE = -5,  /* a process of another host may work there */
+    CHECKPOINT_LOST = -6,       /* there is no such directory */
 };
 
 /* Locks a directory that was just made. Returns a descriptor, or -1 with errno set. Closing the
@@ -47,13 +52,18 @@ int checkpoint_dir_claim(const char *path);
 int checkpoint_dir_write(const char *path, const struct checkpoint_file *file);
 
 /* Opens and locks a directory. Returns a code from above. Unless it is OK, *problem says why, in
-   words that follow the name of the directory, and close need not be called. */
+   words that follow the name of the directory, and close need not be called; the words may lie in
+   *dir. */
 int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char **problem);
 
 /* The same, but waits up to 0.2 seconds for a lock: a process that only looks at the directory
    (--clean, another sort that starts beside it) holds the lock for a moment. */
 int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir,
                                   const char **problem);
+
+/* Writes into an open directory that this process works there. Returns a code from above, and
+   *problem as checkpoint_dir_open. */
+int checkpoint_dir_take(const struct checkpoint_dir *dir, const char **problem);
 
 /* Reads the checkpoint file. Returns CHECKPOINT_OK, and the caller releases what was read;
    or CHECKPOINT_BAD with *problem as above. */

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -152,6 +153,131 @@ class NamesAndLocks(KilledTest):
         listed, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, err)
         self.assertRegex(listed.decode(), r"\Acomplete .*\n.*sort to .*\n\Z")
+
+
+class Owners(KilledTest):
+    """Locks that do not work for the sort, but do for --clean and --resume: on NFS that one host
+    mounts with nolock, for example. The lock then shows nothing, and the file LOCK says who works
+    there."""
+
+    ELSEWHERE = ("rocksort-owner 1\nhost n17\nboot 0\nprocesses pid:[1]\nprocess 4711\n"
+                 "lock none\n")
+
+    def clean(self, *args):
+        """Runs --clean, which must succeed."""
+        result = self.run_program([SAMTOOLS, "rocksort", "--clean", *args])
+        self.assertEqual((result.status, result.err), (0, ""))
+        return result.out.decode()
+
+    def test_running_sort_without_a_lock(self):
+        """--clean --yes once removed the files of the running sort."""
+        process = self.start("-T", self.where, "-o", self.path("out.bam"), "-",
+                             budget=SPILL_BUDGET, env=self.faulty("flock:1+:ENOLCK"))
+        sam = generate.odd(9000, seed=96).encode()
+        self.feed(process, sam)
+        busy, = wait_for(lambda: [path for path in self.checkpoints()
+                                  if os.path.exists(path + "/STORE")], APPEAR_LIMIT_S,
+                         "a checkpoint")
+        for words in ([], ["--yes"]):
+            out = self.clean(self.where, *words)
+            self.assertRegex(out, rf"\Ain use +{busy}\n\Z")
+        self.refused(busy, busy, "in use")
+        self.assertTrue(os.path.exists(busy + "/STORE"))
+        process.kill()
+        process.wait()
+        self.assertIn("removed", self.clean(self.where, "--yes"))
+        self.assertEqual(self.checkpoints(), [])
+
+    def test_running_output_without_a_lock(self):
+        """The same for the output of a sort in memory, which has no other file."""
+        process = self.start("-o", self.path("out.bam"), self.source(),
+                             env=self.faulty("flock:1+:ENOLCK,rename:1:600000ms:out.bam"))
+        left, = wait_for(lambda: sorted(str(path) for path in self.work.glob("*.tmp")),
+                         APPEAR_LIMIT_S, "a temporary output")
+        for words in ([], ["--yes"]):
+            self.assertRegex(self.clean(self.work, *words), rf"\Ain use +{re.escape(left)}\n\Z")
+        self.assertTrue(os.path.exists(left))
+        process.kill()
+        process.wait()
+        self.assertIn("removed", self.clean(self.work, "--yes"))
+        self.assertFalse(os.path.exists(left))
+
+    def test_resumed_sort_without_a_lock(self):
+        """A process that resumes a checkpoint writes that into its file LOCK."""
+        checkpoint = self.cut_load(self.source(20000))
+        fifo = self.path("fifo.bam")
+        os.mkfifo(fifo)
+        process = self.start("--resume", checkpoint, "-o", fifo, budget=SPILL_BUDGET,
+                             env=self.faulty("flock:1+:ENOLCK"))
+        with open(fifo, "rb") as pipe:
+            self.assertTrue(pipe.read(100))
+            self.assertIn("in use", self.clean("--yes", self.where))
+            self.refused(checkpoint, checkpoint, "in use")
+            process.kill()
+            process.wait()
+        self.resume(checkpoint, "-o", self.path("out.bam"))
+
+    def test_other_host(self):
+        """A sort on another host that had no lock: nobody here can know whether it runs."""
+        source = self.source(20000)
+        want = self.sort_bam("--no-PG", source)
+        checkpoint = self.cut_load(source)
+        with open(checkpoint + "/LOCK", "r+", encoding="ascii") as lock:
+            self.assertRegex(lock.read(), r"\Arocksort-owner 1\n(.+\n)+process \d+\nlock all\n\Z")
+            lock.seek(0)
+            lock.truncate()
+            lock.write(self.ELSEWHERE)
+        out = self.clean(self.where)
+        self.assertRegex(out, rf"\Ain use\? +{checkpoint}\n +it may be in use on host 'n17'; .*\n\Z")
+        result = self.rocksort("--clean", "--yes", self.where, clean=False)
+        self.assert_error(result, checkpoint, "'n17'")
+        self.refused(checkpoint, checkpoint, "'n17'", "LOCK")
+        said = self.sort_ok("-T", self.where, "-o", self.path("o.bam"), source, clean=False,
+                            budget=SPILL_BUDGET)
+        self.assertNotIn("earlier", said.err)
+        # What the message says can be done.
+        os.truncate(checkpoint + "/LOCK", 0)
+        self.assertIn("resumable", self.clean(self.where))
+        self.resume(checkpoint)
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_output_of_other_host(self):
+        """The output of a sort that may run on another host. It was once removed."""
+        checkpoint = self.killed("rename:1:kill:/out.bam", self.source(20000), "-o",
+                                 self.where / "out.bam")
+        left, = self.where.glob("out.bam.rocksort.*.tmp")
+        with open(checkpoint + "/LOCK", "w", encoding="ascii") as lock:
+            lock.write(self.ELSEWHERE)
+        result = self.rocksort("--clean", "--yes", self.where, clean=False)
+        self.assert_error(result, checkpoint, "'n17'")
+        self.assertRegex(result.out.decode(), rf"(?m)^in use\? +{left}$")
+        self.assertTrue(left.exists())
+        os.truncate(checkpoint + "/LOCK", 0)
+        self.clean("--yes", self.where)
+        self.assertEqual(os.listdir(self.where), [])
+
+    def test_restarted_host(self):
+        """The host of the sort is called like this one, but its kernel was another one. Once the
+        message said to go to the host where the user already was."""
+        checkpoint = self.cut_load(self.source(20000))
+        with open(checkpoint + "/LOCK", "w", encoding="ascii") as lock:
+            lock.write(self.ELSEWHERE.replace("n17", socket.gethostname()))
+        out = self.clean(self.where)
+        self.assertRegex(out, r"\Ain use\? .*\n +it is from before '.*' was restarted, .*\n\Z")
+        self.refused(checkpoint, checkpoint, "restarted", "LOCK")
+
+    def test_lock_file_cannot_be_written(self):
+        """Where all hosts see the lock, it alone is enough: the disk may be full."""
+        source = self.source(20000)
+        checkpoint = self.killed("pwrite:1+:ENOSPC:/LOCK,link:4:kill:.sst", source, "-o",
+                                 self.path("out.bam"))
+        self.assertEqual(os.path.getsize(checkpoint + "/LOCK"), 0)
+        self.assertIn("resumable", self.clean(self.where))
+        result = self.rocksort("-T", self.where, "-o", self.path("o.bam"), source,
+                               budget=SPILL_BUDGET,
+                               env=self.faulty("pwrite:1+:ENOSPC:/LOCK,flock:1+:ENOLCK"))
+        self.assert_error(result, str(self.where), "No space left", "-T")
+        self.resume(checkpoint, env=self.faulty("pwrite:1+:ENOSPC:/LOCK"))
 
 
 class Outputs(KilledTest):
@@ -593,6 +719,15 @@ class Names(KilledTest):
         self.resume(checkpoint, *words, "-o", self.out / "a.bam", "--also", self.out / "b.sam")
         self.assertEqual(os.stat(self.out / "b.sam").st_ino, before)
         self.assertEqual(sorted(self.files()), ["a.bam", "a.bam.csi", "b.sam", "flags"])
+
+    def test_resumed_at_once_where_other_hosts_may_write(self):
+        """On NFS, which the failing fstatfs stands for, a recent file counts as one in use. The
+        lock of the checkpoint shows that the sort is dead. Once --resume sorted again."""
+        checkpoint = self.killed_while_naming()
+        before = os.stat(self.out / "b.sam").st_ino
+        self.resume(checkpoint, env=self.faulty("fstatfs:1+:EIO:.journal"))
+        self.assertEqual(os.stat(self.out / "b.sam").st_ino, before)
+        self.assertEqual(sorted(self.files()), ["a.bam", "b.sam"])
 
     def test_resumed_in_another_order_is_refused_also_when_files_only_lack_names(self):
         checkpoint = self.killed_while_naming()

@@ -237,6 +237,53 @@ static void test_planted(void **state)
     remove_checkpoint_dir(path);
 }
 
+/* Writes what the file LOCK is to say. */
+static void write_lock(const char *path, const char *text)
+{
+    char name[256];
+    (void)snprintf(name, sizeof name, "%s/" TEMP_DIR_LOCK_NAME, path);
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A lock that can be had does not show that the owner is dead, if the owner had none. */
+static void test_owner(void **state)
+{
+    (void)state;
+    int fd;
+    char *path = make_checkpoint_dir(&fd), name[256];
+    struct stat st;
+    (void)close(fd);
+    (void)snprintf(name, sizeof name, "%s/" TEMP_DIR_LOCK_NAME, path);
+    assert_int_equal(stat(name, &st), 0);
+    assert_true(st.st_size > 0);
+    struct checkpoint_dir dir = {.fd = -1, .lock_fd = -1};
+    const char *problem = NULL;
+    static const char elsewhere[] =
+        "rocksort-owner 1\nhost n17\nboot none\nprocesses pid:[1]\nprocess 4711\nlock none\n";
+    write_lock(path, elsewhere);
+    assert_int_equal(checkpoint_dir_open(path, &dir, &problem), CHECKPOINT_ELSEWHERE);
+    assert_non_null(strstr(problem, "'n17'"));
+    static const char *const unclear[] = {"x", "rocksort-owner 2\n", "rocksort-owner 1\nhost x\n"};
+    for (size_t i = 0; i < sizeof unclear / sizeof *unclear; i++) {
+        write_lock(path, unclear[i]);
+        assert_int_equal(open_code(path), CHECKPOINT_ELSEWHERE);
+    }
+    /* Somebody who knows that the owner is dead empties the file. */
+    write_lock(path, "");
+    assert_int_equal(checkpoint_dir_open(path, &dir, &problem), CHECKPOINT_OK);
+    assert_int_equal(stat(name, &st), 0);
+    assert_int_equal(st.st_size, 0);
+    assert_int_equal(checkpoint_dir_take(&dir, &problem), CHECKPOINT_OK);
+    assert_int_equal(stat(name, &st), 0);
+    assert_true(st.st_size > 0);
+    checkpoint_dir_close(&dir);
+    assert_int_equal(open_code(path), CHECKPOINT_OK);
+    remove_checkpoint_dir(path);
+}
+
 /* The directories that were full when the sort began have no checkpoint file. */
 static void test_find(void **state)
 {
@@ -271,6 +318,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_record, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_peek, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_foreign, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_owner, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_planted, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_find, enter_place, leave_place),
     };
