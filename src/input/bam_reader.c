@@ -211,7 +211,7 @@ static void refuse_columns(const struct reader_file *file, const char *path)
 {
     char word[2 * PATH_MAX] = "";
     words_quote(strcmp(path, "-") == 0 ? "FILE" : path, word, sizeof word);
-    diag_error("'%s' is Arrow or Parquet, which rocksort only writes; to sort its records: "
+    diag_error("'%s' is Arrow or Parquet; to sort it: "
                "rocksort-columns2sam %s | samtools rocksort -o out.bam -", file->name, word);
 }
 

@@ -179,7 +179,7 @@ class Plans(PlanTest):
         header = self.write("header.sam", bamfile.read(self.source).text)
         out = ("-o", self.path("out.bam"))
         one, two = self.plan(*out, self.source), self.plan(*out, header, self.source)
-        self.assertIn("2 files, the first one bam", two["input"][0])
+        self.assertIn("2 files, the first one sam", two["input"][0])
         size = [float(plan["uncompressed"][0].split(" MB")[0].removeprefix("about "))
                 for plan in (one, two)]
         self.assertLess(abs(size[0] - size[1]), size[0] / 10)
