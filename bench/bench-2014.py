@@ -50,7 +50,8 @@ sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from measure import (MIB, PAGE_BYTES, ROOT, TICK_S, BenchError, add_programs, cell, checksum,
                      commit, count, describe, find_plotter, find_rocksort, find_upstream, in_turn,
                      name_list, need_disk, parse_level, parse_positive, prepare, progress, run_main,
-                     simulate, tail_of, tree_memory, verdict, warm_memory, write_json)
+                     simulate, tail_of, tree_memory, verdict, wait_measured, warm_memory,
+                     write_json)
 
 SPINDLE = os.path.join(ROOT, "bench", "spindle")
 
@@ -394,22 +395,17 @@ def run_sampled(disk, words, log):
     sampler = Sampler(disk, log, child.pid)
     sampler.start()
     try:
-        _, status, usage = os.wait4(child.pid, 0)
-        wall_s = time.monotonic() - sampler.start_s
-    except BaseException:
-        stop(child)
-        raise
+        end_s, usage = wait_measured(child, stop)
     finally:
         sampler.done.set()
         sampler.join()
-    child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
         why = " (killed: more than its memory?)" if child.returncode in (137, -9) else ""
         raise BenchError("exit code %d%s\n%s" % (child.returncode, why, tail_of(log)))
     disk.finish()
-    figures = {"wall_s": wall_s, "cpu_s": usage.ru_utime + usage.ru_stime,
+    figures = {"wall_s": end_s - sampler.start_s, "cpu_s": usage.ru_utime + usage.ru_stime,
                "rss_bytes": usage.ru_maxrss * 1024}
-    sampler.sample(t_s=wall_s, cpu_s=figures["cpu_s"])
+    sampler.sample(t_s=figures["wall_s"], cpu_s=figures["cpu_s"])
     if before:
         figures.update((name, disk.counters()[name] - before[name]) for name in COUNTERS[1:-1])
         figures["busy_s"] = figures["busy_ns"] / 1e9 / before["n_drives"]

@@ -410,6 +410,25 @@ def room_for_run(scratch, ending="bam"):
                 os.unlink(os.path.join(scratch, name))
 
 
+def terminate(child):
+    """Ends a child, which removes its temporary files."""
+    child.terminate()
+    child.wait()
+
+
+def wait_measured(child, stop):
+    """Waits for a child. Returns when it ended, by time.monotonic, and what it used. Calls
+    stop(child) if the waiting ends early."""
+    try:
+        _, status, usage = os.wait4(child.pid, 0)
+        end = time.monotonic()
+    except BaseException:
+        stop(child)
+        raise
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return end, usage
+
+
 def run_measured(command, room, watch=None, source=None):
     """Runs the command to its end. Returns wall, CPU, peak RSS, temporary bytes and output size.
 
@@ -426,17 +445,11 @@ def run_measured(command, room, watch=None, source=None):
                 child = subprocess.Popen(command, stdin=stdin, stdout=log, stderr=log,
                                          env=dict(os.environ, TMPDIR=room.temp_dir))
             watch.pid = child.pid
-            try:
-                _, status, usage = os.wait4(child.pid, 0)
-                wall = time.monotonic() - start
-            except BaseException:
-                child.terminate()  # it removes its temporary files then
-                child.wait()
-                raise
+            end, usage = wait_measured(child, terminate)
+            wall = end - start
         finally:
             watch.done.set()
             watch.join()
-    child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
         raise BenchError("exit code %d from: %s\n%s" % (child.returncode, shlex.join(command),
                                                         tail_of(room.log)))
