@@ -66,6 +66,29 @@ class FaultTest(CliTest):
         return {kind: int(n) for kind, n in counts.items()}
 
 
+    def check_flips_are_found(self, *args, step, budget=SPILL_BUDGET):
+        """A bit changes in every step-th share of the reads of files without a name. A run that
+        makes fewer of these calls than the first one did is right, and says so by its count."""
+        of = "pread:(deleted)"
+        n = self.calls(*args, budget=budget, of=of)["fault0"]
+        self.assertGreater(n, 10)
+        report, output = self.path("report"), args[args.index("-o") + 1]
+        n_found = 0
+        for number in range(1, n + 1, max(1, n // step)):
+            pathlib.Path(output).unlink(missing_ok=True)
+            env = self.faulty(f"pread:{number}:flip:(deleted)", FAULT_REPORT=report)
+            result = self.rocksort(*args, self.source, budget=budget, env=env)
+            if result.status == 0:
+                with open(report, encoding="ascii") as file:
+                    counts = dict(line.split() for line in file)
+                self.assertLess(int(counts["fault0"]), number, result.err)
+                continue
+            self.assert_error(result, "temporary data", "damaged")
+            self.assertFalse(os.path.exists(output))
+            n_found += 1
+        self.assertGreater(n_found, step // 2)
+
+
 class Sweep(FaultTest):
     """Some calls of each kind fail."""
 

@@ -774,10 +774,7 @@ class Faults(FaultTest):
     def test_damaged_notes(self):
         """Also in the names, notes and reads that are decided elsewhere."""
         words = ["-@", "2", "-T", self.scratch, "--fixmate", "--markdup=-S -t", "-o", self.out]
-        n = self.calls(*words, budget=SPILLING, of="pread:(deleted)")["fault0"]
-        for number in range(1, n * 19 // 20, max(1, n // 40)):   # not all runs make the last ones
-            result = self.with_fault(f"pread:{number}:flip:(deleted)", *words, budget=SPILLING)
-            self.assert_error(result, "temporary data", "damaged")
+        self.check_flips_are_found(*words, step=40, budget=SPILLING)
 
     def test_damaged_sort(self):
         """Also what is sorted on the disk, because it does not fit in memory; and that disk may be
@@ -786,10 +783,7 @@ class Faults(FaultTest):
             read(f"M:1:F:1:{i % 40}:{i * 7919 % 20000}:{i * 104729 % 20000}", 0, 9) + "\n"
             for i in range(40_000)))
         words = ["-@", "2", "-T", self.scratch, "--markdup=-t -d 100", "-o", self.out, source]
-        n = self.calls(*words, budget=SPILLING, of="pread:(deleted)")["fault0"]
-        for number in range(1, n * 9 // 10, n // 20):
-            result = self.with_fault(f"pread:{number}:flip:(deleted)", *words, budget=SPILLING)
-            self.assert_error(result, "temporary data", "damaged")
+        self.check_flips_are_found(*words, step=20, budget=SPILLING)
         os.unlink(self.out)
         n = self.calls(*words, budget=SPILLING, of="pwrite:(deleted)")["fault0"]
         os.unlink(self.out)
@@ -814,11 +808,8 @@ class Faults(FaultTest):
 
     def test_damaged(self):
         """A bit that changed on the disk is found."""
-        n = self.n_calls("pread")
-        for number in range(1, n // 2, max(1, n // 10)):
-            result = self.run_with(f"pread:{number}:flip:(deleted)")
-            self.assert_error(result, "temporary data", "damaged")
-            self.assertFalse(os.path.exists(self.out))
+        self.check_flips_are_found("-@", "2", "-T", self.scratch, "--fixmate", "--markdup", "-o",
+                                   self.out, step=20, budget=SPILLING)
 
 
 @unittest.skipUnless(os.access(SIMULATE, os.X_OK), f"no {SIMULATE}: build it for this test")

@@ -329,11 +329,7 @@ class Disks(FaultTest):
 
     def test_damaged(self):
         """A bit that changed on the disk is found."""
-        n = self.n_calls("pread")
-        self.assertGreater(n, 100)
-        for number in range(1, n + 1, max(1, n // 40)):
-            result = self.with_fault(f"pread:{number}:flip:(deleted)", *self.words, budget=SPILLING)
-            self.assert_error(result, "temporary data", "damaged")
+        self.check_flips_are_found(*self.words, step=40, budget=SPILLING)
 
     def test_disk_is_full(self):
         n = self.n_calls("pwrite")
