@@ -9,7 +9,7 @@
 
 enum { MAX_RUNS = 40 };
 
-static const struct merge_limit no_limit = {NULL, 0, NULL};
+static const struct merge_limit no_limit = {NULL, 0};
 
 static const enum sort_order all_orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL,
                                              SORT_NAME_LEXICAL};
@@ -188,7 +188,7 @@ static void check_cuts(struct rng *rng, const struct runs *runs, const size_t *p
         /* A source of one entry: the bound must not depend on how runs are divided. */
         struct merge_source source = {&item->entry, 1, item->run, item->index};
         const struct merge_limit limit = {
-            bound, merge_bound_store(runs->order, &source, 0, bound), NULL};
+            bound, merge_bound_store(runs->order, &source, 0, bound)};
         check_segment(rng, runs, &limit, &space, cut_at, &at);
         CHECK(rng, at == places[i]);
     }
@@ -288,7 +288,7 @@ static void test_order_is_told(void **state)
             size_t a = rng_below(&rng, N), b = rng_below(&rng, N);
             int c = compare_item_keys(&items[a], &items[b]);
             const struct merge_limit limit = {
-                bound, merge_bound_store(order, &source, b, bound), NULL};
+                bound, merge_bound_store(order, &source, b, bound)};
             int told = merge_compare(test_rules(order), &entries[a], &limit);
             CHECK(&rng, (told > 0) - (told < 0) == (c > 0) - (c < 0));
             entries[a] = items[b].entry;
@@ -317,7 +317,7 @@ static void test_nothing_to_merge(void **state)
     assert_ptr_equal(merged, &entry);
     struct merge_source none = {NULL, 0, 3, 0};
     uint8_t bound[SORT_KEY_FIXED_BYTES + MERGE_BOUND_TAIL_BYTES] = {0};
-    const struct merge_limit limit = {bound, sizeof bound, NULL};
+    const struct merge_limit limit = {bound, sizeof bound};
     assert_int_equal(merge_cut(test_rules(SORT_COORDINATE), &none, &limit), 0);
     assert_int_equal(merge_cut(test_rules(SORT_COORDINATE), &none, &no_limit), 0);
     merge_space_release(&space);
@@ -351,18 +351,17 @@ static void test_bounds_compare_like_full_keys(void **state)
             merge_bound_position(bounds[i], n_bytes[i], &run, &index);
             CHECK(&rng, run == item->run && index == item->index);
         }
-        const struct sort_rules *rules = test_rules(all_orders[o]);
         for (size_t i = 0; i < N; i++) {
-            const struct merge_limit limit = {bounds[i], n_bytes[i], NULL};
+            const struct merge_limit limit = {bounds[i], n_bytes[i]};
             for (size_t k = 0; k < N; k++) {
-                const struct merge_limit other = {bounds[k], n_bytes[k], NULL};
-                int c = merge_bound_compare(rules, &limit, &other);
+                const struct merge_limit other = {bounds[k], n_bytes[k]};
+                int c = merge_bound_compare(&limit, &other);
                 CHECK(&rng, (c > 0) - (c < 0) == compare_full_keys(&items[i], &items[k]));
             }
-            CHECK(&rng, merge_bound_compare(rules, &limit, &no_limit) < 0);
-            CHECK(&rng, merge_bound_compare(rules, &no_limit, &limit) > 0);
+            CHECK(&rng, merge_bound_compare(&limit, &no_limit) < 0);
+            CHECK(&rng, merge_bound_compare(&no_limit, &limit) > 0);
         }
-        assert_int_equal(merge_bound_compare(rules, &no_limit, &no_limit), 0);
+        assert_int_equal(merge_bound_compare(&no_limit, &no_limit), 0);
         for (size_t i = 0; i < N; i++) free(items[i].keyed);
         free(items);
         free(bounds);
