@@ -10,7 +10,7 @@
 #   make check           installs what the tests need, builds and runs all tests
 #   make check-unit      unit tests
 #   make check-fuzz      the fuzz targets on their seeds and on all inputs that once failed
-#   make check-cli       tests of the programs, then 200 random cases against samtools 1.24
+#   make check-cli       200 random cases against samtools 1.24, then tests of the programs
 #   make check-rooms     which files may include and call each other
 #   make differential    N=2000 random inputs and options, compared with samtools 1.24
 #   make hostile         N=2000 damaged files, compared with samtools 1.24 (SEED= repeats)
@@ -151,7 +151,6 @@ PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
 ifdef VALGRIND
 MEMCHECK = valgrind --quiet --error-exitcode=99 --leak-check=full --fair-sched=yes \
            --suppressions=$(CURDIR)/test/valgrind.supp
-CLI_OPTIONS = --only $(VALGRIND_CLI)
 export ROCKSORT_TEST_WRAPPER = $(MEMCHECK)
 export ROCKSORT_TEST_SLOW_FACTOR = 50
 endif
@@ -162,7 +161,6 @@ TSAN_MEMORY = :allocator_may_return_null=1:max_allocation_size_mb=2000
 export TSAN_OPTIONS ?= halt_on_error=1:suppressions=$(CURDIR)/test/tsan.supp$(TSAN_MEMORY)
 export ROCKSORT_TEST_SLOW_FACTOR ?= 10
 endif
-VALGRIND_CLI = test_errors.Input,test_headers
 
 UNIT_TESTS = $(basename $(wildcard test/unit/*/test_*.c))
 FUZZ_TARGETS = $(filter-out fuzz_diag fuzz_file fuzz_record, \
@@ -367,11 +365,12 @@ $(BUILD)/fork-server: test/tools/fork-server.c $(OBJECTS)
 	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) -MMD -MP $< $(OBJECTS) \
 	    $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
 
+CLI_TESTS = $(if $(VALGRIND),test/cli/test_errors.py::Input test/cli/test_headers.py,test/cli)
 DIFFERENTIAL = $(PYTHON) test/differential.py --program $(BIN)/samtools-rocksort
 check-cli: $(CLI_PROGRAMS) $(VENV) $(if $(VALGRIND),,$(WORKFLOW_ENGINES))
 	$(LIVE)bash scripts/fetch-real-bams.sh build/real-bams
-	$(LIVE)$(PYTHON) test/cli/run.py --build-dir $(BIN) $(CLI_OPTIONS)
 	$(LIVE)$(if $(VALGRIND),:,$(DIFFERENTIAL) --cases 200 --seed 71)
+	$(LIVE)$(PYTHON) -B -m pytest -n auto --build-dir $(BIN) $(CLI_TESTS)
 
 differential: all $(VENV)
 	$(LIVE)$(DIFFERENTIAL) --cases $(N) $(if $(MARKDUP),--markdup) $(if $(SEED),--seed $(SEED))
