@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import unittest
 
 from harness import ROOT, SLOW, CliTest, environment
 
@@ -308,18 +307,6 @@ done""")):
         self.assertEqual(names, set())
         self.assertRegex(text, "install-deps: .*(apt-get could not install|all that is needed)")
 
-    def test_one_list(self):
-        """The packages name what the table of install-deps.sh names."""
-        table = (self.tree / "scripts/install-deps.sh").read_text()
-        rows = re.findall(r"^(\S+) +library +(\S+) +(\S+) +\S+ +all\??$", table, re.M)
-        self.assertEqual(len(rows), 9, rows)
-        for name, apt, conda in rows:
-            for path, package in (("packaging/debian/control", apt),
-                                  ("packaging/docker/Dockerfile", apt),
-                                  ("packaging/conda/meta.yaml", conda)):
-                self.assertRegex((ROOT / path).read_text(), rf"\b{re.escape(package)}\b",
-                                 f"{path}: {name}")
-
 
 class Fuzzing(CliTest):
     """test/fuzz/run.py: when a run takes new random numbers, and when the same."""
@@ -349,7 +336,3 @@ class Fuzzing(CliTest):
         self.assertIn("-max_total_time=7", words)
         self.assertIn("-seed=0", words)     # libFuzzer takes another one each time
         self.assertFalse([word for word in words if word.startswith("-runs")])
-
-
-if __name__ == "__main__":
-    unittest.main()

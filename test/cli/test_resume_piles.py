@@ -3,7 +3,6 @@ and in files that hold several runs."""
 
 import json
 import random
-import unittest
 
 import bamfile
 from harness import needs_pysam, reference_ok
@@ -74,7 +73,3 @@ class Piles(KilledTest):
         checkpoint = self.killed("write:15:kill:/db-0/00", *args, budget=BUDGET)
         self.assertEqual(self.state(checkpoint), "loading")
         self.check(checkpoint)
-
-
-if __name__ == "__main__":
-    unittest.main()
