@@ -6,6 +6,7 @@ and memory must stay within the budget, also if all records share the beginning 
 
 import json
 import random
+import unittest
 
 import bamfile
 from harness import CliTest, needs_pysam, reference_ok
@@ -193,3 +194,7 @@ class Work(LongKeysTest):
                 seen.pop(rnd.randrange(len(seen)))
         piles, _ = self.piles(texts, 60_000)
         self.assertGreater(piles["gets"], 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()

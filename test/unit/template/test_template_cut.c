@@ -2,7 +2,7 @@
  * test_template_cut.c -- stretches have whole templates, and all records in their order, wherever
  * the stream is cut into pieces.
  */
-#include "unit_test.h"
+#include "random_records.h"
 
 #include "template/template_cut.h"
 
@@ -149,31 +149,36 @@ static void check_sizes(uint64_t seed, size_t most_records, size_t most_bytes, b
     }
 }
 
-TEST(test_pieces_of_bytes)
+static void test_pieces_of_bytes(void **state)
 {
+    (void)state;
     check_sizes(1, 3, 60, false);
 }
 
-TEST(test_pieces_of_records)
+static void test_pieces_of_records(void **state)
 {
+    (void)state;
     check_sizes(2, 3, 2000, false);
 }
 
-TEST(test_pieces_of_many_templates)
+static void test_pieces_of_many_templates(void **state)
 {
+    (void)state;
     check_sizes(3, 4, 50000, false);
 }
 
 /* More records than the cutter remembers. */
-TEST(test_long_templates)
+static void test_long_templates(void **state)
 {
+    (void)state;
     check_sizes(4, 100, 20000, false);
     check_sizes(5, 60, 300, false);
 }
 
 /* Templates that the caller takes before they have ended. */
-TEST(test_open_templates)
+static void test_open_templates(void **state)
 {
+    (void)state;
     check_sizes(11, 3, 60, true);
     check_sizes(12, 3, 2000, true);
     check_sizes(13, 40, 1000, true);
@@ -181,8 +186,9 @@ TEST(test_open_templates)
 }
 
 /* The stream ends within a record, which is left out. */
-TEST(test_truncated)
+static void test_truncated(void **state)
 {
+    (void)state;
     struct rng rng = rng_start(6);
     for (int i = 0; i < 200; i++) {
         struct stream stream = make_stream(&rng, 20, 3);
@@ -202,8 +208,9 @@ TEST(test_truncated)
 }
 
 /* A record claims an impossible size: all whole records before it come out. */
-TEST(test_damaged)
+static void test_damaged(void **state)
 {
+    (void)state;
     struct rng rng = rng_start(7);
     for (int i = 0; i < 200; i++) {
         struct stream stream = make_stream(&rng, 20, 3);
@@ -224,8 +231,9 @@ TEST(test_damaged)
 }
 
 /* A name that is longer than its record is not read, and equals no other. */
-TEST(test_names_that_do_not_fit)
+static void test_names_that_do_not_fit(void **state)
 {
+    (void)state;
     uint8_t *a = test_alloc(36), *b = test_alloc(36);
     memset(a, 0, 36);
     a[0] = 32;
@@ -239,8 +247,9 @@ TEST(test_names_that_do_not_fit)
 }
 
 /* Zeros may follow a name. */
-TEST(test_padded_names)
+static void test_padded_names(void **state)
 {
+    (void)state;
     static const struct {
         const char *a, *b;      /* with a zero after each */
         size_t a_bytes, b_bytes;
@@ -260,4 +269,20 @@ TEST(test_padded_names)
         assert_int_equal(template_same_name(a, b), cases[i].is_same);
         assert_int_equal(template_same_name(b, a), cases[i].is_same);
     }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pieces_of_bytes),
+        cmocka_unit_test(test_pieces_of_records),
+        cmocka_unit_test(test_pieces_of_many_templates),
+        cmocka_unit_test(test_long_templates),
+        cmocka_unit_test(test_open_templates),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_names_that_do_not_fit),
+        cmocka_unit_test(test_padded_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
