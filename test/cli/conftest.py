@@ -1,5 +1,4 @@
-"""Settings of pytest for the CLI tests. `pytest test/cli -n auto` runs all, as many at a time as
-there are cores; most tests wait for something.
+"""Settings of pytest for the CLI tests. `pytest test/cli -n auto` runs all in parallel.
 
 At the end: a line for each reason to skip, and `N passed, N failed, N skipped`.
 """
@@ -31,6 +30,12 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: (LONGEST_FIRST + [item.path.stem]).index(item.path.stem))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """The meaning of `-n auto`: one more than there are cores, since most tests wait for the disk."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.hookimpl(tryfirst=True)

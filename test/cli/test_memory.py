@@ -23,7 +23,7 @@ SIMULATE = ROOT / "bench" / "simulate-reads"
 MIB = 1 << 20
 ALLOWANCE_BYTES = 64 * MIB
 # {mode: number of records}; the raw data is several times the largest budget of these tests.
-INPUTS = {"short": "400K", "long": "250", "pileup": "400K", "unmapped": "400K"}
+INPUTS = {"short": "240K", "long": "250", "pileup": "240K", "unmapped": "240K"}
 
 
 # Linux counts the memory of a child before its exec, too, so that no peak would be smaller than the
@@ -95,13 +95,13 @@ class Memory(CliTest):
 
     def test_columns(self):
         """Columns are larger than the records that they are made of."""
-        for mode, records in (("short", "400K"), ("long", "2K")):
+        for mode, records in (("short", "200K"), ("long", "1K")):
             source = self.simulate(mode, records)
-            for megabytes in (24, 96):
+            for megabytes in (12, 48):
                 for form, level in (("arrow", "0"), ("arrow", "1"), ("arrow", "3"),
                                     ("parquet", "1")):
                     self.check(source, 2, megabytes, "-O", form, "-l", level)
-            self.check(source, 4, 24, "-O", "arrow")
+            self.check(source, 4, 12, "-O", "arrow")
 
     def test_long_values_in_many_columns(self):
         """Each column once needs much memory, which is not kept for it."""
@@ -140,7 +140,7 @@ class Memory(CliTest):
     def check_mode(self, mode):
         """One kind of reads, with the budgets and orders that need most memory."""
         source = self.simulate(mode, INPUTS[mode])
-        for n_threads, megabytes in ((2, 16), (1, 16), (2, 4), (2, 40)):
+        for n_threads, megabytes in ((2, 16), (1, 16), (2, 4), (2, 24)):
             self.check(source, n_threads, megabytes)
         self.check(source, 2, 16, "-n")
         self.check(source, 2, 16, "-u", "--temp-codec", "none")
@@ -159,7 +159,7 @@ class Memory(CliTest):
 
     def test_total(self):
         """--max-memory limits the memory of all threads together."""
-        source = self.simulate("short", "400K")
+        source = self.simulate("short", "200K")
         for n_threads in ("1", "3"):
             peak, _ = self.measure("-@", n_threads, "--max-memory", "32M", "-l", "1", source)
             self.assertLessEqual(peak, 32 * MIB + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
