@@ -356,8 +356,8 @@ class Memory(AlsoTest):
         """The promise holds for two outputs, of records that compress badly, too."""
         simulate = str(ROOT / "bench" / "simulate-reads")
         source = self.path("in.bam")
-        self.assertEqual(self.run_program([simulate, "-n", "300K", "-o", source]).status, 0)
-        for threads, megabytes in ((2, 8), (4, 16)):
+        self.assertEqual(self.run_program([simulate, "-n", "150K", "-o", source]).status, 0)
+        for threads, megabytes in ((2, 4), (4, 8)):
             for options in (["-o", self.path("a.bam"), "--also", self.path("b.parquet")],
                             ["-u", "-o", self.path("a.arrow"), "--also", self.path("b.sam")],
                             ["-u", "-o", self.path("a.arrow"), "--also", self.path("b.parquet")]):

@@ -195,13 +195,13 @@ class Memory(CliTest):
     def test_coverage(self):
         """Small records far apart, of which each is an interval of its own; and a deep pile of
         records whose other halves lie in many places. An array of depths would take 1 GiB."""
-        n = 400_000
+        n = 200_000
         rng = random.Random(1)
         for cigars, place in (((("9M",) * n), lambda i: 600 * i),
                               ((f"20M{1000 + 7 * rng.randrange(20000)}N2M" for i in range(n)),
-                               lambda i: 100 + i // 100_000)):
+                               lambda i: 100 + i // 50_000)):
             source = self.counted(cigars, place)
-            for n_threads, megabytes in ((2, 4), (1, 16)):
+            for n_threads, megabytes in ((2, 2), (1, 8)):
                 self.check(source, n_threads, megabytes, "--coverage", self.path("coverage"),
                            "--flagstat", self.path("flagstat"), "--idxstats", self.path("idxstats"))
                 with open(self.path("coverage"), encoding="ascii") as file:
@@ -210,8 +210,8 @@ class Memory(CliTest):
     def test_hundreds_of_runs(self):
         """Hundreds of runs, made with a small budget and a small input: only the number of runs
         matters."""
-        source = self.simulate("short", "300K")
-        for budget in (1_000_000, 4_000_000):
+        source = self.simulate("short", "150K")
+        for budget in (500_000, 2_000_000):
             peak, _ = self.measure("-@", "2", "-l", "1", source, budget=budget)
             self.assertLessEqual(peak, budget + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
 
