@@ -3,7 +3,6 @@ processes, and in files that hold several runs."""
 
 import json
 import random
-import unittest
 
 import bamfile
 from harness import needs_pysam, reference_ok
@@ -72,7 +71,3 @@ class LongKeys(KilledTest):
         checkpoint = self.killed("write:15:kill:/db-0/00", *args, budget=BUDGET)
         self.assertEqual(self.state(checkpoint), "loading")
         self.check(checkpoint)
-
-
-if __name__ == "__main__":
-    unittest.main()

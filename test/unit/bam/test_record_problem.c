@@ -1,12 +1,11 @@
 /* test_record_problem.c -- the words of a message about a record. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "bam/record_problem.h"
 #include "util/diag.h"
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     static const struct {
         struct record_problem problem;
         const char *words;
@@ -29,12 +28,4 @@ static void test_words(void **state)
         assert_non_null(diag_error_text());
         assert_non_null(strstr(diag_error_text(), cases[i].words));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* test_segment.c -- the memory of open blocks is counted as it is. */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_rules.h"
 
 #include "pipeline/segment.h"
@@ -108,9 +108,8 @@ static void check_block(struct place *place, size_t name_bytes)
 
 /* Entries and keys of short records take more than the records. Only a sixteenth of the size of the
    records was once counted for them. */
-static void test_memory_of_blocks(void **state)
+TEST(test_memory_of_blocks)
 {
-    (void)state;
     static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_LEXICAL};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         struct place place;
@@ -119,12 +118,4 @@ static void test_memory_of_blocks(void **state)
             check_block(&place, name_bytes);
         stop(&place);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_of_blocks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
