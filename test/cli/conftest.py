@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """The meaning of `-n auto`: one more than there are cores, since most tests wait for the disk."""
+    """`-n auto` is one process more than there are cores: most tests wait for the disk."""
     return len(os.sched_getaffinity(0)) + 1
 
 

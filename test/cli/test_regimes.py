@@ -29,7 +29,7 @@ class Regimes(CliTest):
         self.check([], [(["-@", threads, "--temp-codec", codec], SPILL_BUDGET)
                         for threads in "123" for codec in CODECS], source)
 
-    def test_budgets(self):
+    def test_budget_does_not_change_the_output(self):
         source = self.write("in.sam", generate.odd(30000, seed=41))
         budgets = (300_000, SPILL_BUDGET, 1_000_000, 4_000_000, None)
         for order in ([], ["-n"], ["-N"]):
@@ -85,7 +85,7 @@ class Regimes(CliTest):
 class Levels(CliTest):
     """-l and -u."""
 
-    def test_levels(self):
+    def test_level_does_not_change_the_records(self):
         source = self.write("in.sam", generate.odd(6000))
         sizes, want = {}, self.sort_bam("--no-PG", source)
         for level in (*"0123456789", None, "u"):
@@ -138,7 +138,7 @@ class WaysIn(CliTest):
                         got = self.sort_bam("--no-PG", *args, stdin=stdin, budget=budget)
                         self.assert_same_bam(got, want, way)
 
-    def test_sam(self):
+    def test_sam_from_files_and_pipes(self):
         sam = generate.odd(9000).encode()
         want = self.sort_bam("--no-PG", self.write("want.sam", sam))
         self.check("in.sam", sam, want)
@@ -150,7 +150,7 @@ class WaysIn(CliTest):
         want = self.sort_bam("--no-PG", self.write("want.sam", sam))
         self.check("in.sam", sam.rstrip("\n").encode(), want)
 
-    def test_bam(self):
+    def test_bam_from_files_and_pipes(self):
         want = self.sort_bam("--no-PG", self.write("want.sam", generate.odd(9000)))
         raw = bamfile.bam_header(want.text, want.refs) + want.records
         for level in (0, 1, 9):

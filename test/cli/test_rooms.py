@@ -47,7 +47,7 @@ class Rooms(CliTest):
         """The script fails with these messages and no others."""
         self.assertEqual(self.check(changes, **more), (1, list(messages)))
 
-    def test_clean(self):
+    def test_clean_tree_passes(self):
         self.assertEqual(self.check(), (0, []))
 
     def test_without_objects(self):
@@ -60,8 +60,7 @@ class Rooms(CliTest):
         self.check_fault({"src/util/path.c": text},
                          'src/util/path.c:3: util may not include bam ("bam/bam_aux.h")')
 
-    def test_door(self):
-        """A file at the top follows the rules of its room."""
+    def test_file_at_the_top_follows_the_rules_of_its_room(self):
         self.check_fault({"src/bam/bam_aux.h": '#include "bam_sort_key.h"\nvoid bam_aux(void);\n'},
                          'src/bam/bam_aux.h:1: bam may not include order ("bam_sort_key.h")')
 
@@ -99,7 +98,7 @@ class Rooms(CliTest):
                  (("one", "two"), ("two", "three"), ("three", "one"), ("user", "one"))}
         self.check_fault(files, "bam/one, bam/three, bam/two: call each other in a circle")
 
-    def test_variable(self):
+    def test_variable_of_another_file_counts_as_a_call(self):
         """A variable of another file counts as its functions do."""
         self.check_fault({"src/bam/one.c": "extern int shared;\nint one(void)\n{\n"
                                            "    return shared;\n}\n",
@@ -119,8 +118,7 @@ class Rooms(CliTest):
                                "void diag(void)\n{\n    free(malloc(1));\n    fsync(0);\n}\n"}),
             (0, []))
 
-    def test_pointer(self):
-        """A call through a pointer does not count."""
+    def test_call_through_a_pointer_does_not_count(self):
         self.assertEqual(self.check({
             "src/bam/one.c": "void one(void (*job)(void))\n{\n    job();\n}\n",
             "src/bam/two.c": "void one(void (*job)(void));\n"
