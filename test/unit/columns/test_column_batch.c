@@ -294,7 +294,7 @@ static const char *problem_of_line(const char *line)
     return problem;
 }
 
-TEST(test_refused)
+TEST(test_damaged_tags_are_refused)
 {
     assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tNM:i:1"),
                         "it has a tag twice");
@@ -315,7 +315,7 @@ TEST(test_refused)
 }
 
 /* Qualities are looked at eight at a time: one that is too high is found wherever it is. */
-TEST(test_qualities)
+TEST(test_too_high_quality_is_found_anywhere)
 {
     enum { BASES = 21 };
     uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
@@ -343,7 +343,7 @@ TEST(test_qualities)
 
 /* Bases are written eight at a time: each pair of them, at each place, in sequences that end
    anywhere in an eight. */
-TEST(test_bases)
+TEST(test_bases_are_letters_anywhere)
 {
     enum { BASES = 21 };
     struct column_schema *schema = schema_of("seq", NULL);
@@ -369,7 +369,7 @@ TEST(test_bases)
 }
 
 /* Room for all expected bases is made at once, if so many fit into the bytes that are expected. */
-TEST(test_expected)
+TEST(test_room_for_expected_bases_is_made_at_once)
 {
     enum { ROWS = 1000, BASES = 21 };
     uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
@@ -404,7 +404,7 @@ TEST(test_expected)
 }
 
 /* Names are looked at eight bytes at a time, too. */
-TEST(test_names)
+TEST(test_unprintable_name_is_found_anywhere)
 {
     enum { BYTES = 21 };
     for (size_t n = 1; n <= BYTES; n++) {
@@ -452,7 +452,7 @@ static int64_t end_of_line(const char *line)
     return end;
 }
 
-TEST(test_end)
+TEST(test_end_is_that_of_the_alignment)
 {
     assert_int_equal(end_of_line("r\t0\tc\t10\t0\t3S4M5D6N2M1I\t*\t0\t0\t*\t*"), 26);
     assert_int_equal(end_of_line("r\t4\tc\t10\t0\t4M\t*\t0\t0\t*\t*"), 10);
@@ -504,7 +504,7 @@ static void check_list(const char *list, const char *problem, const char *part)
     column_schema_destroy(schema);
 }
 
-TEST(test_lists)
+TEST(test_wrong_lists_of_columns_are_refused)
 {
     static const char no_column[] = "is no column: give a field (qname to qual, end, tag_types, "
                                     "tags) or a tag (NM, XS:i)";
@@ -524,7 +524,7 @@ TEST(test_lists)
     check_list("XS:i,XS:Z", "names a tag twice, with two types", "XS:Z");
 }
 
-TEST(test_census)
+TEST(test_census_counts_each_tag)
 {
     struct tag_census census = {0};
     uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tXS:i:1\tRG:Z:x");

@@ -277,7 +277,7 @@ TEST(test_long_qualities)
 }
 
 /* Only what is wanted is counted; nothing at all if nothing is. */
-TEST(test_wanted)
+TEST(test_only_what_is_wanted_is_counted)
 {
     const bool none[COUNT_N_KINDS] = {false};
     struct rng rng = rng_start(4000);
@@ -306,7 +306,7 @@ TEST(test_wanted)
 }
 
 /* Percentages are those of single precision, and N/A of nothing. */
-TEST(test_percentages)
+TEST(test_percentages_have_single_precision)
 {
     struct flagstat stat = {0};
     stat.n[FLAGSTAT_TOTAL][0] = 123456789;

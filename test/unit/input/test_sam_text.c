@@ -677,7 +677,7 @@ static struct header_union *make_renames(const char *header)
     return u;
 }
 
-TEST(test_renames)
+TEST(test_ids_of_colliding_groups_are_renamed)
 {
     struct header_union *u = make_renames(HEADER);
     const struct id_renames *renames = header_union_renames(u, 1);

@@ -19,7 +19,7 @@ static struct file_owner make_owner(const char *boot, const char *processes, enu
     return owner;
 }
 
-TEST(test_rule)
+TEST(test_owner_is_alive_dead_or_unknown_by_the_rule)
 {
     enum { NONE = LOCK_REACH_NONE, HOST = LOCK_REACH_HOST, ALL = LOCK_REACH_ALL };
     enum { DEAD = FILE_OWNER_DEAD, ALIVE = FILE_OWNER_ALIVE, UNKNOWN = FILE_OWNER_UNKNOWN };
@@ -64,7 +64,7 @@ TEST(test_rule)
     assert_int_equal(file_owner_judge(&owner, &self, false), UNKNOWN);
 }
 
-TEST(test_reach)
+TEST(test_reach_of_locks_follows_the_file_system)
 {
     static const struct {
         unsigned long magic;
@@ -95,7 +95,7 @@ static int open_file(void)
     return fd;
 }
 
-TEST(test_place)
+TEST(test_owner_in_a_container_is_told_from_another_host)
 {
     const struct file_owner self = make_owner("a", "x", LOCK_REACH_HOST);
     struct file_owner owner = make_owner("a", "y", LOCK_REACH_NONE);
@@ -122,7 +122,7 @@ static enum file_owner_state look(void)
 }
 
 /* A process that had no lock is alive as long as it has the file open. */
-TEST_IN_OWN_DIR(test_process)
+TEST_IN_OWN_DIR(test_process_without_a_lock_is_alive_while_the_file_is_open)
 {
     int ready[2];
     assert_int_equal(pipe(ready), 0);
@@ -163,7 +163,7 @@ TEST_IN_OWN_DIR(test_other_process)
 }
 
 /* By the clock of the file system, whatever that of this host says; no file stays. */
-TEST_IN_OWN_DIR(test_recent)
+TEST_IN_OWN_DIR(test_recent_by_the_clock_of_the_file_system)
 {
     static const struct {
         long seconds;
@@ -184,7 +184,7 @@ TEST_IN_OWN_DIR(test_recent)
 }
 
 /* What is written is read; a longer text before it is gone. */
-TEST_IN_OWN_DIR(test_text)
+TEST_IN_OWN_DIR(test_owner_that_is_written_is_read)
 {
     struct file_owner owner = make_owner("other", "x", LOCK_REACH_HOST), read;
     int fd = open_file();
