@@ -9,10 +9,8 @@ import pathlib
 
 import pytest
 
-# Modules with tests of ten seconds and more run first, so that all processes end at about the same
-# time.
-LONGEST_FIRST = ["test_memory", "test_faults", "test_errors", "test_regimes", "test_real",
-                 "test_orders", "test_workflows"]
+# Modules whose single tests take longest run first, so that all processes end at about the same time.
+LONGEST_FIRST = ["test_workflows", "test_memory"]
 
 
 def pytest_addoption(parser):
