@@ -9,7 +9,7 @@ import pathlib
 
 import pytest
 
-# Modules whose single tests take longest run first, so that all processes end at about the same time.
+# Modules with the longest tests run first, so that all processes end at about the same time.
 LONGEST_FIRST = ["test_workflows", "test_memory"]
 
 
