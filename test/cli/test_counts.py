@@ -15,7 +15,7 @@ from harness import (ROOT, CliTest, needs_pysam, reference, reference_ok,
 
 SPILLING = 100_000
 KINDS = ("flagstat", "idxstats", "coverage")
-UNMAPPED, PLACED_FLAGS = 0x4, 0xffb
+UNMAPPED = 0x4
 
 
 def reference_text(command, *args):
