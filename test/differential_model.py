@@ -15,8 +15,8 @@ NUMBERS = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "f": "f",
 LIMITS = {"c": (-2**7, 2**7 - 1), "C": (0, 2**8 - 1), "s": (-2**15, 2**15 - 1),
           "S": (0, 2**16 - 1), "i": (-2**31, 2**31 - 1), "I": (0, 2**32 - 1)}
 CIGAR_OPS = "MIDNSHP=X"
-# The CIGAR operations that consume bases of the read, and of the reference.
-ON_READ, ON_REFERENCE = set("MIS=X"), set("MDN=X")
+# The CIGAR operations that consume bases of the reference.
+ON_REFERENCE = set("MDN=X")
 MAX_FIELD_OPS = 0xFFFF
 SEQ_PAIRS = {a + b: i << 4 | k for i, a in enumerate(bamfile.SEQ_CODES)
              for k, b in enumerate(bamfile.SEQ_CODES)}

@@ -9,10 +9,8 @@ import pathlib
 
 import pytest
 
-# Modules with tests of ten seconds and more run first, so that all processes end at about the same
-# time.
-LONGEST_FIRST = ["test_memory", "test_faults", "test_errors", "test_regimes", "test_real",
-                 "test_orders", "test_workflows"]
+# Modules with the longest tests run first, so that all processes end at about the same time.
+LONGEST_FIRST = ["test_workflows", "test_memory"]
 
 
 def pytest_addoption(parser):
@@ -34,7 +32,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """The meaning of `-n auto`: one more than there are cores, since most tests wait for the disk."""
+    """`-n auto` is one process more than there are cores: most tests wait for the disk."""
     return len(os.sched_getaffinity(0)) + 1
 
 

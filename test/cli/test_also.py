@@ -43,7 +43,7 @@ class AlsoTest(ResumeTest):
 class Content(AlsoTest):
     ENDINGS = ["bam", "sam", "sam.gz", "cram", "arrow", "arrows", "parquet"]
 
-    def test_formats(self):
+    def test_each_format_beside_each_other_one(self):
         """Each format beside each other one, in memory and spilled."""
         bam = self.bam_of(generate.reads(700, generate.reference(), seed=5))
         for budget in (None, SPILL_BUDGET):
@@ -58,8 +58,7 @@ class Content(AlsoTest):
                     self.assertEqual(self.lines(a), want[first])
                     self.assertEqual(self.lines(b), want[second])
 
-    def test_options(self):
-        """Orders, duplicates, mates: both outputs have what one alone has."""
+    def test_both_outputs_have_what_one_alone_has(self):
         bam = self.bam_of(generate.odd(3000, seed=6))
         pairs = self.bam_of(generate.odd(3000, seed=7), name="pairs.bam")
         self.sort_ok("-n", "-o", self.path("names.bam"), pairs)
@@ -98,7 +97,7 @@ class Content(AlsoTest):
         self.assert_same_bam(got, want)
         self.assertEqual(self.lines(self.path("b.parquet")), self.alone("bam", bam))
 
-    def test_columns(self):
+    def test_columns_option_is_for_the_output_that_has_columns(self):
         """--columns is for the output that has columns, or for both."""
         bam = self.bam_of(generate.odd(300, seed=9))
         a, b = self.path("a.arrow"), self.path("b.parquet")
@@ -107,7 +106,7 @@ class Content(AlsoTest):
             self.assertEqual(columns.read_table(b).column_names, ["qname", "pos", "XI"])
         self.assertEqual(columns.read_table(a).column_names, ["qname", "pos", "XI"])
 
-    def test_merge(self):
+    def test_merge_with_columns_copies_nothing(self):
         """With --merge nothing is copied, since columns are made of records."""
         bam = self.bam_of(generate.odd(3000, seed=10))
         self.sort_ok("--no-PG", "-o", self.path("sorted.bam"), bam)
@@ -147,7 +146,7 @@ class Reports(AlsoTest):
             output = json.load(file)["output"]
         self.assertEqual((output["also"], output["also_bytes"]), (None, None))
 
-    def test_fsync(self):
+    def test_fsync_writes_both_outputs(self):
         bam = self.bam_of(generate.odd(300))
         self.sort_ok("--fsync", "-o", self.path("a.bam"), "--also", self.path("b.parquet"), bam)
         self.assertEqual(columns.read_table(self.path("b.parquet")).num_rows, 300)
@@ -189,7 +188,7 @@ class Refused(AlsoTest):
                     self.assertEqual(file.read(), b"before")
         self.sort_ok("-o", "/dev/null", "--also", "/dev/null", self.bam)
 
-    def test_input(self):
+    def test_second_output_is_no_input(self):
         with open(self.bam, "rb") as file:
             before = file.read()
         os.link(self.bam, self.path("link.bam"))
@@ -198,7 +197,7 @@ class Refused(AlsoTest):
         with open(self.bam, "rb") as file:
             self.assertEqual(file.read(), before)
 
-    def test_reports(self):
+    def test_second_output_is_no_report(self):
         for option in ("--flagstat", "--stats"):
             self.refused(self.path("x.bam"), option, self.path("x.bam"),
                          mention=["input or output of the sort"])
@@ -257,8 +256,7 @@ class Complete(AlsoTest):
             with open(self.path(name), "rb") as file:
                 self.assertEqual(file.read(), data)
 
-    def test_signals(self):
-        """A signal in the merge leaves neither file nor a temporary one."""
+    def test_signal_in_the_merge_leaves_no_file(self):
         os.mkfifo(self.path("fifo"))
         for number in (signal.SIGTERM, signal.SIGINT):
             before = self.names()
@@ -285,8 +283,7 @@ class Resumed(KilledTest, AlsoTest):
     def both(self, *names):
         return ["-o", self.path(names[0]), "--also", self.path(names[1])]
 
-    def test_resume(self):
-        """--resume knows the second output; another name may be given."""
+    def test_resume_knows_the_second_output(self):
         bam = self.source()
         want = self.alone("bam", bam, budget=SPILL_BUDGET)
         for args, second in ([], "b.parquet"), (["--also", self.path("c.arrow")], "c.arrow"):

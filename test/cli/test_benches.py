@@ -109,7 +109,7 @@ class BenchTest(CliTest):
 class Runs(BenchTest):
     """Each benchmark prints a table of what it was asked for."""
 
-    def test_bench(self):
+    def test_bench_runs(self):
         text, _ = self.bench("bench.py", "--points", "l1-64M,copy", "--input",
                              self.reads("-n", "3K"))
         self.assertRegex(text, r"(?m)^\| `-l 1`, 64 MB \| rocksort \|.* \(<= 0.45\)")
@@ -128,29 +128,28 @@ class Runs(BenchTest):
                          [("1", "one-pass"), ("1", "one-pass:igzip"), ("1", "samtools"),
                           ("default", "one-pass"), ("default", "samtools")])
 
-    def test_options(self):
+    def test_options_runs(self):
         text, _ = self.bench("options.py", "--experiments", "codec,compaction-pipe", "--input",
                              self.reads("-n", "3K"))
         self.assertIn("| codec, 64 MB | zstd |", text)
 
-    def test_merge(self):
+    def test_merge_runs(self):
         self.bench("merge.py", "--input", self.reads("-n", "4K"))
         ways = {run["who"]: run["point"] for run in self.measured()}
         self.assertEqual((ways["samtools"], ways["rocksort, copy"]), ("lanes", "pieces"))
 
-    def test_columns(self):
+    def test_columns_runs(self):
         text, _ = self.bench("columns.py", "--input", self.reads("-n", "4K"))
         self.assertIn("| Parquet |", text)
 
-    def test_deflate(self):
-        """One table for each input; long records are known as such."""
+    def test_deflate_has_one_table_for_each_input(self):
         short, long = self.reads("-n", "4K"), self.path("long.bam")
         subprocess.run([SIMULATE, "-m", "long", "-n", "40", "-o", long], check=True)
         text, _ = self.bench("deflate.py", "--methods", "zlib:1,rocksort:3", "--reads", short, long)
         self.assertRegex(text, r"\| in.bam \(short reads\) \| rocksort:3 \|.* \(<= 1.020\)")
         self.assertRegex(text, r"\| long.bam \(long reads\) \| rocksort:3 \|.* \(<= 0.975\)")
 
-    def test_tail(self):
+    def test_tail_runs(self):
         text, err = self.bench("tail.py", "--input", self.reads("-n", "4K", "-d", "15"), "--rate",
                                "5", "--jobs", "sort:1,one-pass:default")
         self.assertIn("mako is not installed", err)
@@ -160,8 +159,7 @@ class Runs(BenchTest):
             self.assertGreater(run["wall_s"] - run["tail_s"], 0.2)
             self.assertGreater(run["tail_s"], 0)
 
-    def test_scaling(self):
-        """The largest number of threads comes first."""
+    def test_scaling_begins_with_most_threads(self):
         text, _ = self.bench("scaling.py", "--programs", "samtools", "--settings", "16M:1",
                              "--threads", "1,2", "--input", self.reads("-n", "3K"), "--markdown",
                              self.path("scaling.md"))
@@ -169,8 +167,7 @@ class Runs(BenchTest):
                          [(n, who) for n in (2, 1) for who in ("rocksort", "samtools")])
         self.assertEqual(text, pathlib.Path(self.path("scaling.md")).read_text())
 
-    def test_compare(self):
-        """Others that are not installed are named, with a command that installs them."""
+    def test_compare_names_what_is_not_installed(self):
         self.program("sambamba", PEER, spoil="")
         png = self.path("peers.png")
         text, err = self.bench("compare.py", "--settings", "16M:1,all:default", "--input",
@@ -186,7 +183,7 @@ class Runs(BenchTest):
 class WrongResults(BenchTest):
     """A benchmark that compares programs fails if one makes something else."""
 
-    def test_compare(self):
+    def test_compare_notices_wrong_records(self):
         source = self.reads("-n", "3K")
         for spoil, message in (("del records[1234]", "2999 records instead of 3000"),
                                ("records[77] = records[77][:-1] + b'!'", "other content"),
@@ -211,18 +208,18 @@ class WrongResults(BenchTest):
                                 "--input", source, status=status)
             self.assertRegex(err, message)
 
-    def test_scaling(self):
+    def test_scaling_notices_wrong_records(self):
         self.program("fgumi", PEER, spoil="records[77] = records[77][:-1] + b'!'")
         _, err = self.bench("scaling.py", "--programs", "fgumi", "--settings", "16M:1", "--threads",
                             "2", "--input", self.reads("-n", "3K"), status=1)
         self.assertIn("fgumi's result is wrong: xxh3sum:", err)
 
-    def test_tail(self):
+    def test_tail_notices_a_failed_program(self):
         _, err = self.bench("tail.py", "--input", self.reads("-n", "4K"), "--jobs", "sort:1",
                             "--rocksort", "/bin/false", status=1)
         self.assertIn("exit code 1 from: ", err)
 
-    def test_deflate(self):
+    def test_deflate_notices_a_damaged_input(self):
         path = self.reads("-n", "4K")
         with open(path, "r+b") as file:
             file.truncate(100_000)
@@ -288,7 +285,7 @@ class Bench2014(BenchTest):
                 self.assertIn(message, runs[0]["wrong"])
                 self.assertIn("WRONG", text)
 
-    def test_interrupted(self):
+    def test_interrupted_run_cleans_up(self):
         fake = self.program("rocksort", ROCKSORT, spoil="exec sleep 60")
         with subprocess.Popen(list(map(str, self.words("--own-disk", "--rocksort", fake))),
                               env=environment(self.scratch), cwd=self.work,
@@ -379,7 +376,7 @@ class Tiles(CliTest):
         result = self.rocksort("--checksum-only", self.path("out.bam"))
         self.assertRegex(result.out.decode(), r" records:800 ")
 
-    def test_errors(self):
+    def test_bad_input_is_named(self):
         good = self.bam("good.bam", pair("a", 50))
         for path, message in ((self.write("text.bam", "@HD\tVN:1.6\n"), "is no BAM"),
                               (self.bam("lone.bam", pair("a", 50)[:1]), "nor a whole pair"),

@@ -69,8 +69,7 @@ class LongCigars(CliTest):
                         self.assert_same_bam(self.sort_bam(*order, path, budget=budget), want)
 
     @needs_pysam
-    def test_cram(self):
-        """The CIGARs are complete after BAM to CRAM to BAM."""
+    def test_cigars_are_complete_after_bam_to_cram_to_bam(self):
         source = self.write("in.sam", long_reads())
         want = reference_sort(source, self.path("want.bam"))
         for budget in (None, SPILL_BUDGET):
@@ -123,7 +122,7 @@ class ShortCigars(CliTest):
         sums = {self.sort_ok("--checksum-only", self.path(name)).out for name in ("in.bam", "out.bam")}
         self.assertEqual(len(sums), 1)
 
-    def test_index(self):
+    def test_index_is_that_of_samtools(self):
         refs = [("c", 100_000)]
         records = b"".join(bamfile.record("r", 0, 0, 100 * i, "7S3N", self.SEQ, self.CG, 9)
                            for i in range(900))
@@ -237,7 +236,7 @@ class LongReferences(CliTest):
                     with open(out, "rb") as f:
                         self.assertEqual(f.read(), want)
 
-    def test_refused(self):
+    def test_long_references_are_refused_but_for_sam(self):
         source = self.write("in.sam", self.make(50))
         for options in ([], ["-O", "bam"], ["-O", "cram"]):
             result = self.rocksort(*options, "-o", self.path("out"), source)

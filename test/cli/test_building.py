@@ -73,7 +73,7 @@ class ShortLines(BuildTest):
         self.assertEqual(self.lines("check-unit"), [
             "1 unit test programs passed", "CC test/unit/util/test_one.c", "TEST util/test_one"])
 
-    def test_commands(self):
+    def test_verbose_build_prints_commands(self):
         printed = "\n".join(self.lines("V=1"))
         self.assertRegex(printed, r"(?m)^\S+ .* -c src/util/one\.c -o build/plain/src/util/one\.o$")
         self.assertNotRegex(printed, r"(?m)^(CC|LD) ")
@@ -164,8 +164,7 @@ class Jobs(BuildTest):
 class Help(BuildTest):
     """make help."""
 
-    def test_targets(self):
-        """It names each target, and nothing else."""
+    def test_help_names_each_target_and_nothing_else(self):
         text = "\n".join(self.make("help").stdout.splitlines())
         named = set(re.findall(r"^  make ([a-z0-9/-]+)", text, re.M))
         makefile = (self.tree / "Makefile").read_text().replace("\\\n", " ")
@@ -196,10 +195,10 @@ class Missing(BuildTest):
             self.assertEqual(len(re.findall(pattern, message)), 1, message)
         self.assertRegex(message, r"(?m)^  .*(apt-get|conda|brew) install .*\w")
 
-    def test_libraries(self):
+    def test_missing_libraries_are_named(self):
         self.check_message(["PKG_CONFIG=false"], "^cannot build: not found: .*snappy.*libxxhash")
 
-    def test_tools(self):
+    def test_missing_tools_are_named(self):
         self.check_message(["CC=no-such-cc"], "^cannot build: not found: C-compiler\n")
         self.check_message(["PKG_CONFIG=no-such-tool"], "^cannot build: not found: pkg-config\n")
 
@@ -222,7 +221,7 @@ class Missing(BuildTest):
         self.check_message(["HTSDIR=/no/such", "ROCKSDB_DIR=/no/other", "CC=no-such-cc"],
                            "HTSDIR=/no/such is", "ROCKSDB_DIR=/no/other is", "C-compiler")
 
-    def test_directory(self):
+    def test_libraries_are_taken_from_a_right_directory(self):
         """The libraries are taken from a right directory; pkg-config is not asked for them."""
         folder = self.work / "htslib"
         (folder / "htslib").mkdir(parents=True)
@@ -321,7 +320,7 @@ class Fuzzing(CliTest):
         self.assertEqual(done.status, 0, done.err)
         return pathlib.Path(self.path("words")).read_text().splitlines()
 
-    def test_short(self):
+    def test_short_run_repeats_whatever_the_time(self):
         """The same seed and number of runs, from an empty corpus, whatever the time."""
         words = self.options("--short")
         self.assertIn("-seed=1", words)
@@ -331,7 +330,7 @@ class Fuzzing(CliTest):
         same = [word for word in words if "/corpus" not in word]
         self.assertEqual([word for word in self.options("--short") if "/corpus" not in word], same)
 
-    def test_long(self):
+    def test_long_run_takes_new_numbers(self):
         words = self.options("--seconds", "7")
         self.assertIn("-max_total_time=7", words)
         self.assertIn("-seed=0", words)     # libFuzzer takes another one each time

@@ -58,7 +58,7 @@ class ChangedInputs(KilledTest):
         self.assertNotIn("--resume", err)
         self.assertEqual((self.checkpoints(), os.path.exists(self.path("out.bam"))), ([], False))
 
-    def test_replaced(self):
+    def test_replaced_file_is_read_to_its_end(self):
         """If another file takes the name, the sort goes on with the file that it has open."""
         want = self.sort_bam("--no-PG", self.file)
 

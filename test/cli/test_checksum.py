@@ -85,12 +85,12 @@ class ChecksumTest(CliTest):
 class Definition(ChecksumTest):
     """The checksum is the sum, modulo 2^64, of the XXH3-64 of the BAM bytes of each record."""
 
-    def test_known(self):
+    def test_known_checksums(self):
         for name, (record, value) in KNOWN.items():
             with self.subTest(name):
                 self.assertEqual(self.checksum(stdin=bam([record])), line_of(value, 1, len(record)))
 
-    def test_sum(self):
+    def test_sum_wraps_around(self):
         """The sum wraps around; records and bytes are counted."""
         some = [KNOWN[name] for name in ("small", "large", "small", "medium", "least") * 9]
         got = self.checksum(stdin=bam(record for record, _ in some))
@@ -98,7 +98,7 @@ class Definition(ChecksumTest):
         self.assertGreater(total, 2**64)
         self.assertEqual(got, line_of(total, len(some), sum(len(record) for record, _ in some)))
 
-    def test_sam(self):
+    def test_sam_record_is_hashed_in_its_bam_form(self):
         """A SAM record is hashed in its BAM form: integers in the narrowest type, 32-bit floats."""
         aux = b"NMC\5XiS" + struct.pack("<H", 300) + b"Xff" + struct.pack("<f", 0.1)
         raw = bamfile.record("r1", 99, 0, 99, "2S3M1D4M", "ACGTNACGT", aux, 60, (0, 199, 110))
@@ -143,7 +143,7 @@ class SameRecords(ChecksumTest):
             self.assertEqual(self.checksum(stdin=bam(self.list)), self.want)
         self.assertEqual(self.checksum(stdin=bam(sorted(self.list))), self.want)
 
-    def test_container(self):
+    def test_container_does_not_matter(self):
         raw = HEADER + b"".join(self.list)
         for data in (raw, gzip.compress(raw, 1), bamfile.bgzf(raw, 0), bamfile.bgzf(raw, 9),
                      b"".join(bamfile.bgzf_block(raw[i : i + 777])
@@ -153,8 +153,7 @@ class SameRecords(ChecksumTest):
             result = self.sort_ok("--checksum-only", self.write("other.bam", data))
             self.assertEqual(result.out.decode(), self.want)
 
-    def test_header(self):
-        """The checksum does not depend on the header text."""
+    def test_header_text_does_not_matter(self):
         for text in ("@HD\tVN:1.6\tSO:coordinate\n", "@CO\tx\n@RG\tID:x\n"):
             other = bamfile.bam_header(text + bamfile.sq_text(REFS), REFS)
             self.assertEqual(self.checksum(stdin=bam(self.list, other)), self.want)
@@ -170,7 +169,7 @@ class SameRecords(ChecksumTest):
         for options in ORDERS + (["-T", "/nowhere/x"], ["-I", "/nowhere/x.fa"], ["-l", "1"]):
             self.assertEqual(self.checksum(*options, self.source), self.want)
 
-    def test_sorting(self):
+    def test_checksum_of_a_sort_is_that_of_its_output(self):
         """--checksum of a sort, in memory or spilled, equals --checksum-only of its output."""
         for i, options in enumerate(ORDERS):
             for budget in (None, SPILL_BUDGET):
@@ -194,7 +193,7 @@ class SameRecords(ChecksumTest):
                         self.assertNotEqual(got, self.want)
                         self.assertEqual(numbers(got)[1:], numbers(self.want)[1:])
 
-    def test_streams(self):
+    def test_checksum_goes_to_standard_error(self):
         """Standard output has only the BAM. --verbosity 0 does not silence the checksum."""
         result = self.sort_ok("--checksum", "--no-PG", "--verbosity", "0", self.source)
         self.assertEqual(result.err, self.want)
@@ -222,7 +221,7 @@ class SameRecords(ChecksumTest):
 class Formats(ChecksumTest):
     """The same records as BAM, SAM and CRAM."""
 
-    def test_sam(self):
+    def test_records_once_written_as_sam_keep_their_checksum(self):
         """Records that were once written as SAM keep their checksum, with floats of few digits."""
         sam = self.write("in.sam", generate.odd(2000))
         want = self.checksum(sam)
@@ -244,8 +243,7 @@ class Formats(ChecksumTest):
         sam = self.sort_ok("-O", "sam", stdin=bam([wide])).out
         self.assertEqual(self.checksum(stdin=sam), self.checksum(stdin=bam([narrow])))
 
-    def test_bin(self):
-        """A wrong bin is content of the record: it is hashed and written as it is."""
+    def test_wrong_bin_is_hashed_as_it_is(self):
         odd = bytearray(bamfile.record("r", 0, 0, 99, "4M", "ACGT"))
         odd[14] ^= 1
         want = self.checksum(stdin=bam([odd]))
@@ -255,7 +253,7 @@ class Formats(ChecksumTest):
         self.assertEqual(self.checksum(stdin=result.out), want)
 
     @needs_pysam
-    def test_cram(self):
+    def test_cram_has_the_checksum_of_the_bam(self):
         """The checksum of a CRAM equals that of the BAM if htslib's CRAM keeps all of a record: RG
         is the last tag, unplaced records have no CIGAR and no mapping quality, and CIGARs have M
         instead of = or X."""
@@ -340,7 +338,7 @@ class Changes(ChecksumTest):
 class SeveralFiles(ChecksumTest):
     """The checksum of all inputs together."""
 
-    def test_sum(self):
+    def test_checksum_of_files_is_the_sum(self):
         list_a, list_b = records(700, seed=1), records(300, seed=2)
         paths = [self.write("a.bam", bam(list_a)), self.write("b.bam", bam(list_b))]
         one, other = (numbers(self.checksum(path)) for path in paths)
@@ -388,7 +386,7 @@ class Errors(ChecksumTest):
                 self.assert_error(result, *mentions)
                 self.assertEqual(result.out, b"")
 
-    def test_missing(self):
+    def test_missing_file_is_named(self):
         good = self.write("good.bam", bam(records(50)))
         absent = self.path("absent.bam")
         self.fails(absent, mentions=["absent.bam", "No such file"])
@@ -401,13 +399,13 @@ class Errors(ChecksumTest):
         self.fails(str(self.work), mentions=[str(self.work)])
         self.fails(stdin=b"", mentions=["standard input"])
 
-    def test_truncated(self):
+    def test_truncated_file_has_no_checksum(self):
         data = bam(records(3000))
         for size in (40, len(data) // 3, len(data) - 29, len(data) - 40):
             self.fails(self.write("cut.bam", data[:size]), mentions=["cut.bam"])
             self.fails(stdin=data[:size], mentions=["standard input"])
 
-    def test_damaged(self):
+    def test_damaged_file_has_no_checksum(self):
         some = records(3000)
         bad = bytearray(some[2000])
         struct.pack_into("<i", bad, 4, len(REFS))
@@ -455,7 +453,7 @@ class Resources(ChecksumTest):
 
     @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not "
                                                                    "ours")
-    def test_peak(self):
+    def test_peak_memory_respects_the_limit(self):
         """The peak memory respects --max-memory with inputs that are much larger: a BAM, a SAM, and
         several files."""
         some, n_times = records(400), 750
@@ -484,8 +482,7 @@ class Resources(ChecksumTest):
                 numbers(text)
                 self.assertLessEqual(peak, 8 * MIB + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
 
-    def test_signal(self):
-        """A signal ends it while it waits for input, although there is nothing to clean up."""
+    def test_signal_ends_it_while_it_waits_for_input(self):
         process = self.start("--checksum-only", "-")
         process.stdin.write(bam(records(100))[:2000])
         process.stdin.flush()

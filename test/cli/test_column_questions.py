@@ -89,7 +89,7 @@ class Questions(CliTest):
         self.assertEqual((done.status, done.err), (0, ""), (way, number))
         return sorted(done.out.decode().splitlines())
 
-    def test_answers(self):
+    def test_all_ways_give_the_same_answers(self):
         numbers = list(questions.read_titles())
         self.assertEqual(numbers, [1, 2, 3, 4, 5, 6])
         self.assertEqual([numbers, numbers], [list(questions.PYSAM), list(questions.AWK)])
@@ -114,7 +114,7 @@ class Questions(CliTest):
             for way in "duckdb", "polars", *(["shell"] if questions.find_shell() else []):
                 self.assertEqual(self.answer(way, number), want, way)
 
-    def test_coverage(self):
+    def test_coverage_is_that_of_bedcov(self):
         """That of `samtools bedcov`, which also lists regions without reads."""
         out = self.path("bedcov")
         self.assertTrue(reference("bedcov", self.path("regions.bed"), self.path("sample.bam"),

@@ -117,7 +117,7 @@ class SharedContent:
 class SharedOptions:
     """Options that do the same for all forms."""
 
-    def test_columns(self):
+    def test_named_columns_alone_are_written(self):
         bam = self.bam_of(TAGGED)
         whole = self.table(bam)
         table = self.table("--columns", "pos,XS:i,MD,flag,ML:B:s,XZ:Z,XB:B:f,Xf:f", bam)
@@ -132,7 +132,7 @@ class SharedOptions:
         self.assertEqual(set(more.schema.names), {"XS", *whole.schema.names})
         self.assertNotIn("XS", dict(sum((one or [] for one in more.column("tags").to_pylist()), [])))
 
-    def test_merge(self):
+    def test_merged_inputs_become_columns(self):
         one = self.bam_of(TAGGED, name="1.bam")
         self.sort_ok("-o", one, one)
         two = self.bam_of(TAGGED.replace("NM:i", "SM:i"), name="2.bam")
@@ -140,7 +140,7 @@ class SharedOptions:
         table = self.assert_same_as_bam("--merge", one, two)
         self.assertIn("SM", table.schema.names)
 
-    def test_markdup(self):
+    def test_duplicates_are_marked_in_columns(self):
         sam = self.path("mates.sam")
         write_sam(sam, *templates(600, seed=1))
         table = self.assert_same_as_bam("--fixmate=-m", "--markdup", sam)
@@ -150,7 +150,7 @@ class SharedOptions:
         fewer = self.assert_same_as_bam("--fixmate=-m", "--markdup=-r", sam)
         self.assertEqual(fewer.num_rows, table.num_rows - n_marked)
 
-    def test_split(self):
+    def test_pieces_are_tables(self):
         bam = self.bam_of(TAGGED)
         whole = self.table(bam)
         os.mkdir(self.path("p"))
@@ -205,7 +205,7 @@ class BrokenOff(ColumnsTest):
 
 
 class Content(SharedContent, ColumnsTest):
-    def test_tags(self):
+    def test_standard_tags_have_columns_if_they_occur(self):
         """A standard tag has a column if it occurs; the column has only values of its type."""
         table = self.assert_same_as_bam(self.bam_of(TAGGED))
         types = {field.name: str(field.type) for field in table.schema}
@@ -233,7 +233,7 @@ class Content(SharedContent, ColumnsTest):
             table = self.table(self.bam_of(SQ + "\n".join(lines) + "\n"), budget=budget)
             self.assertEqual(table.column("NM").null_count, 4999)
 
-    def test_end(self):
+    def test_column_end_is_that_of_the_alignment(self):
         lines = ["a\t0\tc\t10\t0\t2S3M4D5N1I2M\t*\t0\t0\t*\t*", "b\t4\tc\t11\t0\t3M\t*\t0\t0\t*\t*",
                  "c\t0\tc\t12\t0\t*\t*\t0\t0\t*\t*"]
         table = self.table(self.bam_of(SQ + "\n".join(lines) + "\n"))
@@ -244,7 +244,7 @@ class Content(SharedContent, ColumnsTest):
         table = self.assert_same_as_bam(self.bam_of(sam))
         self.assertEqual(table.column("tag_types").to_pylist(), ["XX:C"])
 
-    def test_stream(self):
+    def test_stream_needs_no_end_to_be_read(self):
         """Standard output gets a stream, which needs no end to be read."""
         bam = self.bam_of(generate.odd(2000, seed=3))
         want = self.table(bam)
@@ -269,7 +269,7 @@ class Content(SharedContent, ColumnsTest):
                     self.assertEqual(pyarrow.ipc.open_stream(pipe).read_all(), want)
                 self.assertEqual(process.wait(), 0)
 
-    def test_readers(self):
+    def test_all_readers_see_the_same_values(self):
         bam = self.bam_of(TAGGED)
         table = self.table(bam)
         frame = polars.read_ipc(self.path("out.arrow"))
@@ -286,7 +286,7 @@ class Content(SharedContent, ColumnsTest):
 class LargeBuffers(ColumnsTest):
     """A buffer is compressed in blocks of 256 KB, into room that is made as it is needed."""
 
-    def test_compression(self):
+    def test_each_level_keeps_the_records(self):
         numbers = random.Random(7)
         letters = bytes(range(33, 127)).decode()
         lines = []
@@ -327,7 +327,7 @@ class Options(SharedOptions, ColumnsTest):
             self.assertEqual(result.status, 0, result.err)
             self.assertEqual("another type than the SAM" in result.err, warned, name)
 
-    def test_names(self):
+    def test_extension_in_capitals_is_one(self):
         """An extension in capitals is one; names of columns that say no format are refused."""
         bam = self.bam_of(TAGGED)
         for name, magic in ("o.PARQUET", b"PAR1"), ("o.Arrow", b"ARROW1"):
@@ -368,7 +368,7 @@ class Options(SharedOptions, ColumnsTest):
         self.sort_ok("--merge", "--columns", "pos,NM", "-o", out, one, "-", stdin=bytes_of_one)
         self.assertEqual(pyarrow.ipc.open_file(out).read_all().num_rows, 720)
 
-    def test_partitioned(self):
+    def test_directories_of_contigs_are_one_table(self):
         """A set with a directory for each contig is one table."""
         bam = self.bam_of(TAGGED)
         whole = self.table(bam)
@@ -380,7 +380,7 @@ class Options(SharedOptions, ColumnsTest):
         self.assertEqual(table.column("contig").to_pylist(), table.column("rname").to_pylist())
         self.assertEqual(columns.lines_of(table.drop_columns("contig")), columns.lines_of(whole))
 
-    def test_resume(self):
+    def test_columns_are_kept_in_the_checkpoint(self):
         """--columns is kept in the checkpoint, and what the tags of earlier runs were is found."""
         bam = self.source(3000)
         for options in ([], ["--columns", "pos,XI:i"], ["--columns", "all,XI:i"]):
@@ -397,7 +397,7 @@ class BadInput(SharedBadInput, ColumnsTest):
     def read_bytes(self, data):
         return pyarrow.ipc.open_stream(io.BytesIO(data)).read_all()
 
-    def test_tags(self):
+    def test_damaged_tags_are_refused(self):
         for tags, mention in [
                 (b"NMC\1NMC\2", "it has a tag twice"), (b"XXC\1XXZ\0", "it has a tag twice"),
                 (b"XXZ\xff\0", "not UTF-8"), (b"MDZab\xc3\0", "not UTF-8"), (b"XXA ", "printable"),
@@ -411,7 +411,7 @@ class BadInput(SharedBadInput, ColumnsTest):
             with self.subTest(tags=tags):
                 self.refused(tags, "it has a tag twice")
 
-    def test_positions(self):
+    def test_positions_beyond_32_bits_are_refused(self):
         """Numbers of 32 bits cannot count from 1 what lies at 2^31."""
         most = 2**31 - 1
         for place in ({"pos": most}, {"pos": most - 2, "cigar": "3M"}, {"mate": (0, most, 0)},

@@ -212,7 +212,7 @@ class Rewritten(Back):
         self.some = self.bam_of(header + "\n".join(kept) + "\n", name="some.bam")
         self.assertGreater(len(kept), 100)
 
-    def test_pyarrow(self):
+    def test_files_rewritten_by_pyarrow_come_back(self):
         table = self.table_of_all
         some = table.filter(pyarrow.compute.greater_equal(table["mapq"], 30))
         for how in ({}, {"compression": "gzip", "data_page_version": "2.0"}, {"row_group_size": 7},
@@ -224,7 +224,7 @@ class Rewritten(Back):
         pyarrow.feather.write_feather(some, self.path("x.feather"))
         self.assert_comes_back(self.path("x.feather"), self.some)
 
-    def test_polars(self):
+    def test_files_rewritten_by_polars_come_back(self):
         header = ["--header", self.bam]
         some = polars.scan_parquet(self.parquet).filter(polars.col("mapq") >= 30)
         for codec in "uncompressed", "snappy", "zstd":
@@ -238,7 +238,7 @@ class Rewritten(Back):
             some.collect().write_ipc_stream(self.out, compat_level=level)
             self.assert_comes_back(self.out, self.some, header=header, what=level)
 
-    def test_duckdb(self):
+    def test_files_rewritten_by_duckdb_come_back(self):
         for options in "", ", row_group_size 100, compression zstd", ", parquet_version v2":
             duckdb.sql(f"copy (from '{self.parquet}' where mapq >= 30) to '{self.out}' "
                        f"(format parquet{options})")
@@ -247,7 +247,7 @@ class Rewritten(Back):
         some = some.replace_schema_metadata(self.table_of_all.schema.metadata)
         self.assert_comes_back(self.save(some), self.some)
 
-    def test_headers(self):
+    def test_header_option_takes_every_kind_of_header(self):
         """--header takes SAM and BAM, plain or compressed, and a pipe; it goes before metadata."""
         bare = self.save(self.table_of_all.replace_schema_metadata({}))
         self.refused([bare], "no sam_header", "--header")
@@ -269,7 +269,7 @@ class Rewritten(Back):
 class Layouts(Back):
     """Types and layouts that rocksort does not write."""
 
-    def test_texts(self):
+    def test_layouts_of_texts_are_read(self):
         bam, table = self.source()
         texts = ("qname", "cigar", "seq", "qual", "MD", "RG", "TS", "tag_types", "rname", "rnext")
         for name in "rname", "rnext":
@@ -310,7 +310,7 @@ class Layouts(Back):
             return pyarrow.DictionaryArray.from_arrays(pyarrow.array(numbers), words)
         self.assert_comes_back(self.save(cast(cast(table, "rname", change), "rnext", change)), bam)
 
-    def test_numbers(self):
+    def test_layouts_of_numbers_are_read(self):
         bam, table = self.source()
         for names, to in [
                 (("flag", "pos", "mapq", "pnext", "tlen", "NM"), pyarrow.int64()),
@@ -408,7 +408,7 @@ class Refused(Back):
         self.refused([self.write("empty", "")], "empty")
         self.refused([self.path("")], "Is a directory")
 
-    def test_arguments(self):
+    def test_bad_arguments_are_refused(self):
         for args in [], ["--no-such-option", "x"], ["a", "b"]:
             result = self.script(*args)
             self.assertEqual((result.status, result.err.count("\n")), (1, 1), result.err)

@@ -56,7 +56,7 @@ class Orders(CliTest):
     ORDERS = (([], "4M"), (["-n"], "40K"), (["-t", "NM"], "4M"), (["-M"], "4M"),
               (["--shuffle=7"], "40K"))
 
-    def test_orders(self):
+    def test_every_order_is_kept(self):
         source = self.write("in.sam", generate.odd(30000, seed=61))
         for order, size in self.ORDERS:
             want = self.sort_bam("--no-PG", "-s", "off", *order, source)
@@ -129,7 +129,7 @@ class ManyRuns(CliTest):
             self.assertEqual(os.listdir(self.scratch), [])
         return Report(result.err)
 
-    def test_size(self):
+    def test_with_a_size_each_byte_is_rewritten_about_once(self):
         """With -s each byte is rewritten about once, and few files are left."""
         report = self.sort("-s", INPUT_SIZE)
         k = math.floor(math.sqrt(report.n_runs)) + 1
@@ -139,7 +139,7 @@ class ManyRuns(CliTest):
         self.assertLessEqual(report.amplification(), 2.2)
         self.assertLessEqual(report.n_files, 2.5 * k)
 
-    def test_off(self):
+    def test_off_compacts_nothing(self):
         report = self.sort("-s", "off")
         self.assertEqual((report.state, report.reason), ("off", "-s off"))
         self.assertEqual(report.compacted, 0)
@@ -162,7 +162,7 @@ class ManyRuns(CliTest):
             self.assertEqual(report.n_files, report.n_runs)
             self.assertEqual(os.listdir(place), [])
 
-    def test_auto(self):
+    def test_auto_compacts_only_where_seeks_are_slow(self):
         """auto is the default, and compacts only if that saves more time than it takes: with disks
         whose seeks are slow."""
         report = self.sort()
@@ -183,7 +183,7 @@ class ManyRuns(CliTest):
         for name in "ab":
             self.assertEqual(os.listdir(self.scratch / name), [])
 
-    def test_keep(self):
+    def test_kept_runs_are_as_many_files_as_reported(self):
         report = self.sort("-k", "-s", INPUT_SIZE, "-T", self.scratch, clean=False)
         kept = [os.path.join(folder, name) for folder, _, names in os.walk(self.scratch)
                 for name in names if name.endswith(".sst")]
@@ -252,7 +252,7 @@ class ManyRuns(CliTest):
         self.assertGreater(report.n_files, 64)
 
     @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory counts")
-    def test_memory(self):
+    def test_compaction_respects_the_memory_limit(self):
         for args, budget in ((["-s", "10M"], 2_000_000), (["-s", INPUT_SIZE], 8 * MIB)):
             report = self.sort(*args, budget=budget)
             self.assertGreater(report.compacted, 0, (args, budget))

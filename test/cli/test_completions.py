@@ -113,7 +113,7 @@ class Table(CliTest):
         self.assertEqual(listed - shown, set(),
                          "options of completions/options.tsv that the usage text does not have")
 
-    def test_arguments(self):
+    def test_options_with_arguments_are_those_of_the_usage(self):
         shown = usage_arguments()
         self.assertEqual(set(shown), usage_options())
         for name, argument in table().items():
@@ -163,7 +163,7 @@ class Shells(CliTest):
             self.assertIn("bad.tsv:1", done.err)
 
     @installed("bash")
-    def test_bash(self):
+    def test_bash_completes_options_and_files(self):
         script = self.script("bash")
         for line in ("samtools-rocksort -", "samtools rocksort -"):
             words = line.split()
@@ -179,7 +179,7 @@ class Shells(CliTest):
         self.check_terminal(self.terminal(start, SAMTOOLS_SORT="rocksort"), [AS_SORT])
 
     @installed("zsh")
-    def test_zsh(self):
+    def test_zsh_completes_options_and_files(self):
         self.script("zsh", "_samtools-rocksort")
         self.write(".zshrc", f"fpath=('{self.work}' $fpath)\nautoload -Uz compinit\n"
                    f"compinit -u -d '{self.scratch}/dump'\nbindkey -e\n"
@@ -200,7 +200,7 @@ class Shells(CliTest):
         return [found.split("\t")[0] for found in done.out.decode().splitlines()]
 
     @installed("fish")
-    def test_fish(self):
+    def test_fish_completes_options_and_files(self):
         for line in ("samtools-rocksort -", "samtools rocksort -"):
             # --help and --verify have optional arguments with known values: fish shows both
             # forms of each.

@@ -15,7 +15,7 @@ from harness import (ROOT, CliTest, needs_pysam, reference, reference_ok,
 
 SPILLING = 100_000
 KINDS = ("flagstat", "idxstats", "coverage")
-UNMAPPED, PLACED_FLAGS = 0x4, 0xffb
+UNMAPPED = 0x4
 
 
 def reference_text(command, *args):
@@ -138,7 +138,7 @@ class LikeSamtools(CountsTest):
                 self.check("-l", "1", source)
                 self.check("-l", "1", "-@", "3", source, budget=SPILLING)
 
-    def test_formats(self):
+    def test_counts_do_not_depend_on_the_format(self):
         refs = some_refs(5, 2000)
         sam = Records(100, refs).sam(600)
         source = self.bam_of(sam)
@@ -148,7 +148,7 @@ class LikeSamtools(CountsTest):
                     self.check("-@", "2", source, out=out, budget=budget)
         self.check("--write-index", source)
 
-    def test_cram(self):
+    def test_cram_is_counted(self):
         """CRAM cannot hold each record that the other formats can."""
         sam = Records(101, some_refs(5, 2000)).sam(600)
         lines = [line for line in sam.splitlines(keepends=True)
@@ -187,7 +187,7 @@ class LikeSamtools(CountsTest):
         self.sort_ok("--shuffle=1", *self.options(KINDS[:2]), "-o", self.path("out.bam"), source)
         self.assertEqual(self.taken(KINDS[:2])["idxstats"], want["idxstats"])
 
-    def test_nothing(self):
+    def test_input_without_records_is_counted(self):
         for sam in ("@HD\tVN:1.6\n", "@SQ\tSN:a\tLN:9\n@SQ\tSN:b\tLN:8\n",
                     "@HD\tVN:1.6\nr\t4\t*\t0\t0\t*\t*\t0\t0\tAC\tII\n"):
             with self.subTest(sam=sam):
@@ -287,7 +287,7 @@ class Files(KilledTest):
         """Temporary files beside the output."""
         return [name for name in os.listdir(self.work) if name.endswith(".tmp")]
 
-    def test_replaced(self):
+    def test_older_counts_are_replaced_when_new_ones_are_complete(self):
         """A file that is there is replaced when the new one is complete; links are followed."""
         source = self.some()
         old = self.write("old", "old\n")
@@ -311,7 +311,7 @@ class Files(KilledTest):
         self.assertGreater(len(got.records), 1000)
         self.assertEqual(self.texts(), want)
 
-    def test_refused(self):
+    def test_files_that_cannot_be_counts_are_refused(self):
         """Files that the sort reads or writes, or that cannot be made; before anything is read."""
         source, absent = self.some(), self.path("absent.bam")
         index = self.out + ".csi"
@@ -374,8 +374,7 @@ class Files(KilledTest):
                     self.assertTrue(bamfile.looks_complete(self.out))
                     os.unlink(self.out)
 
-    def test_signal(self):
-        """A signal while the output is written leaves nothing."""
+    def test_signal_leaves_no_counts(self):
         source = self.some(20000)
         fifo = self.path("fifo")
         os.mkfifo(fifo)
@@ -387,7 +386,7 @@ class Files(KilledTest):
         self.assertEqual((self.texts(), self.left()), ({}, []))
 
     @needs_pysam
-    def test_resumed(self):
+    def test_resumed_sort_counts_all_of_the_output(self):
         """--resume counts all of the output, in the files that were asked for first or in others;
         their names are absolute."""
         source = self.bam_of(Records(201, some_refs(4, 3000)).sam(20000))

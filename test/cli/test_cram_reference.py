@@ -107,7 +107,7 @@ class Reference(CramTest):
                 self.check_right(self.sort(source, fa, options), source, fa)
 
     @needs_pysam
-    def test_longer(self):
+    def test_longer_sequence_gives_a_right_file_and_a_warning(self):
         fa = self.write_fasta(c=N_BASES + 400, e=N_BASES)
         source = self.write_input(reads("c") + reads("e"))
         for options in ("", ",no_ref=1", ",embed_ref=1", ",embed_ref=2"):
@@ -118,7 +118,7 @@ class Reference(CramTest):
                                  options != ",no_ref=1", result.err)
 
     @needs_pysam
-    def test_shorter(self):
+    def test_reads_beyond_a_shorter_sequence_are_refused(self):
         """Reads beyond the end made a CRAM that nobody can read, or with N for their bases."""
         fa = self.write_fasta(c=N_BASES, e=N_BASES // 2)
         short = self.write_input(reads("c") + reads("e", last=N_BASES // 2 - 8))

@@ -55,7 +55,7 @@ class Refused(CliTest):
                 self.assert_error(result, *mentions)
                 self.assertNotIn(CRAM_END, result.out)
 
-    def test_records(self):
+    def test_message_names_the_read_and_what_to_do(self):
         """The message names the read, says what CRAM cannot hold, and what to do."""
         bad = {"operation B": lambda i: with_operation(i, 9),
                "unknown operation": lambda i: with_operation(i, 11),
@@ -138,8 +138,7 @@ class Refused(CliTest):
         self.CRAM = ["-O", "cram,embed_ref=1,seqs_per_slice=100"]
         self.check(self.bam(record, 0), mentions=["cannot encode", "--reference"])
 
-    def test_index(self):
-        """No index is left either."""
+    def test_no_index_is_left(self):
         source = self.bam(lambda i: with_operation(i, 9), 3000)
         result = self.rocksort(*self.CRAM, "--write-index", "-o", self.path("out.cram"), source)
         self.assert_error(result, "'r3000'")

@@ -67,7 +67,7 @@ class DeflateTest(CliTest):
 class Engines(DeflateTest):
     """What is written."""
 
-    def test_version(self):
+    def test_version_names_the_engines(self):
         last = self.version.splitlines()[2]
         first = "igzip at level 1, by " if self.at_level(1) == "igzip" else ""
         self.assertEqual(last, f"Deflates BAM by {first}rocksort up to level 5 and by default, by "
@@ -93,7 +93,7 @@ class Engines(DeflateTest):
         # Another engine wrote other bytes.
         self.assertEqual(len(set(sizes.values())), len(sizes), sizes)
 
-    def test_auto(self):
+    def test_auto_takes_the_best(self):
         """Auto takes the best, whether or not it is named; the last option counts."""
         source = self.bam_of(generate.odd(3000, seed=6))
         for level in (-1, 1, 2, 5, 6):
@@ -118,8 +118,7 @@ class Engines(DeflateTest):
             with self.assertRaises(AssertionError):
                 self.assert_same_deflate(other, want)
 
-    def test_incompressible(self):
-        """Blocks that do not get smaller are stored, whole."""
+    def test_blocks_that_do_not_get_smaller_are_stored(self):
         source = self.bam_of(generate.incompressible(300))
         want = self.sort("-u", source)
         for engine in self.built_in:
@@ -137,8 +136,7 @@ class Engines(DeflateTest):
                 texts.add(b"".join(blocks(file.read())))
         self.assertEqual(len(texts), 1)
 
-    def test_stats(self):
-        """--stats names what was asked for, and what was taken."""
+    def test_stats_name_what_was_asked_for_and_what_was_taken(self):
         source, stats = self.write("in.sam", generate.odd(500)), self.path("stats.json")
         for options, asked, taken in (
                 (["-l", "1"], "auto", self.at_level(1)), ([], "auto", self.at_level(-1)),
@@ -155,8 +153,7 @@ class Engines(DeflateTest):
             self.assertEqual(data["versions"]["isal"] is not None, "igzip" in self.built_in)
             self.assertRegex(data["versions"]["deflate"], r"^(libdeflate|zlib) \d")
 
-    def test_plan(self):
-        """--plan measures the engine that the sort takes."""
+    def test_plan_measures_the_engine_that_the_sort_takes(self):
         source = self.bam_of(generate.odd(3000))
         for engine in self.built_in:
             told = self.rocksort("--plan", "-l1", "--deflate", engine, "-o", self.path("o.bam"),
@@ -220,7 +217,7 @@ class Resumed(ResumeTest):
         return ((data["options"]["deflate"], data["output"]["deflate"]),
                 [line for line in result.err.splitlines() if "warning" in line])
 
-    def test_engine(self):
+    def test_engine_is_kept_in_the_checkpoint(self):
         source = self.source()
         self.want = self.sort_bam("--no-PG", "-u", source)
         checkpoint = self.fails_in_merge("-l", "1", "--deflate", "zlib", source)
@@ -255,13 +252,13 @@ class ZlibOnly(DeflateTest):
     def run_it(self, *args, **how):
         return self.run_program([ZLIB_ONLY, *args], **how)
 
-    def test_version(self):
+    def test_version_names_zlib_alone(self):
         lines = self.run_it("--version").out.decode().splitlines()
         self.assertRegex(lines[1], r"^Using htslib \d+\.\d+\S*, zlib \d+\.\d+\S*, RocksDB ")
         self.assertEqual(lines[2], "Deflates BAM by rocksort up to level 5 and by default, by zlib from "
                                    "level 6 on")
 
-    def test_sorts(self):
+    def test_zlib_writes_the_same_records(self):
         """The same records; auto writes by zlib what the whole build writes by zlib."""
         source = self.bam_of(generate.odd(6000, seed=7))
         want = self.sort_bam("--no-PG", "-l6", "--deflate", "zlib", source)
@@ -283,7 +280,7 @@ class ZlibOnly(DeflateTest):
         result = self.run_it(self.write("damaged.bam", bytes(data)), "-o", self.path("out.bam"))
         self.assert_error(result, "damaged.bam")
 
-    def test_refused(self):
+    def test_message_names_the_missing_package(self):
         """The message names what there is, and the package of what there is not."""
         for engine, package, conda in (("igzip", "libisal-dev", "isa-l"),
                                        ("libdeflate", "libdeflate-dev", "libdeflate")):

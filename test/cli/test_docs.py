@@ -100,7 +100,7 @@ class Documents(CliTest):
                 self.assertEqual(set(options) - usage_options(), set(), f"{path.name}: {command}")
         self.assertGreaterEqual(n_options, 60)
 
-    def test_links(self):
+    def test_links_have_targets(self):
         for path in documents():
             for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
                 if re.match(r"\w+:", target):

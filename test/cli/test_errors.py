@@ -57,13 +57,13 @@ class ErrorTest(CliTest):
 class Input(ErrorTest):
     """Inputs that do not exist or have no alignments."""
 
-    def test_missing(self):
+    def test_missing_input_is_named(self):
         self.check(self.path("absent.bam"), mentions=["absent.bam", "No such file"])
 
-    def test_directory(self):
+    def test_directory_as_input_is_named(self):
         self.check(str(self.work), mentions=[str(self.work)])
 
-    def test_empty(self):
+    def test_empty_input_has_no_header(self):
         source = self.write("empty.bam", b"")
         self.check(source, mentions=["failed to read header", "empty.bam"])
         self.check(mentions=["failed to read header"], stdin=b"")
@@ -111,7 +111,7 @@ class Corrupt(ErrorTest):
         self.bam = bamfile.bgzf(self.raw)
         self.offsets = bamfile.bgzf_block_offsets(self.bam)
 
-    def test_truncated(self):
+    def test_truncated_input_is_an_error(self):
         """Cut in the header, inside a block, or between two blocks inside a record."""
         middle = self.offsets[len(self.offsets) // 2]
         for size in (1, 10, 27, 28, 40, self.offsets[1] - 1, self.offsets[1], self.offsets[1] + 5,

@@ -73,7 +73,7 @@ class LikeSamtools(FixmateTest):
                     self.check(source, options, ORDERS[i % 3], budget=budget,
                                inputs=["-@", threads, source])
 
-    def test_formats(self):
+    def test_format_of_the_input_does_not_matter(self):
         """The same from SAM, BAM, CRAM and uncompressed BAM, from files and from a pipe."""
         sam = templates.Generator(100, odd=0).sam(200)
         bam = self.bam_of(sam)
@@ -237,7 +237,7 @@ class Grouping(FixmateTest):
         if pysam:
             self.check(source)
 
-    def test_few(self):
+    def test_few_reads_without_mates_are_no_reason_to_warn(self):
         """Few, or few of many; single reads; and the same reads in groups."""
         single = "".join(f"s{i}\t0\tx\t9\t9\t4M\t*\t0\t0\tACGT\tFFFF\n" for i in range(3000))
         apart = self.write("in.sam", self.sam(0, 1002))
@@ -259,7 +259,7 @@ class Refused(FixmateTest):
             self.assert_error(result, source, "sorted by coordinate", "-n")
         self.sort_ok("--fixmate", "-o", self.path("out.bam"), other, other)
 
-    def test_options(self):
+    def test_wrong_options_are_refused(self):
         """Options that are those of the sort, that do not exist, or that have a wrong value."""
         source = self.write("in.sam", bamfile.sq_text(templates.REFS))
         for options, words in (("-u", "-u to rocksort"), ("-O bam", "-O to rocksort"),
@@ -280,8 +280,7 @@ class Refused(FixmateTest):
         for option in ("--checksum-only", "--verify"):
             self.assert_error(self.rocksort("--fixmate", option, source), "--fixmate")
 
-    def test_damaged(self):
-        """The number of the bad record is that in the input."""
+    def test_damaged_record_is_numbered_as_in_the_input(self):
         good = "".join(f"r{i // 2}\t{65 if i % 2 else 129}\tx\t9\t9\t1M\t*\t0\t0\tA\tF\n"
                        for i in range(999))
         sam = bamfile.sq_text(templates.REFS) + good + "bad\t0\tx\t9\t9\t2M\t*\t0\t0\tA\tF\n"
@@ -309,7 +308,7 @@ class Refused(FixmateTest):
         self.assert_refused("--fixmate", source=source, mention=["record 1 ", "its tags are"])
         self.sort_ok("--fixmate=-z off", "-o", self.path("out.bam"), source)
 
-    def test_truncated(self):
+    def test_truncated_input_is_refused(self):
         sam = templates.Generator(7, odd=0).sam(300)
         with gzip.open(self.bam_of(sam)) as file:
             raw = file.read()

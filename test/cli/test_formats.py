@@ -43,7 +43,7 @@ class Formats(CliTest):
                     self.assertEqual(self.size(*options), size)
         self.assertEqual(self.size("-O", "sam.gz", "-u"), plain[0])
 
-    def test_sam(self):
+    def test_sam_is_plain_text_whatever_the_level(self):
         """-O sam writes plain text whatever -l says; compressed SAM has the same text."""
         sam = generate.pairs(300).encode()
         want = self.sort_ok("--no-PG", "-O", "sam", stdin=sam).out
@@ -169,7 +169,7 @@ class Cram(CliTest):
         self.assertEqual(without_pg(strip.sub("", header)),
                          without_pg(strip.sub("", want_header)))
 
-    def test_out(self):
+    def test_cram_keeps_the_records(self):
         for words in self.OUTPUTS:
             words = [word.format(fasta=self.fasta) for word in words]
             with self.subTest(words=words):
@@ -290,7 +290,7 @@ class Filter(CliTest):
 
     EXPRESSIONS = ("flag.unmap", "pos>5000", '[XS]=="x" && mapq==9', "1", "0", "qname=~\"^q0\"")
 
-    def test_formats(self):
+    def test_filter_takes_the_same_records_of_each_format(self):
         sam = generate.pairs(1500)
         source = self.write("in.sam", sam)
         for name, words in (("in.bam", ["-b"]), ("in.cram", ["-C", "--output-fmt-option",
@@ -361,13 +361,13 @@ class Fastq(CliTest):
                 self.assert_same_bam(got, want)
             return want
 
-    def test_kinds(self):
+    def test_single_and_paired_reads_are_sorted(self):
         for kind, text in self.texts.items():
             source = self.write(kind + (".fa" if kind == "fasta" else ".fq"), text)
             for order in (["-n", "-@", "2"], ["-M"]):
                 self.check(source, *order)
 
-    def test_compressed(self):
+    def test_compressed_fastq_is_read(self):
         data = self.texts["pairs"].encode()
         self.check(self.write("a.fq.gz", gzip.compress(data)), "-n")
         self.check(self.write("b.fq.gz", bamfile.bgzf(data)), "-n")
@@ -397,8 +397,7 @@ class Fastq(CliTest):
         want = self.sort_bam("--no-PG", "-n", self.write("a.fq", data))
         self.assertEqual(self.sort_bam("--no-PG", "-n", stdin=data), want)
 
-    def test_damaged(self):
-        """A FASTQ that is cut off inside a record: no output."""
+    def test_cut_fastq_gives_no_output(self):
         data = self.texts["one"].encode()
         source = self.write("cut.fq", data[: data.rindex(b"+")] + b"+\nFF")
         self.assertEqual(reference("sort", "-o", self.path("want.bam"), source), False)

@@ -228,7 +228,7 @@ class FrontEnd(CliTest):
 
     # Ours and theirs
 
-    def test_version(self):
+    def test_version_begins_with_the_lines_of_the_upstream(self):
         """The upstream's lines come first: scripts take the second word of the first line."""
         for word in ("--version", "version"):
             result = self.front(word, path=[self.upstream])
@@ -303,7 +303,7 @@ class FrontEnd(CliTest):
         self.assertEqual(result.status, 37)
         self.assertIn("rocksort", result.err.split("fake on stderr")[0])
 
-    def test_help(self):
+    def test_help_names_rocksort_first(self):
         for word in ("help", "--help"):
             result = self.front(word, path=[self.upstream])
             text = result.out.decode()

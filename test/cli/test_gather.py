@@ -76,7 +76,7 @@ class Pieces(GatherTest):
         tids = [bamfile.fields(raw)[0] for raw in self.records]
         return [i for i in range(1, len(tids)) if tids[i] != tids[i - 1]]
 
-    def test_contigs(self):
+    def test_pieces_by_contig_are_copied(self):
         """A piece for each reference and one for reads without a place."""
         cuts = self.contig_cuts()
         self.assertEqual(len(cuts), 3)
@@ -88,7 +88,7 @@ class Pieces(GatherTest):
         for order in ((3, 1, 0, 2), (2, 3, 0, 1)):
             self.check_gather([paths[i] for i in order], 4)
 
-    def test_ranges(self):
+    def test_pieces_that_end_anywhere_are_copied(self):
         """Pieces that end anywhere, also between reads of one position."""
         rng = random.Random(2)
         n_placed = self.contig_cuts()[-1]
@@ -101,7 +101,7 @@ class Pieces(GatherTest):
         n_placed = self.contig_cuts()[-1]
         self.check_gather(self.pieces((1000, n_placed + 50)), 1)
 
-    def test_bai(self):
+    def test_pieces_with_bai_are_copied(self):
         """BAI of samtools; the output has one, too."""
         paths = self.pieces((500, 2500, 4000), index="bai")
         self.check_gather(paths, 4, name="out.bam##idx##" + self.path("out.bam.bai"))
@@ -121,8 +121,7 @@ class Pieces(GatherTest):
         self.gather(empty, name="none.bam")
         self.assertEqual(bamfile.read(self.path("none.bam")).records, b"")
 
-    def test_overlap(self):
-        """Only inputs that overlap are merged."""
+    def test_inputs_that_overlap_alone_are_merged(self):
         cuts = (1000, 2000, 4000)
         paths = self.pieces(cuts)
         mixed = self.records[2000:4000]
@@ -190,7 +189,7 @@ class NotCopied(GatherTest):
             self.check_gather(paths, 2 if with_tags else 3, same_ties=not with_tags)
         self.assertIn(b"PGZp-2\0", bamfile.read(self.path("out.bam")).records)
 
-    def test_options(self):
+    def test_options_that_look_at_records_copy_nothing(self):
         """Another compression, or somebody who looks at the records."""
         paths = self.pieces((1000, 3000))
         for options in (["-l", "1"], ["-u"], ["--deflate", "zlib"], ["--checksum"],
@@ -206,8 +205,7 @@ class NotCopied(GatherTest):
 
 @needs_pysam
 class Refused(GatherTest):
-    def test_damage(self):
-        """Blocks that do not follow each other."""
+    def test_blocks_that_do_not_follow_each_other_are_refused(self):
         paths = self.pieces((1000, 3000))
         with open(paths[1], "rb") as file:
             data = bytearray(file.read())

@@ -62,7 +62,7 @@ class Hardening(CliTest):
 class Flags(CliTest):
     """Warnings of the compiler."""
 
-    def test_formats(self):
+    def test_format_that_is_no_literal_is_a_warning(self):
         """A format that is not a literal is a warning, and warnings are errors in CI."""
         with open(ROOT / "Makefile", encoding="utf-8") as file:
             text = file.read()

@@ -29,7 +29,7 @@ class Headers(CliTest):
         """The header text of the output if text is that of the input."""
         return self.sort_bam(*options, stdin=(text + RECORDS).encode(), **how).text
 
-    def test_hd(self):
+    def test_hd_names_the_order(self):
         for options, fields in (([], ["SO:coordinate"]),
                                 (["-n"], ["SO:queryname", "SS:queryname:natural"]),
                                 (["-N"], ["SO:queryname", "SS:queryname:lexicographical"])):
@@ -149,7 +149,7 @@ class Headers(CliTest):
 class AgainstReference(CliTest):
     """@HD and the number of @PG lines are those of samtools 1.24."""
 
-    def test_headers(self):
+    def test_headers_are_those_of_samtools(self):
         for name, line in HD_LINES.items():
             for options in ORDERS:
                 with self.subTest(hd=name, options=options):
@@ -186,7 +186,7 @@ class AgainstReference(CliTest):
 class Programs(CliTest):
     """@PG lines whose PP fields form a circle."""
 
-    def test_circles(self):
+    def test_circle_of_programs_has_no_last_one(self):
         """A circle has no last program, so that our new line has no PP. htslib 1.16 read memory
         before its array there: PP was whatever it found, or the program crashed."""
         cases = ((["a PP:a"], None), (["a PP:b", "b PP:a"], None), (["a PP:b", "b PP:c", "c PP:b"],

@@ -35,29 +35,29 @@ class Hostile(unittest.TestCase):
             problems += self.judge.judge(case, chosen)
         self.assertEqual(problems, [], "\n".join(problems[:40]))
 
-    def test_fields(self):
+    def test_damaged_fields_never_crash(self):
         self.check(hostile_files.field_cases(BASE), 1)
 
-    def test_tags(self):
+    def test_damaged_tags_never_crash(self):
         self.check([case._replace(data=BASE.with_record(case.data))
                     for case in hostile_files.tag_cases()], 3)
 
-    def test_headers(self):
+    def test_damaged_headers_never_crash(self):
         self.check(hostile_files.header_cases(BASE), 1)
 
-    def test_blocks(self):
+    def test_damaged_blocks_never_crash(self):
         self.check(hostile_files.block_cases(BASE), 1)
 
-    def test_truncations(self):
+    def test_truncated_files_never_crash(self):
         self.check(hostile_files.truncation_cases(BASE), 1)
 
-    def test_text(self):
+    def test_damaged_text_never_crashes(self):
         self.check(hostile_files.sam_cases(), 1)
 
-    def test_others(self):
+    def test_other_damage_never_crashes(self):
         self.check(hostile_files.other_cases(BASE), 2)
 
-    def test_random(self):
+    def test_random_damage_never_crashes(self):
         rng = random.Random(41)
         self.check([hostile_files.random_case(rng, BASE) for _ in range(N_RANDOM * SHARE)], 1)
 

@@ -252,7 +252,7 @@ class Answers(IndexTest):
                 path = self.sort_indexed(source, name, *options, budget=budget)
                 self.check(path, path + ".csi", reads, self.regions[:100])
 
-    def test_cram(self):
+    def test_index_of_cram_finds_the_same_reads(self):
         refs = [("chr1", 300_000), ("chr2", 70_000)]
         rng, reads = random.Random(5), []
         for i in range(4000):

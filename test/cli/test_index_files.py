@@ -24,7 +24,7 @@ class Files(IndexTest):
         self.reads = random_reads(500, REFS, seed=20)
         self.source = self.bam(self.reads, REFS)
 
-    def test_names(self):
+    def test_name_of_the_index_follows_the_output(self):
         for name, files, kind in (
                 ("o.bam", ["o.bam", "o.bam.csi"], "csi"),
                 ("o", ["o", "o.csi"], "csi"),
@@ -72,7 +72,7 @@ class Files(IndexTest):
         self.assert_files("in.bam", "o.bam", "o.bam.csi", "p.bai", "p.bam")
 
     @needs_pysam
-    def test_replaces(self):
+    def test_old_index_is_replaced(self):
         """Old files are replaced, also longer ones, and those of a run before."""
         for name, index in (("o.bam", "o.bam.csi"), ("o.bam##idx##o.bai", "o.bai"),
                             ("o.sam.gz", "o.sam.gz.csi")):
@@ -114,7 +114,7 @@ class Files(IndexTest):
                      self.source)
         self.assertTrue(stat.S_ISCHR(os.stat(self.path("null")).st_mode))
 
-    def test_permissions(self):
+    def test_index_has_permissions_of_a_new_file(self):
         """The index has the permissions of a new file, although it is renamed into place."""
         old = os.umask(0o027)
         self.addCleanup(os.umask, old)
@@ -267,7 +267,7 @@ class Failures(IndexTest):
                         os.unlink(self.path(file))
 
     @needs_pysam
-    def test_terminated(self):
+    def test_signal_at_any_moment_leaves_no_wrong_index(self):
         """A signal at any moment of a run."""
         for name, index, options in (
                 ("o.bam##idx##o.bai", "o.bai", ["-@", "2"]),
@@ -441,7 +441,7 @@ class Stale(KilledTest):
         return [name for name in sorted(self.NAMES) if not os.path.exists(self.path(name)) or
                 os.path.getsize(self.path(name)) > 3]
 
-    def test_named(self):
+    def test_stale_index_is_removed(self):
         of_bam = ["out.bai", "out.bam.bai", "out.bam.csi", "out.csi"]
         of_cram = ["out.crai", "out.cram.crai"]
         cram = ["-O", "cram,no_ref=1"]
@@ -461,7 +461,7 @@ class Stale(KilledTest):
                     self.assertFalse(os.path.exists(self.path("out.bam.csi")) and
                                      "out.bam.csi" in want)
 
-    def test_link(self):
+    def test_stale_index_beside_a_link_is_removed(self):
         """Beside a link, and beside the file that it leads to."""
         os.symlink("elsewhere", self.path("out.bam"))
         self.assertEqual(self.gone("-o", "out.bam"), ["elsewhere.csi", "out.bai", "out.bam.bai",

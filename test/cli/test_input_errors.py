@@ -25,7 +25,7 @@ class Disagreement(ErrorTest):
         "none": ([], ["reference 1", "'chr1'"]),
     }
 
-    def test_all(self):
+    def test_disagreeing_references_are_named(self):
         first = self.write("first.bam", bam_bytes([tie(1)]))
         for name, (refs, mentions) in self.OTHERS.items():
             text = bamfile.sq_text(refs)
@@ -99,7 +99,7 @@ class Damage(ErrorTest):
         for data in (b"", b"nothing aligned today\n", self.bam(9, "first")[:40]):
             self.check_second(data, mentions=["not an alignment file"])
 
-    def test_truncated(self):
+    def test_truncated_second_input_is_named(self):
         """Cut inside a record, with and without renamed read groups, as BGZF and uncompressed."""
         for sample in ("first", "second"):
             raw = self.raw(self.N_GOOD, sample) + self.records[0][:50]
@@ -148,7 +148,7 @@ class Damage(ErrorTest):
             self.check_second(data, mentions=["header", "damaged", "line 3, '" +
                                               line.replace("\t", "\\x09") + "'", problem])
 
-    def test_joined(self):
+    def test_joined_bam_files_are_refused(self):
         """A second BAM after the first is called that, whatever it holds, and compressed or not."""
         head = bamfile.bam_header(SQ + "@RG\tID:x\tSM:second\n", REFS)
         for n_first in (self.N_GOOD, 0):
@@ -188,7 +188,7 @@ class Damage(ErrorTest):
         self.check_second(data + data, "second.cram", mentions=["a second CRAM file"])
 
     @needs_pysam
-    def test_cram(self):
+    def test_damaged_cram_is_named(self):
         sam = SQ + "@RG\tID:x\tSM:second\n" + "".join(
             f"r{i}\t0\tchr1\t{i + 1}\t9\t4M\t*\t0\t0\tACGT\tFFFF\tRG:Z:x\n" for i in range(3000))
         path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="whole.cram")
@@ -370,7 +370,7 @@ class Sam(ErrorTest):
                     self.assert_error(result, f"is truncated: it ends within record {number}",
                                       f"line {number + 2}: 'r")
 
-    def test_reason(self):
+    def test_bad_line_is_named_with_reason_read_and_number(self):
         """Each message has the reason, the read, and the number and beginning of the line, also
         where htslib's lines are hidden."""
         good = LINES[0].rsplit("\t", 1)[0]

@@ -103,7 +103,7 @@ class Positionals(CliTest):
         self.assertEqual(result.status, 0, result.err)
         self.assertEqual(self.numbers(self.files()["out"]), list(range(20)))
 
-    def test_usage(self):
+    def test_usage_explains_names(self):
         text = self.rocksort("--help").out.decode()
         for words in ("-o out.bam in.bam [in.bam ...]", "in.bam out.prefix", "@SQ"):
             self.assertIn(words, text)

@@ -187,7 +187,7 @@ class Ties(InputsTest):
         """The numbers of the ties in the order of the output."""
         return [number_of(raw) for raw in bamfile.split(self.sort_inputs(*args, **how).records)]
 
-    def test_stable(self):
+    def test_equal_records_come_in_order_of_the_inputs(self):
         inputs = []
         for i, n_records in enumerate((2000, 1, 700, 0, 2000, 2)):
             numbers = list(range(10_000 * i, 10_000 * i + n_records))
@@ -236,8 +236,7 @@ class Ties(InputsTest):
                 self.assertEqual(self.numbers(path, path), [])
                 self.assertEqual(len(bamfile.split(self.sort_inputs(sam, path, sam).records)), 2)
 
-    def test_many(self):
-        """There are more inputs than files may be open."""
+    def test_more_inputs_than_files_may_be_open(self):
         n_inputs = 300
         paths = []
         for i in range(n_inputs):
@@ -289,7 +288,7 @@ class Ties(InputsTest):
                         got = self.numbers(source, "-", stdin=file)
                 self.assertEqual(got, list(range(200)))
 
-    def test_pipes(self):
+    def test_pipes_are_inputs(self):
         self.assert_reads_pipes("--no-PG")
 
 
@@ -419,7 +418,7 @@ class Collisions(InputsTest):
             texts = [self.random_input(rng, 1000 * k) for k in range(3)]
             self.check(texts, [form, *rng.sample(FORMATS, 1), form], rng, i)
 
-    def test_header(self):
+    def test_united_header_has_all_lines(self):
         """The whole text of a united header, with chains of programs and comments."""
         first = ("@HD\tVN:1.5\tSO:unsorted\n" + SQ + "@RG\tID:x\tSM:a\n@PG\tID:bwa\tPN:bwa\n"
                  "@PG\tID:dup\tPN:dup\tPP:bwa\n@CO\tsame\n@CO\tone\n")

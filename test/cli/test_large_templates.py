@@ -118,7 +118,7 @@ class Large(KilledTest, FixmateTest):
                             budget=SPILLING, env=self.faulty(fault))
         self.assert_same_records(got.records, want.records)
 
-    def test_resume(self):
+    def test_killed_sort_goes_on_with_the_whole_template(self):
         """A sort that was killed within a large template goes on with the whole template, also if
         it is killed again."""
         source = self.bam_of(large(5, (4_000, 4_000, 4_000), odd=0.02))
@@ -134,7 +134,7 @@ class Large(KilledTest, FixmateTest):
                 self.resume(checkpoint)
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_partial(self):
+    def test_partial_writes_the_part_of_a_template(self):
         """--partial writes all records that came to disk, those of a part of a template, too."""
         source = self.bam_of(large(6, odd=0))
         checkpoint = self.cut_load("--fixmate", source, n_runs=9)

@@ -63,7 +63,7 @@ class LimitTest(CliTest):
 class AddressSpace(LimitTest):
     """ulimit -v, the size of the address space."""
 
-    def test_sweep(self):
+    def test_any_limit_of_memory_gives_output_or_message(self):
         self.want = self.sort_bam("--no-PG", self.source)
         sizes = [n * MIB for n in (40, 60, 80, 100, 120, 140, 160, 200, 240, 300, 400, 700)]
         ends = set()
@@ -76,8 +76,7 @@ class AddressSpace(LimitTest):
                 ends.add(status)
         self.assertEqual(ends, {0, 1})
 
-    def test_message(self):
-        """The message says how much memory was asked for."""
+    def test_message_says_how_much_memory_was_asked_for(self):
         status, err = self.run_limited(resource.RLIMIT_AS, 600 * MIB,
                                        ["-m", "4G", "-o", self.path("out.bam"), self.source])
         self.assertEqual(status, 1)
@@ -88,14 +87,14 @@ class AddressSpace(LimitTest):
 class OpenFiles(LimitTest):
     """ulimit -n, the number of open files."""
 
-    def test_sweep(self):
+    def test_any_limit_of_files_gives_output_or_message(self):
         self.want = self.sort_bam("--no-PG", self.source)
         ends = [self.check(resource.RLIMIT_NOFILE, n, "-@", "2")[0]
                 for n in (4, 6, 8, 12, 16, 24, 32, 48, 100)]
         self.assertEqual(ends[0], 1)
         self.assertEqual(ends[-1], 0)
 
-    def test_advice(self):
+    def test_advice_is_to_raise_the_limit(self):
         """Where no file can be opened, another place does not help: the limit must be raised."""
         for n in (5, 6, 7, 8, 10):
             _, err = self.run_limited(resource.RLIMIT_NOFILE, n,
@@ -133,15 +132,14 @@ class OpenFiles(LimitTest):
 class FileSize(LimitTest):
     """ulimit -f: its signal, SIGXFSZ, would kill a process that does not ignore it."""
 
-    def test_output(self):
+    def test_output_beyond_the_limit_is_an_error(self):
         for options in ([], ["-O", "sam"], ["-u", "--write-index"], ["--fsync"]):
             for budget in (SPILL_BUDGET, None):
                 status, err = self.check(resource.RLIMIT_FSIZE, 100_000, *options, budget=budget)
                 self.assertEqual(status, 1)
                 self.assertIn("File too large", err)
 
-    def test_runs(self):
-        """A run of the temporary data is larger than the limit."""
+    def test_run_beyond_the_limit_is_an_error(self):
         status, err = self.check(resource.RLIMIT_FSIZE, 20_000, "--temp-codec", "none")
         self.assertEqual(status, 1)
         self.assertIn("File too large", err)
@@ -181,7 +179,7 @@ class Inherited(CliTest):
 class PendingSignals(LimitTest):
     """ulimit -i: how many signals may be pending for all processes of a user."""
 
-    def test_none(self):
+    def test_sort_ends_without_real_time_signals(self):
         """No real-time signal can be sent then. Such a signal once ended the thread that waits for
         signals: without it the sort never ended."""
         self.want = self.sort_bam("--no-PG", self.source)
@@ -193,7 +191,7 @@ class PendingSignals(LimitTest):
 class Stack(LimitTest):
     """ulimit -s, which sets the stack size of all threads. With 72 KiB, stacks once overflowed."""
 
-    def test_least(self):
+    def test_stack_below_128_kib_is_refused(self):
         self.want = self.sort_bam("--no-PG", self.source)
         for kib, options in ((64, []), (127, []), (128, []), (128, ["-@", "3", "-s", "2M"])):
             status, err = self.check(resource.RLIMIT_STACK, kib << 10, *options)

@@ -50,8 +50,7 @@ class MergeTest(InputsTest):
 
 class Orders(MergeTest):
     @needs_pysam
-    def test_formats(self):
-        """Every order, with an input in each format."""
+    def test_every_order_merges_every_format(self):
         for order, options in (*ORDERS.items(), ("minimiser", ["-M", "-R"]),
                                ("shuffle", ["--shuffle=4"])):
             paths = [self.sorted_input(f"in{i}", lane(i + 1, 150), *options, form=form)
@@ -123,22 +122,21 @@ class Lists(MergeTest):
     def numbers(self, *args, **how):
         return [number_of(raw) for raw in bamfile.split(self.merged(*args, **how).records)]
 
-    def test_ties(self):
-        """Equal keys come by input, then by their place in it."""
+    def test_equal_keys_come_by_input_then_by_place(self):
         paths = [self.write(f"in{i}.bam", bam_bytes(map(tie, range(1000 * i, 1000 * i + n))))
                  for i, n in enumerate((900, 1, 0, 700))]
         want = [*range(900), 1000, *range(3000, 3700)]
         self.assertEqual(self.numbers(*paths), want)
         self.assertEqual(self.numbers(*paths, paths[1]), want + [1000])
 
-    def test_one(self):
+    def test_one_input_is_merged(self):
         source = self.sorted_input("in", lane(1, 300))
         self.assert_merges([source])
         with open(source, "rb") as stdin:
             got = self.merged("-", stdin=stdin)
         self.assert_same_bam(got, bamfile.read(source))
 
-    def test_empty(self):
+    def test_inputs_without_records_are_merged(self):
         empty = self.write("empty.bam", bam_bytes([]))
         full = self.write("in.bam", bam_bytes(map(tie, range(5))))
         self.assertEqual(self.numbers(empty, full, empty), list(range(5)))
@@ -148,7 +146,7 @@ class Lists(MergeTest):
         source = self.sorted_input("in", lane(1, 300))
         self.assert_merges([source, source])
 
-    def test_pipes(self):
+    def test_pipes_are_merged(self):
         self.assert_reads_pipes("--merge --no-PG")
 
     def test_onto_an_input(self):
@@ -165,7 +163,7 @@ class Lists(MergeTest):
         got = self.assert_merges(paths)
         self.assertIn("@RG\tID:x-2\tSM:1", got.text)
 
-    def test_many(self):
+    def test_more_inputs_than_may_be_open_are_merged(self):
         """More inputs than may be open; the soft limit is raised."""
         paths = [self.write(f"in{i}.bam", bam_bytes(map(tie, range(20 * i, 20 * i + 20))))
                  for i in range(300)]
@@ -188,7 +186,7 @@ class Lists(MergeTest):
 
 class Outputs(MergeTest):
     @needs_pysam
-    def test_index(self):
+    def test_merged_output_has_an_index(self):
         paths = [self.sorted_input(f"in{i}", lane(i + 1, 800)) for i in range(4)]
         for name, kind in (("out.bam", "csi"), ("out.bam##idx##out.bam.bai", "bai")):
             self.sort_ok("--merge", "--write-index", "-o", self.path(name), *paths)
@@ -197,7 +195,7 @@ class Outputs(MergeTest):
             self.assertEqual(index_bytes(self.path("out.bam." + kind)), index_bytes(want))
 
     @needs_pysam
-    def test_formats(self):
+    def test_merged_output_has_each_format(self):
         paths = [self.sorted_input(f"in{i}", lane(i + 1, 200)) for i in range(3)]
         want = reference_view(self.write("want.bam", self.sort_ok("--no-PG", "-o", "-",
                                                                   *paths).out))
@@ -222,7 +220,7 @@ class Outputs(MergeTest):
         with open(self.path(name), encoding="ascii") as file:
             return file.read()
 
-    def test_duplicates(self):
+    def test_duplicates_are_those_of_a_sort_of_all(self):
         """Marked as when all inputs are sorted together. The tags that markdup needs are there."""
         rng = random.Random(3)
         lines = []
@@ -312,7 +310,7 @@ class Copies(MergeTest):
                 answers.append((names, bam.get_index_statistics(), bam.nocoordinate))
         self.assertEqual(*answers)
 
-    def test_pieces(self):
+    def test_ranges_and_contigs_are_copied(self):
         """Ranges and contigs, in any turn, with reads that reach into the pieces that follow."""
         rng = random.Random(6)
         records = []
@@ -330,7 +328,7 @@ class Copies(MergeTest):
                 other = "bai" if kind == "csi" else "csi"       # REFS need fewer levels in a CSI
                 self.assert_answers(self.merge(paths[::-1], 0, other), other)
 
-    def test_reach(self):
+    def test_reads_that_reach_into_next_pieces_are_merged(self):
         """A CSI does not say how far reads reach. One reaches into the next two pieces."""
         places = ([100_000], range(100_001, 100_400), [140_000, 500_000], [600_000, 601_000])
         pieces = [reads(0, some, "2M520000N3M" if k == 0 else "5M")
@@ -433,7 +431,7 @@ class Refused(MergeTest):
         self.assert_no_result(out)
         self.assertFalse(os.path.exists(out + ".csi"))
 
-    def test_order(self):
+    def test_unsorted_input_is_refused(self):
         """Two records the wrong way round, in one block or in two."""
         good = self.write("good.bam", bam_bytes(
             bamfile.record("g", 0, 0, k, "5M", "ACGTA") for k in range(1000)))
@@ -464,7 +462,7 @@ class Refused(MergeTest):
             self.assertEqual(result.status, 1)
             self.assertIn("in.bam' is not sorted by", result.err, words)
 
-    def test_damage(self):
+    def test_damaged_input_is_refused(self):
         good = self.sorted_input("good", lane(1, 3000))
         with open(good, "rb") as file:
             data = file.read()
@@ -506,7 +504,7 @@ class Refused(MergeTest):
         other = self.write("other.bam", bam_bytes([], "@SQ\tSN:chr9\tLN:10\n", [("chr9", 10)]))
         self.assert_merge_fails(self.sorted_input("in", lane(1, 9)), other, mentions=("other.bam",))
 
-    def test_options(self):
+    def test_options_that_do_not_go_with_merge_are_refused(self):
         source = self.sorted_input("in", lane(1, 9))
         for options, words in (
                 (["-k"], "--merge cannot be used"), (["--plan"], "--merge cannot be used"),
@@ -531,7 +529,7 @@ class Refused(MergeTest):
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(),
                  "a sanitizer's memory is not ours")
 class Memory(MergeTest):
-    def test_peak(self):
+    def test_merge_keeps_the_memory_promise(self):
         """Many inputs, and inputs of many records, stay within the promise."""
         rng = random.Random(4)
         records = [bamfile.record(f"r{k:07}", 0, 0, k // 10, "5M", "ACGTA",

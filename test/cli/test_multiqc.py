@@ -48,8 +48,7 @@ class MultiQC(CliTest):
         with open(f"{found}/multiqc_data/multiqc_data.json", encoding="utf-8") as file:
             return json.load(file)["report_saved_raw_data"]
 
-    def test_metrics(self):
-        """Libraries are summed."""
+    def test_metrics_are_shown_with_libraries_summed(self):
         shown = self.shown("--use-libraries", "--metrics", self.path("reports/sample.txt"))
         metrics = shown["multiqc_picard_dups"]["sample"]
         self.assertEqual(
@@ -61,7 +60,7 @@ class MultiQC(CliTest):
         self.assertEqual(metrics["LIBRARY"], "one/two")
         self.assertAlmostEqual(metrics["PERCENT_DUPLICATION"], 201 / 722)
 
-    def test_statistics(self):
+    def test_statistics_are_shown(self):
         shown = self.shown("--json", "-f", self.path("reports/sample.json"))
         figures = shown["multiqc_samtools_markdup"]["sample"]
         self.assertEqual((figures["paired"], figures["duplicate_pair"], figures["single"],

@@ -138,7 +138,7 @@ class Objects(UrlTest):
                 self.server.reset()
 
     @needs_pysam
-    def test_index(self):
+    def test_index_is_an_object(self):
         self.put("in.bam", self.small)
         self.run_ok("--write-index", "-o", self.url + "out.bam", self.url + "in.bam")
         self.run_ok("--write-index", "-o", f"{self.url}two.bam##idx##{self.url}two.bai",
@@ -352,20 +352,20 @@ class Web(UrlTest):
                 with open(self.path("out.bam"), "rb") as file:
                     self.assertEqual(file.read(), expected)
 
-    def test_verbosity(self):
+    def test_high_verbosity_shows_what_is_sent(self):
         """For who looks for a fault, htslib shows what is sent."""
         self.server.files["/in.bam"] = self.small
         result = self.run_urls("--verbosity", "8", "-o", "out.bam", self.url + "in.bam")
         self.assertEqual(result.status, 0, result.err)
         self.assertIn("GET /in.bam", result.err)
 
-    def test_put(self):
+    def test_output_is_put_to_a_web_server(self):
         result = self.run_urls("-o", self.url + "out.bam", self.write("in.bam", self.small))
         self.assertEqual(result.status, 0, result.err)
         self.assertEqual(self.server.files["/out.bam"], self.sorted_here(self.small))
 
     @needs_pysam
-    def test_reference(self):
+    def test_reference_is_read_from_a_web_server(self):
         refs = generate.reference()
         reads = generate.reads(200, refs)
         fasta = self.write("ref.fa", generate.fasta(refs))
@@ -387,7 +387,7 @@ class Web(UrlTest):
         self.assertEqual(sorted(line.split("\t")[9] for line in sam_split(text)[1]),
                          sorted(line.split("\t")[9] for line in sam_split(reads)[1]))
 
-    def test_faults(self):
+    def test_faults_of_the_server_are_errors(self):
         self.server.files["/in.bam"] = self.large
         local = self.write("local.bam", self.large)
         for args, name, fault in (
@@ -418,7 +418,7 @@ class Web(UrlTest):
 class Mounted(test_spindle.SpindleTest):
     """Temporary data on FUSE, as on a mounted bucket."""
 
-    def test_warning(self):
+    def test_mounted_bucket_for_temporary_data_is_warned_of(self):
         source = self.write("in.bam", inputs()[1])
         result = self.sort_ok("-T", str(self.mount), "-o", self.path("x.bam"), source,
                               budget=2 * MIB)

@@ -125,7 +125,7 @@ class Precedence(CliTest):
         for options in (["-R"], ["-H"], ["-K", "5"], ["-w", "5"], ["-n", "-R", "-H", "-K", "3"]):
             self.check(*options, source=source)
 
-    def test_hd(self):
+    def test_hd_names_the_order_that_wins(self):
         heads = ("", "@HD\tVN:1.0\tSO:coordinate\n", "@HD\tVN:1.6\tGO:query\n",
                  "@HD\tVN:1.6\tSO:unsorted\tGO:query\tSS:unsorted:template-coordinate\txx:kept\n",
                  "@HD\tVN:1.5\tSS:queryname:natural\tSO:queryname\n")
@@ -188,7 +188,7 @@ class Minimisers(CliTest):
             theirs = reference_sort(self.source, self.path("want.bam"), "-M", "-K", given)
             self.assert_same_bam(want, theirs, given)
 
-    def test_index(self):
+    def test_index_of_minimisers_keeps_the_records(self):
         """With -I the output has the records of the input, some of them reverse complemented."""
         turned = bytes.maketrans(b"ACGT", b"TGCA")
 
@@ -236,7 +236,7 @@ class Shuffle(CliTest):
         words = options if any("shuffle" in word for word in options) else ("--shuffle", *options)
         return self.sort_bam("--no-PG", *words, **{"stdin": self.sam.encode(), **how})
 
-    def test_reproducible(self):
+    def test_shuffle_is_reproducible(self):
         """Threads, memory, codec and the name of the input do not change the result."""
         want = self.shuffled()
         for options, budget in ((["--shuffle=0"], None), ([], SPILL_BUDGET), (["-@", "3"], None),
@@ -250,8 +250,7 @@ class Shuffle(CliTest):
         data = bamfile.bgzf(bamfile.bam_header(want.text, want.refs) + want.records)
         self.assert_same_bam(self.shuffled(self.write("in.bam", data), stdin=None), want)
 
-    def test_seeds(self):
-        """Each seed gives another order of the same records."""
+    def test_each_seed_gives_another_order(self):
         want = self.sort_bam("--no-PG", stdin=self.sam.encode())
         ordered, seen = sorted(bamfile.split(want.records)), set()
         for seed in ("", "=0", "=1", "=2", "=42", "=4294967296", "=18446744073709551615"):
@@ -269,7 +268,7 @@ class Shuffle(CliTest):
         self.assertLess(abs(n_up - n_down), len(places) / 10)
         self.assertGreater(n_up + n_down, len(places) / 3)
 
-    def test_hd(self):
+    def test_shuffled_file_claims_no_order(self):
         text = self.shuffled().text
         self.assertTrue(text.startswith("@HD\tVN:1.6\tSO:unsorted\n"), text[:60])
         text = self.shuffled(stdin=generate.odd(5).encode()).text
@@ -293,7 +292,7 @@ class Shuffle(CliTest):
         got = self.sort_bam("--no-PG", "-n", source)
         self.assertEqual(sorted(bamfile.split(got.records)), sorted(bamfile.split(want.records)))
 
-    def test_small(self):
+    def test_few_records_are_shuffled(self):
         for n_records in (0, 1, 2):
             sam = generate.odd(n_records) if n_records else bamfile.sq_text(generate.PAIR_REFS)
             got = self.shuffled(stdin=sam.encode())

@@ -29,7 +29,7 @@ class UserTest(KilledTest):
 class Names(UserTest):
     """Names of outputs and of their indexes."""
 
-    def test_protected(self):
+    def test_read_only_file_is_not_replaced(self):
         """A read-only file must not be replaced, as it once was; samtools sort refuses it, too."""
         somebody, out = self.somebody(), self.where / "out.bam"
         for made, options in ((out, []), (self.where / "out.bam.csi", ["--write-index"])):
@@ -44,7 +44,7 @@ class Names(UserTest):
             self.assertEqual(made.read_bytes(), b"precious")
             made.unlink()
 
-    def test_sticky(self):
+    def test_file_of_another_user_in_a_sticky_directory_is_refused_before_the_sort(self):
         """In a directory like /tmp only the owner of a file can replace it. This must be found out
         before the sort; once it was found out only after it."""
         somebody, out = self.somebody(), self.where / "out.bam"
@@ -94,8 +94,7 @@ class Names(UserTest):
             result = self.rocksort("-o", self.path(name), source, budget=SPILL_BUDGET)
             self.assert_error(result, name, "No space left")
 
-    def test_appended(self):
-        """If standard output appends to a file, the old content stays."""
+    def test_appended_standard_output_keeps_its_content(self):
         path = self.write("all.bam", b"before")
         with open(path, "ab") as file:
             done = subprocess.run([SAMTOOLS, "rocksort", "-o", "/dev/stdout", self.source()],
@@ -104,7 +103,7 @@ class Names(UserTest):
         with open(path, "rb") as file:
             self.assertEqual(file.read(10), b"before\x1f\x8b\x08\x04")
 
-    def test_mounted(self):
+    def test_mounted_file_is_written_in_place(self):
         """A mounted file, such as those in containers, cannot be replaced, so that it is written in
         place. The sort once failed at its end, and could not be resumed either."""
         mounted, out = self.write("mounted.bam", b"old"), self.write("out.bam", b"")
@@ -232,7 +231,7 @@ class OntoItself(KilledTest):
         """Runs rocksort as a user who may not write in work."""
         return self.run_program([*self.user, SAMTOOLS, "rocksort", "--no-PG", *args], **how)
 
-    def test_good(self):
+    def test_input_is_replaced_by_its_sorted_form(self):
         for place in (["-T", self.where], []):
             for budget in (None, SPILL_BUDGET):
                 result = self.as_user(*place, "-o", self.file, self.file, budget=budget)
@@ -240,7 +239,7 @@ class OntoItself(KilledTest):
                 self.assert_same_bam(bamfile.read(self.file), self.want)
                 self.assertEqual((self.checkpoints(), os.listdir(self.scratch)), ([], []))
 
-    def test_killed(self):
+    def test_killed_sort_onto_itself_can_be_resumed(self):
         with open(self.file, "rb") as file:
             before = file.read()
         for budget in (None, SPILL_BUDGET):
@@ -257,7 +256,7 @@ class OntoItself(KilledTest):
                     self.assertEqual(result.status, 0, result.err)
                     self.assert_same_bam(bamfile.read(self.file), self.want)
 
-    def test_durable(self):
+    def test_checkpoint_is_synced_before_the_input_is_overwritten(self):
         """The only copy of the records is synced to the disk before the input is overwritten."""
         report = self.scratch / "report"
         self.as_user("-T", self.where, "-o", self.file, self.file,
@@ -296,7 +295,7 @@ class Messages(UserTest):
                 self.assertEqual(done.returncode, 0)
                 self.assertTrue(bamfile.looks_complete(out))
 
-    def test_quiet(self):
+    def test_quiet_says_what_is_left(self):
         """--quiet also says what is left, and where. It once did not."""
         result = self.rocksort("--quiet", "-T", self.where, "-o", "/dev/full", self.source(),
                                budget=SPILL_BUDGET, clean=False)
@@ -323,7 +322,7 @@ class Messages(UserTest):
         self.assert_error(result, f"'{disk}' has ", " inodes for files; free space or change -T")
         self.assertNotIn("are needed", result.err)
 
-    def test_umask(self):
+    def test_no_directory_is_left_with_a_umask_of_0777(self):
         """With a umask of 0777 no temporary directory is left. One that nobody could enter once
         was."""
         result = self.run_program(["sh", "-c", 'umask 0777; exec "$@"', "sh", *self.somebody(),

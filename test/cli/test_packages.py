@@ -211,7 +211,7 @@ class Packages(CliTest):
         self.assertRegex(third, r"^Deflates BAM by (igzip at level 1, by )?rocksort up to level 5 and "
                                 r"by default, by (libdeflate|zlib) from level 6 on$")
 
-    def test_install(self):
+    def test_all_files_are_installed(self):
         """All files are installed, readable for everyone; SAMTOOLS_DIR= moves the front end."""
         for extra, moved in (([], {}),
                              (["SAMTOOLS_DIR=/usr/lib/rocksort/bin"],
@@ -249,8 +249,7 @@ class Packages(CliTest):
         shutil.rmtree(top)
 
     @unittest.skipUnless(is_checkout(), "this is no git checkout: there is no `make dist`")
-    def test_dist(self):
-        """The same commit gives the same bytes."""
+    def test_same_commit_gives_the_same_tarball(self):
         name = f"samtools-rocksort-{version()}"
         sums = set()
         for folder, umask in (("first", 0o022), ("second", 0o077)):

@@ -118,7 +118,7 @@ class Content(SharedContent, ParquetTest):
                     bam = self.bam_of(random_sam(n_records, seed))
                     self.assert_same_as_bam(*(["-u"] if seed % 2 else []), bam)
 
-    def test_types(self):
+    def test_types_are_those_of_arrow(self):
         """Readers see the types that Arrow has, but that names of references are texts."""
         bam = self.bam_of(TAGGED)
         self.sort_ok("-o", self.path("out.arrow"), bam)
@@ -213,7 +213,7 @@ class Content(SharedContent, ParquetTest):
         piped = self.sort_ok("--no-PG", "-@", "3", "-O", "parquet", bam).out
         self.assertEqual(piped, written)
 
-    def test_questions(self):
+    def test_readers_that_skip_pages_find_all(self):
         """Readers that skip groups and pages by their bounds find what there is."""
         bam = self.bam_of(generate.odd(3000, seed=9))
         rows = self.table("-m", "1G", bam, budget=SPILL_BUDGET).to_pylist()
@@ -243,7 +243,7 @@ class Options(SharedOptions, ParquetTest):
                 self.assert_lines(table, want)
                 self.assertIn(one[:2], table.schema.names)
 
-    def test_levels(self):
+    def test_levels_make_files_smaller(self):
         bam = self.bam_of(generate.odd(3000, seed=4))
         sizes = {}
         for level in ("0", "1", "9"):
@@ -256,14 +256,14 @@ class Options(SharedOptions, ParquetTest):
         self.table("-u", bam)
         self.assertEqual(os.path.getsize(self.path("out.parquet")), sizes["0"])
 
-    def test_refused(self):
+    def test_index_is_refused_and_full_disk_is_named(self):
         bam = self.bam_of(TAGGED)
         self.assert_error(self.rocksort("--write-index", "-o", self.path("o.parquet"), bam),
                           "--write-index cannot index Parquet")
         self.assert_error(self.rocksort("-O", "parquet", "-o", "/dev/full", bam), "/dev/full",
                           "No space left")
 
-    def test_resume(self):
+    def test_interrupted_sort_to_parquet_is_resumed(self):
         bam = self.source(3000)
         checkpoint = self.fails_in_merge("-O", "parquet", "--columns", "all,XI:i", bam)
         want = self.table("--columns", "all,XI:i", bam)
@@ -272,7 +272,7 @@ class Options(SharedOptions, ParquetTest):
 
 
 class Partitioned(ParquetTest):
-    def test_set(self):
+    def test_directories_of_contigs_are_one_table(self):
         """A set with a directory for each contig is one table for all readers, as columns.md says."""
         bam = self.bam_of(TAGGED)
         rows = self.table(bam).num_rows

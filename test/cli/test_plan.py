@@ -51,7 +51,7 @@ class Plans(PlanTest):
         self.assertEqual(plan["memory"], ["768 MiB"])
         self.assertFalse(os.path.exists(self.path("out.bam")))
 
-    def test_runs(self):
+    def test_planned_runs_are_about_right(self):
         """The planned number of runs, and their size on disk, are about right."""
         # Reads are spread so thinly that small runs compress as well as large ones.
         source = self.bam_of(generate.reads(8000, generate.reference(n_bases=600000)))
@@ -74,7 +74,7 @@ class Plans(PlanTest):
                     space = float(plan["temporary space"][0].split(" MB")[0])
                     self.assertLessEqual(abs(space - temporary), max(0.5, temporary * 0.4))
 
-    def test_fixmate(self):
+    def test_plan_counts_memory_and_tags_of_fixmate(self):
         """The plan splits memory as the sort does, and knows that tags make records larger: a fifth
         of the bytes were once missing."""
         source = self.path("grouped.bam")
@@ -98,7 +98,7 @@ class Plans(PlanTest):
                         self.assertLessEqual(abs(planned - n_runs), max(2, n_runs / 4),
                                              (planned, n_runs))
 
-    def test_markdup(self):
+    def test_plan_counts_what_is_remembered_of_all_records(self):
         """What is remembered of all records is planned, in memory and in a file, and the space for
         it: --plan and the warnings about full disks once knew of runs only."""
         source = self.path("grouped.bam")
@@ -157,7 +157,7 @@ class Plans(PlanTest):
                     self.assertLessEqual(max(planned, n_runs), 2 * min(planned, n_runs),
                                          (planned, n_runs))
 
-    def test_order(self):
+    def test_plan_names_the_order(self):
         for options, order in (([], "coordinate"), (["-N"], "read name, character by character"),
                                (["-t", "RG"], "tag RG, then coordinate"),
                                (["-t", "RG", "-n"], "tag RG, then read name, numbers by value")):
@@ -191,7 +191,7 @@ class Plans(PlanTest):
         self.assertRegex(plan["merge"][0], r"^[12] pass")
         self.assertRegex(plan["time"][0], r"^about [\d.]+ s \(load [\d.]+, merge [\d.]+\)$")
 
-    def test_compaction(self):
+    def test_size_switches_compaction_on(self):
         """-s switches compaction on."""
         plan = self.plan("-s", "4M", self.source, budget=400_000)
         self.assertTrue(plan["compaction"][0].startswith("on, because -s was given"))
@@ -209,7 +209,7 @@ class Plans(PlanTest):
         for name in "ab":
             self.assertEqual(os.listdir(self.work / name), [])
 
-    def test_inputs(self):
+    def test_plan_names_each_kind_of_input(self):
         """Inputs: several files, SAM, CRAM, and one without records."""
         plan = self.plan("-o", "x.bam", self.source, self.source)
         self.assertTrue(plan["input"][0].startswith("2 files"))
@@ -232,7 +232,7 @@ class Plans(PlanTest):
         self.assertEqual(self.plan("-s", "2G", "-", stdin=data)["uncompressed"],
                          ["2.1 GB, by -s"])
 
-    def test_errors(self):
+    def test_wrong_input_is_an_error(self):
         self.assert_error(self.rocksort("--plan", self.path("nowhere.bam")), "nowhere.bam")
         self.assert_error(self.rocksort("--plan", "-T", self.path("no/where"), self.source,
                                         budget=400_000), "no/where")
@@ -341,7 +341,7 @@ class Warnings(PlanTest):
         self.assertIn("1000 threads share ", warnings)
         self.assertIn("MiB of memory may be used, but only ", warnings)
 
-    def test_none(self):
+    def test_no_warning_where_all_fits(self):
         self.assertNotIn("warning", self.plan("-@", "1", "--max-memory", "16M", self.source))
 
 
@@ -357,7 +357,7 @@ class Auto(PlanTest):
                               preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
         return plan_lines(Result(done.returncode, done.stdout, done.stderr))
 
-    def test_affinity(self):
+    def test_auto_follows_the_affinity(self):
         plan = self.one_cpu("-@", "auto", self.source)
         self.assertTrue(plan["threads"][0].startswith("1 (auto: 1 CPU "), plan["threads"])
 
@@ -383,7 +383,7 @@ class Auto(PlanTest):
         plan = self.plan("-@", "auto", "--max-memory", "auto", "-", stdin=data)
         self.assertIn("feeds the pipe", plan["memory"][0])
 
-    def test_sorts(self):
+    def test_auto_sorts_and_says_what_it_chose(self):
         """A sort with both options; --verbosity 4 says which values were chosen."""
         want = self.sort_bam("--no-PG", self.source)
         result = self.sort_ok("--no-PG", "-@", "auto", "--max-memory", "auto", "--verbosity", "4",
@@ -392,7 +392,7 @@ class Auto(PlanTest):
         self.assertRegex(result.err, r"(1 thread|\d+ threads): \d+ CPU")
         self.assertRegex(result.err, r"\d+ MiB of memory: ")
 
-    def test_arguments(self):
+    def test_auto_is_no_number(self):
         self.assert_error(self.rocksort("-@", "automatic", self.source), "-@", "auto")
         self.assert_error(self.rocksort("--max-memory", "autos", self.source), "--max-memory",
                           "auto")

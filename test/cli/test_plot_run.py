@@ -78,7 +78,7 @@ class PlotRun(CliTest):
         self.check_png(self.plot("-o", self.path("out.png"), self.series("rocksort", 400),
                                  self.series("samtools", 3000)))
 
-    def test_rows(self):
+    def test_fewer_rows_make_a_smaller_figure(self):
         """Fewer rows make a smaller figure. A name that is no row is an error."""
         self.need_matplotlib()
         heights = []

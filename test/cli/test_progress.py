@@ -153,7 +153,7 @@ class OnTerminal(ProgressTest):
             self.assertRegex(lines[0], "^" + CLOSING_LINE.pattern + "$")
             self.assertEqual(lines[1], "")
 
-    def test_merging(self):
+    def test_line_shows_the_merged_share(self):
         """The merge waits because the output is not read; the line shows the merged share."""
         terminal = Terminal(self)
         process = self.start("-u", "--no-PG", stderr=terminal.follower, env={"TERM": "xterm"},
@@ -169,7 +169,7 @@ class OnTerminal(ProgressTest):
         self.assertEqual(got, self.sort_bam("--no-PG", stdin=sam))
         self.assertEqual(len(terminal.screen.lines), 2)
 
-    def test_width(self):
+    def test_line_fits_the_terminal(self):
         for columns in (5, 24, 60, 200):
             process, terminal = self.on_terminal(columns=columns)
             terminal.wait_for(r"\rread[^\r]*" + re.escape(CLEAR))
@@ -303,7 +303,7 @@ class Elsewhere(ProgressTest):
         self.assertEqual(len(result.err.splitlines()), 1, result.err)
         self.assertRegex(result.err, CLOSING_LINE)
 
-    def test_lines(self):
+    def test_progress_is_printed_in_lines(self):
         for budget in (None, SPILL_BUDGET):
             process = self.held("--progress", "-o", self.path("out.bam"), budget=budget,
                                 env={"ROCKSORT_TEST_PROGRESS": "0.05"})
@@ -409,15 +409,14 @@ class ClosingLine(CliTest):
             self.assertEqual(said["runs"] > 0, bool(budget))
             self.assertEqual(said["temporary"] > 0, bool(budget))
 
-    def test_duplicates(self):
+    def test_closing_line_has_the_time_of_duplicates(self):
         """Finding duplicates is a part of its own."""
         source = self.write("in.sam", generate.odd(300))
         for options, is_there in (([], False), (["--fixmate", "--markdup"], True)):
             said = self.line_of(self.sort_ok(*options, "-u", "-o", self.path("out.bam"), source))
             self.assertEqual("mark" in said, is_there)
 
-    def test_pipes(self):
-        """Bytes of pipes are counted, too."""
+    def test_bytes_of_pipes_are_counted(self):
         sam = generate.odd(9000).encode()
         said = self.line_of(self.sort_ok("-u", stdin=sam))
         self.assertAlmostEqual(said["input"], len(sam) / 1e6, delta=0.1)
@@ -435,7 +434,7 @@ class ClosingLine(CliTest):
         self.assertAlmostEqual(said["input"], size / 1e6, delta=0.051)
         self.assertEqual(said["records"], 9000)
 
-    def test_verbosity(self):
+    def test_closing_line_needs_verbosity_2(self):
         source = self.write("in.sam", generate.odd(50))
         for level, n_lines in (("0", 0), ("1", 0), ("2", 1), ("3", 1), ("4", 2)):
             result = self.sort_ok("--verbosity", level, "-o", self.path("out.bam"), source)

@@ -50,11 +50,11 @@ class RealFiles(CliTest):
                     self.assert_same_bam(got, want, source.name)
         self.assertGreater(n_files, 0)
 
-    def test_coordinate(self):
+    def test_real_files_by_coordinate_are_those_of_samtools(self):
         self.check("coordinate")
 
-    def test_natural(self):
+    def test_real_files_by_natural_name_are_those_of_samtools(self):
         self.check("natural")
 
-    def test_lexicographical(self):
+    def test_real_files_by_lexicographical_name_are_those_of_samtools(self):
         self.check("lexicographical")

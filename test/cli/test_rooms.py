@@ -47,32 +47,27 @@ class Rooms(CliTest):
         """The script fails with these messages and no others."""
         self.assertEqual(self.check(changes, **more), (1, list(messages)))
 
-    def test_clean(self):
+    def test_clean_tree_passes(self):
         self.assertEqual(self.check(), (0, []))
 
     def test_without_objects(self):
         """Only include lines are checked then."""
         self.assertEqual(self.check(compiled=None), (0, []))
 
-    def test_forbidden_include(self):
-        """The table has no arrow from util to bam; the line is named."""
-        text = '#include "util/diag.h"\n\n#include "bam/bam_aux.h"\n'
-        self.check_fault({"src/util/path.c": text},
-                         'src/util/path.c:3: util may not include bam ("bam/bam_aux.h")')
-
-    def test_door(self):
+    def test_faults_of_include_lines_are_named(self):
         """A file at the top follows the rules of its room."""
-        self.check_fault({"src/bam/bam_aux.h": '#include "bam_sort_key.h"\nvoid bam_aux(void);\n'},
-                         'src/bam/bam_aux.h:1: bam may not include order ("bam_sort_key.h")')
-
-    def test_include_without_room(self):
-        self.check_fault({"src/bam/other.c": '# include "bam_aux.h"\n'},
-                         'src/bam/other.c:1: "bam_aux.h" names no room and header of it')
-
-    def test_include_that_is_not_there(self):
-        self.check_fault({"src/bam/other.c": '#include "bam/gone.h"\n'},
-                         'src/bam/other.c:1: "bam/gone.h" names no room and header of it',
-                         compiled=None)
+        for name, text, message in (
+                ("src/util/path.c", '#include "util/diag.h"\n\n#include "bam/bam_aux.h"\n',
+                 '3: util may not include bam ("bam/bam_aux.h")'),
+                ("src/bam/other.h", '#include "bam_sort_key.h"\n',
+                 '1: bam may not include order ("bam_sort_key.h")'),
+                ("src/bam/other.c", '# include "bam_aux.h"\n',
+                 '1: "bam_aux.h" names no room and header of it'),
+                ("src/bam/other.c", '#include "bam/gone.h"\n',
+                 '1: "bam/gone.h" names no room and header of it')):
+            with self.subTest(message):
+                self.check_fault({name: text}, f"{name}:{message}", compiled=None)
+                (self.work / "tree" / name).unlink()
 
     def test_file_in_no_room(self):
         for name in ("src/alone.c", "top.c", "src/cellar/wine.c", "src/bam/deep/er.c"):
@@ -99,7 +94,7 @@ class Rooms(CliTest):
                  (("one", "two"), ("two", "three"), ("three", "one"), ("user", "one"))}
         self.check_fault(files, "bam/one, bam/three, bam/two: call each other in a circle")
 
-    def test_variable(self):
+    def test_variable_of_another_file_counts_as_a_call(self):
         """A variable of another file counts as its functions do."""
         self.check_fault({"src/bam/one.c": "extern int shared;\nint one(void)\n{\n"
                                            "    return shared;\n}\n",
@@ -119,8 +114,7 @@ class Rooms(CliTest):
                                "void diag(void)\n{\n    free(malloc(1));\n    fsync(0);\n}\n"}),
             (0, []))
 
-    def test_pointer(self):
-        """A call through a pointer does not count."""
+    def test_call_through_a_pointer_does_not_count(self):
         self.assertEqual(self.check({
             "src/bam/one.c": "void one(void (*job)(void))\n{\n    job();\n}\n",
             "src/bam/two.c": "void one(void (*job)(void));\n"

@@ -88,7 +88,7 @@ class AsSamtoolsSort(CliTest):
         want = self.sort_bam("--no-PG", "-o", "-", "in.sam", "other.sam")
         self.assertEqual(bamfile.read(self.path("out.bam")), want)
 
-    def test_usage(self):
+    def test_usage_is_that_of_samtools_sort(self):
         for args in (["--help"], ["-h"]):
             result = self.samtools("sort", *args)
             self.assertEqual(result.status, 0, result.err)
@@ -130,7 +130,7 @@ class AsSamtoolsSort(CliTest):
             self.assertIn("Usage: samtools sort", result.err)
             self.assertIn(option.lstrip("-"), result.err.split("Usage")[0])
 
-    def test_errors(self):
+    def test_errors_leave_no_file(self):
         result = self.samtools("sort", "-o", "out.bam", "absent.bam")
         self.assert_error(result, "absent.bam")
         result = self.samtools("sort", "-o", "out.bam", "-t", "R", "in.sam")

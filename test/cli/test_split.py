@@ -155,7 +155,7 @@ class Contigs(SplitTest):
                 self.assert_indexes(pieces, self.regions[:5])
                 self.empty_out()
 
-    def test_formats(self):
+    def test_pieces_have_the_lines_of_the_whole_in_each_format(self):
         """Text and CRAM: the pieces have the lines of the whole in that format."""
         sound = [read for read in self.reads if read.name.startswith("q")
                  and (bamfile.n_cigar(read.raw) or read.raw[18] & 4) and b"N" not in read.raw
@@ -184,7 +184,7 @@ class Contigs(SplitTest):
                 self.assertEqual(len(self.files()), len(pieces) * (2 if index else 1))
                 self.empty_out()
 
-    def test_bai(self):
+    def test_names_of_indexes_follow_the_pattern(self):
         """Names of indexes as in -o FILE##idx##INDEX, also in another directory."""
         pieces = self.split("contig", self.source_bam, ext=f"bam##idx##{self.out}/%.x.bai")
         self.assertEqual(pieces, {})
@@ -277,8 +277,7 @@ class Contigs(SplitTest):
         self.assert_pieces(pieces, records, self.contigs, [name for name, _ in REFS])
         self.assert_indexes(pieces)
 
-    def test_counts(self):
-        """Counts are those of the whole."""
+    def test_counts_are_those_of_the_whole(self):
         for name in ("whole", "parts"):
             split = ["--split-by", "contig", "-o", self.pattern()] if name == "parts" else [
                 "-o", self.path("w.bam")]
@@ -290,7 +289,7 @@ class Contigs(SplitTest):
                                                                   "rb") as b:
                 self.assertEqual(a.read(), b.read())
 
-    def test_statistics(self):
+    def test_stats_say_what_each_piece_has(self):
         """--stats says what each piece has, also with odd names."""
         records = self.whole(self.source_bam)
         for how, known in (("contig", [*dict(REFS), "unplaced"]),
@@ -327,18 +326,17 @@ class Contigs(SplitTest):
         self.assertEqual({piece["name"] for piece in said},
                          {"none", "\ufffd\ufffd", '"\\\t', "\xe9"})
 
-    def test_checksum(self):
+    def test_checksum_is_that_of_the_whole(self):
         want = self.sort_ok("--checksum", "-o", self.path("w.bam"), self.source_bam)
         got = self.sort_ok("--checksum", "--split-by", "contig", "-o", self.pattern(),
                            self.source_bam)
         self.assertEqual(re.findall(r"\b[0-9a-f]{16,}\b", got.err + got.out.decode()),
                          re.findall(r"\b[0-9a-f]{16,}\b", want.err + want.out.decode()))
 
-    def test_fsync(self):
+    def test_fsync_writes_all_pieces(self):
         self.assertEqual(len(self.split("contig", self.source_bam, "--fsync")), len(REFS) + 1)
 
-    def test_duplicates(self):
-        """Duplicates are decided before the split."""
+    def test_duplicates_are_decided_before_the_split(self):
         source = self.write("in.sam", generate.reads(3000, generate.reference()))
         for options in ([], ["-@", "3"]):
             for markdup in ("--markdup", "--markdup=-r"):
@@ -415,7 +413,7 @@ class EqualReads(SplitBase, IndexTest):
             self.check(source, markdup)
         self.check(self.source(40_000, 22), "", more=["-@", "3"])
 
-    def test_spilled(self):
+    def test_spilled_equal_reads_are_decided_as_a_whole(self):
         source = self.source(12_000, 23)
         for markdup in self.OPTIONS:
             self.check(source, markdup, budget=SPILL_BUDGET, more=["-@", "3"])
@@ -427,7 +425,7 @@ class EqualReads(SplitBase, IndexTest):
         for budget in (SPILL_BUDGET // 2 * 3, SPILL_BUDGET * 2, SPILL_BUDGET * 4):
             self.check(source, "", budget=budget, more=["-@", "2"])
 
-    def test_fixmate(self):
+    def test_equal_reads_are_decided_after_fixmate(self):
         """The same if templates are fixed first."""
         source = self.source(6000, 25)
         for budget in (None, SPILL_BUDGET):
@@ -445,7 +443,7 @@ class Names(SplitTest):
         self.empty_out()
         return found
 
-    def test_characters(self):
+    def test_odd_characters_become_safe_names(self):
         names = ["HLA:A*01:01", "a/b", "a:b", ".", "..", "-x", "a_b", "unplaced", "é",
                  "x" * 240, "x" * 241, "|", "a=b,c+d@e"]
         want = ["HLA_A_01_01", "a_b", "a_b_2", "_", "_.", "_x", "a_b_3", "unplaced", "__",
@@ -469,8 +467,7 @@ class Names(SplitTest):
                                   options=["-o", str(self.out / ("y" * 200 + "%.bam"))],
                                   source=self.bam([], [("x" * 180, 1000)], "names.bam"))
 
-    def test_relative(self):
-        """Names without a directory."""
+    def test_names_without_a_directory(self):
         source = self.bam([], [("c", 1000)], "names.bam")
         self.sort_ok("--split-by", "contig", "-o", "%.sam", source, cwd=self.out)
         self.assertEqual(self.files(), ["c.sam", "unplaced.sam"])
@@ -507,7 +504,7 @@ class Bed(SplitTest):
         self.assert_indexes(pieces)
         self.empty_out()
 
-    def test_intervals(self):
+    def test_intervals_divide_the_reads(self):
         plain = [("chr1", 0, 1000, "a"), ("chr1", 1000, 100_000, "b"), ("chr2", 10, 70_000, "c"),
                  ("chr10", 2_000_000, 9_000_000, "d"), ("empty", 3, 4, "e")]
         self.check(plain)
@@ -515,7 +512,7 @@ class Bed(SplitTest):
         self.check([("one", 0, 1, "x")])
         self.check([("chr1", 0, 300_000, "x")], "-l0")
 
-    def test_random(self):
+    def test_many_small_intervals_divide_the_reads(self):
         """Many small intervals, some with a name that several have."""
         rng = random.Random(8)
         for n_names in (3, 40):
@@ -541,7 +538,7 @@ class Bed(SplitTest):
         intervals = [("chr10", i * 5000, (i + 1) * 5000, f"n{i % 60}") for i in range(1000)]
         self.check(intervals)
 
-    def test_text(self):
+    def test_bed_file_may_have_comments_and_blanks(self):
         """What a BED file may look like."""
         want = [("chr1", 0, 9000, "a b"), ("chr10", 5, 600_000, "chr10:6-600000")]
         for text in ("# comment\ntrack name=x\nbrowser position chr1\n\n"
@@ -572,7 +569,7 @@ class Bed(SplitTest):
             pieces = self.split(self.bed(text), source)
             self.assertEqual(sorted(pieces), ["a", "b", "outside", "unplaced"])
 
-    def test_errors(self):
+    def test_bad_bed_lines_are_named(self):
         for text, *mentions in (
                 ("", "no intervals"), ("#x\n", "no intervals"), ("chr1\n", "line 1"),
                 ("chr1\t1\n", "line 1"), ("chr1\t0\t9\n\nnope\t0\t9\n", "line 3", "header"),
@@ -669,7 +666,7 @@ class Ranges(SplitTest):
             size = sum(map(len, part))
             self.assertLessEqual(abs(size - all_bytes / len(parts)), max(sizes.values()))
 
-    def test_balance(self):
+    def test_ranges_have_about_as_many_reads(self):
         for n in (1, 2, 3, 10, 64):
             for options, budget in (([], None), (["-@", "4"], SPILL_BUDGET)):
                 with self.subTest(n=n, options=options):
@@ -703,7 +700,7 @@ class Ranges(SplitTest):
         reads = [make_read(f"q{i}", i % 2, 900 + i, "1M", "A") for i in range(100)]
         self.check(5, reads=reads, refs=[("a", 1000), ("b", 1000), ("c", 5)])
 
-    def test_numbers(self):
+    def test_wrong_numbers_of_ranges_are_refused(self):
         for how in ("ranges:0", "ranges:", "ranges:-1", "ranges:1x", "ranges: 2",
                     "ranges:100001", "ranges:99999999999999999999"):
             self.assert_split_refused("1 to 100000", how=how)
@@ -772,7 +769,7 @@ class Tags(SplitTest):
             number[read.name] = at
         return reads, number
 
-    def test_types(self):
+    def test_values_of_all_types_make_pieces(self):
         """Values of all types. Integers of all types and floats are equal if their values are."""
         values = [(tag("XX", "i", 7), "7"), (tag("XX", "C", 7), "7"), (tag("XX", "s", 7), "7"),
                   (tag("XX", "f", 7.0), "7"), (tag("XX", "i", -7), "_7"),
@@ -858,7 +855,7 @@ class Tags(SplitTest):
             peak = json.load(file)["memory"]["peak_resident_bytes"]
         self.assertLess(peak, 140 << 20)
 
-    def test_refused(self):
+    def test_wrong_tags_are_refused(self):
         for how in ("tag:", "tag:X", "tag:XXX", "tag:1X", "tag:X-"):
             self.assert_split_refused("two characters", how=how)
         self.assert_split_refused("-t", how="tag:XX", options=["-t", "XX"])
@@ -891,7 +888,7 @@ class Directories(SplitTest):
         return self.rocksort("--no-PG", "--split-by", "contig", *options, "-o",
                              str(self.out / pattern), self.source_bam, **how)
 
-    def test_directories(self):
+    def test_directories_of_pieces_are_made(self):
         for pattern in ("contig=%/part-0.bam", "%/%.bam"):
             self.assertEqual(self.sort_to(pattern).status, 0)
             names = self.assert_same_pieces(pattern)
@@ -938,7 +935,7 @@ class Directories(SplitTest):
 
 @needs_pysam
 class Errors(SplitTest):
-    def test_options(self):
+    def test_options_that_do_not_go_with_split_are_refused(self):
         source = self.source_bam
         for output, mention in (
                 ("x.bam", "%"), (None, "-o"), ("-", "-o"), ("s3://bucket/%.bam", "URL"),
@@ -1126,7 +1123,7 @@ class Fails(SplitBase, KilledTest):
         self.empty_out()
         return want, n_files
 
-    def test_resumed(self):
+    def test_killed_split_is_resumed(self):
         """Killed while it loads, while pieces are written, and while they get their names."""
         source = self.spilling()
         for kind in self.KINDS:
@@ -1217,7 +1214,7 @@ class Fails(SplitBase, KilledTest):
         self.assertEqual(result.status, 0, result.err)
         self.assertEqual(self.files(), [])
 
-    def test_clean(self):
+    def test_clean_lists_a_killed_split(self):
         """A killed sort that kept nothing."""
         source = self.spilling(2000)
         result = self.rocksort("--split-by", "contig", "-o", self.pattern(), source,
@@ -1318,7 +1315,7 @@ class Fails(SplitBase, KilledTest):
         self.assertEqual(self.files(), ["chr2.bam"])
         self.assertEqual((self.out / "chr2.bam").read_text(), "mine")
 
-    def test_signals(self):
+    def test_signal_leaves_all_pieces_or_none(self):
         """While pieces are written, no file and no directory stays; while they get their names,
         all get them or none."""
         source = self.spilling()
@@ -1339,7 +1336,7 @@ class Fails(SplitBase, KilledTest):
                     self.assertEqual(self.checkpoints(), [])
                     self.empty_out()
 
-    def test_interrupt(self):
+    def test_interrupt_leaves_no_piece(self):
         """SIGINT at any time."""
         source = self.spilling()
         process = self.start("--split-by", "contig", "-T", self.where, "-o", self.pattern(),

@@ -115,7 +115,7 @@ class Fields(StatsTest):
         self.assertIn(f"xxh3sum:{data['input']['checksum']} records:5000 "
                       f"bytes:{data['input']['raw_bytes']}", said)
 
-    def test_memory(self):
+    def test_batches_take_most_of_the_budget(self):
         """Batches take most of the budget. (A change once left all of these fields 0.)"""
         source, out = self.write("in.sam", generate.odd(5000)), self.path("out.bam")
         for mib in (16, 100):
@@ -130,7 +130,7 @@ class Fields(StatsTest):
                 for name, value in memory.items():
                     self.assertGreater(value, 0, name)
 
-    def test_spilling(self):
+    def test_runs_are_described(self):
         source, out = self.write("in.sam", generate.odd(12000)), self.path("out.bam")
         data, result = self.stats("-@", "2", "-o", out, "-T", self.path("t."), "-s", "4M", source,
                                   budget=SPILL_BUDGET)
@@ -148,7 +148,7 @@ class Fields(StatsTest):
         said = re.search(r"; (\d+) runs on disk", result.err)
         self.assertEqual(int(said.group(1)), runs["runs"])
 
-    def test_times(self):
+    def test_totals_are_the_sums_of_the_phases(self):
         """The totals are the sums of the phases, and no wait is longer than the sort."""
         source = self.write("in.sam", generate.odd(12000))
         data, _ = self.stats("-o", self.path("out.bam"), source, budget=SPILL_BUDGET)
@@ -175,7 +175,7 @@ class Fields(StatsTest):
         self.assertLessEqual(max(columns["rss_bytes"]), data["memory"]["peak_resident_bytes"]
                              + (1 << 20))       # the kernel updates its counters with a delay
 
-    def test_duplicates(self):
+    def test_finding_duplicates_has_a_phase_of_its_own(self):
         """Finding duplicates has a phase of its own, in memory and with runs."""
         source = self.write("in.sam", generate.odd(3000))
         for budget in (None, SPILL_BUDGET):
@@ -202,7 +202,7 @@ class Fields(StatsTest):
         self.assertEqual(data["output"]["index"], self.path("out.sam.gz.csi"))
 
     @needs_pysam
-    def test_cram(self):
+    def test_bytes_of_cram_are_counted(self):
         source = self.write("in.sam", generate.odd(300))
         out = self.path("out.cram")
         data, _ = self.stats("-o", out, "-O", "cram", "--output-fmt-option", "no_ref", source)
@@ -221,13 +221,13 @@ class Fields(StatsTest):
         self.assertIsNone(data["output"]["file"])
         self.assertEqual(data["output"]["records"], 0)
 
-    def test_pipes(self):
+    def test_bytes_of_pipes_are_counted(self):
         data, result = self.stats(stdin=generate.odd(500).encode())
         self.assertEqual(data["output"]["file"], "-")
         self.assertEqual(data["input"]["files"], ["-"])
         self.assertEqual(data["output"]["bytes"], len(result.out))
 
-    def test_names(self):
+    def test_odd_names_of_files_are_valid_json(self):
         """Names of files with quotes, tabs and invalid UTF-8."""
         for name, said in ((b'a "b" \\c.sam', 'a "b" \\c.sam'), (b"a\tb.sam", "a\tb.sam"),
                            (b"\xff\xe4.sam", "\ufffd\ufffd.sam"), ("é.sam".encode(), "é.sam")):
@@ -279,7 +279,7 @@ class Failures(StatsTest):
                 self.assertFalse(os.path.exists(out))
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full here")
-    def test_full(self):
+    def test_full_disk_of_the_statistics_keeps_the_output(self):
         """If the statistics cannot be written, the sorted file stays; the message names --stats."""
         source, out = self.write("in.sam", generate.odd(20)), self.path("out.bam")
         result = self.rocksort("--stats", "/dev/full", "--quiet", "-o", out, source)
@@ -338,7 +338,7 @@ class Failures(StatsTest):
         self.assertNotEqual(before.st_ino, after.st_ino)
         self.assertEqual(after.st_mode, before.st_mode)
 
-    def test_signal(self):
+    def test_signal_leaves_no_temporary_statistics(self):
         """A signal leaves no temporary file beside the statistics."""
         process = self.start("--stats", self.path("stats.json"), "-o", self.path("out.bam"))
         process.stdin.write(generate.odd(2000).encode())
@@ -356,7 +356,7 @@ class Plot(StatsTest):
         return self.run_program([find_matplotlib() or sys.executable, "-B",
                                  ROOT / "scripts" / "plot-run.py", *words])
 
-    def test_plot(self):
+    def test_statistics_are_drawn(self):
         if not find_matplotlib():
             raise unittest.SkipTest("there is no matplotlib")
         source = self.write("in $x^{ $.sam", generate.odd(9000))

@@ -17,7 +17,7 @@ class Closed(CliTest):
         return self.run_program(["sh", "-c", f'exec "$0" "$@" {shell}', SAMTOOLS, "rocksort",
                                  *args], budget=budget)
 
-    def test_output(self):
+    def test_closed_standard_output_is_an_error(self):
         """A closed standard output is an error. The output once went into a temporary file, with
         exit status 0."""
         source = self.bam_of(generate.odd(9000, seed=81))
@@ -35,7 +35,7 @@ class Closed(CliTest):
         with open(source, "rb") as file:
             self.assertTrue(file.read() == before)
 
-    def test_input(self):
+    def test_no_other_file_is_read_for_a_closed_standard_input(self):
         """No other file is read in place of a closed standard input."""
         for streams in ((0,), (0, 1), (0, 1, 2)):
             with self.subTest(streams=streams):
@@ -43,7 +43,7 @@ class Closed(CliTest):
                 self.assertEqual(self.with_closed(streams, "-o", out).status, 1)
                 self.assertFalse(os.path.exists(out))
 
-    def test_others(self):
+    def test_output_is_right_with_standard_error_closed(self):
         """With standard error closed, messages are lost, and the output is right."""
         source = self.bam_of(generate.odd(9000, seed=81))
         want = self.sort_bam("--no-PG", source)

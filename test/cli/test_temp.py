@@ -60,7 +60,7 @@ class Place(TempTest):
         self.assertNotIn(names[0], os.listdir(folder))
         self.assertEqual(os.listdir(self.scratch), [])
 
-    def test_directory(self):
+    def test_data_lie_in_a_named_directory(self):
         process, names = self.held("-T", self.where)
         self.check(process, names, self.where)
 
@@ -68,7 +68,7 @@ class Place(TempTest):
         process, names = self.held("-T", f"{self.where}/")
         self.check(process, names, self.where)
 
-    def test_prefix(self):
+    def test_data_have_a_named_prefix(self):
         process, names = self.held("-T", self.where / "pre.fix")
         self.check(process, names, self.where, "pre.fix")
 
@@ -124,7 +124,7 @@ class Place(TempTest):
         self.assertEqual((self.where / "taken").read_text(), "mine")
         self.assertEqual(os.listdir(self.where), ["taken"])
 
-    def test_keep(self):
+    def test_kept_data_stay_where_they_are(self):
         result = self.sort_ok("-k", "-T", self.where, "-o", self.path("out.bam"), stdin=self.sam,
                               budget=SPILL_BUDGET)
         kept = os.listdir(self.where)
@@ -225,8 +225,7 @@ class Signals(TempTest):
         self.assert_died_of(process, signal.SIGINT)
         self.assertEqual(os.listdir(self.where), [])
 
-    def test_nohup(self):
-        """A signal that was ignored at the start stays ignored."""
+    def test_ignored_signal_stays_ignored(self):
         process, _ = self.held("--no-PG", "-T", self.where, preexec_fn=lambda: signal.signal(
             signal.SIGHUP, signal.SIG_IGN))
         process.send_signal(signal.SIGHUP)
@@ -300,7 +299,7 @@ class ClosedOutput(TempTest):
         self.assertEqual(os.listdir(self.scratch), [])
         return status, err
 
-    def test_sigpipe(self):
+    def test_reader_that_leaves_ends_the_sort(self):
         for budget in (SPILL_BUDGET, None):
             for options in ([], ["-k"]):
                 with self.subTest(budget=budget, options=options):

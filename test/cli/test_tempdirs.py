@@ -73,8 +73,7 @@ class Several(DirsTest):
         self.assert_same_bam(got, want)
         self.assert_empty()
 
-    def test_prefixes(self):
-        """Directories and prefixes may be mixed."""
+    def test_directories_and_prefixes_may_be_mixed(self):
         source = self.write("in.sam", generate.odd(9000, seed=72))
         self.sort_ok("-T", self.dirs[0] / "pre", "-T", self.dirs[1], "-o", self.path("out.bam"),
                      source, budget=SPILL_BUDGET)
@@ -142,7 +141,7 @@ class Several(DirsTest):
 class Signals(DirsTest):
     """A signal leaves no data in either directory."""
 
-    def test_signals(self):
+    def test_signal_empties_all_directories(self):
         sam = generate.odd(15000).encode()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             for options in ([], ["-s", "2M"]):
@@ -303,7 +302,7 @@ class Codec(DirsTest):
                 self.assertEqual(result.status, status, result.err)
                 self.assertEqual(os.listdir(self.dirs[0]), [])
 
-    def test_named(self):
+    def test_named_codec_is_taken(self):
         source = self.write("in.sam", generate.odd(9000, seed=74))
         for codec in ("none", "snappy", "lz4", "zstd"):
             result = self.sort_ok("--verbosity", "4", "--temp-codec", codec, source,

@@ -70,7 +70,7 @@ class Help(CliTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("@HD\t", done.stdout)
 
-    def test_help(self):
+    def test_help_names_common_options(self):
         for argv in ([SAMTOOLS, "rocksort", "--help"], [SAMTOOLS_ROCKSORT, "--help"],
                      [SAMTOOLS, "help", "rocksort"]):
             result = self.run_program(argv)
@@ -118,7 +118,7 @@ class Classic(CliTest):
         """The names of the files in work."""
         return sorted(os.listdir(self.work))
 
-    def test_prefix(self):
+    def test_prefix_names_the_output(self):
         for budget in (None, SPILL_BUDGET):
             result = self.sort_ok("--no-PG", "-@", "2", "-m", "2M", "-s", "1G", "-", "out",
                                   stdin=self.sam, budget=budget)
@@ -170,7 +170,7 @@ class Classic(CliTest):
         want = self.sort_bam("--no-PG", "-n", source)
         self.assertEqual(bamfile.read(self.path("byname.bam")), want)
 
-    def test_overwrites(self):
+    def test_existing_output_is_overwritten(self):
         self.write("out.bam", b"x" * 1000000)
         self.sort_ok("--no-PG", "-", "out", stdin=self.sam)
         self.assertEqual(bamfile.read(self.path("out.bam")), self.want)

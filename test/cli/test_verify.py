@@ -85,7 +85,7 @@ class OwnOutput(VerifyTest):
                 else:
                     self.assert_sorted(result)
 
-    def test_template(self):
+    def test_template_order_is_verified(self):
         sam = generate.reads(1500, generate.reference())
         sam = re.sub(r"(\tRG:Z)", r"\tMC:Z:100M\1", sam)
         out = self.path("out.bam")
@@ -94,7 +94,7 @@ class OwnOutput(VerifyTest):
         self.assert_sorted(self.verify("--template-coordinate", out, env=SMALL_BATCHES))
         self.assertEqual(self.verify("--verify=coordinate", out).status, 1)
 
-    def test_formats(self):
+    def test_every_format_is_verified(self):
         """SAM, CRAM, standard input, and uncompressed BAM."""
         refs = generate.reference()
         fasta = self.write("ref.fa", generate.fasta(refs))
@@ -110,7 +110,7 @@ class OwnOutput(VerifyTest):
         self.assertTrue(result.out.startswith(b"-: sorted by coordinate, "))
         self.assert_sorted(self.verify(stdin=data))
 
-    def test_empty(self):
+    def test_file_without_records_is_sorted(self):
         self.assert_sorted(self.verify(stdin=bam([])), "records:0 ")
 
     def test_references_beyond_2_31(self):
@@ -123,7 +123,7 @@ class OwnOutput(VerifyTest):
         self.assert_violation(self.verify(bad), 2, 3, "a:4000000000", "a:3000000000")
 
     @unittest.skipIf(sanitized(), "a sanitizer's memory is not ours")
-    def test_memory(self):
+    def test_verify_needs_little_memory(self):
         rng = random.Random(5)
         records = [bamfile.record(f"r{i:06}", 0, 0, i, "100M", "".join(rng.choices("ACGT", k=100)))
                    for i in range(60000)]
@@ -219,7 +219,7 @@ class Violations(VerifyTest):
         records = [bamfile.record("x"), bamfile.record("y", 0, 0, 5, "4M", "ACGT")]
         self.assert_violation(self.verify(stdin=bam(records)), 1, 2, "*:0", "a:6")
 
-    def test_minimisers(self):
+    def test_unplaced_reads_out_of_minimiser_order_are_named(self):
         """Unplaced reads that are not in the order of -M."""
         rng = random.Random(3)
         reads = [bamfile.record(f"u{i}", 4, seq="".join(rng.choices("ACGT", k=50)))
@@ -254,7 +254,7 @@ class Claims(VerifyTest):
         # An order that the header names in SS is checked.
         self.assert_sorted(self.verify(stdin=bam([], "SO:unsorted\tSS:unsorted:CB:coordinate")))
 
-    def test_damaged(self):
+    def test_damaged_or_missing_file_is_an_error(self):
         data = bam([bamfile.record(f"r{i}", 0, 0, i, "4M", "ACGT") for i in range(9000)])
         self.assert_error(self.verify(stdin=data[: len(data) // 2]), "truncated")
         self.assert_error(self.verify(self.path("nowhere.bam")), "nowhere.bam")
@@ -266,7 +266,7 @@ class Claims(VerifyTest):
         self.assert_error(self.verify("--template-coordinate", stdin=bam(records)), "record 2 ",
                           "'bad'", "MC")
 
-    def test_argument(self):
+    def test_wrong_argument_is_refused(self):
         self.assert_error(self.rocksort("--verify=name", stdin=bam([])), "--verify", "coordinate")
 
     def test_full_standard_output(self):
@@ -281,7 +281,7 @@ class Claims(VerifyTest):
 class OtherSorters(VerifyTest):
     """Outputs of today's and of older samtools are sorted."""
 
-    def test_samtools(self):
+    def test_output_of_samtools_is_sorted(self):
         source = self.write("in.sam", generate.odd(4000, seed=83))
         for name, options in ALL_ORDERS.items():
             if "--shuffle=7" in options:

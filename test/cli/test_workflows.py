@@ -446,7 +446,7 @@ class Engines(IndexTest):
         self.write_reads("y L1", other)
         self.write_all("y L1.sam", other)
 
-    def test_snakemake(self):
+    def test_snakemake_gives_the_result_of_one_sort(self):
         command = self.snakemake()
         text = self.run_with_failures(*command)
         self.assertIn("Trying to restart job", text)
@@ -496,7 +496,7 @@ class Engines(IndexTest):
         (self.work / "sorted").mkdir()
         self.run_refused("settings are not those of an earlier run", *command)
 
-    def test_nextflow(self):
+    def test_nextflow_gives_the_result_of_one_sort(self):
         command = self.nextflow()
         self.run_refused("check-markdup: -S marks supplementary", *command, markdup="-S")
         self.write_rows("xyz", more=["x,L3,x L2.bam,"])

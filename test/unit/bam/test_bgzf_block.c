@@ -154,7 +154,7 @@ static void check_sizes(struct rng *rng, struct bgzf_method method)
     bgzf_coder_release(&coder);
 }
 
-TEST(test_sizes)
+TEST(test_payloads_of_all_sizes_come_back)
 {
     struct rng rng = rng_start(67);
     for_each_method(check_sizes, &rng);
@@ -205,13 +205,13 @@ static void check_room(struct rng *rng, struct bgzf_method method)
     bgzf_coder_release(&coder);
 }
 
-TEST(test_room)
+TEST(test_block_needs_no_more_room_than_promised)
 {
     struct rng rng = rng_start(69);
     for_each_method(check_room, &rng);
 }
 
-TEST(test_names)
+TEST(test_engines_have_these_names)
 {
     static const char *const names[] = {"auto", "libdeflate", "igzip", "rocksort", "zlib"};
     enum bgzf_engine engine;
@@ -232,7 +232,7 @@ TEST(test_names)
 
 /* Auto: igzip at level 1, our own up to 5 but not for text, libdeflate at others; zlib where there is
    nothing else. */
-TEST(test_auto)
+TEST(test_auto_takes_the_best_engine_of_a_level)
 {
     bool has_igzip = bgzf_engine_is_built_in(BGZF_ENGINE_IGZIP);
     bool has_libdeflate = bgzf_engine_is_built_in(BGZF_ENGINE_LIBDEFLATE);
@@ -255,7 +255,7 @@ TEST(test_auto)
 }
 
 /* The same as zlib's, at all alignments. */
-TEST(test_crc)
+TEST(test_crc_is_that_of_zlib)
 {
     struct rng rng = rng_start(70);
     uint8_t *bytes = test_alloc(BGZF_MAX_BYTES);
@@ -415,7 +415,7 @@ TEST(test_every_flipped_byte_is_detected)
 }
 
 /* Headers that other programs may write, and headers that are not BGZF. */
-TEST(test_headers)
+TEST(test_headers_of_other_programs_are_known)
 {
     struct rng rng = rng_start(66);
     struct bgzf_coder coder = {0};

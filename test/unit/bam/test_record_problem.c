@@ -4,7 +4,7 @@
 #include "bam/record_problem.h"
 #include "util/diag.h"
 
-TEST(test_words)
+TEST(test_each_problem_has_its_words)
 {
     static const struct {
         struct record_problem problem;

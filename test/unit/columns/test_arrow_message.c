@@ -40,7 +40,7 @@ static void compare_rooms(const struct column_schema *schema, const struct colum
     free(expected.bytes);
 }
 
-TEST(test_room)
+TEST(test_message_fits_its_room)
 {
     const char *problem, *part;
     size_t part_bytes;

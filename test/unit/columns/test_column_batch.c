@@ -2,7 +2,6 @@
  * test_column_batch.c -- columns of records: from the columns of random records the test makes the
  * lines of SAM again. Records that columns cannot hold are refused with the right words.
  */
-#include "unit_test.h"
 #include "sam_line.h"
 
 #include "columns/column_batch.h"
@@ -250,8 +249,9 @@ static void random_line(struct rng *rng, kstring_t *line)
     }
 }
 
-TEST(test_random_records)
+static void test_random_records(void **state)
 {
+    (void)state;
     enum { MOST = 40 };
     struct rng rng = rng_start(1);
     struct column_schema *schema = schema_of(NULL, NULL);
@@ -294,8 +294,9 @@ static const char *problem_of_line(const char *line)
     return problem;
 }
 
-TEST(test_refused)
+static void test_refused(void **state)
 {
+    (void)state;
     assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tNM:i:1"),
                         "it has a tag twice");
     assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tXX:i:1\tXX:Z:1"),
@@ -315,8 +316,9 @@ TEST(test_refused)
 }
 
 /* Qualities are looked at eight at a time: one that is too high is found wherever it is. */
-TEST(test_qualities)
+static void test_qualities(void **state)
 {
+    (void)state;
     enum { BASES = 21 };
     uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
                                   "IIIIIIIIIIIIIIIIIIIII");
@@ -343,8 +345,9 @@ TEST(test_qualities)
 
 /* Bases are written eight at a time: each pair of them, at each place, in sequences that end
    anywhere in an eight. */
-TEST(test_bases)
+static void test_bases(void **state)
 {
+    (void)state;
     enum { BASES = 21 };
     struct column_schema *schema = schema_of("seq", NULL);
     struct column_batch *batch = column_batch_create(schema);
@@ -369,8 +372,9 @@ TEST(test_bases)
 }
 
 /* Room for all expected bases is made at once, if so many fit into the bytes that are expected. */
-TEST(test_expected)
+static void test_expected(void **state)
 {
+    (void)state;
     enum { ROWS = 1000, BASES = 21 };
     uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
                                   "IIIIIIIIIIIIIIIIIIIII");
@@ -404,8 +408,9 @@ TEST(test_expected)
 }
 
 /* Names are looked at eight bytes at a time, too. */
-TEST(test_names)
+static void test_names(void **state)
 {
+    (void)state;
     enum { BYTES = 21 };
     for (size_t n = 1; n <= BYTES; n++) {
         for (size_t i = 0; i < n; i++) {
@@ -421,8 +426,9 @@ TEST(test_names)
 }
 
 /* One type of a tag is in its column, another in the map. */
-TEST(test_both_types)
+static void test_both_types(void **state)
 {
+    (void)state;
     static const char line[] = "r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:Z:x\tML:B:c,1\tTS:A:+";
     struct column_schema *schema = schema_of(NULL, NULL);
     struct column_batch *batch = column_batch_create(schema);
@@ -452,8 +458,9 @@ static int64_t end_of_line(const char *line)
     return end;
 }
 
-TEST(test_end)
+static void test_end(void **state)
 {
+    (void)state;
     assert_int_equal(end_of_line("r\t0\tc\t10\t0\t3S4M5D6N2M1I\t*\t0\t0\t*\t*"), 26);
     assert_int_equal(end_of_line("r\t4\tc\t10\t0\t4M\t*\t0\t0\t*\t*"), 10);
     assert_int_equal(end_of_line("r\t0\tc\t10\t0\t*\t*\t0\t0\t*\t*"), 10);
@@ -462,8 +469,9 @@ TEST(test_end)
 }
 
 /* A CIGAR that is too long for its field is a CIGAR like others; no tag CG is to be seen. */
-TEST(test_long_cigar)
+static void test_long_cigar(void **state)
 {
+    (void)state;
     enum { PAIRS = 40000 };
     kstring_t line = KS_INITIALIZE;
     kputs("r\t0\tc\t10\t0\t", &line);
@@ -504,8 +512,9 @@ static void check_list(const char *list, const char *problem, const char *part)
     column_schema_destroy(schema);
 }
 
-TEST(test_lists)
+static void test_lists(void **state)
 {
+    (void)state;
     static const char no_column[] = "is no column: give a field (qname to qual, end, tag_types, "
                                     "tags) or a tag (NM, XS:i)";
     static const char no_type[] =
@@ -524,8 +533,9 @@ TEST(test_lists)
     check_list("XS:i,XS:Z", "names a tag twice, with two types", "XS:Z");
 }
 
-TEST(test_census)
+static void test_census(void **state)
 {
+    (void)state;
     struct tag_census census = {0};
     uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tXS:i:1\tRG:Z:x");
     tag_census_add(NULL, rec, rec + bam_record_bytes(rec));
@@ -540,4 +550,17 @@ TEST(test_census)
     assert_string_equal(schema->columns[1].name, "RG");
     column_schema_destroy(schema);
     free(rec);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_records), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_both_types),     cmocka_unit_test(test_end),
+        cmocka_unit_test(test_long_cigar),     cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_census),         cmocka_unit_test(test_qualities),
+        cmocka_unit_test(test_bases),          cmocka_unit_test(test_names),
+        cmocka_unit_test(test_expected),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ static void check_runs(struct rng *rng, const uint32_t *values, size_t n, unsign
     free(out.bytes);
 }
 
-TEST(test_runs)
+TEST(test_runs_and_bit_packs_are_read_back)
 {
     struct rng rng = rng_start(1);
     static const size_t sizes[] = {0, 1, 7, 8, 9, 15, 16, 17, 503, 504, 505, 511, 512, 1008, 2000};
@@ -174,7 +174,7 @@ static int64_t random_number(struct rng *rng, unsigned most_bits, unsigned n_bit
     return n_bits == 32 ? (int32_t)(uint32_t)(uint64_t)value : value;
 }
 
-TEST(test_deltas)
+TEST(test_deltas_are_read_back)
 {
     struct rng rng = rng_start(2);
     static const size_t sizes[] = {0, 1, 2, 32, 33, 34, 64, 128, 129, 130, 161, 257, 1000};
@@ -270,7 +270,7 @@ TEST(test_dictionary_of_texts)
 
 /* ---- Thrift ---- */
 
-TEST(test_thrift)
+TEST(test_thrift_has_these_bytes)
 {
     struct column_bytes out = {0};
     struct thrift_writer writer = thrift_begin(&out);
@@ -334,7 +334,7 @@ static void check_bounds(struct rng *rng, const struct parquet_bounds *a,
 }
 
 /* What is noted is read again, also after groups were moved. */
-TEST(test_notes)
+TEST(test_notes_are_read_again)
 {
     enum { GROUPS = 5, CHUNKS = 3, MOST_PAGES = 6 };
     struct rng rng = rng_start(6);

@@ -46,7 +46,7 @@ static struct machine_fit fit_of(const struct machine_facts *facts)
     return fit;
 }
 
-TEST(test_grants)
+TEST(test_grants_of_batch_systems_are_known)
 {
     static const struct {
         struct variable variables[6];
@@ -115,7 +115,7 @@ TEST(test_plain_machine)
 }
 
 /* Each limit counts if it is the least. */
-TEST(test_cpus)
+TEST(test_least_limit_of_cpus_counts)
 {
     struct machine_facts facts = machine(16, 16 * GIB);
     facts.cgroup_cpus = 5.9;
@@ -174,7 +174,7 @@ TEST(test_unknown_memory)
     assert_true(fit_of(&facts).memory_bytes == 64 * MIB);
 }
 
-TEST(test_memory)
+TEST(test_least_limit_of_memory_counts)
 {
     struct machine_facts facts = machine(4, 64 * GIB);
     facts.cgroup_bytes = 8 * GIB;
@@ -199,7 +199,7 @@ TEST(test_memory)
 }
 
 /* A program feeds the pipe: a quarter of the CPUs and half of the memory are its. */
-TEST(test_feeder)
+TEST(test_feeder_of_a_pipe_gets_its_share)
 {
     static const unsigned expected[][2] = {{1, 1}, {2, 2}, {3, 3}, {4, 3}, {8, 6}, {96, 72}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
@@ -213,7 +213,7 @@ TEST(test_feeder)
 }
 
 /* Whatever the facts: at least a thread and 64 MiB, and no more than there is. */
-TEST(test_random)
+TEST(test_there_is_always_a_thread_and_64_mib)
 {
     struct rng rng = rng_start(17);
     for (int i = 0; i < 20000; i++) {

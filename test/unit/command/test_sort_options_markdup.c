@@ -26,7 +26,7 @@ static void check_refused(const char *text, const char *words)
     diag_renew();
 }
 
-TEST(test_defaults)
+TEST(test_defaults_are_those_of_samtools)
 {
     struct duplicate_rules rules = parse(" ");
     assert_false(rules.by_sequence || rules.include_fails || rules.use_read_groups);
@@ -46,7 +46,7 @@ TEST(test_defaults)
     sort_options_release_markdup(&rules);       /* {0} now */
 }
 
-TEST(test_options)
+TEST(test_options_are_understood)
 {
     struct duplicate_rules rules = parse("-rScts -d 2500 --mode s -f 'my stats.txt' --metrics=m.txt"
                                          " --json --duplicate-count --include-fails -l 1000"
@@ -93,7 +93,7 @@ static void check_coords(const char *text, unsigned t, unsigned x, unsigned y)
     sort_options_release_markdup(&rules);
 }
 
-TEST(test_coords)
+TEST(test_coordinates_have_the_given_order)
 {
     check_coords("--read-coords (.+):([0-9]+):([0-9]+)", 1, 2, 3);
     check_coords("--coords-order txy --read-coords (.+):([0-9]+):([0-9]+)", 1, 2, 3);
@@ -108,7 +108,7 @@ TEST(test_coords)
     check_coords("--read-coords ([0-9]+ --read-coords '([a-z]):([0-9]+):([0-9]+)'", 1, 2, 3);
 }
 
-TEST(test_barcodes)
+TEST(test_sources_of_barcodes_are_understood)
 {
     regmatch_t found[NAME_PATTERN_GROUPS + 1];
     struct duplicate_rules rules = parse("--barcode-tag RX --barcode-mismatches 1");
@@ -142,7 +142,7 @@ TEST(test_barcodes)
     }
 }
 
-TEST(test_refused)
+TEST(test_wrong_options_are_refused)
 {
     static const struct {
         const char *text, *words;

@@ -106,7 +106,7 @@ TEST(test_covered_already)
     interval_list_release(&list);
 }
 
-TEST(test_merge)
+TEST(test_lists_that_overlap_are_merged)
 {
     static const struct interval a[] = {{0, 5}, {10, 20}, {30, 40}};
     static const struct interval b[] = {{5, 6}, {8, 9}, {15, 30}, {50, 60}};

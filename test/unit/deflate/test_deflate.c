@@ -138,7 +138,7 @@ static size_t make_records(struct rng *rng, uint8_t *payload, size_t room)
 }
 
 /* Whole records, damaged ones, and payloads that begin and end within one. */
-TEST(test_records)
+TEST(test_payloads_of_records_come_back)
 {
     struct rng rng = rng_start(904);
     uint8_t *payload = test_alloc(MOST_BYTES);

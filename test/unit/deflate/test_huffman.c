@@ -89,7 +89,7 @@ static void check(struct rng *rng, const uint32_t *counts, unsigned n)
     }
 }
 
-TEST(test_lengths)
+TEST(test_lengths_make_complete_codes)
 {
     struct rng rng = rng_start(911);
     uint32_t counts[288];
@@ -138,7 +138,7 @@ TEST(test_longer_codes_only_where_they_matter)
 }
 
 /* The example of RFC 1951, section 3.2.2. */
-TEST(test_codes)
+TEST(test_codes_are_those_of_the_rfc)
 {
     static const uint32_t counts[8] = {2, 2, 2, 2, 2, 4, 1, 1};
     static const uint8_t lengths[8] = {3, 3, 3, 3, 3, 2, 4, 4};

@@ -49,7 +49,7 @@ TEST(test_plain_names)
     }
 }
 
-TEST_IN_OWN_DIR(test_files)
+TEST_IN_OWN_DIR(test_files_have_their_sizes)
 {
     struct stat st;
     write_file("three", 3);

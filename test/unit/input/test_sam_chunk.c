@@ -49,7 +49,7 @@ static const struct line lines[] = {
     {"U\t0\tU\t5\t9\t3M\tU\t0\t0\t*\tU", NULL, NULL},
 };
 
-TEST(test_lines)
+TEST(test_lines_are_corrected_or_named)
 {
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         /* A copy of exactly its length, for the sanitizers. */

@@ -61,7 +61,7 @@ static void check(struct cgroup limits, double cpus, uint64_t limit, uint64_t le
     assert_true(limits.free_bytes == left);
 }
 
-TEST_IN_OWN_DIR(test_none)
+TEST_IN_OWN_DIR(test_no_files_are_no_limits)
 {
     static const struct file none[] = {{NULL, NULL}};
     check(limits_of("", none), 0, UINT64_MAX, UINT64_MAX);

@@ -34,7 +34,7 @@ static void check_unknown(const struct disk_traits *traits)
 
 /* A disk seeks in 1 us to 10 s and reads 100 KB to 100 GB a second. On a file system that cannot be
    read past the page cache nothing is measured. */
-TEST_IN_OWN_DIR(test_here)
+TEST_IN_OWN_DIR(test_probe_leaves_nothing)
 {
     struct disk_traits traits;
     disk_probe(".", &traits);
@@ -50,7 +50,7 @@ TEST_IN_OWN_DIR(test_here)
     assert_true(traits.parallel >= 1 && traits.parallel < 1000);
 }
 
-TEST_IN_OWN_DIR(test_memory)
+TEST_IN_OWN_DIR(test_disk_in_memory_is_not_measured)
 {
     struct disk_traits traits;
     if (access("/dev/shm", W_OK) != 0 || !is_tmpfs("/dev/shm")) skip();
@@ -143,7 +143,7 @@ TEST(test_busy_disk)
 }
 
 /* What speaks against temporary data on a file system. */
-TEST(test_problem)
+TEST(test_unfit_file_systems_are_named)
 {
     char text[DISK_PROBLEM_TEXT_BYTES];
     struct disk_traits traits = {.file_system = "nfs", .is_network = true};

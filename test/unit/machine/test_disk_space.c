@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <sys/statvfs.h>
 
-TEST(test_errors)
+TEST(test_full_disk_is_told_by_its_errors)
 {
     assert_true(disk_space_is_short(ENOSPC));
     assert_true(disk_space_is_short(EDQUOT));
@@ -17,7 +17,7 @@ TEST(test_errors)
     assert_false(disk_space_is_short(0));
 }
 
-TEST_IN_OWN_DIR(test_here)
+TEST_IN_OWN_DIR(test_space_and_mount_of_a_place_are_known)
 {
     struct disk_space dir, file, none;
     assert_true(disk_space_look(".", &dir));
@@ -37,7 +37,7 @@ TEST_IN_OWN_DIR(test_here)
     assert_int_equal(disk_space_free("/", &n_bytes), 0);
 }
 
-TEST(test_messages)
+TEST(test_message_names_the_full_disk)
 {
     diag_renew();
     disk_space_print_full("/", "No space left on device", 5300000);

@@ -153,7 +153,7 @@ static void abort_with_explanation(void *arg)
 }
 
 /* What a caller knows of an abort in htslib is printed for that, and for no other abort. */
-TEST(test_explanation)
+TEST(test_explanation_is_printed_for_aborts_in_htslib_alone)
 {
     enum thrown whats[] = {ABORT_IN_HTSLIB, ABORT};
     for (size_t i = 0; i < sizeof whats / sizeof *whats; i++) {

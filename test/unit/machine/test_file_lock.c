@@ -14,7 +14,7 @@ static int open_file(const char *name)
     return fd;
 }
 
-TEST_IN_OWN_DIR(test_lock)
+TEST_IN_OWN_DIR(test_lock_keeps_others_out)
 {
     int a = open_file("file"), b = open_file("file"), copy = dup(a);
     assert_int_equal(file_lock_try(a), FILE_LOCK_HELD);
@@ -34,7 +34,7 @@ TEST_IN_OWN_DIR(test_lock)
     assert_int_equal(unlink("file"), 0);
 }
 
-TEST_IN_OWN_DIR(test_name)
+TEST_IN_OWN_DIR(test_renamed_file_has_another_name)
 {
     int fd = open_file("file");
     assert_true(file_lock_has_name(fd, AT_FDCWD, "file"));

@@ -16,7 +16,7 @@ static struct file_owner make_owner(const char *boot, enum lock_reach reach)
     return owner;
 }
 
-TEST(test_rule)
+TEST(test_owner_is_dead_by_the_rule)
 {
     enum { NONE = LOCK_REACH_NONE, HOST = LOCK_REACH_HOST, ALL = LOCK_REACH_ALL };
     static const struct {
@@ -44,7 +44,7 @@ TEST(test_rule)
     assert_false(file_owner_judge(&owner, &self));
 }
 
-TEST(test_reach)
+TEST(test_reach_of_locks_follows_the_file_system)
 {
     static const struct {
         unsigned long magic;
@@ -85,7 +85,7 @@ static bool is_dead(void)
 }
 
 /* By the clock of the file system, whatever that of this host says; no file stays. */
-TEST_IN_OWN_DIR(test_recent)
+TEST_IN_OWN_DIR(test_recent_by_the_clock_of_the_file_system)
 {
     static const struct {
         long seconds;
@@ -106,7 +106,7 @@ TEST_IN_OWN_DIR(test_recent)
 }
 
 /* What is written is read; a longer text before it is gone. */
-TEST_IN_OWN_DIR(test_text)
+TEST_IN_OWN_DIR(test_owner_that_is_written_is_read)
 {
     struct file_owner owner = make_owner("other", LOCK_REACH_HOST), read;
     int fd = open_file();

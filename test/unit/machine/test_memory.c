@@ -12,7 +12,7 @@ static uint64_t physical_bytes(void)
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-TEST(test_sane)
+TEST(test_available_memory_is_sane)
 {
     uint64_t n_bytes = memory_available();
     if (access("/proc/meminfo", R_OK) != 0) {
@@ -55,7 +55,7 @@ TEST(test_again_and_again)
 }
 
 /* In a memory cgroup its limit counts. Needs v2, root and a hierarchy that can be written. */
-TEST(test_cgroup)
+TEST(test_limit_of_a_cgroup_counts)
 {
     static const char group[] = "/sys/fs/cgroup/rocksort-test-memory";
     const uint64_t limit = (uint64_t)256 << 20;

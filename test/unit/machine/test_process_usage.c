@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-TEST(test_sum)
+TEST(test_usage_is_summed)
 {
     struct process_usage before, after, sum = {0};
     process_usage_now(&before);

@@ -229,7 +229,7 @@ struct example {
 
 #define TAGS(text) text, sizeof text - 1
 
-TEST(test_examples)
+TEST(test_examples_are_in_order)
 {
     static const struct example examples[] = {
         {0, TAGS("")},

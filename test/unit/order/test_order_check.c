@@ -76,7 +76,7 @@ static uint64_t first_violation(const struct sort_rules *rules, const struct fil
     return 0;
 }
 
-TEST(test_random)
+TEST(test_first_violation_of_random_files_is_found)
 {
     static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_LEXICAL};
     struct rng rng = rng_start(23);
@@ -116,7 +116,7 @@ static void claim_of(const char *hd, struct order_claim *claim)
     sam_hdr_destroy(header);
 }
 
-TEST(test_claims)
+TEST(test_claims_of_headers_are_understood)
 {
     static const struct {
         const char *hd;
@@ -155,7 +155,7 @@ TEST(test_claims)
 }
 
 /* SO:queryname may mean three orders, and only a part of their keys. */
-TEST(test_names)
+TEST(test_queryname_may_mean_three_orders)
 {
     static const struct {
         const char *names[4];
@@ -188,7 +188,7 @@ TEST(test_names)
 }
 
 /* The specification allows any order of the reads at one place; samtools orders them by strand. */
-TEST(test_places)
+TEST(test_any_order_at_one_place_is_allowed)
 {
     struct rng rng = rng_start(31);
     struct file file = {.bytes = test_alloc((size_t)MAX_RECORDS * RECORD_ROOM)};

@@ -334,7 +334,7 @@ static void add_one(struct bam_index_part *part, int32_t tid, int32_t pos, int r
     assert_int_equal(bam_index_part_add(part, rec, 0), r);
 }
 
-TEST_WITH(test_refusals, enter_place, leave_indexed_place)
+TEST_WITH(test_what_no_index_can_hold_is_refused, enter_place, leave_indexed_place)
 {
     static const int64_t lengths[] = {1 << 29, (1 << 29) + 1};
     diag_silence();

@@ -116,13 +116,13 @@ static void check_index(bool is_csi, const char *name)
     bam_index_part_release(&index.part);
 }
 
-TEST_IN_OWN_DIR(test_bai)
+TEST_IN_OWN_DIR(test_bai_is_read_and_written)
 {
     check_index(false, "x.bam.bai");
     check_index(false, "x.bai");
 }
 
-TEST_IN_OWN_DIR(test_csi)
+TEST_IN_OWN_DIR(test_csi_is_read_and_written)
 {
     check_index(true, "x.bam.csi");
     check_index(true, "x.csi");
@@ -138,7 +138,7 @@ TEST_IN_OWN_DIR(test_cut_off)
 }
 
 /* Whatever is changed, nothing is read or written where it should not be. */
-TEST_IN_OWN_DIR(test_changed)
+TEST_IN_OWN_DIR(test_changed_index_reads_nothing_outside)
 {
     static const uint32_t numbers[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 37449, 1 << 20};
     struct bam_index_file index;
@@ -156,7 +156,7 @@ TEST_IN_OWN_DIR(test_changed)
     assert_true(n_refused > 100);
 }
 
-TEST_IN_OWN_DIR(test_missing)
+TEST_IN_OWN_DIR(test_missing_index_is_an_error)
 {
     struct bam_index_file index;
     assert_int_equal(bam_index_file_read("none.bam", &index), -1);

@@ -62,7 +62,7 @@ static const struct sample samples[] = {
     {0, 9, BASES, 1, BAM_CMATCH, TAGS("CGBI\1\0\0\0\x49\0\0\0"), NULL},
 };
 
-TEST(test_samples)
+TEST(test_records_that_cram_cannot_hold_are_refused)
 {
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
         const struct sample *s = &samples[i];

@@ -81,7 +81,7 @@ static void carry(bool closes)
     if (!closes) hclose_abruptly(f.from);
 }
 
-TEST_IN_OWN_DIR(test_carries)
+TEST_IN_OWN_DIR(test_pump_carries_all_bytes)
 {
     carry(true);
 }
@@ -105,7 +105,7 @@ TEST_IN_OWN_DIR(test_keeps_the_error)
     hclose_abruptly(f.target);
 }
 
-TEST_IN_OWN_DIR(test_discards)
+TEST_IN_OWN_DIR(test_pump_discards_what_comes)
 {
     struct fixture f;
     start(&f, "out");

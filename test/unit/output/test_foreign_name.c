@@ -3,7 +3,7 @@
 
 #include "output/foreign_name.h"
 
-TEST(test_names)
+TEST(test_names_promise_formats)
 {
     static const struct {
         const char *path, *format;      /* NULL: it promises nothing */

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-TEST(test_names)
+TEST(test_names_of_leftovers_are_known)
 {
     static const struct {
         const char *name;
@@ -75,7 +75,7 @@ TEST_IN_OWN_DIR(test_made_by_name)
     output_path_release(&path);
 }
 
-TEST_IN_OWN_DIR(test_dead)
+TEST_IN_OWN_DIR(test_leftover_of_a_dead_process_is_found)
 {
     static const char name[] = "o.rocksort.1.000000000.tmp";
     struct output_leftover left;
@@ -100,7 +100,7 @@ TEST_IN_OWN_DIR(test_dead)
     assert_int_equal(unlink("kept"), 0);
 }
 
-TEST_IN_OWN_DIR(test_foreign)
+TEST_IN_OWN_DIR(test_foreign_things_of_that_name_stay)
 {
     static const char name[] = "o.rocksort.1.000000000.tmp";
     struct output_leftover left;

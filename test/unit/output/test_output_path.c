@@ -100,7 +100,7 @@ static struct stat write_output(const char *name)
 
 /* New files get permissions by the umask. Files that are replaced keep theirs, and their owner if
    we may give files away. */
-TEST_IN_OWN_DIR(test_permissions)
+TEST_IN_OWN_DIR(test_new_output_has_permissions_of_the_old_one)
 {
     static const mode_t modes[] = {0664, 0600, 0646};
     mode_t before = umask(0027);
@@ -165,7 +165,7 @@ TEST_IN_OWN_DIR(test_set_id_bits)
 }
 
 /* A symbolic link is followed, also to a file that does not exist; other hard links stay. */
-TEST_IN_OWN_DIR(test_links)
+TEST_IN_OWN_DIR(test_symbolic_links_are_followed)
 {
     struct stat st;
     struct output_path path;
@@ -215,7 +215,7 @@ static int fail_to_make(void *arg)
     return -1;
 }
 
-TEST_IN_OWN_DIR(test_make)
+TEST_IN_OWN_DIR(test_failed_making_leaves_nothing)
 {
     struct output_path path;
     assert_int_equal(output_path_choose(&path, "out"), 0);
@@ -276,7 +276,7 @@ TEST_IN_OWN_DIR(test_nothing_is_made_after_the_removal)
     }
 }
 
-TEST_IN_OWN_DIR(test_same)
+TEST_IN_OWN_DIR(test_same_file_is_known_by_any_name)
 {
     struct output_path a, b;
     assert_int_equal(output_path_choose(&a, "out"), 0);

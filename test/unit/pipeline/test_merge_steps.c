@@ -61,7 +61,7 @@ static void remove_all(void)
 
 /* ---- the ends of a file ---- */
 
-TEST_IN_OWN_DIR(test_ends)
+TEST_IN_OWN_DIR(test_ends_are_those_of_the_index)
 {
     const struct place_of at[] = {{0, 5}, {0, 5}, {1, 7}, {1, 900}, unplaced, unplaced};
     const struct bam_ends_places none = {0};
@@ -164,7 +164,7 @@ static void check_steps(const struct test_file *files, size_t n,
     remove_all();
 }
 
-TEST_IN_OWN_DIR(test_steps)
+TEST_IN_OWN_DIR(test_files_that_overlap_are_one_step)
 {
     const struct test_file first = {{{0, 1}, {0, 50}}, 2, false},
                            second = {{{0, 60}, {1, 4}}, 2, false},
@@ -189,7 +189,7 @@ TEST_IN_OWN_DIR(test_steps)
 }
 
 /* Where one ends and the next begins at the same place, the order of the inputs decides. */
-TEST_IN_OWN_DIR(test_ties)
+TEST_IN_OWN_DIR(test_order_of_inputs_decides_at_one_place)
 {
     const struct test_file before = {{{0, 1}, {0, 50}}, 2, false},
                            after = {{{0, 50}, {0, 70}}, 2, false};
@@ -199,7 +199,7 @@ TEST_IN_OWN_DIR(test_ties)
 }
 
 /* An index of another shape cannot become a part of that of the output. */
-TEST_IN_OWN_DIR(test_shapes)
+TEST_IN_OWN_DIR(test_index_of_another_shape_is_not_used)
 {
     const struct test_file files[] = {{{{0, 1}}, 1, false}, {{{1, 1}}, 1, false}};
     /* htslib makes as many levels as references of 100,000 bases need. */

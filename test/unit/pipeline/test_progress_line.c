@@ -41,7 +41,7 @@ static void check_line(const struct progress_facts *facts, size_t width, const c
     assert_string_equal(line, expected);
 }
 
-TEST(test_reading)
+TEST(test_line_while_reading)
 {
     struct progress_facts facts = reading();
     check_line(&facts, 200,
@@ -71,7 +71,7 @@ TEST(test_reading_on)
     assert_true(progress_seconds_left(&facts) < 0);
 }
 
-TEST(test_merging)
+TEST(test_line_while_merging)
 {
     struct progress_facts facts = merging();
     check_line(&facts, 200,
@@ -92,7 +92,7 @@ TEST(test_other_phases)
     check_line(&facts, 200, "indexing, 7 records, 1:00 so far");
 }
 
-TEST(test_share)
+TEST(test_share_stays_between_nothing_and_all)
 {
     struct progress_facts facts = reading();
     assert_true(fabs(progress_share(&facts) - 0.25) < 1e-9);
@@ -133,7 +133,7 @@ static void check_records(uint64_t n, const char *expected)
     assert_string_equal(line, wanted);
 }
 
-TEST(test_counts)
+TEST(test_counts_have_three_digits)
 {
     check_records(0, "0");
     check_records(999, "999");
@@ -149,7 +149,7 @@ TEST(test_counts)
 }
 
 /* Whole parts are left out, the least important first; the line never exceeds the width. */
-TEST(test_narrow)
+TEST(test_narrow_line_leaves_out_whole_parts)
 {
     struct progress_facts facts = reading();
     check_line(&facts, 72,
@@ -193,7 +193,7 @@ TEST(test_random_facts)
     }
 }
 
-TEST(test_rate)
+TEST(test_rate_needs_two_looks)
 {
     struct progress_rate rate = {0};
     progress_rate_update(&rate, 100, 5000000);

@@ -8,7 +8,7 @@
 
 enum { MOST_BATCHES = 9, BATCH_BYTES = 8 << 10 };
 
-TEST(test_order)
+TEST(test_ordinals_follow_the_input)
 {
     struct rng rng = rng_start(711);
     uint8_t *memory = test_alloc(MOST_BATCHES * BATCH_BYTES);
@@ -40,7 +40,7 @@ TEST(test_order)
 }
 
 /* Only sorts that need them have them. */
-TEST(test_need)
+TEST(test_only_sorts_that_need_ordinals_have_them)
 {
     const struct duplicate_rules duplicates = {0};
     struct sort_rules rules = {.order = SORT_TAG, .duplicates = &duplicates};

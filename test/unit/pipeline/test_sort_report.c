@@ -18,7 +18,7 @@ static void run(struct sample_series *series, double tick, double end)
     }
 }
 
-TEST(test_short)
+TEST(test_short_series_has_all_samples)
 {
     struct sample_series series;
     run(&series, SAMPLE_SECONDS, 10);
@@ -32,7 +32,7 @@ TEST(test_short)
 }
 
 /* A long series is at least half full, and all distances are equal. */
-TEST(test_long)
+TEST(test_long_series_is_at_least_half_full)
 {
     static const double ends[] = {255.75, 256, 300, 1000, 1023.75, 5000, 86400};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -49,7 +49,7 @@ TEST(test_long)
 }
 
 /* Samples that come late are still in order. */
-TEST(test_late)
+TEST(test_late_samples_are_in_order)
 {
     struct sample_series series;
     run(&series, 0.7, 7000);
@@ -58,7 +58,7 @@ TEST(test_late)
     sample_series_release(&series);
 }
 
-TEST(test_none)
+TEST(test_series_without_room_takes_no_sample)
 {
     struct sample_series series = {0};
     struct sample sample = {.seconds = 1};

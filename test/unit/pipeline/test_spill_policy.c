@@ -26,7 +26,7 @@ TEST(test_first_run_is_late_if_input_may_fit)
     assert_true(b.first_full_batches > b.full_batches);
 }
 
-TEST(test_due)
+TEST(test_run_is_due_at_the_threshold)
 {
     struct mem_budget b = budget_of(64 * mib);
     struct spill_state s = {.any_spilled = true};
@@ -66,7 +66,7 @@ TEST(test_kept_bytes)
 }
 
 /* With every budget: whenever the threshold is reached a run is due, and it leaves a batch free. */
-TEST(test_random)
+TEST(test_due_run_leaves_enough_memory)
 {
     struct rng rng = rng_start(41);
     for (int i = 0; i < 5000; i++) {

@@ -19,7 +19,7 @@ static void check_add(struct piece_list *list, const char *title, const char *wa
     assert_string_equal(piece_list_name(list, n), want);
 }
 
-TEST(test_examples)
+TEST(test_colliding_names_get_numbers)
 {
     struct piece_list *list = piece_list_create();
     assert_int_equal(piece_list_find(list, "chr1"), -1);
@@ -55,7 +55,7 @@ TEST(test_examples)
     piece_list_destroy(NULL);
 }
 
-TEST(test_files)
+TEST(test_pattern_makes_names_of_files)
 {
     static const char *const examples[][2] = {
         {"%.bam", "x_1.bam"}, {"d/%", "d/x_1"}, {"a", "a"}, {"", ""}, {"%%-%", "x_1x_1-x_1"},
@@ -124,7 +124,7 @@ TEST(test_random_names)
 }
 
 /* Files and indexes whose names are equal, against all pairs of them. */
-TEST(test_clashes)
+TEST(test_clashes_are_those_of_all_pairs)
 {
     enum { N = 40 };
     static const char *const patterns[][2] = {

@@ -237,7 +237,7 @@ TEST_IN_OWN_DIR(test_damaged_bed_files)
     assert_int_equal(unlink(bed_name), 0);
 }
 
-TEST(test_contigs)
+TEST(test_each_contig_is_a_piece)
 {
     struct rng rng = rng_start(1);
     sam_hdr_t *header = make_header(lengths, N_REFS);
@@ -268,7 +268,7 @@ TEST(test_contigs)
     sam_hdr_destroy(header);
 }
 
-TEST(test_ranges)
+TEST(test_ranges_are_those_of_the_counts)
 {
     sam_hdr_t *header = make_header(lengths, N_REFS);
     for (uint64_t seed = 0; seed < 200; seed++) {
@@ -298,7 +298,7 @@ TEST(test_ranges)
 }
 
 /* Arguments of --split-by. */
-TEST(test_requests)
+TEST(test_requests_are_understood_or_refused)
 {
     static const char *const bad[] = {"", "ranges:", "ranges:0", "ranges:-1", "ranges:+1",
                                       "ranges:1 ", "ranges:100001", "tag:", "tag:X", "tag:1X",

@@ -49,7 +49,7 @@ static struct compaction_plan first_plan(struct compaction_facts facts, uint64_t
 }
 
 /* Each database gets its share of what all have. */
-TEST(test_share)
+TEST(test_each_database_gets_its_share)
 {
     struct compaction_totals totals = {
         .mode = COMPACTION_AUTO, .n_dirs = 2, .n_lanes = 1, .most_files = 300,
@@ -164,7 +164,7 @@ TEST(test_scan_read_bytes)
     assert_int_equal(scan_read_bytes(6000, 10 * MIB, true), 4 * KIB);
 }
 
-TEST(test_off)
+TEST(test_off_never_compacts)
 {
     struct compaction_plan plan = first_plan(usual_facts(COMPACTION_OFF), 600, 600);
     assert_false(plan.compact);
@@ -172,7 +172,7 @@ TEST(test_off)
 }
 
 /* With -s SIZE it begins when there are as many files as there would be at the end anyway. */
-TEST(test_on)
+TEST(test_with_a_size_it_begins_at_the_final_number_of_files)
 {
     for (uint64_t n = 100; n <= 900; n += 50) {
         struct compaction_facts facts = fast_facts(COMPACTION_ON);
@@ -287,7 +287,7 @@ TEST(test_plans_follow_the_runs)
     assert_true(before > 2 * width);
 }
 
-TEST(test_auto)
+TEST(test_auto_compacts_only_if_time_is_saved)
 {
     /* Seeks cost nearly nothing, so compaction never pays. */
     for (uint64_t n = 1; n <= 600; n += n / 3 + 1) {

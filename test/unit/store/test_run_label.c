@@ -33,7 +33,7 @@ TEST(test_round_trip)
     }
 }
 
-TEST(test_damage)
+TEST(test_damaged_label_is_refused)
 {
     uint8_t bytes[RUN_LABEL_BYTES + 1] = {0};
     struct run_label label = make_label(7, 3);
@@ -76,7 +76,7 @@ static void check_chain(struct rng *rng, const struct run_label *labels, size_t 
     CHECK(rng, runs == wanted);
 }
 
-TEST(test_chains)
+TEST(test_labels_form_chains)
 {
     struct rng rng = rng_start(511);
     const uint32_t none = RUN_LABEL_NONE;
@@ -123,7 +123,7 @@ TEST(test_unknown_ends)
     }
 }
 
-TEST(test_contradictions)
+TEST(test_contradicting_labels_are_refused)
 {
     struct rng rng = rng_start(512);
     const uint32_t none = RUN_LABEL_NONE;

@@ -548,7 +548,7 @@ static void add_compacted_runs(struct rng *rng, struct run_store *store, unsigne
 
 /* If the number of expected runs is right, there are at most 2.5 k files, and each byte is written
    at most 2.2 times; k is that of 2014, of all runs or of the runs of a directory. */
-TEST_IN_OWN_DIR(test_compaction)
+TEST_IN_OWN_DIR(test_bytes_are_rewritten_about_twice)
 {
     for (size_t n_dirs = 1; n_dirs <= 2; n_dirs++) {
         const unsigned n_runs = 120;

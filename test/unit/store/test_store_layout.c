@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Lanes with a handful of files each would be compacted all the time, or not work at all. */
-TEST(test_lanes)
+TEST(test_lanes_have_enough_files)
 {
     static const struct {
         unsigned n_files, n_dirs, n_lanes;

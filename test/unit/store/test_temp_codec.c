@@ -16,7 +16,7 @@ static void fill(struct rng *rng, bool compressible, uint8_t *out, size_t n)
         rng_fill(rng, out, n);
 }
 
-TEST(test_names)
+TEST(test_codecs_have_these_names)
 {
     static const char *const names[TEMP_CODEC_COUNT] = {"none", "snappy", "lz4", "zstd"};
     static const char *const others[] = {"",     "LZ4",  "lz4 ", " lz4",  "lz",  "lz44",

@@ -46,7 +46,7 @@ static void check_path(const char *prefix, const char *output, const char *expec
     free(path);
 }
 
-TEST_IN_OWN_DIR(test_where)
+TEST_IN_OWN_DIR(test_place_follows_option_output_and_tmpdir)
 {
     const char *old = getenv("TMPDIR");
     char *saved = old ? strdup(old) : NULL;
@@ -131,7 +131,7 @@ TEST_IN_OWN_DIR(test_removes_what_is_in_it)
     free(beside);
 }
 
-TEST_IN_OWN_DIR(test_list)
+TEST_IN_OWN_DIR(test_temporary_directories_are_listed)
 {
     char **names;
     static const char *const expected[] = {"a.rocksort.2.abcdef", "rocksort.10.abcdef",
@@ -153,7 +153,7 @@ TEST_IN_OWN_DIR(test_list)
 }
 
 /* Where no directory can be made, that is said before it is needed. */
-TEST_IN_OWN_DIR(test_check)
+TEST_IN_OWN_DIR(test_impossible_place_is_found_before_it_is_needed)
 {
     make_file(".", "file");
     assert_int_equal(temp_dir_check("."), 0);
@@ -169,7 +169,7 @@ TEST_IN_OWN_DIR(test_check)
 }
 
 /* The name of the output is what comes before the rest. */
-TEST(test_names)
+TEST(test_name_tells_the_output)
 {
     static const struct {
         const char *name;

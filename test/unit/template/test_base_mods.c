@@ -18,7 +18,7 @@ static const struct fixmate_rules mods = {.sanitize = SANITIZE_ALL, .base_mods =
 #define READ NO_MATE "ACGTCCAC\tFFFFFFFF"
 #define TURNED NO_MATE "GTGGACGT\tFFFFFFFF"     /* the same read on the reverse strand */
 
-TEST(test_primary)
+TEST(test_modifications_of_the_primary_record_stay)
 {
     CHECK_LINES(&mods,
                 "q\t65" FIELDS "8M\t=\t101\t0\tACGTCCAC\tFFFFFFFF\tMM:Z:C+m,1,1;\tXX:i:1\t"
@@ -69,7 +69,7 @@ static bool keeps(uint32_t flag, const char *seq, const char *lists, const char 
     return is_kept;
 }
 
-TEST(test_validity)
+TEST(test_valid_lists_are_told_from_others)
 {
     static const struct {
         const char *lists, *others;
@@ -157,7 +157,7 @@ TEST(test_most_codes)
 
 /* Hard clips at both ends, on every strand. 1.24 takes reads on the reverse strand the wrong way
    around, and cannot cut lists with two codes, lists of N and empty ones. */
-TEST(test_cut)
+TEST(test_lists_are_cut_with_hard_clips)
 {
     static const char *const primaries[] = {"q\t0" FIELDS "8M" READ, "q\t16" FIELDS "8M" TURNED};
     for (int i = 0; i < 2; i++) {
@@ -212,7 +212,7 @@ static void check_other(const char *fields, const char *before, const char *afte
 }
 
 /* Records with a primary record. */
-TEST(test_others)
+TEST(test_other_records_get_lists_of_the_primary_one)
 {
     static const char whole[] = "256" FIELDS "8M" READ;
     static const char cut[] = "256" FIELDS "3H5M" NO_MATE "TCCAC\tFFFFF";
@@ -263,7 +263,7 @@ TEST(test_order_of_tags)
 }
 
 /* Each tag at most once: the first counts, and MM before Mm. 1.24 keeps both under one name. */
-TEST(test_twice)
+TEST(test_first_tag_counts)
 {
     CHECK_LINES(&mods, "q\t0" FIELDS "8M" READ "\tMM:Z:C+m,1;\tML:B:C,1\tMN:i:8\n",
                 "q\t0" FIELDS "8M" READ "\tMm:Z:C+m,9;\tMM:Z:C+m,1;\tML:B:C,1\tMl:B:C,2\tMN:i:8\t"

@@ -53,7 +53,7 @@ static size_t take_all(struct rng *rng, struct fixed_records *fixed, size_t room
     return n_records;
 }
 
-TEST(test_groups)
+TEST(test_groups_of_templates_are_fixed)
 {
     struct rng rng = rng_start(1);
     struct fixed_records fixed = {.n_ends = 0};
@@ -97,7 +97,7 @@ static size_t put_growing(uint8_t *at, size_t number)
 }
 
 /* Where tags of mates make templates much larger, a few are fixed at a time. */
-TEST(test_growing)
+TEST(test_few_templates_are_fixed_at_a_time_where_they_grow)
 {
     enum { USUAL = 40000, MOST_BYTES = 2000 };
     struct rng rng = rng_start(3);
@@ -144,7 +144,7 @@ TEST(test_growing)
 }
 
 /* A damaged record has its number, wherever it lies. */
-TEST(test_damaged)
+TEST(test_damaged_record_has_its_number)
 {
     struct rng rng = rng_start(2);
     struct fixed_records fixed = {.n_ends = 0};

@@ -8,7 +8,7 @@
 #include "fixed_lines.h"
 #include "unit_test.h"
 
-TEST(test_pair)
+TEST(test_pair_gets_mate_fields)
 {
     CHECK_LINES(&usual,
                 "q\t99\tc\t101\t60\t10M\t=\t201\t110\tACGTACGTAC\t0123456789\tXX:i:1\tMQ:i:30\t"
@@ -20,7 +20,7 @@ TEST(test_pair)
 }
 
 /* An unmapped read lies where its mate does, and loses what only alignments have. */
-TEST(test_orphan)
+TEST(test_unmapped_read_lies_where_its_mate_does)
 {
     CHECK_LINES(&usual,
                 "q\t73\tc\t101\t60\t4M\t=\t101\t0\tACGT\tFFFF\tMC:Z:*\tms:i:0\n"
@@ -29,14 +29,14 @@ TEST(test_orphan)
                 "q\t133\t*\t0\t20\t4M\t*\t0\t0\tACGT\t!!!!\tNM:i:1\tXX:i:1\tMD:Z:4");
 }
 
-TEST(test_single)
+TEST(test_single_read_loses_mate_fields)
 {
     CHECK_LINES(&usual, "q\t65\tc\t101\t60\t4M\t*\t0\t0\tACGT\tFFFF\tMQ:i:3\n",
                 "q\t99\tc\t101\t60\t4M\t=\t5\t77\tACGT\tFFFF\tMQ:i:3");
 }
 
 /* -r leaves out unmapped and secondary records; nobody is the mate of such a record. */
-TEST(test_removes)
+TEST(test_removal_leaves_out_unmapped_and_secondary_records)
 {
     struct fixmate_rules rules = usual;
     rules.removes = true;
@@ -132,7 +132,7 @@ TEST(test_long_cigar)
 }
 
 /* All sums of qualities, whatever the length, against the plain sum. */
-TEST(test_score)
+TEST(test_score_is_the_sum_of_qualities)
 {
     struct rng rng = rng_start(8);
     for (int32_t n = 0; n < 5000; n += 1 + n / 20) {

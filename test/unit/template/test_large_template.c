@@ -124,7 +124,7 @@ TEST(test_like_fixmate)
 }
 
 /* A damaged primary record is ignored by the first walk, and refused by nobody but its reader. */
-TEST(test_damaged)
+TEST(test_damaged_primary_record_is_ignored)
 {
     struct rng rng = rng_start(2);
     const struct fixmate_rules rules = {.n_refs = 2, .reference_bases = reference_bases};

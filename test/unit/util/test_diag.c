@@ -67,7 +67,7 @@ static void print_all_kinds(void *arg)
     diag_left("after an error");
 }
 
-TEST(test_quiet)
+TEST(test_each_kind_of_message_is_printed)
 {
     check_printed(print_all_kinds, US "warning: w0\n" US "n0\n" US "l0\n" US "l1\n" US "e\n" US
                                    "after an error\n");
@@ -149,7 +149,7 @@ static void print_words(void *arg)
     diag_no_thread(EAGAIN);
 }
 
-TEST(test_words)
+TEST(test_words_of_common_errors)
 {
     struct ended_child ended = run_in_child(print_words, NULL);
     assert_non_null(strstr(ended.text, US "out of memory; give less with -m"));

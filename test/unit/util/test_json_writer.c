@@ -35,7 +35,7 @@ static void check_string(const char *text, const char *expected)
     check(&w, expected);
 }
 
-TEST(test_strings)
+TEST(test_strings_are_quoted)
 {
     check_string("", "\"\"");
     check_string("reads.bam", "\"reads.bam\"");
@@ -44,7 +44,7 @@ TEST(test_strings)
     check_string(NULL, "null");
 }
 
-TEST(test_utf8)
+TEST(test_invalid_utf8_is_replaced)
 {
     check_string("Gr\xc3\xb6\xc3\x9f" "e", "\"Gr\xc3\xb6\xc3\x9f" "e\"");
     check_string("\xe2\x82\xac\xf0\x9f\xa7\xac", "\"\xe2\x82\xac\xf0\x9f\xa7\xac\"");
@@ -89,7 +89,7 @@ TEST(test_random_bytes)
     }
 }
 
-TEST(test_numbers)
+TEST(test_numbers_are_written)
 {
     struct written w;
     begin(&w);
@@ -110,7 +110,7 @@ TEST(test_numbers)
               "null]\n");
 }
 
-TEST(test_nesting)
+TEST(test_objects_and_arrays_nest)
 {
     struct written w;
     begin(&w);

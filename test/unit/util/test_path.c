@@ -3,7 +3,7 @@
 
 #include "util/path.h"
 
-TEST(test_paths)
+TEST(test_paths_have_parents_and_names)
 {
     static const struct {
         const char *path, *parent, *name;

@@ -3,7 +3,7 @@
 
 #include "util/size.h"
 
-TEST(test_accepted)
+TEST(test_sizes_are_understood)
 {
     const uint64_t k = 1024;
     const struct {
@@ -52,7 +52,7 @@ TEST(test_accepted)
     }
 }
 
-TEST(test_refused)
+TEST(test_wrong_sizes_are_refused)
 {
     static const char *const cases[] = {
         "",     " ",     "M",     "-1",   "+1",    "-0",   "1.5G.", "1,5G",  "4Q",     "1Kb ",
@@ -75,7 +75,7 @@ TEST(test_refused)
     }
 }
 
-TEST(test_printed)
+TEST(test_sizes_are_printed)
 {
     char text[SIZE_TEXT_BYTES];
     assert_string_equal(size_format(0, text), "0 bytes");

@@ -14,7 +14,7 @@ static void check(const char *text, size_t n_expected, const char *const *expect
     words_free(words);
 }
 
-TEST(test_words)
+TEST(test_text_is_split_into_words)
 {
     check("", 0, NULL);
     check(" \t ", 0, NULL);

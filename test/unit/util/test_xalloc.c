@@ -15,7 +15,7 @@ const char *__asan_default_options(void)
     return "allocator_may_return_null=1";
 }
 
-TEST(test_memory)
+TEST(test_memory_is_kept_when_it_grows)
 {
     uint8_t *mem = xmalloc(100);
     memset(mem, 7, 100);
@@ -45,7 +45,7 @@ TEST(test_sizes_of_zero)
     for (size_t i = 0; i < sizeof mems / sizeof *mems; i++) free(mems[i]);
 }
 
-TEST(test_texts)
+TEST(test_texts_are_copied)
 {
     char *text = xstrdup("read"), *empty = xstrdup("");
     assert_string_equal(text, "read");
