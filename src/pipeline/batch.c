@@ -92,11 +92,11 @@ static size_t raw_bytes_at_worst(enum sort_order order, size_t free_bytes)
 }
 
 /* Returns the most memory that the straddler adds for its bytes in the gap, which is that of one
-   stored key. MARGIN_BYTES covers its entry. */
+   key. MARGIN_BYTES covers its entry. */
 static size_t gap_index_bytes(enum sort_order order, size_t gap_bytes)
 {
     size_t most = index_bytes_at_worst(order, gap_bytes);
-    size_t of_key = keyed_record_bytes(SORT_KEY_STORED_BYTES);
+    size_t of_key = keyed_record_bytes(SORT_KEY_MOST_BYTES);
     if (sort_order_is_fixed(order)) return 0;
     return most < of_key ? most : of_key;
 }

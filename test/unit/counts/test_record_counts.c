@@ -3,7 +3,7 @@
  * with a plain count of each number: of flagstat and idxstats record by record, of coverage with an
  * array of depths. test/cli/test_counts.py compares the texts with those of samtools.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "counts/record_counts.h"
 
@@ -208,9 +208,8 @@ static struct record_counts_part *next_part(struct record_counts *counts,
     return next;
 }
 
-static void test_random_segments(void **state)
+TEST(test_random_segments)
 {
-    (void)state;
     const bool all[COUNT_N_KINDS] = {true, true, true};
     for (size_t seed = 0; seed < 120; seed++) {
         struct rng rng = rng_start(3000 + seed);
@@ -250,9 +249,8 @@ static void test_random_segments(void **state)
 }
 
 /* High qualities of reads of all lengths around the steps in which they are added. */
-static void test_long_qualities(void **state)
+TEST(test_long_qualities)
 {
-    (void)state;
     enum { MOST = 5000 };
     const bool wanted[COUNT_N_KINDS] = {[COUNT_COVERAGE] = true};
     uint8_t *rec = test_alloc(MOST * 2);
@@ -279,9 +277,8 @@ static void test_long_qualities(void **state)
 }
 
 /* Only what is wanted is counted; nothing at all if nothing is. */
-static void test_wanted(void **state)
+TEST(test_wanted)
 {
-    (void)state;
     const bool none[COUNT_N_KINDS] = {false};
     struct rng rng = rng_start(4000);
     uint8_t rec[MOST_BYTES];
@@ -309,9 +306,8 @@ static void test_wanted(void **state)
 }
 
 /* Percentages are those of single precision, and N/A of nothing. */
-static void test_percentages(void **state)
+TEST(test_percentages)
 {
-    (void)state;
     struct flagstat stat = {0};
     stat.n[FLAGSTAT_TOTAL][0] = 123456789;
     stat.n[FLAGSTAT_MAPPED][0] = 123450617;     /* 100.00 % in double precision */
@@ -324,15 +320,4 @@ static void test_percentages(void **state)
     assert_non_null(strstr(text, "\n123450617 + 0 mapped (99.99% : N/A)\n"));
     assert_non_null(strstr(text, "\n0 + 0 properly paired (N/A : N/A)\n"));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_segments),
-        cmocka_unit_test(test_long_qualities),
-        cmocka_unit_test(test_wanted),
-        cmocka_unit_test(test_percentages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
