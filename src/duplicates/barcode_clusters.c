@@ -1,8 +1,7 @@
 /*
  * barcode_clusters.c -- see barcode_clusters.h.
  *
- * Items are sorted by key and text, so reads with one barcode stand together. The barcodes that
- * differ from one in a character are found by changing each of its characters into each that occurs
+ * The barcodes that differ from one in a character are found by changing each of its characters into each that occurs
  * in the barcodes of this key and length, and looking the result up. So a pile with n barcodes
  * takes O(n log n), not n * n.
  */
@@ -17,8 +16,6 @@
 #define XXH_INLINE_ALL
 #endif
 #include <xxhash.h>
-
-/* ---- of different barcodes ---- */
 
 #define NOT_TAKEN UINT32_MAX
 
@@ -161,44 +158,4 @@ void barcode_list_join(struct barcode_list *list)
     free(ranks);
     free(s.slots);
     free(s.to_visit);
-}
-
-/* ---- of reads ---- */
-
-static int compare_items(const void *a, const void *b)
-{
-    const struct barcode_item *p = a, *q = b;
-    if (p->key.low != q->key.low) return p->key.low < q->key.low ? -1 : 1;
-    if (p->key.high != q->key.high) return p->key.high < q->key.high ? -1 : 1;
-    if (p->n_bytes != q->n_bytes) return p->n_bytes < q->n_bytes ? -1 : 1;
-    int r = memcmp(p->text, q->text, p->n_bytes);
-    return r != 0 ? r : p->number < q->number ? -1 : p->number > q->number;
-}
-
-static bool same_list(const struct barcode_item *a, const struct barcode_item *b)
-{
-    return a->key.low == b->key.low && a->key.high == b->key.high && a->n_bytes == b->n_bytes;
-}
-
-void barcode_clusters_join(struct barcode_item *items, size_t n)
-{
-    struct barcode_list list = {0};
-    uint32_t *first = NULL;     /* the number of the first read of each barcode */
-    size_t first_room = 0;
-    if (n > 0) qsort(items, n, sizeof *items, compare_items);
-    for (size_t from = 0, to; from < n; from = to) {
-        barcode_list_begin(&list, items[from].n_bytes);
-        for (to = from; to < n && same_list(&items[to], &items[from]); to++) {
-            barcode_list_add(&list, items[to].text);
-            xgrow(&first, &first_room, list.n, list.n / 4, sizeof *first);
-            /* Until they are joined, `joined` is the number of the barcode. */
-            items[to].joined = (uint32_t)list.n - 1;
-            if (list.n_reads[list.n - 1] == 1) first[list.n - 1] = items[to].number;
-        }
-        barcode_list_join(&list);
-        for (size_t i = from; i < to; i++)
-            items[i].joined = first[list.joined[items[i].joined]];
-    }
-    barcode_list_release(&list);
-    free(first);
 }

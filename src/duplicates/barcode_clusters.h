@@ -1,30 +1,25 @@
 /*
  * barcode_clusters.h -- joins barcodes that differ in one character: most likely errors of one
- * barcode. Which are joined, and why not all that are similar, is in duplicate_chains.h.
+ * barcode. With --barcode-mismatches 1, barcodes of one length are joined by the directional method
+ * of UMI-tools. Among reads whose keys agree but for the barcode, the most frequent barcode is the
+ * first, of equal ones that which memcmp puts first. With n reads it takes in the barcodes that
+ * differ in one character and have at most (n + 1) / 2 reads, and each of those does the same. Then
+ * comes the most frequent barcode that is left. So errors of a frequent barcode are found, also two
+ * errors in a read, but two frequent barcodes that happen to be similar stay two molecules. To join
+ * whatever is similar (transitive closure) would make one molecule of all in deep piles, where most
+ * of the possible barcodes occur. Both reads of a pair meet the same barcodes equally often, so they
+ * are decided alike.
+ *
+ * Order of calls: barcode_list_begin; barcode_list_add for each read, in the order of the barcodes;
+ * barcode_list_join; again; barcode_list_release.
  *
  * Pure, but for memory; any thread.
  */
 #ifndef ROCKSORT_DUPLICATES_BARCODE_CLUSTERS_H
 #define ROCKSORT_DUPLICATES_BARCODE_CLUSTERS_H
 
-#include "duplicates/duplicate_table.h"
-
-/* ---- of reads ---- */
-
-/* The barcode of a read. */
-struct barcode_item {
-    struct duplicate_key key;   /* only reads of one key are compared */
-    const uint8_t *text;
-    uint8_t n_bytes;
-    uint32_t number;            /* of the read, as the caller likes */
-    uint32_t joined;            /* result: the number of a read that has the barcode of its cluster,
-                                   one and the same for the whole cluster */
-};
-
-/* Sets `joined` of all items, whose order changes. */
-void barcode_clusters_join(struct barcode_item *items, size_t n);
-
-/* ---- of different barcodes ---- */
+#include <stddef.h>
+#include <stdint.h>
 
 /* All barcodes of one key and one length. They grow with the array of texts and that of numbers. */
 struct barcode_list {

@@ -83,9 +83,9 @@ static inline bool duplicate_rules_rewrite(const struct duplicate_rules *rules)
     return duplicate_rules_set_tags(rules) || rules->moves_umi;
 }
 
-/* True if reads must be compared with all that are near them (duplicate_chains.h), not only with
-   the best. */
-static inline bool duplicate_rules_need_chains(const struct duplicate_rules *rules)
+/* True if it must be known of which reads each is a duplicate (pipeline/resolve_sets.h), not only that
+   it is one. */
+static inline bool duplicate_rules_need_sets(const struct duplicate_rules *rules)
 {
     return duplicate_rules_set_tags(rules) || rules->barcode_mismatches > 0;
 }

@@ -3,12 +3,13 @@
  *
  * Notes of GROUP_RECORDS records that follow one another (all runs are counted through, as in
  * duplicate_marks.h) are a *group*. A stream has the notes of some groups that follow one another.
- * A job sorts a stream and appends it to another; at its end stands where each group begins. If a
- * stream is large, it is read several times, and some of its groups are sorted at a time.
+ * A job sorts a stream (store/external_sort.h) and appends it to another; at its end stands where
+ * each group begins.
  */
 #include "pipeline/duplicate_notes.h"
 
 #include "pipeline/duplicate_marks.h"
+#include "store/external_sort.h"
 #include "util/byte_order.h"
 #include "util/varint.h"
 #include "util/xalloc.h"
@@ -20,8 +21,9 @@ enum {
     N_STREAMS = 256,
     /* A block looks through whole groups for the notes of its records, and may have few. */
     GROUP_RECORDS = 256,
-    MAX_NOTE_BYTES = 3 * VARINT_MAX_BYTES + 3 + 255,
-    LEAST_SORTED_BYTES = 1 << 20,
+    NUMBER_BYTES = 8, /* of the record, counted through all runs */
+    MAX_NOTE_BYTES = NUMBER_BYTES + VARINT_MAX_BYTES + 3 + 255,
+    OUT_BYTES = 16 << 10,
 };
 
 struct duplicate_notes {
@@ -29,13 +31,14 @@ struct duplicate_notes {
     unsigned n_threads;
     const struct duplicate_marks *marks;
     struct temp_streams *put, *sorted;
-    size_t sort_bytes;          /* memory for sorting */
-    pthread_mutex_t lock;       /* for appending to `put`, later to `sorted` */
-    uint64_t stream_groups;     /* groups of each stream */
+    size_t sort_bytes;      /* memory for sorting */
+    pthread_mutex_t lock;   /* for appending to `put`, later to `sorted` */
+    uint64_t stream_groups; /* groups of each stream */
     /* Where in a sorted stream it says where each of its groups begins, and where the last one
        ends: 8 bytes each. */
     uint64_t begins_at[N_STREAMS];
-    uint64_t put_file_bytes;    /* when `put` is not there any more */
+    struct temp_places places;
+    uint64_t put_file_bytes; /* when `put` is not there any more; and those of sorting */
 };
 
 struct duplicate_notes *duplicate_notes_create(struct crew *crew, unsigned n_threads,
@@ -47,6 +50,7 @@ struct duplicate_notes *duplicate_notes_create(struct crew *crew, unsigned n_thr
     notes->crew = crew;
     notes->n_threads = n_threads;
     notes->marks = marks;
+    notes->places = *places;
     notes->put = temp_streams_create(N_STREAMS, memory_bytes / 2, places);
     notes->sorted = temp_streams_create(N_STREAMS, memory_bytes / 2, places);
     (void)pthread_mutex_init(&notes->lock, NULL);
@@ -66,10 +70,10 @@ void duplicate_notes_destroy(struct duplicate_notes *notes)
 
 enum { IS_OPTICAL = 1, HAS_ORIGINAL = 2 };
 
-static uint8_t *encode(const struct duplicate_note *note, uint8_t *out)
+/* A note begins with the number of its record, by which it is sorted. */
+static uint8_t *encode(uint64_t number, const struct duplicate_note *note, uint8_t *out)
 {
-    out = put_varint(out, note->run);
-    out = put_varint(out, note->index);
+    out = put_big_endian(out, number, NUMBER_BYTES);
     out = put_varint(out, note->count);
     *out++ = (uint8_t)((note->is_optical ? IS_OPTICAL : 0) | (note->original ? HAS_ORIGINAL : 0));
     if (!note->original) return out;
@@ -78,17 +82,19 @@ static uint8_t *encode(const struct duplicate_note *note, uint8_t *out)
     return out + note->original_bytes;
 }
 
-static void decode(const uint8_t **at, struct duplicate_note *note)
+/* Returns the number. */
+static uint64_t decode(const uint8_t **at, struct duplicate_note *note)
 {
-    *note = (struct duplicate_note){.run = (uint32_t)get_varint(at)};
-    note->index = (uint32_t)get_varint(at);
-    note->count = (uint32_t)get_varint(at);
+    uint64_t number = get_big_endian(*at, NUMBER_BYTES);
+    *at += NUMBER_BYTES;
+    *note = (struct duplicate_note){.count = (uint32_t)get_varint(at)};
     unsigned flags = *(*at)++;
     note->is_optical = flags & IS_OPTICAL;
-    if (!(flags & HAS_ORIGINAL)) return;
+    if (!(flags & HAS_ORIGINAL)) return number;
     note->original_bytes = *(*at)++;
     note->original = *at;
     *at += note->original_bytes;
+    return number;
 }
 
 void duplicate_notes_begin(struct duplicate_notes *notes)
@@ -97,20 +103,15 @@ void duplicate_notes_begin(struct duplicate_notes *notes)
     notes->stream_groups = (n_groups + N_STREAMS - 1) / N_STREAMS;
 }
 
-static uint64_t group_of(const struct duplicate_notes *notes, uint32_t run, uint64_t index)
-{
-    return duplicate_marks_number(notes->marks, run, index) / GROUP_RECORDS;
-}
-
 int duplicate_notes_put(struct duplicate_notes *notes, const struct duplicate_note *note)
 {
     uint8_t bytes[sizeof(uint16_t) + MAX_NOTE_BYTES];
-    size_t n_bytes = (size_t)(encode(note, bytes + sizeof(uint16_t)) - bytes);
+    uint64_t number = duplicate_marks_number(notes->marks, note->run, note->index);
+    size_t n_bytes = (size_t)(encode(number, note, bytes + sizeof(uint16_t)) - bytes);
     (void)put_u16(bytes, (uint16_t)(n_bytes - sizeof(uint16_t)));
     (void)pthread_mutex_lock(&notes->lock);
-    uint64_t group = group_of(notes, note->run, note->index);
-    int r = temp_streams_append(notes->put, (unsigned)(group / notes->stream_groups), bytes,
-                                n_bytes);
+    int r = temp_streams_append(
+        notes->put, (unsigned)(number / GROUP_RECORDS / notes->stream_groups), bytes, n_bytes);
     (void)pthread_mutex_unlock(&notes->lock);
     return r;
 }
@@ -123,81 +124,30 @@ struct sort_work {
     struct duplicate_notes *notes;
 };
 
-static int compare_notes(const void *a, const void *b)
-{
-    const struct duplicate_note *x = a, *y = b;
-    if (x->run != y->run) return x->run < y->run ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
-}
-
 /* A stream that is being sorted. */
 struct sorting {
     struct duplicate_notes *notes;
     unsigned stream;
-    struct temp_stream_reader reader;
-    uint64_t *begins;           /* of its groups; before a group is sorted: what it takes */
-    struct duplicate_note *part;        /* some groups, sorted */
-    size_t n, room;
-    uint8_t *bytes;             /* encoded, which they point into when all are there */
-    size_t n_bytes, bytes_room;
-    uint8_t *ordered;           /* the same in order */
-    size_t ordered_room;
+    uint64_t file_bytes;
+    struct temp_stream_reader put;
+    struct external_sort *sort;
+    struct external_sort_reader reader;
+    uint64_t *begins; /* of its groups */
+    uint8_t *out;     /* that is not appended yet */
+    size_t out_bytes, out_room;
 };
 
-/* Reads the next note, and stores how many bytes it has. Returns where they are, or NULL after a
-   message. */
-static const uint8_t *read_note(struct sorting *s, struct duplicate_note *note, size_t *n_bytes)
+static int read_put(struct sorting *s)
 {
-    const uint8_t *bytes = temp_stream_read(&s->reader, sizeof(uint16_t));
-    if (!bytes) return NULL;
-    *n_bytes = get_u16(bytes);
-    if (!(bytes = temp_stream_read(&s->reader, *n_bytes))) return NULL;
-    const uint8_t *at = bytes;
-    decode(&at, note);
-    return bytes;
-}
-
-/* The number of a note's group in its stream. */
-static uint64_t group_in_stream(const struct sorting *s, const struct duplicate_note *note)
-{
-    return group_of(s->notes, note->run, note->index) % s->notes->stream_groups;
-}
-
-/* Adds up what the notes of each group take while they are sorted: themselves, and their bytes in
-   an array that has grown and once more in order. */
-static int measure_groups(struct sorting *s)
-{
-    struct duplicate_note note;
-    size_t n_bytes;
-    temp_stream_reader_begin(&s->reader, s->notes->put, s->stream);
-    while (!temp_stream_is_at_end(&s->reader)) {
-        if (!read_note(s, &note, &n_bytes)) return -1;
-        s->begins[group_in_stream(s, &note)] += sizeof note + 2 * n_bytes + n_bytes / 8 + 1;
-    }
-    return 0;
-}
-
-/* Reads the notes of groups [from, to). Returns 0, or -1 after a message. */
-static int read_part(struct sorting *s, uint64_t from, uint64_t to)
-{
-    struct duplicate_note note;
-    size_t n_bytes;
-    s->n = s->n_bytes = 0;
-    temp_stream_reader_begin(&s->reader, s->notes->put, s->stream);
-    while (!temp_stream_is_at_end(&s->reader)) {
-        const uint8_t *bytes = read_note(s, &note, &n_bytes);
+    temp_stream_reader_begin(&s->put, s->notes->put, s->stream);
+    while (!temp_stream_is_at_end(&s->put)) {
+        const uint8_t *bytes = temp_stream_read(&s->put, sizeof(uint16_t));
         if (!bytes) return -1;
-        uint64_t group = group_in_stream(s, &note);
-        if (group < from || group >= to) continue;
-        xgrow(&s->bytes, &s->bytes_room, s->n_bytes + n_bytes, s->n_bytes / 8, 1);
-        memcpy(s->bytes + s->n_bytes, bytes, n_bytes);
-        s->n_bytes += n_bytes;
-        s->n++;
+        size_t n_bytes = get_u16(bytes);
+        bytes = temp_stream_read(&s->put, n_bytes);
+        if (!bytes || external_sort_add(s->sort, bytes, n_bytes) < 0) return -1;
     }
-    xgrow(&s->part, &s->room, s->n, 0, sizeof *s->part);
-    const uint8_t *at = s->bytes;
-    for (size_t i = 0; i < s->n; i++) decode(&at, &s->part[i]);
-    return 0;
+    return external_sort_finish(s->sort);
 }
 
 static int append_sorted(struct sorting *s, const void *bytes, size_t n_bytes)
@@ -206,58 +156,55 @@ static int append_sorted(struct sorting *s, const void *bytes, size_t n_bytes)
     (void)pthread_mutex_lock(&notes->lock);
     int r = temp_streams_append(notes->sorted, s->stream, bytes, n_bytes);
     (void)pthread_mutex_unlock(&notes->lock);
+    s->out_bytes = 0;
     return r;
 }
 
-/* Sorts groups [from, to), which were read, and appends them to the sorted stream. */
-static int sort_part(struct sorting *s, uint64_t from, uint64_t to)
+/* Appends all notes in order, and notes where each group begins. */
+static int append_groups(struct sorting *s)
 {
-    uint64_t begin = temp_streams_bytes(s->notes->sorted, s->stream);
-    size_t i = 0;
-    qsort(s->part, s->n, sizeof *s->part, compare_notes);
-    xgrow(&s->ordered, &s->ordered_room, s->n_bytes, 0, 1);
-    uint8_t *end = s->ordered;
-    for (uint64_t group = from; group < to; group++) {
-        s->begins[group] = begin + (uint64_t)(end - s->ordered);
-        while (i < s->n && group_in_stream(s, &s->part[i]) == group)
-            end = encode(&s->part[i++], end);
+    uint64_t n_groups = s->notes->stream_groups, group = 0, end = 0;
+    int r;
+    external_sort_read(&s->reader, s->sort);
+    while ((r = external_sort_next(&s->reader)) > 0) {
+        uint64_t number = get_big_endian(s->reader.item, NUMBER_BYTES);
+        uint64_t own = number / GROUP_RECORDS % n_groups;
+        while (group <= own)
+            s->begins[group++] = end;
+        xgrow(&s->out, &s->out_room, s->out_bytes + s->reader.n_bytes, OUT_BYTES, 1);
+        memcpy(s->out + s->out_bytes, s->reader.item, s->reader.n_bytes);
+        s->out_bytes += s->reader.n_bytes;
+        end += s->reader.n_bytes;
+        if (s->out_bytes >= OUT_BYTES && append_sorted(s, s->out, s->out_bytes) < 0) return -1;
     }
-    return append_sorted(s, s->ordered, s->n_bytes);
-}
-
-/* Sorts as many groups at a time as fit into the memory. */
-static int sort_parts(struct sorting *s, uint64_t most_bytes)
-{
-    uint64_t n_groups = s->notes->stream_groups;
-    int r = measure_groups(s);
-    for (uint64_t from = 0, to; from < n_groups && r == 0; from = to) {
-        uint64_t n_bytes = s->begins[from];
-        for (to = from + 1; to < n_groups && n_bytes + s->begins[to] <= most_bytes; to++)
-            n_bytes += s->begins[to];
-        r = read_part(s, from, to);
-        if (r == 0) r = sort_part(s, from, to);
-    }
-    return r;
+    while (group <= n_groups)
+        s->begins[group++] = end;
+    s->notes->begins_at[s->stream] = end;
+    if (r < 0 || append_sorted(s, s->out, s->out_bytes) < 0) return -1;
+    return append_sorted(s, s->begins, (size_t)(n_groups + 1) * sizeof *s->begins);
 }
 
 static int sort_stream(struct duplicate_notes *notes, unsigned stream)
 {
     struct sorting s = {.notes = notes, .stream = stream};
-    size_t most = notes->sort_bytes / notes->n_threads;
+    const struct external_sort_settings settings = {
+        .memory_bytes = notes->sort_bytes / notes->n_threads,
+        .places = notes->places,
+        .file_bytes = &s.file_bytes,
+    };
     if (temp_streams_bytes(notes->put, stream) == 0) return 0;
-    size_t n_begins = (size_t)notes->stream_groups + 1;
-    s.begins = xcalloc(n_begins, sizeof *s.begins);
-    int r = sort_parts(&s, most > LEAST_SORTED_BYTES ? most : LEAST_SORTED_BYTES);
-    if (r == 0) {
-        uint64_t end = temp_streams_bytes(notes->sorted, stream);
-        s.begins[n_begins - 1] = notes->begins_at[stream] = end;
-        r = append_sorted(&s, s.begins, n_begins * sizeof *s.begins);
-    }
+    s.sort = external_sort_create(&settings);
+    s.begins = xcalloc((size_t)notes->stream_groups + 1, sizeof *s.begins);
+    int r = read_put(&s);
+    if (r == 0) r = append_groups(&s);
+    external_sort_reader_release(&s.reader);
+    external_sort_destroy(s.sort);
+    temp_stream_reader_release(&s.put);
     free(s.begins);
-    free(s.part);
-    free(s.bytes);
-    free(s.ordered);
-    temp_stream_reader_release(&s.reader);
+    free(s.out);
+    (void)pthread_mutex_lock(&notes->lock);
+    notes->put_file_bytes += s.file_bytes;
+    (void)pthread_mutex_unlock(&notes->lock);
     return r;
 }
 
@@ -273,11 +220,11 @@ int duplicate_notes_sort(struct duplicate_notes *notes, size_t memory_bytes)
     unsigned n_works = notes->n_threads;
     struct sort_work *works = xcalloc(n_works, sizeof *works);
     notes->sort_bytes = memory_bytes;
-    for (unsigned i = 0; i < n_works; i++) works[i].notes = notes;
-    int r = crew_for_each(notes->crew, N_STREAMS, works, n_works, sizeof *works,
-                          sort_numbered);
+    for (unsigned i = 0; i < n_works; i++)
+        works[i].notes = notes;
+    int r = crew_for_each(notes->crew, N_STREAMS, works, n_works, sizeof *works, sort_numbered);
     free(works);
-    notes->put_file_bytes = temp_streams_file_bytes(notes->put);
+    notes->put_file_bytes += temp_streams_file_bytes(notes->put);
     temp_streams_destroy(notes->put);
     notes->put = NULL;
     return r;
@@ -295,14 +242,16 @@ uint64_t duplicate_notes_file_bytes(const struct duplicate_notes *notes)
 
 /* ---- finding ---- */
 
-/* Adds the notes of records [first, end) of a run that are in some groups. */
-static void take_groups(const uint8_t *at, const uint8_t *to, uint32_t run, uint64_t first,
+/* Adds the notes of records [first, end) that are in some groups; base: the number of the first
+   record of their run. */
+static void take_groups(const uint8_t *at, const uint8_t *to, uint64_t base, uint64_t first,
                         uint64_t end, struct found_notes *found)
 {
     struct duplicate_note note;
     while (at < to) {
-        decode(&at, &note);
-        if (note.run != run || note.index < first || note.index >= end) continue;
+        uint64_t number = decode(&at, &note);
+        if (number < first || number >= end) continue;
+        note.index = (uint32_t)(number - base);
         xgrow(&found->notes, &found->room, found->n + 1, found->n / 2 + 64, sizeof *found->notes);
         if (note.original) {
             size_t n_bytes = found->n_bytes + note.original_bytes;
@@ -339,7 +288,8 @@ int duplicate_notes_find(struct duplicate_notes *notes, uint32_t run, uint64_t f
                          struct found_notes *found)
 {
     struct temp_stream_reader reader = {0};
-    uint64_t group = group_of(notes, run, first), after = group_of(notes, run, end - 1) + 1;
+    uint64_t base = duplicate_marks_number(notes->marks, run, 0);
+    uint64_t group = (base + first) / GROUP_RECORDS, after = (base + end - 1) / GROUP_RECORDS + 1;
     int r = 0;
     found->n = found->n_bytes = 0;
     for (uint64_t n; group < after && r == 0; group += n) {
@@ -347,7 +297,7 @@ int duplicate_notes_find(struct duplicate_notes *notes, uint32_t run, uint64_t f
         n = notes->stream_groups - group % notes->stream_groups;
         if (n > after - group) n = after - group;
         r = read_groups(notes, &reader, group, n, &from, &to);
-        if (r == 0) take_groups(from, to, run, first, end, found);
+        if (r == 0) take_groups(from, to, base, base + first, base + end, found);
     }
     temp_stream_reader_release(&reader);
     /* The names have their place only now. */

@@ -3,9 +3,9 @@
 
 #include "duplicates/duplicate_tags.h"
 #include "duplicates/read_barcode.h"
-#include "pipeline/decide.h"
 #include "pipeline/duplicate_marks.h"
 #include "pipeline/record_ordinals.h"
+#include "pipeline/resolve_duplicates.h"
 #include "pipeline/view_chunks.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -15,24 +15,24 @@
 #include <string.h>
 
 enum {
-    SHARE = 8,                  /* of all memory, for the search */
-    MARKS_SHARE = 4,            /* of that, for marks: 196 MiB of 6 GiB, for 1.6 G records */
+    SHARE = 8,       /* of all memory, for the search */
+    MARKS_SHARE = 4, /* of that, for marks: 196 MiB of 6 GiB, for 1.6 G records */
     MIN_BYTES = 2 << 20,
-    RANGE_RECORDS = 16384,      /* of a batch, for one job: some milliseconds */
-    COORDS_FIRST = 1024,        /* -d: the first names of a run are checked for coordinates, */
-    COORDS_EVERY = 64,          /* then every 64th: matching a pattern takes microseconds */
-    NOTED_RECORDS = 1024,       /* of a block, whose notes are in memory at a time: 300 KB */
+    RANGE_RECORDS = 16384, /* of a batch, for one job: some milliseconds */
+    COORDS_FIRST = 1024,   /* -d: the first names of a run are checked for coordinates, */
+    COORDS_EVERY = 64,     /* then every 64th: matching a pattern takes microseconds */
+    NOTED_RECORDS = 1024,  /* of a block, whose notes are in memory at a time: 300 KB */
 };
 
 struct duplicates {
     struct duplicates_settings settings;
-    struct temp_streams *views, *names, *guests;        /* names: for -S; guests: for chains */
-    struct duplicate_notes *notes;              /* only for tags */
+    struct temp_streams *views, *names, *sent; /* names: for -S; sent: for sets */
+    struct duplicate_notes *notes;             /* only for tags */
     struct duplicate_marks *marks;
-    struct group_totals *counts;                /* marked before the run that is being written */
+    struct group_totals *counts; /* marked before the run that is being written */
     struct barcode_counts barcodes, barcodes_before;
-    uint64_t view_bytes, file_bytes;            /* set when all is decided */
-    pthread_mutex_t lock;       /* for taking views, and nothing else */
+    uint64_t view_bytes, file_bytes; /* set when all is decided */
+    pthread_mutex_t lock;            /* for taking views, and nothing else */
 };
 
 size_t duplicates_memory(size_t total_bytes)
@@ -44,7 +44,7 @@ size_t duplicates_memory(size_t total_bytes)
 
 /* How the memory for streams is divided. */
 struct stream_shares {
-    size_t views, names, notes; /* notes: and guests */
+    size_t views, names, notes; /* notes: and what is sent */
 };
 
 static struct stream_shares share_streams(const struct duplicate_rules *rules, size_t memory_bytes)
@@ -52,7 +52,7 @@ static struct stream_shares share_streams(const struct duplicate_rules *rules, s
     size_t all = memory_bytes / 2;
     struct stream_shares shares = {
         .names = rules->marks_others ? all / 4 : 0,
-        .notes = duplicate_rules_need_chains(rules) ? all / 4 : 0,
+        .notes = duplicate_rules_need_sets(rules) ? all / 4 : 0,
     };
     shares.views = all - shares.names - shares.notes;
     return shares;
@@ -70,10 +70,9 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
     const struct stream_shares shares = share_streams(settings->rules, settings->memory_bytes);
     const struct temp_places *places = &settings->places;
     d->views = temp_streams_create(VIEW_N_STREAMS, shares.views, places);
-    if (shares.names > 0)
-        d->names = temp_streams_create(VIEW_N_PARTITIONS, shares.names, places);
+    if (shares.names > 0) d->names = temp_streams_create(VIEW_N_PARTITIONS, shares.names, places);
     if (shares.notes > 0)
-        d->guests = temp_streams_create(VIEW_N_PARTITIONS, shares.notes / 4, places);
+        d->sent = temp_streams_create(VIEW_N_PARTITIONS, shares.notes / 4, places);
     d->marks = duplicate_marks_create(settings->memory_bytes / MARKS_SHARE, places);
     (void)pthread_mutex_init(&d->lock, NULL);
     if (duplicate_rules_set_tags(settings->rules))
@@ -97,7 +96,7 @@ void duplicates_destroy(struct duplicates *d)
     if (!d) return;
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
-    temp_streams_destroy(d->guests);
+    temp_streams_destroy(d->sent);
     duplicate_notes_destroy(d->notes);
     duplicate_marks_destroy(d->marks);
     group_totals_destroy(d->counts);
@@ -148,7 +147,7 @@ int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
         diag_error("read '%s' %s", (const char *)bam_record_name(rec), problem);
         return -1;
     }
-    if (place->index > UINT32_MAX) {   /* needs some hundred gigabytes of memory for one run */
+    if (place->index > UINT32_MAX) { /* needs some hundred gigabytes of memory for one run */
         diag_error("--markdup takes at most 4 billion records in a run: give less memory with -m");
         return -1;
     }
@@ -310,7 +309,8 @@ static int for_all_batches(struct duplicates *d, struct batch *const *batches, s
     for (size_t i = 0; i < n; i++)
         if (go_through(d, batches[i], first_run + (uint32_t)i, work, &ranges) < 0) break;
     int r = crew_finish_jobs(d->settings.crew);
-    for (unsigned i = 0; i < ranges.n; i++) duplicate_looks_release(&ranges.all[i].looks);
+    for (unsigned i = 0; i < ranges.n; i++)
+        duplicate_looks_release(&ranges.all[i].looks);
     free(ranges.all);
     return r;
 }
@@ -363,8 +363,7 @@ static bool warn_of_most(const struct duplicates *d)
               is_tag                   ? "--barcode-tag "
               : rules->barcode_pattern ? "--barcode-rgx"
                                        : "--barcode-name",
-              is_tag ? rules->barcode_tag : "",
-              n->n_lacking, n->n_examined,
+              is_tag ? rules->barcode_tag : "", n->n_lacking, n->n_examined,
               is_tag                   ? "the right tag, or --barcode-name"
               : rules->barcode_pattern ? "a pattern that fits the names"
                                        : "--barcode-rgx or --barcode-tag");
@@ -377,10 +376,12 @@ static void warn_of_barcodes(const struct duplicates *d)
     bool is_tag = d->settings.rules->barcode_source == BARCODE_TAG;
     if (!warn_of_most(d) && n > 0 && !is_tag)
         diag_warning("%" PRIu64 " reads have no barcode where --markdup looks for it: they are "
-                     "compared with each other only", n);
+                     "compared with each other only",
+                     n);
     if (n > 0 && is_tag)
         diag_warning("%" PRIu64 " reads have a number in the tag of --barcode-tag: they are taken "
-                     "for reads without it", n);
+                     "for reads without it",
+                     n);
 }
 
 static void warn_of_coords(const struct duplicates *d)
@@ -390,10 +391,12 @@ static void warn_of_coords(const struct duplicates *d)
     uint64_t percent = n->n_without_coords * 100 / n->n_names;
     if (d->settings.rules->coords)
         diag_warning("--read-coords does not fit %" PRIu64 " %% of the read names: these reads are "
-                     "no optical duplicates; give a pattern that fits", percent);
+                     "no optical duplicates; give a pattern that fits",
+                     percent);
     else
         diag_warning("%" PRIu64 " %% of the read names have no coordinates for -d: these reads are "
-                     "no optical duplicates; give --read-coords", percent);
+                     "no optical duplicates; give --read-coords",
+                     percent);
 }
 
 int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
@@ -405,16 +408,23 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     size_t most_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3;
     size_t marks_bytes = duplicate_marks_begin(d->marks);
     if (d->notes) duplicate_notes_begin(d->notes);
-    const struct decide_settings decide = {
-        .crew = d->settings.crew, .rules = d->settings.rules, .n_threads = d->settings.n_threads,
+    const struct resolve_settings resolve = {
+        .crew = d->settings.crew,
+        .rules = d->settings.rules,
+        .n_threads = d->settings.n_threads,
         .memory_bytes = most_bytes > marks_bytes ? most_bytes - marks_bytes : 0,
-        .places = d->settings.places, .file_bytes = &d->file_bytes, .views = d->views,
-        .names = d->names, .guests = d->guests, .notes = d->notes, .marks = d->marks,
+        .places = d->settings.places,
+        .file_bytes = &d->file_bytes,
+        .views = d->views,
+        .names = d->names,
+        .sent = d->sent,
+        .notes = d->notes,
+        .marks = d->marks,
         .counts = d->counts,
     };
-    if (decide_duplicates(&decide) < 0) return -1;
-    if (d->notes && duplicate_notes_sort(d->notes, decide.memory_bytes) < 0) return -1;
-    if (duplicate_marks_end(d->marks, decide.memory_bytes) < 0) {
+    if (resolve_duplicates(&resolve) < 0) return -1;
+    if (d->notes && duplicate_notes_sort(d->notes, resolve.memory_bytes) < 0) return -1;
+    if (duplicate_marks_end(d->marks, resolve.memory_bytes) < 0) {
         crew_fail(d->settings.crew);
         return -1;
     }
@@ -423,13 +433,13 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     d->view_bytes = temp_streams_all_bytes(d->views);
     d->file_bytes += temp_streams_file_bytes(d->views);
     if (d->names) d->file_bytes += temp_streams_file_bytes(d->names);
-    if (d->guests) d->file_bytes += temp_streams_file_bytes(d->guests);
+    if (d->sent) d->file_bytes += temp_streams_file_bytes(d->sent);
     if (d->notes) d->file_bytes += duplicate_notes_file_bytes(d->notes);
     d->file_bytes += duplicate_marks_file_bytes(d->marks);
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
-    temp_streams_destroy(d->guests);
-    d->views = d->names = d->guests = NULL;
+    temp_streams_destroy(d->sent);
+    d->views = d->names = d->sent = NULL;
     return for_all_batches(d, batches, n, first_run, mark_range);
 }
 
@@ -462,7 +472,7 @@ int duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first_ind
 struct rewritten {
     uint8_t *bytes;
     size_t n_bytes, room;
-    uint8_t *moved;             /* one record whose barcode was moved */
+    uint8_t *moved; /* one record whose barcode was moved */
     size_t moved_room;
 };
 
@@ -473,7 +483,7 @@ static void rewrite_record(const struct duplicate_rules *rules, const uint8_t *r
     bool is_duplicate = (bam_record_flag(rec) & BAM_FDUP) != 0;
     struct duplicate_tags tags = {0};
     if (rules->counts && !is_duplicate) tags.count = note ? note->count : 1;
-    if (note && note->count == 0) {     /* not the best read of a key, marked in the input */
+    if (note && note->count == 0) { /* not the best read of a key, marked in the input */
         tags.is_duplicate = true;
         tags.original = note->original;
         tags.original_bytes = note->original_bytes;

@@ -4,9 +4,9 @@
  * While runs are spilled, the workers that compress a pack also make a view of each record
  * (duplicates/duplicate_view.h). Views are some 24 bytes. They go to streams
  * (duplicates/view_streams.h), which go to a temporary file when their memory is full. When all
- * records are read, the workers do the same for the batches in memory, and then decide one stream
- * after another: the result is one bit for each record of each run (duplicate_marks.h). The merge
- * looks the bits up when it opens blocks.
+ * records are read, the workers do the same for the batches in memory, and then resolve one
+ * partition of them after another (resolve_duplicates.h): the result is one bit for each record of
+ * each run (duplicate_marks.h). The merge looks the bits up when it opens blocks.
  *
  * Which reads are duplicates does not depend on the order in which views come, nor on how the
  * records lie in runs: a run is a part of the input, and ordinals say what came first in it
@@ -32,8 +32,8 @@ struct duplicates_settings {
     struct crew *crew;
     const struct duplicate_rules *rules;
     unsigned n_threads;
-    size_t memory_bytes;        /* for all of it */
-    struct temp_places places;  /* of temporary files */
+    size_t memory_bytes;       /* for all of it */
+    struct temp_places places; /* of temporary files */
 };
 
 struct duplicates *duplicates_create(const struct duplicates_settings *settings);
@@ -55,13 +55,13 @@ size_t duplicates_view_memory(const struct duplicate_rules *rules, size_t total_
 /* How many examined reads lack what the options look for. */
 struct barcode_counts {
     uint64_t n_examined, n_lacking;     /* examined reads; those that have no barcode */
-    uint64_t n_unreadable;      /* record_views.lacks_barcode */
+    uint64_t n_unreadable;              /* record_views.lacks_barcode */
     uint64_t n_names, n_without_coords; /* names searched for coordinates; those without */
 };
 
 /* The views of some records that follow one another in a run. */
 struct duplicate_looks {
-    uint8_t *bytes;             /* chunks */
+    uint8_t *bytes; /* chunks */
     size_t n_bytes, room;
     struct group_counts counts; /* of the records */
     struct barcode_counts barcodes;
@@ -70,8 +70,8 @@ struct duplicate_looks {
 /* Where a record is. */
 struct record_place {
     uint32_t run;
-    uint64_t index;             /* in the run */
-    uint64_t ordinal;           /* the index, unless record_ordinals_are_needed */
+    uint64_t index;   /* in the run */
+    uint64_t ordinal; /* the index, unless record_ordinals_are_needed */
 };
 
 /* Adds the view of a record, which stays until duplicate_looks_end. `gather` belongs to the worker.

@@ -2,6 +2,7 @@
 #include "pipeline/merge_inputs.h"
 
 #include "pipeline/violation.h"
+#include "util/loser_tree.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -25,10 +26,9 @@ struct merge_inputs {
     size_t n;
     struct merge_input *inputs;
     struct content_sum sum;     /* under the lock */
-    struct merge_input **heap;  /* of inputs that have a front; the first block is at the top */
-    size_t n_heap;
+    struct loser_tree tree;     /* of inputs, by their fronts */
     bool is_begun;
-    bool top_is_taken;          /* the front of the top was taken, and has no successor yet */
+    bool first_is_taken;        /* the front that came first was taken, and has no successor yet */
 };
 
 /* ---- blocks, by workers ---- */
@@ -86,30 +86,18 @@ static void drop_block(void *arg, void *made)
     segmenter_drop_block(made);
 }
 
-/* ---- the heap ---- */
+/* ---- the dispatcher ---- */
 
-static bool comes_first(const struct merge_input *a, const struct merge_input *b)
+/* Inputs that have ended come last. */
+static bool comes_first(const void *inputs, size_t i, size_t k)
 {
+    const struct merge_input *a = (const struct merge_input *)inputs + i;
+    const struct merge_input *b = (const struct merge_input *)inputs + k;
+    if (!a->front || !b->front) return a->front != NULL;
     const struct merge_limit first_a = merge_limit_of(&a->first);
     const struct merge_limit first_b = merge_limit_of(&b->first);
     return merge_bound_compare(&first_a, &first_b) < 0;
 }
-
-/* Moves the input at `at` down to where it belongs. */
-static void sift_down(struct merge_inputs *m, size_t at)
-{
-    struct merge_input *input = m->heap[at];
-    size_t child;
-    while ((child = 2 * at + 1) < m->n_heap) {
-        if (child + 1 < m->n_heap && comes_first(m->heap[child + 1], m->heap[child])) child++;
-        if (!comes_first(m->heap[child], input)) break;
-        m->heap[at] = m->heap[child];
-        at = child;
-    }
-    m->heap[at] = input;
-}
-
-/* ---- the dispatcher ---- */
 
 static void drop_before(struct merge_input *input)
 {
@@ -135,7 +123,7 @@ static int check_front(const struct merge_input *input)
                         block->source.first_index);
 }
 
-/* Waits for the next block of an input. Returns 1, 0 if it has none any more, or -1. */
+/* Waits for the next block of an input, if it has one. Returns 0, or -1. */
 static int find_front(struct merge_input *input)
 {
     struct merge_inputs *m = input->all;
@@ -143,48 +131,41 @@ static int find_front(struct merge_input *input)
     if (r > 0) {
         input->block = input->front->made;
         merge_bound_set(&input->first, m->rules->order, &input->block->source, 0);
-        if (check_front(input) < 0) r = -1;
+        r = check_front(input);
     }
     drop_before(input);
     return r;
 }
 
-static int begin(struct merge_inputs *m)
+/* Finds the fronts that are missing: of all inputs, or of that whose front was taken. */
+static int find_fronts(struct merge_inputs *m)
 {
+    size_t first = m->is_begun ? loser_tree_first(&m->tree) : 0;
+    if (m->is_begun && !m->first_is_taken) return 0;
+    for (size_t i = first; i < (m->is_begun ? first + 1 : m->n); i++)
+        if (find_front(&m->inputs[i]) < 0) return -1;
+    if (m->is_begun)
+        loser_tree_replay(&m->tree, first, comes_first, m->inputs);
+    else
+        loser_tree_build(&m->tree, m->n, comes_first, m->inputs);
     m->is_begun = true;
-    for (size_t i = 0; i < m->n; i++) {
-        int r = find_front(&m->inputs[i]);
-        if (r < 0) return -1;
-        if (r > 0) m->heap[m->n_heap++] = &m->inputs[i];
-    }
-    for (size_t i = m->n_heap / 2; i > 0; i--) sift_down(m, i - 1);
-    return 0;
-}
-
-/* Puts the input whose block was taken where its next block belongs. */
-static int renew_top(struct merge_inputs *m)
-{
-    int r = find_front(m->heap[0]);
-    if (r < 0) return -1;
-    m->top_is_taken = false;
-    if (r == 0) m->heap[0] = m->heap[--m->n_heap];
-    if (m->n_heap > 0) sift_down(m, 0);
+    m->first_is_taken = false;
     return 0;
 }
 
 int merge_inputs_next(struct merge_inputs *m, struct open_block **block, struct merge_limit *first)
 {
-    if (!m->is_begun && begin(m) < 0) return -1;
-    if (m->top_is_taken && renew_top(m) < 0) return -1;
-    if (m->n_heap == 0) return 0;
-    *block = m->heap[0]->block;
-    *first = merge_limit_of(&m->heap[0]->first);
+    if (find_fronts(m) < 0) return -1;
+    const struct merge_input *input = &m->inputs[loser_tree_first(&m->tree)];
+    if (!input->front) return 0;
+    *block = input->block;
+    *first = merge_limit_of(&input->first);
     return 1;
 }
 
 void merge_inputs_take(struct merge_inputs *m)
 {
-    struct merge_input *input = m->heap[0];
+    struct merge_input *input = &m->inputs[loser_tree_first(&m->tree)];
     crew_lock(m->crew);
     segmenter_count_adopted(input->block);
     input->block->n_users++;            /* until the next one was compared with it */
@@ -193,7 +174,7 @@ void merge_inputs_take(struct merge_inputs *m)
     input->front->made = NULL;
     input_streams_release(input->front);
     input->front = NULL;
-    m->top_is_taken = true;
+    m->first_is_taken = true;
 }
 
 struct merge_inputs *merge_inputs_start(const struct input_streams_settings *streams,
@@ -206,7 +187,6 @@ struct merge_inputs *merge_inputs_start(const struct input_streams_settings *str
                                .totals = streams->totals, .rules = rules, .header = header,
                                .n = streams->n_inputs};
     m->inputs = xcalloc(m->n, sizeof *m->inputs);
-    m->heap = xcalloc(m->n, sizeof(struct merge_input *));
     for (size_t i = 0; i < m->n; i++) m->inputs[i] = (struct merge_input){.all = m, .number = i};
     settings.make = make_block;
     settings.drop = drop_block;
@@ -242,6 +222,6 @@ void merge_inputs_destroy(struct merge_inputs *m)
     }
     input_streams_destroy(m->streams);
     free(m->inputs);
-    free(m->heap);
+    loser_tree_release(&m->tree);
     free(m);
 }

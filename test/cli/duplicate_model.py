@@ -7,7 +7,7 @@ import re
 
 PAIRED, UNMAP, MUNMAP, REVERSE, MREVERSE, READ1, SECONDARY, QCFAIL, SUPPLEMENTARY = (
     1, 4, 8, 16, 32, 64, 256, 512, 2048)
-Read = collections.namedtuple("Read", "place name flag single pair score")
+Read = collections.namedtuple("Read", "place name flag single pair score barcode")
 
 
 def unclipped(pos, cigar):
@@ -45,7 +45,7 @@ def pair_key(flag, refs, own, mate, mode):
     return refs, here, there, left, tuple(ordered)
 
 
-def reads_of(lines, mode, ignore_strand, refs):
+def reads_of(lines, mode, ignore_strand, refs, barcode=None):
     """The examined reads among lines of SAM in the order of the sorted file."""
     for place, line in enumerate(lines):
         fields = line.split("\t")
@@ -65,12 +65,45 @@ def reads_of(lines, mode, ignore_strand, refs):
                                          unclipped(int(fields[7]), tags["MC"]), mode)
             pair = (*key, None if ignore_strand else orientation)
             score += int(tags["ms"])
-        yield Read(place, fields[0], flag, single, pair, score)
+        texts = [field[5:] for field in fields[11:] if field.startswith(f"{barcode}:Z:")]
+        yield Read(place, fields[0], flag, single, pair, score, "".join(texts[:1]))
 
 
-def marked(lines, refs, mode="t", ignore_strand=False):
-    """The places in `lines` of the reads that are duplicates."""
-    reads = list(reads_of(lines, mode, ignore_strand, refs))
+def clusters(counts):
+    """{barcode: that of its cluster} by the directional method; counts: reads with each barcode."""
+    joined = {}
+    for first in sorted(counts, key=lambda text: (-counts[text], text)):
+        todo = [] if first in joined else [first]
+        joined.setdefault(first, first)
+        while todo:
+            one = todo.pop()
+            for other in counts:
+                if (other not in joined and counts[one] + 1 >= 2 * counts[other] and
+                        sum(a != b for a, b in zip(one, other)) == 1):
+                    joined[other] = first
+                    todo.append(other)
+    return joined
+
+
+def with_barcodes(reads, field):
+    """The reads; their key in this field has the barcode of their cluster."""
+    counts = collections.defaultdict(collections.Counter)
+    for read in reads:
+        key = getattr(read, field), len(read.barcode)
+        counts[key][read.barcode] += 1
+    joined = {key: clusters(some) for key, some in counts.items()}
+    for read in reads:
+        key = getattr(read, field), len(read.barcode)
+        yield read if key[0] is None else read._replace(
+            **{field: (*key, joined[key][read.barcode])})
+
+
+def marked(lines, refs, mode="t", ignore_strand=False, barcode=None):
+    """The places in `lines` of the reads that are duplicates. barcode: a tag; one error in it does
+    not count."""
+    reads = list(reads_of(lines, mode, ignore_strand, refs, barcode))
+    if barcode:
+        reads = list(with_barcodes(list(with_barcodes(reads, "single")), "pair"))
     found = set()
     for a in reads:
         for b in reads:

@@ -351,6 +351,33 @@ class IgnoreStrand(MarkdupTest):
                     self.assertFalse(others and "-S" not in options)
         self.assertGreater(found, 20)
 
+    def test_barcodes_with_errors_are_joined_like_the_model(self):
+        """Random molecules, of which some have lost their mates. Single reads are compared with
+        members of pairs of all orientations."""
+        refs, rng = [name for name, _ in templates.Molecules.REFS], random.Random(9)
+        source, fixed = self.path("in.sam"), self.path("want.sorted.bam")
+        found = 0
+        for number in range(16):
+            made = templates.Molecules(rng.randrange(2**32), 5, has_marks=False)
+            kept = [lines[:1] if rng.random() < 0.3 else lines
+                    for lines in (made.template() for _ in range(rng.choice((40, 150))))]
+            self.write("in.sam", made.header() + "".join(line + "\n" for lines in kept
+                                                         for line in lines))
+            mode, ignores = "ts"[number % 2], number % 3 == 0
+            self.wanted(source, ["-m", mode])
+            lines = self.lines(fixed)
+            want = duplicate_model.marked(lines, refs, mode, ignores, "RX")
+            found += len(want)
+            for options in ("", "-t --duplicate-count"):
+                for how in ({}, {"budget": SPILLING, "env": SMALL_BATCHES}):
+                    out = self.sort_ok(
+                        "-O", "sam", "--no-PG", f"--markdup=--barcode-tag RX --barcode-mismatches 1 "
+                        f"-m {mode} {'--ignore-strand' * ignores} {options}", fixed,
+                        **how).out.decode()
+                    got = self.places([line for line in out.splitlines() if line[0] != "@"])
+                    self.assertEqual(got, want, (number, mode, ignores, options))
+        self.assertGreater(found, 300)
+
     def lines(self, path):
         """Those of a BAM as SAM, without header."""
         reference_ok("view", "--no-PG", "-o", self.path("view.sam"), path)

@@ -83,29 +83,6 @@ class Memory(CliTest):
                                                  for i in range(self.N // 2)))
         self.check(source, 16, 2)
 
-    def half_tagged_pile(self, n_pairs):
-        """Each pair has its barcode in one of its reads, and there are three barcodes."""
-        (head1, tail1), (head2, tail2) = self.ends(100)
-        tag = b"RXZ" + b"ACGTACGT"
-        # the size of a record stands at its beginning
-        more1, more2 = (struct.pack("<i", struct.unpack("<i", head[:4])[0] + len(tag) + 2) + head[4:]
-                        for head in (head1, head2))
-        pos = struct.pack("<i", 100)
-
-        def records():
-            for i in range(n_pairs):
-                name, barcode = b"%08d" % i, tag + b"%d\0" % (i % 3)
-                first, second = ((head1 + name + tail1, more2 + name + tail2 + barcode) if i % 2 else
-                                 (more1 + name + tail1 + barcode, head2 + name + tail2))
-                yield first
-                yield second[:8] + pos + second[12:]
-        return self.write_records(records())
-
-    def test_pile_of_half_tagged_pairs(self):
-        source = self.half_tagged_pile(self.N // 2)
-        for megabytes in (16, 1):
-            self.check(source, megabytes, 6, "--barcode-tag RX")
-
     def test_many_keys(self):
         """A million of keys of pairs and of single reads: the tables do not hold them at once. Each
         has one duplicate."""

@@ -1,0 +1,230 @@
+/* read_items.c -- see read_items.h. */
+#include "pipeline/read_items.h"
+
+#include "util/byte_order.h"
+
+/* ---- moments ---- */
+
+static uint8_t *put_signed(uint8_t *at, int64_t number)
+{
+    return put_big_endian(at, (uint64_t)number ^ UINT64_C(1) << 63, 8);
+}
+
+struct read_moment read_moment_of(const struct duplicate_view *view, uint32_t run)
+{
+    struct read_moment moment;
+    uint8_t *at = put_big_endian(moment.bytes, (uint32_t)view->ref ^ UINT32_C(1) << 31, 4);
+    at = put_signed(at, view->pos);
+    *at++ = view->is_reverse;
+    at = put_big_endian(at, run, 4);
+    (void)put_big_endian(at, view->ordinal, DUPLICATE_ORDINAL_BITS / 8);
+    return moment;
+}
+
+int32_t read_moment_reference(const struct read_moment *moment)
+{
+    return (int32_t)((uint32_t)get_big_endian(moment->bytes, 4) ^ UINT32_C(1) << 31);
+}
+
+int64_t read_moment_position(const struct read_moment *moment)
+{
+    return (int64_t)(get_big_endian(moment->bytes + 4, 8) ^ UINT64_C(1) << 63);
+}
+
+/* ---- reads ---- */
+
+void item_read_view(const struct duplicate_view *view, uint32_t run, struct item_read *read)
+{
+    read->run = run;
+    read->index = view->index;
+    read->group = view->group;
+    read->is_paired = view->kind != VIEW_SINGLE;
+    read->failed_qc = view->failed_qc;
+    read->has_others = view->has_others;
+    read->lacks_score = view->lacks_score;
+    read->was_marked = view->was_marked;
+    read->score = view->score;
+    read->name = (struct read_name){view->name, view->name ? view->name_bytes : 0};
+    read->moment = read_moment_of(view, run);
+    read->is_found = read->is_optical = read->was_optical = false;
+    read->has_home = read->has_coords = false;
+}
+
+static void keep_text(uint8_t *to, const uint8_t **text, size_t n_bytes)
+{
+    if (!*text) return;
+    memcpy(to, *text, n_bytes);
+    *text = to;
+}
+
+void item_read_keep(struct kept_read *kept, const struct item_read *read)
+{
+    kept->read = *read;
+    keep_text(kept->texts[0], &kept->read.name.text, read->name.n_bytes);
+    if (read->is_found) keep_text(kept->texts[1], &kept->read.by_name.text, read->by_name.n_bytes);
+    if (read->has_home)
+        keep_text(kept->texts[2], &kept->read.home.barcode, read->home.barcode_bytes);
+}
+
+const struct read_coords *item_read_coords(const struct duplicate_rules *rules,
+                                           struct item_read *read)
+{
+    char name[256];
+    if (read->has_coords) return &read->coords;
+    memcpy(name, read->name.text, read->name.n_bytes);
+    name[read->name.n_bytes] = '\0';
+    read->coords = read_coords_of(rules, name);
+    read->has_coords = true;
+    return &read->coords;
+}
+
+bool item_reads_are_near(const struct duplicate_rules *rules, struct item_read *a,
+                         struct item_read *b)
+{
+    return read_coords_near(item_read_coords(rules, a), (const char *)a->name.text,
+                            item_read_coords(rules, b), (const char *)b->name.text,
+                            rules->optical_distance);
+}
+
+/* ---- writing ---- */
+
+void item_put_bytes(struct item_writer *writer, const void *bytes, size_t n_bytes)
+{
+    if (n_bytes > 0) memcpy(writer->at, bytes, n_bytes);
+    writer->at += n_bytes;
+}
+
+void item_put_key(struct item_writer *writer, struct duplicate_key key)
+{
+    writer->at = put_big_endian(writer->at, key.high, 8);
+    writer->at = put_big_endian(writer->at, key.low, 8);
+}
+
+void item_put_number(struct item_writer *writer, int64_t number)
+{
+    writer->at = put_signed(writer->at, number);
+}
+
+void item_put_text(struct item_writer *writer, const uint8_t *text, size_t n_bytes)
+{
+    *writer->at++ = (uint8_t)n_bytes;
+    item_put_bytes(writer, text, n_bytes);
+}
+
+enum {
+    PAIRED = 1,
+    FAILED_QC = 2,
+    HAS_OTHERS = 4,
+    LACKS_SCORE = 8,
+    WAS_MARKED = 16,
+    OPTICAL = 32,
+    WAS_OPTICAL = 64,
+    HAS_HOME = 128,
+};
+
+static uint8_t flags_of(const struct item_read *read)
+{
+    return (uint8_t)((read->is_paired ? PAIRED : 0) | (read->failed_qc ? FAILED_QC : 0) |
+                     (read->has_others ? HAS_OTHERS : 0) | (read->lacks_score ? LACKS_SCORE : 0) |
+                     (read->was_marked ? WAS_MARKED : 0) | (read->is_optical ? OPTICAL : 0) |
+                     (read->was_optical ? WAS_OPTICAL : 0) | (read->has_home ? HAS_HOME : 0));
+}
+
+void item_put_read(struct item_writer *writer, const struct item_read *read)
+{
+    item_put_bytes(writer, read->moment.bytes, sizeof read->moment.bytes);
+    *writer->at++ = read->is_found;
+    *writer->at++ = flags_of(read);
+    writer->at = put_u32(writer->at, read->run);
+    writer->at = put_u32(writer->at, read->index);
+    writer->at = put_u32(writer->at, read->group);
+    writer->at = put_u64(writer->at, (uint64_t)read->score);
+    item_put_text(writer, read->name.text, read->name.n_bytes);
+    if (read->is_found) {
+        item_put_bytes(writer, read->by.bytes, sizeof read->by.bytes);
+        item_put_text(writer, read->by_name.text, read->by_name.n_bytes);
+    }
+    if (!read->has_home) return;
+    item_put_key(writer, read->home.key);
+    item_put_number(writer, read->home.here);
+    item_put_text(writer, read->home.barcode, read->home.barcode_bytes);
+}
+
+/* ---- reading ---- */
+
+const uint8_t *item_get_bytes(const uint8_t **at, size_t n_bytes)
+{
+    const uint8_t *bytes = *at;
+    *at += n_bytes;
+    return bytes;
+}
+
+struct duplicate_key item_get_key(const uint8_t **at)
+{
+    const uint8_t *bytes = item_get_bytes(at, ITEM_KEY_BYTES);
+    return (struct duplicate_key){
+        .high = get_big_endian(bytes, 8),
+        .low = get_big_endian(bytes + 8, 8),
+    };
+}
+
+int64_t item_get_number(const uint8_t **at)
+{
+    return (int64_t)(get_big_endian(item_get_bytes(at, 8), 8) ^ UINT64_C(1) << 63);
+}
+
+struct read_name item_get_text(const uint8_t **at)
+{
+    size_t n_bytes = *(*at)++;
+    const uint8_t *text = item_get_bytes(at, n_bytes);
+    return (struct read_name){n_bytes > 0 ? text : NULL, n_bytes};
+}
+
+void item_get_read(const uint8_t **at, struct item_read *read)
+{
+    memcpy(read->moment.bytes, item_get_bytes(at, sizeof read->moment.bytes),
+           sizeof read->moment.bytes);
+    read->is_found = *(*at)++;
+    unsigned flags = *(*at)++;
+    read->is_paired = flags & PAIRED;
+    read->failed_qc = flags & FAILED_QC;
+    read->has_others = flags & HAS_OTHERS;
+    read->lacks_score = flags & LACKS_SCORE;
+    read->was_marked = flags & WAS_MARKED;
+    read->is_optical = flags & OPTICAL;
+    read->was_optical = flags & WAS_OPTICAL;
+    read->has_home = flags & HAS_HOME;
+    read->has_coords = false;
+    read->run = get_u32(item_get_bytes(at, 4));
+    read->index = get_u32(item_get_bytes(at, 4));
+    read->group = get_u32(item_get_bytes(at, 4));
+    read->score = (int64_t)get_u64(item_get_bytes(at, 8));
+    read->name = item_get_text(at);
+    if (read->is_found) {
+        memcpy(read->by.bytes, item_get_bytes(at, sizeof read->by.bytes), sizeof read->by.bytes);
+        read->by_name = item_get_text(at);
+    }
+    if (!read->has_home) return;
+    read->home.key = item_get_key(at);
+    read->home.here = item_get_number(at);
+    struct read_name barcode = item_get_text(at);
+    read->home.barcode = barcode.text;
+    read->home.barcode_bytes = (uint8_t)barcode.n_bytes;
+}
+
+int item_readers_begin(struct external_sort *sort, struct external_sort_reader *readers, size_t n)
+{
+    if (external_sort_finish(sort) < 0) return -1;
+    for (size_t i = 0; i < n; i++) {
+        external_sort_read(&readers[i], sort);
+        if (external_sort_next(&readers[i]) < 0) return -1;
+    }
+    return 0;
+}
+
+void item_readers_end(struct external_sort *sort, struct external_sort_reader *readers, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        external_sort_reader_release(&readers[i]);
+    external_sort_clear(sort);
+}

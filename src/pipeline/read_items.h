@@ -1,0 +1,141 @@
+/*
+ * read_items.h -- reads as items of an external_sort (store/external_sort.h), for the search for
+ * duplicates.
+ *
+ * An item begins with what it is sorted by. Reads that must be compared have one key; among them,
+ * *moments* are in the order of the sorted file: a moment is the place of a record. Then comes the
+ * read.
+ *
+ * Order of calls: item_begin, any of item_put_*, item_add; and for each item of a reader item_start
+ * and any of item_get_*, in the order in which they were put. Threads: one at a time.
+ */
+#ifndef ROCKSORT_PIPELINE_READ_ITEMS_H
+#define ROCKSORT_PIPELINE_READ_ITEMS_H
+
+#include "duplicates/duplicate_key.h"
+#include "duplicates/read_coords.h"
+#include "store/external_sort.h"
+
+#include <string.h>
+
+enum { ITEM_KEY_BYTES = 16 };
+
+/* Reference, position, strand, run and ordinal: in the order of the sorted file by memcmp. */
+struct read_moment {
+    uint8_t bytes[22];
+};
+
+struct read_moment read_moment_of(const struct duplicate_view *view, uint32_t run);
+
+/* What it says. */
+int32_t read_moment_reference(const struct read_moment *moment);
+int64_t read_moment_position(const struct read_moment *moment);
+
+static inline int read_moment_compare(const struct read_moment *a, const struct read_moment *b)
+{
+    return memcmp(a->bytes, b->bytes, sizeof a->bytes);
+}
+
+/* A name that belongs to the item or view that it was read from. */
+struct read_name {
+    const uint8_t *text; /* without NUL; NULL: none */
+    size_t n_bytes;
+};
+
+/* A member of a pair among single reads: what makes its set. */
+struct pair_home {
+    struct duplicate_key key; /* of the pair, without the barcode if barcodes are joined */
+    int64_t here;             /* of the pair */
+    const uint8_t *barcode;   /* text of its barcode if barcodes are joined */
+    uint8_t barcode_bytes;
+};
+
+struct item_read {
+    uint32_t run, index, group;
+    bool is_paired, failed_qc, has_others, lacks_score, was_marked;
+    int64_t score;
+    struct read_name name;
+    struct read_moment moment; /* where it is in the file; if is_found: when it was found */
+    /* a duplicate */
+    bool is_found;    /* it lost to `by`, when the later of both was read */
+    bool is_optical;  /* tag dt: SQ, else LB */
+    bool was_optical; /* already when it was found */
+    struct read_moment by;
+    struct read_name by_name; /* where it is needed */
+    /* a member of a pair among single reads */
+    bool has_home;
+    struct pair_home home;
+    /* where its name says it lies on the flow cell; item_read_coords */
+    bool has_coords;
+    struct read_coords coords;
+};
+
+/* What a view says of a read. Its texts stay those of the view. */
+void item_read_view(const struct duplicate_view *view, uint32_t run, struct item_read *read);
+
+/* A read that outlives its item. */
+struct kept_read {
+    struct item_read read;
+    uint8_t texts[3][256];
+};
+
+void item_read_keep(struct kept_read *kept, const struct item_read *read);
+
+const struct read_coords *item_read_coords(const struct duplicate_rules *rules,
+                                           struct item_read *read);
+bool item_reads_are_near(const struct duplicate_rules *rules, struct item_read *a,
+                         struct item_read *b);
+
+/* ---- writing ---- */
+
+struct item_writer {
+    uint8_t bytes[2048]; /* more than any item */
+    uint8_t *at;
+};
+
+static inline void item_begin(struct item_writer *writer)
+{
+    writer->at = writer->bytes;
+}
+
+void item_put_bytes(struct item_writer *writer, const void *bytes, size_t n_bytes);
+void item_put_key(struct item_writer *writer, struct duplicate_key key);
+void item_put_number(struct item_writer *writer, int64_t number); /* in its order */
+void item_put_text(struct item_writer *writer, const uint8_t *text, size_t n_bytes);
+
+/* The moment first: those of equal keys are in its order, a read before one that it has found. */
+void item_put_read(struct item_writer *writer, const struct item_read *read);
+
+static inline size_t item_bytes(const struct item_writer *writer)
+{
+    return (size_t)(writer->at - writer->bytes);
+}
+
+/* Returns 0, or -1 after a message. */
+static inline int item_add(const struct item_writer *writer, struct external_sort *sort)
+{
+    return external_sort_add(sort, writer->bytes, item_bytes(writer));
+}
+
+/* ---- reading ---- */
+
+const uint8_t *item_get_bytes(const uint8_t **at, size_t n_bytes);
+struct duplicate_key item_get_key(const uint8_t **at);
+int64_t item_get_number(const uint8_t **at);
+struct read_name item_get_text(const uint8_t **at);
+void item_get_read(const uint8_t **at, struct item_read *read);
+
+/* True if the reader is at an item that begins with these bytes. */
+static inline bool item_begins(const struct external_sort_reader *reader, const void *bytes,
+                               size_t n_bytes)
+{
+    return reader->n_bytes >= n_bytes && memcmp(reader->item, bytes, n_bytes) == 0;
+}
+
+/* Ends a sort, and goes to its first item with n readers. Returns 0, or -1 after a message. */
+int item_readers_begin(struct external_sort *sort, struct external_sort_reader *readers, size_t n);
+
+/* Releases n readers, and empties the sort. */
+void item_readers_end(struct external_sort *sort, struct external_sort_reader *readers, size_t n);
+
+#endif

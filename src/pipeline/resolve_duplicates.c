@@ -1,0 +1,538 @@
+/*
+ * resolve_duplicates.c -- see resolve_duplicates.h.
+ *
+ * Few single reads are at a place of pairs, and few records are those of duplicates. So a filter of
+ * some bits a key keeps most pairs out of the sort of single reads, and most other records out of
+ * the sort of names.
+ *
+ * If the views of a partition do not fit in memory, its streams are read several times, a part of
+ * the places each time. What still does not fit, as a pile of millions at one place, goes through
+ * the disk. To read a stream again costs less than that up to some eight times.
+ */
+#include "pipeline/resolve_duplicates.h"
+
+#include "duplicates/view_streams.h"
+#include "pipeline/resolve_sets.h"
+#include "pipeline/view_chunks.h"
+#include "util/byte_order.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+
+enum {
+    ITEM_BYTES_PER_VIEW_BYTE = 5, /* in memory, of pairs with names of 25 characters */
+    MAX_PARTS = 8,
+    FILTER_VIEW_BYTES = 2, /* of the views that are added for each byte of a filter: some twelve
+                              bits for each */
+    FILTER_SHARE = 16,     /* of the memory of a job, at most */
+    MIN_FILTER_BYTES = 64,
+    MIN_BARCODE_BYTES = 1 << 20, /* 20,000 barcodes of one key */
+};
+
+struct resolution;
+
+/* What one job works with. */
+struct resolver {
+    struct crew_slot slot;
+    struct resolution *resolution;
+    unsigned partition, part, n_parts; /* by the places of views */
+    struct resolve_sets *sets;
+    struct external_sort *names; /* with -S */
+    struct external_sort_reader name;
+    struct item_writer writer;
+    struct temp_stream_reader reader;
+    struct group_counts counts;
+    uint64_t file_bytes;
+    uint8_t *filter;                  /* of keys */
+    size_t filter_bytes, filter_room; /* a power of two */
+};
+
+/* The work of all jobs. */
+struct resolution {
+    const struct resolve_settings *settings;
+    struct resolver *resolvers;                /* one for each job that may run at a time */
+    int (*resolve)(struct resolver *resolver); /* a partition; returns 0, or -1 after a message */
+    pthread_mutex_t lock; /* for appending names and what is sent, and nothing else */
+    struct barcode_room barcode_room;
+};
+
+static const struct resolve_settings *settings_of(const struct resolver *resolver)
+{
+    return resolver->resolution->settings;
+}
+
+static size_t memory_of(const struct resolve_settings *s)
+{
+    return s->memory_bytes / s->n_threads;
+}
+
+static struct duplicate_counts *counts_of(struct resolver *resolver, size_t group)
+{
+    return group_counts_of(&resolver->counts, settings_of(resolver)->counts, group);
+}
+
+/* ---- the filter ---- */
+
+/* For the keys of a stream of view_bytes. */
+static void filter_begin(struct resolver *resolver, uint64_t view_bytes)
+{
+    size_t n_bytes = MIN_FILTER_BYTES, most = memory_of(settings_of(resolver)) / FILTER_SHARE;
+    while (n_bytes < view_bytes / FILTER_VIEW_BYTES && 2 * n_bytes <= most)
+        n_bytes *= 2;
+    xgrow(&resolver->filter, &resolver->filter_room, n_bytes, 0, 1);
+    memset(resolver->filter, 0, n_bytes);
+    resolver->filter_bytes = n_bytes;
+}
+
+static void filter_add(struct resolver *resolver, struct duplicate_key key)
+{
+    resolver->filter[key.low / 8 % resolver->filter_bytes] |= (uint8_t)(1u << key.low % 8);
+}
+
+static bool filter_may_have(const struct resolver *resolver, struct duplicate_key key)
+{
+    return resolver->filter[key.low / 8 % resolver->filter_bytes] >> key.low % 8 & 1;
+}
+
+/* ---- what was found ---- */
+
+/* Appends an item, after its length and what stands before it, to a stream that all jobs have. */
+static int append_item(struct resolver *resolver, struct temp_streams *to, unsigned stream,
+                       int64_t before, const uint8_t *item, size_t n_bytes)
+{
+    uint8_t head[10];
+    (void)put_u16(put_u64(head, (uint64_t)before), n_bytes);
+    (void)pthread_mutex_lock(&resolver->resolution->lock);
+    int r = temp_streams_append(to, stream, head, sizeof head);
+    if (r == 0) r = temp_streams_append(to, stream, item, n_bytes);
+    (void)pthread_mutex_unlock(&resolver->resolution->lock);
+    return r;
+}
+
+/* Reads the next such item. Returns it, or NULL after a message. */
+static const uint8_t *read_appended(struct temp_stream_reader *reader, int64_t *before,
+                                    size_t *n_bytes)
+{
+    const uint8_t *head = temp_stream_read(reader, 10);
+    if (!head) return NULL;
+    *before = (int64_t)get_u64(head);
+    *n_bytes = get_u16(head + 8);
+    return temp_stream_read(reader, *n_bytes);
+}
+
+/* Items of names: duplicates, in the order in which they were found, stand before other records. */
+enum { NAME_OF_DUPLICATE, NAME_OF_OTHER };
+
+/* Remembers a duplicate that has other records, which will be marked, too. */
+static int remember_name(struct resolver *resolver, const struct item_read *read)
+{
+    struct item_writer *writer = &resolver->writer;
+    const struct read_name *name = &read->name;
+    const uint8_t flags[] = {read->was_optical, read->is_optical && !read->was_optical};
+    uint8_t group[4];
+    (void)put_u32(group, read->group);
+    item_begin(writer);
+    item_put_key(writer, duplicate_key_of_name(name->text, name->n_bytes));
+    item_put_bytes(writer, &(uint8_t){NAME_OF_DUPLICATE}, 1);
+    item_put_bytes(writer, read->moment.bytes, sizeof read->moment.bytes);
+    item_put_bytes(writer, group, sizeof group);
+    item_put_bytes(writer, flags, sizeof flags);
+    item_put_text(writer, read->by_name.text, read->by_name.n_bytes);
+    return append_item(resolver, settings_of(resolver)->names,
+                       view_name_partition(view_name_hash(name->text, name->n_bytes)), 0,
+                       writer->bytes, item_bytes(writer));
+}
+
+static void count_duplicate(struct resolver *resolver, const struct item_read *read)
+{
+    struct duplicate_counts *counts = counts_of(resolver, read->group);
+    counts->paired_duplicates += read->is_paired;
+    counts->single_duplicates += !read->is_paired;
+}
+
+/* Marks a duplicate and writes down its tags. */
+static int take_duplicate(void *arg, const struct item_read *read, struct read_name original)
+{
+    struct resolver *resolver = arg;
+    const struct resolve_settings *s = settings_of(resolver);
+    const struct duplicate_rules *rules = s->rules;
+    count_duplicate(resolver, read);
+    if (rules->only_optical && !read->is_optical) return 0;
+    if (duplicate_marks_set(s->marks, read->run, read->index) < 0) return -1;
+    struct duplicate_counts *counts = counts_of(resolver, read->group);
+    if (rules->removes && !read->was_marked) counts->written--;
+    counts->paired_optical += read->is_optical && read->is_paired;
+    counts->single_optical += read->is_optical && !read->is_paired;
+    const struct duplicate_note note = {
+        .run = read->run,
+        .index = read->index,
+        .is_optical = read->is_optical,
+        .original = rules->names_original ? original.text : NULL,
+        .original_bytes = rules->names_original ? original.n_bytes : 0,
+    };
+    if (s->notes && !rules->removes && duplicate_notes_put(s->notes, &note) < 0) return -1;
+    return read->has_others ? remember_name(resolver, read) : 0;
+}
+
+static int take_count(void *arg, const struct item_read *best, uint64_t count)
+{
+    struct resolver *resolver = arg;
+    const struct duplicate_note note = {
+        .run = best->run, .index = best->index, .count = (uint32_t)count};
+    return duplicate_notes_put(settings_of(resolver)->notes, &note);
+}
+
+static int send_item(void *arg, int32_t ref, int64_t here, const uint8_t *item, size_t n_bytes)
+{
+    struct resolver *resolver = arg;
+    const struct duplicate_view home = {.ref = ref, .here = here};
+    const uint64_t place = (uint64_t)duplicate_view_place_part(&home, MAX_PARTS);
+    return append_item(resolver, settings_of(resolver)->sent, duplicate_view_partition(&home),
+                       (int64_t)place, item, n_bytes);
+}
+
+/* ---- single reads and pairs ---- */
+
+/* What is done with each view of a part. Returns 0, or -1 after a message. */
+typedef int (*view_visitor)(struct resolver *resolver, const struct duplicate_view *view,
+                            uint32_t run);
+
+/* Visits the views of a stream: all, or if it is one of places those of the part. Returns 0, or -1
+   after a message. */
+static int visit_stream(struct resolver *resolver, unsigned stream, view_visitor visit)
+{
+    struct view_chunk chunk;
+    struct duplicate_view view;
+    int r = 0, got;
+    temp_stream_reader_begin(&resolver->reader, settings_of(resolver)->views, stream);
+    while (r == 0 && (got = view_chunks_next(&resolver->reader, &chunk)) != 0) {
+        if (got < 0) return -1;
+        while (r == 0 && view_chunk_next(&chunk, &view))
+            if (resolver->n_parts == 1 ||
+                duplicate_view_place_part(&view, resolver->n_parts) == resolver->part)
+                r = visit(resolver, &view, chunk.run);
+    }
+    return r;
+}
+
+static int visit_single(struct resolver *resolver, const struct duplicate_view *view, uint32_t run)
+{
+    filter_add(resolver, resolve_sets_single_key(settings_of(resolver)->rules, view));
+    return resolve_sets_add_single(resolver->sets, view, run);
+}
+
+static int visit_end(struct resolver *resolver, const struct duplicate_view *view, uint32_t run)
+{
+    const struct duplicate_rules *rules = settings_of(resolver)->rules;
+    if (view->kind == VIEW_PAIR && !duplicate_view_meets_singles(rules, view)) return 0;
+    if (!filter_may_have(resolver, resolve_sets_single_key(rules, view))) return 0;
+    return resolve_sets_add_end(resolver->sets, view, run);
+}
+
+static int visit_pair(struct resolver *resolver, const struct duplicate_view *view, uint32_t run)
+{
+    return view->kind == VIEW_PAIR ? resolve_sets_add_pair(resolver->sets, view, run) : 0;
+}
+
+static int visit_end_and_pair(struct resolver *resolver, const struct duplicate_view *view,
+                              uint32_t run)
+{
+    return visit_end(resolver, view, run) < 0 ? -1 : visit_pair(resolver, view, run);
+}
+
+/* Adds the single reads that were sent to sets of this part. */
+static int add_sent(struct resolver *resolver)
+{
+    struct temp_stream_reader *reader = &resolver->reader;
+    temp_stream_reader_begin(reader, settings_of(resolver)->sent, resolver->partition);
+    while (!temp_stream_is_at_end(reader)) {
+        int64_t part;
+        size_t n_bytes;
+        const uint8_t *item = read_appended(reader, &part, &n_bytes);
+        if (!item) return -1;
+        if ((unsigned)part / (MAX_PARTS / resolver->n_parts) == resolver->part &&
+            resolve_sets_add_sent(resolver->sets, item, n_bytes) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Which of the two steps a pass makes: with sets, all single reads must be sent before the first
+   pair is decided. */
+struct steps {
+    bool singles, pairs;
+};
+
+static int resolve_part(struct resolver *resolver, struct steps steps)
+{
+    const struct resolve_settings *s = settings_of(resolver);
+    unsigned singles = VIEW_STREAM_SINGLES + resolver->partition;
+    unsigned pairs = VIEW_STREAM_PAIRS + resolver->partition;
+    bool has_singles = steps.singles && temp_streams_bytes(s->views, singles) > 0;
+    if (!has_singles && !steps.pairs) return 0;
+    if (has_singles) {
+        filter_begin(resolver, temp_streams_bytes(s->views, singles) / resolver->n_parts);
+        if (visit_stream(resolver, singles, visit_single) < 0) return -1;
+    }
+    if (visit_stream(resolver, pairs,
+                     !has_singles   ? visit_pair
+                     : !steps.pairs ? visit_end
+                                    : visit_end_and_pair) < 0)
+        return -1;
+    if (has_singles && resolve_sets_end_singles(resolver->sets) < 0) return -1;
+    if (!steps.pairs) return 0;
+    if (s->sent && add_sent(resolver) < 0) return -1;
+    return resolve_sets_end_pairs(resolver->sets);
+}
+
+static int resolve_places(struct resolver *resolver, struct steps steps)
+{
+    const struct resolve_settings *s = settings_of(resolver);
+    uint64_t n_bytes = temp_streams_bytes(s->views, VIEW_STREAM_PAIRS + resolver->partition) +
+                       temp_streams_bytes(s->views, VIEW_STREAM_SINGLES + resolver->partition);
+    resolver->n_parts = 1;
+    while (resolver->n_parts < MAX_PARTS &&
+           n_bytes * ITEM_BYTES_PER_VIEW_BYTE / resolver->n_parts > memory_of(s) / 4)
+        resolver->n_parts *= 2;
+    for (resolver->part = 0; resolver->part < resolver->n_parts; resolver->part++)
+        if (resolve_part(resolver, steps) < 0) return -1;
+    return 0;
+}
+
+static int resolve_all(struct resolver *resolver)
+{
+    return resolve_places(resolver, (struct steps){.singles = true, .pairs = true});
+}
+
+static int resolve_singles(struct resolver *resolver)
+{
+    return resolve_places(resolver, (struct steps){.singles = true});
+}
+
+static int resolve_pairs(struct resolver *resolver)
+{
+    return resolve_places(resolver, (struct steps){.pairs = true});
+}
+
+/* ---- other records of duplicates ---- */
+
+static int add_names(struct resolver *resolver)
+{
+    struct temp_stream_reader *reader = &resolver->reader;
+    struct temp_streams *names = settings_of(resolver)->names;
+    filter_begin(resolver, temp_streams_bytes(names, resolver->partition));
+    temp_stream_reader_begin(reader, names, resolver->partition);
+    while (!temp_stream_is_at_end(reader)) {
+        int64_t nothing;
+        size_t n_bytes;
+        const uint8_t *item = read_appended(reader, &nothing, &n_bytes), *at = item;
+        if (!item) return -1;
+        filter_add(resolver, item_get_key(&at));
+        if (external_sort_add(resolver->names, item, n_bytes) < 0) return -1;
+    }
+    return 0;
+}
+
+static int add_other(struct resolver *resolver, const struct duplicate_view *view, uint32_t run)
+{
+    struct item_writer *writer = &resolver->writer;
+    struct duplicate_key key = duplicate_key_of_name(view->name, view->name_bytes);
+    uint8_t place[9];
+    if (!filter_may_have(resolver, key)) return 0;
+    *put_u32(put_u32(place, run), view->index) = view->was_marked;
+    item_begin(writer);
+    item_put_key(writer, key);
+    item_put_bytes(writer, &(uint8_t){NAME_OF_OTHER}, 1);
+    item_put_bytes(writer, place, sizeof place);
+    return item_add(writer, resolver->names);
+}
+
+/* What the other records of a name get of its duplicates. */
+struct duplicate_name {
+    uint8_t key[ITEM_KEY_BYTES];
+    bool is_known;
+    uint32_t group;
+    bool was_optical;    /* the duplicate that was found first */
+    bool turned_optical; /* any */
+    uint8_t original[256];
+    size_t original_bytes;
+};
+
+static void take_name(struct duplicate_name *name, const uint8_t *at)
+{
+    uint32_t group = get_u32(item_get_bytes(&at, 4));
+    const uint8_t *flags = item_get_bytes(&at, 2);
+    struct read_name original = item_get_text(&at);
+    name->turned_optical |= flags[1];
+    if (name->is_known) return;
+    name->is_known = true;
+    name->group = group;
+    name->was_optical = flags[0];
+    name->original_bytes = original.n_bytes;
+    if (original.n_bytes > 0) memcpy(name->original, original.text, original.n_bytes);
+}
+
+static int mark_other(struct resolver *resolver, const struct duplicate_name *name,
+                      const uint8_t *at)
+{
+    const struct resolve_settings *s = settings_of(resolver);
+    const struct duplicate_note note = {
+        .run = get_u32(at),
+        .index = get_u32(at + 4),
+        .is_optical = name->was_optical || name->turned_optical,
+        .original = name->original_bytes > 0 ? name->original : NULL,
+        .original_bytes = name->original_bytes,
+    };
+    /* As in samtools, records with earlier marks are removed before others are looked for. */
+    bool is_counted = !s->rules->removes || !at[8];
+    if (duplicate_marks_set(s->marks, note.run, note.index) < 0) return -1;
+    if (is_counted) counts_of(resolver, name->group)->other_duplicates++;
+    if (is_counted && note.is_optical) counts_of(resolver, name->group)->other_optical++;
+    return s->notes && !s->rules->removes ? duplicate_notes_put(s->notes, &note) : 0;
+}
+
+static int mark_others(struct resolver *resolver)
+{
+    struct external_sort_reader *reader = &resolver->name;
+    struct duplicate_name name = {.is_known = false};
+    int r = item_readers_begin(resolver->names, reader, 1);
+    while (r == 0 && reader->item) {
+        const uint8_t *at = reader->item + ITEM_KEY_BYTES;
+        if (!item_begins(reader, name.key, sizeof name.key)) {
+            name.is_known = name.turned_optical = false;
+            memcpy(name.key, reader->item, sizeof name.key);
+        }
+        if (*at == NAME_OF_DUPLICATE)
+            take_name(&name, at + 1 + sizeof(struct read_moment));
+        else if (name.is_known)
+            r = mark_other(resolver, &name, at + 1);
+        if (r == 0 && external_sort_next(reader) < 0) r = -1;
+    }
+    item_readers_end(resolver->names, reader, 1);
+    return r;
+}
+
+static int resolve_others(struct resolver *resolver)
+{
+    resolver->n_parts = 1;
+    if (temp_streams_bytes(settings_of(resolver)->names, resolver->partition) == 0) return 0;
+    if (add_names(resolver) < 0 ||
+        visit_stream(resolver, VIEW_STREAM_OTHERS + resolver->partition, add_other) < 0)
+        return -1;
+    return mark_others(resolver);
+}
+
+/* ---- jobs ---- */
+
+/* Has the streams of a partition read ahead, so that jobs need not wait for a disk. */
+static void advise(const struct resolve_settings *s, unsigned partition)
+{
+    if (partition >= VIEW_N_PARTITIONS) return;
+    temp_streams_advise(s->views, VIEW_STREAM_SINGLES + partition);
+    temp_streams_advise(s->views, VIEW_STREAM_PAIRS + partition);
+}
+
+static int resolve_numbered(struct worker *worker, void *item)
+{
+    (void)worker;
+    struct resolver *resolver = item;
+    const struct resolve_settings *s = settings_of(resolver);
+    resolver->partition = resolver->slot.number;
+    advise(s, resolver->partition + s->n_threads);
+    return resolver->resolution->resolve(resolver);
+}
+
+/* Has all partitions resolved. Returns 0, or -1 if the crew has failed. */
+static int resolve_partitions(struct resolution *resolution, int (*resolve)(struct resolver *))
+{
+    const struct resolve_settings *s = resolution->settings;
+    resolution->resolve = resolve;
+    return crew_for_each(s->crew, VIEW_N_PARTITIONS, resolution->resolvers, s->n_threads,
+                         sizeof *resolution->resolvers, resolve_numbered);
+}
+
+static void create_sets(struct resolver *resolver, size_t memory_bytes)
+{
+    const struct resolve_settings *s = settings_of(resolver);
+    const struct resolve_sets_settings sets = {
+        .rules = s->rules,
+        .memory_bytes = memory_bytes,
+        .places = s->places,
+        .file_bytes = &resolver->file_bytes,
+        .barcode_room = &resolver->resolution->barcode_room,
+        .taker = {take_duplicate, resolver},
+        .take_count = take_count,
+        .send = send_item,
+        .arg = resolver,
+    };
+    resolver->sets = resolve_sets_create(&sets);
+}
+
+static void create_names(struct resolver *resolver)
+{
+    const struct resolve_settings *s = settings_of(resolver);
+    const struct external_sort_settings names = {
+        .memory_bytes = memory_of(s),
+        .places = s->places,
+        .file_bytes = &resolver->file_bytes,
+    };
+    resolver->names = external_sort_create(&names);
+}
+
+/* Barcodes of one key take up to half of the memory. */
+static size_t share_with_barcodes(struct resolution *resolution)
+{
+    const struct resolve_settings *s = resolution->settings;
+    struct barcode_room *room = &resolution->barcode_room;
+    if (s->rules->barcode_mismatches == 0) return memory_of(s);
+    room->most_bytes =
+        s->memory_bytes / 2 > MIN_BARCODE_BYTES ? s->memory_bytes / 2 : MIN_BARCODE_BYTES;
+    room->small_bytes = memory_of(s) / 16;
+    return memory_of(s) / 2;
+}
+
+static int resolve_reads(struct resolution *resolution)
+{
+    const struct resolve_settings *s = resolution->settings;
+    size_t memory_bytes = share_with_barcodes(resolution);
+    for (unsigned i = 0; i < s->n_threads; i++)
+        create_sets(&resolution->resolvers[i], memory_bytes);
+    int r;
+    if (duplicate_rules_need_sets(s->rules)) {
+        r = resolve_partitions(resolution, resolve_singles);
+        if (r == 0) r = resolve_partitions(resolution, resolve_pairs);
+    } else {
+        r = resolve_partitions(resolution, resolve_all);
+    }
+    for (unsigned i = 0; i < s->n_threads; i++)
+        resolve_sets_destroy(resolution->resolvers[i].sets);
+    return r;
+}
+
+int resolve_duplicates(const struct resolve_settings *s)
+{
+    struct resolution resolution = {.settings = s};
+    (void)pthread_mutex_init(&resolution.lock, NULL);
+    (void)pthread_mutex_init(&resolution.barcode_room.lock, NULL);
+    resolution.resolvers = xcalloc(s->n_threads, sizeof *resolution.resolvers);
+    for (unsigned i = 0; i < s->n_threads; i++)
+        resolution.resolvers[i].resolution = &resolution;
+    int r = resolve_reads(&resolution);
+    for (unsigned i = 0; i < s->n_threads && s->names; i++)
+        create_names(&resolution.resolvers[i]);
+    if (r == 0 && s->names) r = resolve_partitions(&resolution, resolve_others);
+    for (unsigned i = 0; i < s->n_threads; i++) {
+        struct resolver *resolver = &resolution.resolvers[i];
+        group_counts_end(&resolver->counts, s->counts);
+        external_sort_reader_release(&resolver->name);
+        external_sort_destroy(resolver->names);
+        *s->file_bytes += resolver->file_bytes;
+        temp_stream_reader_release(&resolver->reader);
+        group_counts_release(&resolver->counts);
+        free(resolver->filter);
+    }
+    free(resolution.resolvers);
+    (void)pthread_mutex_destroy(&resolution.lock);
+    (void)pthread_mutex_destroy(&resolution.barcode_room.lock);
+    return r;
+}

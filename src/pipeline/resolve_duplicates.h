@@ -1,0 +1,39 @@
+/*
+ * resolve_duplicates.h -- finds the duplicates among the views of all records: jobs that resolve
+ * one partition of the streams (duplicates/view_streams.h) after another.
+ *
+ * The views of a partition, or of a part of its places at a time, are sorted by what must be equal,
+ * and each group is scanned (resolve_sets.h). With -S the names of duplicates that have other
+ * records are collected and sorted together with those records, which then are marked, too.
+ *
+ * Threads: the caller submits the jobs and waits for them.
+ */
+#ifndef ROCKSORT_PIPELINE_RESOLVE_DUPLICATES_H
+#define ROCKSORT_PIPELINE_RESOLVE_DUPLICATES_H
+
+#include "duplicates/duplicate_rules.h"
+#include "duplicates/group_counts.h"
+#include "pipeline/crew.h"
+#include "pipeline/duplicate_marks.h"
+#include "pipeline/duplicate_notes.h"
+#include "store/temp_streams.h"
+
+struct resolve_settings {
+    struct crew *crew;
+    const struct duplicate_rules *rules;
+    unsigned n_threads;
+    size_t memory_bytes;           /* for all jobs */
+    struct temp_places places;     /* of temporary files */
+    uint64_t *file_bytes;          /* bytes that go to other temporary files are added */
+    struct temp_streams *views;    /* VIEW_N_STREAMS, complete */
+    struct temp_streams *names;    /* VIEW_N_PARTITIONS, empty, for -S; or NULL */
+    struct temp_streams *sent;     /* VIEW_N_PARTITIONS, empty, if reads need their sets */
+    struct duplicate_notes *notes; /* for tags; or NULL */
+    struct duplicate_marks *marks; /* knows all runs */
+    struct group_totals *counts;   /* what is found is added */
+};
+
+/* Marks all duplicates. Returns 0, or -1 after a message and crew_fail. */
+int resolve_duplicates(const struct resolve_settings *settings);
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * resolve_sets.h -- who is a duplicate of whom: scans of reads that are sorted by what must be
+ * equal of duplicates.
+ *
+ * The results are those of samtools markdup 1.24 with a window without end. It reads the records in
+ * the order of the sorted file: reference, position, strand, run, ordinal. Whenever two reads of
+ * one key meet, the worse of them becomes a duplicate of the better one. A best read with all that
+ * became duplicates of it, or of a duplicate of it, is a *set*. When the set is complete,
+ * duplicates are compared with the best read once more, and then with each other (optical.h).
+ *
+ * This differs from 1.24:
+ * - A read whose name has no coordinates is not optical.
+ * - Names whose tiles differ in length are on different tiles.
+ *
+ * Single reads and members of pairs meet by the key of a single read, pairs by that of a pair. All
+ * pairs of a key are one set, together with the single reads of the keys of which the first pair is
+ * in it: that pair never leaves its place in samtools' table of single reads. Such single reads are
+ * sent to the set of the pair, which may be in another partition.
+ *
+ * Order of calls: create; add_single and add_end, and then end_singles, which adds what it finds
+ * beside pairs to the sets here, or sends it; add_pair and add_sent; then end_pairs; then the same
+ * for other reads; destroy. Threads: one at a time.
+ */
+#ifndef ROCKSORT_PIPELINE_RESOLVE_SETS_H
+#define ROCKSORT_PIPELINE_RESOLVE_SETS_H
+
+#include "pipeline/barcodes.h"
+#include "pipeline/optical.h"
+
+struct resolve_sets;
+
+struct resolve_sets_settings {
+    const struct duplicate_rules *rules;
+    size_t memory_bytes;
+    struct temp_places places; /* of temporary files */
+    uint64_t *file_bytes;      /* as in external_sort.h */
+    struct barcode_room *barcode_room;
+    struct duplicate_taker taker;
+    /* Takes the number of reads in the set of a best read, if there are more than one. */
+    int (*take_count)(void *arg, const struct item_read *best, uint64_t count);
+    /* Takes an item for add_sent, for a set at (reference, here). */
+    int (*send)(void *arg, int32_t ref, int64_t here, const uint8_t *item, size_t n_bytes);
+    void *arg; /* of both */
+};
+
+struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *settings);
+
+/* NULL is accepted. */
+void resolve_sets_destroy(struct resolve_sets *sets);
+
+/* Add a view: of a single read; of a pair as what single reads meet at its 5' end; of a pair. All
+   return 0, or -1 after a message. */
+int resolve_sets_add_single(struct resolve_sets *sets, const struct duplicate_view *view,
+                            uint32_t run);
+int resolve_sets_add_end(struct resolve_sets *sets, const struct duplicate_view *view,
+                         uint32_t run);
+int resolve_sets_add_pair(struct resolve_sets *sets, const struct duplicate_view *view,
+                          uint32_t run);
+int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item, size_t n_bytes);
+
+/* Resolve what was added. Return 0, or -1 after a message. */
+int resolve_sets_end_singles(struct resolve_sets *sets);
+int resolve_sets_end_pairs(struct resolve_sets *sets);
+
+/* The key by which single reads and ends meet, without the barcode if barcodes are joined. */
+struct duplicate_key resolve_sets_single_key(const struct duplicate_rules *rules,
+                                             const struct duplicate_view *view);
+
+#endif
