@@ -6,6 +6,7 @@
 #include "util/xalloc.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -115,9 +116,12 @@ static void find_boot(char boot[FILE_OWNER_NAME_BYTES])
 
 void file_owner_self(int fd, enum file_lock lock, struct file_owner *self)
 {
-    char host[FILE_OWNER_NAME_BYTES] = "";
+    char host[FILE_OWNER_NAME_BYTES] = "", processes[FILE_OWNER_NAME_BYTES] = "";
+    *self = (struct file_owner){.process = (long)getpid()};
     if (gethostname(host, sizeof host - 1) < 0) *host = '\0';
+    if (readlink("/proc/self/ns/pid", processes, sizeof processes - 1) < 0) *processes = '\0';
     copy_word(host, self->host);
+    copy_word(processes, self->processes);
     find_boot(self->boot);
     self->reach = lock == FILE_LOCK_HELD ? find_reach(fd) : LOCK_REACH_NONE;
 }
@@ -130,8 +134,9 @@ int file_owner_write(int fd, const struct file_owner *owner)
 {
     char text[TEXT_BYTES];
     int n = snprintf(text, sizeof text,
-                     "rocksort-owner 1\nhost %s\nboot %s\nlock %s\n", owner->host,
-                     owner->boot, reach_names[owner->reach]);
+                     "rocksort-owner 1\nhost %s\nboot %s\nprocesses %s\nprocess %ld\nlock %s\n",
+                     owner->host, owner->boot, owner->processes, owner->process,
+                     reach_names[owner->reach]);
     ssize_t written = pwrite(fd, text, (size_t)n, 0);
     int error = written < 0 ? errno : ENOSPC;
     if (written == n && ftruncate(fd, n) == 0) return 0;
@@ -149,9 +154,10 @@ static int read_owner(int fd, struct file_owner *owner)
     *owner = (struct file_owner){.host = "?"};
     if (n <= 0) return n == 0 ? 0 : -1;
     text[n] = '\0';
-    int fields = sscanf(text, "rocksort-owner 1\nhost %64s\nboot %64s\nlock %7s%c", owner->host,
-                        owner->boot, reach, &end);
-    if (fields < 4 || end != '\n') return -1;
+    int fields = sscanf(text, "rocksort-owner 1\nhost %64s\nboot %64s\nprocesses %64s\n"
+                        "process %ld\nlock %7s%c", owner->host, owner->boot, owner->processes,
+                        &owner->process, reach, &end);
+    if (fields < 6 || end != '\n' || owner->process <= 0) return -1;
     for (int i = LOCK_REACH_NONE; i <= LOCK_REACH_ALL; i++)
         if (strcmp(reach, reach_names[i]) == 0) {
             owner->reach = (enum lock_reach)i;
@@ -162,20 +168,73 @@ static int read_owner(int fd, struct file_owner *owner)
 
 /* ---- the rule ---- */
 
-bool file_owner_judge(const struct file_owner *owner, const struct file_owner *self)
+/* True if a process runs as the same user as this one. */
+static bool is_of_user(long process)
 {
-    bool same_kernel = strcmp(owner->boot, self->boot) == 0 && strcmp(owner->boot, "?") != 0;
-    if (self->reach == LOCK_REACH_ALL && owner->reach == LOCK_REACH_ALL) return true;
-    return same_kernel && self->reach != LOCK_REACH_NONE && owner->reach != LOCK_REACH_NONE;
+    char path[64], line[128];
+    unsigned long user = 0;
+    bool found = false;
+    (void)snprintf(path, sizeof path, "/proc/%ld/status", process);
+    FILE *file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof line, file))
+        found = sscanf(line, "Uid: %*u %lu", &user) == 1;
+    if (file) (void)fclose(file);
+    return found && user == (unsigned long)geteuid();
 }
 
-bool file_owner_is_dead(int fd, enum file_lock lock, struct file_owner *owner)
+/* True if the process has this file open, or if that cannot be seen. A process of another user does
+   not have it: by now the number belongs to another process than the one that was meant. */
+static bool process_has_open(long process, const struct stat *st)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%ld/fd", process);
+    DIR *dir = opendir(path);
+    if (!dir) return errno != ENOENT && is_of_user(process);
+    bool found = false;
+    for (struct dirent *entry; !found && (entry = readdir(dir)) != NULL;) {
+        struct stat other;
+        found = isdigit((unsigned char)*entry->d_name) &&
+                fstatat(dirfd(dir), entry->d_name, &other, 0) == 0 &&
+                other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+    }
+    (void)closedir(dir);
+    return found;
+}
+
+static bool has_same_kernel(const struct file_owner *a, const struct file_owner *b)
+{
+    return strcmp(a->boot, b->boot) == 0 && strcmp(a->boot, "?") != 0;
+}
+
+enum file_owner_state file_owner_judge(const struct file_owner *owner,
+                                       const struct file_owner *self, bool has_open)
+{
+    if (self->reach == LOCK_REACH_ALL && owner->reach == LOCK_REACH_ALL) return FILE_OWNER_DEAD;
+    if (!has_same_kernel(owner, self)) return FILE_OWNER_UNKNOWN;
+    if (self->reach != LOCK_REACH_NONE && owner->reach != LOCK_REACH_NONE) return FILE_OWNER_DEAD;
+    if (strcmp(owner->processes, self->processes) != 0) return FILE_OWNER_UNKNOWN;
+    return has_open ? FILE_OWNER_ALIVE : FILE_OWNER_DEAD;
+}
+
+enum file_owner_state file_owner_look(int fd, enum file_lock lock, struct file_owner *owner)
 {
     struct file_owner self;
+    struct stat st;
     int r = read_owner(fd, owner);
-    if (r <= 0) return r == 0;
+    if (r == 0) return FILE_OWNER_DEAD;
+    if (r < 0 || fstat(fd, &st) < 0) return FILE_OWNER_UNKNOWN;
     file_owner_self(fd, lock, &self);
-    return file_owner_judge(owner, &self);
+    /* This process has it open itself. */
+    bool has_open = owner->process != self.process && process_has_open(owner->process, &st);
+    return file_owner_judge(owner, &self, has_open);
+}
+
+enum file_owner_place file_owner_find_place(const struct file_owner *owner,
+                                            const struct file_owner *self)
+{
+    if (has_same_kernel(owner, self)) return FILE_OWNER_IN_CONTAINER;
+    bool same = strcmp(owner->host, self->host) == 0 && strcmp(owner->host, "?") != 0;
+    return same ? FILE_OWNER_ON_NAMESAKE : FILE_OWNER_ON_HOST;
 }
 
 /* ---- outputs ---- */
@@ -204,10 +263,11 @@ bool file_owner_is_recent(const char *path, const struct stat *st)
     return look_at_clock(path, &now) < 0 || difftime(now, st->st_mtime) < RECENT_SECONDS;
 }
 
-bool file_owner_writes_output(int fd, const char *path)
+bool file_owner_writes_output(int fd, const char *path, long process)
 {
     struct stat st;
     struct statfs fs;
     if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0) return true;
+    if (process != (long)getpid() && process_has_open(process, &st)) return true;
     return !reaches_all((unsigned long)fs.f_type & 0xffffffff) && file_owner_is_recent(path, &st);
 }

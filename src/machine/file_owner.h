@@ -10,13 +10,18 @@
  *     rocksort-owner 1
  *     host n17.cluster
  *     boot 9eb9e8e4-e64f-494a-b1d3-9c7b52bd3eec      of the kernel; new after each boot
+ *     processes pid:[4026531836]                     in whose numbers the next one counts
+ *     process 4711
  *     lock all                                       or host, or none; see enum lock_reach
  *
- * The rule. The owner is dead if this process has the lock now, and
- *   - both locks reach all hosts; or
- *   - the owner had a lock, and the same kernel runs this process.
- * Otherwise it cannot be known. In an empty file there is no owner, and the lock alone decides:
- * somebody who knows that the owner is dead has emptied it.
+ * The rule. The owner is dead
+ *   - if it had a lock, the same kernel runs this process, and this process has the lock now; or
+ *   - if both locks reach all hosts, and this process has the lock now; or
+ *   - if the same kernel runs this process, and the process with that number does not have the file
+ *     open: an owner has it open as long as it lives.
+ * Otherwise the owner is alive, or it cannot be known. In an empty file there is no owner, and the
+ * lock alone decides: it may come from an earlier version, or somebody who knows that the owner is
+ * dead has emptied it.
  *
  * Files of outputs cannot carry such a text; see file_owner_writes_output.
  *
@@ -42,7 +47,15 @@ enum { FILE_OWNER_NAME_BYTES = 65 };
 struct file_owner {
     char host[FILE_OWNER_NAME_BYTES];
     char boot[FILE_OWNER_NAME_BYTES];
+    char processes[FILE_OWNER_NAME_BYTES];
+    long process;
     enum lock_reach reach;
+};
+
+enum file_owner_state {
+    FILE_OWNER_DEAD,
+    FILE_OWNER_ALIVE,
+    FILE_OWNER_UNKNOWN,         /* it may live on the host that the file names */
 };
 
 /* Describes this process, which has tried to lock the open file. */
@@ -52,16 +65,33 @@ void file_owner_self(int fd, enum file_lock lock, struct file_owner *self);
    the file is empty then, if possible. */
 int file_owner_write(int fd, const struct file_owner *owner);
 
-/* True if the owner of a file is dead, which this process has opened and tried to lock; `lock`: HELD
+/* Finds out about the owner of a file that this process has opened and tried to lock; `lock`: HELD
    or NONE. *owner: what the file says. */
-bool file_owner_is_dead(int fd, enum file_lock lock, struct file_owner *owner);
+enum file_owner_state file_owner_look(int fd, enum file_lock lock, struct file_owner *owner);
 
-/* The rule without the case of an empty file. */
-bool file_owner_judge(const struct file_owner *owner, const struct file_owner *self);
+/* Where an owner in the state UNKNOWN may live. */
+enum file_owner_place {
+    FILE_OWNER_ON_HOST,         /* on the host that it names */
+    FILE_OWNER_IN_CONTAINER,    /* on this host, where this process does not see it */
+    FILE_OWNER_ON_NAMESAKE,     /* on another host with the name of this one; or nowhere, because
+                                   this host was restarted since */
+};
 
-/* The rule for a temporary output, which this process has opened and locked: true if the file is
-   recent, and another host may have changed it without a lock that is seen here. */
-bool file_owner_writes_output(int fd, const char *path);
+enum file_owner_place file_owner_find_place(const struct file_owner *owner,
+                                            const struct file_owner *self);
+
+/* The rule without the case of an empty file. `has_open`: a process of this host that has the
+   owner's number has the file open. */
+enum file_owner_state file_owner_judge(const struct file_owner *owner,
+                                       const struct file_owner *self, bool has_open);
+
+/*
+ * The rule for a temporary output, which this process has opened and locked. Its name says the
+ * number of the process that made it, but not the host. True if a process of this host with that
+ * number has the file open. Also true if the file is recent and another host may have changed it
+ * without a lock that is seen here.
+ */
+bool file_owner_writes_output(int fd, const char *path, long process);
 
 /* True if a file was changed in the last ten minutes, by the clock of its file system; to see that,
    this function makes a file beside it for a moment. Also true if it cannot. */

@@ -58,10 +58,20 @@ static enum output_leftover_state open_of_dead(const char *path, struct output_l
     return state;
 }
 
+/* The number of the process that made a file with such a name; 0 for any other name. */
+static long process_of(const char *name)
+{
+    size_t n_output;
+    if (!output_leftover_is_name(name, &n_output)) return 0;
+    return strtol(name + n_output + strlen(OUTPUT_PATH_WORD), NULL, 10);
+}
+
 enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left)
 {
     enum output_leftover_state state = open_of_dead(path, left);
-    if (state == OUTPUT_LEFTOVER_DEAD && file_owner_writes_output(left->fd, path)) {
+    long process = process_of(path_name(path));
+    if (state == OUTPUT_LEFTOVER_DEAD && process &&
+        file_owner_writes_output(left->fd, path, process)) {
         output_leftover_close(left);
         return OUTPUT_LEFTOVER_IN_USE;
     }
@@ -86,8 +96,7 @@ void output_leftover_close(struct output_leftover *left)
 void output_leftover_drop(const char *path)
 {
     struct output_leftover left;
-    size_t n_output;
-    if (!path || !output_leftover_is_name(path_name(path), &n_output)) return;
+    if (!path || !process_of(path_name(path))) return;
     enum output_leftover_state state = open_of_dead(path, &left);
     if (state == OUTPUT_LEFTOVER_DEAD || state == OUTPUT_LEFTOVER_UNKNOWN)
         (void)output_leftover_remove(path, &left);

@@ -122,6 +122,23 @@ static bool is_private(const struct stat *st)
     return st->st_uid == geteuid() && (st->st_mode & 077) == 0;
 }
 
+/* Makes the text of the problem: the owner may live where this process cannot see it. */
+static void put_unknown_owner(struct checkpoint_dir *dir, const struct file_owner *owner)
+{
+    static const char *const texts[][2] = {             /* before and after the name of the host */
+        [FILE_OWNER_ON_HOST] = {"may be in use on host '", "'; go there, or empty"},
+        [FILE_OWNER_IN_CONTAINER] = {"may be in use in another container on host '",
+                                     "'; go there, or empty"},
+        [FILE_OWNER_ON_NAMESAKE] = {"is from before '", "' was restarted, or in use on another "
+                                    "host with that name; empty"},
+    };
+    struct file_owner self;
+    file_owner_self(dir->lock_fd, FILE_LOCK_NONE, &self);
+    const char *const *text = texts[file_owner_find_place(owner, &self)];
+    (void)snprintf(dir->problem, sizeof dir->problem, "%s%s%s its file LOCK if no sort uses it",
+                   text[0], owner->host, text[1]);
+}
+
 /* Opens the file LOCK and locks it. */
 static int lock_dir(struct checkpoint_dir *dir, const char **problem)
 {
@@ -140,14 +157,15 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
     enum file_lock lock = file_lock_try(dir->lock_fd);
     dir->is_locked = lock == FILE_LOCK_HELD;
     struct file_owner owner;
-    if (!dir->is_locked && lock != FILE_LOCK_NONE) {
+    enum file_owner_state state = FILE_OWNER_ALIVE;
+    if (dir->is_locked || lock == FILE_LOCK_NONE)
+        state = file_owner_look(dir->lock_fd, lock, &owner);
+    if (state == FILE_OWNER_ALIVE) {
         *problem = "is in use by another rocksort; wait until that has ended";
         return CHECKPOINT_BUSY;
     }
-    if (!file_owner_is_dead(dir->lock_fd, lock, &owner)) {     /* its lock may not be seen here */
-        (void)snprintf(dir->problem, sizeof dir->problem,
-                       "may be in use on host '%s'; empty its file LOCK if no sort uses it",
-                       owner.host);
+    if (state == FILE_OWNER_UNKNOWN) {          /* the locks of that host are not seen here */
+        put_unknown_owner(dir, &owner);
         *problem = dir->problem;
         return CHECKPOINT_ELSEWHERE;
     }

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -159,7 +160,8 @@ class Owners(KilledTest):
     mounts with nolock, for example. The lock then shows nothing, and the file LOCK says who works
     there."""
 
-    ELSEWHERE = "rocksort-owner 1\nhost n17\nboot 0\nlock none\n"
+    ELSEWHERE = ("rocksort-owner 1\nhost n17\nboot 0\nprocesses pid:[1]\nprocess 4711\n"
+                 "lock none\n")
 
     def clean(self, *args):
         """Runs --clean, which must succeed."""
@@ -168,7 +170,7 @@ class Owners(KilledTest):
         return result.out.decode()
 
     def test_running_sort_without_a_lock(self):
-        """Nothing shows that it runs, nor that it is dead: it is left alone."""
+        """--clean --yes once removed the files of the running sort."""
         process = self.start("-T", self.where, "-o", self.path("out.bam"), "-",
                              budget=SPILL_BUDGET, env=self.faulty("flock:1+:ENOLCK"))
         sam = generate.odd(9000, seed=96).encode()
@@ -176,15 +178,44 @@ class Owners(KilledTest):
         busy, = wait_for(lambda: [path for path in self.checkpoints()
                                   if os.path.exists(path + "/STORE")], APPEAR_LIMIT_S,
                          "a checkpoint")
-        self.assertRegex(self.clean(self.where), rf"\Ain use\? +{busy}\n")
-        self.assert_error(self.rocksort("--clean", "--yes", self.where, clean=False), busy, "LOCK")
-        self.refused(busy, busy, "may be in use")
+        for words in ([], ["--yes"]):
+            out = self.clean(self.where, *words)
+            self.assertRegex(out, rf"\Ain use +{busy}\n\Z")
+        self.refused(busy, busy, "in use")
         self.assertTrue(os.path.exists(busy + "/STORE"))
         process.kill()
         process.wait()
-        os.truncate(busy + "/LOCK", 0)
         self.assertIn("removed", self.clean(self.where, "--yes"))
         self.assertEqual(self.checkpoints(), [])
+
+    def test_running_output_without_a_lock(self):
+        """The same for the output of a sort in memory, which has no other file."""
+        process = self.start("-o", self.path("out.bam"), self.source(),
+                             env=self.faulty("flock:1+:ENOLCK,rename:1:600000ms:out.bam"))
+        left, = wait_for(lambda: sorted(str(path) for path in self.work.glob("*.tmp")),
+                         APPEAR_LIMIT_S, "a temporary output")
+        for words in ([], ["--yes"]):
+            self.assertRegex(self.clean(self.work, *words), rf"\Ain use +{re.escape(left)}\n\Z")
+        self.assertTrue(os.path.exists(left))
+        process.kill()
+        process.wait()
+        self.assertIn("removed", self.clean(self.work, "--yes"))
+        self.assertFalse(os.path.exists(left))
+
+    def test_resumed_sort_without_a_lock(self):
+        """A process that resumes a checkpoint writes that into its file LOCK."""
+        checkpoint = self.cut_load(self.source(20000))
+        fifo = self.path("fifo.bam")
+        os.mkfifo(fifo)
+        process = self.start("--resume", checkpoint, "-o", fifo, budget=SPILL_BUDGET,
+                             env=self.faulty("flock:1+:ENOLCK"))
+        with open(fifo, "rb") as pipe:
+            self.assertTrue(pipe.read(100))
+            self.assertIn("in use", self.clean("--yes", self.where))
+            self.refused(checkpoint, checkpoint, "in use")
+            process.kill()
+            process.wait()
+        self.resume(checkpoint, "-o", self.path("out.bam"))
 
     def test_other_host(self):
         """A sort on another host that had no lock: nobody here can know whether it runs."""
@@ -192,7 +223,7 @@ class Owners(KilledTest):
         want = self.sort_bam("--no-PG", source)
         checkpoint = self.cut_load(source)
         with open(checkpoint + "/LOCK", "r+", encoding="ascii") as lock:
-            self.assertRegex(lock.read(), r"\Arocksort-owner 1\n(.+\n)+lock all\n\Z")
+            self.assertRegex(lock.read(), r"\Arocksort-owner 1\n(.+\n)+process \d+\nlock all\n\Z")
             lock.seek(0)
             lock.truncate()
             lock.write(self.ELSEWHERE)
@@ -224,6 +255,16 @@ class Owners(KilledTest):
         os.truncate(checkpoint + "/LOCK", 0)
         self.clean("--yes", self.where)
         self.assertEqual(os.listdir(self.where), [])
+
+    def test_restarted_host(self):
+        """The host of the sort is called like this one, but its kernel was another one. Once the
+        message said to go to the host where the user already was."""
+        checkpoint = self.cut_load(self.source(20000))
+        with open(checkpoint + "/LOCK", "w", encoding="ascii") as lock:
+            lock.write(self.ELSEWHERE.replace("n17", socket.gethostname()))
+        out = self.clean(self.where)
+        self.assertRegex(out, r"\Ain use\? .*\n +it is from before '.*' was restarted, .*\n\Z")
+        self.refused(checkpoint, checkpoint, "restarted", "LOCK")
 
     def test_lock_file_cannot_be_written(self):
         """Where all hosts see the lock, it alone is enough: the disk may be full."""
@@ -483,8 +524,7 @@ class Names(KilledTest):
                     result = self.sort(kind, fault=fault, budget=budget)
                     self.assertEqual(result.status, -signal.SIGKILL, result.err)
                     yield kind, want
-                    for place in (self.out, self.out / "also", self.out / "counts"):
-                        self.sort_ok("--clean", "--yes", place, clean=False)
+                    self.sort_ok("--clean", "--yes", self.out, clean=False)
                     # --resume writes no statistics of its own accord.
                     self.assertEqual(dict(self.files(), stats=None), dict(want, stats=None))
                     self.assertEqual(self.checkpoints(self.out, self.where), [])

@@ -255,7 +255,7 @@ TEST_IN_OWN_DIR(test_owner)
     struct checkpoint_dir dir = {.fd = -1, .lock_fd = -1};
     const char *problem = NULL;
     static const char elsewhere[] =
-        "rocksort-owner 1\nhost n17\nboot none\nlock none\n";
+        "rocksort-owner 1\nhost n17\nboot none\nprocesses pid:[1]\nprocess 4711\nlock none\n";
     write_lock(path, elsewhere);
     assert_int_equal(checkpoint_dir_open(path, &dir, &problem), CHECKPOINT_ELSEWHERE);
     assert_non_null(strstr(problem, "'n17'"));
