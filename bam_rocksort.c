@@ -237,14 +237,18 @@ static int run(struct sort_options *options)
     return r;
 }
 
-/* With --resume, locks the checkpoint and goes on with it. */
+/* With --resume, locks the checkpoint and goes on with it: gives complete files their names, and
+   sorts unless these are all that is asked for. */
 static int run_or_resume(struct sort_options *options)
 {
     if (check_stack() < 0) return -1;
     if (!options->resume) return run(options);
     struct checkpoint *checkpoint = checkpoint_open(options->resume);
-    int r = checkpoint ? sort_options_adopt(options, checkpoint) : -1;
-    if (r == 0) r = run(options);
+    int named = checkpoint ? resume_publish(checkpoint) : -1;
+    int r = named < 0 ? -1 : sort_options_adopt(options, checkpoint);
+    bool is_done = r == 0 && named > 0 && !sort_options_ask_for_more(options, checkpoint);
+    if (is_done && !options->settings.keep_checkpoint) checkpoint_remove(checkpoint);
+    if (r == 0 && !is_done) r = run(options);
     checkpoint_close(checkpoint);
     return r;
 }

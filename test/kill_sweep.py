@@ -190,13 +190,16 @@ class Sweep:
     def checkpoints(self):
         """{directory: state} of the checkpoints that --clean lists."""
         found = {}
+        self.unfinished = False
         for place in ("tmp", "T1", "T2", "."):
             done = subprocess.run([self.args.program, "--clean", place], cwd=self.work,
                                   env=self.env, capture_output=True, text=True, check=True,
                                   timeout=self.args.limit)
             for line in done.stdout.splitlines():
+                self.unfinished |= line.startswith("unfinished")
                 # Not: the second line of a checkpoint, and incomplete outputs.
-                if not (line.startswith(("no ", " ")) or line.endswith(".tmp")):
+                if not (line.startswith(("no ", " ", "unfinished")) or
+                        line.endswith((".tmp", ".journal"))):
                     found[line.split(" MB ")[1].strip().split(" (")[0]] = line.split()[0]
         return found
 
@@ -233,7 +236,9 @@ class Sweep:
 
     def is_whole(self, number):
         """Whether all files of the output have their names."""
-        return set(os.listdir(self.work / "want" / str(number))) <= set(self.outputs())
+        want = set(os.listdir(self.work / "want" / str(number)))
+        return self.is_pieces(number) and want <= set(self.outputs()) or (
+            self.work / "out.bam").exists()
 
     @staticmethod
     def is_pieces(number):
@@ -243,8 +248,16 @@ class Sweep:
         """Finishes a killed sort: resumes it, or starts it again; returns the state that was
         found."""
         checkpoints = self.checkpoints()
-        # No piece replaces another file.
-        if self.is_pieces(number) and (checkpoints or not self.is_whole(number)):
+        # A sort that was killed while files got their names: what a checkpoint does not finish,
+        # --clean does.
+        if self.unfinished:
+            self.outcomes["had some names"] += 1
+        if self.unfinished and not {"complete", "resumable"} & set(checkpoints.values()):
+            self.clean()
+            checkpoints = self.checkpoints()
+        elif self.unfinished:
+            pass
+        elif self.is_pieces(number) and (checkpoints or not self.is_whole(number)):
             self.remove_outputs()
         states = set(checkpoints.values())
         for state in ("complete", "resumable", "partial", "useless"):

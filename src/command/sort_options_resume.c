@@ -198,3 +198,48 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
             return -1;
     return sort_options_choose_output(o);
 }
+
+/* ---- what is left to do ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* True if a name leads to the file with this absolute name, of n bytes. */
+static bool leads_to(const char *name, const char *file, size_t n)
+{
+    struct output_path path = {0};
+    bool same = output_path_choose_pattern(&path, name) == 0 && path.final &&
+                strlen(path.final) == n && strncmp(path.final, file, n) == 0;
+    output_path_release(&path);
+    return same;
+}
+
+/* True if the checkpoint names the output, as without -o, and the index. */
+static bool same_names(const struct sort_options *o, const char *output)
+{
+    const struct sort_settings *s = &o->settings;
+    if (!s->output) return !o->output;
+    if (!output) return false;
+    size_t n = checkpoint_output_length(output);
+    const char *index = output[n] ? output + n + strlen(HTS_IDX_DELIM) : NULL;
+    return leads_to(s->output, output, n) &&
+           (!s->index_path || s->split_by ||
+            (index && leads_to(s->index_path, index, strlen(index))));
+}
+
+bool sort_options_ask_for_more(const struct sort_options *o, const struct checkpoint *checkpoint)
+{
+    const struct sort_settings *s = &o->settings;
+    const struct checkpoint_output *was = &checkpoint->file.output, *is = &s->asked_output;
+    bool same = !o->stats && !o->print_checksum && same_names(o, was->path) &&
+                same_text(is->format, was->format) && is->level == was->level &&
+                is->engine == was->engine && is->durable == was->durable &&
+                same_text(is->columns, was->columns) && same_text(is->split_by, was->split_by) &&
+                same_text(is->also, was->also) && is->n_options == was->n_options;
+    for (size_t i = 0; same && i < is->n_options; i++)
+        same = strcmp(is->options[i], was->options[i]) == 0;
+    for (int i = 0; same && i < COUNT_N_KINDS; i++) same = same_text(o->counts[i], was->counts[i]);
+    return !same;
+}

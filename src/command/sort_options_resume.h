@@ -15,4 +15,9 @@ int sort_options_check_modes(const struct sort_options *options, int n_args);
    outlives the options. Returns 0, or -1 after a message. */
 int sort_options_adopt(struct sort_options *options, const struct checkpoint *checkpoint);
 
+/* After adopt: true if the options ask for other files than those that the checkpoint names, or for
+   the same ones made in another way. */
+bool sort_options_ask_for_more(const struct sort_options *options,
+                               const struct checkpoint *checkpoint);
+
 #endif

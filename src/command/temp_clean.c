@@ -1,6 +1,7 @@
 /* temp_clean.c -- see temp_clean.h. */
 #include "command/temp_clean.h"
 
+#include "output/output_journal.h"
 #include "output/output_leftover.h"
 #include "pipeline/piece_dir.h"
 #include "store/checkpoint.h"
@@ -29,6 +30,7 @@ struct found {
     const char *lost_part;      /* a directory without which the sort cannot be finished, or NULL */
     bool has_file;
     struct checkpoint_file file;    /* owned */
+    struct output_journal journal;      /* {0}: there is none */
 };
 
 struct cleaning {
@@ -197,39 +199,98 @@ static int refuse_without_locks(const char *path)
     return -1;
 }
 
-/* ---- temporary outputs ---- */
+/* ---- files that wait for their names ---- */
 
-/* Lists a file that is open, and removes it if told to. Returns 0, or -1 after a message. */
-static int clean_open_file(struct cleaning *c, const char *path, const struct output_leftover *left,
-                           bool removes)
+static int list_file(void *arg, const struct output_line *line)
 {
-    const struct found found = {.state = "useless", .n_parts = 1,
-                                .age_seconds = difftime(time(NULL), left->st.st_mtime),
-                                .n_bytes = (uint64_t)left->st.st_blocks * 512};
-    int r = c->removes && !removes ? refuse_without_locks(path) : 0;
-    if (removes && output_leftover_remove(path, left) < 0 && errno != ENOENT) {
-        diag_error("cannot remove '%s': %s", path, strerror(errno));
-        r = -1;
-    }
-    print_found(path, &found, removes && r == 0 ? ", removed" : "");
+    struct stat st;
+    if (lstat(line->from, &st) == 0) (void)is_listed(arg, &st);
+    return 0;
+}
+
+/* The files of pieces themselves lie in a directory that stays, too. */
+static int list_report(void *arg, const struct output_line *line)
+{
+    return line->role == OUTPUT_EXTRA ? list_file(arg, line) : 0;
+}
+
+static int has_name(void *arg, const struct output_line *line)
+{
+    const struct cleaning *c = arg;
+    return strcmp(path_name(line->to), c->output) == 0 ? -1 : 0;
+}
+
+static bool is_of_output(const struct cleaning *c, const char *name, size_t n_before);
+
+/* Looks at a journal that is open. If told to, finishes it, or removes its files if that cannot be.
+   Calls `list` for its files. Returns 0, or -1 after a message. */
+static int finish_journal(struct cleaning *c, int fd, bool finishes,
+                          int (*list)(void *arg, const struct output_line *line),
+                          struct found *found)
+{
+    int r = output_journal_settle(fd, finishes, &found->journal);
+    if (!found->journal.can_be_finished) return 0;
+    found->state = "unfinished";
+    (void)output_journal_each(fd, list, c);
     return r;
 }
 
-/* Lists a file if it is an output that a killed process has not finished, and removes it if told
-   to. Returns 0, or -1 after a message. */
+/* Prints what is found, and how far the files of a journal had their names. */
+static void print_journal(const char *path, struct found *found, bool is_done)
+{
+    const struct output_journal *journal = &found->journal;
+    print_found(path, found,
+                !is_done ? "" : journal->can_be_finished ? ", finished" : ", removed");
+    if (journal->can_be_finished) {
+        (void)printf("           unfinished publishing of '");
+        print_safely(journal->output);
+        (void)printf("': %zu of %zu files %s their names%s\n", journal->n_named, journal->n_files,
+                     is_done ? "had" : "have", is_done ? "" : "; --yes gives the others theirs");
+    }
+    free(journal->output);
+}
+
+/* ---- temporary outputs and journals ---- */
+
+/* Lists a file that is open, and removes it if told to. Returns 0, or -1 after a message. */
+static int clean_open_file(struct cleaning *c, const char *path, const struct output_leftover *left,
+                           bool removes, bool is_journal)
+{
+    struct found found = {.state = "useless", .n_parts = 1,
+                          .age_seconds = difftime(time(NULL), left->st.st_mtime)};
+    int r = c->removes && !removes ? refuse_without_locks(path) : 0;
+    if (is_journal && finish_journal(c, left->fd, removes, list_file, &found) < 0) r = -1;
+    found.n_bytes = found.journal.n_bytes + (uint64_t)left->st.st_blocks * 512;
+    if (removes && r == 0 && output_leftover_remove(path, left) < 0 && errno != ENOENT) {
+        diag_error("cannot remove '%s': %s", path, strerror(errno));
+        r = -1;
+    }
+    print_journal(path, &found, removes && r == 0);
+    return r;
+}
+
+/* Lists a file if it is an output that a killed process has not finished, or a journal, and removes
+   it if told to. Returns 0, or -1 after a message. */
 static int clean_file(struct cleaning *c, const char *path)
 {
     struct output_leftover left;
     size_t n_output;
-    if (!output_leftover_is_name(path_name(path), &n_output)) return 0;
+    const char *name = path_name(path);
+    bool is_journal = output_leftover_is_journal(name);
+    if (!output_leftover_is_name(name, &n_output)) return 0;
     enum output_leftover_state state = output_leftover_open(path, &left);
+    bool in_use = state == OUTPUT_LEFTOVER_IN_USE;
+    /* A journal is wanted if any of its files is. Those of a living process are listed anyway. */
+    bool is_wanted = !is_journal || (!in_use && (is_of_output(c, name, n_output) ||
+                                                 output_journal_each(left.fd, has_name, c) < 0));
     int r = 0;
-    if (state != OUTPUT_LEFTOVER_FOREIGN && !is_listed(c, &left.st)) {
+    if (state != OUTPUT_LEFTOVER_FOREIGN && is_wanted && !is_listed(c, &left.st)) {
         c->n_found++;
-        if (state == OUTPUT_LEFTOVER_IN_USE)
+        if (in_use)
             print_in_use(path, "in use");
         else
-            r = clean_open_file(c, path, &left, c->removes && state == OUTPUT_LEFTOVER_DEAD);
+            r = clean_open_file(c, path, &left, c->removes && state == OUTPUT_LEFTOVER_DEAD,
+                                is_journal);
     }
     output_leftover_close(&left);
     return r;
@@ -239,30 +300,41 @@ static int clean_file(struct cleaning *c, const char *path)
 
 static int clean_part(struct cleaning *c, const char *path, bool alone);
 
-/* Cleans up an output, or the directory of its pieces, of a sort whose checkpoint names it. */
-static int clean_temporary(struct cleaning *c, const char *path)
+/* Cleans up the journal of the file with this temporary name, or the directory of pieces, whatever
+   the other output is called. */
+static int clean_names_of(struct cleaning *c, const char *temporary)
 {
+    const char *output = c->output;
     size_t n_output;
-    return temp_dir_is_name(path_name(path), &n_output) ? clean_part(c, path, true)
-                                                         : clean_file(c, path);
+    char *journal = output_journal_path(temporary);
+    c->output = NULL;
+    int r = temp_dir_is_name(path_name(temporary), &n_output) ? clean_part(c, temporary, true)
+            : journal                                         ? clean_file(c, journal) : 0;
+    c->output = output;
+    free(journal);
+    return r;
 }
 
 /* Prints what a directory is and, if told to, removes it and the outputs that its sort has not
    finished. Returns 0, or -1 after a message. */
 static int clean_found(struct cleaning *c, const char *path, bool removes, struct found *found)
 {
+    const char *names[CHECKPOINT_N_TEMPORARIES];        /* NULL without a checkpoint file */
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
+        names[i] = checkpoint_temporary(&found->file.output, i);
+    /* Results that only lack their names come first: the checkpoint stays if they cannot get them. */
     int r = 0;
-    if (removes && temp_dir_remove(path) < 0) {
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
+        if (names[i] && clean_names_of(c, names[i]) < 0) r = -1;
+    if (removes && r == 0 && temp_dir_remove(path) < 0) {
         diag_error("cannot remove '%s': %s", path, strerror(errno));
         r = -1;
     }
-    print_found(path, found, removes && r == 0 ? ", removed" : "");
+    print_journal(path, found, removes && r == 0);
     if (!found->has_file) return r;
     if (!removes) print_how(path, found);
-    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++) {
-        const char *name = checkpoint_temporary(&found->file.output, i);
-        if (name && clean_temporary(c, name) < 0) r = -1;
-    }
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
+        if (names[i] && clean_file(c, names[i]) < 0) r = -1;
     return r;
 }
 
@@ -311,6 +383,18 @@ static int clean_other_parts(struct cleaning *c, const struct checkpoint_file *f
     return r;
 }
 
+/* If the directory has the journal of pieces: as finish_journal. */
+static int finish_pieces(struct cleaning *c, const char *path, bool finishes, struct found *found)
+{
+    struct output_leftover left = {.fd = -1};
+    char *name = output_journal_path(path);
+    if (name) (void)output_leftover_open(name, &left);
+    int r = left.fd < 0 ? 0 : finish_journal(c, left.fd, finishes, list_report, found);
+    output_leftover_close(&left);
+    free(name);
+    return r;
+}
+
 /* A directory that no process uses, or none that shows it. `alone`: without the other directories
    of its sort. */
 static int clean_dead(struct cleaning *c, const char *path, const struct checkpoint_dir *dir,
@@ -326,6 +410,10 @@ static int clean_dead(struct cleaning *c, const char *path, const struct checkpo
     }
     bool may_remove = c->removes && dir->is_locked;
     int r = c->removes && !may_remove ? refuse_without_locks(path) : 0;
+    if (finish_pieces(c, path, may_remove, &found) < 0) {
+        r = -1;
+        may_remove = false;
+    }
     if (clean_found(c, path, may_remove, &found) < 0) r = -1;
     if (has_others && clean_other_parts(c, &found.file, may_remove && r == 0) < 0) r = -1;
     if (found.has_file) checkpoint_file_release(&found.file);
@@ -426,6 +514,12 @@ static int clean_names(struct cleaning *c, const char *place, char **names, ssiz
     return r;
 }
 
+static bool is_journal(const char *name, const void *cleaning)
+{
+    (void)cleaning;             /* what it lists is looked at later */
+    return output_leftover_is_journal(name);
+}
+
 static bool is_directory(const char *name, const void *cleaning)
 {
     size_t n;
@@ -438,13 +532,15 @@ static bool is_file(const char *name, const void *cleaning)
     return output_leftover_is_name(name, &n) && is_of_output(cleaning, name, n);
 }
 
-/* Cleans up in a directory: first checkpoints, which say whose the other files are. */
+/* Cleans up in a directory: first files that wait for their names, then checkpoints, which say whose
+   the other files are. */
 static int clean_below(struct cleaning *c, const char *place)
 {
     static const struct {
         bool (*is_wanted)(const char *name, const void *cleaning);
         int (*clean)(struct cleaning *c, const char *path);
-    } kinds[] = {{is_directory, clean_directory}, {is_file, clean_file}};
+    } kinds[] = {{is_journal, clean_file}, {is_directory, clean_directory},
+                 {is_file, clean_file}};
     int r = 0;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         char **names;

@@ -17,12 +17,20 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+bool output_leftover_is_journal(const char *name)
+{
+    const char *ending = strrchr(name, '.');
+    return ending && strcmp(ending, OUTPUT_JOURNAL_ENDING) == 0;
+}
+
 /* Checks the parts of the name from its end: the ending, the nanoseconds, a point, the number of the
    process, ".rocksort.". */
 bool output_leftover_is_name(const char *name, size_t *n_output)
 {
-    static const char word[] = OUTPUT_PATH_WORD, ending[] = OUTPUT_PATH_ENDING;
-    const size_t n_word = sizeof word - 1, n_ending = sizeof ending - 1;
+    static const char word[] = OUTPUT_PATH_WORD;
+    const char *ending =
+        output_leftover_is_journal(name) ? OUTPUT_JOURNAL_ENDING : OUTPUT_PATH_ENDING;
+    const size_t n_word = sizeof word - 1, n_ending = strlen(ending);
     size_t n = strlen(name);
     if (n < n_ending || strcmp(name + n - n_ending, ending) != 0) return false;
     const char *at = name + n - n_ending;
@@ -37,8 +45,8 @@ bool output_leftover_is_name(const char *name, size_t *n_output)
     return true;
 }
 
-/* As output_leftover_open, but the lock alone decides. */
-static enum output_leftover_state open_of_dead(const char *path, struct output_leftover *left)
+enum output_leftover_state output_leftover_open_of_dead(const char *path,
+                                                       struct output_leftover *left)
 {
     /* A lock on NFS needs a descriptor that can write. */
     left->fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -68,7 +76,7 @@ static long process_of(const char *name)
 
 enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left)
 {
-    enum output_leftover_state state = open_of_dead(path, left);
+    enum output_leftover_state state = output_leftover_open_of_dead(path, left);
     long process = process_of(path_name(path));
     if (state == OUTPUT_LEFTOVER_DEAD && process &&
         file_owner_writes_output(left->fd, path, process)) {
@@ -97,7 +105,7 @@ void output_leftover_drop(const char *path)
 {
     struct output_leftover left;
     if (!path || !process_of(path_name(path))) return;
-    enum output_leftover_state state = open_of_dead(path, &left);
+    enum output_leftover_state state = output_leftover_open_of_dead(path, &left);
     if (state == OUTPUT_LEFTOVER_DEAD || state == OUTPUT_LEFTOVER_UNKNOWN)
         (void)output_leftover_remove(path, &left);
     output_leftover_close(&left);

@@ -32,8 +32,16 @@ struct output_leftover {
    the name are the name of the output, which was cut if it was too long. */
 bool output_leftover_is_name(const char *name, size_t *n_output);
 
+/* True if such a name is that of a journal (output_journal.h), by its ending. */
+bool output_leftover_is_journal(const char *name);
+
 /* Looks at a file, whatever its name, and locks it. */
 enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left);
+
+/* The same if the process that made the file is known to be dead, as the lock of its checkpoint
+   shows: the lock alone decides, and on NFS, too, nobody has to wait until the file is old. */
+enum output_leftover_state output_leftover_open_of_dead(const char *path,
+                                                       struct output_leftover *left);
 
 /* Removes the file that is open. Returns 0, or -1 with errno set. */
 int output_leftover_remove(const char *path, const struct output_leftover *left);
@@ -41,7 +49,7 @@ int output_leftover_remove(const char *path, const struct output_leftover *left)
 /* Accepts one with the descriptor -1. */
 void output_leftover_close(struct output_leftover *left);
 
-/* Removes the temporary file of a process that is known to be dead, if it has the name of
+/* Removes the temporary file or journal of a process that is known to be dead, if it has the name of
    one, is ours, and no other process has it. Accepts NULL. */
 void output_leftover_drop(const char *path);
 

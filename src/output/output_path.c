@@ -112,7 +112,9 @@ char *output_path_temporary(const char *final)
     int n_tail = snprintf(tail, sizeof tail, OUTPUT_PATH_WORD "%ld.%0*ld" OUTPUT_PATH_ENDING,
                           (long)getpid(), OUTPUT_PATH_NANOSECOND_DIGITS, now.tv_nsec);
     size_t dir_bytes = (size_t)(path_name(final) - final), n = strlen(final);
-    size_t most = dir_bytes + NAME_MAX - (size_t)n_tail;
+    /* The journal of the file has the longer ending. */
+    size_t tail_bytes = (size_t)n_tail - strlen(OUTPUT_PATH_ENDING) + strlen(OUTPUT_JOURNAL_ENDING);
+    size_t most = dir_bytes + NAME_MAX - tail_bytes;
     if (n > most) n = most;
     return xasprintf("%.*s%s", (int)n, final, tail);
 }

@@ -38,6 +38,7 @@
    nanoseconds. */
 #define OUTPUT_PATH_WORD ".rocksort."
 #define OUTPUT_PATH_ENDING ".tmp"
+#define OUTPUT_JOURNAL_ENDING ".journal"        /* instead, for output_journal.h */
 enum { OUTPUT_PATH_NANOSECOND_DIGITS = 9 };
 
 struct output_path {            /* starts as {0} */

@@ -5,13 +5,13 @@
 #include "output/stale_index.h"
 #include "util/diag.h"
 #include "util/path.h"
+#include "util/words.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 void output_set_add(struct output_set *set, struct output_path *path, enum output_role role)
@@ -43,7 +43,9 @@ static void add_stale(void *arg, const char *name)
 {
     struct output_set *set = arg;
     xgrow(&set->stale, &set->stale_room, set->n_stale + 1, set->n_stale + 7, sizeof *set->stale);
-    set->stale[set->n_stale++] = (struct stale_file){xstrdup(name), output_path_temporary(name)};
+    set->stale[set->n_stale++] = (struct output_line){
+        .role = OUTPUT_STALE, .from = output_path_temporary(name), .to = xstrdup(name),
+        .is = output_mark_of(name), .was = {-1, 0}};
 }
 
 void output_set_add_stale(struct output_set *set, const struct output_path *output,
@@ -56,9 +58,9 @@ void output_set_add_stale(struct output_set *set, const struct output_path *outp
 static void restore_stale(const struct output_set *set, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct stale_file *file = &set->stale[i];
-        if (rename(file->aside, file->name) < 0 && errno != ENOENT)
-            diag_left("warning: the index '%s' is called '%s' now: %s", file->name, file->aside,
+        const struct output_line *file = &set->stale[i];
+        if (rename(file->from, file->to) < 0 && errno != ENOENT)
+            diag_left("warning: the index '%s' is called '%s' now: %s", file->to, file->from,
                       strerror(errno));
     }
 }
@@ -68,14 +70,14 @@ static void restore_stale(const struct output_set *set, size_t n)
 static int set_stale_aside(const struct output_set *set)
 {
     for (size_t i = 0; i < set->n_stale; i++) {
-        const struct stale_file *file = &set->stale[i];
-        if (rename(file->name, file->aside) == 0 || errno == ENOENT) continue;
+        const struct output_line *file = &set->stale[i];
+        if (rename(file->to, file->from) == 0 || errno == ENOENT) continue;
         if (errno == EPERM || errno == EACCES) {
-            diag_warning("the index '%s' is older than '%s', and cannot be removed: %s", file->name,
+            diag_warning("the index '%s' is older than '%s', and cannot be removed: %s", file->to,
                          set->output, strerror(errno));
             continue;
         }
-        diag_error("cannot remove the old index '%s': %s", file->name, strerror(errno));
+        diag_error("cannot remove the old index '%s': %s", file->to, strerror(errno));
         restore_stale(set, i);
         return -1;
     }
@@ -85,12 +87,17 @@ static int set_stale_aside(const struct output_set *set)
 static void remove_stale(const struct output_set *set)
 {
     for (size_t i = 0; i < set->n_stale; i++)
-        if (unlink(set->stale[i].aside) < 0 && errno != ENOENT)
+        if (unlink(set->stale[i].from) < 0 && errno != ENOENT)
             diag_warning("cannot remove the old index, which is called '%s' now: %s",
-                         set->stale[i].aside, strerror(errno));
+                         set->stale[i].from, strerror(errno));
 }
 
-/* ---- names ---- */
+/* ---- the journal ---- */
+
+struct journal {
+    char *place, *path;         /* its directory, and its name; path NULL: it is not there */
+    int fd;                     /* keeps it locked; -1: none */
+};
 
 /* Files while they get their names. First come the pieces, then paths: outputs before the rest. */
 struct naming {
@@ -100,73 +107,140 @@ struct naming {
     size_t n_pieces, n;
     bool *made;                 /* of each: its directory was made */
     bool replaced;              /* an older output is gone */
+    struct journal journals[OUTPUT_SET_MOST + 1];       /* one in each place, all alike */
+    unsigned n_journals;
     struct output_piece piece;  /* the last one that was looked up */
 };
 
-struct named_file {
-    const char *from, *to;      /* the temporary name and the final one */
-    enum output_role role;
-};
-
 /* Looks up a file. Allocates nothing. */
-static struct named_file look_up(struct naming *naming, size_t i)
+static struct output_line look_up(struct naming *naming, size_t i)
 {
+    struct output_line line = {.role = OUTPUT_MAIN, .from = naming->piece.path,
+                               .to = naming->piece.name, .was = {-1, 0}};
     if (i < naming->n_pieces) {
         naming->set->pieces.look_up(naming->set->pieces.arg, i, &naming->piece);
-        return (struct named_file){naming->piece.path, naming->piece.name, OUTPUT_MAIN};
+        return line;
     }
     const struct output_path *path = naming->paths[i - naming->n_pieces];
-    return (struct named_file){path->temporary, path->final, naming->roles[i - naming->n_pieces]};
+    line.role = naming->roles[i - naming->n_pieces];
+    line.from = path->temporary;
+    line.to = path->final;
+    line.was = output_mark_of(line.to);
+    return line;
 }
+
+/* Writes the journal beside a file, or into a directory, with this temporary name, unless it is in
+   the same place already. Without a journal, files can get their names, too. */
+static void write_journal(struct naming *naming, const char *temporary)
+{
+    struct output_set *set = naming->set;
+    struct output_journal_writer writer;
+    char *place = path_parent(temporary);
+    bool is_there = false;
+    for (unsigned k = 0; k < naming->n_journals; k++)
+        is_there |= strcmp(naming->journals[k].place, place) == 0;
+    if (is_there) {
+        free(place);
+        return;
+    }
+    struct journal *journal = &naming->journals[naming->n_journals++];
+    *journal = (struct journal){.place = place, .path = output_journal_path(temporary)};
+    output_journal_create(&writer, journal->path, set->output);
+    for (size_t i = 0; i < set->n_stale; i++) output_journal_add(&writer, &set->stale[i]);
+    for (size_t i = 0; i < naming->n; i++) {
+        struct output_line line = look_up(naming, i);
+        line.is = output_mark_of(line.from);
+        output_journal_add(&writer, &line);
+    }
+    int r = output_journal_end(&writer, journal->path);
+    journal->fd = writer.fd;
+    if (r == 0) return;
+    diag_warning("cannot write '%s': %s; if the sort is killed now, some of its files have no names",
+                 journal->path, strerror(errno));
+    free(journal->path);
+    journal->path = NULL;
+}
+
+/* Writes the journal where other processes find it: with the pieces, or beside the last output,
+   which is that of -o; and in each other directory that has a file of the set, so that nobody takes
+   the file for useless there. */
+static void write_journals(struct naming *naming)
+{
+    size_t n = naming->n - naming->n_pieces, n_main = 0;
+    if (naming->n_pieces > 0) write_journal(naming, naming->set->pieces.dir);
+    while (n_main < n && naming->roles[n_main] == OUTPUT_MAIN) n_main++;
+    for (size_t i = n_main; i > 0; i--) write_journal(naming, naming->paths[i - 1]->temporary);
+    for (size_t i = n_main; i < n; i++) write_journal(naming, naming->paths[i]->temporary);
+}
+
+/* Removes all journals but the first n, the first one last: --resume looks for that. */
+static void remove_journals(struct naming *naming, unsigned n)
+{
+    for (unsigned i = naming->n_journals; i > n; i--) {
+        struct journal *journal = &naming->journals[i - 1];
+        if (journal->path && unlink(journal->path) < 0)
+            diag_left("warning: cannot remove '%s': %s", journal->path, strerror(errno));
+        free(journal->path);
+        journal->path = NULL;
+    }
+}
+
+/* ---- names ---- */
 
 /* Gives the first n files their temporary names back, if that is possible. Returns 0, or -1. */
 static int take_back(struct naming *naming, size_t n)
 {
     int r = naming->replaced ? -1 : 0;
     for (size_t i = n; r == 0 && i > 0; i--) {
-        struct named_file file = look_up(naming, i - 1);
-        if (rename(file.to, file.from) < 0) r = -1;
-        if (r == 0 && naming->made[i - 1]) path_remove_parent(file.to);
+        struct output_line line = look_up(naming, i - 1);
+        if (rename(line.to, line.from) < 0) r = -1;
+        if (r == 0 && naming->made[i - 1]) path_remove_parent(line.to);
     }
     if (r == 0) restore_stale(naming->set, naming->set->n_stale);
     return r;
 }
 
 /* An output cannot get its name. */
-static int give_up(struct naming *naming, size_t i, int error)
+static int give_up(struct naming *naming, size_t i, const struct output_line *line, int error)
 {
-    struct output_piece file;           /* taking back looks up others */
-    const struct named_file lost = look_up(naming, i);
-    (void)snprintf(file.path, sizeof file.path, "%s", lost.from);
-    (void)snprintf(file.name, sizeof file.name, "%s", lost.to);
-    if (naming->made[i]) path_remove_parent(file.name);
+    char command[PATH_MAX + 64] = "", name[PATH_MAX];
+    const char *journal = naming->journals[0].path;
+    (void)snprintf(name, sizeof name, "%s", line->to);  /* taking back looks up others */
+    if (naming->made[i]) path_remove_parent(name);
     if (take_back(naming, i) == 0) {
         naming->set->state = OUTPUT_SET_OPEN;
-        diag_error("cannot create '%s': %s%s", file.name, strerror(error),
+        remove_journals(naming, 0);
+        diag_error("cannot create '%s': %s%s", name, strerror(error),
                    naming->n_pieces > 0 ? "; no piece got its name"
                    : naming->n > 1      ? "; no file got its name"
                                         : "");
         return -1;
     }
-    diag_error("cannot create '%s': %s; it is complete, and is called '%s'", file.name,
-               strerror(error), file.path);
+    if (journal)
+        words_quote(naming->n_pieces > 0 ? naming->set->pieces.dir : journal, command,
+                    sizeof command);
+    diag_error("cannot create '%s': %s; other files have their names%s%s", name,
+               strerror(error), *command ? "; to finish: samtools rocksort --clean --yes " : "",
+               command);
     return -1;
+}
+
+static int name_piece(struct naming *naming, size_t i, const struct output_line *line)
+{
+    if (naming->set->pieces.make_directories) naming->made[i] = path_make_parent(line->to);
+    return output_path_rename_new(line->from, line->to);
 }
 
 /* Returns 0, or -1 after a message. Sets *failed if an index or a report is missing. */
 static int name_file(struct naming *naming, size_t i, bool *failed)
 {
-    struct named_file file = look_up(naming, i);
-    struct stat st;
-    bool is_piece = i < naming->n_pieces, replaces = !is_piece && lstat(file.to, &st) == 0;
-    if (is_piece && naming->set->pieces.make_directories)
-        naming->made[i] = path_make_parent(file.to);
-    int r = is_piece ? output_path_rename_new(file.from, file.to) : rename(file.from, file.to);
+    struct output_line line = look_up(naming, i);
+    int r = i < naming->n_pieces ? name_piece(naming, i, &line) : rename(line.from, line.to);
     int error = errno;
-    if (r == 0 && file.role == OUTPUT_MAIN && replaces) naming->replaced = true;
+    if (r == 0 && line.role == OUTPUT_MAIN && line.was.n_bytes >= 0) naming->replaced = true;
     if (r == 0) return 0;
-    if (file.role == OUTPUT_MAIN) return give_up(naming, i, error);
-    diag_error("cannot rename '%s' to '%s': %s", file.from, file.to, strerror(error));
+    if (line.role == OUTPUT_MAIN) return give_up(naming, i, &line, error);
+    diag_error("cannot rename '%s' to '%s': %s", line.from, line.to, strerror(error));
     output_path_drop(naming->paths[i - naming->n_pieces]);
     *failed = true;
     return 0;
@@ -207,6 +281,9 @@ static int settle(struct naming *naming)
     if (naming->set->pieces.durable && sync_pieces(naming) < 0) r = -1;
     for (size_t i = 0; i < naming->n - naming->n_pieces; i++)
         if (naming->paths[i]->is_complete && output_path_named(naming->paths[i]) < 0) r = -1;
+    /* Pieces cannot be written again: their journal goes with their directory, after the
+       checkpoint. */
+    remove_journals(naming, naming->n_pieces > 0);
     naming->set->state = OUTPUT_SET_NAMED;
     return r;
 }
@@ -216,6 +293,7 @@ static int name_all(struct naming *naming)
     bool failed = false;
     if (set_stale_aside(naming->set) < 0) {
         naming->set->state = OUTPUT_SET_OPEN;
+        remove_journals(naming, 0);
         return -1;
     }
     for (size_t i = 0; i < naming->n; i++)
@@ -234,7 +312,15 @@ int output_set_publish(struct output_set *set)
     }
     naming.made = xcalloc(naming.n + 1, sizeof *naming.made);
     set->state = OUTPUT_SET_NAMING;
+    /* A killed sort must not leave the old output without its indexes, either. */
+    if (naming.n + set->n_stale > 1) write_journals(&naming);
     int r = name_all(&naming);
+    for (unsigned i = 0; i < naming.n_journals; i++) {
+        struct journal *journal = &naming.journals[i];
+        if (journal->fd >= 0) (void)close(journal->fd);
+        free(journal->path);
+        free(journal->place);
+    }
     free(naming.made);
     return r;
 }
@@ -247,8 +333,8 @@ void output_set_drop(struct output_set *set)
         path->in_set = false;
     }
     for (size_t i = 0; i < set->n_stale; i++) {
-        free(set->stale[i].aside);
-        free(set->stale[i].name);
+        free((char *)set->stale[i].from);
+        free((char *)set->stale[i].to);
     }
     free(set->stale);
 }

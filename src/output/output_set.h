@@ -4,15 +4,15 @@
  *
  * Each is written under a temporary name (output_path.h), closed, and committed, which notes that
  * it is complete. When all outputs are complete, publish gives all complete files their names.
- * Indexes of the files that are replaced go in the same moment, before the new files come.
+ * Indexes of the files that are replaced go in the same moment. A journal on the disk lists them all
+ * before the first is renamed, unless it is the only one (output_journal.h).
  *
  * If an output cannot get its name, those that have theirs lose them again, and the old indexes come
- * back; unless an older file was replaced, which cannot come back: then the temporary files stay, and
- * a message names the one. Without their index or report, outputs stay.
+ * back; unless an older file was replaced, which cannot come back: then the temporary files and the
+ * journal stay, and a message says how to finish. Without their index or report, outputs stay.
  *
- * Signals wait while files get their names (early_end.h), so nothing here is locked. After a SIGKILL
- * some may have theirs; the output of -o comes after all other outputs, and indexes and reports after
- * that. The checkpoint stays until all have theirs.
+ * Signals wait while files get their names (early_end.h), so nothing here is locked. A SIGKILL
+ * leaves the journal.
  *
  * Order of calls: add, when a path is chosen; add_pieces, add_stale, complete; publish; drop, in any
  * case. Ownership: the set borrows paths and pieces, and starts as {0}. Threads: one at a time; add
@@ -22,14 +22,10 @@
 #define ROCKSORT_OUTPUT_OUTPUT_SET_H
 
 #include "output/output_format.h"
+#include "output/output_journal.h"
 #include "output/output_path.h"
 
 #include <limits.h>
-
-enum output_role {
-    OUTPUT_MAIN,                /* an output: all get their names, or none */
-    OUTPUT_EXTRA,               /* an index or a report: outputs stay without it */
-};
 
 /* A file of pieces under its temporary name, and the name that it gets. */
 struct output_piece {
@@ -43,6 +39,7 @@ struct output_pieces {
     /* Allocates nothing. */
     void (*look_up)(const void *arg, size_t i, struct output_piece *piece);
     const void *arg;
+    const char *dir;            /* where they lie until they have their names */
     bool durable;               /* waits until the names are on the disk */
 };
 
@@ -62,9 +59,8 @@ struct output_set {             /* starts as {0} */
     enum output_role roles[OUTPUT_SET_MOST];
     unsigned n_paths;
     struct output_pieces pieces;        /* n == 0: the output is not divided */
-    struct stale_file {         /* an index of an older file */
-        char *name, *aside;     /* what it is called until the new output has its name */
-    } *stale;
+    struct output_line *stale;  /* indexes of older files; `from`: what each is called until the new
+                                   output has its name; both names owned */
     size_t n_stale, stale_room;
 };
 

@@ -1,11 +1,13 @@
 /* piece_dir.c -- see piece_dir.h. */
 #include "pipeline/piece_dir.h"
 
+#include "output/output_journal.h"
 #include "output/output_path.h"
 #include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/path.h"
+#include "util/words.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
@@ -57,11 +59,42 @@ int piece_dir_make(struct piece_dir *dir, const char *beside, pthread_mutex_t *l
     return dir->path && dir->lock_fd >= 0 ? 0 : -1;
 }
 
+/* Returns a directory with pieces of a killed sort that wait for their names, beside a piece, or
+   NULL. */
+static char *find_unfinished(const char *name)
+{
+    char **names, *found = NULL, *parent = path_parent(name);
+    ssize_t n = temp_dir_list(parent, &names);
+    for (ssize_t i = 0; i < n; i++) {
+        char *journal = xasprintf("%s/%s/" OUTPUT_JOURNAL_OF_PIECES, parent, names[i]);
+        if (!found && access(journal, F_OK) == 0) found = temp_dir_path(parent, names[i]);
+        free(journal);
+        free(names[i]);
+    }
+    if (n >= 0) free(names);
+    free(parent);
+    return found;
+}
+
+static void tell_of_name(const char *name)
+{
+    char command[PATH_MAX + 64] = "";
+    char *unfinished = find_unfinished(name);
+    if (unfinished) {
+        words_quote(unfinished, command, sizeof command);
+        diag_error("'%s' exists, and its set is not finished; to finish it: samtools rocksort "
+                   "--clean --yes %s", name, command);
+    } else {
+        diag_error("'%s' exists: remove it, or give the pieces another name with -o", name);
+    }
+    free(unfinished);
+}
+
 int piece_dir_check_name(const char *name)
 {
     struct stat st;
     if (lstat(name, &st) == 0) {
-        diag_error("'%s' exists: remove it, or give the pieces another name with -o", name);
+        tell_of_name(name);
         return -1;
     }
     if (errno == ENOENT) return 0;

@@ -1,6 +1,7 @@
 /* resume.c -- see resume.h. */
 #include "pipeline/resume.h"
 
+#include "output/output_journal.h"
 #include "output/output_leftover.h"
 #include "pipeline/piece_dir.h"
 #include "store/temp_dir.h"
@@ -155,6 +156,48 @@ int resume_check_part(const struct resume *resume, const struct checkpoint_write
                  "rest", n_records);
     return 0;
 }
+
+/* ---- files that wait for their names ---- */
+
+/* Finishes the journal of a set whose first file has this temporary name, or removes its files if
+   that cannot be. Returns as resume_publish. */
+static int publish(const char *temporary)
+{
+    struct output_journal journal = {.can_be_finished = false};
+    struct output_leftover left = {.fd = -1};
+    struct checkpoint_dir dir = {.fd = -1, .lock_fd = -1};
+    const char *problem;
+    char *path = output_journal_path(temporary);
+    bool of_pieces = path && strcmp(path_name(path), OUTPUT_JOURNAL_OF_PIECES) == 0;
+    if (path && (!of_pieces ||
+                 checkpoint_dir_open_patiently(temporary, &dir, &problem) == CHECKPOINT_OK))
+        (void)output_leftover_open_of_dead(path, &left);
+    int r = left.fd < 0 ? 0 : output_journal_settle(left.fd, true, &journal);
+    if (left.fd >= 0 && r == 0 && !of_pieces) (void)output_leftover_remove(path, &left);
+    if (r == 0 && journal.can_be_finished) {
+        r = 1;
+        if (of_pieces) (void)temp_dir_remove(temporary);
+        diag_note("'%s' was complete but for names: %zu of %zu files got theirs now",
+                  journal.output, journal.n_files - journal.n_named, journal.n_files);
+    }
+    output_leftover_close(&left);
+    checkpoint_dir_close(&dir);
+    free(journal.output);
+    free(path);
+    return r;
+}
+
+int resume_publish(const struct checkpoint *checkpoint)
+{
+    int r = 0;
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES && r == 0; i++) {
+        const char *temporary = checkpoint_temporary(&checkpoint->file.output, i);
+        if (temporary) r = publish(temporary);
+    }
+    return r;
+}
+
+/* ---- the rest ---- */
 
 int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct temp_store *store,
                 struct load_totals *totals, struct spiller *spiller)

@@ -2,7 +2,7 @@
  * resume.h -- goes on with a checkpoint: opens what another process left, and finds out which of
  * its runs are used and where reading goes on.
  *
- * Order of calls: open; open_inputs, if there is input to be read; release. One thread makes these
+ * Order of calls: publish; open; open_inputs, if there is input to be read; release. One thread makes these
  * calls. Errors: functions return -1 after a message, and the checkpoint stays as it is.
  */
 #ifndef ROCKSORT_PIPELINE_RESUME_H
@@ -22,6 +22,10 @@ struct resume {                 /* starts as {0} */
 /* True if there is input to be read: always without a checkpoint; else if the load was cut off and
    is to be finished. */
 bool resume_reads_input(const struct resume *resume);
+
+/* Finishes giving files their names, if the process was killed while it did so. Returns 1 if the
+   output is complete now, 0 if the sort must be finished otherwise, or -1 after a message. */
+int resume_publish(const struct checkpoint *checkpoint);
 
 /* Opens the store, removes outputs left unfinished, and counts the records in its runs. */
 int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct temp_store *store,

@@ -374,7 +374,7 @@ static int complete_set(const struct split_output *split)
         .n = piece_list_count(s->pieces) * (s->like->index_path->name ? 2 : 1),
         .make_directories = has_directories(s->like->path->name) ||
                             has_directories(s->like->index_path->name),
-        .look_up = look_up_file, .arg = split, .durable = s->like->path->durable,
+        .look_up = look_up_file, .arg = split, .dir = s->dir, .durable = s->like->path->durable,
     };
     if (output_set_add_pieces(s->set, &files) < 0) return -1;
     add_stale_indexes(split);

@@ -121,6 +121,17 @@ struct checkpoint *checkpoint_open(const char *path)
     return NULL;
 }
 
+void checkpoint_remove(const struct checkpoint *checkpoint)
+{
+    /* The last one first: until the first has lost its file the checkpoint is whole. */
+    for (size_t i = checkpoint->n_dirs; i > 0; i--)
+        temp_dir_remove_checkpoint(checkpoint->dirs[i - 1].path);
+    for (size_t i = 0; i < checkpoint->n_dirs; i++)
+        if (temp_dir_remove(checkpoint->dirs[i].path) < 0)
+            diag_left("warning: cannot remove the temporary directory '%s': %s",
+                      checkpoint->dirs[i].path, strerror(errno));
+}
+
 void checkpoint_close(struct checkpoint *checkpoint)
 {
     if (!checkpoint) return;

@@ -28,6 +28,9 @@ struct checkpoint {
 /* `path`: one of the directories of the checkpoint. */
 struct checkpoint *checkpoint_open(const char *path);
 
+/* Removes its directories, which nobody needs any more; warns if that fails. */
+void checkpoint_remove(const struct checkpoint *checkpoint);
+
 /* Releases the locks. Accepts NULL. */
 void checkpoint_close(struct checkpoint *checkpoint);
 

@@ -330,7 +330,8 @@ class Outputs(KilledTest):
         left = self.unfinished()
         self.assertEqual(len(left), 2)
         self.write("real.cram", "")
-        self.assertEqual(len(self.clean("--yes", self.path("link.cram"))), 2)
+        line, = self.clean("--yes", self.path("link.cram"))     # their journal
+        self.assertRegex(line, r"\Auseless .*\.journal, removed\Z")
         self.assertEqual(self.unfinished(), [])
 
     def test_in_use(self):
@@ -409,7 +410,7 @@ class Outputs(KilledTest):
             shutil.rmtree(path)
         out = self.path("o.bam")
         self.killed("rename:1:kill:/o.bam", "--write-index", "-o", f"{out}##idx##{out}.bai", source)
-        self.assertRegex(self.clean(self.where)[1], rf"\A +sort to '{re.escape(out)}'; to finish")
+        self.assertRegex(self.clean(self.where)[3], rf"\A +sort to '{re.escape(out)}'; to finish")
 
     def test_killed_between_output_and_index(self):
         """The new output has its name, and its index has not: the checkpoint is offered, and gives
@@ -422,14 +423,13 @@ class Outputs(KilledTest):
         self.assertFalse(os.path.exists(out + ".csi"))
         self.assertGreater(os.path.getsize(out), 3)
         lines = self.clean(self.where)
-        self.assertIn(f"sort to '{out}'; to finish it", lines[1])
+        self.assertRegex(lines[1], "unfinished publishing of .*: 1 of 2 files have their names")
+        self.assertIn(f"sort to '{out}'; to finish it", lines[3])
         checkpoint, = self.checkpoints()
         self.resume(checkpoint)
         with open(out + ".csi", "rb") as index:
             self.assertEqual(index.read(2), b"\x1f\x8b")
-        left, = self.unfinished()       # the old index, which went when the output came
-        with open(left, "rb") as index:
-            self.assertEqual(index.read(), b"old")
+        self.assertEqual(self.unfinished(), [])
 
     def test_command_can_be_pasted(self):
         """The command is quoted for the shell, and finishes the sort."""
@@ -449,7 +449,8 @@ class Outputs(KilledTest):
 
 
 class Names(KilledTest):
-    """Sorts that end while several files get their names."""
+    """Sorts that end while several files get their names: --resume, --clean and the sort itself make
+    all of them get theirs, byte for byte as without the disturbance."""
 
     SETS = {
         "also": ["--also", "b.sam"],
@@ -519,42 +520,36 @@ class Names(KilledTest):
         for kind in self.SETS:
             want = self.wanted(kind, budget)
             self.assertGreater(len(want), 1)
-            for fault in self.faults(kind, want, "kill"):
+            # The journal of pieces goes with their directory, after the checkpoint, whose file is
+            # the third of its name that is removed. Once --resume found pieces in its way then.
+            last = "unlink:1:kill:.journal" if kind not in self.OUTPUTS else (
+                "unlinkat:3:kill:STORE" if budget else "unlinkat:1:kill:NAMES")
+            for fault in [*self.faults(kind, want, "kill"), last]:
                 with self.subTest(kind=kind, fault=fault, budget=budget):
                     result = self.sort(kind, fault=fault, budget=budget)
                     self.assertEqual(result.status, -signal.SIGKILL, result.err)
-                    yield kind, want
-                    self.sort_ok("--clean", "--yes", self.out, clean=False)
-                    # --resume writes no statistics of its own accord.
-                    self.assertEqual(dict(self.files(), stats=None), dict(want, stats=None))
+                    yield want
+                    self.assertEqual(self.files(), want)
                     self.assertEqual(self.checkpoints(self.out, self.where), [])
-                self.empty()
+                    self.empty()
 
-    def remove_pieces(self):
-        """Removes the pieces that have their names."""
-        for path in self.out.rglob("*.bam*"):
-            if ".pieces" not in str(path) and path.is_file():
-                path.unlink()
+    def test_killed_without_a_checkpoint(self):
+        for _ in self.each_kill(None):
+            before = self.files()
+            listed = self.sort_ok("--clean", self.out, clean=False).out.decode()
+            self.assertRegex(listed, r"unfinished publishing of '[^']*': \d+ of \d+ files have")
+            self.assertEqual(self.files(), before)
+            self.sort_ok("--clean", "--yes", self.out, clean=False)
 
-    def test_killed_while_naming_the_sort_can_run_again(self):
-        """Each file that has its name is complete, also if there is no checkpoint."""
-        for kind, want in self.each_kill(None):
-            found = self.files()
-            for name in found.keys() & want.keys():
-                self.assertEqual(found[name], want[name])
-            if kind in self.OUTPUTS:
-                self.remove_pieces()
-            self.assertEqual(self.sort(kind).status, 0)
-
-    def test_killed_while_naming_the_checkpoint_is_there_and_resumes(self):
-        """Pieces that have their names are not replaced: the message says that they are in the way."""
-        for kind, want in self.each_kill(SPILL_BUDGET):
+    def test_killed_and_resumed(self):
+        for _ in self.each_kill(SPILL_BUDGET):
             checkpoint, = self.checkpoints()
-            if kind in self.OUTPUTS and self.files().keys() & want.keys():
-                result = self.rocksort("--resume", checkpoint, clean=False)
-                self.assert_error(result, "exists: remove it")
-                self.remove_pieces()
-            self.resume(checkpoint)
+            self.assertRegex(self.resume(checkpoint).err, "was complete but for names")
+
+    def test_killed_and_checkpoint_cleaned(self):
+        """--clean of the checkpoint does not take complete results with it."""
+        for _ in self.each_kill(SPILL_BUDGET):
+            self.sort_ok("--clean", "--yes", self.where, clean=False)
 
     def test_signals(self):
         """SIGTERM lets all files get their names, and nothing is offered to be resumed."""
@@ -585,16 +580,228 @@ class Names(KilledTest):
             self.empty()
 
     def test_failure_after_an_old_file_is_gone(self):
-        """What cannot be taken back stays as it is, and the message names the complete file."""
+        """What cannot be taken back stays as it is, and the message says how to finish."""
         want = self.wanted("also")
         for budget in (None, SPILL_BUDGET):
             (self.out / "b.sam").write_text("old")
             result = self.sort("also", fault="rename:2:EIO:/out/", budget=budget)
-            self.assert_error(result, "a.bam", "it is complete, and is called")
-            name = re.search("is called '(.*)'", result.err).group(1)
-            os.rename(self.out / name, self.out / "a.bam")
+            self.assert_error(result, "to finish: samtools rocksort --clean --yes")
+            command = re.search("samtools rocksort --clean --yes .*", result.err).group()
+            done = self.run_program(["bash", "-c", command.replace("samtools", SAMTOOLS, 1)])
+            self.assertEqual(done.status, 0, done.err)
             self.assertEqual(self.files(), want)
-            for checkpoint in self.checkpoints():
-                self.resume(checkpoint)
-                self.assertEqual(self.files(), want)
             self.empty()
+
+    def test_other_files_since(self):
+        """What a later sort has written is not replaced by the files of a killed one."""
+        other = self.source(500, name="other.bam")
+        for kind, number in (("also", 1), ("also", 2), ("index", 1), ("index", 2)):
+            want = self.wanted(kind, source=other)
+            result = self.sort(kind, fault=f"rename:{number}:kill:/out/")
+            self.assertEqual(result.status, -signal.SIGKILL)
+            self.assertEqual(self.sort(kind, source=other).status, 0)
+            listed = self.sort_ok("--clean", self.out, "--yes", clean=False).out.decode()
+            self.assertIn("useless", listed)
+            self.assertEqual(self.files(), want)
+            self.empty()
+
+    def test_file_in_the_way(self):
+        """A file that has got the name of a piece meanwhile stays, and so do the pieces."""
+        want = self.wanted("pieces", SPILL_BUDGET)
+        self.sort("pieces", fault="renameat2:3:kill", budget=SPILL_BUDGET)
+        checkpoint, = self.checkpoints()
+        name, = (self.out / name for name in want if name == "unplaced.bam")
+        name.write_text("mine")
+        for words in (["--resume", checkpoint], ["--clean", "--yes", self.out],
+                      ["--clean", "--yes", self.where]):
+            self.assert_error(self.rocksort(*words, clean=False), name, "in the way")
+            self.assertEqual(name.read_text(), "mine")
+        name.unlink()
+        self.resume(checkpoint)
+        self.assertEqual(self.files(), want)
+
+    def test_files_were_removed(self):
+        """If a named file is gone, --clean removes the rest, and --resume makes all again."""
+        want = self.wanted("pieces", SPILL_BUDGET)
+        for words in (["--resume"], ["--clean", "--yes"]):
+            self.sort("pieces", fault="renameat2:2:kill", budget=SPILL_BUDGET)
+            for path in self.out.glob("*.bam*"):
+                path.unlink()
+            checkpoint, = self.checkpoints()
+            self.sort_ok(*words, checkpoint, clean=False)
+            self.sort_ok("--clean", "--yes", self.out, clean=False)
+            self.assertEqual(self.files(), want if words == ["--resume"] else {})
+            self.empty()
+
+    def test_sort_again(self):
+        """A sort to the same pieces names what finishes those that are there."""
+        want = self.wanted("pieces")
+        self.sort("pieces", fault="renameat2:3:kill")
+        result = self.sort("pieces")
+        self.assert_error(result, "its set is not finished")
+        command = re.search("--clean --yes (.*)", result.err).group(1)
+        self.sort_ok("--clean", "--yes", command, clean=False, cwd=self.out)
+        self.assertEqual(self.files(), want)
+
+    def test_other_name_of_the_set(self):
+        """--clean of the second output finds the journal beside the first one."""
+        want = self.wanted("also")
+        self.sort("also", fault="rename:1:kill:/out/")
+        self.sort_ok("--clean", "--yes", "b.sam", cwd=self.out, clean=False)
+        self.assertEqual(self.files(), want)
+
+    def test_clean_of_one_directory_finishes_files_of_all(self):
+        """Once it took the file of --also for useless where it lies in another directory."""
+        for budget in (None, SPILL_BUDGET):
+            want = self.wanted("apart", budget)
+            for number in (1, 2, 3):
+                for place in ("also", "counts"):
+                    self.sort("apart", fault=f"rename:{number}:kill:/out/", budget=budget)
+                    listed = self.sort_ok("--clean", self.out / place, clean=False).out.decode()
+                    self.assertIn(f"{number - 1} of 3 files have their names", listed)
+                    self.sort_ok("--clean", "--yes", self.out / place, clean=False)
+                    self.assertEqual(self.files(), want)
+                    self.sort_ok("--clean", "--yes", self.where, clean=False)
+                    self.assertEqual(self.files(), want)
+                    self.empty()
+
+    def test_resumed_with_another_output(self):
+        """The first output gets its names, and the sort goes on for the other."""
+        want = self.wanted("also", SPILL_BUDGET)
+        self.sort("also", fault="rename:2:kill:/out/", budget=SPILL_BUDGET)
+        checkpoint, = self.checkpoints()
+        self.resume(checkpoint, "--no-PG", "-o", self.path("c.bam"))
+        files = self.files()
+        self.assertEqual(files["a.bam"], want["a.bam"])
+        self.assertTrue(bamfile.looks_complete(self.path("c.bam")))
+
+    def killed_while_naming(self, *words):
+        """Returns the checkpoint of a sort of which one file lacks its name."""
+        result = self.rocksort("--no-PG", "-T", self.where, "--also", "b.sam", "-o", "a.bam",
+                               *words, self.bam, clean=False, cwd=self.out, budget=SPILL_BUDGET,
+                               env=self.faulty("rename:2:kill:/out/"))
+        self.assertEqual(result.status, -signal.SIGKILL, result.err)
+        checkpoint, = self.checkpoints()
+        return checkpoint
+
+    def test_resumed_with_other_options_writes_the_output_in_the_other_way(self):
+        """Once it said that all was done, and had done what the first command asked for."""
+        out = self.out / "a.bam"
+        for words, start, name in ((["-O", "sam"], b"@HD", "a.bam"), (["-u"], b"\x1f\x8b", "a.bam"),
+                                   (["--write-index"], b"\x1f\x8b", "a.bam.csi"),
+                                   (["--output-fmt-option", "level=0"], b"\x1f\x8b", "a.bam"),
+                                   (["--write-index", "-o", f"{out}##idx##{out}.bai"],
+                                    b"BAI\1", "a.bam.bai")):
+            with self.subTest(words=words):
+                checkpoint = self.killed_while_naming()
+                self.resume(checkpoint, *words)
+                data = (self.out / name).read_bytes()
+                self.assertEqual(data[:len(start)], start)
+                if words[0] in ("-u", "--output-fmt-option"):
+                    self.assertGreater(len(data), len(gzip.decompress(data)))
+                self.assertEqual(self.checkpoints(self.out, self.where), [])
+                self.empty()
+
+    def test_resumed_to_standard_output_writes_the_records_there(self):
+        """Once nothing came there, and the checkpoint was gone."""
+        checkpoint = self.killed_while_naming()
+        result = self.rocksort("--resume", checkpoint, "-o", "-")
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(gzip.decompress(result.out),
+                         gzip.decompress((self.out / "a.bam").read_bytes()))
+
+    def test_resumed_with_the_same_options_sorts_nothing_again(self):
+        words = ["-l", "1", "-O", "bam", "--write-index", "--output-fmt-option", "nthreads=1",
+                 "--flagstat", "flags"]
+        checkpoint = self.killed_while_naming(*words)
+        before = os.stat(self.out / "b.sam").st_ino
+        words[-1] = self.out / "flags"
+        self.resume(checkpoint, *words, "-o", self.out / "a.bam", "--also", self.out / "b.sam")
+        self.assertEqual(os.stat(self.out / "b.sam").st_ino, before)
+        self.assertEqual(sorted(self.files()), ["a.bam", "a.bam.csi", "b.sam", "flags"])
+
+    def test_resumed_at_once_where_other_hosts_may_write(self):
+        """On NFS, which the failing fstatfs stands for, a recent file counts as one in use. The
+        lock of the checkpoint shows that the sort is dead. Once --resume sorted again."""
+        checkpoint = self.killed_while_naming()
+        before = os.stat(self.out / "b.sam").st_ino
+        self.resume(checkpoint, env=self.faulty("fstatfs:1+:EIO:.journal"))
+        self.assertEqual(os.stat(self.out / "b.sam").st_ino, before)
+        self.assertEqual(sorted(self.files()), ["a.bam", "b.sam"])
+
+    def test_resumed_in_another_order_is_refused_also_when_files_only_lack_names(self):
+        checkpoint = self.killed_while_naming()
+        result = self.rocksort("--resume", checkpoint, "-n", clean=False)
+        self.assertEqual(result.status, 1)
+        self.assertIn("in another order", result.err)
+        self.resume(checkpoint)
+        self.assertEqual(sorted(self.files()), ["a.bam", "b.sam"])
+
+    def test_pieces_are_not_written_again_with_other_options(self):
+        want = self.wanted("pieces", SPILL_BUDGET)
+        self.sort("pieces", fault="renameat2:3:kill", budget=SPILL_BUDGET)
+        checkpoint, = self.checkpoints()
+        result = self.rocksort("--resume", checkpoint, "-l", "0", clean=False)
+        self.assertEqual(result.status, 1)
+        self.assertIn(".bam' exists: remove it", result.err)
+        self.assertEqual(self.files(), want)
+        for path in self.out.glob("*.bam*"):
+            path.unlink()
+        self.resume(checkpoint, "-l", "0")
+        self.assertEqual(set(self.files()), set(want))
+
+    def test_journal_cannot_be_written(self):
+        """A warning; the files get their names."""
+        want = self.wanted("also")
+        result = self.sort("also", fault="write:1:ENOSPC:.journal")
+        self.assertEqual(result.status, 0, result.err)
+        self.assertIn("warning: cannot write", result.err)
+        self.assertEqual(self.files(), want)
+
+    def test_killed_while_the_journal_is_written(self):
+        """Nothing has a name, and nothing is left."""
+        for kind, name in (("also", ".journal"), ("pieces", "NAMES")):
+            self.sort(kind, fault=f"write:1:kill:{name}")
+            self.sort_ok("--clean", "--yes", self.out, clean=False)
+            self.assertEqual(self.files(), {})
+
+    def test_old_indexes_of_a_single_file(self):
+        """They go when the file gets its name. Once a kill before that took them from the old file."""
+        want = self.wanted("single")
+        for number in (1, 2, 3):
+            for budget in (None, SPILL_BUDGET):
+                for name in ("a.bam", "a.bam.csi", "a.bam.bai"):
+                    (self.out / name).write_text("old")
+                self.sort("single", fault=f"rename:{number}:kill:/out/", budget=budget)
+                listed = self.sort_ok("--clean", self.out, "--yes", clean=False).out.decode()
+                self.assertIn("0 of 1 files had their names", listed)
+                self.sort_ok("--clean", self.where, "--yes", clean=False)
+                self.assertEqual(self.files(), want)
+                self.empty()
+
+    def test_long_name(self):
+        """The name of the journal once was longer than a file's can be."""
+        for n in (221, 222, 247):
+            result = self.sort_ok("-o", self.out / ("n" * n + ".bam"), "--write-index", self.bam)
+            self.assertNotIn("warning", result.err)
+
+    def test_single_files_have_no_journal(self):
+        """One file gets its name in one step: nothing more is written or synced."""
+        report = self.path("report")
+        self.sort_ok("--no-PG", "-o", self.out / "a.bam", self.bam, env={
+            **self.faulty("open:1:kill:.journal"), "FAULT_REPORT": report})
+        with open(report, encoding="ascii") as file:
+            counts = dict(line.split() for line in file)
+        self.assertEqual((counts["fsync"], counts["fault0"]), ("0", "0"))
+
+    def test_ten_thousand_pieces(self):
+        records = [bamfile.record(name="r", flag=0, tid=0, pos=1, cigar="3M",
+                                  aux=b"XXi" + i.to_bytes(4, "little")) for i in range(10_000)]
+        source = self.write("many.bam", bamfile.bam_file("@SQ\tSN:c\tLN:9\n", [("c", 9)], records))
+        result = self.rocksort("--split-by", "tag:XX", "-O", "sam", "-o", self.out / "%.sam", source,
+                               env=self.faulty("renameat2:5000:kill"), clean=False)
+        self.assertEqual(result.status, -signal.SIGKILL, result.err)
+        listed = self.sort_ok("--clean", self.out, clean=False).out.decode()
+        self.assertRegex(listed, "4999 of 1000[01] files have their names")
+        self.sort_ok("--clean", "--yes", self.out, clean=False)
+        self.assertEqual(len([name for name in os.listdir(self.out) if ".sam" in name]), 10_001)

@@ -356,6 +356,7 @@ class Killed(KilledTest):
                 with open(out, "rb") as file:
                     self.assertTrue(file.read() != before)
                 self.assertFalse(os.path.exists(self.path(index)))
+                self.assertIn("unfinished", self.sort_ok("--clean", ".").out.decode())
             self.sort_ok("--clean", "--yes", ".")
 
     def old_pair(self, name, *options):

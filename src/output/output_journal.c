@@ -1,0 +1,268 @@
+/* output_journal.c -- see output_journal.h. */
+#include "output/output_journal.h"
+
+#include "machine/file_lock.h"
+#include "output/output_leftover.h"
+#include "output/output_path.h"
+#include "util/diag.h"
+#include "util/path.h"
+#include "util/xalloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char magic[] = "rocksort-names 1", end_mark[] = "end";
+static const char role_letters[] = "smx";       /* of enum output_role */
+
+static struct output_mark mark_of(const struct stat *st)
+{
+    return (struct output_mark){st->st_size,
+                                (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
+}
+
+struct output_mark output_mark_of(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 ? mark_of(&st) : (struct output_mark){-1, 0};
+}
+
+static bool same_mark(const struct output_mark *a, const struct output_mark *b)
+{
+    return a->n_bytes == b->n_bytes && a->mtime_ns == b->mtime_ns;
+}
+
+/* ---- writing ---- */
+
+static void flush(struct output_journal_writer *w)
+{
+    for (size_t at = 0; at < w->text.l && !w->error;) {
+        ssize_t n = write(w->fd, w->text.s + at, w->text.l - at);
+        if (n < 0 && errno != EINTR) w->error = errno;
+        if (n > 0) at += (size_t)n;
+    }
+    w->text.l = 0;
+}
+
+/* Puts a text with its NUL. */
+static void put(struct output_journal_writer *w, const char *text)
+{
+    xalloc_require(kputsn(text, strlen(text) + 1, &w->text) >= 0);
+}
+
+static void put_name(struct output_journal_writer *w, const char *name)
+{
+    if (*name != '/') xalloc_require(ksprintf(&w->text, "%s/", w->here) >= 0);
+    put(w, name);
+}
+
+void output_journal_create(struct output_journal_writer *w, const char *path, const char *output)
+{
+    *w = (struct output_journal_writer){.text = KS_INITIALIZE};
+    w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (w->fd < 0 || file_lock_patiently(w->fd) == FILE_LOCK_ERROR || !getcwd(w->here, PATH_MAX))
+        w->error = errno;
+    put(w, magic);
+    put(w, output);
+}
+
+void output_journal_add(struct output_journal_writer *w, const struct output_line *line)
+{
+    enum { FLUSH_BYTES = 1 << 13 };
+    char text[128];
+    (void)snprintf(text, sizeof text, "%c %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
+                   role_letters[line->role], line->is.n_bytes, line->is.mtime_ns,
+                   line->was.n_bytes, line->was.mtime_ns);
+    put(w, text);
+    put_name(w, line->from);
+    put_name(w, line->to);
+    if (w->text.l >= FLUSH_BYTES) flush(w);
+}
+
+int output_journal_end(struct output_journal_writer *w, const char *path)
+{
+    put(w, end_mark);
+    flush(w);
+    ks_free(&w->text);
+    if (!w->error && fdatasync(w->fd) < 0) w->error = errno;
+    if (!w->error) return 0;
+    if (w->fd >= 0) {
+        (void)unlink(path);
+        (void)close(w->fd);
+    }
+    w->fd = -1;
+    errno = w->error;
+    return -1;
+}
+
+/* ---- reading ---- */
+
+struct reader {
+    FILE *from;
+    struct field {
+        char *text;             /* owned */
+        size_t room;
+    } output, line, names[2];   /* the last ones that were read */
+};
+
+static const char *get(struct reader *r, struct field *field)
+{
+    ssize_t n = getdelim(&field->text, &field->room, '\0', r->from);
+    return n > 1 && field->text[n - 1] == '\0' ? field->text : NULL;
+}
+
+/* Returns 1, 0 at the end, or -1. */
+static int read_line(struct reader *r, struct output_line *line)
+{
+    char letter;
+    const char *text = get(r, &r->line), *found;
+    if (text && strcmp(text, end_mark) == 0) return 0;
+    if (!text || sscanf(text, "%c %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &letter,
+                        &line->is.n_bytes, &line->is.mtime_ns, &line->was.n_bytes,
+                        &line->was.mtime_ns) != 5)
+        return -1;
+    found = strchr(role_letters, letter);
+    line->from = get(r, &r->names[0]);
+    line->to = get(r, &r->names[1]);
+    if (!found || !letter || !line->from || !line->to) return -1;
+    line->role = (enum output_role)(found - role_letters);
+    return 1;
+}
+
+int output_journal_each(int fd, int (*visit)(void *arg, const struct output_line *line), void *arg)
+{
+    const char *text;
+    int own = dup(fd), r = -1;
+    struct reader reader = {.from = own >= 0 ? fdopen(own, "r") : NULL};
+    struct output_line line;
+    if (!reader.from && own >= 0) (void)close(own);
+    if (!reader.from) return -1;
+    if (fseek(reader.from, 0, SEEK_SET) == 0 && (text = get(&reader, &reader.line)) &&
+        strcmp(text, magic) == 0 && (line.output = get(&reader, &reader.output)))
+        while ((r = read_line(&reader, &line)) > 0 && visit(arg, &line) == 0) {}
+    free(reader.output.text);
+    free(reader.line.text);
+    free(reader.names[0].text);
+    free(reader.names[1].text);
+    (void)fclose(reader.from);
+    return r == 0 ? 0 : -1;
+}
+
+/* ---- what there is ---- */
+
+char *output_journal_path(const char *temporary)
+{
+    struct stat st;
+    size_t n_output, n = strlen(temporary);
+    if (output_leftover_is_name(path_name(temporary), &n_output))
+        return xasprintf("%.*s" OUTPUT_JOURNAL_ENDING, (int)(n - strlen(OUTPUT_PATH_ENDING)),
+                         temporary);
+    bool is_directory = lstat(temporary, &st) == 0 && S_ISDIR(st.st_mode);
+    return is_directory ? xasprintf("%s/" OUTPUT_JOURNAL_OF_PIECES, temporary) : NULL;
+}
+
+enum place {
+    PLACE_FREE,                 /* the file has its temporary name, and can get its own */
+    PLACE_NAMED,                /* it has its name */
+    PLACE_TAKEN,                /* another file stands there */
+    PLACE_LOST,                 /* the file has neither name */
+};
+
+static enum place find_place(const struct output_line *line)
+{
+    struct output_mark to = output_mark_of(line->to);
+    struct stat st;
+    if (lstat(line->from, &st) < 0 && errno == ENOENT)
+        return same_mark(&to, &line->is) ? PLACE_NAMED : PLACE_LOST;
+    /* If it cannot be looked at, renaming will say why. */
+    return to.n_bytes < 0 || same_mark(&to, &line->was) ? PLACE_FREE : PLACE_TAKEN;
+}
+
+struct counting {
+    struct output_journal *journal;
+    size_t n_taken, n_lost;     /* outputs */
+};
+
+static int count_line(void *arg, const struct output_line *line)
+{
+    struct counting *counting = arg;
+    struct output_journal *journal = counting->journal;
+    if (!journal->output) journal->output = xstrdup(line->output);
+    if (line->role == OUTPUT_STALE) return 0;
+    enum place place = find_place(line);
+    journal->n_files++;
+    if (place == PLACE_NAMED) journal->n_named++;
+    if (place == PLACE_FREE) journal->n_bytes += (uint64_t)line->is.n_bytes;
+    if (line->role == OUTPUT_MAIN && place == PLACE_TAKEN) counting->n_taken++;
+    if (line->role == OUTPUT_MAIN && place == PLACE_LOST) counting->n_lost++;
+    return 0;
+}
+
+/* ---- finishing ---- */
+
+static void drop_stale(const struct output_line *line)
+{
+    struct output_mark is = output_mark_of(line->to);
+    if (same_mark(&is, &line->is)) (void)unlink(line->to);
+    (void)unlink(line->from);
+}
+
+static int finish_line(void *arg, const struct output_line *line)
+{
+    (void)arg;
+    if (line->role == OUTPUT_STALE) {
+        drop_stale(line);
+        return 0;
+    }
+    enum place place = find_place(line);
+    if (place == PLACE_TAKEN && line->role == OUTPUT_MAIN) {
+        diag_error("'%s' is in the way of a file whose set has other names already: move it away, "
+                   "and try again", line->to);
+        return -1;
+    }
+    if (place == PLACE_TAKEN) (void)unlink(line->from);
+    if (place != PLACE_FREE) return 0;
+    (void)path_make_parent(line->to);
+    int r = line->was.n_bytes < 0 ? output_path_rename_new(line->from, line->to)
+                                  : rename(line->from, line->to);
+    if (r < 0)
+        diag_error("cannot rename '%s' to '%s': %s", line->from, line->to, strerror(errno));
+    return r;
+}
+
+static int discard_line(void *arg, const struct output_line *line)
+{
+    (void)arg;
+    (void)unlink(line->from);
+    return 0;
+}
+
+/* Removes the journal that may lie beside a file. */
+static int drop_copy(void *arg, const struct output_line *line)
+{
+    size_t n_output;
+    (void)arg;
+    if (!output_leftover_is_name(path_name(line->from), &n_output)) return 0;
+    char *copy = output_journal_path(line->from);
+    (void)unlink(copy);
+    free(copy);
+    return 0;
+}
+
+int output_journal_settle(int fd, bool acts, struct output_journal *journal)
+{
+    struct counting counting = {.journal = journal};
+    *journal = (struct output_journal){0};
+    if (output_journal_each(fd, count_line, &counting) < 0) return 0;
+    journal->can_be_finished =
+        counting.n_lost == 0 && (counting.n_taken == 0 || journal->n_named > 0);
+    if (!acts) return 0;
+    int r = output_journal_each(fd, journal->can_be_finished ? finish_line : discard_line, NULL);
+    if (r == 0) (void)output_journal_each(fd, drop_copy, NULL);
+    return r;
+}
