@@ -446,7 +446,7 @@ static void prepare_kept(struct merger *m)
         const struct batch *batch = batches[i];
         m->kept[i] = (struct merge_source){batch->entries, batch->n_records,
                                            m->settings->next_run + (uint32_t)i, 0};
-        raw_bytes[i] = batch_raw_bytes(batch);
+        raw_bytes[i] = batch->raw_bytes;
     }
     m->places = merge_cut_places(m->rules, m->kept, raw_bytes, n, m->segment_bytes / 8,
                                  &m->n_places);

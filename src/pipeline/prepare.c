@@ -5,7 +5,7 @@
 #include "input/input_file.h"
 #include "order/minhash_index.h"
 #include "output/cram_reference.h"
-#include "pipeline/load_cutter.h"
+#include "pipeline/template_splitter.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -244,7 +244,7 @@ static void prepare_fixmate(struct sort *sort)
     rules_complete_fixmate(&sort->rules_maker, sort->header, &sort->fixmate);
     sort->fixmate.long_positions = sort->rules.long_positions;
     sort->fixmate.cut_names = &sort->cut_names;
-    sort->fixmate.max_template_bytes = 2 * load_cutter_max_template(&sort->budget);
+    sort->fixmate.max_template_bytes = 2 * template_splitter_max_template(&sort->budget);
     sort->fixmate.usual_bytes = 2 * sort->budget.piece_bytes;
 }
 

@@ -13,18 +13,14 @@
 
 #include "bam/content_sum.h"
 #include "bam/record_problem.h"
+#include "input/span_reader.h"
 #include "order/entry_sort.h"
 
 #include <sys/types.h>
 
-/* Whole records of an input, one after another, as they were read. */
-struct input_records {
-    uint8_t *memory;            /* from malloc; whoever takes it over sets this to NULL */
-    uint8_t *from;              /* in that memory */
-    const uint8_t *to;
-    size_t n_records;           /* at least 1 */
+struct input_records {          /* records of an input that are taken in */
+    struct record_span *span;
     uint32_t run;               /* number of the input */
-    uint64_t first_record;      /* number of the first one in the input, from 0 */
     /* set by whoever takes them in */
     struct content_sum sum;     /* of these records */
     bool any_placed;            /* not in fixed orders: some record has a reference */

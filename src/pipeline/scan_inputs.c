@@ -2,6 +2,7 @@
 #include "pipeline/scan_inputs.h"
 
 #include "bam/bam_check.h"
+#include "pipeline/record_entries.h"
 
 struct scan {
     struct input_streams_settings streams;
@@ -19,7 +20,7 @@ static int scan_all(struct scan *scan)
     scan->streams.arg = scan;
     struct crew *crew = scan->streams.crew;
     struct input_streams *streams = input_streams_start(&scan->streams);
-    struct stretch *none;
+    struct queued_span *none;
     if (!streams) return -1;
     for (size_t i = 0; i < scan->streams.n_inputs && !crew_failed(crew); i++) {
         if (input_streams_next(streams, i, &none) < 0)
@@ -36,34 +37,35 @@ static int scan_all(struct scan *scan)
 /* ---- views ---- */
 
 static int view_records(const struct scan *scan, struct view_gather *gather,
-                        const struct input_records *records, const uint8_t *end)
+                        const struct queued_span *span, const uint8_t *end)
 {
     struct duplicate_looks looks = {0};
-    struct record_place place = {.run = records->run, .index = records->first_record};
+    struct record_place place = {.run = span->input, .index = span->records.first_record};
     int r = 0;
-    for (const uint8_t *rec = records->from; r == 0 && rec < end; rec += bam_record_bytes(rec)) {
+    for (const uint8_t *rec = span->records.from; r == 0 && rec < end; rec += bam_record_bytes(rec)) {
         place.ordinal = place.index;
         r = duplicate_looks_add(scan->duplicates, gather, &looks, rec, &place);
         place.index++;
     }
-    duplicate_looks_end(gather, &looks, records->run);
+    duplicate_looks_end(gather, &looks, span->input);
     if (r == 0) r = duplicates_take(scan->duplicates, &looks);
     duplicate_looks_release(&looks);
     return r;
 }
 
-static int make_views(void *arg, struct worker *worker, struct stretch *stretch, const char *input)
+static int make_views(void *arg, struct worker *worker, struct queued_span *span,
+                      const char *input)
 {
     const struct scan *scan = arg;
-    struct input_records *records = &stretch->records;
+    const struct record_span *records = &span->records;
+    struct record_problem problem;
     struct sort_rules rules = *scan->rules;
     rules.cut_names = NULL;     /* the merge counts them */
     const uint8_t *end = record_entries_check(&rules, scan->streams.n_refs, records->from,
-                                              records->to, records->first_record,
-                                              &records->problem);
+                                              records->to, records->first_record, &problem);
     if (end && survey_add(scan->survey, records->from, end) < 0) return -1;
-    if (end) return scan->duplicates ? view_records(scan, &worker->views, records, end) : 0;
-    record_problem_print(&records->problem, input);
+    if (end) return scan->duplicates ? view_records(scan, &worker->views, span, end) : 0;
+    record_problem_print(&problem, input);
     return -1;
 }
 
@@ -77,12 +79,12 @@ int scan_inputs_view(const struct input_streams_settings *streams, struct duplic
 
 /* ---- IDs ---- */
 
-static int look_at_ids(void *arg, struct worker *worker, struct stretch *stretch,
+static int look_at_ids(void *arg, struct worker *worker, struct queued_span *span,
                        const char *input)
 {
     struct scan *scan = arg;
-    const struct input_records *records = &stretch->records;
-    const struct id_renames *renames = bam_inputs_renames(scan->streams.inputs, records->run);
+    const struct record_span *records = &span->records;
+    const struct id_renames *renames = bam_inputs_renames(scan->streams.inputs, span->input);
     struct record_problem problem = {.record = records->first_record, .is_damaged = true};
     bool touched = false;
     (void)worker;
@@ -97,7 +99,7 @@ static int look_at_ids(void *arg, struct worker *worker, struct stretch *stretch
     }
     if (!touched) return 0;
     crew_lock(scan->streams.crew);
-    scan->touched[records->run] = true;
+    scan->touched[span->input] = true;
     crew_unlock(scan->streams.crew);
     return 0;
 }

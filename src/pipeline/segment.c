@@ -317,7 +317,7 @@ static int mark_records(struct segmenter *s, struct open_block *block,
     for (uint8_t *rec = block->raw; rec < end; rec += bam_record_bytes(rec))
         duplicate_sum_add_input(rules, &records->sum, rec);
     records->problem.text = NULL;
-    return mark_duplicates(s, block, records->n_records, raw_bytes);
+    return mark_duplicates(s, block, records->span->n_records, raw_bytes);
 }
 
 /* Makes the entries of the block's records, and adds these to the sum unless they are in it.
@@ -328,10 +328,10 @@ static int index_records(struct segmenter *s, struct open_block *block, size_t r
     const struct sort_rules *rules = s->settings.rules;
     struct content_sum *sum = s->settings.duplicates ? NULL : &records->sum;
     const uint8_t *end = block->raw + raw_bytes;
-    size_t n = records->n_records, entries_bytes = n * sizeof(struct sort_entry);
+    size_t n = records->span->n_records, entries_bytes = n * sizeof(struct sort_entry);
     ssize_t keyed_bytes = 0;
     if (!sort_order_is_fixed(s->order))
-        keyed_bytes = record_entries_measure(rules, block->raw, end, records->first_record,
+        keyed_bytes = record_entries_measure(rules, block->raw, end, block->source.first_index,
                                              &records->problem);
     if (keyed_bytes < 0) return -1;
     block->keyed = xmalloc(entries_bytes + (size_t)keyed_bytes);
@@ -355,13 +355,12 @@ struct open_block *segmenter_adopt_records(struct segmenter *s, struct input_rec
     block->segmenter = s;
     block->n_users = 1;
     block->opened = true;
-    block->memory = records->memory;
-    records->memory = NULL;
-    block->raw = records->from;
+    block->memory = record_span_take_memory(records->span);
+    block->raw = records->span->from;
     block->source.run = records->run;
-    block->source.first_index = records->first_record;
-    const uint8_t *end = record_entries_check(s->settings.rules, s->n_refs, records->from,
-                                              records->to, records->first_record,
+    block->source.first_index = records->span->first_record;
+    const uint8_t *end = record_entries_check(s->settings.rules, s->n_refs, block->raw,
+                                              records->span->to, block->source.first_index,
                                               &records->problem);
     size_t raw_bytes = end ? (size_t)(end - block->raw) : 0;
     if (!end || (s->settings.duplicates && mark_records(s, block, records, &raw_bytes) < 0) ||
@@ -371,7 +370,7 @@ struct open_block *segmenter_adopt_records(struct segmenter *s, struct input_rec
     }
     block->raw_bytes = block->grown_bytes = raw_bytes;
     struct merge_bound last;
-    merge_bound_set(&last, s->order, &block->source, records->n_records - 1);
+    merge_bound_set(&last, s->order, &block->source, records->span->n_records - 1);
     const struct merge_limit limit = merge_limit_of(&last);
     block->last = bound_copy(&limit, NULL);
     return block;

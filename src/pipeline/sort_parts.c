@@ -18,7 +18,7 @@ void sort_plan_memory(const struct sort_settings *s, size_t total_bytes,
     if (s->sum_only && total_bytes > enough) total_bytes = enough;
     if (s->markdup) total_bytes -= duplicates_memory(total_bytes);
     mem_budget_plan(budget, total_bytes, s->n_threads);
-    if (s->fixmate) mem_budget_copy_pieces(budget);
+    if (s->fixmate) mem_budget_fix_templates(budget);
     unsigned n_columns = output_format_has_columns(&s->output_format) ? 1 : 0;
     if (s->also && output_format_has_columns(&s->also_format)) n_columns++;
     mem_budget_plan_outputs(budget, s->also ? 2 : 1, n_columns);
