@@ -93,8 +93,9 @@ static int fetch(struct stream *stream)
     uint64_t before = bam_reader_offset(stream->reader);
     size_t n_bytes;
     int r = span_queue_fetch(&stream->spans, &n_bytes);
-    uint64_t n_read = bam_reader_offset(stream->reader) - before;
+    /* After the end the reader may be closed already. */
     if (r != BAM_READER_PIECE) return r == BAM_READER_END ? 0 : -1;
+    uint64_t n_read = bam_reader_offset(stream->reader) - before;
     crew_lock(crew);
     load_totals_add_position(stream->all->settings.totals, n_read);
     crew_unlock(crew);
