@@ -32,7 +32,6 @@ static void step_done(struct batch *batch)
 /* Copies the records of a part into the batch, checks them and makes their entries. */
 static void index_job(struct worker *worker, void *arg)
 {
-    (void)worker;
     struct batch_part *part = arg;
     struct batch *batch = part->batch;          /* sorting frees the part */
     const struct load_settings *load = batch->owner;
@@ -41,8 +40,10 @@ static void index_job(struct worker *worker, void *arg)
     if (crew_failed(load->crew)) return;
     int r = batch_index_part(part, load->n_refs, &sum, &problem);
     if (r < 0) record_problem_print(&problem, part->input);
-    if (r == 0 && load->verification) verification_check(load->verification, part);
-    if (r == 0) r = survey_add(&load->survey, part->from, part->to);
+    const struct observed_records records = {.all = {part->from, part->to},
+                                             .first_record = part->first_record,
+                                             .worker = worker};
+    if (r == 0) r = record_observers_look(load->observers, &records);
     if (r < 0) {
         load_totals_set_bad(load->totals);
         crew_fail(load->crew);

@@ -13,8 +13,7 @@
 #include "input/bam_inputs.h"
 #include "pipeline/batch_pool.h"
 #include "pipeline/load_totals.h"
-#include "pipeline/survey.h"
-#include "pipeline/verify.h"
+#include "pipeline/record_observers.h"
 
 /* Fixed during the load. A batch's `owner` points to it. */
 struct load_settings {
@@ -27,12 +26,11 @@ struct load_settings {
     struct input_position start;        /* where reading begins */
     const struct mem_budget *budget;
     const struct sort_rules *rules;
-    struct verification *verification;  /* NULL: nothing is verified */
     bool sum_only;              /* only the checksum is wanted */
     const struct fixmate_rules *fixmate;        /* NULL: records stay as they are */
     const char *temp_prefix, *output;   /* where templates go that do not fit in memory: see
                                            temp_dir.h */
-    struct survey survey;       /* gets all records */
+    const struct record_observers *observers;   /* of all records that are read */
     bool saves_part;            /* what came of an input that ends with an error is to be kept */
     uint64_t most_bytes;        /* so much of the inputs is read, and what follows is left; 0: all */
 };

@@ -76,8 +76,9 @@ static void *write_segments(void *arg)
     struct segment *segment;
     while ((segment = next_segment(m))) {
         double start = monotonic_seconds();
-        if (sorted_output_write(output, segment) < 0) crew_fail(m->crew);
-        record_counts_join(segment->counts);
+        if (sorted_output_write(output, segment) < 0 ||
+            observed_parts_combine(&segment->observed) < 0)
+            crew_fail(m->crew);
         crew_add_wait(m->crew, WAIT_WRITER_OUTPUT, monotonic_seconds() - start);
         crew_lock(m->crew);
         if (output_format_has_bytes(&output->files[0].settings.format))
@@ -512,7 +513,7 @@ static int prepare_merge(struct merger *m)
         .rules = s->rules,
         .header = s->header,
         .n_outputs = output->n_files,
-        .record_counts = s->record_counts,
+        .observers = s->observers,
         .kept = m->kept,
         .n_kept = m->n_kept,
         .duplicates = s->duplicates,

@@ -8,7 +8,7 @@ struct scan {
     struct input_streams_settings streams;
     /* of scan_inputs_view */
     struct duplicates *duplicates;
-    const struct survey *survey;
+    const struct record_observers *observers;
     const struct sort_rules *rules;
     /* of scan_inputs_ids */
     bool *touched;              /* under the lock */
@@ -34,27 +34,10 @@ static int scan_all(struct scan *scan)
     return r;
 }
 
-/* ---- views ---- */
+/* ---- observers ---- */
 
-static int view_records(const struct scan *scan, struct view_gather *gather,
-                        const struct queued_span *span, const uint8_t *end)
-{
-    struct duplicate_looks looks = {0};
-    struct record_place place = {.run = span->input, .index = span->records.first_record};
-    int r = 0;
-    for (const uint8_t *rec = span->records.from; r == 0 && rec < end; rec += bam_record_bytes(rec)) {
-        place.ordinal = place.index;
-        r = duplicate_looks_add(scan->duplicates, gather, &looks, rec, &place);
-        place.index++;
-    }
-    duplicate_looks_end(gather, &looks, span->input);
-    if (r == 0) r = duplicates_take(scan->duplicates, &looks);
-    duplicate_looks_release(&looks);
-    return r;
-}
-
-static int make_views(void *arg, struct worker *worker, struct queued_span *span,
-                      const char *input)
+static int look_at_records(void *arg, struct worker *worker, struct queued_span *span,
+                           const char *input)
 {
     const struct scan *scan = arg;
     const struct record_span *records = &span->records;
@@ -63,17 +46,20 @@ static int make_views(void *arg, struct worker *worker, struct queued_span *span
     rules.cut_names = NULL;     /* the merge counts them */
     const uint8_t *end = record_entries_check(&rules, scan->streams.n_refs, records->from,
                                               records->to, records->first_record, &problem);
-    if (end && survey_add(scan->survey, records->from, end) < 0) return -1;
-    if (end) return scan->duplicates ? view_records(scan, &worker->views, span, end) : 0;
+    const struct observed_records observed = {.all = {records->from, end}, .run = span->input,
+                                              .first_record = records->first_record,
+                                              .worker = worker};
+    if (end) return record_observers_look(scan->observers, &observed);
     record_problem_print(&problem, input);
     return -1;
 }
 
 int scan_inputs_view(const struct input_streams_settings *streams, struct duplicates *duplicates,
-                     const struct survey *survey, const struct sort_rules *rules)
+                     const struct record_observers *observers, const struct sort_rules *rules)
 {
-    struct scan scan = {*streams, .duplicates = duplicates, .survey = survey, .rules = rules};
-    scan.streams.make = make_views;
+    struct scan scan = {*streams, .duplicates = duplicates, .observers = observers,
+                        .rules = rules};
+    scan.streams.make = look_at_records;
     return scan_all(&scan);
 }
 
@@ -83,12 +69,12 @@ static int look_at_ids(void *arg, struct worker *worker, struct queued_span *spa
                        const char *input)
 {
     struct scan *scan = arg;
-    const struct record_span *records = &span->records;
+    struct bam_records records = {span->records.from, span->records.to};
     const struct id_renames *renames = bam_inputs_renames(scan->streams.inputs, span->input);
-    struct record_problem problem = {.record = records->first_record, .is_damaged = true};
+    struct record_problem problem = {.record = span->records.first_record, .is_damaged = true};
     bool touched = false;
     (void)worker;
-    for (const uint8_t *rec = records->from; rec < records->to; rec += bam_record_bytes(rec)) {
+    for (const uint8_t *rec; (rec = bam_records_next(&records));) {
         problem.text = bam_record_check(rec, scan->streams.n_refs);
         if (problem.text) {
             record_problem_print(&problem, input);

@@ -10,12 +10,11 @@
 
 #include "pipeline/duplicates.h"
 #include "pipeline/input_streams.h"
-#include "pipeline/survey.h"
+#include "pipeline/record_observers.h"
 
-/* Makes the views (duplicates.h; NULL: none) of all records, and surveys them (survey.h). An input is
-   a run. */
+/* Shows all records to observers. An input is a run; `duplicates`, or NULL, learns how long it is. */
 int scan_inputs_view(const struct input_streams_settings *streams, struct duplicates *duplicates,
-                     const struct survey *survey, const struct sort_rules *rules);
+                     const struct record_observers *observers, const struct sort_rules *rules);
 
 /*
  * Finds out whether records have IDs that change in the united header (input/id_renames.h): sets

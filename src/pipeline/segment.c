@@ -421,7 +421,7 @@ void segment_destroy(struct segment *segment)
 {
     free(segment->blocks);
     for (unsigned i = 0; i < MOST_OUTPUTS; i++) segment_output_release(&segment->outputs[i]);
-    record_counts_part_destroy(segment->counts);
+    observed_parts_discard(&segment->observed);
     free(segment);
 }
 
@@ -466,18 +466,18 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
                    "if it is not, please report this");
         return -1;
     }
-    segment->counts = record_counts_part_create(settings->record_counts);
+    observed_parts_begin(&segment->observed, settings->observers);
     struct segment_records records = {
         .rules = settings->rules, .header = settings->header, .split = settings->split,
-        .entries = merged, .n_entries = n, .sum = sum, .counts = segment->counts,
+        .entries = merged, .n_entries = n, .sum = sum,
+        .observed = &segment->observed,
     };
     int r = 0;
     for (unsigned i = 0; r == 0 && i < settings->n_outputs; i++) {
         records.is_first = i == 0;
         r = segment_output_make(&segment->outputs[i], &s->settings.forms[i], &records, worker);
     }
-    record_counts_part_end(segment->counts);
-    return r;
+    return observed_parts_end(&segment->observed) < 0 ? -1 : r;
 }
 
 /* With the lock held: remembers what lines or columns of the segment took: the largest batch, or

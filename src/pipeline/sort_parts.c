@@ -243,15 +243,13 @@ void sort_release(struct sort *sort)
     temp_store_destroy(sort->store);
     duplicates_destroy(sort->duplicates);
     read_groups_destroy(sort->read_groups);
-    verification_destroy(sort->verification);
+    record_observers_destroy(&sort->observers_in);
+    record_observers_destroy(&sort->observers_out);
+    record_observer_destroy(sort->read_ends);
     sorted_output_release(&sort->output);
     free(sort->temp_prefixes);          /* after the output, whose notes point to them */
     split_plan_destroy(sort->split);
     piece_list_destroy(sort->pieces);
-    range_counts_destroy(sort->survey.ranges);
-    value_counts_destroy(sort->survey.values);
-    free(sort->survey.tags);
-    record_counts_destroy(sort->record_counts);
     rules_release(&sort->rules_maker);
     checkpoint_writer_destroy(sort->checkpoint);
     resume_release(&sort->resume);

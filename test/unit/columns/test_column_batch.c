@@ -536,19 +536,20 @@ static void test_lists(void **state)
 static void test_census(void **state)
 {
     (void)state;
-    struct tag_census census = {0};
+    struct tag_census *census = tag_census_create();
     uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tXS:i:1\tRG:Z:x");
-    tag_census_add(NULL, rec, rec + bam_record_bytes(rec));
-    tag_census_add(&census, rec, rec + bam_record_bytes(rec));
-    assert_true(tag_census_has(&census, "NM") && tag_census_has(&census, "XS"));
-    assert_false(tag_census_has(&census, "MD"));
-    struct column_schema *schema = schema_of(NULL, &census);
+    const struct observed_records records = {.all = {rec, rec + bam_record_bytes(rec)}};
+    assert_int_equal(census->base.kind->add_records(&census->base, NULL, &records), 0);
+    assert_true(tag_census_has(census, "NM") && tag_census_has(census, "XS"));
+    assert_false(tag_census_has(census, "MD"));
+    struct column_schema *schema = schema_of(NULL, census);
     assert_int_equal(schema->n_columns, N_COLUMN_FIELDS + 2);
     column_schema_destroy(schema);
-    schema = schema_of("qname,RG", &census);
+    schema = schema_of("qname,RG", census);
     assert_int_equal(schema->n_columns, 2);
     assert_string_equal(schema->columns[1].name, "RG");
     column_schema_destroy(schema);
+    census->base.kind->destroy(&census->base);
     free(rec);
 }
 
