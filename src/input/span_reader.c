@@ -1,6 +1,7 @@
 /* span_reader.c -- see span_reader.h. */
 #include "input/span_reader.h"
 
+#include "bam/bam_check.h"
 #include "input/input_error.h"
 #include "util/xalloc.h"
 
@@ -92,6 +93,8 @@ void record_span_shrink(struct record_span *span, size_t keep_bytes)
     sam_chunk_shrink_text(&span->piece.lines, keep_bytes);
     sam_chunk_shrink_raw(&span->piece.lines, keep_bytes);
     if (span->memory_bytes > keep_bytes) free(record_span_take_memory(span));
+    free(span->places);
+    span->places = NULL;
 }
 
 static void clear_lines(struct sam_chunk *lines)
@@ -112,6 +115,7 @@ void record_span_release(struct record_span *span)
 {
     bam_piece_release(&span->piece);
     free(span->memory);
+    free(span->places);
     *span = (struct record_span){0};
 }
 
@@ -215,7 +219,10 @@ void span_reader_cut(struct span_reader *sr, struct record_span *span)
     else
         cut_records(sr, span);
     sr->n_records += span->n_records;
-    sr->end_offset = span->n_records > 0 ? record_span_offset(span, span->to) : span->from_offset;
+    span->to_offset = span->from_offset;
+    if (span->n_records > 0 && span->raw)
+        span->to_offset = bam_piece_offset(&span->piece, (size_t)(span->to - span->raw));
+    sr->end_offset = span->to_offset;
 }
 
 /* ---- the end ---- */
@@ -235,8 +242,53 @@ int record_span_check(const struct record_span *span, const char *input)
     return -1;
 }
 
+void record_span_rename(struct record_span *span, const struct id_renames *renames, int32_t n_refs,
+                        bool has_offsets)
+{
+    struct bam_records records = {span->from, span->to};
+    const uint8_t *rec;
+    size_t most_bytes = 0;
+    bool changes = false;
+    while (records.at < records.to && !bam_record_check(records.at, n_refs)) {
+        rec = bam_records_next(&records);
+        changes = changes || id_renames_touch(renames, rec);
+        most_bytes += id_renames_rewrite_bound(renames, rec);
+    }
+    if (records.at < records.to || !changes) return;
+    uint8_t *memory = xmalloc(most_bytes), *out = memory;
+    struct span_place *place = NULL;
+    if (has_offsets && span->raw)
+        place = span->places = xcalloc(span->n_records, sizeof *span->places);
+    records.at = span->from;
+    while ((rec = bam_records_next(&records))) {
+        if (place)
+            *place++ = (struct span_place){(size_t)(out - memory), (size_t)(rec - span->raw)};
+        out += id_renames_rewrite(renames, rec, out);
+    }
+    free(record_span_take_memory(span));
+    span->memory = span->from = memory;
+    span->memory_bytes = most_bytes;
+    span->to = out;
+}
+
+/* Where a record that was renamed is in the piece. */
+static size_t raw_place(const struct record_span *span, const uint8_t *at)
+{
+    size_t low = 0, high = span->n_records, wanted = (size_t)(at - span->from);
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+        if (span->places[middle].at > wanted)
+            high = middle;
+        else
+            low = middle;
+    }
+    return span->places[low].raw_at;
+}
+
 uint64_t record_span_offset(const struct record_span *span, const uint8_t *at)
 {
-    if (!span->raw || at < span->raw) return span->from_offset;
-    return bam_piece_offset(&span->piece, (size_t)(at - span->raw));
+    if (!span->raw || at == span->from) return span->from_offset;
+    if (at == span->to) return span->to_offset;
+    size_t raw_at = span->places ? raw_place(span, at) : (size_t)(at - span->raw);
+    return bam_piece_offset(&span->piece, raw_at);
 }

@@ -20,6 +20,12 @@
 
 #include "bam/guessed_walk.h"
 #include "input/bam_reader.h"
+#include "input/id_renames.h"
+
+struct span_place {             /* of a record */
+    size_t at;                  /* after `from` */
+    size_t raw_at;              /* in the piece, before it was renamed */
+};
 
 struct record_span {
     uint8_t *from;              /* records, one after another */
@@ -32,7 +38,8 @@ struct record_span {
                                    not in piece.lines */
     size_t memory_bytes;
     const uint8_t *raw;         /* where the bytes of the piece begin, once it is cut */
-    uint64_t from_offset;       /* where the first record begins in the file */
+    uint64_t from_offset, to_offset;    /* where the records begin and end in the file */
+    struct span_place *places;  /* of records that were renamed; NULL: they are as in the file */
     struct guessed_walk guess;
     bool is_damaged;            /* a record with an impossible size comes next */
     size_t claimed_bytes;       /* this size */
@@ -90,6 +97,12 @@ static inline bool record_span_has_problem(const struct record_span *span)
 
 /* Says what it is. Returns 0, or -1 if something is wrong. May warn. */
 int record_span_check(const struct record_span *span, const char *input);
+
+/* Gives records the IDs of the united header, which has n_refs references. has_offsets: their offsets
+   in the file will be asked for. Those after a damaged record stay as they are; whoever takes them
+   will refuse it. */
+void record_span_rename(struct record_span *span, const struct id_renames *renames, int32_t n_refs,
+                        bool has_offsets);
 
 /* The BGZF virtual offset of the place `at` in the span, where a record begins or the last one ends.
    INPUT_OFFSET_UNKNOWN unless the reader can seek. */

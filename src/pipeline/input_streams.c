@@ -8,7 +8,6 @@
  */
 #include "pipeline/input_streams.h"
 
-#include "bam/bam_check.h"
 #include "pipeline/thread.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -21,7 +20,6 @@ struct stream {                 /* an input */
     struct input_streams *all;
     size_t number;              /* of the input */
     struct bam_reader *reader;
-    const struct id_renames *renames;   /* for its records, or NULL */
     struct span_queue spans;
 };
 
@@ -43,46 +41,6 @@ struct input_streams {
     size_t ahead_bytes;         /* of all inputs */
     pthread_cond_t room;        /* readers wait for memory here, not for each end of a job */
 };
-
-/* ---- spans ---- */
-
-/* Gives records the IDs of the united header. Those after a damaged record stay as they are: make
-   will refuse it. */
-static void rename_ids(const struct stream *stream, struct record_span *span)
-{
-    const struct id_renames *renames = stream->renames;
-    int32_t n_refs = stream->all->settings.n_refs;
-    const uint8_t *rec = span->from, *end = span->to;
-    size_t most_bytes = 0;
-    bool changes = false;
-    for (; rec < end && !bam_record_check(rec, n_refs); rec += bam_record_bytes(rec)) {
-        changes = changes || id_renames_touch(renames, rec);
-        most_bytes += id_renames_rewrite_bound(renames, rec);
-    }
-    if (rec < end || !changes) return;
-    uint8_t *memory = xmalloc(most_bytes), *out = memory;
-    for (rec = span->from; rec < end; rec += bam_record_bytes(rec))
-        out += id_renames_rewrite(renames, rec, out);
-    free(record_span_take_memory(span));
-    span->memory = span->from = memory;
-    span->memory_bytes = most_bytes;
-    span->to = out;
-}
-
-static int make(void *arg, struct worker *worker, struct queued_span *span, const char *input)
-{
-    const struct stream *stream = arg;
-    const struct input_streams_settings *s = &stream->all->settings;
-    if (stream->renames && !s->keeps_ids) rename_ids(stream, &span->records);
-    return s->make(s->arg, worker, span, input);
-}
-
-static void drop(void *arg, void *made)
-{
-    const struct stream *stream = arg;
-    const struct input_streams_settings *s = &stream->all->settings;
-    s->drop(s->arg, made);
-}
 
 /* ---- reading ---- */
 
@@ -144,14 +102,16 @@ static int open_inputs(struct input_streams *all)
         struct stream *stream = &all->streams[i];
         const struct span_queue_settings spans = {
             .crew = s->crew, .totals = s->totals, .piece_bytes = s->share.piece_bytes,
-            .most_bytes = s->share.ahead_bytes, .make = make, .drop = s->drop ? drop : NULL,
-            .arg = stream, .room = &all->room, .all_bytes = &all->ahead_bytes};
+            .most_bytes = s->share.ahead_bytes, .n_refs = s->n_refs, .keeps_ids = s->keeps_ids,
+            .make = s->make, .drop = s->drop, .arg = s->arg, .room = &all->room,
+            .all_bytes = &all->ahead_bytes};
         *stream = (struct stream){.all = all, .number = s->numbers[i]};
         span_queue_init(&stream->spans, &spans);
-        stream->reader = bam_inputs_open_one(s->inputs, stream->number, &stream->renames);
+        stream->reader = bam_inputs_open_one(s->inputs, stream->number);
         if (!stream->reader) return -1;
         bam_reader_drop_header(stream->reader);
-        span_queue_begin(&stream->spans, stream->reader, (uint32_t)stream->number, 0);
+        span_queue_begin(&stream->spans, stream->reader, (uint32_t)stream->number, 0,
+                         bam_inputs_renames(s->inputs, stream->number));
     }
     return 0;
 }

@@ -219,7 +219,8 @@ static int load_one_input(struct loader *ld)
     const struct load_settings *s = ld->settings;
     uint32_t number = bam_inputs_number(s->inputs);
     uint64_t n_records = number == s->start.input ? s->start.n_records : 0;
-    span_queue_begin(&ld->spans, ld->reader, number, n_records);
+    span_queue_begin(&ld->spans, ld->reader, number, n_records,
+                     bam_inputs_renames(s->inputs, number));
     if (ld->templates)
         template_splitter_begin(ld->templates, bam_reader_name(ld->reader), n_records);
     for (;;) {
@@ -273,7 +274,8 @@ int load_input(const struct load_settings *s)
     struct loader ld = {.settings = s, .crew = s->crew, .totals = s->totals};
     const struct span_queue_settings spans = {.crew = s->crew, .totals = s->totals,
                                               .piece_bytes = s->budget->piece_bytes,
-                                              .most_bytes = s->budget->input_bytes};
+                                              .most_bytes = s->budget->input_bytes,
+                                              .n_refs = s->n_refs, .has_offsets = true};
     span_queue_init(&ld.spans, &spans);
     if (s->fixmate) ld.templates = template_splitter_create(s, &ld.filler);
     int r = batch_filler_begin(&ld.filler, s) < 0 ? -1 : load_all(&ld);

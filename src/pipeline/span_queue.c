@@ -18,9 +18,10 @@ void span_queue_init(struct span_queue *queue, const struct span_queue_settings 
 }
 
 void span_queue_begin(struct span_queue *queue, struct bam_reader *reader, uint32_t input,
-                      uint64_t n_records)
+                      uint64_t n_records, const struct id_renames *renames)
 {
     queue->input = input;
+    queue->renames = queue->settings.keeps_ids ? NULL : renames;
     queue->is_read = false;
     span_reader_begin(&queue->reader, reader, queue->settings.piece_bytes, n_records);
 }
@@ -118,9 +119,12 @@ static void make(struct worker *worker, struct queued_span *span)
 {
     const struct span_queue *queue = span->queue;
     const struct span_queue_settings *s = &queue->settings;
-    if (!crew_failed(s->crew) && s->make(s->arg, worker, span, queue->reader.name) < 0)
+    if (!crew_failed(s->crew) && queue->renames)
+        record_span_rename(&span->records, queue->renames, s->n_refs, s->has_offsets);
+    if (!crew_failed(s->crew) && s->make && s->make(s->arg, worker, span, queue->reader.name) < 0)
         crew_fail(s->crew);
     crew_lock(s->crew);
+    if (!s->make) count_span(span, record_span_memory_bytes(&span->records));
     be_done(span);
     crew_unlock(s->crew);
 }
@@ -138,7 +142,7 @@ static bool cut(struct queued_span *span)
     bool is_made = false;
     if (!crew_failed(s->crew)) {
         span_reader_cut(&queue->reader, &span->records);
-        is_made = s->make && span->records.n_records > 0;
+        is_made = (s->make || queue->renames) && span->records.n_records > 0;
         if (s->make && record_span_check(&span->records, queue->reader.name) < 0)
             crew_fail(s->crew);
     }

@@ -37,6 +37,9 @@ struct span_queue_settings {
     size_t piece_bytes;         /* of a piece, uncompressed */
     size_t most_bytes;          /* memory for all spans that were not dropped; one there may be in
                                    any case */
+    int32_t n_refs;             /* of the output's header */
+    bool keeps_ids;             /* records keep the IDs of read groups and programs of their file */
+    bool has_offsets;           /* offsets of records will be asked for (record_span_offset) */
     /* Makes something of a span that has records. Returns 0, or -1 after a message. NULL: nothing is
        made, and spans are handed out as they are cut. */
     int (*make)(void *arg, struct worker *worker, struct queued_span *span, const char *input);
@@ -51,6 +54,7 @@ struct span_queue_settings {
 struct span_queue {             /* starts as {0} */
     struct span_queue_settings settings;
     uint32_t input;
+    const struct id_renames *renames;   /* NULL: records stay as they are */
     struct span_reader reader;  /* its records: by the thread that cuts */
     /* under the lock */
     struct queued_span *first, **end, *to_cut, *spare;
@@ -63,9 +67,9 @@ struct span_queue {             /* starts as {0} */
 void span_queue_init(struct span_queue *queue, const struct span_queue_settings *settings);
 
 /* Begins an input, when nothing of the one before is left in the queue. `input` is its number, and
-   n_records of it were read before. */
+   n_records of it were read before. renames: IDs that change in its records, or NULL. */
 void span_queue_begin(struct span_queue *queue, struct bam_reader *reader, uint32_t input,
-                      uint64_t n_records);
+                      uint64_t n_records, const struct id_renames *renames);
 
 /* Reads a piece. Returns a code of the reader; *n_bytes is the size of the piece. */
 int span_queue_fetch(struct span_queue *queue, size_t *n_bytes);

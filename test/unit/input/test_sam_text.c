@@ -10,7 +10,6 @@
 
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
-#include "input/header_union.h"
 #include "input/sam_text.h"
 
 #include <errno.h>
@@ -129,19 +128,13 @@ struct content {
     char problem[SAM_PROBLEM_BYTES], read_name[256], line_start[SAM_LINE_START_BYTES];
 };
 
-/* Packs and renames a record; -1 if BAM cannot hold it. */
-static int add_record(struct content *c, const bam1_t *record, const struct id_renames *renames)
+/* Packs a record; -1 if BAM cannot hold it. */
+static int add_record(struct content *c, const bam1_t *record)
 {
     size_t size = bam_record_packed_bytes(record);
     if (size == 0) return -1;
     uint8_t *raw = test_alloc(size);
     bam_record_pack(record, raw);
-    if (renames) {
-        uint8_t *renamed = test_alloc(id_renames_rewrite_bound(renames, raw));
-        size = id_renames_rewrite(renames, raw, renamed);
-        free(raw);
-        raw = renamed;
-    }
     assert_true(kputsn((const char *)raw, size, &c->raw) >= 0);
     free(raw);
     c->n_records++;
@@ -149,7 +142,7 @@ static int add_record(struct content *c, const bam1_t *record, const struct id_r
 }
 
 /* What htslib reads, record by record. */
-static struct content read_with_htslib(const char *path, const struct id_renames *renames)
+static struct content read_with_htslib(const char *path)
 {
     struct content c = {0};
     struct opened in = open_file(path, FORM_PLAIN, false);
@@ -157,7 +150,7 @@ static struct content read_with_htslib(const char *path, const struct id_renames
     assert_non_null(record);
     int r;
     while (!c.failed && (r = sam_read1(in.file, in.header, record)) != -1)
-        c.failed = r < -1 || add_record(&c, record, renames) < 0;
+        c.failed = r < -1 || add_record(&c, record) < 0;
     bam_destroy1(record);
     close_file(&in);
     return c;
@@ -166,7 +159,6 @@ static struct content read_with_htslib(const char *path, const struct id_renames
 struct reading {
     size_t chunk_bytes;
     size_t text_room, raw_room;         /* of the buffers at first */
-    const struct id_renames *renames;
     bool shrink;                        /* after each chunk, to nothing */
 };
 
@@ -208,8 +200,7 @@ static struct content read_in_chunks(const char *path, enum form form, const str
     struct sam_chunk chunk = {.text = test_alloc(how->text_room),
                               .text_room = how->text_room,
                               .raw = test_alloc(how->raw_room),
-                              .raw_room = how->raw_room,
-                              .renames = how->renames};
+                              .raw_room = how->raw_room};
     bam1_t *record = bam_init1();
     assert_non_null(record);
     sam_text_open(&text, in.file);
@@ -260,16 +251,16 @@ static void free_content(struct content *c)
     } while (0)
 
 /* Reads a text with chunks of many sizes, in all forms, and compares with htslib. */
-static void check_text(const char *text, size_t n, const struct id_renames *renames)
+static void check_text(const char *text, size_t n)
 {
     for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
         char path[64];
         write_file(path, form, text, n);
-        struct content want = read_with_htslib(path, renames);
+        struct content want = read_with_htslib(path);
         for (size_t size = 1; size < n + 20; size += size < 70 || form == FORM_PLAIN ? 1 : 97) {
             if (form == FORM_BGZF_THREADS && size > 5) size += 200;
             struct reading how = {.chunk_bytes = size, .text_room = size % 7 ? 0 : size,
-                                  .renames = renames, .shrink = size % 3 == 0};
+                                  .shrink = size % 3 == 0};
             struct content got = read_in_chunks(path, form, &how);
             CHECK_SAME(&got, &want, size);
             free_content(&got);
@@ -285,9 +276,9 @@ static void test_every_chunk_size(void **state)
     static const char *const ends[] = {"\n", "\r\n"};
     for (size_t i = 0; i < 2; i++) {
         kstring_t text = all_lines(HEADER, ends[i]);
-        check_text(text.s, text.l, NULL);
+        check_text(text.s, text.l);
         /* Without the last newline. */
-        check_text(text.s, text.l - strlen(ends[i]), NULL);
+        check_text(text.s, text.l - strlen(ends[i]));
         free(text.s);
     }
 }
@@ -302,7 +293,7 @@ static void test_carriage_return_at_the_end(void **state)
     char path[64];
     kstring_t text = all_lines(HEADER, "\r\n");
     write_file(path, FORM_PLAIN, text.s, text.l - 1);
-    struct content want = read_with_htslib(path, NULL);
+    struct content want = read_with_htslib(path);
     assert_int_equal(unlink(path), 0);
     for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
         write_file(path, form, text.s, text.l - 1);
@@ -323,8 +314,8 @@ static void test_no_header(void **state)
     (void)state;
     kstring_t text = KS_INITIALIZE;
     for (size_t i = 0; i < 20; i++) add(&text, lines[i % 2 ? 0 : 3], "\n");
-    check_text(text.s, text.l, NULL);
-    check_text(text.s, strlen(lines[3]), NULL);
+    check_text(text.s, text.l);
+    check_text(text.s, strlen(lines[3]));
     free(text.s);
 }
 
@@ -334,14 +325,14 @@ static void test_few_lines(void **state)
     (void)state;
     kstring_t text = KS_INITIALIZE;
     add(&text, HEADER, "");
-    check_text(text.s, text.l, NULL);
-    check_text(text.s, text.l - 1, NULL);
+    check_text(text.s, text.l);
+    check_text(text.s, text.l - 1);
     for (size_t i = 0; i < N_LINES; i++) {
         text.l = strlen(HEADER);
         add(&text, lines[i], "\n");
         char path[64];
         write_file(path, FORM_PLAIN, text.s, text.l);
-        struct content want = read_with_htslib(path, NULL);
+        struct content want = read_with_htslib(path);
         assert_true(want.n_records == 1 && !want.failed);
         for (size_t size = 1; size < 600; size += 1 + size / 8) {
             struct reading how = {.chunk_bytes = size};
@@ -410,7 +401,7 @@ static void test_long_lines(void **state)
     for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
         char path[64];
         write_file(path, form, text.s, text.l);
-        struct content want = read_with_htslib(path, NULL);
+        struct content want = read_with_htslib(path);
         assert_int_equal(want.n_records, 12);
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             struct reading how = {.chunk_bytes = sizes[i], .shrink = i % 2};
@@ -521,7 +512,7 @@ static void test_bad_lines(void **state)
             char path[64];
             kstring_t text = text_with(bad, at), good = all_lines(HEADER, "\n");
             write_file(path, FORM_PLAIN, good.s, good.l);
-            struct content want = read_with_htslib(path, NULL);
+            struct content want = read_with_htslib(path);
             size_t raw_bytes = 0;
             for (size_t i = 0; i < at; i++)
                 raw_bytes += bam_record_bytes((uint8_t *)want.raw.s + raw_bytes);
@@ -606,7 +597,7 @@ static void test_random_damage(void **state)
         }
         char path[64];
         write_file(path, FORM_PLAIN, text.s, text.l);
-        struct content want = read_with_htslib(path, NULL);
+        struct content want = read_with_htslib(path);
         struct reading how = {.chunk_bytes = 1 + rng_below(&rng, 300),
                               .raw_room = rng_below(&rng, 500)};
         struct content got = read_in_chunks(path, FORM_PLAIN, &how);
@@ -670,51 +661,6 @@ static void test_damaged_compression(void **state)
     free(text.s);
 }
 
-/* Unites the header with another one, so that the IDs of the lines above change. */
-static struct header_union *make_renames(const char *header)
-{
-    static const char *const names[] = {"a.sam", "b.sam"};
-    kstring_t other = KS_INITIALIZE;
-    add(&other, "@SQ\tSN:c1\tLN:1000000000\n@SQ\tSN:c2\tLN:500\n"
-                "@RG\tID:x\tSM:other\n@PG\tID:p\tPN:other\n@RG\tID:y\tSM:t\n", "");
-    sam_hdr_t *headers[] = {sam_hdr_parse(other.l, other.s), sam_hdr_parse(strlen(header), header)};
-    assert_true(headers[0] && headers[1]);
-    struct header_union *u = header_union_create(headers, names, 2);
-    assert_non_null(u);
-    sam_hdr_destroy(headers[0]);
-    sam_hdr_destroy(headers[1]);
-    free(other.s);
-    return u;
-}
-
-static void test_renames(void **state)
-{
-    (void)state;
-    struct header_union *u = make_renames(HEADER);
-    const struct id_renames *renames = header_union_renames(u, 1);
-    assert_non_null(renames);
-    kstring_t text = all_lines(HEADER, "\n");
-    check_text(text.s, text.l, renames);
-    /* The records have changed, and buffers of any size are good enough. */
-    char path[64];
-    write_file(path, FORM_PLAIN, text.s, text.l);
-    struct content plain = read_with_htslib(path, NULL), want = read_with_htslib(path, renames);
-    assert_int_equal(plain.n_records, want.n_records);
-    assert_true(want.raw.l > plain.raw.l);
-    for (size_t room = 0; room < 2 * want.raw.l; room++) {
-        struct reading how = {
-            .chunk_bytes = 1 << 16, .text_room = room, .raw_room = room, .renames = renames};
-        struct content got = read_in_chunks(path, FORM_PLAIN, &how);
-        CHECK_SAME(&got, &want, how.chunk_bytes);
-        free_content(&got);
-    }
-    free_content(&plain);
-    free_content(&want);
-    assert_int_equal(unlink(path), 0);
-    free(text.s);
-    header_union_destroy(u);
-}
-
 /* A chunk is used again for another text: nothing of the first is left. */
 static void test_chunk_is_used_again(void **state)
 {
@@ -760,7 +706,6 @@ int main(void)
         cmocka_unit_test(test_record_that_does_not_fit),
         cmocka_unit_test(test_random_damage),
         cmocka_unit_test(test_damaged_compression),
-        cmocka_unit_test(test_renames),
         cmocka_unit_test(test_chunk_is_used_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,13 +4,14 @@
  */
 #include "test_place.h"
 
+#include "input/header_union.h"
 #include "input/span_reader.h"
 
 #include <htslib/bgzf.h>
 
 enum { N_RECORDS = 400, MAX_BYTES = 4 << 20 };
 
-#define HEADER "@SQ\tSN:c1\tLN:100000\n"
+#define HEADER "@SQ\tSN:c1\tLN:100000\n@RG\tID:x\tSM:s\n"
 
 static const char *const path = "in.bam";
 
@@ -23,14 +24,17 @@ struct content {
 /* Few records are longer than a piece; the longest is longer than several. */
 static void make_content(struct rng *rng, struct content *c)
 {
+    static const char tag[] = "RGZx";
     *c = (struct content){.bytes = test_alloc(MAX_BYTES)};
     for (size_t i = 0; i < N_RECORDS; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "r%zu", i);
         size_t most = i == 200 ? 600000 : rng_one_in(rng, 50) ? 60000 : 200;
-        struct record_fields f = {.name = name, .l_seq = 1 + (int32_t)rng_below(rng, most)};
+        struct record_fields f = {.name = name, .l_seq = 1 + (int32_t)rng_below(rng, most),
+                                  .tag_bytes = sizeof tag};
         c->at[i] = c->n_bytes;
         c->n_bytes += put_record(c->bytes + c->n_bytes, &f, 7);
+        memcpy(c->bytes + c->n_bytes - sizeof tag, tag, sizeof tag);
     }
     c->at[N_RECORDS] = c->n_bytes;
     assert_true(c->n_bytes < MAX_BYTES);
@@ -39,7 +43,7 @@ static void make_content(struct rng *rng, struct content *c)
 /* Writes the header and n_bytes of the records. Blocks end anywhere. */
 static void write_file(struct rng *rng, const struct content *c, size_t n_bytes, const char *mode)
 {
-    uint8_t head[64] = "BAM\1";
+    uint8_t head[128] = "BAM\1";
     size_t n = strlen(HEADER);
     test_put_u32(head + 4, (uint32_t)n);
     memcpy(head + 8, HEADER, n);
@@ -65,6 +69,7 @@ struct reading {
     struct span_reader reader;
     struct record_span spans[3];        /* used in turn */
     struct bgzf_coder coder;
+    const struct id_renames *renames;
     uint64_t offsets[N_RECORDS + 1];    /* of each record, where it is known */
     size_t n_records;
     bool has_problem;
@@ -110,6 +115,7 @@ static void read_all(struct rng *rng, struct reading *in, const struct content *
             CHECK(rng, span_reader_fill(&in->reader, span, &in->coder, NULL) == 0);
         span_reader_cut(&in->reader, span);
         CHECK(rng, !in->has_problem || span->n_records == 0);
+        if (in->renames) record_span_rename(span, in->renames, 1, true);
         if (record_span_has_problem(span)) {
             CHECK(rng, !in->has_problem && record_span_check(span, "in") == -1);
             in->has_problem = true;
@@ -182,6 +188,56 @@ static void test_reading_begins_again_at_any_record(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+static struct header_union *make_union(void)
+{
+    static const char other[] = "@SQ\tSN:c1\tLN:100000\n@RG\tID:x\tSM:other\n";
+    static const char *const names[] = {"other.bam", "in.bam"};
+    sam_hdr_t *headers[] = {sam_hdr_parse(strlen(other), other),
+                            sam_hdr_parse(strlen(HEADER), HEADER)};
+    assert_true(headers[0] && headers[1]);
+    struct header_union *u = header_union_create(headers, names, 2);
+    assert_true(u && header_union_renames(u, 1));
+    sam_hdr_destroy(headers[0]);
+    sam_hdr_destroy(headers[1]);
+    return u;
+}
+
+static void test_renamed_records_keep_their_offsets(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(65);
+    struct header_union *u = make_union();
+    struct content c, renamed = {.bytes = test_alloc(MAX_BYTES + 2 * N_RECORDS)};
+    make_content(&rng, &c);
+    write_file(&rng, &c, c.n_bytes, "w1");
+    for (size_t i = 0; i < N_RECORDS; i++) {
+        renamed.at[i] = renamed.n_bytes;
+        renamed.n_bytes += id_renames_rewrite(header_union_renames(u, 1), c.bytes + c.at[i],
+                                              renamed.bytes + renamed.n_bytes);
+    }
+    renamed.at[N_RECORDS] = renamed.n_bytes;
+    assert_int_equal(renamed.n_bytes, c.n_bytes + 2 * N_RECORDS);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct reading *in = test_alloc(sizeof *in);
+        uint64_t offsets[N_RECORDS + 1];
+        *in = (struct reading){.n_records = 0};
+        for (int round = 0; round < 2; round++) {
+            struct bam_reader *reader = open_file();
+            in->renames = round == 0 ? NULL : header_union_renames(u, 1);
+            read_all(&rng, in, round == 0 ? &c : &renamed, reader, sizes[i], 0);
+            CHECK(&rng, in->n_records == N_RECORDS);
+            if (round == 0) memcpy(offsets, in->offsets, sizeof offsets);
+            CHECK(&rng, memcmp(offsets, in->offsets, sizeof offsets) == 0);
+            bam_reader_close(reader);
+        }
+        release(in);
+    }
+    free(c.bytes);
+    free(renamed.bytes);
+    header_union_destroy(u);
+    assert_int_equal(unlink(path), 0);
+}
+
 static void test_records_before_the_end_of_a_truncated_file_are_there(void **state)
 {
     (void)state;
@@ -233,6 +289,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_spans_have_all_records_in_their_order, enter_place,
                                         leave_place),
         cmocka_unit_test_setup_teardown(test_reading_begins_again_at_any_record, enter_place,
+                                        leave_place),
+        cmocka_unit_test_setup_teardown(test_renamed_records_keep_their_offsets, enter_place,
                                         leave_place),
         cmocka_unit_test_setup_teardown(test_records_before_the_end_of_a_truncated_file_are_there,
                                         enter_place, leave_place),
