@@ -432,16 +432,23 @@ static void wait_for_compactions(struct run_db *db)
 
 enum { MANY_RUNS = 120, EVEN_BLOCKS = 20, MANY_WIDTH = 11, MANY_MOST = 23 };
 
+static unsigned n_waits_in_vain;
+
 /* Waits as the thread that ends runs does, so that there are not many more files than wanted. */
 static void wait_if_crowded(struct run_db *db)
 {
     int n_looks = 0;
-    while (run_db_n_files(db) >= MANY_MOST + MANY_WIDTH - 2 &&
-           !quiet_wait(&n_looks, is_busy(db))) {}
+    while (run_db_n_files(db) >= MANY_MOST + MANY_WIDTH - 2) {
+        if (!quiet_wait(&n_looks, is_busy(db))) continue;
+        n_waits_in_vain++;
+        return;
+    }
 }
 
 /* Each byte is rewritten about once, and few files are left, as compaction_plan.h computes: for 120
-   runs 11 files at a time, whenever there are more than 120 / 11 * 1.1 + 11. */
+   runs 11 files at a time, whenever there are more than 120 / 11 * 1.1 + 11. On a busy machine
+   RocksDB may begin so late that runs come meanwhile; what it rewrites then is not the least, but
+   nothing a third time. */
 static void check_compaction_while_runs_come(void **state, bool direct)
 {
     struct rng rng = rng_start(97);
@@ -449,6 +456,7 @@ static void check_compaction_while_runs_come(void **state, bool direct)
     struct block *all = test_alloc(MANY_RUNS * EVEN_BLOCKS * sizeof *all);
     assert_non_null(db);
     assert_int_equal(run_db_compact(db, MANY_WIDTH, MANY_WIDTH, MANY_MOST), 0);
+    n_waits_in_vain = 0;
     add_runs(&rng, db, MANY_RUNS, EVEN_BLOCKS, all, wait_if_crowded);
     wait_for_compactions(db);
     /* As run_store_settle does. */
@@ -459,7 +467,8 @@ static void check_compaction_while_runs_come(void **state, bool direct)
     assert_int_equal(run_db_n_runs(db), MANY_RUNS);
     double n_bytes = (double)run_db_bytes(db), compacted = (double)run_db_compacted_bytes(db);
     CHECK(&rng, run_db_n_files(db) <= 2.5 * MANY_WIDTH);
-    CHECK(&rng, compacted > 0.5 * n_bytes && compacted <= 1.2 * n_bytes);
+    CHECK(&rng, compacted > 0.5 * n_bytes);
+    CHECK(&rng, compacted <= (n_waits_in_vain == 0 ? 1.2 : 2.0) * n_bytes);
     assert_false(run_db_compact_failed(db));
     assert_int_equal(scan_all(&rng, db, all, MANY_RUNS * EVEN_BLOCKS), 0);
     assert_int_equal(scan_how(&rng, db, all, MANY_RUNS * EVEN_BLOCKS, 1 << 16), 0);
