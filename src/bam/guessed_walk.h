@@ -31,7 +31,8 @@ static inline bool guessed_walk_is_met(const struct guessed_walk *guess, const u
     return walk->at == stretch + guess->from && guess->n_records > 0;
 }
 
-/* Walks on to the end, by the guess where the walk meets it. Returns the number of whole records. */
+/* Walks on to the end, by the guess where the walk meets it. Returns the number of whole records.
+   */
 size_t guessed_walk_go(const struct guessed_walk *guess, const uint8_t *stretch,
                        struct bam_walk *walk);
 

@@ -1,13 +1,13 @@
 /*
- * record_observer.h -- something that looks at all records of a sort while they pass: it counts them,
- * or checks their order, or finds out which tags there are.
+ * record_observer.h -- something that looks at all records of a sort while they pass: it counts
+ * them, or checks their order, or finds out which tags there are.
  *
- * An observer is a struct that begins with a struct record_observer; its kind says what it does. The
- * stages of a sort have lists of observers and know nothing else of them. Records come in pieces,
- * and what an observer finds in a piece is a *part*.
+ * An observer is a struct that begins with a struct record_observer; its kind says what it does.
+ * The stages of a sort have lists of observers and know nothing else of them. Records come in
+ * pieces, and what an observer finds in a piece is a *part*.
  *
- * Order of calls: for each piece begin; add_records once or more; end, all three by one worker; then
- * combine, or discard after a failure. After the last piece finish; print; destroy.
+ * Order of calls: for each piece begin; add_records once or more; end, all three by one worker;
+ * then combine, or discard after a failure. After the last piece finish; print; destroy.
  *
  * Threads: any number may work on different parts. An observer of the output combines its parts in
  * the order of the output, one at a time; one of the input combines them in any order, and several

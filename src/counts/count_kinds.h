@@ -1,6 +1,6 @@
 /*
- * count_kinds.h -- the counts that a sort can make of its output on the way: one line for each, with
- * the name of its option and of its observer (bam/record_observer.h): `flagstat` is made by
+ * count_kinds.h -- the counts that a sort can make of its output on the way: one line for each,
+ * with the name of its option and of its observer (bam/record_observer.h): `flagstat` is made by
  * flagstat_observer.
  */
 #ifndef ROCKSORT_COUNTS_COUNT_KINDS_H

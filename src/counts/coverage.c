@@ -1,6 +1,6 @@
 /*
- * coverage.c -- how well each reference is covered, printed as `samtools coverage` 1.24 does without
- * options: coverage_observer (count_kinds.h).
+ * coverage.c -- how well each reference is covered, printed as `samtools coverage` 1.24 does
+ * without options: coverage_observer (count_kinds.h).
  *
  * What samtools counts: records with a reference that are neither unmapped, secondary, failed nor
  * duplicates. A base of them covers its position if its operation in the CIGAR is M, = or X, and

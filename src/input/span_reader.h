@@ -2,10 +2,10 @@
  * span_reader.h -- one input as spans of whole records.
  *
  * A span is a piece of the input (bam_piece.h): it is read, then inflated or parsed, and then cut.
- * Cutting finds the whole records. A record that begins in one piece and ends in a later one belongs
- * to the span in which it ends: its beginning is copied before the bytes of that piece. A record that
- * is longer than a piece is gathered in a buffer, which then becomes the memory of the span: there is
- * never a second copy.
+ * Cutting finds the whole records. A record that begins in one piece and ends in a later one
+ * belongs to the span in which it ends: its beginning is copied before the bytes of that piece. A
+ * record that is longer than a piece is gathered in a buffer, which then becomes the memory of the
+ * span: there is never a second copy.
  *
  * Order of calls: span_reader_begin; for each span span_reader_read, span_reader_fill and
  * span_reader_cut; span_reader_end when no other piece follows.
@@ -98,14 +98,14 @@ static inline bool record_span_has_problem(const struct record_span *span)
 /* Says what it is. Returns 0, or -1 if something is wrong. May warn. */
 int record_span_check(const struct record_span *span, const char *input);
 
-/* Gives records the IDs of the united header, which has n_refs references. has_offsets: their offsets
-   in the file will be asked for. Those after a damaged record stay as they are; whoever takes them
-   will refuse it. */
+/* Gives records the IDs of the united header, which has n_refs references. has_offsets: their
+   offsets in the file will be asked for. Those after a damaged record stay as they are; whoever
+   takes them will refuse it. */
 void record_span_rename(struct record_span *span, const struct id_renames *renames, int32_t n_refs,
                         bool has_offsets);
 
-/* The BGZF virtual offset of the place `at` in the span, where a record begins or the last one ends.
-   INPUT_OFFSET_UNKNOWN unless the reader can seek. */
+/* The BGZF virtual offset of the place `at` in the span, where a record begins or the last one
+   ends. INPUT_OFFSET_UNKNOWN unless the reader can seek. */
 uint64_t record_span_offset(const struct record_span *span, const uint8_t *at);
 
 /* Gives the memory of the records to the caller, who frees it. */

@@ -5,7 +5,8 @@
  * batch is closed and all these jobs are done, one more job sorts it. After a failure jobs do no
  * work.
  *
- * Order of calls: begin; room, make_room and place in turns; end; release. Threads: the loader's. Errors: -1 after a message.
+ * Order of calls: begin; room, make_room and place in turns; end; release. Threads: the loader's.
+ * Errors: -1 after a message.
  */
 #ifndef ROCKSORT_PIPELINE_BATCH_FILLER_H
 #define ROCKSORT_PIPELINE_BATCH_FILLER_H

@@ -31,8 +31,8 @@ void count_files_guard(struct count_file *files, pthread_mutex_t *lock, bool dur
 void count_files_observe(struct count_file *files, sam_hdr_t *header,
                          struct record_observers *observers);
 
-/* Writes the wanted files with temporary names, or, second, those that are written in place: standard
-   output, pipes and the like. */
+/* Writes the wanted files with temporary names, or, second, those that are written in place:
+   standard output, pipes and the like. */
 int count_files_write(struct count_file *files, bool in_place);
 
 #endif

@@ -192,8 +192,8 @@ static int finish_input(struct loader *ld)
 
 /*
  * Ends the input after the last whole record that can be used, and drops the rest. For errors in an
- * input that cannot be read again, for signals, and after most_bytes. What came of the last template
- * is fixed as if it were whole.
+ * input that cannot be read again, for signals, and after most_bytes. What came of the last
+ * template is fixed as if it were whole.
  */
 static int end_early(struct loader *ld)
 {

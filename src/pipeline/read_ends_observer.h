@@ -1,6 +1,6 @@
 /*
- * read_ends_observer.h -- an observer that makes the views of records (duplicates.h), for the search
- * for duplicates. Its records are in runs: their places and ordinals are known.
+ * read_ends_observer.h -- an observer that makes the views of records (duplicates.h), for the
+ * search for duplicates. Its records are in runs: their places and ordinals are known.
  */
 #ifndef ROCKSORT_PIPELINE_READ_ENDS_OBSERVER_H
 #define ROCKSORT_PIPELINE_READ_ENDS_OBSERVER_H

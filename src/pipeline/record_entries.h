@@ -29,8 +29,9 @@ struct input_records {          /* records of an input that are taken in */
 
 /*
  * Checks the records against a header of n_refs references, and cuts their names at the first NUL.
- * Records that become shorter leave no gap between them. first_record is the number of the first one in its input, from 0, or
- * RECORD_NUMBER_UNKNOWN. Returns the end of the records, or NULL with *problem.
+ * Records that become shorter leave no gap between them. first_record is the number of the first
+ * one in its input, from 0, or RECORD_NUMBER_UNKNOWN. Returns the end of the records, or NULL with
+ * *problem.
  */
 uint8_t *record_entries_check(const struct sort_rules *rules, int32_t n_refs, uint8_t *from,
                               const uint8_t *to, uint64_t first_record,

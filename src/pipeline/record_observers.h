@@ -32,7 +32,8 @@ void record_observers_finish(const struct record_observers *observers);
 void record_observers_destroy(struct record_observers *observers);
 void record_observer_destroy(struct record_observer *observer);
 
-/* Shows records to all observers, in a part of their own. NULL: there are none. Returns 0, or -1 after a message. */
+/* Shows records to all observers, in a part of their own. NULL: there are none. Returns 0, or -1
+   after a message. */
 int record_observers_look(const struct record_observers *observers,
                           const struct observed_records *records);
 

@@ -2,8 +2,9 @@
  * span_queue.c -- see span_queue.h.
  *
  * The list has all spans that were fetched and not taken, in the order of the file; those before
- * `to_cut` are cut. The worker that fills the span that is to be cut next also cuts it, and all after
- * it that are filled. What only the thread that cuts uses needs no lock: it has set is_cutting.
+ * `to_cut` are cut. The worker that fills the span that is to be cut next also cuts it, and all
+ * after it that are filled. What only the thread that cuts uses needs no lock: it has set
+ * is_cutting.
  */
 #include "pipeline/span_queue.h"
 
@@ -157,9 +158,9 @@ static bool cut(struct queued_span *span)
     return is_made;
 }
 
-/* The raw bytes of a span are there. Cuts all spans whose turn it is, unless another thread does so.
-   A worker makes something of the first one in this job: its records are in the cache. worker NULL:
-   the thread that fetches calls, and making becomes jobs. */
+/* The raw bytes of a span are there. Cuts all spans whose turn it is, unless another thread does
+   so. A worker makes something of the first one in this job: its records are in the cache. worker
+   NULL: the thread that fetches calls, and making becomes jobs. */
 static void be_filled(struct queued_span *span, struct worker *worker)
 {
     struct span_queue *queue = span->queue;

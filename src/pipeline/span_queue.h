@@ -5,9 +5,9 @@
  * wants something made of each span, the worker that has cut it does so at once, while the records
  * are in its cache. Spans are handed out in the order of the input.
  *
- * Order of calls: init; for each input begin, then fetch until it returns no piece, and take; release
- * with all jobs done. A span that was taken belongs to the caller, who drops it when nobody uses it
- * any more.
+ * Order of calls: init; for each input begin, then fetch until it returns no piece, and take;
+ * release with all jobs done. A span that was taken belongs to the caller, who drops it when nobody
+ * uses it any more.
  *
  * Threads: one fetches, one takes; the crew's lock guards what both use. Functions named *_locked
  * are called with it. Errors: a message and crew_fail; without a function `make` the caller checks
@@ -40,8 +40,8 @@ struct span_queue_settings {
     int32_t n_refs;             /* of the output's header */
     bool keeps_ids;             /* records keep the IDs of read groups and programs of their file */
     bool has_offsets;           /* offsets of records will be asked for (record_span_offset) */
-    /* Makes something of a span that has records. Returns 0, or -1 after a message. NULL: nothing is
-       made, and spans are handed out as they are cut. */
+    /* Makes something of a span that has records. Returns 0, or -1 after a message. NULL: nothing
+       is made, and spans are handed out as they are cut. */
     int (*make)(void *arg, struct worker *worker, struct queued_span *span, const char *input);
     /* Frees what was made and nobody has taken. NULL: spans are not handed out but dropped when
        they were made. Not used without `make`. */

@@ -1,6 +1,6 @@
 /*
- * survey.h -- what observers find out about all records while they are read, before the first one is
- * written: their places, for ranges of pieces, and their tags, for columns.
+ * survey.h -- what observers find out about all records while they are read, before the first one
+ * is written: their places, for ranges of pieces, and their tags, for columns.
  *
  * Threads: one, when all records were read.
  */
@@ -24,8 +24,9 @@ static inline bool survey_is_needed(const struct survey *survey)
     return survey->ranges || survey->tags;
 }
 
-/* When all records were read: sets the ranges of the pieces and the columns of each output, as far as
-   they depend on the survey. The caller destroys the schemas. Returns 0, or -1 after a message. */
+/* When all records were read: sets the ranges of the pieces and the columns of each output, as far
+   as they depend on the survey. The caller destroys the schemas. Returns 0, or -1 after a message.
+   */
 int survey_settle(const struct survey *survey, struct split_plan *split,
                   struct column_output columns[MOST_OUTPUTS]);
 

@@ -214,8 +214,8 @@ static int begin_large(struct template_splitter *ts)
     return add_to_large(ts, NULL, &stretch);
 }
 
-/* Takes the records with which a span continues the large template. Stores from where on the span is
-   to be cut, and how many records come before. Returns 0, or -1 after a message. */
+/* Takes the records with which a span continues the large template. Stores from where on the span
+   is to be cut, and how many records come before. Returns 0, or -1 after a message. */
 static int go_on_with_large(struct template_work *work, const uint8_t *records, size_t n_bytes,
                             bool is_last, size_t *from, size_t *n_before)
 {
@@ -324,8 +324,8 @@ static int place_group(struct template_work *work, const struct fixed_group *gro
     return 0;
 }
 
-/* Places fixed records. A batch ends where a template ends, so that the input can be read again from
-   there; but within a large one. */
+/* Places fixed records. A batch ends where a template ends, so that the input can be read again
+   from there; but within a large one. */
 static int place_groups(struct template_work *work)
 {
     struct batch_filler *filler = work->ts->filler;

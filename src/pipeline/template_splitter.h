@@ -1,12 +1,12 @@
 /*
- * template_splitter.h -- --fixmate while the input is loaded: finds the whole templates that each span
- * completes, has workers tell their records of each other, and places these in batches.
+ * template_splitter.h -- --fixmate while the input is loaded: finds the whole templates that each
+ * span completes, has workers tell their records of each other, and places these in batches.
  *
- * A template that does not fit in memory is kept in a file (load_large.h). When the span in which it
- * ends is the oldest one, its records are fixed in parts, and the loader waits for each part.
+ * A template that does not fit in memory is kept in a file (load_large.h). When the span in which
+ * it ends is the oldest one, its records are fixed in parts, and the loader waits for each part.
  *
- * Order of calls: create; for each input begin, then add and place in turns, and finish when no other
- * span follows or the rest cannot be used; destroy with all jobs done.
+ * Order of calls: create; for each input begin, then add and place in turns, and finish when no
+ * other span follows or the rest cannot be used; destroy with all jobs done.
  *
  * Threads: the loader's; functions named *_locked are called with the crew's lock. Errors: -1 after
  * a message.

@@ -1,6 +1,6 @@
 /*
- * view_again.h -- shows the records of the runs of an earlier process to observers: what these found
- * was lost with it, but the runs are in the store.
+ * view_again.h -- shows the records of the runs of an earlier process to observers: what these
+ * found was lost with it, but the runs are in the store.
  *
  * Threads: one; it starts feeders, and jobs look at the records.
  */

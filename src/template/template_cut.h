@@ -1,14 +1,14 @@
 /*
  * template_cut.h -- cuts spans of whole records into stretches of whole templates.
  *
- * A span may begin and end within a template. The cutter gives each span back as a stretch: what was
- * left of the spans before it, and the records of the span up to its last template. It keeps the
- * last template, which the next span may continue. So a stretch has whole templates only, and
+ * A span may begin and end within a template. The cutter gives each span back as a stretch: what
+ * was left of the spans before it, and the records of the span up to its last template. It keeps
+ * the last template, which the next span may continue. So a stretch has whole templates only, and
  * different threads can work on different stretches.
  *
  * Order of calls: template_cut for each span in its order. A caller that has no memory for the last
- * template can take what was kept of it, with template_cut_open. Then it calls template_cut_more for
- * each span, until the template ends, and template_cut for the rest of that span.
+ * template can take what was kept of it, with template_cut_open. Then it calls template_cut_more
+ * for each span, until the template ends, and template_cut for the rest of that span.
  *
  * Only the last records of a span are looked at, besides the size of each; the time for a span does
  * not depend on how many templates it has.

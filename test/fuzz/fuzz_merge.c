@@ -68,8 +68,8 @@ static void check_ends(const struct batch *b)
     FUZZ_CHECK(atomic_load(&b->top) <= b->mem_bytes);
 }
 
-/* Adds and indexes records of the stream from `first` on while there is room, some at a time. Returns
-   the number of the first one that was not added. */
+/* Adds and indexes records of the stream from `first` on while there is room, some at a time.
+   Returns the number of the first one that was not added. */
 static size_t fill_batch(struct fuzz_input *in, struct batch *b, const struct stream *s,
                          size_t first, struct content_sum *sum)
 {

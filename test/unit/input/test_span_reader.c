@@ -1,6 +1,6 @@
 /*
- * test_span_reader.c -- BAM cut into spans: whatever the size of pieces, spans have whole records, all
- * of them, in their order, and know where these begin in the file.
+ * test_span_reader.c -- BAM cut into spans: whatever the size of pieces, spans have whole records,
+ * all of them, in their order, and know where these begin in the file.
  */
 #include "test_place.h"
 

@@ -1,4 +1,5 @@
-/* test_record_observers.c -- observers see each record once, and a failure of one fails the piece. */
+/* test_record_observers.c -- observers see each record once, and a failure of one fails the piece.
+   */
 #include "random_records.h"
 
 #include "pipeline/record_observers.h"
