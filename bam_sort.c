@@ -116,7 +116,6 @@ static int merge_all(struct sort *sort)
         .duplicates = sort->duplicates, .sum = &read.sum,
         .resumed_path = sort->settings->resumed ? sort->settings->resumed->dirs[0].path : NULL,
         .observers = &sort->observers_out, .counts = &sort->merged,
-        .piles = &sort->report->piles,
     };
     if (!sort->settings->merge) return merge_to_output(&merge, &sort->sum_out);
     const struct record_observers observers = observers_of_runs(sort);

@@ -7,11 +7,10 @@
  * a key without changing the order.
  *
  * Coordinate and shuffle keys always have 8 bytes and are handled as one integer. Keys of the other
- * orders vary in length. The value of a tag may be as long as its record, so no more than the first
- * SORT_KEY_STORED_BYTES bytes of a key are ever stored: the *stored key*. If two stored keys are
- * equal and have this size, sort_key_compare decides from the records. Orders are those of samtools
- * sort 1.24; the manual page has their rules. struct sort_rules holds the order and everything else
- * that keys depend on. It does not change once records are read.
+ * orders vary in length, up to SORT_KEY_MOST_BYTES: the value of a tag may be as long as its record,
+ * and a record with a longer key is refused (record_entries.h). Orders are those of samtools sort
+ * 1.24; the manual page has their rules. struct sort_rules holds the order and everything else that
+ * keys depend on. It does not change once records are read.
  *
  * Each record must have passed bam_record_check. Calls for a record, in this order:
  *
@@ -19,8 +18,7 @@
  *                          record. In a fixed order it does nothing but content_sum_add.
  *     sort_key_fixed       makes the key in a fixed order, any number of times;
  *     sort_key_bytes,
- *     sort_key_encode      make the key in any other order, any number of times;
- *     sort_key_store       makes its stored key, any number of times.
+ *     sort_key_encode      make the key in any other order, any number of times.
  *     sort_rules_restore   once, before the record is written.
  *
  * Ownership: records and keys belong to the caller; nothing is allocated. Functions may be called
@@ -77,15 +75,22 @@ struct sort_rules {
 
 enum {
     SORT_KEY_FIXED_BYTES = 8,   /* size of a fixed key */
-    /* Most bytes of a stored key. It holds every key by name: the natural key of a name of 254
-       characters has at most 511. So only -t and --template-coordinate ever compare records. */
-    SORT_KEY_STORED_BYTES = 512,
+    /* Most bytes of a key that is sorted. The memory of the merge depends on it: it holds the keys
+       of the next block of each file. Only values of tags can be as long; the natural key of a name
+       of 254 characters has at most 511 bytes. */
+    SORT_KEY_MOST_BYTES = 65535,
 };
 
 /* True if every key of the order has SORT_KEY_FIXED_BYTES bytes. */
 static inline bool sort_order_is_fixed(enum sort_order order)
 {
     return order == SORT_COORDINATE || order == SORT_SHUFFLE;
+}
+
+/* True if values of tags are parts of the keys, so that these can be long. */
+static inline bool sort_order_has_long_keys(enum sort_order order)
+{
+    return order == SORT_TAG || order == SORT_TEMPLATE;
 }
 
 /*
@@ -136,20 +141,6 @@ size_t sort_key_bytes(const struct sort_rules *rules, const uint8_t *rec, const 
 /* Writes the key of a record in such an order to out, which has room for it, and returns its
    size. */
 size_t sort_key_encode(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out);
-
-/* Size of the stored key, when the key has key_bytes. */
-static inline size_t sort_key_stored_bytes(size_t key_bytes)
-{
-    return key_bytes < SORT_KEY_STORED_BYTES ? key_bytes : SORT_KEY_STORED_BYTES;
-}
-
-/* Writes the stored key to out, which has room for it, and returns its size. Not if leading zeros
-   count: only --verify has that order, and it stores no keys. Names may have longer keys there. */
-size_t sort_key_store(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out);
-
-/* Compares the whole keys of two records that have keys, as memcmp would: below 0, 0, above 0. The
-   order has no fixed keys. */
-int sort_key_compare(const struct sort_rules *rules, const uint8_t *a, const uint8_t *b);
 
 /* Changes a record that was just read to the form in which it is sorted. Adds the record to the
    sum, in the form in which it will be written. */

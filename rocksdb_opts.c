@@ -25,7 +25,8 @@ enum {
     TABLE_BLOCK_BYTES = 4096,           /* less than a value: each value gets a block of its own */
     LARGE_TABLE_BLOCK_BYTES = 64 << 10, /* of each file, the scan has one in memory */
     INDEX_PART_BYTES = 16 << 10,
-    INDEX_RESTART_INTERVAL = 16,
+    LONG_INDEX_PART_BYTES = 80 << 10,   /* some hundred long keys that share their beginning */
+    INDEX_RESTART_INTERVAL = 1024,      /* there are no look-ups, only scans */
     INFO_LOG_FATAL = 4,
     WRITE_BUFFER_BYTES = 64 << 10,      /* nothing is ever put into a memtable */
     FILE_BUFFER_BYTES = 256 << 10,      /* a file writer gathers this much before it calls write */
@@ -41,7 +42,7 @@ static const char options_format[] =
     "block_based_table_factory={max_auto_readahead_size=0};compaction_readahead_size=%zu";
 
 static void set_table_options(rocksdb_block_based_table_options_t *table, size_t block_bytes,
-                              bool few_files)
+                              bool long_keys)
 {
     rocksdb_block_based_options_set_format_version(table, TABLE_FORMAT_VERSION);
     rocksdb_block_based_options_set_checksum(table, TABLE_CHECKSUM_XXH3);
@@ -50,17 +51,13 @@ static void set_table_options(rocksdb_block_based_table_options_t *table, size_t
        memory as long as the file is open: 50 bytes for each of our blocks. */
     rocksdb_block_based_options_set_index_type(
         table, rocksdb_block_based_table_index_type_two_level_index_search);
-    rocksdb_block_based_options_set_metadata_block_size(table, INDEX_PART_BYTES);
-    /* Stores of a key in the index what differs from the key before. Until a file is complete,
-       RocksDB has its whole index in memory, twice. Sorted by a tag whose values share 480 bytes, the
-       index of one compacted file took 93 MiB; it takes less than 10 now. */
+    rocksdb_block_based_options_set_metadata_block_size(
+        table, long_keys ? LONG_INDEX_PART_BYTES : INDEX_PART_BYTES);
+    /* Stores of a key in the index what differs from the key before, except of the first key of a
+       part. Until a file is complete, RocksDB has its whole index in memory several times. With
+       values of 65,000 bytes that share their beginnings it is as large as the records if each key
+       stands whole in it. */
     rocksdb_block_based_options_set_index_block_restart_interval(table, INDEX_RESTART_INTERVAL);
-    /* A pile (pipeline/pile.h) is read by exact keys. The filter tells which file has a key: some
-       10 bits of memory for each of our blocks, and 8 bytes until the file is complete. The table
-       takes the policy over. */
-    if (!few_files)
-        rocksdb_block_based_options_set_filter_policy(table,
-                                                      rocksdb_filterpolicy_create_bloom_full(10));
     /* Every block is read once, so a cache would only take memory. */
     rocksdb_block_based_options_set_no_block_cache(table, 1);
 }
@@ -102,7 +99,7 @@ static void set_db_options(rocksdb_options_t *db, bool existing)
 }
 
 int rocksdb_opts_init(struct rocksdb_opts *opts, bool existing, size_t compaction_read_bytes,
-                      unsigned n_compactions, bool few_files)
+                      unsigned n_compactions, bool few_files, bool long_keys)
 {
     memset(opts, 0, sizeof *opts);
     char *error = NULL, text[sizeof options_format + 32];
@@ -113,7 +110,7 @@ int rocksdb_opts_init(struct rocksdb_opts *opts, bool existing, size_t compactio
     opts->env = rocksdb_envoptions_create();
     opts->ingest = rocksdb_ingestexternalfileoptions_create();
     opts->block_bytes = few_files ? LARGE_TABLE_BLOCK_BYTES : TABLE_BLOCK_BYTES;
-    set_table_options(opts->table, opts->block_bytes, few_files);
+    set_table_options(opts->table, opts->block_bytes, long_keys);
     rocksdb_options_set_block_based_table_factory(base, opts->table);
     set_db_options(base, existing);
     opts->threads = rocksdb_create_default_env();

@@ -35,6 +35,8 @@ libisal           library libisal-dev      isa-l       isa-l       all?
 cmocka            library libcmocka-dev    cmocka      cmocka      unit,test,deb,test-deb
 python3           program python3          python      python      test,bench,fuzz
 python3-venv      package python3-venv     -           -           test
+pytest            package python3-pytest   pytest      -           test
+pytest-xdist      package python3-pytest-xdist pytest-xdist -      test
 samtools          program samtools         samtools    samtools    test,demo,bench
 man               program man-db           -           -           test?
 mandoc            program mandoc           -           -           test?

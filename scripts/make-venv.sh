@@ -1,10 +1,11 @@
 #!/bin/sh
-# make-venv.sh DIR -- a Python environment for the CLI tests: pysam, whose samtools 1.24 is the
-# reference for sort orders, matplotlib for the plots, MultiQC, which reads reports, three libraries
-# that read columns, DuckDB's shell, and the S3 server moto, of which only the packages that S3 needs (with all that
-# they need, 1.2 GB). pysam and the readers of columns have exact versions, which run with the
-# Python of Debian 12 (3.11): the same change is always judged alike. Without a package index the
-# tests run all the same and skip what needs these; DIR/complete is there when all are installed.
+# make-venv.sh DIR -- a Python environment for the CLI tests: pytest and pytest-xdist (Debian's where
+# they are installed), pysam, whose samtools 1.24 is the reference for sort orders, matplotlib for
+# the plots, MultiQC, which reads reports, three libraries that read columns, DuckDB's shell, and the
+# S3 server moto, of which only the packages that S3 needs (with all that they need, 1.2 GB). pysam
+# and the readers of columns have exact versions, which run with the Python of Debian 12 (3.11): the
+# same change is always judged alike. Without a package index the tests run all the same and skip
+# what needs these; DIR/complete is there when all are installed.
 set -eu
 dir=$1
 
@@ -14,7 +15,11 @@ install() {
     return 1
 }
 
-python3 -m venv "$dir"
+python3 -m venv --system-site-packages "$dir"
+if ! "$dir/bin/python" -c 'import pytest, xdist' 2>/dev/null && ! install pytest pytest-xdist; then
+    echo "make-venv.sh: no test can run: apt-get install python3-pytest python3-pytest-xdist" >&2
+    exit 1
+fi
 complete=yes
 install pysam==0.24.1 || complete=no
 install 'matplotlib>=3.4' || complete=no

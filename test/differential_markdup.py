@@ -220,7 +220,8 @@ def barcode_tag(case):
 
 def shares_barcodes(case):
     """Whether reads get the barcode of their mate, which samtools does not do."""
-    return barcode_tag(case) and "--barcode-own" not in option_words(case)
+    return (barcode_tag(case) and "--barcode-own" not in option_words(case) and
+            case.way == "one pass")
 
 
 def is_half_tagged(case):
@@ -232,9 +233,7 @@ def is_half_tagged(case):
 def their_words(case):
     """Those of them that the reference gets."""
     words = option_words(case)
-    if shares_barcodes(case):
-        words[words.index("--barcode-tag") + 1] = mate_barcodes.FILLED
-    elif "--barcode-own" in words:
+    if "--barcode-own" in words:
         words.remove("--barcode-own")
     if moves_umi(case):
         words.remove("--move-umi-to-tag")
@@ -318,6 +317,12 @@ def their_commands(case, folder):
     commands = []
     if case.way == "one pass":
         fixed = f"{folder}/fixed.bam"
+        if shares_barcodes(case):
+            plain_input, filled = f"{folder}/plain.bam", f"{folder}/filled.bam"
+            commands += [["view", "--no-PG", "-u", "-o", plain_input, source],
+                         functools.partial(mate_barcodes.fill, plain_input, barcode_tag(case),
+                                           filled)]
+            source = filled
         commands.append(["fixmate", "-m", "-u", "--no-PG", *case.fixmate.split(), source, fixed])
         source = fixed
     ordered, out = f"{folder}/sorted.bam", f"{folder}/want.bam"
@@ -326,13 +331,7 @@ def their_commands(case, folder):
         report = ["-f", f"{folder}/want.stats.txt"]
     commands.append(["sort", "-u", "--no-PG", "-o", ordered, source])
     markdup = ["markdup", "--no-PG", *WINDOW, *their_words(case), *report]
-    if shares_barcodes(case):
-        filled, marked = f"{folder}/filled.bam", f"{folder}/marked.bam"
-        commands += [functools.partial(mate_barcodes.fill, ordered, barcode_tag(case), filled),
-                     [*markdup, filled, marked],
-                     ["view", "--no-PG", "-u", "-x", mate_barcodes.FILLED, "-o", out, marked]]
-    else:
-        commands.append([*markdup, ordered, out])
+    commands.append([*markdup, ordered, out])
     return commands + in_format(case, out, f"{folder}/want")
 
 
@@ -351,7 +350,7 @@ def show_commands(case, program, _folder):
     """Both command lines, in a form that can be typed."""
     def line(words):
         if callable(words):
-            return f"(tag {mate_barcodes.FILLED}: the barcode of each read or its mate)"
+            return f"(tag {barcode_tag(case)} is copied to mates without it)"
         return " ".join(f'"{word}"' if " " in word or not word else word for word in words)
     ours = line(our_command(case, program))
     if case.pipe:

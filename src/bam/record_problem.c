@@ -8,13 +8,14 @@
 void record_problem_print(const struct record_problem *problem, const char *input)
 {
     const char *name = problem->read_name ? problem->read_name : "";
+    const char *tag = problem->tag ? problem->tag : "", *space = problem->tag ? " " : "";
     bool has_name = *name != '\0';
     if (problem->record == RECORD_NUMBER_UNKNOWN) {
-        diag_error("read '%s' of '%s'%s %s", name, input,
-                   problem->is_damaged ? " is damaged:" : "", problem->text);
+        diag_error("read '%s' of '%s'%s %s%s%.2s", name, input,
+                   problem->is_damaged ? " is damaged:" : "", problem->text, space, tag);
         return;
     }
-    diag_error("record %" PRIu64 " of '%s'%s%s%s%s %s", problem->record + 1, input,
+    diag_error("record %" PRIu64 " of '%s'%s%s%s%s %s%s%.2s", problem->record + 1, input,
                has_name ? " (read '" : "", name, has_name ? "')" : "",
-               problem->is_damaged ? " is damaged:" : "", problem->text);
+               problem->is_damaged ? " is damaged:" : "", problem->text, space, tag);
 }

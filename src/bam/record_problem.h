@@ -24,6 +24,7 @@ struct record_problem {
     uint64_t record;            /* number of the record in its input, from 0; or unknown: then it
                                    must have a read name */
     const char *read_name;      /* NULL or empty if it is not known */
+    const char *tag;            /* two letters that follow the text, or NULL */
 };
 
 /* Prints one error (diag.h), with the number counted from 1: "record 7 of 'FILE' (read 'NAME') is

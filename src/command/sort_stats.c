@@ -265,14 +265,6 @@ static void write_store(struct json_writer *json, const struct sort_report *r)
     json_bool(json, "past_page_cache", store->direct);
     json_unsigned(json, "seeks", store->n_seeks);
     json_end_object(json);
-    json_begin_object(json, "piles");
-    json_unsigned(json, "piles", r->piles.n_piles);
-    json_unsigned(json, "blocks", r->piles.n_blocks);
-    json_unsigned(json, "reads", r->piles.n_reads);
-    json_unsigned(json, "steps", r->piles.n_steps);
-    json_unsigned(json, "seeks", r->piles.n_seeks);
-    json_unsigned(json, "gets", r->piles.n_gets);
-    json_end_object(json);
     write_disk(json, &store->disk, used);
 }
 

@@ -29,7 +29,7 @@ struct duplicate_rules {
     bool use_libraries;         /* --use-libraries: duplicates are of one LB */
     enum barcode_source barcode_source;
     char barcode_tag[2];
-    bool own_barcodes;          /* --barcode-own: a read does not get the barcode of its mate */
+    bool own_barcodes;          /* --barcode-own: --fixmate does not copy barcodes between mates */
     struct name_pattern *barcode_pattern;       /* its first group is the barcode; NULL: the
                                                    eighth field of the name is */
     unsigned barcode_mismatches;        /* --barcode-mismatches */
@@ -64,8 +64,8 @@ static inline bool duplicate_rules_keep_groups_apart(const struct duplicate_rule
     return rules->use_read_groups || rules->use_libraries;
 }
 
-/* True if a read without barcode has that of its mate (pair_barcode.h). Barcodes in names need not
-   be shared: both reads have one name. */
+/* True if --fixmate gives a read without barcode that of its mate. Barcodes in names need not be
+   copied: both reads have one name. */
 static inline bool duplicate_rules_share_barcodes(const struct duplicate_rules *rules)
 {
     return rules->barcode_source == BARCODE_TAG && !rules->own_barcodes;

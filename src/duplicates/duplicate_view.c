@@ -182,7 +182,7 @@ static bool is_nowhere(const struct duplicate_view *view)
     return view->ref == -1 && view->pos == -1;
 }
 
-void duplicate_view_take_name(const uint8_t *rec, struct duplicate_view *view)
+static void take_name(const uint8_t *rec, struct duplicate_view *view)
 {
     view->name = bam_record_name(rec);
     view->name_bytes = (uint8_t)(bam_record_name_bytes(rec) - 1);
@@ -205,7 +205,7 @@ static const char *view_pair(const struct duplicate_rules *rules, const uint8_t 
     view->mate_ref = bam_record_mate_tid(rec);
     view->lacks_score = !tags->has_score;
     view->score += tags->mate_score;
-    duplicate_view_take_name(rec, view);
+    take_name(rec, view);
     if (rules->by_sequence)
         make_sequence_key(&ends, mate_pos, view);
     else
@@ -231,21 +231,17 @@ static uint32_t group_of(const struct duplicate_rules *rules, const uint8_t *rec
                                              : read_groups_library_of(rules->groups, rec));
 }
 
-void duplicate_view_take_barcode(const struct duplicate_rules *rules,
-                                 const struct read_barcode *barcode, struct duplicate_view *view)
-{
-    view->barcode = XXH3_64bits(barcode->text, barcode->n);
-    if (rules->barcode_mismatches == 0 || barcode->n > UINT8_MAX) return;
-    view->barcode_text = (const uint8_t *)barcode->text;
-    view->barcode_bytes = (uint8_t)barcode->n;
-}
-
 static void take_barcode(const struct duplicate_rules *rules, const uint8_t *rec,
                          struct record_views *views)
 {
     struct read_barcode barcode = read_barcode_of(rules, rec);
+    struct duplicate_view *view = &views->view[0];
     views->lacks_barcode = barcode.is_unreadable;
-    if (barcode.text) duplicate_view_take_barcode(rules, &barcode, &views->view[0]);
+    if (!barcode.text) return;
+    view->barcode = XXH3_64bits(barcode.text, barcode.n);
+    if (rules->barcode_mismatches == 0 || barcode.n > UINT8_MAX) return;
+    view->barcode_text = (const uint8_t *)barcode.text;
+    view->barcode_bytes = (uint8_t)barcode.n;
 }
 
 const char *duplicate_views_make(const struct duplicate_rules *rules, const uint8_t *rec,
@@ -261,7 +257,7 @@ const char *duplicate_views_make(const struct duplicate_rules *rules, const uint
     if (flag & NOT_EXAMINED) {
         if (!rules->marks_others) return NULL;
         *view = (struct duplicate_view){.kind = VIEW_OTHER, .was_marked = was_marked};
-        duplicate_view_take_name(rec, view);
+        take_name(rec, view);
         views->n = 1;
         return NULL;
     }
@@ -292,7 +288,7 @@ const char *duplicate_views_make(const struct duplicate_rules *rules, const uint
     if (is_member_of_pair(flag, rec))
         problem = view_pair(rules, rec, &own, &tags, views);
     else if (view->has_others || duplicate_rules_set_tags(rules))
-        duplicate_view_take_name(rec, view);
+        take_name(rec, view);
     if (is_nowhere(view)) views->n = 0;
     return problem;
 }

@@ -113,9 +113,4 @@ struct record_views {
 const char *duplicate_views_make(const struct duplicate_rules *rules, const uint8_t *rec,
                                  struct record_views *views);
 
-/* Let a view have the name of a record, or a barcode that is there. Both stay in the record. */
-void duplicate_view_take_name(const uint8_t *rec, struct duplicate_view *view);
-void duplicate_view_take_barcode(const struct duplicate_rules *rules,
-                                 const struct read_barcode *barcode, struct duplicate_view *view);
-
 #endif

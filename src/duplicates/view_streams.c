@@ -46,22 +46,22 @@ unsigned duplicate_view_place_part(const struct duplicate_view *view, unsigned n
     return (unsigned)(below * n_parts >> 32);
 }
 
-static uint16_t stream_by_name(unsigned first, const struct duplicate_view *view)
+static uint16_t stream_by_name(const struct duplicate_view *view)
 {
     uint64_t hash = view_name_hash(view->name, view->name_bytes);
-    return (uint16_t)(first + view_name_partition(hash));
+    return (uint16_t)(VIEW_STREAM_OTHERS + view_name_partition(hash));
 }
 
 static uint16_t stream_of(const struct duplicate_view *view)
 {
     switch (view->kind) {
     case VIEW_SINGLE: return (uint16_t)(VIEW_STREAM_SINGLES + duplicate_view_partition(view));
-    case VIEW_OTHER: return stream_by_name(VIEW_STREAM_OTHERS, view);
+    case VIEW_OTHER: return stream_by_name(view);
     default: return (uint16_t)(VIEW_STREAM_PAIRS + duplicate_view_partition(view));
     }
 }
 
-static void add(struct view_gather *gather, const struct duplicate_view *view, uint16_t stream)
+void view_gather_add(struct view_gather *gather, const struct duplicate_view *view)
 {
     size_t n = gather->n + 1;
     xgrow(&gather->views, &gather->room, n, VIEW_GATHER_ENOUGH, sizeof *gather->views);
@@ -69,7 +69,7 @@ static void add(struct view_gather *gather, const struct duplicate_view *view, u
           sizeof *gather->streams);
     struct duplicate_view *added = &gather->views[gather->n];
     *added = *view;
-    gather->streams[gather->n] = stream;
+    gather->streams[gather->n] = stream_of(view);
     gather->n = n;
     if (!view->name) return;
     /* Copied while the record is in the cache: else it would have to be fetched again. */
@@ -80,25 +80,14 @@ static void add(struct view_gather *gather, const struct duplicate_view *view, u
     gather->names_bytes = end;
 }
 
-void view_gather_add(struct view_gather *gather, const struct duplicate_view *view)
-{
-    add(gather, view, stream_of(view));
-}
-
-void view_gather_add_by_name(struct view_gather *gather, const struct duplicate_view *view,
-                             unsigned first_stream)
-{
-    add(gather, view, stream_by_name(first_stream, view));
-}
-
 /* Sorts the views by stream; those of one stream stay in their order. */
 static void sort_by_stream(struct view_gather *gather)
 {
-    uint32_t ends[VIEW_END_STREAMS + 1] = {0};
+    uint32_t ends[VIEW_N_STREAMS + 1] = {0};
     xgrow(&gather->order, &gather->order_room, gather->n, VIEW_GATHER_ENOUGH,
           sizeof *gather->order);
     for (size_t i = 0; i < gather->n; i++) ends[gather->streams[i] + 1]++;
-    for (size_t i = 1; i <= VIEW_END_STREAMS; i++) ends[i] += ends[i - 1];
+    for (size_t i = 1; i <= VIEW_N_STREAMS; i++) ends[i] += ends[i - 1];
     for (size_t i = 0; i < gather->n; i++)
         gather->order[ends[gather->streams[i]]++] = (uint32_t)i;
 }

@@ -24,12 +24,6 @@ enum {
     VIEW_STREAM_PAIRS = VIEW_N_PARTITIONS,
     VIEW_STREAM_OTHERS = 2 * VIEW_N_PARTITIONS,
     VIEW_N_STREAMS = 3 * VIEW_N_PARTITIONS,
-    /* Views that wait for a barcode, and views that have one for them (pair_barcode.h), by name.
-       Their streams lie apart (pipeline/view_chunks.h). */
-    VIEW_STREAM_SEEKERS = VIEW_N_STREAMS,
-    VIEW_STREAM_GIVERS = VIEW_STREAM_SEEKERS + VIEW_N_PARTITIONS,
-    VIEW_END_STREAMS = VIEW_STREAM_GIVERS + VIEW_N_PARTITIONS,
-    VIEW_N_BARCODE_STREAMS = VIEW_END_STREAMS - VIEW_N_STREAMS,
 };
 
 /* So many views make a good slice: more would leave the cache. */
@@ -46,10 +40,6 @@ struct view_gather {
 
 /* Adds a view, whose index and ordinal are set. */
 void view_gather_add(struct view_gather *gather, const struct duplicate_view *view);
-
-/* The same for VIEW_STREAM_SEEKERS or VIEW_STREAM_GIVERS. The view has a name. */
-void view_gather_add_by_name(struct view_gather *gather, const struct duplicate_view *view,
-                             unsigned first_stream);
 
 /* What stands before each chunk in the output. */
 struct view_chunk_head {

@@ -308,64 +308,33 @@ static uint8_t signed_byte(uint8_t c)
     return (uint8_t)(c < 0x80 ? c + 0x80 : c - 0x7f);
 }
 
-/* Where a key is written to; what does not fit is left out. */
-struct room {
-    uint8_t *at;
-    size_t n_left;
-};
-
-static void put(struct room *out, const void *bytes, size_t n_bytes)
+static uint8_t *put(uint8_t *out, const void *bytes, size_t n_bytes)
 {
-    size_t n = n_bytes < out->n_left ? n_bytes : out->n_left;
-    if (n > 0) memcpy(out->at, bytes, n);
-    out->at += n;
-    out->n_left -= n;
+    if (n_bytes > 0) memcpy(out, bytes, n_bytes);
+    return out + n_bytes;
 }
 
-static void put_signed_text(struct room *out, const uint8_t *text, size_t n_bytes)
+/* Writes a text and a NUL. */
+static uint8_t *put_signed_text(uint8_t *out, const uint8_t *text, size_t n_bytes)
 {
-    size_t n = n_bytes < out->n_left ? n_bytes : out->n_left;
-    for (size_t i = 0; i < n; i++) *out->at++ = signed_byte(text[i]);
-    out->n_left -= n;
+    for (size_t i = 0; i < n_bytes; i++) *out++ = signed_byte(text[i]);
+    *out++ = 0;
+    return out;
 }
 
 size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *rec, uint8_t *out,
-                               size_t room, const char **problem)
+                               const char **problem)
 {
-    static const uint8_t end = 0;
     struct parts parts;
     if (take_apart(t, rec, &parts, problem) < 0) return 0;
     size_t name_bytes = strlen(parts.name) + 1;
     if (out) {
-        struct room to = {out, room};
-        put(&to, parts.ends, ENDS_BYTES);
-        put(&to, parts.cb, parts.cb_bytes);
-        put(&to, &end, 1);
-        put_signed_text(&to, parts.mi, parts.mi_bytes);
-        put(&to, &end, 1);
-        put(&to, parts.name, name_bytes);
-        put(&to, &parts.is_upper, 1);
+        out = put(out, parts.ends, ENDS_BYTES);
+        out = put(out, parts.cb, parts.cb_bytes);
+        *out++ = 0;
+        out = put_signed_text(out, parts.mi, parts.mi_bytes);
+        out = put(out, parts.name, name_bytes);
+        *out = parts.is_upper;
     }
     return FIXED_BYTES + parts.cb_bytes + parts.mi_bytes + name_bytes;
-}
-
-/* Compares two texts of unsigned or signed characters. */
-static int compare_texts(const uint8_t *a, size_t n_a, const uint8_t *b, size_t n_b, bool is_signed)
-{
-    size_t n = n_a < n_b ? n_a : n_b, i = 0;
-    while (i < n && a[i] == b[i]) i++;
-    if (i == n) return (n_a > n_b) - (n_a < n_b);
-    return is_signed ? signed_byte(a[i]) - signed_byte(b[i]) : a[i] - b[i];
-}
-
-int bam_key_template_compare(const struct bam_key_template *t, const uint8_t *a, const uint8_t *b)
-{
-    struct parts x, y;
-    const char *problem;
-    if (take_apart(t, a, &x, &problem) < 0 || take_apart(t, b, &y, &problem) < 0) return 0;
-    int c = memcmp(x.ends, y.ends, ENDS_BYTES);
-    if (c == 0) c = compare_texts(x.cb, x.cb_bytes, y.cb, y.cb_bytes, false);
-    if (c == 0) c = compare_texts(x.mi, x.mi_bytes, y.mi, y.mi_bytes, true);
-    if (c == 0) c = strcmp(x.name, y.name);
-    return c ? c : x.is_upper - y.is_upper;
 }

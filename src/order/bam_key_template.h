@@ -9,8 +9,8 @@
  * then the read at the lower end comes first. bam_key_template.c has the exact rules.
  *
  *     t = bam_key_template_create(header);
- *     n = bam_key_template_encode(t, rec, NULL, 0, &problem);   for each record, in any thread
- *     n = bam_key_template_encode(t, rec, key, n, &problem);
+ *     n = bam_key_template_encode(t, rec, NULL, &problem);      for each record, in any thread
+ *     n = bam_key_template_encode(t, rec, key, &problem);
  *     bam_key_template_destroy(t);
  *
  * The object owns copies of what the header says about read groups. It does not change once it is
@@ -31,13 +31,10 @@ void bam_key_template_destroy(struct bam_key_template *t);
 
 /*
  * Makes the key of a checked record and returns its size, which is less than twice the size of the
- * record minus 40. Writes its first `room` bytes to out, unless that is NULL. Keys are prefix-free.
+ * record minus 40. Writes it to out, unless that is NULL. Keys are prefix-free.
  * Returns 0 if the record cannot be ordered, and sets *problem to the reason (record_problem.h).
  */
 size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *rec, uint8_t *out,
-                               size_t room, const char **problem);
-
-/* Compares the keys of two records that have keys, without making them: below 0, 0, above 0. */
-int bam_key_template_compare(const struct bam_key_template *t, const uint8_t *a, const uint8_t *b);
+                               const char **problem);
 
 #endif

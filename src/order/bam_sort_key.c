@@ -20,7 +20,6 @@
 #include "order/bam_key_tag.h"
 #include "util/byte_order.h"
 
-#include <assert.h>
 #include <stdio.h>
 
 #ifndef XXH_INLINE_ALL
@@ -110,11 +109,7 @@ static size_t encode_natural(const char *name, bool zeros_count, uint8_t *out)
     return n;
 }
 
-/* Most bytes of a name key, also where leading zeros count: 5 for each two characters. */
-enum { NAME_KEY_BYTES = 3 * 256 };
-
-/* `order` is one of the two orders by name. out has room for NAME_KEY_BYTES, or for
-   SORT_KEY_STORED_BYTES unless leading zeros count. */
+/* `order` is one of the two orders by name. */
 static size_t encode_name(const struct sort_rules *rules, enum sort_order order,
                           const uint8_t *rec, uint8_t *out)
 {
@@ -161,17 +156,10 @@ static size_t encode_below(const struct sort_rules *rules, const uint8_t *rec, u
                                            : encode_name(rules, rules->below, rec, out);
 }
 
-/* Writes no more than `room` bytes; returns the size of the whole key. */
-static size_t encode_tag(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out,
-                         size_t room)
+static size_t encode_tag(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
 {
-    uint8_t below[NAME_KEY_BYTES];
-    size_t n = bam_key_tag_encode(rules->tag, rec, out, room);
-    if (!out || n >= room) return n + encode_below(rules, rec, NULL);
-    if (room - n >= NAME_KEY_BYTES) return n + encode_below(rules, rec, out + n);
-    size_t n_below = encode_below(rules, rec, below);
-    memcpy(out + n, below, n_below < room - n ? n_below : room - n);
-    return n + n_below;
+    size_t n = bam_key_tag_encode(rules->tag, rec, out, SIZE_MAX);
+    return n + encode_below(rules, rec, out ? out + n : NULL);
 }
 
 static size_t encode_minhash(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
@@ -183,16 +171,14 @@ static size_t encode_minhash(const struct sort_rules *rules, const uint8_t *rec,
     return minhash_key_encode(&value, rec, out);
 }
 
-/* Writes no more than `room` bytes of the key to out; returns the size of the whole key. */
-static size_t encode(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out, size_t room,
+static size_t encode(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out,
                      const char **problem)
 {
     switch (rules->order) {
     case SORT_NAME_NATURAL:
     case SORT_NAME_LEXICAL: return encode_name(rules, rules->order, rec, out);
-    case SORT_TAG: return encode_tag(rules, rec, out, room);
-    case SORT_TEMPLATE:
-        return bam_key_template_encode(rules->template_ends, rec, out, room, problem);
+    case SORT_TAG: return encode_tag(rules, rec, out);
+    case SORT_TEMPLATE: return bam_key_template_encode(rules->template_ends, rec, out, problem);
     case SORT_MINHASH: return encode_minhash(rules, rec, out);
     default: return encode_coordinate(rules, rec, out);
     }
@@ -200,38 +186,13 @@ static size_t encode(const struct sort_rules *rules, const uint8_t *rec, uint8_t
 
 size_t sort_key_bytes(const struct sort_rules *rules, const uint8_t *rec, const char **problem)
 {
-    return encode(rules, rec, NULL, 0, problem);
+    return encode(rules, rec, NULL, problem);
 }
 
 size_t sort_key_encode(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
 {
     const char *problem;        /* not looked at: sort_key_bytes has accepted this record */
-    return encode(rules, rec, out, SIZE_MAX, &problem);
-}
-
-size_t sort_key_store(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
-{
-    const char *problem;
-    assert(!rules->zeros_count);
-    return sort_key_stored_bytes(encode(rules, rec, out, SORT_KEY_STORED_BYTES, &problem));
-}
-
-int sort_key_compare(const struct sort_rules *rules, const uint8_t *a, const uint8_t *b)
-{
-    uint8_t a_key[NAME_KEY_BYTES], b_key[NAME_KEY_BYTES];
-    size_t n_a, n_b;
-    if (rules->order == SORT_TEMPLATE) return bam_key_template_compare(rules->template_ends, a, b);
-    if (rules->order == SORT_TAG) {
-        int c = bam_key_tag_compare(rules->tag, a, b);
-        if (c) return c;
-        n_a = encode_below(rules, a, a_key);
-        n_b = encode_below(rules, b, b_key);
-    } else {
-        n_a = sort_key_encode(rules, a, a_key);
-        n_b = sort_key_encode(rules, b, b_key);
-    }
-    /* Keys are prefix-free: equal bytes mean equal keys. */
-    return memcmp(a_key, b_key, n_a < n_b ? n_a : n_b);
+    return encode(rules, rec, out, &problem);
 }
 
 uint64_t sort_key_shuffle(const uint8_t *rec, uint64_t seed)

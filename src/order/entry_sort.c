@@ -8,12 +8,14 @@
  * Other orders: most significant bytes first, in steps of 8. The prefixes of a range of entries are
  * the 8 bytes after the longest common beginning of its keys. The range is radix-sorted by them,
  * and each group of equal prefixes is sorted further in the same way. Small ranges are
- * insertion-sorted, and ranges whose stored keys are equal and may be cut are merge-sorted.
+ * insertion-sorted, and ranges whose keys share more than MOST_RADIX_BYTES are merge-sorted: with
+ * keys of 65,535 bytes the steps could go too deep for the stack.
  */
 #include "order/entry_sort.h"
 
 enum {
     SMALL_RANGE = 24,           /* below this, insertion sort beats counting 8 x 256 digits */
+    MOST_RADIX_BYTES = 512,     /* more than every key by name has */
     N_DIGITS = 8,
     N_VALUES = 256,
 };
@@ -75,33 +77,30 @@ static const struct keyed_record *keyed(const struct sort_entry *entry)
     return entry->ref;
 }
 
-static void insertion_sort_keyed(const struct sort_rules *rules, struct sort_entry *e, size_t n,
-                                 size_t depth)
+static void insertion_sort_keyed(struct sort_entry *e, size_t n, size_t depth)
 {
     for (size_t i = 1; i < n; i++) {
         struct sort_entry moving = e[i];
         const struct keyed_record *key = keyed(&moving);
         size_t at = i;
-        for (; at > 0 && keyed_record_compare(rules, key, keyed(&e[at - 1]), depth) < 0; at--)
+        for (; at > 0 && keyed_record_compare(key, keyed(&e[at - 1]), depth) < 0; at--)
             e[at] = e[at - 1];
         e[at] = moving;
     }
 }
 
-/* Sorts entries whose stored keys are equal by the rest of their keys, stably. */
-static void merge_sort_keyed(const struct sort_rules *rules, struct sort_entry *e, size_t n,
-                             struct sort_entry *spare)
+/* Sorts entries whose first `depth` bytes are equal, stably. */
+static void merge_sort_keyed(struct sort_entry *e, size_t n, struct sort_entry *spare,
+                             size_t depth)
 {
-    const size_t depth = SORT_KEY_STORED_BYTES;
     if (n < 2) return;
     size_t n_left = n / 2, left = 0, right = n_left, at = 0;
-    merge_sort_keyed(rules, e, n_left, spare);
-    merge_sort_keyed(rules, e + n_left, n - n_left, spare);
-    if (keyed_record_compare(rules, keyed(&e[right - 1]), keyed(&e[right]), depth) <= 0) return;
+    merge_sort_keyed(e, n_left, spare, depth);
+    merge_sort_keyed(e + n_left, n - n_left, spare, depth);
+    if (keyed_record_compare(keyed(&e[right - 1]), keyed(&e[right]), depth) <= 0) return;
     memcpy(spare, e, n_left * sizeof *e);
     while (left < n_left && right < n) {
-        bool take_right = keyed_record_compare(rules, keyed(&e[right]), keyed(&spare[left]),
-                                               depth) < 0;
+        bool take_right = keyed_record_compare(keyed(&e[right]), keyed(&spare[left]), depth) < 0;
         e[at++] = take_right ? e[right++] : spare[left++];
     }
     memcpy(e + at, spare + left, (n_left - left) * sizeof *e);
@@ -122,24 +121,24 @@ static size_t common_bytes(const struct sort_entry *e, size_t n, size_t depth)
     return common;
 }
 
-static void sort_keyed(const struct sort_rules *rules, struct sort_entry *e, size_t n,
-                       struct sort_entry *spare, size_t depth)
+static void sort_keyed(struct sort_entry *e, size_t n, struct sort_entry *spare, size_t depth)
 {
     if (n < 2) return;
     if (n < SMALL_RANGE) {
-        insertion_sort_keyed(rules, e, n, depth);
+        insertion_sort_keyed(e, n, depth);
         return;
     }
     depth = common_bytes(e, n, depth);
-    if (depth >= keyed(&e[0])->key_bytes) {         /* all stored keys are equal */
-        if (depth >= SORT_KEY_STORED_BYTES) merge_sort_keyed(rules, e, n, spare);
+    if (depth >= keyed(&e[0])->key_bytes) return;   /* all keys are equal */
+    if (depth >= MOST_RADIX_BYTES) {
+        merge_sort_keyed(e, n, spare, depth);
         return;
     }
     for (size_t i = 0; i < n; i++) e[i].prefix = keyed_record_prefix(keyed(&e[i]), depth);
     radix_sort_prefix(e, n, spare);
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n && e[to].prefix == e[from].prefix;) to++;
-        sort_keyed(rules, e + from, to - from, spare, depth + 8);
+        sort_keyed(e + from, to - from, spare, depth + 8);
     }
 }
 
@@ -149,5 +148,5 @@ void sort_entries(const struct sort_rules *rules, struct sort_entry *entries, si
     if (sort_order_is_fixed(rules->order))
         radix_sort_prefix(entries, n, spare);
     else
-        sort_keyed(rules, entries, n, spare, 0);
+        sort_keyed(entries, n, spare, 0);
 }

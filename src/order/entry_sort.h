@@ -3,8 +3,8 @@
  * stable sort of the entries of one batch.
  *
  * In a fixed order (sort_order_is_fixed) an entry holds the whole key and points to the record. In
- * any other order it points to a keyed_record, which has the stored key (bam_sort_key.h) and points
- * to the record. The `prefix` of the entry then is 8 bytes of the key. The function that sorts or
+ * any other order it points to a keyed_record, which has the key (bam_sort_key.h) and points to the
+ * record. The `prefix` of the entry then is 8 bytes of the key. The function that sorts or
  * merges chooses the depth at which they begin: if all names share their first 20 bytes, the first
  * 8 bytes would not distinguish any.
  *
@@ -25,7 +25,7 @@ struct sort_entry {
 
 struct keyed_record {
     const uint8_t *record;
-    uint32_t key_bytes;         /* of the stored key */
+    uint32_t key_bytes;
     uint8_t key[];              /* has key_bytes bytes; the first 4 lie in the padding of the
                                    struct */
 };
@@ -56,16 +56,13 @@ static inline uint64_t keyed_record_prefix(const struct keyed_record *kr, size_t
     return __builtin_bswap64(bytes);
 }
 
-/* Compares two keys whose first `depth` bytes are equal: below 0, 0, above 0. Compares the records
-   if the stored keys do not decide. */
-static inline int keyed_record_compare(const struct sort_rules *rules, const struct keyed_record *a,
-                                       const struct keyed_record *b, size_t depth)
+/* Compares two keys whose first `depth` bytes are equal: below 0, 0, above 0. */
+static inline int keyed_record_compare(const struct keyed_record *a, const struct keyed_record *b,
+                                       size_t depth)
 {
+    /* Keys are prefix-free: if the shorter one has no other bytes, they are equal. */
     size_t n = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
-    int c = depth < n ? memcmp(a->key + depth, b->key + depth, n - depth) : 0;
-    /* A stored key of fewer than SORT_KEY_STORED_BYTES bytes is whole. Keys are prefix-free, so if
-       c is 0 then, the keys are equal. */
-    return c || n < SORT_KEY_STORED_BYTES ? c : sort_key_compare(rules, a->record, b->record);
+    return depth < n ? memcmp(a->key + depth, b->key + depth, n - depth) : 0;
 }
 
 /*

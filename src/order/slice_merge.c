@@ -42,10 +42,23 @@ size_t merge_bound_store(enum sort_order order, const struct merge_source *sourc
 void merge_bound_set(struct merge_bound *bound, enum sort_order order,
                      const struct merge_source *source, size_t i)
 {
+    size_t n_bytes = merge_bound_bytes(order, &source->entries[i]);
+    xgrow(&bound->bytes, &bound->room, n_bytes, 0, 1);
     bound->n_bytes = merge_bound_store(order, source, i, bound->bytes);
-    bound->record = NULL;
-    if (merge_bound_is_cut(bound->n_bytes))
-        bound->record = sort_entry_record(order, &source->entries[i]);
+}
+
+void merge_bound_copy(struct merge_bound *bound, const struct merge_limit *limit)
+{
+    merge_bound_release(bound);
+    if (!limit->bytes) return;
+    *bound = (struct merge_bound){xmemdup(limit->bytes, limit->n_bytes), limit->n_bytes,
+                                  limit->n_bytes};
+}
+
+void merge_bound_release(struct merge_bound *bound)
+{
+    free(bound->bytes);
+    *bound = (struct merge_bound){0};
 }
 
 void merge_bound_position(const uint8_t *bound, size_t bound_bytes, uint32_t *run,
@@ -56,29 +69,15 @@ void merge_bound_position(const uint8_t *bound, size_t bound_bytes, uint32_t *ru
     *index = get_big_endian(tail + 4, 8);
 }
 
-bool merge_bound_is_tied(const struct merge_limit *a, const struct merge_limit *b)
-{
-    return merge_bound_is_cut(a->n_bytes) && merge_bound_is_cut(b->n_bytes) &&
-           memcmp(a->bytes, b->bytes, SORT_KEY_STORED_BYTES) == 0;
-}
-
-int merge_bound_compare(const struct sort_rules *rules, const struct merge_limit *a,
-                        const struct merge_limit *b)
+int merge_bound_compare(const struct merge_limit *a, const struct merge_limit *b)
 {
     if (!a->bytes || !b->bytes) return (a->bytes == NULL) - (b->bytes == NULL);
-    if ((a->record || b->record) && merge_bound_is_tied(a, b)) {
-        if (!a->record || !b->record) return a->record ? 1 : -1;
-        int c = sort_key_compare(rules, a->record, b->record);
-        if (c) return c;
-    }
     int c = memcmp(a->bytes, b->bytes, a->n_bytes < b->n_bytes ? a->n_bytes : b->n_bytes);
     return c ? c : (a->n_bytes > b->n_bytes) - (a->n_bytes < b->n_bytes);
 }
 
-/* Compares the sort key of an entry with that of a bound. Returns `tie` if the stored keys are tied
-   and the bound lacks its record. */
-static int compare_key(const struct sort_rules *rules, const struct sort_entry *entry,
-                       const struct merge_limit *bound, int tie)
+int merge_compare(const struct sort_rules *rules, const struct sort_entry *entry,
+                  const struct merge_limit *bound)
 {
     if (sort_order_is_fixed(rules->order)) {
         uint64_t key = sort_key_load_fixed(bound->bytes);
@@ -86,17 +85,8 @@ static int compare_key(const struct sort_rules *rules, const struct sort_entry *
     }
     const struct keyed_record *kr = keyed(entry);
     size_t key_bytes = bound->n_bytes - MERGE_BOUND_TAIL_BYTES;
-    size_t n = kr->key_bytes < key_bytes ? kr->key_bytes : key_bytes;
-    int c = memcmp(kr->key, bound->bytes, n);
-    if (c || n < SORT_KEY_STORED_BYTES)
-        return c ? c : (kr->key_bytes > key_bytes) - (kr->key_bytes < key_bytes);
-    return bound->record ? sort_key_compare(rules, kr->record, bound->record) : tie;
-}
-
-int merge_compare(const struct sort_rules *rules, const struct sort_entry *entry,
-                  const struct merge_limit *bound)
-{
-    return compare_key(rules, entry, bound, 0);
+    int c = memcmp(kr->key, bound->bytes, kr->key_bytes < key_bytes ? kr->key_bytes : key_bytes);
+    return c ? c : (kr->key_bytes > key_bytes) - (kr->key_bytes < key_bytes);
 }
 
 bool merge_is_sorted(const struct sort_rules *rules, const struct sort_entry *entries, size_t n)
@@ -104,8 +94,7 @@ bool merge_is_sorted(const struct sort_rules *rules, const struct sort_entry *en
     bool fixed = sort_order_is_fixed(rules->order), sorted = true;
     for (size_t i = 1; i < n && sorted; i++)
         sorted = fixed ? entries[i - 1].prefix <= entries[i].prefix
-                       : keyed_record_compare(rules, keyed(&entries[i - 1]), keyed(&entries[i]),
-                                              0) <= 0;
+                       : keyed_record_compare(keyed(&entries[i - 1]), keyed(&entries[i]), 0) <= 0;
     return sorted;
 }
 
@@ -119,7 +108,7 @@ size_t merge_cut(const struct sort_rules *rules, const struct merge_source *sour
     size_t low = 0, high = source->n_entries;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int c = compare_key(rules, &source->entries[middle], bound, 1);
+        int c = merge_compare(rules, &source->entries[middle], bound);
         if (c == 0) c = (source->run > run) - (source->run < run);
         if (c == 0) c = source->first_index + middle < index ? -1 : 0;
         if (c < 0)
@@ -170,15 +159,15 @@ static void merge_two_fixed(const struct merge_slice *left, const struct merge_s
 }
 
 /* The same for keys of variable length. Prefixes are bytes depth .. depth + 7 of the keys. */
-static void merge_two_keyed(const struct sort_rules *rules, const struct merge_slice *left,
-                            const struct merge_slice *right, struct sort_entry *out, size_t depth)
+static void merge_two_keyed(const struct merge_slice *left, const struct merge_slice *right,
+                            struct sort_entry *out, size_t depth)
 {
     const struct sort_entry *a = left->entries, *a_end = a + left->n_entries;
     const struct sort_entry *b = right->entries, *b_end = b + right->n_entries;
     while (a < a_end && b < b_end) {
         bool take_b = b->prefix < a->prefix;
         if (b->prefix == a->prefix)
-            take_b = keyed_record_compare(rules, keyed(b), keyed(a), depth + 8) < 0;
+            take_b = keyed_record_compare(keyed(b), keyed(a), depth + 8) < 0;
         *out++ = take_b ? *b : *a;
         b += take_b;
         a += !take_b;
@@ -190,16 +179,16 @@ static void merge_two_keyed(const struct sort_rules *rules, const struct merge_s
 
 /* Sets the prefixes of the entries of a segment to the 8 bytes after the common beginning of all
    its keys. Returns the length of the common beginning. */
-static size_t set_prefixes(const struct sort_rules *rules, const struct merge_slice *slices,
-                           size_t n_slices, struct sort_entry *entries, size_t n)
+static size_t set_prefixes(const struct merge_slice *slices, size_t n_slices,
+                           struct sort_entry *entries, size_t n)
 {
     const struct keyed_record *low = NULL, *high = NULL;
     for (size_t i = 0; i < n_slices; i++) {
         if (slices[i].n_entries == 0) continue;
         const struct keyed_record *first = keyed(&slices[i].entries[0]);
         const struct keyed_record *last = keyed(&slices[i].entries[slices[i].n_entries - 1]);
-        if (!low || keyed_record_compare(rules, first, low, 0) < 0) low = first;
-        if (!high || keyed_record_compare(rules, last, high, 0) > 0) high = last;
+        if (!low || keyed_record_compare(first, low, 0) < 0) low = first;
+        if (!high || keyed_record_compare(last, high, 0) > 0) high = last;
     }
     if (!low || !high) return 0;
     size_t limit = low->key_bytes < high->key_bytes ? low->key_bytes : high->key_bytes, depth = 0;
@@ -229,7 +218,7 @@ size_t merge_slices(const struct sort_rules *rules, const struct merge_slice *sl
     }
     starts[n_parts] = n;
     bool fixed = sort_order_is_fixed(rules->order);
-    size_t depth = fixed || n_parts < 2 ? 0 : set_prefixes(rules, slices, n_slices, from, n);
+    size_t depth = fixed || n_parts < 2 ? 0 : set_prefixes(slices, n_slices, from, n);
     while (n_parts > 1) {
         size_t n_merged = 0;
         for (size_t i = 0; i < n_parts; i += 2) {
@@ -240,7 +229,7 @@ size_t merge_slices(const struct sort_rules *rules, const struct merge_slice *sl
             if (fixed)
                 merge_two_fixed(&left, &right, to + begin);
             else
-                merge_two_keyed(rules, &left, &right, to + begin, depth);
+                merge_two_keyed(&left, &right, to + begin, depth);
             starts[n_merged++] = begin;
         }
         starts[n_merged] = n;
@@ -262,7 +251,7 @@ static int compare_places(const void *a_place, const void *b_place)
     if (sort_order_is_fixed(a->rules->order)) {
         if (x->prefix != y->prefix) return x->prefix < y->prefix ? -1 : 1;
     } else {
-        int c = keyed_record_compare(a->rules, x->ref, y->ref, 0);
+        int c = keyed_record_compare(x->ref, y->ref, 0);
         if (c) return c;
     }
     if (a->source->run != b->source->run) return a->source->run < b->source->run ? -1 : 1;

@@ -7,10 +7,7 @@
  * have the same full key. This makes the sort stable: runs are numbered in the order of the input,
  * and equal keys keep their order within a run.
  *
- * A *bound* is a full key, as bytes in memcmp order: the stored key (bam_sort_key.h), run, index.
- * If the stored key may be cut off, the bound also points to the record, which has the rest of the
- * key. On disk such a bound has no record; it then lies before all records that have its stored
- * key.
+ * A *bound* is a full key, as bytes in memcmp order: the key (bam_sort_key.h), run, index.
  *
  * The records of all sources between two bounds are a *segment*. Segments can be merged
  * independently, in any order. Bounds are full keys. So even records with equal sort keys can be
@@ -19,9 +16,9 @@
  * Order of calls: merge_cut for each source at the lower bound and at the upper bound; then
  * merge_slices for the slices between the two cuts, in the order of their runs.
  *
- * Ownership: sources and slices borrow their entries. A merge_bound owns its bytes and borrows the
- * record. A merge_space owns its buffers and starts as {0}. Threads: any; a merge_space belongs to
- * one thread at a time. Nothing can fail.
+ * Ownership: sources and slices borrow their entries. A merge_bound owns its bytes, and a merge_space
+ * its buffers; both start as {0}. Threads: any; a merge_space belongs to one thread at a time.
+ * Nothing can fail.
  */
 #ifndef ROCKSORT_ORDER_SLICE_MERGE_H
 #define ROCKSORT_ORDER_SLICE_MERGE_H
@@ -41,31 +38,34 @@ struct merge_slice {
 };
 
 enum {
-    MERGE_BOUND_TAIL_BYTES = 12,        /* run and index, big-endian, after the stored key */
-    MERGE_BOUND_MOST_BYTES = SORT_KEY_STORED_BYTES + MERGE_BOUND_TAIL_BYTES,
+    MERGE_BOUND_TAIL_BYTES = 12,        /* run and index, big-endian, after the key */
+    MERGE_BOUND_MOST_BYTES = SORT_KEY_MOST_BYTES + MERGE_BOUND_TAIL_BYTES,
 };
 
 struct merge_bound {
-    uint8_t bytes[MERGE_BOUND_MOST_BYTES];
-    size_t n_bytes;
-    const uint8_t *record;      /* NULL if the bytes have the whole key, or if the record is not
-                                   known */
+    uint8_t *bytes;
+    size_t n_bytes, room;
 };
 
 /* A bound that borrows its bytes. bytes NULL: above every bound. */
 struct merge_limit {
     const uint8_t *bytes;
     size_t n_bytes;
-    const uint8_t *record;
 };
 
 /* Sets the bound to the full key of source->entries[i]. */
 void merge_bound_set(struct merge_bound *bound, enum sort_order order,
                      const struct merge_source *source, size_t i);
 
+/* Sets the bound to a copy of the limit. */
+void merge_bound_copy(struct merge_bound *bound, const struct merge_limit *limit);
+
+/* Frees the bytes; the bound is {0} again. */
+void merge_bound_release(struct merge_bound *bound);
+
 static inline struct merge_limit merge_limit_of(const struct merge_bound *bound)
 {
-    return (struct merge_limit){bound->bytes, bound->n_bytes, bound->record};
+    return (struct merge_limit){bound->bytes, bound->n_bytes};
 }
 
 /* Size of the bytes of the bound of an entry. */
@@ -85,26 +85,15 @@ static inline bool merge_bound_is_sound(size_t n_bytes)
 void merge_bound_position(const uint8_t *bound, size_t bound_bytes, uint32_t *run,
                           uint64_t *index);
 
-/* True if the stored key of a bound may be cut off. */
-static inline bool merge_bound_is_cut(size_t n_bytes)
-{
-    return n_bytes == MERGE_BOUND_MOST_BYTES;
-}
-
-/* True if the stored keys of two bounds are equal and may be cut off. */
-bool merge_bound_is_tied(const struct merge_limit *a, const struct merge_limit *b);
-
-/* Compares two bounds: below 0, 0, above 0. If both are tied and lack their records, run and index
-   decide, as they do in a database. */
-int merge_bound_compare(const struct sort_rules *rules, const struct merge_limit *a,
-                        const struct merge_limit *b);
+/* Compares two bounds: below 0, 0, above 0. */
+int merge_bound_compare(const struct merge_limit *a, const struct merge_limit *b);
 
 /* Number of records of the source that come before the bound. */
 size_t merge_cut(const struct sort_rules *rules, const struct merge_source *source,
                  const struct merge_limit *bound);
 
 /* Compares the sort key of an entry with that of a bound, whose bytes are not NULL: below 0, 0,
-   above 0. If the bound is tied and lacks its record: 0. */
+   above 0. */
 int merge_compare(const struct sort_rules *rules, const struct sort_entry *entry,
                   const struct merge_limit *bound);
 

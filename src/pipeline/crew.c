@@ -329,6 +329,7 @@ static void free_worker(struct worker *worker)
     merge_space_release(&worker->space);
     bgzf_coder_release(&worker->bgzf);
     temp_coder_release(&worker->temp);
+    merge_bound_release(&worker->bound);
     bam_destroy1(worker->record);
     ks_free(&worker->line);
     view_gather_release(&worker->views);

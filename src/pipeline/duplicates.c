@@ -6,7 +6,6 @@
 #include "pipeline/decide.h"
 #include "pipeline/duplicate_marks.h"
 #include "pipeline/record_ordinals.h"
-#include "pipeline/share_barcodes.h"
 #include "pipeline/view_chunks.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -28,7 +27,6 @@ enum {
 struct duplicates {
     struct duplicates_settings settings;
     struct temp_streams *views, *names, *guests;        /* names: for -S; guests: for chains */
-    struct temp_streams *waiting;               /* for barcodes; NULL: none can */
     struct duplicate_notes *notes;              /* only for tags */
     struct duplicate_marks *marks;
     struct group_totals *counts;                /* marked before the run that is being written */
@@ -46,7 +44,7 @@ size_t duplicates_memory(size_t total_bytes)
 
 /* How the memory for streams is divided. */
 struct stream_shares {
-    size_t views, names, notes, waiting;        /* notes: and guests */
+    size_t views, names, notes; /* notes: and guests */
 };
 
 static struct stream_shares share_streams(const struct duplicate_rules *rules, size_t memory_bytes)
@@ -55,9 +53,8 @@ static struct stream_shares share_streams(const struct duplicate_rules *rules, s
     struct stream_shares shares = {
         .names = rules->marks_others ? all / 4 : 0,
         .notes = duplicate_rules_need_chains(rules) ? all / 4 : 0,
-        .waiting = duplicate_rules_share_barcodes(rules) ? all / 8 : 0,
     };
-    shares.views = all - shares.names - shares.notes - shares.waiting;
+    shares.views = all - shares.names - shares.notes;
     return shares;
 }
 
@@ -73,8 +70,6 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
     const struct stream_shares shares = share_streams(settings->rules, settings->memory_bytes);
     const struct temp_places *places = &settings->places;
     d->views = temp_streams_create(VIEW_N_STREAMS, shares.views, places);
-    if (shares.waiting > 0)
-        d->waiting = temp_streams_create(VIEW_N_BARCODE_STREAMS, shares.waiting, places);
     if (shares.names > 0)
         d->names = temp_streams_create(VIEW_N_PARTITIONS, shares.names, places);
     if (shares.notes > 0)
@@ -103,7 +98,6 @@ void duplicates_destroy(struct duplicates *d)
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
     temp_streams_destroy(d->guests);
-    temp_streams_destroy(d->waiting);
     duplicate_notes_destroy(d->notes);
     duplicate_marks_destroy(d->marks);
     group_totals_destroy(d->counts);
@@ -143,25 +137,6 @@ static void count_lacking(const struct duplicate_rules *rules, const uint8_t *re
     looks->barcodes.n_without_coords += !coords.known;
 }
 
-/* Gathers the views of a record; those of a read that waits for a barcode are set aside. */
-static void gather_views(const struct duplicate_rules *rules, const uint8_t *rec,
-                         struct record_views *views, struct view_gather *gather,
-                         struct barcode_counts *counts)
-{
-    struct duplicate_view giver;
-    enum barcode_role role = pair_barcode_role(rules, rec, views, &giver);
-    counts->n_seekers += role == BARCODE_SEEKER;
-    counts->n_givers += role == BARCODE_GIVER;
-    if (role == BARCODE_GIVER_APART)
-        view_gather_add_by_name(gather, &giver, VIEW_STREAM_GIVERS);
-    for (unsigned i = 0; i < views->n; i++) {
-        if (role == BARCODE_SEEKER)
-            view_gather_add_by_name(gather, &views->view[i], VIEW_STREAM_SEEKERS);
-        else
-            view_gather_add(gather, &views->view[i]);
-    }
-}
-
 int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
                         struct duplicate_looks *looks, const uint8_t *rec,
                         const struct record_place *place)
@@ -181,9 +156,9 @@ int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
     for (unsigned i = 0; i < views.n; i++) {
         views.view[i].index = (uint32_t)place->index;
         views.view[i].ordinal = place->ordinal & DUPLICATE_ORDINAL_MASK;
+        view_gather_add(gather, &views.view[i]);
     }
     count_lacking(rules, rec, place->index, &views, looks);
-    gather_views(rules, rec, &views, gather, &looks->barcodes);
     if (gather->n >= VIEW_GATHER_ENOUGH) duplicate_looks_end(gather, looks, place->run);
     return 0;
 }
@@ -205,21 +180,29 @@ void duplicate_looks_release(struct duplicate_looks *looks)
 void duplicates_begin_run(struct duplicates *d)
 {
     temp_streams_mark(d->views);
-    if (d->waiting) temp_streams_mark(d->waiting);
     group_totals_mark(d->counts);
     d->barcodes_before = d->barcodes;
 }
 
+static void join_barcode_counts(struct barcode_counts *sum, const struct barcode_counts *other)
+{
+    sum->n_examined += other->n_examined;
+    sum->n_lacking += other->n_lacking;
+    sum->n_unreadable += other->n_unreadable;
+    sum->n_names += other->n_names;
+    sum->n_without_coords += other->n_without_coords;
+}
+
 static void take_counts(struct duplicates *d, struct duplicate_looks *looks)
 {
-    barcode_counts_join(&d->barcodes, &looks->barcodes);
+    join_barcode_counts(&d->barcodes, &looks->barcodes);
     looks->barcodes = (struct barcode_counts){0};
     group_counts_end(&looks->counts, d->counts);
 }
 
 static int take(struct duplicates *d, struct duplicate_looks *looks)
 {
-    if (view_chunks_append(d->views, d->waiting, looks->bytes, looks->n_bytes) < 0) return -1;
+    if (view_chunks_append(d->views, looks->bytes, looks->n_bytes) < 0) return -1;
     looks->n_bytes = 0;
     take_counts(d, looks);
     return 0;
@@ -242,7 +225,6 @@ int duplicates_undo_run(struct duplicates *d)
 {
     group_totals_undo(d->counts);
     d->barcodes = d->barcodes_before;
-    if (d->waiting && temp_streams_undo(d->waiting) < 0) return -1;
     return temp_streams_undo(d->views);
 }
 
@@ -414,22 +396,6 @@ static void warn_of_coords(const struct duplicates *d)
                      "no optical duplicates; give --read-coords", percent);
 }
 
-/* Gives reads without barcode that of their mates. */
-static int share(struct duplicates *d, size_t memory_bytes)
-{
-    if (!d->waiting) return 0;
-    const struct share_barcodes_settings settings = {
-        .crew = d->settings.crew, .n_threads = d->settings.n_threads,
-        .memory_bytes = memory_bytes, .views = d->views, .waiting = d->waiting,
-        .counts = &d->barcodes,
-    };
-    if (share_barcodes(&settings) < 0) return -1;
-    d->file_bytes += temp_streams_file_bytes(d->waiting);
-    temp_streams_destroy(d->waiting);
-    d->waiting = NULL;
-    return 0;
-}
-
 int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
                       uint32_t first_run, size_t spare_bytes)
 {
@@ -446,7 +412,7 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
         .names = d->names, .guests = d->guests, .notes = d->notes, .marks = d->marks,
         .counts = d->counts,
     };
-    if (share(d, decide.memory_bytes) < 0 || decide_duplicates(&decide) < 0) return -1;
+    if (decide_duplicates(&decide) < 0) return -1;
     if (d->notes && duplicate_notes_sort(d->notes, decide.memory_bytes) < 0) return -1;
     if (duplicate_marks_end(d->marks, decide.memory_bytes) < 0) {
         crew_fail(d->settings.crew);

@@ -8,9 +8,6 @@
  * after another: the result is one bit for each record of each run (duplicate_marks.h). The merge
  * looks the bits up when it opens blocks.
  *
- * Views of reads without barcode, whose mates may have one, are set aside until all are there
- * (share_barcodes.h).
- *
  * Which reads are duplicates does not depend on the order in which views come, nor on how the
  * records lie in runs: a run is a part of the input, and ordinals say what came first in it
  * (record_ordinals.h).
@@ -24,7 +21,6 @@
 
 #include "duplicates/duplicate_rules.h"
 #include "duplicates/group_counts.h"
-#include "duplicates/pair_barcode.h"
 #include "duplicates/read_coords.h"
 #include "pipeline/batch.h"
 #include "pipeline/crew.h"
@@ -55,6 +51,13 @@ size_t duplicates_memory(size_t total_bytes);
 size_t duplicates_view_memory(const struct duplicate_rules *rules, size_t total_bytes);
 
 /* ---- views, by workers ---- */
+
+/* How many examined reads lack what the options look for. */
+struct barcode_counts {
+    uint64_t n_examined, n_lacking;     /* examined reads; those that have no barcode */
+    uint64_t n_unreadable;      /* record_views.lacks_barcode */
+    uint64_t n_names, n_without_coords; /* names searched for coordinates; those without */
+};
 
 /* The views of some records that follow one another in a run. */
 struct duplicate_looks {

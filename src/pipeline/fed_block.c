@@ -9,51 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes a block without its value. The size of the value is read from its first part. */
-static struct fed_block *make_block(const struct run_scan *scan, const uint8_t *key,
-                                    size_t key_bytes, const uint8_t *part, size_t part_bytes)
-{
-    struct fed_block *block = xmalloc(sizeof *block + key_bytes);
-    *block = (struct fed_block){.dir = run_scan_dir(scan), .key_bytes = key_bytes};
-    memcpy(block->key, key, key_bytes);
-    block->value_bytes = bam_block_value_bytes(part, part_bytes);
-    /* Not a block: the merge will print a message about it. */
-    if (block->value_bytes == 0) block->value_bytes = part_bytes;
-    return block;
-}
-
 struct fed_block *fed_block_find(struct run_scan *scan, const uint8_t *key, size_t key_bytes)
 {
     const uint8_t *part;
     size_t part_bytes;
+    struct fed_block *block = xmalloc(sizeof *block + key_bytes);
+    *block = (struct fed_block){.dir = run_scan_dir(scan), .key_bytes = key_bytes};
+    memcpy(block->key, key, key_bytes);
     run_scan_value(scan, &part, &part_bytes);
-    return make_block(scan, key, key_bytes, part, part_bytes);
-}
-
-int fed_block_get(struct run_scan *scan, const uint8_t *key, size_t key_bytes,
-                  struct fed_block **found)
-{
-    uint8_t part_key[BAM_BLOCK_PART_KEY_BYTES], *part;
-    size_t part_bytes, n = 0;
-    int r = run_scan_get(scan, key, key_bytes, &part, &part_bytes);
-    if (r <= 0) return r;
-    struct fed_block *block = make_block(scan, key, key_bytes, part, part_bytes);
-    block->value = xmalloc(block->value_bytes);
-    for (uint32_t number = 1; r > 0 && part_bytes <= block->value_bytes - n; number++) {
-        memcpy(block->value + n, part, part_bytes);
-        n += part_bytes;
-        free(part);
-        part = NULL;
-        if (n == block->value_bytes) break;
-        size_t part_key_bytes = bam_block_part_key(key, key_bytes, number, part_key);
-        r = run_scan_get(scan, part_key, part_key_bytes, &part, &part_bytes);
-    }
-    free(part);
-    block->value_bytes = n;     /* smaller than before if a part is missing */
-    *found = block;
-    if (r >= 0) return 1;
-    fed_block_free(block);
-    return -1;
+    block->value_bytes = bam_block_value_bytes(part, part_bytes);
+    /* Not a block: the merge will print a message about it. */
+    if (block->value_bytes == 0) block->value_bytes = part_bytes;
+    return block;
 }
 
 /* Moves the scan to the next part. Returns 1, 0 if the block has no more parts, or -1. */

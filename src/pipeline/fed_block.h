@@ -1,9 +1,8 @@
 /*
  * fed_block.h -- a block on its way from the store to the merge.
  *
- * Order of calls: either find, with the scan at a block, then fetch or skip, which move the scan to
- * the next block; or get, which finds a block by its key. Then free. The caller owns the block, and
- * the block owns its value.
+ * Order of calls: find, with the scan at a block; then fetch or skip, which move the scan to the next
+ * block; then free. The caller owns the block, and the block owns its value.
  * Threads: one at a time for each block and each scan.
  */
 #ifndef ROCKSORT_PIPELINE_FED_BLOCK_H
@@ -28,11 +27,6 @@ struct fed_block *fed_block_find(struct run_scan *scan, const uint8_t *key, size
    and will not parse. Returns 0, or -1 after a message. */
 int fed_block_fetch(struct fed_block *block, struct run_scan *scan);
 
-/* Gets the block of this key with its value. Returns 1, 0 if there is none, or -1 after a
-   message. */
-int fed_block_get(struct run_scan *scan, const uint8_t *key, size_t key_bytes,
-                  struct fed_block **block);
-
 /* Moves the scan to the next block without reading the value. Returns 0, or -1 after a message. */
 int fed_block_skip(const struct fed_block *block, struct run_scan *scan);
 
@@ -42,7 +36,7 @@ bool fed_block_is_dropped(const struct fed_block *block, const uint32_t *runs, s
 /* The bound of its first record. */
 static inline struct merge_limit fed_block_first(const struct fed_block *block)
 {
-    return (struct merge_limit){block->key, block->key_bytes, NULL};
+    return (struct merge_limit){block->key, block->key_bytes};
 }
 
 /* Print that a run in this directory fails its checksum, or that an entry there is not a block.

@@ -72,7 +72,7 @@ static void queue_block(struct feeder *feeder, struct fed_block *block)
     if (!feeder->first) crew_announce(crew);
     *feeder->last = block;
     feeder->last = &block->next;
-    feeder->n_bytes += block->value_bytes;
+    feeder->n_bytes += block->key_bytes + block->value_bytes;
     crew_unlock(crew);
 }
 
@@ -85,7 +85,7 @@ static int feed_block(struct feeder *feeder, const uint8_t *key, size_t key_byte
     int r = 1;
     if (fed_block_is_dropped(block, s->dropped_runs, s->n_dropped)) {
         if (fed_block_skip(block, feeder->scan) < 0) r = -1;
-    } else if (!wait_for_room(feeder, block->value_bytes)) {
+    } else if (!wait_for_room(feeder, block->key_bytes + block->value_bytes)) {
         r = 0;
     } else if (fed_block_fetch(block, feeder->scan) < 0) {
         r = -1;
@@ -161,8 +161,8 @@ int feeders_next(struct feeders *all, struct fed_block **block)
         if (!first) continue;
         const struct merge_limit mine = fed_block_first(first);
         const struct merge_limit best =
-            all->shown ? fed_block_first(all->shown->taken) : (struct merge_limit){NULL, 0, NULL};
-        if (merge_bound_compare(all->settings.rules, &mine, &best) < 0) all->shown = feeder;
+            all->shown ? fed_block_first(all->shown->taken) : (struct merge_limit){NULL, 0};
+        if (merge_bound_compare(&mine, &best) < 0) all->shown = feeder;
     }
     if (crew_failed(all->settings.crew)) return -1;
     *block = all->shown ? all->shown->taken : NULL;
@@ -176,7 +176,7 @@ void feeders_drop(struct feeders *all)
     struct crew *crew = all->settings.crew;
     feeder->taken = block->next;
     crew_lock(crew);
-    feeder->n_bytes -= block->value_bytes;
+    feeder->n_bytes -= block->key_bytes + block->value_bytes;
     if (feeder->waits) crew_announce(crew);
     crew_unlock(crew);
     fed_block_free(block);

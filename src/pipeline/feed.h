@@ -7,7 +7,6 @@
  * all queues.
  *
  * Order of calls: start; next and drop, by the dispatcher, until next returns 0; stop at any time.
- * After stop, feeders may be started again with the same scans.
  */
 #ifndef ROCKSORT_PIPELINE_FEED_H
 #define ROCKSORT_PIPELINE_FEED_H
@@ -24,10 +23,9 @@ struct feed_settings {
     const uint32_t *dropped_runs;       /* runs to leave out (resume.h) */
     size_t n_dropped;
     size_t queue_bytes;         /* limit for all queues together */
-    const struct sort_rules *rules;
 };
 
-/* Starts the threads, which read from where the scans are. NULL after a message. */
+/* Starts the threads. NULL after a message. */
 struct feeders *feeders_start(const struct feed_settings *settings);
 
 /*

@@ -2,7 +2,6 @@
 #include "pipeline/merge.h"
 
 #include "pipeline/feed.h"
-#include "pipeline/pile.h"
 #include "pipeline/thread.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
@@ -20,9 +19,7 @@ struct merger {
     struct segmenter *segmenter;
     struct run_scan **scans;    /* of all databases */
     size_t n_scans;
-    struct feed_settings feed;
-    struct feeders *feeders;    /* NULL: all is in memory, or a pile is being read */
-    struct pile *pile;          /* the pile that is being read, or NULL */
+    struct feeders *feeders;    /* NULL: all is in memory */
     struct merge_inputs *inputs;        /* NULL: runs are in the store */
     /* batches in memory */
     struct merge_source *kept;
@@ -36,15 +33,9 @@ struct merger {
     uint64_t n_taken;           /* number of blocks taken */
     size_t gathered_bytes;      /* bytes taken since the last cut, from blocks and batches */
     size_t place_bytes;         /* the part of gathered_bytes that is in batches */
-    struct bound last_cut;
+    struct merge_bound last_cut;
     size_t limit_bytes;         /* limit for the memory of blocks */
     size_t segment_bytes;       /* of the records of a segment */
-    struct open_block *shown;   /* block that the pile returned, not taken yet */
-    struct merge_bound first;   /* bound of the first record of `shown` */
-    /* the blocks taken last, if they share a stored key that is cut off */
-    uint8_t tied_key[SORT_KEY_STORED_BYTES];
-    uint64_t tied_from;         /* number of the first one */
-    size_t tied_bytes;
     /* under the lock */
     struct segment **ring;      /* segments that are cut but not written, by number */
     uint64_t n_cut, n_written;
@@ -100,7 +91,7 @@ static void *write_segments(void *arg)
 struct next_block {
     struct merge_limit first;   /* bound of its first record */
     struct fed_block *fed;      /* set if the block comes from a feeder */
-    struct open_block *open;    /* set if it comes from a pile or an input */
+    struct open_block *open;    /* set if it comes from an input */
 };
 
 /* Adds a block to the list of live blocks, after all others of its run: they arrive in order. */
@@ -121,44 +112,22 @@ static void add_live(struct merger *m, struct open_block *block)
     m->gathered_bytes += block->grown_bytes;
 }
 
-static bool has_tied_key(const struct merger *m, const struct merge_limit *first)
-{
-    return merge_bound_is_cut(first->n_bytes) && m->tied_bytes > 0 &&
-           memcmp(first->bytes, m->tied_key, SORT_KEY_STORED_BYTES) == 0;
-}
-
-/* Adds a block to the bytes of blocks that share a stored key that is cut off. */
-static void count_tied(struct merger *m, const struct merge_limit *first, size_t raw_bytes)
-{
-    if (!merge_bound_is_cut(first->n_bytes)) return;
-    if (!has_tied_key(m, first)) {
-        memcpy(m->tied_key, first->bytes, SORT_KEY_STORED_BYTES);
-        m->tied_from = m->n_taken;
-        m->tied_bytes = 0;
-    }
-    m->tied_bytes += raw_bytes;
-}
-
 /* Takes the next block from the feeders and has it opened. */
 static int take_fed(struct merger *m, const struct next_block *next)
 {
     struct open_block *block = segmenter_open_block(m->segmenter, next->fed);
     if (!block) return -1;
-    count_tied(m, &next->first, block->grown_bytes);
-    block->number = m->n_taken++;
+    m->n_taken++;
     add_live(m, block);
     feeders_drop(m->feeders);
     return 0;
 }
 
 /* True if the block's last record lies below the frontier. */
-static bool ends_below(const struct merger *m, const struct open_block *block,
-                       const struct merge_limit *frontier)
+static bool ends_below(const struct open_block *block, const struct merge_limit *frontier)
 {
-    const struct merge_limit last = bound_limit(&block->last);
-    /* The keys are tied and the last record is not known: assume no. */
-    if (frontier->bytes && !last.record && merge_bound_is_tied(&last, frontier)) return false;
-    return merge_bound_compare(m->rules, &last, frontier) < 0;
+    const struct merge_limit last = merge_limit_of(&block->last);
+    return merge_bound_compare(&last, frontier) < 0;
 }
 
 /* Bytes in batches, and in live blocks that end below the frontier; an estimate. */
@@ -166,7 +135,7 @@ static size_t complete_bytes(const struct merger *m, const struct merge_limit *f
 {
     size_t complete = m->place_bytes;
     for (size_t i = 0; i < m->n_live; i++)
-        if (ends_below(m, m->live[i], frontier)) complete += m->live[i]->grown_bytes;
+        if (ends_below(m->live[i], frontier)) complete += m->live[i]->grown_bytes;
     return complete;
 }
 
@@ -219,7 +188,7 @@ static void close_blocks(struct merger *m, const struct merge_limit *frontier)
     crew_lock(m->crew);
     for (size_t i = 0; i < m->n_live; i++) {
         struct open_block *block = m->live[i];
-        if (ends_below(m, block, frontier))
+        if (ends_below(block, frontier))
             segmenter_drop_block(block);
         else
             m->live[n_left++] = block;
@@ -228,18 +197,17 @@ static void close_blocks(struct merger *m, const struct merge_limit *frontier)
     crew_unlock(m->crew);
 }
 
-/* Makes a segment of all records from the last cut up to the frontier; bytes NULL: up to the end.
-   `holder` has the record of the frontier, if that is in a block. */
-static int cut_segment(struct merger *m, const struct merge_limit *frontier,
-                       struct open_block *holder)
+/* Makes a segment of all records from the last cut up to the frontier; bytes NULL: up to the
+   end. */
+static int cut_segment(struct merger *m, const struct merge_limit *frontier)
 {
     if (wait_for_segment_slot(m) < 0) return -1;
-    struct bound cut = bound_copy(frontier, holder), last_cut = m->last_cut;
-    struct segment *segment = segment_create(m->segmenter, &last_cut, &cut, m->live, m->n_live);
+    const struct merge_limit last_cut = merge_limit_of(&m->last_cut);
+    struct segment *segment = segment_create(m->segmenter, &last_cut, frontier, m->live,
+                                             m->n_live);
     segment->n_blocks_needed = m->n_taken;
-    m->last_cut = cut;
+    merge_bound_copy(&m->last_cut, frontier);
     crew_lock(m->crew);
-    bound_release(&last_cut);
     segment->expected_bytes = expect_segment(m);
     m->gathered_bytes = m->place_bytes = 0;
     m->ring[m->n_cut++ % m->budget.n_segments] = segment;
@@ -277,90 +245,14 @@ static int wait_for_memory(struct merger *m)
 }
 
 /* Cuts at the frontier if a segment's worth lies below it, or if memory is short. */
-static int maybe_cut(struct merger *m, const struct merge_limit *frontier,
-                     struct open_block *holder)
+static int maybe_cut(struct merger *m, const struct merge_limit *frontier)
 {
     size_t want = m->segment_bytes;
     bool over = over_limit(m);
     if (m->gathered_bytes < want && !over) return 0;
     size_t complete = complete_bytes(m, frontier);
-    if ((complete >= want || (over && complete > 0)) && cut_segment(m, frontier, holder) < 0)
-        return -1;
+    if ((complete >= want || (over && complete > 0)) && cut_segment(m, frontier) < 0) return -1;
     return over ? wait_for_memory(m) : 0;
-}
-
-/* ---- piles ---- */
-
-/* True if the next block belongs to a pile (pile.h) that is too large to be taken as a whole. */
-static bool meets_pile(struct merger *m, const struct next_block *next)
-{
-    if (!next->fed || !has_tied_key(m, &next->first)) return false;
-    bool is_large = m->tied_bytes > 2 * m->budget.segment_bytes &&
-                    m->tied_bytes > m->limit_bytes / 4;
-    return is_large || (m->tied_bytes > m->limit_bytes / 8 && over_limit(m));
-}
-
-/* Drops the pile's blocks that were already taken: pile_next will return them again, in order. */
-static void give_back_tied(struct merger *m)
-{
-    size_t n_left = 0;
-    crew_lock(m->crew);
-    crew_wait_for_jobs(m->crew);        /* workers may be opening some of them */
-    for (size_t i = 0; i < m->n_live; i++) {
-        if (m->live[i]->number >= m->tied_from)
-            segmenter_drop_block(m->live[i]);
-        else
-            m->live[n_left++] = m->live[i];
-    }
-    m->n_live = n_left;
-    crew_unlock(m->crew);
-}
-
-/* Begins to read the blocks with the tied key through pile.h, and stops the feeders. */
-static int begin_pile(struct merger *m, const struct next_block *next)
-{
-    /* This cut lies below all records of the pile. */
-    if (cut_segment(m, &next->first, NULL) < 0) return -1;
-    give_back_tied(m);
-    if (crew_failed(m->crew)) return -1;
-    feeders_stop(m->feeders);
-    m->feeders = NULL;
-    const struct pile_settings settings = {
-        .crew = m->crew,
-        .segmenter = m->segmenter,
-        .scans = m->scans,
-        .n_scans = m->n_scans,
-        .dropped_runs = m->settings->dropped_runs,
-        .n_dropped = m->settings->n_dropped,
-        .rules = m->rules,
-        .most_bytes = m->limit_bytes / 2,
-        .counts = m->settings->piles,
-    };
-    m->pile = pile_open(&settings, m->tied_key);
-    return 0;
-}
-
-/* After the last block of a pile: starts feeders that read what comes after the pile, where the
-   scans are. */
-static int end_pile(struct merger *m)
-{
-    pile_close(m->pile);
-    m->pile = NULL;
-    m->tied_bytes = 0;
-    m->feeders = feeders_start(&m->feed);
-    return m->feeders ? 0 : -1;
-}
-
-/* Sets *next to the next block of the pile. Returns 1, 0 after the last, or -1. */
-static int show_of_pile(struct merger *m, struct next_block *next)
-{
-    if (!m->shown) {
-        int r = pile_next(m->pile, &m->shown);
-        if (r <= 0) return r;
-        merge_bound_set(&m->first, m->rules->order, &m->shown->source, 0);
-    }
-    *next = (struct next_block){.first = merge_limit_of(&m->first), .open = m->shown};
-    return 1;
 }
 
 /* ---- inputs of --merge ---- */
@@ -380,11 +272,9 @@ static int show_next(struct merger *m, struct next_block *next)
 {
     *next = (struct next_block){0};
     if (m->inputs) return merge_inputs_next(m->inputs, &next->open, &next->first);
-    int r = m->pile ? show_of_pile(m, next) : 0;
-    if (r == 0 && m->pile) r = end_pile(m);
-    if (r != 0 || !m->feeders) return r;
+    if (!m->feeders) return 0;
     struct fed_block *fed;
-    r = feeders_next(m->feeders, &fed);
+    int r = feeders_next(m->feeders, &fed);
     if (r > 0) *next = (struct next_block){.first = fed_block_first(fed), .fed = fed};
     return r;
 }
@@ -392,11 +282,9 @@ static int show_next(struct merger *m, struct next_block *next)
 /* Takes the next block; first cuts before it if a cut is due. */
 static int take_next(struct merger *m, const struct next_block *next)
 {
-    if (maybe_cut(m, &next->first, next->open) < 0) return -1;
-    if (meets_pile(m, next)) return begin_pile(m, next);
+    if (maybe_cut(m, &next->first) < 0) return -1;
     if (next->fed) return take_fed(m, next);
-    if (m->inputs) merge_inputs_take(m->inputs);
-    m->shown = NULL;
+    merge_inputs_take(m->inputs);
     add_live(m, next->open);
     return 0;
 }
@@ -405,7 +293,7 @@ static int take_next(struct merger *m, const struct next_block *next)
 static int take_place(struct merger *m, const struct merge_limit *at)
 {
     const struct cut_place *place = &m->places[m->next_place];
-    if (maybe_cut(m, at, NULL) < 0) return -1;
+    if (maybe_cut(m, at) < 0) return -1;
     m->gathered_bytes += place->n_bytes;
     m->place_bytes += place->n_bytes;
     m->next_place++;
@@ -418,17 +306,17 @@ static int dispatch_all(struct merger *m)
     for (;;) {
         if (crew_failed(m->crew)) return -1;
         struct next_block next;
-        struct merge_limit at = {NULL, 0, NULL};        /* above all blocks */
+        struct merge_limit at = {NULL, 0};        /* above all blocks */
         int have_block = show_next(m, &next);
         if (have_block < 0) return -1;
         bool have_place = m->next_place < m->n_places;
-        if (!have_block && !have_place) return cut_segment(m, &at, NULL);
+        if (!have_block && !have_place) return cut_segment(m, &at);
         if (have_place) {
             const struct cut_place *place = &m->places[m->next_place];
             merge_bound_set(&m->place, m->rules->order, place->source, place->index);
             at = merge_limit_of(&m->place);
         }
-        bool block_first = have_block && merge_bound_compare(m->rules, &next.first, &at) < 0;
+        bool block_first = have_block && merge_bound_compare(&next.first, &at) < 0;
         if ((block_first ? take_next(m, &next) : take_place(m, &at)) < 0) return -1;
     }
 }
@@ -499,14 +387,13 @@ static int prepare_merge(struct merger *m)
     m->segment_bytes = plan_segments(m);
     prepare_kept(m);
     if (s->store) m->n_scans = run_store_scan(s->store, &m->scans);
-    m->feed = (struct feed_settings){
+    const struct feed_settings feed = {
         .crew = m->crew,
         .scans = m->scans,
         .n_scans = m->n_scans,
         .dropped_runs = s->dropped_runs,
         .n_dropped = s->n_dropped,
         .queue_bytes = plan_memory(m),
-        .rules = s->rules,
     };
     struct segment_settings segments = {
         .crew = m->crew,
@@ -535,7 +422,7 @@ static int prepare_merge(struct merger *m)
     m->ring = xcalloc(m->budget.n_segments, sizeof *m->ring);
     m->segmenter = segmenter_create(&segments);
     if (s->streams) return start_inputs(m);
-    if (s->store) m->feeders = feeders_start(&m->feed);
+    if (s->store) m->feeders = feeders_start(&feed);
     return s->store && !m->feeders ? -1 : 0;
 }
 
@@ -580,8 +467,6 @@ static void release_merger(struct merger *m)
     feeders_stop(m->feeders);
     merge_inputs_stop(m->inputs);
     (void)crew_finish_jobs(m->crew);    /* if the output could not be opened some still work */
-    if (m->shown) segmenter_drop_block(m->shown);
-    pile_close(m->pile);
     for (unsigned i = 0; m->ring && i < m->budget.n_segments; i++) {
         if (!m->ring[i]) continue;
         segment_drop_blocks(m->ring[i]);
@@ -589,7 +474,8 @@ static void release_merger(struct merger *m)
     }
     for (size_t i = 0; i < m->n_live; i++) segmenter_drop_block(m->live[i]);
     merge_inputs_destroy(m->inputs);
-    bound_release(&m->last_cut);
+    merge_bound_release(&m->last_cut);
+    merge_bound_release(&m->place);
     segmenter_destroy(m->segmenter);
     for (size_t i = 0; i < m->n_scans; i++) run_scan_close(m->scans[i]);
     free(m->scans);

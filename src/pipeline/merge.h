@@ -17,7 +17,6 @@
 
 #include "pipeline/batch_pool.h"
 #include "pipeline/merge_inputs.h"
-#include "pipeline/pile_walk.h"
 #include "pipeline/sorted_output.h"
 
 /* What was written so far, for the progress display. The crew's lock guards it. */
@@ -48,7 +47,6 @@ struct merge_settings {
     const char *resumed_path;   /* where the runs are if another process wrote them, or NULL */
     const struct record_observers *observers;   /* of the output's records */
     struct merge_counts *counts;
-    struct pile_counts *piles;
 };
 
 /* Merges everything. Returns 0 if the output is complete and its records are those of the input,

@@ -93,7 +93,7 @@ static bool comes_first(const struct merge_input *a, const struct merge_input *b
 {
     const struct merge_limit first_a = merge_limit_of(&a->first);
     const struct merge_limit first_b = merge_limit_of(&b->first);
-    return merge_bound_compare(a->all->rules, &first_a, &first_b) < 0;
+    return merge_bound_compare(&first_a, &first_b) < 0;
 }
 
 /* Moves the input at `at` down to where it belongs. */
@@ -239,6 +239,7 @@ void merge_inputs_destroy(struct merge_inputs *m)
     for (size_t i = 0; i < m->n; i++) {
         if (m->inputs[i].front) input_streams_release(m->inputs[i].front);
         if (m->inputs[i].before) segmenter_drop_block(m->inputs[i].before);
+        merge_bound_release(&m->inputs[i].first);
     }
     input_streams_destroy(m->streams);
     free(m->inputs);

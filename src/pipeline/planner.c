@@ -90,6 +90,7 @@ static void plan_compaction(struct plan *plan)
         .n_runs_expected = mem_budget_expect_runs(&plan->budget, sort_expects(plan), 0, 0),
         .n_dirs = plan->n_dirs,
         .n_lanes = plan->n_lanes,
+        .long_keys = sort_order_has_long_keys(plan->settings->rules.order),
         .slow_to_seek = plan->disks.slow_to_seek,
         .exceeds_memory = plan->exceeds_memory,
         .scan_bytes = mem_budget_scan_bytes(&plan->budget),

@@ -251,6 +251,8 @@ static void prepare_fixmate(struct sort *sort)
     sort->fixmate.cut_names = &sort->cut_names;
     sort->fixmate.max_template_bytes = 2 * template_splitter_max_template(&sort->budget);
     sort->fixmate.usual_bytes = 2 * sort->budget.piece_bytes;
+    if (duplicate_rules_share_barcodes(&sort->duplicate_rules))
+        memcpy(sort->fixmate.barcode_tag, sort->duplicate_rules.barcode_tag, 2);
 }
 
 /* Read groups, for markdup. */

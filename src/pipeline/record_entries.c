@@ -6,6 +6,7 @@
 #include "duplicates/duplicate_sum.h"
 #include "duplicates/duplicate_tags.h"
 
+#include <assert.h>
 #include <string.h>
 
 uint8_t *record_entries_check(const struct sort_rules *rules, int32_t n_refs, uint8_t *from,
@@ -38,6 +39,16 @@ void record_entries_make(const struct sort_rules *rules, uint8_t *from, const ui
     }
 }
 
+/* Says that a key is too long. */
+static void refuse_key(const struct sort_rules *rules, struct record_problem *problem)
+{
+    static_assert(SORT_KEY_MOST_BYTES == 65535, "the texts say so");
+    problem->text = "has a sort key of more than 65,535 bytes; shorten or remove its tags CB and MI";
+    if (rules->order != SORT_TAG) return;
+    problem->text = "has a sort key of more than 65,535 bytes; shorten or remove its tag";
+    problem->tag = rules->tag;
+}
+
 ssize_t record_entries_measure(const struct sort_rules *rules, const uint8_t *from,
                                const uint8_t *to, uint64_t first_record,
                                struct record_problem *problem)
@@ -46,12 +57,13 @@ ssize_t record_entries_measure(const struct sort_rules *rules, const uint8_t *fr
     *problem = (struct record_problem){.record = first_record};
     for (const uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
         size_t n_bytes = sort_key_bytes(rules, rec, &problem->text);
-        if (n_bytes == 0) {
+        if (n_bytes > SORT_KEY_MOST_BYTES) refuse_key(rules, problem);
+        if (problem->text) {
             problem->read_name = (const char *)bam_record_name(rec);
             if (first_record == RECORD_NUMBER_UNKNOWN) problem->record = RECORD_NUMBER_UNKNOWN;
             return -1;
         }
-        total_bytes += keyed_record_bytes(sort_key_stored_bytes(n_bytes));
+        total_bytes += keyed_record_bytes(n_bytes);
         problem->record++;
     }
     return (ssize_t)total_bytes;
@@ -67,7 +79,7 @@ void record_entries_make_keyed(const struct sort_rules *rules, uint8_t *from, co
         else if (sum)
             sort_rules_admit(rules, rec, sum);
         kr->record = rec;
-        kr->key_bytes = (uint32_t)sort_key_store(rules, rec, kr->key);
+        kr->key_bytes = (uint32_t)sort_key_encode(rules, rec, kr->key);
         keyed += keyed_record_bytes(kr->key_bytes);
         *any_placed |= bam_record_tid(rec) >= 0;
     }

@@ -69,28 +69,6 @@ size_t segmenter_expect_large(const struct segmenter *s, size_t raw_bytes)
     return (size_t)(s->expansion * (double)raw_bytes);
 }
 
-struct bound bound_copy(const struct merge_limit *limit, struct open_block *holder)
-{
-    struct bound bound = {.holder = holder};
-    if (limit->bytes) {
-        bound.key = xmemdup(limit->bytes, limit->n_bytes);
-        bound.n_bytes = limit->n_bytes;
-        bound.record = limit->record;
-    }
-    if (!holder) return bound;
-    crew_lock(holder->segmenter->settings.crew);
-    holder->n_users++;
-    crew_unlock(holder->segmenter->settings.crew);
-    return bound;
-}
-
-void bound_release(struct bound *bound)
-{
-    if (bound->holder) segmenter_drop_block(bound->holder);
-    free(bound->key);
-    *bound = (struct bound){0};
-}
-
 /* ---- opening blocks ---- */
 
 static void free_block(struct open_block *block)
@@ -98,7 +76,7 @@ static void free_block(struct open_block *block)
     free(block->value);
     free(block->memory);
     free(block->keyed);
-    free(block->last.key);
+    merge_bound_release(&block->last);
     free(block);
 }
 
@@ -126,29 +104,31 @@ static void make_entries(struct segmenter *s, struct open_block *block,
     for (size_t i = 0; i < n; i++, rec += bam_record_bytes(rec)) {
         struct keyed_record *kr = (struct keyed_record *)at;
         kr->record = rec;
-        kr->key_bytes = (uint32_t)sort_key_store(rules, rec, kr->key);
+        kr->key_bytes = (uint32_t)sort_key_encode(rules, rec, kr->key);
         at += keyed_record_bytes(kr->key_bytes);
         entries[i] = (struct sort_entry){0, kr};
     }
 }
 
 /* Memory of the entries of a block, if all keys are as long as the longer one of the keys in its
-   bounds. */
+   bounds, but keys have at most twice the bytes of their records. */
 static size_t expect_entries(const struct segmenter *s, const struct fed_block *fed,
                              const struct bam_block *stored)
 {
     size_t bound_bytes = fed->key_bytes > stored->last_bound_bytes ? fed->key_bytes
                                                                    : stored->last_bound_bytes;
-    size_t keyed_bytes = sort_order_is_fixed(s->order)
-                             ? 0 : keyed_record_bytes(bound_bytes - MERGE_BOUND_TAIL_BYTES);
-    return stored->n_records * (sizeof(struct sort_entry) + keyed_bytes);
+    size_t keyed_bytes = stored->n_records *
+                         keyed_record_bytes(bound_bytes - MERGE_BOUND_TAIL_BYTES);
+    if (sort_order_is_fixed(s->order)) keyed_bytes = 0;
+    if (keyed_bytes > 2 * stored->raw_bytes) keyed_bytes = 2 * stored->raw_bytes;
+    return stored->n_records * sizeof(struct sort_entry) + keyed_bytes;
 }
 
 /* With the lock held: counts the memory of a block, which was counted otherwise before. */
 static void count_block(struct open_block *block, size_t entry_bytes)
 {
     /* The value still counts when the block is open: RocksDB may have a copy. */
-    size_t n_bytes = block->value_bytes + block->raw_bytes + entry_bytes;
+    size_t n_bytes = block->value_bytes + block->raw_bytes + entry_bytes + block->last.n_bytes;
     block->segmenter->block_bytes += n_bytes - block->n_bytes;
     block->n_bytes = n_bytes;
 }
@@ -257,7 +237,8 @@ static struct open_block *take_block(struct segmenter *s, struct fed_block *fed)
         (void)fed_block_report_entry(fed->dir);
         return NULL;
     }
-    const struct merge_limit last = {stored.last_bound, stored.last_bound_bytes, NULL};
+    const struct merge_limit first = fed_block_first(fed);
+    const struct merge_limit last = {stored.last_bound, stored.last_bound_bytes};
     struct open_block *block = xcalloc(1, sizeof *block);
     block->segmenter = s;
     block->n_users = 1;
@@ -267,7 +248,7 @@ static struct open_block *take_block(struct segmenter *s, struct fed_block *fed)
     fed->value = NULL;
     block->raw_bytes = stored.raw_bytes;
     block->grown_bytes = stored.raw_bytes + stored.n_records * s->record_growth;
-    block->last = bound_copy(&last, NULL);
+    merge_bound_copy(&block->last, stored.n_records == 1 ? &first : &last);
     merge_bound_position(fed->key, fed->key_bytes, &block->source.run,
                          &block->source.first_index);
     crew_lock(s->settings.crew);
@@ -285,23 +266,6 @@ struct open_block *segmenter_open_block(struct segmenter *s, struct fed_block *f
     s->last_unopened = &block->next_unopened;
     crew_unlock(s->settings.crew);
     (void)crew_submit(s->settings.crew, open_block_job, block);
-    return block;
-}
-
-struct open_block *segmenter_load_block(struct segmenter *s, struct fed_block *fed,
-                                        struct temp_coder *coder)
-{
-    struct open_block *block = take_block(s, fed);
-    if (!block) return NULL;
-    int r = open_block(s, coder, block);
-    crew_lock(s->settings.crew);
-    block->opened = true;
-    if (r < 0) segmenter_drop_block(block);
-    crew_unlock(s->settings.crew);
-    if (r < 0) return NULL;
-    if (merge_bound_is_cut(block->last.n_bytes))
-        block->last.record =
-            sort_entry_record(s->order, &block->source.entries[block->source.n_entries - 1]);
     return block;
 }
 
@@ -369,10 +333,7 @@ struct open_block *segmenter_adopt_records(struct segmenter *s, struct input_rec
         return NULL;
     }
     block->raw_bytes = block->grown_bytes = raw_bytes;
-    struct merge_bound last;
-    merge_bound_set(&last, s->order, &block->source, records->span->n_records - 1);
-    const struct merge_limit limit = merge_limit_of(&last);
-    block->last = bound_copy(&limit, NULL);
+    merge_bound_set(&block->last, s->order, &block->source, records->span->n_records - 1);
     return block;
 }
 
@@ -383,15 +344,14 @@ void segmenter_count_adopted(struct open_block *block)
 
 /* ---- segments ---- */
 
-struct segment *segment_create(struct segmenter *s, const struct bound *low,
-                               const struct bound *high, struct open_block *const *blocks,
+struct segment *segment_create(struct segmenter *s, const struct merge_limit *low,
+                               const struct merge_limit *high, struct open_block *const *blocks,
                                size_t n)
 {
     struct segment *segment = xcalloc(1, sizeof *segment);
     segment->segmenter = s;
-    const struct merge_limit from = bound_limit(low), to = bound_limit(high);
-    segment->low = bound_copy(&from, low->holder);
-    segment->high = bound_copy(&to, high->holder);
+    merge_bound_copy(&segment->low, low);
+    merge_bound_copy(&segment->high, high);
     segment->blocks = xmemdup(blocks, n * sizeof *blocks);
     segment->n_blocks = n;
     crew_lock(s->settings.crew);
@@ -413,13 +373,13 @@ void segment_drop_blocks(struct segment *segment)
 {
     for (size_t i = 0; i < segment->n_blocks; i++) segmenter_drop_block(segment->blocks[i]);
     segment->n_blocks = 0;
-    bound_release(&segment->low);
-    bound_release(&segment->high);
 }
 
 void segment_destroy(struct segment *segment)
 {
     free(segment->blocks);
+    merge_bound_release(&segment->low);
+    merge_bound_release(&segment->high);
     for (unsigned i = 0; i < MOST_OUTPUTS; i++) segment_output_release(&segment->outputs[i]);
     observed_parts_discard(&segment->observed);
     free(segment);
@@ -431,7 +391,8 @@ void segment_destroy(struct segment *segment)
 static struct merge_slice slice_of(const struct segment *segment, const struct merge_source *source)
 {
     const struct sort_rules *rules = segment->segmenter->settings.rules;
-    const struct merge_limit low = bound_limit(&segment->low), high = bound_limit(&segment->high);
+    const struct merge_limit low = merge_limit_of(&segment->low);
+    const struct merge_limit high = merge_limit_of(&segment->high);
     size_t from = low.bytes ? merge_cut(rules, source, &low) : 0;
     size_t to = merge_cut(rules, source, &high);
     return (struct merge_slice){source->entries + from, to - from};
@@ -442,7 +403,8 @@ static struct merge_slice slice_of(const struct segment *segment, const struct m
 static bool is_in_order(const struct segment *segment, const struct sort_entry *merged, size_t n)
 {
     const struct sort_rules *rules = segment->segmenter->settings.rules;
-    const struct merge_limit low = bound_limit(&segment->low), high = bound_limit(&segment->high);
+    const struct merge_limit low = merge_limit_of(&segment->low);
+    const struct merge_limit high = merge_limit_of(&segment->high);
     return n == 0 || (merge_is_sorted(rules, merged, n) &&
                       (!low.bytes || merge_compare(rules, merged, &low) >= 0) &&
                       (!high.bytes || merge_compare(rules, merged + n - 1, &high) <= 0));

@@ -34,31 +34,10 @@ struct segment_settings {
 
 struct open_block;
 
-/* A bound (slice_merge.h) that owns its memory. If the key is NULL, a low bound is below all
-   records, and a high bound is above all records. */
-struct bound {
-    uint8_t *key;
-    size_t n_bytes;
-    const uint8_t *record;
-    struct open_block *holder;  /* the block that has the record; the bound is one of its
-                                   users. NULL: the record outlives the merge, or is NULL */
-};
-
-/* Makes a copy of a bound. Takes the crew's lock if there is a holder. */
-struct bound bound_copy(const struct merge_limit *limit, struct open_block *holder);
-
-/* Frees the key and drops the holder. With the lock held, or all threads done. */
-void bound_release(struct bound *bound);
-
-static inline struct merge_limit bound_limit(const struct bound *bound)
-{
-    return (struct merge_limit){bound->key, bound->n_bytes, bound->record};
-}
-
 struct open_block {
     struct segmenter *segmenter;
     struct open_block *next_unopened;
-    unsigned n_users;           /* under the lock: owner, segments and bounds */
+    unsigned n_users;           /* under the lock: owner and segments */
     bool opened;                /* under the lock */
     size_t n_bytes;             /* under the lock: memory that it takes, estimated until it is
                                    open */
@@ -67,9 +46,7 @@ struct open_block {
     size_t value_bytes;
     size_t raw_bytes;           /* as it was stored */
     size_t grown_bytes;         /* with the tags that its records get, an estimate */
-    uint64_t number;            /* for the dispatcher's use */
-    struct bound last;          /* of its last record; .record is not set where the block is
-                                   opened by a worker */
+    struct merge_bound last;    /* of its last record */
     uint8_t *memory;            /* owned; the records are there */
     uint8_t *raw, *keyed;       /* set by opening, as are the source's entries */
     size_t entry_bytes;         /* of records that were read: of their entries and keys */
@@ -80,7 +57,7 @@ struct segment {
     struct segmenter *segmenter;
     struct segment *next;       /* in the list of segments that wait for blocks */
     uint64_t n_blocks_needed;   /* all blocks before this number must be open */
-    struct bound low, high;
+    struct merge_bound low, high;       /* bytes NULL: below, or above, all records */
     struct open_block **blocks; /* in the order of run and index */
     size_t n_blocks;
     struct segment_output outputs[MOST_OUTPUTS];
@@ -99,10 +76,6 @@ void segmenter_destroy(struct segmenter *s);
    user. NULL after a message that the block is damaged. */
 struct open_block *segmenter_open_block(struct segmenter *s, struct fed_block *fed);
 
-/* Like segmenter_open_block, but opens the block in the calling thread. */
-struct open_block *segmenter_load_block(struct segmenter *s, struct fed_block *fed,
-                                        struct temp_coder *coder);
-
 /* Checks the records and makes an open block of them, with the caller as its one user. Any thread.
    NULL if a record is bad: then records->problem says why. NULL after a message if there is no
    text in it. */
@@ -113,8 +86,8 @@ void segmenter_count_adopted(struct open_block *block);
 
 /* Makes a segment of all records from low (included) to high (not included) in n blocks and in the
    batches in memory. It becomes a user of each block. segmenter_merge has it merged. */
-struct segment *segment_create(struct segmenter *s, const struct bound *low,
-                               const struct bound *high, struct open_block *const *blocks,
+struct segment *segment_create(struct segmenter *s, const struct merge_limit *low,
+                               const struct merge_limit *high, struct open_block *const *blocks,
                                size_t n);
 
 /* Has a worker merge the segment when its blocks are open. Returns 0, or -1 after a message. */
@@ -134,7 +107,7 @@ void segmenter_drop_block(struct open_block *block);
 /* Frees a segment whose blocks were dropped: by its job, or by segment_drop_blocks. */
 void segment_destroy(struct segment *segment);
 
-/* Drops a segment's blocks and bounds. With the lock held, or all threads done. */
+/* Drops a segment's blocks. With the lock held, or all threads done. */
 void segment_drop_blocks(struct segment *segment);
 
 /* The sum of the records of all segments that are done. When all jobs are done. */

@@ -12,7 +12,6 @@
 #include "machine/process_usage.h"
 #include "pipeline/crew.h"
 #include "pipeline/mem_budget.h"
-#include "pipeline/pile_walk.h"
 #include "split/piece_list.h"
 #include "store/codec_policy.h"
 #include "store/run_store.h"
@@ -109,7 +108,6 @@ struct sort_report {
     uint64_t spilled_bytes;     /* raw bytes of the runs */
     unsigned runs_of_codec[TEMP_CODEC_COUNT];
     enum codec_reason codec_reason;     /* of the last run's codec */
-    struct pile_counts piles;
     unsigned n_batches_kept;    /* batches merged from memory */
     size_t n_inputs_merged, n_inputs_copied;    /* --merge: inputs that were merged with others, and
                                                    those whose blocks were copied */

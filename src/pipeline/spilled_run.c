@@ -78,7 +78,8 @@ static int end_block(struct pack *pack, struct worker *worker, const struct merg
     enum sort_order order = s->rules->order;
     struct merge_bound *last = &worker->bound;
     struct packed_block block;
-    merge_bound_set(last, order, merged, to - 1);
+    last->n_bytes = 0;
+    if (to - from > 1) merge_bound_set(last, order, merged, to - 1);
     size_t key_bytes = merge_bound_bytes(order, &merged->entries[from]);
     size_t most = sizeof block + key_bytes + pack->ordinals_bytes +
                   bam_block_bound(s->codec, raw_bytes, last->n_bytes);
@@ -190,12 +191,12 @@ static int put_block(const struct file_range *file, const struct packed_block *b
     const size_t block_bytes = run->settings.block_bytes;
     const uint8_t *value = key + block->key_bytes;
     uint8_t part_key[BAM_BLOCK_PART_KEY_BYTES];
-    size_t most = bam_block_part_bytes(block_bytes, 0), left = block->value_bytes;
+    size_t most = bam_block_part_bytes(block_bytes, block->key_bytes, 0), left = block->value_bytes;
     size_t n = left < most ? left : most;
     int r = run_store_put(run->stored, file->number, key, block->key_bytes, value, n);
     for (uint32_t number = 1; r == 0 && (left -= n) > 0; number++) {
         value += n;
-        most = bam_block_part_bytes(block_bytes, number);
+        most = bam_block_part_bytes(block_bytes, block->key_bytes, number);
         n = left < most ? left : most;
         size_t key_bytes = bam_block_part_key(key, block->key_bytes, number, part_key);
         r = run_store_put(run->stored, file->number, part_key, key_bytes, value, n);
@@ -264,7 +265,7 @@ static int start_pack(struct file_range *file, const struct merge_limit *bound)
 static struct merge_limit bound_at(const struct spilled_run *run, size_t number,
                                    struct merge_bound *bound)
 {
-    if (number == run->n_places) return (struct merge_limit){NULL, 0, NULL};
+    if (number == run->n_places) return (struct merge_limit){NULL, 0};
     const struct cut_place *place = &run->places[number];
     merge_bound_set(bound, run->settings.rules->order, place->source, place->index);
     return merge_limit_of(bound);
@@ -274,7 +275,7 @@ static struct merge_limit bound_at(const struct spilled_run *run, size_t number,
 static int store_packs(struct file_range *file)
 {
     const struct spilled_run *run = file->run;
-    struct merge_bound bound;
+    struct merge_bound bound = {0};
     struct merge_limit limit;
     size_t n_bytes = 0;
     int r = 0;
@@ -289,6 +290,7 @@ static int store_packs(struct file_range *file)
     limit = bound_at(run, file->end_place, &bound);
     if (r == 0) r = start_pack(file, &limit);
     while (r == 0 && file->ring_used > 0) r = store_oldest_pack(file);
+    merge_bound_release(&bound);
     return r;
 }
 
@@ -385,7 +387,7 @@ int spilled_run_write(struct spilled_run *run, struct stored_run **stored)
 /* Begins a range at a place, unless it or the one before would be empty. */
 static void begin_range(struct spilled_run *run, size_t place)
 {
-    struct merge_bound bound;
+    struct merge_bound bound = {0};
     struct merge_limit limit = bound_at(run, place, &bound);
     struct file_range *file = &run->files[run->n_files];
     uint64_t n = 0;
@@ -393,6 +395,7 @@ static void begin_range(struct spilled_run *run, size_t place)
         file->begin_at[i] = merge_cut(run->settings.rules, &run->sources[i], &limit);
         n += file->begin_at[i];
     }
+    merge_bound_release(&bound);
     if (n == file[-1].first_index || n == n_records_of(run)) return;
     file->first_index = n;
     file->first_place = file[-1].end_place = place;

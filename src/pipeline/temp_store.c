@@ -44,6 +44,7 @@ static int open_databases(struct temp_store *ts)
         .existing = resumed != NULL,
         .read_only = !s->reads_input,
         .compaction = s->sort->compaction,
+        .long_keys = sort_order_has_long_keys(s->sort->rules.order),
         .input_bytes = expected_bytes,
         .means = plan_means(expected_bytes, &budget),
         .slow_means = plan_means(expected_bytes, &long_runs),

@@ -101,7 +101,7 @@ int view_again(const struct view_again_settings *s)
     size_t n_scans = run_store_scan(s->store, &scans);
     const struct feed_settings feed = {
         .crew = s->crew, .scans = scans, .n_scans = n_scans, .dropped_runs = s->dropped_runs,
-        .n_dropped = s->n_dropped, .queue_bytes = s->queue_bytes, .rules = s->rules,
+        .n_dropped = s->n_dropped, .queue_bytes = s->queue_bytes,
     };
     struct viewed_blocks blocks = {.n = 2 * s->n_threads};
     blocks.all = xcalloc(blocks.n, sizeof *blocks.all);

@@ -5,19 +5,15 @@
 
 #include <string.h>
 
-int view_chunks_append(struct temp_streams *views, struct temp_streams *waiting,
-                       const uint8_t *chunks, size_t n_bytes)
+int view_chunks_append(struct temp_streams *views, const uint8_t *chunks, size_t n_bytes)
 {
     const uint8_t *at = chunks, *end = chunks + n_bytes;
     struct view_chunk_head head;
     while (at < end) {
         memcpy(&head, at, sizeof head);
         at += sizeof head;
-        bool waits = head.stream >= VIEW_N_STREAMS;
-        struct temp_streams *to = waits ? waiting : views;
-        unsigned stream = waits ? head.stream - VIEW_N_STREAMS : head.stream;
-        if (temp_streams_append(to, stream, &head.n_bytes, sizeof head.n_bytes) < 0 ||
-            temp_streams_append(to, stream, at, head.n_bytes) < 0)
+        if (temp_streams_append(views, head.stream, &head.n_bytes, sizeof head.n_bytes) < 0 ||
+            temp_streams_append(views, head.stream, at, head.n_bytes) < 0)
             return -1;
         at += head.n_bytes;
     }

@@ -66,7 +66,9 @@ static size_t parse_header(const uint8_t *value, size_t n_bytes, struct bam_bloc
     memcpy(&last_bound_bytes, value + 20, 4);
     memcpy(&block->raw_bytes, value + 24, 8);
     memcpy(&payload_bytes, value + 32, 8);
-    if (codec >= TEMP_CODEC_COUNT || !merge_bound_is_sound(last_bound_bytes) ||
+    bool is_bound_sound = block->n_records == 1 ? last_bound_bytes == 0
+                                                : merge_bound_is_sound(last_bound_bytes);
+    if (codec >= TEMP_CODEC_COUNT || !is_bound_sound ||
         !is_plausible(block, (enum temp_codec)codec, payload_bytes))
         return 0;
     block->codec = (enum temp_codec)codec;
@@ -95,12 +97,12 @@ size_t bam_block_value_bytes(const uint8_t *part, size_t part_bytes)
     return whole_bytes >= part_bytes ? whole_bytes : 0;
 }
 
-size_t bam_block_part_bytes(size_t block_bytes, uint32_t number)
+size_t bam_block_part_bytes(size_t block_bytes, size_t key_bytes, uint32_t number)
 {
     enum { LATER_PART_BYTES = 256 << 10 };
     /* The extra bytes are more than the header, the bound, and what codecs add to bytes that cannot
-       be compressed. */
-    size_t first = block_bytes + block_bytes / 4 + 4096;
+       be compressed. Each part has its key: one record with a long key is seldom divided. */
+    size_t first = block_bytes + block_bytes / 4 + 4096 + 2 * key_bytes;
     return number == 0 || first > LATER_PART_BYTES ? first : LATER_PART_BYTES;
 }
 
@@ -137,8 +139,9 @@ ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block
         if (bam_record_check(rec, n_refs)) return -1;
         if (!sort_order_is_fixed(rules->order)) {
             size_t key_bytes = sort_key_bytes(rules, rec, &problem);
-            if (key_bytes == 0) return -1;      /* every record that was sorted has a key */
-            keyed_bytes += keyed_record_bytes(sort_key_stored_bytes(key_bytes));
+            /* Every record that was sorted has a key. */
+            if (key_bytes == 0 || key_bytes > SORT_KEY_MOST_BYTES) return -1;
+            keyed_bytes += keyed_record_bytes(key_bytes);
         }
         n_records++;
     }

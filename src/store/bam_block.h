@@ -2,7 +2,7 @@
  * bam_block.h -- the sorted block, which is one entry of a temporary database.
  *
  * A block holds consecutive records of one sorted run, compressed. Its key in the database is the
- * bound (slice_merge.h) of its first record, without the record. This is its value, little-endian:
+ * bound (slice_merge.h) of its first record. This is its value, little-endian:
  *
  *     offset  bytes
  *          0      8  XXH3-64 of everything after this field
@@ -12,7 +12,7 @@
  *         20      4  size of the bound of the last record
  *         24      8  size of the records, uncompressed
  *         32      8  size of the records, compressed
- *         40         bound of the last record, without the record
+ *         40         bound of the last record; nothing if there is one record: it is the key
  *                    in version 4 the ordinals of the records, each of 5 bytes
  *                    the records, compressed
  *
@@ -49,7 +49,7 @@ struct bam_block {              /* a block's value, taken apart; points into the
     uint32_t n_records;
     uint64_t raw_bytes;
     const uint8_t *last_bound;
-    size_t last_bound_bytes;
+    size_t last_bound_bytes;    /* 0 if there is one record */
     const uint8_t *ordinals;    /* BAM_BLOCK_ORDINAL_BYTES for each record; NULL: there are none */
     const uint8_t *payload;
     size_t payload_bytes;
@@ -62,7 +62,7 @@ struct bam_block_content {      /* what a block is made of */
     const uint8_t *raw;         /* whole records */
     size_t raw_bytes;
     uint32_t n_records;
-    const uint8_t *last_bound;  /* of the last record */
+    const uint8_t *last_bound;  /* of the last record, if there is more than one */
     size_t last_bound_bytes;
     const uint8_t *ordinals;    /* bam_block_put_ordinal wrote them; NULL: none */
 };
@@ -83,9 +83,9 @@ static inline uint64_t bam_block_ordinal(const struct bam_block *block, uint32_t
 ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
                          const struct bam_block_content *content, uint8_t *out);
 
-/* Most bytes of part `number`, from 0, in a run whose blocks have block_bytes uncompressed bytes. An
-   ordinary block fits into one part. */
-size_t bam_block_part_bytes(size_t block_bytes, uint32_t number);
+/* Most bytes of part `number`, from 0, of a block with such a key, in a run whose blocks have
+   block_bytes uncompressed bytes. An ordinary block fits into one part. */
+size_t bam_block_part_bytes(size_t block_bytes, size_t key_bytes, uint32_t number);
 
 /* Writes the key of part `number`, from 1, of the block with this key to out; returns its size. */
 size_t bam_block_part_key(const uint8_t *key, size_t key_bytes, uint32_t number,

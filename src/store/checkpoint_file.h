@@ -4,7 +4,7 @@
  *
  * The file is text. Each line has a keyword and its values; the order is always this:
  *
- *     rocksort-store 5                   the version of this format
+ *     rocksort-store 6                   the version of this format
  *     program 0.1.0
  *     id 0f3a...                         random, the same in all directories of a sort
  *     state loading                      or loaded, or partial; see enum checkpoint_state
@@ -46,7 +46,7 @@
 #include <stdint.h>
 
 enum {
-    CHECKPOINT_VERSION = 5,
+    CHECKPOINT_VERSION = 6,
     CHECKPOINT_ID_BYTES = 32,           /* hexadecimal digits */
     CHECKPOINT_MOST_DIRECTORIES = 64,
     CHECKPOINT_N_COUNTS = 3,            /* --flagstat, --idxstats, --coverage */

@@ -16,8 +16,10 @@ enum {
     PAIR_SQUARES = 3,           /* with fewer runs, a model of RocksDB's picker rewrites more with
                                    pairs */
     FILE_BYTES = 16 * KIB,      /* RocksDB holds about 12 KiB for each file that is scanned */
-    KEY_COPIES = 4,             /* for each file: its first and last key, that of its iterator, and
-                                   one in the index */
+    INDEX_BYTES = 64 * KIB,     /* and so much more of the index of each where keys may be long */
+    KEY_COPIES = 8,             /* for each file: first and last key in the list of files and in that
+                                   of the scan, that of its iterator, and a block, which has one and
+                                   at most twice as many bytes of records */
     MANY_FILES = 64,
     FEW_FILES = 64,
     FILES_BYTES = 24 * KIB * KIB,       /* that the files may take besides the memory budget */
@@ -46,6 +48,7 @@ struct compaction_facts compaction_share(const struct compaction_totals *totals)
         .scan_bytes = totals->scan_bytes / n_databases,
         .direct = totals->slow_to_seek && totals->exceeds_memory,
         .compaction_bytes = totals->compaction_bytes / compaction_n_parallel(totals->n_lanes),
+        .long_keys = totals->long_keys,
         .reads_ahead = totals->slow_to_seek || totals->mode == COMPACTION_ON,
         .most_files = totals->most_files,
     };
@@ -127,7 +130,8 @@ static bool pays(const struct compaction_facts *facts, uint64_t n, unsigned widt
 /* The memory that a file takes while it is scanned. */
 static size_t file_bytes(const struct compaction_facts *facts)
 {
-    return FILE_BYTES + KEY_COPIES * facts->key_bytes;
+    size_t index_bytes = facts->long_keys ? INDEX_BYTES : 0;
+    return FILE_BYTES + index_bytes + KEY_COPIES * facts->key_bytes;
 }
 
 /* The reason for this limit: with a budget of 16 MiB, 6,156 files took 38 MiB more than the budget

@@ -60,6 +60,7 @@ struct compaction_facts {
     size_t compaction_bytes;    /* memory for its compactions */
     bool reads_ahead;           /* compactions read compaction_read_bytes at a time */
     unsigned most_files;        /* that it may have open */
+    bool long_keys;             /* keys may have tens of thousands of bytes */
     size_t key_bytes;           /* of the longest key of a block that it has */
 };
 
@@ -71,6 +72,7 @@ struct compaction_totals {
     unsigned most_files;        /* that each database may have open */
     uint64_t n_runs_expected;   /* 0: unknown */
     size_t scan_bytes, compaction_bytes;        /* memory */
+    bool long_keys;
     bool slow_to_seek;          /* one of the disks is */
     bool exceeds_memory;        /* the page cache will not hold the temporary data */
 };

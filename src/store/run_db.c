@@ -211,7 +211,8 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
     db->dir = xstrdup(dir);
     db->path = xasprintf("%s/db-%u", dir, settings->number);
     if (rocksdb_opts_init(&db->opts, settings->existing, settings->compaction_read_bytes,
-                          settings->n_compactions, settings->few_files) == 0 &&
+                          settings->n_compactions, settings->few_files,
+                          settings->long_keys) == 0 &&
         open_or_create(db, full) == 0)
         return db;
     run_db_destroy(db);
@@ -288,7 +289,7 @@ int run_db_put(struct run_writer *w, unsigned number, const uint8_t *key, size_t
 {
     char *error = NULL;
     struct run_file *file = &w->files[number];
-    xgrow(&file->key, &file->key_room, key_bytes + 1, key_bytes + 1, 1);
+    xgrow(&file->key, &file->key_room, key_bytes + 1, 0, 1);
     file->key[0] = BLOCK_KEY;
     memcpy(file->key + 1, key, key_bytes);
     rocksdb_sstfilewriter_put(file->sst, file->key, key_bytes + 1, (const char *)value,
@@ -550,41 +551,19 @@ struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes)
     return scan;
 }
 
-/* Returns 0, or -1 after a message. */
+/* Goes to the first block. Returns 0, or -1 after a message. */
 static int start_scan(struct run_scan *scan)
 {
+    const char first = BLOCK_KEY;
     if (scan->db->settings.direct && reopen_direct(scan->db) < 0) return -1;
     scan->iter = rocksdb_create_iterator(scan->db->db, scan->options);
+    rocksdb_iter_seek(scan->iter, &first, 1);
     return 0;
-}
-
-int run_scan_seek(struct run_scan *scan, const uint8_t *key, size_t key_bytes)
-{
-    if (!scan->iter && start_scan(scan) < 0) return -1;
-    char *whole = xmalloc(key_bytes + 1);
-    whole[0] = BLOCK_KEY;
-    if (key_bytes > 0) memcpy(whole + 1, key, key_bytes);
-    rocksdb_iter_seek(scan->iter, whole, key_bytes + 1);
-    free(whole);
-    return 0;
-}
-
-int run_scan_get(struct run_scan *scan, const uint8_t *key, size_t key_bytes, uint8_t **value,
-                 size_t *value_bytes)
-{
-    if (scan->db->settings.direct && reopen_direct(scan->db) < 0) return -1;
-    char *error = NULL, *whole = xmalloc(key_bytes + 1);
-    whole[0] = BLOCK_KEY;
-    memcpy(whole + 1, key, key_bytes);
-    *value = (uint8_t *)rocksdb_get(scan->db->db, scan->options, whole, key_bytes + 1, value_bytes,
-                                    &error);
-    free(whole);
-    return check_error(scan->db, "read", error) < 0 ? -1 : *value != NULL;
 }
 
 int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes)
 {
-    if (!scan->iter && run_scan_seek(scan, NULL, 0) < 0) return -1;
+    if (!scan->iter && start_scan(scan) < 0) return -1;
     if (rocksdb_iter_valid(scan->iter)) {
         const uint8_t *whole = (const uint8_t *)rocksdb_iter_key(scan->iter, key_bytes);
         if (*key_bytes == 0 || *whole != BLOCK_KEY) return 0;   /* labels come next */
@@ -600,11 +579,6 @@ int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes)
 void run_scan_value(struct run_scan *scan, const uint8_t **value, size_t *value_bytes)
 {
     *value = (const uint8_t *)rocksdb_iter_value(scan->iter, value_bytes);
-}
-
-unsigned run_scan_n_files(const struct run_scan *scan)
-{
-    return run_db_n_files(scan->db);
 }
 
 const char *run_scan_dir(const struct run_scan *scan)

@@ -50,7 +50,7 @@ struct run_db_settings {
                                            together; more once there are many files */
     unsigned number;                    /* of the database, if the directory has several */
     unsigned n_compactions;             /* that all databases of the process may run at a time */
-    bool few_files;                     /* may be open: see rocksdb_opts.h */
+    bool few_files, long_keys;          /* see rocksdb_opts.h */
 };
 
 /* Creates the database in a directory, or opens the existing one. Returns NULL after a message. If
@@ -146,24 +146,11 @@ int run_db_stop_compactions(struct run_db *db);
    at a time; 0: as the kernel reads ahead. */
 struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes);
 
-/* Goes to the first block whose key is not below this one. Returns 0, or -1 after a message. */
-int run_scan_seek(struct run_scan *scan, const uint8_t *key, size_t key_bytes);
-
-/*
- * Gets the value of exactly this key. Returns 1 and a malloc'ed *value; 0 if there is no such
- * block; -1 after a message. The position of the scan does not change.
- */
-int run_scan_get(struct run_scan *scan, const uint8_t *key, size_t key_bytes, uint8_t **value,
-                 size_t *value_bytes);
-
 /* Returns 1 and shows the key of the current block, 0 after the last block, or -1 on failure. */
 int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes);
 
 /* The value of the current block; only after run_scan_key has returned 1. */
 void run_scan_value(struct run_scan *scan, const uint8_t **value, size_t *value_bytes);
-
-/* How many files the scan reads. */
-unsigned run_scan_n_files(const struct run_scan *scan);
 
 /* The directory of the database, for messages. */
 const char *run_scan_dir(const struct run_scan *scan);

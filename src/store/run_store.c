@@ -170,6 +170,7 @@ static void plan_reading(struct run_store *store, unsigned n_lanes)
         .n_runs_expected = means->n_runs_expected,
         .scan_bytes = means->scan_bytes,
         .compaction_bytes = means->compaction_bytes,
+        .long_keys = settings->long_keys,
         .slow_to_seek = store->slow_to_seek,
         .exceeds_memory = store_layout_exceeds_memory(settings->input_bytes, means->scan_bytes),
     };
@@ -193,6 +194,7 @@ static struct run_db *open_db(const struct run_store *store, const struct volume
         .number = volume->lane,
         .n_compactions = compaction_n_parallel(run_store_n_lanes(store)),
         .n_admitted = store->slow_to_seek ? RUN_DB_ADMITTED_WHEN_SLOW : 1,
+        .long_keys = store->settings.long_keys,
         .few_files = store->facts.most_files * store->n_volumes <= FEW_FILES,
     };
     return run_db_create(volume->dir, &settings, full);

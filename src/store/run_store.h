@@ -51,6 +51,7 @@ struct run_store_settings {
                                    directories without any get theirs with their first run */
     bool read_only;             /* existing, and nothing is written */
     enum compaction_mode compaction;
+    bool long_keys;             /* keys may have tens of thousands of bytes */
     uint64_t input_bytes;       /* uncompressed, about; 0: unknown */
     struct run_store_means means;
     struct run_store_means slow_means;  /* used instead if a disk is slow to seek */

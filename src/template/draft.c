@@ -12,7 +12,7 @@ enum {
     NUMBER_TEXT_BYTES = 21,
 };
 
-static const char names[DRAFT_N_TAGS][2] = {"MN", "MQ", "MC", "ct", "ms"};
+static const char names[DRAFT_N_TAGS][2] = {"MN", "MQ", "MC", "ct", "ms", ""};
 
 /* Which of the tags this is, or -1. */
 static int which_tag(const uint8_t *name)
@@ -121,6 +121,18 @@ void draft_set_tag(struct draft *draft, enum draft_tag tag, const struct draft *
     draft->from[tag] = mate;
 }
 
+void draft_copy_tag(struct draft *draft, const struct bam_aux *tag, const struct draft *mate)
+{
+    if (which_tag(tag->start) >= 0) return;
+    draft->copied = tag->start;
+    draft->copied_bytes = (size_t)(tag->value - tag->start) + tag->value_bytes;
+    draft_remove_tag(draft, DRAFT_COPY);
+    memmove(&draft->appended[1], &draft->appended[0], draft->n_appended * sizeof(enum draft_tag));
+    draft->appended[0] = DRAFT_COPY;
+    draft->n_appended++;
+    draft->from[DRAFT_COPY] = mate;
+}
+
 /* ---- what others ask for ---- */
 
 int64_t draft_end(const struct draft *draft)
@@ -178,6 +190,10 @@ static uint8_t *put_template_cigar(uint8_t *out, const struct draft *left,
 static uint8_t *put_tag(uint8_t *out, const struct draft *draft, enum draft_tag tag)
 {
     const struct draft *mate = draft->from[tag];
+    if (tag == DRAFT_COPY) {
+        memcpy(out, draft->copied, draft->copied_bytes);
+        return out + draft->copied_bytes;
+    }
     *out++ = (uint8_t)names[tag][0];
     *out++ = (uint8_t)names[tag][1];
     if (tag == DRAFT_MN)
@@ -253,7 +269,8 @@ size_t draft_bytes_at_most(const struct draft *draft)
     for (unsigned i = 0; i < draft->n_appended; i++) {
         enum draft_tag tag = draft->appended[i];
         n_bytes += 8;
-        if (tag == DRAFT_MN) continue;
+        if (tag == DRAFT_COPY) n_bytes += draft->copied_bytes;
+        if (tag == DRAFT_MN || tag == DRAFT_COPY) continue;
         n_bytes += OP_TEXT_BYTES * draft->from[tag]->cigar.n_ops;
         if (tag == DRAFT_CT) n_bytes += OP_TEXT_BYTES * draft->cigar.n_ops + NUMBER_TEXT_BYTES + 8;
     }

@@ -23,6 +23,7 @@ enum draft_tag {
     DRAFT_MC,                   /* MC:Z, CIGAR of the mate */
     DRAFT_CT,                   /* ct:Z, CIGAR of the template */
     DRAFT_MS,                   /* ms:i, score of the mate */
+    DRAFT_COPY,                 /* any other tag of the mate (draft_copy_tag) */
     DRAFT_N_TAGS
 };
 
@@ -48,6 +49,8 @@ struct draft {
     const struct draft *from[DRAFT_N_TAGS];     /* whose value is appended */
     enum draft_tag appended[DRAFT_N_TAGS];      /* in their order */
     unsigned n_appended;
+    const uint8_t *copied;      /* the tag that DRAFT_COPY appends */
+    size_t copied_bytes;
     uint8_t *own_ops, *own_tags;        /* that were taken over, or NULL */
 };
 
@@ -70,6 +73,10 @@ void draft_take_tags(struct draft *draft, uint8_t *tags, size_t tags_bytes);
  */
 void draft_set_tag(struct draft *draft, enum draft_tag tag, const struct draft *mate);
 void draft_remove_tag(struct draft *draft, enum draft_tag tag);
+
+/* Appends a tag that `mate` was read with, before those of draft_set_tag. One tag at most, and none
+   with the name of a draft_tag. */
+void draft_copy_tag(struct draft *draft, const struct bam_aux *tag, const struct draft *mate);
 
 static inline bool draft_is_mapped(const struct draft *draft)
 {

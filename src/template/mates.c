@@ -43,6 +43,16 @@ static void take_mate_tags(struct draft *draft, const struct draft *mate)
     if (draft_is_mapped(mate) || draft_is_mapped(draft)) draft_set_tag(draft, DRAFT_MC, mate);
 }
 
+/* A barcode that is no text, or empty, is not copied. */
+static void take_barcode(struct draft *draft, const struct draft *mate, const char tag[2])
+{
+    struct bam_aux own, other;
+    if (bam_aux_find(draft->rec, tag, &own) > 0 || bam_aux_find(mate->rec, tag, &other) <= 0 ||
+        (other.type != 'Z' && other.type != 'H') || other.value_bytes <= 1)
+        return;
+    draft_copy_tag(draft, &other, mate);
+}
+
 /* ---- what both ends of a template have in common ---- */
 
 /* Where the sequenced fragment ends on this side: the 5' end of the read, clips left out. */
@@ -91,6 +101,10 @@ void mates_pair(const struct fixmate_rules *rules, struct draft *a, struct draft
     take_place(a, b);
     take_mate_fields(b, a);
     take_mate_fields(a, b);
+    if (rules->barcode_tag[0] != '\0') {
+        take_barcode(b, a, rules->barcode_tag);
+        take_barcode(a, b, rules->barcode_tag);
+    }
     take_mate_tags(b, a);
     take_mate_tags(a, b);
     set_template_length(a, b);

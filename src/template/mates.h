@@ -19,6 +19,7 @@ struct fixmate_rules {
     bool removes;               /* -r: unmapped and secondary records are left out */
     bool any_orientation;       /* -p: the flag of proper pairs stays whatever the orientation */
     bool template_cigar;        /* -c: the leftmost record gets ct */
+    char barcode_tag[2];        /* a primary record without it gets that of its mate; 0: none */
     bool base_mods;             /* -M: MM, ML and MN are checked, and cut where reads are */
     unsigned sanitize;          /* -z */
     int32_t n_refs;             /* references in the header */

@@ -272,7 +272,6 @@ class Molecules(Generator):
 
     def read(self, name, flag, end, common):
         """The records of a read."""
-        rng = self.rng
         failed = QCFAIL if self.chance(0.06) else 0
         mark = DUP if self.has_marks and self.chance(0.05) else 0
         if self.chance(0.06):
@@ -447,7 +446,6 @@ class Modified(Generator):
 
     def part_of(self, name, flag, read, part, values, is_pair):
         """A supplementary or secondary record with bases part[0] to part[1] - 1 of a read."""
-        rng = self.rng
         flag |= self.strand()
         bases = read[part[0]:part[1]]
         clips = part[0], len(read) - part[1]

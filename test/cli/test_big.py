@@ -5,7 +5,6 @@ import random
 import struct
 
 import bamfile
-import generate
 from harness import (SPILL_BUDGET, CliTest, needs_pysam, reference_ok, reference_sort,
                      reference_view, sam_split)
 

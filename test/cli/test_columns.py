@@ -458,7 +458,3 @@ class BadInput(SharedBadInput, ColumnsTest):
     def test_disk_full(self):
         result = self.rocksort("-O", "arrow", "-o", "/dev/full", self.bam_of(TAGGED))
         self.assert_error(result, "/dev/full", "No space left")
-
-
-if __name__ == "__main__":
-    unittest.main()

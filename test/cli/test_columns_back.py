@@ -454,7 +454,3 @@ class Rocksort(Back):
                 data = file.read()
             self.assert_error(self.rocksort("-o", self.path("o.bam"), "-", stdin=data),
                               "'standard input' is Arrow or Parquet", "rocksort-columns2sam FILE |")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,7 +5,6 @@ written rightly, and what cannot is said, at the start if that is possible.
 import hashlib
 import os
 import re
-import unittest
 
 import bamfile
 from harness import CliTest, needs_pysam, reference
@@ -280,7 +279,3 @@ class NoReference(CramTest):
         for option in ("embed_ref=1", "embed_ref=0"):
             result = self.rocksort("-O", "cram," + option, "-o", self.path("out.cram"), source)
             self.assert_error(result, "cannot encode", "out.cram", option, "'c'", "--reference")
-
-
-if __name__ == "__main__":
-    unittest.main()

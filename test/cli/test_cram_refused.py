@@ -6,7 +6,6 @@ htslib encodes in other threads and later. Once a sort hung for ever after such 
 
 import os
 import struct
-import unittest
 
 import bamfile
 import generate
@@ -157,7 +156,3 @@ class Refused(CliTest):
         self.sort_ok("--no-PG", "-o", self.path("back.bam"), out)
         self.assertEqual(len(bamfile.split(bamfile.read(self.path("back.bam")).records)), N_RECORDS)
         self.sort_ok("-O", "cram,no_ref=1", "-o", out, stdin=generate.odd(300).encode())
-
-
-if __name__ == "__main__":
-    unittest.main()

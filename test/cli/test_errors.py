@@ -376,14 +376,6 @@ class Output(ErrorTest):
                 result = self.rocksort(*args, self.source, budget=budget, env=env)
                 self.assert_error(result, *mentions)
 
-    def test_no_such_directory(self):
-        self.fails("-T", self.scratch, "-o", "/nowhere/out.bam", mentions=["/nowhere/out.bam"])
-        self.fails("-T", self.scratch, "-o", f"{self.source}/out.bam", mentions=["in.sam/out.bam"])
-
-    def test_output_is_a_directory(self):
-        os.mkdir(self.work / "folder")
-        self.fails("-T", self.scratch, "-o", self.path("folder"), mentions=["folder"])
-
     def test_no_permission(self):
         if os.geteuid() == 0:
             self.skipTest("root may write everywhere")

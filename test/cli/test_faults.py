@@ -504,31 +504,21 @@ class NoMemory(FaultTest):
 class TemporaryData(FaultTest):
     """A call for the temporary data fails."""
 
-    def check_pile(self, values, n_faults):
-        """Sorts one read for each value, and fails at one of n_faults reads of the merge."""
+    def test_read_errors_among_long_keys(self):
+        """One of the reads of the merge fails; keys share their first 600 bytes."""
         lines = (f"r{i}\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\tXX:Z:{value}\n"
-                 for i, value in enumerate(values))
+                 for i, value in enumerate(f"{'a' * 600}{k * 7919 % 3000:04}" for k in range(3000)))
         self.source = self.write("in.sam", "".join(lines))
         args = ["-t", "XX", "-@", "1", "-T", self.scratch, "-o", self.path("out.bam"),
                 "--no-resume"]
         n = self.calls(*args, budget=60_000, of="pread:/db-0/")["fault0"]
         n_refused = 0
-        for number in range(n // 2, n, max(n // n_faults, 1)):
+        for number in range(n // 2, n, max(n // 60, 1)):
             result = self.with_fault(f"pread:{number}:EIO:/db-0/", *args, budget=60_000)
             with self.subTest(number=number, of=n):
                 self.assertIn(result.status, (0, 1), result.err)
             n_refused += result.status
-        self.assertGreater(n_refused, n_faults // 6)
-
-    def test_read_errors_within_a_pile(self):
-        """Blocks whose keys share what is stored of them are read in another way. A failed read
-        there once freed a block twice."""
-        shared = "a" * 600
-        self.check_pile([f"{shared}{i * 7919 % 3000:04}" for i in range(3000)], 60)
-
-    def test_read_errors_within_many_piles(self):
-        """The same where each run has few blocks of a pile, so that piles are read in passes."""
-        self.check_pile([f"{i % 8}{'a' * 2800}{i * 7919 % 3000:04}" for i in range(2400)], 20)
+        self.assertGreater(n_refused, 10)
 
     def test_quota(self):
         """If making the database exceeds a quota, the message says so. It once said that the disk

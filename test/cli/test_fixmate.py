@@ -5,7 +5,6 @@ says, in every order, format and memory, and whatever the pieces in which the in
 import gzip
 import random
 import re
-import unittest
 
 import bamfile
 import templates
@@ -316,7 +315,3 @@ class Refused(FixmateTest):
             raw = file.read()
         source = self.write("in.bam", bamfile.bgzf(raw[:-10]))
         self.assert_refused("--fixmate", source=source, mention=["is truncated"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -79,28 +79,6 @@ class Formats(CliTest):
                     got, want = gzip.decompress(got), gzip.decompress(want)
                 self.assertTrue(got == want)
 
-    def test_upper_case(self):
-        sam = generate.pairs(10).encode()
-        self.assertEqual(self.sort_ok("--no-PG", "-O", "SAM", stdin=sam).out,
-                         self.sort_ok("--no-PG", "-O", "sam", stdin=sam).out)
-        self.assertEqual(self.sort_ok("--no-PG", "-O", "BAM", stdin=sam).out,
-                         self.sort_ok("--no-PG", "-O", "bam", stdin=sam).out)
-
-    def test_option_beats_extension(self):
-        sam = generate.pairs(10).encode()
-        want = self.sort_ok("--no-PG", "-O", "sam", stdin=sam).out
-        self.sort_ok("--no-PG", "-O", "sam", "-o", self.path("o.bam"), stdin=sam)
-        self.assertEqual(pathlib.Path(self.path("o.bam")).read_bytes(), want)
-        self.sort_ok("--no-PG", "-O", "bam", "-o", self.path("o.sam"), stdin=sam)
-        bamfile.read(self.path("o.sam"))
-
-    def test_format_option_level(self):
-        sam = generate.reads(20000, generate.reference()).encode()
-        sizes = [len(self.sort_ok("-O", f"bam,level={level}", stdin=sam).out)
-                 for level in (0, 1, 9)]
-        self.assertGreater(sizes[0], sizes[1])
-        self.assertGreater(sizes[1], sizes[2])
-
     def test_reference_too_long_for_bam(self):
         sam = b"@SQ\tSN:long\tLN:3000000000\nr\t0\tlong\t250\t9\t4M\t*\t0\t0\tACGT\tFFFF\n"
         result = self.rocksort("-o", self.path("out.bam"), stdin=sam)

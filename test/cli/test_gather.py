@@ -9,7 +9,6 @@ import os
 import random
 import shutil
 import struct
-import unittest
 
 import bamfile
 from harness import needs_pysam, reference_ok
@@ -228,7 +227,3 @@ class Refused(GatherTest):
         paths = self.pieces((1000, 3000))
         result = self.rocksort("--merge", "-o", "/dev/full", *paths)
         self.assert_error(result, "/dev/full", "No space left")
-
-
-if __name__ == "__main__":
-    unittest.main()

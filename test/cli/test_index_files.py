@@ -1,7 +1,6 @@
 """--write-index: the name of the index; and the index is complete, or there is none."""
 
 import os
-import re
 import resource
 import signal
 import stat
@@ -10,7 +9,7 @@ import time
 
 import bamfile
 import generate
-from harness import (DIE_LIMIT_S, SPILL_BUDGET, CliTest, needs_pysam, own_lines, pysam, reference,
+from harness import (DIE_LIMIT_S, SPILL_BUDGET, needs_pysam, own_lines, pysam, reference,
                      reference_ok)
 from checkpoints import KilledTest
 from test_index import (BUDGETS, REFS, IndexTest, Search, index_bytes, index_kind, make_read,

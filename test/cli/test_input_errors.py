@@ -95,12 +95,6 @@ class Damage(ErrorTest):
                     if number:
                         self.assert_record_number(result, number)
 
-    def test_missing(self):
-        for args in ([self.first, self.path("absent.bam")], [self.path("absent.bam"), self.first]):
-            result = self.rocksort("-o", self.path("out.bam"), *args)
-            self.assert_error(result, "absent.bam", "No such file")
-            self.assertFalse(os.path.exists(self.path("out.bam")))
-
     def test_not_an_alignment(self):
         for data in (b"", b"nothing aligned today\n", self.bam(9, "first")[:40]):
             self.check_second(data, mentions=["not an alignment file"])

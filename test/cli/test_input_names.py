@@ -51,15 +51,6 @@ class Positionals(CliTest):
         self.sort_ok("-f", "-o", "out", "a.bam", "b.bam")
         self.assertEqual(self.numbers(self.files()["out"]), list(range(20)))
 
-    def test_one_name(self):
-        self.assertEqual(self.numbers(self.sort_ok("a.bam").out), list(range(10)))
-        self.assertEqual(self.files(), self.before)
-
-    def test_prefix(self):
-        self.assertEqual(self.sort_ok("a.bam", "out").out, b"")
-        self.assertEqual(set(self.files()), {"a.bam", "b.bam", "out.bam"})
-        self.assertEqual(self.numbers(self.files()["out.bam"]), list(range(10)))
-
     def test_prefix_that_is_a_directory(self):
         """If the prefix `out` is a directory, the output is out.bam beside it."""
         os.mkdir(self.work / "out")

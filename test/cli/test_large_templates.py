@@ -11,7 +11,7 @@ import bamfile
 import templates
 from checkpoints import KilledTest
 from harness import SAMTOOLS, SPILL_BUDGET, needs_pysam, sanitized
-from test_fixmate import ORDERS, SPILLING, FixmateTest, alone
+from test_fixmate import ORDERS, SPILLING, FixmateTest
 from test_memory import ALLOWANCE_BYTES, MIB, peak_of
 
 PADDING = "\tXP:Z:" + 400 * "p"         # so that fewer records are a large template
@@ -194,7 +194,3 @@ class Memory(FixmateTest):
         self.assertIn(f"sorted {self.N_BLOCKS * self.BLOCK_RECORDS + 2} records", err)
         peak = float(re.search(r"([0-9.]+) MiB peak memory", err)[1])   # of /proc/self/status
         self.assertLessEqual(peak, 32 + ALLOWANCE_BYTES / MIB)
-
-
-if __name__ == "__main__":
-    unittest.main()

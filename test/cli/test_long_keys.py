@@ -1,18 +1,15 @@
-"""Keys that are longer than what is stored of them: the records themselves decide then.
-
-The order must be that of samtools 1.24, in memory and spilled, whatever the threads and the budget;
-and memory must stay within the budget, also if all records share the beginning of their keys.
+"""Long keys: the order must be that of samtools 1.24, in memory and spilled, whatever the threads and
+the budget. A key that is too long is refused.
 """
 
-import json
+import os
 import random
 import unittest
 
 import bamfile
 from harness import CliTest, needs_pysam, reference_ok
 
-STORED_BYTES = 512  # SORT_KEY_STORED_BYTES
-# Small ones make hundreds of runs of a few records each, and piles that do not fit into memory.
+# Small ones make hundreds of runs of a few records each.
 BUDGETS = (None, 60_000, 400_000)
 HEADER = ("@HD\tVN:1.6\n@SQ\tSN:c\tLN:100000\n@RG\tID:g\tLB:l\n", [("c", 100000)])
 
@@ -22,12 +19,11 @@ def text_tag(name, value):
 
 
 def values(rnd, n):
-    """Values that share their beginnings: at all lengths around the stored part, with many ties."""
+    """Values that share their beginnings, with many ties."""
     shared = bytes(rnd.choices(b"acgt", k=3000))
     made = []
     for _ in range(n):
-        length = rnd.choice((0, 5, STORED_BYTES - 3, STORED_BYTES - 2, STORED_BYTES - 1,
-                             STORED_BYTES, STORED_BYTES + 1, 700, 1500, 2900))
+        length = rnd.choice((0, 5, 509, 510, 511, 512, 513, 700, 1500, 2900))
         end = bytes(rnd.choices(b"acgt", k=rnd.randrange(3)))
         made.append(shared[:length] + end)
     return made
@@ -66,6 +62,17 @@ class LongKeys(LongKeysTest):
             self.sort_ok("--verify", *options, self.path("out.bam"))
 
     @needs_pysam
+    def test_values_of_up_to_64_kb(self):
+        """They are longer than the blocks of temporary data, which are divided then."""
+        rnd = random.Random(36)
+        shared = bytes(rnd.choices(b"acgt", k=65_000))
+        texts = [shared[: rnd.choice((10, 500, 5000, 40_000, 65_000))] +
+                 bytes(rnd.choices(b"ac", k=rnd.randrange(400))) for _ in range(300)]
+        source = self.write_bam(self.tagged(rnd, texts, 40))
+        self.check(source, "-t", "XX")
+        self.check(source, "-t", "XX", "-n")
+
+    @needs_pysam
     def test_tag(self):
         rnd = random.Random(31)
         source = self.write_bam(self.tagged(rnd, values(rnd, 1500)))
@@ -75,7 +82,7 @@ class LongKeys(LongKeysTest):
 
     @needs_pysam
     def test_one_long_value(self):
-        """All records have the same stored key: only their last bytes, or nothing, differ."""
+        """Only the last bytes of values, or nothing, differ."""
         rnd = random.Random(32)
         shared = bytes(rnd.choices(b"acgt", k=2000))
         for ends in ((b"",), (b"a", b"b", b"ba", b""), None):
@@ -84,8 +91,8 @@ class LongKeys(LongKeysTest):
             self.check(self.write_bam(self.tagged(rnd, texts, 40)), "-t", "XX")
 
     @needs_pysam
-    def test_runs_of_piles(self):
-        """Several values, each of them in more records than fit into memory, among others."""
+    def test_few_long_values_among_short_ones(self):
+        """Each long value is in more records than fit into memory."""
         rnd = random.Random(33)
         long = [bytes(rnd.choices(b"acgt", k=1000)) for _ in range(4)]
         long += [long[0][:600] + bytes(rnd.choices(b"acgt", k=900)) for _ in range(30)]
@@ -110,7 +117,6 @@ class LongKeys(LongKeysTest):
 
     @needs_pysam
     def test_long_names(self):
-        """The longest keys by name are stored whole."""
         rnd = random.Random(35)
         shared = "".join(rnd.choice("abc") + rnd.choice("123") for _ in range(126))
         records = []
@@ -124,76 +130,44 @@ class LongKeys(LongKeysTest):
         self.check(source, "-N")
         self.check(source, "-t", "XX", "-n")
 
-class Work(LongKeysTest):
-    """How much is read of piles that do not fit into memory."""
+class TooLong(LongKeysTest):
+    """A key of more than 65,535 bytes."""
 
-    def piles(self, texts, budget, n_bases=0):
-        """Sorts records with these texts; returns what --stats says of piles, and the number of
-        files."""
-        source = self.write_bam(self.tagged(random.Random(36), texts, n_bases))
-        stats, out = self.path("stats.json"), self.path("out.bam")
-        # Runs are one file each: with more files blocks are so small that all fit.
-        self.sort_ok("-t", "XX", "-@", "2", "-u", "--stats", stats, "-o", out, source,
-                     budget=budget, env={"ROCKSORT_TEST_FILE": "1G"})
-        self.sort_ok("--verify", "-t", "XX", out)
-        with open(stats, encoding="utf-8") as file:
-            data = json.load(file)
-        return data["piles"], data["scan"]["files"]
+    MOST_BYTES = 65535
 
-    def test_many_piles(self):
-        """Each of many piles is read in a few passes. Once each run of each pile was sought, and
-        each block found by its key, for which RocksDB asks all files: 60,000 records of 40 values
-        took 47 s, and 2 s with short values."""
-        rnd = random.Random(37)
-        long = [bytes(rnd.choices(b"acgt", k=1000)) for _ in range(8)]
-        texts = [rnd.choice(long) + b"%d" % rnd.randrange(1000) for _ in range(8000)]
-        piles, n_files = self.piles(texts, 400_000)
-        self.assertGreater(n_files, 60)
-        self.assertEqual(piles["piles"], len(long))
-        self.assertLess(piles["seeks"], 16 * len(long))
-        self.assertLess(piles["steps"], 16 * piles["blocks"])
-        self.assertLess(piles["reads"], 8 * piles["blocks"])
-        self.assertEqual(piles["gets"], 0)
+    def refused(self, tags, *options):
+        """The second read is refused, while the input is read and while inputs are merged. Returns
+        what the message says of it."""
+        records = [bamfile.record(name=f"r{i}", tid=0, pos=i, cigar="1M", seq="A", aux=aux)
+                   for i, aux in enumerate((b"", tags))]
+        source, out = self.write_bam(records), self.path("out.bam")
+        told = []
+        for merge in ((), ("--merge",)):
+            result = self.rocksort(*options, *merge, "-o", out, source)
+            self.assert_error(result, "record 2 of ", "(read 'r1')", "65,535 bytes")
+            self.assertEqual(os.listdir(self.work), ["in.bam"])
+            told.append(result.err.split("(read 'r1')")[1].split("\n")[0])
+        self.assertEqual(told[0], told[1])
+        return told[0]
 
-    def test_outlier(self):
-        """Keys are compared by what follows the bytes that they share with another key. If this key
-        was unlike all others, blocks were once read again whenever two of them were compared."""
-        rnd = random.Random(38)
-        shared = bytes(rnd.choices(b"acgt", k=700))
-        texts = [shared + b"%d" % rnd.randrange(1000) for _ in range(1500)]
-        for outlier in (b"", shared[:STORED_BYTES] + b"!" * 100, shared[:STORED_BYTES] + b"~" * 100):
-            with self.subTest(outlier=outlier[-1:]):
-                piles, n_files = self.piles([outlier, *texts], 400_000, 6000)
-                self.assertEqual(piles["piles"], 1)
-                self.assertGreater(piles["gets"], 1000)
-                self.assertLess(piles["reads"], 2 * piles["blocks"] + 3 * n_files)
-                self.assertLess(piles["seeks"], 3 * n_files)
+    def test_longest_value_is_sorted_and_one_byte_more_is_refused(self):
+        """With -t a class, a NUL and the coordinate belong to the key; with -n the name, too."""
+        for options, n_bytes in (((), 1 + 1 + 8), (("-n",), 1 + 1 + 2 + 2 + 3)):
+            longest = b"v" * (self.MOST_BYTES - n_bytes)
+            told = self.refused(text_tag("XX", longest + b"v"), "-t", "XX", *options)
+            self.assertTrue(told.endswith("shorten or remove its tag XX"), told)
+            records = [bamfile.record(name="r1", tid=0, pos=0, cigar="1M", seq="A",
+                                      aux=text_tag("XX", value))
+                       for value in (longest, longest[:-1] + b"u", longest[:-1])]
+            self.sort_ok("-t", "XX", *options, "-o", self.path("out.bam"), self.write_bam(records))
+            self.assertEqual(bamfile.split(bamfile.read(self.path("out.bam")).records),
+                             records[:0:-1] + records[:1])
+            os.unlink(self.path("out.bam"))
 
-    def test_clusters(self):
-        """The same if keys form groups, each of which shares many bytes with itself only."""
-        rnd = random.Random(39)
-        shared = bytes(rnd.choices(b"acgt", k=STORED_BYTES))
-        groups = [shared + bytes(rnd.choices(b"acgt", k=300)) for _ in range(5)]
-        texts = [rnd.choice(groups) + b"%d" % rnd.randrange(1000) for _ in range(1500)]
-        piles, n_files = self.piles(texts, 400_000, 6000)
-        self.assertGreater(piles["gets"], 1000)
-        self.assertLess(piles["reads"], 2 * piles["blocks"] + 8 * n_files)
-
-    def test_keys_that_end_near_others(self):
-        """A value may end within the bytes that are known of another one. The two once counted as
-        equal; then the sort failed at its end, and so did every --resume."""
-        rnd = random.Random(40)
-        seen, texts = [bytes(rnd.choices(b"acgt", k=600))], []
-        for _ in range(6000):
-            like = rnd.choice(seen)
-            text = like[:rnd.randrange(600, len(like) + 1)]
-            text += bytes(rnd.choices(b"aaaaaaag", k=int(rnd.expovariate(1 / 40))))
-            texts.append(text)
-            seen.append(text)
-            if len(seen) > 400:
-                seen.pop(rnd.randrange(len(seen)))
-        piles, _ = self.piles(texts, 60_000)
-        self.assertGreater(piles["gets"], 1000)
+    def test_cell_barcodes_and_molecules_count_together(self):
+        told = self.refused(text_tag("CB", b"c" * 40_000) + text_tag("MI", b"m" * 30_000),
+                            "--template-coordinate")
+        self.assertTrue(told.endswith("shorten or remove its tags CB and MI"), told)
 
 
 if __name__ == "__main__":

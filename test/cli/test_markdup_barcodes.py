@@ -1,7 +1,6 @@
-"""--markdup="--barcode-tag RX" where only one read of a pair has the tag: both are decided as if both
-had it. samtools 1.24 gets input in which the test has filled in what is missing."""
+"""--markdup="--barcode-tag RX" where only one read of a pair has the tag: --fixmate copies it, so
+samtools 1.24 gets input in which the test has copied it. Barcodes in names, and warnings."""
 
-import os
 import random
 import re
 import unittest
@@ -10,7 +9,6 @@ import bamfile
 import mate_barcodes
 import templates
 from harness import CliTest, needs_pysam, reference_ok
-from test_faults import FaultTest
 from test_markdup import (HEADER, MUNMAP, PAIRED, QCFAIL, READ1, READ2, REVERSE, SMALL_BATCHES,
                           SPILLING, SUPPLEMENTARY, UNMAP, MarkdupTest, cases, pair, read)
 
@@ -34,32 +32,15 @@ def half_tagged(seed, n_templates, names=None):
 
 
 class BarcodeTest(MarkdupTest):
-    def filled(self, source, fixmate=True):
-        """The sorted input with the barcodes that reads should have in the tag FILLED."""
-        fixed, ordered, out = (self.path(f"{name}.bam") for name in ("fixed", "ordered", "filled"))
-        if fixmate:
-            reference_ok("fixmate", "-m", "-u", "--no-PG", source, fixed)
-            source = fixed
-        reference_ok("sort", "-u", "--no-PG", "-o", ordered, source)
-        mate_barcodes.fill(ordered, "RX", out)
-        return out
-
-    def emptied(self, path):
-        """The Bam of a file without the tag FILLED."""
-        out = self.path("emptied.bam")
-        reference_ok("view", "--no-PG", "-u", "-x", mate_barcodes.FILLED, "-o", out, path)
-        return bamfile.read(out)
-
     def wanted(self, source, options=(), fixmate=True):
+        """samtools gets an input in which the test has copied the barcodes, if --fixmate copies."""
         text = " ".join(options)
-        if BARCODE not in text or "--barcode-own" in text:
+        if BARCODE not in text or "--barcode-own" in text or not fixmate:
             return super().wanted(source, [text.replace("--barcode-own", "")], fixmate)
-        marked, out = self.path("want.marked.bam"), self.path("want.bam")
-        words = cases.shlex.split(text.replace(BARCODE, f"--barcode-tag {mate_barcodes.FILLED}"))
-        reference_ok("markdup", "--no-PG", *cases.WINDOW, *words, self.filled(source, fixmate),
-                     marked)
-        reference_ok("view", "--no-PG", "-u", "-x", mate_barcodes.FILLED, "-o", out, marked)
-        return out
+        plain, filled = self.path("want.plain.bam"), self.path("want.filled.bam")
+        reference_ok("view", "--no-PG", "-u", "-o", plain, source)
+        mate_barcodes.fill(plain, "RX", filled)
+        return super().wanted(filled, options)
 
 
 @needs_pysam
@@ -70,21 +51,23 @@ class Pairs(BarcodeTest):
              pair("c", 9, 90, "@", ["RX:Z:AC"]) + half("d", 9, 90, "AG", 1, "I") +
              half("e", 9, 90, "AG", 2) + pair("f", 9, 90) + pair("g", 9, 90, "5"))
 
-    def test_each_mate_lacking(self):
-        """Both reads of each pair are decided alike."""
+    def test_fixmate_copies_the_barcode_of_the_mate(self):
+        """Both reads of each pair are decided alike, and both have the tag in the output."""
         want = sorted(f"{name}/{i}" for name in "abeg" for i in (1, 2))
         for how in WAYS:
             for threads in ("1", "4"):
                 self.assertEqual(self.marked(self.LINES, BARCODE, **how), want, (how, threads))
         self.assertEqual(self.marked(self.LINES, BARCODE + " -m s"), want)
+        for fields in self.check(self.LINES, BARCODE):
+            self.assertEqual(fields[0] in "abcde", any(tag[:5] == "RX:Z:" for tag in fields[11:]))
 
-    def test_none_and_all_lacking(self):
+    def test_all_or_none_have_the_tag(self):
         for barcodes in ((), ("RX:Z:AC",)):
             lines = pair("a", 9, 90, "@", barcodes) + pair("b", 9, 90, "?", barcodes)
             for how in WAYS:
                 self.assertEqual(self.marked(lines, BARCODE, **how), ["b/1", "b/2"])
 
-    def test_own(self):
+    def test_barcode_own_copies_nothing(self):
         """As in samtools, each read has the barcode of its own tag only."""
         got = self.marked(self.LINES, BARCODE + " --barcode-own")
         self.assertEqual(got, ["a/1", "a/2", "b/1", "e/2", "f/1", "f/2", "g/1", "g/2"])
@@ -92,7 +75,19 @@ class Pairs(BarcodeTest):
         self.assertEqual(self.marked(lines, BARCODE + " --barcode-own"), ["a/2"])
         self.assertEqual(self.marked(lines, BARCODE), ["a/1", "a/2"])
 
-    def test_barcodes_that_differ(self):
+    def test_without_fixmate_each_read_has_its_own_barcode(self):
+        """In all orders of the input."""
+        fixed, by_place = self.path("fixed.bam"), self.path("by_place.bam")
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in self.LINES))
+        reference_ok("fixmate", "-m", "--no-PG", source, fixed)
+        reference_ok("sort", "--no-PG", "-o", by_place, fixed)
+        for path in (fixed, by_place):
+            want = bamfile.read(self.wanted(path, [BARCODE], fixmate=False))
+            for how in WAYS:
+                got = self.sort_bam("-u", f"--markdup={BARCODE}", path, **how)
+                self.assert_same_records(got.records, want.records)
+
+    def test_barcodes_of_mates_that_differ(self):
         """Each read has its own then, as in samtools."""
         lines = pair("a", 9, 90, "@", ["RX:Z:AC"]) + pair("b", 9, 90, "?", ["RX:Z:AC"])
         lines[3] = lines[3].replace("RX:Z:AC", "RX:Z:AG")
@@ -114,47 +109,25 @@ class Pairs(BarcodeTest):
                                           tags=["RX:Z:AC"])]
         self.assertEqual(self.marked(lines + others, BARCODE), [])
 
-    def test_reads_without_mate(self):
-        """A read that is not paired has its own barcode only, also if another has its name."""
-        lines = [*pair("a", 9, 90, tags=["RX:Z:AC"]), read("b", 0, 9), read("c", PAIRED | READ1, 9),
-                 read("d", 0, 9, tags=["RX:Z:AC"])]
-        self.assertEqual(self.marked(lines, BARCODE), ["c/1", "d"])
-        for name in "bc":
-            more = lines + [read("x", 0, 5), read(name, PAIRED | READ2, 700, tags=["RX:Z:AC"])]
-            self.assertEqual(self.marked(more, BARCODE), ["c/1", "d"])
+    def test_three_primary_reads_of_one_name(self):
+        """The first and each later one are mates."""
+        lines = (half("a", 9, 90, "AC", 1) + [read("a", PAIRED | READ2, 500)] +
+                 half("b", 9, 90, "AC", 2) + [read("b", PAIRED | READ2, 500, tags=["RX:Z:AG"])])
+        self.check(lines, BARCODE)
 
-    def test_several_templates_of_one_name(self):
-        """If their barcodes differ, nobody knows which one a read should have."""
-        lines = (pair("best", 9, 90, "@", ["RX:Z:AC"]) + pair("a", 500, 900, tags=["RX:Z:AC"]) +
-                 pair("other", 1, 2) + half("a", 9, 90, "AC", 1))
-        self.assertEqual(self.marked(lines, BARCODE), ["a/1", "a/2"])
-        lines[2:4] = pair("a", 500, 900, tags=["RX:Z:GG"])
-        self.assertEqual(self.marked(lines, BARCODE), ["a/2"])
-
-    def test_reads_without_name(self):
-        lines = [line for name in ("x", "y") for line in half(name, 9, 90, "AC", 1)]
-        fixed = self.fixed_lines(lines)
-        self.assertEqual(self.marked(fixed, BARCODE, fixmate=False), ["y/1", "y/2"])
-        nameless = [line.replace("x\t", "*\t", 1) if line[0] == "x" else line for line in fixed]
-        self.assertEqual(self.marked(nameless, BARCODE, fixmate=False), ["y/2"])
-
-    def fixed_lines(self, lines):
-        """The lines after fixmate -m."""
-        source, out = self.write("plain.sam", HEADER + "".join(
-            line + "\n" for line in lines)), self.path("fixed.sam")
-        reference_ok("fixmate", "-m", "--no-PG", "-O", "sam", source, out)
-        with open(out, encoding="ascii") as file:
-            return [line.rstrip("\n") for line in file if not line.startswith("@")]
-
-    def test_tag_of_another_type(self):
-        """It is no barcode, so that of the mate counts; there is a warning."""
-        lines = pair("a", 9, 90, "@", ["RX:Z:AC"]) + half("b", 9, 90, "AC", 1)
-        lines[2] += "\tRX:i:5"
-        self.assertEqual(self.marked(lines, BARCODE), ["b/1", "b/2"])
-        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
-        result = self.sort_ok("--fixmate", "--markdup=" + BARCODE, "-o", self.path("out.bam"),
-                              source)
-        self.assertIn("1 reads have a number in the tag of --barcode-tag", result.err)
+    def test_tag_that_is_no_barcode_is_kept_and_not_copied(self):
+        """A number, or an empty text; a number is said in a warning."""
+        for tag in ("RX:i:5", "RX:Z:"):
+            lines = pair("a", 9, 90, "@", ["RX:Z:AC"]) + half("b", 9, 90, "AC", 1)
+            lines[2] += "\t" + tag
+            self.assertEqual(self.marked(lines, BARCODE), ["b/2"])
+            lines[3] = lines[3].replace("RX:Z:AC", tag)
+            self.assertEqual(self.marked(lines, BARCODE), [])
+            source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
+            result = self.sort_ok("--fixmate", "--markdup=" + BARCODE, "-o", self.path("out.bam"),
+                                  source)
+            self.assertEqual("2 reads have a number in the tag of --barcode-tag" in result.err,
+                             tag == "RX:i:5")
 
 
 class Names(CliTest):
@@ -248,7 +221,7 @@ class Molecules(BarcodeTest):
         super().setUp()
         self.source = self.write("in.sam", half_tagged(12, 4000, "illumina"))
 
-    def test_like_filled_input(self):
+    def test_many_half_tagged_templates(self):
         for options in self.OPTIONS:
             want = bamfile.read(self.wanted(self.source, [BARCODE, options]))
             for i, how in enumerate(WAYS):
@@ -257,87 +230,27 @@ class Molecules(BarcodeTest):
                         got = self.sort_bam("-u", "-@", threads, "--fixmate",
                                             f"--markdup={BARCODE} {options}", self.source, **how)
                         self.assert_same_records(got.records, want.records, options)
-        self.assertGreater(mate_barcodes.n_half_tagged(self.path("ordered.bam"), "RX"), 1000)
+        plain = bamfile.split(bamfile.read(self.path("want.plain.bam")).records)
+        self.assertGreater(len(mate_barcodes.copied_tags(plain, "RX")), 1000)
 
-    def test_mismatches(self):
-        """Those whose barcodes are in their own tags are the model."""
-        filled = self.filled(self.source)
-        for options in ("", "-t -d 100", "-S --use-read-groups --duplicate-count", "-m s"):
-            words = f"--barcode-mismatches 1 {options}"
-            self.sort_ok("-u", f"--markdup=--barcode-tag {mate_barcodes.FILLED} --barcode-own "
-                         f"{words}", "-o", self.path("model.bam"), filled)
-            want = self.emptied(self.path("model.bam"))
-            for how in WAYS:
-                for threads in ("1", "4"):
-                    got = self.sort_bam("-u", "-@", threads, "--fixmate",
-                                        f"--markdup={BARCODE} {words}", self.source, **how)
-                    self.assert_same_records(got.records, want.records, words)
-
-    def test_statistics(self):
-        """The counts are those of the filled input."""
+    def test_statistics_of_half_tagged_templates(self):
+        """The counts are those of an input in which all have their tags."""
+        self.wanted(self.source, [BARCODE])
         texts = []
-        for source, option in ((self.filled(self.source), f"--barcode-tag {mate_barcodes.FILLED}"),
-                               (self.source, BARCODE)):
-            self.sort_ok(*["--fixmate"] * (source == self.source), f"--markdup=-S -f stats {option}",
-                         "-o", "out.bam", source, cwd=self.work)
+        for source in (self.path("want.filled.bam"), self.source):
+            self.sort_ok("--fixmate", f"--markdup=-S -f stats {BARCODE}", "-o", "out.bam", source,
+                         cwd=self.work)
             with open(self.path("stats"), encoding="ascii") as file:
                 texts.append([line for line in file if not line.startswith("COMMAND")])
         self.assertEqual(*texts)
 
-    def test_input_without_fixmate(self):
-        """Mates need not stand together: sorted by coordinate, by name, and in several files."""
-        want = bamfile.read(self.wanted(self.source, [BARCODE]))
-        orders = self.path("by_place.bam"), self.path("by_name.bam")
-        reference_ok("sort", "--no-PG", "-o", orders[0], self.path("fixed.bam"))
-        reference_ok("sort", "--no-PG", "-n", "-o", orders[1], self.path("fixed.bam"))
-        for how in WAYS:
-            got = self.sort_bam("-u", "-@", "3", f"--markdup={BARCODE}", orders[0], **how)
-            self.assert_same_records(got.records, want.records)
-            by_name = self.sort_bam("-u", f"--markdup={BARCODE}", orders[1], **how)
-            self.assertEqual(sorted(bamfile.split(by_name.records)),
-                             sorted(bamfile.split(self.read_wanted(orders[1]).records)))
-        halves = []
-        for flag in ("64", "128"):
-            halves.append(self.path(f"reads.{flag}.bam"))
-            reference_ok("view", "--no-PG", "-f", flag, "-o", halves[-1], orders[1])
-        reference_ok("cat", "--no-PG", "-o", self.path("halves.bam"), *halves)
-        got = self.sort_bam("-u", f"--markdup={BARCODE}", "-o", "-", *halves,
-                            budget=SPILLING, env=SMALL_BATCHES)
-        wanted = self.read_wanted(self.path("halves.bam"))
-        self.assertEqual(sorted(bamfile.split(got.records)), sorted(bamfile.split(wanted.records)))
-
-    def read_wanted(self, source):
-        return bamfile.read(self.wanted(source, [BARCODE], fixmate=False))
-
-
-@needs_pysam
-class Disks(FaultTest):
-    """Views that wait for a barcode go to a temporary file when their memory is full."""
-
-    def setUp(self):
-        super().setUp()
-        lines = [line for i in range(20_000) for line in half(f"q{i}", 9 + i, 90 + i, "AC", 1 + i % 2)]
-        self.source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
-        self.words = ["-@", "1", "-T", self.scratch, "--fixmate", "--markdup=" + BARCODE +
-                      " --barcode-mismatches 1", "-o", self.path("out.bam")]
-
-    def n_calls(self, kind):
-        """How often a run makes a call of this kind for the files without a name."""
-        n = self.calls(*self.words, budget=SPILLING, of=f"{kind}:(deleted)")["fault0"]
-        os.unlink(self.path("out.bam"))
-        return n
-
-    def test_damaged(self):
-        """A bit that changed on the disk is found."""
-        self.check_flips_are_found(*self.words, step=40, budget=SPILLING)
-
-    def test_disk_is_full(self):
-        n = self.n_calls("pwrite")
-        for number in range(1, n // 4 * 3, max(1, n // 20)):
-            result = self.with_fault(f"pwrite:{number}+:ENOSPC:(deleted)", *self.words,
-                                     budget=SPILLING)
-            self.assert_error(result, "temporary data in", "No space left on device", "-T")
-            self.assertFalse(os.path.exists(self.path("out.bam")))
+    def test_large_templates(self):
+        """Templates that do not fit in memory have their barcodes copied, too."""
+        lines = half("a", 9, 90, "AC", 1) + pair("b", 9, 90, "@", ["RX:Z:AC"])
+        more = [read("a", PAIRED | READ1 | SUPPLEMENTARY, 5000 + i) for i in range(3000)]
+        for first, last in ((lines[:1], lines[1:2]), (lines[1:2], lines[:1])):
+            self.assertEqual(self.marked(first + more + last + lines[2:], BARCODE,
+                                         budget=SPILLING, env=SMALL_BATCHES), ["a/1", "a/2"])
 
 
 if __name__ == "__main__":

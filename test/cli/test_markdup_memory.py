@@ -106,13 +106,6 @@ class Memory(CliTest):
         for megabytes in (16, 1):
             self.check(source, megabytes, 6, "--barcode-tag RX")
 
-    def test_many_names_of_half_tagged_pairs(self):
-        """The table takes only a part of the names of a partition at a time."""
-        source, out = self.half_tagged_pile(300_000), self.path("out.bam")
-        self.sort_ok("-@", "4", "-l", "1", "--markdup=--barcode-tag RX -r -S", "-o", out, source,
-                     budget=SPILLING)
-        self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 6)
-
     def test_many_keys(self):
         """A million of keys of pairs and of single reads: the tables do not hold them at once. Each
         has one duplicate."""

@@ -18,34 +18,12 @@ from harness import (SAMTOOLS, SPILL_BUDGET, CliTest, needs_pysam, reference_sor
 BUDGETS = (None, SPILL_BUDGET)
 
 
-class BadValues(CliTest):
-    """Values that are refused, both in the classic syntax and in place of samtools sort."""
+class MinimiserReference(CliTest):
+    """The FASTA file of -I."""
 
     def check_refused(self, *args, mention=()):
         """The options are refused, although the input is good."""
         self.assert_refused(*args, source=self.write("in.sam", generate.pairs(5)), mention=mention)
-
-    def test_tag(self):
-        """A tag must have two characters. samtools accepts any length, and with one character it
-        writes a wrong @HD."""
-        for tag in ("", "R", "RGX", "RG:Z"):
-            self.check_refused("-t", tag, mention=["-t", f"'{tag}'"])
-
-    def test_numbers(self):
-        for option in ("-K", "-w"):
-            for value in ("x", "", "5x", "1e3", "0x10", " 5", "+5", "-", "--5", "5 "):
-                self.check_refused(option, value, mention=[option, f"'{value}'"])
-            self.check_refused("-M", option + "=5", mention=[option, "'=5'"])
-
-    def test_window(self):
-        for value in ("0", "-1", "99999999999", "99999999999999999999"):
-            self.check_refused("-I", self.write("r.fa", ">r\nACGT\n"), "-w", value,
-                               mention=["-w", value])
-
-    def test_seed(self):
-        for value in ("", "x", "-1", "+1", "1x", "1.5", "0x10", " 1", "18446744073709551616",
-                      "99999999999999999999999"):
-            self.check_refused(f"--shuffle={value}", mention=["--shuffle", f"'{value}'"])
 
     def test_minimiser_reference(self):
         """A wrong file of -I is refused before anything is sorted."""
@@ -55,25 +33,6 @@ class BadValues(CliTest):
                            ("binary.fa", "\0\1\2" * 99),
                            ("fastq.fa", "@r\nACGT\n+\nFFFF\n")):
             self.check_refused("-I", self.write(name, text), mention=[name])
-
-    def test_format_options(self):
-        for option in ("--input-fmt-option", "--output-fmt-option"):
-            for value in ("nonsense", "nonsense=1", "", "=1"):
-                self.check_refused(option, value, mention=[option, f"'{value}'"])
-        self.check_refused("-O", "bam,nonsense=1", mention=["nonsense=1"])
-
-    def test_level_of_format_option(self):
-        """samtools refuses a large level in -O, too (but not in -l)."""
-        self.check_refused("--output-fmt-option", "level=12", mention=["level"])
-
-    def test_formats(self):
-        for value in ("", "fastq", "fasta", "vcf", "bam.gz", "BAM,x"):
-            self.check_refused("-O", value, mention=["output format", f"'{value}'"])
-
-    def test_threads_and_level(self):
-        for options in (["-@", " 4"], ["-@", "+4"], ["-l", " 4"], ["-l", "+4"], ["-l", "-"]):
-            with self.subTest(options=options):
-                self.assert_error(self.rocksort(*options, stdin=b""), options[0])
 
 
 class Memory(CliTest):

@@ -6,7 +6,6 @@ import math
 import os
 import random
 import string
-import unittest
 
 import generate
 from harness import SPILL_BUDGET
@@ -305,7 +304,3 @@ class Partitioned(ParquetTest):
 class BadInput(SharedBadInput, ParquetTest):
     def read_bytes(self, data):
         return pyarrow.parquet.read_table(io.BytesIO(data))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -15,11 +15,10 @@ import struct
 import subprocess
 import termios
 import time
-import unittest
 
 import bamfile
 import generate
-from harness import DIE_LIMIT_S, RUN_LIMIT_S, SLOW, SPILL_BUDGET, CliTest, needs_pysam, own_lines
+from harness import RUN_LIMIT_S, SLOW, SPILL_BUDGET, CliTest, needs_pysam, own_lines
 
 CLOSING_LINE = re.compile(
     r"samtools rocksort: sorted (?P<records>\d+) records, (?P<raw>[\d.]+) MB; "
@@ -441,7 +440,3 @@ class ClosingLine(CliTest):
         for level, n_lines in (("0", 0), ("1", 0), ("2", 1), ("3", 1), ("4", 2)):
             result = self.sort_ok("--verbosity", level, "-o", self.path("out.bam"), source)
             self.assertEqual(len(own_lines(result.err)), n_lines, result.err)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -285,7 +285,7 @@ class Formats(CliTest):
         """The output is BAM if no option and no extension says otherwise."""
         source = self.write("in.sam", generate.odd(300))
         want = self.sort_bam("--no-PG", source)
-        for options, out in ((["-O", "bam"], "x.sam"), ([], "x.bam"), ([], "x"), ([], "x.txt")):
+        for options, out in ((["-O", "bam"], "x.sam"), (["-O", "BAM"], "x.cram"), ([], "x.bam"), ([], "x"), ([], "x.txt")):
             with self.subTest(out=out):
                 self.sort_ok("--no-PG", *options, "-o", self.path(out), source)
                 self.assertEqual(bamfile.read(self.path(out)), want)

@@ -77,7 +77,7 @@ class Refused(ResumeTest):
         cases = [(b"", "STORE file"), (b"hello\n", "STORE file"), (good[:-1], "damaged"),
                  (good[: len(good) // 2], "damaged"), (good + b"x", "damaged"),
                  (good.replace(b"loaded", b"loadet"), "damaged"),
-                 (good.replace(b"rocksort-store 5", b"rocksort-store 4"), "version")]
+                 (good.replace(b"rocksort-store 6", b"rocksort-store 5"), "version")]
         for data, mention in cases:
             with open(path, "wb") as file:
                 file.write(data)

@@ -367,17 +367,6 @@ class Plot(StatsTest):
         self.assertEqual(result.status, 0, result.err)
         self.assertEqual((self.work / "run.png").read_bytes()[:8], PNG_MAGIC)
 
-    def test_without_samples(self):
-        path = self.write("stats.json", json.dumps(
-            {"schema": "samtools-rocksort-stats", "series": {"columns": {"t_s": []}}}))
-        result = self.plot("-o", self.path("run.png"), path)
-        self.assertEqual(result.status, 1)
-        self.assertIn("stats.json has no columns with t_s", result.err)
-
-
-if __name__ == "__main__":
-    unittest.main()
-
 
 class FailedLoad(StatsTest, KilledTest):
     """A sort that fails when its first runs are to become part of the database."""

@@ -7,7 +7,7 @@ import subprocess
 
 import bamfile
 import generate
-from harness import (BUILD, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest, environment,
+from harness import (SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest, environment,
                      own_lines)
 
 # --help must name COMMON_OPTIONS, and --help=all the RARE_OPTIONS as well.
@@ -96,33 +96,6 @@ class Help(CliTest):
             self.assertIn(codec, whole)
         self.assert_error(self.rocksort("--help=some"), "--help", "all", "some")
 
-    def test_version(self):
-        version = None
-        for folder in (BUILD, BUILD.parent, BUILD.parent.parent):
-            if (folder / "src/util/version.h").is_file():
-                text = (folder / "src/util/version.h").read_text(encoding="utf-8")
-                version = re.search(r'ROCKSORT_VERSION\s+"([^"]+)"', text).group(1)
-                break
-        for argv in ([SAMTOOLS, "rocksort", "--version"], [SAMTOOLS_ROCKSORT, "--version"]):
-            result = self.run_program(argv)
-            self.assertEqual(result.status, 0, result.err)
-            self.assertRegex(result.out.decode(), re.escape(version) if version else r"\d+\.\d+")
-
-    def test_unknown_option(self):
-        source = self.write("in.sam", generate.odd(20))
-        for option in ("--nonsense", "-Q", "-Z"):
-            result = self.rocksort(option, source)
-            self.assertEqual(result.status, 1)
-            self.assertEqual(result.out, b"")
-            self.assertIn("Usage", result.err)
-            self.assertIn(option.lstrip("-"), result.err.split("Usage")[0])
-
-    def test_option_without_its_value(self):
-        for option in ("-o", "-m", "-T", "--temp-codec", "--max-memory"):
-            result = self.rocksort(option)
-            self.assertEqual(result.status, 1, option)
-            self.assertIn(option.lstrip("-"), result.err)
-
     def test_standalone_program(self):
         source = self.write("in.sam", generate.odd(2000))
         want = self.sort_bam("--no-PG", "-n", source)
@@ -202,65 +175,15 @@ class Classic(CliTest):
         self.sort_ok("--no-PG", "-", "out", stdin=self.sam)
         self.assertEqual(bamfile.read(self.path("out.bam")), self.want)
 
-    def test_three_names(self):
-        source = self.write("in.sam", self.sam)
-        result = self.rocksort(source, "out", "more")
-        self.assertEqual(result.status, 1)
-        self.assertTrue(own_lines(result.err))
-        self.assertEqual(self.files(), ["in.sam"])
 
-
-class BadOptions(CliTest):
-    """A bad option gives one line with option and value and exit status 1, before input is read."""
-
-    def check(self, *args, mention):
-        """The options are refused and nothing is written."""
-        source = self.path("in.sam")
-        if not os.path.exists(source):
-            self.write("in.sam", generate.odd(20))
-        with self.subTest(args=args):
-            result = self.rocksort(*args, "-o", self.path("out.bam"), source)
-            self.assert_error(result, *mention)
-            self.assertFalse(os.path.exists(self.path("out.bam")))
-
-    def test_memory(self):
-        for value in ("4Q", "x", "", "1.5", "1,5G", "-1M", "1MM", "99999999999999999999",
-                      "16777216T", "M", "+4M ", "0x10M", "1 M", "768Mi", ".5G"):
-            self.check("-m", value, mention=["-m", value])
-        for value in ("4Q", "x", "", "-1M"):
-            self.check("--max-memory", value, mention=["--max-memory", value])
-
-    def test_memory_too_small(self):
-        for value in ("1", "0", "4K", "1048575"):
-            self.check("-m", value, mention=["-m", value])
-        self.check("--max-memory", "1", mention=["--max-memory"])
-        self.check("-m", "0.9MB", mention=["-m", "0.9MB"])
+class Values(CliTest):
+    """Values that are taken; test_messages.py has those that are refused."""
 
     def test_sizes_as_people_write_them(self):
         source = self.write("in.sam", generate.odd(20))
         for words in (["-m", "768MB"], ["-m", "1.5M"], ["--max-memory", "0.25GiB"],
                       ["-s", "1.5gb"], ["-m", "2mib"]):
             self.sort_ok(*words, "-o", self.path("out.bam"), source)
-
-    def test_threads(self):
-        for option in ("-@", "--threads"):
-            for value in ("x", "", "-1", "2x", "1e3", "99999999999"):
-                self.check(option, value, mention=[value])
-
-    def test_level(self):
-        for value in ("x", "", "1x", "best", "-1", "10", "99", "1.5", "99999999999999999999"):
-            self.check("-l", value, mention=["-l", value])
-
-    def test_size(self):
-        for value in ("junk", "", "1Q", "-5"):
-            self.check("-s", value, mention=["-s", value])
-
-    def test_codec(self):
-        for value in ("foo", "", "lz", "gzip"):
-            self.check("--temp-codec", value, mention=["--temp-codec", value])
-
-    def test_format(self):
-        self.check("-O", "foo", mention=["foo"])
 
     def test_name_of_another_format(self):
         """A name that promises another format than BAM is refused, unless -O says what to write."""
@@ -278,6 +201,3 @@ class BadOptions(CliTest):
                       ["-o", "fastq"]):
             self.sort_ok("--no-PG", *words, source)
             self.assertTrue(bamfile.looks_complete(self.path(words[-1])))
-
-    def test_verbosity(self):
-        self.check("--verbosity", "x", mention=["--verbosity", "x"])

@@ -125,7 +125,6 @@ static bool choose_bound(struct fuzz_input *in, const struct sort_rules *rules,
 }
 
 struct place {                  /* a record in the sources */
-    const struct sort_rules *rules;
     struct merge_bound bound;
     const void *ref;
 };
@@ -134,7 +133,7 @@ static int compare_places(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
     const struct merge_limit first = merge_limit_of(&x->bound), second = merge_limit_of(&y->bound);
-    return merge_bound_compare(x->rules, &first, &second);
+    return merge_bound_compare(&first, &second);
 }
 
 /* All records in the order of their bounds, which merging them must give, too. */
@@ -147,8 +146,7 @@ static struct place *sort_places(const struct sort_rules *rules, const struct me
     for (size_t i = 0; i < n_sources; i++) {
         for (size_t k = 0; k < sources[i].n_entries; k++, at++) {
             const struct sort_entry *entry = &sources[i].entries[k];
-            at->rules = rules;
-            at->ref = entry->ref;
+            *at = (struct place){.ref = entry->ref};
             merge_bound_set(&at->bound, rules->order, &sources[i], k);
             FUZZ_CHECK(at->bound.n_bytes == merge_bound_bytes(rules->order, entry));
         }
@@ -163,7 +161,7 @@ static void merge_all(struct fuzz_input *in, const struct sort_rules *rules,
                       const struct merge_source *sources, size_t n)
 {
     struct merge_slice slices[MAX_BATCHES];
-    struct merge_bound bound;
+    struct merge_bound bound = {0};
     struct merge_space space = {0};
     size_t from[MAX_BATCHES] = {0}, n_out = 0, n_places;
     const struct sort_entry *merged;
@@ -171,7 +169,7 @@ static void merge_all(struct fuzz_input *in, const struct sort_rules *rules,
     while (n_out < n_places) {
         bool have = fuzz_left(in) > 0 && choose_bound(in, rules, sources, n, &bound);
         size_t n_wanted = 0;
-        struct merge_limit limit = {NULL, 0, NULL};
+        struct merge_limit limit = {NULL, 0};
         if (have) limit = merge_limit_of(&bound);
         for (size_t i = 0; i < n; i++) {
             size_t to = merge_cut(rules, &sources[i], &limit);
@@ -185,7 +183,9 @@ static void merge_all(struct fuzz_input *in, const struct sort_rules *rules,
         FUZZ_CHECK(n_merged == n_wanted);
         for (size_t i = 0; i < n_wanted; i++) FUZZ_CHECK(merged[i].ref == places[n_out++].ref);
     }
+    for (size_t i = 0; i < n_places; i++) merge_bound_release(&places[i].bound);
     free(places);
+    merge_bound_release(&bound);
     merge_space_release(&space);
 }
 

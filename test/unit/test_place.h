@@ -31,4 +31,7 @@ static inline int leave_place(void **state)
     return r;
 }
 
+/* A test (unit_test.h) that runs in such a directory. */
+#define TEST_IN_OWN_DIR(test) TEST_WITH(test, enter_place, leave_place)
+
 #endif

@@ -1,10 +1,10 @@
-/* test_rules.h -- sort rules of the orders that have no options, and the room for a bound. */
+/* test_rules.h -- sort rules of the orders that have no options, and room for their bounds. */
 #ifndef ROCKSORT_TEST_RULES_H
 #define ROCKSORT_TEST_RULES_H
 
 #include "order/slice_merge.h"
 
-enum { TEST_BOUND_BYTES = MERGE_BOUND_MOST_BYTES };
+enum { TEST_BOUND_BYTES = 1024 };
 
 static inline const struct sort_rules *test_rules(enum sort_order order)
 {

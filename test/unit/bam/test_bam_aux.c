@@ -4,7 +4,7 @@
  *
  * Records lie in memory of exactly their size, so that AddressSanitizer notices one byte too many.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "bam/bam_aux.h"
 #include "bam/bam_convert.h"
@@ -68,9 +68,8 @@ static size_t put_tags(struct rng *rng, uint8_t *tags, size_t *starts, size_t *n
     return n;
 }
 
-static void test_walk_finds_every_tag(void **state)
+TEST(test_walk_finds_every_tag)
 {
-    (void)state;
     struct rng rng = rng_start(1);
     uint8_t tags[MAX_TAGS_BYTES];
     size_t starts[9], n_tags;
@@ -95,9 +94,8 @@ static void test_walk_finds_every_tag(void **state)
     }
 }
 
-static void test_find_agrees_with_htslib(void **state)
+TEST(test_find_agrees_with_htslib)
 {
-    (void)state;
     struct rng rng = rng_start(2);
     uint8_t tags[MAX_TAGS_BYTES];
     size_t starts[9], n_tags, n_found = 0;
@@ -123,9 +121,8 @@ static void test_find_agrees_with_htslib(void **state)
 }
 
 /* However much of the last tag is missing, the tags before it are found and it is not. */
-static void test_cut_tags_are_damaged(void **state)
+TEST(test_cut_tags_are_damaged)
 {
-    (void)state;
     struct rng rng = rng_start(3);
     uint8_t tags[MAX_TAGS_BYTES];
     for (int round = 0; round < 500; round++) {
@@ -154,9 +151,8 @@ struct damage {
 
 #define DAMAGE(text) {text, sizeof text - 1}
 
-static void test_what_is_no_tag(void **state)
+TEST(test_what_is_no_tag)
 {
-    (void)state;
     static const struct damage cases[] = {
         DAMAGE("X"),
         DAMAGE("XX"),
@@ -184,9 +180,8 @@ static void test_what_is_no_tag(void **state)
     }
 }
 
-static void test_smallest_tags(void **state)
+TEST(test_smallest_tags)
 {
-    (void)state;
     static const struct damage cases[] = {
         DAMAGE("XXZ\0"),
         DAMAGE("XXH\0"),
@@ -208,9 +203,8 @@ static void test_smallest_tags(void **state)
 }
 
 /* Random bytes, mostly such that occur in tags: the walk ends within the record. */
-static void test_any_bytes(void **state)
+TEST(test_any_bytes)
 {
-    (void)state;
     struct rng rng = rng_start(4);
     static const char likely[] = "XXAcCsSiIfdZHB\0\0\1\2";
     uint8_t tags[64];
@@ -231,17 +225,4 @@ static void test_any_bytes(void **state)
         CHECK(&rng, (r == 0) == (at == end));
         free(rec);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_walk_finds_every_tag),
-        cmocka_unit_test(test_find_agrees_with_htslib),
-        cmocka_unit_test(test_cut_tags_are_damaged),
-        cmocka_unit_test(test_what_is_no_tag),
-        cmocka_unit_test(test_smallest_tags),
-        cmocka_unit_test(test_any_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * test_bam_check.c -- records that contradict themselves are refused, and neither the check nor
  * what may be done after it reads beyond the record.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "bam/bam_check.h"
 #include "bam/bam_convert.h"
@@ -16,9 +16,8 @@ struct lie {
     uint32_t value;
 };
 
-static void test_lying_records_are_refused(void **state)
+TEST(test_lying_records_are_refused)
 {
-    (void)state;
     /* 36 fixed bytes, "name" and NUL, 3 operations, 5 bases in 3 bytes, 5 qualities, no tags. */
     struct record_fields f = {.name = "name", .tid = 1, .pos = 10, .n_cigar = 3, .l_seq = 5};
     enum { SIZE = 36 + 5 + 12 + 3 + 5 };
@@ -75,9 +74,8 @@ static void test_lying_records_are_refused(void **state)
 
 /* The length of a long CIGAR must fit the sequence, and not only that of its placeholder. Once,
    such records were accepted and written, and htslib refused to read them. */
-static void test_long_cigar_against_sequence(void **state)
+TEST(test_long_cigar_against_sequence)
 {
-    (void)state;
     enum { L_SEQ = 5, TAG = 8 + 2 * 4 };
     struct record_fields f = {.name = "r", .tid = 0, .pos = 7, .n_cigar = 2, .l_seq = L_SEQ,
                               .tag_bytes = TAG};
@@ -107,9 +105,8 @@ static void test_long_cigar_against_sequence(void **state)
 }
 
 /* A long tag counts only at the end of the record, and only with positions that SAM can have. */
-static void test_forged_long_coordinates(void **state)
+TEST(test_forged_long_coordinates)
 {
-    (void)state;
     static const uint8_t tag[8] = {1, 1, 'B', 'I', 6, 0, 0, 0};
     struct rng rng = rng_start(72);
     struct record_fields f = {.name = "r", .tid = 0, .pos = INT32_MAX, .tag_bytes = 32 + 8};
@@ -147,9 +144,8 @@ static void test_forged_long_coordinates(void **state)
 }
 
 /* With random bytes, neither the check nor unpacking what it accepts reads beyond the record. */
-static void test_random_bytes_stay_within_the_record(void **state)
+TEST(test_random_bytes_stay_within_the_record)
 {
-    (void)state;
     struct rng rng = rng_start(74);
     bam1_t *b = bam_init1();
     assert_non_null(b);
@@ -177,15 +173,4 @@ static void test_random_bytes_stay_within_the_record(void **state)
     }
     CHECK(&rng, n_accepted > 1000 && n_accepted < 199000);
     bam_destroy1(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lying_records_are_refused),
-        cmocka_unit_test(test_long_cigar_against_sequence),
-        cmocka_unit_test(test_forged_long_coordinates),
-        cmocka_unit_test(test_random_bytes_stay_within_the_record),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

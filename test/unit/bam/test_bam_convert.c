@@ -5,7 +5,7 @@
  * Records come from lines of SAM. htslib parses them and bam_record_pack packs them. The result is
  * compared with the bytes that htslib writes for the same record.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "bam/bam_check.h"
 #include "bam/bam_convert.h"
@@ -257,9 +257,8 @@ static size_t check_packing(struct rng *rng, const struct text *text)
     return n;
 }
 
-static void test_packs_as_htslib_writes(void **state)
+TEST(test_packs_as_htslib_writes)
 {
-    (void)state;
     struct rng rng = rng_start(71);
     struct text text = {0};
     add(&text, "%s", header_text);
@@ -268,9 +267,8 @@ static void test_packs_as_htslib_writes(void **state)
     free(text.at);
 }
 
-static void test_packs_long_cigars_as_htslib_writes(void **state)
+TEST(test_packs_long_cigars_as_htslib_writes)
 {
-    (void)state;
     struct rng rng = rng_start(72);
     struct text text = {0};
     add(&text, "%s", header_text);
@@ -315,9 +313,8 @@ static void check_restored(struct rng *rng, const uint8_t *rec, size_t size, con
 
 /* Records with a CG tag, alone or between other tags, which holds the CIGAR or only seems to. They
    unpack as htslib reads them. */
-static void test_unpacks_cg_tags_as_htslib_reads(void **state)
+TEST(test_unpacks_cg_tags_as_htslib_reads)
 {
-    (void)state;
     struct rng rng = rng_start(73);
     enum { L = CG_BASES };
     const uint32_t placeholder[2] = {L << 4 | BAM_CSOFT_CLIP, 5 << 4 | BAM_CREF_SKIP};
@@ -378,9 +375,8 @@ static void test_unpacks_cg_tags_as_htslib_reads(void **state)
 }
 
 /* SAM and CRAM can hold positions beyond 2^31 - 1, and BAM cannot. */
-static void test_what_bam_cannot_hold(void **state)
+TEST(test_what_bam_cannot_hold)
 {
-    (void)state;
     bam1_t *b = bam_init1();
     assert_non_null(b);
     assert_true(bam_set1(b, 1, "r", 0, 0, 100, 60, 0, NULL, 0, 200, 50, 0, NULL, NULL, 0) >= 0);
@@ -411,9 +407,8 @@ static hts_pos_t random_coordinate(struct rng *rng, bool negative)
 }
 
 /* Records with long coordinates unpack to what was packed, at its exact size. */
-static void test_long_coordinates(void **state)
+TEST(test_long_coordinates)
 {
-    (void)state;
     struct rng rng = rng_start(71);
     bam1_t *b = bam_init1(), *back = bam_init1();
     assert_non_null(b);
@@ -448,9 +443,8 @@ static void test_long_coordinates(void **state)
 }
 
 /* The placeholder has one operation for all bases that a long CIGAR covers: fewer than 2^28. */
-static void test_long_cigar_that_covers_too_much(void **state)
+TEST(test_long_cigar_that_covers_too_much)
 {
-    (void)state;
     enum { N = 65536 };
     uint32_t *cigar = test_alloc(N * sizeof *cigar);
     for (size_t i = 0; i < N; i++) cigar[i] = 1 << 4 | (i % 2 ? BAM_CMATCH : BAM_CINS);
@@ -473,9 +467,8 @@ static void test_long_cigar_that_covers_too_much(void **state)
  * bam_record_check and htslib accept the same records with random operations, even ones that do not
  * exist, and random flags and places. Accepted records unpack as htslib reads them.
  */
-static void test_cigar_is_judged_as_by_htslib(void **state)
+TEST(test_cigar_is_judged_as_by_htslib)
 {
-    (void)state;
     enum { N = 20000 };
     struct rng rng = rng_start(75);
     char path[64];
@@ -526,9 +519,8 @@ static void test_cigar_is_judged_as_by_htslib(void **state)
 }
 
 /* The buffer of a bam1_t may have any size, from too small to just large enough. */
-static void test_unpacks_into_any_buffer(void **state)
+TEST(test_unpacks_into_any_buffer)
 {
-    (void)state;
     for (size_t length = 0; length < 9; length++) {
         for (size_t room = 0; room < 64; room++) {
             struct record_fields f = {.name = &"12345678"[8 - length], .tid = -1, .pos = -1,
@@ -549,9 +541,8 @@ static void test_unpacks_into_any_buffer(void **state)
 }
 
 /* Records at the limits that are sound. */
-static void test_true_records_are_accepted(void **state)
+TEST(test_true_records_are_accepted)
 {
-    (void)state;
     char longest[TEST_MAX_NAME + 1];
     alternating_name(longest, TEST_MAX_NAME, true);
     const struct record_fields records[] = {
@@ -593,20 +584,8 @@ static void test_true_records_are_accepted(void **state)
     assert_non_null(bam_record_check(rec, 0));
 }
 
-int main(void)
+/* Its parser warns about most of these lines. */
+__attribute__((constructor)) static void silence_htslib(void)
 {
-    /* Its parser warns about most of these lines. */
     hts_set_log_level(HTS_LOG_OFF);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_packs_as_htslib_writes),
-        cmocka_unit_test(test_packs_long_cigars_as_htslib_writes),
-        cmocka_unit_test(test_unpacks_cg_tags_as_htslib_reads),
-        cmocka_unit_test(test_what_bam_cannot_hold),
-        cmocka_unit_test(test_long_coordinates),
-        cmocka_unit_test(test_long_cigar_that_covers_too_much),
-        cmocka_unit_test(test_cigar_is_judged_as_by_htslib),
-        cmocka_unit_test(test_unpacks_into_any_buffer),
-        cmocka_unit_test(test_true_records_are_accepted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
  * Stretches lie in memory of exactly their size, so that AddressSanitizer notices one byte too
  * many.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "bam/bam_fields.h"
 
@@ -22,9 +22,8 @@ static void put_stream(uint8_t *stream, size_t starts[N_RECORDS + 1])
     assert_true(starts[N_RECORDS] <= STREAM_BYTES);
 }
 
-static void test_walk_ends_where_the_memory_ends(void **state)
+TEST(test_walk_ends_where_the_memory_ends)
 {
-    (void)state;
     uint8_t stream[STREAM_BYTES];
     size_t starts[N_RECORDS + 1];
     put_stream(stream, starts);
@@ -46,9 +45,8 @@ static void test_walk_ends_where_the_memory_ends(void **state)
     }
 }
 
-static void test_walk_ends_at_an_impossible_size(void **state)
+TEST(test_walk_ends_at_an_impossible_size)
 {
-    (void)state;
     static const struct {
         uint32_t block_size;
         bool is_damaged;
@@ -67,13 +65,4 @@ static void test_walk_ends_at_an_impossible_size(void **state)
         assert_true(walk.is_damaged == cases[i].is_damaged);
         assert_true(walk.claimed_bytes == (size_t)cases[i].block_size + 4);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_walk_ends_where_the_memory_ends),
-        cmocka_unit_test(test_walk_ends_at_an_impossible_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

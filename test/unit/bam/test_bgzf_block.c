@@ -2,7 +2,7 @@
  * test_bgzf_block.c -- BGZF blocks: what each engine deflates inflates here and in htslib, what
  * htslib writes inflates here, and damage is noticed.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "bam/bgzf_block.h"
 
@@ -110,9 +110,8 @@ static void check_with_htslib(struct rng *rng, struct bgzf_method method)
     bgzf_coder_release(&coder);
 }
 
-static void test_htslib_reads_what_is_deflated(void **state)
+TEST(test_htslib_reads_what_is_deflated)
 {
-    (void)state;
     struct rng rng = rng_start(61);
     for_each_method(check_with_htslib, &rng);
 }
@@ -155,17 +154,15 @@ static void check_sizes(struct rng *rng, struct bgzf_method method)
     bgzf_coder_release(&coder);
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     struct rng rng = rng_start(67);
     for_each_method(check_sizes, &rng);
 }
 
 /* One coder for one method after the other. */
-static void test_methods_in_turn(void **state)
+TEST(test_methods_in_turn)
 {
-    (void)state;
     struct rng rng = rng_start(68);
     struct bgzf_coder coder = {0};
     uint8_t raw[5000];
@@ -208,16 +205,14 @@ static void check_room(struct rng *rng, struct bgzf_method method)
     bgzf_coder_release(&coder);
 }
 
-static void test_room(void **state)
+TEST(test_room)
 {
-    (void)state;
     struct rng rng = rng_start(69);
     for_each_method(check_room, &rng);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const char *const names[] = {"auto", "libdeflate", "igzip", "rocksort", "zlib"};
     enum bgzf_engine engine;
     const char *version;
@@ -237,9 +232,8 @@ static void test_names(void **state)
 
 /* Auto: igzip at level 1, our own up to 5 but not for text, libdeflate at others; zlib where there is
    nothing else. */
-static void test_auto(void **state)
+TEST(test_auto)
 {
-    (void)state;
     bool has_igzip = bgzf_engine_is_built_in(BGZF_ENGINE_IGZIP);
     bool has_libdeflate = bgzf_engine_is_built_in(BGZF_ENGINE_LIBDEFLATE);
     for (int level = -1; level <= 9; level++) {
@@ -261,9 +255,8 @@ static void test_auto(void **state)
 }
 
 /* The same as zlib's, at all alignments. */
-static void test_crc(void **state)
+TEST(test_crc)
 {
-    (void)state;
     struct rng rng = rng_start(70);
     uint8_t *bytes = test_alloc(BGZF_MAX_BYTES);
     rng_fill(&rng, bytes, BGZF_MAX_BYTES);
@@ -274,9 +267,8 @@ static void test_crc(void **state)
     free(bytes);
 }
 
-static void test_inflates_what_htslib_writes(void **state)
+TEST(test_inflates_what_htslib_writes)
 {
-    (void)state;
     struct rng rng = rng_start(62);
     struct bgzf_coder coder = {0};
     char path[64], mode[8];
@@ -315,9 +307,8 @@ static void test_inflates_what_htslib_writes(void **state)
 }
 
 /* If both use libdeflate, a level gives the same size. */
-static void test_levels_are_those_of_htslib(void **state)
+TEST(test_levels_are_those_of_htslib)
 {
-    (void)state;
     if (!bgzf_engine_is_built_in(BGZF_ENGINE_LIBDEFLATE) ||
         !hts_test_feature(HTS_FEATURE_LIBDEFLATE))
         skip();
@@ -343,9 +334,8 @@ static void test_levels_are_those_of_htslib(void **state)
     bgzf_coder_release(&coder);
 }
 
-static void test_store_in_place(void **state)
+TEST(test_store_in_place)
 {
-    (void)state;
     struct rng rng = rng_start(64);
     struct bgzf_coder coder = {0};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -411,9 +401,8 @@ static void flip_every_byte(struct rng *rng, int level, size_t n, bool every_bit
     bgzf_coder_release(&coder);
 }
 
-static void test_every_flipped_byte_is_detected(void **state)
+TEST(test_every_flipped_byte_is_detected)
 {
-    (void)state;
     struct rng rng = rng_start(65);
     static const int levels[] = {0, 1, 3, 6, 9};
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
@@ -426,9 +415,8 @@ static void test_every_flipped_byte_is_detected(void **state)
 }
 
 /* Headers that other programs may write, and headers that are not BGZF. */
-static void test_headers(void **state)
+TEST(test_headers)
 {
-    (void)state;
     struct rng rng = rng_start(66);
     struct bgzf_coder coder = {0};
     assert_int_equal(sizeof bgzf_end_block, sizeof end_of_file);
@@ -467,23 +455,4 @@ static void test_headers(void **state)
     free(longer);
     free(block);
     bgzf_coder_release(&coder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_htslib_reads_what_is_deflated),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_methods_in_turn),
-        cmocka_unit_test(test_room),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_crc),
-        cmocka_unit_test(test_inflates_what_htslib_writes),
-        cmocka_unit_test(test_levels_are_those_of_htslib),
-        cmocka_unit_test(test_store_in_place),
-        cmocka_unit_test(test_every_flipped_byte_is_detected),
-        cmocka_unit_test(test_headers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
  * Stretches lie in memory of exactly their size, so that AddressSanitizer notices one byte too
  * many.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "bam/guessed_walk.h"
 
@@ -50,9 +50,8 @@ static bool check_walk(struct rng *rng, const uint8_t *stretch, size_t n_bytes, 
     return is_met;
 }
 
-static void test_stretches_of_records(void **state)
+TEST(test_stretches_of_records)
 {
-    (void)state;
     enum { N_STRETCHES = 4000 };
     struct rng rng = rng_start(411);
     struct stream *stream = test_alloc(sizeof *stream);
@@ -78,9 +77,8 @@ static void test_stretches_of_records(void **state)
 }
 
 /* Stretches of nonsense, of records that are cut short, and of records whose sizes are damaged. */
-static void test_other_stretches(void **state)
+TEST(test_other_stretches)
 {
-    (void)state;
     struct rng rng = rng_start(412);
     struct stream *stream = test_alloc(sizeof *stream);
     for (int i = 0; i < 2000; i++) {
@@ -98,13 +96,4 @@ static void test_other_stretches(void **state)
         free(exact);
     }
     free(stream);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stretches_of_records),
-        cmocka_unit_test(test_other_stretches),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

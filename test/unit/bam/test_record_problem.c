@@ -1,23 +1,26 @@
 /* test_record_problem.c -- the words of a message about a record. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "bam/record_problem.h"
 #include "util/diag.h"
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     static const struct {
         struct record_problem problem;
         const char *words;
     } cases[] = {
-        {{"it is truncated", true, 0, NULL}, "record 1 of 'x.bam' is damaged: it is truncated"},
-        {{"its tags are damaged", true, 6, "q"},
+        {{"it is truncated", true, 0, NULL, NULL}, "record 1 of 'x.bam' is damaged: it is truncated"},
+        {{"its tags are damaged", true, 6, "q", NULL},
          "record 7 of 'x.bam' (read 'q') is damaged: its tags are damaged"},
-        {{"its tags are damaged", true, 6, ""},
+        {{"its tags are damaged", true, 6, "", NULL},
          "record 7 of 'x.bam' is damaged: its tags are damaged"},
-        {{"has no MC tag", false, 4294967295, "q"},
+        {{"has no MC tag", false, 4294967295, "q", NULL},
          "record 4294967296 of 'x.bam' (read 'q') has no MC tag"},
+        {{"has too long a tag", false, 6, "q", "XYZ"},
+         "record 7 of 'x.bam' (read 'q') has too long a tag XY"},
+        {{"has too long a tag", false, RECORD_NUMBER_UNKNOWN, "q", "XYZ"},
+         "read 'q' of 'x.bam' has too long a tag XY"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         diag_renew();
@@ -25,12 +28,4 @@ static void test_words(void **state)
         assert_non_null(diag_error_text());
         assert_non_null(strstr(diag_error_text(), cases[i].words));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * test_arrow_message.c -- batches as Arrow IPC has them: their bytes do not depend on the room that
  * the output happens to have.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "columns/arrow_message.h"
 #include "util/byte_order.h"
@@ -40,9 +40,8 @@ static void compare_rooms(const struct column_schema *schema, const struct colum
     free(expected.bytes);
 }
 
-static void test_room(void **state)
+TEST(test_room)
 {
-    (void)state;
     const char *problem, *part;
     size_t part_bytes;
     struct column_schema *schema = column_schema_create("qname", NULL, &problem, &part,
@@ -59,10 +58,4 @@ static void test_room(void **state)
     }
     arrow_coder_release(&coder);
     column_schema_destroy(schema);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_room)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * test_parquet_encode.c -- what is encoded is decoded here, as the specification of Parquet says,
  * and compared: runs and packed bits of all widths, differences of 32 and 64 bits, fields of Thrift.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "columns/parquet_dictionary.h"
 #include "columns/parquet_encode.h"
@@ -114,9 +114,8 @@ static void check_runs(struct rng *rng, const uint32_t *values, size_t n, unsign
     free(out.bytes);
 }
 
-static void test_runs(void **state)
+TEST(test_runs)
 {
-    (void)state;
     struct rng rng = rng_start(1);
     static const size_t sizes[] = {0, 1, 7, 8, 9, 15, 16, 17, 503, 504, 505, 511, 512, 1008, 2000};
     for (unsigned width = 0; width <= 32; width++) {
@@ -139,9 +138,8 @@ static void test_runs(void **state)
 }
 
 /* A long run takes a few bytes. */
-static void test_long_run(void **state)
+TEST(test_long_run)
 {
-    (void)state;
     struct column_bytes out = {0};
     struct parquet_runs runs;
     parquet_runs_begin(&runs, 1, &out);
@@ -176,9 +174,8 @@ static int64_t random_number(struct rng *rng, unsigned most_bits, unsigned n_bit
     return n_bits == 32 ? (int32_t)(uint32_t)(uint64_t)value : value;
 }
 
-static void test_deltas(void **state)
+TEST(test_deltas)
 {
-    (void)state;
     struct rng rng = rng_start(2);
     static const size_t sizes[] = {0, 1, 2, 32, 33, 34, 64, 128, 129, 130, 161, 257, 1000};
     for (unsigned n_bits = 32; n_bits <= 64; n_bits += 32) {
@@ -199,9 +196,8 @@ static void test_deltas(void **state)
 }
 
 /* Ascending numbers take few bits: a byte each would be 1000. */
-static void test_small_deltas(void **state)
+TEST(test_small_deltas)
 {
-    (void)state;
     struct rng rng = rng_start(3);
     struct column_bytes out = {0};
     int64_t values[1000];
@@ -212,9 +208,8 @@ static void test_small_deltas(void **state)
     free(out.bytes);
 }
 
-static void test_bit_width(void **state)
+TEST(test_bit_width)
 {
-    (void)state;
     assert_int_equal(parquet_bit_width(0), 0);
     for (unsigned i = 0; i < 64; i++) {
         assert_int_equal(parquet_bit_width(UINT64_C(1) << i), i + 1);
@@ -224,9 +219,8 @@ static void test_bit_width(void **state)
 
 /* ---- dictionaries ---- */
 
-static void test_dictionary_of_numbers(void **state)
+TEST(test_dictionary_of_numbers)
 {
-    (void)state;
     struct rng rng = rng_start(4);
     struct parquet_dictionary dictionary = {0};
     for (int round = 0; round < 30; round++) {
@@ -244,9 +238,8 @@ static void test_dictionary_of_numbers(void **state)
     parquet_dictionary_release(&dictionary);
 }
 
-static void test_dictionary_of_texts(void **state)
+TEST(test_dictionary_of_texts)
 {
-    (void)state;
     struct rng rng = rng_start(5);
     struct parquet_dictionary dictionary = {0};
     uint8_t bytes[300];
@@ -277,9 +270,8 @@ static void test_dictionary_of_texts(void **state)
 
 /* ---- Thrift ---- */
 
-static void test_thrift(void **state)
+TEST(test_thrift)
 {
-    (void)state;
     struct column_bytes out = {0};
     struct thrift_writer writer = thrift_begin(&out);
     thrift_bool(&writer, 1, true);
@@ -342,9 +334,8 @@ static void check_bounds(struct rng *rng, const struct parquet_bounds *a,
 }
 
 /* What is noted is read again, also after groups were moved. */
-static void test_notes(void **state)
+TEST(test_notes)
 {
-    (void)state;
     enum { GROUPS = 5, CHUNKS = 3, MOST_PAGES = 6 };
     struct rng rng = rng_start(6);
     struct column_bytes notes = {0};
@@ -416,9 +407,8 @@ static struct parquet_bound bound_of(const void *bytes, size_t n)
     return bound;
 }
 
-static void test_order_of_bounds(void **state)
+TEST(test_order_of_bounds)
 {
-    (void)state;
     static const char *const texts[] = {"", "A", "AB", "B", "\xc3\xa9"};
     for (int i = 0; i < 5; i++) {
         for (int k = 0; k < 5; k++) {
@@ -441,21 +431,4 @@ static void test_order_of_bounds(void **state)
             assert_int_equal(parquet_bound_compare(PARQUET_FLOAT, &a, &b), want);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_long_run),
-        cmocka_unit_test(test_deltas),
-        cmocka_unit_test(test_small_deltas),
-        cmocka_unit_test(test_bit_width),
-        cmocka_unit_test(test_dictionary_of_numbers),
-        cmocka_unit_test(test_dictionary_of_texts),
-        cmocka_unit_test(test_thrift),
-        cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_order_of_bounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

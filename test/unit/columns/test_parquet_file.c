@@ -3,7 +3,7 @@
  * not called again, nor are notes, and then the end is not complete. More groups than a footer may
  * have are refused when they are noted.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "columns/column_file.h"
 #include "columns/parquet_file.h"
@@ -88,9 +88,8 @@ static enum parquet_file_end end_file(struct taker *taker, struct kept_notes *ke
     return r;
 }
 
-static void test_many_groups(void **state)
+TEST(test_many_groups)
 {
-    (void)state;
     struct taker taker = {0};
     struct kept_notes kept = {0};
     assert_int_equal(end_file(&taker, &kept), PARQUET_END_OK);
@@ -107,9 +106,8 @@ static void test_many_groups(void **state)
     free(taker.bytes.bytes);
 }
 
-static void test_failing_sink(void **state)
+TEST(test_failing_sink)
 {
-    (void)state;
     struct taker all = {0};
     struct kept_notes kept = {0};
     assert_int_equal(end_file(&all, &kept), PARQUET_END_OK);
@@ -126,9 +124,8 @@ static void test_failing_sink(void **state)
     free(all.bytes.bytes);
 }
 
-static void test_failing_notes(void **state)
+TEST(test_failing_notes)
 {
-    (void)state;
     struct taker all = {0};
     struct kept_notes kept = {0};
     assert_int_equal(end_file(&all, &kept), PARQUET_END_OK);
@@ -186,21 +183,11 @@ static size_t note_until_refused(enum column_format format, size_t note_bytes)
     return n;
 }
 
-static void test_too_many_groups(void **state)
+TEST(test_too_many_groups)
 {
-    (void)state;
     enum { ARROW_PLACE = 24 };
     /* At 44 to 115 bytes a column, 1 GiB has 46,000 to 122,000 groups of 200. */
     size_t n = note_until_refused(COLUMN_FORMAT_PARQUET, 0);
     assert_true(n >= 46000 && n <= 122100);
     assert_int_equal(note_until_refused(COLUMN_FORMAT_ARROW, ARROW_PLACE), MOST_NOTES);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_groups), cmocka_unit_test(test_failing_sink),
-        cmocka_unit_test(test_failing_notes), cmocka_unit_test(test_too_many_groups),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * test_machine_fit.c -- what -@ auto and --max-memory auto choose for made-up machines and batch
  * systems.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "command/machine_fit.h"
 
@@ -46,9 +46,8 @@ static struct machine_fit fit_of(const struct machine_facts *facts)
     return fit;
 }
 
-static void test_grants(void **state)
+TEST(test_grants)
 {
-    (void)state;
     static const struct {
         struct variable variables[6];
         unsigned n_cpus;
@@ -105,9 +104,8 @@ static void test_grants(void **state)
     }
 }
 
-static void test_plain_machine(void **state)
+TEST(test_plain_machine)
 {
-    (void)state;
     struct machine_facts facts = machine(8, 16 * GIB);
     struct machine_fit fit = fit_of(&facts);
     assert_int_equal(fit.n_threads, 8);
@@ -117,9 +115,8 @@ static void test_plain_machine(void **state)
 }
 
 /* Each limit counts if it is the least. */
-static void test_cpus(void **state)
+TEST(test_cpus)
 {
-    (void)state;
     struct machine_facts facts = machine(16, 16 * GIB);
     facts.cgroup_cpus = 5.9;
     struct machine_fit fit = fit_of(&facts);
@@ -153,9 +150,8 @@ static void test_cpus(void **state)
 
 /* Neither the free memory nor a limit is known, and 768 MiB for each of many threads would be more
    than the machine has. */
-static void test_unknown_memory(void **state)
+TEST(test_unknown_memory)
 {
-    (void)state;
     struct machine_facts facts = machine(64, UINT64_MAX);
     assert_true(fit_of(&facts).memory_bytes == 64 * 768 * MIB);
     facts.machine_bytes = 16 * GIB;
@@ -178,9 +174,8 @@ static void test_unknown_memory(void **state)
     assert_true(fit_of(&facts).memory_bytes == 64 * MIB);
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     struct machine_facts facts = machine(4, 64 * GIB);
     facts.cgroup_bytes = 8 * GIB;
     struct machine_fit fit = fit_of(&facts);
@@ -204,9 +199,8 @@ static void test_memory(void **state)
 }
 
 /* A program feeds the pipe: a quarter of the CPUs and half of the memory are its. */
-static void test_feeder(void **state)
+TEST(test_feeder)
 {
-    (void)state;
     static const unsigned expected[][2] = {{1, 1}, {2, 2}, {3, 3}, {4, 3}, {8, 6}, {96, 72}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         struct machine_facts facts = machine(expected[i][0], 16 * GIB);
@@ -219,9 +213,8 @@ static void test_feeder(void **state)
 }
 
 /* Whatever the facts: at least a thread and 64 MiB, and no more than there is. */
-static void test_random(void **state)
+TEST(test_random)
 {
-    (void)state;
     struct rng rng = rng_start(17);
     for (int i = 0; i < 20000; i++) {
         struct machine_facts facts = machine((unsigned)rng_below(&rng, 3000),
@@ -240,15 +233,4 @@ static void test_random(void **state)
         CHECK(&rng, fit.memory_bytes <= least || fit.memory_bytes == 64 * MIB);
         CHECK(&rng, fit.threads_reason[0] && fit.memory_reason[0]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grants),  cmocka_unit_test(test_plain_machine),
-        cmocka_unit_test(test_cpus),    cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_feeder),  cmocka_unit_test(test_random),
-        cmocka_unit_test(test_unknown_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

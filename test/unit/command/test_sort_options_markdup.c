@@ -1,5 +1,5 @@
 /* test_sort_options_markdup.c -- the text of --markdup, its rules and what is refused. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "command/sort_options_markdup.h"
 #include "duplicates/name_pattern.h"
@@ -26,9 +26,8 @@ static void check_refused(const char *text, const char *words)
     diag_renew();
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
-    (void)state;
     struct duplicate_rules rules = parse(" ");
     assert_false(rules.by_sequence || rules.include_fails || rules.use_read_groups);
     assert_false(rules.only_optical || rules.ignores_strand);
@@ -47,9 +46,8 @@ static void test_defaults(void **state)
     sort_options_release_markdup(&rules);       /* {0} now */
 }
 
-static void test_options(void **state)
+TEST(test_options)
 {
-    (void)state;
     struct duplicate_rules rules = parse("-rScts -d 2500 --mode s -f 'my stats.txt' --metrics=m.txt"
                                          " --json --duplicate-count --include-fails -l 1000"
                                          " --no-multi-dup --use-read-groups");
@@ -95,9 +93,8 @@ static void check_coords(const char *text, unsigned t, unsigned x, unsigned y)
     sort_options_release_markdup(&rules);
 }
 
-static void test_coords(void **state)
+TEST(test_coords)
 {
-    (void)state;
     check_coords("--read-coords (.+):([0-9]+):([0-9]+)", 1, 2, 3);
     check_coords("--coords-order txy --read-coords (.+):([0-9]+):([0-9]+)", 1, 2, 3);
     check_coords("--coords-order tyx --read-coords (.+):([0-9]+):([0-9]+)", 1, 3, 2);
@@ -111,9 +108,8 @@ static void test_coords(void **state)
     check_coords("--read-coords ([0-9]+ --read-coords '([a-z]):([0-9]+):([0-9]+)'", 1, 2, 3);
 }
 
-static void test_barcodes(void **state)
+TEST(test_barcodes)
 {
-    (void)state;
     regmatch_t found[NAME_PATTERN_GROUPS + 1];
     struct duplicate_rules rules = parse("--barcode-tag RX --barcode-mismatches 1");
     assert_int_equal(rules.barcode_source, BARCODE_TAG);
@@ -146,9 +142,8 @@ static void test_barcodes(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     static const struct {
         const char *text, *words;
     } cases[] = {
@@ -219,14 +214,4 @@ static void test_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_refused(cases[i].text, cases[i].words);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_options),
-        cmocka_unit_test(test_coords),   cmocka_unit_test(test_barcodes),
-        cmocka_unit_test(test_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

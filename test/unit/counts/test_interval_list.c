@@ -2,7 +2,7 @@
  * test_interval_list.c -- the union of intervals, compared with an array that has a byte for each
  * position, in every order in which intervals can come.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "counts/interval_list.h"
 
@@ -41,9 +41,8 @@ static void add_records(struct rng *rng, struct interval_list *list, uint8_t *co
     }
 }
 
-static void test_records_in_order(void **state)
+TEST(test_records_in_order)
 {
-    (void)state;
     static const size_t reaches[] = {1, 3, 40, 900};
     for (size_t seed = 0; seed < 80; seed++) {
         struct rng rng = rng_start(1000 + seed);
@@ -69,9 +68,8 @@ static void test_records_in_order(void **state)
 }
 
 /* Far apart and in no order: each search begins somewhere else. */
-static void test_any_order(void **state)
+TEST(test_any_order)
 {
-    (void)state;
     for (size_t seed = 0; seed < 40; seed++) {
         struct rng rng = rng_start(2000 + seed);
         struct interval_list list = {0};
@@ -90,9 +88,8 @@ static void test_any_order(void **state)
 }
 
 /* A list as it is while a long read covers everything: later intervals must cost no memory. */
-static void test_covered_already(void **state)
+TEST(test_covered_already)
 {
-    (void)state;
     struct interval_list list = {0};
     interval_list_add(&list, 0, 1000000);
     interval_list_add(&list, 2000000, 2000001);
@@ -109,9 +106,8 @@ static void test_covered_already(void **state)
     interval_list_release(&list);
 }
 
-static void test_merge(void **state)
+TEST(test_merge)
 {
-    (void)state;
     static const struct interval a[] = {{0, 5}, {10, 20}, {30, 40}};
     static const struct interval b[] = {{5, 6}, {8, 9}, {15, 30}, {50, 60}};
     struct interval out[7];
@@ -120,15 +116,4 @@ static void test_merge(void **state)
     assert_int_equal(interval_merge(a, 0, b, 4, out), 4);
     assert_int_equal(interval_merge(a, 3, b, 0, out), 3);
     assert_int_equal(interval_merge(NULL, 0, NULL, 0, out), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records_in_order),
-        cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_covered_already),
-        cmocka_unit_test(test_merge),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  * with a plain count of each number: of flagstat and idxstats record by record, of coverage with an
  * array of depths. test/cli/test_counts.py compares the texts with those of samtools.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "counts/count_kinds.h"
 #include "counts/flagstat.h"
@@ -220,9 +220,8 @@ static void finish(struct record_observer *counts, void *part)
     if (counts->kind->finish) counts->kind->finish(counts);
 }
 
-static void test_random_segments(void **state)
+TEST(test_random_segments)
 {
-    (void)state;
     for (size_t seed = 0; seed < 120; seed++) {
         struct rng rng = rng_start(3000 + seed);
         struct counted *counted = calloc(1, sizeof *counted);
@@ -267,9 +266,8 @@ static void test_random_segments(void **state)
 }
 
 /* High qualities of reads of all lengths around the steps in which they are added. */
-static void test_long_qualities(void **state)
+TEST(test_long_qualities)
 {
-    (void)state;
     enum { MOST = 5000 };
     uint8_t *rec = test_alloc(MOST * 2);
     for (int32_t n = 1; n <= MOST; n += n < 40 ? 1 : 331) {
@@ -294,9 +292,8 @@ static void test_long_qualities(void **state)
 }
 
 /* Percentages are those of single precision, and N/A of nothing. */
-static void test_percentages(void **state)
+TEST(test_percentages)
 {
-    (void)state;
     struct flagstat stat = {0};
     stat.n[FLAGSTAT_TOTAL][0] = 123456789;
     stat.n[FLAGSTAT_MAPPED][0] = 123450617;     /* 100.00 % in double precision */
@@ -309,14 +306,4 @@ static void test_percentages(void **state)
     assert_non_null(strstr(text, "\n123450617 + 0 mapped (99.99% : N/A)\n"));
     assert_non_null(strstr(text, "\n0 + 0 properly paired (N/A : N/A)\n"));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_segments),
-        cmocka_unit_test(test_long_qualities),
-        cmocka_unit_test(test_percentages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

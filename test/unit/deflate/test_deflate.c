@@ -1,6 +1,6 @@
 /* test_deflate.c -- what the encoder writes inflates to the payload, by zlib and by the library that
    inflates BGZF, whatever the payload. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "bam/bgzf_engine.h"
 #include "deflate/deflate.h"
@@ -50,9 +50,8 @@ static void check_payload(struct rng *rng, const uint8_t *payload, size_t n_byte
     free(raw);
 }
 
-static void test_small_and_uniform_payloads(void **state)
+TEST(test_small_and_uniform_payloads)
 {
-    (void)state;
     struct rng rng = rng_start(901);
     static const size_t sizes[] = {0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 35, 36, 37, 258, 259, 260,
                                    32768, 32769, 65279, 65280, MOST_BYTES};
@@ -71,9 +70,8 @@ static void test_small_and_uniform_payloads(void **state)
 }
 
 /* Copies of n bytes from `distance` before, for all classes of both. */
-static void test_all_lengths_and_distances(void **state)
+TEST(test_all_lengths_and_distances)
 {
-    (void)state;
     struct rng rng = rng_start(902);
     uint8_t *payload = test_alloc(MOST_BYTES);
     for (size_t distance = 1; distance <= 32770; distance += distance < 20 ? 1 : distance / 3) {
@@ -90,9 +88,8 @@ static void test_all_lengths_and_distances(void **state)
 }
 
 /* Counts that fall as 2^-n need codes longer than deflate has. */
-static void test_codes_that_are_too_long(void **state)
+TEST(test_codes_that_are_too_long)
 {
-    (void)state;
     struct rng rng = rng_start(903);
     uint8_t *payload = test_alloc(MOST_BYTES);
     for (size_t i = 0; i < MOST_BYTES; i++)
@@ -141,9 +138,8 @@ static size_t make_records(struct rng *rng, uint8_t *payload, size_t room)
 }
 
 /* Whole records, damaged ones, and payloads that begin and end within one. */
-static void test_records(void **state)
+TEST(test_records)
 {
-    (void)state;
     struct rng rng = rng_start(904);
     uint8_t *payload = test_alloc(MOST_BYTES);
     for (int i = 0; i < 60; i++) {
@@ -155,15 +151,4 @@ static void test_records(void **state)
         check_payload(&rng, payload + from, n - from);
     }
     free(payload);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_and_uniform_payloads),
-        cmocka_unit_test(test_all_lengths_and_distances),
-        cmocka_unit_test(test_codes_that_are_too_long),
-        cmocka_unit_test(test_records),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* test_huffman.c -- code lengths fill the code space, are as short as they can be, and keep to
    their limit; codes are those of RFC 1951. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "deflate/huffman.h"
 
@@ -89,9 +89,8 @@ static void check(struct rng *rng, const uint32_t *counts, unsigned n)
     }
 }
 
-static void test_lengths(void **state)
+TEST(test_lengths)
 {
-    (void)state;
     struct rng rng = rng_start(911);
     uint32_t counts[288];
     for (int round = 0; round < 300; round++) {
@@ -109,9 +108,8 @@ static void test_lengths(void **state)
 }
 
 /* Literals of BAM: many symbols are rare, so that most limits matter. */
-static void test_limited_lengths_are_near_the_best(void **state)
+TEST(test_limited_lengths_are_near_the_best)
 {
-    (void)state;
     uint32_t counts[280];
     uint8_t lengths[280];
     uint16_t codes[280];
@@ -124,9 +122,8 @@ static void test_limited_lengths_are_near_the_best(void **state)
 }
 
 /* Codes are no longer than is usual, but where that would make files much larger. */
-static void test_longer_codes_only_where_they_matter(void **state)
+TEST(test_longer_codes_only_where_they_matter)
 {
-    (void)state;
     uint32_t counts[280];
     uint8_t lengths[280];
     uint16_t codes[280];
@@ -141,9 +138,8 @@ static void test_longer_codes_only_where_they_matter(void **state)
 }
 
 /* The example of RFC 1951, section 3.2.2. */
-static void test_codes(void **state)
+TEST(test_codes)
 {
-    (void)state;
     static const uint32_t counts[8] = {2, 2, 2, 2, 2, 4, 1, 1};
     static const uint8_t lengths[8] = {3, 3, 3, 3, 3, 2, 4, 4};
     static const uint16_t reversed[8] = {2, 6, 1, 5, 3, 0, 7, 15};
@@ -152,15 +148,4 @@ static void test_codes(void **state)
     huffman_code(counts, 8, 15, 15, made, codes);
     assert_memory_equal(made, lengths, sizeof lengths);
     assert_memory_equal(codes, reversed, sizeof reversed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_limited_lengths_are_near_the_best),
-        cmocka_unit_test(test_longer_codes_only_where_they_matter),
-        cmocka_unit_test(test_codes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
  * The random test resolves IDs with htslib, in the header of the input and in the united one, and
  * writes down what they mean without naming an ID: that must be the same.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "bam/bam_aux.h"
 #include "bam/bam_fields.h"
@@ -93,9 +93,8 @@ static const struct {
      "reference 1 is 'c1' of 10000000000 bases in 'a.bam' and 'c1' of 10000000001 in 'b.bam'"},
 };
 
-static void test_disagreeing_references(void **state)
+TEST(test_disagreeing_references)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof disagreements / sizeof *disagreements; k++) {
         char message[1024], expected[1024];
         message_of(disagreements[k].a, disagreements[k].b, message, sizeof message);
@@ -111,9 +110,8 @@ static void test_disagreeing_references(void **state)
     }
 }
 
-static void test_malformed_headers(void **state)
+TEST(test_malformed_headers)
 {
-    (void)state;
     /* Set without htslib, which does not look at the text of a BAM file when it reads it. */
     static const char *const texts[] = {"@CO\tx\n@RG\tSM:s\n", "@CO\tx\n@PG\tPN:p\n",
                                         "@CO\ty\nno header line\n"};
@@ -207,9 +205,8 @@ static const struct header_case header_cases[] = {
      "@RG\tID:\tSM:a\n@RG\tID:a b\n@RG\tSM:b\tID:-2\n@RG\tID:a b-2\tPG:\n"},
 };
 
-static void test_united_headers(void **state)
+TEST(test_united_headers)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof header_cases / sizeof *header_cases; k++) {
         struct header_union *u = unite(header_cases[k].texts);
         assert_non_null(u);
@@ -313,9 +310,8 @@ static struct header_union *unite_for_records(void)
     return u;
 }
 
-static void test_records_follow(void **state)
+TEST(test_records_follow)
 {
-    (void)state;
     struct header_union *u = unite_for_records();
     assert_null(header_union_renames(u, 0));
     assert_non_null(header_union_renames(u, 1));
@@ -349,9 +345,8 @@ static void test_records_follow(void **state)
     header_union_destroy(u);
 }
 
-static void test_which_ids_follow(void **state)
+TEST(test_which_ids_follow)
 {
-    (void)state;
     static const struct {
         size_t input;
         const char *tag, *before, *after;
@@ -375,9 +370,8 @@ static void test_which_ids_follow(void **state)
     header_union_destroy(u);
 }
 
-static void test_odd_tags(void **state)
+TEST(test_odd_tags)
 {
-    (void)state;
     struct header_union *u = unite_for_records();
     const struct tag x = string_tag("RGZ", "x"), x_2 = string_tag("RGZ", "x-2");
     /* If a tag stands there twice only the first counts, whatever its type. */
@@ -399,9 +393,8 @@ static void test_odd_tags(void **state)
 }
 
 /* Random bytes for tags: for the sanitizers; nothing changes except RG:Z and PG:Z. */
-static void test_random_tag_bytes(void **state)
+TEST(test_random_tag_bytes)
 {
-    (void)state;
     struct rng rng = rng_start(1);
     struct header_union *u = unite_for_records();
     for (size_t k = 0; k < 20000; k++) {
@@ -588,9 +581,8 @@ static void check_input(struct round *r, size_t i)
     }
 }
 
-static void test_random_headers(void **state)
+TEST(test_random_headers)
 {
-    (void)state;
     size_t n_endless = 0;
     for (size_t k = 0; k < N_ROUNDS; k++) {
         struct round r = {.rng = rng_start(1000 + k)};
@@ -613,9 +605,8 @@ static void test_random_headers(void **state)
 }
 
 /* Thousands of inputs and lines: quadratic work would take minutes. */
-static void test_many_inputs(void **state)
+TEST(test_many_inputs)
 {
-    (void)state;
     enum { N_INPUTS = 2000, N_GROUPS = 10 };
     sam_hdr_t **headers = test_alloc(N_INPUTS * sizeof *headers);
     const char **names = test_alloc(N_INPUTS * sizeof *names);
@@ -640,20 +631,4 @@ static void test_many_inputs(void **state)
     for (size_t i = 0; i < N_INPUTS; i++) sam_hdr_destroy(headers[i]);
     free(headers);
     free(names);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_disagreeing_references),
-        cmocka_unit_test(test_malformed_headers),
-        cmocka_unit_test(test_united_headers),
-        cmocka_unit_test(test_records_follow),
-        cmocka_unit_test(test_which_ids_follow),
-        cmocka_unit_test(test_odd_tags),
-        cmocka_unit_test(test_random_tag_bytes),
-        cmocka_unit_test(test_random_headers),
-        cmocka_unit_test(test_many_inputs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

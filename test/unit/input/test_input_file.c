@@ -1,4 +1,5 @@
 /* test_input_file.c -- files, pipes and standard input as inputs. */
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "input/input_file.h"
@@ -23,9 +24,8 @@ static int exchange_standard_input(int fd)
     return before;
 }
 
-static void test_plain_names(void **state)
+TEST(test_plain_names)
 {
-    (void)state;
     static const char *const names[][2] = {
         {"a.bam", "a.bam"},
         {"", ""},
@@ -49,9 +49,8 @@ static void test_plain_names(void **state)
     }
 }
 
-static void test_files(void **state)
+TEST_IN_OWN_DIR(test_files)
 {
-    (void)state;
     struct stat st;
     write_file("three", 3);
     write_file("none", 0);
@@ -72,9 +71,8 @@ static void test_files(void **state)
     assert_int_equal(unlink("none"), 0);
 }
 
-static void test_standard_input(void **state)
+TEST_IN_OWN_DIR(test_standard_input)
 {
-    (void)state;
     int ends[2];
     write_file("-", 5);         /* a file of this name is not meant */
     write_file("three", 3);
@@ -90,14 +88,4 @@ static void test_standard_input(void **state)
     (void)close(exchange_standard_input(before));
     assert_int_equal(unlink("-"), 0);
     assert_int_equal(unlink("three"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_names),
-        cmocka_unit_test_setup_teardown(test_files, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_standard_input, enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* test_sam_chunk.c -- lines of SAM in which htslib 1.16 would change something. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "input/sam_chunk.h"
 
@@ -49,9 +49,8 @@ static const struct line lines[] = {
     {"U\t0\tU\t5\t9\t3M\tU\t0\t0\t*\tU", NULL, NULL},
 };
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         /* A copy of exactly its length, for the sanitizers. */
         char *line = strdup(lines[i].text);
@@ -62,12 +61,4 @@ static void test_lines(void **state)
         assert_string_equal(line, lines[i].corrected ? lines[i].corrected : lines[i].text);
         free(line);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
  * Buffers are given to the code in exactly the size that they claim, so that AddressSanitizer sees
  * every byte beyond.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
@@ -270,9 +270,8 @@ static void check_text(const char *text, size_t n)
     }
 }
 
-static void test_every_chunk_size(void **state)
+TEST(test_every_chunk_size)
 {
-    (void)state;
     static const char *const ends[] = {"\n", "\r\n"};
     for (size_t i = 0; i < 2; i++) {
         kstring_t text = all_lines(HEADER, ends[i]);
@@ -287,9 +286,8 @@ static void test_every_chunk_size(void **state)
  * A file that is cut off between its last carriage return and newline. We always keep the carriage
  * return. So does htslib, except in a compressed file that it reads without threads.
  */
-static void test_carriage_return_at_the_end(void **state)
+TEST(test_carriage_return_at_the_end)
 {
-    (void)state;
     char path[64];
     kstring_t text = all_lines(HEADER, "\r\n");
     write_file(path, FORM_PLAIN, text.s, text.l - 1);
@@ -309,9 +307,8 @@ static void test_carriage_return_at_the_end(void **state)
     free(text.s);
 }
 
-static void test_no_header(void **state)
+TEST(test_no_header)
 {
-    (void)state;
     kstring_t text = KS_INITIALIZE;
     for (size_t i = 0; i < 20; i++) add(&text, lines[i % 2 ? 0 : 3], "\n");
     check_text(text.s, text.l);
@@ -320,9 +317,8 @@ static void test_no_header(void **state)
 }
 
 /* Nothing after the header, or a single record. */
-static void test_few_lines(void **state)
+TEST(test_few_lines)
 {
-    (void)state;
     kstring_t text = KS_INITIALIZE;
     add(&text, HEADER, "");
     check_text(text.s, text.l);
@@ -348,9 +344,8 @@ static void test_few_lines(void **state)
 }
 
 /* A chunk holds about as much as was asked for, or one longer line. */
-static void test_size_of_chunks(void **state)
+TEST(test_size_of_chunks)
 {
-    (void)state;
     kstring_t text = KS_INITIALIZE;
     add(&text, HEADER, "");
     for (size_t i = 0; i < 1000; i++) add(&text, lines[i % N_LINES], "\n");
@@ -387,9 +382,8 @@ static void test_size_of_chunks(void **state)
 }
 
 /* Consecutive lines that are longer than a chunk and longer than a block of BGZF. */
-static void test_long_lines(void **state)
+TEST(test_long_lines)
 {
-    (void)state;
     kstring_t text = KS_INITIALIZE;
     add(&text, HEADER, "");
     static const size_t lengths[] = {70000, 1, 3000, 200000, 65536, 2};
@@ -503,9 +497,8 @@ static kstring_t text_with(size_t bad, size_t at)
 }
 
 /* Exactly the records before the bad line come out, whatever the size of the chunks. */
-static void test_bad_lines(void **state)
+TEST(test_bad_lines)
 {
-    (void)state;
     for (size_t bad = 0; bad < sizeof bad_lines / sizeof *bad_lines; bad++) {
         /* A line that begins with @ belongs to the header if it follows it directly. */
         for (size_t at = bad_lines[bad].line[0] == '@'; at < N_LINES; at++) {
@@ -541,9 +534,8 @@ static void test_bad_lines(void **state)
 }
 
 /* A record that htslib parses and BAM cannot hold: the message has its name. */
-static void test_record_that_does_not_fit(void **state)
+TEST(test_record_that_does_not_fit)
 {
-    (void)state;
     enum { N_OPS = 70000 };
     kstring_t text = all_lines(HEADER, "\n");
     add(&text, "much\t0\tc1\t5\t9\t", "");
@@ -582,9 +574,8 @@ static bool is_stricter(const struct content *got, struct content *want)
 }
 
 /* Bytes of good lines are changed at random: htslib's own reader decides which records are left. */
-static void test_random_damage(void **state)
+TEST(test_random_damage)
 {
-    (void)state;
     struct rng rng = rng_start(85);
     size_t n_failed = 0, n_stricter = 0;
     for (size_t round = 0; round < 600; round++) {
@@ -615,9 +606,8 @@ static void test_random_damage(void **state)
 }
 
 /* Damage in the compressed data: an error with errno, and no records that were not there. */
-static void test_damaged_compression(void **state)
+TEST(test_damaged_compression)
 {
-    (void)state;
     struct rng rng = rng_start(86);
     kstring_t text = all_lines(HEADER, "\n");
     for (size_t i = 0; i < 1000; i++) {
@@ -662,9 +652,8 @@ static void test_damaged_compression(void **state)
 }
 
 /* A chunk is used again for another text: nothing of the first is left. */
-static void test_chunk_is_used_again(void **state)
+TEST(test_chunk_is_used_again)
 {
-    (void)state;
     sam_hdr_t *header = sam_hdr_parse(strlen(HEADER), HEADER);
     bam1_t *record = bam_init1();
     assert_true(header && record);
@@ -691,22 +680,8 @@ static void test_chunk_is_used_again(void **state)
     sam_hdr_destroy(header);
 }
 
-int main(void)
+/* Lines are wrong on purpose. */
+__attribute__((constructor)) static void silence_htslib(void)
 {
-    /* Lines are wrong on purpose. */
     hts_set_log_level(HTS_LOG_OFF);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_chunk_size),
-        cmocka_unit_test(test_carriage_return_at_the_end),
-        cmocka_unit_test(test_no_header),
-        cmocka_unit_test(test_few_lines),
-        cmocka_unit_test(test_size_of_chunks),
-        cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_record_that_does_not_fit),
-        cmocka_unit_test(test_random_damage),
-        cmocka_unit_test(test_damaged_compression),
-        cmocka_unit_test(test_chunk_is_used_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* test_cgroup.c -- limits of control groups, read from hierarchies that the tests make. */
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "machine/cgroup.h"
@@ -60,9 +61,8 @@ static void check(struct cgroup limits, double cpus, uint64_t limit, uint64_t le
     assert_true(limits.free_bytes == left);
 }
 
-static void test_none(void **state)
+TEST_IN_OWN_DIR(test_none)
 {
-    (void)state;
     static const struct file none[] = {{NULL, NULL}};
     check(limits_of("", none), 0, UINT64_MAX, UINT64_MAX);
     check(limits_of("0::/a/b\n", none), 0, UINT64_MAX, UINT64_MAX);
@@ -74,9 +74,8 @@ static void test_none(void **state)
     assert_true(limits.cpus >= 0 && limits.free_bytes <= limits.limit_bytes);
 }
 
-static void test_version_2(void **state)
+TEST_IN_OWN_DIR(test_version_2)
 {
-    (void)state;
     static const struct file own[] = {
         {"sys/a/b/cpu.max", "150000 100000\n"},
         {"sys/a/b/memory.max", "1000000\n"},
@@ -107,9 +106,8 @@ static void test_version_2(void **state)
     check(limits_of("0::/\n", over), 0, 1000, 0);
 }
 
-static void test_version_1(void **state)
+TEST_IN_OWN_DIR(test_version_1)
 {
-    (void)state;
     static const struct file files[] = {
         {"sys/memory/job/memory.limit_in_bytes", "5000000\n"},
         {"sys/memory/job/memory.usage_in_bytes", "3000000\n"},
@@ -129,24 +127,12 @@ static void test_version_1(void **state)
 }
 
 /* A path that is too long gives no limit. */
-static void test_long_path(void **state)
+TEST_IN_OWN_DIR(test_long_path)
 {
-    (void)state;
     static const struct file none[] = {{NULL, NULL}};
     char list[4096];
     memset(list, 'x', sizeof list);
     memcpy(list, "0::/", 4);
     memcpy(list + sizeof list - 2, "\n", 2);
     check(limits_of(list, none), 0, UINT64_MAX, UINT64_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_none, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_version_2, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_version_1, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_long_path, enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* test_disk_probe.c -- what is found out about a disk, and that no file is left there. */
+#include "unit_test.h"
 #include "small_disk.h"
 #include "test_place.h"
 
@@ -33,9 +34,8 @@ static void check_unknown(const struct disk_traits *traits)
 
 /* A disk seeks in 1 us to 10 s and reads 100 KB to 100 GB a second. On a file system that cannot be
    read past the page cache nothing is measured. */
-static void test_here(void **state)
+TEST_IN_OWN_DIR(test_here)
 {
-    (void)state;
     struct disk_traits traits;
     disk_probe(".", &traits);
     assert_int_equal(n_entries("."), 0);
@@ -50,9 +50,8 @@ static void test_here(void **state)
     assert_true(traits.parallel >= 1 && traits.parallel < 1000);
 }
 
-static void test_memory(void **state)
+TEST_IN_OWN_DIR(test_memory)
 {
-    (void)state;
     struct disk_traits traits;
     if (access("/dev/shm", W_OK) != 0 || !is_tmpfs("/dev/shm")) skip();
     unsigned before = n_entries("/dev/shm");
@@ -65,9 +64,8 @@ static void test_memory(void **state)
 }
 
 /* Nothing is known of a directory that does not exist or cannot be written. */
-static void test_impossible_directories(void **state)
+TEST_IN_OWN_DIR(test_impossible_directories)
 {
-    (void)state;
     struct disk_traits traits;
     disk_probe("missing", &traits);
     check_unknown(&traits);
@@ -82,9 +80,8 @@ static void test_impossible_directories(void **state)
 }
 
 /* A file that has the name of the probe is not changed. */
-static void test_name_that_is_taken(void **state)
+TEST_IN_OWN_DIR(test_name_that_is_taken)
 {
-    (void)state;
     struct disk_traits traits;
     FILE *file = fopen("probe", "w");
     assert_non_null(file);
@@ -101,9 +98,8 @@ static void test_name_that_is_taken(void **state)
     assert_int_equal(unlink("probe"), 0);
 }
 
-static void test_full_disk(void **state)
+TEST_IN_OWN_DIR(test_full_disk)
 {
-    (void)state;
     struct disk_traits traits;
     if (!mount_small_disk("disk", 65536)) skip();
     fill_small_disk("disk");
@@ -113,9 +109,8 @@ static void test_full_disk(void **state)
     unmount_small_disk("disk");
 }
 
-static void test_slow_to_seek(void **state)
+TEST(test_slow_to_seek)
 {
-    (void)state;
     struct disk_traits traits = {.seek_seconds = 0.0001};
     assert_false(disk_is_slow_to_seek(&traits));
     traits.seek_seconds = 0.001;                        /* a network volume under load */
@@ -127,9 +122,8 @@ static void test_slow_to_seek(void **state)
 }
 
 /* Times of 12 reads. Those of the two SSDs, to which other processes wrote, were measured. */
-static void test_busy_disk(void **state)
+TEST(test_busy_disk)
 {
-    (void)state;
     bool is_busy;
     double ssd[] = {13.49e-3, 0.18e-3, 4.03e-3, 0.21e-3, 5.75e-3, 6.27e-3,
                     7.8e-3,   11.9e-3, 12e-3,   12e-3,   18e-3,   24e-3};
@@ -149,9 +143,8 @@ static void test_busy_disk(void **state)
 }
 
 /* What speaks against temporary data on a file system. */
-static void test_problem(void **state)
+TEST(test_problem)
 {
-    (void)state;
     char text[DISK_PROBLEM_TEXT_BYTES];
     struct disk_traits traits = {.file_system = "nfs", .is_network = true};
     assert_string_equal(disk_problem(&traits, text), "a network file system (nfs)");
@@ -161,21 +154,4 @@ static void test_problem(void **state)
     assert_non_null(strstr(disk_problem(&traits, text), "object store"));
     traits.file_system = "ext4";
     assert_null(disk_problem(&traits, text));
-}
-
-#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_IN_PLACE(test_here),
-        TEST_IN_PLACE(test_memory),
-        TEST_IN_PLACE(test_impossible_directories),
-        TEST_IN_PLACE(test_name_that_is_taken),
-        TEST_IN_PLACE(test_full_disk),
-        cmocka_unit_test(test_slow_to_seek),
-        cmocka_unit_test(test_busy_disk),
-        cmocka_unit_test(test_problem),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* test_disk_space.c -- free space, mount points, and the errors of a disk that is full. */
+#include "unit_test.h"
 #include "small_disk.h"
 #include "test_place.h"
 
@@ -8,18 +9,16 @@
 #include <errno.h>
 #include <sys/statvfs.h>
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
-    (void)state;
     assert_true(disk_space_is_short(ENOSPC));
     assert_true(disk_space_is_short(EDQUOT));
     assert_false(disk_space_is_short(EIO));
     assert_false(disk_space_is_short(0));
 }
 
-static void test_here(void **state)
+TEST_IN_OWN_DIR(test_here)
 {
-    (void)state;
     struct disk_space dir, file, none;
     assert_true(disk_space_look(".", &dir));
     assert_int_equal(dir.mount[0], '/');
@@ -38,9 +37,8 @@ static void test_here(void **state)
     assert_int_equal(disk_space_free("/", &n_bytes), 0);
 }
 
-static void test_messages(void **state)
+TEST(test_messages)
 {
-    (void)state;
     diag_renew();
     disk_space_print_full("/", "No space left on device", 5300000);
     assert_non_null(strstr(diag_error_text(), "write in '/': No space left on device; '/' has "));
@@ -64,9 +62,8 @@ static void test_messages(void **state)
     assert_string_equal(diag_error_text(), "cannot write 'out.bam': htslib reports an error");
 }
 
-static void test_small_disk(void **state)
+TEST_IN_OWN_DIR(test_small_disk)
 {
-    (void)state;
     struct disk_space space, here;
     char text[DISK_SPACE_TEXT_BYTES], where[PATH_MAX];
     if (!mount_small_disk("disk", 1 << 20)) skip();
@@ -86,9 +83,8 @@ static void test_small_disk(void **state)
     assert_string_equal(disk_space_describe("/nowhere/at/all", 7, text), "");
 }
 
-static void test_few_files(void **state)
+TEST_IN_OWN_DIR(test_few_files)
 {
-    (void)state;
     char text[DISK_SPACE_TEXT_BYTES];
     assert_int_equal(mkdir("disk", 0700), 0);
     if (mount("none", "disk", "tmpfs", 0, "size=8m,nr_inodes=7") != 0) {
@@ -100,16 +96,4 @@ static void test_few_files(void **state)
     fill_small_disk("disk");
     assert_non_null(strstr(disk_space_describe("disk", 5300000, text), "has 0 bytes free, 5.3 MB"));
     unmount_small_disk("disk");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_messages),
-        cmocka_unit_test_setup_teardown(test_here, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_small_disk, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_few_files, enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

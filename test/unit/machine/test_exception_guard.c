@@ -5,6 +5,7 @@
  * one message, call clean_up and end with status 1.
  */
 #define _GNU_SOURCE             /* RTLD_DEFAULT */
+#include "unit_test.h"
 #include "child.h"
 
 #include "machine/exception_guard.h"
@@ -104,9 +105,8 @@ static void check(enum thrown what, bool in_thread, const char *part)
     assert_null(strstr(message + 1, "samtools rocksort: "));
 }
 
-static void test_what_is_thrown(void **state)
+TEST(test_what_is_thrown)
 {
-    (void)state;
     (void)find("_ZSt17__throw_bad_allocv");
     for (int in_thread = 0; in_thread < 2; in_thread++) {
         check(BAD_ALLOC, in_thread, "out of memory");
@@ -132,9 +132,8 @@ static void wait_for_abort(void *arg)
 
 /* Another process may send SIGABRT whatever this one is doing, to get a core dump: this one may hold
    any lock then, so clean_up would sometimes wait forever. */
-static void test_abort_from_outside(void **state)
+TEST(test_abort_from_outside)
 {
-    (void)state;
     struct ended_child ended = run_in_child(wait_for_abort, "the child");
     assert_int_equal(ended.status, -1);
     assert_string_equal(ended.text, "");
@@ -154,9 +153,8 @@ static void abort_with_explanation(void *arg)
 }
 
 /* What a caller knows of an abort in htslib is printed for that, and for no other abort. */
-static void test_explanation(void **state)
+TEST(test_explanation)
 {
-    (void)state;
     enum thrown whats[] = {ABORT_IN_HTSLIB, ABORT};
     for (size_t i = 0; i < sizeof whats / sizeof *whats; i++) {
         struct ended_child ended = run_in_child(abort_with_explanation, &whats[i]);
@@ -182,9 +180,8 @@ static void fail_twice(void *arg)
     xalloc_require(false);
 }
 
-static void test_no_memory_in_clean_up(void **state)
+TEST(test_no_memory_in_clean_up)
 {
-    (void)state;
     struct ended_child ended = run_in_child(fail_twice, "twice");
     assert_int_equal(ended.status, 1);
     assert_non_null(strstr(ended.text, "cleaned up twice\n"));
@@ -205,9 +202,8 @@ static void throw_twice(void *arg)
     throw_it(BAD_ALLOC);
 }
 
-static void test_throw_in_clean_up(void **state)
+TEST(test_throw_in_clean_up)
 {
-    (void)state;
     (void)find("_ZSt17__throw_bad_allocv");
     enum thrown whats[] = {BAD_ALLOC, ABORT};
     for (size_t i = 0; i < sizeof whats / sizeof *whats; i++) {
@@ -217,24 +213,10 @@ static void test_throw_in_clean_up(void **state)
     }
 }
 
-static void test_begin_end(void **state)
+TEST(test_begin_end)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         exception_guard_begin(clean_up, NULL);
         exception_guard_end();
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_thrown),
-        cmocka_unit_test(test_abort_from_outside),
-        cmocka_unit_test(test_explanation),
-        cmocka_unit_test(test_no_memory_in_clean_up),
-        cmocka_unit_test(test_throw_in_clean_up),
-        cmocka_unit_test(test_begin_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

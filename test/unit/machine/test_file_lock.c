@@ -1,6 +1,6 @@
 /* test_file_lock.c -- a lock lasts as long as its descriptor or a copy of it, and names are
    compared. */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "machine/file_lock.h"
@@ -14,9 +14,8 @@ static int open_file(const char *name)
     return fd;
 }
 
-static void test_lock(void **state)
+TEST_IN_OWN_DIR(test_lock)
 {
-    (void)state;
     int a = open_file("file"), b = open_file("file"), copy = dup(a);
     assert_int_equal(file_lock_try(a), FILE_LOCK_HELD);
     assert_int_equal(file_lock_try(b), FILE_LOCK_BUSY);
@@ -35,9 +34,8 @@ static void test_lock(void **state)
     assert_int_equal(unlink("file"), 0);
 }
 
-static void test_name(void **state)
+TEST_IN_OWN_DIR(test_name)
 {
-    (void)state;
     int fd = open_file("file");
     assert_true(file_lock_has_name(fd, AT_FDCWD, "file"));
     assert_int_equal(rename("file", "other"), 0);
@@ -47,15 +45,4 @@ static void test_name(void **state)
     assert_true(file_lock_has_name(fd, AT_FDCWD, "other"));
     assert_int_equal(close(fd) + close(another), 0);
     assert_int_equal(unlink("file") + unlink("other"), 0);
-}
-
-#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_IN_PLACE(test_lock),
-        TEST_IN_PLACE(test_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

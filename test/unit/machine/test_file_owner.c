@@ -2,7 +2,7 @@
  * test_file_owner.c -- whether the process that works with a file still lives: the rule, for owners
  * with locks and without, on this host and on others.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "machine/file_owner.h"
@@ -19,9 +19,8 @@ static struct file_owner make_owner(const char *boot, const char *processes, enu
     return owner;
 }
 
-static void test_rule(void **state)
+TEST(test_rule)
 {
-    (void)state;
     enum { NONE = LOCK_REACH_NONE, HOST = LOCK_REACH_HOST, ALL = LOCK_REACH_ALL };
     enum { DEAD = FILE_OWNER_DEAD, ALIVE = FILE_OWNER_ALIVE, UNKNOWN = FILE_OWNER_UNKNOWN };
     static const struct {
@@ -65,9 +64,8 @@ static void test_rule(void **state)
     assert_int_equal(file_owner_judge(&owner, &self, false), UNKNOWN);
 }
 
-static void test_reach(void **state)
+TEST(test_reach)
 {
-    (void)state;
     static const struct {
         unsigned long magic;
         const char *options;
@@ -97,9 +95,8 @@ static int open_file(void)
     return fd;
 }
 
-static void test_place(void **state)
+TEST(test_place)
 {
-    (void)state;
     const struct file_owner self = make_owner("a", "x", LOCK_REACH_HOST);
     struct file_owner owner = make_owner("a", "y", LOCK_REACH_NONE);
     assert_int_equal(file_owner_find_place(&owner, &self), FILE_OWNER_IN_CONTAINER);
@@ -125,9 +122,8 @@ static enum file_owner_state look(void)
 }
 
 /* A process that had no lock is alive as long as it has the file open. */
-static void test_process(void **state)
+TEST_IN_OWN_DIR(test_process)
 {
-    (void)state;
     int ready[2];
     assert_int_equal(pipe(ready), 0);
     pid_t child = fork();
@@ -157,9 +153,8 @@ static void test_process(void **state)
 }
 
 /* A process of another user, or this one: they are not the owner. */
-static void test_other_process(void **state)
+TEST_IN_OWN_DIR(test_other_process)
 {
-    (void)state;
     int fd = open_file();
     assert_false(file_owner_writes_output(fd, "LOCK", 1));
     assert_false(file_owner_writes_output(fd, "LOCK", (long)getpid()));
@@ -168,9 +163,8 @@ static void test_other_process(void **state)
 }
 
 /* By the clock of the file system, whatever that of this host says; no file stays. */
-static void test_recent(void **state)
+TEST_IN_OWN_DIR(test_recent)
 {
-    (void)state;
     static const struct {
         long seconds;
         bool recent;
@@ -190,9 +184,8 @@ static void test_recent(void **state)
 }
 
 /* What is written is read; a longer text before it is gone. */
-static void test_text(void **state)
+TEST_IN_OWN_DIR(test_text)
 {
-    (void)state;
     struct file_owner owner = make_owner("other", "x", LOCK_REACH_HOST), read;
     int fd = open_file();
     for (int i = 0; i < 2; i++) {
@@ -213,20 +206,4 @@ static void test_text(void **state)
     assert_true(fd >= 0);
     assert_int_equal(file_owner_write(fd, &owner), -1);
     assert_int_equal(close(fd) + unlink("LOCK"), 0);
-}
-
-#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rule),
-        cmocka_unit_test(test_place),
-        cmocka_unit_test(test_reach),
-        TEST_IN_PLACE(test_process),
-        TEST_IN_PLACE(test_other_process),
-        TEST_IN_PLACE(test_recent),
-        TEST_IN_PLACE(test_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * test_interpose.c -- functions of the C library that the program replaces.
  */
 #define _GNU_SOURCE             /* sync_file_range */
+#include "unit_test.h"
 #include "child.h"
 #include "test_place.h"
 
@@ -67,9 +68,8 @@ static void fail_in_child(void *arg)
     failure->run();
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     if (!has_our_allocator()) skip();
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
         struct failure failure = {failures[i], true};
@@ -94,9 +94,8 @@ static void ask_for_nothing(void *arg)
     free(malloc(none));
 }
 
-static void test_sizes_of_zero(void **state)
+TEST(test_sizes_of_zero)
 {
-    (void)state;
     if (!has_our_allocator()) skip();
     assert_int_equal(run_in_child(ask_for_nothing, NULL).status, CHILD_RETURNED);
 }
@@ -119,9 +118,8 @@ static void check_synced(int fd, bool synced)
     assert_int_equal(fdatasync(fd), synced ? -1 : 0);
 }
 
-static void test_skipped_syncs(void **state)
+TEST_IN_OWN_DIR(test_skipped_syncs)
 {
-    (void)state;
     char first[PATH_MAX], second[PATH_MAX];
     assert_int_equal(mkdir("a", 0700), 0);
     assert_int_equal(mkdir("b", 0700), 0);
@@ -146,9 +144,8 @@ static void test_skipped_syncs(void **state)
 }
 
 /* A closed descriptor shows which calls reach the kernel. */
-static void test_page_cache(void **state)
+TEST(test_page_cache)
 {
-    (void)state;
     int fd = open(".", O_RDONLY);
     assert_true(fd >= 0 && close(fd) == 0);
     errno = 0;
@@ -161,16 +158,3 @@ static void test_page_cache(void **state)
     assert_int_equal(errno, EBADF);
 }
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_sizes_of_zero),
-#if defined(__linux__)
-        cmocka_unit_test_setup_teardown(test_skipped_syncs, enter_place, leave_place),
-        cmocka_unit_test(test_page_cache),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

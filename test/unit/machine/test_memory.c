@@ -1,5 +1,5 @@
 /* test_memory.c -- memory that is available, and memory that this process uses, are plausible. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "machine/memory.h"
 
@@ -12,9 +12,8 @@ static uint64_t physical_bytes(void)
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void test_sane(void **state)
+TEST(test_sane)
 {
-    (void)state;
     uint64_t n_bytes = memory_available();
     if (access("/proc/meminfo", R_OK) != 0) {
         assert_true(n_bytes == UINT64_MAX);
@@ -33,9 +32,8 @@ static void test_sane(void **state)
     assert_true(memory_of_machine() <= memory_installed());
 }
 
-static void test_of_process(void **state)
+TEST(test_of_process)
 {
-    (void)state;
     size_t n_bytes = (size_t)32 << 20;
     char *memory = test_alloc(n_bytes);
     for (size_t i = 0; i < n_bytes; i += 1024) memory[i] = (char)i;
@@ -47,9 +45,8 @@ static void test_of_process(void **state)
 }
 
 /* The answers are of the same size again and again, and no file stays open. */
-static void test_again_and_again(void **state)
+TEST(test_again_and_again)
 {
-    (void)state;
     uint64_t first = memory_available();
     for (int i = 0; i < 2000; i++) {
         uint64_t n_bytes = memory_available();
@@ -58,9 +55,8 @@ static void test_again_and_again(void **state)
 }
 
 /* In a memory cgroup its limit counts. Needs v2, root and a hierarchy that can be written. */
-static void test_cgroup(void **state)
+TEST(test_cgroup)
 {
-    (void)state;
     static const char group[] = "/sys/fs/cgroup/rocksort-test-memory";
     const uint64_t limit = (uint64_t)256 << 20;
     char path[128];
@@ -81,15 +77,4 @@ static void test_cgroup(void **state)
     (void)rmdir(group);
     if (child < 0 || status == 2 << 8) skip();
     assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sane),
-        cmocka_unit_test(test_of_process),
-        cmocka_unit_test(test_again_and_again),
-        cmocka_unit_test(test_cgroup),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

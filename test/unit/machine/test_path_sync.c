@@ -2,7 +2,7 @@
  * test_path_sync.c -- files and directories are synced by their names; what does not exist is an
  * error, and so is a file in place of a directory.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "machine/path_sync.h"
@@ -10,9 +10,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-static void test_path_sync(void **state)
+TEST_IN_OWN_DIR(test_path_sync)
 {
-    (void)state;
     FILE *file = fopen("file", "w");
     assert_non_null(file);
     assert_int_equal(fclose(file), 0);
@@ -26,12 +25,4 @@ static void test_path_sync(void **state)
     assert_int_equal(path_sync_directory("file"), -1);
     assert_int_equal(errno, ENOTDIR);
     assert_int_equal(unlink("file"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_path_sync, enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,12 @@
 /* test_process_usage.c -- what the kernel counts for this process, and sums of it. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "machine/process_usage.h"
 
 #include <math.h>
 
-static void test_sum(void **state)
+TEST(test_sum)
 {
-    (void)state;
     struct process_usage before, after, sum = {0};
     process_usage_now(&before);
     size_t n_bytes = (size_t)32 << 20;
@@ -23,12 +22,4 @@ static void test_sum(void **state)
     assert_int_equal(sum.has_io, before.has_io && after.has_io);
     assert_int_equal(sum.read_bytes, 2 * (after.read_bytes - before.read_bytes));
     if (sum.has_io) assert_true(sum.read_bytes > 0);    /* process_usage_now read /proc */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sum),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

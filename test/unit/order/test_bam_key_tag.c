@@ -2,7 +2,7 @@
  * test_bam_key_tag.c -- the keys of -t TAG: their order against a plain comparison of values that
  * is written here from the rules, and examples with the answers of samtools 1.24.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "order/bam_key_tag.h"
 
@@ -184,9 +184,8 @@ static void add_other_tag(struct rng *rng, struct sample *s)
     s->tag_bytes += n;
 }
 
-static void test_keys_order_as_rules_say(void **state)
+TEST(test_keys_order_as_rules_say)
 {
-    (void)state;
     struct rng rng = rng_start(1);
     struct sample *samples = test_alloc(N_SAMPLES * sizeof *samples);
     size_t n_ties = 0;
@@ -230,9 +229,8 @@ struct example {
 
 #define TAGS(text) text, sizeof text - 1
 
-static void test_examples(void **state)
+TEST(test_examples)
 {
-    (void)state;
     static const struct example examples[] = {
         {0, TAGS("")},
         {0, TAGS("XYC\1")},
@@ -294,9 +292,8 @@ static void test_examples(void **state)
 }
 
 /* Random bytes in place of tags give a key, and the same key twice. */
-static void test_any_bytes(void **state)
+TEST(test_any_bytes)
 {
-    (void)state;
     struct rng rng = rng_start(2);
     static const char likely[] = "XXXXXXAcCsSiIfdZHB\0\0\1\2";
     uint8_t tags[40];
@@ -312,14 +309,4 @@ static void test_any_bytes(void **state)
         free(again);
         free(rec);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys_order_as_rules_say),
-        cmocka_unit_test(test_examples),
-        cmocka_unit_test(test_any_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

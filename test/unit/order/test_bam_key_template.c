@@ -3,7 +3,7 @@
  * comparison of records that is written here from the rules, with CIGARs spelled out base by base;
  * and positions, ties and errors with the answers of samtools 1.24.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "order/bam_key_template.h"
 
@@ -106,12 +106,12 @@ static uint8_t *make_key(const struct bam_key_template *t, const uint8_t *rec, s
                          const char **problem)
 {
     *problem = NULL;
-    *n_bytes = bam_key_template_encode(t, rec, NULL, 0, problem);
+    *n_bytes = bam_key_template_encode(t, rec, NULL, problem);
     assert_true((*n_bytes == 0) == (*problem != NULL));
     if (*n_bytes == 0) return NULL;
     assert_true(*n_bytes < 2 * bam_record_bytes(rec) - 40);
     uint8_t *key = test_alloc(*n_bytes);
-    assert_int_equal(bam_key_template_encode(t, rec, key, *n_bytes, problem), *n_bytes);
+    assert_int_equal(bam_key_template_encode(t, rec, key, problem), *n_bytes);
     assert_null(*problem);
     return key;
 }
@@ -296,9 +296,8 @@ static void print_fields(const struct fields *f)
                 f->mi ? f->mi : "(none)", library_of(f));
 }
 
-static void test_keys_order_as_rules_say(void **state)
+TEST(test_keys_order_as_rules_say)
 {
-    (void)state;
     struct rng rng = rng_start(1);
     struct bam_key_template *t = create_from(header_text);
     struct sample *samples = test_alloc(N_SAMPLES * sizeof *samples);
@@ -396,9 +395,8 @@ static const struct position_case position_cases[] = {
     {"99999999999999999999S1M", {0, 0}, {0, 100}},
 };
 
-static void test_positions(void **state)
+TEST(test_positions)
 {
-    (void)state;
     struct bam_key_template *t = create_from(header_text);
     for (size_t i = 0; i < sizeof position_cases / sizeof *position_cases; i++) {
         const struct position_case *c = &position_cases[i];
@@ -424,9 +422,8 @@ static void test_positions(void **state)
 }
 
 /* Positions below 0 and beyond 2^31 are in order with the others. */
-static void test_far_positions(void **state)
+TEST(test_far_positions)
 {
-    (void)state;
     static const struct fields in_order[] = {
         {.name = "r", .flag = 5, .mc = "9223372036854775807S"},
         {.name = "r", .flag = 5, .mc = "5000000000S"},
@@ -445,9 +442,8 @@ static void test_far_positions(void **state)
     bam_key_template_destroy(t);
 }
 
-static void test_pairs_with_equal_ends(void **state)
+TEST(test_pairs_with_equal_ends)
 {
-    (void)state;
     struct bam_key_template *t = create_from(header_text);
     struct fields first = {.name = "r", .pos = 7, .mate_pos = 7, .cigar = "1M", .mc = "1M"};
     struct fields second = first;
@@ -476,9 +472,8 @@ static int compare_with_tags(const struct bam_key_template *t, const struct fiel
 
 #define TAGS(text) text, sizeof text - 1
 
-static void test_libraries(void **state)
+TEST(test_libraries)
 {
-    (void)state;
     /* The libraries in order: "", "", "", b, b, lib10, lib9, zz. */
     static const int ranks[] = {0, 1, 0, 4, 1, 2, 3, 0};    /* of no group and groups 1 to 7 */
     struct bam_key_template *t = create_from(header_text);
@@ -521,9 +516,8 @@ static void test_libraries(void **state)
 }
 
 /* The CIGAR field is the placeholder "<bases>S<reference bases>N", and a tag has the CIGAR. */
-static void test_long_cigar_counts(void **state)
+TEST(test_long_cigar_counts)
 {
-    (void)state;
     static const char tag[] = "CGBI\3\0\0\0\x14\0\0\0\x40\0\0\0\x25\0\0";   /* 1S 4M 2H */
     struct bam_key_template *t = create_from(header_text);
     struct fields real = {.name = "r", .pos = 50, .l_seq = 5, .cigar = "1S4M2H"};
@@ -560,9 +554,8 @@ struct problem_case {
     const char *word;           /* in the message; NULL if there is none */
 };
 
-static void test_problems(void **state)
+TEST(test_problems)
 {
-    (void)state;
     static const struct problem_case cases[] = {
         {1, TAGS(""), "MC"},                    /* mate mapped */
         {1 | 4, TAGS(""), "MC"},
@@ -607,9 +600,8 @@ static void test_problems(void **state)
 }
 
 /* Random bytes in place of tags. make_key checks the result. */
-static void test_any_bytes(void **state)
+TEST(test_any_bytes)
 {
-    (void)state;
     struct rng rng = rng_start(2);
     static const char *const pieces[] = {"MCZ", "MIZ", "RGZ", "CGBI", "XXA", "MIH", "1", "S", "/",
                                          "M",   "C",   "9",   "*",    "\x80"};
@@ -634,19 +626,4 @@ static void test_any_bytes(void **state)
         free(rec);
     }
     bam_key_template_destroy(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys_order_as_rules_say),
-        cmocka_unit_test(test_positions),
-        cmocka_unit_test(test_far_positions),
-        cmocka_unit_test(test_pairs_with_equal_ends),
-        cmocka_unit_test(test_libraries),
-        cmocka_unit_test(test_long_cigar_counts),
-        cmocka_unit_test(test_problems),
-        cmocka_unit_test(test_any_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

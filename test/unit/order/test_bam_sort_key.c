@@ -7,7 +7,6 @@
 #include "test_rules.h"
 
 #include "bam_sort_key.h"
-#include "order/key_print.h"
 #include "order/slice_merge.h"
 
 enum { N_RECORDS = 700, MAX_RECORD = 400 };
@@ -297,12 +296,10 @@ static void test_words_name_one_order_each(void **state)
     assert_int_equal(sort_order_of_word(NULL), -1);
 }
 
-/* Text of letters that shares its beginning with others, of a length near that of stored keys. */
+/* Text of letters that shares its beginning with others. */
 static size_t put_long_tag(struct rng *rng, uint8_t *at, const char *tag)
 {
-    static const size_t lengths[] = {0, 3, SORT_KEY_STORED_BYTES - 40, SORT_KEY_STORED_BYTES - 2,
-                                     SORT_KEY_STORED_BYTES - 1, SORT_KEY_STORED_BYTES,
-                                     SORT_KEY_STORED_BYTES + 1, 900};
+    static const size_t lengths[] = {0, 3, 470, 511, 512, 513, 900};
     size_t n = lengths[rng_below(rng, sizeof lengths / sizeof *lengths)];
     memcpy(at, tag, 2);
     at[2] = 'Z';
@@ -313,10 +310,8 @@ static size_t put_long_tag(struct rng *rng, uint8_t *at, const char *tag)
     return 4 + n;
 }
 
-struct long_sample {            /* a record with long tags, and its keys */
+struct long_sample {            /* a record with long tags, and its key */
     uint8_t record[4000];
-    uint8_t whole[4000];
-    size_t whole_bytes;
     struct keyed_record *keyed;
 };
 
@@ -333,56 +328,17 @@ static void make_long_sample(struct rng *rng, const struct sort_rules *rules,
     if (!rng_one_in(rng, 2)) f.tag_bytes += put_long_tag(rng, tags + f.tag_bytes, "MI");
     size_t n = put_record(sample->record, &f, 0);
     memcpy(sample->record + n - f.tag_bytes, tags, f.tag_bytes);
-    sample->whole_bytes = sort_key_bytes(rules, sample->record, &problem);
+    size_t key_bytes = sort_key_bytes(rules, sample->record, &problem);
     assert_null(problem);
-    CHECK(rng, sort_key_encode(rules, sample->record, sample->whole) == sample->whole_bytes);
-    /* Nothing after the stored key may be written. */
-    size_t stored = sort_key_stored_bytes(sample->whole_bytes);
-    sample->keyed = test_alloc(offsetof(struct keyed_record, key) + (stored < 4 ? 4 : stored));
+    /* Nothing after the key may be written. */
+    sample->keyed = test_alloc(offsetof(struct keyed_record, key) + (key_bytes < 4 ? 4 : key_bytes));
     sample->keyed->record = sample->record;
-    sample->keyed->key_bytes = (uint32_t)sort_key_store(rules, sample->record, sample->keyed->key);
-    CHECK(rng, sample->keyed->key_bytes == stored);
-    CHECK(rng, memcmp(sample->keyed->key, sample->whole, stored) == 0);
+    sample->keyed->key_bytes = (uint32_t)sort_key_encode(rules, sample->record, sample->keyed->key);
+    CHECK(rng, sample->keyed->key_bytes == key_bytes);
 }
 
-/* True if a print says what is true about a key and its base. */
-static bool print_is_right(const struct key_print *print, const struct long_sample *base,
-                           const struct long_sample *key)
-{
-    struct key_print fresh;
-    key_print_take(base->whole, base->whole_bytes, key->whole, key->whole_bytes, &fresh);
-    return print->n_shared == fresh.n_shared && print->n_bytes <= fresh.n_bytes &&
-           memcmp(print->bytes, fresh.bytes, print->n_bytes) == 0 &&
-           print->is_whole == (print->n_shared + print->n_bytes == key->whole_bytes);
-}
-
-/* Compares two keys by their prints, around a pivot and with a base that is not above them. */
-static void check_prints(struct rng *rng, const struct long_sample *pivot,
-                         const struct long_sample *lowest, const struct long_sample *a,
-                         const struct long_sample *b, int wanted)
-{
-    const struct long_sample *low = wanted <= 0 ? a : b, *high = wanted <= 0 ? b : a;
-    struct key_print x, y;
-    int c;
-    key_print_take(pivot->whole, pivot->whole_bytes, low->whole, low->whole_bytes, &x);
-    key_print_take(pivot->whole, pivot->whole_bytes, high->whole, high->whole_bytes, &y);
-    if (key_print_compare_around(pivot->whole, &x, &y, &c)) {
-        CHECK(rng, sign(c, 0) == -abs(wanted));
-        key_print_rebase_around(pivot->whole, &x, &y);
-        CHECK(rng, print_is_right(&x, pivot, low) && print_is_right(&y, low, high));
-    }
-    key_print_take(lowest->whole, lowest->whole_bytes, low->whole, low->whole_bytes, &x);
-    key_print_take(lowest->whole, lowest->whole_bytes, high->whole, high->whole_bytes, &y);
-    if (key_print_compare(&x, &y, &c)) {
-        CHECK(rng, sign(c, 0) == -abs(wanted));
-        key_print_rebase(&x, &y);
-        CHECK(rng, print_is_right(&y, low, high));
-    }
-}
-
-/* A stored key is the beginning of the key. Where it does not tell, the records give the order of
-   the whole keys, to entries, bounds and prints alike. */
-static void test_cut_keys(void **state)
+/* Entries and bounds compare as the whole keys do, however long these are. */
+static void test_entries_and_bounds_of_long_keys_compare_alike(void **state)
 {
     (void)state;
     enum { N = 150 };
@@ -391,80 +347,34 @@ static void test_cut_keys(void **state)
     struct bam_key_template *template_ends = bam_key_template_create(header);
     static const enum sort_order below[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_LEXICAL};
     struct long_sample *samples = test_alloc(N * sizeof *samples);
-    size_t n_tied = 0;
+    struct merge_bound bound = {0}, own = {0};
     for (int round = 0; round < 5; round++) {
         struct sort_rules rules = {.order = round < 4 ? SORT_TAG : SORT_TEMPLATE,
                                    .below = below[round % 3], .long_positions = round == 3,
                                    .tag = {'C', 'B'}, .template_ends = template_ends};
         for (size_t i = 0; i < N; i++) make_long_sample(&rng, &rules, &samples[i]);
-        const struct long_sample *lowest = &samples[0];
-        for (size_t i = 1; i < N; i++)
-            if (sort_key_compare(&rules, samples[i].record, lowest->record) < 0)
-                lowest = &samples[i];
         for (size_t i = 0; i < N * N; i++) {
-            const struct long_sample *a = &samples[i / N], *b = &samples[i % N];
-            size_t n = a->whole_bytes < b->whole_bytes ? a->whole_bytes : b->whole_bytes;
-            int wanted = sign(memcmp(a->whole, b->whole, n), 0), c;
-            CHECK(&rng, sign(sort_key_compare(&rules, a->record, b->record), 0) == wanted);
-            CHECK(&rng, sign(keyed_record_compare(&rules, a->keyed, b->keyed, 0), 0) == wanted);
-            check_prints(&rng, &samples[0], lowest, a, b, wanted);
-            const struct sort_entry entry = {0, a->keyed}, other = {0, b->keyed};
+            struct keyed_record *a = samples[i / N].keyed, *b = samples[i % N].keyed;
+            size_t n = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
+            int wanted = sign(memcmp(a->key, b->key, n), 0);
+            const struct sort_entry entry = {0, a}, other = {0, b};
             const struct merge_source source = {&entry, 1, 5, 0}, before = {&other, 1, 4, 0};
-            struct merge_bound bound;
+            CHECK(&rng, sign(keyed_record_compare(a, b, 0), 0) == wanted);
             merge_bound_set(&bound, rules.order, &before, 0);
-            struct merge_limit limit = merge_limit_of(&bound);
+            merge_bound_set(&own, rules.order, &source, 0);
+            const struct merge_limit limit = merge_limit_of(&bound), mine = merge_limit_of(&own);
             CHECK(&rng, sign(merge_compare(&rules, &entry, &limit), 0) == wanted);
             CHECK(&rng, merge_cut(&rules, &source, &limit) == (wanted < 0));
-            if (!limit.record || a->keyed->key_bytes < SORT_KEY_STORED_BYTES ||
-                memcmp(a->keyed->key, limit.bytes, SORT_KEY_STORED_BYTES) != 0)
-                continue;
-            /* Without its record a bound comes before all records of its stored key. */
-            struct merge_bound mine;
-            merge_bound_set(&mine, rules.order, &source, 0);
-            const struct merge_limit own = merge_limit_of(&mine);
-            c = merge_bound_compare(&rules, &own, &limit);
-            CHECK(&rng, sign(c, 0) == (wanted ? wanted : 1));
-            limit.record = NULL;
-            CHECK(&rng, merge_cut(&rules, &source, &limit) == 0);
-            CHECK(&rng, merge_bound_compare(&rules, &own, &limit) > 0);
-            CHECK(&rng, merge_bound_compare(&rules, &limit, &own) < 0);
-            n_tied++;
+            /* Of equal keys that of the earlier run comes first. */
+            CHECK(&rng, sign(merge_bound_compare(&mine, &limit), 0) == (wanted ? wanted : 1));
         }
         for (size_t i = 0; i < N; i++) free(samples[i].keyed);
     }
-    assert_true(n_tied > 10000);
+    merge_bound_release(&bound);
+    merge_bound_release(&own);
     free(samples);
     bam_key_template_destroy(template_ends);
     sam_hdr_destroy(header);
-}
-
-static void store_where_zeros_count(void *rec)
-{
-    const struct sort_rules rules = {.order = SORT_NAME_NATURAL, .zeros_count = true};
-    uint8_t key[SORT_KEY_STORED_BYTES];
-    (void)sort_key_store(&rules, rec, key);
-}
-
-/* Keys by name are stored whole, but not where leading zeros count: such keys have up to 638 bytes.
-   They would once have been written past the room for stored keys. */
-static void test_longest_name(void **state)
-{
-    (void)state;
-    enum { NAME_BYTES = 254 };
-    char name[NAME_BYTES + 1];
-    uint8_t rec[1000];
-    const char *problem;
-    for (size_t i = 0; i < NAME_BYTES; i++) name[i] = i % 2 ? 'a' : '1';
-    name[NAME_BYTES] = 0;
-    const struct record_fields f = {.name = name};
-    (void)put_record(rec, &f, 0);
-    struct sort_rules rules = {.order = SORT_NAME_NATURAL};
-    assert_true(sort_key_bytes(&rules, rec, &problem) <= SORT_KEY_STORED_BYTES);
-    rules.zeros_count = true;
-    assert_true(sort_key_bytes(&rules, rec, &problem) > SORT_KEY_STORED_BYTES);
-    struct ended_child child = run_in_child(store_where_zeros_count, rec);
-    assert_int_equal(child.status, -1);
-    assert_non_null(strstr(child.text, "zeros_count"));
 }
 
 int main(void)
@@ -473,8 +383,7 @@ int main(void)
         cmocka_unit_test(test_keys_order_as_rules_say),
         cmocka_unit_test(test_examples_of_natural_names),
         cmocka_unit_test(test_longest_keys_fit_a_bound),
-        cmocka_unit_test(test_cut_keys),
-        cmocka_unit_test(test_longest_name),
+        cmocka_unit_test(test_entries_and_bounds_of_long_keys_compare_alike),
         cmocka_unit_test(test_header_says_the_order),
         cmocka_unit_test(test_words_name_one_order_each),
     };

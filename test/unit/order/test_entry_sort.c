@@ -227,6 +227,32 @@ static void test_many_variable_keys(void **state)
         sort_keyed_input(&rng, (enum keyed_kind)kind, 100000);
 }
 
+/* Each key shares 60 bytes more with the next one than with all others, up to the longest key. A
+   step of the sort for each of them would take more than the stack. */
+static void test_long_keys_that_share_their_beginnings_are_sorted_stably(void **state)
+{
+    (void)state;
+    enum { STEP = 60, N_LENGTHS = SORT_KEY_MOST_BYTES / STEP, N = 2 * N_LENGTHS };
+    struct rng rng = rng_start(16);
+    struct keyed_input in = {.n = N,
+                             .places = test_alloc(N),
+                             .keyed = test_alloc(N * sizeof *in.keyed),
+                             .entries = test_alloc(N * sizeof *in.entries),
+                             .spare = test_alloc(N * sizeof *in.spare)};
+    for (size_t i = 0; i < N; i++) {
+        size_t key_bytes = 1 + STEP * rng_below(&rng, N_LENGTHS);
+        in.keyed[i] = test_alloc(sizeof *in.keyed[i] + key_bytes);
+        in.keyed[i]->record = in.places + i;
+        in.keyed[i]->key_bytes = (uint32_t)key_bytes;
+        memset(in.keyed[i]->key, 'a', key_bytes - 1);
+        in.keyed[i]->key[key_bytes - 1] = 'b';
+        in.entries[i] = (struct sort_entry){0, in.keyed[i]};
+    }
+    sort_entries(test_rules(SORT_NAME_LEXICAL), in.entries, N, in.spare);
+    check_keyed(&rng, SORT_NAME_LEXICAL, &in);
+    release_keyed(&in);
+}
+
 /* Prefixes from any depth compare as the bytes of the keys from there, with zeros after the end. */
 static void test_prefix_of_a_key(void **state)
 {
@@ -257,6 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fixed_keys),         cmocka_unit_test(test_many_fixed_keys),
         cmocka_unit_test(test_variable_keys),      cmocka_unit_test(test_many_variable_keys),
+        cmocka_unit_test(test_long_keys_that_share_their_beginnings_are_sorted_stably),
         cmocka_unit_test(test_prefix_of_a_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

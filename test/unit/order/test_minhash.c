@@ -5,7 +5,7 @@
  * k-mers are compared here as text of the letters "0123", which is scrambled letter by letter. Only
  * the constant is the same as in the program.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "bam_sort_key.h"
 #include "bam/bam_check.h"
@@ -256,9 +256,8 @@ static struct minhash_settings random_settings(struct rng *rng)
     return set;
 }
 
-static void test_all_lengths(void **state)
+TEST(test_all_lengths)
 {
-    (void)state;
     struct rng rng = rng_start(1);
     char name[TEST_MAX_NAME + 1];
     struct sample sample;
@@ -300,9 +299,8 @@ static void take_read(struct rng *rng, const char *reference, struct sample *s)
     memcpy(s->bases, turned.bases, n);
 }
 
-static void test_reads_of_a_reference(void **state)
+TEST(test_reads_of_a_reference)
 {
-    (void)state;
     char reference[6001];
     struct sample sample;
     for (uint64_t seed = 100; seed < 180; seed++) {
@@ -326,9 +324,8 @@ static void test_reads_of_a_reference(void **state)
 
 /* The values of the greatest k-mers of 31 bases wrap around, so these come first, as in
    samtools. */
-static void test_sum_wraps(void **state)
+TEST(test_sum_wraps)
 {
-    (void)state;
     struct rng rng = rng_start(2);
     const uint64_t constant = UINT64_C(0xdead7878beef7878);
     struct minhash_settings set = {.k = 31, .forward_only = true};
@@ -344,9 +341,8 @@ static void test_sum_wraps(void **state)
 }
 
 /* CTGA is the smallest 4-mer; its distance from the beginning has 16 bits. */
-static void test_far_minimisers(void **state)
+TEST(test_far_minimisers)
 {
-    (void)state;
     static const size_t distances[] = {0, 1, 65533, 65534, 65535, 65536, 69996};
     const size_t n = 70000;
     struct minhash_settings set = {.k = 4, .forward_only = true};
@@ -405,9 +401,8 @@ static const struct {
     {{.k = 5}, 20, {11, 9, 12, 5, 7, -6, 10, 3, -2, 8, -1, 4}},
 };
 
-static void test_orders_of_samtools(void **state)
+TEST(test_orders_of_samtools)
 {
-    (void)state;
     struct rng rng = rng_start(3);
     for (size_t o = 0; o < sizeof golden_orders / sizeof *golden_orders; o++) {
         struct minhash_settings set = golden_orders[o].settings;
@@ -436,9 +431,8 @@ static void test_orders_of_samtools(void **state)
 }
 
 /* Every letter, turned around. */
-static void test_complement_of_samtools(void **state)
+TEST(test_complement_of_samtools)
 {
-    (void)state;
     struct sample sample = {.fields = {.name = "r", .tid = -1, .l_seq = 20}};
     strcpy(sample.bases, "=ACMGRSVTWYHKDBNTCAG");
     struct sample after = sample;
@@ -494,9 +488,8 @@ static void make_keyed(struct rng *rng, struct keyed *k)
     CHECK(rng, minhash_key_encode(&recalled, rec, k->key) == MINHASH_KEY_BYTES);
 }
 
-static void test_keys_are_in_order(void **state)
+TEST(test_keys_are_in_order)
 {
-    (void)state;
     enum { N = 400 };
     struct rng rng = rng_start(4);
     struct keyed keys[N];
@@ -519,18 +512,4 @@ static void test_keys_are_in_order(void **state)
         CHECK(&rng, memcmp(placed, keys[i % N].key, sizeof placed) < 0);
     }
     for (size_t i = 0; i < N; i++) free(keys[i].key);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_lengths),
-        cmocka_unit_test(test_reads_of_a_reference),
-        cmocka_unit_test(test_sum_wraps),
-        cmocka_unit_test(test_far_minimisers),
-        cmocka_unit_test(test_orders_of_samtools),
-        cmocka_unit_test(test_complement_of_samtools),
-        cmocka_unit_test(test_keys_are_in_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

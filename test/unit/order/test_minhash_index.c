@@ -2,7 +2,7 @@
  * test_minhash_index.c -- the k-mers of FASTA files against windows searched here as strings, and
  * files that cannot be read.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "order/minhash_index.h"
 
@@ -266,7 +266,7 @@ static void check_reference(struct rng *rng, const char *fasta, size_t max_lengt
     release_reference(&ref);
 }
 
-static void test_small_references(void **state)
+TEST_WITH(test_small_references, make_dir, remove_dir)
 {
     const struct dir *dir = *state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -276,7 +276,7 @@ static void test_small_references(void **state)
 }
 
 /* Sequences and windows are longer than what is read at a time, and the table grows. */
-static void test_large_references(void **state)
+TEST_WITH(test_large_references, make_dir, remove_dir)
 {
     const struct dir *dir = *state;
     for (uint64_t seed = 1001; seed <= 1006; seed++) {
@@ -293,7 +293,7 @@ static void test_large_references(void **state)
     release_reference(&ref);
 }
 
-static void test_file_without_windows(void **state)
+TEST_WITH(test_file_without_windows, make_dir, remove_dir)
 {
     const struct dir *dir = *state;
     static const char *const texts[] = {">", ">a", ">a\n", ">a\n>b\n", ">a\n\n\n", ">a\nACGT\n"};
@@ -353,7 +353,7 @@ static void check_fails(const char *fasta, const char *why)
         fail_msg("%s: the message is '%s'", why, message);
 }
 
-static void test_bad_files(void **state)
+TEST_WITH(test_bad_files, make_dir, remove_dir)
 {
     const struct dir *dir = *state;
     char missing[128];
@@ -383,7 +383,7 @@ static void test_bad_files(void **state)
     release_reference(&ref);
 }
 
-static void test_bgzf_without_its_end_is_warned_about(void **state)
+TEST_WITH(test_bgzf_without_its_end_is_warned_about, make_dir, remove_dir)
 {
     const struct dir *dir = *state;
     struct rng rng = rng_start(8);
@@ -399,17 +399,4 @@ static void test_bgzf_without_its_end_is_warned_about(void **state)
     assert_non_null(strstr(message, "warning: "));
     assert_non_null(strstr(message, dir->fasta));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_small_references, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_large_references, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_file_without_windows, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_bad_files, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_bgzf_without_its_end_is_warned_about, make_dir,
-                                        remove_dir),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * test_order_check.c -- exactly the first violation is found, wherever spans begin and end and in
  * any order of joining; and which order a header claims.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "order/order_check.h"
 
@@ -76,9 +76,8 @@ static uint64_t first_violation(const struct sort_rules *rules, const struct fil
     return 0;
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
-    (void)state;
     static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_LEXICAL};
     struct rng rng = rng_start(23);
     struct file file = {.bytes = test_alloc((size_t)MAX_RECORDS * RECORD_ROOM)};
@@ -117,9 +116,8 @@ static void claim_of(const char *hd, struct order_claim *claim)
     sam_hdr_destroy(header);
 }
 
-static void test_claims(void **state)
+TEST(test_claims)
 {
-    (void)state;
     static const struct {
         const char *hd;
         unsigned n;
@@ -157,9 +155,8 @@ static void test_claims(void **state)
 }
 
 /* SO:queryname may mean three orders, and only a part of their keys. */
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const struct {
         const char *names[4];
         bool sorted;
@@ -191,9 +188,8 @@ static void test_names(void **state)
 }
 
 /* The specification allows any order of the reads at one place; samtools orders them by strand. */
-static void test_places(void **state)
+TEST(test_places)
 {
-    (void)state;
     struct rng rng = rng_start(31);
     struct file file = {.bytes = test_alloc((size_t)MAX_RECORDS * RECORD_ROOM)};
     struct order_claim claim;
@@ -216,15 +212,4 @@ static void test_places(void **state)
     assert_false(verdict.sorted);
     assert_int_equal(verdict.after.number, 5);
     free(file.bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_claims),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_places),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

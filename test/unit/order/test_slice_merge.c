@@ -2,14 +2,14 @@
  * test_slice_merge.c -- cutting and merging: wherever sources are cut, the merged segments one after
  * another are what a plain stable sort of all entries gives.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_rules.h"
 
 #include "order/slice_merge.h"
 
 enum { MAX_RUNS = 40 };
 
-static const struct merge_limit no_limit = {NULL, 0, NULL};
+static const struct merge_limit no_limit = {NULL, 0};
 
 static const enum sort_order all_orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL,
                                              SORT_NAME_LEXICAL};
@@ -188,7 +188,7 @@ static void check_cuts(struct rng *rng, const struct runs *runs, const size_t *p
         /* A source of one entry: the bound must not depend on how runs are divided. */
         struct merge_source source = {&item->entry, 1, item->run, item->index};
         const struct merge_limit limit = {
-            bound, merge_bound_store(runs->order, &source, 0, bound), NULL};
+            bound, merge_bound_store(runs->order, &source, 0, bound)};
         check_segment(rng, runs, &limit, &space, cut_at, &at);
         CHECK(rng, at == places[i]);
     }
@@ -204,9 +204,8 @@ static int compare_sizes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void test_random_runs_and_cuts(void **state)
+TEST(test_random_runs_and_cuts)
 {
-    (void)state;
     struct rng rng = rng_start(31);
     size_t places[64];
     for (int round = 0; round < 360; round++) {
@@ -224,9 +223,8 @@ static void test_random_runs_and_cuts(void **state)
 }
 
 /* Every possible cut, one at a time and all together, also between equal keys. */
-static void test_cuts_at_every_place(void **state)
+TEST(test_cuts_at_every_place)
 {
-    (void)state;
     struct rng rng = rng_start(32);
     for (int round = 0; round < 18; round++) {
         enum variety variety = (enum variety)(round / 3 % VARIETY_COUNT);
@@ -245,9 +243,8 @@ static void test_cuts_at_every_place(void **state)
 
 /* A record larger than a block or a batch is a source of one entry. Merging reads only entries. In
    the coordinate order it reads no byte of a record: the addresses in this test are not valid. */
-static void test_sources_of_one_giant_record(void **state)
+TEST(test_sources_of_one_giant_record)
 {
-    (void)state;
     struct rng rng = rng_start(33);
     enum { N = 200 };
     struct sort_entry entries[N];
@@ -268,9 +265,8 @@ static void test_sources_of_one_giant_record(void **state)
 }
 
 /* merge_is_sorted notices any two records with different keys that change places. */
-static void test_order_is_told(void **state)
+TEST(test_order_is_told)
 {
-    (void)state;
     struct rng rng = rng_start(35);
     for (int round = 0; round < 90; round++) {
         enum sort_order order = all_orders[round % 3];
@@ -288,7 +284,7 @@ static void test_order_is_told(void **state)
             size_t a = rng_below(&rng, N), b = rng_below(&rng, N);
             int c = compare_item_keys(&items[a], &items[b]);
             const struct merge_limit limit = {
-                bound, merge_bound_store(order, &source, b, bound), NULL};
+                bound, merge_bound_store(order, &source, b, bound)};
             int told = merge_compare(test_rules(order), &entries[a], &limit);
             CHECK(&rng, (told > 0) - (told < 0) == (c > 0) - (c < 0));
             entries[a] = items[b].entry;
@@ -302,9 +298,8 @@ static void test_order_is_told(void **state)
     }
 }
 
-static void test_nothing_to_merge(void **state)
+TEST(test_nothing_to_merge)
 {
-    (void)state;
     const struct sort_entry entry = {1, NULL}, *merged = &entry;
     struct merge_space space = {0};
     struct merge_slice slices[3] = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
@@ -317,15 +312,14 @@ static void test_nothing_to_merge(void **state)
     assert_ptr_equal(merged, &entry);
     struct merge_source none = {NULL, 0, 3, 0};
     uint8_t bound[SORT_KEY_FIXED_BYTES + MERGE_BOUND_TAIL_BYTES] = {0};
-    const struct merge_limit limit = {bound, sizeof bound, NULL};
+    const struct merge_limit limit = {bound, sizeof bound};
     assert_int_equal(merge_cut(test_rules(SORT_COORDINATE), &none, &limit), 0);
     assert_int_equal(merge_cut(test_rules(SORT_COORDINATE), &none, &no_limit), 0);
     merge_space_release(&space);
 }
 
-static void test_bounds_compare_like_full_keys(void **state)
+TEST(test_bounds_compare_like_full_keys)
 {
-    (void)state;
     struct rng rng = rng_start(34);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         enum { N = 300 };
@@ -351,18 +345,17 @@ static void test_bounds_compare_like_full_keys(void **state)
             merge_bound_position(bounds[i], n_bytes[i], &run, &index);
             CHECK(&rng, run == item->run && index == item->index);
         }
-        const struct sort_rules *rules = test_rules(all_orders[o]);
         for (size_t i = 0; i < N; i++) {
-            const struct merge_limit limit = {bounds[i], n_bytes[i], NULL};
+            const struct merge_limit limit = {bounds[i], n_bytes[i]};
             for (size_t k = 0; k < N; k++) {
-                const struct merge_limit other = {bounds[k], n_bytes[k], NULL};
-                int c = merge_bound_compare(rules, &limit, &other);
+                const struct merge_limit other = {bounds[k], n_bytes[k]};
+                int c = merge_bound_compare(&limit, &other);
                 CHECK(&rng, (c > 0) - (c < 0) == compare_full_keys(&items[i], &items[k]));
             }
-            CHECK(&rng, merge_bound_compare(rules, &limit, &no_limit) < 0);
-            CHECK(&rng, merge_bound_compare(rules, &no_limit, &limit) > 0);
+            CHECK(&rng, merge_bound_compare(&limit, &no_limit) < 0);
+            CHECK(&rng, merge_bound_compare(&no_limit, &limit) > 0);
         }
-        assert_int_equal(merge_bound_compare(rules, &no_limit, &no_limit), 0);
+        assert_int_equal(merge_bound_compare(&no_limit, &no_limit), 0);
         for (size_t i = 0; i < N; i++) free(items[i].keyed);
         free(items);
         free(bounds);
@@ -370,9 +363,8 @@ static void test_bounds_compare_like_full_keys(void **state)
 }
 
 /* One space serves a large merge, a smaller one, and a larger one. */
-static void test_space_is_reused(void **state)
+TEST(test_space_is_reused)
 {
-    (void)state;
     struct merge_space space = {0};
     static const size_t wanted[] = {10, 5000, 1, 5001, 100000, 0, 200000};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
@@ -389,18 +381,4 @@ static void test_space_is_reused(void **state)
     assert_null(space.buffer[0]);
     assert_null(space.starts);
     merge_space_release(&space);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_runs_and_cuts),
-        cmocka_unit_test(test_cuts_at_every_place),
-        cmocka_unit_test(test_sources_of_one_giant_record),
-        cmocka_unit_test(test_order_is_told),
-        cmocka_unit_test(test_nothing_to_merge),
-        cmocka_unit_test(test_bounds_compare_like_full_keys),
-        cmocka_unit_test(test_space_is_reused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  * The index must have the same bytes as htslib's. Every query must find the records that a search
  * through all records finds. htslib's index must find them, too: that tests the search itself.
  */
+#include "unit_test.h"
 #include "indexed_file.h"
 
 #include "util/diag.h"
@@ -149,9 +150,8 @@ static void check_plan(struct rng *rng, const struct plan *plan, sam_hdr_t *head
 
 /* ---- tests ---- */
 
-static void test_random_files(void **state)
+TEST_WITH(test_random_files, enter_place, leave_indexed_place)
 {
-    (void)state;
     struct rng rng = rng_start(81);
     static const size_t payloads[] = {BGZF_PAYLOAD_BYTES, 5000, 700, 100};
     for (int round = 0; round < 40; round++) {
@@ -174,9 +174,8 @@ static void test_random_files(void **state)
 
 /* Many bins just below and just above 64 KB of the file: smaller ones are given to their parents.
    */
-static void test_bins_of_all_sizes(void **state)
+TEST_WITH(test_bins_of_all_sizes, enter_place, leave_indexed_place)
 {
-    (void)state;
     struct rng rng = rng_start(82);
     static const int64_t lengths[] = {1 << 21, 1 << 29, 3000000};
     struct plan plan = small_plan;
@@ -193,9 +192,8 @@ static void test_bins_of_all_sizes(void **state)
     }
 }
 
-static void test_many_references(void **state)
+TEST_WITH(test_many_references, enter_place, leave_indexed_place)
 {
-    (void)state;
     struct rng rng = rng_start(83);
     static const int64_t lengths[] = {1000, 100000000, 500, 20000};
     struct plan plan = small_plan;
@@ -207,9 +205,8 @@ static void test_many_references(void **state)
     sam_hdr_destroy(header);
 }
 
-static void test_long_references(void **state)
+TEST_WITH(test_long_references, enter_place, leave_indexed_place)
 {
-    (void)state;
     struct rng rng = rng_start(84);
     struct plan plan = small_plan;
     plan.gap = (1 << 28) - 1;
@@ -224,9 +221,8 @@ static void test_long_references(void **state)
 }
 
 /* The depth of a CSI depends on the longest reference: lengths around each step. */
-static void test_steps_of_depth(void **state)
+TEST_WITH(test_steps_of_depth, enter_place, leave_indexed_place)
 {
-    (void)state;
     struct rng rng = rng_start(85);
     struct plan plan = small_plan;
     plan.n_records = 100;
@@ -241,9 +237,8 @@ static void test_steps_of_depth(void **state)
     }
 }
 
-static void test_deep_pile(void **state)
+TEST_WITH(test_deep_pile, enter_place, leave_indexed_place)
 {
-    (void)state;
     struct rng rng = rng_start(86);
     const int64_t length = 1000000;
     struct plan plan = small_plan;
@@ -257,9 +252,8 @@ static void test_deep_pile(void **state)
     sam_hdr_destroy(header);
 }
 
-static void test_empty_and_unplaced_files(void **state)
+TEST_WITH(test_empty_and_unplaced_files, enter_place, leave_indexed_place)
 {
-    (void)state;
     struct rng rng = rng_start(87);
     const int64_t length = 30000;
     for (size_t n_refs = 0; n_refs < 3; n_refs++) {
@@ -274,9 +268,8 @@ static void test_empty_and_unplaced_files(void **state)
     }
 }
 
-static void test_one_record_a_segment(void **state)
+TEST_WITH(test_one_record_a_segment, enter_place, leave_indexed_place)
 {
-    (void)state;
     struct rng rng = rng_start(88);
     static const int64_t lengths[] = {100000, 3000000};
     struct plan plan = small_plan;
@@ -313,9 +306,8 @@ static void make_long_cigar(struct record *r)
     r->end = r->pos + N_OPS / 2 * 3;
 }
 
-static void test_cigar_in_tag(void **state)
+TEST_WITH(test_cigar_in_tag, enter_place, leave_indexed_place)
 {
-    (void)state;
     struct rng rng = rng_start(89);
     const int64_t length = 5000000;
     sam_hdr_t *header = make_header(&length, 1, 2);
@@ -342,9 +334,8 @@ static void add_one(struct bam_index_part *part, int32_t tid, int32_t pos, int r
     assert_int_equal(bam_index_part_add(part, rec, 0), r);
 }
 
-static void test_refusals(void **state)
+TEST_WITH(test_refusals, enter_place, leave_indexed_place)
 {
-    (void)state;
     static const int64_t lengths[] = {1 << 29, (1 << 29) + 1};
     diag_silence();
     sam_hdr_t *header = make_header(lengths + 1, 1, 1);
@@ -391,9 +382,8 @@ static void test_refusals(void **state)
 
 /* Positions have 62 bits, and LN may claim more. No shape is large enough then, and none is sought.
    */
-static void test_impossible_lengths(void **state)
+TEST_WITH(test_impossible_lengths, enter_place, leave_indexed_place)
 {
-    (void)state;
     static const int64_t most = INT64_C(1) << 62;
     static const int64_t lengths[] = {(INT64_C(1) << 59) - 256, most - 256, most - 255, most,
                                       INT64_MAX - 256, INT64_MAX};
@@ -412,24 +402,4 @@ static void test_impossible_lengths(void **state)
         bam_index_destroy(index);
         sam_hdr_destroy(header);
     }
-}
-
-int main(void)
-{
-#define IN_PLACE(test) \
-    cmocka_unit_test_setup_teardown(test, enter_place, leave_indexed_place)
-    const struct CMUnitTest tests[] = {
-        IN_PLACE(test_random_files),
-        IN_PLACE(test_bins_of_all_sizes),
-        IN_PLACE(test_many_references),
-        IN_PLACE(test_long_references),
-        IN_PLACE(test_steps_of_depth),
-        IN_PLACE(test_deep_pile),
-        IN_PLACE(test_empty_and_unplaced_files),
-        IN_PLACE(test_one_record_a_segment),
-        IN_PLACE(test_cigar_in_tag),
-        IN_PLACE(test_refusals),
-        IN_PLACE(test_impossible_lengths),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * test_bam_index_file.c -- an index file is read as the specification says; damaged ones are
  * refused and harm nothing.
  */
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "output/bam_index_file.h"
@@ -115,23 +116,20 @@ static void check_index(bool is_csi, const char *name)
     bam_index_part_release(&index.part);
 }
 
-static void test_bai(void **state)
+TEST_IN_OWN_DIR(test_bai)
 {
-    (void)state;
     check_index(false, "x.bam.bai");
     check_index(false, "x.bai");
 }
 
-static void test_csi(void **state)
+TEST_IN_OWN_DIR(test_csi)
 {
-    (void)state;
     check_index(true, "x.bam.csi");
     check_index(true, "x.csi");
 }
 
-static void test_cut_off(void **state)
+TEST_IN_OWN_DIR(test_cut_off)
 {
-    (void)state;
     struct bam_index_file index;
     for (int is_csi = 0; is_csi < 2; is_csi++) {
         struct bytes bytes = make_index(is_csi);
@@ -140,9 +138,8 @@ static void test_cut_off(void **state)
 }
 
 /* Whatever is changed, nothing is read or written where it should not be. */
-static void test_changed(void **state)
+TEST_IN_OWN_DIR(test_changed)
 {
-    (void)state;
     static const uint32_t numbers[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 37449, 1 << 20};
     struct bam_index_file index;
     unsigned n_refused = 0;
@@ -159,24 +156,11 @@ static void test_changed(void **state)
     assert_true(n_refused > 100);
 }
 
-static void test_missing(void **state)
+TEST_IN_OWN_DIR(test_missing)
 {
-    (void)state;
     struct bam_index_file index;
     assert_int_equal(bam_index_file_read("none.bam", &index), -1);
     write_file("x.bam", (const uint8_t *)"", 0);
     assert_int_equal(bam_index_file_read("x.bam", &index), -1);
     assert_int_equal(unlink("x.bam"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_bai, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_csi, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_cut_off, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_changed, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_missing, enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

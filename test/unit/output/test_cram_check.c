@@ -1,5 +1,5 @@
 /* test_cram_check.c -- which records are refused before htslib's CRAM encoder gets them. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "output/cram_check.h"
 
@@ -62,9 +62,8 @@ static const struct sample samples[] = {
     {0, 9, BASES, 1, BAM_CMATCH, TAGS("CGBI\1\0\0\0\x49\0\0\0"), NULL},
 };
 
-static void test_samples(void **state)
+TEST(test_samples)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
         const struct sample *s = &samples[i];
         struct record_fields f = {.name = "read", .tid = 0, .pos = s->pos, .flag = s->flag,
@@ -80,12 +79,4 @@ static void test_samples(void **state)
             fail_msg("sample %zu: %s", i, problem ? problem : "no problem");
         free(rec);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* test_cram_pump.c -- bytes go through the pump, and it ends when it is told to. */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "output/cram_pump.h"
@@ -81,24 +81,21 @@ static void carry(bool closes)
     if (!closes) hclose_abruptly(f.from);
 }
 
-static void test_carries(void **state)
+TEST_IN_OWN_DIR(test_carries)
 {
-    (void)state;
     carry(true);
 }
 
 /* htslib leaves the writing end open when it cannot encode a record: the pump ends all the same,
    after the last byte that was written. Once it waited for ever. */
-static void test_ends_though_nobody_closes(void **state)
+TEST_IN_OWN_DIR(test_ends_though_nobody_closes)
 {
-    (void)state;
     carry(false);
 }
 
 /* The writing end does not fail when the target does. */
-static void test_keeps_the_error(void **state)
+TEST_IN_OWN_DIR(test_keeps_the_error)
 {
-    (void)state;
     struct fixture f;
     start(&f, "/dev/full");
     write_all(&f);
@@ -108,9 +105,8 @@ static void test_keeps_the_error(void **state)
     hclose_abruptly(f.target);
 }
 
-static void test_discards(void **state)
+TEST_IN_OWN_DIR(test_discards)
 {
-    (void)state;
     struct fixture f;
     start(&f, "out");
     cram_pump_discard(&f.pump);
@@ -119,15 +115,4 @@ static void test_discards(void **state)
     finish(&f);
     assert_int_equal(hclose(f.target), 0);
     check_file("out", (const uint8_t *)"", 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_carries, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_ends_though_nobody_closes, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_keeps_the_error, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_discards, enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

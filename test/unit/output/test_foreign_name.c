@@ -1,11 +1,10 @@
 /* test_foreign_name.c -- which names promise a format that rocksort does not write. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "output/foreign_name.h"
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const struct {
         const char *path, *format;      /* NULL: it promises nothing */
     } cases[] = {
@@ -55,12 +54,4 @@ static void test_names(void **state)
         if (!format != !cases[i].format || (format && strcmp(format, cases[i].format) != 0))
             fail_msg("'%s' gave %s", cases[i].path, format ? format : "nothing");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

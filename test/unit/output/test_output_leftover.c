@@ -2,7 +2,7 @@
  * test_output_leftover.c -- unfinished outputs of dead processes are told from those that are still
  * written, and from files of others.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "output/output_leftover.h"
@@ -11,9 +11,8 @@
 
 #include <stdio.h>
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const struct {
         const char *name;
         int n_output;           /* -1: no such name */
@@ -35,9 +34,8 @@ static void test_names(void **state)
 }
 
 /* A file is in use from when it is made until it is renamed, even between closing and renaming. */
-static void test_in_use(void **state)
+TEST_IN_OWN_DIR(test_in_use)
 {
-    (void)state;
     struct output_path path;
     struct output_leftover left;
     size_t n;
@@ -66,9 +64,8 @@ static int make(void *arg)
     return 0;
 }
 
-static void test_made_by_name(void **state)
+TEST_IN_OWN_DIR(test_made_by_name)
 {
-    (void)state;
     struct output_path path;
     struct output_leftover left;
     assert_int_equal(output_path_choose(&path, "out"), 0);
@@ -78,9 +75,8 @@ static void test_made_by_name(void **state)
     output_path_release(&path);
 }
 
-static void test_dead(void **state)
+TEST_IN_OWN_DIR(test_dead)
 {
-    (void)state;
     static const char name[] = "o.rocksort.1.000000000.tmp";
     struct output_leftover left;
     FILE *file = fopen(name, "w");
@@ -104,9 +100,8 @@ static void test_dead(void **state)
     assert_int_equal(unlink("kept"), 0);
 }
 
-static void test_foreign(void **state)
+TEST_IN_OWN_DIR(test_foreign)
 {
-    (void)state;
     static const char name[] = "o.rocksort.1.000000000.tmp";
     struct output_leftover left;
     assert_int_equal(mkdir(name, 0700), 0);
@@ -122,18 +117,4 @@ static void test_foreign(void **state)
     assert_int_equal(output_leftover_open(name, &left), OUTPUT_LEFTOVER_FOREIGN);
     output_leftover_drop(name);
     assert_int_equal(unlink(name) + unlink("victim"), 0);
-}
-
-#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        TEST_IN_PLACE(test_in_use),
-        TEST_IN_PLACE(test_made_by_name),
-        TEST_IN_PLACE(test_dead),
-        TEST_IN_PLACE(test_foreign),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

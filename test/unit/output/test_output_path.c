@@ -3,7 +3,7 @@
  * thread that handles a signal has removed it.
  */
 #define _GNU_SOURCE             /* AT_EMPTY_PATH */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "machine/file_lock.h"
@@ -31,9 +31,8 @@ static void wait_milliseconds(long n)
     (void)nanosleep(&time, NULL);
 }
 
-static void test_open_commit(void **state)
+TEST_IN_OWN_DIR(test_open_commit)
 {
-    (void)state;
     for (int durable = 0; durable < 2; durable++) {
         struct output_path path;
         assert_int_equal(output_path_choose(&path, "out"), 0);
@@ -58,9 +57,8 @@ static void test_open_commit(void **state)
     assert_int_equal(unlink("out"), 0);
 }
 
-static void test_as_it_stands(void **state)
+TEST(test_as_it_stands)
 {
-    (void)state;
     struct output_path path;
     assert_int_equal(output_path_choose(&path, "/dev/null"), 0);
     path.durable = true;
@@ -102,9 +100,8 @@ static struct stat write_output(const char *name)
 
 /* New files get permissions by the umask. Files that are replaced keep theirs, and their owner if
    we may give files away. */
-static void test_permissions(void **state)
+TEST_IN_OWN_DIR(test_permissions)
 {
-    (void)state;
     static const mode_t modes[] = {0664, 0600, 0646};
     mode_t before = umask(0027);
     assert_int_equal(write_output("new").st_mode & 07777, 0640);
@@ -138,9 +135,8 @@ int fchown(int fd, uid_t uid, gid_t gid)
 }
 
 /* The bits that let a file run as its owner or group stay only if it has that owner or group. */
-static void test_set_id_bits(void **state)
+TEST_IN_OWN_DIR(test_set_id_bits)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         bool same_owner = i & 1, same_group = i & 2;
         struct output_path path;
@@ -169,9 +165,8 @@ static void test_set_id_bits(void **state)
 }
 
 /* A symbolic link is followed, also to a file that does not exist; other hard links stay. */
-static void test_links(void **state)
+TEST_IN_OWN_DIR(test_links)
 {
-    (void)state;
     struct stat st;
     struct output_path path;
     assert_int_equal(mkdir("sub", 0700), 0);
@@ -220,9 +215,8 @@ static int fail_to_make(void *arg)
     return -1;
 }
 
-static void test_make(void **state)
+TEST_IN_OWN_DIR(test_make)
 {
-    (void)state;
     struct output_path path;
     assert_int_equal(output_path_choose(&path, "out"), 0);
     assert_int_equal(output_path_make(&path, fail_to_make, NULL), -1);
@@ -260,9 +254,8 @@ static void *open_in_thread(void *arg)
 }
 
 /* After a signal the remover keeps the lock: no file may appear until the process ends. */
-static void test_nothing_is_made_after_the_removal(void **state)
+TEST_IN_OWN_DIR(test_nothing_is_made_after_the_removal)
 {
-    (void)state;
     for (int by_name = 0; by_name < 2; by_name++) {
         struct output_path path;
         pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -283,9 +276,8 @@ static void test_nothing_is_made_after_the_removal(void **state)
     }
 }
 
-static void test_same(void **state)
+TEST_IN_OWN_DIR(test_same)
 {
-    (void)state;
     struct output_path a, b;
     assert_int_equal(output_path_choose(&a, "out"), 0);
     assert_int_equal(output_path_choose(&b, "./out"), 0);
@@ -297,9 +289,8 @@ static void test_same(void **state)
     output_path_release(&b);
 }
 
-static void test_commit_fails(void **state)
+TEST_IN_OWN_DIR(test_commit_fails)
 {
-    (void)state;
     struct output_path path;
     assert_int_equal(output_path_choose(&path, "out"), 0);
     diag_silence();
@@ -311,21 +302,3 @@ static void test_commit_fails(void **state)
 }
 
 /* ---- the index of the file that is replaced ---- */
-
-#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_IN_PLACE(test_open_commit),
-        cmocka_unit_test(test_as_it_stands),
-        TEST_IN_PLACE(test_permissions),
-        TEST_IN_PLACE(test_set_id_bits),
-        TEST_IN_PLACE(test_links),
-        TEST_IN_PLACE(test_make),
-        TEST_IN_PLACE(test_nothing_is_made_after_the_removal),
-        TEST_IN_PLACE(test_same),
-        TEST_IN_PLACE(test_commit_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -1,5 +1,5 @@
 /* test_batch_pool.c -- the memory of batches: taken, sealed, spilled, retired. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "pipeline/batch_pool.h"
 
@@ -58,9 +58,8 @@ static size_t n_kept(struct fixture *f)
 }
 
 /* Without records there is no list of full batches: it was once computed from NULL. */
-static void test_empty(void **state)
+TEST(test_empty)
 {
-    (void)state;
     struct fixture f;
     size_t n = 1;
     set_up(&f);
@@ -71,9 +70,8 @@ static void test_empty(void **state)
 }
 
 /* Batches crowd later where the whole input may fit, but only before the first run. */
-static void test_crowd(void **state)
+TEST(test_crowd)
 {
-    (void)state;
     struct fixture f;
     set_up(&f);
     assert_true(f.budget.first_full_batches > f.budget.full_batches);
@@ -90,9 +88,8 @@ static void test_crowd(void **state)
 }
 
 /* The oldest batches come in the order of the input, and their memory is used again. */
-static void test_oldest_first(void **state)
+TEST(test_oldest_first)
 {
-    (void)state;
     struct fixture f;
     struct batch *oldest[3];
     set_up(&f);
@@ -110,9 +107,8 @@ static void test_oldest_first(void **state)
 
 /* Retired batches leave the budget: those that were never made at once, others when they are
    free. */
-static void test_retire(void **state)
+TEST(test_retire)
 {
-    (void)state;
     struct fixture f;
     struct mem_budget now;
     set_up(&f);
@@ -133,9 +129,8 @@ static void test_retire(void **state)
 }
 
 /* Another budget keeps what was found out about the disk: runs are long where seeks are slow. */
-static void test_new_budget_keeps_long_runs(void **state)
+TEST(test_new_budget_keeps_long_runs)
 {
-    (void)state;
     struct fixture f;
     struct mem_budget now, smaller;
     set_up(&f);
@@ -150,9 +145,8 @@ static void test_new_budget_keeps_long_runs(void **state)
 }
 
 /* After a failure the reader is not kept waiting for a batch that nobody frees. */
-static void test_no_batch_after_a_failure(void **state)
+TEST(test_no_batch_after_a_failure)
 {
-    (void)state;
     struct fixture f;
     struct batch *oldest[1];
     set_up(&f);
@@ -164,9 +158,8 @@ static void test_no_batch_after_a_failure(void **state)
 }
 
 /* A pool that may grow hands out batches of the same size for as long as the reader wants some. */
-static void test_growing_pool_never_waits(void **state)
+TEST(test_growing_pool_never_waits)
 {
-    (void)state;
     struct fixture f;
     size_t n;
     set_up(&f);
@@ -179,18 +172,4 @@ static void test_growing_pool_never_waits(void **state)
     crew_fail(f.crew);
     assert_null(batch_pool_take(f.pool));
     tear_down(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_crowd),
-        cmocka_unit_test(test_oldest_first),
-        cmocka_unit_test(test_retire),
-        cmocka_unit_test(test_new_budget_keeps_long_runs),
-        cmocka_unit_test(test_no_batch_after_a_failure),
-        cmocka_unit_test(test_growing_pool_never_waits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

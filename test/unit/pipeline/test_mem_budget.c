@@ -2,7 +2,7 @@
  * test_mem_budget.c -- the split of the memory: its parts add up to no more than there is, for
  * every total from 1 MB to 1 TB and 1 to 128 threads, and are never too small to work.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "bam/bgzf_block.h"
 #include "pipeline/mem_budget.h"
@@ -52,9 +52,8 @@ static void check_plan(size_t total_bytes, unsigned n_threads)
                  b.run_batches, b.full_batches);
 }
 
-static void test_parts_fit_the_total(void **state)
+TEST(test_parts_fit_the_total)
 {
-    (void)state;
     struct rng rng = rng_start(21);
     for (unsigned n_threads = 1; n_threads <= 128; n_threads++) {
         for (size_t total = mib; total <= (size_t)1 << 40; total *= 2) {
@@ -67,9 +66,8 @@ static void test_parts_fit_the_total(void **state)
 
 /* With no more workers than the memory is enough for, what must be raised is a small part of what a
    sort may take beyond its budget. */
-static void test_most_threads(void **state)
+TEST(test_most_threads)
 {
-    (void)state;
     for (size_t total = mib; total <= 1024 * mib; total += mib / 2) {
         struct mem_budget b;
         unsigned n = mem_budget_most_threads(total);
@@ -83,9 +81,8 @@ static void test_most_threads(void **state)
 
 /* Most of the memory is for batches: what they get sets the size of runs and what stays in memory.
    With more than 32 threads the batches that are being sorted take as much again. */
-static void test_batches_get_the_bulk(void **state)
+TEST(test_batches_get_the_bulk)
 {
-    (void)state;
     for (unsigned n_threads = 1; n_threads <= 32; n_threads *= 2) {
         for (size_t each = 16 * mib; each <= 1024 * mib; each *= 2) {
             struct mem_budget b;
@@ -97,9 +94,8 @@ static void test_batches_get_the_bulk(void **state)
     }
 }
 
-static void test_more_memory_is_never_worse(void **state)
+TEST(test_more_memory_is_never_worse)
 {
-    (void)state;
     for (unsigned n_threads = 1; n_threads <= 64; n_threads *= 4) {
         struct mem_budget before, now;
         mem_budget_plan(&before, enough(n_threads), n_threads);
@@ -116,9 +112,8 @@ static void test_more_memory_is_never_worse(void **state)
 }
 
 /* Segments of columns, and of two outputs, are as large as they can be in a quarter of the memory. */
-static void test_outputs(void **state)
+TEST(test_outputs)
 {
-    (void)state;
     static const struct {
         unsigned n_outputs, n_columns, factor;
     } cases[] = {{1, 0, 2}, {2, 0, 3}, {1, 1, 3}, {2, 1, 4}, {2, 2, 5}};
@@ -152,9 +147,8 @@ static void test_outputs(void **state)
 
 /* Twice as many batches a run, and one to fill while they are spilled, also of those that
    compaction leaves. */
-static void test_long_runs(void **state)
+TEST(test_long_runs)
 {
-    (void)state;
     for (size_t total = mib; total <= 1024 * 1024 * mib; total *= 4) {
         struct mem_budget usual, b;
         mem_budget_plan(&usual, total, 2);
@@ -173,9 +167,8 @@ static void test_long_runs(void **state)
     }
 }
 
-static void test_no_threads_is_one(void **state)
+TEST(test_no_threads_is_one)
 {
-    (void)state;
     struct mem_budget none, one;
     memset(&none, 0, sizeof none);
     memset(&one, 0, sizeof one);
@@ -188,9 +181,8 @@ static void test_no_threads_is_one(void **state)
 
 /* One block of each run is open while merging: together they may take an eighth of the memory times
    the logarithm of the number of runs, and 1 KiB each. */
-static void test_blocks_of_later_runs_are_smaller(void **state)
+TEST(test_blocks_of_later_runs_are_smaller)
 {
-    (void)state;
     for (size_t total = mib; total <= 1024 * 1024 * mib; total *= 4) {
         struct mem_budget b;
         mem_budget_plan(&b, total, 2);
@@ -208,9 +200,8 @@ static void test_blocks_of_later_runs_are_smaller(void **state)
     }
 }
 
-static void test_expected_runs_share_an_eighth(void **state)
+TEST(test_expected_runs_share_an_eighth)
 {
-    (void)state;
     for (size_t total = mib; total <= 1024 * 1024 * mib; total *= 4) {
         struct mem_budget b;
         mem_budget_plan(&b, total, 4);
@@ -228,9 +219,8 @@ static void test_expected_runs_share_an_eighth(void **state)
     }
 }
 
-static void test_merging_needs_more_with_more_open_blocks(void **state)
+TEST(test_merging_needs_more_with_more_open_blocks)
 {
-    (void)state;
     struct mem_budget b;
     mem_budget_plan(&b, 64 * mib, 2);
     size_t none = mem_budget_merge_bytes(&b, 0);
@@ -239,9 +229,8 @@ static void test_merging_needs_more_with_more_open_blocks(void **state)
     assert_true(mem_budget_merge_bytes(&b, 10 * mib) >= none + 2 * 10 * mib);
 }
 
-static void test_expected_runs(void **state)
+TEST(test_expected_runs)
 {
-    (void)state;
     struct mem_budget b;
     mem_budget_plan(&b, 64 * mib, 2);
     assert_int_equal(mem_budget_expect_runs(&b, 0, 0, 0), 0);
@@ -253,9 +242,8 @@ static void test_expected_runs(void **state)
 }
 
 /* Large runs become several files, each of which has two packs and 32 MiB; but many runs do not. */
-static void test_files_of_runs(void **state)
+TEST(test_files_of_runs)
 {
-    (void)state;
     const unsigned many = 1000000;
     struct mem_budget budget;
     for (unsigned n_threads = 1; n_threads < 20; n_threads++)
@@ -282,9 +270,8 @@ static void test_files_of_runs(void **state)
 
 /* The memory of a merge of inputs: all parts fit into the total, or the total that is said to be
    needed suffices and one byte less does not. */
-static void test_inputs_share(void **state)
+TEST(test_inputs_share)
 {
-    (void)state;
     struct mem_budget b;
     struct mem_budget_inputs share, needed;
     for (size_t total = mib; total <= 4096 * mib; total *= 2)
@@ -304,24 +291,4 @@ static void test_inputs_share(void **state)
                 b.total_bytes--;
                 assert_false(mem_budget_share_inputs(&b, n, &needed));
             }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts_fit_the_total),
-        cmocka_unit_test(test_most_threads),
-        cmocka_unit_test(test_batches_get_the_bulk),
-        cmocka_unit_test(test_more_memory_is_never_worse),
-        cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_long_runs),
-        cmocka_unit_test(test_no_threads_is_one),
-        cmocka_unit_test(test_blocks_of_later_runs_are_smaller),
-        cmocka_unit_test(test_files_of_runs),
-        cmocka_unit_test(test_expected_runs_share_an_eighth),
-        cmocka_unit_test(test_merging_needs_more_with_more_open_blocks),
-        cmocka_unit_test(test_expected_runs),
-        cmocka_unit_test(test_inputs_share),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

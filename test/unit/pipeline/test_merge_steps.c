@@ -3,6 +3,7 @@
  * them: which inputs are copied, which are merged, and in which order. The files and their indexes
  * are written by htslib.
  */
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "input/bam_ends.h"
@@ -60,9 +61,8 @@ static void remove_all(void)
 
 /* ---- the ends of a file ---- */
 
-static void test_ends(void **state)
+TEST_IN_OWN_DIR(test_ends)
 {
-    (void)state;
     const struct place_of at[] = {{0, 5}, {0, 5}, {1, 7}, {1, 900}, unplaced, unplaced};
     const struct bam_ends_places none = {0};
     struct bam_ends ends;
@@ -96,9 +96,8 @@ static void test_ends(void **state)
     remove_all();
 }
 
-static void test_files_without_ends(void **state)
+TEST_IN_OWN_DIR(test_files_without_ends)
 {
-    (void)state;
     const struct bam_ends_places none = {0}, beyond = {.last_begin = UINT64_C(1) << 40};
     struct bam_ends ends;
     const struct place_of at[] = {{0, 5}};
@@ -165,9 +164,8 @@ static void check_steps(const struct test_file *files, size_t n,
     remove_all();
 }
 
-static void test_steps(void **state)
+TEST_IN_OWN_DIR(test_steps)
 {
-    (void)state;
     const struct test_file first = {{{0, 1}, {0, 50}}, 2, false},
                            second = {{{0, 60}, {1, 4}}, 2, false},
                            across = {{{0, 55}, {0, 70}}, 2, false},
@@ -191,9 +189,8 @@ static void test_steps(void **state)
 }
 
 /* Where one ends and the next begins at the same place, the order of the inputs decides. */
-static void test_ties(void **state)
+TEST_IN_OWN_DIR(test_ties)
 {
-    (void)state;
     const struct test_file before = {{{0, 1}, {0, 50}}, 2, false},
                            after = {{{0, 50}, {0, 70}}, 2, false};
     const struct test_file in_order[] = {before, after}, turned[] = {after, before};
@@ -202,9 +199,8 @@ static void test_ties(void **state)
 }
 
 /* An index of another shape cannot become a part of that of the output. */
-static void test_shapes(void **state)
+TEST_IN_OWN_DIR(test_shapes)
 {
-    (void)state;
     const struct test_file files[] = {{{{0, 1}}, 1, false}, {{{1, 1}}, 1, false}};
     /* htslib makes as many levels as references of 100,000 bases need. */
     const struct bam_index_shape own = {14, 1}, other = {14, 5};
@@ -213,9 +209,8 @@ static void test_shapes(void **state)
     check_steps(files, 2, NULL, "0c 1c");
 }
 
-static void test_one_step(void **state)
+TEST(test_one_step)
 {
-    (void)state;
     struct merge_steps steps;
     char got[64];
     merge_steps_all(3, &steps);
@@ -223,17 +218,4 @@ static void test_one_step(void **state)
     assert_string_equal(got, "0,1,2");
     merge_steps_release(&steps);
     assert_int_equal(steps.n, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_ends, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_files_without_ends, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_steps, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_ties, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_shapes, enter_place, leave_place),
-        cmocka_unit_test(test_one_step),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * test_output_notes.c -- the end of a file of columns is the same whether the notes of its batches
  * fit into memory or have gone to a file; and that file has no name.
  */
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "columns/arrow_message.h"
@@ -72,9 +73,8 @@ static uint64_t write_end(size_t memory_bytes, struct column_bytes *end)
     return n_bytes;
 }
 
-static void test_notes_in_a_file(void **state)
+TEST_IN_OWN_DIR(test_notes_in_a_file)
 {
-    (void)state;
     struct column_bytes in_memory = {0}, in_file = {0};
     assert_int_equal(write_end(OUTPUT_NOTES_BYTES, &in_memory), 0);
     assert_true(write_end(4096, &in_file) > BATCHES * ARROW_PLACE_BYTES / 2);
@@ -83,12 +83,4 @@ static void test_notes_in_a_file(void **state)
     assert_memory_equal(in_file.bytes, in_memory.bytes, in_memory.n_bytes);
     free(in_memory.bytes);
     free(in_file.bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_notes_in_a_file, enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * test_planner.c -- what a sort will need: when there are runs, how many, how much space, that the
  * figures make sense for every budget, what is said when space is short, and what a sample tells.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_rules.h"
 
 #include "pipeline/planner.h"
@@ -35,9 +35,8 @@ static struct plan usual_plan(struct sort_settings *settings, uint64_t memory_by
 }
 
 /* 2.08 GB of 6.0 M reads, as bench.py sorts them: in 3 GB no run; in 64 MB it was 100 or so. */
-static void test_runs_of_benchmarks(void **state)
+TEST(test_runs_of_benchmarks)
 {
-    (void)state;
     struct sort_settings settings;
     struct plan plan = usual_plan(&settings, 3 * GIB, 2, 2080000000);
     planner_estimate(&plan);
@@ -55,9 +54,8 @@ static void test_runs_of_benchmarks(void **state)
 }
 
 /* What bench.py measured of that input on the machine of the usual sample (README), to 30 %. */
-static void test_times_of_benchmarks(void **state)
+TEST(test_times_of_benchmarks)
 {
-    (void)state;
     static const struct {
         uint64_t memory_bytes;
         struct plan_cost deflate;       /* 0: the default level */
@@ -78,9 +76,8 @@ static void test_times_of_benchmarks(void **state)
     }
 }
 
-static void test_compaction(void **state)
+TEST(test_compaction)
 {
-    (void)state;
     struct sort_settings settings;
     struct plan plan = usual_plan(&settings, 256 * MIB, 2, 128 * GIB);
     planner_estimate(&plan);
@@ -108,9 +105,8 @@ static void test_compaction(void **state)
     assert_true(!plan.compaction.compact || plan.n_seeks < off.n_seeks);
 }
 
-static void test_codec_and_space_of_runs(void **state)
+TEST(test_codec_and_space_of_runs)
 {
-    (void)state;
     struct sort_settings settings;
     struct plan plan = usual_plan(&settings, 64 * MIB, 2, GIB);
     plan.disks.bytes_per_second = 2e9;
@@ -136,9 +132,8 @@ static void test_codec_and_space_of_runs(void **state)
 }
 
 /* What --markdup remembers needs space besides runs, and also without. */
-static void test_views(void **state)
+TEST(test_views)
 {
-    (void)state;
     struct sort_settings settings;
     struct plan plan = usual_plan(&settings, 64 * MIB, 2, GIB), without = plan;
     planner_estimate(&without);
@@ -157,9 +152,8 @@ static void test_views(void **state)
     assert_true(plan.in_memory && plan.needed_bytes == plan.view_bytes && plan.view_bytes > 0);
 }
 
-static void test_sizes_of_outputs(void **state)
+TEST(test_sizes_of_outputs)
 {
-    (void)state;
     struct sort_settings settings;
     struct plan plan = usual_plan(&settings, 64 * MIB, 2, 1000000000);
     static const struct {
@@ -176,9 +170,8 @@ static void test_sizes_of_outputs(void **state)
 }
 
 /* The sizes that 104.0 MB of simulated reads had; their BAM had 32.2 MB. */
-static void test_sizes_of_columns(void **state)
+TEST(test_sizes_of_columns)
 {
-    (void)state;
     static const struct {
         enum output_kind kind;
         int level;
@@ -200,9 +193,8 @@ static void test_sizes_of_columns(void **state)
 }
 
 /* Two outputs take more time than the first one, and each has its size. */
-static void test_second_output(void **state)
+TEST(test_second_output)
 {
-    (void)state;
     struct sort_settings settings;
     struct plan one = usual_plan(&settings, 64 * MIB, 2, 1000000000), two;
     one.traits.deflate = (struct plan_cost){1, 0.2e-9};
@@ -217,9 +209,8 @@ static void test_second_output(void **state)
     assert_in_range((two.merge_seconds - one.merge_seconds) * 1000, 11000, 15000);
 }
 
-static void test_batches_that_were_seen(void **state)
+TEST(test_batches_that_were_seen)
 {
-    (void)state;
     struct sort_settings settings;
     struct plan plan = usual_plan(&settings, 64 * MIB, 2, GIB);
     plan.batch_raw_bytes = (double)plan.budget.batch_bytes / 4;
@@ -229,9 +220,8 @@ static void test_batches_that_were_seen(void **state)
 }
 
 /* Records of 900 kB in 4 MiB: each batch has memory for one of them. There were 177 runs. */
-static void test_large_batches_make_short_runs(void **state)
+TEST(test_large_batches_make_short_runs)
 {
-    (void)state;
     struct sort_settings settings;
     struct plan plan = usual_plan(&settings, 4 * MIB, 2, 180000000);
     plan.batch_raw_bytes = 900000;
@@ -242,9 +232,8 @@ static void test_large_batches_make_short_runs(void **state)
 }
 
 /* A sort that does not know the size of its input spills as late as one whose input may fit. */
-static void test_unknown_size(void **state)
+TEST(test_unknown_size)
 {
-    (void)state;
     struct sort_settings settings;
     struct plan plan = usual_plan(&settings, 64 * MIB, 2, 40 * MIB);
     planner_estimate(&plan);
@@ -255,9 +244,8 @@ static void test_unknown_size(void **state)
 }
 
 /* More data never mean fewer runs; times are positive and finite. */
-static void test_random_budgets(void **state)
+TEST(test_random_budgets)
 {
-    (void)state;
     struct rng rng = rng_start(37);
     for (int i = 0; i < 3000; i++) {
         unsigned n_threads = 1 + (unsigned)rng_below(&rng, 128);
@@ -306,9 +294,8 @@ static void check_texts(const struct plan *plan, size_t n, const char *words)
     if (n > 0 && !strstr(texts[0], words)) fail_msg("'%s' lacks '%s'", texts[0], words);
 }
 
-static void test_space_on_two_file_systems(void **state)
+TEST(test_space_on_two_file_systems)
 {
-    (void)state;
     struct plan plan = plan_with_space(88, 50);
     check_texts(&plan, 0, NULL);
     plan = plan_with_space(60, 50);
@@ -323,9 +310,8 @@ static void test_space_on_two_file_systems(void **state)
     check_texts(&plan, 1, "temporary data will");
 }
 
-static void test_space_that_is_shared(void **state)
+TEST(test_space_that_is_shared)
 {
-    (void)state;
     struct plan plan = plan_with_space(138, 138);
     plan.output_shares = true;
     check_texts(&plan, 0, NULL);
@@ -337,17 +323,15 @@ static void test_space_that_is_shared(void **state)
     check_texts(&plan, 1, "the output will need");
 }
 
-static void test_space_that_is_unknown(void **state)
+TEST(test_space_that_is_unknown)
 {
-    (void)state;
     struct plan plan = plan_with_space(1, 1);
     plan.temporary.known = plan.output.known = false;
     check_texts(&plan, 0, NULL);
 }
 
-static void test_space_without_temporary_data(void **state)
+TEST(test_space_without_temporary_data)
 {
-    (void)state;
     struct plan plan = plan_with_space(0, 50);
     plan.needed_bytes = 0;
     check_texts(&plan, 0, NULL);
@@ -357,9 +341,8 @@ static void test_space_without_temporary_data(void **state)
 }
 
 /* The output of --also stands beside that of -o, elsewhere, or on a disk of temporary data. */
-static void test_space_for_second_output(void **state)
+TEST(test_space_for_second_output)
 {
-    (void)state;
     struct plan plan = plan_with_space(88, 69);
     plan.also_bytes = 20e6;
     plan.also = plan.output;
@@ -376,9 +359,8 @@ static void test_space_for_second_output(void **state)
     check_texts(&plan, 1, "the output of --also will need about 108.0 MB");
 }
 
-static void test_look_at_space(void **state)
+TEST(test_look_at_space)
 {
-    (void)state;
     struct plan plan = {.n_dirs = 1};
     const char *const dirs[] = {"/", "/", "/nowhere/at/all"};
     planner_look_at_space(&plan, dirs, 3, "/out.bam", "/out.parquet");
@@ -421,9 +403,8 @@ static struct batch *make_batch(struct rng *rng, bool is_random)
     return batch;
 }
 
-static void test_sample_of_batches(void **state)
+TEST(test_sample_of_batches)
 {
-    (void)state;
     struct rng rng = rng_start(5);
     struct sort_settings settings;
     struct batch *batches[] = {make_batch(&rng, false), make_batch(&rng, true)};
@@ -446,30 +427,4 @@ static void test_sample_of_batches(void **state)
     assert_true(plan.batch_raw_bytes == 0);     /* the last batch need not be full */
     batch_destroy(batches[0]);
     batch_destroy(batches[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs_of_benchmarks),
-        cmocka_unit_test(test_times_of_benchmarks),
-        cmocka_unit_test(test_compaction),
-        cmocka_unit_test(test_codec_and_space_of_runs),
-        cmocka_unit_test(test_views),
-        cmocka_unit_test(test_sizes_of_outputs),
-        cmocka_unit_test(test_sizes_of_columns),
-        cmocka_unit_test(test_second_output),
-        cmocka_unit_test(test_batches_that_were_seen),
-        cmocka_unit_test(test_large_batches_make_short_runs),
-        cmocka_unit_test(test_unknown_size),
-        cmocka_unit_test(test_random_budgets),
-        cmocka_unit_test(test_space_on_two_file_systems),
-        cmocka_unit_test(test_space_that_is_shared),
-        cmocka_unit_test(test_space_that_is_unknown),
-        cmocka_unit_test(test_space_without_temporary_data),
-        cmocka_unit_test(test_space_for_second_output),
-        cmocka_unit_test(test_look_at_space),
-        cmocka_unit_test(test_sample_of_batches),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * test_progress_line.c -- shares, time left, rates, units, and lines for narrow terminals.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "pipeline/progress_line.h"
 
@@ -41,9 +41,8 @@ static void check_line(const struct progress_facts *facts, size_t width, const c
     assert_string_equal(line, expected);
 }
 
-static void test_reading(void **state)
+TEST(test_reading)
 {
-    (void)state;
     struct progress_facts facts = reading();
     check_line(&facts, 200,
                "reading 25 %, 3:45 left, 123 MB/s, 12.3 M records, 12 runs, 1:15 so far");
@@ -56,9 +55,8 @@ static void test_reading(void **state)
 }
 
 /* --resume continues at 80 %: the time left follows from what this process has read. */
-static void test_reading_on(void **state)
+TEST(test_reading_on)
 {
-    (void)state;
     struct progress_facts facts = reading();
     facts.input_bytes_before = 800000;
     facts.input_bytes_read = 850000;
@@ -73,17 +71,15 @@ static void test_reading_on(void **state)
     assert_true(progress_seconds_left(&facts) < 0);
 }
 
-static void test_merging(void **state)
+TEST(test_merging)
 {
-    (void)state;
     struct progress_facts facts = merging();
     check_line(&facts, 200,
                "merging 66 %, 0:50 left, 2.3 MB/s, 3.00 K records, 1 run, 1:06:40 so far");
 }
 
-static void test_other_phases(void **state)
+TEST(test_other_phases)
 {
-    (void)state;
     struct progress_facts facts = {.phase = SORT_PHASE_SETTLE, .n_runs = 7, .n_records = 7,
                                    .seconds = 59.6};
     check_line(&facts, 200, "finishing runs, 7 records, 7 runs, 1:00 so far");
@@ -96,9 +92,8 @@ static void test_other_phases(void **state)
     check_line(&facts, 200, "indexing, 7 records, 1:00 so far");
 }
 
-static void test_share(void **state)
+TEST(test_share)
 {
-    (void)state;
     struct progress_facts facts = reading();
     assert_true(fabs(progress_share(&facts) - 0.25) < 1e-9);
     facts.input_bytes_read = 1000001;           /* the file grew */
@@ -113,9 +108,8 @@ static void test_share(void **state)
     assert_true(progress_share(&facts) < 0);
 }
 
-static void test_seconds_left(void **state)
+TEST(test_seconds_left)
 {
-    (void)state;
     struct progress_facts facts = reading();
     assert_true(fabs(progress_seconds_left(&facts) - 225) < 1e-6);
     facts.phase_seconds = 1;                    /* too early to say */
@@ -139,9 +133,8 @@ static void check_records(uint64_t n, const char *expected)
     assert_string_equal(line, wanted);
 }
 
-static void test_counts(void **state)
+TEST(test_counts)
 {
-    (void)state;
     check_records(0, "0");
     check_records(999, "999");
     check_records(1000, "1.00 K");
@@ -156,9 +149,8 @@ static void test_counts(void **state)
 }
 
 /* Whole parts are left out, the least important first; the line never exceeds the width. */
-static void test_narrow(void **state)
+TEST(test_narrow)
 {
-    (void)state;
     struct progress_facts facts = reading();
     check_line(&facts, 72,
                "reading 25 %, 3:45 left, 123 MB/s, 12.3 M records, 12 runs, 1:15 so far");
@@ -178,9 +170,8 @@ static void test_narrow(void **state)
     assert_int_equal(progress_line(none, 0, 80, &facts), 0);
 }
 
-static void test_random_facts(void **state)
+TEST(test_random_facts)
 {
-    (void)state;
     struct rng rng = rng_start(313);
     for (int i = 0; i < 20000; i++) {
         struct progress_facts facts = {
@@ -202,9 +193,8 @@ static void test_random_facts(void **state)
     }
 }
 
-static void test_rate(void **state)
+TEST(test_rate)
 {
-    (void)state;
     struct progress_rate rate = {0};
     progress_rate_update(&rate, 100, 5000000);
     assert_true(rate.bytes_per_second == 0);    /* one look gives no rate */
@@ -225,21 +215,4 @@ static void test_rate(void **state)
     progress_rate_update(&rate, rate.seconds, rate.n_bytes + 7);
     progress_rate_update(&rate, rate.seconds + 1, 5);
     assert_true(rate.bytes_per_second == before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reading),
-        cmocka_unit_test(test_reading_on),
-        cmocka_unit_test(test_merging),
-        cmocka_unit_test(test_other_phases),
-        cmocka_unit_test(test_share),
-        cmocka_unit_test(test_seconds_left),
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_random_facts),
-        cmocka_unit_test(test_rate),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* test_record_ordinals.c -- ordinals increase from record to record, and from batch to batch,
    wherever the batches lie in memory. */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_rules.h"
 
 #include "duplicates/duplicate_rules.h"
@@ -8,9 +8,8 @@
 
 enum { MOST_BATCHES = 9, BATCH_BYTES = 8 << 10 };
 
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     struct rng rng = rng_start(711);
     uint8_t *memory = test_alloc(MOST_BATCHES * BATCH_BYTES);
     for (int round = 0; round < 300; round++) {
@@ -41,9 +40,8 @@ static void test_order(void **state)
 }
 
 /* Only sorts that need them have them. */
-static void test_need(void **state)
+TEST(test_need)
 {
-    (void)state;
     const struct duplicate_rules duplicates = {0};
     struct sort_rules rules = {.order = SORT_TAG, .duplicates = &duplicates};
     assert_true(record_ordinals_are_needed(&rules));
@@ -51,13 +49,4 @@ static void test_need(void **state)
     assert_false(record_ordinals_are_needed(&rules));
     rules = (struct sort_rules){.order = SORT_TAG};
     assert_false(record_ordinals_are_needed(&rules));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_need),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* test_signals.c -- the thread that takes signals. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "pipeline/signals.h"
 
@@ -14,9 +14,8 @@ static enum signal_answer go_on(void *arg, int signal_number)
 }
 
 /* A signal that the thread has taken when it learns that signals are to wait is not lost. */
-static void test_signal_at_the_end(void **state)
+TEST(test_signal_at_the_end)
 {
-    (void)state;
     int n_asked = 0;
     struct signal_watch watch = {.on_signal = go_on, .arg = &n_asked};
     assert_int_equal(signals_watch(&watch), 0);
@@ -31,12 +30,4 @@ static void test_signal_at_the_end(void **state)
     assert_int_equal(sigtimedwait(&term, NULL, &at_once), SIGTERM);
     assert_int_equal(n_asked, 0);
     signals_restore(&watch);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_signal_at_the_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * test_sort_report.c -- the samples of a sort: even distances, and a limited number of them.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "pipeline/sort_report.h"
 
@@ -18,9 +18,8 @@ static void run(struct sample_series *series, double tick, double end)
     }
 }
 
-static void test_short(void **state)
+TEST(test_short)
 {
-    (void)state;
     struct sample_series series;
     run(&series, SAMPLE_SECONDS, 10);
     assert_int_equal(series.n, (size_t)(10 / SAMPLE_SECONDS) + 1);
@@ -33,9 +32,8 @@ static void test_short(void **state)
 }
 
 /* A long series is at least half full, and all distances are equal. */
-static void test_long(void **state)
+TEST(test_long)
 {
-    (void)state;
     static const double ends[] = {255.75, 256, 300, 1000, 1023.75, 5000, 86400};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct sample_series series;
@@ -51,9 +49,8 @@ static void test_long(void **state)
 }
 
 /* Samples that come late are still in order. */
-static void test_late(void **state)
+TEST(test_late)
 {
-    (void)state;
     struct sample_series series;
     run(&series, 0.7, 7000);
     for (size_t k = 1; k < series.n; k++)
@@ -61,23 +58,11 @@ static void test_late(void **state)
     sample_series_release(&series);
 }
 
-static void test_none(void **state)
+TEST(test_none)
 {
-    (void)state;
     struct sample_series series = {0};
     struct sample sample = {.seconds = 1};
     sample_series_add(&series, &sample);
     assert_int_equal(series.n, 0);
     sample_series_release(&series);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_short),
-        cmocka_unit_test(test_long),
-        cmocka_unit_test(test_late),
-        cmocka_unit_test(test_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * test_spill_policy.c -- when runs are spilled: never too late for the reader to go on, never more
  * batches than wait, and nothing is kept in memory that the merge needs.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "pipeline/spill_policy.h"
 
@@ -15,9 +15,8 @@ static struct mem_budget budget_of(size_t total_bytes)
     return budget;
 }
 
-static void test_first_run_is_late_if_input_may_fit(void **state)
+TEST(test_first_run_is_late_if_input_may_fit)
 {
-    (void)state;
     struct mem_budget b = budget_of(64 * mib);
     assert_int_equal(spill_policy_threshold(&b, false, 64 * mib - 1), b.first_full_batches);
     assert_int_equal(spill_policy_threshold(&b, false, 64 * mib), b.full_batches);
@@ -27,9 +26,8 @@ static void test_first_run_is_late_if_input_may_fit(void **state)
     assert_true(b.first_full_batches > b.full_batches);
 }
 
-static void test_due(void **state)
+TEST(test_due)
 {
-    (void)state;
     struct mem_budget b = budget_of(64 * mib);
     struct spill_state s = {.any_spilled = true};
     assert_int_equal(spill_policy_due(&b, &s), 0);
@@ -44,9 +42,8 @@ static void test_due(void **state)
 }
 
 /* A reader that waits for memory gets it, as long as there is a batch to spill. */
-static void test_stuck_reader(void **state)
+TEST(test_stuck_reader)
 {
-    (void)state;
     struct mem_budget b = budget_of(64 * mib);
     struct spill_state s = {.reader_is_stuck = true};
     assert_int_equal(spill_policy_due(&b, &s), 0);
@@ -56,9 +53,8 @@ static void test_stuck_reader(void **state)
     assert_int_equal(spill_policy_due(&b, &s), b.run_batches);
 }
 
-static void test_kept_bytes(void **state)
+TEST(test_kept_bytes)
 {
-    (void)state;
     struct mem_budget b = budget_of(64 * mib);
     size_t all = spill_policy_kept_bytes(&b, 0, 0);
     assert_int_equal(all, b.total_bytes - mem_budget_merge_bytes(&b, 0));
@@ -70,9 +66,8 @@ static void test_kept_bytes(void **state)
 }
 
 /* With every budget: whenever the threshold is reached a run is due, and it leaves a batch free. */
-static void test_random(void **state)
+TEST(test_random)
 {
-    (void)state;
     struct rng rng = rng_start(41);
     for (int i = 0; i < 5000; i++) {
         struct mem_budget b;
@@ -92,16 +87,4 @@ static void test_random(void **state)
         s.reader_is_stuck = true;
         CHECK(&rng, (spill_policy_due(&b, &s) > 0) == (s.n_waiting > 0));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_run_is_late_if_input_may_fit),
-        cmocka_unit_test(test_due),
-        cmocka_unit_test(test_stuck_reader),
-        cmocka_unit_test(test_kept_bytes),
-        cmocka_unit_test(test_random),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

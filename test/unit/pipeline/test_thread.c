@@ -1,5 +1,5 @@
 /* test_thread.c -- the names of threads, which `top -H` shows. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "pipeline/thread.h"
 
@@ -22,9 +22,8 @@ static void *read_name_in_thread(void *name)
 }
 
 /* The thread has its name from the beginning, and the one that started it keeps its own. */
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     char before[17], after[17], started[17];
     read_name(before);
     pthread_t thread;
@@ -37,9 +36,8 @@ static void test_names(void **state)
 }
 
 /* What a library does between the two calls. */
-static void test_lent_name(void **state)
+TEST(test_lent_name)
 {
-    (void)state;
     char before[17], lent[17], after[17];
     struct thread_name own;
     read_name(before);
@@ -49,13 +47,4 @@ static void test_lent_name(void **state)
     read_name(after);
     assert_string_equal(lent, "worker");
     assert_string_equal(after, before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_lent_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

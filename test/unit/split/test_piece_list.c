@@ -2,7 +2,7 @@
  * test_piece_list.c -- names of pieces: safe, short, each of them once, and the same each time;
  * random titles against a plain list of the names that are taken; names of files.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "split/piece_list.h"
 
@@ -19,9 +19,8 @@ static void check_add(struct piece_list *list, const char *title, const char *wa
     assert_string_equal(piece_list_name(list, n), want);
 }
 
-static void test_examples(void **state)
+TEST(test_examples)
 {
-    (void)state;
     struct piece_list *list = piece_list_create();
     assert_int_equal(piece_list_find(list, "chr1"), -1);
     check_add(list, "chr1", "chr1");
@@ -56,9 +55,8 @@ static void test_examples(void **state)
     piece_list_destroy(NULL);
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
-    (void)state;
     static const char *const examples[][2] = {
         {"%.bam", "x_1.bam"}, {"d/%", "d/x_1"}, {"a", "a"}, {"", ""}, {"%%-%", "x_1x_1-x_1"},
     };
@@ -96,9 +94,8 @@ static void make_title(struct rng *rng, char *title)
 
 enum { N_NAMES = 700, ROOM = PIECE_NAME_BYTES + 8 };
 
-static void test_random_names(void **state)
+TEST(test_random_names)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         struct rng rng = rng_start(seed);
         char (*titles)[ROOM] = test_alloc(N_NAMES * sizeof *titles);
@@ -127,9 +124,8 @@ static void test_random_names(void **state)
 }
 
 /* Files and indexes whose names are equal, against all pairs of them. */
-static void test_clashes(void **state)
+TEST(test_clashes)
 {
-    (void)state;
     enum { N = 40 };
     static const char *const patterns[][2] = {
         {"%", "%.csi"}, {"%.csi", "%"}, {"a%", "%a"}, {"%%", "%"}, {"%", "%_%"}, {"%-%", "%-_%"},
@@ -166,15 +162,4 @@ static void test_clashes(void **state)
         piece_list_destroy(list);
     }
     assert_true(n_clashes > 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_random_names),
-        cmocka_unit_test(test_clashes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * test_range_counts.c -- bytes in windows of the genome, divided into ranges: each range has its
  * share, up to one window, and the ranges are those of a plain sum over all records.
  */
+#include "unit_test.h"
 #include "split_header.h"
 
 #include "split/range_counts.h"
@@ -89,15 +90,13 @@ static void check_genome(uint64_t seed)
     sam_hdr_destroy(header);
 }
 
-static void test_random_genomes(void **state)
+TEST(test_random_genomes)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 200; seed++) check_genome(seed);
 }
 
-static void test_no_references(void **state)
+TEST(test_no_references)
 {
-    (void)state;
     struct rng rng = rng_start(1);
     struct range_place begins[3];
     uint8_t record[RECORD_ROOM];
@@ -109,13 +108,4 @@ static void test_no_references(void **state)
     for (size_t i = 0; i < 3; i++) assert_int_equal(begins[i].tid, 0);
     unobserve(range_counts_observer(counts));
     sam_hdr_destroy(header);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_genomes),
-        cmocka_unit_test(test_no_references),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * test_split_plan.c -- to which piece a record belongs, compared with an array that has the piece
  * of each position; random BED files, good ones and damaged ones.
  */
+#include "unit_test.h"
 #include "split_header.h"
 #include "test_place.h"
 
@@ -174,9 +175,8 @@ static void check_cursor(struct rng *rng, const struct split_plan *plan,
     free(records);
 }
 
-static void test_bed_files(void **state)
+TEST_IN_OWN_DIR(test_bed_files)
 {
-    (void)state;
     sam_hdr_t *header = make_header(lengths, N_REFS);
     const struct split_request request = {.kind = SPLIT_BED, .bed = bed_name};
     size_t n_good = 0;
@@ -204,9 +204,8 @@ static void test_bed_files(void **state)
 }
 
 /* Damaged files are read or refused. */
-static void test_damaged_bed_files(void **state)
+TEST_IN_OWN_DIR(test_damaged_bed_files)
 {
-    (void)state;
     static const char likely[] = "r01\t\t \n\r0123456789-.#\0x\xff";
     sam_hdr_t *header = make_header(lengths, N_REFS);
     const struct split_request request = {.kind = SPLIT_BED, .bed = bed_name};
@@ -238,9 +237,8 @@ static void test_damaged_bed_files(void **state)
     assert_int_equal(unlink(bed_name), 0);
 }
 
-static void test_contigs(void **state)
+TEST(test_contigs)
 {
-    (void)state;
     struct rng rng = rng_start(1);
     sam_hdr_t *header = make_header(lengths, N_REFS);
     const struct split_request request = {.kind = SPLIT_CONTIG};
@@ -270,9 +268,8 @@ static void test_contigs(void **state)
     sam_hdr_destroy(header);
 }
 
-static void test_ranges(void **state)
+TEST(test_ranges)
 {
-    (void)state;
     sam_hdr_t *header = make_header(lengths, N_REFS);
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct rng rng = rng_start(seed);
@@ -301,9 +298,8 @@ static void test_ranges(void **state)
 }
 
 /* Arguments of --split-by. */
-static void test_requests(void **state)
+TEST(test_requests)
 {
-    (void)state;
     static const char *const bad[] = {"", "ranges:", "ranges:0", "ranges:-1", "ranges:+1",
                                       "ranges:1 ", "ranges:100001", "tag:", "tag:X", "tag:1X",
                                       "tag:XXX", "tag:X-", "ranges:18446744073709551617"};
@@ -324,15 +320,7 @@ static void test_requests(void **state)
     assert_true(request.kind == SPLIT_BED && strcmp(request.bed, "contig.bed") == 0);
 }
 
-int main(void)
+__attribute__((constructor)) static void silence_htslib(void)
 {
     hts_set_log_level(HTS_LOG_OFF);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_bed_files, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_damaged_bed_files, enter_place, leave_place),
-        cmocka_unit_test(test_contigs),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_requests),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,8 @@ struct block_case {
 
 struct made_block {
     uint8_t *raw, *ordinals;    /* ordinals: or NULL */
-    uint8_t last_bound[TEST_BOUND_BYTES];
+    uint8_t last_bound[MERGE_BOUND_MOST_BYTES];
+    size_t last_bound_bytes;
     uint8_t *value;             /* exactly value_bytes */
     size_t value_bytes;
     uint32_t n_records;
@@ -44,9 +45,10 @@ static void make_block(struct rng *rng, const struct block_case *c, struct made_
         rng_fill_compressible(rng, made->raw, c->raw_bytes);
     else
         rng_fill(rng, made->raw, c->raw_bytes);
+    made->last_bound_bytes = made->n_records > 1 ? c->last_bound_bytes : 0;
     rng_fill(rng, made->last_bound, c->last_bound_bytes);
     const struct bam_block_content content = {made->raw, c->raw_bytes, made->n_records,
-                                              made->last_bound, c->last_bound_bytes,
+                                              made->last_bound, made->last_bound_bytes,
                                               made->ordinals};
     ssize_t size = bam_block_encode(&coder, c->codec, &content, out);
     CHECK(rng, size > 0 && (size_t)size <= room);
@@ -74,8 +76,8 @@ static void check_round_trip(struct rng *rng, const struct block_case *c)
     CHECK(rng, bam_block_parse(made.value, made.value_bytes, &block) == 0);
     CHECK(rng, block.codec == c->codec && block.n_records == made.n_records);
     CHECK(rng, block.raw_bytes == c->raw_bytes);
-    CHECK(rng, block.last_bound_bytes == c->last_bound_bytes);
-    CHECK(rng, memcmp(block.last_bound, made.last_bound, c->last_bound_bytes) == 0);
+    CHECK(rng, block.last_bound_bytes == made.last_bound_bytes);
+    CHECK(rng, memcmp(block.last_bound, made.last_bound, made.last_bound_bytes) == 0);
     CHECK(rng, block.payload + block.payload_bytes == made.value + made.value_bytes);
     CHECK(rng, (block.ordinals != NULL) == c->has_ordinals);
     for (uint32_t i = 0; i < made.n_records && c->has_ordinals; i++) {
@@ -96,7 +98,7 @@ static void test_round_trip(void **state)
 {
     (void)state;
     static const size_t raw_sizes[] = {37, 38, 1000, 65536, 262144 + 77, 3000000};
-    static const size_t bound_sizes[] = {13, 20, 100, TEST_BOUND_BYTES};
+    static const size_t bound_sizes[] = {13, 20, 100, MERGE_BOUND_MOST_BYTES};
     struct rng rng = rng_start(51);
     struct block_case c;
     for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++)
@@ -213,7 +215,7 @@ static void test_lying_headers_are_refused(void **state)
 {
     (void)state;
     struct rng rng = rng_start(55);
-    const struct block_case c = {TEMP_CODEC_LZ4, true, 3000, TEST_BOUND_BYTES, false};
+    const struct block_case c = {TEMP_CODEC_LZ4, true, 3000, MERGE_BOUND_MOST_BYTES, false};
     struct made_block made;
     struct bam_block block;
     make_block(&rng, &c, &made);
@@ -224,9 +226,9 @@ static void test_lying_headers_are_refused(void **state)
         {8, 1, 'r'}, {9, 1, 0}, {10, 1, 'b'}, {11, 1, 0}, {11, 1, 1},   /* magic, version */
         {11, 1, 4}, {11, 1, 5},                         /* ordinals that are not there */
         {12, 4, TEMP_CODEC_COUNT}, {12, 1, 255}, {13, 1, 1},            /* codec */
-        {16, 4, 0},                                                     /* number of records */
+        {16, 4, 0}, {16, 4, 1},                                         /* number of records */
         {20, 4, 0}, {20, 4, MERGE_BOUND_TAIL_BYTES},                    /* size of the bound */
-        {20, 4, TEST_BOUND_BYTES - 1}, {20, 4, TEST_BOUND_BYTES + 1}, {20, 4, UINT32_MAX},
+        {20, 4, MERGE_BOUND_MOST_BYTES - 1}, {20, 4, MERGE_BOUND_MOST_BYTES + 1}, {20, 4, UINT32_MAX},
         {32, 1, 0}, {36, 1, 1}, {39, 1, 255},           /* size of the payload */
     };
     uint8_t *changed = test_alloc(made.value_bytes);
@@ -242,8 +244,7 @@ static void test_lying_headers_are_refused(void **state)
     uint8_t *exact = test_alloc(n);
     memcpy(exact, made.value, n);
     test_put_u32(exact + 32, 0);
-    exact[20] = 101;
-    exact[21] = 0;
+    test_put_u32(exact + 20, 101);
     assert_int_equal(bam_block_parse(exact, n, &block), -1);
     exact[20] = 100;
     assert_int_equal(bam_block_parse(exact, n, &block), 0);
@@ -266,7 +267,7 @@ static void test_parts(void **state)
                                      rng_one_in(&rng, 2)};
         struct made_block made;
         make_block(&rng, &c, &made);
-        size_t ordinary = bam_block_part_bytes(c.raw_bytes, 0);
+        size_t ordinary = bam_block_part_bytes(c.raw_bytes, 20, 0);
         CHECK(&rng, made.value_bytes <= ordinary);      /* one part */
         for (size_t n = BAM_BLOCK_HEADER_BYTES; n <= made.value_bytes; n += 1 + n / 2)
             CHECK(&rng, bam_block_value_bytes(made.value, n) == made.value_bytes);
@@ -274,12 +275,14 @@ static void test_parts(void **state)
         release_block(&made);
     }
     /* A megabyte in a run of small blocks: each part is found by its key. */
-    assert_true(bam_block_part_bytes(1024, 0) < 16 << 10);
-    assert_true(bam_block_part_bytes(1024, 1) >= 1 << 18);
-    assert_true(bam_block_part_bytes(1024, 4) >= 1 << 18);
-    assert_true(bam_block_part_bytes(1 << 20, 1) >= 1 << 20);
+    assert_true(bam_block_part_bytes(1024, 20, 0) < 16 << 10);
+    assert_true(bam_block_part_bytes(1024, 20, 1) >= 1 << 18);
+    assert_true(bam_block_part_bytes(1024, 20, 4) >= 1 << 18);
+    assert_true(bam_block_part_bytes(1 << 20, 20, 1) >= 1 << 20);
+    /* A record with a long key, which each part would have. */
+    assert_true(bam_block_part_bytes(1024, 50000, 0) >= 100000);
     uint8_t key[MERGE_BOUND_MOST_BYTES + 1], parts[2][BAM_BLOCK_PART_KEY_BYTES];
-    for (size_t n = 13; n <= MERGE_BOUND_MOST_BYTES; n++) {
+    for (size_t n = 13; n <= MERGE_BOUND_MOST_BYTES; n += 1 + n / 20) {
         rng_fill(&rng, key, n);
         uint32_t number = 1 + (uint32_t)rng_below(&rng, 1000);
         size_t n_part = bam_block_part_key(key, n, number, parts[0]);
@@ -306,22 +309,23 @@ static void test_implausible_sizes(void **state)
         {1, 37, true}, {1, 36, false}, {2, 74, true}, {2, 73, false}, {1, UINT32_MAX, true},
         {1, (uint64_t)UINT32_MAX + 1, false}, {1, UINT64_MAX, false}, {UINT32_MAX, 1000, false},
     };
-    enum { BOUND_BYTES = 20, HEAD_BYTES = BAM_BLOCK_HEADER_BYTES + BOUND_BYTES };
-    uint8_t head[HEAD_BYTES] = "--------RSB\3";
+    uint8_t head[BAM_BLOCK_HEADER_BYTES] = "--------RSB\3";
     for (uint32_t codec = 0; codec < TEMP_CODEC_COUNT; codec++) {
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             size_t raw_bytes = cases[i].plausible ? cases[i].raw_bytes : 1000;
+            size_t bound_bytes = cases[i].n_records == 1 ? 0 : 20;
             size_t most = temp_codec_bound((enum temp_codec)codec, raw_bytes);
             const size_t payloads[] = {0, most, most + 1, ((size_t)1 << 33) - 1, SIZE_MAX - 1000};
             for (size_t k = 0; k < sizeof payloads / sizeof *payloads; k++) {
                 test_put_u32(head + 12, codec);
                 test_put_u32(head + 16, cases[i].n_records);
-                test_put_u32(head + 20, BOUND_BYTES);
+                test_put_u32(head + 20, (uint32_t)bound_bytes);
                 test_put_u32(head + 24, (uint32_t)cases[i].raw_bytes);
                 test_put_u32(head + 28, (uint32_t)(cases[i].raw_bytes >> 32));
                 test_put_u32(head + 32, (uint32_t)payloads[k]);
                 test_put_u32(head + 36, (uint32_t)(payloads[k] >> 32));
-                size_t wanted = cases[i].plausible && k < 2 ? HEAD_BYTES + payloads[k] : 0;
+                size_t wanted = sizeof head + bound_bytes + payloads[k];
+                if (!cases[i].plausible || k >= 2) wanted = 0;
                 assert_true(bam_block_value_bytes(head, sizeof head) == wanted);
             }
         }

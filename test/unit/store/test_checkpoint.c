@@ -2,7 +2,7 @@
  * test_checkpoint.c -- the command that goes on with a checkpoint; checkpoints to which a resumed
  * sort has added a directory, wherever it died meanwhile.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "store/checkpoint.h"
@@ -19,9 +19,8 @@ static void check_command(const char *path, bool partial, bool has_output, const
     assert_string_equal(checkpoint_command(&resuming, text), expected);
 }
 
-static void test_command(void **state)
+TEST(test_command)
 {
-    (void)state;
     check_command("/x/rocksort.1.abcdef", false, true,
                   "samtools rocksort --resume /x/rocksort.1.abcdef");
     check_command("/x", true, false, "samtools rocksort --resume /x --partial -o FILE");
@@ -43,9 +42,8 @@ static void test_command(void **state)
     assert_true(strlen(checkpoint_command(&resuming, text)) < sizeof text);
 }
 
-static void test_command_with_other_places(void **state)
+TEST(test_command_with_other_places)
 {
-    (void)state;
     char text[CHECKPOINT_COMMAND_BYTES];
     const struct checkpoint_resuming resuming = {
         .path = "/x", .has_output = true, .temp_dir = "/b c",
@@ -92,9 +90,8 @@ static void remove_trio(struct trio *trio)
 }
 
 /* The longest list counts, whichever directory is named. */
-static void test_longest_list(void **state)
+TEST_IN_OWN_DIR(test_longest_list)
 {
-    (void)state;
     static const struct {
         size_t listed[3], expected;
     } cases[] = {
@@ -124,9 +121,8 @@ static void test_longest_list(void **state)
 
 /* Without one of its directories a checkpoint is refused, whichever is named; when the directory
    comes back it is whole again. */
-static void test_lost_directory_makes_it_useless(void **state)
+TEST_IN_OWN_DIR(test_lost_directory_makes_it_useless)
 {
-    (void)state;
     for (int lost = 0; lost < 2; lost++) {
         struct trio trio;
         struct checkpoint_file file;
@@ -147,17 +143,15 @@ static void test_lost_directory_makes_it_useless(void **state)
     }
 }
 
-static void test_output_length(void **state)
+TEST(test_output_length)
 {
-    (void)state;
     assert_int_equal(checkpoint_output_length("/o.bam"), 6);
     assert_int_equal(checkpoint_output_length("/o.bam##idx##/o.bai"), 6);
 }
 
 /* A directory that another sort has put into the list is none of ours. */
-static void test_other_list(void **state)
+TEST_IN_OWN_DIR(test_other_list)
 {
-    (void)state;
     struct trio trio, other;
     make_trio(&trio, (size_t[]){3, 3, 3});
     make_trio(&other, (size_t[]){3, 3, 3});
@@ -174,19 +168,4 @@ static void test_other_list(void **state)
     diag_renew();
     remove_trio(&trio);
     remove_trio(&other);
-}
-
-#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_command),
-        cmocka_unit_test(test_command_with_other_places),
-        cmocka_unit_test(test_output_length),
-        TEST_IN_PLACE(test_longest_list),
-        TEST_IN_PLACE(test_lost_directory_makes_it_useless),
-        TEST_IN_PLACE(test_other_list),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  * checkpoint file is written whole or not at all, and nothing is followed that others may have
  * planted.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "store/checkpoint_dir.h"
@@ -67,9 +67,8 @@ static void remove_checkpoint_dir(char *path)
     free(path);
 }
 
-static void test_lock(void **state)
+TEST_IN_OWN_DIR(test_lock)
 {
-    (void)state;
     int fd;
     char *path = make_checkpoint_dir(&fd);
     assert_int_equal(open_code(path), CHECKPOINT_BUSY);
@@ -85,9 +84,8 @@ static void test_lock(void **state)
 }
 
 /* A process that is killed releases its lock. */
-static void test_killed(void **state)
+TEST_IN_OWN_DIR(test_killed)
 {
-    (void)state;
     char *path = temp_dir_create("s", NULL);
     int ready[2];
     assert_int_equal(pipe(ready), 0);
@@ -108,9 +106,8 @@ static void test_killed(void **state)
     remove_checkpoint_dir(path);
 }
 
-static void test_record(void **state)
+TEST_IN_OWN_DIR(test_record)
 {
-    (void)state;
     int fd;
     char *path = make_checkpoint_dir(&fd), name[256];
     struct stat st;
@@ -153,9 +150,8 @@ static int peek_code(const char *path)
 }
 
 /* A look at a directory that is in use, or is no checkpoint. */
-static void test_peek(void **state)
+TEST_IN_OWN_DIR(test_peek)
 {
-    (void)state;
     int fd;
     char *path = make_checkpoint_dir(&fd), name[256];
     struct checkpoint_file file = make_file(CHECKPOINT_LOADING);
@@ -175,9 +171,8 @@ static void test_peek(void **state)
 }
 
 /* No checkpoint: without a lock, open to others, a link, a file, nothing. */
-static void test_foreign(void **state)
+TEST_IN_OWN_DIR(test_foreign)
 {
-    (void)state;
     int fd;
     char *path = make_checkpoint_dir(&fd), name[256], *bare = temp_dir_create("b", NULL);
     (void)close(fd);
@@ -205,9 +200,8 @@ static void test_foreign(void **state)
 }
 
 /* A link in place of the checkpoint file is neither written through nor read through. */
-static void test_planted(void **state)
+TEST_IN_OWN_DIR(test_planted)
 {
-    (void)state;
     int fd;
     char *path = make_checkpoint_dir(&fd), name[256];
     struct stat st;
@@ -249,9 +243,8 @@ static void write_lock(const char *path, const char *text)
 }
 
 /* A lock that can be had does not show that the owner is dead, if the owner had none. */
-static void test_owner(void **state)
+TEST_IN_OWN_DIR(test_owner)
 {
-    (void)state;
     int fd;
     char *path = make_checkpoint_dir(&fd), name[256];
     struct stat st;
@@ -285,9 +278,8 @@ static void test_owner(void **state)
 }
 
 /* The directories that were full when the sort began have no checkpoint file. */
-static void test_find(void **state)
+TEST_IN_OWN_DIR(test_find)
 {
-    (void)state;
     enum { N = 3 };
     char *paths[N], slashed[256];
     int fd;
@@ -308,19 +300,4 @@ static void test_find(void **state)
     const char *other = slashed;
     assert_ptr_equal(checkpoint_dir_find(&other, 1), slashed);
     for (int i = 0; i < N; i++) remove_checkpoint_dir(paths[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_lock, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_killed, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_record, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_peek, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_foreign, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_owner, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_planted, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_find, enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

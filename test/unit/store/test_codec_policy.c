@@ -1,5 +1,5 @@
 /* test_codec_policy.c -- which codec temporary data get. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "store/codec_policy.h"
 
@@ -18,18 +18,16 @@ static void check(const struct run_store_disks *disks, unsigned n_threads, enum 
     assert_int_equal(reason, why);
 }
 
-static void test_memory_is_not_compressed(void **state)
+TEST(test_memory_is_not_compressed)
 {
-    (void)state;
     struct run_store_disks disks = {.in_memory = true, .free_bytes = 3 * raw_bytes};
     check(&disks, N_THREADS, TEMP_CODEC_NONE, CODEC_MEMORY);
     disks.free_bytes = 2 * raw_bytes;
     check(&disks, N_THREADS, TEMP_CODEC_LZ4, CODEC_USUAL);
 }
 
-static void test_fast_disk_is_not_compressed(void **state)
+TEST(test_fast_disk_is_not_compressed)
 {
-    (void)state;
     struct run_store_disks disks = ssd;
     check(&disks, N_THREADS, TEMP_CODEC_NONE, CODEC_FAST_DISK);
     /* The disk reads more slowly than so many workers merge. */
@@ -41,28 +39,15 @@ static void test_fast_disk_is_not_compressed(void **state)
     check(&disks, N_THREADS, TEMP_CODEC_LZ4, CODEC_USUAL);
 }
 
-static void test_slow_disk_gets_zstd(void **state)
+TEST(test_slow_disk_gets_zstd)
 {
-    (void)state;
     struct run_store_disks disks = ssd;
     disks.slow_to_seek = true;
     check(&disks, N_THREADS, TEMP_CODEC_ZSTD, CODEC_SLOW_DISK);
 }
 
-static void test_reasons_have_texts(void **state)
+TEST(test_reasons_have_texts)
 {
-    (void)state;
     for (int i = CODEC_ASKED_FOR; i <= CODEC_USUAL; i++)
         assert_true(strlen(codec_reason_text((enum codec_reason)i)) > 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_is_not_compressed),
-        cmocka_unit_test(test_fast_disk_is_not_compressed),
-        cmocka_unit_test(test_slow_disk_gets_zstd),
-        cmocka_unit_test(test_reasons_have_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

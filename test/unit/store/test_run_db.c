@@ -2,7 +2,7 @@
  * test_run_db.c -- runs in RocksDB: a scan shows all blocks in key order, compacted or not; damage
  * on the disk is an error, and not a shorter result.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "small_disk.h"
 #include "store/quiet.h"
@@ -134,7 +134,9 @@ static int scan_all(struct rng *rng, struct run_db *db, const struct block *bloc
     return scan_how(rng, db, blocks, n, 0);
 }
 
-static void test_runs_come_back_in_order(void **state)
+#define TEST_IN_DIR(test) TEST_WITH(test, make_dir, remove_dir)
+
+TEST_IN_DIR(test_runs_come_back_in_order)
 {
     enum { N_RUNS = 20, N_BLOCKS = 60 };
     struct rng rng = rng_start(91);
@@ -173,7 +175,7 @@ static void test_runs_come_back_in_order(void **state)
 
 /* Long keys that have a beginning in common stand in the index once, not for each block: while a
    file is written, RocksDB has its index in memory. */
-static void test_index_of_long_keys(void **state)
+TEST_IN_DIR(test_index_of_long_keys)
 {
     enum { N = 2000, KEY_BYTES = 500, VALUE_BYTES = 4200 };
     struct run_db *db = make_db(*state);
@@ -196,7 +198,7 @@ static void test_index_of_long_keys(void **state)
 
 /* Where few files may be open, a compacted file may have all data. What of it is in memory, index and
    filter, must not grow with each block. */
-static void test_large_files_have_a_small_index(void **state)
+TEST_IN_DIR(test_large_files_have_a_small_index)
 {
     enum { N = 4000, KEY_BYTES = 100, VALUE_BYTES = 1000 };
     const struct run_db_settings settings = {.n_admitted = 1, .n_compactions = 1,
@@ -219,7 +221,7 @@ static void test_large_files_have_a_small_index(void **state)
     run_db_destroy(db);
 }
 
-static void test_empty_database(void **state)
+TEST_IN_DIR(test_empty_database)
 {
     struct rng rng = rng_start(92);
     struct run_db *db = make_db(*state);
@@ -233,7 +235,7 @@ static void test_empty_database(void **state)
 }
 
 /* A run that is abandoned after begin, as after an error, leaves nothing, and nothing leaks. */
-static void test_abandoned_within_a_run(void **state)
+TEST_IN_DIR(test_abandoned_within_a_run)
 {
     struct rng rng = rng_start(93);
     struct run_db *db = make_db(*state);
@@ -250,7 +252,7 @@ static void test_abandoned_within_a_run(void **state)
     release_blocks(blocks, 10);
 }
 
-static void test_keys_out_of_order_are_refused(void **state)
+TEST_IN_DIR(test_keys_out_of_order_are_refused)
 {
     struct rng rng = rng_start(94);
     struct run_db *db = make_db(*state);
@@ -266,7 +268,7 @@ static void test_keys_out_of_order_are_refused(void **state)
     release_blocks(blocks, 2);
 }
 
-static void test_impossible_directories(void **state)
+TEST_IN_DIR(test_impossible_directories)
 {
     char path[512];
     (void)snprintf(path, sizeof path, "%s/missing/deeper", (const char *)*state);
@@ -283,7 +285,7 @@ static void test_impossible_directories(void **state)
 }
 
 /* A signal removes the directory while another thread is about to open the database in it. */
-static void test_removed_directory_does_not_come_back(void **state)
+TEST_IN_DIR(test_removed_directory_does_not_come_back)
 {
     assert_int_equal(temp_dir_remove(*state), 0);
     assert_null(make_db(*state));
@@ -341,7 +343,7 @@ static long find_value(const char *path, const struct block *block)
 
 /* If one byte of any value or key is changed on the disk the scan ends with an error, and what it
    showed before was right. */
-static void test_flipped_bytes_are_errors(void **state)
+TEST_IN_DIR(test_flipped_bytes_are_errors)
 {
     enum { N_BLOCKS = 12 };
     struct rng rng = rng_start(95);
@@ -369,7 +371,7 @@ static void test_flipped_bytes_are_errors(void **state)
     release_blocks(blocks, N_BLOCKS);
 }
 
-static void test_truncated_file_is_an_error(void **state)
+TEST_IN_DIR(test_truncated_file_is_an_error)
 {
     enum { N_BLOCKS = 30 };
     struct rng rng = rng_start(96);
@@ -476,13 +478,13 @@ static void check_compaction_while_runs_come(void **state, bool direct)
     release_blocks(all, MANY_RUNS * EVEN_BLOCKS);
 }
 
-static void test_compaction_while_runs_come(void **state)
+TEST_IN_DIR(test_compaction_while_runs_come)
 {
     check_compaction_while_runs_come(state, false);
 }
 
 /* The database is opened again for the first compaction, while runs come. */
-static void test_direct_compaction_while_runs_come(void **state)
+TEST_IN_DIR(test_direct_compaction_while_runs_come)
 {
     check_compaction_while_runs_come(state, true);
 }
@@ -501,7 +503,7 @@ static void *ask(void *arg)
 
 /* The thread that writes runs, and has no space, asks whether something is compacted while the
    thread that ends runs begins the first compaction. */
-static void test_asked_while_it_is_opened_again(void **state)
+TEST_IN_DIR(test_asked_while_it_is_opened_again)
 {
     struct rng rng = rng_start(107);
     struct block *blocks = make_run(&rng, 0, EVEN_BLOCKS, 100);
@@ -520,7 +522,7 @@ static void test_asked_while_it_is_opened_again(void **state)
 }
 
 /* Nothing is compacted until it is asked for; then everything is, at once. */
-static void test_compaction_of_what_is_there(void **state)
+TEST_IN_DIR(test_compaction_of_what_is_there)
 {
     struct rng rng = rng_start(98);
     struct run_db *db = make_db(*state);
@@ -542,7 +544,7 @@ static void test_compaction_of_what_is_there(void **state)
 
 /* RocksDB has no thread to compact with, as if it got no CPU: the compaction stays due, and begins
    when there is a thread. */
-static void test_compaction_that_begins_late(void **state)
+TEST_IN_DIR(test_compaction_that_begins_late)
 {
     struct rng rng = rng_start(108);
     struct run_db *db = make_db(*state);
@@ -564,7 +566,7 @@ static void test_compaction_that_begins_late(void **state)
 }
 
 /* Neighbours differ so much in size that RocksDB compacts none of them: nothing is due. */
-static void test_no_neighbours_of_one_size(void **state)
+TEST_IN_DIR(test_no_neighbours_of_one_size)
 {
     struct rng rng = rng_start(109);
     struct run_db *db = make_db(*state);
@@ -583,7 +585,7 @@ static void test_no_neighbours_of_one_size(void **state)
 }
 
 /* A scan that has begun shows all blocks, even if its files are compacted meanwhile. */
-static void test_compaction_during_a_scan(void **state)
+TEST_IN_DIR(test_compaction_during_a_scan)
 {
     struct rng rng = rng_start(99);
     struct run_db *db = make_db(*state);
@@ -610,7 +612,7 @@ static void test_compaction_during_a_scan(void **state)
 }
 
 /* Destroyed while compactions run and are due. */
-static void test_destroyed_while_compacting(void **state)
+TEST_IN_DIR(test_destroyed_while_compacting)
 {
     struct rng rng = rng_start(100);
     struct run_db *db = make_db(*state);
@@ -624,7 +626,7 @@ static void test_destroyed_while_compacting(void **state)
 
 /* Runs become part of the database three at a time, and the last ones by admit_runs. Two databases
    in one directory do not disturb each other. */
-static void test_admitted_in_groups(void **state)
+TEST_IN_DIR(test_admitted_in_groups)
 {
     const struct run_db_settings settings = {
         .n_admitted = 3, .n_compactions = 2, .number = 5, .compaction_read_bytes = 1 << 20,
@@ -669,7 +671,7 @@ static void check_durable(struct rng *rng, struct run_db *db, uint8_t first, uin
 /* From 128 files on, runs wait for others: as many become part of the database together as are a
    64th of the files. They do not wait if two seconds have passed since the first one ended, nor if
    with them there are enough files for a compaction. */
-static void test_admitted_in_growing_groups(void **state)
+TEST_IN_DIR(test_admitted_in_growing_groups)
 {
     struct rng rng = rng_start(110);
     struct run_db *db = make_db(*state);
@@ -688,7 +690,7 @@ static void test_admitted_in_growing_groups(void **state)
 }
 
 /* With compactions of few files at a time, few runs wait, however many files there are. */
-static void test_admitted_in_small_groups(void **state)
+TEST_IN_DIR(test_admitted_in_small_groups)
 {
     struct rng rng = rng_start(111);
     struct run_db *db = make_db(*state);
@@ -700,7 +702,7 @@ static void test_admitted_in_small_groups(void **state)
 }
 
 /* Destroyed while runs that have ended are not part of the database yet. */
-static void test_destroyed_before_admission(void **state)
+TEST_IN_DIR(test_destroyed_before_admission)
 {
     const struct run_db_settings settings = {.n_admitted = 8, .n_compactions = 1};
     struct rng rng = rng_start(102);
@@ -714,7 +716,7 @@ static void test_destroyed_before_admission(void **state)
 
 /* Runs that RocksDB cannot take in count neither as durable nor as runs: nobody would find them.
    They once counted as durable. */
-static void test_not_admitted(void **state)
+TEST_IN_DIR(test_not_admitted)
 {
     const struct run_db_settings settings = {.n_admitted = 2, .n_compactions = 1};
     struct rng rng = rng_start(104);
@@ -742,7 +744,7 @@ static void test_not_admitted(void **state)
 }
 
 /* A database that cannot be opened again for a direct scan is an error, and can still be asked. */
-static void test_direct_scan_of_a_lost_database(void **state)
+TEST_IN_DIR(test_direct_scan_of_a_lost_database)
 {
     struct rng rng = rng_start(103);
     struct run_db *db = make_db_how(*state, true);
@@ -762,7 +764,7 @@ static void test_direct_scan_of_a_lost_database(void **state)
 
 /* ---- full disks ---- */
 
-static void test_no_space_for_the_database(void **state)
+TEST_IN_DIR(test_no_space_for_the_database)
 {
     char path[512];
     const char *full = NULL;
@@ -777,7 +779,7 @@ static void test_no_space_for_the_database(void **state)
 }
 
 /* A put, or the end of a run, returns FULL. The earlier runs are whole. */
-static void test_no_space_for_a_run(void **state)
+TEST_IN_DIR(test_no_space_for_a_run)
 {
     enum { N_RUNS = 5, N_BLOCKS = 100 };
     struct rng rng = rng_start(104);
@@ -810,7 +812,7 @@ static void test_no_space_for_a_run(void **state)
 }
 
 /* Without space a compaction fails, and the runs are as they were. */
-static void test_no_space_to_compact(void **state)
+TEST_IN_DIR(test_no_space_to_compact)
 {
     enum { N_RUNS = 12, N_BLOCKS = 100 };
     struct rng rng = rng_start(105);
@@ -840,40 +842,4 @@ static void test_no_space_to_compact(void **state)
     run_db_destroy(db);
     unmount_small_disk(path);
     release_blocks(all, N_RUNS * N_BLOCKS);
-}
-
-#define TEST_IN_DIR(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_IN_DIR(test_runs_come_back_in_order),
-        TEST_IN_DIR(test_index_of_long_keys),
-        TEST_IN_DIR(test_large_files_have_a_small_index),
-        TEST_IN_DIR(test_empty_database),
-        TEST_IN_DIR(test_abandoned_within_a_run),
-        TEST_IN_DIR(test_keys_out_of_order_are_refused),
-        TEST_IN_DIR(test_impossible_directories),
-        TEST_IN_DIR(test_removed_directory_does_not_come_back),
-        TEST_IN_DIR(test_flipped_bytes_are_errors),
-        TEST_IN_DIR(test_truncated_file_is_an_error),
-        TEST_IN_DIR(test_compaction_while_runs_come),
-        TEST_IN_DIR(test_direct_compaction_while_runs_come),
-        TEST_IN_DIR(test_asked_while_it_is_opened_again),
-        TEST_IN_DIR(test_compaction_of_what_is_there),
-        TEST_IN_DIR(test_compaction_that_begins_late),
-        TEST_IN_DIR(test_no_neighbours_of_one_size),
-        TEST_IN_DIR(test_compaction_during_a_scan),
-        TEST_IN_DIR(test_destroyed_while_compacting),
-        TEST_IN_DIR(test_admitted_in_groups),
-        TEST_IN_DIR(test_admitted_in_growing_groups),
-        TEST_IN_DIR(test_admitted_in_small_groups),
-        TEST_IN_DIR(test_destroyed_before_admission),
-        TEST_IN_DIR(test_not_admitted),
-        TEST_IN_DIR(test_direct_scan_of_a_lost_database),
-        TEST_IN_DIR(test_no_space_for_the_database),
-        TEST_IN_DIR(test_no_space_for_a_run),
-        TEST_IN_DIR(test_no_space_to_compact),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

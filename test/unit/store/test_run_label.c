@@ -1,5 +1,5 @@
 /* test_run_label.c -- labels of runs, and the chain that tells which runs count. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "store/run_label.h"
 
@@ -18,9 +18,8 @@ static bool same(const struct run_label *a, const struct run_label *b)
            a->end.n_records == b->end.n_records;
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     uint8_t bytes[RUN_LABEL_BYTES + 1];
     const struct run_label labels[] = {
         make_label(0, RUN_LABEL_NONE), make_label(7, 3), make_label(UINT32_MAX - 1, UINT32_MAX - 2),
@@ -34,9 +33,8 @@ static void test_round_trip(void **state)
     }
 }
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     uint8_t bytes[RUN_LABEL_BYTES + 1] = {0};
     struct run_label label = make_label(7, 3);
     run_label_encode(&label, bytes);
@@ -78,9 +76,8 @@ static void check_chain(struct rng *rng, const struct run_label *labels, size_t 
     CHECK(rng, runs == wanted);
 }
 
-static void test_chains(void **state)
+TEST(test_chains)
 {
-    (void)state;
     struct rng rng = rng_start(511);
     const uint32_t none = RUN_LABEL_NONE;
     for (int i = 0; i < 20; i++) {
@@ -105,9 +102,8 @@ static void test_chains(void **state)
 
 /* Runs that end at an unknown place are left out at the end of the chain; then another run takes the
    place of the first of them. */
-static void test_unknown_ends(void **state)
+TEST(test_unknown_ends)
 {
-    (void)state;
     struct rng rng = rng_start(513);
     for (int i = 0; i < 20; i++) {
         struct run_label labels[] = {make_label(0, RUN_LABEL_NONE), make_label(1, 0),
@@ -127,9 +123,8 @@ static void test_unknown_ends(void **state)
     }
 }
 
-static void test_contradictions(void **state)
+TEST(test_contradictions)
 {
-    (void)state;
     struct rng rng = rng_start(512);
     const uint32_t none = RUN_LABEL_NONE;
     for (int i = 0; i < 20; i++) {
@@ -141,14 +136,4 @@ static void test_contradictions(void **state)
                                           make_label(7, 4), make_label(5, 4)};
         check_chain(&rng, twice, 5, NULL, -1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_chains), cmocka_unit_test(test_unknown_ends),
-        cmocka_unit_test(test_contradictions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
  * The number of databases in a directory and other decisions depend on the disk. What is checked
  * here must be true on every disk.
  */
+#include "unit_test.h"
 #include "small_disk.h"
 #include "store/quiet.h"
 #include "test_place.h"
@@ -198,9 +199,8 @@ static bool is_empty(const char *dir)
 
 /* ---- directories ---- */
 
-static void test_runs_spread(void **state)
+TEST_IN_OWN_DIR(test_runs_spread)
 {
-    (void)state;
     for (size_t n_dirs = 1; n_dirs <= 3; n_dirs++) {
         struct rng rng = rng_start(121 + n_dirs);
         struct run_store *store = create_in(n_dirs, COMPACTION_OFF, 0);
@@ -228,9 +228,8 @@ static void test_runs_spread(void **state)
     }
 }
 
-static void test_empty_store(void **state)
+TEST_IN_OWN_DIR(test_empty_store)
 {
-    (void)state;
     struct rng rng = rng_start(125);
     struct run_store *store = create_in(2, COMPACTION_AUTO, 0);
     struct run_store_stats stats;
@@ -257,9 +256,8 @@ static void test_empty_store(void **state)
 
 /* Destroyed with a run that was abandoned, runs that are not part of a database yet, and a scan
    that was not read to its end. */
-static void test_destroyed_at_any_time(void **state)
+TEST_IN_OWN_DIR(test_destroyed_at_any_time)
 {
-    (void)state;
     for (unsigned n_runs = 0; n_runs < 7; n_runs++) {
         struct rng rng = rng_start(126);
         struct run_store *store = create_in(2, COMPACTION_ON, 50);
@@ -288,9 +286,8 @@ static void test_destroyed_at_any_time(void **state)
 }
 
 /* A run is written while earlier ones are ended, as spiller and run ender do. */
-static void test_runs_overlap(void **state)
+TEST_IN_OWN_DIR(test_runs_overlap)
 {
-    (void)state;
     struct rng rng = rng_start(127);
     struct run_store *store = create_in(2, COMPACTION_OFF, 0);
     struct stored_run *runs[12];
@@ -328,9 +325,8 @@ static char *describe_files(const char *dir)
 
 /* A store that another process made gets a further directory: nothing is written into the closed
    ones, not even where there is no space at all, and the scans show all runs. */
-static void test_closed_directories(void **state)
+TEST_IN_OWN_DIR(test_closed_directories)
 {
-    (void)state;
     static const char *const dirs[] = {"a", "b", "c"};
     struct rng rng = rng_start(130);
     struct keys all = {0};
@@ -369,9 +365,8 @@ static void test_closed_directories(void **state)
     remove_dirs(3);
 }
 
-static void test_impossible_directory(void **state)
+TEST_IN_OWN_DIR(test_impossible_directory)
 {
-    (void)state;
     static const char *const dirs[] = {"missing"};
     struct run_store_settings settings = settings_of(dirs, 1, COMPACTION_AUTO, 0);
     struct run_store *store = run_store_create(&settings);
@@ -411,17 +406,15 @@ static void check_with_small_disk(size_t disk_bytes, bool is_full, size_t n_bloc
     unmount_small_disk("small");
 }
 
-static void test_full_from_the_start(void **state)
+TEST_IN_OWN_DIR(test_full_from_the_start)
 {
-    (void)state;
     check_with_small_disk(65536, true, 200, true);
     check_with_small_disk(65536, true, 200, false);
 }
 
 /* Runs that are larger, and smaller, than what a file writer gathers before it writes. */
-static void test_full_while_writing(void **state)
+TEST_IN_OWN_DIR(test_full_while_writing)
 {
-    (void)state;
     check_with_small_disk(3 * MIB, false, 800, true);
     check_with_small_disk(3 * MIB, false, 100, true);
     check_with_small_disk(12 * MIB, false, 800, false);
@@ -429,9 +422,8 @@ static void test_full_while_writing(void **state)
 }
 
 /* When all directories are full there is an error, and no endless search. */
-static void test_all_full(void **state)
+TEST_IN_OWN_DIR(test_all_full)
 {
-    (void)state;
     static const char *const dirs[] = {"small", "smaller"};
     for (int n_blocks = 50; n_blocks < 5000; n_blocks *= 9) {
         struct rng rng = rng_start(129);
@@ -480,9 +472,8 @@ static void *end_two_runs(void *arg)
 
 /* Who ends a run on a disk that is nearly full looks at all databases of the directory, one of which
    another thread has just made. Without the lock that was a race, which ThreadSanitizer sees. */
-static void test_nearly_full_while_a_database_is_made(void **state)
+TEST_IN_OWN_DIR(test_nearly_full_while_a_database_is_made)
 {
-    (void)state;
     static const char *const dirs[] = {"small"};
     struct rng rng = rng_start(131);
     struct run_store_settings settings = settings_of(dirs, 1, COMPACTION_OFF, 0);
@@ -557,9 +548,8 @@ static void add_compacted_runs(struct rng *rng, struct run_store *store, unsigne
 
 /* If the number of expected runs is right, there are at most 2.5 k files, and each byte is written
    at most 2.2 times; k is that of 2014, of all runs or of the runs of a directory. */
-static void test_compaction(void **state)
+TEST_IN_OWN_DIR(test_compaction)
 {
-    (void)state;
     for (size_t n_dirs = 1; n_dirs <= 2; n_dirs++) {
         const unsigned n_runs = 120;
         struct rng rng = rng_start(130 + n_dirs);
@@ -583,9 +573,8 @@ static void test_compaction(void **state)
 
 /* There is memory to compact only 6 files at a time, and 16 would be right: more is rewritten, but
    not again and again. */
-static void test_compaction_in_little_memory(void **state)
+TEST_IN_OWN_DIR(test_compaction_in_little_memory)
 {
-    (void)state;
     static const char *const dirs[] = {"a"};
     const unsigned n_runs = 250;
     struct rng rng = rng_start(160);
@@ -608,9 +597,8 @@ static void test_compaction_in_little_memory(void **state)
 /* Two small runs come after many larger files, which are like compacted ones, and in which no group
    of one size is wide enough. The last compaction takes the two runs, and then no other files,
    although there are still too many. */
-static void test_settling_compacts_once(void **state)
+TEST_IN_OWN_DIR(test_settling_compacts_once)
 {
-    (void)state;
     enum { N_LARGE = 31, N_RUNS = N_LARGE + 2, LARGE = 100, SMALL = 20 };
     struct rng rng = rng_start(150);
     struct run_store *store = create_in(1, COMPACTION_ON, 120);     /* 11 at a time, beyond 23 */
@@ -637,9 +625,8 @@ static void test_settling_compacts_once(void **state)
 }
 
 /* A wrong number of expected runs only costs time. */
-static void test_compaction_with_wrong_numbers(void **state)
+TEST_IN_OWN_DIR(test_compaction_with_wrong_numbers)
 {
-    (void)state;
     static const unsigned expected[] = {0, 3, 12, 1000, 4000000};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         struct rng rng = rng_start(133 + i);
@@ -652,9 +639,8 @@ static void test_compaction_with_wrong_numbers(void **state)
     }
 }
 
-static void test_switched_off(void **state)
+TEST_IN_OWN_DIR(test_switched_off)
 {
-    (void)state;
     struct rng rng = rng_start(140);
     struct run_store *store = create_in(1, COMPACTION_OFF, 100);
     struct run_store_stats stats;
@@ -674,9 +660,8 @@ static void test_switched_off(void **state)
 
 /* Without space for a compaction nothing is lost, runs can still be added, and it is not tried for
    ever. */
-static void test_no_space_to_compact(void **state)
+TEST_IN_OWN_DIR(test_no_space_to_compact)
 {
-    (void)state;
     static const char *const dirs[] = {"small"};
     struct rng rng = rng_start(141);
     struct run_store_settings settings = settings_of(dirs, 1, COMPACTION_ON, 200);
@@ -701,29 +686,4 @@ static void test_no_space_to_compact(void **state)
     (void)check_scans(&rng, store, &all);
     run_store_destroy(store);
     unmount_small_disk("small");
-}
-
-#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_IN_PLACE(test_runs_spread),
-        TEST_IN_PLACE(test_empty_store),
-        TEST_IN_PLACE(test_destroyed_at_any_time),
-        TEST_IN_PLACE(test_runs_overlap),
-        TEST_IN_PLACE(test_closed_directories),
-        TEST_IN_PLACE(test_impossible_directory),
-        TEST_IN_PLACE(test_full_from_the_start),
-        TEST_IN_PLACE(test_full_while_writing),
-        TEST_IN_PLACE(test_all_full),
-        TEST_IN_PLACE(test_nearly_full_while_a_database_is_made),
-        TEST_IN_PLACE(test_compaction),
-        TEST_IN_PLACE(test_compaction_in_little_memory),
-        TEST_IN_PLACE(test_settling_compacts_once),
-        TEST_IN_PLACE(test_compaction_with_wrong_numbers),
-        TEST_IN_PLACE(test_switched_off),
-        TEST_IN_PLACE(test_no_space_to_compact),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * test_store_layout.c -- how many databases a directory gets, and when reading them goes past the
  * page cache.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "store/store_layout.h"
 
@@ -11,9 +11,8 @@
 #include <unistd.h>
 
 /* Lanes with a handful of files each would be compacted all the time, or not work at all. */
-static void test_lanes(void **state)
+TEST(test_lanes)
 {
-    (void)state;
     static const struct {
         unsigned n_files, n_dirs, n_lanes;
     } cases[] = {{4096, 1, 4}, {4096, 32, 3}, {256, 1, 4}, {256, 2, 2},
@@ -35,21 +34,11 @@ static void test_lanes(void **state)
 }
 
 /* An input of unknown size counts as large, unless memory is much larger than the scan's. */
-static void test_exceeds_memory(void **state)
+TEST(test_exceeds_memory)
 {
-    (void)state;
     const uint64_t huge = UINT64_C(1) << 60;
     assert_true(store_layout_exceeds_memory(huge, 1));
     assert_true(store_layout_exceeds_memory(0, (size_t)1 << 58));
     assert_false(store_layout_exceeds_memory(0, 4096));
     assert_false(store_layout_exceeds_memory(4096, 4096));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_exceeds_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * test_temp_codec.c -- the codecs of temporary data: data come back as they were; damaged data, and
  * data of another size, are refused or at least write nothing past the given memory.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "store/temp_codec.h"
 
@@ -16,9 +16,8 @@ static void fill(struct rng *rng, bool compressible, uint8_t *out, size_t n)
         rng_fill(rng, out, n);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const char *const names[TEMP_CODEC_COUNT] = {"none", "snappy", "lz4", "zstd"};
     static const char *const others[] = {"",     "LZ4",  "lz4 ", " lz4",  "lz",  "lz44",
                                          "zlib", "gzip", "zst",  "zstd1", "None", "3"};
@@ -36,9 +35,8 @@ static void test_names(void **state)
 }
 
 /* Files hold these numbers. */
-static void test_numbers_on_disk(void **state)
+TEST(test_numbers_on_disk)
 {
-    (void)state;
     assert_int_equal(TEMP_CODEC_NONE, 0);
     assert_int_equal(TEMP_CODEC_SNAPPY, 1);
     assert_int_equal(TEMP_CODEC_LZ4, 2);
@@ -70,9 +68,8 @@ static void check_round_trip(struct rng *rng, struct temp_coder *coder, enum tem
     free(raw);
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     struct rng rng = rng_start(41);
     struct temp_coder coder = {0};
     for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++)
@@ -86,9 +83,8 @@ static void test_round_trip(void **state)
 }
 
 /* Codecs have no checksum, so damaged data may become other bytes, but within the given memory. */
-static void test_damage_stays_within_its_place(void **state)
+TEST(test_damage_stays_within_its_place)
 {
-    (void)state;
     struct rng rng = rng_start(42);
     struct temp_coder coder = {0};
     enum { N = 600 };
@@ -123,25 +119,12 @@ static void test_damage_stays_within_its_place(void **state)
     temp_coder_release(&coder);
 }
 
-static void test_unknown_codec(void **state)
+TEST(test_unknown_codec)
 {
-    (void)state;
     struct temp_coder coder = {0};
     uint8_t in[8] = {0}, out[8];
     assert_int_equal(temp_codec_compress(&coder, TEMP_CODEC_COUNT, in, 8, out, 8), -1);
     assert_int_equal(temp_codec_decompress(&coder, TEMP_CODEC_COUNT, in, 8, out, 8), -1);
     /* The codec none needs room, too. */
     assert_int_equal(temp_codec_compress(&coder, TEMP_CODEC_NONE, in, 8, out, 7), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_numbers_on_disk),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_damage_stays_within_its_place),
-        cmocka_unit_test(test_unknown_codec),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  *
  * Each test makes a directory of its own and changes to it.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "store/temp_dir.h"
@@ -46,9 +46,8 @@ static void check_path(const char *prefix, const char *output, const char *expec
     free(path);
 }
 
-static void test_where(void **state)
+TEST_IN_OWN_DIR(test_where)
 {
-    (void)state;
     const char *old = getenv("TMPDIR");
     char *saved = old ? strdup(old) : NULL;
     assert_int_equal(mkdir("dir", 0777), 0);
@@ -81,17 +80,15 @@ static void test_where(void **state)
     assert_int_equal(rmdir("tmp"), 0);
 }
 
-static void test_mode_does_not_depend_on_umask(void **state)
+TEST_IN_OWN_DIR(test_mode_does_not_depend_on_umask)
 {
-    (void)state;
     mode_t before = umask(0);
     check_path("open", NULL, "open.rocksort.");
     (void)umask(before);
 }
 
-static void test_never_twice_the_same(void **state)
+TEST_IN_OWN_DIR(test_never_twice_the_same)
 {
-    (void)state;
     enum { N = 50 };
     char *paths[N];
     for (size_t i = 0; i < N; i++) {
@@ -105,9 +102,8 @@ static void test_never_twice_the_same(void **state)
     }
 }
 
-static void test_removes_what_is_in_it(void **state)
+TEST_IN_OWN_DIR(test_removes_what_is_in_it)
 {
-    (void)state;
     char name[32], below[256];
     char *path = temp_dir_create("p", NULL), *beside = temp_dir_create("p", NULL);
     assert_non_null(path);
@@ -135,9 +131,8 @@ static void test_removes_what_is_in_it(void **state)
     free(beside);
 }
 
-static void test_list(void **state)
+TEST_IN_OWN_DIR(test_list)
 {
-    (void)state;
     char **names;
     static const char *const expected[] = {"a.rocksort.2.abcdef", "rocksort.10.abcdef",
                                            "rocksort.9.abcdef"};
@@ -158,9 +153,8 @@ static void test_list(void **state)
 }
 
 /* Where no directory can be made, that is said before it is needed. */
-static void test_check(void **state)
+TEST_IN_OWN_DIR(test_check)
 {
-    (void)state;
     make_file(".", "file");
     assert_int_equal(temp_dir_check("."), 0);
     assert_int_equal(temp_dir_check("new"), 0);
@@ -175,9 +169,8 @@ static void test_check(void **state)
 }
 
 /* The name of the output is what comes before the rest. */
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const struct {
         const char *name;
         int n_output;           /* -1: no name of a temporary directory */
@@ -194,9 +187,8 @@ static void test_names(void **state)
 }
 
 /* A link must not lead to the removal of other files. */
-static void test_links_are_not_followed(void **state)
+TEST_IN_OWN_DIR(test_links_are_not_followed)
 {
-    (void)state;
     char link[256], *path = temp_dir_create("p", NULL);
     assert_non_null(path);
     assert_int_equal(mkdir("precious", 0777), 0);
@@ -219,9 +211,8 @@ static void test_links_are_not_followed(void **state)
 }
 
 /* This prints a message. */
-static void test_impossible_places(void **state)
+TEST_IN_OWN_DIR(test_impossible_places)
 {
-    (void)state;
     make_file(".", "file");
     assert_null(temp_dir_create("missing/dir/prefix", NULL));
     assert_null(temp_dir_create("missing/", NULL));
@@ -231,22 +222,4 @@ static void test_impossible_places(void **state)
     assert_int_equal(temp_dir_remove("file"), -1);
     assert_true(exists("file"));
     assert_int_equal(unlink("file"), 0);
-}
-
-#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_IN_PLACE(test_where),
-        TEST_IN_PLACE(test_mode_does_not_depend_on_umask),
-        TEST_IN_PLACE(test_never_twice_the_same),
-        TEST_IN_PLACE(test_removes_what_is_in_it),
-        TEST_IN_PLACE(test_list),
-        TEST_IN_PLACE(test_check),
-        cmocka_unit_test(test_names),
-        TEST_IN_PLACE(test_links_are_not_followed),
-        TEST_IN_PLACE(test_impossible_places),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

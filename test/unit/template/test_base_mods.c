@@ -4,6 +4,7 @@
  * test_fixmate.py compares random templates with samtools 1.24. Here is also what 1.24 does wrong:
  * the expected lines are worked out by hand.
  */
+#include "unit_test.h"
 #include "fixed_lines.h"
 
 #include "template/mod_lists.h"
@@ -17,9 +18,8 @@ static const struct fixmate_rules mods = {.sanitize = SANITIZE_ALL, .base_mods =
 #define READ NO_MATE "ACGTCCAC\tFFFFFFFF"
 #define TURNED NO_MATE "GTGGACGT\tFFFFFFFF"     /* the same read on the reverse strand */
 
-static void test_primary(void **state)
+TEST(test_primary)
 {
-    (void)state;
     CHECK_LINES(&mods,
                 "q\t65" FIELDS "8M\t=\t101\t0\tACGTCCAC\tFFFFFFFF\tMM:Z:C+m,1,1;\tXX:i:1\t"
                 "ML:B:C,3,4\tMN:i:8\tMQ:i:9\tMC:Z:8M\tms:i:296\n"
@@ -30,26 +30,23 @@ static void test_primary(void **state)
 }
 
 /* Without MM the other tags say nothing. 1.24 fails if there are no tags at all. */
-static void test_no_modifications(void **state)
+TEST(test_no_modifications)
 {
-    (void)state;
     CHECK_LINES(&mods, "q\t0" FIELDS "8M" READ "\n", "q\t0" FIELDS "8M" READ);
     CHECK_LINES(&mods, "q\t0" FIELDS "8M" READ "\tXX:i:1\n",
                 "q\t0" FIELDS "8M" READ "\tMN:i:8\tXX:i:1\tML:B:C,1\tMl:B:C,1");
 }
 
 /* 1.24 takes Mn, which belongs to the user, for MN. */
-static void test_tag_of_the_user(void **state)
+TEST(test_tag_of_the_user)
 {
-    (void)state;
     CHECK_LINES(&mods, "q\t0" FIELDS "8M" READ "\tMn:f:0.5\n",
                 "q\t0" FIELDS "8M" READ "\tMn:f:0.5");
 }
 
 /* A primary record that was cut keeps its tags only if MN says that they were cut, too. */
-static void test_cut_primary(void **state)
+TEST(test_cut_primary)
 {
-    (void)state;
     CHECK_LINES(&mods, "q\t0" FIELDS "2H8M" READ "\tMM:Z:C+m,1;\tMN:i:8\n",
                 "q\t0" FIELDS "2H8M" READ "\tMM:Z:C+m,1;\tMN:i:8");
     CHECK_LINES(&mods, "q\t0" FIELDS "8M2H" READ "\n", "q\t0" FIELDS "8M2H" READ "\tMM:Z:C+m,1;");
@@ -72,9 +69,8 @@ static bool keeps(uint32_t flag, const char *seq, const char *lists, const char 
     return is_kept;
 }
 
-static void test_validity(void **state)
+TEST(test_validity)
 {
-    (void)state;
     static const struct {
         const char *lists, *others;
         bool is_valid;
@@ -139,18 +135,16 @@ static void test_validity(void **state)
 }
 
 /* What cannot be checked stays on the forward strand only, as in htslib. */
-static void test_no_sequence(void **state)
+TEST(test_no_sequence)
 {
-    (void)state;
     assert_true(keeps(0, "*", "C+m,1,1;", "ML:B:C,1,2\tMN:i:8"));
     assert_false(keeps(0, "*", "C+m,1,1;", "ML:B:C,1"));
     assert_false(keeps(BAM_FREVERSE, "*", "C+m,1,1;", ""));
     assert_true(keeps(BAM_FREVERSE, "*", "C+m;", ""));
 }
 
-static void test_most_codes(void **state)
+TEST(test_most_codes)
 {
-    (void)state;
     char lists[300] = "C+";
     memset(lists + 2, 'm', 255);
     strcpy(lists + 257, ";");
@@ -163,9 +157,8 @@ static void test_most_codes(void **state)
 
 /* Hard clips at both ends, on every strand. 1.24 takes reads on the reverse strand the wrong way
    around, and cannot cut lists with two codes, lists of N and empty ones. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
-    (void)state;
     static const char *const primaries[] = {"q\t0" FIELDS "8M" READ, "q\t16" FIELDS "8M" TURNED};
     for (int i = 0; i < 2; i++) {
         kstring_t expected = KS_INITIALIZE;
@@ -198,9 +191,8 @@ static void test_cut(void **state)
 }
 
 /* The first modification after the 5' clip lies in the 3' clip: 1.24 drops all tags. */
-static void test_next_one_is_cut_off(void **state)
+TEST(test_next_one_is_cut_off)
 {
-    (void)state;
     CHECK_LINES(&mods,
                 "q\t0" FIELDS "8M" READ "\tXX:i:1\n"
                 "q\t2048" FIELDS "2H5M1H" NO_MATE "GTCCA\tFFFFF\tMM:Z:C+m;A+a,0;\tML:B:C,5\t"
@@ -220,9 +212,8 @@ static void check_other(const char *fields, const char *before, const char *afte
 }
 
 /* Records with a primary record. */
-static void test_others(void **state)
+TEST(test_others)
 {
-    (void)state;
     static const char whole[] = "256" FIELDS "8M" READ;
     static const char cut[] = "256" FIELDS "3H5M" NO_MATE "TCCAC\tFFFFF";
     check_other(whole, "\tMM:Z:C+m,1;\tXX:i:1", "\tMM:Z:C+m,1;\tXX:i:1\tMN:i:8");
@@ -241,16 +232,14 @@ static void test_others(void **state)
 }
 
 /* The sequence of the cut record is not that of its read: the tags do not fit it. */
-static void test_cut_of_another_sequence(void **state)
+TEST(test_cut_of_another_sequence)
 {
-    (void)state;
     check_other("256" FIELDS "3H5M" NO_MATE "TTTTT\tFFFFF", "\tMM:Z:C+m,2;", "");
 }
 
 /* A record whose read is not there keeps what it has, draft names included, if it is right. */
-static void test_without_primary(void **state)
+TEST(test_without_primary)
 {
-    (void)state;
     static const char tags[] = "q\t256" FIELDS "2H8M" READ "\tMm:Z:C+m,1,1;\tMl:B:C,3,4\n";
     CHECK_LINES(&mods, tags, "q\t256" FIELDS "2H8M" READ "\tMm:Z:C+m,1,1;\tMl:B:C,3,4");
     CHECK_LINES(&mods, "q\t2048" FIELDS "8M" READ "\n",
@@ -262,9 +251,8 @@ static void test_without_primary(void **state)
 }
 
 /* MN comes after the tags of the mate. */
-static void test_order_of_tags(void **state)
+TEST(test_order_of_tags)
 {
-    (void)state;
     CHECK_LINES(&mods,
                 "q\t65" FIELDS "8M\t=\t101\t0\tACGTCCAC\tFFFFFFFF\tMQ:i:9\tMC:Z:8M\tms:i:296\n"
                 "q\t129" FIELDS "8M\t=\t101\t0\tACGTCCAC\tFFFFFFFF\tMQ:i:9\tMC:Z:8M\tms:i:296\n"
@@ -275,9 +263,8 @@ static void test_order_of_tags(void **state)
 }
 
 /* Each tag at most once: the first counts, and MM before Mm. 1.24 keeps both under one name. */
-static void test_twice(void **state)
+TEST(test_twice)
 {
-    (void)state;
     CHECK_LINES(&mods, "q\t0" FIELDS "8M" READ "\tMM:Z:C+m,1;\tML:B:C,1\tMN:i:8\n",
                 "q\t0" FIELDS "8M" READ "\tMm:Z:C+m,9;\tMM:Z:C+m,1;\tML:B:C,1\tMl:B:C,2\tMN:i:8\t"
                 "MM:Z:C+h;\tMN:i:8");
@@ -312,9 +299,8 @@ static size_t fix_tags(int32_t n_bases, const void *tags, size_t n, uint8_t *res
     } while (0)
 
 /* The type of MN is htslib's: the smallest one for a new tag; one that is there never shrinks. */
-static void test_types_of_the_length(void **state)
+TEST(test_types_of_the_length)
 {
-    (void)state;
 #define MM "MMZA+a;\0"
     CHECK_TAGS(254, MM, MM "MNC\xfe");
     CHECK_TAGS(255, MM, MM "MNS\xff\0");
@@ -335,9 +321,8 @@ static void test_types_of_the_length(void **state)
 #undef MM
 }
 
-static void test_damaged_tags(void **state)
+TEST(test_damaged_tags)
 {
-    (void)state;
     uint8_t rec[100];
     struct record_fields f = {.name = "q", .tid = 0, .pos = 5, .tag_bytes = 5};
     struct fixmate_space space = {.n_out = 0};
@@ -350,9 +335,8 @@ static void test_damaged_tags(void **state)
 }
 
 /* A CIGAR in a CG tag is there once, whatever becomes of the other tags. */
-static void test_long_cigar(void **state)
+TEST(test_long_cigar)
 {
-    (void)state;
     enum { N_PAIRS = 40000 };
     kstring_t cigar = KS_INITIALIZE, line = KS_INITIALIZE, result = KS_INITIALIZE;
     for (int i = 0; i < N_PAIRS; i++) assert_true(kputs("1D1P", &cigar) >= 0);
@@ -370,9 +354,8 @@ static void test_long_cigar(void **state)
 }
 
 /* Each field of coordinates beyond 2^31 is kept, and its tag is the last one. */
-static void test_long_coordinates(void **state)
+TEST(test_long_coordinates)
 {
-    (void)state;
     CHECK_LINES(&mods,
                 "q\t0" FIELDS "8M" READ "\n"
                 "q\t256\td\t5000000001\t9\t3H5M" NO_MATE "TCCAC\tFFFFF\tMM:Z:C+m,1;\tXX:i:1\t"
@@ -383,9 +366,8 @@ static void test_long_coordinates(void **state)
 
 /* Lists made of the characters that they may have, and a few others: never read past the end, and
    what was read agrees with itself. Records of them come out whole. */
-static void test_random_lists(void **state)
+TEST(test_random_lists)
 {
-    (void)state;
     static const char alphabet[] = "CCAN++m,,,,11;;;?.7X";
     struct rng rng = rng_start(71);
     size_t n_lists = 0;
@@ -415,30 +397,4 @@ static void test_random_lists(void **state)
         free(text);
     }
     CHECK(&rng, n_lists > 5000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_primary),
-        cmocka_unit_test(test_no_modifications),
-        cmocka_unit_test(test_tag_of_the_user),
-        cmocka_unit_test(test_cut_primary),
-        cmocka_unit_test(test_validity),
-        cmocka_unit_test(test_no_sequence),
-        cmocka_unit_test(test_most_codes),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_next_one_is_cut_off),
-        cmocka_unit_test(test_others),
-        cmocka_unit_test(test_cut_of_another_sequence),
-        cmocka_unit_test(test_without_primary),
-        cmocka_unit_test(test_order_of_tags),
-        cmocka_unit_test(test_twice),
-        cmocka_unit_test(test_types_of_the_length),
-        cmocka_unit_test(test_damaged_tags),
-        cmocka_unit_test(test_long_cigar),
-        cmocka_unit_test(test_long_coordinates),
-        cmocka_unit_test(test_random_lists),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * test_fixed_records.c -- the templates of a stretch are handed out in groups that fit, each once,
  * with the places where the input goes on.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "template/fixed_records.h"
 
@@ -53,9 +53,8 @@ static size_t take_all(struct rng *rng, struct fixed_records *fixed, size_t room
     return n_records;
 }
 
-static void test_groups(void **state)
+TEST(test_groups)
 {
-    (void)state;
     struct rng rng = rng_start(1);
     struct fixed_records fixed = {.n_ends = 0};
     uint8_t *piece = test_alloc(2 * N_TEMPLATES * RECORD_BYTES + 100);
@@ -98,9 +97,8 @@ static size_t put_growing(uint8_t *at, size_t number)
 }
 
 /* Where tags of mates make templates much larger, a few are fixed at a time. */
-static void test_growing(void **state)
+TEST(test_growing)
 {
-    (void)state;
     enum { USUAL = 40000, MOST_BYTES = 2000 };
     struct rng rng = rng_start(3);
     uint8_t *piece = test_alloc(N_TEMPLATES * MOST_BYTES), *whole = test_alloc(1 << 20);
@@ -146,9 +144,8 @@ static void test_growing(void **state)
 }
 
 /* A damaged record has its number, wherever it lies. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     struct rng rng = rng_start(2);
     struct fixed_records fixed = {.n_ends = 0};
     uint8_t *piece = test_alloc(2 * N_TEMPLATES * RECORD_BYTES + 100);
@@ -180,9 +177,8 @@ static size_t count_taken(struct fixed_records *fixed)
 }
 
 /* Templates before and after one that is too large are handed out, wherever they lie. */
-static void test_too_large(void **state)
+TEST(test_too_large)
 {
-    (void)state;
     enum { LARGE_BASES = 200, MAX_BYTES = 700 };
     struct fixmate_rules rules = usual;
     struct rng rng = rng_start(3);
@@ -217,15 +213,4 @@ static void test_too_large(void **state)
     }
     fixed_records_release(&fixed);
     free(piece);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_growing),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_too_large),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,11 +6,10 @@
  * CIGARs and coordinates, damaged tags, and what 1.24 does wrong.
  */
 #include "fixed_lines.h"
-#include "random_records.h"
+#include "unit_test.h"
 
-static void test_pair(void **state)
+TEST(test_pair)
 {
-    (void)state;
     CHECK_LINES(&usual,
                 "q\t99\tc\t101\t60\t10M\t=\t201\t110\tACGTACGTAC\t0123456789\tXX:i:1\tMQ:i:30\t"
                 "MC:Z:5S10M\tms:i:518\n"
@@ -21,9 +20,8 @@ static void test_pair(void **state)
 }
 
 /* An unmapped read lies where its mate does, and loses what only alignments have. */
-static void test_orphan(void **state)
+TEST(test_orphan)
 {
-    (void)state;
     CHECK_LINES(&usual,
                 "q\t73\tc\t101\t60\t4M\t=\t101\t0\tACGT\tFFFF\tMC:Z:*\tms:i:0\n"
                 "q\t133\tc\t101\t0\t*\t=\t101\t0\tACGT\t!!!!\tXX:i:1\tMQ:i:60\tMC:Z:4M\tms:i:148\n",
@@ -31,17 +29,15 @@ static void test_orphan(void **state)
                 "q\t133\t*\t0\t20\t4M\t*\t0\t0\tACGT\t!!!!\tNM:i:1\tXX:i:1\tMD:Z:4");
 }
 
-static void test_single(void **state)
+TEST(test_single)
 {
-    (void)state;
     CHECK_LINES(&usual, "q\t65\tc\t101\t60\t4M\t*\t0\t0\tACGT\tFFFF\tMQ:i:3\n",
                 "q\t99\tc\t101\t60\t4M\t=\t5\t77\tACGT\tFFFF\tMQ:i:3");
 }
 
 /* -r leaves out unmapped and secondary records; nobody is the mate of such a record. */
-static void test_removes(void **state)
+TEST(test_removes)
 {
-    (void)state;
     struct fixmate_rules rules = usual;
     rules.removes = true;
     CHECK_LINES(&rules, "q\t73\tc\t101\t60\t4M\t=\t101\t0\tACGT\tFFFF\tMC:Z:*\tms:i:0\n",
@@ -50,9 +46,8 @@ static void test_removes(void **state)
                 "q\t133\t*\t0\t0\t*\t*\t0\t0\tACGT\t!!!!");
 }
 
-static void test_template_cigar(void **state)
+TEST(test_template_cigar)
 {
-    (void)state;
     struct fixmate_rules rules = usual;
     rules.template_cigar = true;
     CHECK_LINES(&rules,
@@ -65,32 +60,28 @@ static void test_template_cigar(void **state)
 
 /* Only bases of the read are clipped at the end of the reference, not deleted ones; 1.24 counts
    these, too, and then CIGAR and sequence differ in length. */
-static void test_clip_behind_a_deletion(void **state)
+TEST(test_clip_behind_a_deletion)
 {
-    (void)state;
     CHECK_LINES(&usual, "q\t0\tc\t999\t9\t1M1D3S2H\t*\t0\t0\tACGT\tFFFF\n",
                 "q\t0\tc\t999\t9\t1M5D1M2S2H\t*\t0\t0\tACGT\tFFFF");
 }
 
 /* As in 1.24. */
-static void test_operation_begins_behind_the_reference(void **state)
+TEST(test_operation_begins_behind_the_reference)
 {
-    (void)state;
     CHECK_LINES(&usual, "q\t4\tc\t999\t0\t*\t*\t0\t0\tACGT\tFFFF\n",
                 "q\t0\tc\t999\t9\t2=2X\t*\t0\t0\tACGT\tFFFF");
 }
 
 /* The sum of two operations may be longer than one can be; 1.24 loses bases then. */
-static void test_longest_operation(void **state)
+TEST(test_longest_operation)
 {
-    (void)state;
     CHECK_LINES(&usual, "q\t0\td\t1\t9\t4M268435455N1N\t*\t0\t0\tACGT\tFFFF\n",
                 "q\t0\td\t1\t9\t4M268435454N2N\t*\t0\t0\tACGT\tFFFF");
 }
 
-static void test_damaged_tags(void **state)
+TEST(test_damaged_tags)
 {
-    (void)state;
     uint8_t rec[100];
     struct record_fields f = {.name = "q", .tid = -1, .pos = -1, .flag = BAM_FUNMAP,
                               .tag_bytes = 5};
@@ -109,9 +100,8 @@ static void test_damaged_tags(void **state)
 }
 
 /* Coordinates beyond 2^31 are those of the mate, too. */
-static void test_long_coordinates(void **state)
+TEST(test_long_coordinates)
 {
-    (void)state;
     CHECK_LINES(&usual,
                 "q\t99\td\t5000000001\t9\t4M\t=\t8000000001\t3000000004\tACGT\tFFFF\tMQ:i:9\t"
                 "MC:Z:4M\tms:i:148\n"
@@ -122,9 +112,8 @@ static void test_long_coordinates(void **state)
 }
 
 /* A CIGAR that its field cannot count goes to the mate as text, and stays the last tag. */
-static void test_long_cigar(void **state)
+TEST(test_long_cigar)
 {
-    (void)state;
     enum { N_PAIRS = 40000 };
     kstring_t cigar = KS_INITIALIZE, line = KS_INITIALIZE, result = KS_INITIALIZE;
     for (int i = 0; i < N_PAIRS; i++) assert_true(kputs("1M1I", &cigar) >= 0);
@@ -143,9 +132,8 @@ static void test_long_cigar(void **state)
 }
 
 /* All sums of qualities, whatever the length, against the plain sum. */
-static void test_score(void **state)
+TEST(test_score)
 {
-    (void)state;
     struct rng rng = rng_start(8);
     for (int32_t n = 0; n < 5000; n += 1 + n / 20) {
         struct record_fields f = {.name = "q", .l_seq = n};
@@ -164,9 +152,8 @@ static void test_score(void **state)
     }
 }
 
-static void test_words_of_z(void **state)
+TEST(test_words_of_z)
 {
-    (void)state;
     static const struct {
         const char *text;
         int flags;
@@ -178,24 +165,4 @@ static void test_words_of_z(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(sanitize_parse(cases[i].text), cases[i].flags);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pair),
-        cmocka_unit_test(test_orphan),
-        cmocka_unit_test(test_single),
-        cmocka_unit_test(test_removes),
-        cmocka_unit_test(test_template_cigar),
-        cmocka_unit_test(test_clip_behind_a_deletion),
-        cmocka_unit_test(test_operation_begins_behind_the_reference),
-        cmocka_unit_test(test_longest_operation),
-        cmocka_unit_test(test_damaged_tags),
-        cmocka_unit_test(test_long_coordinates),
-        cmocka_unit_test(test_long_cigar),
-        cmocka_unit_test(test_score),
-        cmocka_unit_test(test_words_of_z),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

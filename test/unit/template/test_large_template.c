@@ -2,7 +2,7 @@
  * test_large_template.c -- two walks over the records of a template, the second one in any parts,
  * give what fixmate.h gives.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "template/large_template.h"
 
@@ -89,9 +89,8 @@ static void walk_in_parts(struct rng *rng, const struct large_template *lt,
     }
 }
 
-static void test_like_fixmate(void **state)
+TEST(test_like_fixmate)
 {
-    (void)state;
     struct rng rng = rng_start(1);
     struct records records = {.at = test_alloc(MAX_RECORDS * RECORD_BYTES)};
     struct fixmate_space want = {.n_out = 0}, got = {.n_out = 0};
@@ -125,9 +124,8 @@ static void test_like_fixmate(void **state)
 }
 
 /* A damaged primary record is ignored by the first walk, and refused by nobody but its reader. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     struct rng rng = rng_start(2);
     const struct fixmate_rules rules = {.n_refs = 2, .reference_bases = reference_bases};
     struct large_template *lt = large_template_create(&rules);
@@ -141,13 +139,4 @@ static void test_damaged(void **state)
     large_template_end(lt);
     large_template_destroy(lt);
     large_template_destroy(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_like_fixmate),
-        cmocka_unit_test(test_damaged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* test_diag.c -- which messages are printed, and how. Each test prints in a child process. */
+#include "unit_test.h"
 #include "child.h"
 
 #include "util/diag.h"
@@ -47,9 +48,8 @@ static void print_errors(void *arg)
     assert_null(diag_error_text());
 }
 
-static void test_first_error_only(void **state)
+TEST(test_first_error_only)
 {
-    (void)state;
     check_printed(print_errors, US "cannot read 'in.bam'\n" US "damaged\n" US "full\n");
 }
 
@@ -67,9 +67,8 @@ static void print_all_kinds(void *arg)
     diag_left("after an error");
 }
 
-static void test_quiet(void **state)
+TEST(test_quiet)
 {
-    (void)state;
     check_printed(print_all_kinds, US "warning: w0\n" US "n0\n" US "l0\n" US "l1\n" US "e\n" US
                                    "after an error\n");
 }
@@ -93,9 +92,8 @@ static void print_control_characters(void *arg)
     (void)fflush(stderr);
 }
 
-static void test_control_characters(void **state)
+TEST(test_control_characters)
 {
-    (void)state;
     char expected[4096];
     (void)strcpy(expected, US "read 'a\\x0a\\x1b[2J'\nbefore\tlibrary \\x1b[2J\nhalf a line\n\n");
     size_t n = strlen(expected);
@@ -117,9 +115,8 @@ static void draw(void *arg)
     diag_note("after");
 }
 
-static void test_status_line(void **state)
+TEST(test_status_line)
 {
-    (void)state;
     check_printed(draw, "\r10 %\033[K\r" "\r20 %\033[K\r" "\r\033[K" US "between\n"
                         "\r30 %\033[K\r" "\r\033[K" US "after\n");
 }
@@ -139,9 +136,8 @@ static void print_into_broken_pipe(void *arg)
     if (sigismember(&pending, SIGPIPE)) _exit(3);
 }
 
-static void test_broken_pipe(void **state)
+TEST(test_broken_pipe)
 {
-    (void)state;
     check_printed(print_into_broken_pipe, "");
 }
 
@@ -153,9 +149,8 @@ static void print_words(void *arg)
     diag_no_thread(EAGAIN);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     struct ended_child ended = run_in_child(print_words, NULL);
     assert_non_null(strstr(ended.text, US "out of memory; give less with -m"));
     assert_non_null(strstr(ended.text, US "cannot start a thread: Resource temporarily"));
@@ -182,9 +177,8 @@ static void point_at_words(void *arg)
     diag_note("f%s", diag_library_words());
 }
 
-static void test_library_words(void **state)
+TEST(test_library_words)
 {
-    (void)state;
     check_printed(point_at_words, "[W::f] w\n" US "a\n"
                                   "[E::f] e\n" US "b; its words are above\n" US "c\n"
                                   "Assertion\n" US "d; its words are above\n" US "e\n"
@@ -227,24 +221,8 @@ static void end_watch(void *arg)
     (void)pthread_join(thread, NULL);
 }
 
-static void test_end_of_watch(void **state)
+TEST(test_end_of_watch)
 {
-    (void)state;
     struct ended_child ended = run_in_child(end_watch, NULL);
     assert_int_equal(ended.status, CHILD_RETURNED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_error_only),
-        cmocka_unit_test(test_quiet),
-        cmocka_unit_test(test_control_characters),
-        cmocka_unit_test(test_status_line),
-        cmocka_unit_test(test_broken_pipe),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_library_words),
-        cmocka_unit_test(test_end_of_watch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

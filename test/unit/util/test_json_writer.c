@@ -1,5 +1,5 @@
 /* test_json_writer.c -- escapes, nesting and numbers, as RFC 8259 wants them. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "util/json_writer.h"
 
@@ -35,9 +35,8 @@ static void check_string(const char *text, const char *expected)
     check(&w, expected);
 }
 
-static void test_strings(void **state)
+TEST(test_strings)
 {
-    (void)state;
     check_string("", "\"\"");
     check_string("reads.bam", "\"reads.bam\"");
     check_string("a \"b\" \\ /", "\"a \\\"b\\\" \\\\ /\"");
@@ -45,18 +44,16 @@ static void test_strings(void **state)
     check_string(NULL, "null");
 }
 
-static void test_utf8(void **state)
+TEST(test_utf8)
 {
-    (void)state;
     check_string("Gr\xc3\xb6\xc3\x9f" "e", "\"Gr\xc3\xb6\xc3\x9f" "e\"");
     check_string("\xe2\x82\xac\xf0\x9f\xa7\xac", "\"\xe2\x82\xac\xf0\x9f\xa7\xac\"");
     check_string("\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf",
                  "\"\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf\"");
 }
 
-static void test_no_utf8(void **state)
+TEST(test_no_utf8)
 {
-    (void)state;
     check_string("a\xff" "b", "\"a\\ufffdb\"");
     check_string("\xc3", "\"\\ufffd\"");                /* ends within a sequence */
     check_string("\xe2\x82", "\"\\ufffd\\ufffd\"");
@@ -72,9 +69,8 @@ static void test_no_utf8(void **state)
 }
 
 /* Any bytes become a text in quotes without control characters. */
-static void test_random_bytes(void **state)
+TEST(test_random_bytes)
 {
-    (void)state;
     struct rng rng = rng_start(311);
     for (int i = 0; i < 20000; i++) {
         char text[12];
@@ -93,9 +89,8 @@ static void test_random_bytes(void **state)
     }
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-    (void)state;
     struct written w;
     begin(&w);
     json_begin_array(&w.json, NULL);
@@ -115,9 +110,8 @@ static void test_numbers(void **state)
               "null]\n");
 }
 
-static void test_nesting(void **state)
+TEST(test_nesting)
 {
-    (void)state;
     struct written w;
     begin(&w);
     json_begin_object(&w.json, NULL);
@@ -152,17 +146,4 @@ static void test_nesting(void **state)
               "  ],\n"
               "  \"numbers\": [1, 2]\n"
               "}\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_no_utf8),
-        cmocka_unit_test(test_random_bytes),
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_nesting),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

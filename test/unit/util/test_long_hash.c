@@ -1,5 +1,5 @@
 /* test_long_hash.c -- the hash is XXH3-64, whatever the processor. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "util/long_hash.h"
 #include "util/long_hash_avx2.h"
@@ -21,9 +21,8 @@ static uint8_t *make_bytes(void)
 }
 
 /* The ways of XXH3 change at 16, 128 and 240 bytes, at stripes of 64 and at blocks of 1,024. */
-static void test_equals_xxh3(void **state)
+TEST(test_equals_xxh3)
 {
-    (void)state;
     uint8_t *bytes = make_bytes();
     for (size_t n = 0; n <= MOST_BYTES; n += n < 2100 ? 1 : 997) {
         assert_int_equal(long_hash(bytes + 1, n), XXH3_64bits(bytes + 1, n));
@@ -36,17 +35,7 @@ static void test_equals_xxh3(void **state)
 }
 
 /* The value of XXH3-64 of no bytes, by its specification. */
-static void test_known_value(void **state)
+TEST(test_known_value)
 {
-    (void)state;
     assert_int_equal(long_hash("", 0), 0x2d06800538d394c2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equals_xxh3),
-        cmocka_unit_test(test_known_value),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

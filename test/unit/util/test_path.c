@@ -1,11 +1,10 @@
 /* test_path.c -- the directory that a path is in, and its name there. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "util/path.h"
 
-static void test_paths(void **state)
+TEST(test_paths)
 {
-    (void)state;
     static const struct {
         const char *path, *parent, *name;
         bool goes_up;
@@ -24,12 +23,4 @@ static void test_paths(void **state)
         assert_string_equal(path, cases[i].goes_up ? parent : cases[i].path);
         free(parent);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,10 @@
 /* test_size.c -- which sizes of the command line are accepted, and how sizes are printed. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "util/size.h"
 
-static void test_accepted(void **state)
+TEST(test_accepted)
 {
-    (void)state;
     const uint64_t k = 1024;
     const struct {
         const char *text;
@@ -53,9 +52,8 @@ static void test_accepted(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     static const char *const cases[] = {
         "",     " ",     "M",     "-1",   "+1",    "-0",   "1.5G.", "1,5G",  "4Q",     "1Kb ",
         "1Ki",  "1B",    "1P",    "1E",   "1 ",    " 1",   "1 M",   "\t1",   "1\n",    "1MM",
@@ -77,9 +75,8 @@ static void test_refused(void **state)
     }
 }
 
-static void test_printed(void **state)
+TEST(test_printed)
 {
-    (void)state;
     char text[SIZE_TEXT_BYTES];
     assert_string_equal(size_format(0, text), "0 bytes");
     assert_string_equal(size_format(999999, text), "999999 bytes");
@@ -87,14 +84,4 @@ static void test_printed(void **state)
     assert_string_equal(size_format(2300000000u, text), "2.3 GB");
     assert_string_equal(size_format((uint64_t)12 << 40, text), "13.2 TB");
     assert_string_equal(size_format(UINT64_MAX, text), "18446744.1 TB");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepted),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_printed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

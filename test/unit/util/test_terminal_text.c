@@ -1,5 +1,5 @@
 /* test_terminal_text.c -- which characters are printed as they are, and which are escaped. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "util/terminal_text.h"
 
@@ -15,18 +15,16 @@ static void check_shown(const char *text, const char *wanted)
     free(out);
 }
 
-static void test_printable_text_stays(void **state)
+TEST(test_printable_text_stays)
 {
-    (void)state;
     check_shown("", "");
     check_shown("record 1 of 'in.bam': read 'a\\b%s%n~'", "record 1 of 'in.bam': read 'a\\b%s%n~'");
     check_shown("gr\xc3\xb6\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\xa7\xac.bam",
                 "gr\xc3\xb6\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\xa7\xac.bam");
 }
 
-static void test_control_characters_are_escaped(void **state)
+TEST(test_control_characters_are_escaped)
 {
-    (void)state;
     check_shown("\x1b[2Jgone", "\\x1b[2Jgone");
     check_shown("a\nsamtools rocksort: all is well\r\t\x7f", "a\\x0asamtools rocksort: all is well"
                                                             "\\x0d\\x09\\x7f");
@@ -37,9 +35,8 @@ static void test_control_characters_are_escaped(void **state)
                 "\\xe2\\x80\\xae \\xe2\\x80\\xa8 \\xe2\\x81\\xa6");
 }
 
-static void test_malformed_utf8_is_escaped(void **state)
+TEST(test_malformed_utf8_is_escaped)
 {
-    (void)state;
     check_shown("\xff\xfe", "\\xff\\xfe");
     check_shown("\xc3", "\\xc3");                               /* cut short */
     check_shown("\xe2\x82", "\\xe2\\x82");
@@ -51,9 +48,8 @@ static void test_malformed_utf8_is_escaped(void **state)
     check_shown("\xc3\xc3\xb6", "\\xc3\xc3\xb6");
 }
 
-static void test_decoded_characters(void **state)
+TEST(test_decoded_characters)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t n_bytes;
@@ -76,9 +72,8 @@ static void test_decoded_characters(void **state)
 }
 
 /* Each character is decoded from its bytes, and not from fewer bytes. */
-static void test_all_characters(void **state)
+TEST(test_all_characters)
 {
-    (void)state;
     for (uint32_t c = 0x80; c <= 0x10ffff; c++) {
         size_t n = c >= 0x10000 ? 4 : c >= 0x800 ? 3 : 2;
         char text[5] = "";
@@ -94,9 +89,8 @@ static void test_all_characters(void **state)
 }
 
 /* The result never exceeds the room, ends with a NUL, and holds nothing that a terminal acts on. */
-static void test_any_bytes_in_any_room(void **state)
+TEST(test_any_bytes_in_any_room)
 {
-    (void)state;
     struct rng rng = rng_start(101);
     for (int round = 0; round < 20000; round++) {
         size_t n = rng_below(&rng, 24), room = 1 + rng_below(&rng, 60);
@@ -116,17 +110,4 @@ static void test_any_bytes_in_any_room(void **state)
         free(text);
         free(out);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_printable_text_stays),
-        cmocka_unit_test(test_control_characters_are_escaped),
-        cmocka_unit_test(test_malformed_utf8_is_escaped),
-        cmocka_unit_test(test_decoded_characters),
-        cmocka_unit_test(test_all_characters),
-        cmocka_unit_test(test_any_bytes_in_any_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

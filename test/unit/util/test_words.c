@@ -1,5 +1,5 @@
 /* test_words.c -- words are split as a shell splits them, but for escapes. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "util/words.h"
 
@@ -14,9 +14,8 @@ static void check(const char *text, size_t n_expected, const char *const *expect
     words_free(words);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     check("", 0, NULL);
     check(" \t ", 0, NULL);
     check("-r -z  off", 3, (const char *const[]){"-r", "-z", "off"});
@@ -26,20 +25,10 @@ static void test_words(void **state)
     check("a\\ b", 2, (const char *const[]){"a\\", "b"});
 }
 
-static void test_quote_without_end(void **state)
+TEST(test_quote_without_end)
 {
-    (void)state;
     size_t n;
     assert_null(words_split("a 'b", &n));
     assert_null(words_split("\"", &n));
     words_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_quote_without_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* test_xalloc.c -- what xalloc returns; and how the process ends when there is no memory. */
+#include "unit_test.h"
 #include "child.h"
 
 #include "util/xalloc.h"
@@ -14,9 +15,8 @@ const char *__asan_default_options(void)
     return "allocator_may_return_null=1";
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     uint8_t *mem = xmalloc(100);
     memset(mem, 7, 100);
     mem = xrealloc(mem, 100000);
@@ -34,9 +34,8 @@ static void test_memory(void **state)
     free(zeros);
 }
 
-static void test_sizes_of_zero(void **state)
+TEST(test_sizes_of_zero)
 {
-    (void)state;
     void *mems[] = {xmalloc(0), xcalloc(0, 8), xcalloc(8, 0), xrealloc(NULL, 0), xmemdup("", 0),
                     xrealloc(xmalloc(5), 0)};
     for (size_t i = 0; i < sizeof mems / sizeof *mems; i++) {
@@ -46,9 +45,8 @@ static void test_sizes_of_zero(void **state)
     for (size_t i = 0; i < sizeof mems / sizeof *mems; i++) free(mems[i]);
 }
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
-    (void)state;
     char *text = xstrdup("read"), *empty = xstrdup("");
     assert_string_equal(text, "read");
     assert_string_equal(empty, "");
@@ -66,9 +64,8 @@ static void test_texts(void **state)
     free(wide);
 }
 
-static void test_growing_array(void **state)
+TEST(test_growing_array)
 {
-    (void)state;
     uint64_t *items = NULL;
     size_t room = 0;
     for (size_t n = 0; n < 1000; n++) {
@@ -156,9 +153,8 @@ static void check(const struct ended_child *ended, bool has_hook)
     if (hook) assert_true(hook < message);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
         struct failure plain = {failures[i], NULL}, hooked = {failures[i], print_hook};
         struct ended_child ended = run_in_child(fail_in_child, &plain);
@@ -177,22 +173,8 @@ static void require_something(void *arg)
     xalloc_require(false);
 }
 
-static void test_hook_taken_back(void **state)
+TEST(test_hook_taken_back)
 {
-    (void)state;
     struct ended_child ended = run_in_child(require_something, NULL);
     check(&ended, false);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_sizes_of_zero),
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_growing_array),
-        cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_hook_taken_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,8 @@
-"""--resume of sorts by long tags whose runs were compacted: piles that lie in runs of both processes,
-and in files that hold several runs."""
+"""--resume of sorts by long tags whose runs were compacted: equal values lie in runs of both
+processes, and in files that hold several runs."""
 
 import json
 import random
-import unittest
 
 import bamfile
 from harness import needs_pysam, reference_ok
@@ -13,8 +12,8 @@ from test_long_keys import HEADER, text_tag
 BUDGET = 400_000
 
 
-class Piles(KilledTest):
-    """Records of a few values, which share more than the stored part of their keys."""
+class LongKeys(KilledTest):
+    """Records of a few long values."""
 
     # -s switches compaction on; one thread, so that runs come in one order.
     OPTIONS = ("-t", "XX", "-s", "30M", "-@", "1", "-u")
@@ -35,15 +34,13 @@ class Piles(KilledTest):
         self.want = bamfile.read(want).records
 
     def check(self, checkpoint, *args):
-        """Resumes; the records are those of samtools 1.24, and piles were read that did not fit into
-        memory. Returns the statistics."""
+        """Resumes; the records are those of samtools 1.24. Returns the statistics."""
         out, stats = self.path("out.bam"), self.path("stats.json")
         self.resume(checkpoint, "--stats", stats, *args, "-o", out, budget=BUDGET)
         self.assert_same_records(bamfile.read(out).records, self.want)
         self.sort_ok("--verify", "-t", "XX", out)
         with open(stats, encoding="utf-8") as file:
             data = json.load(file)
-        self.assertEqual(data["piles"]["piles"], 3)
         self.assertGreater(data["runs"]["runs"], data["scan"]["files"])
         return data
 
@@ -74,7 +71,3 @@ class Piles(KilledTest):
         checkpoint = self.killed("write:15:kill:/db-0/00", *args, budget=BUDGET)
         self.assertEqual(self.state(checkpoint), "loading")
         self.check(checkpoint)
-
-
-if __name__ == "__main__":
-    unittest.main()
