@@ -25,11 +25,10 @@ static int load_phase(struct sort *sort)
         .crew = sort->crew, .pool = sort->pool, .totals = sort->totals, .inputs = sort->inputs,
         .n_inputs = s->n_inputs, .n_refs = sam_hdr_nref(sort->header),
         .start = sort->resume.start, .budget = &sort->budget, .rules = &sort->rules,
-        .verification = sort->verification, .sum_only = s->sum_only,
+        .observers = &sort->observers_in, .sum_only = s->sum_only,
         .fixmate = s->fixmate ? &sort->fixmate : NULL,
         .temp_prefix = s->resumed ? s->resumed->dirs[0].path : s->temp_prefixes[0],
         .output = s->output,
-        .survey = sort->survey,
         .saves_part = checkpoint_writer_saves_part(sort->checkpoint),
     };
     bool may_spill = !s->sum_only;
@@ -60,15 +59,23 @@ static int settle_phase(struct sort *sort)
     return checkpoint_writer_may_write(sort->checkpoint) ? 0 : -1;
 }
 
+/* The observers of records that are in runs. */
+static struct record_observers observers_of_runs(const struct sort *sort)
+{
+    struct record_observers observers = sort->observers_in;
+    record_observers_add(&observers, sort->read_ends);
+    return observers;
+}
+
 /* Looks again at records that an earlier process has put into the store. */
 static int view_earlier_runs(struct sort *sort)
 {
     struct mem_budget budget;
     batch_pool_budget(sort->pool, &budget);
+    const struct record_observers observers = observers_of_runs(sort);
     const struct view_again_settings again = {
-        .crew = sort->crew, .duplicates = sort->duplicates,
-        .survey = sort->survey, .store = temp_store_runs(sort->store),
-        .rules = &sort->rules, .n_refs = sam_hdr_nref(sort->header),
+        .crew = sort->crew, .duplicates = sort->duplicates, .observers = &observers,
+        .store = temp_store_runs(sort->store), .rules = &sort->rules, .n_refs = sam_hdr_nref(sort->header),
         .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
         .end_run = sort->first_own_run, .n_threads = sort->settings->n_threads,
         .queue_bytes = budget.total_bytes / 16,
@@ -108,12 +115,14 @@ static int merge_all(struct sort *sort)
         .header = sort->header, .output = &sort->output, .totals = sort->totals,
         .duplicates = sort->duplicates, .sum = &read.sum,
         .resumed_path = sort->settings->resumed ? sort->settings->resumed->dirs[0].path : NULL,
-        .record_counts = sort->record_counts, .counts = &sort->merged,
+        .observers = &sort->observers_out, .counts = &sort->merged,
     };
     if (!sort->settings->merge) return merge_to_output(&merge, &sort->sum_out);
+    const struct record_observers observers = observers_of_runs(sort);
     const struct merge_sorted_settings sorted = {
         .merge = &merge, .sort = sort->settings, .inputs = sort->inputs,
-        .duplicates = sort->duplicates, .survey = sort->survey, .columns = sort->columns,
+        .duplicates = sort->duplicates, .observers = &observers, .survey = sort->survey,
+        .columns = sort->columns,
         .split = sort->split, .budget = &sort->budget, .progress = sort->progress,
         .report = sort->report,
     };
@@ -129,8 +138,8 @@ static int merge_phase(struct sort *sort)
     progress_enter(sort->progress, SORT_PHASE_CLOSE);
     r = sorted_output_close(&sort->output, r == 0, results);
     if (r == 0) sort_report_pieces(sort);
-    if (r == 0 && sort->record_counts)
-        r = count_files_write(sort->settings->count_files, sort->record_counts, false);
+    if (r == 0) record_observers_finish(&sort->observers_out);
+    if (r == 0) r = count_files_write(sort->settings->count_files, false);
     sort->lost_reader = results[0].lost_reader;
     sort->report->output_bytes = results[0].n_bytes;
     sort->report->also_bytes = results[1].n_bytes;
@@ -195,8 +204,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     early_end_is_over();
     early_end_tell_complete(&early_end);
     early_end_restore(&early_end);
-    if (r == 0 && sort.record_counts)
-        r = count_files_write(settings->count_files, sort.record_counts, true);
+    if (r == 0) r = count_files_write(settings->count_files, true);
     sort_release(&sort);
     progress_finish(sort.progress);
     /* If the reader of standard output has gone, the process dies of SIGPIPE, as other filters do;

@@ -50,6 +50,20 @@ static inline size_t bam_record_bytes(const uint8_t *rec)
     return (size_t)get_u32(rec) + 4;
 }
 
+/* Whole records, one after another. bam_records_next walks through them; a record may be made
+   shorter before the next one is asked for. */
+struct bam_records {
+    const uint8_t *at, *to;
+};
+
+static inline const uint8_t *bam_records_next(struct bam_records *records)
+{
+    const uint8_t *rec = records->at;
+    if (rec >= records->to) return NULL;
+    records->at += bam_record_bytes(rec);
+    return rec;
+}
+
 static inline int32_t bam_record_tid(const uint8_t *rec)
 {
     return (int32_t)get_u32(rec + 4);

@@ -29,24 +29,19 @@ void guessed_walk_make(struct guessed_walk *guess, const uint8_t *stretch, size_
     *guess = (struct guessed_walk){0};
     while (from < end && !is_beginning(from, end)) from++;
     struct bam_walk walk = {.at = from, .end = end};
-    while (bam_walk_next(&walk)) {
-        if (walk.claimed_bytes > guess->max_bytes) guess->max_bytes = walk.claimed_bytes;
-        guess->n_records++;
-    }
+    while (bam_walk_next(&walk)) guess->n_records++;
     guess->from = (size_t)(from - stretch);
     guess->to = (size_t)(walk.at - stretch);
 }
 
 size_t guessed_walk_go(const struct guessed_walk *guess, const uint8_t *stretch,
-                       struct bam_walk *walk, size_t *max_bytes)
+                       struct bam_walk *walk)
 {
     for (size_t n_records = 0;; n_records++) {
         if (guessed_walk_is_met(guess, stretch, walk)) {
-            if (guess->max_bytes > *max_bytes) *max_bytes = guess->max_bytes;
             n_records += guess->n_records;
             walk->at = stretch + guess->to;
         }
         if (!bam_walk_next(walk)) return n_records;
-        if (walk->claimed_bytes > *max_bytes) *max_bytes = walk->claimed_bytes;
     }
 }

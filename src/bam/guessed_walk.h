@@ -19,7 +19,6 @@ struct guessed_walk {
     size_t from;                /* offset in the stretch of the first record */
     size_t to;                  /* of the end of the last whole record; equal to `from`: no guess */
     size_t n_records;
-    size_t max_bytes;           /* of a record */
 };
 
 /* Walks the n_bytes of a stretch. */
@@ -33,8 +32,8 @@ static inline bool guessed_walk_is_met(const struct guessed_walk *guess, const u
 }
 
 /* Walks on to the end, by the guess where the walk meets it. Returns the number of whole records.
-   *max_bytes is raised to the size of the longest one. */
+   */
 size_t guessed_walk_go(const struct guessed_walk *guess, const uint8_t *stretch,
-                       struct bam_walk *walk, size_t *max_bytes);
+                       struct bam_walk *walk);
 
 #endif

@@ -2,17 +2,23 @@
 #include "columns/tag_census.h"
 
 #include "bam/bam_aux.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
 
 static unsigned place_of(const uint8_t *letters)
 {
     return (letters[0] & 0x7fu) << 7 | (letters[1] & 0x7fu);
 }
 
-void tag_census_add(struct tag_census *census, const uint8_t *from, const uint8_t *to)
+static int add_records(struct record_observer *observer, void *part,
+                       const struct observed_records *observed)
 {
+    struct tag_census *census = (struct tag_census *)observer;
+    struct bam_records records = observed->all;
     uint64_t seen[TAG_CENSUS_WORDS] = {0};
-    if (!census) return;
-    for (const uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
+    (void)part;
+    for (const uint8_t *rec; (rec = bam_records_next(&records));) {
         const uint8_t *at = bam_record_tags(rec);
         struct bam_aux aux;
         while (bam_aux_read(rec, &at, &aux) > 0) {
@@ -24,6 +30,20 @@ void tag_census_add(struct tag_census *census, const uint8_t *from, const uint8_
     for (unsigned i = 0; i < TAG_CENSUS_WORDS; i++)
         if (seen[i] & ~atomic_load_explicit(&census->seen[i], memory_order_relaxed))
             (void)atomic_fetch_or(&census->seen[i], seen[i]);
+    return 0;
+}
+
+static void destroy(struct record_observer *observer)
+{
+    free(observer);
+}
+
+struct tag_census *tag_census_create(void)
+{
+    static const struct observer_kind kind = {.add_records = add_records, .destroy = destroy};
+    struct tag_census *census = xcalloc(1, sizeof *census);
+    census->base.kind = &kind;
+    return census;
 }
 
 bool tag_census_has(const struct tag_census *census, const char tag[2])

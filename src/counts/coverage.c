@@ -1,5 +1,24 @@
-/* coverage.c -- see coverage.h. */
-#include "counts/coverage.h"
+/*
+ * coverage.c -- how well each reference is covered, printed as `samtools coverage` 1.24 does
+ * without options: coverage_observer (count_kinds.h).
+ *
+ * What samtools counts: records with a reference that are neither unmapped, secondary, failed nor
+ * duplicates. A base of them covers its position if its operation in the CIGAR is M, = or X, and
+ * the position lies on the reference. All numbers but one are sums over records. The exception is
+ * the number of positions that are covered at all: it is the length of the union of all these
+ * stretches.
+ *
+ * A worker makes a part of each segment of the output. It knows the union of the segment's own
+ * records, as a list of intervals. Records of earlier segments may reach into the segment, and its
+ * own records into later ones, so combine puts the edges together, in the order of the
+ * segments: it looks at those intervals that begin before the reach of earlier records, and keeps
+ * those that end after the last record begins. All others are only a number for it.
+ *
+ * Memory: 56 bytes for each reference that has records; 16 bytes for each interval. A segment has
+ * at most as many intervals as its CIGARs have operations; between segments those stay that end
+ * after the last record begins.
+ */
+#include "counts/count_kinds.h"
 
 #include "bam/bam_long.h"
 #include "counts/interval_list.h"
@@ -18,6 +37,7 @@ struct ref_sums {
 };
 
 struct coverage {
+    struct record_observer base;        /* must be the first member */
     const sam_hdr_t *header;
     int32_t n_refs;
     struct ref_sums *refs;      /* memory is only touched for references with records */
@@ -26,7 +46,7 @@ struct coverage {
     int32_t tid;                /* -1: none */
     struct interval *open;
     size_t n_open, open_room;
-    struct interval *merged;    /* for join */
+    struct interval *merged;    /* for combine */
     size_t merged_room;
 };
 
@@ -47,19 +67,14 @@ struct coverage_part {
     uint64_t n_first, n_last;   /* positions in the lists; n_last: set at the end */
 };
 
-struct coverage *coverage_create(const sam_hdr_t *header)
+static struct coverage *of(struct record_observer *observer)
 {
-    struct coverage *sum = xcalloc(1, sizeof *sum);
-    sum->header = header;
-    sum->n_refs = sam_hdr_nref(header);
-    sum->refs = xcalloc((size_t)sum->n_refs + 1, sizeof *sum->refs);
-    sum->tid = -1;
-    return sum;
+    return (struct coverage *)observer;
 }
 
-void coverage_destroy(struct coverage *sum)
+static void destroy(struct record_observer *observer)
 {
-    if (!sum) return;
+    struct coverage *sum = of(observer);
     free(sum->refs);
     free(sum->open);
     free(sum->merged);
@@ -68,16 +83,16 @@ void coverage_destroy(struct coverage *sum)
 
 /* ---- parts ---- */
 
-struct coverage_part *coverage_part_create(const struct coverage *sum)
+static void *begin(const struct record_observer *observer)
 {
     struct coverage_part *part = xcalloc(1, sizeof *part);
-    part->header = sum->header;
+    part->header = ((const struct coverage *)observer)->header;
     return part;
 }
 
-void coverage_part_destroy(struct coverage_part *part)
+static void discard(void *arg)
 {
-    if (!part) return;
+    struct coverage_part *part = arg;
     interval_list_release(&part->first);
     interval_list_release(&part->last);
     free(part->refs);
@@ -198,7 +213,7 @@ static struct bam_cigar cigar_of(const uint8_t *rec)
     return bam_record_cigar(rec, has_cg ? &cg : NULL);
 }
 
-void coverage_part_add(struct coverage_part *part, const uint8_t *rec)
+static void add_record(struct coverage_part *part, const uint8_t *rec)
 {
     const uint32_t left_out = BAM_FUNMAP | BAM_FSECONDARY | BAM_FQCFAIL | BAM_FDUP;
     int32_t tid = bam_record_tid(rec);
@@ -212,8 +227,19 @@ void coverage_part_add(struct coverage_part *part, const uint8_t *rec)
               bam_record_n_bases(rec) > 0 ? bam_record_quals(rec) : NULL);
 }
 
-void coverage_part_end(struct coverage_part *part)
+static int add_records(struct record_observer *observer, void *part,
+                       const struct observed_records *observed)
 {
+    struct bam_records records = observed->all;
+    (void)observer;
+    for (const uint8_t *rec; (rec = bam_records_next(&records));) add_record(part, rec);
+    return 0;
+}
+
+static void end(struct record_observer *observer, void *arg)
+{
+    struct coverage_part *part = arg;
+    (void)observer;
     interval_list_settle(&part->last);
     part->n_last = interval_sum(part->last.sorted, part->last.n);
     interval_list_trim(&part->first);
@@ -279,22 +305,27 @@ static void join_list(struct coverage *sum, const struct interval_list *list,
     sum->refs[sum->tid].n_covered += n_covered;
 }
 
-void coverage_join(struct coverage *sum, const struct coverage_part *part)
+static int combine(struct record_observer *observer, void *arg)
 {
+    struct coverage *sum = of(observer);
+    const struct coverage_part *part = arg;
     for (size_t i = 0; i < part->n_refs; i++)
         add_sums(&sum->refs[part->refs[i].tid], &part->refs[i].sums);
     if (part->n_refs > 1) {
         go_to_ref(sum, part->refs[0].tid);
         join_list(sum, &part->first, part->n_first, INT64_MAX);
     }
-    if (part->n_refs == 0) return;
-    go_to_ref(sum, part->refs[part->n_refs - 1].tid);
-    join_list(sum, &part->last, part->n_last, part->last_pos);
+    if (part->n_refs > 0) {
+        go_to_ref(sum, part->refs[part->n_refs - 1].tid);
+        join_list(sum, &part->last, part->n_last, part->last_pos);
+    }
+    discard(arg);
+    return 0;
 }
 
-void coverage_finish(struct coverage *sum)
+static void finish(struct record_observer *observer)
 {
-    go_to_ref(sum, -1);
+    go_to_ref(of(observer), -1);
 }
 
 static double mean(uint64_t total, uint64_t n)
@@ -313,8 +344,9 @@ static void print_ref(const struct coverage *sum, int32_t tid, FILE *to)
                   mean(sums->mapq, sums->n_records));
 }
 
-void coverage_print(const struct coverage *sum, FILE *to)
+static void print(const struct record_observer *observer, FILE *to)
 {
+    const struct coverage *sum = (const struct coverage *)observer;
     if (sum->n_refs > 0)
         (void)fputs("#rname\tstartpos\tendpos\tnumreads\tcovbases\tcoverage\tmeandepth\tmeanbaseq\t"
                     "meanmapq\n", to);
@@ -323,4 +355,18 @@ void coverage_print(const struct coverage *sum, FILE *to)
         if (sum->refs[tid].is_crossed) print_ref(sum, tid, to);
     for (int32_t tid = 0; tid < sum->n_refs; tid++)
         if (!sum->refs[tid].is_crossed) print_ref(sum, tid, to);
+}
+
+struct record_observer *coverage_observer(sam_hdr_t *header)
+{
+    static const struct observer_kind kind = {
+        .begin = begin, .add_records = add_records, .end = end, .combine = combine,
+        .discard = discard, .finish = finish, .print = print, .destroy = destroy};
+    struct coverage *sum = xcalloc(1, sizeof *sum);
+    sum->base.kind = &kind;
+    sum->header = header;
+    sum->n_refs = sam_hdr_nref(header);
+    sum->refs = xcalloc((size_t)sum->n_refs + 1, sizeof *sum->refs);
+    sum->tid = -1;
+    return &sum->base;
 }

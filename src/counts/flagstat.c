@@ -1,10 +1,60 @@
 /* flagstat.c -- see flagstat.h. */
 #include "counts/flagstat.h"
 
-#include <inttypes.h>
+#include "counts/count_kinds.h"
+#include "util/xalloc.h"
 
-/* Adds n records with the same flags. `mates`: see flagstat_part_add. */
-static void add_records(struct flagstat *sum, uint32_t flag, int mates, uint64_t n)
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum {
+    FLAGSTAT_FLAGS = 1024,      /* combinations of the ten flags that matter */
+    FLAGSTAT_MATES = 3,         /* the mate's reference is the same, another, another and sure */
+};
+
+struct observer {
+    struct record_observer base;        /* must be the first member */
+    struct flagstat sum;
+};
+
+struct part {
+    uint32_t n[FLAGSTAT_MATES][FLAGSTAT_FLAGS];
+};
+
+/* The strands (0x10, 0x20) do not matter: the flags above them move down by two bits. */
+static uint32_t pack(uint32_t flag)
+{
+    return (flag & 0xf) | (flag >> 2 & 0x3f0);
+}
+
+static uint32_t unpack(uint32_t packed)
+{
+    return (packed & 0xf) | (packed & 0x3f0) << 2;
+}
+
+static void *begin(const struct record_observer *observer)
+{
+    (void)observer;
+    return xcalloc(1, sizeof(struct part));
+}
+
+static int add_records(struct record_observer *observer, void *arg,
+                       const struct observed_records *observed)
+{
+    enum { SURE_MAPQ = 5 };
+    struct part *part = arg;
+    struct bam_records records = observed->all;
+    (void)observer;
+    for (const uint8_t *rec; (rec = bam_records_next(&records));) {
+        unsigned is_other = bam_record_mate_tid(rec) != bam_record_tid(rec);
+        unsigned is_sure = rec[BAM_MAPQ_AT] >= SURE_MAPQ;
+        part->n[is_other + (is_other & is_sure)][pack(bam_record_flag(rec))]++;
+    }
+    return 0;
+}
+
+/* Adds n records with the same flags. `mates`: see FLAGSTAT_MATES. */
+static void add_alike(struct flagstat *sum, uint32_t flag, int mates, uint64_t n)
 {
     int failed = (flag & BAM_FQCFAIL) != 0;
     bool is_mapped = !(flag & BAM_FUNMAP), is_duplicate = flag & BAM_FDUP;
@@ -34,18 +84,15 @@ static void add_records(struct flagstat *sum, uint32_t flag, int mates, uint64_t
         if (counts[i]) sum->n[i][failed] += n;
 }
 
-void flagstat_add_part(struct flagstat *sum, const struct flagstat_part *part)
+static int combine(struct record_observer *observer, void *arg)
 {
+    struct flagstat *sum = &((struct observer *)observer)->sum;
+    struct part *part = arg;
     for (int mates = 0; mates < FLAGSTAT_MATES; mates++)
         for (uint32_t i = 0; i < FLAGSTAT_FLAGS; i++)
-            if (part->n[mates][i] > 0)
-                add_records(sum, flagstat_unpack(i), mates, part->n[mates][i]);
-}
-
-void flagstat_join(struct flagstat *sum, const struct flagstat *other)
-{
-    for (int i = 0; i < FLAGSTAT_N_LINES; i++)
-        for (int failed = 0; failed < 2; failed++) sum->n[i][failed] += other->n[i][failed];
+            if (part->n[mates][i] > 0) add_alike(sum, unpack(i), mates, part->n[mates][i]);
+    free(part);
+    return 0;
 }
 
 /* "12.34%", or N/A of nothing. samtools divides in single precision, which shows in files of
@@ -92,4 +139,25 @@ void flagstat_print(const struct flagstat *sum, FILE *to)
         }
         (void)fputc('\n', to);
     }
+}
+
+static void print(const struct record_observer *observer, FILE *to)
+{
+    flagstat_print(&((const struct observer *)observer)->sum, to);
+}
+
+static void destroy(struct record_observer *observer)
+{
+    free(observer);
+}
+
+struct record_observer *flagstat_observer(sam_hdr_t *header)
+{
+    static const struct observer_kind kind = {
+        .begin = begin, .add_records = add_records, .combine = combine, .discard = free,
+        .print = print, .destroy = destroy};
+    struct observer *observer = xcalloc(1, sizeof *observer);
+    (void)header;
+    observer->base.kind = &kind;
+    return &observer->base;
 }

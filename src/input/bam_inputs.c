@@ -286,31 +286,17 @@ static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
     return NULL;
 }
 
-/* Opens input i, unless it is still open. */
-static struct bam_reader *open_reader(struct bam_inputs *in, size_t i)
+struct bam_reader *bam_inputs_open_one(struct bam_inputs *in, size_t i)
 {
     if (!in->readers[i]) in->readers[i] = reopen(in, i);
     return in->readers[i];
 }
 
-struct bam_reader *bam_inputs_open_one(struct bam_inputs *in, size_t i,
-                                       const struct id_renames **renames)
-{
-    struct bam_reader *reader = open_reader(in, i);
-    *renames = bam_inputs_renames(in, i);
-    /* The blocks of BAM are inflated in place: whoever takes the records renames them, too. */
-    if (!reader || !*renames || bam_reader_can_seek(reader)) return reader;
-    int r = bam_reader_rename(reader, *renames, in->pool);
-    *renames = NULL;
-    return r < 0 ? NULL : reader;
-}
-
-/* Prepares input i: renames and the place to begin at. */
+/* Opens input i at the place to begin at. */
 static struct bam_reader *prepare_reader(struct bam_inputs *in, size_t i)
 {
-    struct bam_reader *reader = open_reader(in, i);
-    const struct id_renames *renames = bam_inputs_renames(in, i);
-    if (!reader || (renames && bam_reader_rename(reader, renames, in->pool) < 0)) return NULL;
+    struct bam_reader *reader = bam_inputs_open_one(in, i);
+    if (!reader) return NULL;
     if (i == in->start.input && in->start.offset > 0 &&
         bam_reader_seek(reader, in->start.offset, in->start.n_records) < 0)
         return NULL;

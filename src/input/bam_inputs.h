@@ -43,7 +43,7 @@ bool bam_inputs_can_copy(const struct bam_inputs *inputs, size_t i);
 /* The format of input i. */
 enum htsExactFormat bam_inputs_format(const struct bam_inputs *inputs, size_t i);
 
-/* The IDs that change in the records of input i, or NULL if none do. */
+/* The IDs that whoever reads input i is to change in its records; NULL: none. */
 const struct id_renames *bam_inputs_renames(const struct bam_inputs *inputs, size_t i);
 
 /* The status (stat) of input i just before it was opened; NULL if it is not a regular file. */
@@ -61,11 +61,10 @@ uint32_t bam_inputs_number(const struct bam_inputs *inputs);
 int bam_inputs_next(struct bam_inputs *inputs, struct bam_reader **reader);
 
 /* For inputs that are read at the same time, instead of bam_inputs_next. bam_inputs_open_one opens
-   input i; NULL after a message. Then any thread may use its reader. *renames: IDs that the caller
-   is to change in all records; NULL if there are none, or if the reader does so. bam_inputs_leave
-   closes it when it was read to its end; returns 0, or -1 after a message that it changed. */
-struct bam_reader *bam_inputs_open_one(struct bam_inputs *inputs, size_t i,
-                                       const struct id_renames **renames);
+   input i, unless it is still open; NULL after a message. Then any thread may use its reader.
+   bam_inputs_leave closes it when it was read to its end; returns 0, or -1 after a message that it
+   changed. */
+struct bam_reader *bam_inputs_open_one(struct bam_inputs *inputs, size_t i);
 int bam_inputs_leave(struct bam_inputs *inputs, size_t i);
 
 /* After an error: true if the reason is that an input changed. */

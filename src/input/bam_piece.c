@@ -1,7 +1,6 @@
 /* bam_piece.c -- see bam_piece.h. */
 #include "input/bam_piece.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 int bam_piece_inflate(struct bam_piece *piece, struct bgzf_coder *coder, uint8_t *raw)
@@ -16,26 +15,10 @@ int bam_piece_inflate(struct bam_piece *piece, struct bgzf_coder *coder, uint8_t
     return 0;
 }
 
-/* Where a record that was read by itself begins in the file. */
-static uint64_t record_offset(const struct bam_piece *piece, size_t raw_at)
-{
-    size_t low = 0, high = piece->n_records;
-    while (low + 1 < high) {
-        size_t middle = low + (high - low) / 2;
-        if (piece->records[middle].raw_at > raw_at)
-            high = middle;
-        else
-            low = middle;
-    }
-    assert(piece->records[low].raw_at == raw_at);
-    return piece->records[low].offset;
-}
-
 uint64_t bam_piece_offset(const struct bam_piece *piece, size_t raw_at)
 {
     if (raw_at == piece->raw_bytes || piece->end_offset == INPUT_OFFSET_UNKNOWN)
         return piece->end_offset;
-    if (piece->n_records > 0) return record_offset(piece, raw_at);
     if (piece->compressed_bytes == 0)
         return piece->file_offset << 16 | (piece->block_offset + (uint32_t)raw_at);
     const uint8_t *block = piece->compressed;
@@ -52,7 +35,6 @@ uint64_t bam_piece_offset(const struct bam_piece *piece, size_t raw_at)
 void bam_piece_release(struct bam_piece *piece)
 {
     free(piece->compressed);
-    free(piece->records);
     sam_chunk_release(&piece->lines);
     *piece = (struct bam_piece){0};
 }

@@ -17,11 +17,6 @@
 #include "bam/input_position.h"
 #include "input/sam_chunk.h"
 
-struct piece_record {           /* a record that was read by itself */
-    size_t raw_at;              /* where it begins in the piece */
-    uint64_t offset;            /* where it begins in the file, a BGZF virtual offset */
-};
-
 struct bam_piece {              /* starts as {0} */
     uint8_t *compressed;        /* BGZF blocks, owned by the piece */
     size_t compressed_bytes;    /* 0: the raw bytes are in place already */
@@ -30,19 +25,14 @@ struct bam_piece {              /* starts as {0} */
     uint64_t file_offset;       /* of the BGZF block in which the raw bytes begin */
     uint32_t block_offset;      /* where in that block they begin; 0 for compressed pieces */
     uint64_t end_offset;        /* BGZF virtual offset of the piece's end; often unknown */
-    struct piece_record *records;       /* of a BGZF file whose records were read one by one */
-    size_t n_records, records_room;
     struct sam_chunk lines;     /* SAM only */
 };
 
 /* Inflates the blocks to raw. Returns 0, or -1 if a block is damaged. */
 int bam_piece_inflate(struct bam_piece *piece, struct bgzf_coder *coder, uint8_t *raw);
 
-/*
- * The BGZF virtual offset of a raw byte of the piece, or of its end (raw_at is raw_bytes).
- * INPUT_OFFSET_UNKNOWN unless the reader can seek. If the records were read one by one, a record
- * must begin at raw_at.
- */
+/* The BGZF virtual offset of a raw byte of the piece, or of its end (raw_at is raw_bytes).
+   INPUT_OFFSET_UNKNOWN unless the reader can seek. */
 uint64_t bam_piece_offset(const struct bam_piece *piece, size_t raw_at);
 
 void bam_piece_release(struct bam_piece *piece);

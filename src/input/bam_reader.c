@@ -356,21 +356,6 @@ struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *opti
     return open_reader(path, options, pool, true, is_quiet);
 }
 
-int bam_reader_rename(struct bam_reader *reader, const struct id_renames *renames,
-                      htsThreadPool *pool)
-{
-    samFile *hts = reader->file.hts;
-    reader->file.renames = renames;
-    if (!is_whole_bam(hts)) return 0;
-    if (is_bgzf(hts) && bgzf_thread_pool(hts->fp.bgzf, pool->pool, pool->qsize) < 0) {
-        input_error_threads(reader->file.name);
-        return -1;
-    }
-    reader->source->kind->close(reader->source);
-    reader->source = record_source_open_bam(&reader->file);
-    return 0;
-}
-
 bool bam_reader_can_seek(const struct bam_reader *reader)
 {
     return reader->source->kind->seek != NULL;
@@ -421,7 +406,6 @@ int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t 
     struct reader_source *source = reader->source;
     piece->compressed_bytes = 0;
     piece->raw_bytes = 0;
-    piece->n_records = 0;
     piece->end_offset = INPUT_OFFSET_UNKNOWN;
     if (source->failed) return BAM_READER_ERROR;
     return source->kind->next(source, piece, raw, piece_bytes, room);

@@ -4,7 +4,7 @@
  * Order of calls:
  *
  *     reader = bam_reader_open(path, options, pool);
- *     bam_reader_rename, bam_reader_seek               if needed, in this order
+ *     bam_reader_seek                                  if needed
  *     while (bam_reader_next(...) == BAM_READER_PIECE)
  *         workers inflate or parse the piece (bam_piece.h)
  *     bam_reader_close(reader);
@@ -38,11 +38,6 @@ struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *opti
 /* If the options name a reference for CRAM, checks that it can be read and is FASTA that htslib can
    use. Returns 0, or -1 after a message. */
 int bam_reader_check_reference(const htsFormat *options);
-
-/* To be called before the first piece: makes the reader rename read groups and programs in all
-   records. The renames must outlive the reader. */
-int bam_reader_rename(struct bam_reader *reader, const struct id_renames *renames,
-                      htsThreadPool *pool);
 
 /*
  * bam_reader_can_seek returns true if reading can begin at any record, as in a BGZF-compressed BAM

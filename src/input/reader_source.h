@@ -4,8 +4,7 @@
  *
  *     bgzf_source.h    BAM, whole blocks of BGZF; also gzipped and uncompressed BAM
  *     sam_text.h       SAM, whole lines
- *     record_source.h  input that is read record by record: CRAM, FASTQ, filtered input; BAM whose
- *                      read groups or programs are renamed
+ *     record_source.h  input that is read record by record: CRAM, FASTQ, filtered input
  *
  * The struct of each source begins with a struct reader_source. The reader opens the file, reads
  * its header, opens a source and calls the functions of the source's kind; the function close frees
@@ -23,7 +22,7 @@ enum {                          /* what fetching a piece returns */
     BAM_READER_NO_ROOM = -2,    /* the next bytes need more room: bam_reader_room_needed */
 };
 
-/* The file that a source reads. The reader owns all of it except the renames. */
+/* The file that a source reads. The reader owns all of it. */
 struct reader_file {
     const char *name;           /* in messages */
     samFile *hts;               /* its header has been read */
@@ -32,7 +31,6 @@ struct reader_file {
     bool is_cut;                /* it ends within its header, or has no EOF marker */
     bool is_quiet;              /* the user was warned when it was read before */
     bool end_is_unseen;         /* BAM from a pipe: nobody has looked for the EOF marker yet */
-    const struct id_renames *renames;   /* for all records; NULL: none */
 };
 
 struct reader_source {

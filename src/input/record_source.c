@@ -5,7 +5,6 @@
  */
 #include "input/record_source.h"
 
-#include "bam/bam_check.h"
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
 #include "bam/bgzf_block.h"
@@ -27,7 +26,7 @@ struct record_source {
     /* Reads the next record into `raw`. Returns a code of reader_source.h. */
     int (*read_next)(struct record_source *source);
     bam1_t *record;             /* as htslib decodes it */
-    uint8_t *raw;               /* the record that was read last, before it is renamed */
+    uint8_t *raw;               /* the record that was read last */
     size_t raw_room;
     bool is_waiting;            /* raw was not handed out yet */
     bool has_ended;             /* htslib must not be asked for more */
@@ -37,7 +36,6 @@ struct record_source {
     uint64_t n_lines;           /* before these */
     size_t lines_at;            /* so much of their records was handed out */
     uint64_t n_records;         /* read so far */
-    uint64_t offset, end_offset;        /* where it begins and ends in a BGZF file, or unknown */
 };
 
 static struct record_source *of(struct reader_source *source)
@@ -204,65 +202,7 @@ static int filter_next(struct record_source *s)
     return BAM_READER_PIECE;
 }
 
-/* ---- records of BAM ---- */
-
-/* What is wrong if another file begins in the place of a record. */
-static const char joined[] = "";
-
-/* Reads the rest of a record of a BAM file, after its size field. Returns NULL, or what is
-   wrong. */
-static const char *read_rest(struct record_source *s, const uint8_t size[4])
-{
-    const struct reader_file *file = s->base.file;
-    size_t n_bytes = bam_record_bytes(size);
-    if (n_bytes < BAM_RECORD_FIXED_BYTES || n_bytes > INT32_MAX)
-        return "it is truncated or claims an impossible size";
-    xgrow(&s->raw, &s->raw_room, n_bytes, n_bytes / 2, 1);
-    memcpy(s->raw, size, 4);
-    ssize_t n = bgzf_read(file->hts->fp.bgzf, s->raw + 4, n_bytes - 4);
-    if (n > 0 && bam_begins_file(s->raw, (size_t)n + 4)) return joined;
-    if (n != (ssize_t)(n_bytes - 4)) return "it is truncated";
-    return bam_record_check(s->raw, sam_hdr_nref(file->header));
-}
-
-/* Reads a record of BAM as it is. Checks it, since only checked records can be rewritten. */
-static int read_next_of_bam(struct record_source *s)
-{
-    const struct reader_file *file = s->base.file;
-    BGZF *bgzf = file->hts->fp.bgzf;
-    uint8_t size[4];
-    s->offset = s->end_offset;
-    errno = 0;
-    ssize_t n = bgzf_read(bgzf, size, sizeof size);
-    if (n == 0 && !record_source_bgzf_failed(file->hts)) return BAM_READER_END;
-    const char *problem = n == sizeof size ? read_rest(s, size)
-                                           : "it is truncated or claims an impossible size";
-    s->end_offset = (uint64_t)bgzf_tell(bgzf);
-    if (!problem) return BAM_READER_PIECE;
-    if (record_source_bgzf_failed(file->hts)) return error_after_record(s);
-    if (problem == joined)
-        input_error_joined(file->name, "BAM", "record", s->n_records);
-    else
-        input_error_record(file->name, s->n_records + 1, NULL, problem);
-    return BAM_READER_ERROR;
-}
-
-/* The most room that the waiting record can need. */
-static size_t bytes_of_waiting(const struct record_source *s)
-{
-    const struct id_renames *renames = s->base.file->renames;
-    return renames ? id_renames_rewrite_bound(renames, s->raw) : bam_record_bytes(s->raw);
-}
-
-/* Writes the waiting record to out, with its new IDs. Returns its size. */
-static size_t hand_out(struct record_source *s, uint8_t *out)
-{
-    const struct id_renames *renames = s->base.file->renames;
-    s->is_waiting = false;
-    if (renames) return id_renames_rewrite(renames, s->raw, out);
-    memcpy(out, s->raw, bam_record_bytes(s->raw));
-    return bam_record_bytes(s->raw);
-}
+/* ---- pieces ---- */
 
 /* Reads a record unless one is waiting. Returns a code of reader_source.h. */
 static int fetch_record(struct record_source *s)
@@ -275,14 +215,6 @@ static int fetch_record(struct record_source *s)
     return r;
 }
 
-/* Notes where the waiting record begins in the piece and in the file. */
-static void note_record(const struct record_source *s, struct bam_piece *piece)
-{
-    xgrow(&piece->records, &piece->records_room, piece->n_records + 1, piece->n_records,
-          sizeof *piece->records);
-    piece->records[piece->n_records++] = (struct piece_record){piece->raw_bytes, s->offset};
-}
-
 static int next_records(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
                         size_t piece_bytes, size_t room)
 {
@@ -291,26 +223,20 @@ static int next_records(struct reader_source *source, struct bam_piece *piece, u
         int r = fetch_record(s);
         source->failed = r == BAM_READER_ERROR;
         if (r != BAM_READER_PIECE) return piece->raw_bytes ? BAM_READER_PIECE : r;
-        if (bytes_of_waiting(s) > room - piece->raw_bytes)
+        size_t n_bytes = bam_record_bytes(s->raw);
+        if (n_bytes > room - piece->raw_bytes)
             return piece->raw_bytes ? BAM_READER_PIECE : BAM_READER_NO_ROOM;
-        if (s->offset != INPUT_OFFSET_UNKNOWN) note_record(s, piece);
-        piece->raw_bytes += hand_out(s, raw + piece->raw_bytes);
-        piece->end_offset = s->end_offset;
+        memcpy(raw + piece->raw_bytes, s->raw, n_bytes);
+        piece->raw_bytes += n_bytes;
+        s->is_waiting = false;
     } while (piece->raw_bytes < piece_bytes);
     return BAM_READER_PIECE;
-}
-
-static int seek_record(struct reader_source *source, uint64_t offset, uint64_t n_records)
-{
-    of(source)->n_records = n_records;
-    of(source)->end_offset = offset;
-    return bgzf_seek(source->file->hts->fp.bgzf, (int64_t)offset, SEEK_SET) < 0 ? -1 : 0;
 }
 
 static size_t room_needed(const struct reader_source *source)
 {
     const struct record_source *s = (const struct record_source *)source;
-    return s->is_waiting ? bytes_of_waiting(s) : BGZF_MAX_BYTES;
+    return s->is_waiting ? bam_record_bytes(s->raw) : BGZF_MAX_BYTES;
 }
 
 static void close_source(struct reader_source *source)
@@ -323,24 +249,12 @@ static void close_source(struct reader_source *source)
     free(s);
 }
 
-static const struct source_kind without_seek = {
-    .needs_header = true, .next = next_records, .room_needed = room_needed, .close = close_source};
-static const struct source_kind with_seek = {
-    .needs_header = true, .next = next_records, .seek = seek_record, .room_needed = room_needed,
-    .close = close_source};
-
-static struct record_source *open_kind(const struct source_kind *kind,
-                                       const struct reader_file *file)
-{
-    struct record_source *s = xcalloc(1, sizeof *s);
-    s->base = (struct reader_source){.kind = kind, .file = file};
-    s->offset = s->end_offset = INPUT_OFFSET_UNKNOWN;
-    return s;
-}
-
 struct reader_source *record_source_open(const struct reader_file *file)
 {
-    struct record_source *s = open_kind(&without_seek, file);
+    static const struct source_kind kind = {.needs_header = true, .next = next_records,
+                                            .room_needed = room_needed, .close = close_source};
+    struct record_source *s = xcalloc(1, sizeof *s);
+    s->base = (struct reader_source){.kind = &kind, .file = file};
     s->read_next = decode_next;
     s->record = bam_init1();
     xalloc_require(s->record != NULL);
@@ -353,14 +267,5 @@ struct reader_source *record_source_open_lines(const struct reader_file *file)
     s->read_next = filter_next;
     s->lines.filter = file->hts->filter;
     sam_text_open(&s->text, file->hts);
-    return &s->base;
-}
-
-struct reader_source *record_source_open_bam(const struct reader_file *file)
-{
-    bool is_bgzf = bgzf_compression(file->hts->fp.bgzf) == 2;
-    struct record_source *s = open_kind(is_bgzf ? &with_seek : &without_seek, file);
-    s->read_next = read_next_of_bam;
-    s->end_offset = (uint64_t)bgzf_tell(file->hts->fp.bgzf);
     return &s->base;
 }

@@ -19,8 +19,4 @@ struct reader_source *record_source_open(const struct reader_file *file);
 /* For SAM that is filtered: only one thread at a time can use htslib's filter. */
 struct reader_source *record_source_open_lines(const struct reader_file *file);
 
-/* For BAM whose read groups or programs are renamed: the records change their size, so they cannot
-   be inflated in place. */
-struct reader_source *record_source_open_bam(const struct reader_file *file);
-
 #endif

@@ -96,25 +96,12 @@ static void note_line(struct sam_chunk *chunk, const char *line)
     note_text(chunk->line_start, sizeof chunk->line_start, line, strlen(line));
 }
 
-/* Renames the IDs of the record that was put after the others and is not counted yet. The new
-   record is first written after the old one, then moved over it. */
-static void rename_last(struct sam_chunk *chunk)
-{
-    size_t n_bytes = bam_record_bytes(chunk->raw + chunk->raw_bytes);
-    size_t bound = id_renames_rewrite_bound(chunk->renames, chunk->raw + chunk->raw_bytes);
-    size_t most = chunk->raw_bytes + n_bytes + bound;
-    xgrow(&chunk->raw, &chunk->raw_room, most, most / 4, 1);
-    uint8_t *rec = chunk->raw + chunk->raw_bytes;
-    memmove(rec, rec + n_bytes, id_renames_rewrite(chunk->renames, rec, rec + n_bytes));
-}
-
 /* Appends a record to the others. Returns NULL, or what is wrong. */
 static const char *append_record(struct sam_chunk *chunk, const bam1_t *record)
 {
     const char *problem = bam_record_put(record, chunk->long_positions, &chunk->raw,
                                          &chunk->raw_room, chunk->raw_bytes);
     if (problem) return problem;
-    if (chunk->renames) rename_last(chunk);
     chunk->raw_bytes += bam_record_bytes(chunk->raw + chunk->raw_bytes);
     chunk->n_records++;
     return NULL;

@@ -8,7 +8,6 @@
 #ifndef ROCKSORT_INPUT_SAM_CHUNK_H
 #define ROCKSORT_INPUT_SAM_CHUNK_H
 
-#include "input/id_renames.h"
 #include "input/sam_problem.h"
 
 #include <htslib/sam.h>
@@ -32,7 +31,6 @@ struct sam_chunk {
     uint64_t first_line;        /* number, from 1, of the file's first record line */
     bool is_cut;                /* the last line has no newline, since the file ends within it */
     bool long_positions;        /* references may be longer than 2^31 - 1 */
-    const struct id_renames *renames;   /* for all records; NULL: none */
     struct hts_filter_t *filter;        /* drops records; one thread at a time; NULL: none */
 };
 

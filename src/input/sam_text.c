@@ -199,7 +199,6 @@ static int next_lines(struct reader_source *source, struct bam_piece *piece, uin
     (void)raw;
     (void)room;
     struct sam_text *text = &((struct text_source *)source)->text;
-    piece->lines.renames = source->file->renames;
     return sam_text_fetch(text, source, &piece->lines, piece_bytes);
 }
 

@@ -35,7 +35,7 @@ struct batch *batch_create(const struct sort_rules *rules, uint8_t *mem, size_t 
         batch->mem = fresh;
         batch->owns_mem = true;
     }
-    batch_reset(batch, 0);
+    batch_reset(batch);
     return batch;
 }
 
@@ -56,13 +56,11 @@ void batch_destroy(struct batch *batch)
     free(batch);
 }
 
-void batch_reset(struct batch *batch, size_t gap_bytes)
+void batch_reset(struct batch *batch)
 {
     free_parts(batch);
     batch->last_part = &batch->parts;
-    batch->gap_bytes = gap_bytes;
-    batch->gap_is_open = true;
-    batch->raw_begin = batch->raw_end = batch->walk_at = gap_bytes;
+    batch->raw_bytes = 0;
     batch->n_records = 0;
     batch->entries = NULL;
     batch->sorted = false;
@@ -91,20 +89,9 @@ static size_t raw_bytes_at_worst(enum sort_order order, size_t free_bytes)
     return sort_order_is_fixed(order) ? free_bytes / 3 * 2 : free_bytes / 3;
 }
 
-/* Returns the most memory that the straddler adds for its bytes in the gap, which is that of one
-   key. MARGIN_BYTES covers its entry. */
-static size_t gap_index_bytes(enum sort_order order, size_t gap_bytes)
+size_t batch_bytes_for(enum sort_order order, size_t raw_bytes)
 {
-    size_t most = index_bytes_at_worst(order, gap_bytes);
-    size_t of_key = keyed_record_bytes(SORT_KEY_MOST_BYTES);
-    if (sort_order_is_fixed(order)) return 0;
-    return most < of_key ? most : of_key;
-}
-
-size_t batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes)
-{
-    return gap_bytes + gap_index_bytes(order, gap_bytes) + raw_bytes +
-           index_bytes_at_worst(order, raw_bytes) + 4096;
+    return raw_bytes + index_bytes_at_worst(order, raw_bytes) + 4096;
 }
 
 size_t batch_room(const struct batch *batch)
@@ -112,41 +99,27 @@ size_t batch_room(const struct batch *batch)
     /* Workers first lower `top` and then unindexed_bytes. Reading these in the opposite order can
        only count bytes twice, which gives too little room and never too much. */
     size_t unindexed = atomic_load(&batch->unindexed_bytes);
-    size_t taken = batch->raw_end + atomic_load(&batch->result_bytes) + MARGIN_BYTES +
+    size_t taken = batch->raw_bytes + atomic_load(&batch->result_bytes) + MARGIN_BYTES +
                    index_bytes_at_worst(batch->rules->order, unindexed);
-    if (batch->gap_is_open) taken += gap_index_bytes(batch->rules->order, batch->gap_bytes);
     size_t top = atomic_load(&batch->top);
     return top > taken ? raw_bytes_at_worst(batch->rules->order, top - taken) : 0;
 }
 
-void batch_append(struct batch *batch, size_t raw_bytes)
-{
-    batch->raw_end += raw_bytes;
-    atomic_fetch_add(&batch->unindexed_bytes, raw_bytes);
-}
-
-void batch_prepend(struct batch *batch, const uint8_t *bytes, size_t n_bytes)
-{
-    batch->gap_is_open = false;
-    batch->raw_begin -= n_bytes;
-    batch->walk_at = batch->raw_begin;
-    if (n_bytes > 0) memcpy(batch->mem + batch->raw_begin, bytes, n_bytes);
-    atomic_fetch_add(&batch->unindexed_bytes, n_bytes);
-}
-
-struct batch_part *batch_add_part(struct batch *batch, size_t to, size_t n_records,
-                                  uint64_t first_record)
+struct batch_part *batch_add_part(struct batch *batch, const uint8_t *source, size_t n_bytes,
+                                  size_t n_records, uint64_t first_record)
 {
     struct batch_part *part = xcalloc(1, sizeof *part);
     part->batch = batch;
-    part->from = batch->mem + batch->walk_at;
-    part->to = batch->mem + to;
+    part->from = batch->mem + batch->raw_bytes;
+    part->to = part->from + n_bytes;
     part->n_records = n_records;
     part->first_record = first_record;
+    part->source = source;
     *batch->last_part = part;
     batch->last_part = &part->next;
-    batch->walk_at = to;
+    batch->raw_bytes += n_bytes;
     batch->n_records += n_records;
+    atomic_fetch_add(&batch->unindexed_bytes, n_bytes);
     atomic_fetch_add(&batch->n_pending, 1);
     return part;
 }
@@ -185,7 +158,7 @@ int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum
 {
     const struct sort_rules *rules = part->batch->rules;
     size_t raw_bytes = (size_t)(part->to - part->from);
-    if (part->source) memcpy(part->from, part->source, raw_bytes);
+    memcpy(part->from, part->source, raw_bytes);
     part->to = record_entries_check(rules, n_refs, part->from, part->to, part->first_record,
                                     problem);
     if (!part->to) return -1;
@@ -220,7 +193,7 @@ void batch_sort(struct batch *batch, struct merge_space *space)
         /* In a fixed order the entries fill the upper end without a hole. The sorted ones replace
            them. */
         size_t at = sort_order_is_fixed(batch->rules->order) ? atomic_load(&batch->top)
-                                                             : align_up(batch->raw_end, 16);
+                                                             : align_up(batch->raw_bytes, 16);
         batch->entries = (struct sort_entry *)(batch->mem + at);
         memcpy(batch->entries, space->buffer[0], n * sizeof *batch->entries);
     }
@@ -228,13 +201,8 @@ void batch_sort(struct batch *batch, struct merge_space *space)
     batch->last_part = &batch->parts;
 }
 
-size_t batch_raw_bytes(const struct batch *batch)
-{
-    return batch->walk_at - batch->raw_begin;
-}
-
 size_t batch_used_bytes(const struct batch *batch)
 {
-    return batch->raw_end + atomic_load(&batch->result_bytes) + batch->mem_bytes -
+    return batch->raw_bytes + atomic_load(&batch->result_bytes) + batch->mem_bytes -
            atomic_load(&batch->top);
 }

@@ -2,25 +2,16 @@
  * batch.h -- a batch: an arena full of raw records that are sorted together.
  *
  *     mem                                                                       mem + mem_bytes
- *     | gap | raw records, in input order ...  ->        <- ... entries and keys |
- *           raw_begin                    raw_end        top
+ *     | raw records, in input order ...  ->              <- ... entries and keys |
+ *                                 raw_bytes              top
  *
- * One thread, the filler, appends raw bytes at raw_end. It may claim the place of bytes before they
- * are there, when a worker will inflate them. Once the bytes of some whole records are there, the
- * filler adds these records as a part. A worker then runs batch_index_part, which checks the
- * records of the part, moves `top` down and writes their entries or keys there. The filler never
- * appends more than batch_room, so both ends never meet. When all parts are indexed, one worker
- * sorts the batch. After that nobody changes it.
- *
- * A record may begin in one batch and end in the next: the straddler. Its beginning is copied into
- * the gap of the next batch. How long it is shows only when the walk over the records gets there,
- * after bytes were appended after the gap. So room is kept for the entry or key of a record that
- * fills the gap.
+ * One thread, the filler, claims a place for some whole records: a part. A worker then runs
+ * batch_index_part, which copies the records of the part there, checks them, moves `top` down and
+ * writes their entries or keys there. The filler never claims more than batch_room, so both ends
+ * never meet. When all parts are indexed, one worker sorts the batch. After that nobody changes it.
  *
  *     batch_create; batch_reset before each use;
- *     batch_append, batch_room                  filler, in turns
- *     batch_prepend                             filler, once, before the first part
- *     batch_add_part                            filler
+ *     batch_room, batch_add_part                filler, in turns
  *     batch_index_part                          a worker, each part once
  *     batch_sort                                a worker, when all parts are indexed
  *     batch_destroy
@@ -47,9 +38,10 @@ struct batch_part {
     size_t n_records;
     uint64_t first_record;              /* number of the first in the input, from 0, or
                                            RECORD_NUMBER_UNKNOWN */
-    const uint8_t *source;              /* to copy the bytes from; NULL: they are in place */
-    void *source_owner;                 /* for the caller's use */
-    const char *input;                  /* for the caller's use: name of the input */
+    const uint8_t *source;              /* to copy the bytes from */
+    void *source_owner;                 /* for the caller's use, as the next two */
+    void (*drop_source)(void *owner);
+    const char *input;                  /* name of the input */
     bool any_placed;                    /* not in fixed orders: some record has a reference */
     void *index;                        /* its entries or keyed_records, above `top` */
 };
@@ -61,10 +53,7 @@ struct batch {
     bool owns_mem;
     const struct sort_rules *rules;
     /* filler only, until the batch is sorted */
-    size_t gap_bytes;
-    bool gap_is_open;                   /* batch_prepend was not called yet */
-    size_t raw_begin, raw_end;
-    size_t walk_at;                     /* end of the last part */
+    size_t raw_bytes;                   /* of the records of all parts */
     size_t n_records;
     struct batch_part *parts, **last_part;
     /* filler and workers */
@@ -87,39 +76,26 @@ struct batch {
 struct batch *batch_create(const struct sort_rules *rules, uint8_t *mem, size_t mem_bytes);
 void batch_destroy(struct batch *batch);
 
-/* Empties the batch. Its first raw bytes will be appended at gap_bytes. */
-void batch_reset(struct batch *batch, size_t gap_bytes);
+void batch_reset(struct batch *batch);
 
-/* Returns how many raw bytes can still be appended, whatever records they turn out to be. */
+/* Returns how many bytes of records can still be added, whatever records they are. */
 size_t batch_room(const struct batch *batch);
 
-/* Returns the size of a batch in which raw_bytes can be appended after a gap. */
-size_t batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes);
+/* Returns the size of a batch that has room for raw_bytes. */
+size_t batch_bytes_for(enum sort_order order, size_t raw_bytes);
 
-/* Claims the next raw_bytes, whose content the caller has put there or will. */
-void batch_append(struct batch *batch, size_t raw_bytes);
+/* Adds as a part n_records whole records, n_bytes in all, which stay at source until the part is
+   indexed. */
+struct batch_part *batch_add_part(struct batch *batch, const uint8_t *source, size_t n_bytes,
+                                  size_t n_records, uint64_t first_record);
 
-/* Copies the beginning of the straddler, at most gap_bytes, to the end of the gap. The filler calls
-   it once for each batch, before its first part. If there is no straddler, n_bytes is 0. */
-void batch_prepend(struct batch *batch, const uint8_t *bytes, size_t n_bytes);
-
-/* Adds as a part the n_records whole records from the end of the last part to mem + to. */
-struct batch_part *batch_add_part(struct batch *batch, size_t to, size_t n_records,
-                                  uint64_t first_record);
-
-/*
- * Copies the records of a part from its source, if it has one, checks them against a header of
- * n_refs references, adds them to *sum and writes their entries or keys. Returns 0, or -1 with
- * *problem.
- */
+/* Copies the records of a part from its source, checks them against a header of n_refs references,
+   adds them to *sum and writes their entries or keys. Returns 0, or -1 with *problem. */
 int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum *sum,
                      struct record_problem *problem);
 
 /* Sorts a batch whose parts are all indexed, and frees the parts. */
 void batch_sort(struct batch *batch, struct merge_space *space);
-
-/* Returns the bytes of the records that the batch has. */
-size_t batch_raw_bytes(const struct batch *batch);
 
 /* Returns the bytes of memory that the batch uses, with what sorting it will need. */
 size_t batch_used_bytes(const struct batch *batch);

@@ -17,11 +17,14 @@ void count_files_guard(struct count_file *files, pthread_mutex_t *lock, bool dur
     }
 }
 
-struct record_counts *count_files_create_counts(const struct count_file *files, sam_hdr_t *header)
+void count_files_observe(struct count_file *files, sam_hdr_t *header,
+                         struct record_observers *observers)
 {
-    bool wanted[COUNT_N_KINDS];
-    for (int i = 0; i < COUNT_N_KINDS; i++) wanted[i] = files && files[i].is_wanted;
-    return record_counts_create(wanted, header);
+    for (int i = 0; files && i < COUNT_N_KINDS; i++) {
+        if (!files[i].is_wanted) continue;
+        files[i].counts = count_kind_observer((enum count_kind)i, header);
+        record_observers_add(observers, files[i].counts);
+    }
 }
 
 static int write_error(const struct count_file *file, enum count_kind kind, int error)
@@ -36,34 +39,25 @@ static int write_error(const struct count_file *file, enum count_kind kind, int 
     return -1;
 }
 
-/* A kind of counts, to be printed. */
-struct count_print {
-    const struct record_counts *counts;
-    enum count_kind kind;
-};
-
 static void put_counts(FILE *to, const void *arg)
 {
-    const struct count_print *print = arg;
-    record_counts_print(print->counts, print->kind, to);
+    const struct record_observer *counts = arg;
+    counts->kind->print(counts, to);
 }
 
-static int write_file(struct count_file *file, enum count_kind kind,
-                      const struct record_counts *counts)
+static int write_file(struct count_file *file, enum count_kind kind)
 {
-    const struct count_print print = {counts, kind};
-    int error = output_path_print(&file->path, put_counts, &print);
+    int error = output_path_print(&file->path, put_counts, file->counts);
     return error ? write_error(file, kind, error) : output_path_commit(&file->path);
 }
 
-int count_files_write(struct count_file *files, struct record_counts *counts, bool in_place)
+int count_files_write(struct count_file *files, bool in_place)
 {
-    if (!in_place) record_counts_finish(counts);
-    for (int i = 0; i < COUNT_N_KINDS; i++) {
-        if (!files[i].is_wanted || (files[i].path.temporary == NULL) != in_place ||
-            write_file(&files[i], (enum count_kind)i, counts) == 0)
-            continue;
-        output_path_drop(&files[i].path);
+    for (int i = 0; files && i < COUNT_N_KINDS; i++) {
+        struct count_file *file = &files[i];
+        if (!file->is_wanted || (file->path.temporary == NULL) != in_place) continue;
+        if (write_file(file, (enum count_kind)i) == 0) continue;
+        output_path_drop(&file->path);
         return -1;
     }
     return 0;

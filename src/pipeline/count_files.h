@@ -1,9 +1,9 @@
 /*
  * count_files.h -- the files of --flagstat, --idxstats and --coverage: what a sort counts in its
- * output (record_counts.h) is written there once the output is complete.
+ * output (count_kinds.h) is written there once the output is complete.
  *
  * Order of calls: the caller of the sort chooses the paths (output_path.h) and releases them after
- * the sort. In between: guard; create_counts; write, once all records were counted: the files that
+ * the sort. In between: guard; observe; write, once all records were counted: the files that
  * have temporary names, which the set names together with the output, and later those that are
  * written in place.
  * Threads: one at a time. Errors: -1 after a message.
@@ -11,12 +11,14 @@
 #ifndef ROCKSORT_PIPELINE_COUNT_FILES_H
 #define ROCKSORT_PIPELINE_COUNT_FILES_H
 
-#include "counts/record_counts.h"
+#include "counts/count_kinds.h"
 #include "output/output_set.h"
+#include "pipeline/record_observers.h"
 
 struct count_file {
     bool is_wanted;
     struct output_path path;    /* its name is NULL: standard output */
+    struct record_observer *counts;     /* borrowed from the list */
 };
 
 /* `files` is an array of one for each enum count_kind, or NULL in all functions. */
@@ -25,12 +27,12 @@ struct count_file {
 void count_files_guard(struct count_file *files, pthread_mutex_t *lock, bool durable,
                        struct output_set *set);
 
-/* Makes the counts that the files need; NULL: nothing is to be counted. The caller destroys them
-   with record_counts_destroy. */
-struct record_counts *count_files_create_counts(const struct count_file *files, sam_hdr_t *header);
+/* Adds observers of the output to the list, which make the counts that are wanted. */
+void count_files_observe(struct count_file *files, sam_hdr_t *header,
+                         struct record_observers *observers);
 
-/* Writes the wanted files with temporary names, or, second, those that are written in place: standard
-   output, pipes and the like. */
-int count_files_write(struct count_file *files, struct record_counts *counts, bool in_place);
+/* Writes the wanted files with temporary names, or, second, those that are written in place:
+   standard output, pipes and the like. */
+int count_files_write(struct count_file *files, bool in_place);
 
 #endif

@@ -1,12 +1,12 @@
 /*
  * load.h -- the reader: input to sorted batches in memory.
  *
- * The calling thread reads; workers inflate, parse, check, index and sort (load_jobs.h).
+ * The calling thread reads; workers inflate, parse, check, index and sort (load.c).
  */
 #ifndef ROCKSORT_PIPELINE_LOAD_H
 #define ROCKSORT_PIPELINE_LOAD_H
 
-#include "pipeline/load_jobs.h"
+#include "pipeline/batch_filler.h"
 
 /*
  * Reads all inputs. The caller has set the totals to loading; this sets them to not loading when

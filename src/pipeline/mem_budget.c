@@ -58,7 +58,7 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
     *budget = (struct mem_budget){
         .total_bytes = total_bytes,
         .n_threads = n_threads,
-        .piece_bytes = clamp(share / 8, MIN_PIECE_BYTES, MAX_PIECE_BYTES),
+        .piece_bytes = clamp(share / 16, MIN_PIECE_BYTES, MAX_PIECE_BYTES / 2),
         .n_pieces = 2 * n_threads + 2,
         .pack_bytes = clamp(share, MIN_PACK_BYTES, MAX_PACK_BYTES),
         .n_packs = n_threads + 2,
@@ -67,9 +67,9 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
         .n_segments = 2 * n_threads + 2,
         .segment_factor = SEGMENT_FACTOR,
     };
-    budget->input_bytes = budget->n_pieces * budget->piece_bytes;
-    budget->text_bytes = budget->piece_bytes / 4;
-    budget->max_text_bytes = budget->n_pieces * budget->text_bytes;
+    /* Each piece is in memory as it is stored, too. With little memory fewer are read ahead. */
+    size_t pieces_bytes = budget->n_pieces * budget->piece_bytes;
+    budget->input_bytes = clamp(total_bytes / 8, pieces_bytes, 2 * pieces_bytes);
     size_t reserve = budget->input_bytes + budget->n_packs * budget->pack_bytes +
                      2 * (size_t)n_threads * MAX_BLOCK_BYTES;
     size_t left = total_bytes > reserve ? total_bytes - reserve : 0;
@@ -86,17 +86,13 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
     mem_budget_set_batches(budget, (unsigned)n);
 }
 
-void mem_budget_copy_pieces(struct mem_budget *budget)
+void mem_budget_fix_templates(struct mem_budget *budget)
 {
-    size_t total_bytes = budget->total_bytes;
-    size_t piece_bytes = clamp(budget->piece_bytes / 2, MIN_PIECE_BYTES, MAX_PIECE_BYTES);
-    /* Each of the 2 * n_pieces slots of the ring keeps both forms. */
-    size_t copies_bytes = 2 * (size_t)budget->n_pieces * 2 * piece_bytes;
-    mem_budget_plan(budget, total_bytes > 2 * copies_bytes ? total_bytes - copies_bytes
-                                                           : total_bytes / 2, budget->n_threads);
+    size_t total_bytes = budget->total_bytes, fixed_bytes = budget->input_bytes;
+    mem_budget_plan(budget, total_bytes > 4 * fixed_bytes ? total_bytes - fixed_bytes
+                                                          : total_bytes / 4 * 3,
+                    budget->n_threads);
     budget->total_bytes = total_bytes;
-    budget->piece_bytes = piece_bytes;
-    budget->input_bytes = copies_bytes;
 }
 
 void mem_budget_plan_outputs(struct mem_budget *budget, unsigned n_outputs, unsigned n_columns)

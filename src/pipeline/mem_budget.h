@@ -8,9 +8,8 @@
  * While loading the budget is divided into
  *   - batches: n_batches arenas of batch_bytes. Each holds raw records, their sort entries and, in
  *     name order, their keys. They are the bulk of the budget;
- *   - pieces: n_pieces compressed pieces of input on their way through the workers that inflate
- *     them. Of SAM there are twice as many chunks of a quarter of their size, each of which is in
- *     memory as text and as records;
+ *   - pieces: n_pieces pieces of input on their way through the workers that inflate or parse them,
+ *     each both as it is stored and as records;
  *   - packs: n_packs stretches of a run that are being compressed, and for each worker a raw block
  *     and space to sort.
  * While merging it is divided into
@@ -40,9 +39,7 @@ struct mem_budget {
 
     size_t piece_bytes;         /* uncompressed size of a piece of input */
     unsigned n_pieces;
-    size_t input_bytes;         /* of all pieces, in all forms in which they are in memory */
-    size_t text_bytes;          /* size of a chunk of SAM */
-    size_t max_text_bytes;      /* of all chunks together; long lines make chunks larger */
+    size_t input_bytes;         /* of all pieces, in both forms */
     size_t batch_bytes;
     unsigned n_batches;
     bool long_runs;             /* see mem_budget_lengthen_runs */
@@ -67,13 +64,13 @@ size_t mem_budget_for_threads(unsigned n_threads);
 /* Splits total_bytes among n_threads workers; totals that are too small to work are raised. */
 void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_threads);
 
-/* Plans again for pieces of BAM that are in memory twice besides the batches: as they are read, and
-   as templates whose records know their mates. Pieces get smaller, so that both fit a cache. */
-void mem_budget_copy_pieces(struct mem_budget *budget);
+/* Plans again for a sort that has as many pieces once more, as templates whose records know their
+   mates. */
+void mem_budget_fix_templates(struct mem_budget *budget);
 
 /* Plans segments for n_outputs, n_columns of which are columns. Segments of columns are as large as
    their batches should be, up to some 100,000 short reads, and take a quarter of the memory.
-   After mem_budget_plan and mem_budget_copy_pieces. */
+   After mem_budget_plan and mem_budget_fix_templates. */
 void mem_budget_plan_outputs(struct mem_budget *budget, unsigned n_outputs, unsigned n_columns);
 
 /*

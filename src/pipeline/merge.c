@@ -67,8 +67,9 @@ static void *write_segments(void *arg)
     struct segment *segment;
     while ((segment = next_segment(m))) {
         double start = monotonic_seconds();
-        if (sorted_output_write(output, segment) < 0) crew_fail(m->crew);
-        record_counts_join(segment->counts);
+        if (sorted_output_write(output, segment) < 0 ||
+            observed_parts_combine(&segment->observed) < 0)
+            crew_fail(m->crew);
         crew_add_wait(m->crew, WAIT_WRITER_OUTPUT, monotonic_seconds() - start);
         crew_lock(m->crew);
         if (output_format_has_bytes(&output->files[0].settings.format))
@@ -334,7 +335,7 @@ static void prepare_kept(struct merger *m)
         const struct batch *batch = batches[i];
         m->kept[i] = (struct merge_source){batch->entries, batch->n_records,
                                            m->settings->next_run + (uint32_t)i, 0};
-        raw_bytes[i] = batch_raw_bytes(batch);
+        raw_bytes[i] = batch->raw_bytes;
     }
     m->places = merge_cut_places(m->rules, m->kept, raw_bytes, n, m->segment_bytes / 8,
                                  &m->n_places);
@@ -399,7 +400,7 @@ static int prepare_merge(struct merger *m)
         .rules = s->rules,
         .header = s->header,
         .n_outputs = output->n_files,
-        .record_counts = s->record_counts,
+        .observers = s->observers,
         .kept = m->kept,
         .n_kept = m->n_kept,
         .duplicates = s->duplicates,

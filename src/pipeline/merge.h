@@ -45,7 +45,7 @@ struct merge_settings {
     const struct content_sum *sum;      /* of the input: the output must have the same. With
                                            --merge it is not known before */
     const char *resumed_path;   /* where the runs are if another process wrote them, or NULL */
-    struct record_counts *record_counts;        /* counts the output's records; NULL: nothing */
+    const struct record_observers *observers;   /* of the output's records */
     struct merge_counts *counts;
 };
 

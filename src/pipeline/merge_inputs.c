@@ -10,7 +10,7 @@
 struct merge_input {
     struct merge_inputs *all;
     size_t number;
-    struct stretch *front;      /* its block is shown next */
+    struct queued_span *front;     /* its block is shown next */
     struct open_block *block;   /* of the front */
     struct merge_bound first;   /* of this block */
     struct open_block *before;  /* the block that was taken before it */
@@ -61,20 +61,21 @@ static int check_order(const struct merge_inputs *m, const char *input,
                         source->first_index + i);
 }
 
-static int make_block(void *arg, struct worker *worker, struct stretch *stretch, const char *input)
+static int make_block(void *arg, struct worker *worker, struct queued_span *span,
+                      const char *input)
 {
     struct merge_inputs *m = arg;
-    struct input_records *records = &stretch->records;
+    struct input_records records = {.span = &span->records, .run = span->input};
     (void)worker;
-    struct open_block *block = segmenter_adopt_records(m->segmenter, records);
-    stretch->made = block;
+    struct open_block *block = segmenter_adopt_records(m->segmenter, &records);
+    span->made = block;
     if (!block) {
-        if (records->problem.text) record_problem_print(&records->problem, input);
+        if (records.problem.text) record_problem_print(&records.problem, input);
         return -1;
     }
     crew_lock(m->crew);
-    load_totals_add(m->totals, &records->sum, records->any_placed);
-    content_sum_join(&m->sum, &records->sum);
+    load_totals_add(m->totals, &records.sum, records.any_placed);
+    content_sum_join(&m->sum, &records.sum);
     crew_unlock(m->crew);
     return check_order(m, input, block);
 }

@@ -19,6 +19,7 @@ struct merge_sorted_settings {
     const struct sort_settings *sort;
     struct bam_inputs *inputs;  /* of the sort: open, and not read yet */
     struct duplicates *duplicates;      /* not decided yet; NULL: none are looked for */
+    const struct record_observers *observers;   /* of the inputs, if they are read before */
     struct survey survey;       /* for `split` and `columns` */
     struct column_output *columns;      /* of each output (MOST_OUTPUTS) */
     struct split_plan *split;   /* gets its ranges; NULL: not needed */

@@ -6,7 +6,7 @@
 #include "machine/memory.h"
 #include "machine/process_usage.h"
 #include "pipeline/load.h"
-#include "pipeline/load_cutter.h"
+#include "pipeline/template_splitter.h"
 #include "pipeline/prepare.h"
 #include "store/store_layout.h"
 #include "store/temp_dir.h"
@@ -72,7 +72,7 @@ static int load_sample(struct plan *plan, struct load_settings *load, struct rul
     if (rules_complete(maker, header, &rules) < 0) return -1;
     rules_complete_fixmate(maker, header, &fixmate);
     fixmate.long_positions = rules.long_positions;
-    fixmate.max_template_bytes = 2 * load_cutter_max_template(load->budget);
+    fixmate.max_template_bytes = 2 * template_splitter_max_template(load->budget);
     fixmate.usual_bytes = 2 * load->budget->piece_bytes;
     load->n_refs = sam_hdr_nref(header);
     load->rules = &rules;

@@ -111,7 +111,7 @@ static void measure_batches(struct plan *plan, struct batch *const *batches, siz
     size_t n_full = n > 1 ? n - 1 : 1;
     double raw_bytes = 0, used_bytes = 0, memory = 0;
     for (size_t i = 0; i < n_full; i++) {
-        raw_bytes += (double)batch_raw_bytes(batches[i]);
+        raw_bytes += (double)batches[i]->raw_bytes;
         used_bytes += (double)batch_used_bytes(batches[i]);
         memory += (double)batches[i]->mem_bytes;
     }

@@ -5,7 +5,8 @@
 #include "input/input_file.h"
 #include "order/minhash_index.h"
 #include "output/cram_reference.h"
-#include "pipeline/load_cutter.h"
+#include "pipeline/template_splitter.h"
+#include "split/value_counts.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -209,8 +210,12 @@ static int prepare_pieces(struct sort *sort)
     const struct split_request *request = &sort->settings->split;
     sort->pieces = piece_list_create();
     sort->split = split_plan_create(request, sort->header, sort->pieces);
-    if (request->kind == SPLIT_RANGES) sort->survey.ranges = range_counts_create(sort->header);
-    if (request->kind == SPLIT_TAG) sort->survey.values = value_counts_create(request->tag);
+    if (request->kind == SPLIT_RANGES) {
+        sort->survey.ranges = range_counts_create(sort->header);
+        record_observers_add(&sort->observers_in, range_counts_observer(sort->survey.ranges));
+    }
+    if (request->kind == SPLIT_TAG)
+        record_observers_add(&sort->observers_in, value_counts_observer(request->tag));
     sort->output.plan = sort->split;
     sort->output.pieces = sort->pieces;
 #ifdef __GLIBC__
@@ -244,7 +249,7 @@ static void prepare_fixmate(struct sort *sort)
     rules_complete_fixmate(&sort->rules_maker, sort->header, &sort->fixmate);
     sort->fixmate.long_positions = sort->rules.long_positions;
     sort->fixmate.cut_names = &sort->cut_names;
-    sort->fixmate.max_template_bytes = 2 * load_cutter_max_template(&sort->budget);
+    sort->fixmate.max_template_bytes = 2 * template_splitter_max_template(&sort->budget);
     sort->fixmate.usual_bytes = 2 * sort->budget.piece_bytes;
     if (duplicate_rules_share_barcodes(&sort->duplicate_rules))
         memcpy(sort->fixmate.barcode_tag, sort->duplicate_rules.barcode_tag, 2);
@@ -264,13 +269,15 @@ static void prepare_duplicates(struct sort *sort)
         }
     }
     duplicates_prepare(sort->duplicates);
+    sort->read_ends = read_ends_observer(sort->duplicates);
 }
 
 /* The columns of the outputs: known now, or when the tags of all records are. */
 static int prepare_columns(struct sort *sort)
 {
     if (needs_census(sort)) {
-        sort->survey.tags = xcalloc(1, sizeof *sort->survey.tags);
+        sort->survey.tags = tag_census_create();
+        record_observers_add(&sort->observers_in, &sort->survey.tags->base);
         return 0;
     }
     for (int i = 0; i < MOST_OUTPUTS; i++) {
@@ -315,12 +322,13 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
                                 &sort->verification) < 0)
             return -1;
         *nothing_to_check = !sort->verification;
+        record_observers_add(&sort->observers_in, verification_observer(sort->verification));
     }
     if (s->split_by && prepare_pieces(sort) < 0) return -1;
     plan_around_tables(sort);
     if (s->fixmate) prepare_fixmate(sort);
     if (sort->duplicates) prepare_duplicates(sort);
-    sort->record_counts = count_files_create_counts(s->count_files, sort->header);
+    count_files_observe(s->count_files, sort->header, &sort->observers_out);
     if (prepare_columns(sort) < 0) return -1;
     return sorted_output_prepare(&sort->output, sort->header, s->memory_bytes);
 }

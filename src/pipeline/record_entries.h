@@ -13,18 +13,14 @@
 
 #include "bam/content_sum.h"
 #include "bam/record_problem.h"
+#include "input/span_reader.h"
 #include "order/entry_sort.h"
 
 #include <sys/types.h>
 
-/* Whole records of an input, one after another, as they were read. */
-struct input_records {
-    uint8_t *memory;            /* from malloc; whoever takes it over sets this to NULL */
-    uint8_t *from;              /* in that memory */
-    const uint8_t *to;
-    size_t n_records;           /* at least 1 */
+struct input_records {          /* records of an input that are taken in */
+    struct record_span *span;
     uint32_t run;               /* number of the input */
-    uint64_t first_record;      /* number of the first one in the input, from 0 */
     /* set by whoever takes them in */
     struct content_sum sum;     /* of these records */
     bool any_placed;            /* not in fixed orders: some record has a reference */
@@ -33,8 +29,9 @@ struct input_records {
 
 /*
  * Checks the records against a header of n_refs references, and cuts their names at the first NUL.
- * Records that become shorter leave no gap between them. first_record is the number of the first one in its input, from 0, or
- * RECORD_NUMBER_UNKNOWN. Returns the end of the records, or NULL with *problem.
+ * Records that become shorter leave no gap between them. first_record is the number of the first
+ * one in its input, from 0, or RECORD_NUMBER_UNKNOWN. Returns the end of the records, or NULL with
+ * *problem.
  */
 uint8_t *record_entries_check(const struct sort_rules *rules, int32_t n_refs, uint8_t *from,
                               const uint8_t *to, uint64_t first_record,

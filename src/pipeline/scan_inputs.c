@@ -2,12 +2,13 @@
 #include "pipeline/scan_inputs.h"
 
 #include "bam/bam_check.h"
+#include "pipeline/record_entries.h"
 
 struct scan {
     struct input_streams_settings streams;
     /* of scan_inputs_view */
     struct duplicates *duplicates;
-    const struct survey *survey;
+    const struct record_observers *observers;
     const struct sort_rules *rules;
     /* of scan_inputs_ids */
     bool *touched;              /* under the lock */
@@ -19,7 +20,7 @@ static int scan_all(struct scan *scan)
     scan->streams.arg = scan;
     struct crew *crew = scan->streams.crew;
     struct input_streams *streams = input_streams_start(&scan->streams);
-    struct stretch *none;
+    struct queued_span *none;
     if (!streams) return -1;
     for (size_t i = 0; i < scan->streams.n_inputs && !crew_failed(crew); i++) {
         if (input_streams_next(streams, i, &none) < 0)
@@ -33,60 +34,47 @@ static int scan_all(struct scan *scan)
     return r;
 }
 
-/* ---- views ---- */
+/* ---- observers ---- */
 
-static int view_records(const struct scan *scan, struct view_gather *gather,
-                        const struct input_records *records, const uint8_t *end)
-{
-    struct duplicate_looks looks = {0};
-    struct record_place place = {.run = records->run, .index = records->first_record};
-    int r = 0;
-    for (const uint8_t *rec = records->from; r == 0 && rec < end; rec += bam_record_bytes(rec)) {
-        place.ordinal = place.index;
-        r = duplicate_looks_add(scan->duplicates, gather, &looks, rec, &place);
-        place.index++;
-    }
-    duplicate_looks_end(gather, &looks, records->run);
-    if (r == 0) r = duplicates_take(scan->duplicates, &looks);
-    duplicate_looks_release(&looks);
-    return r;
-}
-
-static int make_views(void *arg, struct worker *worker, struct stretch *stretch, const char *input)
+static int look_at_records(void *arg, struct worker *worker, struct queued_span *span,
+                           const char *input)
 {
     const struct scan *scan = arg;
-    struct input_records *records = &stretch->records;
+    const struct record_span *records = &span->records;
+    struct record_problem problem;
     struct sort_rules rules = *scan->rules;
     rules.cut_names = NULL;     /* the merge counts them */
     const uint8_t *end = record_entries_check(&rules, scan->streams.n_refs, records->from,
-                                              records->to, records->first_record,
-                                              &records->problem);
-    if (end && survey_add(scan->survey, records->from, end) < 0) return -1;
-    if (end) return scan->duplicates ? view_records(scan, &worker->views, records, end) : 0;
-    record_problem_print(&records->problem, input);
+                                              records->to, records->first_record, &problem);
+    const struct observed_records observed = {.all = {records->from, end}, .run = span->input,
+                                              .first_record = records->first_record,
+                                              .worker = worker};
+    if (end) return record_observers_look(scan->observers, &observed);
+    record_problem_print(&problem, input);
     return -1;
 }
 
 int scan_inputs_view(const struct input_streams_settings *streams, struct duplicates *duplicates,
-                     const struct survey *survey, const struct sort_rules *rules)
+                     const struct record_observers *observers, const struct sort_rules *rules)
 {
-    struct scan scan = {*streams, .duplicates = duplicates, .survey = survey, .rules = rules};
-    scan.streams.make = make_views;
+    struct scan scan = {*streams, .duplicates = duplicates, .observers = observers,
+                        .rules = rules};
+    scan.streams.make = look_at_records;
     return scan_all(&scan);
 }
 
 /* ---- IDs ---- */
 
-static int look_at_ids(void *arg, struct worker *worker, struct stretch *stretch,
+static int look_at_ids(void *arg, struct worker *worker, struct queued_span *span,
                        const char *input)
 {
     struct scan *scan = arg;
-    const struct input_records *records = &stretch->records;
-    const struct id_renames *renames = bam_inputs_renames(scan->streams.inputs, records->run);
-    struct record_problem problem = {.record = records->first_record, .is_damaged = true};
+    struct bam_records records = {span->records.from, span->records.to};
+    const struct id_renames *renames = bam_inputs_renames(scan->streams.inputs, span->input);
+    struct record_problem problem = {.record = span->records.first_record, .is_damaged = true};
     bool touched = false;
     (void)worker;
-    for (const uint8_t *rec = records->from; rec < records->to; rec += bam_record_bytes(rec)) {
+    for (const uint8_t *rec; (rec = bam_records_next(&records));) {
         problem.text = bam_record_check(rec, scan->streams.n_refs);
         if (problem.text) {
             record_problem_print(&problem, input);
@@ -97,7 +85,7 @@ static int look_at_ids(void *arg, struct worker *worker, struct stretch *stretch
     }
     if (!touched) return 0;
     crew_lock(scan->streams.crew);
-    scan->touched[records->run] = true;
+    scan->touched[span->input] = true;
     crew_unlock(scan->streams.crew);
     return 0;
 }

@@ -1,21 +1,21 @@
 /*
- * scan_inputs.h -- reads the inputs of --merge before they are merged, if something must be known of
- * all records first.
+ * scan_inputs.h -- reads the inputs of --merge before they are merged, if something must be known
+ * of all records first.
  *
- * Threads: one; it starts readers, and jobs look at the records. `streams` has no make, drop and arg.
- * Returns 0, or -1 after a message and crew_fail.
+ * Threads: one; it starts readers, and jobs look at the records. `streams` has no make, drop and
+ * arg. Returns 0, or -1 after a message and crew_fail.
  */
 #ifndef ROCKSORT_PIPELINE_SCAN_INPUTS_H
 #define ROCKSORT_PIPELINE_SCAN_INPUTS_H
 
 #include "pipeline/duplicates.h"
 #include "pipeline/input_streams.h"
-#include "pipeline/survey.h"
+#include "pipeline/record_observers.h"
 
-/* Makes the views (duplicates.h; NULL: none) of all records, and surveys them (survey.h). An input is
-   a run. */
+/* Shows all records to observers. An input is a run; `duplicates`, or NULL, learns how long it is.
+   */
 int scan_inputs_view(const struct input_streams_settings *streams, struct duplicates *duplicates,
-                     const struct survey *survey, const struct sort_rules *rules);
+                     const struct record_observers *observers, const struct sort_rules *rules);
 
 /*
  * Finds out whether records have IDs that change in the united header (input/id_renames.h): sets

@@ -281,7 +281,7 @@ static int mark_records(struct segmenter *s, struct open_block *block,
     for (uint8_t *rec = block->raw; rec < end; rec += bam_record_bytes(rec))
         duplicate_sum_add_input(rules, &records->sum, rec);
     records->problem.text = NULL;
-    return mark_duplicates(s, block, records->n_records, raw_bytes);
+    return mark_duplicates(s, block, records->span->n_records, raw_bytes);
 }
 
 /* Makes the entries of the block's records, and adds these to the sum unless they are in it.
@@ -292,10 +292,10 @@ static int index_records(struct segmenter *s, struct open_block *block, size_t r
     const struct sort_rules *rules = s->settings.rules;
     struct content_sum *sum = s->settings.duplicates ? NULL : &records->sum;
     const uint8_t *end = block->raw + raw_bytes;
-    size_t n = records->n_records, entries_bytes = n * sizeof(struct sort_entry);
+    size_t n = records->span->n_records, entries_bytes = n * sizeof(struct sort_entry);
     ssize_t keyed_bytes = 0;
     if (!sort_order_is_fixed(s->order))
-        keyed_bytes = record_entries_measure(rules, block->raw, end, records->first_record,
+        keyed_bytes = record_entries_measure(rules, block->raw, end, block->source.first_index,
                                              &records->problem);
     if (keyed_bytes < 0) return -1;
     block->keyed = xmalloc(entries_bytes + (size_t)keyed_bytes);
@@ -319,13 +319,12 @@ struct open_block *segmenter_adopt_records(struct segmenter *s, struct input_rec
     block->segmenter = s;
     block->n_users = 1;
     block->opened = true;
-    block->memory = records->memory;
-    records->memory = NULL;
-    block->raw = records->from;
+    block->memory = record_span_take_memory(records->span);
+    block->raw = records->span->from;
     block->source.run = records->run;
-    block->source.first_index = records->first_record;
-    const uint8_t *end = record_entries_check(s->settings.rules, s->n_refs, records->from,
-                                              records->to, records->first_record,
+    block->source.first_index = records->span->first_record;
+    const uint8_t *end = record_entries_check(s->settings.rules, s->n_refs, block->raw,
+                                              records->span->to, block->source.first_index,
                                               &records->problem);
     size_t raw_bytes = end ? (size_t)(end - block->raw) : 0;
     if (!end || (s->settings.duplicates && mark_records(s, block, records, &raw_bytes) < 0) ||
@@ -334,7 +333,7 @@ struct open_block *segmenter_adopt_records(struct segmenter *s, struct input_rec
         return NULL;
     }
     block->raw_bytes = block->grown_bytes = raw_bytes;
-    merge_bound_set(&block->last, s->order, &block->source, records->n_records - 1);
+    merge_bound_set(&block->last, s->order, &block->source, records->span->n_records - 1);
     return block;
 }
 
@@ -382,7 +381,7 @@ void segment_destroy(struct segment *segment)
     merge_bound_release(&segment->low);
     merge_bound_release(&segment->high);
     for (unsigned i = 0; i < MOST_OUTPUTS; i++) segment_output_release(&segment->outputs[i]);
-    record_counts_part_destroy(segment->counts);
+    observed_parts_discard(&segment->observed);
     free(segment);
 }
 
@@ -429,18 +428,18 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
                    "if it is not, please report this");
         return -1;
     }
-    segment->counts = record_counts_part_create(settings->record_counts);
+    observed_parts_begin(&segment->observed, settings->observers);
     struct segment_records records = {
         .rules = settings->rules, .header = settings->header, .split = settings->split,
-        .entries = merged, .n_entries = n, .sum = sum, .counts = segment->counts,
+        .entries = merged, .n_entries = n, .sum = sum,
+        .observed = &segment->observed,
     };
     int r = 0;
     for (unsigned i = 0; r == 0 && i < settings->n_outputs; i++) {
         records.is_first = i == 0;
         r = segment_output_make(&segment->outputs[i], &s->settings.forms[i], &records, worker);
     }
-    record_counts_part_end(segment->counts);
-    return r;
+    return observed_parts_end(&segment->observed) < 0 ? -1 : r;
 }
 
 /* With the lock held: remembers what lines or columns of the segment took: the largest batch, or

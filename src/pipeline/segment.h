@@ -25,7 +25,7 @@ struct segment_settings {
     sam_hdr_t *header;          /* of the output */
     struct output_form forms[MOST_OUTPUTS];     /* of each output, by its number */
     unsigned n_outputs;
-    struct record_counts *record_counts;        /* NULL: records are not counted */
+    const struct record_observers *observers;   /* of its records; NULL: none */
     const struct merge_source *kept;    /* batches in memory: part of every segment */
     size_t n_kept;
     const struct duplicates *duplicates;        /* decided; NULL: none are marked */
@@ -61,7 +61,7 @@ struct segment {
     struct open_block **blocks; /* in the order of run and index */
     size_t n_blocks;
     struct segment_output outputs[MOST_OUTPUTS];
-    struct record_counts_part *counts;  /* of its records; NULL: they are not counted */
+    struct observed_parts observed;     /* what observers found in it */
     uint64_t n_records, raw_bytes;      /* in the segment */
     size_t expected_bytes;      /* for the dispatcher's use: estimated bytes of its records */
     bool done;                  /* under the lock */

@@ -80,7 +80,7 @@ static inline const uint8_t *next_written(struct emission *e)
             duplicate_sum_add_output(rules->duplicates, records->sum, own);
         }
         if (is_removed(rules, rec)) continue;
-        if (records->is_first) record_counts_part_add(records->counts, rec);
+        if (records->is_first) observed_parts_add(records->observed, rec);
         return rec;
     }
     return NULL;

@@ -11,10 +11,10 @@
 
 #include "bam/content_sum.h"
 #include "bam_sort_key.h"
-#include "counts/record_counts.h"
 #include "output/bam_index.h"
 #include "output/output_format.h"
 #include "pipeline/crew.h"
+#include "pipeline/record_observers.h"
 #include "split/split_plan.h"
 
 #include <stdatomic.h>
@@ -42,7 +42,7 @@ struct segment_records {
        that are written. For others `is_first` is false. */
     bool is_first;
     struct content_sum *sum;
-    struct record_counts_part *counts;
+    struct observed_parts *observed;
 };
 
 /* Records that belong to the same piece of the output and follow each other. In BAM and compressed

@@ -18,7 +18,7 @@ void sort_plan_memory(const struct sort_settings *s, size_t total_bytes,
     if (s->sum_only && total_bytes > enough) total_bytes = enough;
     if (s->markdup) total_bytes -= duplicates_memory(total_bytes);
     mem_budget_plan(budget, total_bytes, s->n_threads);
-    if (s->fixmate) mem_budget_copy_pieces(budget);
+    if (s->fixmate) mem_budget_fix_templates(budget);
     unsigned n_columns = output_format_has_columns(&s->output_format) ? 1 : 0;
     if (s->also && output_format_has_columns(&s->also_format)) n_columns++;
     mem_budget_plan_outputs(budget, s->also ? 2 : 1, n_columns);
@@ -243,15 +243,13 @@ void sort_release(struct sort *sort)
     temp_store_destroy(sort->store);
     duplicates_destroy(sort->duplicates);
     read_groups_destroy(sort->read_groups);
-    verification_destroy(sort->verification);
+    record_observers_destroy(&sort->observers_in);
+    record_observers_destroy(&sort->observers_out);
+    record_observer_destroy(sort->read_ends);
     sorted_output_release(&sort->output);
     free(sort->temp_prefixes);          /* after the output, whose notes point to them */
     split_plan_destroy(sort->split);
     piece_list_destroy(sort->pieces);
-    range_counts_destroy(sort->survey.ranges);
-    value_counts_destroy(sort->survey.values);
-    free(sort->survey.tags);
-    record_counts_destroy(sort->record_counts);
     rules_release(&sort->rules_maker);
     checkpoint_writer_destroy(sort->checkpoint);
     resume_release(&sort->resume);

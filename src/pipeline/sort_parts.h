@@ -13,6 +13,7 @@
 #include "output/cram_check.h"
 #include "pipeline/merge.h"
 #include "pipeline/progress.h"
+#include "pipeline/read_ends_observer.h"
 #include "pipeline/resume.h"
 #include "pipeline/rules.h"
 #include "pipeline/sort_settings.h"
@@ -53,7 +54,9 @@ struct sort {
     struct column_output columns[MOST_OUTPUTS]; /* of Arrow and Parquet; else {NULL} */
     struct sorted_output output;
     struct cram_doubt cram_doubt;       /* of the records of all outputs */
-    struct record_counts *record_counts;        /* NULL: the output is not counted */
+    struct record_observers observers_in, observers_out;        /* of records that are read, and
+                                           written */
+    struct record_observer *read_ends;  /* of records in runs; NULL: no duplicates are looked for */
     struct merge_counts merged;         /* under the lock */
     struct content_sum sum_out;
     bool lost_reader;                   /* the program that reads standard output closed it */

@@ -451,7 +451,7 @@ struct spilled_run *spilled_run_create(const struct spilled_run_settings *settin
     for (size_t i = 0; i < n; i++) {
         const struct batch *batch = batches[i];
         run->sources[i] = (struct merge_source){batch->entries, batch->n_records, (uint32_t)i, 0};
-        raw_bytes[i] = batch_raw_bytes(batch);
+        raw_bytes[i] = batch->raw_bytes;
     }
     run->places = merge_cut_places(settings->rules, run->sources, raw_bytes, n,
                                    settings->budget.pack_bytes / 8, &run->n_places);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 struct verification {
+    struct record_observer base;        /* must be the first member */
     struct crew *crew;
     const char *input;          /* its name in messages */
     sam_hdr_t *header;
@@ -18,11 +19,46 @@ struct verification {
     bool disproved;             /* under the lock: every candidate is violated */
 };
 
+static int add_records(struct record_observer *observer, void *part,
+                       const struct observed_records *records)
+{
+    struct verification *v = (struct verification *)observer;
+    struct record_problem problem;
+    (void)part;
+    if (crew_failed(v->crew)) return 0;
+    /* The load gives each record to one worker at a time, and the order may turn it round. */
+    uint8_t *from = (uint8_t *)(uintptr_t)records->all.at;
+    struct order_span *span =
+        order_check_scan(v->check, from, records->all.to, records->first_record, &problem);
+    if (!span) {
+        record_problem_print(&problem, v->input);
+        return -1;
+    }
+    crew_lock(v->crew);
+    v->disproved = order_check_join(v->check, span) != 0;
+    if (v->disproved) crew_fail_locked(v->crew);
+    crew_unlock(v->crew);
+    return 0;
+}
+
+static void destroy(struct record_observer *observer)
+{
+    order_check_destroy(((struct verification *)observer)->check);
+    free(observer);
+}
+
+struct record_observer *verification_observer(struct verification *v)
+{
+    return v ? &v->base : NULL;
+}
+
 int verification_create(struct crew *crew, const struct verify_settings *settings,
                         struct rules_maker *maker, sam_hdr_t *header,
                         struct verification **verification)
 {
+    static const struct observer_kind kind = {.add_records = add_records, .destroy = destroy};
     struct verification *v = xcalloc(1, sizeof *v);
+    v->base.kind = &kind;
     v->crew = crew;
     v->header = header;
     v->input = input_shown_name(settings->input);
@@ -35,46 +71,24 @@ int verification_create(struct crew *crew, const struct verify_settings *setting
         /* --quiet does not leave this out: the answer is no. */
         diag_error("'%s' says that it is unsorted (%s); name an order to check, such as -n or "
                    "--verify=coordinate", v->input, v->claim.header_says);
-        verification_destroy(v);
+        destroy(&v->base);
         return 0;
     }
     if (v->claim.n_candidates == 0) {
         diag_note("'%s' claims no order that can be verified (%s); give one: -n, -N, -t TAG, "
                   "--template-coordinate, -M or --verify=coordinate", v->input,
                   v->claim.header_says);
-        verification_destroy(v);
+        destroy(&v->base);
         return 0;
     }
     for (unsigned i = 0; i < v->claim.n_candidates; i++) {
         if (rules_complete(maker, header, &v->claim.candidates[i].rules) == 0) continue;
-        verification_destroy(v);
+        destroy(&v->base);
         return -1;
     }
     v->check = order_check_create(&v->claim);
     *verification = v;
     return 0;
-}
-
-static void report_problem(struct verification *v, const struct record_problem *problem)
-{
-    record_problem_print(problem, v->input);
-    crew_fail(v->crew);
-}
-
-void verification_check(struct verification *v, const struct batch_part *part)
-{
-    if (crew_failed(v->crew)) return;
-    struct record_problem problem;
-    struct order_span *span =
-        order_check_scan(v->check, part->from, part->to, part->first_record, &problem);
-    if (!span) {
-        report_problem(v, &problem);
-        return;
-    }
-    crew_lock(v->crew);
-    v->disproved = order_check_join(v->check, span) != 0;
-    if (v->disproved) crew_fail_locked(v->crew);
-    crew_unlock(v->crew);
 }
 
 int verification_finish(struct verification *v, int loaded, struct sort_report *report)
@@ -88,11 +102,4 @@ int verification_finish(struct verification *v, int loaded, struct sort_report *
     if (verdict.has_pair && (!verdict.sorted || hts_verbose >= 2))
         violation_print_verdict(v->input, v->header, &verdict);
     return 0;
-}
-
-void verification_destroy(struct verification *v)
-{
-    if (!v) return;
-    order_check_destroy(v->check);
-    free(v);
 }

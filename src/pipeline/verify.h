@@ -1,17 +1,16 @@
 /*
  * verify.h -- what --verify does: checks whether the records are in order.
  *
- * The load is that of --checksum-only. The worker that has checked a part of a batch also scans it
- * for its order. The scans are joined in the order of the input (order_check.h). When every order
+ * The load is that of --checksum-only. The worker that has checked some records also scans them for
+ * their order. The scans are joined in the order of the input (order_check.h). When every order
  * that the file may have is disproved, the load is stopped as by a failure, without a message.
  *
- * Order of calls: create, with the header at hand; check, by workers; finish after the load;
- * destroy.
+ * Order of calls: create, with the header at hand; observer; finish after the load.
  */
 #ifndef ROCKSORT_PIPELINE_VERIFY_H
 #define ROCKSORT_PIPELINE_VERIFY_H
 
-#include "pipeline/batch.h"
+#include "bam/record_observer.h"
 #include "pipeline/crew.h"
 #include "pipeline/rules.h"
 #include "pipeline/sort_report.h"
@@ -30,14 +29,12 @@ int verification_create(struct crew *crew, const struct verify_settings *setting
                         struct rules_maker *maker, sam_hdr_t *header,
                         struct verification **verification);
 
-/* Checks a part that is indexed. Runs in a worker. Fails the crew when all is known. */
-void verification_check(struct verification *v, const struct batch_part *part);
+/* The verification as an observer of the input, which destroys it. It fails the crew when all is
+   known. NULL is accepted. */
+struct record_observer *verification_observer(struct verification *v);
 
 /* After the load, whose result is passed: puts what was found into the report, and prints a message
    if records are not in order. Returns 0 if that is known, else -1. */
 int verification_finish(struct verification *v, int loaded, struct sort_report *report);
-
-/* NULL is accepted. */
-void verification_destroy(struct verification *v);
 
 #endif

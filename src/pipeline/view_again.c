@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* A block and its views. */
+/* A block that is looked at. */
 struct viewed_block {
     struct crew_slot slot;
     const struct view_again_settings *settings;
@@ -17,7 +17,6 @@ struct viewed_block {
     size_t value_bytes;
     uint32_t run;
     uint64_t first_index;
-    struct duplicate_looks looks;
 };
 
 struct viewed_blocks {
@@ -25,22 +24,7 @@ struct viewed_blocks {
     unsigned n;
 };
 
-static int view_records(struct viewed_block *block, struct worker *worker, const uint8_t *raw,
-                        const struct bam_block *stored)
-{
-    struct duplicates *duplicates = block->settings->duplicates;
-    if (!duplicates) return 0;
-    for (uint32_t i = 0; i < stored->n_records; i++, raw += bam_record_bytes(raw)) {
-        struct record_place place = {block->run, block->first_index + i, block->first_index + i};
-        if (stored->ordinals) place.ordinal = bam_block_ordinal(stored, i);
-        if (duplicate_looks_add(duplicates, &worker->views, &block->looks, raw, &place) < 0)
-            return -1;
-    }
-    duplicate_looks_end(&worker->views, &block->looks, block->run);
-    return duplicates_take(duplicates, &block->looks);
-}
-
-/* Verifies and decompresses the block, and makes its views. Returns 0, or -1 after a message. */
+/* Verifies and decompresses the block, and shows its records to the observers. Returns 0, or -1 after a message. */
 static int view_block(struct worker *worker, struct viewed_block *block)
 {
     const struct view_again_settings *s = block->settings;
@@ -53,9 +37,11 @@ static int view_block(struct worker *worker, struct viewed_block *block)
                                           stored.payload_bytes, raw, stored.raw_bytes) == 0 &&
                     bam_block_measure(s->rules, &stored, raw, s->n_refs) >= 0 &&
                     (stored.ordinals || !record_ordinals_are_needed(s->rules));
-    int r = is_sound ? survey_add(&s->survey, raw, raw + stored.raw_bytes)
+    const struct observed_records records = {
+        .all = {raw, raw + stored.raw_bytes}, .run = block->run,
+        .first_record = block->first_index, .ordinals = stored.ordinals, .worker = worker};
+    int r = is_sound ? record_observers_look(s->observers, &records)
                      : fed_block_report_run(block->dir, block->run);
-    if (r == 0) r = view_records(block, worker, raw, &stored);
     free(raw);
     return r;
 }
@@ -123,10 +109,7 @@ int view_again(const struct view_again_settings *s)
     int r = feeders ? view_all(s, feeders, &blocks) : -1;
     if (r < 0) crew_fail(s->crew);
     feeders_stop(feeders);
-    for (unsigned i = 0; i < blocks.n; i++) {
-        free(blocks.all[i].value);
-        duplicate_looks_release(&blocks.all[i].looks);
-    }
+    for (unsigned i = 0; i < blocks.n; i++) free(blocks.all[i].value);
     free(blocks.all);
     for (size_t i = 0; i < n_scans; i++) run_scan_close(scans[i]);
     free(scans);

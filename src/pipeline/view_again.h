@@ -1,20 +1,20 @@
 /*
- * view_again.h -- makes the views (duplicates.h) of the runs of an earlier process, and surveys their
- * records (survey.h): both were lost with it, but the runs are in the store.
+ * view_again.h -- shows the records of the runs of an earlier process to observers: what these
+ * found was lost with it, but the runs are in the store.
  *
- * Threads: one; it starts feeders, and jobs make the views.
+ * Threads: one; it starts feeders, and jobs look at the records.
  */
 #ifndef ROCKSORT_PIPELINE_VIEW_AGAIN_H
 #define ROCKSORT_PIPELINE_VIEW_AGAIN_H
 
 #include "pipeline/duplicates.h"
-#include "pipeline/survey.h"
+#include "pipeline/record_observers.h"
 #include "store/run_store.h"
 
 struct view_again_settings {
     struct crew *crew;
-    struct duplicates *duplicates;      /* NULL: no views are made */
-    struct survey survey;       /* gets all records */
+    struct duplicates *duplicates;      /* learns how long the runs are; or NULL */
+    const struct record_observers *observers;
     struct run_store *store;
     const struct sort_rules *rules;
     int32_t n_refs;

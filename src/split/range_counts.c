@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 struct range_counts {
+    struct record_observer base;        /* must be the first member */
     int64_t window_bases;
     int32_t n_refs;
     size_t *first_window;       /* of each reference, and the number of all at the end */
@@ -20,10 +21,49 @@ static int64_t windows_of(const struct range_counts *counts, int64_t n_bases)
     return n > 0 ? n : 1;
 }
 
+static size_t window_of(const struct range_counts *counts, int32_t tid, int64_t pos)
+{
+    size_t first = counts->first_window[tid], last = counts->first_window[tid + 1] - 1;
+    size_t window = first + (size_t)((pos > 0 ? pos : 0) / counts->window_bases);
+    return window < last ? window : last;
+}
+
+static int add_records(struct record_observer *observer, void *part,
+                       const struct observed_records *observed)
+{
+    struct range_counts *counts = (struct range_counts *)observer;
+    struct bam_records records = observed->all;
+    size_t window = 0, n_bytes = 0;
+    (void)part;
+    for (const uint8_t *rec; (rec = bam_records_next(&records));) {
+        int32_t tid = bam_record_tid(rec);
+        if (tid < 0) continue;
+        size_t now = window_of(counts, tid, bam_record_true_pos(rec));
+        if (now != window && n_bytes > 0) {
+            (void)atomic_fetch_add_explicit(&counts->bytes[window], n_bytes, memory_order_relaxed);
+            n_bytes = 0;
+        }
+        window = now;
+        n_bytes += bam_record_bytes(rec);
+    }
+    (void)atomic_fetch_add_explicit(&counts->bytes[window], n_bytes, memory_order_relaxed);
+    return 0;
+}
+
+static void destroy(struct record_observer *observer)
+{
+    struct range_counts *counts = (struct range_counts *)observer;
+    free(counts->first_window);
+    free(counts->bytes);
+    free(counts);
+}
+
 struct range_counts *range_counts_create(const sam_hdr_t *header)
 {
+    static const struct observer_kind kind = {.add_records = add_records, .destroy = destroy};
     struct range_counts *counts = xcalloc(1, sizeof *counts);
     double n_bases = 0;
+    counts->base.kind = &kind;
     counts->n_refs = sam_hdr_nref(header);
     for (int32_t tid = 0; tid < counts->n_refs; tid++)
         n_bases += (double)sam_hdr_tid2len(header, tid);
@@ -36,37 +76,9 @@ struct range_counts *range_counts_create(const sam_hdr_t *header)
     return counts;
 }
 
-void range_counts_destroy(struct range_counts *counts)
+struct record_observer *range_counts_observer(struct range_counts *counts)
 {
-    if (!counts) return;
-    free(counts->first_window);
-    free(counts->bytes);
-    free(counts);
-}
-
-static size_t window_of(const struct range_counts *counts, int32_t tid, int64_t pos)
-{
-    size_t first = counts->first_window[tid], last = counts->first_window[tid + 1] - 1;
-    size_t window = first + (size_t)((pos > 0 ? pos : 0) / counts->window_bases);
-    return window < last ? window : last;
-}
-
-void range_counts_add(struct range_counts *counts, const uint8_t *from, const uint8_t *to)
-{
-    if (!counts) return;
-    size_t window = 0, n_bytes = 0;
-    for (const uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
-        int32_t tid = bam_record_tid(rec);
-        if (tid < 0) continue;
-        size_t now = window_of(counts, tid, bam_record_true_pos(rec));
-        if (now != window && n_bytes > 0) {
-            (void)atomic_fetch_add_explicit(&counts->bytes[window], n_bytes, memory_order_relaxed);
-            n_bytes = 0;
-        }
-        window = now;
-        n_bytes += bam_record_bytes(rec);
-    }
-    (void)atomic_fetch_add_explicit(&counts->bytes[window], n_bytes, memory_order_relaxed);
+    return &counts->base;
 }
 
 void range_counts_divide(const struct range_counts *counts, unsigned n,

@@ -10,6 +10,8 @@
 #ifndef ROCKSORT_SPLIT_RANGE_COUNTS_H
 #define ROCKSORT_SPLIT_RANGE_COUNTS_H
 
+#include "bam/record_observer.h"
+
 #include <htslib/sam.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,11 +22,8 @@ struct range_counts;
 
 struct range_counts *range_counts_create(const sam_hdr_t *header);
 
-/* Accepts NULL. */
-void range_counts_destroy(struct range_counts *counts);
-
-/* Adds checked records that follow each other. Counts of NULL do nothing. */
-void range_counts_add(struct range_counts *counts, const uint8_t *from, const uint8_t *to);
+/* The counts as an observer of the input, which destroys them. */
+struct record_observer *range_counts_observer(struct range_counts *counts);
 
 struct range_place {
     int32_t tid;

@@ -6,7 +6,7 @@
 #include "split/value_counts.h"
 
 #include "order/bam_key_tag.h"
-#include "split/split_request.h"
+#include "split/split_plan.h"
 #include "util/xalloc.h"
 
 #include <stdatomic.h>
@@ -18,22 +18,11 @@ enum { N_SLOTS = 1 << 17 };
 _Static_assert(SPLIT_MOST_PIECES < N_SLOTS / 5 * 4, "probing stays short");
 
 struct value_counts {
+    struct record_observer base;        /* must be the first member */
     char tag[2];
     atomic_uint n;
     _Atomic uint64_t slots[N_SLOTS];    /* 0: free */
 };
-
-struct value_counts *value_counts_create(const char tag[2])
-{
-    struct value_counts *counts = xcalloc(1, sizeof *counts);
-    memcpy(counts->tag, tag, sizeof counts->tag);
-    return counts;
-}
-
-void value_counts_destroy(struct value_counts *counts)
-{
-    free(counts);
-}
 
 static uint64_t hash_of(const struct value_counts *counts, const uint8_t *rec)
 {
@@ -56,13 +45,36 @@ static void put(struct value_counts *counts, uint64_t hash)
     }
 }
 
-bool value_counts_add(struct value_counts *counts, const uint8_t *from, const uint8_t *to)
+static int refuse(void)
 {
-    if (!counts) return true;
-    for (const uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
+    split_plan_refuse(SPLIT_TAG);
+    return -1;
+}
+
+static int add_records(struct record_observer *observer, void *part,
+                       const struct observed_records *observed)
+{
+    struct value_counts *counts = (struct value_counts *)observer;
+    struct bam_records records = observed->all;
+    (void)part;
+    for (const uint8_t *rec; (rec = bam_records_next(&records));) {
         /* Other threads may add one value each before they look. */
-        if (atomic_load(&counts->n) > SPLIT_MOST_PIECES) return false;
+        if (atomic_load(&counts->n) > SPLIT_MOST_PIECES) return refuse();
         put(counts, hash_of(counts, rec));
     }
-    return atomic_load(&counts->n) <= SPLIT_MOST_PIECES;
+    return atomic_load(&counts->n) > SPLIT_MOST_PIECES ? refuse() : 0;
+}
+
+static void destroy(struct record_observer *observer)
+{
+    free(observer);
+}
+
+struct record_observer *value_counts_observer(const char tag[2])
+{
+    static const struct observer_kind kind = {.add_records = add_records, .destroy = destroy};
+    struct value_counts *counts = xcalloc(1, sizeof *counts);
+    counts->base.kind = &kind;
+    memcpy(counts->tag, tag, sizeof counts->tag);
+    return &counts->base;
 }

@@ -3,24 +3,15 @@
  * --split-by finds out at once that it would write too many files.
  *
  * A value counts by the hash of its first 512 bytes, so there may be more values than are counted.
- *
- * Threads: any number may add at the same time. Memory: a megabyte.
+ * Memory: a megabyte.
  */
 #ifndef ROCKSORT_SPLIT_VALUE_COUNTS_H
 #define ROCKSORT_SPLIT_VALUE_COUNTS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "bam/record_observer.h"
 
-struct value_counts;
-
-struct value_counts *value_counts_create(const char tag[2]);
-
-/* Accepts NULL. */
-void value_counts_destroy(struct value_counts *counts);
-
-/* Adds checked records that follow each other. Returns false if there are more values than
-   SPLIT_MOST_PIECES. Counts of NULL do nothing and return true. */
-bool value_counts_add(struct value_counts *counts, const uint8_t *from, const uint8_t *to);
+/* An observer of the input, which fails after a message if there are more values than
+   SPLIT_MOST_PIECES. */
+struct record_observer *value_counts_observer(const char tag[2]);
 
 #endif

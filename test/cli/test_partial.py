@@ -21,7 +21,7 @@ class Signals(ResumeTest):
     def test_pipe(self):
         """A pipe cannot be read again: the sorted part is removed, or kept with -k and can then be
         written with --partial."""
-        with open(self.source(9000), "rb") as file:
+        with open(self.source(18000), "rb") as file:
             data = file.read()
         for keep in ([], ["-k"]):
             process = self.start("--no-PG", "-T", self.where, *keep, "-o", self.path("out.bam"),

@@ -205,7 +205,7 @@ class Elsewhere(KilledTest):
         part = os.path.basename(self.where)
         result = self.rocksort("--no-PG", "-T", self.where, "-o", self.path("out.bam"), self.bam,
                                clean=False, budget=SPILL_BUDGET,
-                               env=self.faulty(f"write:60+:ENOSPC:{part}/"))
+                               env=self.faulty(f"write:40+:ENOSPC:{part}/"))
         self.assertEqual(result.status, 1)
         self.assertIn("free space or change -T", result.err)
         checkpoint, = kept_checkpoints(result.err)

@@ -273,7 +273,7 @@ class AtACall(KilledTest):
 
     def test_missing_run(self):
         """If a run is missing, all later runs are ignored, and their numbers are used again."""
-        source = self.source()
+        source = self.source(18000)
         want = self.sort_bam("--no-PG", source)
         other = self.work / "other"
         other.mkdir()

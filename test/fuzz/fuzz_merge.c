@@ -64,47 +64,30 @@ static void make_stream(struct fuzz_input *in, const struct sort_rules *rules, s
 
 static void check_ends(const struct batch *b)
 {
-    FUZZ_CHECK(b->raw_begin <= b->walk_at && b->walk_at <= b->raw_end);
-    FUZZ_CHECK(b->raw_end + atomic_load(&b->result_bytes) <= atomic_load(&b->top));
+    FUZZ_CHECK(b->raw_bytes + atomic_load(&b->result_bytes) <= atomic_load(&b->top));
     FUZZ_CHECK(atomic_load(&b->top) <= b->mem_bytes);
 }
 
-/* Appends pieces of the stream while there is room. */
+/* Adds and indexes records of the stream from `first` on while there is room, some at a time.
+   Returns the number of the first one that was not added. */
 static size_t fill_batch(struct fuzz_input *in, struct batch *b, const struct stream *s,
-                         size_t at)
+                         size_t first, struct content_sum *sum)
 {
-    for (;;) {
-        size_t n = 1 + (size_t)fuzz_u16(in), room = batch_room(b);
-        if (n > s->n_bytes - at) n = s->n_bytes - at;
-        if (n > room) n = room;
-        if (n == 0) return at;
-        memcpy(b->mem + b->raw_end, s->bytes + at, n);
-        batch_append(b, n);
-        check_ends(b);
-        at += n;
-    }
-}
-
-/* Adds and indexes the whole records that are there, some at a time. */
-static void walk_batch(struct fuzz_input *in, struct batch *b, struct content_sum *sum,
-                       size_t *n_before)
-{
-    struct bam_walk walk = {.at = b->mem + b->walk_at, .end = b->mem + b->raw_end};
-    for (size_t n = 0;;) {
-        bool whole = bam_walk_next(&walk) != NULL;
-        n += whole;
-        if (whole && !fuzz_one_in(in, 16)) continue;
-        if (n > 0) {
-            struct record_problem problem;
-            struct batch_part *part =
-                batch_add_part(b, (size_t)(walk.at - b->mem), n, *n_before);
-            FUZZ_CHECK(batch_index_part(part, FUZZ_N_REFS, sum, &problem) == 0);
-            check_ends(b);
-            *n_before += n;
-            n = 0;
+    struct record_problem problem;
+    for (size_t n; first < s->n_records; first += n) {
+        size_t from = s->starts[first], most = fuzz_u16(in), room = batch_room(b);
+        for (n = 0; first + n < s->n_records; n++) {
+            size_t n_bytes = s->starts[first + n + 1] - from;
+            if (n_bytes > room || (n > 0 && n_bytes > most)) break;
         }
-        if (!whole) return;
+        if (n == 0) break;
+        struct batch_part *part =
+            batch_add_part(b, s->bytes + from, s->starts[first + n] - from, n, first);
+        check_ends(b);
+        FUZZ_CHECK(batch_index_part(part, FUZZ_N_REFS, sum, &problem) == 0);
+        check_ends(b);
     }
+    return first;
 }
 
 /* Divides the stream into sorted batches; returns their number. */
@@ -113,20 +96,10 @@ static size_t make_batches(struct fuzz_input *in, const struct sort_rules *rules
 {
     struct content_sum sum = {0}, wanted = {0};
     struct merge_space space = {0};
-    size_t at = 0, n_batches = 0, n_records = 0, tail_bytes = 0;
-    const uint8_t *tail = NULL;
-    for (; n_batches < MAX_BATCHES && (at < s->n_bytes || tail_bytes > 0); n_batches++) {
-        size_t gap = tail_bytes + fuzz_below(in, 200);
-        struct batch *b = batch_create(rules, NULL, BATCH_BYTES + 4 * gap);
-        batch_reset(b, gap);
-        /* As the loader does: it does not know the tail yet. */
-        at = fill_batch(in, b, s, at);
-        batch_prepend(b, tail, tail_bytes);
-        check_ends(b);
-        walk_batch(in, b, &sum, &n_records);
-        tail = b->mem + b->walk_at;
-        tail_bytes = b->raw_end - b->walk_at;
-        batches[n_batches] = b;
+    size_t n_batches = 0, n_records = 0;
+    for (; n_batches < MAX_BATCHES && n_records < s->n_records; n_batches++) {
+        batches[n_batches] = batch_create(rules, NULL, BATCH_BYTES);
+        n_records = fill_batch(in, batches[n_batches], s, n_records, &sum);
     }
     for (size_t i = 0; i < n_records; i++) {
         uint8_t *rec = fuzz_copy(s->bytes + s->starts[i], s->starts[i + 1] - s->starts[i]);
@@ -136,10 +109,7 @@ static size_t make_batches(struct fuzz_input *in, const struct sort_rules *rules
         free(rec);
     }
     FUZZ_CHECK(content_sum_equal(&sum, &wanted));
-    for (size_t i = 0; i < n_batches; i++) {
-        batches[i]->raw_end = batches[i]->walk_at;
-        batch_sort(batches[i], &space);
-    }
+    for (size_t i = 0; i < n_batches; i++) batch_sort(batches[i], &space);
     merge_space_release(&space);
     return n_batches;
 }

@@ -1,6 +1,6 @@
 /*
  * fuzz_template.c -- --fixmate of a stream of records, sound or not. However the stream is cut into
- * pieces, and whichever templates are taken as large ones, the same records must come out as from
+ * spans, and whichever templates are taken as large ones, the same records must come out as from
  * the stream in one piece, or both must fail.
  *
  * The first byte of the input says what the stream is: the rest of the input, or records made of it
@@ -105,57 +105,59 @@ static void fix_stretch(struct run *run, uint8_t *piece)
     } while ((n_large > 0 || has_rest) && !run->failed);
 }
 
-/* Takes the records that continue the open template. Returns as template_cut does. */
-static int go_on(struct run *run, const uint8_t *piece, size_t n_bytes, bool is_last, size_t *from)
+/* Cuts n_records of n_bytes. */
+static void cut_span(struct run *run, uint8_t *span, size_t n_bytes, size_t n_records, bool is_last)
 {
     struct template_stretch *stretch = &run->stretch;
-    int r = template_cut_more(&run->cutter, piece, n_bytes, stretch);
-    put(&run->large, stretch->left.at, stretch->left.n_bytes);
-    if (stretch->to > stretch->from)
-        put(&run->large, piece + stretch->from, stretch->to - stretch->from);
-    *from = run->cutter.is_open ? n_bytes : stretch->to;
-    if (is_last || r < 0) run->cutter.is_open = false;
-    if (!run->cutter.is_open) fix_large(run);
-    return r;
-}
-
-static int cut_piece(struct run *run, uint8_t *piece, size_t n_bytes, bool is_last)
-{
     size_t from = 0;
     if (run->cutter.is_open) {
-        int r = go_on(run, piece, n_bytes, is_last, &from);
-        if (r < 0 || run->failed || run->cutter.is_open) return r;
+        template_cut_more(&run->cutter, span, n_bytes, stretch);
+        if (stretch->to > 0) put(&run->large, span, stretch->to);
+        from = stretch->to;
+        n_records -= stretch->n_records;
+        if (is_last) run->cutter.is_open = false;
+        if (run->cutter.is_open) return;
+        fix_large(run);
+        if (run->failed) return;
     }
-    uint8_t *rest = piece ? piece + from : NULL;
-    int r = template_cut(&run->cutter, rest, n_bytes - from, is_last, &run->stretch);
+    uint8_t *rest = from > 0 ? span + from : span;
+    template_cut(&run->cutter, rest, n_bytes - from, n_records, is_last, stretch);
     fix_stretch(run, rest);
-    if (r < 0 || run->failed || run->cutter.n_kept == 0 || !fuzz_one_in(run->in, 4)) return r;
-    template_cut_open(&run->cutter, &run->stretch);
-    put(&run->large, run->stretch.left.at, run->stretch.left.n_bytes);
-    return 0;
+    if (run->failed || run->cutter.n_kept == 0 || !fuzz_one_in(run->in, 4)) return;
+    template_cut_open(&run->cutter, stretch);
+    put(&run->large, stretch->left.at, stretch->left.n_bytes);
 }
 
-static int fix_in_pieces(struct run *run, const uint8_t *stream, size_t n_bytes)
+/* Finds the whole records of a stream, up to one that claims an impossible size. */
+static size_t whole_bytes(const uint8_t *stream, size_t n_bytes, size_t *n_records)
 {
-    int r = 0;
-    size_t most = 1 + fuzz_u16(run->in);
-    for (size_t at = 0, n; at < n_bytes && r == 0 && !run->failed; at += n) {
-        n = 1 + fuzz_u16(run->in) % most;
-        if (n > n_bytes - at) n = n_bytes - at;
-        uint8_t *piece = fuzz_copy(stream + at, n);
-        r = cut_piece(run, piece, n, false);
-        free(piece);
-    }
-    return r == 0 && !run->failed ? cut_piece(run, NULL, 0, true) : r;
+    struct bam_walk walk = {.at = stream, .end = stream + n_bytes};
+    for (*n_records = 0; bam_walk_next(&walk); (*n_records)++) continue;
+    return (size_t)(walk.at - stream);
 }
 
-static int fix_at_once(struct run *run, const uint8_t *stream, size_t n_bytes)
+static void fix_in_spans(struct run *run, const uint8_t *stream, size_t n_bytes)
+{
+    size_t most = 1 + fuzz_u16(run->in);
+    for (size_t at = 0, n, n_records; at < n_bytes && !run->failed; at += n) {
+        n = 1 + fuzz_u16(run->in) % most;
+        size_t least = bam_record_bytes(stream + at);
+        if (n < least) n = least;
+        if (n > n_bytes - at) n = n_bytes - at;
+        n = whole_bytes(stream + at, n, &n_records);
+        uint8_t *span = fuzz_copy(stream + at, n);
+        cut_span(run, span, n, n_records, false);
+        free(span);
+    }
+    if (!run->failed) cut_span(run, NULL, 0, 0, true);
+}
+
+static void fix_at_once(struct run *run, const uint8_t *stream, size_t n_bytes, size_t n_records)
 {
     uint8_t *all = fuzz_copy(stream, n_bytes);
-    int r = template_cut(&run->cutter, all, n_bytes, true, &run->stretch);
+    template_cut(&run->cutter, all, n_bytes, n_records, true, &run->stretch);
     fix_stretch(run, all);
     free(all);
-    return r;
 }
 
 /* Gives a record another name; there must be room. Returns its size. */
@@ -212,17 +214,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct run one = {.in = &in, .rules = make_rules(&in)}, many = {.in = &in, .rules = one.rules};
     many.rules.max_template_bytes = fuzz_one_in(&in, 3) ? 600 : 0;
     many.rules.usual_bytes = fuzz_one_in(&in, 2) ? 300 : 0;
-    /* The sizes of pieces come from bytes before the stream, so that they do not run out. */
+    /* The sizes of spans come from bytes before the stream, so that they do not run out. */
     uint8_t choices[128];
     fuzz_fill(&in, choices, sizeof choices);
     size_t stream_bytes = fuzz_left(&in);
     uint8_t *stream = is_made ? make_stream(&in, &stream_bytes) : fuzz_copy(in.at, stream_bytes);
     in = (struct fuzz_input){choices, choices + sizeof choices};
-    int r = fix_at_once(&one, stream, stream_bytes);
-    int r_many = fix_in_pieces(&many, stream, stream_bytes);
+    size_t n_records;
+    stream_bytes = whole_bytes(stream, stream_bytes, &n_records);
+    fix_at_once(&one, stream, stream_bytes, n_records);
+    fix_in_spans(&many, stream, stream_bytes);
     FUZZ_CHECK(one.failed == many.failed);
     if (!one.failed) {
-        FUZZ_CHECK(r == r_many && one.out.n_bytes == many.out.n_bytes);
+        FUZZ_CHECK(one.out.n_bytes == many.out.n_bytes);
         FUZZ_CHECK(one.out.n_bytes == 0 ||
                    memcmp(one.out.at, many.out.at, one.out.n_bytes) == 0);
     }

@@ -2,6 +2,7 @@
  * test_column_batch.c -- columns of records: from the columns of random records the test makes the
  * lines of SAM again. Records that columns cannot hold are refused with the right words.
  */
+#include "unit_test.h"
 #include "sam_line.h"
 
 #include "columns/column_batch.h"
@@ -249,9 +250,8 @@ static void random_line(struct rng *rng, kstring_t *line)
     }
 }
 
-static void test_random_records(void **state)
+TEST(test_random_records)
 {
-    (void)state;
     enum { MOST = 40 };
     struct rng rng = rng_start(1);
     struct column_schema *schema = schema_of(NULL, NULL);
@@ -294,9 +294,8 @@ static const char *problem_of_line(const char *line)
     return problem;
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tNM:i:1"),
                         "it has a tag twice");
     assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tXX:i:1\tXX:Z:1"),
@@ -316,9 +315,8 @@ static void test_refused(void **state)
 }
 
 /* Qualities are looked at eight at a time: one that is too high is found wherever it is. */
-static void test_qualities(void **state)
+TEST(test_qualities)
 {
-    (void)state;
     enum { BASES = 21 };
     uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
                                   "IIIIIIIIIIIIIIIIIIIII");
@@ -345,9 +343,8 @@ static void test_qualities(void **state)
 
 /* Bases are written eight at a time: each pair of them, at each place, in sequences that end
    anywhere in an eight. */
-static void test_bases(void **state)
+TEST(test_bases)
 {
-    (void)state;
     enum { BASES = 21 };
     struct column_schema *schema = schema_of("seq", NULL);
     struct column_batch *batch = column_batch_create(schema);
@@ -372,9 +369,8 @@ static void test_bases(void **state)
 }
 
 /* Room for all expected bases is made at once, if so many fit into the bytes that are expected. */
-static void test_expected(void **state)
+TEST(test_expected)
 {
-    (void)state;
     enum { ROWS = 1000, BASES = 21 };
     uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
                                   "IIIIIIIIIIIIIIIIIIIII");
@@ -408,9 +404,8 @@ static void test_expected(void **state)
 }
 
 /* Names are looked at eight bytes at a time, too. */
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     enum { BYTES = 21 };
     for (size_t n = 1; n <= BYTES; n++) {
         for (size_t i = 0; i < n; i++) {
@@ -426,9 +421,8 @@ static void test_names(void **state)
 }
 
 /* One type of a tag is in its column, another in the map. */
-static void test_both_types(void **state)
+TEST(test_both_types)
 {
-    (void)state;
     static const char line[] = "r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:Z:x\tML:B:c,1\tTS:A:+";
     struct column_schema *schema = schema_of(NULL, NULL);
     struct column_batch *batch = column_batch_create(schema);
@@ -458,9 +452,8 @@ static int64_t end_of_line(const char *line)
     return end;
 }
 
-static void test_end(void **state)
+TEST(test_end)
 {
-    (void)state;
     assert_int_equal(end_of_line("r\t0\tc\t10\t0\t3S4M5D6N2M1I\t*\t0\t0\t*\t*"), 26);
     assert_int_equal(end_of_line("r\t4\tc\t10\t0\t4M\t*\t0\t0\t*\t*"), 10);
     assert_int_equal(end_of_line("r\t0\tc\t10\t0\t*\t*\t0\t0\t*\t*"), 10);
@@ -469,9 +462,8 @@ static void test_end(void **state)
 }
 
 /* A CIGAR that is too long for its field is a CIGAR like others; no tag CG is to be seen. */
-static void test_long_cigar(void **state)
+TEST(test_long_cigar)
 {
-    (void)state;
     enum { PAIRS = 40000 };
     kstring_t line = KS_INITIALIZE;
     kputs("r\t0\tc\t10\t0\t", &line);
@@ -512,9 +504,8 @@ static void check_list(const char *list, const char *problem, const char *part)
     column_schema_destroy(schema);
 }
 
-static void test_lists(void **state)
+TEST(test_lists)
 {
-    (void)state;
     static const char no_column[] = "is no column: give a field (qname to qual, end, tag_types, "
                                     "tags) or a tag (NM, XS:i)";
     static const char no_type[] =
@@ -533,34 +524,21 @@ static void test_lists(void **state)
     check_list("XS:i,XS:Z", "names a tag twice, with two types", "XS:Z");
 }
 
-static void test_census(void **state)
+TEST(test_census)
 {
-    (void)state;
-    struct tag_census census = {0};
+    struct tag_census *census = tag_census_create();
     uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tXS:i:1\tRG:Z:x");
-    tag_census_add(NULL, rec, rec + bam_record_bytes(rec));
-    tag_census_add(&census, rec, rec + bam_record_bytes(rec));
-    assert_true(tag_census_has(&census, "NM") && tag_census_has(&census, "XS"));
-    assert_false(tag_census_has(&census, "MD"));
-    struct column_schema *schema = schema_of(NULL, &census);
+    const struct observed_records records = {.all = {rec, rec + bam_record_bytes(rec)}};
+    assert_int_equal(census->base.kind->add_records(&census->base, NULL, &records), 0);
+    assert_true(tag_census_has(census, "NM") && tag_census_has(census, "XS"));
+    assert_false(tag_census_has(census, "MD"));
+    struct column_schema *schema = schema_of(NULL, census);
     assert_int_equal(schema->n_columns, N_COLUMN_FIELDS + 2);
     column_schema_destroy(schema);
-    schema = schema_of("qname,RG", &census);
+    schema = schema_of("qname,RG", census);
     assert_int_equal(schema->n_columns, 2);
     assert_string_equal(schema->columns[1].name, "RG");
     column_schema_destroy(schema);
+    census->base.kind->destroy(&census->base);
     free(rec);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_records), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_both_types),     cmocka_unit_test(test_end),
-        cmocka_unit_test(test_long_cigar),     cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_census),         cmocka_unit_test(test_qualities),
-        cmocka_unit_test(test_bases),          cmocka_unit_test(test_names),
-        cmocka_unit_test(test_expected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,10 @@
  * with a plain count of each number: of flagstat and idxstats record by record, of coverage with an
  * array of depths. test/cli/test_counts.py compares the texts with those of samtools.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
-#include "counts/record_counts.h"
+#include "counts/count_kinds.h"
+#include "counts/flagstat.h"
 
 enum { N_REFS = 5, MOST_OPS = 6, REF_BASES = 900, MOST_BYTES = 4096 };
 
@@ -137,15 +138,21 @@ static void count_plainly(struct counted *counted, const uint8_t *rec)
         count_depths(&counted->refs[c.tid], &c, bam_record_ops(rec), bam_record_quals(rec));
 }
 
-static char *print_counts(const struct record_counts *counts, enum count_kind kind)
+static char *print_counts(const struct record_observer *counts)
 {
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
     assert_non_null(to);
-    record_counts_print(counts, kind, to);
+    counts->kind->print(counts, to);
     assert_int_equal(fclose(to), 0);
     return text;
+}
+
+static void add_record(struct record_observer *counts, void *part, const uint8_t *rec)
+{
+    const struct observed_records one = {.all = {rec, rec + bam_record_bytes(rec)}};
+    assert_int_equal(counts->kind->add_records(counts, part, &one), 0);
 }
 
 static void check_flagstat(const struct rng *rng, const struct counted *counted, const char *at)
@@ -198,27 +205,34 @@ static void check_coverage(const struct rng *rng, const struct counted *counted,
 
 /* Ends a part and begins another one. The part before it ends only now, as segments may be merged
    at the same time. */
-static struct record_counts_part *next_part(struct record_counts *counts,
-                                            struct record_counts_part *part)
+static void *next_part(struct record_observer *counts, void *part)
 {
-    struct record_counts_part *next = record_counts_part_create(counts);
-    record_counts_part_end(part);
-    record_counts_join(part);
-    record_counts_part_destroy(part);
+    void *next = counts->kind->begin(counts);
+    if (counts->kind->end) counts->kind->end(counts, part);
+    assert_int_equal(counts->kind->combine(counts, part), 0);
     return next;
 }
 
-static void test_random_segments(void **state)
+/* Ends the last part. */
+static void finish(struct record_observer *counts, void *part)
 {
-    (void)state;
-    const bool all[COUNT_N_KINDS] = {true, true, true};
+    counts->kind->discard(next_part(counts, part));
+    if (counts->kind->finish) counts->kind->finish(counts);
+}
+
+TEST(test_random_segments)
+{
     for (size_t seed = 0; seed < 120; seed++) {
         struct rng rng = rng_start(3000 + seed);
         struct counted *counted = calloc(1, sizeof *counted);
         assert_non_null(counted);
         sam_hdr_t *header = make_header();
-        struct record_counts *counts = record_counts_create(all, header);
-        struct record_counts_part *part = record_counts_part_create(counts);
+        struct record_observer *counts[COUNT_N_KINDS];
+        void *parts[COUNT_N_KINDS];
+        for (int kind = 0; kind < COUNT_N_KINDS; kind++) {
+            counts[kind] = count_kind_observer((enum count_kind)kind, header);
+            parts[kind] = counts[kind]->kind->begin(counts[kind]);
+        }
         size_t most_records = seed % 3 ? 400 : 30, a_segment = 2 + rng_below(&rng, 60);
         for (int32_t tid = 0; tid <= N_REFS; tid++) {
             bool is_placed = tid < N_REFS;
@@ -228,90 +242,58 @@ static void test_random_segments(void **state)
                 (void)make_record(&rng, rec, is_placed ? tid : -1, is_placed ? pos : -1,
                                   seed % 4 == 1 ? 2 : 60);
                 count_plainly(counted, rec);
-                record_counts_part_add(part, rec);
+                for (int kind = 0; kind < COUNT_N_KINDS; kind++)
+                    add_record(counts[kind], parts[kind], rec);
                 pos += (int32_t)rng_below(&rng, seed % 2 ? 3 : 30);
-                while (rng_one_in(&rng, a_segment)) part = next_part(counts, part);
+                while (rng_one_in(&rng, a_segment))
+                    for (int kind = 0; kind < COUNT_N_KINDS; kind++)
+                        parts[kind] = next_part(counts[kind], parts[kind]);
             }
         }
-        record_counts_part_destroy(next_part(counts, part));
-        record_counts_finish(counts);
         void (*const checks[COUNT_N_KINDS])(const struct rng *, const struct counted *,
                                             const char *) = {check_flagstat, check_idxstats,
                                                              check_coverage};
         for (int kind = 0; kind < COUNT_N_KINDS; kind++) {
-            char *text = print_counts(counts, (enum count_kind)kind);
+            finish(counts[kind], parts[kind]);
+            char *text = print_counts(counts[kind]);
             checks[kind](&rng, counted, text);
             free(text);
+            counts[kind]->kind->destroy(counts[kind]);
         }
-        record_counts_destroy(counts);
         sam_hdr_destroy(header);
         free(counted);
     }
 }
 
 /* High qualities of reads of all lengths around the steps in which they are added. */
-static void test_long_qualities(void **state)
+TEST(test_long_qualities)
 {
-    (void)state;
     enum { MOST = 5000 };
-    const bool wanted[COUNT_N_KINDS] = {[COUNT_COVERAGE] = true};
     uint8_t *rec = test_alloc(MOST * 2);
     for (int32_t n = 1; n <= MOST; n += n < 40 ? 1 : 331) {
         sam_hdr_t *header = sam_hdr_init();
         assert_non_null(header);
         assert_int_equal(sam_hdr_add_line(header, "SQ", "SN", "a", "LN", "10000", NULL), 0);
-        struct record_counts *counts = record_counts_create(wanted, header);
-        struct record_counts_part *part = record_counts_part_create(counts);
+        struct record_observer *counts = coverage_observer(header);
+        void *part = counts->kind->begin(counts);
         const struct record_fields fields = {.name = "r", .pos = 3, .n_cigar = 1, .l_seq = n};
         (void)put_record(rec, &fields, 254);
-        record_counts_part_add(part, rec);
-        record_counts_part_destroy(next_part(counts, part));
-        record_counts_finish(counts);
-        char *text = print_counts(counts, COUNT_COVERAGE), want[64];
+        add_record(counts, part, rec);
+        finish(counts, part);
+        char *text = print_counts(counts), want[64];
         (void)snprintf(want, sizeof want, "\na\t1\t10000\t1\t%d\t", n);
         assert_non_null(strstr(text, want));
         assert_non_null(strstr(text, "\t254\t60\n"));
         free(text);
-        record_counts_destroy(counts);
+        counts->kind->destroy(counts);
         sam_hdr_destroy(header);
     }
     free(rec);
 }
 
-/* Only what is wanted is counted; nothing at all if nothing is. */
-static void test_wanted(void **state)
-{
-    (void)state;
-    const bool none[COUNT_N_KINDS] = {false};
-    struct rng rng = rng_start(4000);
-    uint8_t rec[MOST_BYTES];
-    sam_hdr_t *header = make_header();
-    (void)make_record(&rng, rec, 1, 5, 60);
-    assert_null(record_counts_create(none, header));
-    assert_null(record_counts_part_create(NULL));
-    record_counts_part_add(NULL, rec);
-    record_counts_part_end(NULL);
-    record_counts_join(NULL);
-    for (int kind = 0; kind < COUNT_N_KINDS; kind++) {
-        bool one[COUNT_N_KINDS] = {false};
-        one[kind] = true;
-        struct record_counts *counts = record_counts_create(one, header);
-        struct record_counts_part *part = record_counts_part_create(counts);
-        record_counts_part_add(part, rec);
-        record_counts_part_destroy(next_part(counts, part));
-        record_counts_finish(counts);
-        char *text = print_counts(counts, (enum count_kind)kind);
-        assert_non_null(strchr(text, '\n'));
-        free(text);
-        record_counts_destroy(counts);
-    }
-    sam_hdr_destroy(header);
-}
-
 /* Percentages are those of single precision, and N/A of nothing. */
-static void test_percentages(void **state)
+TEST(test_percentages)
 {
-    (void)state;
     struct flagstat stat = {0};
     stat.n[FLAGSTAT_TOTAL][0] = 123456789;
     stat.n[FLAGSTAT_MAPPED][0] = 123450617;     /* 100.00 % in double precision */
@@ -324,15 +306,4 @@ static void test_percentages(void **state)
     assert_non_null(strstr(text, "\n123450617 + 0 mapped (99.99% : N/A)\n"));
     assert_non_null(strstr(text, "\n0 + 0 properly paired (N/A : N/A)\n"));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_segments),
-        cmocka_unit_test(test_long_qualities),
-        cmocka_unit_test(test_wanted),
-        cmocka_unit_test(test_percentages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,16 +11,15 @@
 #include "bam/bam_fields.h"
 #include "bam/header_text.h"
 #include "input/bam_reader.h"
-#include "input/header_union.h"
 
 #include <htslib/bgzf.h>
 #include <htslib/hts_log.h>
 #include <sys/stat.h>
 
-enum form { BGZF_BLOCKS, GZIP, UNCOMPRESSED, FILTERED, RENAMED, RENAMED_UNCOMPRESSED, N_FORMS };
+enum form { BGZF_BLOCKS, GZIP, UNCOMPRESSED, FILTERED, N_FORMS };
 enum { N_RECORDS = 400, MAX_BYTES = 1 << 20, MAX_PIECES = 1000 };
 
-#define HEADER "@SQ\tSN:c1\tLN:100000\n@RG\tID:x\tSM:s\n"
+#define HEADER "@SQ\tSN:c1\tLN:100000\n"
 
 static const char *const path = "in.bam";
 
@@ -62,7 +61,7 @@ static void write_file(struct rng *rng, enum form form, const struct content *c)
     memcpy(head + 16 + n, "c1", 3);
     test_put_u32(head + 19 + n, 100000);
     n += 23;
-    bool is_plain = form == UNCOMPRESSED || form == RENAMED_UNCOMPRESSED;
+    bool is_plain = form == UNCOMPRESSED;
     BGZF *file = bgzf_open(path, is_plain ? "wu" : form == GZIP ? "wg" : "w1");
     assert_non_null(file);
     for (size_t at = 0; at < n + c->n_bytes;) {
@@ -77,43 +76,6 @@ static void write_file(struct rng *rng, enum form form, const struct content *c)
     assert_int_equal(bgzf_close(file), 0);
 }
 
-static bool is_renamed(enum form form)
-{
-    return form == RENAMED || form == RENAMED_UNCOMPRESSED;
-}
-
-/* Another input has a read group x, so that this one's becomes x-2. */
-static struct header_union *make_union(void)
-{
-    static const char other[] = "@SQ\tSN:c1\tLN:100000\n@RG\tID:x\tSM:other\n";
-    static const char *const names[] = {"other.bam", "in.bam"};
-    sam_hdr_t *headers[] = {sam_hdr_parse(strlen(other), other),
-                            sam_hdr_parse(strlen(HEADER), HEADER)};
-    assert_true(headers[0] && headers[1]);
-    struct header_union *u = header_union_create(headers, names, 2);
-    assert_non_null(u);
-    assert_non_null(header_union_renames(u, 1));
-    sam_hdr_destroy(headers[0]);
-    sam_hdr_destroy(headers[1]);
-    return u;
-}
-
-/* The records as the united header wants them. */
-static void rename_content(struct content *c, const struct id_renames *renames)
-{
-    uint8_t *renamed = test_alloc(MAX_BYTES);
-    size_t n_bytes = 0;
-    for (size_t i = 0; i < N_RECORDS; i++) {
-        size_t size = id_renames_rewrite(renames, c->bytes + c->at[i], renamed + n_bytes);
-        assert_int_equal(size, c->at[i + 1] - c->at[i] + 2);
-        c->at[i] = n_bytes;
-        n_bytes += size;
-    }
-    free(c->bytes);
-    c->bytes = renamed;
-    c->at[N_RECORDS] = c->n_bytes = n_bytes;
-}
-
 struct reading {
     struct bam_reader *reader;
     htsThreadPool pool;
@@ -123,7 +85,7 @@ struct reading {
     size_t n_pieces;
 };
 
-static void open_reading(struct reading *in, enum form form, const struct header_union *u)
+static void open_reading(struct reading *in, enum form form)
 {
     htsFormat options = {0};
     if (form == FILTERED)
@@ -132,11 +94,7 @@ static void open_reading(struct reading *in, enum form form, const struct header
     assert_non_null(in->reader);
     if (options.specific) hts_opt_free(options.specific);
     assert_false(bam_reader_is_text(in->reader));
-    assert_int_equal(bam_reader_can_seek(in->reader), form == BGZF_BLOCKS || form == RENAMED);
-    if (is_renamed(form))
-        assert_int_equal(
-            bam_reader_rename(in->reader, header_union_renames(u, 1), &in->pool), 0);
-    assert_int_equal(bam_reader_can_seek(in->reader), form == BGZF_BLOCKS || form == RENAMED);
+    assert_int_equal(bam_reader_can_seek(in->reader), form == BGZF_BLOCKS);
 }
 
 /* Reads to the end; the bytes must be those from `from` on. */
@@ -188,7 +146,6 @@ static void test_pieces_of_all_sizes(void **state)
 {
     (void)state;
     struct rng rng = rng_start(31);
-    struct header_union *u = make_union();
     struct reading *in = test_alloc(sizeof *in);
     in->pool = (htsThreadPool){.pool = hts_tpool_init(2)};
     assert_non_null(in->pool.pool);
@@ -196,14 +153,13 @@ static void test_pieces_of_all_sizes(void **state)
         struct content c;
         make_content(&rng, &c);
         write_file(&rng, form, &c);
-        if (is_renamed(form)) rename_content(&c, header_union_renames(u, 1));
         for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
             in->piece_bytes = settings[i].piece_bytes;
             in->room = settings[i].room;
             /* Other forms have whole blocks or records in a piece. */
             if (in->piece_bytes == 1 && (form == GZIP || form == UNCOMPRESSED))
                 in->piece_bytes = 777;
-            open_reading(in, form, u);
+            open_reading(in, form);
             check_rest(in, &c, 0);
         }
         free(c.bytes);
@@ -211,7 +167,6 @@ static void test_pieces_of_all_sizes(void **state)
     assert_int_equal(unlink(path), 0);
     hts_tpool_destroy(in->pool.pool);
     free(in);
-    header_union_destroy(u);
 }
 
 /* What has been read of a file is counted in bytes of the file, also where these are compressed and
@@ -229,7 +184,7 @@ static void test_offset_is_that_of_the_file(void **state)
         make_content(&rng, &c);
         write_file(&rng, form, &c);
         assert_int_equal(stat(path, &st), 0);
-        open_reading(&in, form, NULL);
+        open_reading(&in, form);
         uint64_t before = 0;
         while (bam_reader_next(in.reader, &piece, raw, 1 << 17, 1 << 18) == BAM_READER_PIECE) {
             uint64_t offset = bam_reader_offset(in.reader);
@@ -288,25 +243,23 @@ static void test_seek(void **state)
 {
     (void)state;
     struct rng rng = rng_start(32);
-    struct header_union *u = make_union();
     struct reading *in = test_alloc(sizeof *in);
     in->pool = (htsThreadPool){.pool = hts_tpool_init(2)};
     in->room = 1 << 18;
     for (size_t round = 0; round < 4; round++) {
-        enum form form = round % 2 ? RENAMED : BGZF_BLOCKS;
+        enum form form = BGZF_BLOCKS;
         struct content c;
         make_content(&rng, &c);
         write_file(&rng, form, &c);
-        if (is_renamed(form)) rename_content(&c, header_union_renames(u, 1));
         in->piece_bytes = 1;
-        open_reading(in, form, u);
+        open_reading(in, form);
         check_rest(in, &c, 0);
         size_t n = in->n_pieces;
         CHECK(&rng, n > 20);
         for (size_t i = 0; i < n; i += 1 + n / 20) {
             uint64_t offset = in->offsets[i];
             size_t end = in->ends[i];
-            open_reading(in, form, u);
+            open_reading(in, form);
             assert_int_equal(bam_reader_seek(in->reader, offset, 7), 0);
             struct reading *again = test_alloc(sizeof *again);
             *again = *in;
@@ -319,7 +272,6 @@ static void test_seek(void **state)
     assert_int_equal(unlink(path), 0);
     hts_tpool_destroy(in->pool.pool);
     free(in);
-    header_union_destroy(u);
 }
 
 /* Every raw byte of a piece has an offset at which its record can be found again. */
@@ -337,7 +289,7 @@ static void test_offsets_within_pieces(void **state)
     struct bam_piece piece = {0};
     size_t at = 0, record = 0;
     uint8_t *raw = test_alloc(MAX_BYTES);
-    open_reading(in, BGZF_BLOCKS, NULL);
+    open_reading(in, BGZF_BLOCKS);
     while (bam_reader_next(in->reader, &piece, raw, 20000, MAX_BYTES) == BAM_READER_PIECE) {
         for (; record < N_RECORDS && c.at[record] < at + piece.raw_bytes; record++)
             offsets[record] = bam_piece_offset(&piece, c.at[record] - at);
@@ -347,7 +299,7 @@ static void test_offsets_within_pieces(void **state)
     bam_piece_release(&piece);
     bam_reader_close(in->reader);
     for (size_t i = 0; i < N_RECORDS; i += 1 + rng_below(&rng, 30)) {
-        open_reading(in, BGZF_BLOCKS, NULL);
+        open_reading(in, BGZF_BLOCKS);
         assert_int_equal(bam_reader_seek(in->reader, offsets[i], i), 0);
         check_rest(in, &c, c.at[i]);
     }

@@ -33,7 +33,7 @@ static void seal(struct fixture *f, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct batch *batch = batch_pool_take(f->pool);
         assert_non_null(batch);
-        batch_reset(batch, 64);
+        batch_reset(batch);
         end.n_records = i;
         batch_pool_seal(f->pool, batch, &end);
         crew_lock(f->crew);

@@ -20,7 +20,7 @@ static size_t enough(unsigned n_threads)
 static size_t loading_bytes(const struct mem_budget *b)
 {
     const size_t max_block_bytes = 256 * kib;
-    return b->n_batches * b->batch_bytes + b->n_pieces * b->piece_bytes +
+    return b->n_batches * b->batch_bytes + b->input_bytes +
            b->n_packs * b->pack_bytes + b->n_threads * (2 * max_block_bytes + b->batch_bytes / 4);
 }
 

@@ -384,19 +384,20 @@ static struct batch *make_batch(struct rng *rng, bool is_random)
     struct merge_space space = {0};
     struct content_sum sum = {0};
     struct record_problem problem;
-    batch_reset(batch, 0);
-    batch_prepend(batch, NULL, 0);
+    uint8_t *records = test_alloc(1 << 19);
+    size_t n_bytes = 0;
     for (int i = 0; i < N_RECORDS; i++) {
         struct record_fields fields = {.name = "read", .flag = 4, .tid = -1, .pos = -1,
                                        .tag_bytes = TAG_BYTES};
-        uint8_t *rec = batch->mem + batch->raw_end;
+        uint8_t *rec = records + n_bytes;
         size_t size = put_record(rec, &fields, 7);
         for (int k = 0; is_random && k < TAG_BYTES - 8; k++)
             rec[size - 1 - (size_t)k] = (uint8_t)rng_below(rng, 256);
-        batch_append(batch, size);
+        n_bytes += size;
     }
-    struct batch_part *part = batch_add_part(batch, batch->raw_end, N_RECORDS, 0);
+    struct batch_part *part = batch_add_part(batch, records, n_bytes, N_RECORDS, 0);
     CHECK(rng, batch_index_part(part, 1, &sum, &problem) == 0);
+    free(records);
     batch_sort(batch, &space);
     merge_space_release(&space);
     return batch;
@@ -407,7 +408,7 @@ TEST(test_sample_of_batches)
     struct rng rng = rng_start(5);
     struct sort_settings settings;
     struct batch *batches[] = {make_batch(&rng, false), make_batch(&rng, true)};
-    double raw_bytes = (double)batch_raw_bytes(batches[0]);
+    double raw_bytes = (double)batches[0]->raw_bytes;
     struct plan plan = usual_plan(&settings, 16 * MIB, 2, GIB);
     settings.level = 0;
     assert_true(planner_sample(&plan, batches, 2));

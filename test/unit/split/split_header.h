@@ -4,6 +4,8 @@
 
 #include "random_records.h"
 
+#include "bam/record_observer.h"
+
 /* Makes a header with the references r0, r1 and so on. The caller destroys it. */
 static inline sam_hdr_t *make_header(const int64_t *lengths, size_t n)
 {
@@ -25,6 +27,18 @@ static inline size_t put_at(struct rng *rng, uint8_t *out, int32_t tid, int32_t 
     struct record_fields f = {.name = "r", .tid = tid, .pos = pos, .flag = BAM_FUNMAP,
                               .l_seq = (int32_t)rng_below(rng, 100)};
     return put_record(out, &f, 0);
+}
+
+static inline void unobserve(struct record_observer *observer)
+{
+    observer->kind->destroy(observer);
+}
+
+/* Shows records to an observer without parts. */
+static inline int observe(struct record_observer *observer, const uint8_t *from, const uint8_t *to)
+{
+    const struct observed_records records = {.all = {from, to}};
+    return observer->kind->add_records(observer, NULL, &records);
 }
 
 #endif

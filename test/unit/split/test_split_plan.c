@@ -282,7 +282,7 @@ TEST(test_ranges_are_those_of_the_counts)
         for (size_t i = rng_below(&rng, 200); i > 0; i--) {
             int32_t tid = (int32_t)rng_below(&rng, N_REFS);
             size_t n = put_at(&rng, rec, tid, (int32_t)rng_below(&rng, (size_t)lengths[tid]));
-            range_counts_add(counts, rec, rec + n);
+            (void)observe(range_counts_observer(counts), rec, rec + n);
         }
         split_plan_set_ranges(plan, counts);
         CHECK(&rng, split_plan_n_pieces(plan) == n_ranges + 1);
@@ -290,7 +290,7 @@ TEST(test_ranges_are_those_of_the_counts)
                         strlen(piece_list_title(pieces, n_ranges - 1)));
         check_cursor(&rng, plan, pieces, NULL);
         check_begins(&rng, plan, header, n_ranges);
-        range_counts_destroy(counts);
+        unobserve(range_counts_observer(counts));
         split_plan_destroy(plan);
         piece_list_destroy(pieces);
     }

@@ -1,0 +1,294 @@
+/* span_reader.c -- see span_reader.h. */
+#include "input/span_reader.h"
+
+#include "bam/bam_check.h"
+#include "input/input_error.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GAP_BYTES = 4096 };      /* before a piece: room for the beginning of its first record */
+
+void span_reader_begin(struct span_reader *sr, struct bam_reader *reader, size_t piece_bytes,
+                       uint64_t n_records)
+{
+    *sr = (struct span_reader){
+        .reader = reader, .name = bam_reader_name(reader), .is_text = bam_reader_is_text(reader),
+        .piece_bytes = piece_bytes, .n_records = n_records, .end_offset = INPUT_OFFSET_UNKNOWN,
+        .tail = sr->tail, .tail_room = sr->tail_room};
+}
+
+void span_reader_release(struct span_reader *sr)
+{
+    free(sr->tail);
+    *sr = (struct span_reader){0};
+}
+
+/* ---- reading ---- */
+
+int span_reader_read(const struct span_reader *sr, struct record_span *span)
+{
+    size_t piece_bytes = sr->piece_bytes;
+    int r;
+    if (sr->is_text) {          /* in memory as lines and as records */
+        free(span->memory);
+        span->memory = NULL;
+        span->memory_bytes = 0;
+        return bam_reader_next(sr->reader, &span->piece, NULL, piece_bytes / 2, 0);
+    }
+    do {
+        size_t room = bam_reader_room_needed(sr->reader);
+        if (room < piece_bytes) room = piece_bytes;
+        if (span->memory_bytes < GAP_BYTES + room) {
+            free(span->memory);
+            span->memory_bytes = GAP_BYTES + room;
+            span->memory = xmalloc(span->memory_bytes);
+        }
+        r = bam_reader_next(sr->reader, &span->piece, span->memory + GAP_BYTES, piece_bytes,
+                            span->memory_bytes - GAP_BYTES);
+    } while (r == BAM_READER_NO_ROOM);
+    return r;
+}
+
+int span_reader_fill(const struct span_reader *sr, struct record_span *span,
+                     struct bgzf_coder *coder, bam1_t *record)
+{
+    uint8_t *raw = span->memory + GAP_BYTES;
+    if (sr->is_text) {
+        sam_chunk_parse(&span->piece.lines, bam_reader_header(sr->reader), record);
+        sam_chunk_shrink_text(&span->piece.lines, sr->piece_bytes);
+        return 0;
+    }
+    if (bam_piece_inflate(&span->piece, coder, raw) < 0) {
+        input_error_piece(sr->name, &span->piece);
+        return -1;
+    }
+    guessed_walk_make(&span->guess, raw, span->piece.raw_bytes);
+    return 0;
+}
+
+size_t record_span_memory_bytes(const struct record_span *span)
+{
+    const struct sam_chunk *lines = &span->piece.lines;
+    size_t records_room = lines->raw_room > lines->text_room ? lines->raw_room : lines->text_room;
+    return span->memory_bytes + span->piece.compressed_room + lines->text_room + records_room;
+}
+
+uint8_t *record_span_take_memory(struct record_span *span)
+{
+    struct sam_chunk *lines = &span->piece.lines;
+    uint8_t *memory = span->memory;
+    span->memory = NULL;
+    span->memory_bytes = 0;
+    if (memory) return memory;
+    memory = lines->raw;
+    lines->raw = NULL;
+    lines->raw_room = 0;
+    return memory;
+}
+
+void record_span_shrink(struct record_span *span, size_t keep_bytes)
+{
+    sam_chunk_shrink_text(&span->piece.lines, keep_bytes);
+    sam_chunk_shrink_raw(&span->piece.lines, keep_bytes);
+    if (span->memory_bytes > keep_bytes) free(record_span_take_memory(span));
+    free(span->places);
+    span->places = NULL;
+}
+
+static void clear_lines(struct sam_chunk *lines)
+{
+    lines->problem = NULL;
+    lines->is_cut = false;
+    lines->text_bytes = lines->n_records = 0;
+}
+
+void record_span_reuse(struct record_span *span)
+{
+    clear_lines(&span->piece.lines);
+    *span = (struct record_span){.piece = span->piece, .memory = span->memory,
+                                 .memory_bytes = span->memory_bytes};
+}
+
+void record_span_release(struct record_span *span)
+{
+    bam_piece_release(&span->piece);
+    free(span->memory);
+    free(span->places);
+    *span = (struct record_span){0};
+}
+
+/* ---- cutting ---- */
+
+size_t span_reader_tail_bytes(const struct span_reader *sr)
+{
+    return sr->tail_bytes > GAP_BYTES ? sr->tail_bytes : 0;
+}
+
+/* How many bytes a tail of n_bytes still gets: a long record and the rest of the piece in which it
+   ends. Room for all of them is made at once: growing step by step would leave holes in the heap of
+   as many bytes. A damaged record may claim any size, so there is a limit. */
+static size_t tail_to_come(const uint8_t *tail, size_t n_bytes, size_t piece_bytes)
+{
+    enum { MOST_BYTES = 64 << 20 };
+    size_t record_bytes = bam_record_bytes(tail);
+    if (record_bytes <= n_bytes) return 0;
+    size_t to_come = record_bytes - n_bytes + piece_bytes;
+    return to_come < MOST_BYTES ? to_come : MOST_BYTES;
+}
+
+/* Adds bytes to the tail. */
+static void keep_tail(struct span_reader *sr, const uint8_t *bytes, size_t n_bytes)
+{
+    size_t n_before = sr->tail_bytes, n = n_before + n_bytes, more = 0;
+    if (n_bytes == 0) return;
+    if (n > GAP_BYTES && (n_before == 0 || n_before >= 4))
+        more = tail_to_come(n_before > 0 ? sr->tail : bytes, n, sr->piece_bytes);
+    xgrow(&sr->tail, &sr->tail_room, n, more, 1);
+    memcpy(sr->tail + n_before, bytes, n_bytes);
+    sr->tail_bytes = n;
+}
+
+/* Puts the tail before the bytes of the piece. */
+static void prepend_tail(struct span_reader *sr, struct record_span *span)
+{
+    size_t n_bytes = sr->tail_bytes;
+    if (n_bytes > GAP_BYTES) {
+        keep_tail(sr, span->raw, span->piece.raw_bytes);
+        free(span->memory);
+        span->from = span->memory = sr->tail;
+        span->memory_bytes = sr->tail_bytes;
+        span->raw = span->from + n_bytes;
+        sr->tail = NULL;
+        sr->tail_room = 0;
+    } else {
+        span->from = span->memory + GAP_BYTES - n_bytes;
+        if (n_bytes > 0) memcpy(span->from, sr->tail, n_bytes);
+    }
+    sr->tail_bytes = 0;
+}
+
+/* True if the record in the tail does not end in the next n_bytes. One that may be another file is
+   looked at again (bam_walk_next). */
+static bool tail_goes_on(const struct span_reader *sr, size_t n_bytes)
+{
+    size_t record_bytes = sr->tail_bytes >= 4 ? bam_record_bytes(sr->tail) : 0;
+    return !bam_size_is_magic(record_bytes) &&
+           record_bytes > sr->tail_bytes + n_bytes && record_bytes <= INT32_MAX;
+}
+
+/* Finds the whole records of a piece of BAM. */
+static void cut_records(struct span_reader *sr, struct record_span *span)
+{
+    size_t n_bytes = span->piece.raw_bytes;
+    span->raw = span->memory + GAP_BYTES;
+    if (sr->tail_bytes == 0) span->from_offset = bam_piece_offset(&span->piece, 0);
+    if (tail_goes_on(sr, n_bytes)) {
+        keep_tail(sr, span->raw, n_bytes);
+        return;
+    }
+    prepend_tail(sr, span);
+    struct bam_walk walk = {.at = span->from, .end = span->raw + n_bytes};
+    span->n_records = guessed_walk_go(&span->guess, span->raw, &walk);
+    span->to = walk.at;
+    span->is_damaged = sr->is_ended = walk.is_damaged;
+    span->claimed_bytes = walk.claimed_bytes;
+    keep_tail(sr, span->to, (size_t)(walk.end - span->to));
+}
+
+static void cut_lines(struct span_reader *sr, struct record_span *span)
+{
+    const struct sam_chunk *lines = &span->piece.lines;
+    if (lines->n_records > 0) {         /* else there may be no memory */
+        span->from = lines->raw;
+        span->to = lines->raw + lines->raw_bytes;
+        span->n_records = lines->n_records;
+    }
+    sr->is_ended = lines->problem != NULL;
+}
+
+void span_reader_cut(struct span_reader *sr, struct record_span *span)
+{
+    span->first_record = sr->n_records;
+    span->from_offset = sr->end_offset;
+    if (sr->is_ended)
+        clear_lines(&span->piece.lines);
+    else if (sr->is_text)
+        cut_lines(sr, span);
+    else
+        cut_records(sr, span);
+    sr->n_records += span->n_records;
+    span->to_offset = span->from_offset;
+    if (span->n_records > 0 && span->raw)
+        span->to_offset = bam_piece_offset(&span->piece, (size_t)(span->to - span->raw));
+    sr->end_offset = span->to_offset;
+}
+
+/* ---- the end ---- */
+
+int span_reader_end(const struct span_reader *sr)
+{
+    if (sr->tail_bytes == 0) return 0;
+    input_error_end(sr->name, sr->n_records + 1);
+    return -1;
+}
+
+int record_span_check(const struct record_span *span, const char *input)
+{
+    uint64_t n_records = span->first_record + span->n_records;
+    if (!span->is_damaged) return input_check_lines(input, n_records, &span->piece.lines);
+    input_error_size(input, n_records + 1, span->claimed_bytes);
+    return -1;
+}
+
+void record_span_rename(struct record_span *span, const struct id_renames *renames, int32_t n_refs,
+                        bool has_offsets)
+{
+    struct bam_records records = {span->from, span->to};
+    const uint8_t *rec;
+    size_t most_bytes = 0;
+    bool changes = false;
+    while (records.at < records.to && !bam_record_check(records.at, n_refs)) {
+        rec = bam_records_next(&records);
+        changes = changes || id_renames_touch(renames, rec);
+        most_bytes += id_renames_rewrite_bound(renames, rec);
+    }
+    if (records.at < records.to || !changes) return;
+    uint8_t *memory = xmalloc(most_bytes), *out = memory;
+    struct span_place *place = NULL;
+    if (has_offsets && span->raw)
+        place = span->places = xcalloc(span->n_records, sizeof *span->places);
+    records.at = span->from;
+    while ((rec = bam_records_next(&records))) {
+        if (place)
+            *place++ = (struct span_place){(size_t)(out - memory), (size_t)(rec - span->raw)};
+        out += id_renames_rewrite(renames, rec, out);
+    }
+    free(record_span_take_memory(span));
+    span->memory = span->from = memory;
+    span->memory_bytes = most_bytes;
+    span->to = out;
+}
+
+/* Where a record that was renamed is in the piece. */
+static size_t raw_place(const struct record_span *span, const uint8_t *at)
+{
+    size_t low = 0, high = span->n_records, wanted = (size_t)(at - span->from);
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+        if (span->places[middle].at > wanted)
+            high = middle;
+        else
+            low = middle;
+    }
+    return span->places[low].raw_at;
+}
+
+uint64_t record_span_offset(const struct record_span *span, const uint8_t *at)
+{
+    if (!span->raw || at == span->from) return span->from_offset;
+    if (at == span->to) return span->to_offset;
+    size_t raw_at = span->places ? raw_place(span, at) : (size_t)(at - span->raw);
+    return bam_piece_offset(&span->piece, raw_at);
+}

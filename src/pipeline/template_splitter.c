@@ -1,0 +1,441 @@
+/*
+ * template_splitter.c -- see template_splitter.h.
+ *
+ * A ring holds the spans whose templates are being fixed, oldest first. Slots stay in use while
+ * records are copied from them.
+ */
+#include "pipeline/template_splitter.h"
+
+#include "pipeline/load_large.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+
+enum { LARGE_TEMPLATE_BYTES = 8 << 20 };        /* whatever the memory: the copies of it that are in
+                                                   memory at once fit the allowance */
+
+struct template_work {          /* the templates that a span completes */
+    struct template_splitter *ts;
+    struct queued_span *span;   /* NULL: a part of a large template, or the end of the input */
+    struct template_stretch stretch;
+    uint64_t first_record;      /* of the stretch: its number in the input, from 0 */
+    struct load_large *large;   /* a template that comes before the stretch, or NULL */
+    struct fixed_part part;     /* instead of a stretch, if part.template is not NULL */
+    struct record_bytes part_records;
+    struct fixed_records fixed;
+    /* under the lock */
+    bool done;                  /* the fixed records are there */
+    unsigned n_users;           /* the loader, and jobs that copy */
+};
+
+struct template_splitter {
+    const struct load_settings *settings;
+    struct crew *crew;
+    struct batch_filler *filler;
+    struct load_large_settings large_settings;
+    size_t max_template_bytes;
+    /* of the input at hand */
+    const char *input;
+    struct template_cutter cutter;
+    struct load_large *large;   /* the template that is open, or NULL */
+    uint64_t n_records;         /* in stretches, and of `large` */
+    uint64_t end_offset;        /* once it has ended */
+    /* all */
+    struct template_work *ring;
+    unsigned n_ring, ring_at, ring_used;
+    struct template_work *parts;        /* of a large template, on their way as those of the ring */
+    unsigned n_parts;
+};
+
+size_t template_splitter_max_template(const struct mem_budget *budget)
+{
+    size_t n_bytes = budget->total_bytes / 16;
+    return n_bytes < LARGE_TEMPLATE_BYTES ? LARGE_TEMPLATE_BYTES : n_bytes;
+}
+
+static struct template_work *make_works(struct template_splitter *ts, unsigned n)
+{
+    struct template_work *works = xcalloc(n, sizeof *works);
+    for (unsigned i = 0; i < n; i++) works[i].ts = ts;
+    return works;
+}
+
+static void free_works(struct template_work *works, unsigned n)
+{
+    for (unsigned i = 0; works && i < n; i++) {
+        free(works[i].part_records.at);
+        load_large_destroy(works[i].large);
+        template_stretch_release(&works[i].stretch);
+        fixed_records_release(&works[i].fixed);
+    }
+    free(works);
+}
+
+struct template_splitter *template_splitter_create(const struct load_settings *s,
+                                                   struct batch_filler *filler)
+{
+    struct template_splitter *ts = xcalloc(1, sizeof *ts);
+    *ts = (struct template_splitter){
+        .settings = s, .crew = s->crew, .filler = filler,
+        .large_settings = {.rules = s->fixmate, .temp_prefix = s->temp_prefix,
+                           .output = s->output, .part_bytes = s->budget->piece_bytes},
+        .max_template_bytes = template_splitter_max_template(s->budget),
+        .n_ring = 2 * s->budget->n_pieces, .n_parts = s->budget->n_threads + 1,
+    };
+    ts->ring = make_works(ts, ts->n_ring);
+    return ts;
+}
+
+void template_splitter_destroy(struct template_splitter *ts)
+{
+    if (!ts) return;
+    free_works(ts->ring, ts->n_ring);
+    free_works(ts->parts, ts->n_parts);
+    template_cutter_release(&ts->cutter);
+    load_large_destroy(ts->large);
+    free(ts);
+}
+
+void template_splitter_begin(struct template_splitter *ts, const char *input, uint64_t n_records)
+{
+    ts->input = input;
+    ts->n_records = n_records;
+    ts->end_offset = INPUT_OFFSET_UNKNOWN;
+}
+
+/* ---- fixing ---- */
+
+static int fix_records(struct template_work *work, struct record_problem *problem)
+{
+    const struct fixmate_rules *rules = work->ts->settings->fixmate;
+    uint8_t *records = work->span ? work->span->records.from : NULL;
+    if (work->part.template)
+        return fixed_records_make_part(&work->fixed, rules, &work->part, problem);
+    return fixed_records_make(&work->fixed, rules, records, &work->stretch, problem);
+}
+
+static void fix_job(struct worker *worker, void *arg)
+{
+    (void)worker;
+    struct template_work *work = arg;
+    const struct load_settings *load = work->ts->settings;
+    const struct fixmate_space *space = &work->fixed.space;
+    struct record_problem problem = {.record = work->first_record, .is_damaged = true};
+    if (!crew_failed(load->crew) && fix_records(work, &problem) < 0) {
+        record_problem_print(&problem, work->ts->input);
+        load_totals_set_bad(load->totals);
+        crew_fail(load->crew);
+    }
+    crew_lock(load->crew);
+    load_totals_add_pairs(load->totals, space->n_paired, space->n_alone);
+    work->done = true;
+    crew_unlock(load->crew);
+}
+
+static int submit(struct template_work *work)
+{
+    struct crew *crew = work->ts->crew;
+    crew_lock(crew);
+    work->done = false;
+    crew_unlock(crew);
+    return crew_submit(crew, fix_job, work);
+}
+
+/* Waits until no more than n_users use the records of a work. */
+static int wait_for_users(const struct template_work *work, unsigned n_users)
+{
+    struct crew *crew = work->ts->crew;
+    crew_lock(crew);
+    while (work->n_users > n_users && !crew_failed(crew)) crew_wait(crew);
+    crew_unlock(crew);
+    return crew_failed(crew) ? -1 : 0;
+}
+
+/* Waits until a worker has fixed the records of a work. */
+static int wait_until_fixed(const struct template_work *work)
+{
+    struct crew *crew = work->ts->crew;
+    crew_lock(crew);
+    while (!work->done && !crew_failed(crew)) crew_wait_for(crew, WAIT_READER_WORKERS);
+    crew_unlock(crew);
+    return crew_failed(crew) ? -1 : 0;
+}
+
+/* With the lock held: removes a user of a work. */
+static void drop_user(void *owner)
+{
+    struct template_work *work = owner;
+    size_t keep_bytes = 2 * work->ts->settings->budget->piece_bytes;
+    if (--work->n_users > 0) return;
+    /* One template of many records should not make every buffer in the ring stay large. */
+    fixed_records_shrink(&work->fixed, keep_bytes);
+    if (work->stretch.left.room > keep_bytes) template_stretch_release(&work->stretch);
+}
+
+static void drop_work(struct template_work *work)
+{
+    struct crew *crew = work->ts->crew;
+    crew_lock(crew);
+    if (work->span) span_queue_drop_locked(work->span);
+    work->span = NULL;
+    drop_user(work);
+    crew_unlock(crew);
+}
+
+/* ---- cutting ---- */
+
+/* A template is in memory four times: as it is read, as it is cut off, as it is written, and in its
+   batch; with -M its tags are there once more; and each of its records has a draft. */
+static bool is_large(const struct template_splitter *ts)
+{
+    const struct template_cutter *c = &ts->cutter;
+    return c->kept.n_bytes + c->n_kept * sizeof(struct draft) / 2 > ts->max_template_bytes;
+}
+
+/* Adds the records of a stretch to the large template. */
+static int add_to_large(struct template_splitter *ts, const uint8_t *records,
+                        struct template_stretch *stretch)
+{
+    size_t n_bytes = stretch->to - stretch->from;
+    ts->n_records += stretch->n_records;
+    int r = load_large_add(ts->large, stretch->left.at, stretch->left.n_bytes);
+    if (r == 0 && n_bytes > 0) r = load_large_add(ts->large, records + stretch->from, n_bytes);
+    template_stretch_release(stretch);
+    return r;
+}
+
+/* Makes the template that is kept a large one. */
+static int begin_large(struct template_splitter *ts)
+{
+    struct template_stretch stretch = {.n_records = 0};
+    ts->large = load_large_create(&ts->large_settings, ts->n_records);
+    if (!ts->large) return -1;
+    template_cut_open(&ts->cutter, &stretch);
+    return add_to_large(ts, NULL, &stretch);
+}
+
+/* Takes the records with which a span continues the large template. Stores from where on the span
+   is to be cut, and how many records come before. Returns 0, or -1 after a message. */
+static int go_on_with_large(struct template_work *work, const uint8_t *records, size_t n_bytes,
+                            bool is_last, size_t *from, size_t *n_before)
+{
+    struct template_splitter *ts = work->ts;
+    struct template_stretch stretch = {.n_records = 0};
+    template_cut_more(&ts->cutter, records, n_bytes, &stretch);
+    *from = stretch.to;
+    *n_before = stretch.n_records;
+    if (add_to_large(ts, records, &stretch) < 0) return -1;
+    if (ts->cutter.is_open && !is_last) return 0;
+    ts->cutter.is_open = false;
+    work->large = ts->large;
+    ts->large = NULL;
+    return load_large_end(work->large);
+}
+
+/* Cuts a span, or what is left at the end. is_last: nothing follows that can be used. */
+static int cut(struct template_work *work, bool is_last)
+{
+    static const struct record_span nothing;
+    struct template_splitter *ts = work->ts;
+    const struct record_span *span = work->span ? &work->span->records : &nothing;
+    struct template_stretch *stretch = &work->stretch;
+    size_t n_bytes = span->n_records > 0 ? (size_t)(span->to - span->from) : 0;
+    size_t from = 0, n_before = 0;
+    template_stretch_empty(stretch);
+    if (ts->large && go_on_with_large(work, span->from, n_bytes, is_last, &from, &n_before) < 0)
+        return -1;
+    work->first_record = ts->n_records;
+    if (!ts->large) {
+        const uint8_t *rest = from > 0 ? span->from + from : span->from;
+        template_cut(&ts->cutter, rest, n_bytes - from, span->n_records - n_before, is_last,
+                     stretch);
+        stretch->from += from;
+        stretch->to += from;
+    }
+    ts->n_records += stretch->n_records;
+    if (!ts->large && is_large(ts) && begin_large(ts) < 0) return -1;
+    return submit(work);
+}
+
+/* Cuts a span into the next free slot of the ring. */
+static int add(struct template_splitter *ts, struct queued_span *span, bool is_last)
+{
+    struct template_work *work = &ts->ring[(ts->ring_at + ts->ring_used) % ts->n_ring];
+    ts->ring_used++;
+    work->span = span;
+    work->n_users = 1;
+    if (cut(work, is_last) == 0) return 0;
+    crew_fail(ts->crew);        /* nothing fixes its stretch */
+    return -1;
+}
+
+bool template_splitter_has_room_locked(const struct template_splitter *ts)
+{
+    crew_assert_locked(ts->crew);
+    return ts->ring_used < ts->n_ring &&
+           ts->ring[(ts->ring_at + ts->ring_used) % ts->n_ring].n_users == 0;
+}
+
+int template_splitter_add(struct template_splitter *ts, struct queued_span *span)
+{
+    return add(ts, span, record_span_has_problem(&span->records));
+}
+
+int template_splitter_finish(struct template_splitter *ts, uint64_t end_offset)
+{
+    ts->end_offset = end_offset;
+    if (wait_for_users(&ts->ring[(ts->ring_at + ts->ring_used) % ts->n_ring], 0) < 0) return -1;
+    return add(ts, NULL, true);
+}
+
+/* ---- placing ---- */
+
+/* Where the input goes on after some templates of a work. */
+static struct input_position position_after(const struct template_work *work,
+                                            const struct fixed_end *end)
+{
+    struct input_position position = {bam_inputs_number(work->ts->settings->inputs),
+                                      INPUT_OFFSET_UNKNOWN,
+                                      work->first_record + end->n_records};
+    if (end->piece_at == FIXED_END_UNKNOWN) return position;
+    if (!work->span) {
+        position.offset = work->ts->end_offset;
+        return position;
+    }
+    const struct record_span *span = &work->span->records;
+    position.offset = record_span_offset(span, end->piece_at > 0 ? span->from + end->piece_at
+                                                                : span->from);
+    return position;
+}
+
+/* Places fixed records. */
+static int place_group(struct template_work *work, const struct fixed_group *group)
+{
+    struct batch_filler *filler = work->ts->filler;
+    bool has_all = group->end.n_records - group->n_before == group->n_records;
+    const struct placed_records records = {
+        .at = group->at, .n_bytes = group->n_bytes, .n_records = group->n_records,
+        .first = has_all ? work->first_record + group->n_before : RECORD_NUMBER_UNKNOWN,
+        .input = work->ts->input, .end = position_after(work, &group->end),
+        .n_users = &work->n_users, .drop = drop_user, .owner = work};
+    filler->n_bytes += group->n_bytes;
+    if (group->n_records > 0) return batch_filler_place(filler, &records);
+    filler->at = records.end;
+    return 0;
+}
+
+/* Places fixed records. A batch ends where a template ends, so that the input can be read again
+   from there; but within a large one. */
+static int place_groups(struct template_work *work)
+{
+    struct batch_filler *filler = work->ts->filler;
+    struct fixed_group group;
+    while (fixed_records_take(&work->fixed, batch_filler_room(filler), &group)) {
+        if (group.n_bytes > batch_filler_room(filler) &&
+            batch_filler_make_room(filler, group.n_bytes) < 0)
+            return -1;
+        if (place_group(work, &group) < 0) return -1;
+    }
+    return 0;
+}
+
+/* Lets a worker fix more records of a work, when those that were placed are copied. */
+static int fix_rest(struct template_work *work)
+{
+    if (wait_for_users(work, 1) < 0) return -1;         /* the loader */
+    work->first_record += work->fixed.n_done;
+    return submit(work) < 0 ? -1 : wait_until_fixed(work);
+}
+
+/* Reads the next part of a large template, and submits the job that fixes it. Returns 1, 0 if there
+   is none, or -1. */
+static int fetch_part(struct load_large *large, struct template_work *part)
+{
+    if (wait_for_users(part, 0) < 0) return -1;
+    int r = load_large_next(large, &part->part_records, &part->part, &part->first_record);
+    if (r < 0) crew_fail(part->ts->crew);
+    if (r <= 0) return r;
+    part->n_users = 1;
+    return submit(part) < 0 ? -1 : 1;
+}
+
+static int place_part(struct template_work *part)
+{
+    if (wait_until_fixed(part) < 0 || place_groups(part) < 0) return -1;
+    while (part->part.at < part->part.n_bytes)
+        if (fix_rest(part) < 0 || place_groups(part) < 0) return -1;
+    drop_work(part);
+    return 0;
+}
+
+/* Places the records of the large template that comes before a stretch. */
+static int place_large(struct template_work *work)
+{
+    struct template_splitter *ts = work->ts;
+    unsigned first = 0, n = 0;
+    int r = 1;
+    if (!ts->parts) ts->parts = make_works(ts, ts->n_parts);
+    do {
+        while (r > 0 && n < ts->n_parts) {
+            r = fetch_part(work->large, &ts->parts[(first + n) % ts->n_parts]);
+            if (r > 0) n++;
+        }
+        if (r < 0 || (n > 0 && place_part(&ts->parts[first]) < 0)) return -1;
+        first = (first + 1) % ts->n_parts;
+    } while (n-- > 1);
+    load_large_destroy(work->large);
+    work->large = NULL;
+    return 0;
+}
+
+/* Makes a large template of one that tags of its mates have made too large. It comes after what was
+   placed of the stretch. */
+static int make_large(struct template_work *work)
+{
+    const struct fixed_records *fixed = &work->fixed;
+    work->large = load_large_create(&work->ts->large_settings,
+                                    work->first_record + fixed->n_done - fixed->too_large);
+    int r = work->large ? 0 : -1;
+    for (size_t i = 0; r == 0 && i < fixed->too_large; i++) {
+        const uint8_t *rec = fixed->space.drafts[i].rec;
+        r = load_large_add(work->large, rec, bam_record_bytes(rec));
+    }
+    if (r == 0) r = load_large_end(work->large);
+    if (r < 0) crew_fail(work->ts->crew);
+    return r;
+}
+
+/* Places all records of a work. */
+static int place_work(struct template_work *work)
+{
+    if (work->large && place_large(work) < 0) return -1;
+    if (place_groups(work) < 0) return -1;
+    while (work->fixed.too_large > 0 || work->fixed.has_rest) {
+        if (work->fixed.too_large > 0 && make_large(work) < 0) return -1;
+        if (fix_rest(work) < 0 || (work->large && place_large(work) < 0) ||
+            place_groups(work) < 0)
+            return -1;
+    }
+    return work->span ? record_span_check(&work->span->records, work->ts->input) : 0;
+}
+
+bool template_splitter_is_ready_locked(const struct template_splitter *ts)
+{
+    crew_assert_locked(ts->crew);
+    return ts->ring_used > 0 && ts->ring[ts->ring_at].done;
+}
+
+bool template_splitter_is_empty(const struct template_splitter *ts)
+{
+    return ts->ring_used == 0;
+}
+
+int template_splitter_place(struct template_splitter *ts)
+{
+    struct template_work *work = &ts->ring[ts->ring_at];
+    ts->ring_at = (ts->ring_at + 1) % ts->n_ring;
+    ts->ring_used--;
+    int r = place_work(work);
+    drop_work(work);
+    return r;
+}

@@ -1,0 +1,301 @@
+/*
+ * test_span_reader.c -- BAM cut into spans: whatever the size of pieces, spans have whole records,
+ * all of them, in their order, and know where these begin in the file.
+ */
+#include "test_place.h"
+
+#include "input/header_union.h"
+#include "input/span_reader.h"
+
+#include <htslib/bgzf.h>
+
+enum { N_RECORDS = 400, MAX_BYTES = 4 << 20 };
+
+#define HEADER "@SQ\tSN:c1\tLN:100000\n@RG\tID:x\tSM:s\n"
+
+static const char *const path = "in.bam";
+
+struct content {
+    uint8_t *bytes;             /* of the records */
+    size_t n_bytes;
+    size_t at[N_RECORDS + 1];   /* where each begins, and the end */
+};
+
+/* Few records are longer than a piece; the longest is longer than several. */
+static void make_content(struct rng *rng, struct content *c)
+{
+    static const char tag[] = "RGZx";
+    *c = (struct content){.bytes = test_alloc(MAX_BYTES)};
+    for (size_t i = 0; i < N_RECORDS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "r%zu", i);
+        size_t most = i == 200 ? 600000 : rng_one_in(rng, 50) ? 60000 : 200;
+        struct record_fields f = {.name = name, .l_seq = 1 + (int32_t)rng_below(rng, most),
+                                  .tag_bytes = sizeof tag};
+        c->at[i] = c->n_bytes;
+        c->n_bytes += put_record(c->bytes + c->n_bytes, &f, 7);
+        memcpy(c->bytes + c->n_bytes - sizeof tag, tag, sizeof tag);
+    }
+    c->at[N_RECORDS] = c->n_bytes;
+    assert_true(c->n_bytes < MAX_BYTES);
+}
+
+/* Writes the header and n_bytes of the records. Blocks end anywhere. */
+static void write_file(struct rng *rng, const struct content *c, size_t n_bytes, const char *mode)
+{
+    uint8_t head[128] = "BAM\1";
+    size_t n = strlen(HEADER);
+    test_put_u32(head + 4, (uint32_t)n);
+    memcpy(head + 8, HEADER, n);
+    test_put_u32(head + 8 + n, 1);
+    test_put_u32(head + 12 + n, 3);
+    memcpy(head + 16 + n, "c1", 3);
+    test_put_u32(head + 19 + n, 100000);
+    n += 23;
+    BGZF *file = bgzf_open(path, mode);
+    assert_non_null(file);
+    assert_int_equal(bgzf_write(file, head, n), n);
+    for (size_t at = 0, step; at < n_bytes; at += step) {
+        step = 1 + rng_below(rng, 90000);
+        if (step > n_bytes - at) step = n_bytes - at;
+        assert_int_equal(bgzf_write(file, c->bytes + at, step), step);
+        if (strcmp(mode, "w1") == 0 && rng_one_in(rng, 2))
+            assert_int_equal(bgzf_flush(file), 0);
+    }
+    assert_int_equal(bgzf_close(file), 0);
+}
+
+struct reading {
+    struct span_reader reader;
+    struct record_span spans[3];        /* used in turn */
+    struct bgzf_coder coder;
+    const struct id_renames *renames;
+    uint64_t offsets[N_RECORDS + 1];    /* of each record, where it is known */
+    size_t n_records;
+    bool has_problem;
+};
+
+static struct bam_reader *open_file(void)
+{
+    htsFormat options = {0};
+    struct bam_reader *reader = bam_reader_open(path, &options, NULL);
+    assert_non_null(reader);
+    return reader;
+}
+
+static void check_span(struct rng *rng, struct reading *in, const struct content *c,
+                       const struct record_span *span)
+{
+    const uint8_t *at = span->from;
+    CHECK(rng, span->first_record == in->n_records);
+    for (size_t i = 0; i < span->n_records; i++) {
+        size_t n = in->n_records++, n_bytes = c->at[n + 1] - c->at[n];
+        CHECK(rng, (size_t)(span->to - at) >= n_bytes);
+        CHECK(rng, memcmp(at, c->bytes + c->at[n], n_bytes) == 0);
+        in->offsets[n] = record_span_offset(span, at);
+        at += n_bytes;
+    }
+    CHECK(rng, span->n_records == 0 || at == span->to);
+}
+
+/* Reads the file, of which n_records come before the place that the reader is at. */
+static void read_all(struct rng *rng, struct reading *in, const struct content *c,
+                     struct bam_reader *reader, size_t piece_bytes, size_t n_records)
+{
+    int r;
+    in->n_records = n_records;
+    in->has_problem = false;
+    span_reader_begin(&in->reader, reader, piece_bytes, n_records);
+    for (unsigned i = 0;; i = (i + 1) % 3) {
+        struct record_span *span = &in->spans[i];
+        record_span_shrink(span, rng_one_in(rng, 10) ? 0 : 1 << 20);
+        record_span_reuse(span);
+        if ((r = span_reader_read(&in->reader, span)) != BAM_READER_PIECE) break;
+        if (!record_span_is_raw(span))
+            CHECK(rng, span_reader_fill(&in->reader, span, &in->coder, NULL) == 0);
+        span_reader_cut(&in->reader, span);
+        CHECK(rng, !in->has_problem || span->n_records == 0);
+        if (in->renames) record_span_rename(span, in->renames, 1, true);
+        if (record_span_has_problem(span)) {
+            CHECK(rng, !in->has_problem && record_span_check(span, "in") == -1);
+            in->has_problem = true;
+        } else {
+            CHECK(rng, record_span_check(span, "in") == 0);
+        }
+        check_span(rng, in, c, span);
+        if (rng_one_in(rng, 20)) free(record_span_take_memory(span));
+    }
+    CHECK(rng, r == BAM_READER_END && in->reader.n_records == in->n_records);
+}
+
+static void release(struct reading *in)
+{
+    for (unsigned i = 0; i < 3; i++) record_span_release(&in->spans[i]);
+    span_reader_release(&in->reader);
+    bgzf_coder_release(&in->coder);
+    free(in);
+}
+
+static const size_t sizes[] = {1, 5000, 65536, 100000, 1 << 20};
+
+static void test_spans_have_all_records_in_their_order(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(61);
+    for (size_t i = 0; i < 4 * sizeof sizes / sizeof *sizes; i++) {
+        struct reading *in = test_alloc(sizeof *in);
+        struct content c;
+        *in = (struct reading){.n_records = 0};
+        make_content(&rng, &c);
+        write_file(&rng, &c, c.n_bytes, i % 4 == 0 ? "wu" : i % 4 == 1 ? "wg" : "w1");
+        struct bam_reader *reader = open_file();
+        read_all(&rng, in, &c, reader, sizes[i / 4], 0);
+        CHECK(&rng, in->n_records == N_RECORDS && !in->has_problem);
+        CHECK(&rng, span_reader_end(&in->reader) == 0 && span_reader_tail_bytes(&in->reader) == 0);
+        bam_reader_close(reader);
+        release(in);
+        free(c.bytes);
+    }
+    assert_int_equal(unlink(path), 0);
+}
+
+static void test_reading_begins_again_at_any_record(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(62);
+    struct content c;
+    make_content(&rng, &c);
+    write_file(&rng, &c, c.n_bytes, "w1");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct reading *in = test_alloc(sizeof *in);
+        uint64_t offsets[N_RECORDS + 1];
+        *in = (struct reading){.n_records = 0};
+        struct bam_reader *reader = open_file();
+        read_all(&rng, in, &c, reader, sizes[i], 0);
+        memcpy(offsets, in->offsets, sizeof offsets);
+        bam_reader_close(reader);
+        for (size_t n = 0; n < N_RECORDS; n += 1 + rng_below(&rng, 40)) {
+            CHECK(&rng, offsets[n] != INPUT_OFFSET_UNKNOWN);
+            reader = open_file();
+            CHECK(&rng, bam_reader_seek(reader, offsets[n], n) == 0);
+            read_all(&rng, in, &c, reader, sizes[i], n);
+            CHECK(&rng, in->n_records == N_RECORDS);
+            bam_reader_close(reader);
+        }
+        release(in);
+    }
+    free(c.bytes);
+    assert_int_equal(unlink(path), 0);
+}
+
+static struct header_union *make_union(void)
+{
+    static const char other[] = "@SQ\tSN:c1\tLN:100000\n@RG\tID:x\tSM:other\n";
+    static const char *const names[] = {"other.bam", "in.bam"};
+    sam_hdr_t *headers[] = {sam_hdr_parse(strlen(other), other),
+                            sam_hdr_parse(strlen(HEADER), HEADER)};
+    assert_true(headers[0] && headers[1]);
+    struct header_union *u = header_union_create(headers, names, 2);
+    assert_true(u && header_union_renames(u, 1));
+    sam_hdr_destroy(headers[0]);
+    sam_hdr_destroy(headers[1]);
+    return u;
+}
+
+static void test_renamed_records_keep_their_offsets(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(65);
+    struct header_union *u = make_union();
+    struct content c, renamed = {.bytes = test_alloc(MAX_BYTES + 2 * N_RECORDS)};
+    make_content(&rng, &c);
+    write_file(&rng, &c, c.n_bytes, "w1");
+    for (size_t i = 0; i < N_RECORDS; i++) {
+        renamed.at[i] = renamed.n_bytes;
+        renamed.n_bytes += id_renames_rewrite(header_union_renames(u, 1), c.bytes + c.at[i],
+                                              renamed.bytes + renamed.n_bytes);
+    }
+    renamed.at[N_RECORDS] = renamed.n_bytes;
+    assert_int_equal(renamed.n_bytes, c.n_bytes + 2 * N_RECORDS);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct reading *in = test_alloc(sizeof *in);
+        uint64_t offsets[N_RECORDS + 1];
+        *in = (struct reading){.n_records = 0};
+        for (int round = 0; round < 2; round++) {
+            struct bam_reader *reader = open_file();
+            in->renames = round == 0 ? NULL : header_union_renames(u, 1);
+            read_all(&rng, in, round == 0 ? &c : &renamed, reader, sizes[i], 0);
+            CHECK(&rng, in->n_records == N_RECORDS);
+            if (round == 0) memcpy(offsets, in->offsets, sizeof offsets);
+            CHECK(&rng, memcmp(offsets, in->offsets, sizeof offsets) == 0);
+            bam_reader_close(reader);
+        }
+        release(in);
+    }
+    free(c.bytes);
+    free(renamed.bytes);
+    header_union_destroy(u);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void test_records_before_the_end_of_a_truncated_file_are_there(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(63);
+    for (size_t i = 0; i < 20; i++) {
+        struct reading *in = test_alloc(sizeof *in);
+        struct content c;
+        *in = (struct reading){.n_records = 0};
+        make_content(&rng, &c);
+        size_t n_whole = rng_below(&rng, N_RECORDS), n_bytes = c.at[n_whole + 1] - c.at[n_whole];
+        write_file(&rng, &c, c.at[n_whole] + 1 + rng_below(&rng, n_bytes - 1), "w1");
+        struct bam_reader *reader = open_file();
+        read_all(&rng, in, &c, reader, sizes[i % 5], 0);
+        CHECK(&rng, in->n_records == n_whole && !in->has_problem);
+        CHECK(&rng, span_reader_end(&in->reader) == -1);
+        bam_reader_close(reader);
+        release(in);
+        free(c.bytes);
+    }
+    assert_int_equal(unlink(path), 0);
+}
+
+static void test_records_before_one_with_an_impossible_size_are_there(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(64);
+    for (size_t i = 0; i < 20; i++) {
+        struct reading *in = test_alloc(sizeof *in);
+        struct content c;
+        *in = (struct reading){.n_records = 0};
+        make_content(&rng, &c);
+        size_t wrong = rng_below(&rng, N_RECORDS - 1);
+        uint32_t size = rng_one_in(&rng, 2) ? 31 : 0xfffffff0;
+        test_put_u32(c.bytes + c.at[wrong], size);
+        write_file(&rng, &c, c.n_bytes, "w1");
+        struct bam_reader *reader = open_file();
+        read_all(&rng, in, &c, reader, sizes[i % 5], 0);
+        CHECK(&rng, in->n_records == wrong && in->has_problem);
+        bam_reader_close(reader);
+        release(in);
+        free(c.bytes);
+    }
+    assert_int_equal(unlink(path), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_spans_have_all_records_in_their_order, enter_place,
+                                        leave_place),
+        cmocka_unit_test_setup_teardown(test_reading_begins_again_at_any_record, enter_place,
+                                        leave_place),
+        cmocka_unit_test_setup_teardown(test_renamed_records_keep_their_offsets, enter_place,
+                                        leave_place),
+        cmocka_unit_test_setup_teardown(test_records_before_the_end_of_a_truncated_file_are_there,
+                                        enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_records_before_one_with_an_impossible_size_are_there,
+                                        enter_place, leave_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
