@@ -169,7 +169,7 @@ TEST(test_methods_in_turn)
     rng_fill_compressible(&rng, raw, sizeof raw);
     for (int i = 0; i < 200; i++) {
         struct bgzf_method method = {(int)rng_below(&rng, 10),
-                                     (enum bgzf_engine)rng_below(&rng, BGZF_ENGINE_COUNT)};
+                                     (enum bgzf_engine)rng_below(&rng, BGZF_ENGINE_COUNT), false};
         if (!bgzf_engine_is_built_in(method.engine) ||
             !bgzf_engine_has_level(method.engine, method.level))
             continue;
@@ -245,7 +245,7 @@ TEST(test_auto_takes_the_best_engine_of_a_level)
         if (level != 0)
             assert_int_equal(bgzf_engine_choose((struct bgzf_method){.level = level}), want);
         for (int i = BGZF_ENGINE_LIBDEFLATE; i < BGZF_ENGINE_COUNT; i++) {
-            struct bgzf_method named = {level, (enum bgzf_engine)i};
+            struct bgzf_method named = {level, (enum bgzf_engine)i, false};
             assert_int_equal(bgzf_engine_choose(named), i);
             assert_true(bgzf_engine_has_level(named.engine, level) ==
                         (i == BGZF_ENGINE_IGZIP ? level == 0 || level == 1
@@ -322,7 +322,7 @@ TEST(test_levels_are_those_of_htslib)
         memcpy(raw + i, raw + rng_below(&rng, i - 80), 20 + rng_below(&rng, 60));
     for (int level = -1; level <= 9; level++) {
         size_t ours_bytes, theirs_bytes = BGZF_MAX_BYTES;
-        const struct bgzf_method method = {level, BGZF_ENGINE_LIBDEFLATE};
+        const struct bgzf_method method = {level, BGZF_ENGINE_LIBDEFLATE, false};
         uint8_t *ours = deflate_block(&rng, &coder, method, raw, N, &ours_bytes);
         CHECK(&rng, bgzf_compress(theirs, &theirs_bytes, raw, N, level) == 0);
         if (ours_bytes != theirs_bytes)
