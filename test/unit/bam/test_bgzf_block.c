@@ -69,7 +69,7 @@ static void for_each_method(void (*check)(struct rng *, struct bgzf_method), str
         for (int level = -1; level <= 9; level++)
             if (bgzf_engine_is_built_in((enum bgzf_engine)engine) &&
                 bgzf_engine_has_level((enum bgzf_engine)engine, level))
-                check(rng, (struct bgzf_method){level, (enum bgzf_engine)engine});
+                check(rng, (struct bgzf_method){level, (enum bgzf_engine)engine, false});
 }
 
 static void check_with_htslib(struct rng *rng, struct bgzf_method method)
