@@ -811,7 +811,6 @@ class Faults(FaultTest):
             for i in range(40_000)))
         words = ["-@", "2", "-T", self.scratch, "--markdup=-t -d 100", "-o", self.out, source]
         self.check_flips_are_found(*words, step=20, budget=SPILLING)
-        os.unlink(self.out)
         n = self.calls(*words, budget=SPILLING, of="pwrite:(deleted)")["fault0"]
         os.unlink(self.out)
         for number in range(1, n * 9 // 10, n // 12):

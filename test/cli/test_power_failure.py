@@ -71,7 +71,7 @@ class PowerFailure(KilledTest):
 
     def test_any_moment(self):
         """After a power failure at any moment, --resume gives the right output or is refused."""
-        source = self.source()
+        source = self.source(18_000)
         want = self.sort_bam("--no-PG", source)
         for kind, numbers in (("fsync", (1, 2, 5, 9, 14, 20)), ("fdatasync", (1, 3, 8, 15))):
             for number in numbers:
