@@ -54,12 +54,12 @@ int span_reader_read(const struct span_reader *sr, struct record_span *span)
 int span_reader_fill(const struct span_reader *sr, struct record_span *span,
                      struct bgzf_coder *coder, bam1_t *record)
 {
-    uint8_t *raw = span->memory + GAP_BYTES;
     if (sr->is_text) {
         sam_chunk_parse(&span->piece.lines, bam_reader_header(sr->reader), record);
         sam_chunk_shrink_text(&span->piece.lines, sr->piece_bytes);
         return 0;
     }
+    uint8_t *raw = span->memory + GAP_BYTES;
     if (bam_piece_inflate(&span->piece, coder, raw) < 0) {
         input_error_piece(sr->name, &span->piece);
         return -1;
@@ -170,11 +170,12 @@ static void prepend_tail(struct span_reader *sr, struct record_span *span)
 }
 
 /* True if the record in the tail does not end in the next n_bytes. One that may be another file is
-   looked at again (bam_walk_next). */
+   looked at again (bam_walk_next) if that could not be decided by the bytes in the tail. */
 static bool tail_goes_on(const struct span_reader *sr, size_t n_bytes)
 {
+    enum { DECIDED_BYTES = 16 };        /* bam_begins_file */
     size_t record_bytes = sr->tail_bytes >= 4 ? bam_record_bytes(sr->tail) : 0;
-    return !bam_size_is_magic(record_bytes) &&
+    return (sr->tail_bytes >= DECIDED_BYTES || !bam_size_is_magic(record_bytes)) &&
            record_bytes > sr->tail_bytes + n_bytes && record_bytes <= INT32_MAX;
 }
 

@@ -82,16 +82,16 @@ static bool has_room(struct barcodes *b)
     return n_bytes <= b->room->small_bytes || n_bytes <= b->room->most_bytes;
 }
 
-/* Adds the barcode of a read; if there is no room, counts it. */
+/* Adds the barcode of a read; if there is no room for a new one, counts it. */
 static void list_barcode(struct barcodes *b, const uint8_t *text)
 {
-    size_t n_bytes = b->list.n_bytes;
-    if (b->n_lacking == 0 && has_room(b)) {
+    size_t n_bytes = b->list.n_bytes, n = b->list.n;
+    bool is_listed = n > 0 && memcmp(barcode_list_text(&b->list, n - 1), text, n_bytes) == 0;
+    if (b->n_lacking == 0 && (is_listed || has_room(b))) {
         barcode_list_add(&b->list, text);
         return;
     }
-    const uint8_t *last = b->n_lacking > 0 ? b->last : barcode_list_text(&b->list, b->list.n - 1);
-    if (memcmp(last, text, n_bytes) == 0) return;
+    if (b->n_lacking > 0 && memcmp(b->last, text, n_bytes) == 0) return;
     memcpy(b->last, text, n_bytes);
     b->n_lacking++;
 }

@@ -209,7 +209,7 @@ static int begin_set(struct optical *o)
 {
     const uint8_t *at = o->readers[LEAD].item + KIND_AT + 1;
     struct read_name best = item_get_text(&at);
-    memcpy(o->best_name, best.text, best.n_bytes);
+    if (best.n_bytes > 0) memcpy(o->best_name, best.text, best.n_bytes);
     o->best_name_bytes = best.n_bytes;
     return external_sort_next(&o->readers[LEAD]) < 0 || external_sort_next(&o->readers[FOLLOW]) < 0
                ? -1

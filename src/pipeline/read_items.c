@@ -71,7 +71,7 @@ const struct read_coords *item_read_coords(const struct duplicate_rules *rules,
 {
     char name[256];
     if (read->has_coords) return &read->coords;
-    memcpy(name, read->name.text, read->name.n_bytes);
+    if (read->name.n_bytes > 0) memcpy(name, read->name.text, read->name.n_bytes);
     name[read->name.n_bytes] = '\0';
     read->coords = read_coords_of(rules, name);
     read->has_coords = true;

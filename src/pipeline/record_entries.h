@@ -25,6 +25,7 @@ struct input_records {          /* records of an input that are taken in */
     struct content_sum sum;     /* of these records */
     bool any_placed;            /* not in fixed orders: some record has a reference */
     struct record_problem problem;      /* if it fails */
+    char read_name[256];        /* of the problem, if the record is gone by then */
 };
 
 /*

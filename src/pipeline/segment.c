@@ -13,6 +13,7 @@
 #include "util/diag.h"
 #include "util/xalloc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -313,6 +314,15 @@ static int index_records(struct segmenter *s, struct open_block *block, size_t r
     return 0;
 }
 
+/* Copies the name of a read that has a problem: the record is freed before the problem is told. */
+static void keep_read_name(struct input_records *records)
+{
+    if (!records->problem.read_name) return;
+    (void)snprintf(records->read_name, sizeof records->read_name, "%s",
+                   records->problem.read_name);
+    records->problem.read_name = records->read_name;
+}
+
 struct open_block *segmenter_adopt_records(struct segmenter *s, struct input_records *records)
 {
     struct open_block *block = xcalloc(1, sizeof *block);
@@ -329,6 +339,7 @@ struct open_block *segmenter_adopt_records(struct segmenter *s, struct input_rec
     size_t raw_bytes = end ? (size_t)(end - block->raw) : 0;
     if (!end || (s->settings.duplicates && mark_records(s, block, records, &raw_bytes) < 0) ||
         index_records(s, block, raw_bytes, records) < 0) {
+        keep_read_name(records);
         free_block(block);
         return NULL;
     }

@@ -60,9 +60,13 @@ static struct queued_span *get_span(struct span_queue *queue)
     struct queued_span *span = queue->spare;
     if (span) queue->spare = span->next;
     crew_unlock(crew);
-    if (!span) span = xcalloc(1, sizeof *span);
+    if (!span) {
+        span = xcalloc(1, sizeof *span);
+        span->older = queue->newest;
+        queue->newest = span;
+    }
     *span = (struct queued_span){.records = span->records, .queue = queue, .n_users = 1,
-                                 .input = queue->input};
+                                 .input = queue->input, .older = span->older};
     return span;
 }
 
@@ -244,9 +248,9 @@ void span_queue_clear(struct span_queue *queue)
 void span_queue_release(struct span_queue *queue)
 {
     span_queue_clear(queue);
-    while (queue->spare) {
-        struct queued_span *span = queue->spare;
-        queue->spare = span->next;
+    while (queue->newest) {
+        struct queued_span *span = queue->newest;
+        queue->newest = span->older;
         record_span_release(&span->records);
         free(span);
     }

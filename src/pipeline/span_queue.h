@@ -25,6 +25,7 @@ struct queued_span {
     void *made;                 /* what make has made of it */
     /* for span_queue.c, under the lock */
     struct queued_span *next;
+    struct queued_span *older;  /* fixed: that was allocated before this one */
     struct span_queue *queue;
     size_t ahead_bytes;         /* memory that is counted for it */
     bool is_filled, is_done;
@@ -56,6 +57,7 @@ struct span_queue {             /* starts as {0} */
     uint32_t input;
     const struct id_renames *renames;   /* NULL: records stay as they are */
     struct span_reader reader;  /* its records: by the thread that cuts */
+    struct queued_span *newest; /* of all that were allocated; by the thread that fetches */
     /* under the lock */
     struct queued_span *first, **end, *to_cut, *spare;
     size_t ahead_bytes;         /* of all spans that were not dropped, and of the tail */

@@ -33,7 +33,8 @@ ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
     memcpy(out + 20, &last_bound_bytes_32, 4);
     memcpy(out + 24, &raw_bytes_64, 8);
     memcpy(out + 32, &payload_bytes_64, 8);
-    memcpy(out + BAM_BLOCK_HEADER_BYTES, content->last_bound, last_bound_bytes);
+    if (last_bound_bytes > 0)
+        memcpy(out + BAM_BLOCK_HEADER_BYTES, content->last_bound, last_bound_bytes);
     if (content->ordinals) memcpy(ordinals, content->ordinals, ordinals_bytes);
     size_t size = (size_t)(payload - out) + (size_t)payload_bytes;
     uint64_t checksum = long_hash(out + 8, size - 8);

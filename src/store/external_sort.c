@@ -45,7 +45,7 @@ struct external_sort {
 
 /* Half of the memory is for the buffer, an eighth for the streams of each level, of which there are
    rarely more than two, and a sixteenth for the sorted one, so that it has large pages. Sorting
-   takes as much memory as the entries have, an eighth of a buffer or less. */
+   takes as much memory as the entries have: half a buffer if items have 16 bytes. */
 static struct temp_streams *create_streams(const struct external_sort *sort, unsigned n)
 {
     size_t n_bytes = sort->settings.memory_bytes / (n == 1 ? 16 : 8);

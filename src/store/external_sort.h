@@ -19,7 +19,7 @@ struct external_sort;
 
 enum {
     EXTERNAL_SORT_LEAST_BYTES = 8, /* of an item */
-    EXTERNAL_SORT_MOST_BYTES = UINT16_MAX,
+    EXTERNAL_SORT_MOST_BYTES = 8 << 10,
 };
 
 struct external_sort_settings {

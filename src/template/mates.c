@@ -43,7 +43,7 @@ static void take_mate_tags(struct draft *draft, const struct draft *mate)
     if (draft_is_mapped(mate) || draft_is_mapped(draft)) draft_set_tag(draft, DRAFT_MC, mate);
 }
 
-/* A barcode that is no text, or empty, is not copied. */
+/* A barcode that is no text, or empty, is not copied, and not replaced either. */
 static void take_barcode(struct draft *draft, const struct draft *mate, const char tag[2])
 {
     struct bam_aux own, other;

@@ -3,6 +3,7 @@
 #include "random_records.h"
 #include "test_place.h"
 
+#include "duplicates/barcode_clusters.h"
 #include "pipeline/resolve_sets.h"
 #include "util/xalloc.h"
 
@@ -90,6 +91,7 @@ struct member {
 };
 
 static size_t memory_bytes; /* for resolve_sets */
+static size_t barcode_bytes = 16 << 20; /* for the barcodes of one key */
 
 /* Sent items, to be added again. */
 struct sent {
@@ -175,7 +177,7 @@ static int try_to_resolve(const struct duplicate_rules *rules, struct member *me
 {
     static const char *const prefixes[] = {"./"};
     struct results results = {.members = members};
-    struct barcode_room room = {.small_bytes = 4096, .most_bytes = 16 << 20};
+    struct barcode_room room = {.small_bytes = 40, .most_bytes = barcode_bytes};
     (void)pthread_mutex_init(&room.lock, NULL);
     const struct resolve_sets_settings settings = {
         .rules = rules,
@@ -623,6 +625,17 @@ static void barcodes_are_joined_by_the_directional_method(void **state)
     check_both_kinds(bridge, 7, "b...b..");
 }
 
+/* All reads of a barcode count, also of the last one that the memory holds. */
+static void barcodes_that_just_fit_in_memory_are_joined_alike(void **state)
+{
+    (void)state;
+    static const char *const two[] = {"AAAA", "AAAA", "AAAA", "AAAC", "AAAC", "AAAC"};
+    const size_t most = barcode_bytes;
+    barcode_bytes = 2 * (BARCODE_LIST_BYTES + 4 + 1);
+    check_both_kinds(two, 6, "b..b..");
+    barcode_bytes = most;
+}
+
 /* Reads of pairs and single reads of one place, all of one molecule. */
 static void barcodes_of_single_reads_and_pairs_are_joined(void **state)
 {
@@ -730,6 +743,8 @@ int main(void)
                                         leave_place),
         cmocka_unit_test_setup_teardown(random_barcodes_are_joined_like_the_model, enter_place,
                                         leave_place),
+        cmocka_unit_test_setup_teardown(barcodes_that_just_fit_in_memory_are_joined_alike,
+                                        enter_place, leave_place),
         cmocka_unit_test_setup_teardown(barcodes_are_joined_by_the_directional_method, enter_place,
                                         leave_place),
     };
