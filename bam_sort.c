@@ -75,7 +75,8 @@ static int view_earlier_runs(struct sort *sort)
     const struct record_observers observers = observers_of_runs(sort);
     const struct view_again_settings again = {
         .crew = sort->crew, .duplicates = sort->duplicates, .observers = &observers,
-        .store = temp_store_runs(sort->store), .rules = &sort->rules, .n_refs = sam_hdr_nref(sort->header),
+        .store = temp_store_runs(sort->store), .rules = &sort->rules,
+        .n_refs = sam_hdr_nref(sort->header),
         .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
         .end_run = sort->first_own_run, .n_threads = sort->settings->n_threads,
         .queue_bytes = budget.total_bytes / 16,

@@ -7,8 +7,8 @@
  * a key without changing the order.
  *
  * Coordinate and shuffle keys always have 8 bytes and are handled as one integer. Keys of the other
- * orders vary in length, up to SORT_KEY_MOST_BYTES: the value of a tag may be as long as its record,
- * and a record with a longer key is refused (record_entries.h). Orders are those of samtools sort
+ * orders vary in length, up to SORT_KEY_MOST_BYTES: the value of a tag may be as long as its
+ * record, and a record with a longer key is refused (record_entries.h). Orders are those of samtools sort
  * 1.24; the manual page has their rules. struct sort_rules holds the order and everything else that
  * keys depend on. It does not change once records are read.
  *

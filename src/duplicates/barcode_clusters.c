@@ -1,9 +1,9 @@
 /*
  * barcode_clusters.c -- see barcode_clusters.h.
  *
- * The barcodes that differ from one in a character are found by changing each of its characters into each that occurs
- * in the barcodes of this key and length, and looking the result up. So a pile with n barcodes
- * takes O(n log n), not n * n.
+ * The barcodes that differ from one in a character are found by changing each of its characters
+ * into each that occurs in the barcodes of this key and length, and looking the result up. So a
+ * pile with n barcodes takes O(n log n), not n * n.
  */
 #include "duplicates/barcode_clusters.h"
 

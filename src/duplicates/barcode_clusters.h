@@ -7,8 +7,8 @@
  * comes the most frequent barcode that is left. So errors of a frequent barcode are found, also two
  * errors in a read, but two frequent barcodes that happen to be similar stay two molecules. To join
  * whatever is similar (transitive closure) would make one molecule of all in deep piles, where most
- * of the possible barcodes occur. Both reads of a pair meet the same barcodes equally often, so they
- * are decided alike.
+ * of the possible barcodes occur. Both reads of a pair meet the same barcodes equally often, so
+ * they are decided alike.
  *
  * Order of calls: barcode_list_begin; barcode_list_add for each read, in the order of the barcodes;
  * barcode_list_join; again; barcode_list_release.

@@ -83,8 +83,8 @@ static inline bool duplicate_rules_rewrite(const struct duplicate_rules *rules)
     return duplicate_rules_set_tags(rules) || rules->moves_umi;
 }
 
-/* True if it must be known of which reads each is a duplicate (pipeline/resolve_sets.h), not only that
-   it is one. */
+/* True if it must be known of which reads each is a duplicate (pipeline/resolve_sets.h), not only
+   that it is one. */
 static inline bool duplicate_rules_need_sets(const struct duplicate_rules *rules)
 {
     return duplicate_rules_set_tags(rules) || rules->barcode_mismatches > 0;

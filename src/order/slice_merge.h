@@ -16,8 +16,8 @@
  * Order of calls: merge_cut for each source at the lower bound and at the upper bound; then
  * merge_slices for the slices between the two cuts, in the order of their runs.
  *
- * Ownership: sources and slices borrow their entries. A merge_bound owns its bytes, and a merge_space
- * its buffers; both start as {0}. Threads: any; a merge_space belongs to one thread at a time.
+ * Ownership: sources and slices borrow their entries. A merge_bound owns its bytes, and a
+ * merge_space its buffers; both start as {0}. Threads: any; a merge_space belongs to one thread at a time.
  * Nothing can fail.
  */
 #ifndef ROCKSORT_ORDER_SLICE_MERGE_H

@@ -33,7 +33,7 @@ struct load_settings {
                                            temp_dir.h */
     const struct record_observers *observers;   /* of all records that are read */
     bool saves_part;            /* what came of an input that ends with an error is to be kept */
-    uint64_t most_bytes;        /* so much of the inputs is read, and what follows is left; 0: all */
+    uint64_t most_bytes;        /* so much of the inputs is read, what follows is left; 0: all */
 };
 
 struct batch_filler {           /* for reading, but for batch_filler.c */

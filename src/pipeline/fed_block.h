@@ -1,8 +1,8 @@
 /*
  * fed_block.h -- a block on its way from the store to the merge.
  *
- * Order of calls: find, with the scan at a block; then fetch or skip, which move the scan to the next
- * block; then free. The caller owns the block, and the block owns its value.
+ * Order of calls: find, with the scan at a block; then fetch or skip, which move the scan to the
+ * next block; then free. The caller owns the block, and the block owns its value.
  * Threads: one at a time for each block and each scan.
  */
 #ifndef ROCKSORT_PIPELINE_FED_BLOCK_H

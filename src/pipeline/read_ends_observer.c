@@ -21,13 +21,12 @@ static int add_records(struct record_observer *observer, void *looks,
                        const struct observed_records *observed)
 {
     const struct duplicates *duplicates = ((struct read_ends_observer *)observer)->duplicates;
-    const struct bam_block block = {.ordinals = observed->ordinals};
     struct view_gather *gather = &observed->worker->views;
     struct record_place place = {.run = observed->run, .index = observed->first_record};
     struct bam_records records = observed->all;
     const uint8_t *rec;
     for (uint32_t i = 0; (rec = bam_records_next(&records)); i++, place.index++) {
-        place.ordinal = block.ordinals ? bam_block_ordinal(&block, i) : place.index;
+        place.ordinal = observed->ordinals ? bam_block_ordinal(observed->ordinals, i) : place.index;
         if (duplicate_looks_add(duplicates, gather, looks, rec, &place) < 0) return -1;
     }
     duplicate_looks_end(gather, looks, observed->run);

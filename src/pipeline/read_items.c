@@ -10,7 +10,7 @@ static uint8_t *put_signed(uint8_t *at, int64_t number)
     return put_big_endian(at, (uint64_t)number ^ UINT64_C(1) << 63, 8);
 }
 
-struct read_moment read_moment_of(const struct duplicate_view *view, uint32_t run)
+static struct read_moment read_moment_of(const struct duplicate_view *view, uint32_t run)
 {
     struct read_moment moment;
     uint8_t *at = put_big_endian(moment.bytes, (uint32_t)view->ref ^ UINT32_C(1) << 31, 4);

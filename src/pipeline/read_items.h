@@ -25,8 +25,6 @@ struct read_moment {
     uint8_t bytes[22];
 };
 
-struct read_moment read_moment_of(const struct duplicate_view *view, uint32_t run);
-
 /* What it says. */
 int32_t read_moment_reference(const struct read_moment *moment);
 int64_t read_moment_position(const struct read_moment *moment);

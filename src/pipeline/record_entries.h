@@ -43,8 +43,8 @@ uint8_t *record_entries_check(const struct sort_rules *rules, int32_t n_refs, ui
 void record_entries_make(const struct sort_rules *rules, uint8_t *from, const uint8_t *to,
                          struct sort_entry *entries, struct content_sum *sum);
 
-/* Returns the bytes of the keyed_records of all records, or -1 with *problem if one has no key or too
-   long a one. */
+/* Returns the bytes of the keyed_records of all records, or -1 with *problem if one has no key or
+   too long a one. */
 ssize_t record_entries_measure(const struct sort_rules *rules, const uint8_t *from,
                                const uint8_t *to, uint64_t first_record,
                                struct record_problem *problem);

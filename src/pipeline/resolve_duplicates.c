@@ -251,7 +251,7 @@ static int add_sent(struct resolver *resolver)
         const uint8_t *item = read_appended(reader, &part, &n_bytes);
         if (!item) return -1;
         if ((unsigned)part / (MAX_PARTS / resolver->n_parts) == resolver->part &&
-            resolve_sets_add_sent(resolver->sets, item, n_bytes) < 0)
+            resolve_sets_add_sent(resolver->sets, item) < 0)
             return -1;
     }
     return 0;

@@ -164,14 +164,13 @@ int resolve_sets_add_pair(struct resolve_sets *sets, const struct duplicate_view
     return add(sets, sets->pairs, pair_key(sets->settings.rules, view), barcode_of(view), &read);
 }
 
-int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item, size_t n_bytes)
+int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item)
 {
     const uint8_t *at = item;
     struct duplicate_key key = item_get_key(&at);
     struct read_name barcode = item_get_text(&at);
     struct item_read read;
     item_get_read(&at, &read);
-    (void)n_bytes;
     return add(sets, sets->pairs, key, barcode, &read);
 }
 

@@ -56,7 +56,7 @@ int resolve_sets_add_end(struct resolve_sets *sets, const struct duplicate_view 
                          uint32_t run);
 int resolve_sets_add_pair(struct resolve_sets *sets, const struct duplicate_view *view,
                           uint32_t run);
-int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item, size_t n_bytes);
+int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item);
 
 /* Resolve what was added. Return 0, or -1 after a message. */
 int resolve_sets_end_singles(struct resolve_sets *sets);

@@ -235,7 +235,8 @@ int span_queue_fetch(struct span_queue *queue, size_t *n_bytes)
 
 /* ---- the end ---- */
 
-void span_queue_clear(struct span_queue *queue)
+/* With no job left: drops all spans in the queue. */
+static void span_queue_clear(struct span_queue *queue)
 {
     struct crew *crew = queue->settings.crew;
     if (!crew) return;

@@ -89,9 +89,6 @@ struct queued_span *span_queue_take_locked(struct span_queue *queue);
 /* Removes a user of a span that was taken; the last one drops it. */
 void span_queue_drop_locked(struct queued_span *span);
 
-/* With no job left: drops all spans in the queue. */
-void span_queue_clear(struct span_queue *queue);
-
 void span_queue_release(struct span_queue *queue);
 
 #endif

@@ -24,7 +24,8 @@ struct viewed_blocks {
     unsigned n;
 };
 
-/* Verifies and decompresses the block, and shows its records to the observers. Returns 0, or -1 after a message. */
+/* Verifies and decompresses the block, and shows its records to the observers. Returns 0, or -1
+   after a message. */
 static int view_block(struct worker *worker, struct viewed_block *block)
 {
     const struct view_again_settings *s = block->settings;

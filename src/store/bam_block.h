@@ -73,10 +73,9 @@ static inline void bam_block_put_ordinal(uint8_t *at, uint64_t ordinal)
     (void)put_big_endian(at, ordinal, BAM_BLOCK_ORDINAL_BYTES);
 }
 
-static inline uint64_t bam_block_ordinal(const struct bam_block *block, uint32_t i)
+static inline uint64_t bam_block_ordinal(const uint8_t *ordinals, uint32_t i)
 {
-    return get_big_endian(block->ordinals + (size_t)BAM_BLOCK_ORDINAL_BYTES * i,
-                          BAM_BLOCK_ORDINAL_BYTES);
+    return get_big_endian(ordinals + (size_t)BAM_BLOCK_ORDINAL_BYTES * i, BAM_BLOCK_ORDINAL_BYTES);
 }
 
 /* Writes the value of a block to out. Returns its size, or -1 if the codec fails. */

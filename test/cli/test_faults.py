@@ -60,6 +60,10 @@ class FaultTest(CliTest):
         if not of:
             del env["FAULT"]
         self.sort_ok(*args, self.source, budget=budget, env=env)
+        return self.read_counts(report)
+
+    @staticmethod
+    def read_counts(report):
         with open(report, encoding="ascii") as file:
             counts = dict(line.split() for line in file)
         os.unlink(report)
@@ -79,9 +83,7 @@ class FaultTest(CliTest):
             env = self.faulty(f"pread:{number}:flip:(deleted)", FAULT_REPORT=report)
             result = self.rocksort(*args, self.source, budget=budget, env=env)
             if result.status == 0:
-                with open(report, encoding="ascii") as file:
-                    counts = dict(line.split() for line in file)
-                self.assertLess(int(counts["fault0"]), number, result.err)
+                self.assertLess(self.read_counts(report)["fault0"], number, result.err)
                 continue
             self.assert_error(result, "temporary data", "damaged")
             self.assertFalse(os.path.exists(output))

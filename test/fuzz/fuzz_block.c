@@ -48,7 +48,7 @@ static void open_value(const uint8_t *value, size_t n_bytes)
     FUZZ_CHECK((block.last_bound_bytes == 0) == (block.n_records == 1));
     FUZZ_CHECK(block.payload + block.payload_bytes == value + n_bytes);
     if (block.ordinals)
-        FUZZ_CHECK(bam_block_ordinal(&block, block.n_records - 1) >> 40 == 0);
+        FUZZ_CHECK(bam_block_ordinal(block.ordinals, block.n_records - 1) >> 40 == 0);
     if (!verified || block.raw_bytes > MAX_RAW_BYTES) return;
     uint8_t *raw = fuzz_alloc(block.raw_bytes);
     if (temp_codec_decompress(&coder, block.codec, block.payload, block.payload_bytes, raw,

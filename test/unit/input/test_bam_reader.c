@@ -6,6 +6,7 @@
  * Pieces are read into memory of exactly the room that the reader was told of, so that
  * AddressSanitizer sees every byte beyond.
  */
+#include "bam_content.h"
 #include "test_place.h"
 
 #include "bam/bam_fields.h"
@@ -17,50 +18,15 @@
 #include <sys/stat.h>
 
 enum form { BGZF_BLOCKS, GZIP, UNCOMPRESSED, FILTERED, N_FORMS };
-enum { N_RECORDS = 400, MAX_BYTES = 1 << 20, MAX_PIECES = 1000 };
+enum { MAX_BYTES = 1 << 20, MAX_PIECES = 1000 };
 
 #define HEADER "@SQ\tSN:c1\tLN:100000\n"
-
-static const char *const path = "in.bam";
-
-struct content {
-    uint8_t *bytes;             /* of the records */
-    size_t n_bytes;
-    size_t at[N_RECORDS + 1];   /* where each begins, and the end */
-};
-
-static void make_content(struct rng *rng, struct content *c)
-{
-    static const char tag[] = "RGZx";
-    c->bytes = test_alloc(MAX_BYTES);
-    c->n_bytes = 0;
-    for (size_t i = 0; i < N_RECORDS; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof name, "r%zu", i);
-        struct record_fields f = {.name = name, .pos = (int32_t)rng_below(rng, 90000),
-                                  .n_cigar = 1, .tag_bytes = sizeof tag};
-        f.l_seq = 1 + (int32_t)rng_below(rng, rng_one_in(rng, 50) ? 30000 : 200);
-        c->at[i] = c->n_bytes;
-        c->n_bytes += put_record(c->bytes + c->n_bytes, &f, 7);
-        memcpy(c->bytes + c->n_bytes - sizeof tag, tag, sizeof tag);
-    }
-    c->at[N_RECORDS] = c->n_bytes;
-    assert_true(c->n_bytes < MAX_BYTES);
-}
 
 /* Writes the header and the records; blocks of BGZF end anywhere, also within the header. */
 static void write_file(struct rng *rng, enum form form, const struct content *c)
 {
     uint8_t head[256];
-    size_t n = strlen(HEADER);
-    memcpy(head, "BAM\1", 4);
-    test_put_u32(head + 4, (uint32_t)n);
-    memcpy(head + 8, HEADER, n);
-    test_put_u32(head + 8 + n, 1);
-    test_put_u32(head + 12 + n, 3);
-    memcpy(head + 16 + n, "c1", 3);
-    test_put_u32(head + 19 + n, 100000);
-    n += 23;
+    size_t n = put_bam_header(head, HEADER);
     bool is_plain = form == UNCOMPRESSED;
     BGZF *file = bgzf_open(path, is_plain ? "wu" : form == GZIP ? "wg" : "w1");
     assert_non_null(file);
@@ -151,7 +117,7 @@ static void test_pieces_of_all_sizes(void **state)
     assert_non_null(in->pool.pool);
     for (enum form form = BGZF_BLOCKS; form < N_FORMS; form++) {
         struct content c;
-        make_content(&rng, &c);
+        make_content(&rng, &c, 30000, 30000);
         write_file(&rng, form, &c);
         for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
             in->piece_bytes = settings[i].piece_bytes;
@@ -181,7 +147,7 @@ static void test_offset_is_that_of_the_file(void **state)
         struct stat st;
         struct bam_piece piece = {0};
         struct reading in = {.room = 1 << 18};
-        make_content(&rng, &c);
+        make_content(&rng, &c, 30000, 30000);
         write_file(&rng, form, &c);
         assert_int_equal(stat(path, &st), 0);
         open_reading(&in, form);
@@ -249,7 +215,7 @@ static void test_seek(void **state)
     for (size_t round = 0; round < 4; round++) {
         enum form form = BGZF_BLOCKS;
         struct content c;
-        make_content(&rng, &c);
+        make_content(&rng, &c, 30000, 30000);
         write_file(&rng, form, &c);
         in->piece_bytes = 1;
         open_reading(in, form);
@@ -283,7 +249,7 @@ static void test_offsets_within_pieces(void **state)
     struct reading *in = test_alloc(sizeof *in);
     in->pool = (htsThreadPool){.pool = hts_tpool_init(2)};
     in->piece_bytes = in->room = MAX_BYTES;
-    make_content(&rng, &c);
+    make_content(&rng, &c, 30000, 30000);
     write_file(&rng, BGZF_BLOCKS, &c);
     uint64_t offsets[N_RECORDS];
     struct bam_piece piece = {0};

@@ -2,6 +2,7 @@
  * test_span_reader.c -- BAM cut into spans: whatever the size of pieces, spans have whole records,
  * all of them, in their order, and know where these begin in the file.
  */
+#include "bam_content.h"
 #include "test_place.h"
 
 #include "input/header_union.h"
@@ -9,49 +10,19 @@
 
 #include <htslib/bgzf.h>
 
-enum { N_RECORDS = 400, MAX_BYTES = 4 << 20 };
-
 #define HEADER "@SQ\tSN:c1\tLN:100000\n@RG\tID:x\tSM:s\n"
 
-static const char *const path = "in.bam";
-
-struct content {
-    uint8_t *bytes;             /* of the records */
-    size_t n_bytes;
-    size_t at[N_RECORDS + 1];   /* where each begins, and the end */
-};
-
 /* Few records are longer than a piece; the longest is longer than several. */
-static void make_content(struct rng *rng, struct content *c)
+static void make_long_content(struct rng *rng, struct content *c)
 {
-    static const char tag[] = "RGZx";
-    *c = (struct content){.bytes = test_alloc(MAX_BYTES)};
-    for (size_t i = 0; i < N_RECORDS; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof name, "r%zu", i);
-        size_t most = i == 200 ? 600000 : rng_one_in(rng, 50) ? 60000 : 200;
-        struct record_fields f = {.name = name, .l_seq = 1 + (int32_t)rng_below(rng, most),
-                                  .tag_bytes = sizeof tag};
-        c->at[i] = c->n_bytes;
-        c->n_bytes += put_record(c->bytes + c->n_bytes, &f, 7);
-        memcpy(c->bytes + c->n_bytes - sizeof tag, tag, sizeof tag);
-    }
-    c->at[N_RECORDS] = c->n_bytes;
-    assert_true(c->n_bytes < MAX_BYTES);
+    make_content(rng, c, 60000, 600000);
 }
 
 /* Writes the header and n_bytes of the records. Blocks end anywhere. */
 static void write_file(struct rng *rng, const struct content *c, size_t n_bytes, const char *mode)
 {
-    uint8_t head[128] = "BAM\1";
-    size_t n = strlen(HEADER);
-    test_put_u32(head + 4, (uint32_t)n);
-    memcpy(head + 8, HEADER, n);
-    test_put_u32(head + 8 + n, 1);
-    test_put_u32(head + 12 + n, 3);
-    memcpy(head + 16 + n, "c1", 3);
-    test_put_u32(head + 19 + n, 100000);
-    n += 23;
+    uint8_t head[128];
+    size_t n = put_bam_header(head, HEADER);
     BGZF *file = bgzf_open(path, mode);
     assert_non_null(file);
     assert_int_equal(bgzf_write(file, head, n), n);
@@ -146,7 +117,7 @@ static void test_spans_have_all_records_in_their_order(void **state)
         struct reading *in = test_alloc(sizeof *in);
         struct content c;
         *in = (struct reading){.n_records = 0};
-        make_content(&rng, &c);
+        make_long_content(&rng, &c);
         write_file(&rng, &c, c.n_bytes, i % 4 == 0 ? "wu" : i % 4 == 1 ? "wg" : "w1");
         struct bam_reader *reader = open_file();
         read_all(&rng, in, &c, reader, sizes[i / 4], 0);
@@ -164,7 +135,7 @@ static void test_reading_begins_again_at_any_record(void **state)
     (void)state;
     struct rng rng = rng_start(62);
     struct content c;
-    make_content(&rng, &c);
+    make_long_content(&rng, &c);
     write_file(&rng, &c, c.n_bytes, "w1");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct reading *in = test_alloc(sizeof *in);
@@ -207,8 +178,8 @@ static void test_renamed_records_keep_their_offsets(void **state)
     (void)state;
     struct rng rng = rng_start(65);
     struct header_union *u = make_union();
-    struct content c, renamed = {.bytes = test_alloc(MAX_BYTES + 2 * N_RECORDS)};
-    make_content(&rng, &c);
+    struct content c, renamed = {.bytes = test_alloc(MAX_CONTENT_BYTES + 2 * N_RECORDS)};
+    make_long_content(&rng, &c);
     write_file(&rng, &c, c.n_bytes, "w1");
     for (size_t i = 0; i < N_RECORDS; i++) {
         renamed.at[i] = renamed.n_bytes;
@@ -246,7 +217,7 @@ static void test_records_before_the_end_of_a_truncated_file_are_there(void **sta
         struct reading *in = test_alloc(sizeof *in);
         struct content c;
         *in = (struct reading){.n_records = 0};
-        make_content(&rng, &c);
+        make_long_content(&rng, &c);
         size_t n_whole = rng_below(&rng, N_RECORDS), n_bytes = c.at[n_whole + 1] - c.at[n_whole];
         write_file(&rng, &c, c.at[n_whole] + 1 + rng_below(&rng, n_bytes - 1), "w1");
         struct bam_reader *reader = open_file();
@@ -268,7 +239,7 @@ static void test_records_before_one_with_an_impossible_size_are_there(void **sta
         struct reading *in = test_alloc(sizeof *in);
         struct content c;
         *in = (struct reading){.n_records = 0};
-        make_content(&rng, &c);
+        make_long_content(&rng, &c);
         size_t wrong = rng_below(&rng, N_RECORDS - 1);
         uint32_t size = rng_one_in(&rng, 2) ? 31 : 0xfffffff0;
         test_put_u32(c.bytes + c.at[wrong], size);

@@ -168,8 +168,7 @@ static int resolve_all(struct resolve_sets *sets, const struct duplicate_rules *
             assert_int_equal(
                 resolve_sets_add_pair(sets, &results->members[i].view, results->members[i].run), 0);
     for (size_t i = 0; i < results->n_sent; i++)
-        assert_int_equal(
-            resolve_sets_add_sent(sets, results->sent[i].bytes, results->sent[i].n_bytes), 0);
+        assert_int_equal(resolve_sets_add_sent(sets, results->sent[i].bytes), 0);
     return resolve_sets_end_pairs(sets);
 }
 
