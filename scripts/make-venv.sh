@@ -30,7 +30,7 @@ install 'matplotlib>=3.4' || complete=no
 install multiqc || complete=no
 install pyarrow==26.0.1 polars==2.1.0 duckdb==2.0.0 || complete=no
 install duckdb-cli==1.5.6 || complete=no
-install 'moto[s3]>=5,<6' flask flask-cors || complete=no
+install 'moto[s3]>=5.2.5,<6' flask flask-cors || complete=no     # 5.2.1 ends uploads wrongly
 rm -f "$dir/complete"
 if [ "$complete" = yes ]; then
     touch "$dir/complete"
