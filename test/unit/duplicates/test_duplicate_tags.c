@@ -1,4 +1,5 @@
 /* test_duplicate_tags.c -- flag and tags of duplicates, against htslib's functions. */
+#include "unit_test.h"
 #include "sam_line.h"
 
 #include "bam/bam_check.h"
@@ -33,9 +34,8 @@ static void check_written(const char *line, const struct duplicate_tags *tags, c
     free(rec);
 }
 
-static void test_duplicates(void **state)
+TEST(test_duplicates)
 {
-    (void)state;
     const struct duplicate_tags flag_only = {.is_duplicate = true}, nothing = {.count = 0};
     struct duplicate_tags both = duplicate_of(DUPLICATE_OPTICAL);
     check_written(LINE("16"), &flag_only, LINE("1040"));
@@ -52,9 +52,8 @@ static void test_duplicates(void **state)
                   LINE("1024") "\tdt:Z:LB\tdo:Z:A:1:best\tXX:i:1");
 }
 
-static void test_counts(void **state)
+TEST(test_counts)
 {
-    (void)state;
     struct duplicate_tags counted = {.count = 3}, dropped = duplicate_of(DUPLICATE_NO_TYPE);
     check_written(LINE("0"), &counted, LINE("0") "\tdc:i:3");
     check_written(LINE("0") "\tdc:i:9\tdc:i:8", &counted, LINE("0") "\tdc:i:3\tdc:i:8");
@@ -129,9 +128,8 @@ static void check_bytes(const struct rng *rng, const char *line, const uint8_t *
     free(want);
 }
 
-static void test_against_htslib(void **state)
+TEST(test_against_htslib)
 {
-    (void)state;
     struct rng rng = rng_start(601);
     for (int i = 0; i < 20000; i++) {
         char line[400];
@@ -175,9 +173,8 @@ static uint8_t *make_long(const char *line)
     return out;
 }
 
-static void test_long_tag(void **state)
+TEST(test_long_tag)
 {
-    (void)state;
     const struct duplicate_tags both = duplicate_of(DUPLICATE_LIBRARY);
     uint8_t *rec = make_long(LINE("0") "\tdt:Z:x"), *out = write_tags(rec, &both);
     uint8_t *expected = make_long(LINE("1024") "\tdt:Z:LB\tdo:Z:A:1:best");
@@ -191,9 +188,8 @@ static void test_long_tag(void **state)
     free(rec);
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     const struct duplicate_tags both = duplicate_of(DUPLICATE_LIBRARY);
     uint8_t *rec = record_of_line(LINE("0") "\tdt:Z:x\tXX:Z:abcdef\tdo:Z:x");
     size_t n = bam_record_bytes(rec);
@@ -240,9 +236,8 @@ static uint8_t *move_barcode(const uint8_t *rec)
 
 /* Whatever --markdup does to a record, the stripped record is the same, and is changed by any other
    change. */
-static void test_strip(void **state)
+TEST(test_strip)
 {
-    (void)state;
     struct rng rng = rng_start(602);
     for (int i = 0; i < 20000; i++) {
         char line[400];
@@ -278,21 +273,9 @@ static void check_stripped(const char *line, const char *expected)
     free(rec);
 }
 
-static void test_strip_keeps_others(void **state)
+TEST(test_strip_keeps_others)
 {
-    (void)state;
     check_stripped(LINE("1040"), LINE("16"));
     check_stripped(LINE("0") "\tdo:Z:a\tXX:i:1\tdt:i:5\tdo:Z:b\tdX:Z:do\tdc:i:3",
                    LINE("0") "\tXX:i:1\tdX:Z:do");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_duplicates), cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_against_htslib), cmocka_unit_test(test_long_tag),
-        cmocka_unit_test(test_damaged), cmocka_unit_test(test_strip),
-        cmocka_unit_test(test_strip_keeps_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

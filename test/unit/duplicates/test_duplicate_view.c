@@ -1,5 +1,6 @@
 /* test_duplicate_view.c -- views of records that no aligner writes. The rules for all others are
    compared with samtools by test/differential.py. */
+#include "unit_test.h"
 #include "sam_line.h"
 
 #include "duplicates/duplicate_view.h"
@@ -29,9 +30,8 @@ static int64_t end_of_mate(const char *cigar)
 }
 
 /* Operations that together overflow 64 bits look like a short CIGAR. */
-static void test_impossible_mate_cigar(void **state)
+TEST(test_impossible_mate_cigar)
 {
-    (void)state;
     static const char huge[] = "900000000000000000M", rest[] = "446744073709551620M";
     kstring_t cigar = KS_INITIALIZE;
     for (int i = 0; i < 20; i++) assert_true(kputs(huge, &cigar) >= 0);
@@ -42,9 +42,8 @@ static void test_impossible_mate_cigar(void **state)
 }
 
 /* Also of records without a position or reference, which the flags call mapped. */
-static void test_places(void **state)
+TEST(test_places)
 {
-    (void)state;
     static const struct duplicate_view in_order[] = {
         {.ref = 0, .pos = -1}, {.ref = 0, .pos = -1, .is_reverse = true},
         {.ref = 0, .pos = 0}, {.ref = 0, .pos = 0, .is_reverse = true},
@@ -56,13 +55,4 @@ static void test_places(void **state)
     for (size_t i = 1; i < sizeof in_order / sizeof *in_order; i++)
         assert_true(duplicate_view_place(&in_order[i - 1]) < duplicate_view_place(&in_order[i]));
     assert_true(duplicate_view_place(&strange[0]) != duplicate_view_place(&strange[1]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_impossible_mate_cigar),
-        cmocka_unit_test(test_places),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

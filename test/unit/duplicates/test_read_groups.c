@@ -1,4 +1,5 @@
 /* test_read_groups.c -- read groups and libraries of headers and records. */
+#include "unit_test.h"
 #include "sam_line.h"
 
 #include "duplicates/read_groups.h"
@@ -23,9 +24,8 @@ static void check(const struct read_groups *groups, const char *tags, size_t gro
     ks_free(&line);
 }
 
-static void test_groups(void **state)
+TEST(test_groups)
 {
-    (void)state;
     struct read_groups *groups = groups_of("@SQ\tSN:c\tLN:9\n@RG\tID:b\tLB:two\n@RG\tID:a\n"
                                            "@RG\tLB:one\tID:c\n@RG\tID:abc\tSM:x\tLB:two\n");
     assert_int_equal(read_groups_count(groups), 4);
@@ -47,9 +47,8 @@ static void test_groups(void **state)
     read_groups_destroy(NULL);
 }
 
-static void test_no_groups(void **state)
+TEST(test_no_groups)
 {
-    (void)state;
     struct read_groups *groups = groups_of("@SQ\tSN:c\tLN:9\n");
     assert_int_equal(read_groups_count(groups), 0);
     assert_int_equal(read_groups_count_libraries(groups), 0);
@@ -58,9 +57,8 @@ static void test_no_groups(void **state)
 }
 
 /* As in 1.24 the group is there, and the first line counts. */
-static void test_one_id_twice(void **state)
+TEST(test_one_id_twice)
 {
-    (void)state;
     struct read_groups *groups = groups_of("@RG\tID:a\tLB:l\n@RG\tID:b\n@RG\tID:a\tLB:m\n");
     assert_int_equal(read_groups_count(groups), 2);
     check(groups, "\tRG:Z:a", 1, 1);
@@ -69,9 +67,8 @@ static void test_one_id_twice(void **state)
     read_groups_destroy(groups);
 }
 
-static void test_many(void **state)
+TEST(test_many)
 {
-    (void)state;
     enum { N = 3000 };
     kstring_t text = KS_INITIALIZE;
     for (int i = 0; i < N; i++)
@@ -92,9 +89,8 @@ static void test_many(void **state)
 }
 
 /* Each group has a library of its own; one name is the beginning of another. */
-static void test_many_libraries(void **state)
+TEST(test_many_libraries)
 {
-    (void)state;
     enum { N = 3000 };
     kstring_t text = KS_INITIALIZE;
     for (int i = 0; i < N; i++) assert_true(ksprintf(&text, "@RG\tID:g%d\tLB:%d\n", i, i) > 0);
@@ -106,16 +102,4 @@ static void test_many_libraries(void **state)
     }
     read_groups_destroy(groups);
     ks_free(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_no_groups),
-        cmocka_unit_test(test_one_id_twice),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_many_libraries),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

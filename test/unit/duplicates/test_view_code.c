@@ -1,5 +1,5 @@
 /* test_view_code.c -- views that are encoded come back as they were. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "duplicates/view_code.h"
 
@@ -77,9 +77,8 @@ static void check_same(const struct rng *rng, const struct duplicate_view *got,
     CHECK(rng, got->lacks_score == want->lacks_score);
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     struct rng rng = rng_start(621);
     for (int i = 0; i < 2000; i++) {
         static char names[N_VIEWS][TEST_MAX_NAME + 1];
@@ -113,12 +112,4 @@ static void test_round_trip(void **state)
         CHECK(&rng, at == end);
         free(bytes);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

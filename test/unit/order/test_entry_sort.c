@@ -2,7 +2,7 @@
  * test_entry_sort.c -- sorting in memory: every result is in order, keeps equal keys in input order
  * and has each entry once, for sizes on both sides of every threshold and keys of many kinds.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_rules.h"
 
 #include "order/entry_sort.h"
@@ -73,9 +73,8 @@ static void sort_fixed(struct rng *rng, enum fixed_kind kind, size_t n, int shif
     free(entries);
 }
 
-static void test_fixed_keys(void **state)
+TEST(test_fixed_keys)
 {
-    (void)state;
     struct rng rng = rng_start(11);
     for (int kind = 0; kind < FIXED_KIND_COUNT; kind++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -83,9 +82,8 @@ static void test_fixed_keys(void **state)
                 sort_fixed(&rng, (enum fixed_kind)kind, sizes[s], shift);
 }
 
-static void test_many_fixed_keys(void **state)
+TEST(test_many_fixed_keys)
 {
-    (void)state;
     struct rng rng = rng_start(12);
     for (int kind = 0; kind < FIXED_KIND_COUNT; kind++)
         sort_fixed(&rng, (enum fixed_kind)kind, 100000, 40);
@@ -210,18 +208,16 @@ static void sort_keyed_input(struct rng *rng, enum keyed_kind kind, size_t n)
     }
 }
 
-static void test_variable_keys(void **state)
+TEST(test_variable_keys)
 {
-    (void)state;
     struct rng rng = rng_start(13);
     for (int kind = 0; kind < KEYED_KIND_COUNT; kind++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             sort_keyed_input(&rng, (enum keyed_kind)kind, sizes[s]);
 }
 
-static void test_many_variable_keys(void **state)
+TEST(test_many_variable_keys)
 {
-    (void)state;
     struct rng rng = rng_start(14);
     for (int kind = 0; kind < KEYED_KIND_COUNT; kind++)
         sort_keyed_input(&rng, (enum keyed_kind)kind, 100000);
@@ -229,9 +225,8 @@ static void test_many_variable_keys(void **state)
 
 /* Each key shares 60 bytes more with the next one than with all others, up to the longest key. A
    step of the sort for each of them would take more than the stack. */
-static void test_long_keys_that_share_their_beginnings_are_sorted_stably(void **state)
+TEST(test_long_keys_that_share_their_beginnings_are_sorted_stably)
 {
-    (void)state;
     enum { STEP = 60, N_LENGTHS = SORT_KEY_MOST_BYTES / STEP, N = 2 * N_LENGTHS };
     struct rng rng = rng_start(16);
     struct keyed_input in = {.n = N,
@@ -254,9 +249,8 @@ static void test_long_keys_that_share_their_beginnings_are_sorted_stably(void **
 }
 
 /* Prefixes from any depth compare as the bytes of the keys from there, with zeros after the end. */
-static void test_prefix_of_a_key(void **state)
+TEST(test_prefix_of_a_key)
 {
-    (void)state;
     struct rng rng = rng_start(15);
     for (size_t key_bytes = 0; key_bytes <= 40; key_bytes++) {
         size_t bytes = offsetof(struct keyed_record, key) + key_bytes;
@@ -276,15 +270,4 @@ static void test_prefix_of_a_key(void **state)
         CHECK(&rng, keyed_record_bytes(key_bytes) < needed + 8);
         free(kr);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fixed_keys),         cmocka_unit_test(test_many_fixed_keys),
-        cmocka_unit_test(test_variable_keys),      cmocka_unit_test(test_many_variable_keys),
-        cmocka_unit_test(test_long_keys_that_share_their_beginnings_are_sorted_stably),
-        cmocka_unit_test(test_prefix_of_a_key),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

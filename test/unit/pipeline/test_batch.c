@@ -4,7 +4,7 @@
  * part of the stream, with the bytes of the records unchanged, and both ends of its memory must
  * never meet.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_rules.h"
 
 #include "pipeline/batch.h"
@@ -242,9 +242,8 @@ static void run_stream(struct rng *rng, enum sort_order order, enum stream_kind 
     release_stream(&stream);
 }
 
-static void test_stream_through_batches(void **state)
+TEST(test_stream_through_batches)
 {
-    (void)state;
     struct rng rng = rng_start(81);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++)
         for (int kind = 0; kind < STREAM_KIND_COUNT; kind++)
@@ -281,9 +280,8 @@ static void fill_to_the_brim(struct rng *rng, enum sort_order order, enum stream
     release_stream(&stream);
 }
 
-static void test_ends_never_meet(void **state)
+TEST(test_ends_never_meet)
 {
-    (void)state;
     struct rng rng = rng_start(82);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++)
         for (int kind = 0; kind < STREAM_KIND_COUNT; kind++)
@@ -293,9 +291,8 @@ static void test_ends_never_meet(void **state)
                                      (enum index_when)when);
 }
 
-static void test_memory_for_given_bytes(void **state)
+TEST(test_memory_for_given_bytes)
 {
-    (void)state;
     struct rng rng = rng_start(83);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         for (int round = 0; round < 300; round++) {
@@ -312,9 +309,8 @@ static void test_memory_for_given_bytes(void **state)
 }
 
 /* Problems have the number of the record in the input. */
-static void test_damaged_record_is_numbered(void **state)
+TEST(test_damaged_record_is_numbered)
 {
-    (void)state;
     struct rng rng = rng_start(84);
     struct stream stream;
     const uint64_t first = 5000000000;
@@ -342,9 +338,8 @@ static void test_damaged_record_is_numbered(void **state)
 }
 
 /* A forged long tag would decide where a record is sorted to, and be missing in the output. */
-static void test_forged_long_coordinates_are_refused(void **state)
+TEST(test_forged_long_coordinates_are_refused)
 {
-    (void)state;
     static const uint8_t tag[8] = {1, 1, 'B', 'I', 6, 0, 0, 0};
     struct record_fields f = {.name = "r", .tid = 0, .pos = INT32_MAX, .tag_bytes = 32};
     const struct sort_rules rules[] = {{.order = SORT_COORDINATE},
@@ -387,9 +382,8 @@ static void *index_parts(void *arg)
 }
 
 /* Workers index parts of one batch at the same time. */
-static void test_parts_indexed_by_threads(void **state)
+TEST(test_parts_indexed_by_threads)
 {
-    (void)state;
     enum { N_THREADS = 4 };
     struct rng rng = rng_start(85);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
@@ -422,9 +416,8 @@ static void test_parts_indexed_by_threads(void **state)
     }
 }
 
-static void test_empty_batch(void **state)
+TEST(test_empty_batch)
 {
-    (void)state;
     struct merge_space space = {0};
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         struct batch *batch = batch_create(test_rules(all_orders[o]), NULL, 8192);
@@ -438,9 +431,8 @@ static void test_empty_batch(void **state)
 }
 
 /* The sum that guards a whole sort notices everything but another order. */
-static void test_content_sum(void **state)
+TEST(test_content_sum)
 {
-    (void)state;
     struct rng rng = rng_start(86);
     struct stream s;
     make_stream(&rng, STREAM_MIXED, 30000, &s);
@@ -463,19 +455,4 @@ static void test_content_sum(void **state)
         s.bytes[at] ^= flip;
     }
     release_stream(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stream_through_batches),
-        cmocka_unit_test(test_ends_never_meet),
-        cmocka_unit_test(test_memory_for_given_bytes),
-        cmocka_unit_test(test_damaged_record_is_numbered),
-        cmocka_unit_test(test_forged_long_coordinates_are_refused),
-        cmocka_unit_test(test_parts_indexed_by_threads),
-        cmocka_unit_test(test_empty_batch),
-        cmocka_unit_test(test_content_sum),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  * found. Values are in memory of exactly their size, so that AddressSanitizer sees a read past
  * their end.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_rules.h"
 
 #include "order/slice_merge.h"
@@ -94,9 +94,8 @@ static void check_round_trip(struct rng *rng, const struct block_case *c)
     release_block(&made);
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     static const size_t raw_sizes[] = {37, 38, 1000, 65536, 262144 + 77, 3000000};
     static const size_t bound_sizes[] = {13, 20, 100, MERGE_BOUND_MOST_BYTES};
     struct rng rng = rng_start(51);
@@ -112,9 +111,8 @@ static void test_round_trip(void **state)
 }
 
 /* The header is what bam_block.h says. */
-static void test_layout(void **state)
+TEST(test_layout)
 {
-    (void)state;
     struct rng rng = rng_start(52);
     const struct block_case c = {TEMP_CODEC_NONE, false, 1000, 20, false};
     struct made_block made;
@@ -162,9 +160,8 @@ static void check_flips(struct rng *rng, const struct made_block *made, size_t a
     made->value[at] ^= (uint8_t)flip;
 }
 
-static void test_every_flipped_byte_is_detected(void **state)
+TEST(test_every_flipped_byte_is_detected)
 {
-    (void)state;
     struct rng rng = rng_start(53);
     for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++) {
         /* Small blocks: every change of every byte. Large blocks: one change of every byte. */
@@ -183,9 +180,8 @@ static void test_every_flipped_byte_is_detected(void **state)
     }
 }
 
-static void test_truncation_to_every_length_is_detected(void **state)
+TEST(test_truncation_to_every_length_is_detected)
 {
-    (void)state;
     struct rng rng = rng_start(54);
     for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++) {
         const struct block_case c = {(enum temp_codec)codec, true, 1500, 300, codec != 1};
@@ -211,9 +207,8 @@ static void test_truncation_to_every_length_is_detected(void **state)
 }
 
 /* Parsing comes before verifying, so it must itself refuse lengths that do not fit. */
-static void test_lying_headers_are_refused(void **state)
+TEST(test_lying_headers_are_refused)
 {
-    (void)state;
     struct rng rng = rng_start(55);
     const struct block_case c = {TEMP_CODEC_LZ4, true, 3000, MERGE_BOUND_MOST_BYTES, false};
     struct made_block made;
@@ -256,9 +251,8 @@ static void test_lying_headers_are_refused(void **state)
 
 /* The size of a value is known from its first part; the keys of parts come right after the key of
    their block, in their order. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
-    (void)state;
     struct rng rng = rng_start(57);
     for (int round = 0; round < 300; round++) {
         const struct block_case c = {(enum temp_codec)rng_below(&rng, TEMP_CODEC_COUNT),
@@ -298,9 +292,8 @@ static void test_parts(void **state)
 
 /* Counts and sizes that no block can have are refused before memory is taken for them. A payload of
    8 GB was once believed, whatever the size of the records. */
-static void test_implausible_sizes(void **state)
+TEST(test_implausible_sizes)
 {
-    (void)state;
     const struct {
         uint32_t n_records;
         uint64_t raw_bytes;
@@ -333,9 +326,8 @@ static void test_implausible_sizes(void **state)
 }
 
 /* Damaged records in a block whose checksum fits. */
-static void test_records_are_measured_and_checked(void **state)
+TEST(test_records_are_measured_and_checked)
 {
-    (void)state;
     enum { N = 5, N_REFS = 3 };
     struct rng rng = rng_start(56);
     char name[TEST_MAX_NAME + 1];
@@ -367,19 +359,4 @@ static void test_records_are_measured_and_checked(void **state)
         (void)bam_block_measure(by_name, &block, damaged, N_REFS);
     }
     free(damaged);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_every_flipped_byte_is_detected),
-        cmocka_unit_test(test_truncation_to_every_length_is_detected),
-        cmocka_unit_test(test_lying_headers_are_refused),
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_implausible_sizes),
-        cmocka_unit_test(test_records_are_measured_and_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

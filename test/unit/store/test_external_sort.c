@@ -1,5 +1,5 @@
 /* test_external_sort.c -- items come back in the order of memcmp, however many there are. */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "store/external_sort.h"
@@ -74,14 +74,14 @@ static void check_sizes(struct external_sort *sort)
     external_sort_destroy(sort);
 }
 
-static void items_come_back_in_order(void **state)
+TEST_IN_OWN_DIR(items_come_back_in_order)
 {
     check_sizes(create(*state, 0));
     check_sizes(create(*state, 128 << 20));
 }
 
 /* Is the next item known to begin otherwise? Only that of a sort in memory is. */
-static void items_with_other_beginnings_are_alone(void **state)
+TEST_IN_OWN_DIR(items_with_other_beginnings_are_alone)
 {
     static const char *const items[] = {"aaaaaaaa1", "aaaaaaaa2", "bbbbbbbb"};
     struct external_sort *sort = create(*state, 1 << 20);
@@ -99,7 +99,7 @@ static void items_with_other_beginnings_are_alone(void **state)
 }
 
 /* Readers do not disturb each other. */
-static void readers_do_not_disturb_each_other(void **state)
+TEST_IN_OWN_DIR(readers_do_not_disturb_each_other)
 {
     enum { N = 20000 };
     struct external_sort *sort = create(*state, 0);
@@ -125,21 +125,8 @@ static void readers_do_not_disturb_each_other(void **state)
     external_sort_destroy(sort);
 }
 
-static void a_sort_may_stay_empty(void **state)
+TEST_IN_OWN_DIR(a_sort_may_stay_empty)
 {
     external_sort_destroy(NULL);
     external_sort_destroy(create(*state, 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(items_come_back_in_order, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(items_with_other_beginnings_are_alone, enter_place,
-                                        leave_place),
-        cmocka_unit_test_setup_teardown(readers_do_not_disturb_each_other, enter_place,
-                                        leave_place),
-        cmocka_unit_test_setup_teardown(a_sort_may_stay_empty, enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
