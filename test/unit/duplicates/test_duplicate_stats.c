@@ -10,10 +10,9 @@ static const char header_text[] = "@RG\tID:a\tLB:l1\n@RG\tID:b\n@RG\tID:c\tLB:l1
 
 static struct read_groups *groups_of(const char *text)
 {
-    sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
     assert_non_null(header);
     struct read_groups *groups = read_groups_create(header);
-    sam_hdr_destroy(header);
     return groups;
 }
 
@@ -29,14 +28,13 @@ static const struct duplicate_counts counts[] = {
 static void check_report(bool json, const struct duplicate_counts *of,
                          const struct read_groups *groups, const char *expected)
 {
-    char *text = NULL;
+    OWNED char *text = NULL;
     size_t n;
     FILE *to = open_memstream(&text, &n);
     assert_non_null(to);
     duplicate_stats_write(to, json, "samtools markdup -d 5", of, groups);
     assert_int_equal(fclose(to), 0);
     assert_string_equal(text, expected);
-    free(text);
 }
 
 #define SUM                                                                                   \
@@ -222,7 +220,7 @@ TEST(test_histogram)
     struct read_groups *groups = groups_of("@RG\tID:a\tLB:l1\n");
     const struct duplicate_counts libraries[] = {
         {0}, {.read = 40000, .paired = 40000, .paired_duplicates = 10776}};
-    char *text = metrics_of(libraries, groups);
+    OWNED char *text = metrics_of(libraries, groups);
     const char *rest = text + strlen(METRICS_HEAD);
     static const char begin[] = "l1\t0\t20000\t0\t0\t0\t5388\t0\t0.2694\t30100\n\n"
                                 "## HISTOGRAM\tjava.lang.Double\nBIN\tCoverageMult\n"
@@ -233,6 +231,5 @@ TEST(test_histogram)
     size_t n_lines = 0;
     for (; *rest; rest++) n_lines += *rest == '\n';
     assert_int_equal(n_lines, 1 + 3 + 100);
-    free(text);
     read_groups_destroy(groups);
 }

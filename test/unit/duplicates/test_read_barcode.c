@@ -46,9 +46,8 @@ static void check_line(const struct duplicate_rules *rules, const char *name, co
 {
     char line[600];
     (void)snprintf(line, sizeof line, "%s\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF%s", name, tags);
-    uint8_t *rec = record_of_line(line);
+    OWNED uint8_t *rec = record_of_line(line);
     check_record(rules, rec, expected, unreadable);
-    free(rec);
 }
 
 TEST(test_tag)
@@ -151,8 +150,8 @@ TEST(test_eighth_field)
 static void check_moved(const struct duplicate_rules *rules, const char *line,
                         const char *expected)
 {
-    uint8_t *rec = record_of_line(line);
-    uint8_t *out = test_alloc(bam_record_bytes(rec) + READ_BARCODE_MOVED_BYTES);
+    OWNED uint8_t *rec = record_of_line(line);
+    OWNED uint8_t *out = test_alloc(bam_record_bytes(rec) + READ_BARCODE_MOVED_BYTES);
     size_t n = read_barcode_move(rules, rec, out);
     if (!expected) {
         assert_int_equal(n, 0);
@@ -161,8 +160,6 @@ static void check_moved(const struct duplicate_rules *rules, const char *line,
         assert_null(bam_record_check(out, 2));
         assert_line_of_record(out, expected);
     }
-    free(out);
-    free(rec);
 }
 
 #define FIELDS "\t0\tc\t5\t60\t2S2M\t*\t0\t0\tACGT\tFFFF"

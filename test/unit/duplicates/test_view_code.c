@@ -85,7 +85,7 @@ TEST(test_round_trip)
         uint8_t barcodes[N_VIEWS][MOST_BARCODE];
         struct duplicate_view views[N_VIEWS], got;
         struct view_coder encoder = {0}, decoder = {0};
-        uint8_t *bytes = test_alloc(N_VIEWS * VIEW_CODE_MAX_BYTES + VIEW_CODE_SLACK_BYTES);
+        OWNED uint8_t *bytes = test_alloc(N_VIEWS * VIEW_CODE_MAX_BYTES + VIEW_CODE_SLACK_BYTES);
         uint8_t *end = bytes;
         uint32_t index = 0;
         for (size_t j = 0; j < N_VIEWS; j++) {
@@ -110,6 +110,5 @@ TEST(test_round_trip)
             check_same(&rng, &got, &views[j]);
         }
         CHECK(&rng, at == end);
-        free(bytes);
     }
 }

@@ -131,7 +131,7 @@ static void encode_sample(struct rng *rng, enum sort_order order, struct sample 
 TEST(test_keys_order_as_rules_say)
 {
     struct rng rng = rng_start(1);
-    struct sample *samples = make_samples(&rng, N_RECORDS);
+    OWNED struct sample *samples = make_samples(&rng, N_RECORDS);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         enum sort_order order = all_orders[o];
         size_t n_ties = 0;
@@ -154,7 +154,6 @@ TEST(test_keys_order_as_rules_say)
         }
         CHECK(&rng, n_ties > 0);
     }
-    free(samples);
 }
 
 /* Examples about which samtools 1.16 and 1.24 disagree. */
@@ -265,14 +264,13 @@ TEST(test_header_says_the_order)
     for (size_t i = 0; i < sizeof header_cases / sizeof *header_cases; i++) {
         for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
             const char *before = header_cases[i].before;
-            sam_hdr_t *header = sam_hdr_parse(strlen(before), before);
+            OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(before), before);
             assert_non_null(header);
             assert_int_equal(sort_rules_update_header(test_rules(all_orders[o]), true, header), 0);
             assert_string_equal(sam_hdr_str(header), header_cases[i].after[o]);
             /* A second time changes nothing. */
             assert_int_equal(sort_rules_update_header(test_rules(all_orders[o]), true, header), 0);
             assert_string_equal(sam_hdr_str(header), header_cases[i].after[o]);
-            sam_hdr_destroy(header);
         }
     }
 }
@@ -337,11 +335,11 @@ TEST(test_entries_and_bounds_of_long_keys_compare_alike)
 {
     enum { N = 150 };
     struct rng rng = rng_start(26);
-    sam_hdr_t *header = sam_hdr_parse(3, "@HD");
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(3, "@HD");
     struct bam_key_template *template_ends = bam_key_template_create(header);
     static const enum sort_order below[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_LEXICAL};
-    struct long_sample *samples = test_alloc(N * sizeof *samples);
-    struct merge_bound bound = {0}, own = {0};
+    OWNED struct long_sample *samples = test_alloc(N * sizeof *samples);
+    RELEASED(merge_bound_release) struct merge_bound bound = {0}, own = {0};
     for (int round = 0; round < 5; round++) {
         struct sort_rules rules = {.order = round < 4 ? SORT_TAG : SORT_TEMPLATE,
                                    .below = below[round % 3], .long_positions = round == 3,
@@ -364,9 +362,5 @@ TEST(test_entries_and_bounds_of_long_keys_compare_alike)
         }
         for (size_t i = 0; i < N; i++) free(samples[i].keyed);
     }
-    merge_bound_release(&bound);
-    merge_bound_release(&own);
-    free(samples);
     bam_key_template_destroy(template_ends);
-    sam_hdr_destroy(header);
 }

@@ -40,7 +40,7 @@ static uint64_t fixed_key(struct rng *rng, enum fixed_kind kind, size_t i, size_
 static void check_fixed(struct rng *rng, const struct sort_entry *sorted, size_t n,
                         const uint64_t *keys, const uint8_t *places)
 {
-    bool *seen = calloc(n + 1, sizeof *seen);
+    OWNED bool *seen = calloc(n + 1, sizeof *seen);
     assert_non_null(seen);
     for (size_t i = 0; i < n; i++) {
         size_t place = (size_t)((const uint8_t *)sorted[i].ref - places);
@@ -52,25 +52,20 @@ static void check_fixed(struct rng *rng, const struct sort_entry *sorted, size_t
         if (sorted[i - 1].prefix == sorted[i].prefix)
             CHECK(rng, (uintptr_t)sorted[i - 1].ref < (uintptr_t)sorted[i].ref);
     }
-    free(seen);
 }
 
 static void sort_fixed(struct rng *rng, enum fixed_kind kind, size_t n, int shift)
 {
-    struct sort_entry *entries = test_alloc(n * sizeof *entries);
-    struct sort_entry *spare = test_alloc(n * sizeof *spare);
-    uint64_t *keys = test_alloc(n * sizeof *keys);
-    uint8_t *places = test_alloc(n);
+    OWNED struct sort_entry *entries = test_alloc(n * sizeof *entries);
+    OWNED struct sort_entry *spare = test_alloc(n * sizeof *spare);
+    OWNED uint64_t *keys = test_alloc(n * sizeof *keys);
+    OWNED uint8_t *places = test_alloc(n);
     for (size_t i = 0; i < n; i++) {
         keys[i] = fixed_key(rng, kind, i, n, shift);
         entries[i] = (struct sort_entry){keys[i], places + i};
     }
     sort_entries(test_rules(SORT_COORDINATE), entries, n, spare);
     check_fixed(rng, entries, n, keys, places);
-    free(places);
-    free(keys);
-    free(spare);
-    free(entries);
 }
 
 TEST(test_fixed_keys)
@@ -180,7 +175,7 @@ static int compare_keys(const struct keyed_record *a, const struct keyed_record 
 
 static void check_keyed(struct rng *rng, enum sort_order order, const struct keyed_input *in)
 {
-    bool *seen = calloc(in->n + 1, sizeof *seen);
+    OWNED bool *seen = calloc(in->n + 1, sizeof *seen);
     assert_non_null(seen);
     for (size_t i = 0; i < in->n; i++) {
         const struct keyed_record *kr = in->entries[i].ref;
@@ -193,7 +188,6 @@ static void check_keyed(struct rng *rng, enum sort_order order, const struct key
         int c = compare_keys(before, kr);
         CHECK(rng, c < 0 || (c == 0 && before->record < kr->record));
     }
-    free(seen);
 }
 
 static void sort_keyed_input(struct rng *rng, enum keyed_kind kind, size_t n)
@@ -255,7 +249,7 @@ TEST(test_prefix_of_a_key)
     for (size_t key_bytes = 0; key_bytes <= 40; key_bytes++) {
         size_t bytes = offsetof(struct keyed_record, key) + key_bytes;
         if (bytes < sizeof(struct keyed_record)) bytes = sizeof(struct keyed_record);
-        struct keyed_record *kr = test_alloc(bytes);
+        OWNED struct keyed_record *kr = test_alloc(bytes);
         kr->key_bytes = (uint32_t)key_bytes;
         rng_fill(&rng, kr->key, key_bytes);
         for (size_t depth = 0; depth <= key_bytes + 9; depth++) {
@@ -268,6 +262,5 @@ TEST(test_prefix_of_a_key)
         CHECK(&rng, keyed_record_bytes(key_bytes) % 8 == 0);
         CHECK(&rng, keyed_record_bytes(key_bytes) >= needed);
         CHECK(&rng, keyed_record_bytes(key_bytes) < needed + 8);
-        free(kr);
     }
 }

@@ -180,7 +180,7 @@ static void check_sorted(struct work *w)
     size_t raw_bytes = s->starts[w->first_record + n] - from;
     CHECK(w->rng, b->raw_bytes == raw_bytes);
     CHECK(w->rng, memcmp(raw, s->bytes + from, raw_bytes) == 0);
-    struct expected *expected = test_alloc(n * sizeof *expected);
+    OWNED struct expected *expected = test_alloc(n * sizeof *expected);
     for (size_t i = 0; i < n; i++) {
         struct expected *e = &expected[i];
         e->record = raw + (s->starts[w->first_record + i] - from);
@@ -204,7 +204,6 @@ static void check_sorted(struct work *w)
             CHECK(w->rng, memcmp(kr->key, expected[i].key, kr->key_bytes) == 0);
         }
     }
-    free(expected);
 }
 
 static void sort_and_check(struct work *w)
@@ -221,7 +220,7 @@ static void run_stream(struct rng *rng, enum sort_order order, enum stream_kind 
     enum { PART = 7000 };
     struct stream stream;
     make_stream(rng, kind, 4 * MIN_BATCH_BYTES, &stream);
-    struct work *w = test_alloc(sizeof *w);
+    OWNED struct work *w = test_alloc(sizeof *w);
     start_work(w, rng, &stream, order, MIN_BATCH_BYTES);
     struct content_sum wanted = sum_of_stream(&stream);
     size_t n_batches = 0;
@@ -238,7 +237,6 @@ static void run_stream(struct rng *rng, enum sort_order order, enum stream_kind 
     CHECK(rng, content_sum_equal(&w->sum, &wanted));
     CHECK(rng, n_batches >= 4);
     end_work(w);
-    free(w);
     release_stream(&stream);
 }
 
@@ -259,7 +257,7 @@ static void fill_to_the_brim(struct rng *rng, enum sort_order order, enum stream
 {
     struct stream stream;
     make_stream(rng, kind, 2 * MIN_BATCH_BYTES, &stream);
-    struct work *w = test_alloc(sizeof *w);
+    OWNED struct work *w = test_alloc(sizeof *w);
     start_work(w, rng, &stream, order, MIN_BATCH_BYTES);
     for (size_t room; (room = batch_room(w->batch)) > 0;) {
         if (!add_part(w, rng_one_in(rng, 2) ? 1 + rng_below(rng, room) : (room + 1) / 2)) break;
@@ -276,7 +274,6 @@ static void fill_to_the_brim(struct rng *rng, enum sort_order order, enum stream
     else
         CHECK(rng, w->batch->raw_bytes > w->batch->mem_bytes / 4);
     end_work(w);
-    free(w);
     release_stream(&stream);
 }
 
@@ -319,7 +316,7 @@ TEST(test_damaged_record_is_numbered)
         for (size_t damaged = 0; damaged <= stream.n_records; damaged++) {
             const struct sort_rules *rules = test_rules(all_orders[o]);
             struct batch *batch = batch_create(rules, NULL, MIN_BATCH_BYTES);
-            uint8_t *records = xmemdup(stream.bytes, stream.n_bytes);
+            OWNED uint8_t *records = xmemdup(stream.bytes, stream.n_bytes);
             if (damaged < stream.n_records)
                 test_put_u32(records + stream.starts[damaged] + 4, N_REFS);
             struct batch_part *part =
@@ -331,7 +328,6 @@ TEST(test_damaged_record_is_numbered)
             CHECK(&rng, r == 0 || (problem.record == first + damaged && problem.text &&
                                    problem.is_damaged && !problem.read_name));
             batch_destroy(batch);
-            free(records);
         }
     }
     release_stream(&stream);
@@ -389,7 +385,7 @@ TEST(test_parts_indexed_by_threads)
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         struct stream stream;
         make_stream(&rng, STREAM_MIXED, 500000, &stream);
-        struct work *w = test_alloc(sizeof *w);
+        OWNED struct work *w = test_alloc(sizeof *w);
         start_work(w, &rng, &stream, all_orders[o], 4096 * 512);
         while (add_part(w, 1 + rng_below(&rng, 3000))) continue;
         struct index_crew crew = {.parts = w->waiting, .n_parts = w->n_waiting};
@@ -411,14 +407,13 @@ TEST(test_parts_indexed_by_threads)
         sort_and_check(w);
         CHECK(&rng, w->batch->n_records == stream.n_records);
         end_work(w);
-        free(w);
         release_stream(&stream);
     }
 }
 
 TEST(test_empty_batch)
 {
-    struct merge_space space = {0};
+    RELEASED(merge_space_release) struct merge_space space = {0};
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         struct batch *batch = batch_create(test_rules(all_orders[o]), NULL, 8192);
         batch_sort(batch, &space);
@@ -427,7 +422,6 @@ TEST(test_empty_batch)
         assert_int_equal(batch_used_bytes(batch), 0);
         batch_destroy(batch);
     }
-    merge_space_release(&space);
 }
 
 /* The sum that guards a whole sort notices everything but another order. */

@@ -68,7 +68,7 @@ static void set_all(struct marked *m)
 /* Each run is read in pieces of any length. */
 static void check_all(struct marked *m, struct rng *rng)
 {
-    struct found_marks found = {0};
+    RELEASED(found_marks_release) struct found_marks found = {0};
     for (uint32_t run = 0; run < N_RUNS; run++)
         for (uint32_t at = 0, n; at < m->n_records[run]; at += n) {
             n = 1 + (uint32_t)rng_below(rng, rng_one_in(rng, 20) ? 100000 : 400);
@@ -77,7 +77,6 @@ static void check_all(struct marked *m, struct rng *rng)
             for (uint32_t i = 0; i < n; i++)
                 assert_int_equal(found_marks_have(&found, i), m->is_marked[run][at + i]);
         }
-    found_marks_release(&found);
 }
 
 static void end(struct marked *m)

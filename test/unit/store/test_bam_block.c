@@ -29,7 +29,7 @@ struct made_block {
 
 static void make_block(struct rng *rng, const struct block_case *c, struct made_block *made)
 {
-    struct temp_coder coder = {0};
+    RELEASED(temp_coder_release) struct temp_coder coder = {0};
     size_t room = bam_block_bound(c->codec, c->raw_bytes, c->last_bound_bytes);
     made->n_records = 1 + (uint32_t)rng_below(rng, c->raw_bytes / BAM_RECORD_MIN_BYTES);
     made->ordinals = NULL;
@@ -39,7 +39,7 @@ static void make_block(struct rng *rng, const struct block_case *c, struct made_
         rng_fill(rng, made->ordinals, ordinals_bytes);
         room += ordinals_bytes;
     }
-    uint8_t *out = test_alloc(room);
+    OWNED uint8_t *out = test_alloc(room);
     made->raw = test_alloc(c->raw_bytes);
     if (c->compressible)
         rng_fill_compressible(rng, made->raw, c->raw_bytes);
@@ -55,8 +55,6 @@ static void make_block(struct rng *rng, const struct block_case *c, struct made_
     made->value_bytes = (size_t)size;
     made->value = test_alloc(made->value_bytes);
     memcpy(made->value, out, made->value_bytes);
-    free(out);
-    temp_coder_release(&coder);
 }
 
 static void release_block(struct made_block *made)
@@ -85,11 +83,10 @@ static void check_round_trip(struct rng *rng, const struct block_case *c)
         bam_block_put_ordinal(ordinal, bam_block_ordinal(block.ordinals, i));
         CHECK(rng, memcmp(ordinal, made.ordinals + sizeof ordinal * i, sizeof ordinal) == 0);
     }
-    uint8_t *back = test_alloc(c->raw_bytes);
+    OWNED uint8_t *back = test_alloc(c->raw_bytes);
     CHECK(rng, temp_codec_decompress(&coder, block.codec, block.payload, block.payload_bytes, back,
                                      c->raw_bytes) == 0);
     CHECK(rng, memcmp(back, made.raw, c->raw_bytes) == 0);
-    free(back);
     temp_coder_release(&coder);
     release_block(&made);
 }
@@ -189,19 +186,17 @@ TEST(test_truncation_to_every_length_is_detected)
         struct bam_block block;
         make_block(&rng, &c, &made);
         for (size_t n = 0; n < made.value_bytes; n++) {
-            uint8_t *exact = test_alloc(n);
+            OWNED uint8_t *exact = test_alloc(n);
             memcpy(exact, made.value, n);
             CHECK(&rng, !bam_block_verify(exact, n));
             CHECK(&rng, bam_block_parse(exact, n, &block) == -1);
-            free(exact);
         }
         /* One byte more. */
-        uint8_t *longer = test_alloc(made.value_bytes + 1);
+        OWNED uint8_t *longer = test_alloc(made.value_bytes + 1);
         memcpy(longer, made.value, made.value_bytes);
         longer[made.value_bytes] = 0;
         CHECK(&rng, !bam_block_verify(longer, made.value_bytes + 1));
         CHECK(&rng, bam_block_parse(longer, made.value_bytes + 1, &block) == -1);
-        free(longer);
         release_block(&made);
     }
 }
@@ -226,7 +221,7 @@ TEST(test_lying_headers_are_refused)
         {20, 4, MERGE_BOUND_MOST_BYTES - 1}, {20, 4, MERGE_BOUND_MOST_BYTES + 1}, {20, 4, UINT32_MAX},
         {32, 1, 0}, {36, 1, 1}, {39, 1, 255},           /* size of the payload */
     };
-    uint8_t *changed = test_alloc(made.value_bytes);
+    OWNED uint8_t *changed = test_alloc(made.value_bytes);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         memcpy(changed, made.value, made.value_bytes);
         for (size_t k = 0; k < lies[i].n_bytes; k++)
@@ -236,7 +231,7 @@ TEST(test_lying_headers_are_refused)
     }
     /* A bound that does not end within the value. */
     size_t n = BAM_BLOCK_HEADER_BYTES + 100;
-    uint8_t *exact = test_alloc(n);
+    OWNED uint8_t *exact = test_alloc(n);
     memcpy(exact, made.value, n);
     test_put_u32(exact + 32, 0);
     test_put_u32(exact + 20, 101);
@@ -244,8 +239,6 @@ TEST(test_lying_headers_are_refused)
     exact[20] = 100;
     assert_int_equal(bam_block_parse(exact, n, &block), 0);
     assert_int_equal(block.payload_bytes, 0);
-    free(exact);
-    free(changed);
     release_block(&made);
 }
 
@@ -351,12 +344,11 @@ TEST(test_records_are_measured_and_checked)
         assert_int_equal(bam_block_measure(by_name, &block, raw, N_REFS), -1);
     /* Whatever is damaged, nothing is read past the end of the memory. */
     block.raw_bytes = starts[N];
-    uint8_t *damaged = test_alloc(starts[N]);
+    OWNED uint8_t *damaged = test_alloc(starts[N]);
     for (int round = 0; round < 20000; round++) {
         memcpy(damaged, raw, starts[N]);
         size_t at = starts[rng_below(&rng, N)] + rng_below(&rng, 36);
         damaged[at] = (uint8_t)rng_next(&rng);
         (void)bam_block_measure(by_name, &block, damaged, N_REFS);
     }
-    free(damaged);
 }

@@ -34,17 +34,16 @@ static uint8_t byte_at(const struct written *w, unsigned stream, uint64_t at)
 
 static void append(struct temp_streams *streams, struct written *w, unsigned stream, size_t n)
 {
-    uint8_t *bytes = test_alloc(n + 1);
+    OWNED uint8_t *bytes = test_alloc(n + 1);
     for (size_t i = 0; i < n; i++) bytes[i] = byte_at(w, stream, w->n_bytes + i);
     assert_int_equal(temp_streams_append(streams, stream, bytes, n), 0);
     w->n_bytes += n;
-    free(bytes);
 }
 
 static void check(struct temp_streams *streams, const struct written *w, unsigned stream,
                   struct rng *rng)
 {
-    struct temp_stream_reader reader = {0};
+    RELEASED(temp_stream_reader_release) struct temp_stream_reader reader = {0};
     assert_int_equal(temp_streams_bytes(streams, stream), w->n_bytes);
     temp_streams_advise(streams, stream);
     temp_stream_reader_begin(&reader, streams, stream);
@@ -60,7 +59,6 @@ static void check(struct temp_streams *streams, const struct written *w, unsigne
         if (rng_one_in(rng, 3000)) reader.at = at = w->n_bytes;
     }
     assert_true(temp_stream_is_at_end(&reader));
-    temp_stream_reader_release(&reader);
 }
 
 /* Streams that are written, marked and undone at random. The first one gets most: tables with and

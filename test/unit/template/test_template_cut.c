@@ -126,7 +126,7 @@ static void cut_open(struct rng *rng, struct template_cutter *cutter, struct spa
 static void cut_stream(struct rng *rng, const struct stream *stream, size_t most_bytes, bool opens,
                        struct template_cutter *cutter, struct result *result)
 {
-    struct template_stretch stretch = {.n_records = 0};
+    RELEASED(template_stretch_release) struct template_stretch stretch = {.n_records = 0};
     bool is_last = false;
     for (size_t at = 0; !is_last;) {
         struct span span = take_span(stream, at, 1 + rng_below(rng, most_bytes));
@@ -139,7 +139,6 @@ static void cut_stream(struct rng *rng, const struct stream *stream, size_t most
         add_stretch(rng, result, span.at, &stretch);
         free(span.at);
     }
-    template_stretch_release(&stretch);
 }
 
 static void check_sizes(uint64_t seed, size_t most_records, size_t most_bytes, bool opens)
@@ -148,12 +147,11 @@ static void check_sizes(uint64_t seed, size_t most_records, size_t most_bytes, b
     for (int i = 0; i < 200; i++) {
         struct stream stream = make_stream(&rng, 1 + rng_below(&rng, 60), most_records);
         struct result result = {.at = test_alloc(MAX_BYTES)};
-        struct template_cutter cutter = {.n_kept = 0};
+        RELEASED(template_cutter_release) struct template_cutter cutter = {.n_kept = 0};
         cut_stream(&rng, &stream, most_bytes, opens, &cutter, &result);
         CHECK(&rng, cutter.n_kept == 0 && result.n_records == stream.n_records);
         CHECK(&rng, result.n_bytes == stream.n_bytes &&
                         memcmp(result.at, stream.at, stream.n_bytes) == 0);
-        template_cutter_release(&cutter);
         free(result.at);
         free(stream.at);
     }
@@ -193,7 +191,7 @@ TEST(test_open_templates)
 /* A name that is longer than its record is not read, and equals no other. */
 TEST(test_names_that_do_not_fit)
 {
-    uint8_t *a = test_alloc(36), *b = test_alloc(36);
+    OWNED uint8_t *a = test_alloc(36), *b = test_alloc(36);
     memset(a, 0, 36);
     a[0] = 32;
     a[12] = 200;
@@ -201,8 +199,6 @@ TEST(test_names_that_do_not_fit)
     assert_false(template_same_name(a, b));
     a[12] = b[12] = 0;
     assert_true(template_same_name(a, b));
-    free(a);
-    free(b);
 }
 
 /* Zeros may follow a name. */
