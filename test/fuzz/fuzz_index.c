@@ -59,8 +59,10 @@ static size_t make_records(struct fuzz_input *in, int32_t n_refs, struct placed 
     return n;
 }
 
-/* Lays the records out in blocks and segments; returns the file's end. */
-static uint64_t place_records(struct fuzz_input *in, struct placed *records, size_t n)
+/* Lays the records out in blocks and segments; returns the file's end. With a larger scale, blocks
+   are so far apart that bins have more than 64 KB of the file. */
+static uint64_t place_records(struct fuzz_input *in, unsigned scale, struct placed *records,
+                              size_t n)
 {
     uint64_t block = fuzz_u16(in), segment = block, in_block = 0;
     for (size_t i = 0; i < n; i++) {
@@ -68,7 +70,7 @@ static uint64_t place_records(struct fuzz_input *in, struct placed *records, siz
         size_t size = bam_record_bytes(records[i].bytes);
         bool ends_block = in_block > 0 && (how & 3) == 0;
         if (ends_block) {
-            block += 1 + (how & 128 ? fuzz_u16(in) : how);
+            block += 1 + (how & 128 ? (uint64_t)fuzz_u16(in) << scale : how);
             in_block = 0;
             if (how & 4) segment = block;
         }
@@ -193,9 +195,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     struct placed records[MAX_RECORDS];
     struct fuzz_input layout = {data, data + n_bytes / 4}, in = {layout.end, data + n_bytes};
-    enum bam_index_format format = fuzz_u8(&layout) & 1 ? BAM_INDEX_BAI : BAM_INDEX_CSI;
+    unsigned how = fuzz_u8(&layout);
+    enum bam_index_format format = how & 1 ? BAM_INDEX_BAI : BAM_INDEX_CSI;
     size_t n = make_records(&in, format == BAM_INDEX_BAI ? 2 : FUZZ_N_REFS, records);
-    uint64_t end = place_records(&layout, records, n);
+    uint64_t end = place_records(&layout, how >> 1 & 3, records, n);
     fuzz_forget_messages();
     int r = write_ours(format, records, n, end);
     FUZZ_CHECK(r == 0 || fuzz_n_errors() > 0);

@@ -14,7 +14,14 @@
 #include "order/slice_merge.h"
 #include "pipeline/batch.h"
 
-enum { MAX_BATCHES = 4, MAX_RECORDS = 200, BATCH_BYTES = 64 << 10, STREAM_BYTES = 96 << 10 };
+enum {
+    MAX_BATCHES = 20,
+    MAX_SOURCES = 2 * MAX_BATCHES,
+    MAX_RECORDS = 200,
+    BATCH_BYTES = 64 << 10,
+    STREAM_BYTES = 96 << 10,
+    CHOICES = 200,
+};
 
 struct stream {
     uint8_t *bytes;
@@ -67,13 +74,13 @@ static void check_ends(const struct batch *b)
     FUZZ_CHECK(atomic_load(&b->top) <= b->mem_bytes);
 }
 
-/* Adds and indexes records of the stream from `first` on while there is room, some at a time.
-   Returns the number of the first one that was not added. */
+/* Adds and indexes records of the stream from `first` on, some at a time, at most until the batch is
+   full. Returns the number of the first one that was not added. */
 static size_t fill_batch(struct fuzz_input *in, struct batch *b, const struct stream *s,
                          size_t first, struct content_sum *sum)
 {
     struct record_problem problem;
-    for (size_t n; first < s->n_records; first += n) {
+    for (size_t n; first < s->n_records && !fuzz_one_in(in, 3); first += n) {
         size_t from = s->starts[first], most = fuzz_u16(in), room = batch_room(b);
         for (n = 0; first + n < s->n_records; n++) {
             size_t n_bytes = s->starts[first + n + 1] - from;
@@ -111,13 +118,16 @@ static size_t make_batches(struct fuzz_input *in, const struct sort_rules *rules
     return n_batches;
 }
 
-/* Sets the bound to that of some record. False if it chose a source without records. */
+/* Sets the bound to that of record *index of source *which. False if that source has no records. */
 static bool choose_bound(struct fuzz_input *in, const struct sort_rules *rules,
-                         const struct merge_source *sources, size_t n, struct merge_bound *bound)
+                         const struct merge_source *sources, size_t n, struct merge_bound *bound,
+                         size_t *which, size_t *index)
 {
-    const struct merge_source *source = &sources[fuzz_below(in, (unsigned)n)];
+    *which = fuzz_below(in, (unsigned)n);
+    const struct merge_source *source = &sources[*which];
     if (source->n_entries == 0) return false;
-    merge_bound_set(bound, rules->order, source, fuzz_u16(in) % source->n_entries);
+    *index = fuzz_u16(in) % source->n_entries;
+    merge_bound_set(bound, rules->order, source, *index);
     return true;
 }
 
@@ -157,20 +167,20 @@ static struct place *sort_places(const struct sort_rules *rules, const struct me
 static void merge_all(struct fuzz_input *in, const struct sort_rules *rules,
                       const struct merge_source *sources, size_t n)
 {
-    struct merge_slice slices[MAX_BATCHES];
+    struct merge_slice slices[MAX_SOURCES];
     RELEASED(merge_bound_release) struct merge_bound bound = {0};
     RELEASED(merge_space_release) struct merge_space space = {0};
-    size_t from[MAX_BATCHES] = {0}, n_out = 0, n_places;
+    size_t from[MAX_SOURCES] = {0}, n_out = 0, n_places, which = 0, index = 0;
     const struct sort_entry *merged;
     OWNED struct place *places = sort_places(rules, sources, n, &n_places);
     while (n_out < n_places) {
-        bool have = fuzz_left(in) > 0 && choose_bound(in, rules, sources, n, &bound);
+        bool have = fuzz_left(in) > 0 && choose_bound(in, rules, sources, n, &bound, &which, &index);
         size_t n_wanted = 0;
         struct merge_limit limit = {NULL, 0};
         if (have) limit = merge_limit_of(&bound);
         for (size_t i = 0; i < n; i++) {
             size_t to = merge_cut(rules, &sources[i], &limit);
-            FUZZ_CHECK(to <= sources[i].n_entries);
+            FUZZ_CHECK(to <= sources[i].n_entries && (!have || i != which || to == index));
             if (to < from[i]) to = from[i];
             slices[i] = (struct merge_slice){sources[i].entries + from[i], to - from[i]};
             n_wanted += to - from[i];
@@ -189,13 +199,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct sort_rules rules = choose_rules(&in);
     struct stream stream;
     struct batch *batches[MAX_BATCHES];
-    struct merge_source sources[MAX_BATCHES];
+    struct merge_source sources[MAX_SOURCES];
+    /* The choices come from bytes before the records, so that they do not run out. */
+    uint8_t choices[CHOICES];
+    fuzz_fill(&in, choices, sizeof choices);
     make_stream(&in, &rules, &stream);
+    in = (struct fuzz_input){choices, choices + sizeof choices};
     size_t n = make_batches(&in, &rules, &stream, batches);
-    for (size_t i = 0; i < n; i++)
-        sources[i] = (struct merge_source){batches[i]->entries, batches[i]->n_records,
-                                           (uint32_t)i, 0};
-    if (n > 0) merge_all(&in, &rules, sources, n);
+    /* Two sources for each batch, as blocks of a run. */
+    for (size_t i = 0; i < n; i++) {
+        size_t n_all = batches[i]->n_records, n_first = n_all * fuzz_below(&in, 5) / 4;
+        const struct sort_entry *entries = batches[i]->entries;
+        sources[2 * i] = (struct merge_source){entries, n_first, (uint32_t)i, 0};
+        sources[2 * i + 1] = (struct merge_source){entries + n_first, n_all - n_first, (uint32_t)i,
+                                                   n_first};
+    }
+    if (n > 0) merge_all(&in, &rules, sources, 2 * n);
     for (size_t i = 0; i < n; i++) batch_destroy(batches[i]);
     free(stream.bytes);
     return 0;

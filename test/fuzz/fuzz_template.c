@@ -38,9 +38,10 @@ static void put(struct record_bytes *to, const uint8_t *bytes, size_t n)
 static void take_fixed(struct run *run)
 {
     struct fixed_group group;
-    size_t n_before = 0;
-    while (fixed_records_take(&run->fixed, fuzz_below(run->in, 200) * 8, &group)) {
+    size_t n_before = 0, n_taken = 0, room = fuzz_below(run->in, 200) * 8;
+    for (; fixed_records_take(&run->fixed, room, &group); n_taken = run->fixed.n_taken) {
         FUZZ_CHECK(group.n_before == n_before);
+        FUZZ_CHECK(group.n_bytes <= room || run->fixed.n_taken == n_taken + 1);
         n_before = group.end.n_records;
         size_t n = 0;
         for (size_t at = 0; at < group.n_bytes; n++) {
@@ -105,6 +106,23 @@ static void fix_stretch(struct run *run, uint8_t *piece)
     } while ((n_large > 0 || has_rest) && !run->failed);
 }
 
+/* Finds the whole records of a stream, up to one that claims an impossible size. */
+static size_t whole_bytes(const uint8_t *stream, size_t n_bytes, size_t *n_records)
+{
+    struct bam_walk walk = {.at = stream, .end = stream + n_bytes};
+    for (*n_records = 0; bam_walk_next(&walk); (*n_records)++) continue;
+    return (size_t)(walk.at - stream);
+}
+
+static void check_count(const struct template_stretch *stretch, const uint8_t *span)
+{
+    size_t n_left, n_in_span = 0;
+    (void)whole_bytes(stretch->left.at, stretch->left.n_bytes, &n_left);
+    if (stretch->to > 0)
+        (void)whole_bytes(span + stretch->from, stretch->to - stretch->from, &n_in_span);
+    FUZZ_CHECK(stretch->n_records == n_left + n_in_span);
+}
+
 /* Cuts n_records of n_bytes. */
 static void cut_span(struct run *run, uint8_t *span, size_t n_bytes, size_t n_records, bool is_last)
 {
@@ -112,6 +130,7 @@ static void cut_span(struct run *run, uint8_t *span, size_t n_bytes, size_t n_re
     size_t from = 0;
     if (run->cutter.is_open) {
         template_cut_more(&run->cutter, span, n_bytes, stretch);
+        check_count(stretch, span);
         if (stretch->to > 0) put(&run->large, span, stretch->to);
         from = stretch->to;
         n_records -= stretch->n_records;
@@ -122,18 +141,11 @@ static void cut_span(struct run *run, uint8_t *span, size_t n_bytes, size_t n_re
     }
     uint8_t *rest = from > 0 ? span + from : span;
     template_cut(&run->cutter, rest, n_bytes - from, n_records, is_last, stretch);
+    check_count(stretch, rest);
     fix_stretch(run, rest);
     if (run->failed || run->cutter.n_kept == 0 || !fuzz_one_in(run->in, 4)) return;
     template_cut_open(&run->cutter, stretch);
     put(&run->large, stretch->left.at, stretch->left.n_bytes);
-}
-
-/* Finds the whole records of a stream, up to one that claims an impossible size. */
-static size_t whole_bytes(const uint8_t *stream, size_t n_bytes, size_t *n_records)
-{
-    struct bam_walk walk = {.at = stream, .end = stream + n_bytes};
-    for (*n_records = 0; bam_walk_next(&walk); (*n_records)++) continue;
-    return (size_t)(walk.at - stream);
 }
 
 static void fix_in_spans(struct run *run, const uint8_t *stream, size_t n_bytes)

@@ -2,9 +2,11 @@
  * replay.c -- runs a fuzz target on files, without a fuzzer. `make check` runs each target so on
  * its seeds and on the inputs that once failed, with any compiler and sanitizers.
  *
- *     replay_NAME FILE-OR-DIRECTORY...
+ *     replay_NAME [-N] FILE-OR-DIRECTORY...
  *
- * Exit status 0 if all files were read. A target that fails ends the program.
+ * With -N it first makes N random inputs, the same ones each time: to most targets, which make
+ * records of any bytes, they are as good as seeds. Exit status 0 if all files were read. A target
+ * that fails ends the program.
  */
 #include "fuzz_input.h"
 
@@ -59,11 +61,29 @@ static int run_path(const char *path, unsigned *n_run)
     return run_file(path, (size_t)st.st_size);
 }
 
+/* Sizes grow from a few bytes to 6,000, again and again. */
+static void run_random(unsigned n)
+{
+    static uint8_t bytes[6000];
+    uint64_t state = 17;
+    for (unsigned i = 0; i < n; i++) {
+        size_t n_bytes = 8 + (i % 16 + 1) * (i % 16 + 1) * 23;
+        for (size_t k = 0; k < n_bytes; k++) {
+            state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+            bytes[k] = (uint8_t)(state >> 56);
+        }
+        OWNED uint8_t *exact = fuzz_copy(bytes, n_bytes);
+        (void)LLVMFuzzerTestOneInput(exact, n_bytes);
+    }
+}
+
 int main(int argc, char **argv)
 {
     unsigned n_run = 0;
+    int first = argc > 1 && argv[1][0] == '-' ? 2 : 1;
     (void)LLVMFuzzerInitialize(&argc, &argv);
-    for (int i = 1; i < argc; i++)
+    if (first == 2) run_random(n_run = (unsigned)strtoul(argv[1] + 1, NULL, 10));
+    for (int i = first; i < argc; i++)
         if (run_path(argv[i], &n_run) < 0) return EXIT_FAILURE;
     (void)printf("%s: %u inputs\n", argv[0], n_run);
     return EXIT_SUCCESS;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the fuzz targets of test/fuzz: run.py replay|probe|fuzz [options]
 
-replay  runs every target on its seeds and on inputs that once made it fail (test/fuzz/regressions),
-        with the programs that make check builds.
+replay  runs every target on random inputs, always the same, on its seeds and on inputs that once made
+        it fail (test/fuzz/regressions), with the programs that make check builds.
 probe   fails, after a message, if --cc has no libFuzzer.
 fuzz    runs each target for --seconds, two at a time, with the programs that make fuzz-targets
         builds. Inputs that make a target fail are kept below build/fuzz-found; the corpus grows
@@ -38,6 +38,9 @@ SHORT_RUNS = {"store": 400, "deflate": 6000, "sort": 1000, "index": 3000, "reade
               "columns": 20000}
 SHORT_RUNS_OTHERS = 60000
 SHORT_SEED = 1
+# Random inputs of a replay; each one of these two targets takes threads or a database.
+RANDOM_INPUTS = {"sort": 0, "store": 0}
+RANDOM_INPUTS_OTHERS = 20 if os.environ.get("ROCKSORT_TEST_WRAPPER") else 3000
 # What the command line begins with: valgrind and its options (make check VALGRIND=1).
 WRAPPER = os.environ.get("ROCKSORT_TEST_WRAPPER", "").split()
 
@@ -67,7 +70,8 @@ def environment():
 def replay(target, args):
     """Runs one target on its inputs. Returns (succeeded, line, output)."""
     program = pathlib.Path(args.programs).resolve() / f"replay_{target}"
-    command = [*WRAPPER, str(program), *inputs_of(target, args.seeds)]
+    n_random = RANDOM_INPUTS.get(target, RANDOM_INPUTS_OTHERS)
+    command = [*WRAPPER, str(program), f"-{n_random}", *inputs_of(target, args.seeds)]
     with tempfile.TemporaryDirectory(prefix="rocksort-fuzz-") as folder:
         try:
             done = subprocess.run(command, capture_output=True, env=environment(), check=False,

@@ -196,27 +196,3 @@ TEST(test_smallest_tags)
         free(rec);
     }
 }
-
-/* Random bytes, mostly such that occur in tags: the walk ends within the record. */
-TEST(test_any_bytes)
-{
-    struct rng rng = rng_start(4);
-    static const char likely[] = "XXAcCsSiIfdZHB\0\0\1\2";
-    uint8_t tags[64];
-    for (int round = 0; round < 30000; round++) {
-        size_t n = rng_below(&rng, sizeof tags);
-        for (size_t i = 0; i < n; i++)
-            tags[i] = rng_one_in(&rng, 8) ? (uint8_t)rng_next(&rng)
-                                          : (uint8_t)likely[rng_below(&rng, sizeof likely)];
-        OWNED uint8_t *rec = make_record(tags, n);
-        const uint8_t *end = rec + bam_record_bytes(rec), *at = bam_record_tags(rec), *before = at;
-        struct bam_aux aux;
-        int r;
-        while ((r = bam_aux_read(rec, &at, &aux)) > 0) {
-            CHECK(&rng, aux.start == before && at >= before + 4 && at <= end);
-            CHECK(&rng, aux.value + aux.value_bytes == at);
-            before = at;
-        }
-        CHECK(&rng, (r == 0) == (at == end));
-    }
-}

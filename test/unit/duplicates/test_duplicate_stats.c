@@ -6,8 +6,6 @@
 
 #include "duplicates/duplicate_stats.h"
 
-static const char header_text[] = "@RG\tID:a\tLB:l1\n@RG\tID:b\n@RG\tID:c\tLB:l1\n";
-
 static struct read_groups *groups_of(const char *text)
 {
     OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
@@ -15,15 +13,6 @@ static struct read_groups *groups_of(const char *text)
     struct read_groups *groups = read_groups_create(header);
     return groups;
 }
-
-/* Group 0, a, b and c. */
-static const struct duplicate_counts counts[] = {
-    {.read = 15, .written = 15, .excluded = 1, .examined = 14, .paired = 14},
-    {.read = 58, .written = 27, .examined = 58, .paired = 54, .single = 4, .paired_duplicates = 28,
-     .single_duplicates = 3, .paired_optical = 28},
-    {.read = 12, .written = 12, .examined = 12, .paired = 12},
-    {.read = 0},
-};
 
 static void check_report(bool json, const struct duplicate_counts *of,
                          const struct read_groups *groups, const char *expected)
@@ -35,47 +24,6 @@ static void check_report(bool json, const struct duplicate_counts *of,
     duplicate_stats_write(to, json, "samtools markdup -d 5", of, groups);
     assert_int_equal(fclose(to), 0);
     assert_string_equal(text, expected);
-}
-
-#define SUM                                                                                   \
-    "READ: 85\nWRITTEN: 54\nEXCLUDED: 1\nEXAMINED: 84\nPAIRED: 80\nSINGLE: 4\n"               \
-    "DUPLICATE PAIR: 28\nDUPLICATE SINGLE: 3\nDUPLICATE PAIR OPTICAL: 28\n"                   \
-    "DUPLICATE SINGLE OPTICAL: 0\nDUPLICATE NON PRIMARY: 0\nDUPLICATE NON PRIMARY OPTICAL: 0\n" \
-    "DUPLICATE PRIMARY TOTAL: 31\nDUPLICATE TOTAL: 31\nESTIMATED_LIBRARY_SIZE: 0\n\n"
-#define NO_DUPLICATES                                                                         \
-    "DUPLICATE PAIR: 0\nDUPLICATE SINGLE: 0\nDUPLICATE PAIR OPTICAL: 0\n"                     \
-    "DUPLICATE SINGLE OPTICAL: 0\nDUPLICATE NON PRIMARY: 0\nDUPLICATE NON PRIMARY OPTICAL: 0\n" \
-    "DUPLICATE PRIMARY TOTAL: 0\nDUPLICATE TOTAL: 0\nESTIMATED_LIBRARY_SIZE: 0\n\n"
-#define GROUP_A                                                                               \
-    "READ GROUP: a\nREAD: 58\nWRITTEN: 27\nEXCLUDED: 0\nEXAMINED: 58\nPAIRED: 54\nSINGLE: 4\n" \
-    "DUPLICATE PAIR: 28\nDUPLICATE SINGLE: 3\nDUPLICATE PAIR OPTICAL: 28\n"                   \
-    "DUPLICATE SINGLE OPTICAL: 0\nDUPLICATE NON PRIMARY: 0\nDUPLICATE NON PRIMARY OPTICAL: 0\n" \
-    "DUPLICATE PRIMARY TOTAL: 31\nDUPLICATE TOTAL: 31\nESTIMATED_LIBRARY_SIZE: 0\n\n"
-#define GROUP_B                                                                               \
-    "READ GROUP: b\nREAD: 12\nWRITTEN: 12\nEXCLUDED: 0\nEXAMINED: 12\nPAIRED: 12\nSINGLE: 0\n" \
-    NO_DUPLICATES
-#define GROUP_C                                                                               \
-    "READ GROUP: c\nREAD: 0\nWRITTEN: 0\nEXCLUDED: 0\nEXAMINED: 0\nPAIRED: 0\nSINGLE: 0\n"    \
-    NO_DUPLICATES
-
-TEST(test_text)
-{
-    struct read_groups *groups = groups_of(header_text);
-    check_report(false, counts, groups,
-                 "COMMAND: samtools markdup -d 5\n" SUM
-                 "READ GROUP: ungrouped\nREAD: 15\nWRITTEN: 15\nEXCLUDED: 1\nEXAMINED: 14\n"
-                 "PAIRED: 14\nSINGLE: 0\n" NO_DUPLICATES GROUP_A GROUP_B GROUP_C);
-    struct duplicate_counts all_grouped[4] = {{0}};
-    memcpy(all_grouped + 2, counts + 2, sizeof *counts);
-    check_report(false, all_grouped, groups,
-                 "COMMAND: samtools markdup -d 5\nREAD: 12\nWRITTEN: 12\nEXCLUDED: 0\n"
-                 "EXAMINED: 12\nPAIRED: 12\nSINGLE: 0\n" NO_DUPLICATES
-                 "READ GROUP: a\nREAD: 0\nWRITTEN: 0\nEXCLUDED: 0\nEXAMINED: 0\nPAIRED: 0\n"
-                 "SINGLE: 0\n" NO_DUPLICATES GROUP_B GROUP_C);
-    read_groups_destroy(groups);
-    struct duplicate_counts sum = {0};
-    for (size_t i = 0; i < 4; i++) duplicate_counts_join(&sum, &counts[i]);
-    check_report(false, &sum, NULL, "COMMAND: samtools markdup -d 5\n" SUM);
 }
 
 /* Each field has its own line, and is joined. */
@@ -98,45 +46,6 @@ TEST(test_fields)
                  "DUPLICATE NON PRIMARY: 22\nDUPLICATE NON PRIMARY OPTICAL: 24\n"
                  "DUPLICATE PRIMARY TOTAL: 1416\nDUPLICATE TOTAL: 1438\n"
                  "ESTIMATED_LIBRARY_SIZE: 16319\n\n");
-}
-
-#define JSON_REST(indent)                                                        \
-    indent "\"DUPLICATE NON PRIMARY\": 0,\n"                                     \
-    indent "\"DUPLICATE NON PRIMARY OPTICAL\": 0,\n"
-#define JSON_NONE(indent)                                                        \
-    indent "\"DUPLICATE PAIR\": 0,\n" indent "\"DUPLICATE SINGLE\": 0,\n"        \
-    indent "\"DUPLICATE PAIR OPTICAL\": 0,\n"                                    \
-    indent "\"DUPLICATE SINGLE OPTICAL\": 0,\n" JSON_REST(indent)                \
-    indent "\"DUPLICATE PRIMARY TOTAL\": 0,\n" indent "\"DUPLICATE TOTAL\": 0,\n" \
-    indent "\"ESTIMATED_LIBRARY_SIZE\": 0"
-#define DEEP "            "
-
-TEST(test_json)
-{
-    struct read_groups *groups = groups_of("@RG\tID:b\"\n@RG\tID:c\n");
-    const struct duplicate_counts some[] = {{.read = 3}, counts[2], counts[3]};
-    check_report(true, some, NULL,
-                 "{\n    \"COMMAND\": \"samtools markdup -d 5\",\n    \"READ\": 3,\n"
-                 "    \"WRITTEN\": 0,\n    \"EXCLUDED\": 0,\n    \"EXAMINED\": 0,\n"
-                 "    \"PAIRED\": 0,\n    \"SINGLE\": 0,\n" JSON_NONE("    ") "\n}\n");
-    check_report(true, some, groups,
-                 "{\n    \"COMMAND\": \"samtools markdup -d 5\",\n    \"READ\": 15,\n"
-                 "    \"WRITTEN\": 12,\n    \"EXCLUDED\": 0,\n    \"EXAMINED\": 12,\n"
-                 "    \"PAIRED\": 12,\n    \"SINGLE\": 0,\n" JSON_NONE("    ")
-                 ",\n    \"READ GROUPS\": [\n"
-                 "        {\n" DEEP "\"READ GROUP\": \"ungrouped\",\n" DEEP "\"READ\": 3,\n"
-                 DEEP "\"WRITTEN\": 0,\n" DEEP "\"EXCLUDED\": 0,\n" DEEP "\"EXAMINED\": 0,\n"
-                 DEEP "\"PAIRED\": 0,\n" DEEP "\"SINGLE\": 0,\n" JSON_NONE(DEEP)
-                 "\n        },\n"
-                 "        {\n" DEEP "\"READ GROUP\": \"b\\\"\",\n" DEEP "\"READ\": 12,\n"
-                 DEEP "\"WRITTEN\": 12,\n" DEEP "\"EXCLUDED\": 0,\n" DEEP "\"EXAMINED\": 12,\n"
-                 DEEP "\"PAIRED\": 12,\n" DEEP "\"SINGLE\": 0,\n" JSON_NONE(DEEP)
-                 "\n        },\n"
-                 "        {\n" DEEP "\"READ GROUP\": \"c\",\n" DEEP "\"READ\": 0,\n"
-                 DEEP "\"WRITTEN\": 0,\n" DEEP "\"EXCLUDED\": 0,\n" DEEP "\"EXAMINED\": 0,\n"
-                 DEEP "\"PAIRED\": 0,\n" DEEP "\"SINGLE\": 0,\n" JSON_NONE(DEEP)
-                 "\n        }\n    ]\n}\n");
-    read_groups_destroy(groups);
 }
 
 /* Of files with so many reads of pairs, duplicates and optical duplicates, 1.24 says this. */

@@ -8,6 +8,7 @@
  */
 #include "bam_content.h"
 #include "test_place.h"
+#include "unit_test.h"
 
 #include "bam/bam_fields.h"
 #include "bam/header_text.h"
@@ -105,9 +106,8 @@ static const struct setting settings[] = {
     {1 << 18, 65537}, {1 << 18, 1 << 18}, {MAX_BYTES, MAX_BYTES},
 };
 
-static void test_pieces_of_all_sizes(void **state)
+TEST_IN_OWN_DIR(test_pieces_of_all_sizes)
 {
-    (void)state;
     struct rng rng = rng_start(31);
     OWNED struct reading *in = test_alloc(sizeof *in);
     in->pool = (htsThreadPool){.pool = hts_tpool_init(2)};
@@ -133,9 +133,8 @@ static void test_pieces_of_all_sizes(void **state)
 
 /* What has been read of a file is counted in bytes of the file, also where these are compressed and
    htslib inflates them: it is never more than the file has, and all of it at the end. */
-static void test_offset_is_that_of_the_file(void **state)
+TEST_IN_OWN_DIR(test_offset_is_that_of_the_file)
 {
-    (void)state;
     struct rng rng = rng_start(34);
     OWNED uint8_t *raw = test_alloc(1 << 18);
     for (enum form form = BGZF_BLOCKS; form <= UNCOMPRESSED; form++) {
@@ -162,9 +161,8 @@ static void test_offset_is_that_of_the_file(void **state)
 
 /* A comment without even a tab stays, as in samtools 1.24; htslib 1.16 drops it when it takes the
    header apart. */
-static void test_comments_without_text(void **state)
+TEST_IN_OWN_DIR(test_comments_without_text)
 {
-    (void)state;
     static const struct {
         const char *text, *want;
     } cases[] = {
@@ -197,84 +195,8 @@ static void test_comments_without_text(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-/* Seeks to the ends of pieces and reads on from there. */
-static void test_seek(void **state)
+/* Only BGZF has an EOF marker. */
+__attribute__((constructor)) static void silence_htslib(void)
 {
-    (void)state;
-    struct rng rng = rng_start(32);
-    OWNED struct reading *in = test_alloc(sizeof *in);
-    in->pool = (htsThreadPool){.pool = hts_tpool_init(2)};
-    in->room = 1 << 18;
-    for (size_t round = 0; round < 4; round++) {
-        enum form form = BGZF_BLOCKS;
-        struct content c;
-        make_content(&rng, &c, 30000, 30000);
-        write_file(&rng, form, &c);
-        in->piece_bytes = 1;
-        open_reading(in, form);
-        check_rest(in, &c, 0);
-        size_t n = in->n_pieces;
-        CHECK(&rng, n > 20);
-        for (size_t i = 0; i < n; i += 1 + n / 20) {
-            uint64_t offset = in->offsets[i];
-            size_t end = in->ends[i];
-            open_reading(in, form);
-            assert_int_equal(bam_reader_seek(in->reader, offset, 7), 0);
-            OWNED struct reading *again = test_alloc(sizeof *again);
-            *again = *in;
-            again->piece_bytes = 1 + rng_below(&rng, 5000);
-            check_rest(again, &c, end);
-        }
-        free(c.bytes);
-    }
-    assert_int_equal(unlink(path), 0);
-    hts_tpool_destroy(in->pool.pool);
-}
-
-/* Every raw byte of a piece has an offset at which its record can be found again. */
-static void test_offsets_within_pieces(void **state)
-{
-    (void)state;
-    struct rng rng = rng_start(33);
-    struct content c;
-    OWNED struct reading *in = test_alloc(sizeof *in);
-    in->pool = (htsThreadPool){.pool = hts_tpool_init(2)};
-    in->piece_bytes = in->room = MAX_BYTES;
-    make_content(&rng, &c, 30000, 30000);
-    write_file(&rng, BGZF_BLOCKS, &c);
-    uint64_t offsets[N_RECORDS];
-    struct bam_piece piece = {0};
-    size_t at = 0, record = 0;
-    OWNED uint8_t *raw = test_alloc(MAX_BYTES);
-    open_reading(in, BGZF_BLOCKS);
-    while (bam_reader_next(in->reader, &piece, raw, 20000, MAX_BYTES) == BAM_READER_PIECE) {
-        for (; record < N_RECORDS && c.at[record] < at + piece.raw_bytes; record++)
-            offsets[record] = bam_piece_offset(&piece, c.at[record] - at);
-        at += piece.raw_bytes;
-    }
-    assert_int_equal(record, N_RECORDS);
-    bam_piece_release(&piece);
-    bam_reader_close(in->reader);
-    for (size_t i = 0; i < N_RECORDS; i += 1 + rng_below(&rng, 30)) {
-        open_reading(in, BGZF_BLOCKS);
-        assert_int_equal(bam_reader_seek(in->reader, offsets[i], i), 0);
-        check_rest(in, &c, c.at[i]);
-    }
-    assert_int_equal(unlink(path), 0);
-    hts_tpool_destroy(in->pool.pool);
-    free(c.bytes);
-}
-
-int main(void)
-{
-    /* Only BGZF has an EOF marker. */
     hts_set_log_level(HTS_LOG_ERROR);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_pieces_of_all_sizes, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_offset_is_that_of_the_file, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_comments_without_text, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_seek, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_offsets_within_pieces, enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

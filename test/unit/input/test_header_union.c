@@ -5,6 +5,7 @@
  * The random test resolves IDs with htslib, in the header of the input and in the united one, and
  * writes down what they mean without naming an ID: that must be the same.
  */
+#include "child.h"
 #include "unit_test.h"
 
 #include "bam/bam_aux.h"
@@ -13,8 +14,6 @@
 #include "input/header_union.h"
 
 #include <htslib/kstring.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 OWNER(struct header_union, header_union_destroy)
 
@@ -49,28 +48,9 @@ static struct header_union *unite(const char *const *texts)
 
 /* ---- references ---- */
 
-/* Gets what is printed when these two headers are united. This is done in a process of its own,
-   since a process prints its first error only. */
-static void message_of(const char *a, const char *b, char *out, size_t room)
+static void unite_in_child(void *texts)
 {
-    const char *const texts[] = {a, b, NULL};
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        (void)dup2(ends[1], STDERR_FILENO);
-        _exit(unite(texts) ? 1 : 0);
-    }
-    (void)close(ends[1]);
-    size_t n = 0;
-    for (ssize_t r; n + 1 < room && (r = read(ends[0], out + n, room - 1 - n)) > 0;)
-        n += (size_t)r;
-    out[n] = '\0';
-    (void)close(ends[0]);
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    _exit(unite(texts) ? 1 : 0);
 }
 
 #define SAME_LINES "; inputs need the same @SQ lines, in the same order\n"
@@ -98,11 +78,14 @@ static const struct {
 TEST(test_disagreeing_references)
 {
     for (size_t k = 0; k < sizeof disagreements / sizeof *disagreements; k++) {
-        char message[1024], expected[1024];
-        message_of(disagreements[k].a, disagreements[k].b, message, sizeof message);
+        char expected[1024];
+        const char *texts[] = {disagreements[k].a, disagreements[k].b, NULL};
+        /* A process prints its first error only. */
+        struct ended_child ended = run_in_child(unite_in_child, texts);
+        assert_int_equal(ended.status, 0);
         (void)snprintf(expected, sizeof expected, "samtools rocksort: %s%s",
                        disagreements[k].message, SAME_LINES);
-        assert_string_equal(message, expected);
+        assert_string_equal(ended.text, expected);
     }
     /* Also if it is the third input; and in this process, for the sanitizers. */
     for (size_t k = 0; k < sizeof disagreements / sizeof *disagreements; k++) {
@@ -513,7 +496,7 @@ static void check_meaning(struct round *r, size_t i, const char *type, const cha
     struct bam_aux aux;
     CHECK(rng, bam_aux_find(found, type, &aux) == 1 && aux.type == 'Z');
     const char *new_id = (const char *)aux.value;
-    kstring_t old_meaning = KS_INITIALIZE, new_meaning = KS_INITIALIZE;
+    OWNED_TEXT kstring_t old_meaning = KS_INITIALIZE, new_meaning = KS_INITIALIZE;
     if (!put_meaning(r->headers[i], type, id, false, &old_meaning)) r->endless = true;
     (void)put_meaning(header_union_header(r->u), type, new_id, false, &new_meaning);
     if (strcmp(old_meaning.s, new_meaning.s) != 0)
@@ -525,8 +508,6 @@ static void check_meaning(struct round *r, size_t i, const char *type, const cha
     OWNED uint8_t *expected = make_record(tags, 3);
     CHECK(rng, same_record(expected, found));
     if (!header_union_renames(r->u, i)) CHECK(rng, same_record(rec, found));
-    free(old_meaning.s);
-    free(new_meaning.s);
 }
 
 /* Checks that no two lines of the united header are the same by ID and meaning. */
@@ -598,14 +579,13 @@ TEST(test_many_inputs)
     OWNED sam_hdr_t **headers = test_alloc(N_INPUTS * sizeof *headers);
     OWNED const char **names = test_alloc(N_INPUTS * sizeof *names);
     for (size_t i = 0; i < N_INPUTS; i++) {
-        kstring_t text = KS_INITIALIZE;
+        OWNED_TEXT kstring_t text = KS_INITIALIZE;
         assert_true(kputs(SQ, &text) >= 0);
         for (size_t k = 0; k < N_GROUPS; k++)
             assert_true(ksprintf(&text, "@RG\tID:%zu\tSM:%zu\tPG:p%zu\n@PG\tID:p%zu\tCL:%zu\n", k,
                                  i, k, k, i / 2) >= 0);
         headers[i] = parse_header(text.s);
         names[i] = "lane.bam";
-        free(text.s);
     }
     struct header_union *u = header_union_create(headers, names, N_INPUTS);
     assert_non_null(u);

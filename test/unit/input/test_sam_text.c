@@ -253,16 +253,14 @@ static void check_text(const char *text, size_t n)
     for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
         char path[64];
         write_file(path, form, text, n);
-        struct content want = read_with_htslib(path);
+        RELEASED(free_content) struct content want = read_with_htslib(path);
         for (size_t size = 1; size < n + 20; size += size < 70 || form == FORM_PLAIN ? 1 : 97) {
             if (form == FORM_BGZF_THREADS && size > 5) size += 200;
             struct reading how = {.chunk_bytes = size, .text_room = size % 7 ? 0 : size,
                                   .shrink = size % 3 == 0};
-            struct content got = read_in_chunks(path, form, &how);
+            RELEASED(free_content) struct content got = read_in_chunks(path, form, &how);
             CHECK_SAME(&got, &want, size);
-            free_content(&got);
         }
-        free_content(&want);
         assert_int_equal(unlink(path), 0);
     }
 }
@@ -271,11 +269,10 @@ TEST(test_every_chunk_size)
 {
     static const char *const ends[] = {"\n", "\r\n"};
     for (size_t i = 0; i < 2; i++) {
-        kstring_t text = all_lines(HEADER, ends[i]);
+        OWNED_TEXT kstring_t text = all_lines(HEADER, ends[i]);
         check_text(text.s, text.l);
         /* Without the last newline. */
         check_text(text.s, text.l - strlen(ends[i]));
-        free(text.s);
     }
 }
 
@@ -286,37 +283,33 @@ TEST(test_every_chunk_size)
 TEST(test_carriage_return_at_the_end)
 {
     char path[64];
-    kstring_t text = all_lines(HEADER, "\r\n");
+    OWNED_TEXT kstring_t text = all_lines(HEADER, "\r\n");
     write_file(path, FORM_PLAIN, text.s, text.l - 1);
-    struct content want = read_with_htslib(path);
+    RELEASED(free_content) struct content want = read_with_htslib(path);
     assert_int_equal(unlink(path), 0);
     for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
         write_file(path, form, text.s, text.l - 1);
         for (size_t size = text.l - 3; size < text.l + 3; size++) {
             struct reading how = {.chunk_bytes = size};
-            struct content got = read_in_chunks(path, form, &how);
+            RELEASED(free_content) struct content got = read_in_chunks(path, form, &how);
             CHECK_SAME(&got, &want, size);
-            free_content(&got);
         }
         assert_int_equal(unlink(path), 0);
     }
-    free_content(&want);
-    free(text.s);
 }
 
 TEST(test_no_header)
 {
-    kstring_t text = KS_INITIALIZE;
+    OWNED_TEXT kstring_t text = KS_INITIALIZE;
     for (size_t i = 0; i < 20; i++) add(&text, lines[i % 2 ? 0 : 3], "\n");
     check_text(text.s, text.l);
     check_text(text.s, strlen(lines[3]));
-    free(text.s);
 }
 
 /* Nothing after the header, or a single record. */
 TEST(test_few_lines)
 {
-    kstring_t text = KS_INITIALIZE;
+    OWNED_TEXT kstring_t text = KS_INITIALIZE;
     add(&text, HEADER, "");
     check_text(text.s, text.l);
     check_text(text.s, text.l - 1);
@@ -325,25 +318,22 @@ TEST(test_few_lines)
         add(&text, lines[i], "\n");
         char path[64];
         write_file(path, FORM_PLAIN, text.s, text.l);
-        struct content want = read_with_htslib(path);
+        RELEASED(free_content) struct content want = read_with_htslib(path);
         assert_true(want.n_records == 1 && !want.failed);
         for (size_t size = 1; size < 600; size += 1 + size / 8) {
             struct reading how = {.chunk_bytes = size};
-            struct content got = read_in_chunks(path, FORM_PLAIN, &how);
+            RELEASED(free_content) struct content got = read_in_chunks(path, FORM_PLAIN, &how);
             CHECK_SAME(&got, &want, size);
             assert_int_equal(got.n_chunks, 1);
-            free_content(&got);
         }
-        free_content(&want);
         assert_int_equal(unlink(path), 0);
     }
-    free(text.s);
 }
 
 /* A chunk holds about as much as was asked for, or one longer line. */
 TEST(test_size_of_chunks)
 {
-    kstring_t text = KS_INITIALIZE;
+    OWNED_TEXT kstring_t text = KS_INITIALIZE;
     add(&text, HEADER, "");
     for (size_t i = 0; i < 1000; i++) add(&text, lines[i % N_LINES], "\n");
     add_long_line(&text, 100000);
@@ -375,13 +365,12 @@ TEST(test_size_of_chunks)
     sam_text_release(&lines_in);
     close_file(&in);
     assert_int_equal(unlink(path), 0);
-    free(text.s);
 }
 
 /* Consecutive lines that are longer than a chunk and longer than a block of BGZF. */
 TEST(test_long_lines)
 {
-    kstring_t text = KS_INITIALIZE;
+    OWNED_TEXT kstring_t text = KS_INITIALIZE;
     add(&text, HEADER, "");
     static const size_t lengths[] = {70000, 1, 3000, 200000, 65536, 2};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -392,18 +381,15 @@ TEST(test_long_lines)
     for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
         char path[64];
         write_file(path, form, text.s, text.l);
-        struct content want = read_with_htslib(path);
+        RELEASED(free_content) struct content want = read_with_htslib(path);
         assert_int_equal(want.n_records, 12);
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             struct reading how = {.chunk_bytes = sizes[i], .shrink = i % 2};
-            struct content got = read_in_chunks(path, form, &how);
+            RELEASED(free_content) struct content got = read_in_chunks(path, form, &how);
             CHECK_SAME(&got, &want, sizes[i]);
-            free_content(&got);
         }
-        free_content(&want);
         assert_int_equal(unlink(path), 0);
     }
-    free(text.s);
 }
 
 /* Lines that are wrong: each is put in the place of a good one. */
@@ -500,9 +486,9 @@ TEST(test_bad_lines)
         /* A line that begins with @ belongs to the header if it follows it directly. */
         for (size_t at = bad_lines[bad].line[0] == '@'; at < N_LINES; at++) {
             char path[64];
-            kstring_t text = text_with(bad, at), good = all_lines(HEADER, "\n");
+            OWNED_TEXT kstring_t text = text_with(bad, at), good = all_lines(HEADER, "\n");
             write_file(path, FORM_PLAIN, good.s, good.l);
-            struct content want = read_with_htslib(path);
+            RELEASED(free_content) struct content want = read_with_htslib(path);
             size_t raw_bytes = 0;
             for (size_t i = 0; i < at; i++)
                 raw_bytes += bam_record_bytes((uint8_t *)want.raw.s + raw_bytes);
@@ -514,18 +500,14 @@ TEST(test_bad_lines)
             write_file(path, form, text.s, text.l);
             for (size_t size = 1; size < text.l + 60; size += 1 + size / 3) {
                 struct reading how = {.chunk_bytes = size};
-                struct content got = read_in_chunks(path, form, &how);
+                RELEASED(free_content) struct content got = read_in_chunks(path, form, &how);
                 if (!got.failed) fail_msg("%s is taken", bad_lines[bad].line);
                 CHECK_SAME(&got, &want, size);
                 assert_string_equal(got.problem, bad_lines[bad].problem);
                 assert_string_equal(got.read_name, bad_lines[bad].has_no_name ? "" : "r");
                 assert_false(got.is_cut);
-                free_content(&got);
             }
-            free_content(&want);
             assert_int_equal(unlink(path), 0);
-            free(good.s);
-            free(text.s);
         }
     }
 }
@@ -534,7 +516,7 @@ TEST(test_bad_lines)
 TEST(test_record_that_does_not_fit)
 {
     enum { N_OPS = 70000 };
-    kstring_t text = all_lines(HEADER, "\n");
+    OWNED_TEXT kstring_t text = all_lines(HEADER, "\n");
     add(&text, "much\t0\tc1\t5\t9\t", "");
     for (size_t i = 0; i < N_OPS / 2; i++) add(&text, "1M10000N", "");
     add(&text, "\t*\t0\t0\t*\t*", "\n");
@@ -543,15 +525,13 @@ TEST(test_record_that_does_not_fit)
     write_file(path, FORM_PLAIN, text.s, text.l);
     for (size_t size = 100; size < 2 * text.l; size *= 3) {
         struct reading how = {.chunk_bytes = size};
-        struct content got = read_in_chunks(path, FORM_PLAIN, &how);
+        RELEASED(free_content) struct content got = read_in_chunks(path, FORM_PLAIN, &how);
         assert_true(got.failed);
         assert_int_equal(got.n_records, N_LINES);
         assert_string_equal(got.read_name, "much");
         assert_non_null(strstr(got.problem, "CIGAR"));
-        free_content(&got);
     }
     assert_int_equal(unlink(path), 0);
-    free(text.s);
 }
 
 /* True if we refused a number that htslib 1.16 changes. `want` then gets cut to the records before
@@ -576,7 +556,7 @@ TEST(test_random_damage)
     struct rng rng = rng_start(85);
     size_t n_failed = 0, n_stricter = 0;
     for (size_t round = 0; round < 600; round++) {
-        kstring_t text = all_lines(HEADER, "\n");
+        OWNED_TEXT kstring_t text = all_lines(HEADER, "\n");
         for (size_t k = 0; k < 3; k++) {
             size_t at = strlen(HEADER) + rng_below(&rng, text.l - strlen(HEADER));
             /* Not at the beginning of the first line, which could become one of the header. */
@@ -585,19 +565,16 @@ TEST(test_random_damage)
         }
         char path[64];
         write_file(path, FORM_PLAIN, text.s, text.l);
-        struct content want = read_with_htslib(path);
+        RELEASED(free_content) struct content want = read_with_htslib(path);
         struct reading how = {.chunk_bytes = 1 + rng_below(&rng, 300),
                               .raw_room = rng_below(&rng, 500)};
-        struct content got = read_in_chunks(path, FORM_PLAIN, &how);
+        RELEASED(free_content) struct content got = read_in_chunks(path, FORM_PLAIN, &how);
         n_failed += want.failed;
         /* The reason is known, whatever is wrong. */
         if (strstr(got.problem, "htslib")) fail_msg("no reason for %s", got.line_start);
         n_stricter += is_stricter(&got, &want);
         CHECK_SAME(&got, &want, how.chunk_bytes);
-        free_content(&got);
-        free_content(&want);
         assert_int_equal(unlink(path), 0);
-        free(text.s);
     }
     CHECK(&rng, n_failed > 100 && n_failed < 595 && n_stricter < 100);
 }
@@ -606,7 +583,7 @@ TEST(test_random_damage)
 TEST(test_damaged_compression)
 {
     struct rng rng = rng_start(86);
-    kstring_t text = all_lines(HEADER, "\n");
+    OWNED_TEXT kstring_t text = all_lines(HEADER, "\n");
     for (size_t i = 0; i < 1000; i++) {
         assert_true(ksprintf(&text, "r%zu\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\tXZ:Z:", i) > 0);
         for (size_t k = 0; k < 300; k++)
@@ -634,18 +611,16 @@ TEST(test_damaged_compression)
         static const size_t sizes[] = {100, 5000, 1 << 20};
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             struct reading how = {.chunk_bytes = sizes[s]};
-            struct content got = read_in_chunks(path, form, &how);
+            RELEASED(free_content) struct content got = read_in_chunks(path, form, &how);
             assert_true(got.failed);
             /* gzip has a checksum only at its end: damage shows first where the text is not SAM. */
             if (strncmp(got.problem, "errno ", 6) && (form != FORM_GZIP || truncate_it))
                 fail_msg("form %d, truncated %d, chunks of %zu: '%s'", form, truncate_it, sizes[s],
                          got.problem);
             assert_true(got.n_records < N_LINES + 1000);
-            free_content(&got);
         }
         assert_int_equal(unlink(path), 0);
     }
-    free(text.s);
 }
 
 /* A chunk is used again for another text: nothing of the first is left. */

@@ -584,30 +584,3 @@ TEST(test_problems)
             fail_msg("case %zu: %s", i, problem ? problem : "no problem");
     }
 }
-
-/* Random bytes in place of tags. make_key checks the result. */
-TEST(test_any_bytes)
-{
-    struct rng rng = rng_start(2);
-    static const char *const pieces[] = {"MCZ", "MIZ", "RGZ", "CGBI", "XXA", "MIH", "1", "S", "/",
-                                         "M",   "C",   "9",   "*",    "\x80"};
-    RELEASED(own_bam_key_template_destroy) struct bam_key_template *t = create_from(header_text);
-    for (int round = 0; round < 20000; round++) {
-        char tags[64];
-        size_t n = 0;
-        for (size_t i = rng_below(&rng, 12); i > 0; i--) {
-            const char *piece = pieces[rng_below(&rng, sizeof pieces / sizeof *pieces)];
-            size_t n_piece = strlen(piece);
-            memcpy(tags + n, piece, n_piece);
-            n += n_piece;
-            if (rng_one_in(&rng, 3)) tags[n++] = '\0';
-        }
-        struct fields f = {.name = "", .flag = (uint32_t)rng_below(&rng, 64), .cigar = "0S"};
-        f.more = tags;
-        f.n_more = n;
-        OWNED uint8_t *rec = make_record(&f);
-        const char *problem;
-        size_t n_key;
-        free(make_key(t, rec, &n_key, &problem));
-    }
-}

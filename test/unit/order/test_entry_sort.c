@@ -223,11 +223,11 @@ TEST(test_long_keys_that_share_their_beginnings_are_sorted_stably)
 {
     enum { STEP = 60, N_LENGTHS = SORT_KEY_MOST_BYTES / STEP, N = 2 * N_LENGTHS };
     struct rng rng = rng_start(16);
-    struct keyed_input in = {.n = N,
-                             .places = test_alloc(N),
-                             .keyed = test_alloc(N * sizeof *in.keyed),
-                             .entries = test_alloc(N * sizeof *in.entries),
-                             .spare = test_alloc(N * sizeof *in.spare)};
+    RELEASED(release_keyed) struct keyed_input in = {.n = N,
+                                                     .places = test_alloc(N),
+                                                     .keyed = test_alloc(N * sizeof *in.keyed),
+                                                     .entries = test_alloc(N * sizeof *in.entries),
+                                                     .spare = test_alloc(N * sizeof *in.spare)};
     for (size_t i = 0; i < N; i++) {
         size_t key_bytes = 1 + STEP * rng_below(&rng, N_LENGTHS);
         in.keyed[i] = test_alloc(sizeof *in.keyed[i] + key_bytes);
@@ -239,7 +239,6 @@ TEST(test_long_keys_that_share_their_beginnings_are_sorted_stably)
     }
     sort_entries(test_rules(SORT_NAME_LEXICAL), in.entries, N, in.spare);
     check_keyed(&rng, SORT_NAME_LEXICAL, &in);
-    release_keyed(&in);
 }
 
 /* Prefixes from any depth compare as the bytes of the keys from there, with zeros after the end. */

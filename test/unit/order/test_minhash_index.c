@@ -2,13 +2,14 @@
  * test_minhash_index.c -- the k-mers of FASTA files against windows searched here as strings, and
  * files that cannot be read.
  */
+#include "child.h"
+#include "test_place.h"
 #include "unit_test.h"
 
 #include "order/minhash_index.h"
 
 #include <htslib/bgzf.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -19,41 +20,28 @@ struct reference {
     size_t n;
 };
 
-struct place {                  /* a window's k-mer and where it is */
+struct kmer_place {                  /* a window's k-mer and where it is */
     uint64_t kmer, place;
     size_t window;              /* order of the windows */
 };
 
 struct model {                  /* what the index should be */
-    struct place *places;
+    struct kmer_place *places;
     size_t n;
     uint64_t no_kmer_place;
 };
 
 /* ---- files ---- */
 
-struct dir {
-    char path[64];
-    char fasta[96];
-};
+static const char fasta[] = "ref.fa";
 
-static int make_dir(void **state)
+static int leave_fasta(void **state)
 {
-    struct dir *dir = test_alloc(sizeof *dir);
-    strcpy(dir->path, "/tmp/rocksort-test-minhash-XXXXXX");
-    if (!mkdtemp(dir->path)) return -1;
-    (void)snprintf(dir->fasta, sizeof dir->fasta, "%s/ref.fa", dir->path);
-    *state = dir;
-    return 0;
+    (void)unlink(fasta);
+    return leave_place(state);
 }
 
-static int remove_dir(void **state)
-{
-    OWNED struct dir *dir = *state;
-    (void)unlink(dir->fasta);
-    int r = rmdir(dir->path);
-    return r;
-}
+#define TEST_OF_FASTA(test) TEST_WITH(test, enter_place, leave_fasta)
 
 enum packing { PLAIN, GZIP, BGZIP, N_PACKINGS };
 
@@ -196,7 +184,7 @@ static struct model make_model(struct rng *rng, const struct reference *ref, int
             uint64_t place = (offset + (uint64_t)first) & ((UINT64_C(1) << 60) - 1);
             CHECK(rng, m.n < MAX_PLACES);
             if (found)
-                m.places[m.n] = (struct place){kmer, place, m.n}, m.n++;
+                m.places[m.n] = (struct kmer_place){kmer, place, m.n}, m.n++;
             else
                 m.no_kmer_place = place;
             from = first + 1 > from + k ? first + 1 : from + k;
@@ -208,7 +196,7 @@ static struct model make_model(struct rng *rng, const struct reference *ref, int
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct kmer_place *x = a, *y = b;
     if (x->kmer != y->kmer) return x->kmer < y->kmer ? -1 : 1;
     return x->window < y->window ? -1 : x->window > y->window;
 }
@@ -237,7 +225,7 @@ static void check_index(struct rng *rng, const struct minhash_index *index, stru
     CHECK(rng, index->no_kmer_place == m->no_kmer_place);
     CHECK(rng, minhash_index_bytes(index) >= 16 * n_kmers);
     for (size_t i = 0; i < 200; i++) {
-        struct place key = {.kmer = rng_next(rng) & ((UINT64_C(1) << 2 * k) - 1)};
+        struct kmer_place key = {.kmer = rng_next(rng) & ((UINT64_C(1) << 2 * k) - 1)};
         uint64_t place = 77;
         size_t at = 0;
         while (at < m->n && m->places[at].kmer < key.kmer) at++;
@@ -246,13 +234,13 @@ static void check_index(struct rng *rng, const struct minhash_index *index, stru
     }
 }
 
-static void check_reference(struct rng *rng, const char *fasta, size_t max_length, int max_window)
+static void check_reference(struct rng *rng, size_t max_length, int max_window)
 {
     int k = rng_one_in(rng, 3) ? 10 : 1 + (int)rng_below(rng, MINHASH_K_MAX);
     bool squeeze = rng_one_in(rng, 2);
     int window = MINHASH_WINDOW;
     if (rng_one_in(rng, 2)) window = (int)rng_below(rng, (size_t)max_window) - 5;
-    struct reference ref = random_reference(rng, max_length);
+    RELEASED(release_reference) struct reference ref = random_reference(rng, max_length);
     write_fasta(rng, fasta, &ref);
     struct model model = make_model(rng, &ref, k, window, squeeze);
     struct minhash_index *index = minhash_index_load(fasta, k, window, squeeze);
@@ -260,43 +248,39 @@ static void check_reference(struct rng *rng, const char *fasta, size_t max_lengt
     check_index(rng, index, &model, k);
     minhash_index_destroy(index);
     free(model.places);
-    release_reference(&ref);
 }
 
-TEST_WITH(test_small_references, make_dir, remove_dir)
+TEST_OF_FASTA(test_small_references)
 {
-    const struct dir *dir = *state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct rng rng = rng_start(seed);
-        check_reference(&rng, dir->fasta, 2000, 300);
+        check_reference(&rng, 2000, 300);
     }
 }
 
 /* Sequences and windows are longer than what is read at a time, and the table grows. */
-TEST_WITH(test_large_references, make_dir, remove_dir)
+TEST_OF_FASTA(test_large_references)
 {
-    const struct dir *dir = *state;
     for (uint64_t seed = 1001; seed <= 1006; seed++) {
         struct rng rng = rng_start(seed);
-        check_reference(&rng, dir->fasta, 200000, seed % 2 ? 100 : 2000);
+        check_reference(&rng, 200000, seed % 2 ? 100 : 2000);
     }
     struct rng rng = rng_start(1007);
     struct reference ref = {.sequences = {random_sequence(&rng, 150001)}, .n = 1};
-    write_fasta(&rng, dir->fasta, &ref);
-    struct minhash_index *index = minhash_index_load(dir->fasta, 12, 150000, false);
+    write_fasta(&rng, fasta, &ref);
+    struct minhash_index *index = minhash_index_load(fasta, 12, 150000, false);
     assert_non_null(index);
     assert_int_equal(index->n_kmers, 2);
     minhash_index_destroy(index);
     release_reference(&ref);
 }
 
-TEST_WITH(test_file_without_windows, make_dir, remove_dir)
+TEST_OF_FASTA(test_file_without_windows)
 {
-    const struct dir *dir = *state;
     static const char *const texts[] = {">", ">a", ">a\n", ">a\n>b\n", ">a\n\n\n", ">a\nACGT\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        write_file(dir->fasta, PLAIN, texts[i], strlen(texts[i]));
-        struct minhash_index *index = minhash_index_load(dir->fasta, 20, 100, false);
+        write_file(fasta, PLAIN, texts[i], strlen(texts[i]));
+        struct minhash_index *index = minhash_index_load(fasta, 20, 100, false);
         uint64_t place;
         assert_non_null(index);
         assert_int_equal(index->n_kmers, 0);
@@ -305,7 +289,7 @@ TEST_WITH(test_file_without_windows, make_dir, remove_dir)
         minhash_index_destroy(index);
     }
     /* A window of fewer than k bases: its k-mer would begin 19 bases before its last. */
-    struct minhash_index *index = minhash_index_load(dir->fasta, 20, 4, false);
+    struct minhash_index *index = minhash_index_load(fasta, 20, 4, false);
     assert_non_null(index);
     assert_int_equal(index->n_kmers, 0);
     assert_true(index->no_kmer_place == (UINT64_C(1) << 60) - 19);
@@ -315,52 +299,37 @@ TEST_WITH(test_file_without_windows, make_dir, remove_dir)
 
 /* ---- bad files ---- */
 
-/* Loads in a child process, which prints its message to `message`. True if it failed. */
-static bool load_fails(const char *fasta, char *message, size_t room)
+static void load(void *name)
 {
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        if (dup2(ends[1], STDERR_FILENO) < 0) _exit(2);
-        struct minhash_index *index = minhash_index_load(fasta, 20, 100, false);
-        bool loaded = index != NULL;
-        minhash_index_destroy(index);       /* memcheck looks for leaks in the child, too */
-        _exit(loaded ? 0 : 1);
-    }
-    (void)close(ends[1]);
-    size_t n = 0;
-    ssize_t r;
-    while ((r = read(ends[0], message + n, room - 1 - n)) > 0) n += (size_t)r;
-    message[n] = '\0';
-    (void)close(ends[0]);
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
-    return WEXITSTATUS(status) == 1;
+    struct minhash_index *index = minhash_index_load(name, 20, 100, false);
+    bool loaded = index != NULL;
+    minhash_index_destroy(index);       /* memcheck looks for leaks in the child, too */
+    _exit(loaded ? 0 : 1);
 }
 
-static void check_fails(const char *fasta, const char *why)
+/* Loads in a child process. */
+static struct ended_child load_in_child(const char *name)
 {
-    char message[4096];
-    if (!load_fails(fasta, message, sizeof message)) fail_msg("%s: loaded", why);
-    const char *own = strstr(message, "samtools rocksort: ");
-    if (!own || !strstr(own, fasta) || !strstr(own, why) || strstr(own + 1, "samtools rocksort: "))
-        fail_msg("%s: the message is '%s'", why, message);
+    return run_in_child(load, (void *)(uintptr_t)name);
 }
 
-TEST_WITH(test_bad_files, make_dir, remove_dir)
+static void check_fails(const char *name, const char *why)
 {
-    const struct dir *dir = *state;
-    char missing[128];
-    (void)snprintf(missing, sizeof missing, "%s/nothing.fa", dir->path);
-    check_fails(missing, "No such file");
-    check_fails(dir->path, "directory");
+    struct ended_child ended = load_in_child(name);
+    const char *own = strstr(ended.text, "samtools rocksort: ");
+    if (ended.status != 1 || !own || !strstr(own, name) || !strstr(own, why) ||
+        strstr(own + 1, "samtools rocksort: "))
+        fail_msg("%s: status %d, the message is '%s'", why, ended.status, ended.text);
+}
+
+TEST_OF_FASTA(test_bad_files)
+{
+    check_fails("nothing.fa", "No such file");
+    check_fails(".", "directory");
     static const char *const texts[] = {"", "\n", "ACGT\n", "@r\nACGT\n+\nIIII\n", " >a\nACGT\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        write_file(dir->fasta, PLAIN, texts[i], strlen(texts[i]));
-        check_fails(dir->fasta, "not a FASTA file");
+        write_file(fasta, PLAIN, texts[i], strlen(texts[i]));
+        check_fails(fasta, "not a FASTA file");
     }
     struct rng rng = rng_start(7);
     struct reference ref = {.sequences = {random_sequence(&rng, 200000)}, .n = 1};
@@ -368,31 +337,31 @@ TEST_WITH(test_bad_files, make_dir, remove_dir)
         OWNED char *text = test_alloc(200010);
         int n = sprintf(text, ">long\n%s", ref.sequences[0]);
         enum packing packing = i % 2 ? GZIP : BGZIP;
-        write_file(dir->fasta, packing, text, (size_t)n);
+        write_file(fasta, packing, text, (size_t)n);
         struct stat st;
-        assert_int_equal(stat(dir->fasta, &st), 0);
+        assert_int_equal(stat(fasta, &st), 0);
         /* Only the missing EOF block shows that a BGZF file which ends between blocks was cut. */
         off_t cut = (off_t)(40 + rng_below(&rng, (size_t)st.st_size - 80));
-        assert_int_equal(truncate(dir->fasta, cut), 0);
-        check_fails(dir->fasta, "truncated or damaged");
+        assert_int_equal(truncate(fasta, cut), 0);
+        check_fails(fasta, "truncated or damaged");
     }
     release_reference(&ref);
 }
 
-TEST_WITH(test_bgzf_without_its_end_is_warned_about, make_dir, remove_dir)
+TEST_OF_FASTA(test_bgzf_without_its_end_is_warned_about)
 {
-    const struct dir *dir = *state;
     struct rng rng = rng_start(8);
-    char *text = random_sequence(&rng, 5000), message[4096];
+    OWNED char *text = random_sequence(&rng, 5000);
     memcpy(text, ">a\n", 3);
-    write_file(dir->fasta, BGZIP, text, 5000);
-    assert_false(load_fails(dir->fasta, message, sizeof message));
-    assert_string_equal(message, "");
+    write_file(fasta, BGZIP, text, 5000);
+    struct ended_child ended = load_in_child(fasta);
+    assert_int_equal(ended.status, 0);
+    assert_string_equal(ended.text, "");
     struct stat st;
-    assert_int_equal(stat(dir->fasta, &st), 0);
-    assert_int_equal(truncate(dir->fasta, st.st_size - 28), 0);
-    assert_false(load_fails(dir->fasta, message, sizeof message));
-    assert_non_null(strstr(message, "warning: "));
-    assert_non_null(strstr(message, dir->fasta));
-    free(text);
+    assert_int_equal(stat(fasta, &st), 0);
+    assert_int_equal(truncate(fasta, st.st_size - 28), 0);
+    ended = load_in_child(fasta);
+    assert_int_equal(ended.status, 0);
+    assert_non_null(strstr(ended.text, "warning: "));
+    assert_non_null(strstr(ended.text, fasta));
 }

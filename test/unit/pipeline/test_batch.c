@@ -214,40 +214,6 @@ static void sort_and_check(struct work *w)
     check_sorted(w);
 }
 
-/* Runs a whole stream through a batch that is used again and again. */
-static void run_stream(struct rng *rng, enum sort_order order, enum stream_kind kind)
-{
-    enum { PART = 7000 };
-    struct stream stream;
-    make_stream(rng, kind, 4 * MIN_BATCH_BYTES, &stream);
-    OWNED struct work *w = test_alloc(sizeof *w);
-    start_work(w, rng, &stream, order, MIN_BATCH_BYTES);
-    struct content_sum wanted = sum_of_stream(&stream);
-    size_t n_batches = 0;
-    while (w->first_record < stream.n_records) {
-        batch_reset(w->batch);
-        while (add_part(w, 1 + rng_below(rng, PART))) {
-            if (rng_one_in(rng, 3)) index_one(w);
-            if (w->n_waiting > 0 && rng_one_in(rng, 20)) index_all(w);
-        }
-        sort_and_check(w);
-        w->first_record += w->batch->n_records;
-        n_batches++;
-    }
-    CHECK(rng, content_sum_equal(&w->sum, &wanted));
-    CHECK(rng, n_batches >= 4);
-    end_work(w);
-    release_stream(&stream);
-}
-
-TEST(test_stream_through_batches)
-{
-    struct rng rng = rng_start(81);
-    for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++)
-        for (int kind = 0; kind < STREAM_KIND_COUNT; kind++)
-            run_stream(&rng, all_orders[o], (enum stream_kind)kind);
-}
-
 /* When parts are indexed. The sooner, the more is known about the memory that records take. */
 enum index_when { INDEX_AT_ONCE, INDEX_SOMETIMES, INDEX_AT_THE_END, INDEX_WHEN_COUNT };
 
@@ -360,56 +326,6 @@ struct index_crew {
     atomic_int n_problems;
     struct content_sum sums[4];
 };
-
-struct index_worker {
-    struct index_crew *crew;
-    struct content_sum *sum;
-};
-
-static void *index_parts(void *arg)
-{
-    struct index_worker *worker = arg;
-    struct index_crew *crew = worker->crew;
-    struct record_problem problem;
-    for (size_t i; (i = atomic_fetch_add(&crew->next, 1)) < crew->n_parts;)
-        if (batch_index_part(crew->parts[i], N_REFS, worker->sum, &problem) < 0)
-            atomic_fetch_add(&crew->n_problems, 1);
-    return NULL;
-}
-
-/* Workers index parts of one batch at the same time. */
-TEST(test_parts_indexed_by_threads)
-{
-    enum { N_THREADS = 4 };
-    struct rng rng = rng_start(85);
-    for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
-        struct stream stream;
-        make_stream(&rng, STREAM_MIXED, 500000, &stream);
-        OWNED struct work *w = test_alloc(sizeof *w);
-        start_work(w, &rng, &stream, all_orders[o], 4096 * 512);
-        while (add_part(w, 1 + rng_below(&rng, 3000))) continue;
-        struct index_crew crew = {.parts = w->waiting, .n_parts = w->n_waiting};
-        struct index_worker workers[N_THREADS];
-        pthread_t threads[N_THREADS];
-        for (size_t i = 0; i < N_THREADS; i++) {
-            workers[i] = (struct index_worker){&crew, &crew.sums[i]};
-            assert_int_equal(pthread_create(&threads[i], NULL, index_parts, &workers[i]), 0);
-        }
-        struct content_sum sum = {0}, wanted = sum_of_stream(&stream);
-        for (size_t i = 0; i < N_THREADS; i++) {
-            assert_int_equal(pthread_join(threads[i], NULL), 0);
-            content_sum_join(&sum, &crew.sums[i]);
-        }
-        w->n_waiting = 0;
-        CHECK(&rng, crew.n_parts > 100 && atomic_load(&crew.n_problems) == 0);
-        CHECK(&rng, atomic_load(&w->batch->unindexed_bytes) == 0);
-        CHECK(&rng, content_sum_equal(&sum, &wanted));
-        sort_and_check(w);
-        CHECK(&rng, w->batch->n_records == stream.n_records);
-        end_work(w);
-        release_stream(&stream);
-    }
-}
 
 TEST(test_empty_batch)
 {

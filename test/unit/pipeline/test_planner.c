@@ -294,50 +294,40 @@ static void check_texts(const struct plan *plan, size_t n, const char *words)
     if (n > 0 && !strstr(texts[0], words)) fail_msg("'%s' lacks '%s'", texts[0], words);
 }
 
-TEST(test_space_on_two_file_systems)
+/* Of 88 MB of temporary data, or none, and 50 MB of output. */
+TEST(test_too_little_space_is_warned_about)
 {
-    struct plan plan = plan_with_space(88, 50);
-    check_texts(&plan, 0, NULL);
-    plan = plan_with_space(60, 50);
-    check_texts(&plan, 1, "temporary data will need about 88.0 MB, but file system '/fast' has "
-                          "60.0 MB free; choose other places with -T");
-    plan = plan_with_space(88, 49);
-    check_texts(&plan, 1, "the output will need about 50.0 MB, but file system '/large' has "
-                          "49.0 MB free; free space there");
-    plan = plan_with_space(30, 30);
-    check_texts(&plan, 2, "temporary data will");
-    plan.size_is_known = false;                 /* then nothing is said of the output */
-    check_texts(&plan, 1, "temporary data will");
-}
-
-TEST(test_space_that_is_shared)
-{
-    struct plan plan = plan_with_space(138, 138);
-    plan.output_shares = true;
-    check_texts(&plan, 0, NULL);
-    plan.temporary.free_bytes--;
-    check_texts(&plan, 1, "temporary data and output will need about 138.0 MB");
-    /* Several directories have space, but not the one that the output is in. */
-    plan = plan_with_space(500, 40);
-    plan.output_shares = true;
-    check_texts(&plan, 1, "the output will need");
-}
-
-TEST(test_space_that_is_unknown)
-{
-    struct plan plan = plan_with_space(1, 1);
-    plan.temporary.known = plan.output.known = false;
-    check_texts(&plan, 0, NULL);
-}
-
-TEST(test_space_without_temporary_data)
-{
-    struct plan plan = plan_with_space(0, 50);
-    plan.needed_bytes = 0;
-    check_texts(&plan, 0, NULL);
-    plan.output_shares = true;
-    plan.output.free_bytes = 0;
-    check_texts(&plan, 1, "the output will need about 50.0 MB");
+    static const struct {
+        uint64_t temporary_mb, output_mb;
+        bool has_none, is_pipe, shares, is_unknown;
+        size_t n;
+        const char *words;
+    } cases[] = {
+        {.temporary_mb = 88, .output_mb = 50},
+        {60, 50, .n = 1, .words = "temporary data will need about 88.0 MB, but file system '/fast' "
+                                  "has 60.0 MB free; choose other places with -T"},
+        {88, 49, .n = 1, .words = "the output will need about 50.0 MB, but file system '/large' has "
+                                  "49.0 MB free; free space there"},
+        {30, 30, .n = 2, .words = "temporary data will"},
+        {30, 30, .is_pipe = true, .n = 1, .words = "temporary data will"},
+        {138, 138, .shares = true},
+        {137, 138, .shares = true, .n = 1,
+         .words = "temporary data and output will need about 138.0 MB"},
+        /* Several directories have space, but not the one that the output is in. */
+        {500, 40, .shares = true, .n = 1, .words = "the output will need"},
+        {1, 1, .is_unknown = true},
+        {0, 50, .has_none = true},
+        {0, 0, .has_none = true, .shares = true, .n = 1,
+         .words = "the output will need about 50.0 MB"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan plan = plan_with_space(cases[i].temporary_mb, cases[i].output_mb);
+        if (cases[i].has_none) plan.needed_bytes = 0;
+        plan.size_is_known = !cases[i].is_pipe;
+        plan.output_shares = cases[i].shares;
+        plan.temporary.known = plan.output.known = !cases[i].is_unknown;
+        check_texts(&plan, cases[i].n, cases[i].words);
+    }
 }
 
 /* The output of --also stands beside that of -o, elsewhere, or on a disk of temporary data. */

@@ -1,7 +1,7 @@
 /* test_resolve_sets.c -- sets of duplicates, against a model that follows samtools 1.24 read by
    read, with lists that are walked and all pairs compared; in memory and on the disk. */
-#include "random_records.h"
 #include "test_place.h"
+#include "unit_test.h"
 
 #include "duplicates/barcode_clusters.h"
 #include "pipeline/resolve_sets.h"
@@ -393,9 +393,8 @@ static void check_result(const struct rng *rng, const struct duplicate_rules *ru
     if (!rules->checks_chains) CHECK(rng, m->is_optical == m->was_optical);
 }
 
-static void random_sets_are_those_of_samtools(void **state)
+TEST_IN_OWN_DIR(random_sets_are_those_of_samtools)
 {
-    (void)state;
     struct rng rng = rng_start(611);
     size_t n_duplicates = 0, n_optical = 0, n_late = 0;
     for (int i = 0; i < 10000; i++) {
@@ -449,10 +448,9 @@ static void check_same(const struct member *a, const struct member *b, size_t n)
 }
 
 /* So many that each sort has many tapes, and cells have many reads. */
-static void sets_on_the_disk_are_those_in_memory(void **state)
+TEST_IN_OWN_DIR(sets_on_the_disk_are_those_in_memory)
 {
     enum { N = 40000, TEXT_ROOM = 4 };
-    (void)state;
     struct rng rng = rng_start(712);
     struct member *members = test_alloc(N * sizeof *members), *copy = test_alloc(N * sizeof *copy);
     char(*names)[NAME_ROOM] = test_alloc(N * NAME_ROOM),
@@ -514,9 +512,8 @@ static const struct duplicate_rules tags = {
 
 /* A duplicate that was far from the best read of its time is near to the final one; another is near
    to a better duplicate only. */
-static void duplicates_are_compared_with_the_best_of_the_set_and_each_other(void **state)
+TEST_IN_OWN_DIR(duplicates_are_compared_with_the_best_of_the_set_and_each_other)
 {
-    (void)state;
     struct member m[] = {
         pair_member("M:1:500:1", 10, 0),   pair_member("M:1:100:1", 9, 1),
         pair_member("M:1:90:1", 20, 2),    pair_member("M:1:505:11", 8, 3),
@@ -535,9 +532,8 @@ static void duplicates_are_compared_with_the_best_of_the_set_and_each_other(void
     assert_false(m[1].is_optical);
 }
 
-static void pairs_that_meet_need_a_score(void **state)
+TEST_IN_OWN_DIR(pairs_that_meet_need_a_score)
 {
-    (void)state;
     struct member m[] = {pair_member("a", 10, 0), pair_member("b", 9, 1)};
     m[1].view.lacks_score = true;
     assert_int_equal(try_to_resolve(&tags, m, 2), -1);
@@ -547,9 +543,8 @@ static void pairs_that_meet_need_a_score(void **state)
 }
 
 /* Time does not grow as the square of a pile, whether all reads are at one place or spread. */
-static void time_and_memory_of_a_pile_are_bounded(void **state)
+TEST_IN_OWN_DIR(time_and_memory_of_a_pile_are_bounded)
 {
-    (void)state;
     enum { N = 200000, ROOM = 32 };
     struct rng rng = rng_start(612);
     OWNED struct member *m = test_alloc(N * sizeof *m);
@@ -606,9 +601,8 @@ static void check_both_kinds(const char *const *barcodes, size_t n, const char *
     check_barcodes(barcodes, n, best, VIEW_SINGLE);
 }
 
-static void barcodes_are_joined_by_the_directional_method(void **state)
+TEST_IN_OWN_DIR(barcodes_are_joined_by_the_directional_method)
 {
-    (void)state;
     static const char *const similar[] = {"ACGT", "ACGA", "ACTA", "TTTT", "", "", "ACGTA"};
     check_both_kinds(similar, 7, "b..bb.b");
     static const char *const separators[] = {"AC+GT", "AC-GT", "AC+GG"};
@@ -624,9 +618,8 @@ static void barcodes_are_joined_by_the_directional_method(void **state)
 }
 
 /* All reads of a barcode count, also of the last one that the memory holds. */
-static void barcodes_that_just_fit_in_memory_are_joined_alike(void **state)
+TEST_IN_OWN_DIR(barcodes_that_just_fit_in_memory_are_joined_alike)
 {
-    (void)state;
     static const char *const two[] = {"AAAA", "AAAA", "AAAA", "AAAC", "AAAC", "AAAC"};
     const size_t most = barcode_bytes;
     barcode_bytes = 2 * (BARCODE_LIST_BYTES + 4 + 1);
@@ -635,9 +628,8 @@ static void barcodes_that_just_fit_in_memory_are_joined_alike(void **state)
 }
 
 /* Reads of pairs and single reads of one place, all of one molecule. */
-static void barcodes_of_single_reads_and_pairs_are_joined(void **state)
+TEST_IN_OWN_DIR(barcodes_of_single_reads_and_pairs_are_joined)
 {
-    (void)state;
     struct duplicate_rules rules = tags;
     rules.barcode_mismatches = 1;
     struct member m[] = {pair_member("a", 10, 0), single_member("b", 99, 1),
@@ -696,9 +688,8 @@ static void join_codes(const size_t *count, int *joined)
     }
 }
 
-static void random_barcodes_are_joined_like_the_model(void **state)
+TEST_IN_OWN_DIR(random_barcodes_are_joined_like_the_model)
 {
-    (void)state;
     static const char letters[] = "ACG";
     struct rng rng = rng_start(613);
     for (int i = 0; i < 2000; i++) {
@@ -722,29 +713,4 @@ static void random_barcodes_are_joined_like_the_model(void **state)
         }
         check_barcodes(barcodes, n, best, rng_one_in(&rng, 2) ? VIEW_PAIR : VIEW_SINGLE);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(random_sets_are_those_of_samtools, enter_place,
-                                        leave_place),
-        cmocka_unit_test_setup_teardown(sets_on_the_disk_are_those_in_memory, enter_place,
-                                        leave_place),
-        cmocka_unit_test_setup_teardown(
-            duplicates_are_compared_with_the_best_of_the_set_and_each_other, enter_place,
-            leave_place),
-        cmocka_unit_test_setup_teardown(pairs_that_meet_need_a_score, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(time_and_memory_of_a_pile_are_bounded, enter_place,
-                                        leave_place),
-        cmocka_unit_test_setup_teardown(barcodes_of_single_reads_and_pairs_are_joined, enter_place,
-                                        leave_place),
-        cmocka_unit_test_setup_teardown(random_barcodes_are_joined_like_the_model, enter_place,
-                                        leave_place),
-        cmocka_unit_test_setup_teardown(barcodes_that_just_fit_in_memory_are_joined_alike,
-                                        enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(barcodes_are_joined_by_the_directional_method, enter_place,
-                                        leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

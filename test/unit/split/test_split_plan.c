@@ -9,6 +9,8 @@
 #include "split/split_plan.h"
 #include "util/diag.h"
 
+OWNER(struct piece_list, piece_list_destroy)
+
 enum {
     N_REFS = 4, LONGEST = 120, REACH = LONGEST + 20,
     N_RECORDS = 300, RECORD_ROOM = 256, MAX_PIECES = 400,
@@ -187,13 +189,12 @@ TEST_IN_OWN_DIR(test_bed_files)
         write_bed(text, n_bytes);
         diag_renew();
         diag_silence();
-        struct piece_list *pieces = piece_list_create();
+        RELEASED(own_piece_list_destroy) struct piece_list *pieces = piece_list_create();
         struct split_plan *plan = split_plan_create(&request, header, pieces);
         CHECK(&rng, (plan != NULL) == (model.n_intervals > 0 && !model.overlaps));
         if (plan) check_cursor(&rng, plan, pieces, &model);
         n_good += plan != NULL;
         split_plan_destroy(plan);
-        piece_list_destroy(pieces);
         release_model(&model);
     }
     assert_true(n_good > 100);
@@ -216,7 +217,7 @@ TEST_IN_OWN_DIR(test_damaged_bed_files)
         write_bed(text, n_bytes);
         diag_renew();
         diag_silence();
-        struct piece_list *pieces = piece_list_create();
+        RELEASED(own_piece_list_destroy) struct piece_list *pieces = piece_list_create();
         struct split_plan *plan = split_plan_create(&request, header, pieces);
         if (plan) {
             struct split_cursor cursor = {0};
@@ -226,7 +227,6 @@ TEST_IN_OWN_DIR(test_damaged_bed_files)
             CHECK(&rng, cursor.piece < split_plan_n_pieces(plan));
         }
         split_plan_destroy(plan);
-        piece_list_destroy(pieces);
         release_model(&model);
     }
     assert_int_equal(unlink(bed_name), 0);
@@ -270,7 +270,7 @@ TEST(test_ranges_are_those_of_the_counts)
         struct rng rng = rng_start(seed);
         unsigned n_ranges = 1 + (unsigned)rng_below(&rng, MAX_PIECES - 1);
         const struct split_request request = {.kind = SPLIT_RANGES, .n_ranges = n_ranges};
-        struct piece_list *pieces = piece_list_create();
+        RELEASED(own_piece_list_destroy) struct piece_list *pieces = piece_list_create();
         struct split_plan *plan = split_plan_create(&request, header, pieces);
         struct range_counts *counts = range_counts_create(header);
         uint8_t rec[RECORD_ROOM];
@@ -287,7 +287,6 @@ TEST(test_ranges_are_those_of_the_counts)
         check_begins(&rng, plan, header, n_ranges);
         unobserve(range_counts_observer(counts));
         split_plan_destroy(plan);
-        piece_list_destroy(pieces);
     }
 }
 

@@ -476,13 +476,3 @@ TEST(test_what_rocksdb_will_compact)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(compaction_will_begin(cases[i].sizes, cases[i].n, 3, 3), cases[i].begins);
 }
-
-TEST(test_reasons_in_words)
-{
-    for (int i = COMPACTION_NO_NEED; i <= COMPACTION_OPEN_FILES; i++) {
-        const char *text = compaction_reason_text((enum compaction_reason)i);
-        assert_true(strlen(text) > 4);
-        for (int k = 0; k < i; k++)
-            assert_string_not_equal(text, compaction_reason_text((enum compaction_reason)k));
-    }
-}

@@ -142,7 +142,7 @@ TEST_IN_DIR(test_runs_come_back_in_order)
 {
     enum { N_RUNS = 20, N_BLOCKS = 60 };
     struct rng rng = rng_start(91);
-    struct run_db *db = make_db(*state);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct block *all = test_alloc(N_RUNS * N_BLOCKS * sizeof *all);
     size_t n = 0;
     uint64_t value_bytes = 0;
@@ -170,7 +170,6 @@ TEST_IN_DIR(test_runs_come_back_in_order)
     assert_true(run_db_bytes(db) < value_bytes + 60 * n + 4096 * n_files);
     /* A second scan shows the same. */
     assert_int_equal(scan_all(&rng, db, all, n), 0);
-    run_db_destroy(db);
     release_blocks(all, n);
 }
 
@@ -236,7 +235,7 @@ TEST_IN_DIR(test_empty_database)
 TEST_IN_DIR(test_abandoned_within_a_run)
 {
     struct rng rng = rng_start(93);
-    struct run_db *db = make_db(*state);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct block *blocks = make_run(&rng, 0, 10, 5000);
     assert_non_null(db);
     struct run_writer *writer;
@@ -246,14 +245,13 @@ TEST_IN_DIR(test_abandoned_within_a_run)
     run_db_abandon_run(writer);
     assert_int_equal(run_db_n_runs(db), 0);
     assert_int_equal(scan_all(&rng, db, NULL, 0), 0);
-    run_db_destroy(db);
     release_blocks(blocks, 10);
 }
 
 TEST_IN_DIR(test_keys_out_of_order_are_refused)
 {
     struct rng rng = rng_start(94);
-    struct run_db *db = make_db(*state);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct block *blocks = make_run(&rng, 0, 2, 100);
     assert_non_null(db);
     struct run_writer *writer;
@@ -262,7 +260,6 @@ TEST_IN_DIR(test_keys_out_of_order_are_refused)
     assert_int_equal(run_db_put(writer, 0, blocks[0].key, blocks[0].key_bytes, blocks[0].value,
                                 blocks[0].value_bytes), RUN_DB_ERROR);
     run_db_abandon_run(writer);
-    run_db_destroy(db);
     release_blocks(blocks, 2);
 }
 
@@ -344,7 +341,7 @@ TEST_IN_DIR(test_flipped_bytes_are_errors)
 {
     enum { N_BLOCKS = 12 };
     struct rng rng = rng_start(95);
-    struct run_db *db = make_db(*state);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct block *blocks = make_run(&rng, 0, N_BLOCKS, 9000);
     char path[512];
     assert_non_null(db);
@@ -364,7 +361,6 @@ TEST_IN_DIR(test_flipped_bytes_are_errors)
     }
     /* Without the damage all is well again. */
     assert_int_equal(scan_all(&rng, db, blocks, N_BLOCKS), 0);
-    run_db_destroy(db);
     release_blocks(blocks, N_BLOCKS);
 }
 
@@ -372,7 +368,7 @@ TEST_IN_DIR(test_truncated_file_is_an_error)
 {
     enum { N_BLOCKS = 30 };
     struct rng rng = rng_start(96);
-    struct run_db *db = make_db(*state);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct block *blocks = make_run(&rng, 0, N_BLOCKS, 9000);
     char path[512];
     assert_non_null(db);
@@ -380,7 +376,6 @@ TEST_IN_DIR(test_truncated_file_is_an_error)
     find_sst(*state, path, sizeof path);
     assert_int_equal(truncate(path, find_value(path, &blocks[N_BLOCKS / 2])), 0);
     assert_int_equal(scan_all(&rng, db, blocks, N_BLOCKS), -1);
-    run_db_destroy(db);
     release_blocks(blocks, N_BLOCKS);
 }
 
@@ -450,7 +445,7 @@ static void wait_if_crowded(struct run_db *db)
 static void check_compaction_while_runs_come(void **state, bool direct)
 {
     struct rng rng = rng_start(97);
-    struct run_db *db = make_db_how(*state, direct);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db_how(*state, direct);
     struct block *all = test_alloc(MANY_RUNS * EVEN_BLOCKS * sizeof *all);
     assert_non_null(db);
     assert_int_equal(run_db_compact(db, MANY_WIDTH, MANY_WIDTH, MANY_MOST), 0);
@@ -470,7 +465,6 @@ static void check_compaction_while_runs_come(void **state, bool direct)
     assert_false(run_db_compact_failed(db));
     assert_int_equal(scan_all(&rng, db, all, MANY_RUNS * EVEN_BLOCKS), 0);
     assert_int_equal(scan_how(&rng, db, all, MANY_RUNS * EVEN_BLOCKS, 1 << 16), 0);
-    run_db_destroy(db);
     release_blocks(all, MANY_RUNS * EVEN_BLOCKS);
 }
 
@@ -503,7 +497,7 @@ TEST_IN_DIR(test_asked_while_it_is_opened_again)
 {
     struct rng rng = rng_start(107);
     struct block *blocks = make_run(&rng, 0, EVEN_BLOCKS, 100);
-    struct run_db *db = make_db_how(*state, true);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db_how(*state, true);
     struct asker asker = {.db = db};
     pthread_t thread;
     assert_non_null(db);
@@ -513,29 +507,7 @@ TEST_IN_DIR(test_asked_while_it_is_opened_again)
     atomic_store(&asker.stop, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(scan_all(&rng, db, blocks, EVEN_BLOCKS), 0);
-    run_db_destroy(db);
     release_blocks(blocks, EVEN_BLOCKS);
-}
-
-/* Nothing is compacted until it is asked for; then everything is, at once. */
-TEST_IN_DIR(test_compaction_of_what_is_there)
-{
-    struct rng rng = rng_start(98);
-    struct run_db *db = make_db(*state);
-    struct block *all = test_alloc(60 * EVEN_BLOCKS * sizeof *all);
-    assert_non_null(db);
-    add_runs(&rng, db, 60, EVEN_BLOCKS, all, NULL);
-    assert_int_equal(run_db_n_files(db), 60);
-    assert_false(run_db_is_compacting(db));
-    assert_int_equal(run_db_compacted_bytes(db), 0);
-    assert_int_equal(run_db_compact(db, 2, 60, 5), 0);
-    wait_for_compactions(db);
-    CHECK(&rng, run_db_n_files(db) <= 5);
-    CHECK(&rng, run_db_compacted_bytes(db) >= run_db_bytes(db) / 2);
-    assert_int_equal(run_db_n_runs(db), 60);
-    assert_int_equal(scan_all(&rng, db, all, 60 * EVEN_BLOCKS), 0);
-    run_db_destroy(db);
-    release_blocks(all, 60 * EVEN_BLOCKS);
 }
 
 /* RocksDB has no thread to compact with, as if it got no CPU: the compaction stays due, and begins
@@ -543,7 +515,7 @@ TEST_IN_DIR(test_compaction_of_what_is_there)
 TEST_IN_DIR(test_compaction_that_begins_late)
 {
     struct rng rng = rng_start(108);
-    struct run_db *db = make_db(*state);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct block *all = test_alloc(12 * EVEN_BLOCKS * sizeof *all);
     rocksdb_env_t *env = rocksdb_create_default_env();
     assert_non_null(db);
@@ -556,7 +528,6 @@ TEST_IN_DIR(test_compaction_that_begins_late)
     rocksdb_env_set_background_threads(env, 1);
     wait_for_compactions(db);
     assert_int_equal(run_db_n_files(db), 7);
-    run_db_destroy(db);
     rocksdb_env_destroy(env);
     release_blocks(all, 12 * EVEN_BLOCKS);
 }
@@ -583,7 +554,7 @@ TEST_IN_DIR(test_no_neighbours_of_one_size)
 TEST_IN_DIR(test_compaction_during_a_scan)
 {
     struct rng rng = rng_start(99);
-    struct run_db *db = make_db(*state);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct block *all = test_alloc(40 * EVEN_BLOCKS * sizeof *all);
     const uint8_t *key;
     size_t key_bytes, n = 0;
@@ -602,21 +573,7 @@ TEST_IN_DIR(test_compaction_during_a_scan)
     }
     assert_int_equal(n, 40 * EVEN_BLOCKS);
     run_scan_close(scan);
-    run_db_destroy(db);
     release_blocks(all, 40 * EVEN_BLOCKS);
-}
-
-/* Destroyed while compactions run and are due. */
-TEST_IN_DIR(test_destroyed_while_compacting)
-{
-    struct rng rng = rng_start(100);
-    struct run_db *db = make_db(*state);
-    struct block *all = test_alloc(60 * EVEN_BLOCKS * sizeof *all);
-    assert_non_null(db);
-    add_runs(&rng, db, 60, EVEN_BLOCKS, all, NULL);
-    assert_int_equal(run_db_compact(db, 2, 6, 6), 0);
-    run_db_destroy(db);
-    release_blocks(all, 60 * EVEN_BLOCKS);
 }
 
 /* Runs become part of the database three at a time, and the last ones by admit_runs. Two databases
@@ -699,11 +656,10 @@ TEST_IN_DIR(test_destroyed_before_admission)
 {
     const struct run_db_settings settings = {.n_admitted = 8, .n_compactions = 1};
     struct rng rng = rng_start(102);
-    struct run_db *db = run_db_create(*state, &settings, NULL);
+    RELEASED(own_run_db_destroy) struct run_db *db = run_db_create(*state, &settings, NULL);
     struct block *all = test_alloc(3 * EVEN_BLOCKS * sizeof *all);
     assert_non_null(db);
     add_runs(&rng, db, 3, EVEN_BLOCKS, all, NULL);
-    run_db_destroy(db);
     release_blocks(all, 3 * EVEN_BLOCKS);
 }
 
@@ -713,7 +669,7 @@ TEST_IN_DIR(test_not_admitted)
 {
     const struct run_db_settings settings = {.n_admitted = 2, .n_compactions = 1};
     struct rng rng = rng_start(104);
-    struct run_db *db = run_db_create(*state, &settings, NULL);
+    RELEASED(own_run_db_destroy) struct run_db *db = run_db_create(*state, &settings, NULL);
     struct block *all = test_alloc(3 * EVEN_BLOCKS * sizeof *all);
     char path[512];
     assert_non_null(db);
@@ -732,7 +688,6 @@ TEST_IN_DIR(test_not_admitted)
     assert_int_equal(run_db_n_written(db), 4);
     assert_int_equal(run_db_n_files(db), 4);     /* nothing of the third run */
     assert_true(run_db_bytes(db) < n_bytes && run_db_bytes(db) > n_bytes / 2);
-    run_db_destroy(db);
     release_blocks(all, 3 * EVEN_BLOCKS);
 }
 
@@ -740,7 +695,7 @@ TEST_IN_DIR(test_not_admitted)
 TEST_IN_DIR(test_direct_scan_of_a_lost_database)
 {
     struct rng rng = rng_start(103);
-    struct run_db *db = make_db_how(*state, true);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db_how(*state, true);
     struct block *all = test_alloc(4 * EVEN_BLOCKS * sizeof *all);
     char path[512];
     assert_non_null(db);
@@ -751,25 +706,10 @@ TEST_IN_DIR(test_direct_scan_of_a_lost_database)
     assert_int_equal(run_db_n_files(db), 0);
     assert_int_equal(run_db_n_runs(db), 4);
     assert_false(run_db_is_compacting(db));
-    run_db_destroy(db);
     release_blocks(all, 4 * EVEN_BLOCKS);
 }
 
 /* ---- full disks ---- */
-
-TEST_IN_DIR(test_no_space_for_the_database)
-{
-    char path[512];
-    const char *full = NULL;
-    const struct run_db_settings settings = {.n_admitted = 1, .n_compactions = 1};
-    (void)snprintf(path, sizeof path, "%s/disk", (const char *)*state);
-    if (!mount_small_disk(path, 65536)) skip();
-    fill_small_disk(path);
-    assert_null(run_db_create(path, &settings, &full));
-    assert_string_equal(full, "No space left on device");
-    assert_null(run_db_create(path, &settings, NULL));
-    unmount_small_disk(path);
-}
 
 /* A put, or the end of a run, returns FULL. The earlier runs are whole. */
 TEST_IN_DIR(test_no_space_for_a_run)

@@ -352,35 +352,3 @@ TEST(test_long_coordinates)
                 "q\t0" FIELDS "8M" READ,
                 "q\t256\td\t5000000001\t9\t3H5M" NO_MATE "TCCAC\tFFFFF\tMM:Z:C+m,2;\tXX:i:1");
 }
-
-/* Lists made of the characters that they may have, and a few others: never read past the end, and
-   what was read agrees with itself. Records of them come out whole. */
-TEST(test_random_lists)
-{
-    static const char alphabet[] = "CCAN++m,,,,11;;;?.7X";
-    struct rng rng = rng_start(71);
-    size_t n_lists = 0;
-    for (int i = 0; i < 20000; i++) {
-        size_t n = rng_below(&rng, 24);
-        OWNED char *text = test_alloc(n + 1);
-        for (size_t k = 0; k < n; k++) text[k] = alphabet[rng_below(&rng, sizeof alphabet - 1)];
-        if (rng_one_in(&rng, 2) && n > 6) memcpy(text, "C+m,1;", 6);
-        text[n] = 0;
-        const char *at = text;
-        struct mod_list list;
-        while (mod_lists_next(&at, &list) > 0) {
-            const char *step = list.steps;
-            uint64_t n_bases = 0;
-            for (size_t k = 0; k < list.n_steps; k++) n_bases += mod_lists_step(&step) + 1ULL;
-            CHECK(&rng, n_bases == list.n_bases && *step == ';' && step + 1 == at);
-            n_lists++;
-        }
-        CHECK(&rng, at <= text + n);
-        OWNED_TEXT kstring_t line = KS_INITIALIZE, result = KS_INITIALIZE;
-        CHECK(&rng, ksprintf(&line, "q\t%d" FIELDS "2H5M1H" NO_MATE "GTCCA\tFFFFF\tMM:Z:%s",
-                             rng_one_in(&rng, 2) ? 2048 : 2064, text) > 0);
-        const char *const lines[] = {"q\t0" FIELDS "8M" READ, line.s};
-        assert_null(fix(&mods, lines, 2, &result));
-    }
-    CHECK(&rng, n_lists > 5000);
-}

@@ -8,56 +8,6 @@
 #include "fixed_lines.h"
 #include "unit_test.h"
 
-TEST(test_pair_gets_mate_fields)
-{
-    CHECK_LINES(&usual,
-                "q\t99\tc\t101\t60\t10M\t=\t201\t110\tACGTACGTAC\t0123456789\tXX:i:1\tMQ:i:30\t"
-                "MC:Z:5S10M\tms:i:518\n"
-                "q\t147\tc\t201\t30\t5S10M\t=\t101\t-110\tACGTACGTACACGTA\tFFFFFFFFFFFFFF!\t"
-                "MQ:i:60\tMC:Z:10M\tms:i:195\n",
-                "q\t67\tc\t101\t60\t10M\t*\t0\t0\tACGTACGTAC\t0123456789\tMC:Z:old\tXX:i:1",
-                "q\t147\tc\t201\t30\t5S10M\t*\t0\t0\tACGTACGTACACGTA\tFFFFFFFFFFFFFF!\tms:i:1");
-}
-
-/* An unmapped read lies where its mate does, and loses what only alignments have. */
-TEST(test_unmapped_read_lies_where_its_mate_does)
-{
-    CHECK_LINES(&usual,
-                "q\t73\tc\t101\t60\t4M\t=\t101\t0\tACGT\tFFFF\tMC:Z:*\tms:i:0\n"
-                "q\t133\tc\t101\t0\t*\t=\t101\t0\tACGT\t!!!!\tXX:i:1\tMQ:i:60\tMC:Z:4M\tms:i:148\n",
-                "q\t73\tc\t101\t60\t4M\t*\t0\t0\tACGT\tFFFF",
-                "q\t133\t*\t0\t20\t4M\t*\t0\t0\tACGT\t!!!!\tNM:i:1\tXX:i:1\tMD:Z:4");
-}
-
-TEST(test_single_read_loses_mate_fields)
-{
-    CHECK_LINES(&usual, "q\t65\tc\t101\t60\t4M\t*\t0\t0\tACGT\tFFFF\tMQ:i:3\n",
-                "q\t99\tc\t101\t60\t4M\t=\t5\t77\tACGT\tFFFF\tMQ:i:3");
-}
-
-/* -r leaves out unmapped and secondary records; nobody is the mate of such a record. */
-TEST(test_removal_leaves_out_unmapped_and_secondary_records)
-{
-    struct fixmate_rules rules = usual;
-    rules.removes = true;
-    CHECK_LINES(&rules, "q\t73\tc\t101\t60\t4M\t=\t101\t0\tACGT\tFFFF\tMC:Z:*\tms:i:0\n",
-                "q\t107\tc\t101\t60\t4M\t*\t0\t0\tACGT\tFFFF",
-                "q\t321\tc\t301\t60\t4M\t*\t0\t0\tACGT\tFFFF",
-                "q\t133\t*\t0\t0\t*\t*\t0\t0\tACGT\t!!!!");
-}
-
-TEST(test_template_cigar)
-{
-    struct fixmate_rules rules = usual;
-    rules.template_cigar = true;
-    CHECK_LINES(&rules,
-                "q\t147\tc\t91\t9\t2S2M\t=\t51\t-42\tACGT\tFFFF\tMQ:i:9\tMC:Z:4M\tms:i:148\n"
-                "q\t99\tc\t51\t9\t4M\t=\t91\t42\tACGT\tFFFF\tMQ:i:9\tMC:Z:2S2M\t"
-                "ct:Z:1F4M36T2R2S2M\tms:i:148\n",
-                "q\t147\tc\t91\t9\t2S2M\t*\t0\t0\tACGT\tFFFF\tct:Z:old",
-                "q\t99\tc\t51\t9\t4M\t*\t0\t0\tACGT\tFFFF\tct:Z:old");
-}
-
 /* Only bases of the read are clipped at the end of the reference, not deleted ones; 1.24 counts
    these, too, and then CIGAR and sequence differ in length. */
 TEST(test_clip_behind_a_deletion)

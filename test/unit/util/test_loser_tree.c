@@ -1,5 +1,5 @@
 /* test_loser_tree.c -- the smallest head of any number of sources is found. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "util/loser_tree.h"
 
@@ -29,9 +29,8 @@ static void fill(struct rng *rng, struct source *source, size_t *n_of)
     source->numbers[n] = ENDED;
 }
 
-static void sources_are_merged_in_order(void **state)
+TEST(sources_are_merged_in_order)
 {
-    (void)state;
     struct rng rng = rng_start(55);
     RELEASED(loser_tree_release) struct loser_tree tree = {0};
     for (size_t n = 1; n <= MOST_SOURCES; n++) {
@@ -51,10 +50,4 @@ static void sources_are_merged_in_order(void **state)
         struct source *last = &sources[loser_tree_first(&tree)];
         assert_int_equal(last->numbers[last->at], ENDED);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sources_are_merged_in_order)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
