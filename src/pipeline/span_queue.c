@@ -195,16 +195,37 @@ static void be_filled(struct queued_span *span, struct worker *worker)
     if (first) make(worker, first);
 }
 
+struct fill_scratch {
+    struct bgzf_coder bgzf;
+    bam1_t *record;             /* that a line becomes; NULL: there was none yet */
+};
+
+static void release_scratch(void *arg)
+{
+    struct fill_scratch *scratch = arg;
+    bgzf_coder_release(&scratch->bgzf);
+    bam_destroy1(scratch->record);
+}
+
+static const struct scratch_kind scratch_kind = {sizeof(struct fill_scratch), release_scratch};
+
 static void fill_job(struct worker *worker, void *arg)
 {
+    enum { LONG_BYTES = 4 << 20 };
+    struct fill_scratch *scratch = worker_scratch(worker, &scratch_kind);
     struct queued_span *span = arg;
     const struct span_queue *queue = span->queue;
     struct crew *crew = queue->settings.crew;
-    bam1_t *record = queue->reader.is_text ? worker_record(worker) : NULL;
+    if (!scratch->record) scratch->record = bam_init1();
+    xalloc_require(scratch->record != NULL);
     if (!crew_failed(crew) &&
-        span_reader_fill(&queue->reader, &span->records, &worker->bgzf, record) < 0) {
+        span_reader_fill(&queue->reader, &span->records, &scratch->bgzf, scratch->record) < 0) {
         load_totals_set_bad(queue->settings.totals);
         crew_fail(crew);
+    }
+    if (scratch->record->m_data > LONG_BYTES) {
+        bam_destroy1(scratch->record);
+        scratch->record = NULL;
     }
     be_filled(span, worker);
 }
