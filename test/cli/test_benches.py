@@ -115,8 +115,7 @@ class Runs(BenchTest):
         self.assertRegex(text, r"(?m)^\| `-l 1`, 64 MB \| rocksort \|.* \(<= 0.45\)")
         self.assertEqual([run["who"] for run in self.measured()], ["rocksort", "samtools", "copy"])
 
-    def test_one_pass(self):
-        """All ways mark the same number of duplicates; igzip has level 1 only."""
+    def test_one_pass_ways_mark_the_same_number_of_duplicates(self):
         text, _ = self.bench("one_pass.py", "--ways", "one-pass,samtools", "--deflate",
                              "libdeflate,igzip", "--input", self.reads("-n", "20K", "-d", "20"))
         rows = [line.strip("| ").split(" | ") for line in text.splitlines()
@@ -334,8 +333,7 @@ class Tiles(CliTest):
         self.assertEqual([name for name in os.listdir(self.work) if ".part" in name], [])
         return (None if status else bamfile.read(out)), result.err
 
-    def test_copies_differ_in_place_and_name_alone(self):
-        """What is no whole pair is left out."""
+    def test_copies_of_whole_pairs_differ_in_place_and_name_alone(self):
         records = []
         for i in range(20):
             first, second = pair(f"r{i}", 500_000 + 30 * i, aux=b"NMC\1")
@@ -364,8 +362,7 @@ class Tiles(CliTest):
         self.assertNotEqual(other.records, first.records)
         self.assertEqual(sorted(bamfile.split(other.records)), sorted(bamfile.split(first.records)))
 
-    def test_several_inputs_and_depth(self):
-        """Read groups of all, each once. Deep places are dealt out to several windows."""
+    def test_read_groups_of_all_inputs_are_kept_and_deep_places_spread(self):
         one = self.bam("one.bam", [r for i in range(200) for r in pair(f"a{i}", i, b"RGZg1\0")],
                        "@RG\tID:g1\tSM:x\n")
         two = self.bam("two.bam", pair("b", 50, aux=b"RGZg2\0"), "@RG\tID:g1\tSM:y\n@RG\tID:g2\n")
@@ -386,8 +383,7 @@ class Tiles(CliTest):
             self.assertRegex(err, message)
 
     @unittest.skipUnless(shutil.which("samtools"), "no samtools to compare with")
-    def test_kept_for_the_next_benchmark(self):
-        """In a directory of the user's own, until an input changes."""
+    def test_tiled_reads_are_kept_until_an_input_changes(self):
         source = self.bam("a.bam", [r for i in range(50) for r in pair(f"r{i}", 40 * i)])
         folder = self.scratch / f"rocksort-tiled-{os.getuid()}"
 
@@ -424,8 +420,7 @@ class ThreadNames(CliTest):
             return wanted <= found
         wait_for(names, 20 * SLOW, f"threads {sorted(wanted)}")
 
-    def test_while_loading_and_merging(self):
-        """It merges into a pipe that nobody reads."""
+    def test_threads_have_names_while_loading_and_merging(self):
         data = bamfile.bgzf(bamfile.bam_header("@HD\tVN:1.6\n" + bamfile.sq_text(REFS), REFS)
                             + b"".join(bamfile.record(f"r{i}", tid=0, pos=i * 7919 % 100_000,
                                                       cigar="40M", seq=BASES)

@@ -98,8 +98,7 @@ class ShortCigars(CliTest):
         return bamfile.record(f"r{number}", flag, place, 500 - number if place == 0 else -1, cigar,
                               self.SEQ, aux, 9)
 
-    def test_as_samtools(self):
-        """In all orders and formats, in memory and spilled."""
+    def test_long_cigars_are_sorted_as_by_samtools(self):
         refs = [("c", 1000)]
         records = [self.record(0), self.record(1, "7S"), self.record(2, flag=4),
                    self.record(3, flag=4, place=-1), self.record(4, "7M"), self.record(5, "3S4M"),
@@ -160,8 +159,7 @@ class LargeRecords(CliTest):
                         got = self.sort_bam(*options, source, budget=budget)
                         self.assert_same_records(got.records, want)
 
-    def test_first_last_and_only(self):
-        """The giant is the first, the last, or the only record."""
+    def test_giant_record_may_be_first_last_or_only(self):
         header, (giant,) = self.giants(1_500_000, 1, 0)
         small = [bamfile.record(f"s{i}", 4, -1, -1, "", "ACGT" * 30) for i in range(4000)]
         for name, records in (("only", [giant]), ("first", [giant] + small),
@@ -174,8 +172,7 @@ class LargeRecords(CliTest):
                     want = giant + b"".join(one for one in records if one is not giant)
                     self.assert_same_records(got.records, want)
 
-    def test_large_tag(self):
-        """A record can be large because of a tag."""
+    def test_record_may_be_large_because_of_a_tag(self):
         refs = [("c", 1000)]
         header = bamfile.bam_header(bamfile.sq_text(refs), refs)
         tags = [b"XZZ" + b"z" * (i * 5009 % 300_000) + b"\0" for i in range(60)]

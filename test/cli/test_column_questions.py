@@ -102,9 +102,7 @@ class Questions(CliTest):
                 with self.subTest(number=number, way=way):
                     self.assertEqual(self.answer(way, number), want)
 
-    def test_letters_after_numbers(self):
-        """A chromosome X in regions that begin with hundreds of numbers: readers of CSV choose the
-        type of a column by its first rows."""
+    def test_letters_after_hundreds_of_numbers_are_read(self):
         self.make_files("X", 1000)
         with open(self.path("regions.bed"), encoding="ascii") as file:
             self.assertNotIn("X", file.read(9 * 300))
@@ -115,7 +113,6 @@ class Questions(CliTest):
                 self.assertEqual(self.answer(way, number), want, way)
 
     def test_coverage_is_that_of_bedcov(self):
-        """That of `samtools bedcov`, which also lists regions without reads."""
         out = self.path("bedcov")
         self.assertTrue(reference("bedcov", self.path("regions.bed"), self.path("sample.bam"),
                                   save_stdout=out))

@@ -153,16 +153,14 @@ class Files(Back):
             self.sort_ok("-n", "-o", self.path("got.bam"), "-", stdin=sam)
             self.assertEqual(values(self.path("got.bam")), values(bam))
 
-    def test_old_header_comes_back(self):
-        """A header in Latin-1, and one in UTF-8."""
+    def test_header_in_latin_1_or_utf_8_comes_back(self):
         for comment in b"@CO\tna\xefve \xc3\xa9 \xff\x80\n", "@CO\tna\u00efve\n".encode():
             source = self.write("old.sam", SQ.encode() + comment)
             for form in FORMS:
                 self.sort_ok("--no-PG", "-o", self.path("x." + form), source)
                 self.assertIn(comment, self.script(self.path("x." + form)).out)
 
-    def test_standard_input(self):
-        """A stream from a pipe, and any file; of other pipes the message says what to do."""
+    def test_stream_is_read_from_a_pipe_and_other_forms_from_a_file(self):
         bam = self.bam_of(TAGGED)
         want = self.sort_bam("--no-PG", "-o", "-", bam)
         for form in FORMS:
@@ -248,7 +246,6 @@ class Rewritten(Back):
         self.assert_comes_back(self.save(some), self.some)
 
     def test_header_option_takes_every_kind_of_header(self):
-        """--header takes SAM and BAM, plain or compressed, and a pipe; it goes before metadata."""
         bare = self.save(self.table_of_all.replace_schema_metadata({}))
         self.refused([bare], "no sam_header", "--header")
         text = bamfile.read(self.bam).text
@@ -343,8 +340,7 @@ class Layouts(Back):
                                                mask=maps.is_null())
         self.assert_comes_back(self.save(cast(table, "tags", lambda array: changed)), bam)
 
-    def test_columns_without_values_or_of_no_use(self):
-        """Nulls may have no type; columns that no record has may have any."""
+    def test_columns_without_values_or_of_unknown_names_are_left_out(self):
         bam = self.bam_of(SQ + "r\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n" * 9)
         self.sort_ok("--no-PG", "--columns", "all,NM,ML,CO,XX:f", "-o", self.path("n.arrow"), bam)
         table = self.read(self.path("n.arrow"))
@@ -383,7 +379,6 @@ class Refused(Back):
                 self.refused([self.changed(name, values)], mention)
 
     def test_values_that_records_cannot_have(self):
-        """rocksort, or whoever reads the SAM, refuses them."""
         for name, values, mention in [
                 ("flag", 65536, "FLAG"), ("flag", -1, "FLAG"), ("mapq", 256, "MAPQ"),
                 ("mapq", pyarrow.array([None] * 360, "uint8"), "MAPQ"), ("pos", -5, "POS"),

@@ -56,7 +56,6 @@ class Refused(CliTest):
                 self.assertNotIn(CRAM_END, result.out)
 
     def test_message_names_the_read_and_what_to_do(self):
-        """The message names the read, says what CRAM cannot hold, and what to do."""
         bad = {"operation B": lambda i: with_operation(i, 9),
                "unknown operation": lambda i: with_operation(i, 11),
                "tags are damaged": lambda i: record(i, aux=b"XXy\0\0\0\0"),

@@ -75,7 +75,6 @@ class Engines(DeflateTest):
         self.assertIn("zlib", self.built_in)
 
     def test_same_records(self):
-        """In all engines and levels, with one thread and several, in memory and with runs."""
         source = self.bam_of(generate.odd(6000, seed=5))
         want = self.sort_bam("--no-PG", "-u", source)
         sizes = {}
@@ -93,8 +92,7 @@ class Engines(DeflateTest):
         # Another engine wrote other bytes.
         self.assertEqual(len(set(sizes.values())), len(sizes), sizes)
 
-    def test_auto_takes_the_best(self):
-        """Auto takes the best, whether or not it is named; the last option counts."""
+    def test_auto_takes_the_best_engine_of_the_level(self):
         source = self.bam_of(generate.odd(3000, seed=6))
         for level in (-1, 1, 2, 5, 6):
             how = ["-l", str(level)] if level >= 0 else []
@@ -175,8 +173,7 @@ class Refused(DeflateTest):
         for options in ([], ["-l", "1"], ["-l", "5"]):
             self.sort_bam("--deflate", "rocksort", *options, self.source)
 
-    def test_level_of_igzip(self):
-        """It has one level. The message says what to give."""
+    def test_level_that_igzip_lacks_is_refused(self):
         if "igzip" not in self.built_in:
             self.skipTest("igzip is not built in")
         for options in (["-l", "2"], ["-l", "6"], ["-O", "bam,level=9"],
@@ -188,8 +185,7 @@ class Refused(DeflateTest):
         for options in (["-l1"], ["-l0"], ["-u"], ["-O", "bam,level=1"]):
             self.sort_bam("--deflate", "igzip", *options, self.source)
 
-    def test_other_formats(self):
-        """Nothing is deflated here: a warning, whatever the level."""
+    def test_other_formats_give_a_warning(self):
         for form in ("sam", "cram,no_ref=1"):
             for engine in self.built_in:
                 result = self.sort_ok("--quiet", "--deflate", engine, "-O", form, self.source)
@@ -258,8 +254,7 @@ class ZlibOnly(DeflateTest):
         self.assertEqual(lines[2], "Deflates BAM by rocksort up to level 5 and by default, by zlib from "
                                    "level 6 on")
 
-    def test_zlib_writes_the_same_records(self):
-        """The same records; auto writes by zlib what the whole build writes by zlib."""
+    def test_zlib_build_writes_the_same_records(self):
         source = self.bam_of(generate.odd(6000, seed=7))
         want = self.sort_bam("--no-PG", "-l6", "--deflate", "zlib", source)
         whole = self.sort_ok("--no-PG", "-l6", "--deflate", "zlib", source).out
@@ -271,8 +266,7 @@ class ZlibOnly(DeflateTest):
                 if not budget:
                     self.assert_same_deflate(done.out, whole)
 
-    def test_damaged_block(self):
-        """Its zlib notices damage, too."""
+    def test_damaged_block_is_noticed_by_zlib(self):
         source = self.bam_of(generate.odd(2000))
         with open(source, "rb") as file:
             data = bytearray(file.read())
@@ -281,7 +275,6 @@ class ZlibOnly(DeflateTest):
         self.assert_error(result, "damaged.bam")
 
     def test_message_names_the_missing_package(self):
-        """The message names what there is, and the package of what there is not."""
         for engine, package, conda in (("igzip", "libisal-dev", "isa-l"),
                                        ("libdeflate", "libdeflate-dev", "libdeflate")):
             result = self.run_it("--deflate", engine, "-l1", "-o", self.path("out.bam"),

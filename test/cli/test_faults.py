@@ -174,8 +174,7 @@ class Flips(FaultTest):
                 self.assertFalse(os.path.exists(out))
         return result
 
-    def test_on_disk(self):
-        """A byte that changes on the disk is found by our block checksums or those of RocksDB."""
+    def test_byte_changed_on_the_disk_is_found(self):
         self.want = self.sort_bam("--no-PG", self.source)
         out = self.path("out.bam")
         n_failed = 0
@@ -190,9 +189,7 @@ class Flips(FaultTest):
                 n_failed += result.status
         self.assertGreater(n_failed, 2)
 
-    def test_behind_all_checksums(self):
-        """A byte that changes in memory after the checksums of all blocks were verified: the
-        records written differ from the records read."""
+    def test_byte_changed_in_memory_after_its_checksum_is_found(self):
         self.want = self.sort_bam("--no-PG", self.source)
         told = [self.check(f"LZ4_decompress_safe:{number}:flip", "--temp-codec", "lz4")
                 for number in (1, 2, 3, 5, 8)]
@@ -200,9 +197,7 @@ class Flips(FaultTest):
         self.assertTrue(any("the output is not what was read" in result.err for result in told),
                         told)
 
-    def test_records_change_places(self):
-        """Two records that change places do not change the checksum. They were once written in the
-        wrong order, with exit status 0."""
+    def test_records_that_change_places_are_found(self):
         source = self.write("reads.sam", generate.reads(3000, generate.reference()))
         out = self.path("out.bam")
         for order in ([], ["-n"], ["-t", "NM"], ["--shuffle=5"]):
@@ -214,8 +209,7 @@ class Flips(FaultTest):
                     self.assert_error(result, "would not be in order")
                     self.assertFalse(os.path.exists(out))
 
-    def test_when_resumed(self):
-        """A byte that changes in memory is also detected by --resume."""
+    def test_byte_changed_in_memory_is_found_by_resume(self):
         result = self.with_fault("pwrite:1:EIO:none", "--temp-codec", "lz4", "-T", self.work, "-o",
                                  "/dev/full", clean=False)
         checkpoint, = kept_checkpoints(result.err)
@@ -226,9 +220,7 @@ class Flips(FaultTest):
         self.assertFalse(os.path.exists(self.path("out.bam")))
         self.assertTrue(any("were found, or others" in result.err for result in told), told)
 
-    def test_what_is_offered(self):
-        """The message about a damaged checkpoint offers only to try again. It once said that the
-        checkpoint can be finished."""
+    def test_damaged_checkpoint_offers_only_to_sort_again(self):
         result = self.with_fault("pwrite:1:EIO:none", "-T", self.work, "-o", "/dev/full",
                                  clean=False)
         checkpoint, = kept_checkpoints(result.err)
@@ -334,8 +326,7 @@ class Durable(FaultTest):
             counts = dict(line.split() for line in file)
         return int(counts["fault0"]) + int(counts["fault1"])
 
-    def test_when(self):
-        """The first runs are not synced, unless -k keeps its checkpoint."""
+    def test_first_runs_are_synced_only_with_keep(self):
         self.assertEqual(self.n_syncs(), 0)
         self.assertEqual(self.n_syncs("-@", "3", "-s", "2M"), 0)
         at_once = self.n_syncs(seconds=0)
@@ -350,8 +341,7 @@ class Durable(FaultTest):
         """It is no error if the sort ends and removes a run before it is synced."""
         self.assertEqual(self.n_syncs(seconds=1, fault=self.DELAY + ",openat:1+:ENOENT:.sst"), 0)
 
-    def test_sync_fails(self):
-        """If a sync fails, data may be lost: the sort fails."""
+    def test_sort_fails_if_a_sync_fails(self):
         result = self.rocksort("-o", self.path("out.bam"), self.source, budget=SPILL_BUDGET,
                                clean=False, env={
                                    **self.faulty(f"{self.DELAY},fsync:1:EIO:.sst,{self.AT_ONCE}"),
@@ -382,8 +372,7 @@ class Durable(FaultTest):
 class Input(FaultTest):
     """A read of the input fails."""
 
-    def test_read_errors(self):
-        """A failed read of the input must not look like the end of the input."""
+    def test_failed_read_is_not_the_end_of_the_input(self):
         bam = self.path("in.bam")
         self.sort_ok("--no-PG", "-n", "-o", bam, self.source)
         self.source = bam
@@ -403,8 +392,7 @@ class Input(FaultTest):
 class Output(FaultTest):
     """A call for the output fails."""
 
-    def test_file_cannot_be_removed(self):
-        """If a file cannot be removed, the message names it."""
+    def test_file_that_cannot_be_removed_is_named(self):
         out = self.path("out.bam")
         result = self.with_fault("write:1+:ENOSPC:.tmp,unlink:1:EPERM:.tmp", "-T", self.scratch,
                                  "-o", out)
@@ -433,8 +421,7 @@ class Output(FaultTest):
                 number += 1
             self.assertGreater(number, 3)
 
-    def test_full_standard_output(self):
-        """A full standard output is also an error of commands that do not sort."""
+    def test_full_standard_output_is_an_error_of_all_commands(self):
         for words in (["--version"], ["--help"], ["--checksum-only", self.source]):
             with open("/dev/full", "wb") as full:
                 done = subprocess.run([SAMTOOLS, "rocksort", *words], stdout=full, check=False,
@@ -538,8 +525,7 @@ class TemporaryData(FaultTest):
         for _, _, names in os.walk(self.scratch):
             self.assertNotIn("probe", names)
 
-    def test_thread_cannot_be_started(self):
-        """RocksDB throws an exception if it cannot start a thread: the run prints one message."""
+    def test_thread_that_cannot_be_started_gives_one_message(self):
         out = self.path("out.bam")
         for fault in ("pthread_create:5+:EAGAIN", "pthread_create:7+:EAGAIN"):
             result = self.with_fault(fault, "-T", self.scratch, "-o", out)
@@ -548,7 +534,6 @@ class TemporaryData(FaultTest):
                 self.assertFalse(os.path.exists(out))
 
     def test_thread_of_a_file_cannot_be_started(self):
-        """A run that is to be several files is written by one thread if no other can be started."""
         out, ends = self.path("out.bam"), []
         want = self.sort_bam("--no-PG", self.source)
         args = ["--no-PG", "--no-resume", "-@", "2", "-T", self.scratch, "-o", out]

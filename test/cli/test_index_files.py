@@ -41,8 +41,7 @@ class Files(IndexTest):
                     os.unlink(self.path(file))
 
     @needs_pysam
-    def test_found_by_name(self):
-        """A reader that knows only the name of the sorted file finds the index."""
+    def test_index_is_found_by_the_name_of_the_file(self):
         for name in ("o.bam", "o.bam##idx##o.bam.bai", "o.bam##idx##o.bai"):
             with self.subTest(name=name):
                 path = self.sort_indexed(self.source, name)
@@ -73,7 +72,6 @@ class Files(IndexTest):
 
     @needs_pysam
     def test_old_index_is_replaced(self):
-        """Old files are replaced, also longer ones, and those of a run before."""
         for name, index in (("o.bam", "o.bam.csi"), ("o.bam##idx##o.bai", "o.bai"),
                             ("o.sam.gz", "o.sam.gz.csi")):
             self.write(index, b"old" * 1_000_000)
@@ -96,16 +94,14 @@ class Files(IndexTest):
         self.assertGreaterEqual(os.stat(self.path("o.cram.crai")).st_mtime_ns,
                                 os.stat(self.path("o.cram")).st_mtime_ns)
 
-    def test_link_is_followed(self):
-        """If the name of the index is a link, its target is replaced, as for the sorted file."""
+    def test_link_of_the_index_is_followed(self):
         os.symlink("real.bai", self.path("link.bai"))
         self.write("real.bai", b"old")
         self.sort_ok("--write-index", "-o", self.path("o.bam##idx##link.bai"), self.source)
         self.assertTrue(os.path.islink(self.path("link.bai")))
         self.assertEqual(index_kind(self.path("real.bai")), "bai")
 
-    def test_device_stays_one(self):
-        """A device such as /dev/null must not be replaced by a file."""
+    def test_device_is_not_replaced_by_an_index(self):
         try:
             os.mknod(self.path("null"), 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         except PermissionError:
@@ -115,14 +111,12 @@ class Files(IndexTest):
         self.assertTrue(stat.S_ISCHR(os.stat(self.path("null")).st_mode))
 
     def test_index_has_permissions_of_a_new_file(self):
-        """The index has the permissions of a new file, although it is renamed into place."""
         old = os.umask(0o027)
         self.addCleanup(os.umask, old)
         self.sort_indexed(self.source, "o.bam")
         self.assertEqual(stat.S_IMODE(os.stat(self.path("o.bam.csi")).st_mode), 0o640)
 
-    def test_other_orders(self):
-        """Other orders have no index: the file is sorted, with a warning that says why."""
+    def test_other_orders_have_no_index_and_a_warning(self):
         orders = (["-n"], ["-N"], ["-t", "XI"], ["-t", "XI", "-n"], ["--shuffle"])
         for options in orders:
             with self.subTest(options=options):
@@ -137,7 +131,6 @@ class Files(IndexTest):
         self.assert_files("in.bam", "o.bam")
 
     def test_other_order_of_sam(self):
-        """Uncompressed SAM in another order gets the warning of the order and is not refused."""
         result = self.rocksort("--write-index", "-n", "-o", self.path("o.sam"), self.source)
         self.assertEqual(result.status, 0, result.err)
 
@@ -190,7 +183,6 @@ class Failures(IndexTest):
                     self.assertEqual(left, set())
 
     def test_message_names_the_file_of_the_user(self):
-        """Messages name the file that the user named, not the temporary one."""
         result = self.rocksort("--write-index", "-o", "o.bam##idx##none/o.bai", self.source)
         self.assertNotIn(".tmp", result.err)
 
@@ -200,8 +192,7 @@ class Failures(IndexTest):
         self.assert_error(result, "d'")
         self.assert_files("d", "in.bam")
 
-    def test_index_is_the_output(self):
-        """Index and output must not have the same name: one would replace the other."""
+    def test_index_and_output_need_two_names(self):
         for name in ("o.bam##idx##o.bam", "o.bam##idx##./o.bam"):
             with self.subTest(name=name):
                 result = self.rocksort("--write-index", "-o", name, self.source)
@@ -248,8 +239,7 @@ class Failures(IndexTest):
                 if "o.bai" in left:
                     self.assertEqual(os.path.getsize(self.path("o.bai")), 3)
 
-    def test_damaged_input(self):
-        """If the input is damaged, output and index of an earlier run are not changed."""
+    def test_damaged_input_leaves_the_old_output_and_index(self):
         with open(self.source, "rb") as file:
             data = file.read()
         self.write("cut.bam", data[: len(data) * 2 // 3])
@@ -268,7 +258,6 @@ class Failures(IndexTest):
 
     @needs_pysam
     def test_signal_at_any_moment_leaves_no_wrong_index(self):
-        """A signal at any moment of a run."""
         for name, index, options in (
                 ("o.bam##idx##o.bai", "o.bai", ["-@", "2"]),
                 ("o.cram", "o.cram.crai", ["-O", "cram,no_ref=1"])):
@@ -339,8 +328,7 @@ class Failures(IndexTest):
 class Killed(KilledTest):
     """Sorts that are killed after the output is renamed and before its index is."""
 
-    def test_killed_before_the_index(self):
-        """The index of the old output must not stay beside the new output, as it once did."""
+    def test_killed_sort_leaves_no_old_index_beside_new_output(self):
         for words, index in ((["out.bam"], "out.bam.csi"), (["out.bam##idx##out.bai"], "out.bai"),
                              (["out.cram", "-O", "cram,no_ref=1"], "out.cram.crai")):
             out = self.path(words[0].split("##")[0])
@@ -395,7 +383,6 @@ class Killed(KilledTest):
                         self.sort_ok(*words, stdin=generate.odd(100, seed=1).encode())
 
     def test_killed_or_ended_at_the_renames(self):
-        """Whenever the process ends, the new output never stands beside the old index."""
         for number in (1, 2, 3):
             for action in ("kill", "term"):
                 read, words = self.old_pair("out.bam")
@@ -412,8 +399,7 @@ class Killed(KilledTest):
                 self.sort_ok("--clean", "--yes", "out.bam")
                 self.assertEqual([each for each in os.listdir(self.work) if ".tmp" in each], [])
 
-    def test_written_in_place(self):
-        """An output that is overwritten in place loses its old index at once."""
+    def test_output_written_in_place_loses_its_old_index_at_once(self):
         read, words = self.old_pair("out.bam")
         with open(self.path("out.bam"), "r+b") as file:
             words[-1] = f"/dev/fd/{file.fileno()}##idx##{self.path('out.bam.csi')}"
@@ -463,7 +449,6 @@ class Stale(KilledTest):
                                      "out.bam.csi" in want)
 
     def test_stale_index_beside_a_link_is_removed(self):
-        """Beside a link, and beside the file that it leads to."""
         os.symlink("elsewhere", self.path("out.bam"))
         self.assertEqual(self.gone("-o", "out.bam"), ["elsewhere.csi", "out.bai", "out.bam.bai",
                                                       "out.bam.csi", "out.csi"])
@@ -473,8 +458,7 @@ class Stale(KilledTest):
         self.write("out.bcf", "")
         self.assertEqual(self.gone("-o", "out.bam"), ["out.bai", "out.bam.bai", "out.bam.csi"])
 
-    def test_output_fails(self):
-        """Old indexes stay beside an old output; those that have lost their names get them back."""
+    def test_failed_output_keeps_old_indexes(self):
         self.write("out.bam", "old")
         for fault in ("write:1:EIO:out.bam.rocksort", "rename:2:EIO:out.", "rename:5:EIO:out."):
             self.assertEqual(self.gone("-o", "out.bam", status=1, fault=fault), [])

@@ -41,16 +41,14 @@ class Disagreement(ErrorTest):
                         self.assert_error(self.rocksort("--checksum-only", *args), *mentions)
                 mentions = mentions[:-2]
 
-    def test_standard_input(self):
-        """Messages call it "standard input"."""
+    def test_standard_input_is_called_so(self):
         first = self.write("first.bam", bam_bytes([tie(1)]))
         other = bam_bytes([], bamfile.sq_text(REFS[:1]), REFS[:1])
         for args in ([first, "-"], ["-", first]):
             self.assert_error(self.rocksort("-o", self.path("out.bam"), *args, stdin=other),
                               "first.bam", "standard input")
 
-    def test_other_tags_of_the_lines(self):
-        """M5, SP and UR fields of @SQ lines may differ; the output has those of the first input."""
+    def test_fields_of_the_first_input_win_where_lines_differ(self):
         texts = [SQ.replace("LN:900", f"LN:900\t{tags}") for tags in ("M5:0f0f\tSP:x", "UR:y", "")]
         for i, text in enumerate(texts):
             self.write(f"in{i}.bam", bam_bytes([tie(i)], text.replace("\t\n", "\n")))
@@ -100,7 +98,6 @@ class Damage(ErrorTest):
             self.check_second(data, mentions=["not an alignment file"])
 
     def test_truncated_second_input_is_named(self):
-        """Cut inside a record, with and without renamed read groups, as BGZF and uncompressed."""
         for sample in ("first", "second"):
             raw = self.raw(self.N_GOOD, sample) + self.records[0][:50]
             self.check_second(bamfile.bgzf(raw), number=self.N_GOOD + 1)
@@ -138,8 +135,7 @@ class Damage(ErrorTest):
             cut = bamfile.bgzf(text)[:-60]
             self.check_second(cut, "second.sam.gz", mentions=["damaged"])
 
-    def test_bad_header(self):
-        """htslib reads the text of a BAM header and cannot parse it: no lack of memory."""
+    def test_bad_header_is_not_called_lack_of_memory(self):
         for line, problem in (("@RG\tSM:x", "no ID"), ("@PG\tID:a\tb", "TAG:VALUE"),
                               ("@XX\tyy", "TAG:VALUE"), ("@SQme/SN:xLN:22", "no tab"),
                               ("@1Q\tSN:x", "is not one of @HD"),
@@ -149,7 +145,6 @@ class Damage(ErrorTest):
                                               line.replace("\t", "\\x09") + "'", problem])
 
     def test_joined_bam_files_are_refused(self):
-        """A second BAM after the first is called that, whatever it holds, and compressed or not."""
         head = bamfile.bam_header(SQ + "@RG\tID:x\tSM:second\n", REFS)
         for n_first in (self.N_GOOD, 0):
             mention = f"a second BAM file after record {n_first} "
@@ -196,8 +191,7 @@ class Damage(ErrorTest):
             data = file.read()
         self.check_second(data[: len(data) // 2], "second.cram", mentions=["truncated"])
 
-    def test_no_end_of_file_block(self):
-        """A missing EOF block gives one warning, as with one input."""
+    def test_missing_eof_block_gives_one_warning(self):
         source = self.write("second.bam", self.bam(500, "first")[:-28])
         result = self.rocksort("-o", self.path("out.bam"), self.first, source, self.first)
         self.assertEqual(result.status, 0, result.err)

@@ -95,7 +95,6 @@ class OpenFiles(LimitTest):
         self.assertEqual(ends[-1], 0)
 
     def test_advice_is_to_raise_the_limit(self):
-        """Where no file can be opened, another place does not help: the limit must be raised."""
         for n in (5, 6, 7, 8, 10):
             _, err = self.run_limited(resource.RLIMIT_NOFILE, n,
                                       ["-T", self.scratch, "-o", self.path("out.bam"), self.source],
@@ -153,7 +152,6 @@ class Inherited(CliTest):
         self.sam = generate.reads(20000, generate.reference())
 
     def test_file_size_limit(self):
-        """SIGXFSZ must not kill the program before it has cleaned up."""
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         source = self.write("in.sam", self.sam)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))

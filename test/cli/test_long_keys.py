@@ -82,7 +82,6 @@ class LongKeys(LongKeysTest):
 
     @needs_pysam
     def test_one_long_value(self):
-        """Only the last bytes of values, or nothing, differ."""
         rnd = random.Random(32)
         shared = bytes(rnd.choices(b"acgt", k=2000))
         for ends in ((b"",), (b"a", b"b", b"ba", b""), None):
@@ -103,7 +102,6 @@ class LongKeys(LongKeysTest):
 
     @needs_pysam
     def test_template(self):
-        """Cell barcodes and molecular identifiers."""
         rnd = random.Random(34)
         cells, molecules, records = values(rnd, 1200), values(rnd, 1200), []
         for cell, molecule in zip(cells, molecules):

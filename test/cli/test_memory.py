@@ -93,8 +93,7 @@ class Memory(CliTest):
         with self.subTest(args=args[:-1], source=os.path.basename(source)):
             self.assertLessEqual(peak, limit, f"{peak / MIB:.1f} MiB of {limit / MIB:.1f}")
 
-    def test_columns(self):
-        """Columns are larger than the records that they are made of."""
+    def test_columns_stay_within_the_limit(self):
         for mode, records in (("short", "200K"), ("long", "1K")):
             source = self.simulate(mode, records)
             for megabytes in (12, 48):
@@ -103,8 +102,7 @@ class Memory(CliTest):
                     self.check(source, 2, megabytes, "-O", form, "-l", level)
             self.check(source, 4, 12, "-O", "arrow")
 
-    def test_long_values_in_many_columns(self):
-        """Each column once needs much memory, which is not kept for it."""
+    def test_long_values_in_many_columns_stay_within_the_limit(self):
         tags = [name + b"Z" for name in (b"MD", b"BQ", b"CQ", b"CS", b"E2", b"OQ", b"OX", b"QT",
                                          b"QX", b"R2", b"RX", b"SA", b"U2", b"CB", b"CO", b"OC")]
         value = b"0123456789abcdef" * 130000 + b"\0"
@@ -113,9 +111,7 @@ class Memory(CliTest):
         self.check(source, 2, 8, "-O", "arrow")
         self.check(source, 2, 8, "-O", "arrow", "-u")
 
-    def test_much_larger_columns(self):
-        """Columns take many times as much as the records: each has a null where a record lacks the
-        tag; small numbers are longer as texts."""
+    def test_columns_much_larger_than_records_stay_within_the_limit(self):
         numbers = random.Random(1)
         arrays = [b"XBBc" + struct.pack("<I", 2000) + numbers.randbytes(2000)
                   for _ in range(30)] * 1000
@@ -128,8 +124,7 @@ class Memory(CliTest):
             for options in (["-O", "arrow"], ["-O", "parquet"]):
                 self.check(source, n_threads, megabytes, "--columns", columns, *options)
 
-    def test_many_row_groups(self):
-        """What the footer will say of many small row groups waits in a file."""
+    def test_many_row_groups_stay_within_the_limit(self):
         numbers = random.Random(2)
         records = [bamfile.record(flag=0, tid=0, pos=numbers.randrange(1 << 28))
                    for _ in range(20000)] * 180
@@ -158,7 +153,6 @@ class Memory(CliTest):
         self.check_mode("unmapped")
 
     def test_total(self):
-        """--max-memory limits the memory of all threads together."""
         source = self.simulate("short", "200K")
         for n_threads in ("1", "3"):
             peak, _ = self.measure("-@", n_threads, "--max-memory", "32M", "-l", "1", source)
@@ -208,23 +202,18 @@ class Memory(CliTest):
                     self.assertIn(f"\t{n}\t", file.read())
 
     def test_hundreds_of_runs(self):
-        """Hundreds of runs, made with a small budget and a small input: only the number of runs
-        matters."""
         source = self.simulate("short", "150K")
         for budget in (500_000, 2_000_000):
             peak, _ = self.measure("-@", "2", "-l", "1", source, budget=budget)
             self.assertLessEqual(peak, budget + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
 
-    def test_sam_and_text_out(self):
-        """SAM input and output, which use records of htslib."""
+    def test_sam_stays_within_the_limit(self):
         source = self.simulate("short", "300K")
         self.check(source, 2, 8, "-O", "sam")
         self.measure("-O", "sam", "-o", self.path("in.sam"), source)
         self.check(self.path("in.sam"), 2, 8)
 
-    def test_long_lines(self):
-        """SAM of long reads: a line can be larger than the piece of input that a worker usually
-        gets."""
+    def test_long_lines_of_sam_stay_within_the_limit(self):
         source = self.path("long.sam")
         subprocess.run([SIMULATE, "-n", "2500", "-m", "long", "-O", "sam", "-o", source], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=RUN_LIMIT_S)
@@ -352,7 +341,6 @@ class LargeRecords(CliTest):
         self.check_values(60_000, 1_200)
 
     def test_values_of_65000_bytes_in_4_mb(self):
-        """The largest keys: runs, their indexes, bounds and the merge hold them."""
         shared = self.text(65_000)
         for value in (lambda: self.text(65_000),
                       lambda: shared + b"%d" % self.random.randrange(1000)):
@@ -360,7 +348,6 @@ class LargeRecords(CliTest):
                        "-t", "XX")
 
     def test_many_records_of_one_value(self):
-        """Small records whose keys share 600 bytes."""
         shared = self.text(600)
         self.check(self.write_bam((0, b"XXZ" + shared + b"%d\0" % self.random.randrange(1000))
                                   for _ in range(60_000)), "-t", "XX")
@@ -371,7 +358,6 @@ class LargeRecords(CliTest):
                                    self.random.randrange(1000)) for _ in range(40_000)), "-t", "XX")
 
     def test_cell_barcodes(self):
-        """--template-coordinate has long keys, too."""
         self.check(self.write_bam((0, b"CBZ" + self.text(65_000) + b"\0") for _ in range(1_900)),
                    "--template-coordinate")
 
@@ -380,8 +366,7 @@ class LargeRecords(CliTest):
 class SmallMemory(CliTest):
     """Tests that need no simulated reads."""
 
-    def test_large_budget_small_input(self):
-        """A small sort uses much less than the default budget (768M)."""
+    def test_small_sort_needs_much_less_than_the_default_budget(self):
         source = self.write("in.sam", generate.odd(2000))
         peak, _ = peak_of(self, ["-@", "2", source])
         self.assertLessEqual(peak, ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
@@ -393,8 +378,7 @@ class SmallMemory(CliTest):
         peak, _ = peak_of(self, ["-@", "256", "--max-memory", "64M", source])
         self.assertLessEqual(peak, 48 * MIB, f"{peak / MIB:.1f} MiB")
 
-    def test_counts(self):
-        """The printed number of records is that of the input."""
+    def test_printed_number_of_records_is_that_of_the_input(self):
         source = self.write("in.sam", generate.odd(4321))
         for options in (["--verbosity", "3"], ["--verbosity", "4"]):
             result = self.sort_ok(*options, "-o", self.path("out.bam"), source)

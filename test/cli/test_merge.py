@@ -59,8 +59,7 @@ class Orders(MergeTest):
                 with self.subTest(order=order, threads=n_threads):
                     self.assert_merges(paths, *options, "-@", n_threads, what=order)
 
-    def test_records_across_blocks(self):
-        """Blocks that end anywhere in a record, and records of several blocks."""
+    def test_blocks_may_end_anywhere_in_a_record(self):
         for options in ([], ["-n"], ["-t", "XT"]):
             for block_bytes in (7, 64, 997, 5000):
                 paths = [self.sorted_input(f"in{i}", lane(i + 1, 40 if block_bytes < 64 else 400),
@@ -68,8 +67,7 @@ class Orders(MergeTest):
                 with self.subTest(options=options, block_bytes=block_bytes):
                     self.assert_merges(paths, *options, "-@", "2")
 
-    def test_long_records(self):
-        """Records that are much longer than a piece of input."""
+    def test_records_longer_than_a_piece_of_input_are_merged(self):
         rng = random.Random(2)
         paths = []
         for i in range(3):
@@ -82,8 +80,7 @@ class Orders(MergeTest):
         for options in (LEAST, ("-@", "3")):
             self.assert_merges(paths, *options)
 
-    def test_long_keys(self):
-        """Values that agree in more bytes than a key stores."""
+    def test_values_that_agree_in_many_bytes_are_merged(self):
         for n_same in (500, 2000):
             paths = []
             for i in range(3):
@@ -94,8 +91,7 @@ class Orders(MergeTest):
             for threads in ("1", "3"):
                 self.assert_merges(paths, "-t", "XT", "-@", threads)
 
-    def test_many_blocks(self):
-        """Inputs that cover the same places and inputs that follow each other."""
+    def test_inputs_that_overlap_or_follow_each_other_are_merged(self):
         rng = random.Random(5)
         places = [sorted(rng.choices(range(4900), k=6000)) for _ in range(3)]
         places += [[100] * 5000, list(range(4000, 4900)), []]
@@ -155,8 +151,7 @@ class Lists(MergeTest):
         self.sort_ok("--merge", "--no-PG", "-o", paths[1], *paths)
         self.assert_same_bam(bamfile.read(paths[1]), want)
 
-    def test_read_groups_that_collide(self):
-        """IDs are renamed, in the header and in the records."""
+    def test_colliding_read_groups_are_renamed(self):
         sams = [lane(i + 1, 100, SQ + f"@RG\tID:x\tSM:{i}\n@PG\tID:p\tPN:p{i}\n").replace(
             "\tXI:i", "\tRG:Z:x\tPG:Z:p\tXI:i") for i in range(3)]
         paths = [self.sorted_input(f"in{i}", sam) for i, sam in enumerate(sams)]
@@ -164,7 +159,6 @@ class Lists(MergeTest):
         self.assertIn("@RG\tID:x-2\tSM:1", got.text)
 
     def test_more_inputs_than_may_be_open_are_merged(self):
-        """More inputs than may be open; the soft limit is raised."""
         paths = [self.write(f"in{i}.bam", bam_bytes(map(tie, range(20 * i, 20 * i + 20))))
                  for i in range(300)]
         script = 'ulimit -Sn 64; exec "$0" rocksort --merge "$@"'
@@ -221,7 +215,6 @@ class Outputs(MergeTest):
             return file.read()
 
     def test_duplicates_are_those_of_a_sort_of_all(self):
-        """Marked as when all inputs are sorted together. The tags that markdup needs are there."""
         rng = random.Random(3)
         lines = []
         for i in range(600):
@@ -311,7 +304,6 @@ class Copies(MergeTest):
         self.assertEqual(*answers)
 
     def test_ranges_and_contigs_are_copied(self):
-        """Ranges and contigs, in any turn, with reads that reach into the pieces that follow."""
         rng = random.Random(6)
         records = []
         for tid in (0, 1):
@@ -338,13 +330,11 @@ class Copies(MergeTest):
         self.assert_answers(self.merge(paths, 3))
 
     def test_unplaced_alone(self):
-        """A piece without references says where its reads begin."""
         paths = [self.indexed("in0.bam", reads(0, range(0, 40_000, 10)), step=3000),
                  self.indexed("in1.bam", [bamfile.record(f"u{k}", 4) for k in range(300)])]
         self.assert_answers(self.merge(paths, 2))
 
-    def test_index_of_another_file(self):
-        """Its inputs are merged."""
+    def test_inputs_with_the_index_of_another_file_are_merged(self):
         one, other = reads(0, range(0, 20_000, 10)), reads(1, range(0, 20_000, 10))
         turned = one[:]
         random.Random(1).shuffle(turned)
@@ -432,7 +422,6 @@ class Refused(MergeTest):
         self.assertFalse(os.path.exists(out + ".csi"))
 
     def test_unsorted_input_is_refused(self):
-        """Two records the wrong way round, in one block or in two."""
         good = self.write("good.bam", bam_bytes(
             bamfile.record("g", 0, 0, k, "5M", "ACGTA") for k in range(1000)))
         for n, at in ((10, 3), (9000, 8999), (9000, 1), (20000, 12345)):
@@ -446,8 +435,7 @@ class Refused(MergeTest):
                         mentions=("bad.bam' is not sorted by coordinate", f"record {at} (read 'r",
                                   f"record {at + 1} (read 'wrong'", "chr1:6)"))
 
-    def test_order_between_blocks(self):
-        """The first record of a block belongs before the last one of the block before."""
+    def test_disorder_between_blocks_is_found(self):
         first = bam_bytes(bamfile.record(f"a{k}", 0, 0, 500, "5M", "ACGTA") for k in range(700))
         second = b"".join(bamfile.record(f"b{k}", 0, 0, 400, "5M", "ACGTA") for k in range(9))
         data = first[: -len(bamfile.EOF_BLOCK)] + bamfile.bgzf(second)
@@ -530,7 +518,6 @@ class Refused(MergeTest):
                  "a sanitizer's memory is not ours")
 class Memory(MergeTest):
     def test_merge_keeps_the_memory_promise(self):
-        """Many inputs, and inputs of many records, stay within the promise."""
         rng = random.Random(4)
         records = [bamfile.record(f"r{k:07}", 0, 0, k // 10, "5M", "ACGTA",
                                   b"XZZ" + rng.randbytes(150).hex().encode() + b"\0")
@@ -541,8 +528,7 @@ class Memory(MergeTest):
                                      "/dev/null", *[few] * n])
             self.assertLessEqual(peak, memory * MIB + ALLOWANCE_BYTES, n)
 
-    def test_many_references(self):
-        """The headers of inputs took more memory than all else: 18 MiB too much."""
+    def test_headers_of_many_references_stay_within_the_limit(self):
         refs = [(f"contig-number-{i:06}", 1_000_000) for i in range(20_000)]
         text = "@HD\tVN:1.6\tSO:coordinate\n" + "".join(
             f"@SQ\tSN:{name}\tLN:{length}\tM5:{i:032x}\n" for i, (name, length) in enumerate(refs))
@@ -553,8 +539,7 @@ class Memory(MergeTest):
                                      "/dev/null", *[source] * 60])
             self.assertLessEqual(peak, 96 * MIB + ALLOWANCE_BYTES, options)
 
-    def test_long_records(self):
-        """Records of 10 MB were in memory twice, and what was read ahead of them was not counted."""
+    def test_long_records_stay_within_the_limit(self):
         raw = bamfile.record("r", 0, 0, 7, "5M", "ACGTA", b"XZZ" + b"x" * 10_000_000 + b"\0")
         source = self.path("in.bam")
         with open(source, "wb") as file:        # Python's own memory counts, too: it stays small

@@ -296,8 +296,7 @@ class Objects(UrlTest):
         self.assertEqual(self.server.names(self.bucket), [])
         self.assertEqual(self.server.uploads(self.bucket), [])
 
-    def test_upload_without_parts(self):
-        """The reference ends before a read, which is found before anything is uploaded."""
+    def test_reference_that_ends_before_a_read_is_found_before_the_upload(self):
         sq = "@HD\tVN:1.6\n@SQ\tSN:c\tLN:9000\n"
         read = f"q\t0\tc\t5000\t9\t10M\t*\t0\t0\t{'ACGTACGTAC'}\t*\n"
         result = self.run_urls("-O", "cram", "--reference", self.write("r.fa", ">c\nACGTACGTAC\n"),

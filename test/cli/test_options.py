@@ -26,7 +26,6 @@ class MinimiserReference(CliTest):
         self.assert_refused(*args, source=self.write("in.sam", generate.pairs(5)), mention=mention)
 
     def test_minimiser_reference(self):
-        """A wrong file of -I is refused before anything is sorted."""
         self.check_refused("-I", self.path("none.fa"), mention=["none.fa", "No such file"])
         self.check_refused("-M", "-I", str(self.work), mention=[str(self.work)])
         for name, text in (("empty.fa", ""), ("reads.fa", generate.pairs(5)),
@@ -56,9 +55,7 @@ class Memory(CliTest):
             self.assert_error(self.rocksort(stdin=b"", env={"ROCKSORT_TEST_BATCH": size}),
                               "a multiple of 4K from 8K on, not '" + size)
 
-    def test_beyond_the_machine(self):
-        """More memory than the machine has: a warning at the start, since a large sort would be
-        killed. A small one ends well."""
+    def test_memory_beyond_the_machine_is_warned_of(self):
         with open("/proc/meminfo", encoding="ascii") as file:
             total = int(file.read().split("MemTotal:")[1].split()[0])
         source = self.write("in.sam", generate.pairs(5))
@@ -83,7 +80,6 @@ class Precedence(CliTest):
             self.assert_same_bam(self.sort_bam("--no-PG", *options, *ours, source), want)
 
     def test_last_wins(self):
-        """The last order wins, but -t wins over all others, and -N is kept if -n follows."""
         source = self.write("in.sam", generate.pairs(60))
         words = ("-n", "-N", "-M", "--template-coordinate")
         mixtures = list(itertools.permutations(words, 2)) + [words, words[::-1], words[1:] + words]
@@ -113,14 +109,12 @@ class Precedence(CliTest):
         for options in (["-t", "XS", "-t", "XI"], ["-tXI"], ["-t", "XI", "-n", "-t", "XS"]):
             self.check(*options, source=source)
 
-    def test_tags_that_nobody_has(self):
-        """Unusual tag names are accepted; all records count as records without the tag."""
+    def test_records_without_the_tag_are_sorted_by_place(self):
         source = self.write("in.sam", generate.pairs(60))
         for tag in ("zz", "1A", "R!", "--", "  "):
             self.check("-t", tag, source=source)
 
-    def test_without_minimisers(self):
-        """Options of minimisers do nothing without -M or -I."""
+    def test_options_of_minimisers_need_their_order(self):
         source = self.write("in.sam", generate.pairs(60))
         for options in (["-R"], ["-H"], ["-K", "5"], ["-w", "5"], ["-n", "-R", "-H", "-K", "3"]):
             self.check(*options, source=source)
@@ -189,7 +183,6 @@ class Minimisers(CliTest):
             self.assert_same_bam(want, theirs, given)
 
     def test_index_of_minimisers_keeps_the_records(self):
-        """With -I the output has the records of the input, some of them reverse complemented."""
         turned = bytes.maketrans(b"ACGT", b"TGCA")
 
         def contents(text):
@@ -237,7 +230,6 @@ class Shuffle(CliTest):
         return self.sort_bam("--no-PG", *words, **{"stdin": self.sam.encode(), **how})
 
     def test_shuffle_is_reproducible(self):
-        """Threads, memory, codec and the name of the input do not change the result."""
         want = self.shuffled()
         for options, budget in ((["--shuffle=0"], None), ([], SPILL_BUDGET), (["-@", "3"], None),
                                 (["-@", "3"], SPILL_BUDGET), (["-@", "2", "--shuffle"], 200_000),
@@ -259,8 +251,7 @@ class Shuffle(CliTest):
             seen.add(got.records)
         self.assertEqual(len(seen), 6)
 
-    def test_is_random(self):
-        """Positions in the output are neither ascending nor descending."""
+    def test_shuffled_positions_are_neither_ascending_nor_descending(self):
         records = bamfile.split(self.shuffled().records)
         places = [bamfile.fields(raw)[:2] for raw in records]
         n_up = sum(one < other for one, other in zip(places, places[1:]))
@@ -284,8 +275,7 @@ class Shuffle(CliTest):
                 self.assertEqual(self.sort_bam("--no-PG", *options, source),
                                  self.sort_bam("--no-PG", *same, source))
 
-    def test_sorts_back(self):
-        """A shuffled file can be sorted back, which is what --shuffle is for."""
+    def test_shuffled_file_can_be_sorted_back(self):
         want = self.sort_bam("--no-PG", "-n", stdin=self.sam.encode())
         source = self.path("shuffled.bam")
         self.sort_ok("--no-PG", "--shuffle=7", "-o", source, stdin=self.sam.encode())

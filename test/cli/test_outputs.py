@@ -30,7 +30,6 @@ class Names(UserTest):
     """Names of outputs and of their indexes."""
 
     def test_read_only_file_is_not_replaced(self):
-        """A read-only file must not be replaced, as it once was; samtools sort refuses it, too."""
         somebody, out = self.somebody(), self.where / "out.bam"
         for made, options in ((out, []), (self.where / "out.bam.csi", ["--write-index"])):
             made.write_bytes(b"precious")
@@ -64,10 +63,7 @@ class Names(UserTest):
         self.assertEqual(result.status, 0, result.err)
         self.assertTrue(bamfile.looks_complete(out))
 
-    def test_open_files(self):
-        """-o /dev/stdout and /dev/fd/N write into the open file. They once put temporary data into
-        /dev or /proc, and replaced the open file by a new one, so that other processes that had it
-        open saw no output."""
+    def test_open_files_are_written_into(self):
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         for budget in (None, SPILL_BUDGET):
@@ -104,8 +100,6 @@ class Names(UserTest):
             self.assertEqual(file.read(10), b"before\x1f\x8b\x08\x04")
 
     def test_mounted_file_is_written_in_place(self):
-        """A mounted file, such as those in containers, cannot be replaced, so that it is written in
-        place. The sort once failed at its end, and could not be resumed either."""
         mounted, out = self.write("mounted.bam", b"old"), self.write("out.bam", b"")
         if subprocess.run(["mount", "--bind", mounted, out], capture_output=True,
                           check=False).returncode:
@@ -117,9 +111,7 @@ class Names(UserTest):
             with open(mounted, "wb"):
                 pass
 
-    def test_index_onto_an_input(self):
-        """An index must not replace an input, as it once did: also with exit status 0, if the name
-        of the input was of a form that only htslib understands."""
+    def test_index_must_not_replace_an_input(self):
         source = self.source()
         link = self.path("link")
         os.symlink(source, link)
@@ -131,9 +123,7 @@ class Names(UserTest):
                 self.assert_error(result, index, "index")
                 self.assertTrue(bamfile.looks_complete(source))
 
-    def test_with_scheme(self):
-        """file://localhost/DIR/FILE is an absolute path, as for inputs. It once was taken for a
-        relative path."""
+    def test_file_url_is_an_absolute_path(self):
         source = self.source()
         for scheme in ("file://localhost", "file://", "file:"):
             with self.subTest(scheme=scheme):
@@ -142,9 +132,7 @@ class Names(UserTest):
                 self.assertTrue(bamfile.looks_complete(out))
                 os.unlink(out)
 
-    def test_relative_reference(self):
-        """A reference named in -O with a relative path: --resume in another directory must find
-        it. It once found only one given with --reference."""
+    def test_relative_reference_of_the_format_is_found_by_resume(self):
         sequence = "".join(random.Random(3).choices("ACGT", k=5000))
         self.write("ref.fa", ">c\n" + sequence + "\n")
         sam = "@SQ\tSN:c\tLN:5000\n" + "".join(
@@ -164,9 +152,7 @@ class Names(UserTest):
 class LongNames(ResumeTest):
     """Names of outputs with the maximal length of a file name, and longer."""
 
-    def test_too_long(self):
-        """A name that is too long is refused before the sort. Once this was found out only after
-        it, because the temporary name was short enough."""
+    def test_too_long_name_is_refused_before_the_sort(self):
         source, longest = self.source(), "x" * 255
         for name, index in (("x" * 256, []), (longest, ["--write-index"]),
                             (f"{longest}/out.bam", [])):
@@ -177,7 +163,6 @@ class LongNames(ResumeTest):
         self.assertTrue(bamfile.looks_complete(self.path(longest)))
 
     def test_output_name_as_long_as_can_be(self):
-        """Temporary names would be longer than that of the output."""
         source = self.bam_of(generate.reads(20000, generate.reference()))
         for n in (220, 232, 251):
             for budget in (None, SPILL_BUDGET):
@@ -296,7 +281,6 @@ class Messages(UserTest):
                 self.assertTrue(bamfile.looks_complete(out))
 
     def test_quiet_says_what_is_left(self):
-        """--quiet also says what is left, and where. It once did not."""
         result = self.rocksort("--quiet", "-T", self.where, "-o", "/dev/full", self.source(),
                                budget=SPILL_BUDGET, clean=False)
         self.assert_error(result, "/dev/full")
@@ -309,8 +293,7 @@ class Messages(UserTest):
                                env=self.faulty("rename:1:EIO:out.bam,unlink:1:EIO:out.bam"))
         self.assertIn("cannot remove the incomplete file '", result.err)
 
-    def test_no_inodes(self):
-        """On a disk without free inodes the message says so. It once gave the free space."""
+    def test_disk_without_inodes_is_named(self):
         disk = self.work / "disk"
         disk.mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m,nr_inodes=12", "none", disk],

@@ -134,8 +134,7 @@ class Content(SharedContent, ParquetTest):
         self.assertEqual(table.schema.metadata[b"rocksort_columns"], b"1")
         self.assertTrue(all(field.nullable for field in table.schema))
 
-    def test_many_records(self):
-        """Groups have several pages; with little memory there are several groups."""
+    def test_groups_have_several_pages(self):
         rng = random.Random(5)
         place, lines = 0, []
         for i in range(50000):
@@ -175,8 +174,7 @@ class Content(SharedContent, ParquetTest):
                 tables.append(table)
             self.assertTrue(pyarrow.concat_tables(tables).equals(want))
 
-    def test_large_rows(self):
-        """A row that is larger than a page is a page."""
+    def test_row_may_be_larger_than_a_page(self):
         seq = "ACGT" * 400000
         lines = [f"a{i}\t0\tc\t{i + 1}\t9\t4M\t*\t0\t0\tACGT\tIIII\tML:B:C,{i},7"
                  for i in range(40)]
@@ -214,7 +212,6 @@ class Content(SharedContent, ParquetTest):
         self.assertEqual(piped, written)
 
     def test_readers_that_skip_pages_find_all(self):
-        """Readers that skip groups and pages by their bounds find what there is."""
         bam = self.bam_of(generate.odd(3000, seed=9))
         rows = self.table("-m", "1G", bam, budget=SPILL_BUDGET).to_pylist()
         path = self.path("out.parquet")
@@ -273,7 +270,6 @@ class Options(SharedOptions, ParquetTest):
 
 class Partitioned(ParquetTest):
     def test_directories_of_contigs_are_one_table(self):
-        """A set with a directory for each contig is one table for all readers, as columns.md says."""
         bam = self.bam_of(TAGGED)
         rows = self.table(bam).num_rows
         os.mkdir(self.path("set"))

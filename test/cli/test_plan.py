@@ -52,7 +52,6 @@ class Plans(PlanTest):
         self.assertFalse(os.path.exists(self.path("out.bam")))
 
     def test_planned_runs_are_about_right(self):
-        """The planned number of runs, and their size on disk, are about right."""
         # Reads are spread so thinly that small runs compress as well as large ones.
         source = self.bam_of(generate.reads(8000, generate.reference(n_bases=600000)))
         for options in ([], ["-n"], ["-@", "3"]):
@@ -128,8 +127,7 @@ class Plans(PlanTest):
                         self.assertAlmostEqual(more[0] - more[1], size / 1e6,
                                                delta=0.15 + 0.1 * more[1])
 
-    def test_large_template(self):
-        """A template that does not fit in memory is neither read whole nor written to a file."""
+    def test_plan_counts_large_templates(self):
         record = bamfile.record("same", 65, 0, 100, "50M", "A" * 50, mate=(0, 100, 0))
         head = bamfile.bam_header("", [("chr1", 1 << 28)])
         source = self.write("in.bam", bamfile.bgzf(head + record * 200_000, 1))
@@ -174,8 +172,7 @@ class Plans(PlanTest):
         self.assertLess(abs(float(found.group(1)) - len(raw) / 1e6), len(raw) / 1e7)
         self.assertLess(abs(int(found.group(2)) - 150000), 15000)
 
-    def test_first_input_without_records(self):
-        """The first input that has records is looked at."""
+    def test_plan_looks_at_the_first_input_that_has_records(self):
         header = self.write("header.sam", bamfile.read(self.source).text)
         out = ("-o", self.path("out.bam"))
         one, two = self.plan(*out, self.source), self.plan(*out, header, self.source)
@@ -192,7 +189,6 @@ class Plans(PlanTest):
         self.assertRegex(plan["time"][0], r"^about [\d.]+ s \(load [\d.]+, merge [\d.]+\)$")
 
     def test_size_switches_compaction_on(self):
-        """-s switches compaction on."""
         plan = self.plan("-s", "4M", self.source, budget=400_000)
         self.assertTrue(plan["compaction"][0].startswith("on, because -s was given"))
         self.assertTrue(plan["merge"][0].startswith("2 passes"))
@@ -210,7 +206,6 @@ class Plans(PlanTest):
             self.assertEqual(os.listdir(self.work / name), [])
 
     def test_plan_names_each_kind_of_input(self):
-        """Inputs: several files, SAM, CRAM, and one without records."""
         plan = self.plan("-o", "x.bam", self.source, self.source)
         self.assertTrue(plan["input"][0].startswith("2 files"))
         self.assertRegex(plan["uncompressed"][0], r"^about [67]\.\d MB, about 3\d{4} records$")
@@ -245,8 +240,7 @@ class Plans(PlanTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"standard output", done.stderr)
 
-    def test_damaged_inputs(self):
-        """The messages are those of a sort."""
+    def test_damaged_inputs_have_the_messages_of_a_sort(self):
         with open(self.source, "rb") as file:
             data = bytearray(file.read())
         data[len(data) // 2] ^= 255
@@ -310,8 +304,7 @@ class Warnings(PlanTest):
         size = os.path.getsize(self.path("b.parquet")) / 1e6
         self.assertLess(abs(said - size), 0.35 * size)
 
-    def test_sort_warns_of_the_same(self):
-        """Whenever the plan says that a disk is too small, the sort says it, with the same size."""
+    def test_sort_warns_of_the_same_disks_as_the_plan(self):
         needed = re.compile(r"temporary data will need about ([\d.]+) MB, but")
         # So few reads at a place that temporary data are compressed as well in small runs.
         source = self.bam_of(generate.reads(8000, generate.reference(n_bases=600000)))
@@ -369,7 +362,6 @@ class Auto(PlanTest):
                                           "SLURM_MEM_PER_NODE)"])
 
     def test_memory_follows_threads_only_as_far_as_there_is_some(self):
-        """-@ auto without a memory option uses no more memory than --max-memory auto."""
         slurm = {"SLURM_JOB_ID": "7", "SLURM_MEM_PER_NODE": "400"}
         self.assertTrue(self.plan("-@", "auto", self.source, env=slurm)["memory"][0]
                         .startswith("236 MiB"))
@@ -397,8 +389,7 @@ class Auto(PlanTest):
         self.assert_error(self.rocksort("--max-memory", "autos", self.source), "--max-memory",
                           "auto")
 
-    def test_file_systems_in_the_details(self):
-        """--verbosity 4 names the kind of disk of the temporary data."""
+    def test_kind_of_disk_is_in_the_details(self):
         result = self.sort_ok("--verbosity", "4", self.source, budget=400_000)
         lines = [line for line in own_lines(result.err) if "temporary disk: " in line]
         self.assertEqual(len(lines), 1)

@@ -46,9 +46,7 @@ class PowerFailure(KilledTest):
         for path in self.synced.iterdir():
             path.unlink()
 
-    def test_runs(self):
-        """A run counts as durable only when its file is synced, and all directories that lead to
-        it. The directory of the database was once synced only after the whole input was read."""
+    def test_run_counts_as_durable_when_all_its_directories_are_synced(self):
         for n_dirs in (1, 2):
             with self.subTest(directories=n_dirs):
                 more = ["-T", self.where / "b"] * (n_dirs - 1)
@@ -69,8 +67,7 @@ class PowerFailure(KilledTest):
                 self.assertGreater(len(want.records), 100_000)
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_any_moment(self):
-        """After a power failure at any moment, --resume gives the right output or is refused."""
+    def test_resume_after_a_power_failure_is_right_or_refused(self):
         source = self.source(18_000)
         want = self.sort_bam("--no-PG", source)
         for kind, numbers in (("fsync", (1, 2, 5, 9, 14, 20)), ("fdatasync", (1, 3, 8, 15))):

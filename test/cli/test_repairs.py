@@ -82,7 +82,6 @@ class PaddedNames(RepairTest):
             self.assertIn(f"(records: {n}, first: '{first}')", err)
 
     def test_random_variants(self):
-        """In every order, to every format: from files, pipes, several inputs, with spills."""
         for seed in range(N_VARIANTS):
             rng = random.Random(seed)
             output, options = OUTPUTS[seed % len(OUTPUTS)], ORDERS[seed % len(ORDERS)]
@@ -120,7 +119,6 @@ class PaddedNames(RepairTest):
         self.check_warning(sums[1].err, n, first)
 
     def test_merge_and_verify(self):
-        """Inputs that are sorted by name; duplicates, for which they are read twice."""
         rng = random.Random(3)
         right = bamfile.split(self.sort_bam("-N", self.write(
             "in.bam", bamfile.bam_file(HEAD, REFS, reads(rng, 300)))).records)
@@ -298,13 +296,11 @@ class References(RepairTest):
         result = self.rocksort("-o", out, wrong, self.bam("other.bam", [], REFS[:2]))
         self.assert_error(result, "reference 3", "'c3'")
 
-    def test_two_lines_of_one_name(self):
-        """Refused, as by samtools."""
+    def test_two_lines_of_one_name_are_refused(self):
         source = self.bam("in.bam", ["@SQ\tSN:c1\tLN:1000"] * 2, REFS)
         self.assert_error(self.rocksort("-o", self.path("out.bam"), source), "in.bam", "'c1'")
 
     def test_lists_that_lines_cannot_hold_are_refused(self):
-        """A SAM of them could not be read again. With lines that agree, others, and none."""
         for refs, problem in ((("c1", 9), ("x", 0)), "length"), ((("c1", 9), ("x\ty", 7)), "a tab"), \
                              ((("c1", 9), ("x\ny", 7)), "a tab"), ((("c1", 9), ("", 7)), "no name"):
             for lines in ([], ["@SQ\tSN:c1\tLN:9"], ["@SQ\tSN:c1\tLN:9", "@SQ\tSN:z\tLN:7"]):

@@ -36,7 +36,6 @@ class Closed(CliTest):
             self.assertTrue(file.read() == before)
 
     def test_no_other_file_is_read_for_a_closed_standard_input(self):
-        """No other file is read in place of a closed standard input."""
         for streams in ((0,), (0, 1), (0, 1, 2)):
             with self.subTest(streams=streams):
                 out = self.path("out.bam")
@@ -44,7 +43,6 @@ class Closed(CliTest):
                 self.assertFalse(os.path.exists(out))
 
     def test_output_is_right_with_standard_error_closed(self):
-        """With standard error closed, messages are lost, and the output is right."""
         source = self.bam_of(generate.odd(9000, seed=81))
         want = self.sort_bam("--no-PG", source)
         for streams in ((0,), (1,), (2,), (0, 2), (1, 2), (0, 1), (0, 1, 2)):

@@ -62,9 +62,7 @@ class VerifyTest(CliTest):
 class OwnOutput(VerifyTest):
     """Outputs of rocksort are sorted."""
 
-    def test_every_order(self):
-        """Verifies the order of the options with several threads and small batches, and the order
-        that the header claims."""
+    def test_each_order_is_verified(self):
         source = self.write("in.sam", generate.odd(6000, seed=81))
         for name, options in ALL_ORDERS.items():
             out = self.path("out.bam")
@@ -95,7 +93,6 @@ class OwnOutput(VerifyTest):
         self.assertEqual(self.verify("--verify=coordinate", out).status, 1)
 
     def test_every_format_is_verified(self):
-        """SAM, CRAM, standard input, and uncompressed BAM."""
         refs = generate.reference()
         fasta = self.write("ref.fa", generate.fasta(refs))
         source = self.write("in.sam", generate.reads(2000, refs))
@@ -143,9 +140,7 @@ class Violations(VerifyTest):
         return [bamfile.record(f"r{i:05}", 0, i * 2 // self.N, 2 * i, "60M", "ACGTA" * 12,
                                b"XIi" + struct.pack("<i", i)) for i in range(self.N)]
 
-    def test_swapped_neighbours(self):
-        """Two neighbours have changed places: at many places of the file, and at each place around
-        a border of two batches."""
+    def test_swapped_neighbours_are_found_anywhere(self):
         good = self.records()
         places = list(range(0, self.N - 1, 211)) + [self.N - 2]
         border = 65536 * 2 // 3 // len(good[0])
@@ -186,9 +181,7 @@ class Violations(VerifyTest):
         self.assertIn("bad.bam' is not sorted by coordinate: record 8 (read 'r00070', flag 0, a:141)"
                       " comes before record 9 (read 'r00008', flag 0, a:17)", result.err)
 
-    def test_the_others_are_verified(self):
-        """After a damaged or unsorted file the next files are verified, too. --quiet does not
-        silence its message."""
+    def test_files_after_a_bad_one_are_verified(self):
         good = bam(self.records()[:100])
         bad = bam([bamfile.record("x"), bamfile.record("y", 0, 0, 5, "4M", "ACGT")])
         paths = [self.write(f"{name}.bam", data) for name, data in
@@ -220,7 +213,6 @@ class Violations(VerifyTest):
         self.assert_violation(self.verify(stdin=bam(records)), 1, 2, "*:0", "a:6")
 
     def test_unplaced_reads_out_of_minimiser_order_are_named(self):
-        """Unplaced reads that are not in the order of -M."""
         rng = random.Random(3)
         reads = [bamfile.record(f"u{i}", 4, seq="".join(rng.choices("ACGT", k=50)))
                  for i in range(50)]
@@ -259,8 +251,7 @@ class Claims(VerifyTest):
         self.assert_error(self.verify(stdin=data[: len(data) // 2]), "truncated")
         self.assert_error(self.verify(self.path("nowhere.bam")), "nowhere.bam")
 
-    def test_no_key(self):
-        """A paired read without MC has no template coordinate."""
+    def test_paired_read_without_mc_has_no_template_coordinate(self):
         records = [bamfile.record("ok", 4), bamfile.record("bad", 1, 0, 7, "4M", "ACGT",
                                                            mate=(0, 99, 0))]
         self.assert_error(self.verify("--template-coordinate", stdin=bam(records)), "record 2 ",

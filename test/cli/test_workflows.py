@@ -104,8 +104,7 @@ class ByContig(CliTest):
         self.sort_ok("--fixmate", f"--markdup={markdup}", "--write-index", "--no-PG", "-o",
                      self.path("want.bam"), self.path("all.sam"))
 
-    def test_local_options(self):
-        """Flags and tags are those of one sort, and only blocks are copied at the end."""
+    def test_local_options_give_the_records_of_one_sort_by_copying(self):
         self.scatter()
         different = set()
         for markdup in LOCAL:
@@ -120,8 +119,7 @@ class ByContig(CliTest):
                 different.add(hashlib.sha256(want.records).digest())
         self.assertGreaterEqual(len(different), 11)     # most make a difference here
 
-    def test_pairs_on_two_contigs(self):
-        """Marked duplicates include pairs whose mates lie in two groups: both of them, or none."""
+    def test_pairs_on_two_contigs_are_marked_both_or_none(self):
         self.scatter()
         self.gather("")
         group = {}
@@ -138,8 +136,7 @@ class ByContig(CliTest):
         self.assertEqual([ends for ends in apart if ends[0][1] != ends[1][1]], [])
 
     @unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
-    def test_killed_gather(self):
-        """A gather that was killed while it wrote, tried again: the same files, byte for byte."""
+    def test_killed_gather_gives_the_same_files_when_tried_again(self):
         self.scatter()
         command = ["--merge", "--markdup=-d 100 -t", "--write-index", "--no-PG",
                    *[self.path(f"pieces{i}/{self.pieces[0]}.bam") for i in range(N_CHUNKS)]]
@@ -166,7 +163,6 @@ class ByContig(CliTest):
                     path.unlink()
 
     def test_remote_options(self):
-        """The workflows refuse what would come out otherwise, and this is so."""
         self.scatter()
         for markdup, mention in REMOTE:
             with self.subTest(markdup=markdup):
@@ -213,7 +209,6 @@ class ByContig(CliTest):
         self.assertNotEqual(done.returncode, 0)
 
     def test_names_of_groups_are_in_order(self):
-        """As text, also if there are many groups. What BED takes for a comment makes no group."""
         names = [f"c{i}" for i in range(12_000)]
         names[20:20] = ["#c", "track", "browser", "tracks"]
         fai = self.write("many.fai", "".join(f"{name}\t9\t0\t60\t61\n" for name in names))
@@ -225,7 +220,6 @@ class ByContig(CliTest):
         self.assertEqual(sorted(groups), groups)
 
     def test_chunks_of_reads(self):
-        """Chunks follow each other, have a multiple of pairs, and may be empty; both ends agree."""
         for n_pairs, n_chunks, multiple, want in (
                 (10, 3, 1, [4, 4, 2]), (10, 2, 4, [8, 2]), (10, 3, 5, [5, 5, 0]),
                 (2, 3, 1, [1, 1, 0]), (0, 2, 1, [0, 0]), (12, 1, 1, [12])):
