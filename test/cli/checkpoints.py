@@ -11,7 +11,7 @@ import signal
 import unittest
 
 import generate
-from harness import SLOW, SPILL_BUDGET, CliTest, own_lines
+from harness import SLOW, SPILL_BUDGET, CliTest, own_lines, text_of
 from test_faults import LIBRARY
 
 APPEAR_LIMIT_S = 20 * SLOW
@@ -40,8 +40,8 @@ class ResumeTest(CliTest):
     def state(self, checkpoint):
         """The state that the file STORE of a checkpoint says, or None without that file."""
         try:
-            with open(os.path.join(checkpoint, "STORE"), encoding="latin-1") as file:
-                return re.search(r"^state (\w+)$", file.read(), re.M).group(1)
+            return re.search(r"^state (\w+)$",
+                             text_of(os.path.join(checkpoint, "STORE"), "latin-1"), re.M).group(1)
         except FileNotFoundError:
             return None
 

@@ -9,6 +9,7 @@ ROCKSORT_TEST_BUDGET is a setting of the program for these tests only: it sets t
 bytes. Tests make it so small that a few megabytes of input are spilled as many runs.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -50,8 +51,7 @@ def sanitized(*kinds):
     """Whether the program is built with one of kinds ("asan": AddressSanitizer, "tsan":
     ThreadSanitizer), or with either if no kind is given. Tests do not judge the memory use
     of such builds."""
-    with open(SAMTOOLS, "rb") as file:
-        program = file.read()
+    program = bytes_of(SAMTOOLS)
     return any(f"__{kind}_init".encode() in program for kind in kinds or ("asan", "tsan"))
 
 
@@ -91,6 +91,21 @@ def kept_checkpoints(err):
     """The checkpoints that a failed run says it keeps."""
     return re.findall(r"^samtools rocksort: what was sorted so far is kept; .* --resume (\S+)", err,
                       re.M)
+
+
+def bytes_of(path):
+    """The bytes of a file."""
+    return pathlib.Path(path).read_bytes()
+
+
+def text_of(path, encoding="utf-8"):
+    """The text of a file."""
+    return pathlib.Path(path).read_text(encoding)
+
+
+def json_of(path):
+    """What a JSON file holds."""
+    return json.loads(text_of(path))
 
 
 def without_pg(text):
@@ -241,10 +256,10 @@ class CliTest(unittest.TestCase):
         """Removes the checkpoint that a failed run says it keeps, and checks that its directories
         exist. The message names one directory; a checkpoint can have several."""
         for checkpoint in kept_checkpoints(err):
-            with open(os.path.join(checkpoint, "STORE"), encoding="latin-1") as file:
-                for path in re.findall(r"^path (.*)$", file.read(), re.M):
-                    self.assertTrue(os.path.isdir(path), path)
-                    shutil.rmtree(path)
+            store = text_of(os.path.join(checkpoint, "STORE"), "latin-1")
+            for path in re.findall(r"^path (.*)$", store, re.M):
+                self.assertTrue(os.path.isdir(path), path)
+                shutil.rmtree(path)
 
     def assert_clean(self, before, result):
         """Nothing is in scratch, and work has no new directory. A checkpoint that the run says it
@@ -351,7 +366,6 @@ def reference_view(path, *options):
     """The file as SAM text, by the reference samtools, which adds no @PG line."""
     out = str(path) + ".view.sam"
     reference_ok("view", "--no-PG", "-h", *options, "-o", out, path)
-    with open(out, encoding="latin-1") as file:
-        text = file.read()
+    text = text_of(out, "latin-1")
     os.unlink(out)
     return text

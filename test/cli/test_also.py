@@ -2,7 +2,6 @@
 that one makes; both come, or none."""
 
 import itertools
-import json
 import os
 import signal
 import unittest
@@ -11,7 +10,8 @@ import bamfile
 import columns
 import generate
 from checkpoints import KilledTest, ResumeTest
-from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, reference_view, sam_split, sanitized)
+from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, bytes_of, json_of, reference_view, sam_split,
+                     sanitized)
 from test_memory import ALLOWANCE_BYTES, MIB, peak_of
 
 needs_readers = unittest.skipUnless(columns.pyarrow, "pyarrow is not installed")
@@ -84,8 +84,7 @@ class Content(AlsoTest):
             if ending == "bam":
                 pairs.append(("x.bam.csi", "a.bam.csi"))
             for one, other in pairs:
-                with open(self.path(one), "rb") as a, open(self.path(other), "rb") as b:
-                    self.assertEqual(a.read(), b.read(), other)
+                self.assertEqual(bytes_of(self.path(one)), bytes_of(self.path(other)), other)
 
     def test_one_output_goes_to_the_pipe_and_the_other_to_a_file(self):
         bam = self.bam_of(generate.odd(3000, seed=9))
@@ -132,12 +131,10 @@ class Reports(AlsoTest):
         result = self.sort_ok("--stats", self.path("s.json"), "--verbosity", "3", "-o",
                               self.path("a.bam"), "--also", b, bam)
         self.assertRegex(result.err, r"written to '\S+a\.bam', also \d+\.\d MB to '\S+b\.parquet'; ")
-        with open(self.path("s.json"), encoding="utf-8") as file:
-            output = json.load(file)["output"]
+        output = json_of(self.path("s.json"))["output"]
         self.assertEqual((output["also"], output["also_bytes"]), (b, os.path.getsize(b)))
         self.sort_ok("--stats", self.path("s.json"), "-o", self.path("a.bam"), bam)
-        with open(self.path("s.json"), encoding="utf-8") as file:
-            output = json.load(file)["output"]
+        output = json_of(self.path("s.json"))["output"]
         self.assertEqual((output["also"], output["also_bytes"]), (None, None))
 
     def test_fsync_writes_both_outputs(self):
@@ -176,18 +173,15 @@ class Refused(AlsoTest):
                                        "rocksort", *args, self.bam], limit_s=60)
             with self.subTest(args=args):
                 self.assert_error(result, "--also", "another name")
-                with open(out, "rb") as file:
-                    self.assertEqual(file.read(), b"before")
+                self.assertEqual(bytes_of(out), b"before")
         self.sort_ok("-o", "/dev/null", "--also", "/dev/null", self.bam)
 
     def test_second_output_is_no_input(self):
-        with open(self.bam, "rb") as file:
-            before = file.read()
+        before = bytes_of(self.bam)
         os.link(self.bam, self.path("link.bam"))
         for name in (self.bam, self.path("link.bam")):
             self.refused(name, mention=["an input and the output of --also"])
-        with open(self.bam, "rb") as file:
-            self.assertEqual(file.read(), before)
+        self.assertEqual(bytes_of(self.bam), before)
 
     def test_second_output_is_no_report(self):
         for option in ("--flagstat", "--stats"):
@@ -244,8 +238,7 @@ class Complete(AlsoTest):
         result = self.rocksort("-o", self.path("a.bam"), "--also", self.path("b.parquet"), source)
         self.assert_error(result, "read 'bad' cannot be written as columns")
         for name, data in old.items():
-            with open(self.path(name), "rb") as file:
-                self.assertEqual(file.read(), data)
+            self.assertEqual(bytes_of(self.path(name)), data)
 
     def test_signal_in_the_merge_leaves_no_file(self):
         os.mkfifo(self.path("fifo"))

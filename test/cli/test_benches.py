@@ -6,7 +6,6 @@ what they make.
 """
 
 import collections
-import json
 import os
 import pathlib
 import re
@@ -19,8 +18,8 @@ import unittest
 
 import bamfile
 import test_spindle
-from harness import (ROOT, SAMTOOLS, SLOW, SPILL_BUDGET, WRAPPER, CliTest, default_signals,
-                     environment, wait_for)
+from harness import (ROOT, SAMTOOLS, SLOW, SPILL_BUDGET, WRAPPER, CliTest,
+                     default_signals, environment, json_of, text_of, wait_for)
 
 SIMULATE, DEFLATE = ROOT / "bench" / "simulate-reads", ROOT / "bench" / "deflate-blocks"
 REFS = [("chr1", 200_000_000), ("chr2", 1_000_000)]
@@ -102,8 +101,7 @@ class BenchTest(CliTest):
         return result.out.decode(), result.err
 
     def measured(self, key="runs"):
-        with open(self.json, encoding="utf-8") as file:
-            return json.load(file)[key]
+        return json_of(self.json)[key]
 
 
 class Runs(BenchTest):
@@ -242,8 +240,7 @@ class Bench2014(BenchTest):
         result = self.run_program(self.words(*words), limit_s=240 * SLOW)
         self.assertEqual(result.status, status, result.err[-3000:])
         self.assertEqual(os.listdir(self.scratch), [], "left behind")
-        with open(self.path("out/results.json"), encoding="utf-8") as file:
-            parts = json.load(file)["experiments"]
+        parts = json_of(self.path("out/results.json"))["experiments"]
         text = pathlib.Path(self.path("out/results.md")).read_text()
         self.assertEqual(result.out.decode(), text)
         return [run for part in parts for run in part["runs"]], text
@@ -263,12 +260,10 @@ class Bench2014(BenchTest):
                           "samtools", "rocksort-auto", "rocksort-given"])
         for run in runs:
             self.assertGreaterEqual(run["read_bytes"], os.path.getsize(self.path("in.bam")))
-            with open(self.path("out/" + run["series"]), encoding="utf-8") as file:
-                columns = json.load(file)["columns"]
+            columns = json_of(self.path("out/" + run["series"]))["columns"]
             self.assertEqual({len(values) for values in columns.values()}, {len(columns["t_s"])})
         self.assertIn("modelled by bench/spindle", text)
-        with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
-            self.assertNotIn(str(self.scratch), mounts.read())
+        self.assertNotIn(str(self.scratch), text_of("/proc/self/mountinfo"))
 
     def test_wrong_results(self):
         for spoil, message in (("cat > out.bam", "rocksort cannot read"),

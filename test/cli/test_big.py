@@ -5,8 +5,8 @@ import random
 import struct
 
 import bamfile
-from harness import (SPILL_BUDGET, CliTest, needs_pysam, reference_ok, reference_sort,
-                     reference_view, sam_split)
+from harness import (SPILL_BUDGET, CliTest, bytes_of, needs_pysam, reference_ok, reference_sort,
+                     reference_view, sam_split, text_of)
 
 SQ = "@SQ\tSN:c\tLN:100000000\n"
 
@@ -50,8 +50,7 @@ class LongCigars(CliTest):
                 for order in ([], ["-n"]):
                     self.sort_ok("--no-PG", *order, "-O", "sam", "-o", self.path("b.sam"),
                                  self.path("a.bam"), budget=budget)
-                    with open(self.path("b.sam"), encoding="ascii") as file:
-                        got = sam_split(file.read())[1]
+                    got = sam_split(text_of(self.path("b.sam")))[1]
                     self.assertEqual(sorted(got), sorted(records))
                     if not order:
                         self.assertEqual([line.split("\t")[3] for line in got],
@@ -130,8 +129,7 @@ class ShortCigars(CliTest):
         out = self.path("out.bam")
         self.sort_ok("--write-index", "-o", f"{out}##idx##{out}.bai", source)
         reference_ok("index", "-b", "-o", self.path("want.bai"), out)
-        with open(out + ".bai", "rb") as got, open(self.path("want.bai"), "rb") as want:
-            self.assertEqual(got.read(), want.read())
+        self.assertEqual(bytes_of(out + ".bai"), bytes_of(self.path("want.bai")))
 
 
 class LargeRecords(CliTest):
@@ -224,14 +222,12 @@ class LongReferences(CliTest):
         for options in ([], ["-n"], ["-t", "XX"], ["--template-coordinate"], ["-M"]):
             reference_ok("sort", "--no-PG", "-O", "sam", *options, "-o", self.path("want.sam"),
                          source)
-            with open(self.path("want.sam"), "rb") as f:
-                want = f.read()
+            want = bytes_of(self.path("want.sam"))
             for budget in (None, SPILL_BUDGET):
                 with self.subTest(options=options, budget=budget):
                     out = self.path("out.sam")
                     self.sort_ok("--no-PG", "-@", "2", *options, "-o", out, source, budget=budget)
-                    with open(out, "rb") as f:
-                        self.assertEqual(f.read(), want)
+                    self.assertEqual(bytes_of(out), want)
 
     def test_long_references_are_refused_but_for_sam(self):
         source = self.write("in.sam", self.make(50))

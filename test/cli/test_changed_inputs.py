@@ -6,7 +6,7 @@ import struct
 
 import bamfile
 import generate
-from harness import SPILL_BUDGET, wait_for
+from harness import SPILL_BUDGET, bytes_of, wait_for
 from checkpoints import KilledTest
 
 
@@ -27,8 +27,7 @@ class ChangedInputs(KilledTest):
 
     def change(self, how):
         """Sorts the file and calls how(content of the file) while it is being read."""
-        with open(self.file, "rb") as file:
-            data = file.read()
+        data = bytes_of(self.file)
         process = self.start("--no-PG", "-T", self.where, "-o", self.path("out.bam"), self.file,
                              budget=SPILL_BUDGET, env=self.faulty("read:5:2000ms:in.bam"))
 
@@ -87,8 +86,7 @@ class ChangedInputs(KilledTest):
         self.refused(checkpoint, self.file, "changed")
 
     def test_replaced_file_gets_its_own_references_and_read_groups(self):
-        with open(self.file, "rb") as file:
-            data = file.read()
+        data = bytes_of(self.file)
         lines = bamfile.read(self.file).text.splitlines(keepends=True)
         line = "r\t0\tchr10\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tRG:Z:g\n"
         group = "@RG\tID:g\tLB:%s\n"

@@ -15,7 +15,8 @@ import unittest
 
 import bamfile
 import generate
-from harness import (SAMTOOLS, SLOW, SPILL_BUDGET, CliTest, needs_pysam, reference_ok, sanitized)
+from harness import (SAMTOOLS, SLOW, SPILL_BUDGET, CliTest, bytes_of, needs_pysam, reference_ok,
+                     sanitized)
 from test_memory import ALLOWANCE_BYTES, MIB, peak_of
 
 REFS = [("a", 100000), ("b", 50000)]
@@ -205,8 +206,7 @@ class SameRecords(ChecksumTest):
         self.assertEqual(self.checksum("--write-index", "-o", "new.bam", self.source), self.want)
         self.assertEqual(self.checksum("-k", self.source, budget=60_000), self.want)
         self.assertEqual(sorted(os.listdir(self.work)), before)
-        with open(self.path("kept.bam"), "rb") as file:
-            self.assertEqual(file.read(), b"precious")
+        self.assertEqual(bytes_of(self.path("kept.bam")), b"precious")
 
     def test_temporary_directory_is_not_used(self):
         got = self.checksum(self.source, budget=60_000, env={"TMPDIR": "/nowhere"})
@@ -223,8 +223,7 @@ class Formats(ChecksumTest):
         self.assertEqual(self.checksum(self.path("in.bam")), want)
         self.sort_ok("-O", "sam", "-o", self.path("again.sam"), self.path("in.bam"))
         self.assertEqual(self.checksum(self.path("again.sam")), want)
-        with open(sam, "rb") as file:
-            text = file.read()
+        text = bytes_of(sam)
         for data in (bamfile.bgzf(text), gzip.compress(text, 1), text.replace(b"\n", b"\r\n")):
             self.assertEqual(self.checksum(stdin=data), want)
         self.assertEqual(self.checksum(sam, "-@", "3", budget=SPILL_BUDGET), want)

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 
-from harness import ROOT, CliTest, reference
+from harness import ROOT, CliTest, reference, text_of
 from test_columns import SQ, needs_readers
 
 # At the end: bench has a columns.py, too.
@@ -116,6 +116,5 @@ class Questions(CliTest):
         out = self.path("bedcov")
         self.assertTrue(reference("bedcov", self.path("regions.bed"), self.path("sample.bam"),
                                   save_stdout=out))
-        with open(out, encoding="ascii") as file:
-            want = [line for line in file.read().splitlines() if not line.endswith("\t0")]
+        want = [line for line in text_of(out).splitlines() if not line.endswith("\t0")]
         self.assertEqual(self.answer("duckdb", 5), sorted(want))

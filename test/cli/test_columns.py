@@ -11,7 +11,7 @@ import bamfile
 import columns
 import generate
 from checkpoints import ResumeTest
-from harness import SAMTOOLS, SPILL_BUDGET, reference_view, sam_split
+from harness import SAMTOOLS, SPILL_BUDGET, bytes_of, reference_view, sam_split
 from workflow_reads import templates, write_sam
 
 try:
@@ -107,8 +107,7 @@ class SharedContent:
         for i in range(2):
             out = self.path(f"{i}.{self.FORM}")
             self.sort_ok("--no-PG", "-@", "3", "-o", out, bam)
-            with open(out, "rb") as file:
-                outs.append(file.read())
+            outs.append(bytes_of(out))
         self.assertEqual(outs[0], outs[1])
         return outs[0]
 
@@ -247,8 +246,7 @@ class Content(SharedContent, ColumnsTest):
             out = self.sort_ok("--no-PG", *options, bam).out
             self.assertEqual(pyarrow.ipc.open_stream(io.BytesIO(out)).read_all(), want)
         self.sort_ok("--no-PG", "-o", self.path("x.arrows"), bam)
-        with open(self.path("x.arrows"), "rb") as file:
-            self.assertEqual(file.read(), out)
+        self.assertEqual(bytes_of(self.path("x.arrows")), out)
         with self.assertRaises(pyarrow.ArrowInvalid):
             pyarrow.ipc.open_file(self.path("x.arrows"))
 
@@ -348,8 +346,7 @@ class Options(SharedOptions, ColumnsTest):
     def test_merge_of_a_pipe_to_columns_needs_named_columns(self):
         one = self.bam_of(TAGGED, name="1.bam")
         self.sort_ok("-o", one, one)
-        with open(one, "rb") as file:
-            bytes_of_one = file.read()
+        bytes_of_one = bytes_of(one)
         out = self.path("o.arrow")
         result = self.rocksort("--merge", "-o", out, one, "-", stdin=bytes_of_one)
         self.assert_error(result, "reads its inputs twice", "standard input", "--columns")

@@ -13,7 +13,7 @@ import unittest
 
 import bamfile
 import generate
-from harness import BUILD, ROOT, environment, needs_pysam, sanitized
+from harness import BUILD, ROOT, bytes_of, environment, needs_pysam, sanitized
 from test_columns import SQ, TAGGED, ColumnsTest
 from test_memory import MEASURE
 
@@ -167,8 +167,7 @@ class Files(Back):
             self.sort_ok("--no-PG", "-o", self.path("x." + form), bam)
             with open(self.path("x." + form), "rb") as file:
                 self.assert_same_bam(self.back("-", stdin=file), want)
-            with open(self.path("x." + form), "rb") as file:
-                data = file.read()
+            data = bytes_of(self.path("x." + form))
             if form == "arrows":
                 self.assert_same_bam(self.back("-", stdin=data), want)
             else:
@@ -253,9 +252,8 @@ class Rewritten(Back):
         zipped = self.write("header.sam.gz", gzip.compress(text.encode()))
         for header in self.bam, sam, zipped:
             self.assert_comes_back(bare, self.bam, header=["--header", header])
-        with open(self.bam, "rb") as file:
-            self.assert_same_bam(self.back("--header", "/dev/stdin", bare, stdin=file.read()),
-                                 self.sort_bam("--no-PG", "-o", "-", self.bam))
+        self.assert_same_bam(self.back("--header", "/dev/stdin", bare, stdin=bytes_of(self.bam)),
+                             self.sort_bam("--no-PG", "-o", "-", self.bam))
         got = self.back("--header", self.write("more.sam", text + "@CO\tmine"), self.parquet)
         self.assertIn("@CO\tmine\n", got.text)
         other = self.write("other.sam", "@SQ\tSN:e\tLN:9\n")
@@ -393,8 +391,7 @@ class Refused(Back):
         for form in FORMS:
             path = self.path("x." + form)
             self.sort_ok("--no-PG", "-o", path, bam)
-            with open(path, "rb") as file:
-                data = bytearray(file.read())
+            data = bytearray(bytes_of(path))
             self.refused([self.write("cut", data[:len(data) // 2])], "cut")
         data[4 + 200] ^= 1              # within a page, which has a checksum
         self.refused([self.write("changed", data)], "changed")
@@ -445,7 +442,6 @@ class Rocksort(Back):
                                     env_only=environment(self.scratch, extra={"PATH": path}))
             self.assertEqual(done.status, 0, done.err)
             self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
-            with open(source, "rb") as file:
-                data = file.read()
+            data = bytes_of(source)
             self.assert_error(self.rocksort("-o", self.path("o.bam"), "-", stdin=data),
                               "'standard input' is Arrow or Parquet", "rocksort-columns2sam FILE |")

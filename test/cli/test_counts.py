@@ -10,8 +10,7 @@ import signal
 import bamfile
 import templates
 from checkpoints import KilledTest
-from harness import (ROOT, CliTest, needs_pysam, reference, reference_ok,
-                     reference_view)
+from harness import ROOT, CliTest, needs_pysam, reference, reference_ok, reference_view, text_of
 
 SPILLING = 100_000
 KINDS = ("flagstat", "idxstats", "coverage")
@@ -23,8 +22,7 @@ def reference_text(command, *args):
     out = f"{args[-1]}.{command}.want"
     if not reference(command, *args, save_stdout=out):
         raise AssertionError(f"the reference samtools failed: {command} {args}")
-    with open(out, encoding="latin-1") as file:
-        text = file.read()
+    text = text_of(out, "latin-1")
     os.unlink(out)
     return text
 
@@ -106,8 +104,7 @@ class CountsTest(CliTest):
         """The texts of the files that a sort wrote, which are removed."""
         texts = {}
         for kind in kinds:
-            with open(self.path(kind), encoding="latin-1") as file:
-                texts[kind] = file.read()
+            texts[kind] = text_of(self.path(kind), "latin-1")
             os.unlink(self.path(kind))
         return texts
 
@@ -274,8 +271,7 @@ class Files(KilledTest):
         found = {}
         for kind in KINDS:
             if os.path.exists(self.path(kind)):
-                with open(self.path(kind), encoding="latin-1") as file:
-                    found[kind] = file.read()
+                found[kind] = text_of(self.path(kind), "latin-1")
                 os.unlink(self.path(kind))
         return found
 

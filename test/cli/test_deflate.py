@@ -2,7 +2,6 @@
 built in is refused. The program that has only zlib (`zlib-only` below the build directory) reads,
 writes and resumes, too."""
 
-import json
 import os
 import re
 import shutil
@@ -12,7 +11,7 @@ import zlib
 import bamfile
 import generate
 from checkpoints import ResumeTest
-from harness import BUILD, SAMTOOLS_ROCKSORT, SPILL_BUDGET, CliTest
+from harness import BUILD, SAMTOOLS_ROCKSORT, SPILL_BUDGET, CliTest, bytes_of, json_of
 
 ENGINES = ("libdeflate", "igzip", "rocksort", "zlib")
 ZLIB_ONLY = next((str(path) for path in (BUILD / "zlib-only/samtools-rocksort",
@@ -60,8 +59,7 @@ class DeflateTest(CliTest):
         """The bytes of a sorted file."""
         out = self.path("out.bam")
         self.sort_ok("--no-PG", *options, "-o", out, **how)
-        with open(out, "rb") as file:
-            return file.read()
+        return bytes_of(out)
 
 
 class Engines(DeflateTest):
@@ -130,8 +128,7 @@ class Engines(DeflateTest):
         texts = set()
         for engine in self.built_in:
             self.sort_ok("--no-PG", "-l1", "--deflate", engine, "--write-index", "-o", out, source)
-            with open(out, "rb") as file:
-                texts.add(b"".join(blocks(file.read())))
+            texts.add(b"".join(blocks(bytes_of(out))))
         self.assertEqual(len(texts), 1)
 
     def test_stats_name_what_was_asked_for_and_what_was_taken(self):
@@ -144,8 +141,7 @@ class Engines(DeflateTest):
                 (["-O", "sam,level=1"], "auto", self.at_level(1, True)),
                 (["-O", "sam.gz"], "auto", self.at_level(-1, True)), (["-O", "cram,no_ref=1"], "auto", None)):
             self.sort_ok(*options, "--stats", stats, source)
-            with open(stats, encoding="utf-8") as file:
-                data = json.load(file)
+            data = json_of(stats)
             got = (data["options"]["deflate"], data["output"]["deflate"])
             self.assertEqual(got, (asked, taken), options)
             self.assertEqual(data["versions"]["isal"] is not None, "igzip" in self.built_in)
@@ -208,8 +204,7 @@ class Resumed(ResumeTest):
         self.assertEqual(result.status, 0, result.err)
         self.assertFalse(os.path.exists(copy))
         self.assert_same_bam(bamfile.read(out), self.want)
-        with open(stats, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json_of(stats)
         return ((data["options"]["deflate"], data["output"]["deflate"]),
                 [line for line in result.err.splitlines() if "warning" in line])
 
@@ -268,8 +263,7 @@ class ZlibOnly(DeflateTest):
 
     def test_damaged_block_is_noticed_by_zlib(self):
         source = self.bam_of(generate.odd(2000))
-        with open(source, "rb") as file:
-            data = bytearray(file.read())
+        data = bytearray(bytes_of(source))
         data[len(data) // 2] ^= 0x10
         result = self.run_it(self.write("damaged.bam", bytes(data)), "-o", self.path("out.bam"))
         self.assert_error(result, "damaged.bam")

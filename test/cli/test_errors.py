@@ -9,7 +9,7 @@ import subprocess
 
 import bamfile
 import generate
-from harness import (RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, Result, environment,
+from harness import (RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, Result, bytes_of, environment,
                      kept_checkpoints, needs_pysam, own_lines, reference, reference_sort)
 
 REFS = [("a", 100000), ("b", 50000)]
@@ -125,8 +125,7 @@ class Corrupt(ErrorTest):
 
     def test_truncated_input_with_a_filter_is_an_error(self):
         source = self.bam_of(generate.reads(20000, generate.reference()))
-        with open(source, "rb") as file:
-            data = file.read()
+        data = bytes_of(source)
         starts = bamfile.bgzf_block_offsets(data)
         cut = self.write("cut.bam", data[:starts[len(starts) // 2] + 1000])
         for n_threads in ("1", "4"):
@@ -163,8 +162,7 @@ class Corrupt(ErrorTest):
         for budget in BUDGETS:
             source = self.write("same.bam", data)
             self.assert_error(self.rocksort("-o", source, source, budget=budget), "same.bam")
-            with open(source, "rb") as file:
-                self.assertEqual(file.read(), data)
+            self.assertEqual(bytes_of(source), data)
 
     def test_flipped_byte_is_an_error_or_changes_nothing(self):
         rng = random.Random(7)
@@ -315,8 +313,7 @@ class Corrupt(ErrorTest):
     def test_truncated_cram(self):
         sam = generate.reads(3000, generate.reference())
         path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="whole.cram")
-        with open(path, "rb") as file:
-            data = file.read()
+        data = bytes_of(path)
         # Only the EOF container, the last 38 bytes, is missing: all records are there, and this is
         # a warning.
         result = self.rocksort("-o", self.path("all.bam"), self.write("end.cram", data[:-38]))

@@ -4,14 +4,13 @@ The output must have the records and the order of a merge that inflates everythi
 index must answer as that of samtools.
 """
 
-import json
 import os
 import random
 import shutil
 import struct
 
 import bamfile
-from harness import needs_pysam, reference_ok
+from harness import bytes_of, json_of, needs_pysam, reference_ok
 from test_index import IndexTest, index_kind, random_reads, random_regions
 
 REFS = [("chr1", 40_000_000), ("chr2", 9_000_000), ("chr3", 7_000_000)]
@@ -51,8 +50,7 @@ class GatherTest(IndexTest):
         """Merges with an index. Returns what --stats says of the merge."""
         self.sort_ok("--merge", "--write-index", "--no-PG", "--stats", self.path("stats"), *options,
                      "-o", self.path(name), *paths)
-        with open(self.path("stats"), encoding="ascii") as file:
-            return json.load(file)
+        return json_of(self.path("stats"))
 
     def check_gather(self, paths, n_copied, name="out.bam", same_ties=True):
         stats = self.gather(paths, name=name)
@@ -197,8 +195,7 @@ class NotCopied(GatherTest):
 class Refused(GatherTest):
     def test_blocks_that_do_not_follow_each_other_are_refused(self):
         paths = self.pieces((1000, 3000))
-        with open(paths[1], "rb") as file:
-            data = bytearray(file.read())
+        data = bytearray(bytes_of(paths[1]))
         offsets = bamfile.bgzf_block_offsets(bytes(data))
         data[offsets[2]] ^= 1
         index = paths[1] + ".csi"

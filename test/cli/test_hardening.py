@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, CliTest, sanitized
+from harness import ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, CliTest, sanitized, text_of
 
 PROGRAMS = (SAMTOOLS, SAMTOOLS_ROCKSORT)
 
@@ -62,8 +62,7 @@ class Flags(CliTest):
     """Warnings of the compiler."""
 
     def test_format_that_is_no_literal_is_a_warning(self):
-        with open(ROOT / "Makefile", encoding="utf-8") as file:
-            text = file.read()
+        text = text_of(ROOT / "Makefile")
         for flag in ("-Wformat=2", "-Wformat-security", "-fstack-protector-strong", "-fPIE",
                      "-D_FORTIFY_SOURCE=2"):
             self.assertIn(flag, text)

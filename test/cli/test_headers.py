@@ -2,7 +2,7 @@
 
 import bamfile
 from harness import (SPILL_BUDGET, CliTest, needs_pysam, pg_lines, reference_sort, sam_split,
-                     without_pg)
+                     text_of, without_pg)
 
 SQ = "@SQ\tSN:b\tLN:1000\n@SQ\tSN:a\tLN:2000\tM5:d41d8cd98f00b204e9800998ecf8427e\tSP:x y\n"
 RECORDS = "r2\t0\ta\t5\t9\t4M\t*\t0\t0\tACGT\t*\nr1\t0\tb\t7\t9\t4M\t*\t0\t0\tACGT\t*\n"
@@ -174,8 +174,7 @@ class AgainstReference(CliTest):
             # Of several inputs the lines that are the same are united.
             both = self.sort_ok("--no-PG", "-O", "sam", "-o", self.path("both.sam"), source, source)
             self.assertEqual(both.status, 0)
-            with open(self.path("both.sam"), encoding="ascii") as file:
-                self.assertEqual(file.read().count("@CO\t\n"), 4)
+            self.assertEqual(text_of(self.path("both.sam")).count("@CO\t\n"), 4)
 
 
 class Programs(CliTest):

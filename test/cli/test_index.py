@@ -10,7 +10,7 @@ from collections import namedtuple
 
 import bamfile
 import generate
-from harness import SPILL_BUDGET, CliTest, needs_pysam, pysam, reference_ok
+from harness import SPILL_BUDGET, CliTest, bytes_of, needs_pysam, pysam, reference_ok
 
 BUDGETS = (None, SPILL_BUDGET)
 WINDOW = 1 << 14  # the size of the smallest bin
@@ -109,8 +109,7 @@ class Search:
 
 def index_bytes(path):
     """The content of an index, uncompressed."""
-    with open(path, "rb") as file:
-        data = file.read()
+    data = bytes_of(path)
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 
 

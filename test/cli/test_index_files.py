@@ -9,7 +9,7 @@ import time
 
 import bamfile
 import generate
-from harness import (DIE_LIMIT_S, SPILL_BUDGET, needs_pysam, own_lines, pysam, reference,
+from harness import (DIE_LIMIT_S, SPILL_BUDGET, bytes_of, needs_pysam, own_lines, pysam, reference,
                      reference_ok)
 from checkpoints import KilledTest
 from test_index import (BUDGETS, REFS, IndexTest, Search, index_bytes, index_kind, make_read,
@@ -148,8 +148,7 @@ class Files(IndexTest):
                 result = self.rocksort("--write-index", *options, "-o", self.path(out), self.source)
                 self.assert_error(result, "--write-index", "sam.gz")
                 self.assert_files("in.bam", "o.sam")
-        with open(self.path("o.sam"), "rb") as file:
-            self.assertEqual(file.read(), b"old")
+        self.assertEqual(bytes_of(self.path("o.sam")), b"old")
 
 
 class Failures(IndexTest):
@@ -240,8 +239,7 @@ class Failures(IndexTest):
                     self.assertEqual(os.path.getsize(self.path("o.bai")), 3)
 
     def test_damaged_input_leaves_the_old_output_and_index(self):
-        with open(self.source, "rb") as file:
-            data = file.read()
+        data = bytes_of(self.source)
         self.write("cut.bam", data[: len(data) * 2 // 3])
         for name, index in (("o.bam##idx##o.bai", "o.bai"), ("o.bam", "o.bam.csi")):
             for budget in BUDGETS:
@@ -252,8 +250,7 @@ class Failures(IndexTest):
                     self.assert_error(result, "cut.bam")
                     self.assert_files("cut.bam", "in.bam", "o.bam", index)
                     for file, text in (("o.bam", b"old file"), (index, b"old index")):
-                        with open(self.path(file), "rb") as old:
-                            self.assertEqual(old.read(), text)
+                        self.assertEqual(bytes_of(self.path(file)), text)
                         os.unlink(self.path(file))
 
     @needs_pysam
@@ -317,8 +314,7 @@ class Failures(IndexTest):
         os.mkfifo(self.path("pipe"))
         process = self.start("--write-index", "-o", self.path("pipe##idx##o.bai"), self.source,
                              stdin=subprocess.DEVNULL)
-        with open(self.path("pipe"), "rb") as pipe:
-            self.write("o.bam", pipe.read())
+        self.write("o.bam", bytes_of(self.path("pipe")))
         self.assertEqual(process.wait(DIE_LIMIT_S), 0)
         want = self.path("want.bai")
         reference_ok("index", "-b", "-o", want, self.path("o.bam"))
@@ -334,15 +330,13 @@ class Killed(KilledTest):
             out = self.path(words[0].split("##")[0])
             words = ["--write-index", "--no-PG", "-o", *words]
             self.sort_ok(*words, stdin=generate.odd(100, seed=1).encode())
-            with open(out, "rb") as file:
-                before = file.read()
+            before = bytes_of(out)
             self.assertTrue(os.path.exists(self.path(index)))
             result = self.rocksort(*words, stdin=generate.odd(200, seed=2).encode(),
                                    env=self.faulty(f"rename:2:kill:{index}"))
             with self.subTest(index=index):
                 self.assertEqual(result.status, -signal.SIGKILL)
-                with open(out, "rb") as file:
-                    self.assertTrue(file.read() != before)
+                self.assertTrue(bytes_of(out) != before)
                 self.assertFalse(os.path.exists(self.path(index)))
                 self.assertIn("unfinished", self.sort_ok("--clean", ".").out.decode())
             self.sort_ok("--clean", "--yes", ".")

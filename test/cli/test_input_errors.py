@@ -2,13 +2,12 @@
 file."""
 
 import gzip
-import json
 import os
 import random
 import struct
 
 import bamfile
-from harness import SPILL_BUDGET, needs_pysam, sam_split
+from harness import SPILL_BUDGET, bytes_of, json_of, needs_pysam, sam_split, text_of
 from test_errors import ErrorTest
 from test_inputs import REFS, SQ, bam_bytes, tie
 
@@ -178,8 +177,7 @@ class Damage(ErrorTest):
     def test_joined_cram(self):
         sam = SQ + "".join(f"r{i}\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF\n" for i in range(30))
         path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="one.cram")
-        with open(path, "rb") as file:
-            data = file.read()
+        data = bytes_of(path)
         self.check_second(data + data, "second.cram", mentions=["a second CRAM file"])
 
     @needs_pysam
@@ -187,8 +185,7 @@ class Damage(ErrorTest):
         sam = SQ + "@RG\tID:x\tSM:second\n" + "".join(
             f"r{i}\t0\tchr1\t{i + 1}\t9\t4M\t*\t0\t0\tACGT\tFFFF\tRG:Z:x\n" for i in range(3000))
         path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="whole.cram")
-        with open(path, "rb") as file:
-            data = file.read()
+        data = bytes_of(path)
         self.check_second(data[: len(data) // 2], "second.cram", mentions=["truncated"])
 
     def test_missing_eof_block_gives_one_warning(self):
@@ -234,11 +231,9 @@ class Sam(ErrorTest):
                                                stdin=stdin)
                         self.warned(result, name, "(read 'r3')")
                         self.assertIn("; 1 input is probably truncated; ", result.err)
-                        with open(stats, encoding="utf-8") as file:
-                            self.assertEqual(json.load(file)["input"]["truncated"], 1)
-                        with open(out, encoding="utf-8") as file:
-                            self.assertIn(cut.split("\n")[-1] + ("" if args == ["--fixmate"] else "\n"),
-                                          file.read())
+                        self.assertEqual(json_of(stats)["input"]["truncated"], 1)
+                        self.assertIn(cut.split("\n")[-1] + ("" if args == ["--fixmate"] else "\n"),
+                                      text_of(out))
                 for args in (["--verify=coordinate"], ["--checksum-only"], ["--plan"]):
                     with self.subTest(cut=cut[-9:], name=name, args=args):
                         if args != ["--plan"] or not stdin:

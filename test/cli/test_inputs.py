@@ -13,8 +13,8 @@ import unittest
 
 import bamfile
 import generate
-from harness import (SAMTOOLS, CliTest, needs_pysam, reference_sort, reference_view, sam_split,
-                     sanitized, without_pg)
+from harness import (SAMTOOLS, CliTest, bytes_of, needs_pysam, reference_sort, reference_view,
+                     sam_split, sanitized, text_of, without_pg)
 from test_memory import ALLOWANCE_BYTES, MIB, peak_of
 
 REFS = [("chr1", 5000), ("chr2", 900)]
@@ -92,8 +92,7 @@ class InputsTest(CliTest):
         path = self.bam_of(sam, *(["-u"] if form == "uncompressed bam" else []),
                            *(["-b"] if form == "bam" else ["-b", "-u"]), name=name + ".bam")
         if form in ("plain bam", "gzip bam"):
-            with open(path, "rb") as file:
-                raw = gzip.decompress(file.read())
+            raw = gzip.decompress(bytes_of(path))
             self.write(name + ".bam", gzip.compress(raw, 1) if form == "gzip bam" else raw)
         return path
 
@@ -249,8 +248,7 @@ class Ties(InputsTest):
                                       budget=budget)
             self.assertEqual(result.status, 0, result.err)
             self.assertEqual(os.listdir(self.scratch), [])
-            with open(out, encoding="ascii") as file:
-                header, lines = sam_split(file.read())
+            header, lines = sam_split(text_of(out))
             self.assertEqual([int(line.split("XI:i:")[1]) for line in lines],
                              list(range(20 * n_inputs)))
             self.assertEqual(header.count("@RG\t"), 3)
@@ -262,8 +260,7 @@ class Ties(InputsTest):
         want = self.sort_inputs(*sources)
         for budget in BUDGETS:
             for target in sources:
-                with open(target, "rb") as file:
-                    before = file.read()
+                before = bytes_of(target)
                 self.sort_ok("--no-PG", "-o", target, *sources, budget=budget)
                 self.assertEqual(bamfile.read(target), want)
                 self.write(os.path.basename(target), before)

@@ -5,7 +5,7 @@ import stat
 
 import bamfile
 import generate
-from harness import SPILL_BUDGET
+from harness import SPILL_BUDGET, bytes_of
 from checkpoints import KilledTest, ResumeTest
 
 
@@ -51,8 +51,7 @@ class Keep(ResumeTest):
         self.refused(checkpoint, "--no-resume")
 
     def test_damaged_input_keeps_nothing(self):
-        with open(self.source(9000), "rb") as file:
-            data = file.read()
+        data = bytes_of(self.source(9000))
         cut = self.write("cut.bam", data[:-2000])
         result = self.rocksort("-T", self.where, "-o", self.path("out.bam"), cut,
                                budget=SPILL_BUDGET)

@@ -12,7 +12,7 @@ import struct
 import unittest
 
 import bamfile
-from harness import SAMTOOLS, CliTest, needs_pysam, reference_ok, sanitized
+from harness import SAMTOOLS, CliTest, needs_pysam, reference_ok, sanitized, text_of
 from test_markdup import (HEADER, PAIRED, READ1, READ2, REVERSE, SPILLING, SUPPLEMENTARY, pair,
                           read)
 from test_memory import ALLOWANCE_BYTES, MIB, peak_of
@@ -61,8 +61,7 @@ class Memory(CliTest):
         limit = 2 * megabytes * MIB + ALLOWANCE_BYTES
         self.assertLessEqual(peak, limit, f"{peak / MIB:.1f} MiB of {limit / MIB:.1f}")
         reference_ok("view", "-c", "-F", "1024", "-o", self.path("count"), out)
-        with open(self.path("count"), encoding="ascii") as file:
-            self.assertEqual(int(file.read()), n_best)
+        self.assertEqual(int(text_of(self.path("count"))), n_best)
 
     def at(self, head, begin, mate=None):
         """The head of a record with another position, and that of its mate."""
@@ -199,8 +198,7 @@ class Memory(CliTest):
             out = self.path("out.sam")
             self.sort_ok("--no-PG", "-@", "2", "--max-memory", f"{megabytes}M", "--fixmate",
                          "--markdup=-S -t -d 2500 --duplicate-count", "-o", out, source)
-            with open(out, encoding="ascii") as file:
-                got = file.read()
+            got = text_of(out)
             want = want or got
             self.assertTrue(got == want, megabytes)
 
@@ -257,8 +255,7 @@ class Memory(CliTest):
                            b"%08d" % i + tail + b"RGZ%05d\0" % (7 * i % n_groups))
         stats = self.path("stats")
         self.check(source, 32, n, f"--use-read-groups -f {stats}", threads=16)
-        with open(stats, encoding="ascii") as file:
-            lines = file.read().splitlines()
+        lines = text_of(stats).splitlines()
         self.assertEqual(lines.count("EXAMINED: 30"), n_groups)
         self.assertEqual(lines.count(f"EXAMINED: {n}"), 1)
 

@@ -17,7 +17,8 @@ import unittest
 
 import bamfile
 import generate
-from harness import (ROOT, RUN_LIMIT_S, SAMTOOLS, SLOW, CliTest, environment, own_lines, sanitized)
+from harness import (ROOT, RUN_LIMIT_S, SAMTOOLS, SLOW, CliTest, environment, own_lines, sanitized,
+                     text_of)
 
 SIMULATE = ROOT / "bench" / "simulate-reads"
 MIB = 1 << 20
@@ -198,8 +199,7 @@ class Memory(CliTest):
             for n_threads, megabytes in ((2, 2), (1, 8)):
                 self.check(source, n_threads, megabytes, "--coverage", self.path("coverage"),
                            "--flagstat", self.path("flagstat"), "--idxstats", self.path("idxstats"))
-                with open(self.path("coverage"), encoding="ascii") as file:
-                    self.assertIn(f"\t{n}\t", file.read())
+                self.assertIn(f"\t{n}\t", text_of(self.path("coverage")))
 
     def test_hundreds_of_runs(self):
         source = self.simulate("short", "150K")

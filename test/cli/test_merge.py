@@ -12,8 +12,8 @@ import unittest
 
 import bamfile
 import generate
-from harness import (SAMTOOLS, needs_pysam, pysam, reference_ok, reference_view, sam_split,
-                     sanitized)
+from harness import (SAMTOOLS, bytes_of, json_of, needs_pysam, pysam, reference_ok, reference_view,
+                     sam_split, sanitized, text_of)
 from test_index import index_bytes
 from test_inputs import FORMATS, ORDERS, SQ, InputsTest, bam_bytes, lane, number_of, tie
 from test_memory import ALLOWANCE_BYTES, MIB, peak_of
@@ -211,8 +211,7 @@ class Outputs(MergeTest):
         self.assertEqual(*texts)
 
     def read(self, name):
-        with open(self.path(name), encoding="ascii") as file:
-            return file.read()
+        return text_of(self.path(name))
 
     def test_duplicates_are_those_of_a_sort_of_all(self):
         rng = random.Random(3)
@@ -282,8 +281,7 @@ class Copies(MergeTest):
         out = self.path("out.bam")
         self.sort_ok("--merge", "--no-PG", "--stats", self.path("stats.json"), "--write-index",
                      "-o", f"{out}##idx##{out}.{kind}", *paths)
-        with open(self.path("stats.json"), encoding="ascii") as file:
-            stats = json.load(file)
+        stats = json_of(self.path("stats.json"))
         self.assertEqual(stats["merge"]["inputs_copied"], n_copied)
         got = bamfile.read(out)
         self.assertEqual(stats["input"]["records"], len(bamfile.split(got.records)))
@@ -452,8 +450,7 @@ class Refused(MergeTest):
 
     def test_damaged_input_is_refused(self):
         good = self.sorted_input("good", lane(1, 3000))
-        with open(good, "rb") as file:
-            data = file.read()
+        data = bytes_of(good)
         offsets = bamfile.bgzf_block_offsets(data)
         self.assertGreater(len(offsets), 8)
         flipped = bytearray(data)
@@ -504,9 +501,8 @@ class Refused(MergeTest):
             with self.subTest(options=options):
                 self.assert_refused("--merge", *options, source=source, mention=(words,))
         self.assert_error(self.rocksort("--merge", source, source), "name the output with -o")
-        with open(source, "rb") as file:
-            result = self.rocksort("--merge", "--markdup", "-o", self.path("out.bam"), source, "-",
-                                   stdin=file.read())
+        result = self.rocksort("--merge", "--markdup", "-o", self.path("out.bam"), source, "-",
+                               stdin=bytes_of(source))
         self.assert_error(result, "reads its inputs twice", "standard input")
         with open(source, "rb") as file:        # a file, but it cannot be opened again
             result = self.rocksort("--merge", "--markdup", "-o", self.path("out.bam"), source, "-",

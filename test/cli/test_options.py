@@ -12,8 +12,8 @@ import unittest
 
 import bamfile
 import generate
-from harness import (SAMTOOLS, SPILL_BUDGET, CliTest, needs_pysam, reference_sort, reference_view,
-                     sam_split, sanitized)
+from harness import (SAMTOOLS, SPILL_BUDGET, CliTest, bytes_of, needs_pysam, reference_sort,
+                     reference_view, sam_split, sanitized, text_of)
 
 BUDGETS = (None, SPILL_BUDGET)
 
@@ -56,8 +56,7 @@ class Memory(CliTest):
                               "a multiple of 4K from 8K on, not '" + size)
 
     def test_memory_beyond_the_machine_is_warned_of(self):
-        with open("/proc/meminfo", encoding="ascii") as file:
-            total = int(file.read().split("MemTotal:")[1].split()[0])
+        total = int(text_of("/proc/meminfo").split("MemTotal:")[1].split()[0])
         source = self.write("in.sam", generate.pairs(5))
         for options in (["-m", f"{total}K", "-@", "2"], ["--max-memory", f"{2 * total}K"],
                         ["--plan", "-m", f"{2 * total}K"]):
@@ -209,8 +208,7 @@ class Minimisers(CliTest):
 
     def test_compressed_index(self):
         want = self.sort_bam("--no-PG", "-I", self.fasta, self.source)
-        with open(self.fasta, "rb") as file:
-            data = file.read()
+        data = bytes_of(self.fasta)
         for name, packed in (("r.fa.gz", gzip.compress(data)), ("b.fa.gz", bamfile.bgzf(data))):
             got = self.sort_bam("--no-PG", "-I", self.write(name, packed), self.source)
             self.assertEqual(got, want, name)

@@ -8,7 +8,7 @@ import subprocess
 
 import bamfile
 import generate
-from harness import SAMTOOLS, SPILL_BUDGET, reference_ok
+from harness import SAMTOOLS, SPILL_BUDGET, bytes_of, reference_ok
 from checkpoints import KilledTest, ResumeTest
 
 
@@ -225,8 +225,7 @@ class OntoItself(KilledTest):
                 self.assertEqual((self.checkpoints(), os.listdir(self.scratch)), ([], []))
 
     def test_killed_sort_onto_itself_can_be_resumed(self):
-        with open(self.file, "rb") as file:
-            before = file.read()
+        before = bytes_of(self.file)
         for budget in (None, SPILL_BUDGET):
             for action in ("EIO", "kill", "term"):
                 with open(self.file, "wb") as file:
@@ -253,14 +252,12 @@ class OntoItself(KilledTest):
 
     def test_no_place(self):
         """If the checkpoint cannot be written, the input is not overwritten."""
-        with open(self.file, "rb") as file:
-            before = file.read()
+        before = bytes_of(self.file)
         for budget in (None, SPILL_BUDGET):
             result = self.as_user("-T", self.where, "-o", self.file, self.file, budget=budget,
                                   env=self.faulty("openat:1+:ENOSPC:STORE.new"))
             self.assert_error(result, self.file, "another output")
-            with open(self.file, "rb") as file:
-                self.assertTrue(file.read() == before)
+            self.assertTrue(bytes_of(self.file) == before)
 
 
 class Messages(UserTest):

@@ -12,7 +12,7 @@ import sys
 import tarfile
 import unittest
 
-from harness import BUILD, ROOT, SAMTOOLS, CliTest, environment
+from harness import BUILD, ROOT, SAMTOOLS, CliTest, environment, text_of
 
 # Files with the version besides version.h, and the text around it.
 VERSIONED = {
@@ -98,8 +98,7 @@ class Packages(CliTest):
                 argv = done.stdout.decode().splitlines()
                 self.assertEqual([word for word in argv
                                   if word.startswith(("--fixmate", "--markdup"))], words)
-                with open(out, encoding="ascii") as file:
-                    text = file.read()
+                text = text_of(out)
                 self.assertEqual("ms:i:" in text, bool(fixmate))
                 self.assertEqual("ct:Z:" in text, fixmate == "-p -c")
                 self.assertEqual("dc:i:1" in text, markdup not in (None, False, True))

@@ -8,7 +8,7 @@ import random
 import string
 
 import generate
-from harness import SPILL_BUDGET
+from harness import SPILL_BUDGET, bytes_of
 from parquet_layout import Layout
 from test_columns import (SQ, TAGGED, ColumnsTest, SharedBadInput, SharedContent, SharedOptions,
                           needs_readers)
@@ -96,8 +96,7 @@ class ParquetTest(ColumnsTest):
 
     def read(self, path):
         """The table of a file, which must be sound, and which all readers must find the same in."""
-        with open(path, "rb") as file:
-            data = file.read()
+        data = bytes_of(path)
         table = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True).read()
         table.validate(full=True)
         self.layout = Layout(data, table)
@@ -166,8 +165,7 @@ class Content(SharedContent, ParquetTest):
                          budget=SPILL_BUDGET)
             tables = []
             for piece in ("c", "d") if options else ("%",):
-                with open(self.path(f"x.{piece}.parquet"), "rb") as file:
-                    data = file.read()
+                data = bytes_of(self.path(f"x.{piece}.parquet"))
                 table = pyarrow.parquet.read_table(self.path(f"x.{piece}.parquet"))
                 groups = Layout(data, table).footer[4]
                 self.assertGreater(len(groups) * len(table.column_names) * 30, kept_bytes)

@@ -11,7 +11,7 @@ import time
 
 import bamfile
 import generate
-from harness import SLOW, SPILL_BUDGET, wait_for
+from harness import SLOW, SPILL_BUDGET, bytes_of, wait_for
 from checkpoints import APPEAR_LIMIT_S, KilledTest, ResumeTest
 
 
@@ -21,8 +21,7 @@ class Signals(ResumeTest):
     def test_pipe(self):
         """A pipe cannot be read again: the sorted part is removed, or kept with -k and can then be
         written with --partial."""
-        with open(self.source(18000), "rb") as file:
-            data = file.read()
+        data = bytes_of(self.source(18000))
         for keep in ([], ["-k"]):
             process = self.start("--no-PG", "-T", self.where, *keep, "-o", self.path("out.bam"),
                                  budget=SPILL_BUDGET)

@@ -1,6 +1,5 @@
 """--plan, and the values that -@ auto and --max-memory auto choose."""
 
-import json
 import os
 import random
 import re
@@ -9,7 +8,7 @@ import subprocess
 
 import bamfile
 import generate
-from harness import SAMTOOLS, CliTest, Result, environment, own_lines
+from harness import SAMTOOLS, CliTest, Result, bytes_of, environment, json_of, own_lines
 
 CLOSING = re.compile(r"(\d+) records, .*; (\d+) runs on disk, ([\d.]+) MB temporary")
 
@@ -111,8 +110,7 @@ class Plans(PlanTest):
                     args.insert(0, "--markdup=" + options)
                     plan, stats = self.plan(*args, budget=budget), self.path("stats.json")
                     self.sort_ok(*args, "--stats", stats, budget=budget)
-                    with open(stats, encoding="utf-8") as file:
-                        found = json.load(file)["duplicates"]
+                    found = json_of(stats)["duplicates"]
                     planned = re.fullmatch(r"([\d.]+) (bytes|MB) remembered of all records, in "
                                            r"(memory|a temporary file)", plan["duplicates"][0])
                     size = float(planned[1]) * {"bytes": 1, "MB": 1e6}[planned[2]]
@@ -215,8 +213,7 @@ class Plans(PlanTest):
         self.assertEqual(self.plan(empty)["uncompressed"], ["nothing"])
 
     def test_pipe_is_not_read(self):
-        with open(self.source, "rb") as file:
-            data = file.read()
+        data = bytes_of(self.source)
         plan = self.plan("-", stdin=data)
         self.assertIn("-s SIZE", plan["uncompressed"][0])
         self.assertIn("assumed", plan)
@@ -241,8 +238,7 @@ class Plans(PlanTest):
         self.assertIn(b"standard output", done.stderr)
 
     def test_damaged_inputs_have_the_messages_of_a_sort(self):
-        with open(self.source, "rb") as file:
-            data = bytearray(file.read())
+        data = bytearray(bytes_of(self.source))
         data[len(data) // 2] ^= 255
         lines = bamfile.sq_text([("a", 900)]) + "q\t99\ta\t5\t9\t4M\t=\t50\t0\tACGT\t*\n"
         lie = bytearray(bamfile.record("liar", 0, 0, 5, "4M", "ACGT"))
@@ -370,8 +366,7 @@ class Auto(PlanTest):
         self.assertEqual(plan["memory"], [f"{9 * threads} MiB"])
 
     def test_pipe_leaves_room(self):
-        with open(self.source, "rb") as file:
-            data = file.read()
+        data = bytes_of(self.source)
         plan = self.plan("-@", "auto", "--max-memory", "auto", "-", stdin=data)
         self.assertIn("feeds the pipe", plan["memory"][0])
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import ROOT, CliTest
+from harness import ROOT, CliTest, bytes_of
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 # Prints where the labels of a figure lie. The path of plot-run.py and the files are its arguments.
@@ -68,8 +68,7 @@ class PlotRun(CliTest):
 
     def check_png(self, result):
         self.assertEqual(result.status, 0, result.err)
-        with open(self.path("out.png"), "rb") as file:
-            data = file.read()
+        data = bytes_of(self.path("out.png"))
         self.assertEqual(data[:8], PNG_MAGIC)
         self.assertLess(len(data), 100_000)
 

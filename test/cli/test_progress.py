@@ -18,7 +18,7 @@ import time
 
 import bamfile
 import generate
-from harness import RUN_LIMIT_S, SLOW, SPILL_BUDGET, CliTest, needs_pysam, own_lines
+from harness import RUN_LIMIT_S, SLOW, SPILL_BUDGET, CliTest, bytes_of, needs_pysam, own_lines
 
 CLOSING_LINE = re.compile(
     r"samtools rocksort: sorted (?P<records>\d+) records, (?P<raw>[\d.]+) MB; "
@@ -268,8 +268,7 @@ class OnTerminal(ProgressTest):
         """The line is drawn again for the next file."""
         first = self.path("first.sam")
         self.sort_ok("-o", first, stdin=self.sam)
-        with open(first, "rb") as file:
-            self.sam = file.read()
+        self.sam = bytes_of(first)
         terminal = Terminal(self)
         process = self.held("--verify", first, "-", stderr=terminal.follower,
                             stdout=subprocess.DEVNULL)

@@ -6,8 +6,8 @@ import os
 
 import bamfile
 import generate
-from harness import (SPILL_BUDGET, CliTest, environment, needs_pysam, reference_ok,
-                     reference_sort, reference_view, sam_split)
+from harness import (SPILL_BUDGET, CliTest, bytes_of, environment, needs_pysam, reference_ok,
+                     reference_sort, reference_view, sam_split, text_of)
 
 CODECS = ("none", "snappy", "lz4", "zstd")
 
@@ -228,8 +228,7 @@ class Formats(CliTest):
 
     def check_against_reference(self, name, source):
         """Compares two orders with the reference: in memory and spilled, from file and pipe."""
-        with open(source, "rb") as file:
-            data = file.read()
+        data = bytes_of(source)
         for options in ([], ["-n"]):
             want = reference_sort(source, self.path("want.bam"), *options)
             for budget in (None, SPILL_BUDGET):
@@ -259,8 +258,7 @@ class Formats(CliTest):
                     result = self.sort_ok("--no-PG", *options, *target, source, budget=budget)
                     text = result.out.decode("latin-1")
                     if out:
-                        with open(self.path(out), encoding="latin-1") as file:
-                            text = file.read()
+                        text = text_of(self.path(out), "latin-1")
                     self.assertEqual(sam_split(text)[0], sam_split(want)[0])
                     self.assertEqual(sam_split(text)[1], sam_split(want)[1])
 

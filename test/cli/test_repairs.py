@@ -9,8 +9,8 @@ import random
 import struct
 
 import bamfile
-from harness import (SPILL_BUDGET, CliTest, kept_checkpoints, needs_pysam, reference_sort,
-                     reference_view, sam_split, without_pg)
+from harness import (SPILL_BUDGET, CliTest, bytes_of, kept_checkpoints, needs_pysam, reference_sort,
+                     reference_view, sam_split, text_of, without_pg)
 
 N_VARIANTS = int(os.environ.get("ROCKSORT_TEST_VARIANTS", "12"))
 REFS = [("c1", 1000), ("c2", 2000), ("c3", 3000)]
@@ -67,8 +67,7 @@ class RepairTest(CliTest):
             return reference_view(out), err
         if output == "bam":
             return bamfile.read(out), err
-        with open(out, "rb") as file:
-            return file.read(), err
+        return bytes_of(out), err
 
 
 @needs_pysam
@@ -275,8 +274,7 @@ class References(RepairTest):
         wrong, right = (self.write(name, bamfile.bam_file(text, REFS, sorted(records))) for name, text
                         in (("wrong", "\n".join(lines) + "\n"), ("right", HEAD)))
         out = self.path("out.sam")
-        with open(wrong, "rb") as file:
-            data = file.read()
+        data = bytes_of(wrong)
         for args, n in (([wrong], 1), (["-"], 1), ([wrong, right], 1), ([wrong, wrong], 2),
                         (["--merge", wrong], 1), (["--merge", wrong, right], 1),
                         (["--merge", "--markdup=-S", wrong, right], 1),
@@ -286,8 +284,7 @@ class References(RepairTest):
                 self.assertEqual(result.err.count("rewritten"), n, result.err)
                 self.assertIn("reference 1 is 'c3' of 3000 bases in the lines, 'c1' of 1000",
                               result.err)
-                with open(out, encoding="ascii") as file:
-                    head, lines_out = sam_split(file.read())
+                head, lines_out = sam_split(text_of(out))
                 self.assertEqual(without_pg(head)[1:], want)
                 for fields in (line.split("\t") for line in lines_out):
                     self.assertEqual(fields[2], REFS[int(fields[0])][0])

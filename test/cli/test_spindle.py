@@ -9,7 +9,7 @@ import unittest
 
 import bamfile
 import generate
-from harness import ROOT, SLOW, SPILL_BUDGET, CliTest, wait_for
+from harness import ROOT, SLOW, SPILL_BUDGET, CliTest, bytes_of, wait_for
 
 SPINDLE = str(ROOT / "bench" / "spindle")
 MIB = 1 << 20
@@ -63,8 +63,7 @@ class SpindleTest(CliTest):
             self.server = None
 
     def counts(self):
-        with open(self.work / "counters", "rb") as file:
-            return dict(zip(COUNTERS, struct.unpack("9Q", file.read())))
+        return dict(zip(COUNTERS, struct.unpack("9Q", bytes_of(self.work / "counters"))))
 
     def counted(self, action):
         """What an action did, until all is on the device."""

@@ -4,7 +4,6 @@ What each piece must hold is computed here from the names of reads, which occur 
 """
 
 import gzip
-import json
 import os
 import random
 import re
@@ -16,8 +15,8 @@ import time
 import bamfile
 import generate
 from checkpoints import APPEAR_LIMIT_S, KilledTest
-from harness import (SAMTOOLS, SPILL_BUDGET, needs_pysam, reference_ok, reference_view,
-                     sam_split, sanitized, wait_for)
+from harness import (SAMTOOLS, SPILL_BUDGET, bytes_of, json_of, needs_pysam, reference_ok,
+                     reference_view, sam_split, sanitized, text_of, wait_for)
 from test_index import IndexTest, index_bytes, index_kind, make_read, random_reads, random_regions
 
 REFS = [("chr1", 300_000), ("empty", 5000), ("chr10", 5_000_000), ("chr2", 70_000), ("one", 1)]
@@ -218,8 +217,7 @@ class Contigs(SplitTest):
 
     def test_pipe_several_inputs_and_merged_inputs_are_split(self):
         records = self.whole(self.source_bam)
-        with open(self.source_bam, "rb") as file:
-            data = file.read()
+        data = bytes_of(self.source_bam)
         known = [name for name, _ in REFS] + ["unplaced"]
         pieces = self.split("contig", "-", stdin=data, budget=SPILL_BUDGET)
         self.assert_pieces(pieces, records, self.contigs, known)
@@ -252,8 +250,7 @@ class Contigs(SplitTest):
 
     def test_merge_of_a_pipe_by_ranges_is_refused(self):
         self.whole(self.source_bam)
-        with open(self.path("whole.bam"), "rb") as file:
-            data = file.read()
+        data = bytes_of(self.path("whole.bam"))
         self.assert_split_refused("twice", "standard input", how="ranges:3", source="-",
                                   options=["--merge"], stdin=data)
         pieces = self.split("contig", "-", "--merge", stdin=data)
@@ -289,8 +286,7 @@ class Contigs(SplitTest):
                            ("rg", ["g1", "g 2/x", "unused", "other", "none"]),
                            ("ranges:2", ["1", "2", "unplaced"])):
             pieces = self.split(how, self.source_bam, "--stats", self.path("stats"))
-            with open(self.path("stats"), encoding="utf-8") as file:
-                stats = json.load(file)
+            stats = json_of(self.path("stats"))
             said = stats["output"]["pieces"]
             self.assertEqual(sorted(piece["name"] for piece in said), sorted(known))
             self.assertEqual(stats["options"]["split_by"], how)
@@ -312,8 +308,7 @@ class Contigs(SplitTest):
         source = self.bam([with_tag(read, value) for read, value in zip(reads, values)], REFS,
                           "odd.bam")
         pieces = self.split("tag:CB", source, "--stats", self.path("stats"))
-        with open(self.path("stats"), encoding="utf-8") as file:
-            said = json.load(file)["output"]["pieces"]
+        said = json_of(self.path("stats"))["output"]["pieces"]
         self.assertEqual(sorted(piece["file"] for piece in said), sorted(pieces.values()))
         self.assertEqual({piece["name"] for piece in said},
                          {"none", "\ufffd\ufffd", '"\\\t', "\xe9"})
@@ -822,8 +817,7 @@ class Tags(SplitTest):
         self.sort_ok("--split-by", "tag:CB", "-m", "20M", "-O", "sam", "--stats",
                      self.path("stats"), "-o", self.pattern("sam"), self.path("long.bam"))
         self.assertEqual(len(self.files()), n + 1)
-        with open(self.path("stats"), encoding="utf-8") as file:
-            peak = json.load(file)["memory"]["peak_resident_bytes"]
+        peak = json_of(self.path("stats"))["memory"]["peak_resident_bytes"]
         self.assertLess(peak, 140 << 20)
 
     def test_value_that_is_too_long_for_a_key_is_refused(self):
@@ -941,8 +935,7 @@ class Errors(SplitTest):
         (self.out / "other.bam").write_text("mine")     # met after pieces were written
         self.assert_split_refused("other.bam", "exists", how="tag:RG", keep=["other.bam"],
                                   options=["--stats", self.path("stats.json")])
-        with open(self.path("stats.json"), encoding="ascii") as file:
-            output = json.load(file)["output"]
+        output = json_of(self.path("stats.json"))["output"]
         self.assertEqual((output["pieces"], output["bytes"]), ([], None))
 
     def test_link_of_the_pattern_leads_no_piece_elsewhere(self):
@@ -976,12 +969,10 @@ class Errors(SplitTest):
     def test_input_is_a_piece(self):
         source = str(self.out / "chr1.bam")
         os.rename(self.source_bam, source)
-        with open(source, "rb") as file:
-            before = file.read()
+        before = bytes_of(source)
         self.assert_split_refused("chr1.bam", "exists", how="contig", source=source,
                                   keep=["chr1.bam"])
-        with open(source, "rb") as file:
-            self.assertEqual(file.read(), before)
+        self.assertEqual(bytes_of(source), before)
 
     def test_counts_are_a_piece(self):
         for option, name in (("--flagstat", "chr1.bam"), ("--idxstats", "chr2.bam.csi")):
@@ -1027,8 +1018,7 @@ class Errors(SplitTest):
         (self.out / "unplaced.bam").write_text("mine")
         self.assert_split_refused("unplaced.bam", "exists", how=bed, keep=["unplaced.bam"],
                                   options=["-m", "20M", "--stats", self.path("stats.json")])
-        with open(self.path("stats.json"), encoding="ascii") as file:
-            peak = json.load(file)["memory"]["peak_resident_bytes"]
+        peak = json_of(self.path("stats.json"))["memory"]["peak_resident_bytes"]
         self.assertLess(peak, 50 << 20)
 
     def test_many_contigs(self):
@@ -1042,8 +1032,7 @@ class Errors(SplitTest):
         self.assertEqual(result.status, 0, result.err)
         self.assertEqual(len(self.files()), 3001)
         for i in (0, 1, 2999):
-            with open(self.out / f"c{i}.sam", encoding="ascii") as file:
-                names = [line.split("\t")[0] for line in sam_split(file.read())[1]]
+            names = [line.split("\t")[0] for line in sam_split(text_of(self.out / f"c{i}.sam"))[1]]
             self.assertEqual(names, [f"q{j}" for j in range(1500) if j * 7 % 3000 == i])
         self.empty_out()
         refs = [(f"c{i}", 1) for i in range(100_000)]

@@ -10,7 +10,7 @@ import unittest
 
 import bamfile
 import generate
-from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, CliTest, environment, needs_pysam,
+from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, CliTest, environment, json_of, needs_pysam,
                      own_lines)
 from checkpoints import KilledTest
 from test_plot_run import PNG_MAGIC, find_matplotlib
@@ -67,8 +67,7 @@ class StatsTest(CliTest):
         return self.checked(path), result
 
     def checked(self, path):
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json_of(path)
         fields, wanted = flatten(data), documented()
         self.assertEqual(set(fields) ^ set(wanted), set(), "in doc/stats.md or in the file only")
         for name, value in fields.items():

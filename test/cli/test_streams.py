@@ -5,7 +5,7 @@ import os
 
 import bamfile
 import generate
-from harness import SAMTOOLS, SPILL_BUDGET, CliTest
+from harness import SAMTOOLS, SPILL_BUDGET, CliTest, bytes_of
 
 
 class Closed(CliTest):
@@ -21,8 +21,7 @@ class Closed(CliTest):
         """A closed standard output is an error. The output once went into a temporary file, with
         exit status 0."""
         source = self.bam_of(generate.odd(9000, seed=81))
-        with open(source, "rb") as file:
-            before = file.read()
+        before = bytes_of(source)
         for streams in ((1,), (0, 1), (1, 2), (0, 1, 2)):
             for args in (("--no-resume",), ("--no-resume", "-o", "/dev/stdout"),
                          ("--checksum-only",)):
@@ -32,8 +31,7 @@ class Closed(CliTest):
                     if 2 not in streams:
                         self.assert_one_message(result)
                     self.assertEqual(os.listdir(self.scratch), [])
-        with open(source, "rb") as file:
-            self.assertTrue(file.read() == before)
+        self.assertTrue(bytes_of(source) == before)
 
     def test_no_other_file_is_read_for_a_closed_standard_input(self):
         for streams in ((0,), (0, 1), (0, 1, 2)):

@@ -9,7 +9,7 @@ import unittest
 
 import bamfile
 import generate
-from harness import (ORDERS, SAMTOOLS, CliTest, needs_pysam, own_lines, reference_sort,
+from harness import (ORDERS, SAMTOOLS, CliTest, bytes_of, needs_pysam, own_lines, reference_sort,
                      sanitized)
 from test_memory import ALLOWANCE_BYTES, MIB, peak_of
 
@@ -100,8 +100,7 @@ class OwnOutput(VerifyTest):
             self.sort_ok("--reference", fasta, "-o", self.path(name), source)
             with self.subTest(name):
                 self.assert_sorted(self.verify("--reference", fasta, "-@", "2", self.path(name)))
-        with open(self.path("out.bam"), "rb") as file:
-            data = file.read()
+        data = bytes_of(self.path("out.bam"))
         result = self.verify("-", stdin=data)
         self.assert_sorted(result)
         self.assertTrue(result.out.startswith(b"-: sorted by coordinate, "))
