@@ -28,12 +28,10 @@ class ResumeTest(CliTest):
         self.where.mkdir()
 
     def source(self, records=9000, name="in.bam"):
-        """Makes a BAM of odd records."""
         sam = generate.odd(records, seed=81)
         return self.bam_of(sam, name=name)
 
     def checkpoints(self, *folders):
-        """The directories of checkpoints."""
         return sorted(path for folder in folders or [self.where]
                       for path in glob.glob(f"{folder}/*rocksort.*.??????") if os.path.isdir(path))
 

@@ -94,17 +94,14 @@ def kept_checkpoints(err):
 
 
 def bytes_of(path):
-    """The bytes of a file."""
     return pathlib.Path(path).read_bytes()
 
 
 def text_of(path, encoding="utf-8"):
-    """The text of a file."""
     return pathlib.Path(path).read_text(encoding)
 
 
 def json_of(path):
-    """What a JSON file holds."""
     return json.loads(text_of(path))
 
 
@@ -166,7 +163,6 @@ class CliTest(unittest.TestCase):
         return str(path)
 
     def path(self, name):
-        """The path of a file in work."""
         return str(self.work / name)
 
     def bam_of(self, sam, *options, name="in.bam"):

@@ -105,8 +105,6 @@ class BenchTest(CliTest):
 
 
 class Runs(BenchTest):
-    """Each benchmark prints a table of what it was asked for."""
-
     def test_bench_runs(self):
         text, _ = self.bench("bench.py", "--points", "l1-64M,copy", "--input",
                              self.reads("-n", "3K"))
@@ -178,8 +176,6 @@ class Runs(BenchTest):
 
 
 class WrongResults(BenchTest):
-    """A benchmark that compares programs fails if one makes something else."""
-
     def test_compare_notices_wrong_records(self):
         source = self.reads("-n", "3K")
         for spoil, message in (("del records[1234]", "2999 records instead of 3000"),
@@ -236,7 +232,6 @@ class Bench2014(BenchTest):
                 "--experiment", "little-memory", *words]
 
     def experiments(self, *words, status=0):
-        """(the runs, the text)."""
         result = self.run_program(self.words(*words), limit_s=240 * SLOW)
         self.assertEqual(result.status, status, result.err[-3000:])
         self.assertEqual(os.listdir(self.scratch), [], "left behind")
@@ -320,7 +315,6 @@ class Tiles(CliTest):
             bamfile.bam_header(header + bamfile.sq_text(REFS), REFS) + b"".join(records)))
 
     def tile(self, *words, status=0):
-        """Returns (the Bam or None, messages)."""
         out = self.path("out.bam")
         result = self.run_program([sys.executable, "-B", ROOT / "bench" / "tile-reads.py", *words,
                                    "-o", out], limit_s=60 * SLOW)

@@ -12,7 +12,6 @@ SQ = "@SQ\tSN:c\tLN:100000000\n"
 
 
 def long_read(name, pos, n_ops, seed, flag=0):
-    """A read whose CIGAR has n_ops operations, as a line of SAM."""
     rng = random.Random(seed)
     cigar, n_bases = [], 0
     for i in range(n_ops):
@@ -92,7 +91,6 @@ class ShortCigars(CliTest):
     CG = b"CGBI" + struct.pack("<4I", 3, 3 << 4, 4 << 4 | 1, 3 << 4 | 2)        # 3M4I3D
 
     def record(self, number, cigar="7S3N", cg=CG, flag=0, place=0):
-        """A read with the tag between others."""
         aux = b"NMC\1" + cg + b"XZZhi\0"
         return bamfile.record(f"r{number}", flag, place, 500 - number if place == 0 else -1, cigar,
                               self.SEQ, aux, 9)

@@ -49,7 +49,6 @@ class BuildTest(CliTest):
             shutil.copy(ROOT / name, self.tree / name)
 
     def make(self, *words):
-        """Runs make there; returns the process with its output."""
         env = {key: value for key, value in environment(self.scratch).items()
                if key not in NOT_OURS}
         return subprocess.run(["make", *words], cwd=self.tree, env=env, check=False, text=True,
@@ -63,8 +62,6 @@ class BuildTest(CliTest):
 
 
 class ShortLines(BuildTest):
-    """What a build prints."""
-
     def test_one_line_for_each_file(self):
         self.assertEqual(self.lines(), [
             "CC src/command/samtools.c", "CC src/command/samtools_rocksort.c", "CC src/util/one.c",
@@ -135,8 +132,6 @@ class ShortLines(BuildTest):
 
 
 class Jobs(BuildTest):
-    """How many commands run at a time."""
-
     def jobs(self, *words):
         found = re.search(r"^MAKEFLAGS = .*?(-j\d*)", self.make("-pn", *words).stdout, re.M)
         return found.group(1) if found else None
@@ -158,8 +153,6 @@ class Jobs(BuildTest):
 
 
 class Help(BuildTest):
-    """make help."""
-
     def test_help_names_each_target_and_nothing_else(self):
         text = "\n".join(self.make("help").stdout.splitlines())
         named = set(re.findall(r"^  make ([a-z0-9/-]+)", text, re.M))

@@ -47,7 +47,6 @@ def records(n_records, seed=1):
 
 
 def bam(list_of_records, header=HEADER):
-    """A BAM file's bytes."""
     return bamfile.bgzf(header + b"".join(list_of_records))
 
 
@@ -65,8 +64,6 @@ def line_of(total, n_records, n_bytes):
 
 
 class ChecksumTest(CliTest):
-    """Runs --checksum-only."""
-
     def checksum(self, *args, **how):
         """The checksum line on standard output; standard error must be empty."""
         result = self.sort_ok("--checksum-only", *args, **how)
@@ -214,8 +211,6 @@ class SameRecords(ChecksumTest):
 
 
 class Formats(ChecksumTest):
-    """The same records as BAM, SAM and CRAM."""
-
     def test_records_once_written_as_sam_keep_their_checksum(self):
         sam = self.write("in.sam", generate.odd(2000))
         want = self.checksum(sam)

@@ -61,7 +61,6 @@ class ColumnsTest(ResumeTest):
         return sam_split(text)
 
     def assert_lines(self, table, want):
-        """The table holds what the BAM does."""
         header, lines = want
         got = columns.lines_of(table)
         self.assertEqual(len(got), len(lines))

@@ -37,7 +37,6 @@ class Records:
         self.max_ops = max_ops
 
     def cigar(self):
-        """(CIGAR, bases of the read)."""
         rng = self.rng
         ops, n_bases, last = [], 0, ""
         if rng.random() < 0.2:
@@ -101,7 +100,6 @@ class CountsTest(CliTest):
         return [f"--{kind}={self.path(kind)}" for kind in kinds]
 
     def taken(self, kinds=KINDS):
-        """The texts of the files that a sort wrote, which are removed."""
         texts = {}
         for kind in kinds:
             texts[kind] = text_of(self.path(kind), "latin-1")
@@ -267,7 +265,6 @@ class Files(KilledTest):
         return [word for kind in KINDS for word in (f"--{kind}", self.path(kind))]
 
     def texts(self):
-        """What was written; the files are removed."""
         found = {}
         for kind in KINDS:
             if os.path.exists(self.path(kind)):
@@ -276,7 +273,6 @@ class Files(KilledTest):
         return found
 
     def left(self):
-        """Temporary files beside the output."""
         return [name for name in os.listdir(self.work) if name.endswith(".tmp")]
 
     def test_older_counts_are_replaced_when_new_ones_are_complete(self):

@@ -56,7 +56,6 @@ class DeflateTest(CliTest):
         self.assertLess(abs(len(got) - len(want)), len(want) / 500)
 
     def sort(self, *options, **how):
-        """The bytes of a sorted file."""
         out = self.path("out.bam")
         self.sort_ok("--no-PG", *options, "-o", out, **how)
         return bytes_of(out)

@@ -49,7 +49,6 @@ def commands(path):
 
 
 def documents():
-    """All Markdown pages for users and developers."""
     return [ROOT / "README.md", ROOT / "NEWS.md", ROOT / "packaging/README.md",
             *sorted((ROOT / "doc").rglob("*.md"))]
 

@@ -18,15 +18,12 @@ BUDGETS = (None, SPILL_BUDGET)
 
 
 def records(n_records, seed=1, n_bases=150):
-    """Raw BAM records at random positions."""
     rng = random.Random(seed)
     return [bamfile.record(f"r{i}", 0, rng.randrange(2), rng.randrange(40000), f"{n_bases}M",
                            "".join(rng.choices("ACGT", k=n_bases))) for i in range(n_records)]
 
 
 class ErrorTest(CliTest):
-    """Checks of a run that must fail."""
-
     def check(self, *args, mentions=(), budgets=BUDGETS, **how):
         """The run fails and leaves nothing: with -o and with standard output, in memory and
         spilled."""
@@ -55,8 +52,6 @@ class ErrorTest(CliTest):
 
 
 class Input(ErrorTest):
-    """Inputs that do not exist or have no alignments."""
-
     def test_missing_input_is_named(self):
         self.check(self.path("absent.bam"), mentions=["absent.bam", "No such file"])
 

@@ -45,7 +45,6 @@ class FaultTest(CliTest):
                 "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
 
     def with_fault(self, fault, *args, budget=SPILL_BUDGET, clean=True):
-        """Runs rocksort on the source with a fault."""
         env = self.faulty(fault)
         if "alloc:" in fault or ":abort" in fault:
             env.update(ends_at_once())

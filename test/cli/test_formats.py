@@ -17,7 +17,6 @@ class Formats(CliTest):
     """Levels and formats of the output."""
 
     def size(self, *options, sam=generate.reads(400, generate.reference())):
-        """The size of the output in bytes."""
         return len(self.sort_ok("--no-PG", *options, stdin=sam.encode()).out)
 
     def test_level_in_the_format_wins(self):
@@ -132,7 +131,6 @@ class Cram(CliTest):
         self.want = {}
 
     def cram(self, name, *options):
-        """The input as CRAM by the reference samtools."""
         reference_ok("view", "--no-PG", "-C", *options, "-o", self.path(name), self.source)
         return self.path(name)
 

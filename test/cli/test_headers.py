@@ -23,10 +23,7 @@ TRACE = "@PG\tID:bwa\tPN:bwa\tVN:0.7\tCL:bwa mem\n"
 
 
 class Headers(CliTest):
-    """Checks that need no reference samtools."""
-
     def header(self, text, *options, **how):
-        """The header text of the output if text is that of the input."""
         return self.sort_bam(*options, stdin=(text + RECORDS).encode(), **how).text
 
     def test_hd_names_the_order(self):
@@ -129,7 +126,6 @@ class Headers(CliTest):
             self.assertEqual(self.names(text, "-n"), [b"u1", b"u2", b"u3"])
 
     def names(self, text, *options):
-        """The names of the records in the sorted output."""
         records = bamfile.split(self.sort_bam(*options, stdin=text.encode()).records)
         return [bamfile.fields(raw)[3] for raw in records]
 

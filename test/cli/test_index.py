@@ -122,7 +122,6 @@ class IndexTest(CliTest):
     """Sorts with --write-index and compares the index with that of samtools."""
 
     def bam(self, reads, refs, name="in.bam", text=""):
-        """Writes an input and returns its path."""
         data = bamfile.bam_header(text + bamfile.sq_text(refs), refs)
         return self.write(name, bamfile.bgzf(data + b"".join(read.raw for read in reads)))
 

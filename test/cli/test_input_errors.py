@@ -74,7 +74,6 @@ class Damage(ErrorTest):
             self.records[:n_records])
 
     def bam(self, n_records, sample):
-        """A complete BAM."""
         return bamfile.bgzf(self.raw(n_records, sample))
 
     def check_second(self, data, name="second.bam", number=None, mentions=()):

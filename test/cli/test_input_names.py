@@ -19,11 +19,9 @@ class Positionals(CliTest):
         self.before = self.files()
 
     def files(self):
-        """The files in work."""
         return {name: (self.work / name).read_bytes() for name in os.listdir(self.work)}
 
     def numbers(self, data):
-        """The XI numbers of the records of a BAM."""
         return [number_of(raw) for raw in bamfile.split(bamfile.parse_file(data).records)]
 
     def refused(self, *args, mentions=(), **how):

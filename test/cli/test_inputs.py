@@ -71,7 +71,6 @@ def number_of(raw):
 
 
 def bam_bytes(records, header=SQ, refs=None):
-    """A BAM file's bytes."""
     refs = REFS if refs is None else refs
     return bamfile.bgzf(bamfile.bam_header(header, refs) + b"".join(records))
 
@@ -179,7 +178,6 @@ class Ties(InputsTest):
     """Stability and unusual lists of inputs; needs no reference samtools."""
 
     def numbers(self, *args, **how):
-        """The numbers of the ties in the order of the output."""
         return [number_of(raw) for raw in bamfile.split(self.sort_inputs(*args, **how).records)]
 
     def test_equal_records_come_in_order_of_the_inputs(self):
@@ -477,7 +475,6 @@ class Memory(InputsTest):
     BUDGET = 8 * MIB
 
     def check(self, paths, what):
-        """Sorts the inputs and checks the peak memory."""
         args = ["--max-memory", str(self.BUDGET), "-l", "1", "-@", "2", "-o", "/dev/null", *paths]
         peak, err = peak_of(self, args)
         self.assertRegex(err, r" [1-9]\d* runs on disk")

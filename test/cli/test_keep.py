@@ -10,8 +10,6 @@ from checkpoints import KilledTest, ResumeTest
 
 
 class Keep(ResumeTest):
-    """-k (--keep) and --no-resume."""
-
     def test_merged_again(self):
         source = self.source()
         want = self.sort_bam("--no-PG", source)

@@ -113,8 +113,6 @@ class Orders(MergeTest):
 
 
 class Lists(MergeTest):
-    """Unusual lists of inputs."""
-
     def numbers(self, *args, **how):
         return [number_of(raw) for raw in bamfile.split(self.merged(*args, **how).records)]
 

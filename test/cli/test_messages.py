@@ -13,8 +13,6 @@ PREFIX = "samtools rocksort: "
 
 
 class MessagesTest(CliTest):
-    """Checks of the messages that a run prints."""
-
     def told(self, result, *mentions, most=TWO_LINES):
         """The run printed one message, of at most two lines, with all of the mentions."""
         self.assertEqual(result.status, 1, result.err)

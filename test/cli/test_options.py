@@ -73,7 +73,6 @@ class Precedence(CliTest):
     """Options that set different orders: which one wins, and what @HD says."""
 
     def check(self, *options, source, ours=()):
-        """The output is the same as the reference's."""
         with self.subTest(options=options):
             want = reference_sort(source, self.path("want.bam"), *options)
             self.assert_same_bam(self.sort_bam("--no-PG", *options, *ours, source), want)

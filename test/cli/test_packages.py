@@ -161,7 +161,6 @@ class Packages(CliTest):
             self.assertEqual("markdup -S -f" in texts["dups"], markdup == "-S")
 
     def make(self, *args, umask=0o022):
-        """Runs make in the source tree, without the settings of a make that runs these tests."""
         env = environment(self.scratch)
         for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PREFIX", "DESTDIR", "SAN", "WERROR"):
             env.pop(name, None)

@@ -260,8 +260,6 @@ class Plans(PlanTest):
 
 
 class Warnings(PlanTest):
-    """The warnings of a plan."""
-
     def mount(self, size):
         """Mounts a small tmpfs; skips the test if that is not possible."""
         path = self.work / "small"

@@ -81,8 +81,6 @@ class Regimes(CliTest):
 
 
 class Levels(CliTest):
-    """-l and -u."""
-
     def test_level_does_not_change_the_records(self):
         source = self.write("in.sam", generate.odd(6000))
         sizes, want = {}, self.sort_bam("--no-PG", source)

@@ -107,7 +107,6 @@ class Elsewhere(KilledTest):
         return new
 
     def clean(self, *args):
-        """What --clean prints; it must succeed."""
         return self.sort_ok("--clean", *args, clean=False).out.decode()
 
     def finish(self, checkpoint, *options, **how):

@@ -24,7 +24,6 @@ N_READS = 2500
 
 
 def tag(name, kind, value):
-    """The bytes of a tag in BAM."""
     head = name.encode() + kind.encode()
     if kind == "Z":
         return head + value.encode() + b"\0"
@@ -37,13 +36,11 @@ def tag(name, kind, value):
 
 
 def with_tag(read, more):
-    """The read with more tags."""
     raw = read.raw[4:] + more
     return read._replace(raw=struct.pack("<i", len(raw)) + raw)
 
 
 def name_of(raw):
-    """The name of a raw record."""
     return bamfile.fields(raw)[3].decode()
 
 
@@ -59,7 +56,6 @@ class SplitBase:
         return str(self.out / f"%.{ext}")
 
     def files(self):
-        """All names in `out`, also hidden ones."""
         return sorted(os.listdir(self.out))
 
     def empty_out(self):
@@ -78,7 +74,6 @@ class SplitBase:
         return {name[: -len(ext) - 1]: str(self.out / name) for name in names}
 
     def whole(self, source, *options):
-        """The records of the whole, as a list."""
         sources = source if isinstance(source, list) else [source]
         self.sort_ok("--no-PG", *options, "-o", self.path("whole.bam"), *sources)
         return bamfile.split(bamfile.read(self.path("whole.bam")).records)

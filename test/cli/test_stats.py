@@ -57,8 +57,6 @@ def fits(value, kind):
 
 
 class StatsTest(CliTest):
-    """Runs with --stats."""
-
     def stats(self, *args, status=0, **how):
         """Runs with --stats, checks the fields, and returns the statistics and the Result."""
         path = self.path("stats.json")
@@ -86,8 +84,6 @@ class StatsTest(CliTest):
 
 
 class Fields(StatsTest):
-    """The values of the fields."""
-
     def test_in_memory(self):
         source, out = self.write("in.sam", generate.odd(5000)), self.path("out.bam")
         data, _ = self.stats("-@", "2", "-l", "1", "-o", out, source)

@@ -12,7 +12,6 @@ class Closed(CliTest):
     """Runs with closed standard streams. Files that the program opened once got their numbers."""
 
     def with_closed(self, streams, *args, budget=SPILL_BUDGET):
-        """Runs rocksort without these streams."""
         shell = " ".join({0: "<&-", 1: ">&-", 2: "2>&-"}[number] for number in streams)
         return self.run_program(["sh", "-c", f'exec "$0" "$@" {shell}', SAMTOOLS, "rocksort",
                                  *args], budget=budget)

@@ -26,7 +26,6 @@ class DirsTest(CliTest):
         self.options = [word for path in self.dirs for word in ("-T", path)]
 
     def mount(self, path, size):
-        """Mounts a tmpfs at path; skips the test if that is not possible."""
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path)],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         if done.returncode:

@@ -19,8 +19,6 @@ RARE_OPTIONS = ["-s", "-k", "-f", "--verbosity", "--temp-codec", "--deflate", "-
 
 
 class Help(CliTest):
-    """Usage and version."""
-
     def on_terminal(self, argv, stream="stdin"):
         """Runs argv with a terminal as standard input, or as standard output, and pipes for the
         rest."""
@@ -113,7 +111,6 @@ class Classic(CliTest):
         self.want = self.sort_bam("--no-PG", stdin=self.sam)
 
     def files(self):
-        """The names of the files in work."""
         return sorted(os.listdir(self.work))
 
     def test_prefix_names_the_output(self):

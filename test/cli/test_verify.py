@@ -29,15 +29,11 @@ def header(hd="SO:coordinate"):
 
 
 def bam(records, hd="SO:coordinate"):
-    """A BAM file's bytes."""
     return bamfile.bgzf(header(hd) + b"".join(records))
 
 
 class VerifyTest(CliTest):
-    """Runs --verify."""
-
     def verify(self, *args, **how):
-        """Runs --verify and returns the Result, success or not."""
         return self.rocksort("--verify", *args, **how)
 
     def assert_sorted(self, result, words=""):

@@ -52,7 +52,6 @@ REPORTS = ("-s", "-rs", "-f dups", "-fdups", "-tfdups", "--json", "--metrics dup
 
 
 def run_script(name, *args):
-    """Runs a script of the workflows."""
     return subprocess.run([BIN / name, *map(str, args)], capture_output=True, text=True,
                           check=False)
 
@@ -321,11 +320,9 @@ class Engines(IndexTest):
         self.write("samples.csv", "\n".join(["sample,lane,reads1,reads2", *rows, *more]) + "\n")
 
     def write_all(self, name, some):
-        """Writes templates as SAM."""
         return workflow_reads.write_sam(self.path(name), self.header, some)
 
     def write_reads(self, name, some):
-        """Writes templates as FASTQ; returns the names of the files."""
         names = [f"{name} [{end}].fastq.gz" for end in (1, 2)]
         workflow_reads.write_fastq([self.path(one) for one in names], some)
         return names
@@ -335,7 +332,6 @@ class Engines(IndexTest):
         return f"'{self.bin}/aligner' '{self.path(sam)}' {{reads}} {{reference}}"
 
     def engine(self, name):
-        """The engine's command: that of build/engines."""
         if not (ENGINES / name).exists():
             self.skipTest(f"{name} is not installed (scripts/make-engines.sh)")
         return ENGINES / name
@@ -347,7 +343,6 @@ class Engines(IndexTest):
                 "--configfile", "settings.json", "--cores", "3", "--scheduler", "greedy")
 
     def nextflow(self):
-        """The command of Nextflow."""
         # Without this it starts as many tasks as there are processors.
         self.write("local.config", "executor.cpus = 3\nexecutor.memory = '4 GB'\n"
                    "trace.overwrite = true\n")
