@@ -7,15 +7,12 @@ import os
 import re
 import shlex
 import struct
-import subprocess
 import sys
-import unittest
 
 import bamfile
 import generate
-from harness import BUILD, ROOT, bytes_of, environment, needs_pysam, sanitized
+from harness import BUILD, ROOT, bytes_of, environment, needs_pysam, own_memory_only
 from test_columns import SQ, TAGGED, ColumnsTest
-from test_memory import MEASURE
 
 try:
     import duckdb
@@ -173,7 +170,7 @@ class Files(Back):
             else:
                 self.refused(["-"], "pipe", "name the file", stdin=data)
 
-    @unittest.skipIf(sanitized(), "a sanitizer's memory is not ours")
+    @own_memory_only
     def test_memory_does_not_grow_with_the_file(self):
         peaks = {form: [] for form in ("parquet", "arrow")}
         for n in 200, 2000:
@@ -183,14 +180,7 @@ class Files(Back):
             for form, peaks_of_form in peaks.items():
                 path = self.path("x." + form)
                 self.sort_ok("-m", "64M", "-o", path, source)
-                with open(self.path("peak"), "w+b") as peak:
-                    done = subprocess.run(
-                        [sys.executable, "-I", "-S", "-c", MEASURE, str(peak.fileno()),
-                         sys.executable, str(SCRIPT), path], stdout=subprocess.DEVNULL,
-                        pass_fds=[peak.fileno()], check=False)
-                    self.assertEqual(done.returncode, 0)
-                    peak.seek(0)
-                    peaks_of_form.append(int(peak.read()) / 1024)
+                peaks_of_form.append(self.peak(path, program=(sys.executable, SCRIPT))[0])
         for small, large in peaks.values():
             self.assertLess(large, small + 60, peaks)       # of 160 MB of records
 

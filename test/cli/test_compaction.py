@@ -16,11 +16,9 @@ import unittest
 
 import bamfile
 import generate
-from harness import (ROOT, RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, needs_pysam,
-                     reference_sort, sanitized)
-from test_memory import ALLOWANCE_BYTES, MIB
+from harness import (ALLOWANCE_MIB, MIB, RUN_LIMIT_S, SAMTOOLS, SIMULATE, SPILL_BUDGET, CliTest,
+                     needs_pysam, needs_reads, own_memory_only, reference_sort, sanitized)
 
-SIMULATE = ROOT / "bench" / "simulate-reads"
 # About 69 MB uncompressed, in runs of 0.5 MB with this budget.
 N_READS, INPUT_SIZE, BUDGET = "200K", "69M", 6_000_000
 # Two threads, and one codec for all runs, so that they have about the same size.
@@ -88,7 +86,7 @@ class Orders(CliTest):
         self.assertIn("because -s off", result.err)
 
 
-@unittest.skipUnless(os.access(SIMULATE, os.X_OK), f"no {SIMULATE}: build it to measure compaction")
+@needs_reads
 class ManyRuns(CliTest):
     """Sorts with a hundred runs and more."""
 
@@ -204,7 +202,7 @@ class ManyRuns(CliTest):
         self.assertEqual(report.reason, "of the limit of open files")
         self.assertLessEqual(report.amplification(), 5)
         if not sanitized():
-            self.assertLessEqual(report.peak_bytes, 16 * MIB + ALLOWANCE_BYTES)
+            self.assertLessEqual(report.peak_bytes, 16 * MIB + ALLOWANCE_MIB * MIB)
 
     def test_hundreds_of_runs_and_sixteen_files(self):
         """Of so few files hardly any are neighbours of one size: 860 runs were rewritten 79 times."""
@@ -243,9 +241,9 @@ class ManyRuns(CliTest):
         self.assertEqual(report.state, "off")
         self.assertGreater(report.n_files, 64)
 
-    @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory counts")
+    @own_memory_only
     def test_compaction_respects_the_memory_limit(self):
         for args, budget in ((["-s", "10M"], 2_000_000), (["-s", INPUT_SIZE], 8 * MIB)):
             report = self.sort(*args, budget=budget)
             self.assertGreater(report.compacted, 0, (args, budget))
-            self.assertLessEqual(report.peak_bytes, budget + ALLOWANCE_BYTES, (args, budget))
+            self.assertLessEqual(report.peak_bytes, budget + ALLOWANCE_MIB * MIB, (args, budget))

@@ -408,13 +408,7 @@ class FullDisk(ErrorTest):
 
     def setUp(self):
         super().setUp()
-        self.disk = self.work / "disk"
-        self.disk.mkdir()
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(self.disk)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        if done.returncode:
-            self.skipTest("cannot mount a small file system (not root)")
-        self.addCleanup(subprocess.run, ["umount", str(self.disk)], check=False)
+        self.disk = self.mount(self.work / "disk", "2m")
         self.source = self.write("in.sam", generate.incompressible(3000))
 
     def test_while_spilling(self):
@@ -430,12 +424,7 @@ class FullDisk(ErrorTest):
                     self.assertEqual(os.listdir(self.disk), [])
 
     def test_sorted_file_stays_if_its_index_cannot_be_written(self):
-        small = self.work / "small"
-        small.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=10", "none", small],
-                          check=False).returncode:
-            self.skipTest("cannot mount a small file system")
-        self.addCleanup(subprocess.run, ["umount", str(small)], check=False)
+        small = self.mount(self.work / "small", "4k,nr_inodes=10")
         out = self.path("out.bam")
         result = self.rocksort("--write-index", "-o", f"{out}##idx##{small}/o.bai", self.source)
         self.assert_error(result, "o.bai", "No space left", f"'{small}' has ", "are needed")

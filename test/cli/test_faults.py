@@ -18,16 +18,15 @@ import unittest
 
 import bamfile
 import generate
-from harness import (DIE_LIMIT_S, ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest,
-                     ends_at_once, kept_checkpoints, own_lines, sanitized)
+from harness import (DIE_LIMIT_S, LIBRARY, ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET,
+                     CliTest, bytes_of, ends_at_once, kept_checkpoints, needs_faults, own_lines,
+                     sanitized, text_of)
 
 sys.path.insert(0, str(ROOT / "test"))
 import fault_sweep  # noqa: E402
 
-LIBRARY = ROOT / "build" / "fault_inject.so"
 
-
-@unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
+@needs_faults
 class FaultTest(CliTest):
     """Runs in which a chosen call fails, and their input."""
 
@@ -39,11 +38,6 @@ class FaultTest(CliTest):
             FaultTest.sam = generate.odd(6000, seed=11)
         self.source = self.write("in.sam", self.sam)
 
-    def faulty(self, fault, **more):
-        """The environment that makes a run fail as fault says."""
-        return {"LD_PRELOAD": str(LIBRARY), "FAULT": fault, **more,
-                "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
-
     def with_fault(self, fault, *args, budget=SPILL_BUDGET, clean=True):
         env = self.faulty(fault)
         if "alloc:" in fault or ":abort" in fault:
@@ -51,29 +45,23 @@ class FaultTest(CliTest):
         return self.rocksort(*args, self.source, budget=budget, env=env, clean=clean)
 
     def calls(self, *args, budget=SPILL_BUDGET, of=""):
-        """{kind: number of calls} of a run without faults. If `of` is KIND:PART, "fault0" counts
-        the calls of this kind whose path contains PART."""
+        """{kind: number of calls} of a run without faults, or, if `of` is KIND:PART, the number of
+        calls of this kind whose path contains PART."""
         report = self.path("report")
         kind, _, part = of.partition(":")
         env = self.faulty(f"{kind}:1000000:EIO:{part}" if of else "", FAULT_REPORT=report)
         if not of:
             del env["FAULT"]
         self.sort_ok(*args, self.source, budget=budget, env=env)
-        return self.read_counts(report)
-
-    @staticmethod
-    def read_counts(report):
-        with open(report, encoding="ascii") as file:
-            counts = dict(line.split() for line in file)
-        os.unlink(report)
-        return {kind: int(n) for kind, n in counts.items()}
-
+        if of:
+            return self.n_faults(report)[0]
+        return {kind: int(n) for kind, n in (line.split() for line in text_of(report).splitlines())}
 
     def check_flips_are_found(self, *args, step, budget=SPILL_BUDGET):
         """A bit changes in every step-th share of the reads of files without a name. A run that
         makes fewer of these calls than the first one did is right, and says so by its count."""
         of = "pread:(deleted)"
-        n = self.calls(*args, budget=budget, of=of)["fault0"]
+        n = self.calls(*args, budget=budget, of=of)
         self.assertGreater(n, 10)
         report, output = self.path("report"), args[args.index("-o") + 1]
         n_found = 0
@@ -82,7 +70,7 @@ class FaultTest(CliTest):
             env = self.faulty(f"pread:{number}:flip:(deleted)", FAULT_REPORT=report)
             result = self.rocksort(*args, self.source, budget=budget, env=env)
             if result.status == 0:
-                self.assertLess(self.read_counts(report)["fault0"], number, result.err)
+                self.assertLess(self.n_faults(report)[0], number, result.err)
                 continue
             self.assert_error(result, "temporary data", "damaged")
             self.assertFalse(os.path.exists(output))
@@ -139,18 +127,15 @@ class Aborts(FaultTest):
 class MandatoryLocks(FaultTest):
     """On CIFS a lock keeps other descriptors from writing. The one that writes first gets EACCES."""
 
-    def test_index_of_cram(self):
+    def test_index_of_cram_is_written_by_its_name(self):
         """htslib opens the index by its name, while our own descriptor has the lock."""
-        out = self.path("out.cram")
-        result = self.with_fault("write:1:EACCES:.crai.", "-O", "cram,no_ref=1", "--write-index",
-                                 "-o", out)
-        self.assertEqual(result.status, 0, result.err)
-        self.sort_ok("-O", "cram,no_ref=1", "--write-index", "-o", self.path("want.cram"),
-                     self.source)
-        with open(out + ".crai", "rb") as got, open(self.path("want.cram.crai"), "rb") as want:
-            self.assertEqual(len(gzip.decompress(got.read()).splitlines()),
-                             len(gzip.decompress(want.read()).splitlines()))
-        self.assertEqual([name for name in os.listdir(self.work) if name.endswith(".tmp")], [])
+        out, want = self.path("out.cram"), self.path("want.cram")
+        words = ["-O", "cram,no_ref=1", "--write-index", "-o"]
+        self.assertEqual(self.with_fault("write:1:EACCES:.crai.", *words, out).status, 0)
+        self.sort_ok(*words, want, self.source)
+        lines = [gzip.decompress(bytes_of(path + ".crai")).splitlines() for path in (out, want)]
+        self.assertEqual(len(lines[0]), len(lines[1]))
+        self.assertEqual([name for name in self.files() if name.endswith(".tmp")], [])
 
 
 class Flips(FaultTest):
@@ -179,7 +164,7 @@ class Flips(FaultTest):
         n_failed = 0
         for codec in ("none", "lz4"):
             options = ("--no-PG", "--temp-codec", codec)
-            n_reads = self.calls(*options, "-o", out, of="pread:.sst")["fault0"]
+            n_reads = self.calls(*options, "-o", out, of="pread:.sst")
             os.unlink(out)
             # The merge makes the second half of the reads; it needs most of these bytes.
             parts = (0.01, 0.5, 0.6, 0.7) if sanitized() else (0.01, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8)
@@ -321,9 +306,7 @@ class Durable(FaultTest):
             env["ROCKSORT_TEST_DURABLE"] = str(seconds)
         self.sort_ok("--no-PG", "-o", self.path("out.bam"), *args, self.source,
                      budget=SPILL_BUDGET, env=env, clean="-k" not in args)
-        with open(report, encoding="ascii") as file:
-            counts = dict(line.split() for line in file)
-        return int(counts["fault0"]) + int(counts["fault1"])
+        return sum(self.n_faults(report)[:2])
 
     def test_first_runs_are_synced_only_with_keep(self):
         self.assertEqual(self.n_syncs(), 0)
@@ -411,9 +394,7 @@ class Output(FaultTest):
             while is_made:
                 result = self.rocksort(*options, "-o", out, self.source, env=self.faulty(
                     f"write:{number}:ENOSPC:.tmp", FAULT_REPORT=report))
-                with open(report, encoding="ascii") as file:
-                    counts = dict(line.split() for line in file)
-                is_made = int(counts["fault0"]) >= number
+                is_made = self.n_faults(report)[0] >= number
                 with self.subTest(name=name, number=number, is_made=is_made):
                     self.assertEqual(result.status, is_made, result.err)
                     self.assertEqual(os.path.exists(out), not is_made)
@@ -499,7 +480,7 @@ class TemporaryData(FaultTest):
         self.source = self.write("in.sam", "".join(lines))
         args = ["-t", "XX", "-@", "1", "-T", self.scratch, "-o", self.path("out.bam"),
                 "--no-resume"]
-        n = self.calls(*args, budget=60_000, of="pread:/db-0/")["fault0"]
+        n = self.calls(*args, budget=60_000, of="pread:/db-0/")
         n_refused = 0
         for number in range(n // 2, n, max(n // 60, 1)):
             result = self.with_fault(f"pread:{number}:EIO:/db-0/", *args, budget=60_000)

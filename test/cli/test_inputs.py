@@ -9,13 +9,11 @@ import os
 import random
 import re
 import struct
-import unittest
 
 import bamfile
 import generate
-from harness import (SAMTOOLS, CliTest, bytes_of, needs_pysam, reference_sort, reference_view,
-                     sam_split, sanitized, text_of, without_pg)
-from test_memory import ALLOWANCE_BYTES, MIB, peak_of
+from harness import (SAMTOOLS, CliTest, bytes_of, needs_pysam, own_memory_only, reference_sort,
+                     reference_view, sam_split, text_of, without_pg)
 
 REFS = [("chr1", 5000), ("chr2", 900)]
 SQ = bamfile.sq_text(REFS)
@@ -468,18 +466,14 @@ class Collisions(InputsTest):
             self.assertEqual([int(line[-1]) for line in sam_split(text)[1]], order)
 
 
-@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
+@own_memory_only
 class Memory(InputsTest):
     """A hundred inputs keep the same memory limit as one."""
 
-    BUDGET = 8 * MIB
-
-    def check(self, paths, what):
-        args = ["--max-memory", str(self.BUDGET), "-l", "1", "-@", "2", "-o", "/dev/null", *paths]
-        peak, err = peak_of(self, args)
-        self.assertRegex(err, r" [1-9]\d* runs on disk")
-        with self.subTest(what):
-            self.assertLessEqual(peak, self.BUDGET + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
+    def check(self, paths):
+        said = self.assert_peak(8, "--max-memory", "8M", "-l", "1", "-@", "2", "-o", "/dev/null",
+                                *paths)
+        self.assertRegex(said, r" [1-9]\d* runs on disk")
 
     def test_hundred_inputs(self):
         line = f"r\t0\tchr1\t5\t9\t80M\t*\t0\t0\t{'ACGT' * 20}\t*\tRG:Z:x\n"
@@ -489,10 +483,8 @@ class Memory(InputsTest):
             header = SQ + f"@RG\tID:x\tSM:{sample}\n"
             bam.append(self.write(f"{sample}.bam", bam_bytes([record] * 2500, header)))
             sam.append(self.write(f"{sample}.sam", header + line * 2500))
-        self.check(100 * bam[:1], "BAM")
-        self.check(50 * bam, "BAM, renamed")
-        self.check(50 * sam, "SAM, renamed")
-        self.check(25 * (bam + sam), "both, renamed")
+        for paths in (100 * bam[:1], 50 * bam, 50 * sam, 25 * (bam + sam)):
+            self.check(paths)
 
     def test_long_headers(self):
         """Headers with more references than the human genome has with its decoys."""
@@ -500,4 +492,4 @@ class Memory(InputsTest):
         text = bamfile.sq_text(refs)
         record = bamfile.record("r", 0, 0, 4, "80M", "ACGT" * 20)
         source = self.write("in.bam", bam_bytes([record] * 1500, text, refs))
-        self.check(150 * [source], "long headers")
+        self.check(150 * [source])

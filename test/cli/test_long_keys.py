@@ -4,7 +4,6 @@ the budget. A key that is too long is refused.
 
 import os
 import random
-import unittest
 
 import bamfile
 from harness import CliTest, needs_pysam, reference_ok
@@ -166,7 +165,3 @@ class TooLong(LongKeysTest):
         told = self.refused(text_tag("CB", b"c" * 40_000) + text_tag("MI", b"m" * 30_000),
                             "--template-coordinate")
         self.assertTrue(told.endswith("shorten or remove its tags CB and MI"), told)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -17,10 +17,9 @@ import unittest
 import bamfile
 import duplicate_model
 import templates
-from harness import (ROOT, SAMTOOLS_ROCKSORT, CliTest, json_of, needs_pysam, reference_ok, text_of,
-                     without_pg)
+from harness import (MIB, ROOT, SAMTOOLS_ROCKSORT, SIMULATE, CliTest, json_of, needs_pysam,
+                     reference_ok, text_of, without_pg)
 from test_faults import FaultTest
-from test_memory import MIB, SIMULATE
 from test_tempdirs import DirsTest
 
 sys.path.insert(0, str(ROOT / "test"))

@@ -260,19 +260,8 @@ class Plans(PlanTest):
 
 
 class Warnings(PlanTest):
-    def mount(self, size):
-        """Mounts a small tmpfs; skips the test if that is not possible."""
-        path = self.work / "small"
-        path.mkdir()
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        if done.returncode:
-            self.skipTest("cannot mount a small file system (not root)")
-        self.addCleanup(subprocess.run, ["umount", str(path)], check=False)
-        return str(path)
-
     def test_memory_and_space(self):
-        small = self.mount("1M")
+        small = str(self.mount(self.work / "small", "1M"))
         plan = self.plan("-T", small, "-o", small + "/out.bam", self.source, budget=400_000)
         warnings = "\n".join(plan["warning"])
         self.assertIn(f"'{small}' is memory (tmpfs)", warnings)
@@ -282,7 +271,7 @@ class Warnings(PlanTest):
     def test_second_output(self):
         """Its size is said, and compared with its own disk, by the plan and by the sort."""
         source = self.bam_of(generate.reads(20000, generate.reference(n_bases=600000)))
-        also = self.mount("1M") + "/b.parquet"
+        also = str(self.mount(self.work / "small", "1M")) + "/b.parquet"
         args = ["-u", "-o", self.path("a.bam"), "--also", also, source]
         plan = self.plan(*args)
         self.assertRegex(plan["also"][0], rf"^{also}, about \d\.\d MB$")
@@ -302,7 +291,7 @@ class Warnings(PlanTest):
         needed = re.compile(r"temporary data will need about ([\d.]+) MB, but")
         # So few reads at a place that temporary data are compressed as well in small runs.
         source = self.bam_of(generate.reads(8000, generate.reference(n_bases=600000)))
-        small = self.mount("16M")
+        small = str(self.mount(self.work / "small", "16M"))
         out = ["-o", self.path("out.bam")]
         for codec in ("lz4", "none"):
             args = ["--temp-codec", codec, "-T", small + "/t", *out, source]

@@ -19,9 +19,9 @@ class PowerFailure(KilledTest):
         self.synced, self.sam = self.work / "synced", generate.odd(9000, seed=81)
         self.synced.mkdir()
 
-    def faulty(self, fault):
-        return {**super().faulty(fault), "FAULT_SYNCED": str(self.synced),
-                "ROCKSORT_TEST_DURABLE": "0"}
+    def faulty(self, fault, **more):
+        return super().faulty(fault, FAULT_SYNCED=str(self.synced), ROCKSORT_TEST_DURABLE="0",
+                              **more)
 
     def rebuild(self, name, path):
         """Makes a file or directory anew with its synced content; empty if nothing was synced."""
@@ -96,6 +96,4 @@ class Synced(KilledTest):
         old = sorted(path.name for path in pathlib.Path(checkpoint).glob("db-0/*.sst"))[0]
         self.resume(checkpoint, env={**self.faulty(f"fsync:9999:EIO:/{old}"),
                                      "FAULT_REPORT": str(report)})
-        with open(report, encoding="ascii") as file:
-            counts = dict(line.split() for line in file)
-        self.assertEqual(int(counts["fault0"]), 1)
+        self.assertEqual(self.n_faults(report), [1])

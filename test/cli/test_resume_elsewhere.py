@@ -271,13 +271,7 @@ class FullDisks(KilledTest):
         self.want = self.sort_bam("--no-PG", self.bam)
         self.other = self.work / "other disk"           # a shell must see the name in quotes
         self.other.mkdir()
-        self.disks = [self.work / name for name in ("small", "second")]
-        for disk in self.disks:
-            disk.mkdir()
-            if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", disk],
-                              stderr=subprocess.DEVNULL, check=False).returncode:
-                self.skipTest("cannot mount a small file system (not root)")
-            self.addCleanup(subprocess.run, ["umount", disk], check=False)
+        self.disks = [self.mount(self.work / name, "2m") for name in ("small", "second")]
 
     def paste(self, result):
         """Runs the printed command in a shell. Returns its words."""

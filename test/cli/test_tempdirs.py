@@ -25,13 +25,6 @@ class DirsTest(CliTest):
             path.mkdir()
         self.options = [word for path in self.dirs for word in ("-T", path)]
 
-    def mount(self, path, size):
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        if done.returncode:
-            self.skipTest("cannot mount a small file system (not root)")
-        self.addCleanup(subprocess.run, ["umount", str(path)], check=False)
-
     def assert_empty(self):
         """Nothing is left in a and b."""
         for path in self.dirs:

@@ -5,13 +5,11 @@ import re
 import shutil
 import struct
 import subprocess
-import unittest
 
 import bamfile
 import generate
-from harness import (ORDERS, SAMTOOLS, CliTest, bytes_of, needs_pysam, own_lines, reference_sort,
-                     sanitized)
-from test_memory import ALLOWANCE_BYTES, MIB, peak_of
+from harness import (ORDERS, SAMTOOLS, CliTest, bytes_of, needs_pysam, own_lines, own_memory_only,
+                     reference_sort)
 
 REFS = [("a", 1000000), ("b", 1000000)]
 SMALL_BATCHES = {"ROCKSORT_TEST_BATCH": "64K"}
@@ -114,14 +112,13 @@ class OwnOutput(VerifyTest):
         bad = self.write("bad.sam", text + lines[0] + lines[3] + lines[1])
         self.assert_violation(self.verify(bad), 2, 3, "a:4000000000", "a:3000000000")
 
-    @unittest.skipIf(sanitized(), "a sanitizer's memory is not ours")
+    @own_memory_only
     def test_verify_needs_little_memory(self):
         rng = random.Random(5)
         records = [bamfile.record(f"r{i:06}", 0, 0, i, "100M", "".join(rng.choices("ACGT", k=100)))
                    for i in range(60000)]
-        path = self.write("in.bam", bam(records))
-        peak, _ = peak_of(self, ["--verify", "-@", "2", "--max-memory", "8M", path])
-        self.assertLess(peak, 8 * MIB + ALLOWANCE_BYTES)
+        self.assert_peak(8, "--verify", "-@", "2", "--max-memory", "8M",
+                         self.write("in.bam", bam(records)))
 
 
 class Violations(VerifyTest):

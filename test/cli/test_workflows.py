@@ -15,18 +15,16 @@ import re
 import shutil
 import signal
 import subprocess
-import unittest
 
 import bamfile
 import workflow_reads
-from harness import BUILD, ROOT, SLOW, CliTest, environment, needs_pysam
+from harness import BUILD, LIBRARY, ROOT, SLOW, CliTest, environment, needs_faults, needs_pysam
 from test_index import IndexTest, random_regions
 
 WORKFLOWS = ROOT / "packaging/workflows"
 BIN = WORKFLOWS / "bin"
 ENGINES = ROOT / "build/engines"
 ENGINE_LIMIT_S = 120 * SLOW
-LIBRARY = ROOT / "build/fault_inject.so"
 GROUP_BASES = 600_000
 ENGINE_GROUP_BASES = 1_200_000
 MARKDUP = "-d 100 -t"
@@ -134,7 +132,7 @@ class ByContig(CliTest):
         self.assertGreater(sum(ends[0][1] for ends in apart), 20)
         self.assertEqual([ends for ends in apart if ends[0][1] != ends[1][1]], [])
 
-    @unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
+    @needs_faults
     def test_killed_gather_gives_the_same_files_when_tried_again(self):
         self.scatter()
         command = ["--merge", "--markdup=-d 100 -t", "--write-index", "--no-PG",
@@ -146,10 +144,8 @@ class ByContig(CliTest):
         self.sort_ok(*command, "-o", self.path("want.bam"))
         for fault in ("write:2:kill:.bam.rocksort.", "write:1:kill:.csi.rocksort."):
             with self.subTest(fault=fault):
-                env = {"LD_PRELOAD": str(LIBRARY), "FAULT": fault,
-                       "ASAN_OPTIONS": "verify_asan_link_order=0:" +
-                                       os.environ.get("ASAN_OPTIONS", "")}
-                done = self.rocksort(*command, "-o", self.path("out.bam"), env=env, clean=False)
+                done = self.rocksort(*command, "-o", self.path("out.bam"), clean=False,
+                                     env=self.faulty(fault))
                 self.assertEqual(done.status, -signal.SIGKILL, done.err)
                 half = [path for path in self.work.glob("out.bam.rocksort.*")
                         if path.stat().st_size > 0]
@@ -265,7 +261,7 @@ class ByContig(CliTest):
 
 
 @needs_pysam
-@unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
+@needs_faults
 class Engines(IndexTest):
     """Both workflows in their engines: several tasks at a time, of which some are killed. Names of
     directories, files and contigs have characters that mean something to a shell."""
