@@ -321,7 +321,7 @@ static int clean_found(struct cleaning *c, const char *path, bool removes, struc
 {
     const char *names[CHECKPOINT_N_TEMPORARIES];        /* NULL without a checkpoint file */
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
-        names[i] = checkpoint_temporary(&found->file.output, i);
+        names[i] = found->file.output.temporaries[i];
     /* Results that only lack their names come first: the checkpoint stays if they cannot get them. */
     int r = 0;
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
@@ -428,7 +428,7 @@ static void list_outputs_elsewhere(struct cleaning *c, const char *path)
     struct stat st;
     if (checkpoint_dir_peek(path, &file) != CHECKPOINT_OK) return;
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++) {
-        const char *name = checkpoint_temporary(&file.output, i);
+        const char *name = file.output.temporaries[i];
         if (name && lstat(name, &st) == 0 && !is_listed(c, &st)) print_in_use(name, "in use?");
     }
     checkpoint_file_release(&file);

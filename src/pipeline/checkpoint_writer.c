@@ -384,10 +384,11 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
     file.output.also = also;
     /* A resumed sort that writes to standard output keeps the output of the first one. */
     if (s->resumed && !s->output) file.output = s->resumed->file.output;
-    file.output.temporary = parts->pieces->path ? parts->pieces->path
-                                                : parts->output_path->temporary;
-    file.output.index_temporary = parts->index_path->temporary;
-    file.output.also_temporary = parts->also_path->temporary;
+    const char **temporaries = file.output.temporaries;
+    temporaries[CHECKPOINT_OF_OUTPUT] =
+        parts->pieces->path ? parts->pieces->path : parts->output_path->temporary;
+    temporaries[CHECKPOINT_OF_INDEX] = parts->index_path->temporary;
+    temporaries[CHECKPOINT_OF_ALSO] = parts->also_path->temporary;
     if (state != CHECKPOINT_LOADING) {
         struct load_counts counts;
         load_totals_look(w->parts.totals, &counts);

@@ -191,7 +191,7 @@ int resume_publish(const struct checkpoint *checkpoint)
 {
     int r = 0;
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES && r == 0; i++) {
-        const char *temporary = checkpoint_temporary(&checkpoint->file.output, i);
+        const char *temporary = checkpoint->file.output.temporaries[i];
         if (temporary) r = publish(temporary);
     }
     return r;
@@ -218,8 +218,8 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
     if (reads && resume->start.input >= file->n_inputs)
         return refuse(resume, "it does not say where reading is to go on; sort the input again");
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
-        output_leftover_drop(checkpoint_temporary(&file->output, i));
-    piece_dir_drop_leftover(file->output.temporary);
+        output_leftover_drop(file->output.temporaries[i]);
+    piece_dir_drop_leftover(file->output.temporaries[CHECKPOINT_OF_OUTPUT]);
     temp_store_set_before(store, spilled.n_runs, spilled.raw_bytes);
     spill_go_on(spiller, &spilled);
     return 0;
