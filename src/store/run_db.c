@@ -11,7 +11,9 @@
  *
  * Each key begins with a byte of ours: `b` for blocks, `r` for labels, so that all labels come
  * after all blocks. Labels are ordinary entries: RocksDB admits them together with their runs, as
- * one step, and compactions keep them.
+ * one step, and compactions keep them. The key of a label has the number of the run and the size of
+ * the longest key of its blocks, each in 4 bytes: another process must know that size before it
+ * plans compactions.
  *
  * A scan opens all files at once; run_store.c raises the limit of open files for that.
  */
@@ -21,6 +23,7 @@
 #include "store/compaction_plan.h"
 #include "store/rocksdb_opts.h"
 #include "store/store_error.h"
+#include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -32,7 +35,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK_KEY = 'b', LABEL_KEY = 'r', LABEL_KEY_BYTES = 5 };
+enum { BLOCK_KEY = 'b', LABEL_KEY = 'r', LABEL_KEY_BYTES = 9 };
 
 struct run_db {
     /* fixed after run_db_create */
@@ -66,7 +69,7 @@ struct run_file {
     uint64_t n_bytes;
     size_t pending_bytes;               /* put since the file grew */
     char *key;                          /* of the last block, with our byte in front */
-    size_t key_room;
+    size_t key_room;                    /* size of the longest one */
     char *path;
 };
 
@@ -277,10 +280,13 @@ static bool is_stuck(const struct run_db *db, struct run_file *file, size_t n_by
 int run_db_label_run(struct run_writer *w, uint32_t run, const uint8_t *label, size_t label_bytes)
 {
     char *error = NULL;
-    char key[LABEL_KEY_BYTES] = {LABEL_KEY, (char)(run >> 24), (char)(run >> 16), (char)(run >> 8),
-                                 (char)run};
-    rocksdb_sstfilewriter_put(w->files[w->n_files - 1].sst, key, sizeof key, (const char *)label,
-                              label_bytes, &error);
+    uint8_t key[LABEL_KEY_BYTES] = {LABEL_KEY};
+    size_t key_bytes = 0;
+    for (unsigned i = 0; i < w->n_files; i++)
+        if (w->files[i].key_room > key_bytes) key_bytes = w->files[i].key_room;
+    (void)put_big_endian(put_big_endian(key + 1, run, 4), key_bytes, 4);
+    rocksdb_sstfilewriter_put(w->files[w->n_files - 1].sst, (const char *)key, sizeof key,
+                              (const char *)label, label_bytes, &error);
     return check_write_error(w->db, error);
 }
 
@@ -414,7 +420,10 @@ int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label
     rocksdb_iterator_t *iter = rocksdb_create_iterator(db->db, options);
     rocksdb_iter_seek(iter, &first, 1);
     for (; r == 0 && rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) {
-        size_t n_bytes;
+        size_t n_bytes, n_key;
+        const uint8_t *key = (const uint8_t *)rocksdb_iter_key(iter, &n_key);
+        size_t key_bytes = n_key == LABEL_KEY_BYTES ? (size_t)get_big_endian(key + 5, 4) : 0;
+        if (key_bytes > db->key_bytes) db->key_bytes = key_bytes;
         const char *label = rocksdb_iter_value(iter, &n_bytes);
         r = take(arg, (const uint8_t *)label, n_bytes);
     }

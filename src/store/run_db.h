@@ -108,7 +108,7 @@ unsigned run_db_n_durable(const struct run_db *db);
 unsigned run_db_n_written(const struct run_db *db);
 uint64_t run_db_bytes(const struct run_db *db);
 
-/* The longest key of a block in a run that this process has ended. */
+/* The size of the longest key of a block, about. */
 size_t run_db_key_bytes(const struct run_db *db);
 
 /* How many files hold the runs now; and how many are open at most when all runs that have ended are

@@ -136,6 +136,32 @@ static int scan_all(struct rng *rng, struct run_db *db, const struct block *bloc
 
 #define TEST_IN_DIR(test) TEST_WITH(test, make_dir, remove_dir)
 
+/* Compactions are planned by this size before a run of this process ends. */
+TEST_IN_DIR(test_longest_key_is_known_to_a_process_that_opens_the_database)
+{
+    static const uint8_t short_key[] = "a", long_key[] = "bcdefghijklmnopqrstuvwxyz";
+    const struct run_db_settings existing = {.existing = true, .n_admitted = 1,
+                                             .n_compactions = 1};
+    struct run_db *db = make_db(*state);
+    assert_int_equal(run_db_key_bytes(db), 0);
+    for (uint32_t run = 0; run < 2; run++) {
+        struct run_writer *writer;
+        size_t n = run == 0 ? sizeof long_key : sizeof short_key;
+        assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
+        assert_int_equal(run_db_put(writer, 0, run == 0 ? long_key : short_key, n, short_key, 1), 0);
+        assert_int_equal(run_db_label_run(writer, run, short_key, 1), 0);
+        assert_int_equal(run_db_end_run(writer), 0);
+    }
+    size_t longest = run_db_key_bytes(db);
+    assert_in_range(longest, sizeof long_key, sizeof long_key + 1);
+    run_db_destroy(db);
+    db = run_db_create(*state, &existing, NULL);
+    assert_non_null(db);
+    assert_int_equal(run_db_n_runs(db), 2);
+    assert_int_equal(run_db_key_bytes(db), longest);
+    run_db_destroy(db);
+}
+
 TEST_IN_DIR(test_runs_come_back_in_order)
 {
     enum { N_RUNS = 20, N_BLOCKS = 60 };
