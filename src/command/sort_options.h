@@ -15,6 +15,7 @@
 
 #include "command/machine_fit.h"
 #include "pipeline/bam_sort.h"
+#include "pipeline/count_files.h"
 
 #include <stdio.h>
 
