@@ -18,7 +18,7 @@
 #include "pipeline/duplicates.h"
 #include "pipeline/sort_settings.h"
 #include "pipeline/temp_store.h"
-#include "store/codec_policy.h"
+#include "store/store_layout.h"
 #include "store/run_label.h"
 
 struct spiller;

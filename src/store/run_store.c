@@ -16,7 +16,6 @@
 
 #include "machine/disk_space.h"
 #include "store/run_compactor.h"
-#include "store/store_layout.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -616,19 +615,6 @@ unsigned run_store_n_durable(const struct run_store *store)
     for (size_t i = 0; i < store->n_volumes; i++)
         if (store->volumes[i].n_runs > 0) n += run_db_n_durable(store->volumes[i].db);
     return n;
-}
-
-void run_store_disks_add(struct run_store_disks *disks, const struct disk_traits *disk)
-{
-    double rate = disk->bytes_per_second;
-    if (!disk->is_memory) disks->in_memory = false;
-    if (disk_is_slow_to_seek(disk)) disks->slow_to_seek = true;
-    if (disk->seek_seconds > disks->seek_seconds) {
-        disks->seek_seconds = disk->seek_seconds;
-        disks->parallel = disk->parallel;
-    }
-    if (rate > 0 && (disks->bytes_per_second <= 0 || rate < disks->bytes_per_second))
-        disks->bytes_per_second = rate;
 }
 
 void run_store_look(struct run_store *store, struct run_store_disks *disks)

@@ -1,7 +1,7 @@
 /* test_codec_policy.c -- which codec temporary data get. */
 #include "unit_test.h"
 
-#include "store/codec_policy.h"
+#include "store/store_layout.h"
 
 enum { N_THREADS = 2 };
 
