@@ -8,7 +8,6 @@
 #define _GNU_SOURCE             /* O_PATH */
 #include "command/bam_rocksort.h"
 
-#include "command/duplicate_report.h"
 #include "command/library_versions.h"
 #include "command/report_file.h"
 #include "command/sort_options.h"
