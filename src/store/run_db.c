@@ -46,16 +46,13 @@ struct run_db {
     /* the thread that begins runs */
     unsigned n_begun;                   /* numbers the files of runs */
     /* the thread that ends runs, and compacts and scans */
-    unsigned n_runs;                    /* that have ended */
-    unsigned n_written;                 /* files of these */
+    struct run_db_totals totals;
     struct run_writer **ended;          /* runs that have ended and are not part of the database
                                            yet */
     size_t n_ended, ended_room;
     unsigned n_waiting;                 /* files of these */
     double ended_since;                 /* when the first of them ended */
     uint64_t n_open;                    /* most files that RocksDB has open */
-    uint64_t n_bytes;                   /* of the files of runs, as they were written */
-    size_t key_bytes;                   /* of the longest key of their blocks */
     bool is_direct;                     /* db was opened again, to read past the page cache */
     unsigned least_width, max_files;    /* of compactions, as RocksDB was told last; 0: none */
     /* any thread */
@@ -142,7 +139,7 @@ static int count_run(void *arg, const uint8_t *label, size_t n_bytes)
     struct run_db *db = arg;
     (void)label;
     (void)n_bytes;
-    db->n_runs++;
+    db->totals.n_runs++;
     return 0;
 }
 
@@ -150,9 +147,9 @@ static int count_run(void *arg, const uint8_t *label, size_t n_bytes)
 static int count_runs(struct run_db *db)
 {
     unsigned n_files = run_db_n_files(db);
-    db->n_bytes = property(db, "rocksdb.total-sst-files-size");
+    db->totals.n_bytes = property(db, "rocksdb.total-sst-files-size");
     int r = run_db_labels(db, count_run, db);
-    db->n_written = db->n_runs > n_files ? db->n_runs : n_files;
+    db->totals.n_files = db->totals.n_runs > n_files ? db->totals.n_runs : n_files;
     return r;
 }
 
@@ -315,7 +312,7 @@ static int end_file(struct run_db *db, struct run_file *file)
     rocksdb_sstfilewriter_file_size(file->sst, &file->n_bytes);
     rocksdb_sstfilewriter_destroy(file->sst);
     file->sst = NULL;
-    if (file->key_room > db->key_bytes) db->key_bytes = file->key_room;
+    if (file->key_room > db->totals.key_bytes) db->totals.key_bytes = file->key_room;
     return 0;
 }
 
@@ -354,9 +351,9 @@ int run_db_end_run(struct run_writer *w)
         run_db_abandon_run(w);
         return r;
     }
-    db->n_runs++;
-    db->n_written += w->n_files;
-    db->n_bytes += bytes_of(w);
+    db->totals.n_runs++;
+    db->totals.n_files += w->n_files;
+    db->totals.n_bytes += bytes_of(w);
     db->n_waiting += w->n_files;
     if (db->n_ended == 0) db->ended_since = monotonic_seconds();
     xgrow(&db->ended, &db->ended_room, db->n_ended + 1, db->ended_room, sizeof *db->ended);
@@ -391,9 +388,9 @@ int run_db_admit_runs(struct run_db *db)
     for (; db->n_ended > 0; free_writer(db->ended[--db->n_ended])) {
         if (!error) continue;
         const struct run_writer *last = db->ended[db->n_ended - 1];
-        db->n_runs--;                   /* no other process would find this run */
-        db->n_written -= last->n_files;
-        db->n_bytes -= bytes_of(last);
+        db->totals.n_runs--;                   /* no other process would find this run */
+        db->totals.n_files -= last->n_files;
+        db->totals.n_bytes -= bytes_of(last);
     }
     return check_write_error(db, error);
 }
@@ -423,7 +420,7 @@ int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label
         size_t n_bytes, n_key;
         const uint8_t *key = (const uint8_t *)rocksdb_iter_key(iter, &n_key);
         size_t key_bytes = n_key == LABEL_KEY_BYTES ? (size_t)get_big_endian(key + 5, 4) : 0;
-        if (key_bytes > db->key_bytes) db->key_bytes = key_bytes;
+        if (key_bytes > db->totals.key_bytes) db->totals.key_bytes = key_bytes;
         const char *label = rocksdb_iter_value(iter, &n_bytes);
         r = take(arg, (const uint8_t *)label, n_bytes);
     }
@@ -434,29 +431,14 @@ int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label
     return r;
 }
 
-unsigned run_db_n_runs(const struct run_db *db)
+const struct run_db_totals *run_db_totals(const struct run_db *db)
 {
-    return db->n_runs;
+    return &db->totals;
 }
 
 unsigned run_db_n_durable(const struct run_db *db)
 {
-    return db->n_runs - (unsigned)db->n_ended;
-}
-
-unsigned run_db_n_written(const struct run_db *db)
-{
-    return db->n_written;
-}
-
-uint64_t run_db_bytes(const struct run_db *db)
-{
-    return db->n_bytes;
-}
-
-size_t run_db_key_bytes(const struct run_db *db)
-{
-    return db->key_bytes;
+    return db->totals.n_runs - (unsigned)db->n_ended;
 }
 
 unsigned run_db_n_files(const struct run_db *db)
