@@ -96,6 +96,33 @@ static inline void *test_alloc(size_t n)
     return mem;
 }
 
+static inline bam1_t *new_record(void)
+{
+    bam1_t *b = bam_init1();
+    assert_non_null(b);
+    return b;
+}
+
+static inline sam_hdr_t *parse_header(const char *text)
+{
+    sam_hdr_t *header = *text ? sam_hdr_parse(strlen(text), text) : sam_hdr_init();
+    assert_non_null(header);
+    return header;
+}
+
+static inline void put_file(const char *path, const void *bytes, size_t n)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_true(fwrite(bytes, 1, n, file) == n);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline int sign(long long a, long long b)
+{
+    return (a > b) - (a < b);
+}
+
 static inline void test_put_u16(uint8_t *at, uint32_t value)
 {
     at[0] = (uint8_t)value;

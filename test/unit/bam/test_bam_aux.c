@@ -98,8 +98,7 @@ TEST(test_find_agrees_with_htslib)
     struct rng rng = rng_start(2);
     uint8_t tags[MAX_TAGS_BYTES];
     size_t starts[9], n_tags, n_found = 0;
-    OWNED_RECORD bam1_t *b = bam_init1();
-    assert_non_null(b);
+    OWNED_RECORD bam1_t *b = new_record();
     for (int round = 0; round < 2000; round++) {
         OWNED uint8_t *rec = make_record(tags, put_tags(&rng, tags, starts, &n_tags));
         bam_record_unpack(rec, b);

@@ -144,8 +144,7 @@ TEST(test_forged_long_coordinates)
 TEST(test_random_bytes_stay_within_the_record)
 {
     struct rng rng = rng_start(74);
-    OWNED_RECORD bam1_t *b = bam_init1();
-    assert_non_null(b);
+    OWNED_RECORD bam1_t *b = new_record();
     size_t n_accepted = 0;
     for (int round = 0; round < 200000; round++) {
         size_t size = 36 + rng_below(&rng, 60);

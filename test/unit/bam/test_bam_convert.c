@@ -5,6 +5,7 @@
  * Records come from lines of SAM. htslib parses them and bam_record_pack packs them. The result is
  * compared with the bytes that htslib writes for the same record.
  */
+#include "test_place.h"
 #include "unit_test.h"
 
 #include "bam/bam_check.h"
@@ -13,9 +14,10 @@
 #include "bam/bam_long.h"
 
 #include <htslib/bgzf.h>
-#include <unistd.h>
 
 enum { N_REFS = 3 };
+
+static const char bam_path[] = "x.bam";
 
 static const char header_text[] = "@HD\tVN:1.6\n@SQ\tSN:c1\tLN:2147483647\n@SQ\tSN:c2\tLN:1000\n"
                                   "@SQ\tSN:c3\tLN:536870912\n";
@@ -150,22 +152,6 @@ static void add_long_cigar_lines(struct rng *rng, struct text *text)
     }
 }
 
-static void make_temp_path(char path[64])
-{
-    strcpy(path, "/tmp/rocksort-test-XXXXXX");
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(close(fd), 0);
-}
-
-static void write_file(const char *path, const void *bytes, size_t n)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_true(fwrite(bytes, 1, n, file) == n);
-    assert_int_equal(fclose(file), 0);
-}
-
 /* The next record, as plain bytes, of a file that bam_write1 wrote without a header; NULL at its
    end. */
 static uint8_t *next_raw_record(BGZF *bgzf)
@@ -198,10 +184,8 @@ static void check_same_record(struct rng *rng, const bam1_t *ours, const bam1_t 
 /* Packs every line of a SAM file, writes it with htslib, and compares the bytes. */
 static size_t check_packing(struct rng *rng, const struct text *text)
 {
-    char sam_path[64], bam_path[64];
-    make_temp_path(sam_path);
-    make_temp_path(bam_path);
-    write_file(sam_path, text->at, text->n_bytes);
+    static const char sam_path[] = "x.sam";
+    put_file(sam_path, text->at, text->n_bytes);
     samFile *sam = sam_open(sam_path, "r");
     BGZF *out = bgzf_open(bam_path, "w1");
     OWNED_RECORD bam1_t *b = bam_init1();
@@ -226,8 +210,7 @@ static size_t check_packing(struct rng *rng, const struct text *text)
     assert_int_equal(sam_close(sam), 0);
     BGZF *plain = bgzf_open(bam_path, "r"), *again = bgzf_open(bam_path, "r");
     assert_true(plain && again);
-    OWNED_RECORD bam1_t *unpacked = bam_init1();
-    assert_non_null(unpacked);
+    OWNED_RECORD bam1_t *unpacked = new_record();
     for (size_t i = 0; i < n; i++) {
         OWNED uint8_t *theirs = next_raw_record(plain);
         assert_non_null(theirs);
@@ -251,7 +234,7 @@ static size_t check_packing(struct rng *rng, const struct text *text)
     return n;
 }
 
-TEST(test_packs_as_htslib_writes)
+TEST_IN_OWN_DIR(test_packs_as_htslib_writes)
 {
     struct rng rng = rng_start(71);
     struct text text = {0};
@@ -261,7 +244,7 @@ TEST(test_packs_as_htslib_writes)
     free(text.at);
 }
 
-TEST(test_packs_long_cigars_as_htslib_writes)
+TEST_IN_OWN_DIR(test_packs_long_cigars_as_htslib_writes)
 {
     struct rng rng = rng_start(72);
     struct text text = {0};
@@ -305,7 +288,7 @@ static void check_restored(struct rng *rng, const uint8_t *rec, size_t size, con
 
 /* Records with a CG tag, alone or between other tags, which holds the CIGAR or only seems to. They
    unpack as htslib reads them. */
-TEST(test_unpacks_cg_tags_as_htslib_reads)
+TEST_IN_OWN_DIR(test_unpacks_cg_tags_as_htslib_reads)
 {
     struct rng rng = rng_start(73);
     enum { L = CG_BASES };
@@ -334,7 +317,6 @@ TEST(test_unpacks_cg_tags_as_htslib_reads)
         {alone, 0, false},
     };
     const uint32_t *const cigars[] = {placeholder, other, matching};
-    char path[64];
     uint8_t rec[256];
     OWNED_RECORD bam1_t *ours = bam_init1(), *theirs = bam_init1();
     assert_true(ours && theirs);
@@ -344,12 +326,11 @@ TEST(test_unpacks_cg_tags_as_htslib_reads)
                                         cases[i].tag_bytes);
             OWNED uint8_t *exact = test_alloc(size);
             memcpy(exact, rec, size);
-            make_temp_path(path);
-            BGZF *bgzf = bgzf_open(path, "w");
+            BGZF *bgzf = bgzf_open(bam_path, "w");
             assert_non_null(bgzf);
             CHECK(&rng, bgzf_write(bgzf, rec, size) == (ssize_t)size);
             assert_int_equal(bgzf_close(bgzf), 0);
-            bgzf = bgzf_open(path, "r");
+            bgzf = bgzf_open(bam_path, "r");
             assert_non_null(bgzf);
             CHECK(&rng, bam_read1(bgzf, theirs) > 0);
             assert_int_equal(bgzf_close(bgzf), 0);
@@ -358,7 +339,7 @@ TEST(test_unpacks_cg_tags_as_htslib_reads)
             CHECK(&rng, (ours->core.n_cigar == 3) == moved);
             check_same_record(&rng, ours, theirs);
             check_restored(&rng, exact, size, theirs);
-            assert_int_equal(unlink(path), 0);
+            assert_int_equal(unlink(bam_path), 0);
         }
     }
 }
@@ -366,8 +347,7 @@ TEST(test_unpacks_cg_tags_as_htslib_reads)
 /* SAM and CRAM can hold positions beyond 2^31 - 1, and BAM cannot. */
 TEST(test_what_bam_cannot_hold)
 {
-    OWNED_RECORD bam1_t *b = bam_init1();
-    assert_non_null(b);
+    OWNED_RECORD bam1_t *b = new_record();
     assert_true(bam_set1(b, 1, "r", 0, 0, 100, 60, 0, NULL, 0, 200, 50, 0, NULL, NULL, 0) >= 0);
     assert_int_equal(bam_record_packed_bytes(b), 36 + 2);
     b->core.pos = INT32_MAX;
@@ -433,8 +413,7 @@ TEST(test_long_cigar_that_covers_too_much)
     enum { N = 65536 };
     OWNED uint32_t *cigar = test_alloc(N * sizeof *cigar);
     for (size_t i = 0; i < N; i++) cigar[i] = 1 << 4 | (i % 2 ? BAM_CMATCH : BAM_CINS);
-    OWNED_RECORD bam1_t *b = bam_init1();
-    assert_non_null(b);
+    OWNED_RECORD bam1_t *b = new_record();
     const uint32_t most = (1u << 28) - 1, rest = N / 2 - 1;
     for (uint32_t beyond = 0; beyond < 3; beyond++) {
         cigar[1] = (most - rest) << 4 | BAM_CREF_SKIP;
@@ -450,16 +429,14 @@ TEST(test_long_cigar_that_covers_too_much)
  * bam_record_check and htslib accept the same records with random operations, even ones that do not
  * exist, and random flags and places. Accepted records unpack as htslib reads them.
  */
-TEST(test_cigar_is_judged_as_by_htslib)
+TEST_IN_OWN_DIR(test_cigar_is_judged_as_by_htslib)
 {
     enum { N = 20000 };
     struct rng rng = rng_start(75);
-    char path[64];
     OWNED uint8_t (*recs)[64] = test_alloc(N * sizeof *recs);
     OWNED bool *good = test_alloc(N * sizeof *good);
     size_t n_good = 0;
-    make_temp_path(path);
-    BGZF *bgzf = bgzf_open(path, "w1");
+    BGZF *bgzf = bgzf_open(bam_path, "w1");
     assert_non_null(bgzf);
     for (size_t i = 0; i < N; i++) {
         struct record_fields f = {.name = "r", .flag = random_flag(&rng), .tid = 0,
@@ -480,7 +457,7 @@ TEST(test_cigar_is_judged_as_by_htslib)
         CHECK(&rng, bgzf_write(bgzf, rec, size) == (ssize_t)size);
     }
     assert_int_equal(bgzf_close(bgzf), 0);
-    bgzf = bgzf_open(path, "r");
+    bgzf = bgzf_open(bam_path, "r");
     OWNED_RECORD bam1_t *b = bam_init1(), *ours = bam_init1();
     assert_true(bgzf && b && ours);
     for (size_t i = 0; i < N; i++) {
@@ -494,7 +471,7 @@ TEST(test_cigar_is_judged_as_by_htslib)
     CHECK(&rng, bam_read1(bgzf, b) == -1);
     CHECK(&rng, n_good > N / 10 && n_good < N - N / 10);
     assert_int_equal(bgzf_close(bgzf), 0);
-    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(bam_path), 0);
 }
 
 /* The buffer of a bam1_t may have any size, from too small to just large enough. */
@@ -506,8 +483,7 @@ TEST(test_unpacks_into_any_buffer)
                                       .l_seq = 10, .tag_bytes = 5};
             uint8_t rec[128];
             size_t size = put_record(rec, &f, 3);
-            OWNED_RECORD bam1_t *b = bam_init1();
-            assert_non_null(b);
+            OWNED_RECORD bam1_t *b = new_record();
             b->data = test_alloc(room);
             b->m_data = (uint32_t)room;
             bam_record_unpack(rec, b);
@@ -530,8 +506,7 @@ TEST(test_true_records_are_accepted)
         {.name = "a", .tid = 0, .pos = 0, .l_seq = 1},
         {.name = "a", .tid = -1, .pos = INT32_MAX, .l_seq = 2, .tag_bytes = 1000},
     };
-    OWNED_RECORD bam1_t *b = bam_init1();
-    assert_non_null(b);
+    OWNED_RECORD bam1_t *b = new_record();
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
         const struct record_fields *f = &records[i];
         size_t size = record_size(f);

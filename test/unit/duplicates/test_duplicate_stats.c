@@ -8,8 +8,7 @@
 
 static struct read_groups *groups_of(const char *text)
 {
-    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
-    assert_non_null(header);
+    OWNED_HEADER sam_hdr_t *header = parse_header(text);
     struct read_groups *groups = read_groups_create(header);
     return groups;
 }

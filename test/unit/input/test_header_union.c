@@ -24,13 +24,6 @@ enum { MAX_INPUTS = 6 };
 static const char *const file_names[MAX_INPUTS] = {"a.bam", "b.bam", "c.bam",
                                                    "d.bam", "e.bam", "f.bam"};
 
-static sam_hdr_t *parse_header(const char *text)
-{
-    sam_hdr_t *header = *text ? sam_hdr_parse(strlen(text), text) : sam_hdr_init();
-    assert_non_null(header);
-    return header;
-}
-
 /* Unites headers given as text, up to the first NULL. */
 static struct header_union *unite(const char *const *texts)
 {

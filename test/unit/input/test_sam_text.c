@@ -145,8 +145,7 @@ static struct content read_with_htslib(const char *path)
 {
     struct content c = {0};
     struct opened in = open_file(path, FORM_PLAIN, false);
-    OWNED_RECORD bam1_t *record = bam_init1();
-    assert_non_null(record);
+    OWNED_RECORD bam1_t *record = new_record();
     int r;
     while (!c.failed && (r = sam_read1(in.file, in.header, record)) != -1)
         c.failed = r < -1 || add_record(&c, record) < 0;
@@ -199,8 +198,7 @@ static struct content read_in_chunks(const char *path, enum form form, const str
                               .text_room = how->text_room,
                               .raw = test_alloc(how->raw_room),
                               .raw_room = how->raw_room};
-    OWNED_RECORD bam1_t *record = bam_init1();
-    assert_non_null(record);
+    OWNED_RECORD bam1_t *record = new_record();
     sam_text_open(&text, in.file);
     int r = 0;
     while (!c.failed && (r = sam_text_next(&text, &chunk, how->chunk_bytes)) > 0) {

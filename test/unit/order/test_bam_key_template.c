@@ -45,16 +45,10 @@ struct end {
 
 static struct bam_key_template *create_from(const char *text)
 {
-    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
-    assert_non_null(header);
+    OWNED_HEADER sam_hdr_t *header = parse_header(text);
     struct bam_key_template *t = bam_key_template_create(header);
     assert_non_null(t);
     return t;
-}
-
-static int sign(long long a, long long b)
-{
-    return (a > b) - (a < b);
 }
 
 static size_t put_text_tag(uint8_t *at, const char *tag, const char *value)

@@ -68,18 +68,10 @@ static struct bytes make_index(bool is_csi)
     return index;
 }
 
-static void write_file(const char *path, const uint8_t *bytes, size_t n)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, n, file), n);
-    assert_int_equal(fclose(file), 0);
-}
-
 static int read_bytes(const struct bytes *bytes, const char *name, struct bam_index_file *index)
 {
-    write_file("x.bam", (const uint8_t *)"", 0);
-    write_file(name, bytes->at, bytes->n);
+    put_file("x.bam", "", 0);
+    put_file(name, bytes->at, bytes->n);
     int r = bam_index_file_read("x.bam", index);
     assert_int_equal(unlink("x.bam"), 0);
     assert_int_equal(unlink(name), 0);
@@ -160,7 +152,7 @@ TEST_IN_OWN_DIR(test_missing_index_is_an_error)
 {
     struct bam_index_file index;
     assert_int_equal(bam_index_file_read("none.bam", &index), -1);
-    write_file("x.bam", (const uint8_t *)"", 0);
+    put_file("x.bam", "", 0);
     assert_int_equal(bam_index_file_read("x.bam", &index), -1);
     assert_int_equal(unlink("x.bam"), 0);
 }

@@ -79,17 +79,13 @@ TEST_IN_OWN_DIR(test_leftover_of_a_dead_process_is_found)
 {
     static const char name[] = "o.rocksort.1.000000000.tmp";
     struct output_leftover left;
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    assert_int_equal(fclose(file), 0);
+    put_file(name, "", 0);
     assert_int_equal(output_leftover_open(name, &left), OUTPUT_LEFTOVER_DEAD);
     struct output_leftover other;
     assert_int_equal(output_leftover_open(name, &other), OUTPUT_LEFTOVER_IN_USE);
     /* It is removed only if the name still stands for it. */
     assert_int_equal(rename(name, "kept"), 0);
-    file = fopen(name, "w");
-    assert_non_null(file);
-    assert_int_equal(fclose(file), 0);
+    put_file(name, "", 0);
     assert_int_equal(output_leftover_remove(name, &left), -1);
     assert_int_equal(access(name, F_OK), 0);
     output_leftover_close(&left);
