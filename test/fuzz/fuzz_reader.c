@@ -119,13 +119,6 @@ static void read_file(size_t piece_bytes)
     bam_reader_close(reader);
 }
 
-/* True for formats that htslib alone decodes: this target does not test htslib 1.16. */
-static bool is_for_htslib(const uint8_t *bytes, size_t n)
-{
-    return n >= 4 && (memcmp(bytes, "CRAM", 4) == 0 || memcmp(bytes, "BZh", 3) == 0 ||
-                      memcmp(bytes, "\xfd" "7zX", 4) == 0);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     struct fuzz_input in = {data, data + n_bytes};
@@ -133,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     size_t piece_bytes = (size_t)(1 + fuzz_u8(&in)) << 9, file_bytes;
     OWNED uint8_t *bytes = fuzz_make_file(&in, form, &file_bytes);
     fuzz_forget_messages();
-    if (!is_for_htslib(bytes, file_bytes)) {
+    if (!fuzz_is_for_htslib(bytes, file_bytes)) {
         fuzz_file_write(&file, bytes, file_bytes);
         read_file(piece_bytes);
     }

@@ -114,12 +114,6 @@ static struct sort_settings choose_settings(struct fuzz_input *in)
     return s;
 }
 
-static bool is_for_htslib(const uint8_t *bytes, size_t n)
-{
-    return n >= 4 && (memcmp(bytes, "CRAM", 4) == 0 || memcmp(bytes, "BZh", 3) == 0 ||
-                      memcmp(bytes, "\xfd" "7zX", 4) == 0);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     struct fuzz_input in = {data, data + n_bytes};
@@ -127,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     enum fuzz_form form = (enum fuzz_form)fuzz_below(&in, FUZZ_N_FORMS);
     size_t file_bytes, n_whole = 0, n_spilled = 0;
     OWNED uint8_t *bytes = fuzz_make_file(&in, form, &file_bytes);
-    if (!is_for_htslib(bytes, file_bytes)) {
+    if (!fuzz_is_for_htslib(bytes, file_bytes)) {
         fuzz_file_write(&input, bytes, file_bytes);
         OWNED uint8_t *whole = sort(&settings, &n_whole);
         settings.n_threads = 3;

@@ -17,11 +17,10 @@ struct content {
 };
 
 /* Records have up to 200 bases, one in 50 up to most_bases, and one of them up to longest_bases. */
-static inline void make_content(struct rng *rng, struct content *c, size_t most_bases,
-                                size_t longest_bases)
+static inline struct content make_content(struct rng *rng, size_t most_bases, size_t longest_bases)
 {
     static const char tag[] = "RGZx";
-    *c = (struct content){.bytes = test_alloc(MAX_CONTENT_BYTES)};
+    struct content c = {.bytes = test_alloc(MAX_CONTENT_BYTES)};
     for (size_t i = 0; i < N_RECORDS; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "r%zu", i);
@@ -29,12 +28,18 @@ static inline void make_content(struct rng *rng, struct content *c, size_t most_
                                   .n_cigar = 1, .tag_bytes = sizeof tag};
         size_t most = i == LONGEST_RECORD ? longest_bases : rng_one_in(rng, 50) ? most_bases : 200;
         f.l_seq = 1 + (int32_t)rng_below(rng, most);
-        c->at[i] = c->n_bytes;
-        c->n_bytes += put_record(c->bytes + c->n_bytes, &f, 7);
-        memcpy(c->bytes + c->n_bytes - sizeof tag, tag, sizeof tag);
+        c.at[i] = c.n_bytes;
+        c.n_bytes += put_record(c.bytes + c.n_bytes, &f, 7);
+        memcpy(c.bytes + c.n_bytes - sizeof tag, tag, sizeof tag);
     }
-    c->at[N_RECORDS] = c->n_bytes;
-    assert_true(c->n_bytes < MAX_CONTENT_BYTES);
+    c.at[N_RECORDS] = c.n_bytes;
+    assert_true(c.n_bytes < MAX_CONTENT_BYTES);
+    return c;
+}
+
+static inline void release_content(struct content *c)
+{
+    free(c->bytes);
 }
 
 /* Writes the beginning of a BAM file with this text and the reference c1 to head, which has room

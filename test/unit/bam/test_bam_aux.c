@@ -146,7 +146,7 @@ struct damage {
 
 #define DAMAGE(text) {text, sizeof text - 1}
 
-TEST(test_what_is_no_tag)
+TEST(test_damaged_tags_are_refused)
 {
     static const struct damage cases[] = {
         DAMAGE("X"),
@@ -174,7 +174,7 @@ TEST(test_what_is_no_tag)
     }
 }
 
-TEST(test_smallest_tags)
+TEST(test_tags_without_a_value_are_found)
 {
     static const struct damage cases[] = {
         DAMAGE("XXZ\0"),

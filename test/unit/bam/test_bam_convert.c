@@ -345,7 +345,7 @@ TEST_IN_OWN_DIR(test_unpacks_cg_tags_as_htslib_reads)
 }
 
 /* SAM and CRAM can hold positions beyond 2^31 - 1, and BAM cannot. */
-TEST(test_what_bam_cannot_hold)
+TEST(test_positions_beyond_31_bits_are_not_packed)
 {
     OWNED_RECORD bam1_t *b = new_record();
     assert_true(bam_set1(b, 1, "r", 0, 0, 100, 60, 0, NULL, 0, 200, 50, 0, NULL, NULL, 0) >= 0);
@@ -374,8 +374,7 @@ static hts_pos_t random_coordinate(struct rng *rng, bool negative)
     return negative && rng_one_in(rng, 2) ? -at : at;
 }
 
-/* Records with long coordinates unpack to what was packed, at its exact size. */
-TEST(test_long_coordinates)
+TEST(test_long_coordinates_unpack_to_what_was_packed)
 {
     struct rng rng = rng_start(71);
     OWNED_RECORD bam1_t *b = bam_init1(), *back = bam_init1();

@@ -75,7 +75,7 @@ TEST(test_stretches_of_records)
 }
 
 /* Stretches of nonsense, of records that are cut short, and of records whose sizes are damaged. */
-TEST(test_other_stretches)
+TEST(test_nonsense_is_walked_without_harm)
 {
     struct rng rng = rng_start(412);
     OWNED struct stream *stream = test_alloc(sizeof *stream);

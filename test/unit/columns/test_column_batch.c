@@ -20,8 +20,6 @@ static struct column_schema *schema_of(const char *list, const struct tag_census
     return schema;
 }
 
-/* ---- random lines ---- */
-
 /* ---- single records ---- */
 
 /* Adds a line to a batch of all columns; returns the problem. */
@@ -34,28 +32,31 @@ static const char *problem_of_line(const char *line)
     return problem;
 }
 
-TEST(test_refused)
+TEST(test_records_that_columns_cannot_hold_are_refused)
 {
-    assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tNM:i:1"),
-                        "it has a tag twice");
-    assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tXX:i:1\tXX:Z:1"),
-                        "it has a tag twice");
-    assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tNM:Z:1"),
-                        "it has a tag twice");
-    assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:Z:1\tNM:i:1"),
-                        "it has a tag twice");
-    assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tXX:Z:\xff"),
-                        "it has text that is not UTF-8");
-    assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tMD:Z:abcdefgh\xc3"),
-                        "it has text that is not UTF-8");
-    assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\t1X:i:1"),
-                        "it has a tag whose name is not a letter and a letter or digit");
-    assert_null(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tXX:Z:\xc3\xa9"));
-    assert_null(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t~"));
+    static const char twice[] = "it has a tag twice", no_text[] = "it has text that is not UTF-8";
+    static const struct {
+        const char *tags, *problem;     /* or NULL */
+    } cases[] = {
+        {"\tNM:i:1\tNM:i:1", twice},
+        {"\tXX:i:1\tXX:Z:1", twice},
+        {"\tNM:i:1\tNM:Z:1", twice},
+        {"\tNM:Z:1\tNM:i:1", twice},
+        {"\tXX:Z:\xff", no_text},
+        {"\tMD:Z:abcdefgh\xc3", no_text},
+        {"\t1X:i:1", "it has a tag whose name is not a letter and a letter or digit"},
+        {"\tXX:Z:\xc3\xa9", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[100];
+        (void)snprintf(line, sizeof line, "r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t~%s", cases[i].tags);
+        const char *problem = problem_of_line(line);
+        if (!problem != !cases[i].problem || (problem && strcmp(problem, cases[i].problem) != 0))
+            fail_msg("'%s': %s", cases[i].tags, problem ? problem : "no problem");
+    }
 }
 
-/* Qualities are looked at eight at a time: one that is too high is found wherever it is. */
-TEST(test_qualities)
+TEST(test_too_high_quality_is_found_anywhere)
 {
     enum { BASES = 21 };
     OWNED uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
@@ -80,7 +81,7 @@ TEST(test_qualities)
 
 /* Bases are written eight at a time: each pair of them, at each place, in sequences that end
    anywhere in an eight. */
-TEST(test_bases)
+TEST(test_bases_are_letters_at_each_place)
 {
     enum { BASES = 21 };
     RELEASED(own_column_schema_destroy) struct column_schema *schema = schema_of("seq", NULL);
@@ -104,7 +105,7 @@ TEST(test_bases)
 }
 
 /* Room for all expected bases is made at once, if so many fit into the bytes that are expected. */
-TEST(test_expected)
+TEST(test_room_for_all_expected_bases_is_made_at_once)
 {
     enum { ROWS = 1000, BASES = 21 };
     OWNED uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
@@ -136,8 +137,7 @@ TEST(test_expected)
     column_batch_destroy(batch);
 }
 
-/* Names are looked at eight bytes at a time, too. */
-TEST(test_names)
+TEST(test_control_characters_are_found_anywhere_in_names)
 {
     enum { BYTES = 21 };
     for (size_t n = 1; n <= BYTES; n++) {
@@ -170,7 +170,7 @@ static void check_list(const char *list, const char *problem, const char *part)
     column_schema_destroy(schema);
 }
 
-TEST(test_lists)
+TEST(test_lists_of_columns_are_understood_or_refused)
 {
     static const char no_column[] = "is no column: give a field (qname to qual, end, tag_types, "
                                     "tags) or a tag (NM, XS:i)";
@@ -190,7 +190,7 @@ TEST(test_lists)
     check_list("XS:i,XS:Z", "names a tag twice, with two types", "XS:Z");
 }
 
-TEST(test_census)
+TEST(test_census_leaves_out_tags_that_do_not_occur)
 {
     struct tag_census *census = tag_census_create();
     OWNED uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tXS:i:1\tRG:Z:x");

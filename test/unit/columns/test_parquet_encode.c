@@ -134,8 +134,7 @@ TEST(test_runs_and_bit_packs_are_read_back)
     }
 }
 
-/* A long run takes a few bytes. */
-TEST(test_long_run)
+TEST(test_long_run_takes_a_few_bytes)
 {
     struct column_bytes out = {0};
     struct parquet_runs runs;
@@ -191,7 +190,7 @@ TEST(test_deltas_are_read_back)
 }
 
 /* Ascending numbers take few bits: a byte each would be 1000. */
-TEST(test_small_deltas)
+TEST(test_ascending_numbers_take_few_bits)
 {
     struct rng rng = rng_start(3);
     struct column_bytes out = {0};
@@ -203,7 +202,7 @@ TEST(test_small_deltas)
     free(out.bytes);
 }
 
-TEST(test_bit_width)
+TEST(test_bit_width_is_the_place_of_the_highest_bit)
 {
     assert_int_equal(parquet_bit_width(0), 0);
     for (unsigned i = 0; i < 64; i++) {
@@ -213,24 +212,6 @@ TEST(test_bit_width)
 }
 
 /* ---- dictionaries ---- */
-
-TEST(test_dictionary_of_numbers)
-{
-    struct rng rng = rng_start(4);
-    RELEASED(parquet_dictionary_release) struct parquet_dictionary dictionary = {0};
-    for (int round = 0; round < 30; round++) {
-        size_t n_different = 1 + rng_below(&rng, 5000);
-        parquet_dictionary_clear(&dictionary);
-        for (int i = 0; i < 6000; i++) {
-            uint64_t number = rng_below(&rng, n_different) * UINT64_C(0x100000001) - 50;
-            uint32_t before = dictionary.n_entries;
-            uint32_t entry = parquet_dictionary_add_number(&dictionary, number);
-            CHECK(&rng, entry < dictionary.n_entries && entry <= before);
-            CHECK(&rng, dictionary.entries[entry].number == number);
-            CHECK(&rng, dictionary.n_entries <= n_different);
-        }
-    }
-}
 
 TEST(test_dictionary_of_texts)
 {

@@ -87,7 +87,7 @@ static enum parquet_file_end end_file(struct taker *taker, struct kept_notes *ke
     return r;
 }
 
-TEST(test_many_groups)
+TEST(test_end_of_many_groups_is_written_in_parts)
 {
     struct taker taker = {0};
     struct kept_notes kept = {0};
@@ -105,7 +105,7 @@ TEST(test_many_groups)
     free(taker.bytes.bytes);
 }
 
-TEST(test_failing_sink)
+TEST(test_sink_that_fails_is_not_called_again)
 {
     struct taker all = {0};
     struct kept_notes kept = {0};
@@ -123,7 +123,7 @@ TEST(test_failing_sink)
     free(all.bytes.bytes);
 }
 
-TEST(test_failing_notes)
+TEST(test_notes_that_fail_are_not_read_again)
 {
     struct taker all = {0};
     struct kept_notes kept = {0};
@@ -182,7 +182,7 @@ static size_t note_until_refused(enum column_format format, size_t note_bytes)
     return n;
 }
 
-TEST(test_too_many_groups)
+TEST(test_groups_beyond_a_footer_are_refused)
 {
     enum { ARROW_PLACE = 24 };
     /* At 44 to 115 bytes a column, 1 GiB has 46,000 to 122,000 groups of 200. */

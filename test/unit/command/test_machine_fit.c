@@ -104,7 +104,7 @@ TEST(test_grants_of_batch_systems_are_known)
     }
 }
 
-TEST(test_plain_machine)
+TEST(test_plain_machine_gives_all_cpus_and_half_the_memory)
 {
     struct machine_facts facts = machine(8, 16 * GIB);
     struct machine_fit fit = fit_of(&facts);
@@ -150,7 +150,7 @@ TEST(test_least_limit_of_cpus_counts)
 
 /* Neither the free memory nor a limit is known, and 768 MiB for each of many threads would be more
    than the machine has. */
-TEST(test_unknown_memory)
+TEST(test_half_of_the_machine_is_taken_where_free_memory_is_unknown)
 {
     struct machine_facts facts = machine(64, UINT64_MAX);
     assert_true(fit_of(&facts).memory_bytes == 64 * 768 * MIB);

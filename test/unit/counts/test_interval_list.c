@@ -67,7 +67,7 @@ TEST(test_records_in_order)
 }
 
 /* Far apart and in no order: each search begins somewhere else. */
-TEST(test_any_order)
+TEST(test_intervals_are_joined_in_any_order)
 {
     for (size_t seed = 0; seed < 40; seed++) {
         struct rng rng = rng_start(2000 + seed);
@@ -86,7 +86,7 @@ TEST(test_any_order)
 }
 
 /* A list as it is while a long read covers everything: later intervals must cost no memory. */
-TEST(test_covered_already)
+TEST(test_covered_interval_changes_nothing)
 {
     RELEASED(interval_list_release) struct interval_list list = {0};
     interval_list_add(&list, 0, 1000000);

@@ -220,7 +220,7 @@ static void finish(struct record_observer *counts, void *part)
     if (counts->kind->finish) counts->kind->finish(counts);
 }
 
-TEST(test_random_segments)
+TEST(test_counts_of_segments_are_those_of_the_records)
 {
     for (size_t seed = 0; seed < 120; seed++) {
         struct rng rng = rng_start(3000 + seed);
@@ -263,7 +263,7 @@ TEST(test_random_segments)
 }
 
 /* High qualities of reads of all lengths around the steps in which they are added. */
-TEST(test_long_qualities)
+TEST(test_high_qualities_of_any_length_are_summed)
 {
     enum { MOST = 5000 };
     OWNED uint8_t *rec = test_alloc(MOST * 2);
@@ -287,7 +287,7 @@ TEST(test_long_qualities)
 }
 
 /* Percentages are those of single precision, and N/A of nothing. */
-TEST(test_percentages)
+TEST(test_percentages_have_single_precision)
 {
     struct flagstat stat = {0};
     stat.n[FLAGSTAT_TOTAL][0] = 123456789;

@@ -25,8 +25,7 @@ static void check_report(bool json, const struct duplicate_counts *of,
     assert_string_equal(text, expected);
 }
 
-/* Each field has its own line, and is joined. */
-TEST(test_fields)
+TEST(test_each_field_has_a_line_and_is_joined)
 {
     struct duplicate_counts sum = {0};
     const struct duplicate_counts each = {.read = 1, .written = 2, .excluded = 3, .examined = 4,
@@ -48,7 +47,7 @@ TEST(test_fields)
 }
 
 /* Of files with so many reads of pairs, duplicates and optical duplicates, 1.24 says this. */
-TEST(test_library_size)
+TEST(test_library_size_is_that_of_samtools)
 {
     static const uint64_t cases[][4] = {
         {40000, 10776, 0, 30100}, {40000, 34012, 950, 2998}, {100000, 98000, 330, 1000},
@@ -98,7 +97,7 @@ static char *metrics_of(const struct duplicate_counts *of, const struct read_gro
     "UNMAPPED_READS\tUNPAIRED_READ_DUPLICATES\tREAD_PAIR_DUPLICATES\t"                        \
     "READ_PAIR_OPTICAL_DUPLICATES\tPERCENT_DUPLICATION\tESTIMATED_LIBRARY_SIZE\n"
 
-TEST(test_metrics)
+TEST(test_metrics_are_those_of_picard)
 {
     struct read_groups *groups = groups_of("@RG\tID:a\tLB:l1\n@RG\tID:b\tLB:l2\n");
     struct duplicate_counts libraries[] = {
@@ -123,7 +122,7 @@ TEST(test_metrics)
 }
 
 /* One library has a histogram of 100 lines, by Picard's formula. */
-TEST(test_histogram)
+TEST(test_one_library_has_a_histogram)
 {
     struct read_groups *groups = groups_of("@RG\tID:a\tLB:l1\n");
     const struct duplicate_counts libraries[] = {

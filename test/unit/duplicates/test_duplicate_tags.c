@@ -32,7 +32,7 @@ static void check_written(const char *line, const struct duplicate_tags *tags, c
     assert_line_of_record(out, expected);
 }
 
-TEST(test_duplicates)
+TEST(test_duplicates_get_flag_and_tags)
 {
     const struct duplicate_tags flag_only = {.is_duplicate = true}, nothing = {.count = 0};
     struct duplicate_tags both = duplicate_of(DUPLICATE_OPTICAL);
@@ -50,7 +50,7 @@ TEST(test_duplicates)
                   LINE("1024") "\tdt:Z:LB\tdo:Z:A:1:best\tXX:i:1");
 }
 
-TEST(test_counts)
+TEST(test_best_read_gets_the_count)
 {
     struct duplicate_tags counted = {.count = 3}, dropped = duplicate_of(DUPLICATE_NO_TYPE);
     check_written(LINE("0"), &counted, LINE("0") "\tdc:i:3");
@@ -125,7 +125,7 @@ static void check_bytes(const struct rng *rng, const char *line, const uint8_t *
         fail_msg("'%s', seed %" PRIu64, line, rng->seed);
 }
 
-TEST(test_against_htslib)
+TEST(test_tags_are_those_htslib_would_write)
 {
     struct rng rng = rng_start(601);
     for (int i = 0; i < 20000; i++) {
@@ -166,7 +166,7 @@ static uint8_t *make_long(const char *line)
     return out;
 }
 
-TEST(test_long_tag)
+TEST(test_long_tag_stays_last)
 {
     const struct duplicate_tags both = duplicate_of(DUPLICATE_LIBRARY);
     OWNED uint8_t *rec = make_long(LINE("0") "\tdt:Z:x"), *out = write_tags(rec, &both);
@@ -178,7 +178,7 @@ TEST(test_long_tag)
     assert_int_equal(bam_record_true_pos(out), INT64_C(5000000000));
 }
 
-TEST(test_damaged)
+TEST(test_damaged_tags_stay_and_are_not_searched)
 {
     const struct duplicate_tags both = duplicate_of(DUPLICATE_LIBRARY);
     OWNED uint8_t *rec = record_of_line(LINE("0") "\tdt:Z:x\tXX:Z:abcdef\tdo:Z:x");
@@ -222,7 +222,7 @@ static uint8_t *move_barcode(const uint8_t *rec)
 
 /* Whatever --markdup does to a record, the stripped record is the same, and is changed by any other
    change. */
-TEST(test_strip)
+TEST(test_stripped_record_is_the_same_with_any_marks)
 {
     struct rng rng = rng_start(602);
     for (int i = 0; i < 20000; i++) {

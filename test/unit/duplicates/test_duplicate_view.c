@@ -39,7 +39,7 @@ TEST(test_impossible_mate_cigar)
 }
 
 /* Also of records without a position or reference, which the flags call mapped. */
-TEST(test_places)
+TEST(test_places_ascend_with_reference_position_and_strand)
 {
     static const struct duplicate_view in_order[] = {
         {.ref = 0, .pos = -1}, {.ref = 0, .pos = -1, .is_reverse = true},

@@ -45,7 +45,7 @@ static void check(struct rng *rng, size_t n_groups)
     group_totals_destroy(totals);
 }
 
-TEST(test_sums)
+TEST(test_sums_are_those_of_all_parts)
 {
     struct rng rng = rng_start(14);
     const size_t n_groups[] = {1, 2, 3, GROUP_COUNTS_PLACES - 1, GROUP_COUNTS_PLACES,

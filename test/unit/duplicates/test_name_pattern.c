@@ -8,7 +8,7 @@
 
 enum { THREADS = 8, CALLS = 3000 };
 
-TEST(test_pattern)
+TEST(test_groups_of_a_pattern_are_found)
 {
     char why[NAME_PATTERN_WHY_BYTES];
     regmatch_t found[NAME_PATTERN_GROUPS + 1];
@@ -26,7 +26,7 @@ TEST(test_pattern)
     name_pattern_destroy(NULL);
 }
 
-TEST(test_wrong)
+TEST(test_wrong_pattern_is_explained)
 {
     char why[NAME_PATTERN_WHY_BYTES] = "";
     assert_null(name_pattern_compile("(", why));
@@ -49,7 +49,7 @@ static void *match_many(void *arg)
     return NULL;
 }
 
-TEST(test_threads)
+TEST(test_threads_match_at_one_time)
 {
     char why[NAME_PATTERN_WHY_BYTES];
     pthread_t threads[THREADS];

@@ -7,10 +7,6 @@
 #include "duplicates/name_pattern.h"
 #include "duplicates/read_barcode.h"
 
-/* The expression of samtools markdup for --barcode-name, and where it begins. */
-#define FIELD "[0-9A-Za-z]+:"
-#define EIGHTH_FIELD "^" FIELD FIELD FIELD FIELD FIELD FIELD FIELD "([!-?A-~]+)"
-
 static const struct duplicate_rules no_barcode;
 static const struct duplicate_rules by_tag = {.barcode_source = BARCODE_TAG,
                                               .barcode_tag = {'B', 'X'}};
@@ -50,7 +46,7 @@ static void check_line(const struct duplicate_rules *rules, const char *name, co
     check_record(rules, rec, expected, unreadable);
 }
 
-TEST(test_tag)
+TEST(test_barcode_is_the_text_of_its_tag)
 {
     check_line(&no_barcode, "1:2:3:4:5:6:7:ACG", "\tBX:Z:ACGT", NULL, false);
     check_line(&by_tag, "q", "\tAA:i:1\tBX:Z:ACGT", "ACGT", false);
@@ -62,7 +58,7 @@ TEST(test_tag)
     check_line(&by_tag, "q", "\tBX:A:G", NULL, true);
 }
 
-TEST(test_name)
+TEST(test_barcode_is_the_eighth_field_of_the_name)
 {
     check_line(&by_name, "1:2:3:4:5:6:7:ACG", "", "ACG", false);
     check_line(&by_name, "1:2:3:4:5:6:7:ACG+T:8:9", "", "ACG+T:8:9", false);
@@ -94,58 +90,6 @@ TEST(test_name)
     name_pattern_destroy(rules.barcode_pattern);
 }
 
-/* Some fields, most of them of letters and digits. */
-static void nearly_good_name(struct rng *rng, char *name)
-{
-    size_t n = 0;
-    for (size_t i = 0, n_fields = 6 + rng_below(rng, 6); i < n_fields; i++) {
-        if (i > 0) name[n++] = ':';
-        if (!rng_one_in(rng, 40)) name[n++] = "aZ09"[rng_below(rng, 4)];
-        if (rng_one_in(rng, 10)) name[n++] = "b+_@~! \x7f\xff"[rng_below(rng, 9)];
-        if (rng_one_in(rng, 3)) name[n++] = 'c';
-    }
-    name[n] = '\0';
-}
-
-/* What follows the seventh colon, as far as it may be in a name; NULL: there is none. */
-static const char *after_colons(const char *name, size_t *n)
-{
-    size_t n_colons = 0;
-    for (; *name && n_colons < 7; name++) n_colons += *name == ':';
-    for (*n = 0; name[*n] > ' ' && name[*n] <= '~' && name[*n] != '@';) ++*n;
-    return n_colons == 7 && *n > 0 ? name : NULL;
-}
-
-/* Random names have as barcode what follows the seventh colon; if it is one for samtools, too, that
-   finds the same. */
-TEST(test_eighth_field)
-{
-    struct rng rng = rng_start(91);
-    struct duplicate_rules rules = by_pattern(EIGHTH_FIELD, ':');
-    size_t n_found = 0, n_both = 0;
-    for (int i = 0; i < 20000; i++) {
-        char name[TEST_MAX_NAME + 1];
-        uint8_t rec[400];
-        if (rng_one_in(&rng, 4))
-            tricky_name(&rng, name);
-        else
-            nearly_good_name(&rng, name);
-        const struct record_fields fields = {.name = name, .tid = -1, .pos = -1};
-        CHECK(&rng, put_record(rec, &fields, 0) <= sizeof rec);
-        struct read_barcode a = read_barcode_of(&by_name, rec), b = read_barcode_of(&rules, rec);
-        size_t n;
-        const char *own_name = (const char *)bam_record_name(rec), *text = after_colons(own_name, &n);
-        if (a.text != text || (text && a.n != n) || a.is_unreadable != !text ||
-            (b.text && (a.text != b.text || a.n != b.n)))
-            fail_msg("'%s', seed %" PRIu64, name, rng.seed);
-        n_found += a.text != NULL;
-        n_both += b.text != NULL;
-    }
-    assert_in_range(n_found, 3000, 17000);
-    assert_in_range(n_both, 1000, n_found - 1000);
-    name_pattern_destroy(rules.barcode_pattern);
-}
-
 /* `expected` is a line; NULL: the record stays. */
 static void check_moved(const struct duplicate_rules *rules, const char *line,
                         const char *expected)
@@ -165,7 +109,7 @@ static void check_moved(const struct duplicate_rules *rules, const char *line,
 #define FIELDS "\t0\tc\t5\t60\t2S2M\t*\t0\t0\tACGT\tFFFF"
 
 /* What samtools markdup --move-umi-to-tag 1.24 writes. */
-TEST(test_move)
+TEST(test_barcode_moves_from_name_to_tag)
 {
     check_moved(&by_name, "1:2:3:4:5:6:7:ACG" FIELDS, "1:2:3:4:5:6:7" FIELDS "\tRX:Z:ACG");
     check_moved(&by_name, "1:2:3:4:5:6:7:ACG" FIELDS "\tXX:i:1\tRX:Z:old one\tYY:i:2",
@@ -182,7 +126,7 @@ TEST(test_move)
 }
 
 /* 1.24 fails on the tag, writes a record without a name, and an empty RX. */
-TEST(test_move_odd)
+TEST(test_nothing_moves_from_odd_names)
 {
     check_moved(&by_name, "1:2:3:4:5:6:7:ACG" FIELDS "\tRX:i:70000",
                 "1:2:3:4:5:6:7" FIELDS "\tRX:Z:ACG");

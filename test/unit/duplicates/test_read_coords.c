@@ -31,7 +31,7 @@ static void check_unknown(const struct duplicate_rules *rules, const char *name)
     if (read_coords_of(rules, name).known) fail_msg("'%s' has coordinates", name);
 }
 
-TEST(test_colons)
+TEST(test_coordinates_stand_between_colons)
 {
     check_known(&by_colons, "M:1:10:20", "M:1:", 10, 20);
     check_known(&by_colons, "M:1:1101:10:20", "M:1:1101:", 10, 20);
@@ -59,7 +59,7 @@ TEST(test_colons)
     assert_int_equal(coords.end, TEST_MAX_NAME - 5);
 }
 
-TEST(test_patterns)
+TEST(test_coordinates_are_groups_of_a_pattern)
 {
     struct duplicate_rules rules = pattern_rules("([a-z]+)_([0-9]+)_([0-9]*)", 1, 2, 3);
     check_known(&rules, "Aab_10_20x", "ab", 10, 20);
@@ -91,7 +91,7 @@ static bool near(const char *a, const char *b, int64_t distance)
     return is_near;
 }
 
-TEST(test_near)
+TEST(test_near_reads_share_tile_and_distance)
 {
     assert_true(near("M:1:10:20", "M:1:10:20", 0));
     assert_true(near("M:1:10:20", "M:1:15:15", 5));

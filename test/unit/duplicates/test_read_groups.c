@@ -22,7 +22,7 @@ static void check(const struct read_groups *groups, const char *tags, size_t gro
     assert_int_equal(read_groups_library_of(groups, rec), library);
 }
 
-TEST(test_groups)
+TEST(test_groups_and_libraries_are_found_by_id)
 {
     struct read_groups *groups = groups_of("@SQ\tSN:c\tLN:9\n@RG\tID:b\tLB:two\n@RG\tID:a\n"
                                            "@RG\tLB:one\tID:c\n@RG\tID:abc\tSM:x\tLB:two\n");
@@ -45,7 +45,7 @@ TEST(test_groups)
     read_groups_destroy(NULL);
 }
 
-TEST(test_no_groups)
+TEST(test_header_without_groups_has_none)
 {
     RELEASED(own_read_groups_destroy) struct read_groups *groups = groups_of("@SQ\tSN:c\tLN:9\n");
     assert_int_equal(read_groups_count(groups), 0);
@@ -64,7 +64,7 @@ TEST(test_one_id_twice)
     read_groups_destroy(groups);
 }
 
-TEST(test_many)
+TEST(test_many_groups_share_few_libraries)
 {
     enum { N = 3000 };
     OWNED_TEXT kstring_t text = KS_INITIALIZE;
@@ -84,7 +84,7 @@ TEST(test_many)
 }
 
 /* Each group has a library of its own; one name is the beginning of another. */
-TEST(test_many_libraries)
+TEST(test_each_group_may_have_its_own_library)
 {
     enum { N = 3000 };
     OWNED_TEXT kstring_t text = KS_INITIALIZE;

@@ -77,7 +77,7 @@ static void check_same(const struct rng *rng, const struct duplicate_view *got,
     CHECK(rng, got->lacks_score == want->lacks_score);
 }
 
-TEST(test_round_trip)
+TEST(test_encoded_views_come_back)
 {
     struct rng rng = rng_start(621);
     for (int i = 0; i < 2000; i++) {

@@ -113,8 +113,7 @@ TEST_IN_OWN_DIR(test_pieces_of_all_sizes)
     in->pool = (htsThreadPool){.pool = hts_tpool_init(2)};
     assert_non_null(in->pool.pool);
     for (enum form form = BGZF_BLOCKS; form < N_FORMS; form++) {
-        struct content c;
-        make_content(&rng, &c, 30000, 30000);
+        RELEASED(release_content) struct content c = make_content(&rng, 30000, 30000);
         write_file(&rng, form, &c);
         for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
             in->piece_bytes = settings[i].piece_bytes;
@@ -125,7 +124,6 @@ TEST_IN_OWN_DIR(test_pieces_of_all_sizes)
             open_reading(in, form);
             check_rest(in, &c, 0);
         }
-        free(c.bytes);
     }
     assert_int_equal(unlink(path), 0);
     hts_tpool_destroy(in->pool.pool);
@@ -138,11 +136,10 @@ TEST_IN_OWN_DIR(test_offset_is_that_of_the_file)
     struct rng rng = rng_start(34);
     OWNED uint8_t *raw = test_alloc(1 << 18);
     for (enum form form = BGZF_BLOCKS; form <= UNCOMPRESSED; form++) {
-        struct content c;
         struct stat st;
         RELEASED(bam_piece_release) struct bam_piece piece = {0};
         struct reading in = {.room = 1 << 18};
-        make_content(&rng, &c, 30000, 30000);
+        RELEASED(release_content) struct content c = make_content(&rng, 30000, 30000);
         write_file(&rng, form, &c);
         assert_int_equal(stat(path, &st), 0);
         open_reading(&in, form);
@@ -154,7 +151,6 @@ TEST_IN_OWN_DIR(test_offset_is_that_of_the_file)
         }
         CHECK(&rng, bam_reader_offset(in.reader) == (uint64_t)st.st_size);
         bam_reader_close(in.reader);
-        free(c.bytes);
     }
     assert_int_equal(unlink(path), 0);
 }

@@ -68,7 +68,7 @@ static const struct {
      "reference 1 is 'c1' of 10000000000 bases in 'a.bam' and 'c1' of 10000000001 in 'b.bam'"},
 };
 
-TEST(test_disagreeing_references)
+TEST(test_references_that_disagree_are_refused)
 {
     for (size_t k = 0; k < sizeof disagreements / sizeof *disagreements; k++) {
         char expected[1024];
@@ -88,7 +88,7 @@ TEST(test_disagreeing_references)
     }
 }
 
-TEST(test_malformed_headers)
+TEST(test_malformed_headers_are_refused)
 {
     /* Set without htslib, which does not look at the text of a BAM file when it reads it. */
     static const char *const texts[] = {"@CO\tx\n@RG\tSM:s\n", "@CO\tx\n@PG\tPN:p\n",
@@ -183,7 +183,7 @@ static const struct header_case header_cases[] = {
      "@RG\tID:\tSM:a\n@RG\tID:a b\n@RG\tSM:b\tID:-2\n@RG\tID:a b-2\tPG:\n"},
 };
 
-TEST(test_united_headers)
+TEST(test_headers_are_united_line_by_line)
 {
     for (size_t k = 0; k < sizeof header_cases / sizeof *header_cases; k++) {
         RELEASED(own_header_union_destroy) struct header_union *u = unite(header_cases[k].texts);
@@ -283,7 +283,7 @@ static struct header_union *unite_for_records(void)
     return u;
 }
 
-TEST(test_records_follow)
+TEST(test_tags_of_records_follow_their_ids)
 {
     RELEASED(own_header_union_destroy) struct header_union *u = unite_for_records();
     assert_null(header_union_renames(u, 0));
@@ -341,7 +341,7 @@ TEST(test_which_ids_follow)
     }
 }
 
-TEST(test_odd_tags)
+TEST(test_damaged_and_repeated_tags_stay)
 {
     RELEASED(own_header_union_destroy) struct header_union *u = unite_for_records();
     const struct tag x = string_tag("RGZ", "x"), x_2 = string_tag("RGZ", "x-2");
@@ -543,7 +543,7 @@ static void check_input(struct round *r, size_t i)
     }
 }
 
-TEST(test_random_headers)
+TEST(test_ids_mean_the_same_in_the_united_header)
 {
     size_t n_endless = 0;
     for (size_t k = 0; k < N_ROUNDS; k++) {
@@ -566,7 +566,7 @@ TEST(test_random_headers)
 }
 
 /* Thousands of inputs and lines: quadratic work would take minutes. */
-TEST(test_many_inputs)
+TEST(test_work_is_not_quadratic_in_inputs)
 {
     enum { N_INPUTS = 2000, N_GROUPS = 10 };
     OWNED sam_hdr_t **headers = test_alloc(N_INPUTS * sizeof *headers);

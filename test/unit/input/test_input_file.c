@@ -24,7 +24,7 @@ static int exchange_standard_input(int fd)
     return before;
 }
 
-TEST(test_plain_names)
+TEST(test_names_become_paths_of_files)
 {
     static const char *const names[][2] = {
         {"a.bam", "a.bam"},
@@ -70,7 +70,7 @@ TEST_IN_OWN_DIR(test_files_have_their_sizes)
     assert_int_equal(unlink("none"), 0);
 }
 
-TEST_IN_OWN_DIR(test_standard_input)
+TEST_IN_OWN_DIR(test_standard_input_is_the_file_behind_it)
 {
     int ends[2];
     write_file("-", 5);         /* a file of this name is not meant */

@@ -296,7 +296,7 @@ TEST(test_carriage_return_at_the_end)
     }
 }
 
-TEST(test_no_header)
+TEST(test_text_without_a_header_is_read)
 {
     OWNED_TEXT kstring_t text = KS_INITIALIZE;
     for (size_t i = 0; i < 20; i++) add(&text, lines[i % 2 ? 0 : 3], "\n");
@@ -304,28 +304,10 @@ TEST(test_no_header)
     check_text(text.s, strlen(lines[3]));
 }
 
-/* Nothing after the header, or a single record. */
-TEST(test_few_lines)
+TEST(test_header_alone_has_no_records)
 {
-    OWNED_TEXT kstring_t text = KS_INITIALIZE;
-    add(&text, HEADER, "");
-    check_text(text.s, text.l);
-    check_text(text.s, text.l - 1);
-    for (size_t i = 0; i < N_LINES; i++) {
-        text.l = strlen(HEADER);
-        add(&text, lines[i], "\n");
-        char path[64];
-        write_file(path, FORM_PLAIN, text.s, text.l);
-        RELEASED(free_content) struct content want = read_with_htslib(path);
-        assert_true(want.n_records == 1 && !want.failed);
-        for (size_t size = 1; size < 600; size += 1 + size / 8) {
-            struct reading how = {.chunk_bytes = size};
-            RELEASED(free_content) struct content got = read_in_chunks(path, FORM_PLAIN, &how);
-            CHECK_SAME(&got, &want, size);
-            assert_int_equal(got.n_chunks, 1);
-        }
-        assert_int_equal(unlink(path), 0);
-    }
+    check_text(HEADER, strlen(HEADER));
+    check_text(HEADER, strlen(HEADER) - 1);
 }
 
 /* A chunk holds about as much as was asked for, or one longer line. */
@@ -365,8 +347,7 @@ TEST(test_size_of_chunks)
     assert_int_equal(unlink(path), 0);
 }
 
-/* Consecutive lines that are longer than a chunk and longer than a block of BGZF. */
-TEST(test_long_lines)
+TEST(test_lines_longer_than_chunks_and_blocks_are_whole)
 {
     OWNED_TEXT kstring_t text = KS_INITIALIZE;
     add(&text, HEADER, "");
@@ -477,8 +458,7 @@ static kstring_t text_with(size_t bad, size_t at)
     return text;
 }
 
-/* Exactly the records before the bad line come out, whatever the size of the chunks. */
-TEST(test_bad_lines)
+TEST(test_records_before_a_bad_line_are_read)
 {
     for (size_t bad = 0; bad < sizeof bad_lines / sizeof *bad_lines; bad++) {
         /* A line that begins with @ belongs to the header if it follows it directly. */
@@ -549,7 +529,7 @@ static bool is_stricter(const struct content *got, struct content *want)
 }
 
 /* Bytes of good lines are changed at random: htslib's own reader decides which records are left. */
-TEST(test_random_damage)
+TEST(test_damage_leaves_the_records_htslib_reads)
 {
     struct rng rng = rng_start(85);
     size_t n_failed = 0, n_stricter = 0;
@@ -578,7 +558,7 @@ TEST(test_random_damage)
 }
 
 /* Damage in the compressed data: an error with errno, and no records that were not there. */
-TEST(test_damaged_compression)
+TEST(test_damaged_compression_is_an_error)
 {
     struct rng rng = rng_start(86);
     OWNED_TEXT kstring_t text = all_lines(HEADER, "\n");

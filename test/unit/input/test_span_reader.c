@@ -14,9 +14,9 @@
 #define HEADER "@SQ\tSN:c1\tLN:100000\n@RG\tID:x\tSM:s\n"
 
 /* Few records are longer than a piece; the longest is longer than several. */
-static void make_long_content(struct rng *rng, struct content *c)
+static struct content make_long_content(struct rng *rng)
 {
-    make_content(rng, c, 60000, 600000);
+    return make_content(rng, 60000, 600000);
 }
 
 /* Writes the header and n_bytes of the records. Blocks end anywhere. */
@@ -100,7 +100,14 @@ static void read_all(struct rng *rng, struct reading *in, const struct content *
     CHECK(rng, r == BAM_READER_END && in->reader.n_records == in->n_records);
 }
 
-static void release(struct reading *in)
+static struct reading *new_reading(void)
+{
+    struct reading *in = test_alloc(sizeof *in);
+    *in = (struct reading){.n_records = 0};
+    return in;
+}
+
+static void end_reading(struct reading *in)
 {
     for (unsigned i = 0; i < 3; i++) record_span_release(&in->spans[i]);
     span_reader_release(&in->reader);
@@ -108,24 +115,22 @@ static void release(struct reading *in)
     free(in);
 }
 
+OWNER(struct reading, end_reading)
+
 static const size_t sizes[] = {1, 5000, 65536, 100000, 1 << 20};
 
 TEST_IN_OWN_DIR(test_spans_have_all_records_in_their_order)
 {
     struct rng rng = rng_start(61);
     for (size_t i = 0; i < 4 * sizeof sizes / sizeof *sizes; i++) {
-        struct reading *in = test_alloc(sizeof *in);
-        struct content c;
-        *in = (struct reading){.n_records = 0};
-        make_long_content(&rng, &c);
+        RELEASED(own_end_reading) struct reading *in = new_reading();
+        RELEASED(release_content) struct content c = make_long_content(&rng);
         write_file(&rng, &c, c.n_bytes, i % 4 == 0 ? "wu" : i % 4 == 1 ? "wg" : "w1");
         struct bam_reader *reader = open_file();
         read_all(&rng, in, &c, reader, sizes[i / 4], 0);
         CHECK(&rng, in->n_records == N_RECORDS && !in->has_problem);
         CHECK(&rng, span_reader_end(&in->reader) == 0 && span_reader_tail_bytes(&in->reader) == 0);
         bam_reader_close(reader);
-        release(in);
-        free(c.bytes);
     }
     assert_int_equal(unlink(path), 0);
 }
@@ -133,13 +138,11 @@ TEST_IN_OWN_DIR(test_spans_have_all_records_in_their_order)
 TEST_IN_OWN_DIR(test_reading_begins_again_at_any_record)
 {
     struct rng rng = rng_start(62);
-    struct content c;
-    make_long_content(&rng, &c);
+    RELEASED(release_content) struct content c = make_long_content(&rng);
     write_file(&rng, &c, c.n_bytes, "w1");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct reading *in = test_alloc(sizeof *in);
+        RELEASED(own_end_reading) struct reading *in = new_reading();
         uint64_t offsets[N_RECORDS + 1];
-        *in = (struct reading){.n_records = 0};
         struct bam_reader *reader = open_file();
         read_all(&rng, in, &c, reader, sizes[i], 0);
         memcpy(offsets, in->offsets, sizeof offsets);
@@ -152,9 +155,7 @@ TEST_IN_OWN_DIR(test_reading_begins_again_at_any_record)
             CHECK(&rng, in->n_records == N_RECORDS);
             bam_reader_close(reader);
         }
-        release(in);
     }
-    free(c.bytes);
     assert_int_equal(unlink(path), 0);
 }
 
@@ -176,8 +177,9 @@ TEST_IN_OWN_DIR(test_renamed_records_keep_their_offsets)
 {
     struct rng rng = rng_start(65);
     struct header_union *u = make_union();
-    struct content c, renamed = {.bytes = test_alloc(MAX_CONTENT_BYTES + 2 * N_RECORDS)};
-    make_long_content(&rng, &c);
+    RELEASED(release_content) struct content renamed = {
+        .bytes = test_alloc(MAX_CONTENT_BYTES + 2 * N_RECORDS)};
+    RELEASED(release_content) struct content c = make_long_content(&rng);
     write_file(&rng, &c, c.n_bytes, "w1");
     for (size_t i = 0; i < N_RECORDS; i++) {
         renamed.at[i] = renamed.n_bytes;
@@ -187,9 +189,8 @@ TEST_IN_OWN_DIR(test_renamed_records_keep_their_offsets)
     renamed.at[N_RECORDS] = renamed.n_bytes;
     assert_int_equal(renamed.n_bytes, c.n_bytes + 2 * N_RECORDS);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct reading *in = test_alloc(sizeof *in);
+        RELEASED(own_end_reading) struct reading *in = new_reading();
         uint64_t offsets[N_RECORDS + 1];
-        *in = (struct reading){.n_records = 0};
         for (int round = 0; round < 2; round++) {
             struct bam_reader *reader = open_file();
             in->renames = round == 0 ? NULL : header_union_renames(u, 1);
@@ -199,10 +200,7 @@ TEST_IN_OWN_DIR(test_renamed_records_keep_their_offsets)
             CHECK(&rng, memcmp(offsets, in->offsets, sizeof offsets) == 0);
             bam_reader_close(reader);
         }
-        release(in);
     }
-    free(c.bytes);
-    free(renamed.bytes);
     header_union_destroy(u);
     assert_int_equal(unlink(path), 0);
 }
@@ -211,10 +209,8 @@ TEST_IN_OWN_DIR(test_records_before_the_end_of_a_truncated_file_are_there)
 {
     struct rng rng = rng_start(63);
     for (size_t i = 0; i < 20; i++) {
-        struct reading *in = test_alloc(sizeof *in);
-        struct content c;
-        *in = (struct reading){.n_records = 0};
-        make_long_content(&rng, &c);
+        RELEASED(own_end_reading) struct reading *in = new_reading();
+        RELEASED(release_content) struct content c = make_long_content(&rng);
         size_t n_whole = rng_below(&rng, N_RECORDS), n_bytes = c.at[n_whole + 1] - c.at[n_whole];
         write_file(&rng, &c, c.at[n_whole] + 1 + rng_below(&rng, n_bytes - 1), "w1");
         struct bam_reader *reader = open_file();
@@ -222,8 +218,6 @@ TEST_IN_OWN_DIR(test_records_before_the_end_of_a_truncated_file_are_there)
         CHECK(&rng, in->n_records == n_whole && !in->has_problem);
         CHECK(&rng, span_reader_end(&in->reader) == -1);
         bam_reader_close(reader);
-        release(in);
-        free(c.bytes);
     }
     assert_int_equal(unlink(path), 0);
 }
@@ -232,10 +226,8 @@ TEST_IN_OWN_DIR(test_records_before_one_with_an_impossible_size_are_there)
 {
     struct rng rng = rng_start(64);
     for (size_t i = 0; i < 20; i++) {
-        struct reading *in = test_alloc(sizeof *in);
-        struct content c;
-        *in = (struct reading){.n_records = 0};
-        make_long_content(&rng, &c);
+        RELEASED(own_end_reading) struct reading *in = new_reading();
+        RELEASED(release_content) struct content c = make_long_content(&rng);
         size_t wrong = rng_below(&rng, N_RECORDS - 1);
         uint32_t size = rng_one_in(&rng, 2) ? 31 : 0xfffffff0;
         test_put_u32(c.bytes + c.at[wrong], size);
@@ -244,8 +236,6 @@ TEST_IN_OWN_DIR(test_records_before_one_with_an_impossible_size_are_there)
         read_all(&rng, in, &c, reader, sizes[i % 5], 0);
         CHECK(&rng, in->n_records == wrong && in->has_problem);
         bam_reader_close(reader);
-        release(in);
-        free(c.bytes);
     }
     assert_int_equal(unlink(path), 0);
 }

@@ -34,16 +34,10 @@ static void make_parents(const char *path, bool remove)
 static struct cgroup limits_of(const char *list, const struct file *files)
 {
     struct cgroup limits;
-    FILE *out = fopen("list", "w");
-    assert_non_null(out);
-    assert_true(fputs(list, out) >= 0);
-    assert_int_equal(fclose(out), 0);
+    put_file("list", list, strlen(list));
     for (const struct file *file = files; file->path; file++) {
         make_parents(file->path, false);
-        out = fopen(file->path, "w");
-        assert_non_null(out);
-        assert_true(fputs(file->text, out) >= 0);
-        assert_int_equal(fclose(out), 0);
+        put_file(file->path, file->text, strlen(file->text));
     }
     cgroup_read_at("list", "sys", &limits);
     for (const struct file *file = files; file->path; file++) {
@@ -74,7 +68,7 @@ TEST_IN_OWN_DIR(test_no_files_are_no_limits)
     assert_true(limits.cpus >= 0 && limits.free_bytes <= limits.limit_bytes);
 }
 
-TEST_IN_OWN_DIR(test_version_2)
+TEST_IN_OWN_DIR(test_limits_of_version_2_are_the_least_of_all_groups)
 {
     static const struct file own[] = {
         {"sys/a/b/cpu.max", "150000 100000\n"},
@@ -106,7 +100,7 @@ TEST_IN_OWN_DIR(test_version_2)
     check(limits_of("0::/\n", over), 0, 1000, 0);
 }
 
-TEST_IN_OWN_DIR(test_version_1)
+TEST_IN_OWN_DIR(test_limits_of_version_1_are_found_by_controller)
 {
     static const struct file files[] = {
         {"sys/memory/job/memory.limit_in_bytes", "5000000\n"},
@@ -126,8 +120,7 @@ TEST_IN_OWN_DIR(test_version_1)
     check(limits_of("4:cpuset:/job\n3:cpuacct:/job\n", files), 0, UINT64_MAX, UINT64_MAX);
 }
 
-/* A path that is too long gives no limit. */
-TEST_IN_OWN_DIR(test_long_path)
+TEST_IN_OWN_DIR(test_path_that_is_too_long_gives_no_limit)
 {
     static const struct file none[] = {{NULL, NULL}};
     char list[4096];

@@ -63,8 +63,7 @@ TEST_IN_OWN_DIR(test_disk_in_memory_is_not_measured)
     assert_true(n_entries("/dev/shm") <= before + 1);   /* other processes may use it */
 }
 
-/* Nothing is known of a directory that does not exist or cannot be written. */
-TEST_IN_OWN_DIR(test_impossible_directories)
+TEST_IN_OWN_DIR(test_nothing_is_known_of_impossible_directories)
 {
     struct disk_traits traits;
     disk_probe("missing", &traits);
@@ -79,17 +78,13 @@ TEST_IN_OWN_DIR(test_impossible_directories)
     check_unknown(&traits);
 }
 
-/* A file that has the name of the probe is not changed. */
-TEST_IN_OWN_DIR(test_name_that_is_taken)
+TEST_IN_OWN_DIR(test_file_with_the_name_of_the_probe_is_not_changed)
 {
     struct disk_traits traits;
-    FILE *file = fopen("probe", "w");
-    assert_non_null(file);
-    assert_true(fputs("mine", file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    put_file("probe", "mine", 4);
     disk_probe(".", &traits);
     check_unknown(&traits);
-    file = fopen("probe", "r");
+    FILE *file = fopen("probe", "r");
     assert_non_null(file);
     char text[8] = "";
     assert_non_null(fgets(text, sizeof text, file));
@@ -98,7 +93,7 @@ TEST_IN_OWN_DIR(test_name_that_is_taken)
     assert_int_equal(unlink("probe"), 0);
 }
 
-TEST_IN_OWN_DIR(test_full_disk)
+TEST_IN_OWN_DIR(test_full_disk_is_unknown_and_stays_as_it_is)
 {
     struct disk_traits traits;
     if (!mount_small_disk("disk", 65536)) skip();
@@ -109,7 +104,7 @@ TEST_IN_OWN_DIR(test_full_disk)
     unmount_small_disk("disk");
 }
 
-TEST(test_slow_to_seek)
+TEST(test_disk_is_slow_from_two_milliseconds_on)
 {
     struct disk_traits traits = {.seek_seconds = 0.0001};
     assert_false(disk_is_slow_to_seek(&traits));
@@ -122,7 +117,7 @@ TEST(test_slow_to_seek)
 }
 
 /* Times of 12 reads. Those of the two SSDs, to which other processes wrote, were measured. */
-TEST(test_busy_disk)
+TEST(test_busy_disk_is_told_from_a_slow_one)
 {
     bool is_busy;
     double ssd[] = {13.49e-3, 0.18e-3, 4.03e-3, 0.21e-3, 5.75e-3, 6.27e-3,

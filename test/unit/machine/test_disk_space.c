@@ -62,7 +62,7 @@ TEST(test_message_names_the_full_disk)
     assert_string_equal(diag_error_text(), "cannot write 'out.bam': htslib reports an error");
 }
 
-TEST_IN_OWN_DIR(test_small_disk)
+TEST_IN_OWN_DIR(test_space_of_a_small_disk_is_known)
 {
     struct disk_space space, here;
     char text[DISK_SPACE_TEXT_BYTES], where[PATH_MAX];
@@ -83,7 +83,7 @@ TEST_IN_OWN_DIR(test_small_disk)
     assert_string_equal(disk_space_describe("/nowhere/at/all", 7, text), "");
 }
 
-TEST_IN_OWN_DIR(test_few_files)
+TEST_IN_OWN_DIR(test_disk_without_free_files_is_full)
 {
     char text[DISK_SPACE_TEXT_BYTES];
     assert_int_equal(mkdir("disk", 0700), 0);

@@ -105,7 +105,7 @@ static void check(enum thrown what, bool in_thread, const char *part)
     assert_null(strstr(message + 1, "samtools rocksort: "));
 }
 
-TEST(test_what_is_thrown)
+TEST(test_each_exception_prints_one_message_and_cleans_up)
 {
     (void)find("_ZSt17__throw_bad_allocv");
     for (int in_thread = 0; in_thread < 2; in_thread++) {
@@ -213,7 +213,7 @@ TEST(test_throw_in_clean_up)
     }
 }
 
-TEST(test_begin_end)
+TEST(test_guard_can_begin_again)
 {
     for (int i = 0; i < 3; i++) {
         exception_guard_begin(clean_up, NULL);

@@ -153,7 +153,7 @@ TEST_IN_OWN_DIR(test_process_without_a_lock_is_alive_while_the_file_is_open)
 }
 
 /* A process of another user, or this one: they are not the owner. */
-TEST_IN_OWN_DIR(test_other_process)
+TEST_IN_OWN_DIR(test_others_do_not_write_the_output)
 {
     int fd = open_file();
     assert_false(file_owner_writes_output(fd, "LOCK", 1));

@@ -68,7 +68,7 @@ static void fail_in_child(void *arg)
     failure->run();
 }
 
-TEST(test_no_memory)
+TEST(test_failed_allocations_end_a_guarded_process)
 {
     if (!has_our_allocator()) skip();
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
@@ -118,7 +118,7 @@ static void check_synced(int fd, bool synced)
     assert_int_equal(fdatasync(fd), synced ? -1 : 0);
 }
 
-TEST_IN_OWN_DIR(test_skipped_syncs)
+TEST_IN_OWN_DIR(test_syncs_below_given_directories_are_skipped)
 {
     char first[PATH_MAX], second[PATH_MAX];
     assert_int_equal(mkdir("a", 0700), 0);
@@ -144,7 +144,7 @@ TEST_IN_OWN_DIR(test_skipped_syncs)
 }
 
 /* A closed descriptor shows which calls reach the kernel. */
-TEST(test_page_cache)
+TEST(test_page_cache_is_not_dropped)
 {
     int fd = open(".", O_RDONLY);
     assert_true(fd >= 0 && close(fd) == 0);

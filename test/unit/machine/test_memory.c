@@ -32,7 +32,7 @@ TEST(test_available_memory_is_sane)
     assert_true(memory_of_machine() <= memory_installed());
 }
 
-TEST(test_of_process)
+TEST(test_memory_of_a_process_is_known)
 {
     size_t n_bytes = (size_t)32 << 20;
     char *memory = test_alloc(n_bytes);

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-TEST_IN_OWN_DIR(test_path_sync)
+TEST_IN_OWN_DIR(test_file_and_directory_are_synced)
 {
     FILE *file = fopen("file", "w");
     assert_non_null(file);

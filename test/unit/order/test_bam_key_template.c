@@ -1,7 +1,6 @@
 /*
- * test_bam_key_template.c -- the keys of --template-coordinate: their order against a plain
- * comparison of records that is written here from the rules, with CIGARs spelled out base by base;
- * and positions, ties and errors with the answers of samtools 1.24.
+ * test_bam_key_template.c -- the keys of --template-coordinate: positions, ties and errors with the
+ * answers of samtools 1.24. test/differential.py compares random records with it.
  */
 #include "unit_test.h"
 
@@ -9,13 +8,12 @@
 
 OWNER(struct bam_key_template, bam_key_template_destroy)
 
-enum { N_SAMPLES = 900, MAX_CIGAR = 64, MAX_TAGS_BYTES = 400 };
+enum { MAX_CIGAR = 64, MAX_TAGS_BYTES = 400 };
 
 /* Read groups 1 to 6 and one that is not there; their libraries, "" if there is none. */
 static const char header_text[] = "@HD\tVN:1.6\n@SQ\tSN:c1\tLN:2147483647\n@SQ\tSN:c2\tLN:1000\n"
                                   "@RG\tID:3\tLB:zz\n@RG\tID:1\tLB:b\n@RG\tID:2\tSM:s\n"
                                   "@RG\tID:6\tLB:lib9\n@RG\tID:5\tLB:lib10\n@RG\tID:4\tLB:b\n";
-static const char *const libraries[] = {"b", "", "zz", "b", "lib10", "lib9", ""};
 
 struct fields {                 /* what a record is made of; NULL is a tag that is not there */
     char name[TEST_MAX_NAME + 1];
@@ -23,24 +21,10 @@ struct fields {                 /* what a record is made of; NULL is a tag that 
     int32_t tid, pos, mate_tid, mate_pos;
     int32_t l_seq;
     char cigar[MAX_CIGAR];
-    char mc_text[MAX_CIGAR];
-    char mi_text[8];
     const char *mc, *mi, *cb;
     int group;                  /* 1 to 7; 0 for none */
     const char *more;           /* bytes after these tags */
     size_t n_more;
-};
-
-struct sample {
-    struct fields fields;
-    uint8_t *key;               /* in exact memory, as the record was */
-    size_t key_bytes;
-};
-
-struct end {
-    int32_t tid;
-    int64_t pos;
-    bool reverse;
 };
 
 static struct bam_key_template *create_from(const char *text)
@@ -111,222 +95,6 @@ static uint8_t *make_key(const struct bam_key_template *t, const uint8_t *rec, s
     return key;
 }
 
-/* A CIGAR base by base, without hard clips. */
-static void spell(const char *cigar, char out[MAX_CIGAR])
-{
-    size_t n = 0;
-    char *end;
-    for (; *cigar && *cigar != '*'; cigar = end + 1) {
-        unsigned long length = strtoul(cigar, &end, 10);
-        if (*end == 'H') continue;
-        for (; length > 0; length--) out[n++] = *end;
-        assert_true(n < MAX_CIGAR);
-    }
-    out[n] = '\0';
-}
-
-static bool on_reference(char op)
-{
-    return strchr("MDN=X", op) != NULL;
-}
-
-static struct end own_end(const struct fields *f)
-{
-    char bases[MAX_CIGAR];
-    if (f->flag & BAM_FUNMAP) return (struct end){INT32_MAX, INT64_MAX, false};
-    spell(f->cigar, bases);
-    size_t n = strlen(bases), n_first = strspn(bases, "S"), n_last = 0, n_reference = 0;
-    while (n_last < n && bases[n - 1 - n_last] == 'S') n_last++;
-    for (size_t i = 0; i < n; i++) n_reference += on_reference(bases[i]);
-    if (n_reference == 0) n_reference = 1;
-    bool reverse = f->flag & BAM_FREVERSE;
-    int64_t pos = reverse ? f->pos + (int64_t)(n_reference - 1 + n_last)
-                          : f->pos - (int64_t)n_first;
-    return (struct end){f->tid, pos, reverse};
-}
-
-static struct end mate_end(const struct fields *f)
-{
-    char bases[MAX_CIGAR];
-    if (!(f->flag & BAM_FPAIRED) || (f->flag & BAM_FMUNMAP))
-        return (struct end){INT32_MAX, INT64_MAX, false};
-    spell(f->mc, bases);
-    if (!(f->flag & BAM_FMREVERSE))
-        return (struct end){f->mate_tid, f->mate_pos - (int64_t)strspn(bases, "S"), false};
-    const char *at = bases + strcspn(bases, "MDN=X");
-    int64_t n = 0;
-    for (; *at; at++) n += on_reference(*at) || *at == 'S';
-    return (struct end){f->mate_tid, f->mate_pos + n - 1, true};
-}
-
-/* True if the read is at the upper one of the two ends. */
-static bool order_ends(const struct fields *f, struct end *lower, struct end *upper)
-{
-    struct end own = own_end(f), mate = mate_end(f);
-    bool is_upper = own.reverse;
-    if (own.pos != mate.pos) is_upper = own.pos > mate.pos;
-    if (own.tid != mate.tid) is_upper = own.tid > mate.tid;
-    *lower = is_upper ? mate : own;
-    *upper = is_upper ? own : mate;
-    return is_upper;
-}
-
-/* Compares by signed characters, without a last "/x". The shorter text comes first. */
-static int compare_mi(const char *a, const char *b)
-{
-    size_t n_a = a ? strlen(a) : 0, n_b = b ? strlen(b) : 0;
-    if (n_a >= 2 && a[n_a - 2] == '/') n_a -= 2;
-    if (n_b >= 2 && b[n_b - 2] == '/') n_b -= 2;
-    for (size_t i = 0; i < n_a && i < n_b; i++)
-        if (a[i] != b[i]) return sign((signed char)a[i], (signed char)b[i]);
-    return sign((long long)n_a, (long long)n_b);
-}
-
-static const char *library_of(const struct fields *f)
-{
-    return f->group ? libraries[f->group - 1] : "";
-}
-
-static int compare_by_rules(const struct fields *a, const struct fields *b)
-{
-    struct end a1, a2, b1, b2;
-    bool a_upper = order_ends(a, &a1, &a2), b_upper = order_ends(b, &b1, &b2);
-    const int steps[] = {
-        sign(a1.tid, b1.tid),
-        sign(a2.tid, b2.tid),
-        sign(a1.pos, b1.pos),
-        sign(a2.pos, b2.pos),
-        sign(b1.reverse, a1.reverse),       /* reverse first */
-        sign(b2.reverse, a2.reverse),
-        sign(strcmp(library_of(a), library_of(b)), 0),
-        sign(strcmp(a->cb ? a->cb : "", b->cb ? b->cb : ""), 0),
-        compare_mi(a->mi, b->mi),
-        sign(strcmp(a->name, b->name), 0),
-        sign(a_upper, b_upper),
-    };
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        if (steps[i]) return steps[i];
-    return 0;
-}
-
-static void random_cigar(struct rng *rng, char out[MAX_CIGAR])
-{
-    size_t n = 0;
-    *out = '\0';
-    for (size_t i = rng_below(rng, 6); i > 0; i--)
-        n += (size_t)snprintf(out + n, MAX_CIGAR - n, "%zu%c", 1 + rng_below(rng, 3),
-                              "MIDNSHP=XSSHMMM"[rng_below(rng, 15)]);
-}
-
-static void random_position(struct rng *rng, int32_t *tid, int32_t *pos)
-{
-    static const int32_t edges[] = {-1, INT32_MAX, INT32_MAX - 1, 1 << 30};
-    *tid = (int32_t)rng_below(rng, 3) - (rng_one_in(rng, 10) ? 1 : 0);
-    *pos = rng_one_in(rng, 10) ? edges[rng_below(rng, 4)] : (int32_t)rng_below(rng, 6) - 1;
-}
-
-static void random_fields(struct rng *rng, struct fields *f)
-{
-    static const char *const identifiers[] = {"",    "1",    "1/A", "1/B", "1/", "/A", "1/AA",
-                                              "1//", "\x80", "\xff", "1\x80", "\x7f", "2", "10"};
-    memset(f, 0, sizeof *f);
-    tricky_name(rng, f->name);
-    f->flag = random_flag(rng) | (rng_one_in(rng, 4) ? 0 : BAM_FPAIRED) |
-              (rng_one_in(rng, 3) ? BAM_FMUNMAP : 0) | (rng_one_in(rng, 2) ? BAM_FMREVERSE : 0);
-    random_position(rng, &f->tid, &f->pos);
-    random_position(rng, &f->mate_tid, &f->mate_pos);
-    random_cigar(rng, f->cigar);
-    random_cigar(rng, f->mc_text);
-    if (rng_one_in(rng, 10)) strcpy(f->mc_text, "*");
-    f->mc = f->mc_text;
-    if ((!(f->flag & BAM_FPAIRED) || (f->flag & BAM_FMUNMAP)) && rng_one_in(rng, 2)) f->mc = NULL;
-    if (rng_one_in(rng, 2)) {
-        strcpy(f->mi_text, identifiers[rng_below(rng, sizeof identifiers / sizeof *identifiers)]);
-        f->mi = f->mi_text;
-    }
-    static const char *const barcodes[] = {"", "A", "AA", "A-1", "B", "/A", "A/A", "\x80", "a"};
-    if (rng_one_in(rng, 2)) f->cb = barcodes[rng_below(rng, sizeof barcodes / sizeof *barcodes)];
-    f->group = (int)rng_below(rng, 8);
-}
-
-/* Copies another record and changes one field. */
-static void change_a_little(struct rng *rng, struct fields *f, const struct fields *other)
-{
-    struct fields random = *f;
-    *f = *other;
-    f->mc = f->mc_text;         /* points to its own text */
-    f->mi = other->mi ? f->mi_text : NULL;
-    switch (rng_below(rng, 8)) {
-    case 0: f->flag ^= BAM_FREVERSE; break;
-    case 1: f->flag ^= BAM_FMREVERSE; break;
-    case 2: memcpy(f->name, random.name, sizeof f->name); break;
-    case 3:
-        memcpy(f->mi_text, random.mi_text, sizeof f->mi_text);
-        f->mi = f->mi_text;
-        break;
-    case 4:
-        f->group = random.group;
-        if (rng_one_in(rng, 2)) f->cb = random.cb;
-        break;
-    case 5: memcpy(f->cigar, random.cigar, sizeof f->cigar); break;
-    case 6:                     /* its mate */
-        f->flag = (other->flag & ~(uint32_t)0x3c) | (other->flag & 0x14) << 1 |
-                  (other->flag & 0x28) >> 1;
-        f->tid = other->mate_tid;
-        f->pos = other->mate_pos;
-        f->mate_tid = other->tid;
-        f->mate_pos = other->pos;
-        if (*other->mc_text == '*') break;
-        memcpy(f->cigar, other->mc_text, sizeof f->cigar);
-        memcpy(f->mc_text, other->cigar, sizeof f->mc_text);
-        break;
-    default: f->flag ^= BAM_FREAD1 | BAM_FSECONDARY | BAM_FSUPPLEMENTARY;
-    }
-}
-
-static void print_fields(const struct fields *f)
-{
-    print_error("'%s' flag %u %d:%d %s, mate %d:%d %s, MI '%s', library '%s'\n", f->name, f->flag,
-                f->tid, f->pos, f->cigar, f->mate_tid, f->mate_pos, f->mc ? f->mc : "(none)",
-                f->mi ? f->mi : "(none)", library_of(f));
-}
-
-TEST(test_keys_order_as_rules_say)
-{
-    struct rng rng = rng_start(1);
-    RELEASED(own_bam_key_template_destroy) struct bam_key_template *t = create_from(header_text);
-    OWNED struct sample *samples = test_alloc(N_SAMPLES * sizeof *samples);
-    size_t n_ties = 0;
-    for (size_t i = 0; i < N_SAMPLES; i++) {
-        struct sample *s = &samples[i];
-        const char *problem;
-        random_fields(&rng, &s->fields);
-        if (i > 0 && !rng_one_in(&rng, 4))
-            change_a_little(&rng, &s->fields, &samples[rng_below(&rng, i)].fields);
-        OWNED uint8_t *record = make_record(&s->fields);
-        s->key = make_key(t, record, &s->key_bytes, &problem);
-        CHECK(&rng, s->key != NULL);
-    }
-    for (size_t i = 0; i < N_SAMPLES; i++) {
-        for (size_t k = 0; k < N_SAMPLES; k++) {
-            const struct sample *a = &samples[i], *b = &samples[k];
-            size_t n = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
-            int by_key = sign(memcmp(a->key, b->key, n), 0);
-            int by_rules = compare_by_rules(&a->fields, &b->fields);
-            if (by_key != by_rules) {
-                print_fields(&a->fields);
-                print_fields(&b->fields);
-            }
-            CHECK(&rng, by_key == by_rules);
-            /* Prefix-free: if the shorter key is the beginning of the other, they are equal. */
-            if (by_key == 0) CHECK(&rng, a->key_bytes == b->key_bytes);
-            n_ties += by_key == 0 && i != k;
-        }
-    }
-    CHECK(&rng, n_ties > N_SAMPLES / 10);
-    for (size_t i = 0; i < N_SAMPLES; i++) free(samples[i].key);
-}
-
 /* Compares the keys of two records, less n_last bytes at their ends; -1, 0 or 1. */
 static int compare_keys(const struct bam_key_template *t, const struct fields *a,
                         const struct fields *b, size_t n_last)
@@ -383,7 +151,7 @@ static const struct position_case position_cases[] = {
     {"99999999999999999999S1M", {0, 0}, {0, 100}},
 };
 
-TEST(test_positions)
+TEST(test_positions_are_those_of_samtools)
 {
     RELEASED(own_bam_key_template_destroy) struct bam_key_template *t = create_from(header_text);
     for (size_t i = 0; i < sizeof position_cases / sizeof *position_cases; i++) {
@@ -408,8 +176,7 @@ TEST(test_positions)
     }
 }
 
-/* Positions below 0 and beyond 2^31 are in order with the others. */
-TEST(test_far_positions)
+TEST(test_far_positions_are_in_order)
 {
     static const struct fields in_order[] = {
         {.name = "r", .flag = 5, .mc = "9223372036854775807S"},
@@ -426,6 +193,26 @@ TEST(test_far_positions)
     RELEASED(own_bam_key_template_destroy) struct bam_key_template *t = create_from(header_text);
     for (size_t i = 1; i < sizeof in_order / sizeof *in_order; i++)
         if (compare_keys(t, &in_order[i - 1], &in_order[i], 0) != -1) fail_msg("record %zu", i);
+}
+
+/* MI without its last "/x", by signed characters; the shorter text comes first. */
+TEST(test_molecules_are_in_order)
+{
+    static const char *const in_order[] = {"", "\x80", "\xff", "1", "1\x80", "10", "2", "\x7f"};
+    static const char *const equal[][2] = {{"1", "1/A"}, {"1/A", "1/B"}, {"", "/A"}};
+    struct bam_key_template *t = create_from(header_text);
+    struct fields a = {.name = "r", .cigar = "1M"}, b = a;
+    for (size_t i = 1; i < sizeof in_order / sizeof *in_order; i++) {
+        a.mi = in_order[i - 1];
+        b.mi = in_order[i];
+        if (compare_keys(t, &a, &b, 0) != -1) fail_msg("molecule %zu", i);
+    }
+    for (size_t i = 0; i < sizeof equal / sizeof *equal; i++) {
+        a.mi = equal[i][0];
+        b.mi = equal[i][1];
+        assert_int_equal(compare_keys(t, &a, &b, 0), 0);
+    }
+    bam_key_template_destroy(t);
 }
 
 TEST(test_pairs_with_equal_ends)
@@ -457,7 +244,7 @@ static int compare_with_tags(const struct bam_key_template *t, const struct fiel
 
 #define TAGS(text) text, sizeof text - 1
 
-TEST(test_libraries)
+TEST(test_libraries_decide_by_name)
 {
     /* The libraries in order: "", "", "", b, b, lib10, lib9, zz. */
     static const int ranks[] = {0, 1, 0, 4, 1, 2, 3, 0};    /* of no group and groups 1 to 7 */
@@ -537,7 +324,7 @@ struct problem_case {
     const char *word;           /* in the message; NULL if there is none */
 };
 
-TEST(test_problems)
+TEST(test_records_without_a_key_are_explained)
 {
     static const struct problem_case cases[] = {
         {1, TAGS(""), "MC"},                    /* mate mapped */

@@ -68,7 +68,7 @@ static void sort_fixed(struct rng *rng, enum fixed_kind kind, size_t n, int shif
     check_fixed(rng, entries, n, keys, places);
 }
 
-TEST(test_fixed_keys)
+TEST(test_entries_of_fixed_keys_are_sorted_stably)
 {
     struct rng rng = rng_start(11);
     for (int kind = 0; kind < FIXED_KIND_COUNT; kind++)
@@ -77,7 +77,7 @@ TEST(test_fixed_keys)
                 sort_fixed(&rng, (enum fixed_kind)kind, sizes[s], shift);
 }
 
-TEST(test_many_fixed_keys)
+TEST(test_many_fixed_keys_are_sorted_stably)
 {
     struct rng rng = rng_start(12);
     for (int kind = 0; kind < FIXED_KIND_COUNT; kind++)
@@ -202,7 +202,7 @@ static void sort_keyed_input(struct rng *rng, enum keyed_kind kind, size_t n)
     }
 }
 
-TEST(test_variable_keys)
+TEST(test_entries_of_variable_keys_are_sorted_stably)
 {
     struct rng rng = rng_start(13);
     for (int kind = 0; kind < KEYED_KIND_COUNT; kind++)
@@ -210,7 +210,7 @@ TEST(test_variable_keys)
             sort_keyed_input(&rng, (enum keyed_kind)kind, sizes[s]);
 }
 
-TEST(test_many_variable_keys)
+TEST(test_many_variable_keys_are_sorted_stably)
 {
     struct rng rng = rng_start(14);
     for (int kind = 0; kind < KEYED_KIND_COUNT; kind++)

@@ -50,7 +50,7 @@ static struct minhash_index *load_index(struct rng *rng, const char *bases,
 
 /* The values of the greatest k-mers of 31 bases wrap around, so these come first, as in
    samtools. */
-TEST(test_sum_wraps)
+TEST(test_values_of_the_greatest_kmers_wrap_around)
 {
     struct rng rng = rng_start(2);
     const uint64_t constant = UINT64_C(0xdead7878beef7878), top = UINT64_C(1) << 62;
@@ -69,7 +69,7 @@ TEST(test_sum_wraps)
 }
 
 /* CTGA is the smallest 4-mer; its distance from the beginning has 16 bits. */
-TEST(test_far_minimisers)
+TEST(test_distance_of_a_minimiser_has_16_bits)
 {
     static const size_t distances[] = {0, 1, 65533, 65534, 65535, 65536, 69996};
     const size_t n = 70000;

@@ -250,7 +250,7 @@ static void check_reference(struct rng *rng, size_t max_length, int max_window)
     free(model.places);
 }
 
-TEST_OF_FASTA(test_small_references)
+TEST_OF_FASTA(test_kmers_are_those_of_all_windows)
 {
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct rng rng = rng_start(seed);
@@ -259,7 +259,7 @@ TEST_OF_FASTA(test_small_references)
 }
 
 /* Sequences and windows are longer than what is read at a time, and the table grows. */
-TEST_OF_FASTA(test_large_references)
+TEST_OF_FASTA(test_long_sequences_and_windows_are_indexed)
 {
     for (uint64_t seed = 1001; seed <= 1006; seed++) {
         struct rng rng = rng_start(seed);
@@ -322,7 +322,7 @@ static void check_fails(const char *name, const char *why)
         fail_msg("%s: status %d, the message is '%s'", why, ended.status, ended.text);
 }
 
-TEST_OF_FASTA(test_bad_files)
+TEST_OF_FASTA(test_files_that_are_no_fasta_are_refused)
 {
     check_fails("nothing.fa", "No such file");
     check_fails(".", "directory");

@@ -120,7 +120,7 @@ TEST_IN_OWN_DIR(test_csi_is_read_and_written)
     check_index(true, "x.csi");
 }
 
-TEST_IN_OWN_DIR(test_cut_off)
+TEST_IN_OWN_DIR(test_index_that_is_cut_off_is_refused)
 {
     struct bam_index_file index;
     for (int is_csi = 0; is_csi < 2; is_csi++) {

@@ -34,7 +34,7 @@ TEST(test_names_of_leftovers_are_known)
 }
 
 /* A file is in use from when it is made until it is renamed, even between closing and renaming. */
-TEST_IN_OWN_DIR(test_in_use)
+TEST_IN_OWN_DIR(test_output_is_in_use_until_it_is_renamed)
 {
     struct output_path path;
     struct output_leftover left;
@@ -64,7 +64,7 @@ static int make(void *arg)
     return 0;
 }
 
-TEST_IN_OWN_DIR(test_made_by_name)
+TEST_IN_OWN_DIR(test_output_that_a_library_makes_is_in_use)
 {
     struct output_path path;
     struct output_leftover left;

@@ -31,7 +31,7 @@ static void wait_milliseconds(long n)
     (void)nanosleep(&time, NULL);
 }
 
-TEST_IN_OWN_DIR(test_open_commit)
+TEST_IN_OWN_DIR(test_output_gets_its_name_when_it_is_complete)
 {
     for (int durable = 0; durable < 2; durable++) {
         struct output_path path;
@@ -57,7 +57,7 @@ TEST_IN_OWN_DIR(test_open_commit)
     assert_int_equal(unlink("out"), 0);
 }
 
-TEST(test_as_it_stands)
+TEST(test_device_is_written_as_it_stands)
 {
     struct output_path path;
     assert_int_equal(output_path_choose(&path, "/dev/null"), 0);
@@ -74,10 +74,7 @@ TEST(test_as_it_stands)
 /* Makes a file with these bytes and permissions. */
 static void write_file(const char *name, const char *bytes, mode_t mode)
 {
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    assert_true(fputs(bytes, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    put_file(name, bytes, strlen(bytes));
     assert_int_equal(chmod(name, mode), 0);
 }
 
@@ -135,7 +132,7 @@ int fchown(int fd, uid_t uid, gid_t gid)
 }
 
 /* The bits that let a file run as its owner or group stay only if it has that owner or group. */
-TEST_IN_OWN_DIR(test_set_id_bits)
+TEST_IN_OWN_DIR(test_set_id_bits_stay_with_their_owner_and_group)
 {
     for (int i = 0; i < 4; i++) {
         bool same_owner = i & 1, same_group = i & 2;
@@ -202,9 +199,7 @@ static int make(void *arg)
 {
     const struct output_path *path = arg;
     assert_true(exists(path->temporary));
-    FILE *file = fopen(path->temporary, "w");
-    assert_non_null(file);
-    assert_int_equal(fclose(file), 0);
+    put_file(path->temporary, "", 0);
     return 0;
 }
 
@@ -289,7 +284,7 @@ TEST_IN_OWN_DIR(test_same_file_is_known_by_any_name)
     output_path_release(&b);
 }
 
-TEST_IN_OWN_DIR(test_commit_fails)
+TEST_IN_OWN_DIR(test_commit_of_nothing_fails)
 {
     struct output_path path;
     assert_int_equal(output_path_choose(&path, "out"), 0);
@@ -300,5 +295,3 @@ TEST_IN_OWN_DIR(test_commit_fails)
     assert_false(exists("out"));
     output_path_release(&path);
 }
-
-/* ---- the index of the file that is replaced ---- */

@@ -327,7 +327,7 @@ struct index_crew {
     struct content_sum sums[4];
 };
 
-TEST(test_empty_batch)
+TEST(test_empty_batch_has_no_records)
 {
     RELEASED(merge_space_release) struct merge_space space = {0};
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
@@ -340,8 +340,7 @@ TEST(test_empty_batch)
     }
 }
 
-/* The sum that guards a whole sort notices everything but another order. */
-TEST(test_content_sum)
+TEST(test_content_sum_notices_all_but_another_order)
 {
     struct rng rng = rng_start(86);
     struct stream s;

@@ -58,7 +58,7 @@ static size_t n_kept(struct fixture *f)
 }
 
 /* Without records there is no list of full batches: it was once computed from NULL. */
-TEST(test_empty)
+TEST(test_empty_pool_keeps_nothing)
 {
     struct fixture f;
     size_t n = 1;
@@ -69,8 +69,7 @@ TEST(test_empty)
     tear_down(&f);
 }
 
-/* Batches crowd later where the whole input may fit, but only before the first run. */
-TEST(test_crowd)
+TEST(test_batches_crowd_later_where_the_input_may_fit)
 {
     struct fixture f;
     set_up(&f);
@@ -88,7 +87,7 @@ TEST(test_crowd)
 }
 
 /* The oldest batches come in the order of the input, and their memory is used again. */
-TEST(test_oldest_first)
+TEST(test_oldest_batches_come_first)
 {
     struct fixture f;
     struct batch *oldest[3];
@@ -107,7 +106,7 @@ TEST(test_oldest_first)
 
 /* Retired batches leave the budget: those that were never made at once, others when they are
    free. */
-TEST(test_retire)
+TEST(test_retired_batches_leave_the_budget)
 {
     struct fixture f;
     struct mem_budget now;

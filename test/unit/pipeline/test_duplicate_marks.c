@@ -85,7 +85,7 @@ static void end(struct marked *m)
     for (size_t i = 0; i < N_RUNS; i++) free(m->is_marked[i]);
 }
 
-TEST(test_in_memory)
+TEST(test_marks_in_memory_are_found)
 {
     struct rng rng = rng_start(1);
     struct marked m;
@@ -103,7 +103,7 @@ TEST(test_in_memory)
 
 /* With so little memory for bits that the marks of a stretch are read several times, and with
    enough. */
-TEST_IN_OWN_DIR(test_in_files)
+TEST_IN_OWN_DIR(test_marks_in_files_are_found)
 {
     for (size_t i = 0; i < 8; i++) {
         struct rng rng = rng_start(100 + i);

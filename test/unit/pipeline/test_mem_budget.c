@@ -66,7 +66,7 @@ TEST(test_parts_fit_the_total)
 
 /* With no more workers than the memory is enough for, what must be raised is a small part of what a
    sort may take beyond its budget. */
-TEST(test_most_threads)
+TEST(test_most_threads_fit_the_budget)
 {
     for (size_t total = mib; total <= 1024 * mib; total += mib / 2) {
         struct mem_budget b;
@@ -112,7 +112,7 @@ TEST(test_more_memory_is_never_worse)
 }
 
 /* Segments of columns, and of two outputs, are as large as they can be in a quarter of the memory. */
-TEST(test_outputs)
+TEST(test_segments_of_columns_fit_a_quarter)
 {
     static const struct {
         unsigned n_outputs, n_columns, factor;
@@ -147,7 +147,7 @@ TEST(test_outputs)
 
 /* Twice as many batches a run, and one to fill while they are spilled, also of those that
    compaction leaves. */
-TEST(test_long_runs)
+TEST(test_long_runs_have_twice_the_batches)
 {
     for (size_t total = mib; total <= 1024 * 1024 * mib; total *= 4) {
         struct mem_budget usual, b;
@@ -229,7 +229,7 @@ TEST(test_merging_needs_more_with_more_open_blocks)
     assert_true(mem_budget_merge_bytes(&b, 10 * mib) >= none + 2 * 10 * mib);
 }
 
-TEST(test_expected_runs)
+TEST(test_number_of_runs_follows_the_input)
 {
     struct mem_budget b;
     mem_budget_plan(&b, 64 * mib, 2);
@@ -242,7 +242,7 @@ TEST(test_expected_runs)
 }
 
 /* Large runs become several files, each of which has two packs and 32 MiB; but many runs do not. */
-TEST(test_files_of_runs)
+TEST(test_large_runs_become_several_files)
 {
     const unsigned many = 1000000;
     struct mem_budget budget;
@@ -270,7 +270,7 @@ TEST(test_files_of_runs)
 
 /* The memory of a merge of inputs: all parts fit into the total, or the total that is said to be
    needed suffices and one byte less does not. */
-TEST(test_inputs_share)
+TEST(test_inputs_share_the_memory)
 {
     struct mem_budget b;
     struct mem_budget_inputs share, needed;

@@ -205,7 +205,7 @@ TEST_IN_OWN_DIR(test_index_of_another_shape_is_not_used)
     check_steps(files, 2, NULL, "0c 1c");
 }
 
-TEST(test_one_step)
+TEST(test_inputs_may_be_one_step)
 {
     struct merge_steps steps;
     char got[64];

@@ -76,7 +76,7 @@ TEST(test_times_of_benchmarks)
     }
 }
 
-TEST(test_compaction)
+TEST(test_compaction_follows_files_and_disk)
 {
     struct sort_settings settings;
     struct plan plan = usual_plan(&settings, 256 * MIB, 2, 128 * GIB);
@@ -132,7 +132,7 @@ TEST(test_codec_and_space_of_runs)
 }
 
 /* What --markdup remembers needs space besides runs, and also without. */
-TEST(test_views)
+TEST(test_read_ends_need_space)
 {
     struct sort_settings settings;
     struct plan plan = usual_plan(&settings, 64 * MIB, 2, GIB), without = plan;
@@ -193,7 +193,7 @@ TEST(test_sizes_of_columns)
 }
 
 /* Two outputs take more time than the first one, and each has its size. */
-TEST(test_second_output)
+TEST(test_second_output_takes_time_and_space)
 {
     struct sort_settings settings;
     struct plan one = usual_plan(&settings, 64 * MIB, 2, 1000000000), two;
@@ -232,7 +232,7 @@ TEST(test_large_batches_make_short_runs)
 }
 
 /* A sort that does not know the size of its input spills as late as one whose input may fit. */
-TEST(test_unknown_size)
+TEST(test_input_of_unknown_size_may_fit)
 {
     struct sort_settings settings;
     struct plan plan = usual_plan(&settings, 64 * MIB, 2, 40 * MIB);
@@ -244,7 +244,7 @@ TEST(test_unknown_size)
 }
 
 /* More data never mean fewer runs; times are positive and finite. */
-TEST(test_random_budgets)
+TEST(test_more_data_need_no_less)
 {
     struct rng rng = rng_start(37);
     for (int i = 0; i < 3000; i++) {
@@ -349,7 +349,7 @@ TEST(test_space_for_second_output)
     check_texts(&plan, 1, "the output of --also will need about 108.0 MB");
 }
 
-TEST(test_look_at_space)
+TEST(test_one_file_system_counts_once)
 {
     struct plan plan = {.n_dirs = 1};
     const char *const dirs[] = {"/", "/", "/nowhere/at/all"};

@@ -55,7 +55,7 @@ TEST(test_line_while_reading)
 }
 
 /* --resume continues at 80 %: the time left follows from what this process has read. */
-TEST(test_reading_on)
+TEST(test_time_left_follows_from_what_this_process_read)
 {
     struct progress_facts facts = reading();
     facts.input_bytes_before = 800000;
@@ -78,7 +78,7 @@ TEST(test_line_while_merging)
                "merging 66 %, 0:50 left, 2.3 MB/s, 3.00 K records, 1 run, 1:06:40 so far");
 }
 
-TEST(test_other_phases)
+TEST(test_each_phase_has_its_words)
 {
     struct progress_facts facts = {.phase = SORT_PHASE_SETTLE, .n_runs = 7, .n_records = 7,
                                    .seconds = 59.6};
@@ -108,7 +108,7 @@ TEST(test_share_stays_between_nothing_and_all)
     assert_true(progress_share(&facts) < 0);
 }
 
-TEST(test_seconds_left)
+TEST(test_time_left_is_said_when_it_is_known)
 {
     struct progress_facts facts = reading();
     assert_true(fabs(progress_seconds_left(&facts) - 225) < 1e-6);
@@ -170,7 +170,7 @@ TEST(test_narrow_line_leaves_out_whole_parts)
     assert_int_equal(progress_line(none, 0, 80, &facts), 0);
 }
 
-TEST(test_random_facts)
+TEST(test_line_is_printable_whatever_the_facts)
 {
     struct rng rng = rng_start(313);
     for (int i = 0; i < 20000; i++) {

@@ -42,7 +42,7 @@ TEST(test_run_is_due_at_the_threshold)
 }
 
 /* A reader that waits for memory gets it, as long as there is a batch to spill. */
-TEST(test_stuck_reader)
+TEST(test_stuck_reader_makes_a_run_due)
 {
     struct mem_budget b = budget_of(64 * mib);
     struct spill_state s = {.reader_is_stuck = true};
@@ -53,7 +53,7 @@ TEST(test_stuck_reader)
     assert_int_equal(spill_policy_due(&b, &s), b.run_batches);
 }
 
-TEST(test_kept_bytes)
+TEST(test_kept_bytes_leave_room_to_merge)
 {
     struct mem_budget b = budget_of(64 * mib);
     size_t all = spill_policy_kept_bytes(&b, 0, 0);

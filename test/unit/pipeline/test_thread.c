@@ -36,7 +36,7 @@ TEST(test_thread_has_its_name_from_the_beginning)
 }
 
 /* What a library does between the two calls. */
-TEST(test_lent_name)
+TEST(test_lent_name_is_given_back)
 {
     char before[17], lent[17], after[17];
     struct thread_name own;

@@ -94,7 +94,7 @@ static void make_title(struct rng *rng, char *title)
 
 enum { N_NAMES = 700, ROOM = PIECE_NAME_BYTES + 8 };
 
-TEST(test_random_names)
+TEST(test_random_titles_get_safe_names_once)
 {
     for (uint64_t seed = 0; seed < 20; seed++) {
         struct rng rng = rng_start(seed);

@@ -89,12 +89,12 @@ static void check_genome(uint64_t seed)
     unobserve(range_counts_observer(counts));
 }
 
-TEST(test_random_genomes)
+TEST(test_each_range_has_its_share)
 {
     for (uint64_t seed = 0; seed < 200; seed++) check_genome(seed);
 }
 
-TEST(test_no_references)
+TEST(test_ranges_without_references_are_empty)
 {
     struct rng rng = rng_start(1);
     struct range_place begins[3];

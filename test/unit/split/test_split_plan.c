@@ -25,13 +25,6 @@ struct model {
     size_t n_intervals;
 };
 
-static void write_bed(const char *text, size_t n)
-{
-    FILE *file = fopen(bed_name, "wb");
-    if (!file || fwrite(text, 1, n, file) != n || fclose(file) != 0)
-        fail_msg("cannot write a file");
-}
-
 /* Adds a line to the text, and its interval to the model. */
 static void add_interval(struct rng *rng, struct model *model, FILE *text, bool may_overlap)
 {
@@ -176,7 +169,7 @@ static void check_cursor(struct rng *rng, const struct split_plan *plan,
     CHECK(rng, most <= split_plan_most_open(plan));
 }
 
-TEST_IN_OWN_DIR(test_bed_files)
+TEST_IN_OWN_DIR(test_records_belong_to_the_interval_of_their_position)
 {
     OWNED_HEADER sam_hdr_t *header = make_header(lengths, N_REFS);
     const struct split_request request = {.kind = SPLIT_BED, .bed = bed_name};
@@ -186,7 +179,7 @@ TEST_IN_OWN_DIR(test_bed_files)
         struct model model;
         size_t n_bytes;
         OWNED char *text = make_bed(&rng, &model, &n_bytes);
-        write_bed(text, n_bytes);
+        put_file(bed_name, text, n_bytes);
         diag_renew();
         diag_silence();
         RELEASED(own_piece_list_destroy) struct piece_list *pieces = piece_list_create();
@@ -214,7 +207,7 @@ TEST_IN_OWN_DIR(test_damaged_bed_files)
         OWNED char *text = make_bed(&rng, &model, &n_bytes);
         for (size_t n = 1 + rng_below(&rng, 6); n > 0 && n_bytes > 0; n--)
             text[rng_below(&rng, n_bytes)] = likely[rng_below(&rng, sizeof likely - 1)];
-        write_bed(text, n_bytes);
+        put_file(bed_name, text, n_bytes);
         diag_renew();
         diag_silence();
         RELEASED(own_piece_list_destroy) struct piece_list *pieces = piece_list_create();

@@ -27,34 +27,35 @@ struct made_block {
     uint32_t n_records;
 };
 
-static void make_block(struct rng *rng, const struct block_case *c, struct made_block *made)
+static struct made_block make_block(struct rng *rng, const struct block_case *c)
 {
+    struct made_block made = {.ordinals = NULL};
     RELEASED(temp_coder_release) struct temp_coder coder = {0};
     size_t room = bam_block_bound(c->codec, c->raw_bytes, c->last_bound_bytes);
-    made->n_records = 1 + (uint32_t)rng_below(rng, c->raw_bytes / BAM_RECORD_MIN_BYTES);
-    made->ordinals = NULL;
+    made.n_records = 1 + (uint32_t)rng_below(rng, c->raw_bytes / BAM_RECORD_MIN_BYTES);
     if (c->has_ordinals) {
-        size_t ordinals_bytes = (size_t)BAM_BLOCK_ORDINAL_BYTES * made->n_records;
-        made->ordinals = test_alloc(ordinals_bytes);
-        rng_fill(rng, made->ordinals, ordinals_bytes);
+        size_t ordinals_bytes = (size_t)BAM_BLOCK_ORDINAL_BYTES * made.n_records;
+        made.ordinals = test_alloc(ordinals_bytes);
+        rng_fill(rng, made.ordinals, ordinals_bytes);
         room += ordinals_bytes;
     }
     OWNED uint8_t *out = test_alloc(room);
-    made->raw = test_alloc(c->raw_bytes);
+    made.raw = test_alloc(c->raw_bytes);
     if (c->compressible)
-        rng_fill_compressible(rng, made->raw, c->raw_bytes);
+        rng_fill_compressible(rng, made.raw, c->raw_bytes);
     else
-        rng_fill(rng, made->raw, c->raw_bytes);
-    made->last_bound_bytes = made->n_records > 1 ? c->last_bound_bytes : 0;
-    rng_fill(rng, made->last_bound, c->last_bound_bytes);
-    const struct bam_block_content content = {made->raw, c->raw_bytes, made->n_records,
-                                              made->last_bound, made->last_bound_bytes,
-                                              made->ordinals};
+        rng_fill(rng, made.raw, c->raw_bytes);
+    made.last_bound_bytes = made.n_records > 1 ? c->last_bound_bytes : 0;
+    rng_fill(rng, made.last_bound, c->last_bound_bytes);
+    const struct bam_block_content content = {made.raw, c->raw_bytes, made.n_records,
+                                              made.last_bound, made.last_bound_bytes,
+                                              made.ordinals};
     ssize_t size = bam_block_encode(&coder, c->codec, &content, out);
     CHECK(rng, size > 0 && (size_t)size <= room);
-    made->value_bytes = (size_t)size;
-    made->value = test_alloc(made->value_bytes);
-    memcpy(made->value, out, made->value_bytes);
+    made.value_bytes = (size_t)size;
+    made.value = test_alloc(made.value_bytes);
+    memcpy(made.value, out, made.value_bytes);
+    return made;
 }
 
 static void release_block(struct made_block *made)
@@ -66,10 +67,9 @@ static void release_block(struct made_block *made)
 
 static void check_round_trip(struct rng *rng, const struct block_case *c)
 {
-    struct made_block made;
     struct bam_block block;
     RELEASED(temp_coder_release) struct temp_coder coder = {0};
-    make_block(rng, c, &made);
+    RELEASED(release_block) struct made_block made = make_block(rng, c);
     CHECK(rng, bam_block_verify(made.value, made.value_bytes));
     CHECK(rng, bam_block_parse(made.value, made.value_bytes, &block) == 0);
     CHECK(rng, block.codec == c->codec && block.n_records == made.n_records);
@@ -87,10 +87,9 @@ static void check_round_trip(struct rng *rng, const struct block_case *c)
     CHECK(rng, temp_codec_decompress(&coder, block.codec, block.payload, block.payload_bytes, back,
                                      c->raw_bytes) == 0);
     CHECK(rng, memcmp(back, made.raw, c->raw_bytes) == 0);
-    release_block(&made);
 }
 
-TEST(test_round_trip)
+TEST(test_block_that_is_written_is_read)
 {
     static const size_t raw_sizes[] = {37, 38, 1000, 65536, 262144 + 77, 3000000};
     static const size_t bound_sizes[] = {13, 20, 100, MERGE_BOUND_MOST_BYTES};
@@ -131,16 +130,13 @@ TEST(test_every_flipped_byte_is_detected)
         /* Small blocks: every change of every byte. Large blocks: one change of every byte. */
         const struct block_case small = {(enum temp_codec)codec, true, 200, 21, codec == 1};
         const struct block_case large = {(enum temp_codec)codec, true, 6000, 200, codec != 1};
-        struct made_block made;
-        make_block(&rng, &small, &made);
+        RELEASED(release_block) struct made_block made = make_block(&rng, &small);
         for (size_t i = 0; i < made.value_bytes; i++)
             for (unsigned flip = 1; flip < 256; flip++) check_flips(&rng, &made, i, flip);
         CHECK(&rng, bam_block_verify(made.value, made.value_bytes));
-        release_block(&made);
-        make_block(&rng, &large, &made);
-        for (size_t i = 0; i < made.value_bytes; i++)
-            check_flips(&rng, &made, i, 1 + (unsigned)rng_below(&rng, 255));
-        release_block(&made);
+        RELEASED(release_block) struct made_block more = make_block(&rng, &large);
+        for (size_t i = 0; i < more.value_bytes; i++)
+            check_flips(&rng, &more, i, 1 + (unsigned)rng_below(&rng, 255));
     }
 }
 
@@ -149,9 +145,8 @@ TEST(test_truncation_to_every_length_is_detected)
     struct rng rng = rng_start(54);
     for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++) {
         const struct block_case c = {(enum temp_codec)codec, true, 1500, 300, codec != 1};
-        struct made_block made;
-        struct bam_block block;
-        make_block(&rng, &c, &made);
+            struct bam_block block;
+        RELEASED(release_block) struct made_block made = make_block(&rng, &c);
         for (size_t n = 0; n < made.value_bytes; n++) {
             OWNED uint8_t *exact = test_alloc(n);
             memcpy(exact, made.value, n);
@@ -164,7 +159,6 @@ TEST(test_truncation_to_every_length_is_detected)
         longer[made.value_bytes] = 0;
         CHECK(&rng, !bam_block_verify(longer, made.value_bytes + 1));
         CHECK(&rng, bam_block_parse(longer, made.value_bytes + 1, &block) == -1);
-        release_block(&made);
     }
 }
 
@@ -173,9 +167,8 @@ TEST(test_lying_headers_are_refused)
 {
     struct rng rng = rng_start(55);
     const struct block_case c = {TEMP_CODEC_LZ4, true, 3000, MERGE_BOUND_MOST_BYTES, false};
-    struct made_block made;
     struct bam_block block;
-    make_block(&rng, &c, &made);
+    RELEASED(release_block) struct made_block made = make_block(&rng, &c);
     const struct {
         size_t at, n_bytes;
         uint32_t value;
@@ -206,12 +199,11 @@ TEST(test_lying_headers_are_refused)
     exact[20] = 100;
     assert_int_equal(bam_block_parse(exact, n, &block), 0);
     assert_int_equal(block.payload_bytes, 0);
-    release_block(&made);
 }
 
 /* The size of a value is known from its first part; the keys of parts come right after the key of
    their block, in their order. */
-TEST(test_parts)
+TEST(test_parts_follow_their_block_in_order)
 {
     struct rng rng = rng_start(57);
     for (int round = 0; round < 300; round++) {
@@ -219,14 +211,12 @@ TEST(test_parts)
                                      rng_one_in(&rng, 2), 37 + rng_below(&rng, 20000),
                                      13 + rng_below(&rng, TEST_BOUND_BYTES - 12),
                                      rng_one_in(&rng, 2)};
-        struct made_block made;
-        make_block(&rng, &c, &made);
+            RELEASED(release_block) struct made_block made = make_block(&rng, &c);
         size_t ordinary = bam_block_part_bytes(c.raw_bytes, 20, 0);
         CHECK(&rng, made.value_bytes <= ordinary);      /* one part */
         for (size_t n = BAM_BLOCK_HEADER_BYTES; n <= made.value_bytes; n += 1 + n / 2)
             CHECK(&rng, bam_block_value_bytes(made.value, n) == made.value_bytes);
         CHECK(&rng, bam_block_value_bytes(made.value, BAM_BLOCK_HEADER_BYTES - 1) == 0);
-        release_block(&made);
     }
     /* A megabyte in a run of small blocks: each part is found by its key. */
     assert_true(bam_block_part_bytes(1024, 20, 0) < 16 << 10);
@@ -252,7 +242,7 @@ TEST(test_parts)
 
 /* Counts and sizes that no block can have are refused before memory is taken for them. A payload of
    8 GB was once believed, whatever the size of the records. */
-TEST(test_implausible_sizes)
+TEST(test_implausible_sizes_are_refused)
 {
     const struct {
         uint32_t n_records;

@@ -19,7 +19,7 @@ static void check_command(const char *path, bool partial, bool has_output, const
     assert_string_equal(checkpoint_command(&resuming, text), expected);
 }
 
-TEST(test_command)
+TEST(test_command_can_be_pasted)
 {
     check_command("/x/rocksort.1.abcdef", false, true,
                   "samtools rocksort --resume /x/rocksort.1.abcdef");
@@ -89,7 +89,7 @@ static void remove_trio(struct trio *trio)
 }
 
 /* The longest list counts, whichever directory is named. */
-TEST_IN_OWN_DIR(test_longest_list)
+TEST_IN_OWN_DIR(test_longest_list_of_directories_counts)
 {
     static const struct {
         size_t listed[3], expected;
@@ -142,14 +142,14 @@ TEST_IN_OWN_DIR(test_lost_directory_makes_it_useless)
     }
 }
 
-TEST(test_output_length)
+TEST(test_output_ends_before_its_index)
 {
     assert_int_equal(checkpoint_output_length("/o.bam"), 6);
     assert_int_equal(checkpoint_output_length("/o.bam##idx##/o.bai"), 6);
 }
 
 /* A directory that another sort has put into the list is none of ours. */
-TEST_IN_OWN_DIR(test_other_list)
+TEST_IN_OWN_DIR(test_directory_of_another_sort_is_refused)
 {
     struct trio trio, other;
     make_trio(&trio, (size_t[]){3, 3, 3});

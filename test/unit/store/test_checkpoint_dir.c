@@ -67,7 +67,7 @@ static void remove_checkpoint_dir(char *path)
     free(path);
 }
 
-TEST_IN_OWN_DIR(test_lock)
+TEST_IN_OWN_DIR(test_directory_in_use_is_busy)
 {
     int fd;
     char *path = make_checkpoint_dir(&fd);
@@ -83,8 +83,7 @@ TEST_IN_OWN_DIR(test_lock)
     remove_checkpoint_dir(path);
 }
 
-/* A process that is killed releases its lock. */
-TEST_IN_OWN_DIR(test_killed)
+TEST_IN_OWN_DIR(test_killed_process_releases_its_lock)
 {
     char *path = temp_dir_create("s", NULL);
     int ready[2];
@@ -106,7 +105,7 @@ TEST_IN_OWN_DIR(test_killed)
     remove_checkpoint_dir(path);
 }
 
-TEST_IN_OWN_DIR(test_record)
+TEST_IN_OWN_DIR(test_checkpoint_file_is_written_whole)
 {
     int fd;
     char *path = make_checkpoint_dir(&fd), name[256];
@@ -150,7 +149,7 @@ static int peek_code(const char *path)
 }
 
 /* A look at a directory that is in use, or is no checkpoint. */
-TEST_IN_OWN_DIR(test_peek)
+TEST_IN_OWN_DIR(test_directory_in_use_can_be_looked_at)
 {
     int fd;
     char *path = make_checkpoint_dir(&fd), name[256];
@@ -171,7 +170,7 @@ TEST_IN_OWN_DIR(test_peek)
 }
 
 /* No checkpoint: without a lock, open to others, a link, a file, nothing. */
-TEST_IN_OWN_DIR(test_foreign)
+TEST_IN_OWN_DIR(test_directories_of_others_are_refused)
 {
     int fd;
     char *path = make_checkpoint_dir(&fd), name[256], *bare = temp_dir_create("b", NULL);
@@ -200,7 +199,7 @@ TEST_IN_OWN_DIR(test_foreign)
 }
 
 /* A link in place of the checkpoint file is neither written through nor read through. */
-TEST_IN_OWN_DIR(test_planted)
+TEST_IN_OWN_DIR(test_planted_links_are_not_followed)
 {
     int fd;
     char *path = make_checkpoint_dir(&fd), name[256];
@@ -236,14 +235,11 @@ static void write_lock(const char *path, const char *text)
 {
     char name[256];
     (void)snprintf(name, sizeof name, "%s/" TEMP_DIR_LOCK_NAME, path);
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    put_file(name, text, strlen(text));
 }
 
 /* A lock that can be had does not show that the owner is dead, if the owner had none. */
-TEST_IN_OWN_DIR(test_owner)
+TEST_IN_OWN_DIR(test_owner_without_a_lock_may_be_alive)
 {
     int fd;
     char *path = make_checkpoint_dir(&fd), name[256];
@@ -278,7 +274,7 @@ TEST_IN_OWN_DIR(test_owner)
 }
 
 /* The directories that were full when the sort began have no checkpoint file. */
-TEST_IN_OWN_DIR(test_find)
+TEST_IN_OWN_DIR(test_checkpoint_file_is_found_in_any_directory)
 {
     enum { N = 3 };
     char *paths[N], slashed[256];

@@ -148,7 +148,7 @@ static bool parses(const char *text, size_t n_bytes)
     return r == 0;
 }
 
-TEST(test_round_trip)
+TEST(test_file_is_read_as_it_was_written)
 {
     for (int i = 0; i < 2; i++) {
         struct checkpoint_file file = i ? full_file() : bare_file(), parsed;
@@ -163,7 +163,7 @@ TEST(test_round_trip)
     }
 }
 
-TEST(test_every_order)
+TEST(test_each_order_that_options_ask_for_is_read)
 {
     for (int order = SORT_COORDINATE; order <= SORT_SHUFFLE; order++) {
         struct checkpoint_file file = full_file(), parsed;
@@ -179,7 +179,7 @@ TEST(test_every_order)
     }
 }
 
-TEST(test_cut_off)
+TEST(test_file_that_is_cut_off_is_refused)
 {
     struct checkpoint_file file = full_file();
     OWNED_TEXT kstring_t text = format(&file);
@@ -189,7 +189,7 @@ TEST(test_cut_off)
     assert_false(parses(text.s, text.l));
 }
 
-TEST(test_flipped_bits)
+TEST(test_flipped_bits_are_detected)
 {
     struct checkpoint_file file = full_file();
     OWNED_TEXT kstring_t text = format(&file);
@@ -222,7 +222,7 @@ static bool parses_with(const char *begin, const char *line)
 }
 
 /* --markdup stands in the file, and only with the order by coordinate, which may be below a tag. */
-TEST(test_markdup)
+TEST(test_markdup_needs_the_order_by_coordinate)
 {
     static const struct {
         enum sort_order order, below;
@@ -246,7 +246,7 @@ TEST(test_markdup)
     }
 }
 
-TEST(test_wrong_values)
+TEST(test_wrong_values_are_refused)
 {
     static const struct {
         const char *begin, *line;
@@ -351,7 +351,7 @@ TEST(test_wrong_values)
 }
 
 /* A line of the greatest length is accepted; a longer one is refused. */
-TEST(test_long_lines)
+TEST(test_lines_above_a_megabyte_are_refused)
 {
     enum { MOST = 1 << 20 };
     OWNED char *line = test_alloc(MOST + 64);
@@ -365,7 +365,7 @@ TEST(test_long_lines)
     }
 }
 
-TEST(test_garbage)
+TEST(test_garbage_does_no_harm)
 {
     struct rng rng = rng_start(501);
     struct checkpoint_file file = full_file();

@@ -116,7 +116,7 @@ TEST(test_width_has_limits)
     assert_int_equal(compaction_width(&facts), 6);
 }
 
-TEST(test_read_bytes)
+TEST(test_reads_fit_the_memory)
 {
     struct rng rng = rng_start(111);
     for (int i = 0; i < 10000; i++) {
@@ -135,7 +135,7 @@ TEST(test_read_bytes)
 }
 
 /* What a scan reads ahead, and what else it holds, fits into the memory, if that is possible. */
-TEST(test_scan_read_bytes)
+TEST(test_scan_reads_what_fits_the_memory)
 {
     struct rng rng = rng_start(112);
     for (int i = 0; i < 10000; i++) {
@@ -353,7 +353,7 @@ TEST(test_files_with_long_keys)
 }
 
 /* Runs may be divided into files where neither seeks nor memory nor open files forbid it. */
-TEST(test_files_of_runs)
+TEST(test_runs_may_have_several_files)
 {
     struct compaction_facts facts = usual_facts(COMPACTION_AUTO);
     facts.most_files = 1000;
@@ -411,7 +411,7 @@ TEST(test_auto_is_monotonic)
 }
 
 /* In every mode there must be enough open files, also for the files of the compaction. */
-TEST(test_open_files)
+TEST(test_open_files_suffice_in_every_mode)
 {
     static const enum compaction_mode modes[] = {COMPACTION_AUTO, COMPACTION_OFF, COMPACTION_ON};
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
@@ -434,7 +434,7 @@ TEST(test_open_files)
 }
 
 /* Each file takes some memory, even if more may be open: 6,156 took more than 16 MiB allow. */
-TEST(test_memory_of_files)
+TEST(test_files_fit_the_memory)
 {
     unsigned before = 0;
     for (size_t scan_bytes = 2 * MIB; scan_bytes <= 512 * MIB; scan_bytes *= 2) {

@@ -32,9 +32,20 @@ static int make_dir(void **state)
     return *state == NULL;
 }
 
+/* What a test keeps until its end. */
+static void *kept[1 << 14];
+static size_t n_kept;
+
+static void *keep(size_t n_bytes)
+{
+    assert_true(n_kept < sizeof kept / sizeof *kept);
+    return kept[n_kept++] = test_alloc(n_bytes);
+}
+
 static int remove_dir(void **state)
 {
     int r = temp_dir_remove(*state);
+    while (n_kept > 0) free(kept[--n_kept]);
     free(*state);
     return r;
 }
@@ -51,7 +62,7 @@ static int compare_blocks(const void *a, const void *b)
    */
 static struct block *make_run(struct rng *rng, uint8_t run, size_t n_blocks, size_t max_value)
 {
-    struct block *blocks = test_alloc(n_blocks * sizeof *blocks);
+    struct block *blocks = keep(n_blocks * sizeof *blocks);
     for (size_t i = 0; i < n_blocks; i++) {
         struct block *b = &blocks[i];
         b->key_bytes = 8 + rng_below(rng, 12);
@@ -61,7 +72,7 @@ static struct block *make_run(struct rng *rng, uint8_t run, size_t n_blocks, siz
         b->key[b->key_bytes++] = (uint8_t)(i >> 8);
         b->key[b->key_bytes++] = (uint8_t)i;
         b->value_bytes = 1 + rng_below(rng, max_value);
-        b->value = test_alloc(b->value_bytes);
+        b->value = keep(b->value_bytes);
         if (run % 2)
             memset(b->value, run, b->value_bytes);
         else
@@ -71,23 +82,25 @@ static struct block *make_run(struct rng *rng, uint8_t run, size_t n_blocks, siz
     return blocks;
 }
 
-static void release_blocks(struct block *blocks, size_t n)
-{
-    for (size_t i = 0; i < n; i++) free(blocks[i].value);
-    free(blocks);
-}
-
 static struct run_db *make_db_how(const char *dir, bool direct)
 {
     const struct run_db_settings settings = {
         .n_admitted = 1, .n_compactions = 1, .direct = direct, .compaction_read_bytes = 1 << 16,
     };
-    return run_db_create(dir, &settings, NULL);
+    struct run_db *db = run_db_create(dir, &settings, NULL);
+    assert_non_null(db);
+    return db;
 }
 
 static struct run_db *make_db(const char *dir)
 {
     return make_db_how(dir, false);
+}
+
+static void check_no_db(const char *dir)
+{
+    const struct run_db_settings settings = {.n_admitted = 1, .n_compactions = 1};
+    assert_null(run_db_create(dir, &settings, NULL));
 }
 
 static void put_block(struct rng *rng, struct run_writer *writer, unsigned file,
@@ -158,7 +171,6 @@ TEST_IN_DIR(test_longest_key_is_known_to_a_process_that_opens_the_database)
     assert_in_range(longest, sizeof long_key, sizeof long_key + 1);
     run_db_destroy(db);
     db = run_db_create(*state, &existing, NULL);
-    assert_non_null(db);
     assert_int_equal(run_db_totals(db)->n_runs, 2);
     assert_int_equal(run_db_totals(db)->key_bytes, longest);
     run_db_destroy(db);
@@ -169,14 +181,13 @@ TEST_IN_DIR(test_runs_come_back_in_order)
     enum { N_RUNS = 20, N_BLOCKS = 60 };
     struct rng rng = rng_start(91);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    struct block *all = test_alloc(N_RUNS * N_BLOCKS * sizeof *all);
+    struct block *all = keep(N_RUNS * N_BLOCKS * sizeof *all);
     size_t n = 0;
     uint64_t value_bytes = 0;
     unsigned n_files = 0;
-    assert_non_null(db);
     for (uint8_t run = 0; run < N_RUNS; run++) {
         size_t n_blocks = run == 3 ? 1 : 1 + rng_below(&rng, N_BLOCKS);
-        OWNED struct block *blocks = make_run(&rng, run, n_blocks, run % 4 < 2 ? 100 : 20000);
+        struct block *blocks = make_run(&rng, run, n_blocks, run % 4 < 2 ? 100 : 20000);
         n_run_files = 1 + run % 4;
         n_files += n_blocks < n_run_files ? (unsigned)n_blocks : n_run_files;
         assert_int_equal(run_db_totals(db)->n_runs, run);
@@ -196,7 +207,6 @@ TEST_IN_DIR(test_runs_come_back_in_order)
     assert_true(run_db_totals(db)->n_bytes < value_bytes + 60 * n + 4096 * n_files);
     /* A second scan shows the same. */
     assert_int_equal(scan_all(&rng, db, all, n), 0);
-    release_blocks(all, n);
 }
 
 /* Long keys that have a beginning in common stand in the index once, not for each block: while a
@@ -209,7 +219,6 @@ TEST_IN_DIR(test_index_of_long_keys)
     uint8_t key[KEY_BYTES], *value = test_alloc(VALUE_BYTES);
     memset(key, 'x', sizeof key);
     memset(value, 'v', VALUE_BYTES);
-    assert_non_null(db);
     assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
     for (uint32_t i = 0; i < N; i++) {
         key[sizeof key - 2] = (uint8_t)(i >> 8);
@@ -245,11 +254,10 @@ TEST_IN_DIR(test_large_files_have_a_small_index)
     assert_true(run_db_totals(db)->n_bytes < data_bytes);
 }
 
-TEST_IN_DIR(test_empty_database)
+TEST_IN_DIR(test_empty_database_has_no_runs)
 {
     struct rng rng = rng_start(92);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    assert_non_null(db);
     assert_int_equal(run_db_totals(db)->n_runs, 0);
     assert_int_equal(run_db_totals(db)->n_bytes, 0);
     assert_int_equal(scan_all(&rng, db, NULL, 0), 0);
@@ -263,7 +271,6 @@ TEST_IN_DIR(test_abandoned_within_a_run)
     struct rng rng = rng_start(93);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct block *blocks = make_run(&rng, 0, 10, 5000);
-    assert_non_null(db);
     struct run_writer *writer;
     assert_int_equal(run_db_begin_run(db, 3, &writer), 0);
     put_block(&rng, writer, 0, &blocks[0]);
@@ -271,7 +278,6 @@ TEST_IN_DIR(test_abandoned_within_a_run)
     run_db_abandon_run(writer);
     assert_int_equal(run_db_totals(db)->n_runs, 0);
     assert_int_equal(scan_all(&rng, db, NULL, 0), 0);
-    release_blocks(blocks, 10);
 }
 
 TEST_IN_DIR(test_keys_out_of_order_are_refused)
@@ -279,37 +285,34 @@ TEST_IN_DIR(test_keys_out_of_order_are_refused)
     struct rng rng = rng_start(94);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct block *blocks = make_run(&rng, 0, 2, 100);
-    assert_non_null(db);
     struct run_writer *writer;
     assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
     put_block(&rng, writer, 0, &blocks[1]);
     assert_int_equal(run_db_put(writer, 0, blocks[0].key, blocks[0].key_bytes, blocks[0].value,
                                 blocks[0].value_bytes), RUN_DB_ERROR);
     run_db_abandon_run(writer);
-    release_blocks(blocks, 2);
 }
 
-TEST_IN_DIR(test_impossible_directories)
+TEST_IN_DIR(test_directories_without_room_for_a_database_are_refused)
 {
     char path[512];
     (void)snprintf(path, sizeof path, "%s/missing/deeper", (const char *)*state);
-    assert_null(make_db(path));
+    check_no_db(path);
     /* A directory that has a database already. */
-    struct run_db *db = make_db(*state), *second = make_db(*state);
-    assert_non_null(db);
-    assert_null(second);
+    struct run_db *db = make_db(*state);
+    check_no_db(*state);
     run_db_destroy(db);
-    assert_null(make_db(*state));
+    check_no_db(*state);
     /* A file. */
     (void)snprintf(path, sizeof path, "%s/db-0/CURRENT", (const char *)*state);
-    assert_null(make_db(path));
+    check_no_db(path);
 }
 
 /* A signal removes the directory while another thread is about to open the database in it. */
 TEST_IN_DIR(test_removed_directory_does_not_come_back)
 {
     assert_int_equal(temp_dir_remove(*state), 0);
-    assert_null(make_db(*state));
+    check_no_db(*state);
     assert_int_equal(access(*state, F_OK), -1);
     assert_int_equal(mkdir(*state, 0700), 0);           /* for the teardown */
 }
@@ -370,7 +373,6 @@ TEST_IN_DIR(test_flipped_bytes_are_errors)
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct block *blocks = make_run(&rng, 0, N_BLOCKS, 9000);
     char path[512];
-    assert_non_null(db);
     store_run(&rng, db, blocks, N_BLOCKS);
     assert_int_equal(scan_all(&rng, db, blocks, N_BLOCKS), 0);
     find_sst(*state, path, sizeof path);
@@ -387,7 +389,6 @@ TEST_IN_DIR(test_flipped_bytes_are_errors)
     }
     /* Without the damage all is well again. */
     assert_int_equal(scan_all(&rng, db, blocks, N_BLOCKS), 0);
-    release_blocks(blocks, N_BLOCKS);
 }
 
 TEST_IN_DIR(test_truncated_file_is_an_error)
@@ -397,12 +398,10 @@ TEST_IN_DIR(test_truncated_file_is_an_error)
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct block *blocks = make_run(&rng, 0, N_BLOCKS, 9000);
     char path[512];
-    assert_non_null(db);
     store_run(&rng, db, blocks, N_BLOCKS);
     find_sst(*state, path, sizeof path);
     assert_int_equal(truncate(path, find_value(path, &blocks[N_BLOCKS / 2])), 0);
     assert_int_equal(scan_all(&rng, db, blocks, N_BLOCKS), -1);
-    release_blocks(blocks, N_BLOCKS);
 }
 
 /* ---- many runs ---- */
@@ -410,14 +409,14 @@ TEST_IN_DIR(test_truncated_file_is_an_error)
 /* A run of n blocks of about 1 KB, whose keys lie between those of all others. */
 static struct block *make_even_run(struct rng *rng, unsigned run, size_t n)
 {
-    struct block *blocks = test_alloc(n * sizeof *blocks);
+    struct block *blocks = keep(n * sizeof *blocks);
     for (size_t i = 0; i < n; i++) {
         struct block *b = &blocks[i];
         b->key_bytes = 12;
         rng_fill(rng, b->key, 8);
         for (int k = 0; k < 4; k++) b->key[8 + k] = (uint8_t)(run >> (24 - 8 * k));
         b->value_bytes = 1000;
-        b->value = test_alloc(b->value_bytes);
+        b->value = keep(b->value_bytes);
         rng_fill(rng, b->value, b->value_bytes);
     }
     qsort(blocks, n, sizeof *blocks, compare_blocks);
@@ -430,7 +429,7 @@ static void add_runs(struct rng *rng, struct run_db *db, unsigned n_runs, size_t
                      struct block *all, void (*then)(struct run_db *))
 {
     for (unsigned run = 0; run < n_runs; run++) {
-        OWNED struct block *blocks = make_even_run(rng, run, n);
+        struct block *blocks = make_even_run(rng, run, n);
         store_run(rng, db, blocks, n);
         memcpy(all + run * n, blocks, n * sizeof *blocks);
         if (then) then(db);
@@ -472,8 +471,7 @@ static void check_compaction_while_runs_come(void **state, bool direct)
 {
     struct rng rng = rng_start(97);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db_how(*state, direct);
-    struct block *all = test_alloc(MANY_RUNS * EVEN_BLOCKS * sizeof *all);
-    assert_non_null(db);
+    struct block *all = keep(MANY_RUNS * EVEN_BLOCKS * sizeof *all);
     assert_int_equal(run_db_compact(db, MANY_WIDTH, MANY_WIDTH, MANY_MOST), 0);
     n_waits_in_vain = 0;
     add_runs(&rng, db, MANY_RUNS, EVEN_BLOCKS, all, wait_if_crowded);
@@ -491,7 +489,6 @@ static void check_compaction_while_runs_come(void **state, bool direct)
     assert_false(run_db_compact_failed(db));
     assert_int_equal(scan_all(&rng, db, all, MANY_RUNS * EVEN_BLOCKS), 0);
     assert_int_equal(scan_how(&rng, db, all, MANY_RUNS * EVEN_BLOCKS, 1 << 16), 0);
-    release_blocks(all, MANY_RUNS * EVEN_BLOCKS);
 }
 
 TEST_IN_DIR(test_compaction_while_runs_come)
@@ -526,14 +523,12 @@ TEST_IN_DIR(test_asked_while_it_is_opened_again)
     RELEASED(own_run_db_destroy) struct run_db *db = make_db_how(*state, true);
     struct asker asker = {.db = db};
     pthread_t thread;
-    assert_non_null(db);
     store_run(&rng, db, blocks, EVEN_BLOCKS);
     assert_int_equal(pthread_create(&thread, NULL, ask, &asker), 0);
     assert_int_equal(run_db_compact(db, 6, 6, 20), 0);
     atomic_store(&asker.stop, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(scan_all(&rng, db, blocks, EVEN_BLOCKS), 0);
-    release_blocks(blocks, EVEN_BLOCKS);
 }
 
 /* RocksDB has no thread to compact with, as if it got no CPU: the compaction stays due, and begins
@@ -542,9 +537,8 @@ TEST_IN_DIR(test_compaction_that_begins_late)
 {
     struct rng rng = rng_start(108);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    struct block *all = test_alloc(12 * EVEN_BLOCKS * sizeof *all);
+    struct block *all = keep(12 * EVEN_BLOCKS * sizeof *all);
     rocksdb_env_t *env = rocksdb_create_default_env();
-    assert_non_null(db);
     add_runs(&rng, db, 12, EVEN_BLOCKS, all, NULL);
     assert_false(run_db_compaction_is_due(db));
     rocksdb_env_set_background_threads(env, 0);
@@ -555,7 +549,6 @@ TEST_IN_DIR(test_compaction_that_begins_late)
     wait_for_compactions(db);
     assert_int_equal(run_db_n_files(db), 7);
     rocksdb_env_destroy(env);
-    release_blocks(all, 12 * EVEN_BLOCKS);
 }
 
 /* Neighbours differ so much in size that RocksDB compacts none of them: nothing is due. */
@@ -563,12 +556,10 @@ TEST_IN_DIR(test_no_neighbours_of_one_size)
 {
     struct rng rng = rng_start(109);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    assert_non_null(db);
     for (unsigned run = 0; run < 12; run++) {
         size_t n = run % 2 ? EVEN_BLOCKS : EVEN_BLOCKS / 4;
         struct block *blocks = make_even_run(&rng, run, n);
         store_run(&rng, db, blocks, n);
-        release_blocks(blocks, n);
     }
     assert_int_equal(run_db_compact(db, 6, 6, 8), 0);
     assert_false(run_db_compaction_is_due(db));
@@ -581,10 +572,9 @@ TEST_IN_DIR(test_compaction_during_a_scan)
 {
     struct rng rng = rng_start(99);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    struct block *all = test_alloc(40 * EVEN_BLOCKS * sizeof *all);
+    struct block *all = keep(40 * EVEN_BLOCKS * sizeof *all);
     const uint8_t *key;
     size_t key_bytes, n = 0;
-    assert_non_null(db);
     add_runs(&rng, db, 40, EVEN_BLOCKS, all, NULL);
     struct run_scan *scan = run_scan_open(db, 0);
     assert_non_null(scan);
@@ -599,7 +589,6 @@ TEST_IN_DIR(test_compaction_during_a_scan)
     }
     assert_int_equal(n, 40 * EVEN_BLOCKS);
     run_scan_close(scan);
-    release_blocks(all, 40 * EVEN_BLOCKS);
 }
 
 /* Runs become part of the database three at a time, and the last ones by admit_runs. Two databases
@@ -612,7 +601,7 @@ TEST_IN_DIR(test_admitted_in_groups)
     };
     struct rng rng = rng_start(101);
     struct run_db *other = make_db(*state), *db = run_db_create(*state, &settings, NULL);
-    struct block *all = test_alloc(20 * EVEN_BLOCKS * sizeof *all);
+    struct block *all = keep(20 * EVEN_BLOCKS * sizeof *all);
     assert_non_null(db);
     assert_non_null(other);
     assert_int_equal(run_db_admit_runs(db), 0);
@@ -629,7 +618,6 @@ TEST_IN_DIR(test_admitted_in_groups)
     assert_int_equal(scan_all(&rng, other, NULL, 0), 0);
     run_db_destroy(db);
     run_db_destroy(other);
-    release_blocks(all, 20 * EVEN_BLOCKS);
 }
 
 /* Ends n more runs, the first of which has this number, and checks how many are durable then. */
@@ -639,7 +627,6 @@ static void check_durable(struct rng *rng, struct run_db *db, uint8_t first, uin
     for (uint8_t i = 0; i < n; i++) {
         struct block *blocks = make_run(rng, (uint8_t)(first + i), 1, 100);
         store_run(rng, db, blocks, 1);
-        release_blocks(blocks, 1);
     }
     assert_int_equal(run_db_totals(db)->n_runs, first + n);
     assert_int_equal(run_db_n_files(db), first + n);
@@ -653,7 +640,6 @@ TEST_IN_DIR(test_admitted_in_growing_groups)
 {
     struct rng rng = rng_start(110);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    assert_non_null(db);
     check_durable(&rng, db, 0, 128, 128);
     check_durable(&rng, db, 128, 1, 128);
     check_durable(&rng, db, 129, 1, 130);
@@ -671,7 +657,6 @@ TEST_IN_DIR(test_admitted_in_small_groups)
 {
     struct rng rng = rng_start(111);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    assert_non_null(db);
     check_durable(&rng, db, 0, 128, 128);
     assert_int_equal(run_db_compact(db, 3, 6, 250), 0);
     check_durable(&rng, db, 128, 1, 129);
@@ -683,20 +668,19 @@ TEST_IN_DIR(test_destroyed_before_admission)
     const struct run_db_settings settings = {.n_admitted = 8, .n_compactions = 1};
     struct rng rng = rng_start(102);
     RELEASED(own_run_db_destroy) struct run_db *db = run_db_create(*state, &settings, NULL);
-    struct block *all = test_alloc(3 * EVEN_BLOCKS * sizeof *all);
+    struct block *all = keep(3 * EVEN_BLOCKS * sizeof *all);
     assert_non_null(db);
     add_runs(&rng, db, 3, EVEN_BLOCKS, all, NULL);
-    release_blocks(all, 3 * EVEN_BLOCKS);
 }
 
 /* Runs that RocksDB cannot take in count neither as durable nor as runs: nobody would find them.
    They once counted as durable. */
-TEST_IN_DIR(test_not_admitted)
+TEST_IN_DIR(test_runs_that_are_not_admitted_do_not_count)
 {
     const struct run_db_settings settings = {.n_admitted = 2, .n_compactions = 1};
     struct rng rng = rng_start(104);
     RELEASED(own_run_db_destroy) struct run_db *db = run_db_create(*state, &settings, NULL);
-    struct block *all = test_alloc(3 * EVEN_BLOCKS * sizeof *all);
+    struct block *all = keep(3 * EVEN_BLOCKS * sizeof *all);
     char path[512];
     assert_non_null(db);
     n_run_files = 2;
@@ -714,7 +698,6 @@ TEST_IN_DIR(test_not_admitted)
     assert_int_equal(run_db_totals(db)->n_files, 4);
     assert_int_equal(run_db_n_files(db), 4);     /* nothing of the third run */
     assert_true(run_db_totals(db)->n_bytes < n_bytes && run_db_totals(db)->n_bytes > n_bytes / 2);
-    release_blocks(all, 3 * EVEN_BLOCKS);
 }
 
 /* A database that cannot be opened again for a direct scan is an error, and can still be asked. */
@@ -722,9 +705,8 @@ TEST_IN_DIR(test_direct_scan_of_a_lost_database)
 {
     struct rng rng = rng_start(103);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db_how(*state, true);
-    struct block *all = test_alloc(4 * EVEN_BLOCKS * sizeof *all);
+    struct block *all = keep(4 * EVEN_BLOCKS * sizeof *all);
     char path[512];
-    assert_non_null(db);
     add_runs(&rng, db, 4, EVEN_BLOCKS, all, NULL);
     (void)snprintf(path, sizeof path, "%s/db-0/CURRENT", (const char *)*state);
     assert_int_equal(unlink(path), 0);
@@ -732,7 +714,6 @@ TEST_IN_DIR(test_direct_scan_of_a_lost_database)
     assert_int_equal(run_db_n_files(db), 0);
     assert_int_equal(run_db_totals(db)->n_runs, 4);
     assert_false(run_db_is_compacting(db));
-    release_blocks(all, 4 * EVEN_BLOCKS);
 }
 
 /* ---- full disks ---- */
@@ -743,16 +724,12 @@ TEST_IN_DIR(test_no_space_for_a_run)
     enum { N_RUNS = 5, N_BLOCKS = 100 };
     struct rng rng = rng_start(104);
     struct run_writer *writer;
-    struct block *all = test_alloc(N_RUNS * N_BLOCKS * sizeof *all);
+    struct block *all = keep(N_RUNS * N_BLOCKS * sizeof *all);
     char path[512];
     int r = 0;
     (void)snprintf(path, sizeof path, "%s/disk", (const char *)*state);
-    if (!mount_small_disk(path, (N_RUNS * N_BLOCKS + 300) * 1000)) {
-        free(all);
-        skip();
-    }
+    if (!mount_small_disk(path, (N_RUNS * N_BLOCKS + 300) * 1000)) skip();
     struct run_db *db = make_db(path);
-    assert_non_null(db);
     add_runs(&rng, db, N_RUNS, N_BLOCKS, all, NULL);
     struct block *large = make_even_run(&rng, 77, 2000);
     assert_int_equal(run_db_begin_run(db, 2, &writer), 0);
@@ -766,8 +743,6 @@ TEST_IN_DIR(test_no_space_for_a_run)
     assert_int_equal(scan_all(&rng, db, all, N_RUNS * N_BLOCKS), 0);
     run_db_destroy(db);
     unmount_small_disk(path);
-    release_blocks(large, 2000);
-    release_blocks(all, N_RUNS * N_BLOCKS);
 }
 
 /* Without space a compaction fails, and the runs are as they were. */
@@ -775,15 +750,11 @@ TEST_IN_DIR(test_no_space_to_compact)
 {
     enum { N_RUNS = 12, N_BLOCKS = 100 };
     struct rng rng = rng_start(105);
-    struct block *all = test_alloc(N_RUNS * N_BLOCKS * sizeof *all);
+    struct block *all = keep(N_RUNS * N_BLOCKS * sizeof *all);
     char path[512];
     (void)snprintf(path, sizeof path, "%s/disk", (const char *)*state);
-    if (!mount_small_disk(path, (N_RUNS * N_BLOCKS + 600) * 1000)) {
-        free(all);
-        skip();
-    }
+    if (!mount_small_disk(path, (N_RUNS * N_BLOCKS + 600) * 1000)) skip();
     struct run_db *db = make_db(path);
-    assert_non_null(db);
     add_runs(&rng, db, N_RUNS, N_BLOCKS, all, NULL);
     assert_int_equal(run_db_compact(db, N_RUNS, N_RUNS, 4), 0);
     for (int i = 0; i < 500 && !run_db_compact_failed(db); i++) (void)usleep(10000);
@@ -797,8 +768,6 @@ TEST_IN_DIR(test_no_space_to_compact)
     assert_int_equal(scan_all(&rng, db, all, N_RUNS * N_BLOCKS), 0);
     store_run(&rng, db, small, 10);
     assert_int_equal(run_db_n_files(db), N_RUNS + 1);
-    release_blocks(small, 10);
     run_db_destroy(db);
     unmount_small_disk(path);
-    release_blocks(all, N_RUNS * N_BLOCKS);
 }

@@ -18,7 +18,7 @@ static bool same(const struct run_label *a, const struct run_label *b)
            a->end.n_records == b->end.n_records;
 }
 
-TEST(test_round_trip)
+TEST(test_label_that_is_written_is_read)
 {
     uint8_t bytes[RUN_LABEL_BYTES + 1];
     const struct run_label labels[] = {
@@ -102,7 +102,7 @@ TEST(test_labels_form_chains)
 
 /* Runs that end at an unknown place are left out at the end of the chain; then another run takes the
    place of the first of them. */
-TEST(test_unknown_ends)
+TEST(test_runs_with_unknown_ends_are_passed_over)
 {
     struct rng rng = rng_start(513);
     for (int i = 0; i < 20; i++) {

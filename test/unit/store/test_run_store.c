@@ -197,7 +197,7 @@ static bool is_empty(const char *dir)
 
 /* ---- directories ---- */
 
-TEST_IN_OWN_DIR(test_runs_spread)
+TEST_IN_OWN_DIR(test_runs_spread_over_all_directories)
 {
     for (size_t n_dirs = 1; n_dirs <= 3; n_dirs++) {
         struct rng rng = rng_start(121 + n_dirs);
@@ -226,7 +226,7 @@ TEST_IN_OWN_DIR(test_runs_spread)
     }
 }
 
-TEST_IN_OWN_DIR(test_empty_store)
+TEST_IN_OWN_DIR(test_empty_store_has_no_runs)
 {
     struct rng rng = rng_start(125);
     struct run_store *store = create_in(2, COMPACTION_AUTO, 0);
@@ -284,7 +284,7 @@ TEST_IN_OWN_DIR(test_destroyed_at_any_time)
 }
 
 /* A run is written while earlier ones are ended, as spiller and run ender do. */
-TEST_IN_OWN_DIR(test_runs_overlap)
+TEST_IN_OWN_DIR(test_run_is_written_while_others_end)
 {
     struct rng rng = rng_start(127);
     struct run_store *store = create_in(2, COMPACTION_OFF, 0);
@@ -322,7 +322,7 @@ static char *describe_files(const char *dir)
 
 /* A store that another process made gets a further directory: nothing is written into the closed
    ones, not even where there is no space at all, and the scans show all runs. */
-TEST_IN_OWN_DIR(test_closed_directories)
+TEST_IN_OWN_DIR(test_closed_directories_are_only_read)
 {
     static const char *const dirs[] = {"a", "b", "c"};
     struct rng rng = rng_start(130);
@@ -361,7 +361,7 @@ TEST_IN_OWN_DIR(test_closed_directories)
     remove_dirs(3);
 }
 
-TEST_IN_OWN_DIR(test_impossible_directory)
+TEST_IN_OWN_DIR(test_run_in_an_impossible_directory_fails)
 {
     static const char *const dirs[] = {"missing"};
     struct run_store_settings settings = settings_of(dirs, 1, COMPACTION_AUTO, 0);
@@ -417,8 +417,7 @@ TEST_IN_OWN_DIR(test_full_while_writing)
     check_with_small_disk(12 * MIB, false, 2500, true);
 }
 
-/* When all directories are full there is an error, and no endless search. */
-TEST_IN_OWN_DIR(test_all_full)
+TEST_IN_OWN_DIR(test_full_directories_are_an_error)
 {
     static const char *const dirs[] = {"small", "smaller"};
     for (int n_blocks = 50; n_blocks < 5000; n_blocks *= 9) {
@@ -634,7 +633,7 @@ TEST_IN_OWN_DIR(test_compaction_with_wrong_numbers)
     }
 }
 
-TEST_IN_OWN_DIR(test_switched_off)
+TEST_IN_OWN_DIR(test_nothing_is_compacted_when_switched_off)
 {
     struct rng rng = rng_start(140);
     struct run_store *store = create_in(1, COMPACTION_OFF, 100);

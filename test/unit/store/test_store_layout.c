@@ -34,7 +34,7 @@ TEST(test_lanes_have_enough_files)
 }
 
 /* An input of unknown size counts as large, unless memory is much larger than the scan's. */
-TEST(test_exceeds_memory)
+TEST(test_input_beyond_the_memory_is_known)
 {
     const uint64_t huge = UINT64_C(1) << 60;
     assert_true(store_layout_exceeds_memory(huge, 1));

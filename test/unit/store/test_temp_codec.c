@@ -63,7 +63,7 @@ static void check_round_trip(struct rng *rng, struct temp_coder *coder, enum tem
     CHECK(rng, temp_codec_decompress(coder, codec, exact, (size_t)size, shorter, n - 1) == -1);
 }
 
-TEST(test_round_trip)
+TEST(test_bytes_come_back_from_each_codec)
 {
     struct rng rng = rng_start(41);
     struct temp_coder coder = {0};
@@ -108,7 +108,7 @@ TEST(test_damage_stays_within_its_place)
     }
 }
 
-TEST(test_unknown_codec)
+TEST(test_unknown_codec_is_refused)
 {
     struct temp_coder coder = {0};
     uint8_t in[8] = {0}, out[8];

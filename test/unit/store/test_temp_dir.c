@@ -23,10 +23,7 @@ static void make_file(const char *dir, const char *name)
 {
     char path[256];
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs("something\n", file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    put_file(path, "something\n", 10);
 }
 
 /* Makes a temporary directory. Its path must begin with `expected`, without a slash after that, and
@@ -207,7 +204,7 @@ TEST_IN_OWN_DIR(test_links_are_not_followed)
 }
 
 /* This prints a message. */
-TEST_IN_OWN_DIR(test_impossible_places)
+TEST_IN_OWN_DIR(test_impossible_places_are_errors)
 {
     make_file(".", "file");
     assert_null(temp_dir_create("missing/dir/prefix", NULL));

@@ -63,7 +63,7 @@ static void check(struct temp_streams *streams, const struct written *w, unsigne
 
 /* Streams that are written, marked and undone at random. The first one gets most: tables with and
    without leaves are next to each other. */
-TEST_IN_OWN_DIR(test_random)
+TEST_IN_OWN_DIR(test_streams_come_back)
 {
     for (size_t k = 0; k < 12; k++) {
         struct rng rng = rng_start(k);
@@ -103,7 +103,7 @@ static size_t allocated(void)
 }
 
 /* Tables of pages once took 8 bytes for each page of 1 KiB: a megabyte here. */
-TEST_IN_OWN_DIR(test_memory)
+TEST_IN_OWN_DIR(test_streams_keep_to_their_memory)
 {
     enum { N_STREAMS = 64, MEMORY_BYTES = 256 << 10, CHUNK_BYTES = 4000 };
     static const uint8_t chunk[CHUNK_BYTES];

@@ -30,7 +30,7 @@ TEST(test_modifications_of_the_primary_record_stay)
 }
 
 /* Without MM the other tags say nothing. 1.24 fails if there are no tags at all. */
-TEST(test_no_modifications)
+TEST(test_length_and_qualities_go_without_modifications)
 {
     CHECK_LINES(&mods, "q\t0" FIELDS "8M" READ "\n", "q\t0" FIELDS "8M" READ);
     CHECK_LINES(&mods, "q\t0" FIELDS "8M" READ "\tXX:i:1\n",
@@ -44,8 +44,7 @@ TEST(test_tag_of_the_user)
                 "q\t0" FIELDS "8M" READ "\tMn:f:0.5");
 }
 
-/* A primary record that was cut keeps its tags only if MN says that they were cut, too. */
-TEST(test_cut_primary)
+TEST(test_cut_record_keeps_tags_of_its_length)
 {
     CHECK_LINES(&mods, "q\t0" FIELDS "2H8M" READ "\tMM:Z:C+m,1;\tMN:i:8\n",
                 "q\t0" FIELDS "2H8M" READ "\tMM:Z:C+m,1;\tMN:i:8");
@@ -133,7 +132,7 @@ TEST(test_valid_lists_are_told_from_others)
 }
 
 /* What cannot be checked stays on the forward strand only, as in htslib. */
-TEST(test_no_sequence)
+TEST(test_lists_without_a_sequence_stay_on_the_forward_strand)
 {
     assert_true(keeps(0, "*", "C+m,1,1;", "ML:B:C,1,2\tMN:i:8"));
     assert_false(keeps(0, "*", "C+m,1,1;", "ML:B:C,1"));
@@ -141,7 +140,7 @@ TEST(test_no_sequence)
     assert_true(keeps(BAM_FREVERSE, "*", "C+m;", ""));
 }
 
-TEST(test_most_codes)
+TEST(test_list_has_at_most_255_codes)
 {
     char lists[300] = "C+";
     memset(lists + 2, 'm', 255);
@@ -232,7 +231,7 @@ TEST(test_cut_of_another_sequence)
 }
 
 /* A record whose read is not there keeps what it has, draft names included, if it is right. */
-TEST(test_without_primary)
+TEST(test_record_without_its_read_keeps_right_tags)
 {
     static const char tags[] = "q\t256" FIELDS "2H8M" READ "\tMm:Z:C+m,1,1;\tMl:B:C,3,4\n";
     CHECK_LINES(&mods, tags, "q\t256" FIELDS "2H8M" READ "\tMm:Z:C+m,1,1;\tMl:B:C,3,4");
@@ -313,7 +312,7 @@ TEST(test_types_of_the_length)
 #undef MM
 }
 
-TEST(test_damaged_tags)
+TEST(test_damaged_tags_are_refused)
 {
     uint8_t rec[100];
     struct record_fields f = {.name = "q", .tid = 0, .pos = 5, .tag_bytes = 5};
@@ -327,7 +326,7 @@ TEST(test_damaged_tags)
 }
 
 /* A CIGAR in a CG tag is there once, whatever becomes of the other tags. */
-TEST(test_long_cigar)
+TEST(test_cigar_in_a_tag_is_there_once)
 {
     enum { N_PAIRS = 40000 };
     OWNED_TEXT kstring_t cigar = KS_INITIALIZE, line = KS_INITIALIZE, result = KS_INITIALIZE;
@@ -343,7 +342,7 @@ TEST(test_long_cigar)
 }
 
 /* Each field of coordinates beyond 2^31 is kept, and its tag is the last one. */
-TEST(test_long_coordinates)
+TEST(test_long_coordinates_are_kept_last)
 {
     CHECK_LINES(&mods,
                 "q\t0" FIELDS "8M" READ "\n"

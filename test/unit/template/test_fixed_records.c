@@ -170,8 +170,7 @@ static size_t count_taken(struct fixed_records *fixed)
     return n;
 }
 
-/* Templates before and after one that is too large are handed out, wherever they lie. */
-TEST(test_too_large)
+TEST(test_templates_around_a_too_large_one_are_handed_out)
 {
     enum { LARGE_BASES = 200, MAX_BYTES = 700 };
     struct fixmate_rules rules = usual;

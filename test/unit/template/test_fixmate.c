@@ -24,13 +24,13 @@ TEST(test_operation_begins_behind_the_reference)
 }
 
 /* The sum of two operations may be longer than one can be; 1.24 loses bases then. */
-TEST(test_longest_operation)
+TEST(test_sum_of_operations_stays_within_28_bits)
 {
     CHECK_LINES(&usual, "q\t0\td\t1\t9\t4M268435455N1N\t*\t0\t0\tACGT\tFFFF\n",
                 "q\t0\td\t1\t9\t4M268435454N2N\t*\t0\t0\tACGT\tFFFF");
 }
 
-TEST(test_damaged_tags)
+TEST(test_damaged_tags_are_refused_if_they_are_read)
 {
     uint8_t rec[100];
     struct record_fields f = {.name = "q", .tid = -1, .pos = -1, .flag = BAM_FUNMAP,
@@ -49,8 +49,7 @@ TEST(test_damaged_tags)
     fixmate_release(&space);
 }
 
-/* Coordinates beyond 2^31 are those of the mate, too. */
-TEST(test_long_coordinates)
+TEST(test_long_coordinates_are_those_of_the_mate)
 {
     CHECK_LINES(&usual,
                 "q\t99\td\t5000000001\t9\t4M\t=\t8000000001\t3000000004\tACGT\tFFFF\tMQ:i:9\t"
@@ -62,7 +61,7 @@ TEST(test_long_coordinates)
 }
 
 /* A CIGAR that its field cannot count goes to the mate as text, and stays the last tag. */
-TEST(test_long_cigar)
+TEST(test_long_cigar_goes_to_the_mate_as_text)
 {
     enum { N_PAIRS = 40000 };
     OWNED_TEXT kstring_t cigar = KS_INITIALIZE, line = KS_INITIALIZE, result = KS_INITIALIZE;

@@ -92,7 +92,7 @@ static void print_control_characters(void *arg)
     (void)fflush(stderr);
 }
 
-TEST(test_control_characters)
+TEST(test_control_characters_are_escaped)
 {
     char expected[4096];
     (void)strcpy(expected, US "read 'a\\x0a\\x1b[2J'\nbefore\tlibrary \\x1b[2J\nhalf a line\n\n");
@@ -115,7 +115,7 @@ static void draw(void *arg)
     diag_note("after");
 }
 
-TEST(test_status_line)
+TEST(test_message_erases_the_status_line)
 {
     check_printed(draw, "\r10 %\033[K\r" "\r20 %\033[K\r" "\r\033[K" US "between\n"
                         "\r30 %\033[K\r" "\r\033[K" US "after\n");
@@ -136,7 +136,7 @@ static void print_into_broken_pipe(void *arg)
     if (sigismember(&pending, SIGPIPE)) _exit(3);
 }
 
-TEST(test_broken_pipe)
+TEST(test_broken_pipe_is_ignored)
 {
     check_printed(print_into_broken_pipe, "");
 }
@@ -177,7 +177,7 @@ static void point_at_words(void *arg)
     diag_note("f%s", diag_library_words());
 }
 
-TEST(test_library_words)
+TEST(test_message_points_at_words_that_can_be_seen)
 {
     check_printed(point_at_words, "[W::f] w\n" US "a\n"
                                   "[E::f] e\n" US "b; its words are above\n" US "c\n"

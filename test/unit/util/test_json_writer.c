@@ -52,7 +52,7 @@ TEST(test_invalid_utf8_is_replaced)
                  "\"\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf\"");
 }
 
-TEST(test_no_utf8)
+TEST(test_no_other_bytes_are_taken_for_utf8)
 {
     check_string("a\xff" "b", "\"a\\ufffdb\"");
     check_string("\xc3", "\"\\ufffd\"");                /* ends within a sequence */
@@ -69,7 +69,7 @@ TEST(test_no_utf8)
 }
 
 /* Any bytes become a text in quotes without control characters. */
-TEST(test_random_bytes)
+TEST(test_random_bytes_become_valid_text)
 {
     struct rng rng = rng_start(311);
     for (int i = 0; i < 20000; i++) {

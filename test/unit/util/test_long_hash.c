@@ -21,7 +21,7 @@ static uint8_t *make_bytes(void)
 }
 
 /* The ways of XXH3 change at 16, 128 and 240 bytes, at stripes of 64 and at blocks of 1,024. */
-TEST(test_equals_xxh3)
+TEST(test_hash_is_that_of_xxh3)
 {
     OWNED uint8_t *bytes = make_bytes();
     for (size_t n = 0; n <= MOST_BYTES; n += n < 2100 ? 1 : 997) {
@@ -34,7 +34,7 @@ TEST(test_equals_xxh3)
 }
 
 /* The value of XXH3-64 of no bytes, by its specification. */
-TEST(test_known_value)
+TEST(test_hash_has_a_known_value)
 {
     assert_int_equal(long_hash("", 0), 0x2d06800538d394c2);
 }

@@ -46,7 +46,7 @@ TEST(test_malformed_utf8_is_escaped)
     check_shown("\xc3\xc3\xb6", "\\xc3\xc3\xb6");
 }
 
-TEST(test_decoded_characters)
+TEST(test_characters_are_escaped_by_number)
 {
     static const struct {
         const char *text;
@@ -70,7 +70,7 @@ TEST(test_decoded_characters)
 }
 
 /* Each character is decoded from its bytes, and not from fewer bytes. */
-TEST(test_all_characters)
+TEST(test_all_characters_are_shown_or_escaped)
 {
     for (uint32_t c = 0x80; c <= 0x10ffff; c++) {
         size_t n = c >= 0x10000 ? 4 : c >= 0x800 ? 3 : 2;

@@ -61,7 +61,7 @@ TEST(test_texts_are_copied)
     assert_int_equal(wide[99999], '3');
 }
 
-TEST(test_growing_array)
+TEST(test_array_grows_with_its_items)
 {
     uint64_t *items = NULL;
     size_t room = 0;
@@ -150,7 +150,7 @@ static void check(const struct ended_child *ended, bool has_hook)
     if (hook) assert_true(hook < message);
 }
 
-TEST(test_no_memory)
+TEST(test_process_ends_without_memory)
 {
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
         struct failure plain = {failures[i], NULL}, hooked = {failures[i], print_hook};
