@@ -74,8 +74,8 @@ static void check_ends(const struct batch *b)
     FUZZ_CHECK(atomic_load(&b->top) <= b->mem_bytes);
 }
 
-/* Adds and indexes records of the stream from `first` on, some at a time, at most until the batch is
-   full. Returns the number of the first one that was not added. */
+/* Adds and indexes records of the stream from `first` on, some at a time, at most until the batch
+   is full. Returns the number of the first one that was not added. */
 static size_t fill_batch(struct fuzz_input *in, struct batch *b, const struct stream *s,
                          size_t first, struct content_sum *sum)
 {
@@ -174,7 +174,8 @@ static void merge_all(struct fuzz_input *in, const struct sort_rules *rules,
     const struct sort_entry *merged;
     OWNED struct place *places = sort_places(rules, sources, n, &n_places);
     while (n_out < n_places) {
-        bool have = fuzz_left(in) > 0 && choose_bound(in, rules, sources, n, &bound, &which, &index);
+        bool have = fuzz_left(in) > 0 &&
+                    choose_bound(in, rules, sources, n, &bound, &which, &index);
         size_t n_wanted = 0;
         struct merge_limit limit = {NULL, 0};
         if (have) limit = merge_limit_of(&bound);

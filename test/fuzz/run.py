@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the fuzz targets of test/fuzz: run.py replay|probe|fuzz [options]
 
-replay  runs every target on random inputs, always the same, on its seeds and on inputs that once made
-        it fail (test/fuzz/regressions), with the programs that make check builds.
+replay  runs every target on random inputs, always the same, on its seeds and on inputs that once
+        made it fail (test/fuzz/regressions), with the programs that make check builds.
 probe   fails, after a message, if --cc has no libFuzzer.
 fuzz    runs each target for --seconds, two at a time, with the programs that make fuzz-targets
         builds. Inputs that make a target fail are kept below build/fuzz-found; the corpus grows

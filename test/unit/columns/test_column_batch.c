@@ -20,8 +20,6 @@ static struct column_schema *schema_of(const char *list, const struct tag_census
     return schema;
 }
 
-/* ---- single records ---- */
-
 /* Adds a line to a batch of all columns; returns the problem. */
 static const char *problem_of_line(const char *line)
 {
@@ -152,8 +150,6 @@ TEST(test_control_characters_are_found_anywhere_in_names)
     }
     assert_false(column_name_has_control(NULL, 0));
 }
-
-/* ---- schemas ---- */
 
 static void check_list(const char *list, const char *problem, const char *part)
 {

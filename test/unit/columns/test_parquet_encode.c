@@ -10,8 +10,6 @@
 #include "columns/thrift_compact.h"
 #include "util/varint.h"
 
-/* ---- decoding ---- */
-
 struct input {
     const uint8_t *at, *end;
 };
@@ -86,8 +84,6 @@ static const uint8_t *decode_deltas(struct input in, unsigned n_bits, int64_t *v
     return in.at;
 }
 
-/* ---- runs ---- */
-
 static void check_runs(struct rng *rng, const uint32_t *values, size_t n, unsigned width)
 {
     struct column_bytes out = {0};
@@ -144,8 +140,6 @@ TEST(test_long_run_takes_a_few_bytes)
     assert_true(out.n_bytes == 4 && out.bytes[3] == 1);
     free(out.bytes);
 }
-
-/* ---- differences ---- */
 
 static void check_deltas(struct rng *rng, const int64_t *values, size_t n, unsigned n_bits)
 {
@@ -211,8 +205,6 @@ TEST(test_bit_width_is_the_place_of_the_highest_bit)
     }
 }
 
-/* ---- dictionaries ---- */
-
 TEST(test_dictionary_of_texts)
 {
     struct rng rng = rng_start(5);
@@ -241,8 +233,6 @@ TEST(test_dictionary_of_texts)
         CHECK(&rng, n_bytes == dictionary.text_bytes && has_empty);
     }
 }
-
-/* ---- notes ---- */
 
 static struct parquet_bound bound_of(const void *bytes, size_t n)
 {

@@ -26,7 +26,8 @@ static void check_zlib(struct rng *rng, const uint8_t *in, size_t in_bytes, cons
 static void check_payload(struct rng *rng, const uint8_t *payload, size_t n_bytes)
 {
     RELEASED(bgzf_coder_release) struct bgzf_coder coder = {0};
-    uint8_t *raw = test_alloc(n_bytes), *out = test_alloc(ROOM_BYTES), *back = test_alloc(n_bytes);
+    OWNED uint8_t *raw = test_alloc(n_bytes), *out = test_alloc(ROOM_BYTES);
+    OWNED uint8_t *back = test_alloc(n_bytes);
     memcpy(raw, payload, n_bytes);
     for (int level = DEFLATE_FASTEST; level <= DEFLATE_SMALLEST; level++) {
         OWNED struct deflater *deflater = deflater_create(level);
@@ -41,9 +42,6 @@ static void check_payload(struct rng *rng, const uint8_t *payload, size_t n_byte
         CHECK(rng, deflater_run(deflater, raw, n_bytes, exact, size) == size);
         CHECK(rng, memcmp(exact, out, size) == 0);
     }
-    free(back);
-    free(out);
-    free(raw);
 }
 
 TEST(test_small_and_uniform_payloads)

@@ -65,8 +65,6 @@ TEST(test_best_read_gets_the_count)
     check_written(LINE("0") "\tdc:i:9", &counted, LINE("0") "\tdc:i:3");
 }
 
-/* ---- against htslib ---- */
-
 static const char *const some_tags[] = {
     "do:Z:", "do:Z:A:1:best", "do:Z:x", "dt:Z:SQ", "dt:Z:LB", "dt:Z:longer", "dc:i:1", "dc:i:300",
     "dc:i:70000", "dc:i:-1", "dX:i:1", "XX:Z:do", "XY:B:i,1,2,3", "XZ:A:d",
@@ -151,8 +149,6 @@ TEST(test_tags_are_those_htslib_would_write)
     }
 }
 
-/* ---- long tags, damaged tags ---- */
-
 /* The record with the long tag. */
 static uint8_t *make_long(const char *line)
 {
@@ -189,8 +185,6 @@ TEST(test_damaged_tags_stay_and_are_not_searched)
     assert_memory_equal(out + n + 1 - 15, rec + n - 15, 15);
     assert_memory_equal(out + n + 1 - 15 - 6, "dtZLB", 6);
 }
-
-/* ---- stripped records ---- */
 
 static uint8_t *strip(const uint8_t *rec, size_t *n_bytes)
 {

@@ -6,6 +6,7 @@
  * Buffers are given to the code in exactly the size that they claim, so that AddressSanitizer sees
  * every byte beyond.
  */
+#include "test_place.h"
 #include "unit_test.h"
 
 #include "bam/bam_convert.h"
@@ -25,6 +26,16 @@ const char *__lsan_default_suppressions(void)
 {
     return "leak:libhts.so";
 }
+
+static const char path[] = "x.sam";
+
+static int leave_file(void **state)
+{
+    (void)unlink(path);
+    return leave_place(state);
+}
+
+#define TEST_OF_FILE(test) TEST_WITH(test, enter_place, leave_file)
 
 enum form { FORM_PLAIN, FORM_BGZF, FORM_BGZF_THREADS, FORM_GZIP, N_FORMS };
 
@@ -71,12 +82,8 @@ static void add_long_line(kstring_t *text, size_t n_bases)
     add(text, "\t*\tRG:Z:x", "\n");
 }
 
-static void write_file(char path[64], enum form form, const char *text, size_t n)
+static void write_file(enum form form, const char *text, size_t n)
 {
-    strcpy(path, "/tmp/rocksort-test-XXXXXX");
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(close(fd), 0);
     /* "u" writes the bytes as they are. Blocks of BGZF end every 333 bytes, also within lines. */
     BGZF *file = bgzf_open(path, form == FORM_PLAIN ? "wu" : form == FORM_GZIP ? "wg" : "w1");
     assert_non_null(file);
@@ -97,7 +104,7 @@ struct opened {
 };
 
 /* Our reader, or htslib's. */
-static struct opened open_file(const char *path, enum form form, bool is_ours)
+static struct opened open_file(enum form form, bool is_ours)
 {
     struct opened in = {.file = sam_open(path, "r")};
     assert_non_null(in.file);
@@ -141,10 +148,10 @@ static int add_record(struct content *c, const bam1_t *record)
 }
 
 /* What htslib reads, record by record. */
-static struct content read_with_htslib(const char *path)
+static struct content read_with_htslib(void)
 {
     struct content c = {0};
-    struct opened in = open_file(path, FORM_PLAIN, false);
+    struct opened in = open_file(FORM_PLAIN, false);
     OWNED_RECORD bam1_t *record = new_record();
     int r;
     while (!c.failed && (r = sam_read1(in.file, in.header, record)) != -1)
@@ -189,9 +196,9 @@ static void take_records(struct content *c, const struct sam_chunk *chunk)
 }
 
 /* Reads a file in chunks up to the first problem; -1 of sam_text_next becomes one. */
-static struct content read_in_chunks(const char *path, enum form form, const struct reading *how)
+static struct content read_in_chunks(enum form form, const struct reading *how)
 {
-    struct opened in = open_file(path, form, true);
+    struct opened in = open_file(form, true);
     struct content c = {.is_cut = in.is_cut};
     struct sam_text text;
     struct sam_chunk chunk = {.text = test_alloc(how->text_room),
@@ -249,21 +256,19 @@ static void free_content(struct content *c)
 static void check_text(const char *text, size_t n)
 {
     for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
-        char path[64];
-        write_file(path, form, text, n);
-        RELEASED(free_content) struct content want = read_with_htslib(path);
+        write_file(form, text, n);
+        RELEASED(free_content) struct content want = read_with_htslib();
         for (size_t size = 1; size < n + 20; size += size < 70 || form == FORM_PLAIN ? 1 : 97) {
             if (form == FORM_BGZF_THREADS && size > 5) size += 200;
             struct reading how = {.chunk_bytes = size, .text_room = size % 7 ? 0 : size,
                                   .shrink = size % 3 == 0};
-            RELEASED(free_content) struct content got = read_in_chunks(path, form, &how);
+            RELEASED(free_content) struct content got = read_in_chunks(form, &how);
             CHECK_SAME(&got, &want, size);
         }
-        assert_int_equal(unlink(path), 0);
     }
 }
 
-TEST(test_every_chunk_size)
+TEST_OF_FILE(test_every_chunk_size)
 {
     static const char *const ends[] = {"\n", "\r\n"};
     for (size_t i = 0; i < 2; i++) {
@@ -278,25 +283,22 @@ TEST(test_every_chunk_size)
  * A file that is cut off between its last carriage return and newline. We always keep the carriage
  * return. So does htslib, except in a compressed file that it reads without threads.
  */
-TEST(test_carriage_return_at_the_end)
+TEST_OF_FILE(test_carriage_return_at_the_end)
 {
-    char path[64];
     OWNED_TEXT kstring_t text = all_lines(HEADER, "\r\n");
-    write_file(path, FORM_PLAIN, text.s, text.l - 1);
-    RELEASED(free_content) struct content want = read_with_htslib(path);
-    assert_int_equal(unlink(path), 0);
+    write_file(FORM_PLAIN, text.s, text.l - 1);
+    RELEASED(free_content) struct content want = read_with_htslib();
     for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
-        write_file(path, form, text.s, text.l - 1);
+        write_file(form, text.s, text.l - 1);
         for (size_t size = text.l - 3; size < text.l + 3; size++) {
             struct reading how = {.chunk_bytes = size};
-            RELEASED(free_content) struct content got = read_in_chunks(path, form, &how);
+            RELEASED(free_content) struct content got = read_in_chunks(form, &how);
             CHECK_SAME(&got, &want, size);
         }
-        assert_int_equal(unlink(path), 0);
     }
 }
 
-TEST(test_text_without_a_header_is_read)
+TEST_OF_FILE(test_text_without_a_header_is_read)
 {
     OWNED_TEXT kstring_t text = KS_INITIALIZE;
     for (size_t i = 0; i < 20; i++) add(&text, lines[i % 2 ? 0 : 3], "\n");
@@ -304,23 +306,22 @@ TEST(test_text_without_a_header_is_read)
     check_text(text.s, strlen(lines[3]));
 }
 
-TEST(test_header_alone_has_no_records)
+TEST_OF_FILE(test_header_alone_has_no_records)
 {
     check_text(HEADER, strlen(HEADER));
     check_text(HEADER, strlen(HEADER) - 1);
 }
 
 /* A chunk holds about as much as was asked for, or one longer line. */
-TEST(test_size_of_chunks)
+TEST_OF_FILE(test_size_of_chunks)
 {
     OWNED_TEXT kstring_t text = KS_INITIALIZE;
     add(&text, HEADER, "");
     for (size_t i = 0; i < 1000; i++) add(&text, lines[i % N_LINES], "\n");
     add_long_line(&text, 100000);
     for (size_t i = 0; i < 1000; i++) add(&text, lines[i % N_LINES], "\n");
-    char path[64];
-    write_file(path, FORM_BGZF, text.s, text.l);
-    struct opened in = open_file(path, FORM_BGZF, true);
+    write_file(FORM_BGZF, text.s, text.l);
+    struct opened in = open_file(FORM_BGZF, true);
     struct sam_text lines_in;
     struct sam_chunk chunk = {0};
     enum { CHUNK_BYTES = 5000, LONGEST = 500 };
@@ -344,10 +345,9 @@ TEST(test_size_of_chunks)
     sam_chunk_release(&chunk);
     sam_text_release(&lines_in);
     close_file(&in);
-    assert_int_equal(unlink(path), 0);
 }
 
-TEST(test_lines_longer_than_chunks_and_blocks_are_whole)
+TEST_OF_FILE(test_lines_longer_than_chunks_and_blocks_are_whole)
 {
     OWNED_TEXT kstring_t text = KS_INITIALIZE;
     add(&text, HEADER, "");
@@ -358,16 +358,14 @@ TEST(test_lines_longer_than_chunks_and_blocks_are_whole)
     }
     static const size_t sizes[] = {1000, 4096, 30001, 65280, 1 << 20};
     for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
-        char path[64];
-        write_file(path, form, text.s, text.l);
-        RELEASED(free_content) struct content want = read_with_htslib(path);
+        write_file(form, text.s, text.l);
+        RELEASED(free_content) struct content want = read_with_htslib();
         assert_int_equal(want.n_records, 12);
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             struct reading how = {.chunk_bytes = sizes[i], .shrink = i % 2};
-            RELEASED(free_content) struct content got = read_in_chunks(path, form, &how);
+            RELEASED(free_content) struct content got = read_in_chunks(form, &how);
             CHECK_SAME(&got, &want, sizes[i]);
         }
-        assert_int_equal(unlink(path), 0);
     }
 }
 
@@ -458,40 +456,37 @@ static kstring_t text_with(size_t bad, size_t at)
     return text;
 }
 
-TEST(test_records_before_a_bad_line_are_read)
+TEST_OF_FILE(test_records_before_a_bad_line_are_read)
 {
     for (size_t bad = 0; bad < sizeof bad_lines / sizeof *bad_lines; bad++) {
         /* A line that begins with @ belongs to the header if it follows it directly. */
         for (size_t at = bad_lines[bad].line[0] == '@'; at < N_LINES; at++) {
-            char path[64];
             OWNED_TEXT kstring_t text = text_with(bad, at), good = all_lines(HEADER, "\n");
-            write_file(path, FORM_PLAIN, good.s, good.l);
-            RELEASED(free_content) struct content want = read_with_htslib(path);
+            write_file(FORM_PLAIN, good.s, good.l);
+            RELEASED(free_content) struct content want = read_with_htslib();
             size_t raw_bytes = 0;
             for (size_t i = 0; i < at; i++)
                 raw_bytes += bam_record_bytes((uint8_t *)want.raw.s + raw_bytes);
             want.raw.l = raw_bytes;
             want.n_records = at;
             want.failed = true;
-            assert_int_equal(unlink(path), 0);
             enum form form = (enum form)((bad + at) % N_FORMS);
-            write_file(path, form, text.s, text.l);
+            write_file(form, text.s, text.l);
             for (size_t size = 1; size < text.l + 60; size += 1 + size / 3) {
                 struct reading how = {.chunk_bytes = size};
-                RELEASED(free_content) struct content got = read_in_chunks(path, form, &how);
+                RELEASED(free_content) struct content got = read_in_chunks(form, &how);
                 if (!got.failed) fail_msg("%s is taken", bad_lines[bad].line);
                 CHECK_SAME(&got, &want, size);
                 assert_string_equal(got.problem, bad_lines[bad].problem);
                 assert_string_equal(got.read_name, bad_lines[bad].has_no_name ? "" : "r");
                 assert_false(got.is_cut);
             }
-            assert_int_equal(unlink(path), 0);
         }
     }
 }
 
 /* A record that htslib parses and BAM cannot hold: the message has its name. */
-TEST(test_record_that_does_not_fit)
+TEST_OF_FILE(test_record_that_does_not_fit)
 {
     enum { N_OPS = 70000 };
     OWNED_TEXT kstring_t text = all_lines(HEADER, "\n");
@@ -499,17 +494,15 @@ TEST(test_record_that_does_not_fit)
     for (size_t i = 0; i < N_OPS / 2; i++) add(&text, "1M10000N", "");
     add(&text, "\t*\t0\t0\t*\t*", "\n");
     add(&text, lines[0], "\n");
-    char path[64];
-    write_file(path, FORM_PLAIN, text.s, text.l);
+    write_file(FORM_PLAIN, text.s, text.l);
     for (size_t size = 100; size < 2 * text.l; size *= 3) {
         struct reading how = {.chunk_bytes = size};
-        RELEASED(free_content) struct content got = read_in_chunks(path, FORM_PLAIN, &how);
+        RELEASED(free_content) struct content got = read_in_chunks(FORM_PLAIN, &how);
         assert_true(got.failed);
         assert_int_equal(got.n_records, N_LINES);
         assert_string_equal(got.read_name, "much");
         assert_non_null(strstr(got.problem, "CIGAR"));
     }
-    assert_int_equal(unlink(path), 0);
 }
 
 /* True if we refused a number that htslib 1.16 changes. `want` then gets cut to the records before
@@ -529,7 +522,7 @@ static bool is_stricter(const struct content *got, struct content *want)
 }
 
 /* Bytes of good lines are changed at random: htslib's own reader decides which records are left. */
-TEST(test_damage_leaves_the_records_htslib_reads)
+TEST_OF_FILE(test_damage_leaves_the_records_htslib_reads)
 {
     struct rng rng = rng_start(85);
     size_t n_failed = 0, n_stricter = 0;
@@ -541,24 +534,22 @@ TEST(test_damage_leaves_the_records_htslib_reads)
             if (at > strlen(HEADER) && text.s[at] != '\n' && text.s[at - 1] != '\n')
                 text.s[at] = "\t09:*-=,aZ~M"[rng_below(&rng, 12)];
         }
-        char path[64];
-        write_file(path, FORM_PLAIN, text.s, text.l);
-        RELEASED(free_content) struct content want = read_with_htslib(path);
+        write_file(FORM_PLAIN, text.s, text.l);
+        RELEASED(free_content) struct content want = read_with_htslib();
         struct reading how = {.chunk_bytes = 1 + rng_below(&rng, 300),
                               .raw_room = rng_below(&rng, 500)};
-        RELEASED(free_content) struct content got = read_in_chunks(path, FORM_PLAIN, &how);
+        RELEASED(free_content) struct content got = read_in_chunks(FORM_PLAIN, &how);
         n_failed += want.failed;
         /* The reason is known, whatever is wrong. */
         if (strstr(got.problem, "htslib")) fail_msg("no reason for %s", got.line_start);
         n_stricter += is_stricter(&got, &want);
         CHECK_SAME(&got, &want, how.chunk_bytes);
-        assert_int_equal(unlink(path), 0);
     }
     CHECK(&rng, n_failed > 100 && n_failed < 595 && n_stricter < 100);
 }
 
 /* Damage in the compressed data: an error with errno, and no records that were not there. */
-TEST(test_damaged_compression_is_an_error)
+TEST_OF_FILE(test_damaged_compression_is_an_error)
 {
     struct rng rng = rng_start(86);
     OWNED_TEXT kstring_t text = all_lines(HEADER, "\n");
@@ -572,8 +563,7 @@ TEST(test_damaged_compression_is_an_error)
     for (size_t k = 0; k < 3 * 2; k++) {
         enum form form = forms[k / 2];
         bool truncate_it = k % 2;
-        char path[64];
-        write_file(path, form, text.s, text.l);
+        write_file(form, text.s, text.l);
         FILE *file = fopen(path, "r+b");
         assert_non_null(file);
         assert_int_equal(fseek(file, 0, SEEK_END), 0);
@@ -589,7 +579,7 @@ TEST(test_damaged_compression_is_an_error)
         static const size_t sizes[] = {100, 5000, 1 << 20};
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             struct reading how = {.chunk_bytes = sizes[s]};
-            RELEASED(free_content) struct content got = read_in_chunks(path, form, &how);
+            RELEASED(free_content) struct content got = read_in_chunks(form, &how);
             assert_true(got.failed);
             /* gzip has a checksum only at its end: damage shows first where the text is not SAM. */
             if (strncmp(got.problem, "errno ", 6) && (form != FORM_GZIP || truncate_it))
@@ -597,7 +587,6 @@ TEST(test_damaged_compression_is_an_error)
                          got.problem);
             assert_true(got.n_records < N_LINES + 1000);
         }
-        assert_int_equal(unlink(path), 0);
     }
 }
 

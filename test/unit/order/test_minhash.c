@@ -1,7 +1,7 @@
 /*
- * test_minhash.c -- the minimiser order: examples with the answers of samtools 1.24, and what random
- * reads do not show. test/differential.py compares random reads with samtools, with and without an
- * index.
+ * test_minhash.c -- the minimiser order: examples with the answers of samtools 1.24, and what
+ * random reads do not show. test/differential.py compares random reads with samtools, with and
+ * without an index.
  */
 #include "unit_test.h"
 
@@ -91,8 +91,6 @@ TEST(test_distance_of_a_minimiser_has_16_bits)
     }
 }
 
-/* ---- examples with the answers of samtools 1.24 ---- */
-
 enum { N_READS = 12 };
 
 static const char golden_reference[] =
@@ -174,8 +172,6 @@ TEST(test_complement_of_samtools)
     minhash_apply(&set, rec, &value);
     assert_memory_equal(rec, wanted, record_size(&sample.fields));
 }
-
-/* ---- keys ---- */
 
 struct keyed {
     struct minhash_value value;

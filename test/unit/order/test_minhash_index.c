@@ -31,8 +31,6 @@ struct model {                  /* what the index should be */
     uint64_t no_kmer_place;
 };
 
-/* ---- files ---- */
-
 static const char fasta[] = "ref.fa";
 
 static int leave_fasta(void **state)
@@ -120,8 +118,6 @@ static void release_reference(struct reference *ref)
 {
     for (size_t i = 0; i < ref->n; i++) free(ref->sequences[i]);
 }
-
-/* ---- the model ---- */
 
 /* Makes letters upper case and U a T. A character for which BAM has no code becomes N. */
 static char normal_base(char c)
@@ -296,8 +292,6 @@ TEST_OF_FASTA(test_file_without_windows)
     minhash_index_destroy(index);
     minhash_index_destroy(NULL);
 }
-
-/* ---- bad files ---- */
 
 static void load(void *name)
 {

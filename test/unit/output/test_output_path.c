@@ -115,8 +115,6 @@ TEST_IN_OWN_DIR(test_new_output_has_permissions_of_the_old_one)
     assert_int_equal(unlink("new"), 0);
 }
 
-/* ---- owner, group and the bits that go with them ---- */
-
 static bool mocks_chown;
 static bool owner_can_be_set;
 static unsigned n_chowns;
@@ -226,8 +224,6 @@ TEST_IN_OWN_DIR(test_failed_making_leaves_nothing)
     assert_false(exists(path.temporary));
     output_path_release(&path);
 }
-
-/* ---- the lock ---- */
 
 struct maker {
     struct output_path *path;

@@ -57,8 +57,6 @@ static void remove_all(void)
     }
 }
 
-/* ---- the ends of a file ---- */
-
 TEST_IN_OWN_DIR(test_ends_are_those_of_the_index)
 {
     const struct place_of at[] = {{0, 5}, {0, 5}, {1, 7}, {1, 900}, unplaced, unplaced};
@@ -116,8 +114,6 @@ TEST_IN_OWN_DIR(test_files_without_ends)
     assert_int_equal(bam_ends_read(names[2], &none, &ends), -1);
     remove_all();
 }
-
-/* ---- steps ---- */
 
 struct test_file {
     struct place_of at[4];

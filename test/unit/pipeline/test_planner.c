@@ -306,8 +306,8 @@ TEST(test_too_little_space_is_warned_about)
         {.temporary_mb = 88, .output_mb = 50},
         {60, 50, .n = 1, .words = "temporary data will need about 88.0 MB, but file system '/fast' "
                                   "has 60.0 MB free; choose other places with -T"},
-        {88, 49, .n = 1, .words = "the output will need about 50.0 MB, but file system '/large' has "
-                                  "49.0 MB free; free space there"},
+        {88, 49, .n = 1, .words = "the output will need about 50.0 MB, but file system '/large' "
+                                  "has 49.0 MB free; free space there"},
         {30, 30, .n = 2, .words = "temporary data will"},
         {30, 30, .is_pipe = true, .n = 1, .words = "temporary data will"},
         {138, 138, .shares = true},

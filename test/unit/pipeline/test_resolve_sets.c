@@ -452,9 +452,10 @@ TEST_IN_OWN_DIR(sets_on_the_disk_are_those_in_memory)
 {
     enum { N = 40000, TEXT_ROOM = 4 };
     struct rng rng = rng_start(712);
-    struct member *members = test_alloc(N * sizeof *members), *copy = test_alloc(N * sizeof *copy);
-    char(*names)[NAME_ROOM] = test_alloc(N * NAME_ROOM),
-    (*barcodes)[TEXT_ROOM] = test_alloc(N * TEXT_ROOM);
+    OWNED struct member *members = test_alloc(N * sizeof *members);
+    OWNED struct member *copy = test_alloc(N * sizeof *copy);
+    OWNED char(*names)[NAME_ROOM] = test_alloc(N * NAME_ROOM);
+    OWNED char(*barcodes)[TEXT_ROOM] = test_alloc(N * TEXT_ROOM);
     for (int i = 0; i < 6; i++) {
         struct duplicate_rules rules = random_rules(&rng);
         rules.optical_distance = i < 2 ? 40 : i < 4 ? 3 : 0;
@@ -477,10 +478,6 @@ TEST_IN_OWN_DIR(sets_on_the_disk_are_those_in_memory)
         resolve(&rules, copy, N);
         check_same(members, copy, N);
     }
-    free(members);
-    free(copy);
-    free(names);
-    free(barcodes);
 }
 
 /* ---- by hand ---- */
@@ -548,7 +545,7 @@ TEST_IN_OWN_DIR(time_and_memory_of_a_pile_are_bounded)
     enum { N = 200000, ROOM = 32 };
     struct rng rng = rng_start(612);
     OWNED struct member *m = test_alloc(N * sizeof *m);
-    char(*names)[ROOM] = test_alloc(N * ROOM);
+    OWNED char(*names)[ROOM] = test_alloc(N * ROOM);
     for (size_t spread = 1; spread <= 1000000; spread *= 1000) {
         memory_bytes = spread == 1000 ? 1 << 20 : 64 << 20;
         for (size_t i = 0; i < N; i++) {
@@ -565,7 +562,6 @@ TEST_IN_OWN_DIR(time_and_memory_of_a_pile_are_bounded)
         if (spread == 1) assert_int_equal(n_optical, N - 1);
         if (spread == 1000) assert_in_range(n_optical, N - 5000, N - 1000);
     }
-    free(names);
 }
 
 /* ---- barcodes ---- */

@@ -68,7 +68,8 @@ TEST(test_pattern_makes_names_of_files)
         size_t piece = piece_list_add(list, "x:1");
         bool index = i % 2 == 1;
         piece_list_set_patterns(list, index ? "%" : examples[i][0], index ? examples[i][0] : NULL);
-        char *file = piece_list_file(list, piece), *index_file = piece_list_index(list, piece);
+        OWNED char *file = piece_list_file(list, piece);
+        OWNED char *index_file = piece_list_index(list, piece);
         assert_string_equal(index ? index_file : file, want);
         if (!index) assert_null(index_file);
         piece_list_put_file(list, piece, index, put, sizeof put);
@@ -76,8 +77,6 @@ TEST(test_pattern_makes_names_of_files)
         piece_list_put_file(list, piece, index, shorter, sizeof shorter);
         assert_int_equal(strncmp(shorter, want, sizeof shorter - 1), 0);
         assert_int_equal(strlen(shorter), strlen(want) < 3 ? strlen(want) : 3);
-        free(file);
-        free(index_file);
     }
 }
 

@@ -190,6 +190,12 @@ static void remove_dirs(size_t n_dirs)
     for (size_t i = 0; i < n_dirs; i++) assert_int_equal(temp_dir_remove(dirs[i]), 0);
 }
 
+static void end_store(struct run_store *store, size_t n_dirs)
+{
+    run_store_destroy(store);
+    remove_dirs(n_dirs);
+}
+
 static bool is_empty(const char *dir)
 {
     return rmdir(dir) == 0 && mkdir(dir, 0700) == 0;
@@ -221,8 +227,7 @@ TEST_IN_OWN_DIR(test_runs_spread_over_all_directories)
         assert_false(stats.compacted);
         assert_true(stats.run_bytes > n_bytes && stats.run_bytes < n_bytes * 11 / 10 + n_files * 4096);
         n_run_files = 1;
-        run_store_destroy(store);
-        remove_dirs(n_dirs);
+        end_store(store, n_dirs);
     }
 }
 
@@ -303,8 +308,7 @@ TEST_IN_OWN_DIR(test_run_is_written_while_others_end)
     assert_int_equal(run_store_end_run(runs[11]), 0);
     assert_int_equal(count_runs(store), 12);
     (void)check_scans(&rng, store, &all);
-    run_store_destroy(store);
-    remove_dirs(2);
+    end_store(store, 2);
 }
 
 /* Names of all files below a directory, with their sizes; the caller frees the text. */
@@ -397,20 +401,15 @@ static void check_with_small_disk(size_t disk_bytes, bool is_full, size_t n_bloc
     run_store_stats(store, &stats);
     assert_true(stats.run_bytes > 20 * n_blocks * VALUE_BYTES);
     (void)check_scans(&rng, store, &all);
-    run_store_destroy(store);
-    remove_dirs(1);
+    end_store(store, 1);
     unmount_small_disk("small");
 }
 
-TEST_IN_OWN_DIR(test_full_from_the_start)
+TEST_IN_OWN_DIR(test_other_directory_gets_the_runs_of_a_full_one)
 {
     check_with_small_disk(65536, true, 200, true);
     check_with_small_disk(65536, true, 200, false);
-}
-
-/* Runs that are larger, and smaller, than what a file writer gathers before it writes. */
-TEST_IN_OWN_DIR(test_full_while_writing)
-{
+    /* Runs that are larger, and smaller, than what a file writer gathers before it writes. */
     check_with_small_disk(3 * MIB, false, 800, true);
     check_with_small_disk(3 * MIB, false, 100, true);
     check_with_small_disk(12 * MIB, false, 800, false);
@@ -560,8 +559,7 @@ TEST_IN_OWN_DIR(test_bytes_are_rewritten_about_twice)
         CHECK(&rng, stats.compacted_bytes <= stats.run_bytes * 12 / 10);
         assert_true(run_store_scan_bytes(store) <= 8 * MIB);
         (void)check_scans(&rng, store, &all);
-        run_store_destroy(store);
-        remove_dirs(n_dirs);
+        end_store(store, n_dirs);
     }
 }
 
@@ -584,8 +582,7 @@ TEST_IN_OWN_DIR(test_compaction_in_little_memory)
     CHECK(&rng, stats.n_files <= 55);
     CHECK(&rng, stats.compacted_bytes <= stats.run_bytes * 3);
     (void)check_scans(&rng, store, &all);
-    run_store_destroy(store);
-    remove_dirs(1);
+    end_store(store, 1);
 }
 
 /* Two small runs come after many larger files, which are like compacted ones, and in which no group
@@ -614,8 +611,7 @@ TEST_IN_OWN_DIR(test_settling_compacts_once)
     CHECK(&rng, stats.compacted_bytes < 3 * SMALL * VALUE_BYTES);
     if (run_store_scan_bytes(store) == 0) assert_int_equal(stats.n_files, N_RUNS - 1);
     (void)check_scans(&rng, store, &all);
-    run_store_destroy(store);
-    remove_dirs(1);
+    end_store(store, 1);
 }
 
 /* A wrong number of expected runs only costs time. */
@@ -628,8 +624,7 @@ TEST_IN_OWN_DIR(test_compaction_with_wrong_numbers)
         struct keys all = {0};
         add_compacted_runs(&rng, store, 50, expected[i], &all);
         (void)check_scans(&rng, store, &all);
-        run_store_destroy(store);
-        remove_dirs(2);
+        end_store(store, 2);
     }
 }
 
@@ -648,8 +643,7 @@ TEST_IN_OWN_DIR(test_nothing_is_compacted_when_switched_off)
     assert_false(stats.compacted);
     assert_int_equal(stats.reason, COMPACTION_SWITCHED_OFF);
     (void)check_scans(&rng, store, &all);
-    run_store_destroy(store);
-    remove_dirs(1);
+    end_store(store, 1);
 }
 
 /* Without space for a compaction nothing is lost, runs can still be added, and it is not tried for

@@ -1,5 +1,5 @@
-/* test_large_template.c -- what the first walk over a large template ignores; fuzz_template.c compares
-   both walks with fixmate.h. */
+/* test_large_template.c -- what the first walk over a large template ignores; fuzz_template.c
+   compares both walks with fixmate.h. */
 #include "unit_test.h"
 
 #include "template/large_template.h"

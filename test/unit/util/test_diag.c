@@ -185,8 +185,6 @@ TEST(test_message_points_at_words_that_can_be_seen)
                                   US "f; --verbosity 1 shows its words\n");
 }
 
-/* ---- watching ---- */
-
 struct watcher {
     atomic_bool entered, returned;
 };

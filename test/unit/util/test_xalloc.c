@@ -86,8 +86,6 @@ TEST(test_array_grows_with_its_items)
     free(items);
 }
 
-/* ---- without memory ---- */
-
 /* volatile, so that the compiler does not leave out calls whose result is not used. */
 static void *volatile result;
 
