@@ -234,7 +234,6 @@ TEST(test_auto_takes_the_best_engine_of_a_level)
     }
 }
 
-/* The same as zlib's, at all alignments. */
 TEST(test_crc_is_that_of_zlib)
 {
     struct rng rng = rng_start(70);
@@ -376,7 +375,6 @@ TEST(test_every_flipped_byte_is_detected)
     }
 }
 
-/* Headers that other programs may write, and headers that are not BGZF. */
 TEST(test_headers_of_other_programs_are_known)
 {
     struct rng rng = rng_start(66);

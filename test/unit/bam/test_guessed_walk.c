@@ -74,7 +74,6 @@ TEST(test_stretches_of_records)
     CHECK(&rng, n_met > n_within * 9 / 10);
 }
 
-/* Stretches of nonsense, of records that are cut short, and of records whose sizes are damaged. */
 TEST(test_nonsense_is_walked_without_harm)
 {
     struct rng rng = rng_start(412);

@@ -114,7 +114,6 @@ TEST(test_plain_machine_gives_all_cpus_and_half_the_memory)
     assert_non_null(strstr(fit.memory_reason, "half of the 16384 MiB"));
 }
 
-/* Each limit counts if it is the least. */
 TEST(test_least_limit_of_cpus_counts)
 {
     struct machine_facts facts = machine(16, 16 * GIB);
@@ -212,7 +211,6 @@ TEST(test_feeder_of_a_pipe_gets_its_share)
     }
 }
 
-/* Whatever the facts: at least a thread and 64 MiB, and no more than there is. */
 TEST(test_there_is_always_a_thread_and_64_mib)
 {
     struct rng rng = rng_start(17);

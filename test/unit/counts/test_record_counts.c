@@ -286,7 +286,6 @@ TEST(test_high_qualities_of_any_length_are_summed)
     }
 }
 
-/* Percentages are those of single precision, and N/A of nothing. */
 TEST(test_percentages_have_single_precision)
 {
     struct flagstat stat = {0};

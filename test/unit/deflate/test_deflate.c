@@ -127,7 +127,6 @@ static size_t make_records(struct rng *rng, uint8_t *payload, size_t room)
     return n;
 }
 
-/* Whole records, damaged ones, and payloads that begin and end within one. */
 TEST(test_payloads_of_records_come_back)
 {
     struct rng rng = rng_start(904);

@@ -121,7 +121,6 @@ TEST(test_metrics_are_those_of_picard)
     free(text);
 }
 
-/* One library has a histogram of 100 lines, by Picard's formula. */
 TEST(test_one_library_has_a_histogram)
 {
     struct read_groups *groups = groups_of("@RG\tID:a\tLB:l1\n");

@@ -565,7 +565,6 @@ TEST(test_ids_mean_the_same_in_the_united_header)
     assert_true(n_endless > 0 && n_endless < N_ROUNDS / 2);
 }
 
-/* Thousands of inputs and lines: quadratic work would take minutes. */
 TEST(test_work_is_not_quadratic_in_inputs)
 {
     enum { N_INPUTS = 2000, N_GROUPS = 10 };

@@ -521,7 +521,6 @@ static bool is_stricter(const struct content *got, struct content *want)
     return true;
 }
 
-/* Bytes of good lines are changed at random: htslib's own reader decides which records are left. */
 TEST_OF_FILE(test_damage_leaves_the_records_htslib_reads)
 {
     struct rng rng = rng_start(85);

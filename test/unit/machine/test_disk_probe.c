@@ -137,7 +137,6 @@ TEST(test_busy_disk_is_told_from_a_slow_one)
     assert_false(is_busy);
 }
 
-/* What speaks against temporary data on a file system. */
 TEST(test_unfit_file_systems_are_named)
 {
     char text[DISK_PROBLEM_TEXT_BYTES];

@@ -152,7 +152,6 @@ static void abort_with_explanation(void *arg)
     throw_it(*what);
 }
 
-/* What a caller knows of an abort in htslib is printed for that, and for no other abort. */
 TEST(test_explanation_is_printed_for_aborts_in_htslib_alone)
 {
     enum thrown whats[] = {ABORT_IN_HTSLIB, ABORT};

@@ -121,7 +121,6 @@ static enum file_owner_state look(void)
     return found;
 }
 
-/* A process that had no lock is alive as long as it has the file open. */
 TEST_IN_OWN_DIR(test_process_without_a_lock_is_alive_while_the_file_is_open)
 {
     int ready[2];
@@ -152,7 +151,6 @@ TEST_IN_OWN_DIR(test_process_without_a_lock_is_alive_while_the_file_is_open)
     assert_int_equal(unlink("LOCK"), 0);
 }
 
-/* A process of another user, or this one: they are not the owner. */
 TEST_IN_OWN_DIR(test_others_do_not_write_the_output)
 {
     int fd = open_file();
@@ -162,7 +160,6 @@ TEST_IN_OWN_DIR(test_others_do_not_write_the_output)
     assert_int_equal(close(fd) + unlink("LOCK"), 0);
 }
 
-/* By the clock of the file system, whatever that of this host says; no file stays. */
 TEST_IN_OWN_DIR(test_recent_by_the_clock_of_the_file_system)
 {
     static const struct {

@@ -193,7 +193,6 @@ TEST(test_examples_of_natural_names)
     }
 }
 
-/* Tests keep bounds in TEST_BOUND_BYTES. */
 TEST(test_longest_keys_fit_a_bound)
 {
     struct rng rng = rng_start(2);
@@ -269,7 +268,6 @@ TEST(test_header_says_the_order)
     }
 }
 
-/* Checkpoints name orders by their words. */
 TEST(test_words_name_one_order_each)
 {
     for (int order = SORT_COORDINATE; order <= SORT_SHUFFLE; order++) {
@@ -324,7 +322,6 @@ static void make_long_sample(struct rng *rng, const struct sort_rules *rules,
     CHECK(rng, sample->keyed->key_bytes == key_bytes);
 }
 
-/* Entries and bounds compare as the whole keys do, however long these are. */
 TEST(test_entries_and_bounds_of_long_keys_compare_alike)
 {
     enum { N = 150 };

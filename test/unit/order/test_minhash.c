@@ -68,7 +68,6 @@ TEST(test_values_of_the_greatest_kmers_wrap_around)
     }
 }
 
-/* CTGA is the smallest 4-mer; its distance from the beginning has 16 bits. */
 TEST(test_distance_of_a_minimiser_has_16_bits)
 {
     static const size_t distances[] = {0, 1, 65533, 65534, 65535, 65536, 69996};

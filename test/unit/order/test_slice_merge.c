@@ -5,7 +5,6 @@
 
 #include "order/slice_merge.h"
 
-/* merge_is_sorted notices any two records with different keys that change places. */
 TEST(test_records_that_change_places_are_noticed)
 {
     static const uint64_t keys[] = {0, 3, 3, 7, UINT64_MAX};

@@ -129,7 +129,6 @@ TEST_IN_OWN_DIR(test_index_that_is_cut_off_is_refused)
     }
 }
 
-/* Whatever is changed, nothing is read or written where it should not be. */
 TEST_IN_OWN_DIR(test_changed_index_reads_nothing_outside)
 {
     static const uint32_t numbers[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 37449, 1 << 20};

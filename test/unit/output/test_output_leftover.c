@@ -33,7 +33,6 @@ TEST(test_names_of_leftovers_are_known)
     }
 }
 
-/* A file is in use from when it is made until it is renamed, even between closing and renaming. */
 TEST_IN_OWN_DIR(test_output_is_in_use_until_it_is_renamed)
 {
     struct output_path path;

@@ -129,7 +129,6 @@ int fchown(int fd, uid_t uid, gid_t gid)
     return -1;
 }
 
-/* The bits that let a file run as its owner or group stay only if it has that owner or group. */
 TEST_IN_OWN_DIR(test_set_id_bits_stay_with_their_owner_and_group)
 {
     for (int i = 0; i < 4; i++) {
@@ -244,7 +243,6 @@ static void *open_in_thread(void *arg)
     return NULL;
 }
 
-/* After a signal the remover keeps the lock: no file may appear until the process ends. */
 TEST_IN_OWN_DIR(test_nothing_is_made_after_the_removal)
 {
     for (int by_name = 0; by_name < 2; by_name++) {

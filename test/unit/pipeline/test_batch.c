@@ -271,7 +271,6 @@ TEST(test_memory_for_given_bytes)
     batch_destroy(NULL);
 }
 
-/* Problems have the number of the record in the input. */
 TEST(test_damaged_record_is_numbered)
 {
     struct rng rng = rng_start(84);

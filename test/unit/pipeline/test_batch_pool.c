@@ -134,7 +134,6 @@ TEST_OF_POOL(test_new_budget_keeps_long_runs)
     assert_true(now.run_batches > smaller.run_batches);
 }
 
-/* After a failure the reader is not kept waiting for a batch that nobody frees. */
 TEST_OF_POOL(test_no_batch_after_a_failure)
 {
     struct batch *oldest[1];

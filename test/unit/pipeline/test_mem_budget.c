@@ -111,7 +111,6 @@ TEST(test_more_memory_is_never_worse)
     }
 }
 
-/* Segments of columns, and of two outputs, are as large as they can be in a quarter of the memory. */
 TEST(test_segments_of_columns_fit_a_quarter)
 {
     static const struct {

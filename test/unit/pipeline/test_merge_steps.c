@@ -180,7 +180,6 @@ TEST_IN_OWN_DIR(test_files_that_overlap_are_one_step)
     check_steps(one_unplaced, 2, NULL, "1c 0c");
 }
 
-/* Where one ends and the next begins at the same place, the order of the inputs decides. */
 TEST_IN_OWN_DIR(test_order_of_inputs_decides_at_one_place)
 {
     const struct test_file before = {{{0, 1}, {0, 50}}, 2, false},
@@ -190,7 +189,6 @@ TEST_IN_OWN_DIR(test_order_of_inputs_decides_at_one_place)
     check_steps(turned, 2, NULL, "0,1");
 }
 
-/* An index of another shape cannot become a part of that of the output. */
 TEST_IN_OWN_DIR(test_index_of_another_shape_is_not_used)
 {
     const struct test_file files[] = {{{{0, 1}}, 1, false}, {{{1, 1}}, 1, false}};

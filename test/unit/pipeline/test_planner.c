@@ -131,7 +131,6 @@ TEST(test_codec_and_space_of_runs)
     assert_true(plan.in_memory && plan.needed_bytes == 0);
 }
 
-/* What --markdup remembers needs space besides runs, and also without. */
 TEST(test_read_ends_need_space)
 {
     struct sort_settings settings;
@@ -192,7 +191,6 @@ TEST(test_sizes_of_columns)
     }
 }
 
-/* Two outputs take more time than the first one, and each has its size. */
 TEST(test_second_output_takes_time_and_space)
 {
     struct sort_settings settings;
@@ -243,7 +241,6 @@ TEST(test_input_of_unknown_size_may_fit)
     assert_true(plan.in_memory);
 }
 
-/* More data never mean fewer runs; times are positive and finite. */
 TEST(test_more_data_need_no_less)
 {
     struct rng rng = rng_start(37);

@@ -54,7 +54,6 @@ TEST(test_line_while_reading)
     check_line(&facts, 200, "reading, 0 records, 0:00 so far");
 }
 
-/* --resume continues at 80 %: the time left follows from what this process has read. */
 TEST(test_time_left_follows_from_what_this_process_read)
 {
     struct progress_facts facts = reading();

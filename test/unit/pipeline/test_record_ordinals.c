@@ -38,7 +38,6 @@ TEST(test_ordinals_follow_the_input)
     record_ordinals_destroy(NULL);
 }
 
-/* Only sorts that need them have them. */
 TEST(test_only_sorts_that_need_ordinals_have_them)
 {
     const struct duplicate_rules duplicates = {0};

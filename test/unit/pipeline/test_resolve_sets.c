@@ -447,7 +447,6 @@ static void check_same(const struct member *a, const struct member *b, size_t n)
     }
 }
 
-/* So many that each sort has many tapes, and cells have many reads. */
 TEST_IN_OWN_DIR(sets_on_the_disk_are_those_in_memory)
 {
     enum { N = 40000, TEXT_ROOM = 4 };
@@ -539,7 +538,6 @@ TEST_IN_OWN_DIR(pairs_that_meet_need_a_score)
     assert_true(m[1].is_duplicate);
 }
 
-/* Time does not grow as the square of a pile, whether all reads are at one place or spread. */
 TEST_IN_OWN_DIR(time_and_memory_of_a_pile_are_bounded)
 {
     enum { N = 200000, ROOM = 32 };

@@ -31,7 +31,6 @@ TEST(test_short_series_has_all_samples)
     assert_null(series.samples);
 }
 
-/* A long series is at least half full, and all distances are equal. */
 TEST(test_long_series_is_at_least_half_full)
 {
     static const double ends[] = {255.75, 256, 300, 1000, 1023.75, 5000, 86400};
@@ -48,7 +47,6 @@ TEST(test_long_series_is_at_least_half_full)
     }
 }
 
-/* Samples that come late are still in order. */
 TEST(test_late_samples_are_in_order)
 {
     struct sample_series series;

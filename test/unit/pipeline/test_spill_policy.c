@@ -41,7 +41,6 @@ TEST(test_run_is_due_at_the_threshold)
     assert_int_equal(spill_policy_due(&b, &s), b.run_batches);
 }
 
-/* A reader that waits for memory gets it, as long as there is a batch to spill. */
 TEST(test_stuck_reader_makes_a_run_due)
 {
     struct mem_budget b = budget_of(64 * mib);
@@ -65,7 +64,6 @@ TEST(test_kept_bytes_leave_room_to_merge)
     assert_int_equal(spill_policy_kept_bytes(&b, 0, 64 * mib), 0);
 }
 
-/* With every budget: whenever the threshold is reached a run is due, and it leaves a batch free. */
 TEST(test_due_run_leaves_enough_memory)
 {
     struct rng rng = rng_start(41);

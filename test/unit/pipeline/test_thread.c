@@ -21,7 +21,6 @@ static void *read_name_in_thread(void *name)
     return NULL;
 }
 
-/* The thread has its name from the beginning, and the one that started it keeps its own. */
 TEST(test_thread_has_its_name_from_the_beginning)
 {
     char before[17], after[17], started[17];

@@ -119,7 +119,6 @@ TEST(test_random_titles_get_safe_names_once)
     }
 }
 
-/* Files and indexes whose names are equal, against all pairs of them. */
 TEST(test_clashes_are_those_of_all_pairs)
 {
     enum { N = 40 };

@@ -194,7 +194,6 @@ TEST_IN_OWN_DIR(test_records_belong_to_the_interval_of_their_position)
     assert_int_equal(unlink(bed_name), 0);
 }
 
-/* Damaged files are read or refused. */
 TEST_IN_OWN_DIR(test_damaged_bed_files)
 {
     static const char likely[] = "r01\t\t \n\r0123456789-.#\0x\xff";

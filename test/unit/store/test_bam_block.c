@@ -275,7 +275,6 @@ TEST(test_implausible_sizes_are_refused)
     }
 }
 
-/* Damaged records in a block whose checksum fits. */
 TEST(test_records_are_measured_and_checked)
 {
     enum { N = 5, N_REFS = 3 };

@@ -88,7 +88,6 @@ static void remove_trio(struct trio *trio)
     }
 }
 
-/* The longest list counts, whichever directory is named. */
 TEST_IN_OWN_DIR(test_longest_list_of_directories_counts)
 {
     static const struct {
@@ -148,7 +147,6 @@ TEST(test_output_ends_before_its_index)
     assert_int_equal(checkpoint_output_length("/o.bam##idx##/o.bai"), 6);
 }
 
-/* A directory that another sort has put into the list is none of ours. */
 TEST_IN_OWN_DIR(test_directory_of_another_sort_is_refused)
 {
     struct trio trio, other;

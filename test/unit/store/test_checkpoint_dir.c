@@ -169,7 +169,6 @@ TEST_IN_OWN_DIR(test_directory_in_use_can_be_looked_at)
     assert_int_equal(peek_code("missing"), CHECKPOINT_LOST);
 }
 
-/* No checkpoint: without a lock, open to others, a link, a file, nothing. */
 TEST_IN_OWN_DIR(test_directories_of_others_are_refused)
 {
     int fd;

@@ -221,7 +221,6 @@ static bool parses_with(const char *begin, const char *line)
     return r;
 }
 
-/* --markdup stands in the file, and only with the order by coordinate, which may be below a tag. */
 TEST(test_markdup_needs_the_order_by_coordinate)
 {
     static const struct {
@@ -350,7 +349,6 @@ TEST(test_wrong_values_are_refused)
             fail_msg("'%s' was %s", cases[i].line, cases[i].good ? "refused" : "accepted");
 }
 
-/* A line of the greatest length is accepted; a longer one is refused. */
 TEST(test_lines_above_a_megabyte_are_refused)
 {
     enum { MOST = 1 << 20 };

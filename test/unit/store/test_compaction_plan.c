@@ -48,7 +48,6 @@ static struct compaction_plan first_plan(struct compaction_facts facts, uint64_t
     return plan;
 }
 
-/* Each database gets its share of what all have. */
 TEST(test_each_database_gets_its_share)
 {
     struct compaction_totals totals = {
@@ -134,7 +133,6 @@ TEST(test_reads_fit_the_memory)
     }
 }
 
-/* What a scan reads ahead, and what else it holds, fits into the memory, if that is possible. */
 TEST(test_scan_reads_what_fits_the_memory)
 {
     struct rng rng = rng_start(112);
@@ -273,7 +271,6 @@ TEST(test_thousands_of_runs_are_rewritten_few_times)
     }
 }
 
-/* SIZE is unknown or too low: plans allow more files as runs come, and never fewer. */
 TEST(test_plans_follow_the_runs)
 {
     struct compaction_facts facts = usual_facts(COMPACTION_ON);
@@ -389,7 +386,6 @@ TEST(test_auto_knows_small_reads)
     assert_false(first_plan(facts, 90, 90).compact);
 }
 
-/* Slower seeks, or more runs, are never a reason not to compact. */
 TEST(test_auto_is_monotonic)
 {
     bool before = false;
@@ -410,7 +406,6 @@ TEST(test_auto_is_monotonic)
     assert_true(before);
 }
 
-/* In every mode there must be enough open files, also for the files of the compaction. */
 TEST(test_open_files_suffice_in_every_mode)
 {
     static const enum compaction_mode modes[] = {COMPACTION_AUTO, COMPACTION_OFF, COMPACTION_ON};

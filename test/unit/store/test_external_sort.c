@@ -96,7 +96,6 @@ TEST_IN_OWN_DIR(items_with_other_beginnings_are_alone)
     external_sort_destroy(sort);
 }
 
-/* Readers do not disturb each other. */
 TEST_IN_OWN_DIR(readers_do_not_disturb_each_other)
 {
     enum { N = 20000 };

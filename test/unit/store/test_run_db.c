@@ -265,7 +265,6 @@ TEST_IN_DIR(test_empty_database_has_no_runs)
     run_scan_close(NULL);
 }
 
-/* A run that is abandoned after begin, as after an error, leaves nothing, and nothing leaks. */
 TEST_IN_DIR(test_abandoned_within_a_run)
 {
     struct rng rng = rng_start(93);
@@ -567,7 +566,6 @@ TEST_IN_DIR(test_no_neighbours_of_one_size)
     assert_int_equal(run_db_compacted_bytes(db), 0);
 }
 
-/* A scan that has begun shows all blocks, even if its files are compacted meanwhile. */
 TEST_IN_DIR(test_compaction_during_a_scan)
 {
     struct rng rng = rng_start(99);
@@ -652,7 +650,6 @@ TEST_IN_DIR(test_admitted_in_growing_groups)
     check_durable(&rng, db, 194, 1, 195);
 }
 
-/* With compactions of few files at a time, few runs wait, however many files there are. */
 TEST_IN_DIR(test_admitted_in_small_groups)
 {
     struct rng rng = rng_start(111);
@@ -662,7 +659,6 @@ TEST_IN_DIR(test_admitted_in_small_groups)
     check_durable(&rng, db, 128, 1, 129);
 }
 
-/* Destroyed while runs that have ended are not part of the database yet. */
 TEST_IN_DIR(test_destroyed_before_admission)
 {
     const struct run_db_settings settings = {.n_admitted = 8, .n_compactions = 1};
@@ -700,7 +696,6 @@ TEST_IN_DIR(test_runs_that_are_not_admitted_do_not_count)
     assert_true(run_db_totals(db)->n_bytes < n_bytes && run_db_totals(db)->n_bytes > n_bytes / 2);
 }
 
-/* A database that cannot be opened again for a direct scan is an error, and can still be asked. */
 TEST_IN_DIR(test_direct_scan_of_a_lost_database)
 {
     struct rng rng = rng_start(103);
@@ -745,7 +740,6 @@ TEST_IN_DIR(test_no_space_for_a_run)
     unmount_small_disk(path);
 }
 
-/* Without space a compaction fails, and the runs are as they were. */
 TEST_IN_DIR(test_no_space_to_compact)
 {
     enum { N_RUNS = 12, N_BLOCKS = 100 };

@@ -288,7 +288,6 @@ TEST_IN_OWN_DIR(test_destroyed_at_any_time)
     }
 }
 
-/* A run is written while earlier ones are ended, as spiller and run ender do. */
 TEST_IN_OWN_DIR(test_run_is_written_while_others_end)
 {
     struct rng rng = rng_start(127);

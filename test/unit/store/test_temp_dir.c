@@ -145,7 +145,6 @@ TEST_IN_OWN_DIR(test_temporary_directories_are_listed)
     assert_int_equal(errno, ENOENT);
 }
 
-/* Where no directory can be made, that is said before it is needed. */
 TEST_IN_OWN_DIR(test_impossible_place_is_found_before_it_is_needed)
 {
     make_file(".", "file");
@@ -161,7 +160,6 @@ TEST_IN_OWN_DIR(test_impossible_place_is_found_before_it_is_needed)
     assert_int_equal(unlink("file"), 0);
 }
 
-/* The name of the output is what comes before the rest. */
 TEST(test_name_tells_the_output)
 {
     static const struct {
@@ -179,7 +177,6 @@ TEST(test_name_tells_the_output)
     }
 }
 
-/* A link must not lead to the removal of other files. */
 TEST_IN_OWN_DIR(test_links_are_not_followed)
 {
     char link[256], *path = temp_dir_create("p", NULL);

@@ -131,7 +131,6 @@ TEST(test_valid_lists_are_told_from_others)
     }
 }
 
-/* What cannot be checked stays on the forward strand only, as in htslib. */
 TEST(test_lists_without_a_sequence_stay_on_the_forward_strand)
 {
     assert_true(keeps(0, "*", "C+m,1,1;", "ML:B:C,1,2\tMN:i:8"));

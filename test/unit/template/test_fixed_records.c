@@ -94,7 +94,6 @@ static size_t put_growing(uint8_t *at, size_t number)
     return n_bytes;
 }
 
-/* Where tags of mates make templates much larger, a few are fixed at a time. */
 TEST(test_few_templates_are_fixed_at_a_time_where_they_grow)
 {
     enum { USUAL = 40000, MOST_BYTES = 2000 };
@@ -138,7 +137,6 @@ TEST(test_few_templates_are_fixed_at_a_time_where_they_grow)
     }
 }
 
-/* A damaged record has its number, wherever it lies. */
 TEST(test_damaged_record_has_its_number)
 {
     struct rng rng = rng_start(2);

@@ -77,7 +77,6 @@ TEST(test_long_cigar_goes_to_the_mate_as_text)
     assert_string_equal(strstr(second, "XX:i:1"), "XX:i:1\tMQ:i:9\tMC:Z:4M\tms:i:148\n");
 }
 
-/* All sums of qualities, whatever the length, against the plain sum. */
 TEST(test_score_is_the_sum_of_qualities)
 {
     struct rng rng = rng_start(8);

@@ -68,7 +68,6 @@ TEST(test_no_other_bytes_are_taken_for_utf8)
     check_string("\xf5\x80\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
 }
 
-/* Any bytes become a text in quotes without control characters. */
 TEST(test_random_bytes_become_valid_text)
 {
     struct rng rng = rng_start(311);
