@@ -154,22 +154,45 @@ TEST(test_orders_of_samtools)
     }
 }
 
-/* Every letter, turned around. */
-TEST(test_complement_of_samtools)
+/* Bases, in all numbers, by the complements of samtools, and qualities. */
+TEST(test_turned_reads_are_reversed_and_complemented)
 {
-    struct sample sample = {.fields = {.name = "r", .tid = -1, .l_seq = 20}};
-    strcpy(sample.bases, "=ACMGRSVTWYHKDBNTCAG");
-    struct sample after = sample;
-    after.fields.pos = -1;
-    after.fields.flag = 0x10;
-    strcpy(after.bases, "CTGANVHMDYWABSYCKGTN");
-    OWNED uint8_t *rec = make_record(&sample), *wanted = make_record(&after);
-    memcpy(wanted + 14, rec + 14, 2);
-    memset(rec + 28, 0xff, 4);
+    static const char complements[] = "NTGKCYSBAWYDMHVN";
+    struct rng rng = rng_start(5);
     struct minhash_settings set = {.k = 4};
+    size_t n_turned[2] = {0, 0};
+    for (size_t i = 0; i < 400; i++) {
+        size_t n = 1 + i % MAX_BASES;
+        struct sample sample = {.fields = {.name = "r", .tid = -1, .l_seq = (int32_t)n}};
+        name_of_letters(&rng, sample.bases, n, alphabet);
+        OWNED uint8_t *rec = make_record(&sample);
+        uint8_t *quals = rec + record_size(&sample.fields) - n;
+        for (size_t k = 0; k < n; k++) quals[k] = (uint8_t)k;
+        struct minhash_value value;
+        minhash_apply(&set, rec, &value);
+        bool turned = bam_record_flag(rec) & BAM_FREVERSE;
+        n_turned[(n + 1) / 2 % 2] += turned;
+        for (size_t k = 0; k < n; k++) {
+            size_t from = turned ? n - 1 - k : k;
+            size_t code = (size_t)(strchr(alphabet, sample.bases[from]) - alphabet);
+            CHECK(&rng, quals[k] == from);
+            CHECK(&rng, seq_nt16_str[bam_seqi(bam_record_seq(rec), k)] ==
+                            (turned ? complements[code] : alphabet[code]));
+        }
+    }
+    CHECK(&rng, n_turned[0] > 50 && n_turned[1] > 50);
+}
+
+/* Of equal minimisers the first one counts. */
+TEST(test_first_of_equal_minimisers_counts)
+{
+    struct sample sample = {.fields = {.name = "r", .tid = -1, .l_seq = 14}};
+    strcpy(sample.bases, "AACTGAAAACTGAA");
+    OWNED uint8_t *rec = make_record(&sample);
+    struct minhash_settings set = {.k = 4, .forward_only = true};
     struct minhash_value value;
     minhash_apply(&set, rec, &value);
-    assert_memory_equal(rec, wanted, record_size(&sample.fields));
+    assert_int_equal(value.lead, 65535 - 2);
 }
 
 struct keyed {
