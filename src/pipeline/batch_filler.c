@@ -37,12 +37,12 @@ static void index_job(struct worker *worker, void *arg)
     const struct load_settings *load = batch->owner;
     struct content_sum sum = {0};
     struct record_problem problem;
+    (void)worker;
     if (crew_failed(load->crew)) return;
     int r = batch_index_part(part, load->n_refs, &sum, &problem);
     if (r < 0) record_problem_print(&problem, part->input);
     const struct observed_records records = {.all = {part->from, part->to},
-                                             .first_record = part->first_record,
-                                             .worker = worker};
+                                             .first_record = part->first_record};
     if (r == 0) r = record_observers_look(load->observers, &records);
     if (r < 0) {
         load_totals_set_bad(load->totals);

@@ -332,7 +332,6 @@ static void free_worker(struct worker *worker)
     merge_bound_release(&worker->bound);
     bam_destroy1(worker->record);
     ks_free(&worker->line);
-    view_gather_release(&worker->views);
     for (int i = 0; i < MOST_OUTPUTS; i++) column_encoder_destroy(worker->columns[i]);
     free(worker->slices);
     free(worker->raw);

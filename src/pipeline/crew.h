@@ -16,7 +16,6 @@
 
 #include "bam/bgzf_block.h"
 #include "columns/column_encoder.h"
-#include "duplicates/view_streams.h"
 #include "order/slice_merge.h"
 #include "output/output_format.h"
 #include "store/temp_codec.h"
@@ -61,7 +60,6 @@ struct worker {
     struct merge_bound bound;   /* of the last record of a block */
     bam1_t *record;             /* SAM: a record unpacked */
     kstring_t line;             /* SAM: the line of that record */
-    struct view_gather views;   /* --markdup: of some records */
     struct column_encoder *columns[MOST_OUTPUTS];       /* Arrow and Parquet: of the records of a
                                                            segment, for each output */
 };

@@ -96,28 +96,14 @@ static bool filter_may_have(const struct resolver *resolver, struct duplicate_ke
 
 /* ---- what was found ---- */
 
-/* Appends an item, after its length and what stands before it, to a stream that all jobs have. */
-static int append_item(struct resolver *resolver, struct temp_streams *to, unsigned stream,
-                       int64_t before, const uint8_t *item, size_t n_bytes)
+/* Appends an item to a tape that all jobs have. */
+static int append_item(struct resolver *resolver, struct temp_streams *to, unsigned tape,
+                       const uint8_t *item, size_t n_bytes)
 {
-    uint8_t head[10];
-    (void)put_u16(put_u64(head, (uint64_t)before), n_bytes);
     (void)pthread_mutex_lock(&resolver->resolution->lock);
-    int r = temp_streams_append(to, stream, head, sizeof head);
-    if (r == 0) r = temp_streams_append(to, stream, item, n_bytes);
+    int r = tape_append(to, tape, item, n_bytes);
     (void)pthread_mutex_unlock(&resolver->resolution->lock);
     return r;
-}
-
-/* Reads the next such item. Returns it, or NULL after a message. */
-static const uint8_t *read_appended(struct temp_stream_reader *reader, int64_t *before,
-                                    size_t *n_bytes)
-{
-    const uint8_t *head = temp_stream_read(reader, 10);
-    if (!head) return NULL;
-    *before = (int64_t)get_u64(head);
-    *n_bytes = get_u16(head + 8);
-    return temp_stream_read(reader, *n_bytes);
 }
 
 /* Items of names: duplicates, in the order in which they were found, stand before other records. */
@@ -139,7 +125,7 @@ static int remember_name(struct resolver *resolver, const struct item_read *read
     item_put_bytes(writer, flags, sizeof flags);
     item_put_text(writer, read->by_name.text, read->by_name.n_bytes);
     return append_item(resolver, settings_of(resolver)->names,
-                       view_name_partition(view_name_hash(name->text, name->n_bytes)), 0,
+                       view_name_partition(view_name_hash(name->text, name->n_bytes)),
                        writer->bytes, item_bytes(writer));
 }
 
@@ -150,6 +136,14 @@ static void count_duplicate(struct resolver *resolver, const struct item_read *r
     counts->single_duplicates += !read->is_paired;
 }
 
+/* Marks a record, with tags if it gets some and stays. */
+static int mark(const struct resolve_settings *s, const struct duplicate_note *note)
+{
+    if (s->rules->removes || !duplicate_rules_set_tags(s->rules))
+        return duplicate_marks_set(s->marks, note->run, note->index);
+    return duplicate_marks_put(s->marks, note);
+}
+
 /* Marks a duplicate and writes down its tags. */
 static int take_duplicate(void *arg, const struct item_read *read, struct read_name original)
 {
@@ -158,7 +152,6 @@ static int take_duplicate(void *arg, const struct item_read *read, struct read_n
     const struct duplicate_rules *rules = s->rules;
     count_duplicate(resolver, read);
     if (rules->only_optical && !read->is_optical) return 0;
-    if (duplicate_marks_set(s->marks, read->run, read->index) < 0) return -1;
     struct duplicate_counts *counts = counts_of(resolver, read->group);
     if (rules->removes && !read->was_marked) counts->written--;
     counts->paired_optical += read->is_optical && read->is_paired;
@@ -170,7 +163,7 @@ static int take_duplicate(void *arg, const struct item_read *read, struct read_n
         .original = rules->names_original ? original.text : NULL,
         .original_bytes = rules->names_original ? original.n_bytes : 0,
     };
-    if (s->notes && !rules->removes && duplicate_notes_put(s->notes, &note) < 0) return -1;
+    if (mark(s, &note) < 0) return -1;
     return read->has_others ? remember_name(resolver, read) : 0;
 }
 
@@ -179,16 +172,19 @@ static int take_count(void *arg, const struct item_read *best, uint64_t count)
     struct resolver *resolver = arg;
     const struct duplicate_note note = {
         .run = best->run, .index = best->index, .count = (uint32_t)count};
-    return duplicate_notes_put(settings_of(resolver)->notes, &note);
+    return duplicate_marks_put(settings_of(resolver)->marks, &note);
 }
 
+/* Its part stands before the item. */
 static int send_item(void *arg, int32_t ref, int64_t here, const uint8_t *item, size_t n_bytes)
 {
     struct resolver *resolver = arg;
     const struct duplicate_view home = {.ref = ref, .here = here};
-    const uint64_t place = (uint64_t)duplicate_view_place_part(&home, MAX_PARTS);
-    return append_item(resolver, settings_of(resolver)->sent, duplicate_view_partition(&home),
-                       (int64_t)place, item, n_bytes);
+    uint8_t sent[1 + sizeof resolver->writer.bytes];
+    sent[0] = (uint8_t)duplicate_view_place_part(&home, MAX_PARTS);
+    memcpy(sent + 1, item, n_bytes);
+    return append_item(resolver, settings_of(resolver)->sent, duplicate_view_partition(&home), sent,
+                       1 + n_bytes);
 }
 
 /* ---- single reads and pairs ---- */
@@ -243,18 +239,15 @@ static int visit_end_and_pair(struct resolver *resolver, const struct duplicate_
 /* Adds the single reads that were sent to sets of this part. */
 static int add_sent(struct resolver *resolver)
 {
-    struct temp_stream_reader *reader = &resolver->reader;
-    temp_stream_reader_begin(reader, settings_of(resolver)->sent, resolver->partition);
-    while (!temp_stream_is_at_end(reader)) {
-        int64_t part;
-        size_t n_bytes;
-        const uint8_t *item = read_appended(reader, &part, &n_bytes);
-        if (!item) return -1;
-        if ((unsigned)part / (MAX_PARTS / resolver->n_parts) == resolver->part &&
-            resolve_sets_add_sent(resolver->sets, item) < 0)
+    const uint8_t *item;
+    size_t n_bytes;
+    int r;
+    temp_stream_reader_begin(&resolver->reader, settings_of(resolver)->sent, resolver->partition);
+    while ((r = tape_read(&resolver->reader, &item, &n_bytes)) == 0 && item)
+        if (*item / (MAX_PARTS / resolver->n_parts) == resolver->part &&
+            resolve_sets_add_sent(resolver->sets, item + 1) < 0)
             return -1;
-    }
-    return 0;
+    return r;
 }
 
 /* Which of the two steps a pass makes: with sets, all single reads must be sent before the first
@@ -318,19 +311,18 @@ static int resolve_pairs(struct resolver *resolver)
 
 static int add_names(struct resolver *resolver)
 {
-    struct temp_stream_reader *reader = &resolver->reader;
     struct temp_streams *names = settings_of(resolver)->names;
+    const uint8_t *item;
+    size_t n_bytes;
+    int r;
     filter_begin(resolver, temp_streams_bytes(names, resolver->partition));
-    temp_stream_reader_begin(reader, names, resolver->partition);
-    while (!temp_stream_is_at_end(reader)) {
-        int64_t nothing;
-        size_t n_bytes;
-        const uint8_t *item = read_appended(reader, &nothing, &n_bytes), *at = item;
-        if (!item) return -1;
+    temp_stream_reader_begin(&resolver->reader, names, resolver->partition);
+    while ((r = tape_read(&resolver->reader, &item, &n_bytes)) == 0 && item) {
+        const uint8_t *at = item;
         filter_add(resolver, item_get_key(&at));
         if (external_sort_add(resolver->names, item, n_bytes) < 0) return -1;
     }
-    return 0;
+    return r;
 }
 
 static int add_other(struct resolver *resolver, const struct duplicate_view *view, uint32_t run)
@@ -385,10 +377,9 @@ static int mark_other(struct resolver *resolver, const struct duplicate_name *na
     };
     /* As in samtools, records with earlier marks are removed before others are looked for. */
     bool is_counted = !s->rules->removes || !at[8];
-    if (duplicate_marks_set(s->marks, note.run, note.index) < 0) return -1;
     if (is_counted) counts_of(resolver, name->group)->other_duplicates++;
     if (is_counted && note.is_optical) counts_of(resolver, name->group)->other_optical++;
-    return s->notes && !s->rules->removes ? duplicate_notes_put(s->notes, &note) : 0;
+    return mark(s, &note);
 }
 
 static int mark_others(struct resolver *resolver)

@@ -15,7 +15,6 @@
 #include "duplicates/group_counts.h"
 #include "pipeline/crew.h"
 #include "pipeline/duplicate_marks.h"
-#include "pipeline/duplicate_notes.h"
 #include "store/temp_streams.h"
 
 struct resolve_settings {
@@ -28,7 +27,6 @@ struct resolve_settings {
     struct temp_streams *views;    /* VIEW_N_STREAMS, complete */
     struct temp_streams *names;    /* VIEW_N_PARTITIONS, empty, for -S; or NULL */
     struct temp_streams *sent;     /* VIEW_N_PARTITIONS, empty, if reads need their sets */
-    struct duplicate_notes *notes; /* for tags; or NULL */
     struct duplicate_marks *marks; /* knows all runs */
     struct group_totals *counts;   /* what is found is added */
 };

@@ -14,7 +14,7 @@
 #ifndef ROCKSORT_PIPELINE_SPILL_H
 #define ROCKSORT_PIPELINE_SPILL_H
 
-#include "pipeline/duplicates.h"
+#include "pipeline/record_observers.h"
 #include "pipeline/temp_store.h"
 #include "store/codec_policy.h"
 #include "store/run_label.h"
@@ -30,7 +30,9 @@ struct spill_settings {
     struct checkpoint_writer *checkpoint;
     struct temp_store *store;
     const struct sort_rules *rules;
-    struct duplicates *duplicates;      /* NULL: none are looked for */
+    const struct record_observers *observers;   /* of the records of runs */
+    size_t record_growth;       /* by so many bytes a record may get longer when it is read */
+    bool needs_all_runs;        /* all records must be in runs before the merge */
 };
 
 /* What has been spilled so far. */
