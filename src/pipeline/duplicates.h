@@ -2,7 +2,7 @@
  * duplicates.h -- finds the duplicates among all records of a sort, and marks them.
  *
  * It is an observer (bam/record_observer.h) of records in runs: of each it makes a view of some 24
- * bytes (duplicates/duplicate_view.h). Views go to streams (duplicates/view_streams.h), which go to
+ * bytes (duplicates/duplicate_view.h). Views go to streams (view_chunks.h), which go to
  * a temporary file when their memory is full. When all records were seen, jobs resolve one
  * partition of the views after another (resolve_duplicates.h). The result is a bit for each record
  * of each run, and tags (duplicate_marks.h), which the merge looks up when it opens blocks.
@@ -19,7 +19,7 @@
 
 #include "bam/record_observer.h"
 #include "duplicates/duplicate_rules.h"
-#include "duplicates/group_counts.h"
+#include "duplicates/duplicate_stats.h"
 #include "pipeline/duplicate_marks.h"
 
 struct duplicates;

@@ -5,7 +5,7 @@
 #include "pipeline/planner.h"
 
 #include "bam/bgzf_block.h"
-#include "duplicates/view_streams.h"
+#include "pipeline/view_chunks.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"

@@ -11,7 +11,6 @@
  */
 #include "pipeline/resolve_duplicates.h"
 
-#include "duplicates/view_streams.h"
 #include "pipeline/resolve_sets.h"
 #include "pipeline/view_chunks.h"
 #include "util/byte_order.h"
@@ -24,7 +23,6 @@ enum {
     MAX_PARTS = 8,
     FILTER_VIEW_BYTES = 2, /* of the views that are added for each byte of a filter: some twelve
                               bits for each */
-    FILTER_SHARE = 16,     /* of the memory of a job, at most */
     MIN_FILTER_BYTES = 64,
     MIN_BARCODE_BYTES = 1 << 20, /* 20,000 barcodes of one key */
 };
@@ -53,6 +51,7 @@ struct resolution {
     struct resolver *resolvers;                /* one for each job that may run at a time */
     int (*resolve)(struct resolver *resolver); /* a partition; returns 0, or -1 after a message */
     pthread_mutex_t lock; /* for appending names and what is sent, and nothing else */
+    struct resolve_shares shares;
     struct barcode_room barcode_room;
 };
 
@@ -61,9 +60,17 @@ static const struct resolve_settings *settings_of(const struct resolver *resolve
     return resolver->resolution->settings;
 }
 
-static size_t memory_of(const struct resolve_settings *s)
+struct resolve_shares resolve_share(size_t memory_bytes, unsigned n_threads, bool joins_barcodes)
 {
-    return s->memory_bytes / s->n_threads;
+    size_t of_job = memory_bytes / n_threads, part = of_job / 16;
+    struct resolve_shares shares = {.job_bytes = of_job, .filter_bytes = part,
+                                    .sort_bytes = of_job - part};
+    if (!joins_barcodes) return shares;
+    shares.small_bytes = part;
+    shares.sort_bytes = 7 * part;
+    shares.barcode_bytes = 7 * part * n_threads;
+    if (shares.barcode_bytes < MIN_BARCODE_BYTES) shares.barcode_bytes = MIN_BARCODE_BYTES;
+    return shares;
 }
 
 static struct duplicate_counts *counts_of(struct resolver *resolver, size_t group)
@@ -76,7 +83,7 @@ static struct duplicate_counts *counts_of(struct resolver *resolver, size_t grou
 /* For the keys of a stream of view_bytes. */
 static void filter_begin(struct resolver *resolver, uint64_t view_bytes)
 {
-    size_t n_bytes = MIN_FILTER_BYTES, most = memory_of(settings_of(resolver)) / FILTER_SHARE;
+    size_t n_bytes = MIN_FILTER_BYTES, most = resolver->resolution->shares.filter_bytes;
     while (n_bytes < view_bytes / FILTER_VIEW_BYTES && 2 * n_bytes <= most)
         n_bytes *= 2;
     xgrow(&resolver->filter, &resolver->filter_room, n_bytes, 0, 1);
@@ -118,7 +125,7 @@ static int remember_name(struct resolver *resolver, const struct item_read *read
     uint8_t group[4];
     (void)put_u32(group, read->group);
     item_begin(writer);
-    item_put_key(writer, duplicate_key_of_name(name->text, name->n_bytes));
+    item_put_key(writer, duplicate_key_of_text(name->text, name->n_bytes));
     item_put_bytes(writer, &(uint8_t){NAME_OF_DUPLICATE}, 1);
     item_put_bytes(writer, read->moment.bytes, sizeof read->moment.bytes);
     item_put_bytes(writer, group, sizeof group);
@@ -285,7 +292,8 @@ static int resolve_places(struct resolver *resolver, struct steps steps)
                        temp_streams_bytes(s->views, VIEW_STREAM_SINGLES + resolver->partition);
     resolver->n_parts = 1;
     while (resolver->n_parts < MAX_PARTS &&
-           n_bytes * ITEM_BYTES_PER_VIEW_BYTE / resolver->n_parts > memory_of(s) / 4)
+           n_bytes * ITEM_BYTES_PER_VIEW_BYTE / resolver->n_parts >
+               resolver->resolution->shares.job_bytes / 4)
         resolver->n_parts *= 2;
     for (resolver->part = 0; resolver->part < resolver->n_parts; resolver->part++)
         if (resolve_part(resolver, steps) < 0) return -1;
@@ -328,7 +336,7 @@ static int add_names(struct resolver *resolver)
 static int add_other(struct resolver *resolver, const struct duplicate_view *view, uint32_t run)
 {
     struct item_writer *writer = &resolver->writer;
-    struct duplicate_key key = duplicate_key_of_name(view->name, view->name_bytes);
+    struct duplicate_key key = duplicate_key_of_text(view->name, view->name_bytes);
     uint8_t place[9];
     if (!filter_may_have(resolver, key)) return 0;
     *put_u32(put_u32(place, run), view->index) = view->was_marked;
@@ -442,12 +450,12 @@ static int resolve_partitions(struct resolution *resolution, int (*resolve)(stru
                          sizeof *resolution->resolvers, resolve_numbered);
 }
 
-static void create_sets(struct resolver *resolver, size_t memory_bytes)
+static void create_sets(struct resolver *resolver)
 {
     const struct resolve_settings *s = settings_of(resolver);
     const struct resolve_sets_settings sets = {
         .rules = s->rules,
-        .memory_bytes = memory_bytes,
+        .memory_bytes = resolver->resolution->shares.sort_bytes,
         .places = s->places,
         .file_bytes = &resolver->file_bytes,
         .barcode_room = &resolver->resolution->barcode_room,
@@ -463,31 +471,18 @@ static void create_names(struct resolver *resolver)
 {
     const struct resolve_settings *s = settings_of(resolver);
     const struct external_sort_settings names = {
-        .memory_bytes = memory_of(s),
+        .memory_bytes = resolver->resolution->shares.sort_bytes,
         .places = s->places,
         .file_bytes = &resolver->file_bytes,
     };
     resolver->names = external_sort_create(&names);
 }
 
-/* Barcodes of one key take up to half of the memory. */
-static size_t share_with_barcodes(struct resolution *resolution)
-{
-    const struct resolve_settings *s = resolution->settings;
-    struct barcode_room *room = &resolution->barcode_room;
-    if (s->rules->barcode_mismatches == 0) return memory_of(s);
-    room->most_bytes =
-        s->memory_bytes / 2 > MIN_BARCODE_BYTES ? s->memory_bytes / 2 : MIN_BARCODE_BYTES;
-    room->small_bytes = memory_of(s) / 16;
-    return memory_of(s) / 2;
-}
-
 static int resolve_reads(struct resolution *resolution)
 {
     const struct resolve_settings *s = resolution->settings;
-    size_t memory_bytes = share_with_barcodes(resolution);
     for (unsigned i = 0; i < s->n_threads; i++)
-        create_sets(&resolution->resolvers[i], memory_bytes);
+        create_sets(&resolution->resolvers[i]);
     int r;
     if (duplicate_rules_need_sets(s->rules)) {
         r = resolve_partitions(resolution, resolve_singles);
@@ -502,7 +497,13 @@ static int resolve_reads(struct resolution *resolution)
 
 int resolve_duplicates(const struct resolve_settings *s)
 {
-    struct resolution resolution = {.settings = s};
+    struct resolution resolution = {
+        .settings = s,
+        .shares = resolve_share(s->memory_bytes, s->n_threads, s->rules->barcode_mismatches > 0),
+    };
+    resolution.barcode_room = (struct barcode_room){.crew = s->crew,
+                                                    .small_bytes = resolution.shares.small_bytes,
+                                                    .most_bytes = resolution.shares.barcode_bytes};
     (void)pthread_mutex_init(&resolution.lock, NULL);
     (void)pthread_mutex_init(&resolution.barcode_room.lock, NULL);
     resolution.resolvers = xcalloc(s->n_threads, sizeof *resolution.resolvers);

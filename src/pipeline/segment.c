@@ -8,7 +8,7 @@
  */
 #include "pipeline/segment.h"
 
-#include "duplicates/duplicate_sum.h"
+#include "duplicates/duplicate_tags.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"

@@ -7,7 +7,7 @@
 #include "pipeline/segment_output.h"
 
 #include "bam/bam_convert.h"
-#include "duplicates/duplicate_sum.h"
+#include "duplicates/duplicate_tags.h"
 #include "output/cram_check.h"
 #include "util/diag.h"
 #include "util/xalloc.h"

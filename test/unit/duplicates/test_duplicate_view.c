@@ -41,28 +41,10 @@ static void test_impossible_mate_cigar(void **state)
     ks_free(&cigar);
 }
 
-/* Also of records without a position or reference, which the flags call mapped. */
-static void test_places(void **state)
-{
-    (void)state;
-    static const struct duplicate_view in_order[] = {
-        {.ref = 0, .pos = -1}, {.ref = 0, .pos = -1, .is_reverse = true},
-        {.ref = 0, .pos = 0}, {.ref = 0, .pos = 0, .is_reverse = true},
-        {.ref = 0, .pos = INT64_C(1) << 38}, {.ref = 1, .pos = -1}, {.ref = 1, .pos = 5},
-    };
-    static const struct duplicate_view strange[] = {
-        {.ref = -1, .pos = -1}, {.ref = INT32_MAX, .pos = INT64_C(1) << 61},
-    };
-    for (size_t i = 1; i < sizeof in_order / sizeof *in_order; i++)
-        assert_true(duplicate_view_place(&in_order[i - 1]) < duplicate_view_place(&in_order[i]));
-    assert_true(duplicate_view_place(&strange[0]) != duplicate_view_place(&strange[1]));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_impossible_mate_cigar),
-        cmocka_unit_test(test_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
