@@ -49,19 +49,18 @@ struct pair_home {
 };
 
 struct item_read {
-    uint32_t run, index, group;
-    bool is_paired, failed_qc, has_others, lacks_score, was_marked;
-    int64_t score;
-    struct read_name name;
     struct read_moment moment; /* where it is in the file; if is_found: when it was found */
-    /* a duplicate */
-    bool is_found;    /* it lost to `by`, when the later of both was read */
-    bool is_optical;  /* tag dt: SQ, else LB */
-    bool was_optical; /* already when it was found */
+    bool is_found;             /* a duplicate: it lost to `by`, when the later of both was read */
+    /* copied from here to the flags as they are: no padding between */
+    int64_t score;
+    uint32_t run, index, group;
+    bool is_paired : 1, failed_qc : 1, has_others : 1, lacks_score : 1, was_marked : 1;
+    bool is_optical : 1;  /* tag dt: SQ, else LB */
+    bool was_optical : 1; /* already when it was found */
+    bool has_home : 1;    /* a member of a pair among single reads */
+    struct read_name name;
     struct read_moment by;
     struct read_name by_name; /* where it is needed */
-    /* a member of a pair among single reads */
-    bool has_home;
     struct pair_home home;
     /* where its name says it lies on the flow cell; item_read_coords */
     bool has_coords;
