@@ -41,7 +41,7 @@ struct observer_kind {          /* what is NULL is not needed */
     int (*combine)(struct record_observer *observer, void *part);       /* frees the part */
     void (*discard)(void *part);
     void (*begin_run)(struct record_observer *observer);        /* no part is under way */
-    int (*undo_run)(struct record_observer *observer);          /* likewise; forgets the run */
+    void (*undo_run)(struct record_observer *observer, uint32_t run);   /* likewise; forgets it */
     void (*finish)(struct record_observer *observer);
     void (*print)(const struct record_observer *observer, FILE *to);
     void (*destroy)(struct record_observer *observer);

@@ -34,6 +34,7 @@ struct lacks {
 struct looks {
     struct looks *next;
     uint32_t run, end; /* index after the last record */
+    uint64_t attempt;  /* of the run */
     struct view_gather gather;
     uint8_t *bytes; /* chunks */
     size_t n_bytes, room;
@@ -48,6 +49,7 @@ struct duplicates {
     struct duplicate_marks *marks;
     struct group_totals *counts; /* marked before the run that is being written */
     struct lacks lacks, lacks_before;
+    struct undone_runs undone;
     uint64_t view_bytes, file_bytes; /* set when all is resolved */
     pthread_mutex_t lock;            /* for taking views, and for the next */
     struct looks *unused;
@@ -123,6 +125,18 @@ static void count_lacking(const struct duplicate_rules *rules, const uint8_t *re
     looks->lacks.n_without_coords += !coords.known;
 }
 
+/* Of runs that were written again, earlier attempts do not count. */
+static uint64_t label_of(uint32_t run, uint64_t attempt)
+{
+    return attempt << 32 | run;
+}
+
+static void end_gather(struct looks *looks)
+{
+    view_gather_end(&looks->gather, label_of(looks->run, looks->attempt), &looks->bytes,
+                    &looks->n_bytes, &looks->room);
+}
+
 static int add_views(const struct duplicates *d, struct looks *looks, const uint8_t *rec,
                      uint64_t index, uint64_t ordinal)
 {
@@ -146,7 +160,7 @@ static int add_views(const struct duplicates *d, struct looks *looks, const uint
     count_lacking(rules, rec, index, &views, looks);
     looks->end = (uint32_t)index + 1;
     if (looks->gather.n >= VIEW_GATHER_ENOUGH)
-        view_gather_end(&looks->gather, looks->run, &looks->bytes, &looks->n_bytes, &looks->room);
+        end_gather(looks);
     return 0;
 }
 
@@ -162,9 +176,13 @@ static void *begin(const struct record_observer *observer)
     struct duplicates *d = of(observer);
     (void)pthread_mutex_lock(&d->lock);
     struct looks *looks = d->unused;
-    if (looks) d->unused = looks->next;
+    if (looks)
+        d->unused = looks->next;
+    else
+        looks = xcalloc(1, sizeof *looks);
+    looks->attempt = d->undone.n;
     (void)pthread_mutex_unlock(&d->lock);
-    return looks ? looks : xcalloc(1, sizeof *looks);
+    return looks;
 }
 
 static int add_records(struct record_observer *observer, void *part,
@@ -206,7 +224,7 @@ static int combine(struct record_observer *observer, void *part)
 {
     struct duplicates *d = of(observer);
     struct looks *looks = part;
-    view_gather_end(&looks->gather, looks->run, &looks->bytes, &looks->n_bytes, &looks->room);
+    end_gather(looks);
     (void)pthread_mutex_lock(&d->lock);
     int r = view_chunks_append(d->views, looks->bytes, looks->n_bytes);
     join_lacks(&d->lacks, &looks->lacks);
@@ -223,17 +241,18 @@ static int combine(struct record_observer *observer, void *part)
 static void begin_run(struct record_observer *observer)
 {
     struct duplicates *d = of(observer);
-    temp_streams_mark(d->views);
     group_totals_mark(d->counts);
     d->lacks_before = d->lacks;
 }
 
-static int undo_run(struct record_observer *observer)
+static void undo_run(struct record_observer *observer, uint32_t run)
 {
     struct duplicates *d = of(observer);
+    size_t n = d->undone.n;
     group_totals_undo(d->counts);
     d->lacks = d->lacks_before;
-    return temp_streams_undo(d->views);
+    xgrow(&d->undone.labels, &d->undone.room, n + 1, 0, sizeof *d->undone.labels);
+    d->undone.labels[d->undone.n++] = label_of(run, n);
 }
 
 static void destroy_views(struct duplicates *d)
@@ -255,6 +274,7 @@ static void destroy(struct record_observer *observer)
     destroy_views(d);
     duplicate_marks_destroy(d->marks);
     group_totals_destroy(d->counts);
+    free(d->undone.labels);
     (void)pthread_mutex_destroy(&d->lock);
     free(d);
 }
@@ -388,6 +408,7 @@ int duplicates_resolve(struct duplicates *d, size_t spare_bytes)
         .places = d->settings.places,
         .file_bytes = &d->file_bytes,
         .views = d->views,
+        .undone = &d->undone,
         .names = d->names,
         .sent = d->sent,
         .marks = d->marks,

@@ -23,13 +23,11 @@ void record_observers_begin_run(const struct record_observers *observers)
             observers->all[i]->kind->begin_run(observers->all[i]);
 }
 
-int record_observers_undo_run(const struct record_observers *observers)
+void record_observers_undo_run(const struct record_observers *observers, uint32_t run)
 {
-    int r = 0;
-    for (unsigned i = 0; i < observers->n && r == 0; i++)
+    for (unsigned i = 0; i < observers->n; i++)
         if (observers->all[i]->kind->undo_run)
-            r = observers->all[i]->kind->undo_run(observers->all[i]);
-    return r;
+            observers->all[i]->kind->undo_run(observers->all[i], run);
 }
 
 void record_observers_destroy(struct record_observers *observers)

@@ -25,10 +25,9 @@ struct observed_parts {         /* starts as {0} */
 /* Adds an observer to the list; NULL is accepted. */
 void record_observers_add(struct record_observers *observers, struct record_observer *observer);
 
-/* Before a run is written, and before it is written again. undo_run returns 0, or -1 after a
-   message. */
+/* Before a run is written, and before it is written again. */
 void record_observers_begin_run(const struct record_observers *observers);
-int record_observers_undo_run(const struct record_observers *observers);
+void record_observers_undo_run(const struct record_observers *observers, uint32_t run);
 
 /* After the last record of all. */
 void record_observers_finish(const struct record_observers *observers);

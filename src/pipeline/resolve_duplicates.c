@@ -200,6 +200,13 @@ static int send_item(void *arg, int32_t ref, int64_t here, const uint8_t *item, 
 typedef int (*view_visitor)(struct resolver *resolver, const struct duplicate_view *view,
                             uint32_t run);
 
+static bool is_undone(const struct undone_runs *undone, uint64_t label)
+{
+    size_t i = 0;
+    while (i < undone->n && undone->labels[i] != label) i++;
+    return i < undone->n;
+}
+
 /* Visits the views of a stream: all, or if it is one of places those of the part. Returns 0, or -1
    after a message. */
 static int visit_stream(struct resolver *resolver, unsigned stream, view_visitor visit)
@@ -210,10 +217,11 @@ static int visit_stream(struct resolver *resolver, unsigned stream, view_visitor
     temp_stream_reader_begin(&resolver->reader, settings_of(resolver)->views, stream);
     while (r == 0 && (got = view_chunks_next(&resolver->reader, &chunk)) != 0) {
         if (got < 0) return -1;
+        if (is_undone(settings_of(resolver)->undone, chunk.label)) continue;
         while (r == 0 && view_chunk_next(&chunk, &view))
             if (resolver->n_parts == 1 ||
                 duplicate_view_place_part(&view, resolver->n_parts) == resolver->part)
-                r = visit(resolver, &view, chunk.run);
+                r = visit(resolver, &view, (uint32_t)chunk.label);
     }
     return r;
 }

@@ -17,6 +17,12 @@
 #include "pipeline/duplicate_marks.h"
 #include "store/temp_streams.h"
 
+/* Labels of chunks of views (view_chunks.h) that do not count. */
+struct undone_runs {
+    uint64_t *labels;
+    size_t n, room;
+};
+
 struct resolve_settings {
     struct crew *crew;
     const struct duplicate_rules *rules;
@@ -25,6 +31,7 @@ struct resolve_settings {
     struct temp_places places;     /* of temporary files */
     uint64_t *file_bytes;          /* bytes that go to other temporary files are added */
     struct temp_streams *views;    /* VIEW_N_STREAMS, complete */
+    const struct undone_runs *undone;
     struct temp_streams *names;    /* VIEW_N_PARTITIONS, empty, for -S; or NULL */
     struct temp_streams *sent;     /* VIEW_N_PARTITIONS, empty, if reads need their sets */
     struct duplicate_marks *marks; /* knows all runs */

@@ -370,7 +370,7 @@ int spilled_run_write(struct spilled_run *run, struct stored_run **stored)
     if (r == 0) return 0;
     run_store_abandon_run(*stored);
     *stored = NULL;
-    if (r == RUN_STORE_AGAIN && record_observers_undo_run(s->observers) < 0) r = RUN_STORE_ERROR;
+    if (r == RUN_STORE_AGAIN) record_observers_undo_run(s->observers, s->label.run);
     if (r == RUN_STORE_ERROR) crew_fail(s->crew);
     return r;
 }

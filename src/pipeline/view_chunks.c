@@ -93,7 +93,7 @@ static void sort_by_stream(struct view_gather *gather)
         gather->order[ends[gather->streams[i]]++] = (uint32_t)i;
 }
 
-void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, size_t *n_bytes,
+void view_gather_end(struct view_gather *gather, uint64_t label, uint8_t **out, size_t *n_bytes,
                      size_t *room)
 {
     sort_by_stream(gather);
@@ -104,7 +104,7 @@ void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, si
         size_t head_at = *n_bytes, sum_at = head_at + sizeof(struct view_chunk_head);
         size_t at = sum_at + CHECKSUM_BYTES;
         xgrow(out, room, at + VARINT_MAX_BYTES, *room / 2, 1);
-        at = (size_t)(put_varint(*out + at, run) - *out);
+        at = (size_t)(put_varint(*out + at, label) - *out);
         for (to = from; to < gather->n && gather->streams[gather->order[to]] == stream; to++) {
             xgrow(out, room, at + VIEW_CODE_MAX_BYTES, *room / 2, 1);
             if (to + AHEAD < gather->n)
@@ -160,7 +160,7 @@ static bool open_chunk(struct view_chunk *chunk, const uint8_t *bytes, size_t n_
         get_u32(bytes) != (uint32_t)long_hash(chunk->at, n_bytes - CHECKSUM_BYTES))
         return false;
     chunk->end = bytes + n_bytes - VIEW_CODE_SLACK_BYTES;
-    chunk->run = (uint32_t)get_varint(&chunk->at);
+    chunk->label = get_varint(&chunk->at);
     return true;
 }
 

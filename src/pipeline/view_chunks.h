@@ -46,9 +46,9 @@ struct view_chunk_head {
     uint32_t n_bytes;           /* of the chunk, which follows */
 };
 
-/* Appends the chunks of all views that were gathered, from run number `run`, to an array of
-   *n_bytes (xgrow) and forgets the views. */
-void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, size_t *n_bytes,
+/* Appends the chunks of all views that were gathered to an array of *n_bytes (xgrow) and forgets
+   the views. The label says which run they are of. */
+void view_gather_end(struct view_gather *gather, uint64_t label, uint8_t **out, size_t *n_bytes,
                      size_t *room);
 
 void view_gather_release(struct view_gather *gather);
@@ -62,7 +62,7 @@ int view_chunks_append(struct temp_streams *views, const uint8_t *chunks, size_t
 struct view_chunk {
     struct view_coder coder;
     const uint8_t *at, *end;
-    uint32_t run;
+    uint64_t label;
 };
 
 /* Begins to read the next chunk of a stream; it is there until the next call. Returns 1, 0 if there
