@@ -8,6 +8,7 @@
 #ifndef ROCKSORT_PIPELINE_SCAN_INPUTS_H
 #define ROCKSORT_PIPELINE_SCAN_INPUTS_H
 
+#include "bam_sort_key.h"
 #include "pipeline/input_streams.h"
 #include "pipeline/record_observers.h"
 

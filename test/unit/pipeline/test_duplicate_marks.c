@@ -120,7 +120,7 @@ static size_t check_note(const struct marked *m, uint32_t run, uint32_t i,
 /* Each run is read in pieces of any length. */
 static void check_all(struct marked *m, struct rng *rng)
 {
-    struct found_marks found = {0};
+    RELEASED(found_marks_release) struct found_marks found = {0};
     for (uint32_t run = 0; run < N_RUNS; run++)
         for (uint32_t at = 0, n; at < m->n_records[run]; at += n) {
             size_t next = 0;
@@ -133,7 +133,6 @@ static void check_all(struct marked *m, struct rng *rng)
             }
             if (m->has_tags) assert_int_equal(next, found.n_notes);
         }
-    found_marks_release(&found);
 }
 
 static void end(struct marked *m)
@@ -160,7 +159,7 @@ TEST(marks_in_memory_are_found)
     end(&m);
 }
 
-TEST_WITH(marks_in_files_are_found, enter_place, leave_place)
+TEST_IN_OWN_DIR(marks_in_files_are_found)
 {
     for (size_t i = 0; i < 8; i++) {
         struct rng rng = rng_start(100 + i);
@@ -178,7 +177,7 @@ TEST_WITH(marks_in_files_are_found, enter_place, leave_place)
 }
 
 /* With bits in memory, and in files. */
-TEST_WITH(tags_are_found_with_their_marks, enter_place, leave_place)
+TEST_IN_OWN_DIR(tags_are_found_with_their_marks)
 {
     for (size_t i = 0; i < 4; i++) {
         struct rng rng = rng_start(200 + i);
@@ -194,7 +193,7 @@ TEST_WITH(tags_are_found_with_their_marks, enter_place, leave_place)
 }
 
 /* What a damaged file says of a block is no reason to read elsewhere. */
-TEST_WITH(records_that_are_not_there_are_damage, enter_place, leave_place)
+TEST_IN_OWN_DIR(records_that_are_not_there_are_damage)
 {
     for (size_t memory_bytes = 4; memory_bytes < 1 << 20; memory_bytes <<= 16) {
         struct rng rng = rng_start(7);
