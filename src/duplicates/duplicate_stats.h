@@ -92,7 +92,7 @@ uint64_t duplicate_library_size(uint64_t n_pairs, uint64_t n_unique_pairs);
 /*
  * Writes the report of samtools markdup, byte for byte, with `command` as its command line. MultiQC
  * takes it for one if the command line has the words "samtools markdup", and as text no colon.
- * Without `groups`, counts has one element. With groups it has read_groups_count(groups) + 1, and
+ * Without `groups`, counts has one element. With groups it has groups->ids.n + 1, and
  * each group gets a part of the report after that of their sum; group 0 only if it has records.
  */
 void duplicate_stats_write(FILE *to, bool json, const char *command,

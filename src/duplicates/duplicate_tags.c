@@ -2,7 +2,7 @@
 #include "duplicates/duplicate_tags.h"
 
 #include "bam/bam_long.h"
-#include "duplicates/read_barcode.h"
+#include "duplicates/read_names.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>

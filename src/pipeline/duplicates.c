@@ -2,8 +2,7 @@
 #include "pipeline/duplicates.h"
 
 #include "duplicates/duplicate_tags.h"
-#include "duplicates/read_barcode.h"
-#include "duplicates/read_coords.h"
+#include "duplicates/read_names.h"
 #include "pipeline/resolve_duplicates.h"
 #include "pipeline/view_chunks.h"
 #include "store/bam_block.h"
@@ -88,8 +87,8 @@ void duplicates_prepare(struct duplicates *d)
     const struct duplicate_rules *rules = d->settings.rules;
     size_t n = 1;
     if (rules->groups)
-        n += rules->use_read_groups ? read_groups_count(rules->groups)
-                                    : read_groups_count_libraries(rules->groups);
+        n += rules->use_read_groups ? rules->groups->ids.n
+                                    : rules->groups->libraries.n;
     d->counts = group_totals_create(n);
 }
 

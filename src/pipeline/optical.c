@@ -111,17 +111,11 @@ static void get_point(const struct external_sort_reader *reader, struct point *p
 
 /* ---- comparing ---- */
 
-static bool is_within(int64_t a, int64_t b, int64_t distance)
-{
-    uint64_t difference = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
-    return difference <= (uint64_t)distance;
-}
-
 /* Of a point on the tile of the best one of the cell. */
 static bool is_near_to_best(const struct optical *o, const struct point *point)
 {
-    return is_within(point->x, o->best_x, o->rules->optical_distance) &&
-           is_within(point->y, o->best_y, o->rules->optical_distance);
+    return read_coords_within(point->x, o->best_x, o->rules->optical_distance) &&
+           read_coords_within(point->y, o->best_y, o->rules->optical_distance);
 }
 
 /* Looks in another cell for a duplicate that is better than the best one of the cell, and near to

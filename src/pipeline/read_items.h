@@ -13,7 +13,7 @@
 #define ROCKSORT_PIPELINE_READ_ITEMS_H
 
 #include "duplicates/duplicate_view.h"
-#include "duplicates/read_coords.h"
+#include "duplicates/read_names.h"
 #include "store/external_sort.h"
 
 #include <string.h>
