@@ -402,20 +402,22 @@ static int mark_others(struct resolver *resolver)
 {
     struct external_sort_reader *reader = &resolver->name;
     struct duplicate_name name = {.is_known = false};
-    int r = item_readers_begin(resolver->names, reader, 1);
-    while (r == 0 && reader->item) {
+    int r = external_sort_finish(resolver->names);
+    external_sort_read(reader, resolver->names);
+    while (r == 0 && (r = external_sort_next(reader)) > 0) {
         const uint8_t *at = reader->item + ITEM_KEY_BYTES;
         if (!item_begins(reader, name.key, sizeof name.key)) {
             name.is_known = name.turned_optical = false;
             memcpy(name.key, reader->item, sizeof name.key);
         }
+        r = 0;
         if (*at == NAME_OF_DUPLICATE)
             take_name(&name, at + 1 + sizeof(struct read_moment));
         else if (name.is_known)
             r = mark_other(resolver, &name, at + 1);
-        if (r == 0 && external_sort_next(reader) < 0) r = -1;
     }
-    item_readers_end(resolver->names, reader, 1);
+    external_sort_reader_release(reader);
+    external_sort_clear(resolver->names);
     return r;
 }
 
