@@ -22,8 +22,8 @@ enum {
 
 /*
  * A regular expression that several threads match at one time. regexec of the GNU C library takes a
- * lock for as long as it matches, 2 to 3 us for each name, so each thread gets a copy of the
- * compiled expression. Copies are compiled when they are first needed.
+ * lock for as long as it matches, 2 to 3 us for each name, so each thread compiles a copy when it
+ * first needs one. All threads but the one that destroys the pattern must have ended by then.
  */
 struct name_pattern;
 
