@@ -205,12 +205,11 @@ static int join_list(struct barcode_list *list, const struct crew *crew)
 
 /* ---- reads ---- */
 
-struct barcodes *barcodes_create(const struct external_sort_settings *settings,
-                                 struct barcode_room *room)
+struct barcodes *barcodes_create(struct external_sort *sort, struct barcode_room *room)
 {
     struct barcodes *b = xcalloc(1, sizeof *b);
     b->room = room;
-    b->sort = external_sort_create(settings);
+    b->sort = sort;
     return b;
 }
 

@@ -45,14 +45,13 @@ struct optical {
     size_t best_name_bytes;
 };
 
-struct optical *optical_create(const struct duplicate_rules *rules,
-                               const struct external_sort_settings *settings,
+struct optical *optical_create(const struct duplicate_rules *rules, struct external_sort *sort,
                                struct duplicate_taker taker)
 {
     struct optical *o = xcalloc(1, sizeof *o);
     o->rules = rules;
     o->taker = taker;
-    o->sort = external_sort_create(settings);
+    o->sort = sort;
     return o;
 }
 
@@ -116,7 +115,8 @@ static bool is_near_to_best(const struct optical *o, const struct point *point)
 
 /* Looks in another cell for a duplicate that is better than the best one of the cell, and near to
    it. Returns 1 if there is one, 0 if not, or -1 after a message. */
-static int look_in_cell(const struct optical *o, struct external_sort_reader *reader, const uint8_t *cell)
+static int look_in_cell(const struct optical *o, struct external_sort_reader *reader,
+                        const uint8_t *cell)
 {
     if (!reader->sort) {
         external_sort_read(reader, o->sort);

@@ -217,7 +217,7 @@ static int visit_stream(struct resolver *resolver, unsigned stream, view_visitor
     temp_stream_reader_begin(&resolver->reader, settings_of(resolver)->views, stream);
     while (r == 0 && (got = view_chunks_next(&resolver->reader, &chunk)) != 0) {
         if (got < 0) return -1;
-        if (is_undone(settings_of(resolver)->undone, chunk.label)) continue;
+        if (is_undone(&settings_of(resolver)->undone, chunk.label)) continue;
         while (r == 0 && view_chunk_next(&chunk, &view))
             if (resolver->n_parts == 1 ||
                 duplicate_view_place_part(&view, resolver->n_parts) == resolver->part)
@@ -460,14 +460,20 @@ static int resolve_partitions(struct resolution *resolution, int (*resolve)(stru
                          sizeof *resolution->resolvers, resolve_numbered);
 }
 
+static struct external_sort_settings sort_settings(struct resolver *resolver)
+{
+    return (struct external_sort_settings){
+        .memory_bytes = resolver->resolution->shares.sort_bytes,
+        .places = settings_of(resolver)->places,
+        .file_bytes = &resolver->file_bytes,
+    };
+}
+
 static void create_sets(struct resolver *resolver)
 {
-    const struct resolve_settings *s = settings_of(resolver);
     const struct resolve_sets_settings sets = {
-        .rules = s->rules,
-        .memory_bytes = resolver->resolution->shares.sort_bytes,
-        .places = s->places,
-        .file_bytes = &resolver->file_bytes,
+        .rules = settings_of(resolver)->rules,
+        .sort = sort_settings(resolver),
         .barcode_room = &resolver->resolution->barcode_room,
         .taker = {take_duplicate, resolver},
         .take_count = take_count,
@@ -479,12 +485,7 @@ static void create_sets(struct resolver *resolver)
 
 static void create_names(struct resolver *resolver)
 {
-    const struct resolve_settings *s = settings_of(resolver);
-    const struct external_sort_settings names = {
-        .memory_bytes = resolver->resolution->shares.sort_bytes,
-        .places = s->places,
-        .file_bytes = &resolver->file_bytes,
-    };
+    const struct external_sort_settings names = sort_settings(resolver);
     resolver->names = external_sort_create(&names);
 }
 
@@ -505,7 +506,7 @@ static int resolve_reads(struct resolution *resolution)
     return r;
 }
 
-int resolve_duplicates(const struct resolve_settings *s)
+int resolve_duplicates(const struct resolve_settings *s, uint64_t *file_bytes)
 {
     struct resolution resolution = {
         .settings = s,
@@ -528,7 +529,7 @@ int resolve_duplicates(const struct resolve_settings *s)
         group_counts_end(&resolver->counts, s->counts);
         external_sort_reader_release(&resolver->name);
         external_sort_destroy(resolver->names);
-        *s->file_bytes += resolver->file_bytes;
+        *file_bytes += resolver->file_bytes;
         temp_stream_reader_release(&resolver->reader);
         group_counts_release(&resolver->counts);
         free(resolver->filter);

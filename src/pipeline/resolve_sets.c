@@ -37,11 +37,8 @@ struct resolve_sets {
 
 static struct external_sort *create_sort(const struct resolve_sets_settings *s, size_t eighths)
 {
-    const struct external_sort_settings sort = {
-        .memory_bytes = s->memory_bytes / 8 * eighths,
-        .places = s->places,
-        .file_bytes = s->file_bytes,
-    };
+    struct external_sort_settings sort = s->sort;
+    sort.memory_bytes = sort.memory_bytes / 8 * eighths;
     return external_sort_create(&sort);
 }
 
@@ -49,19 +46,15 @@ struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *set
 {
     struct resolve_sets *sets = xcalloc(1, sizeof *sets);
     const struct duplicate_rules *rules = settings->rules;
-    const struct external_sort_settings part = {
-        .memory_bytes = settings->memory_bytes / 4,
-        .places = settings->places,
-        .file_bytes = settings->file_bytes,
-    };
     sets->settings = *settings;
     sets->joins = rules->barcode_mismatches > 0;
     sets->needs_sets = duplicate_rules_need_sets(rules);
     sets->singles = create_sort(settings, 2);
     sets->pairs = create_sort(settings, sets->joins ? 2 : sets->needs_sets ? 4 : 6);
-    if (sets->joins) sets->barcodes = barcodes_create(&part, settings->barcode_room);
+    if (sets->joins)
+        sets->barcodes = barcodes_create(create_sort(settings, 2), settings->barcode_room);
     if (rules->optical_distance > 0 && rules->checks_chains)
-        sets->optical = optical_create(rules, &part, settings->taker);
+        sets->optical = optical_create(rules, create_sort(settings, 2), settings->taker);
     return sets;
 }
 
@@ -259,7 +252,9 @@ static int take_read(struct resolve_sets *sets, struct item_read *read)
 static int begin_set(struct resolve_sets *sets)
 {
     item_read_keep(&sets->root, &sets->best.read);
-    if (sets->optical && optical_begin_set(sets->optical, sets->key, sets->root.read.name) < 0) return -1;
+    if (sets->optical &&
+        optical_begin_set(sets->optical, sets->key, sets->root.read.name) < 0)
+        return -1;
     if (!sets->settings.rules->counts || sets->count <= 1) return 0;
     return sets->settings.take_count(sets->settings.arg, &sets->root.read, sets->count);
 }
@@ -294,7 +289,10 @@ static int take_beside_pair(struct resolve_sets *sets, struct item_read *read)
     if (place == 0 && sets->has_best) return take_single(sets, &sets->best.read, pair);
     if (read->is_paired) return 0;
     if (place > 0) return take_single(sets, read, pair);
-    if (!sets->has_best) return begin_best(sets, read) == MEETING_NONE ? 0 : -1;
+    if (!sets->has_best) {
+        (void)begin_best(sets, read);
+        return 0;
+    }
     if (duplicate_rank_single_loses(read, &sets->best.read))
         return take_single(sets, read, &sets->best.read);
     item_read_keep(&sets->lost, &sets->best.read);

@@ -103,7 +103,8 @@ static int compare_rest(const uint8_t *a, size_t a_bytes, const uint8_t *b, size
 
 static int compare_entries(const void *a, const void *b)
 {
-    const uint8_t *x = ((const struct sort_entry *)a)->ref, *y = ((const struct sort_entry *)b)->ref;
+    const uint8_t *x = ((const struct sort_entry *)a)->ref;
+    const uint8_t *y = ((const struct sort_entry *)b)->ref;
     return compare_rest(x, length_of(x), y, length_of(y));
 }
 
@@ -238,8 +239,7 @@ static int write_piece(struct external_sort *sort)
     unsigned tape = level->n++;
     int r = 0;
     for (size_t i = 0; i < sort->n_entries && r == 0; i++)
-        r = temp_streams_append(level->streams, tape, (const uint8_t *)entries[i].ref - LENGTH_BYTES,
-                                LENGTH_BYTES + length_of(entries[i].ref));
+        r = tape_append(level->streams, tape, entries[i].ref, length_of(entries[i].ref));
     sort->items_bytes = sort->n_entries = 0;
     return r;
 }
