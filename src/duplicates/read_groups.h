@@ -28,11 +28,8 @@ struct read_groups {
     size_t *library_of; /* of group i + 1 */
 };
 
-/*
- * Takes the @RG lines. Where two have one ID the first counts; htslib warns, and drops the others.
- * A header without such lines has no groups: samtools markdup warns then, and goes on without. The
- * header is parsed, so no other thread may use it.
- */
+/* Takes the @RG lines; of two with one ID the first. The header is parsed, so no other thread may
+   use it. */
 struct read_groups *read_groups_create(sam_hdr_t *header);
 
 /* NULL is accepted. */

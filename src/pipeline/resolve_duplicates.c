@@ -29,6 +29,11 @@ enum {
 
 struct resolution;
 
+/* What a pass does. With sets, all single reads must be sent before the first pair is decided. */
+struct steps {
+    bool singles, pairs, others;
+};
+
 /* What one job works with. */
 struct resolver {
     struct crew_slot slot;
@@ -49,7 +54,7 @@ struct resolver {
 struct resolution {
     const struct resolve_settings *settings;
     struct resolver *resolvers;                /* one for each job that may run at a time */
-    int (*resolve)(struct resolver *resolver); /* a partition; returns 0, or -1 after a message */
+    struct steps steps;                        /* of this pass over all partitions */
     pthread_mutex_t lock; /* for appending names and what is sent, and nothing else */
     struct resolve_shares shares;
     struct barcode_room barcode_room;
@@ -265,14 +270,9 @@ static int add_sent(struct resolver *resolver)
     return r;
 }
 
-/* Which of the two steps a pass makes: with sets, all single reads must be sent before the first
-   pair is decided. */
-struct steps {
-    bool singles, pairs;
-};
-
-static int resolve_part(struct resolver *resolver, struct steps steps)
+static int resolve_part(struct resolver *resolver)
 {
+    const struct steps steps = resolver->resolution->steps;
     const struct resolve_settings *s = settings_of(resolver);
     unsigned singles = VIEW_STREAM_SINGLES + resolver->partition;
     unsigned pairs = VIEW_STREAM_PAIRS + resolver->partition;
@@ -293,7 +293,7 @@ static int resolve_part(struct resolver *resolver, struct steps steps)
     return resolve_sets_end_pairs(resolver->sets);
 }
 
-static int resolve_places(struct resolver *resolver, struct steps steps)
+static int resolve_places(struct resolver *resolver)
 {
     const struct resolve_settings *s = settings_of(resolver);
     uint64_t n_bytes = temp_streams_bytes(s->views, VIEW_STREAM_PAIRS + resolver->partition) +
@@ -304,23 +304,8 @@ static int resolve_places(struct resolver *resolver, struct steps steps)
                resolver->resolution->shares.job_bytes / 4)
         resolver->n_parts *= 2;
     for (resolver->part = 0; resolver->part < resolver->n_parts; resolver->part++)
-        if (resolve_part(resolver, steps) < 0) return -1;
+        if (resolve_part(resolver) < 0) return -1;
     return 0;
-}
-
-static int resolve_all(struct resolver *resolver)
-{
-    return resolve_places(resolver, (struct steps){.singles = true, .pairs = true});
-}
-
-static int resolve_singles(struct resolver *resolver)
-{
-    return resolve_places(resolver, (struct steps){.singles = true});
-}
-
-static int resolve_pairs(struct resolver *resolver)
-{
-    return resolve_places(resolver, (struct steps){.pairs = true});
 }
 
 /* ---- other records of duplicates ---- */
@@ -448,14 +433,14 @@ static int resolve_numbered(struct worker *worker, void *item)
     const struct resolve_settings *s = settings_of(resolver);
     resolver->partition = resolver->slot.number;
     advise(s, resolver->partition + s->n_threads);
-    return resolver->resolution->resolve(resolver);
+    return resolver->resolution->steps.others ? resolve_others(resolver) : resolve_places(resolver);
 }
 
 /* Has all partitions resolved. Returns 0, or -1 if the crew has failed. */
-static int resolve_partitions(struct resolution *resolution, int (*resolve)(struct resolver *))
+static int resolve_partitions(struct resolution *resolution, struct steps steps)
 {
     const struct resolve_settings *s = resolution->settings;
-    resolution->resolve = resolve;
+    resolution->steps = steps;
     return crew_for_each(s->crew, VIEW_N_PARTITIONS, resolution->resolvers, s->n_threads,
                          sizeof *resolution->resolvers, resolve_numbered);
 }
@@ -494,13 +479,9 @@ static int resolve_reads(struct resolution *resolution)
     const struct resolve_settings *s = resolution->settings;
     for (unsigned i = 0; i < s->n_threads; i++)
         create_sets(&resolution->resolvers[i]);
-    int r;
-    if (duplicate_rules_need_sets(s->rules)) {
-        r = resolve_partitions(resolution, resolve_singles);
-        if (r == 0) r = resolve_partitions(resolution, resolve_pairs);
-    } else {
-        r = resolve_partitions(resolution, resolve_all);
-    }
+    bool at_once = !duplicate_rules_need_sets(s->rules);
+    int r = resolve_partitions(resolution, (struct steps){.singles = true, .pairs = at_once});
+    if (r == 0 && !at_once) r = resolve_partitions(resolution, (struct steps){.pairs = true});
     for (unsigned i = 0; i < s->n_threads; i++)
         resolve_sets_destroy(resolution->resolvers[i].sets);
     return r;
@@ -523,7 +504,7 @@ int resolve_duplicates(const struct resolve_settings *s, uint64_t *file_bytes)
     int r = resolve_reads(&resolution);
     for (unsigned i = 0; i < s->n_threads && s->names; i++)
         create_names(&resolution.resolvers[i]);
-    if (r == 0 && s->names) r = resolve_partitions(&resolution, resolve_others);
+    if (r == 0 && s->names) r = resolve_partitions(&resolution, (struct steps){.others = true});
     for (unsigned i = 0; i < s->n_threads; i++) {
         struct resolver *resolver = &resolution.resolvers[i];
         group_counts_end(&resolver->counts, s->counts);
