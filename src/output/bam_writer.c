@@ -30,7 +30,7 @@
 #include "output/cram_check.h"
 #include "output/cram_pump.h"
 #include "output/cram_reference.h"
-#include "output/stale_index.h"
+#include "output/index_names.h"
 #include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -119,7 +119,7 @@ static void drop_indexes_of_lost(const struct bam_writer *writer)
     if (!path || path->temporary || stat(path->name, &st) < 0 || !S_ISREG(st.st_mode)) return;
     char *real = realpath(path->name, NULL);
     const struct output_path lost = {.name = path->name, .final = real};
-    stale_index_find(&lost, index ? index->final : NULL, &writer->settings.format, drop_index,
+    index_names_find_stale(&lost, index ? index->final : NULL, &writer->settings.format, drop_index,
                      NULL);
     free(real);
 }
