@@ -140,7 +140,8 @@ static int copy_blocks(struct copy *copy)
         if (read_on(copy) < 0) return -1;
         if (copy->n_bytes == 0) break;
         size_t n = whole_blocks(copy);
-        if (n == 0 || crew_failed(s->crew) || output_file_copy(copy->output, copy->buffer, n) < 0)
+        if (n == 0 || crew_failed(s->crew) ||
+            bam_writer_write_bytes(copy->output->writer, copy->buffer, n) < 0)
             return -1;
         copy->n_bytes -= n;
         memmove(copy->buffer, copy->buffer + n, copy->n_bytes);

@@ -67,7 +67,7 @@ static void *write_segments(void *arg)
     struct segment *segment;
     while ((segment = next_segment(m))) {
         double start = monotonic_seconds();
-        if (sorted_output_write(output, segment) < 0 ||
+        if (sorted_output_write(output, segment->outputs) < 0 ||
             observed_parts_combine(&segment->observed) < 0)
             crew_fail(m->crew);
         crew_add_wait(m->crew, WAIT_WRITER_OUTPUT, monotonic_seconds() - start);

@@ -9,6 +9,42 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* ---- notes ---- */
+
+static int append(void *arg, const uint8_t *bytes, size_t n_bytes)
+{
+    struct output_notes *notes = arg;
+    return temp_streams_append(notes->streams, 0, bytes, n_bytes);
+}
+
+static void rewind_notes(void *arg)
+{
+    struct output_notes *notes = arg;
+    temp_stream_reader_begin(&notes->reader, notes->streams, 0);
+}
+
+static const uint8_t *read_notes(void *arg, size_t n_bytes)
+{
+    struct output_notes *notes = arg;
+    return temp_stream_read(&notes->reader, n_bytes);
+}
+
+void output_notes_begin(struct output_notes *notes, size_t memory_bytes,
+                        const struct temp_places *places)
+{
+    notes->streams = temp_streams_create(1, memory_bytes, places);
+    notes->notes = (struct column_notes){append, rewind_notes, read_notes, notes};
+}
+
+void output_notes_release(struct output_notes *notes)
+{
+    temp_stream_reader_release(&notes->reader);
+    temp_streams_destroy(notes->streams);
+    *notes = (struct output_notes){0};
+}
+
+/* ---- the file ---- */
+
 bool output_index_is_bai(const char *name)
 {
     size_t n = strlen(name);
@@ -63,22 +99,12 @@ int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_b
     return bam_writer_write_bytes(file->writer, bytes, n_bytes);
 }
 
-int output_file_note_batches(struct output_file *file, struct column_bytes *notes)
-{
-    return bam_writer_note_batches(file->writer, notes);
-}
-
 int output_file_copy_index(struct output_file *file, const struct bam_index_part *part,
                            uint64_t begin)
 {
     /* The difference may be below 0: offsets are added modulo 2^64. */
     uint64_t shift = bam_writer_position(file->writer) - begin;
     return file->index ? bam_index_append(file->index, part, shift) : 0;
-}
-
-int output_file_copy(struct output_file *file, const uint8_t *blocks, size_t n_bytes)
-{
-    return bam_writer_write_bytes(file->writer, blocks, n_bytes);
 }
 
 /* Writes the index. The sorted file is complete and stays if this fails. */
@@ -110,11 +136,6 @@ static int end_writing(struct output_file *file, bool complete)
 int output_file_end(struct output_file *file)
 {
     return end_writing(file, true) < 0 ? -1 : bam_writer_close(file->writer);
-}
-
-bool output_file_can_be_dropped(const struct output_file *file)
-{
-    return file->settings.path->temporary != NULL;
 }
 
 int output_file_close(struct output_file *file, bool complete, struct output_result *result)

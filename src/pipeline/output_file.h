@@ -9,9 +9,28 @@
 
 #include "output/bam_index.h"
 #include "output/bam_writer.h"
-#include "pipeline/output_notes.h"
+#include "columns/column_notes.h"
+#include "store/temp_streams.h"
 
 #include <pthread.h>
+
+/* The notes of a file of columns (column_notes.h): in memory, and when that is full in a temporary
+   file without a name. 1.5 billion reads in 512 MiB of memory become 54,000 row groups, whose notes
+   take 70 MB. */
+struct output_notes {           /* starts as {0}; must not move */
+    struct column_notes notes;
+    struct temp_streams *streams;
+    struct temp_stream_reader reader;
+};
+
+/* Memory for the notes of a file; and of a piece, of which many may be open. */
+enum { OUTPUT_NOTES_BYTES = 1 << 20, OUTPUT_NOTES_PIECE_BYTES = 64 << 10 };
+
+void output_notes_begin(struct output_notes *notes, size_t memory_bytes,
+                        const struct temp_places *places);
+
+/* Accepts notes that were not begun. */
+void output_notes_release(struct output_notes *notes);
 
 struct output_file {            /* starts as {settings} */
     struct output_settings settings;
@@ -39,21 +58,14 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
 int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_bytes,
                       uint64_t raw_bytes, const struct bam_index_part *part);
 
-/* Arrow and Parquet: notes what the next write has (bam_writer.h). */
-int output_file_note_batches(struct output_file *file, struct column_bytes *notes);
-
-/* Writes BGZF blocks as they are. With an index, output_file_copy_index comes first: `part` is of
-   the file whose blocks from byte `begin` on will be written. */
-int output_file_copy(struct output_file *file, const uint8_t *blocks, size_t n_bytes);
+/* Adds to the index, if there is one, the part of a file whose blocks from byte `begin` on will be
+   written as they are (bam_writer_write_bytes). */
 int output_file_copy_index(struct output_file *file, const struct bam_index_part *part,
                            uint64_t begin);
 
 /* Writes the end of a complete file, and closes that. After a failure it is to be closed as one that
    is not complete. */
 int output_file_end(struct output_file *file);
-
-/* True if the file has a temporary name: until it gets its own, nothing is lost. */
-bool output_file_can_be_dropped(const struct output_file *file);
 
 /* Commits the file, if output_file_end has completed it, and writes and commits the index; else
    removes it. Returns 0 if both is well. A complete file stays if only its index fails. */

@@ -11,9 +11,8 @@
 
 #include "bam/content_sum.h"
 #include "bam_sort_key.h"
-#include "output/bam_index.h"
-#include "output/output_format.h"
 #include "pipeline/crew.h"
+#include "pipeline/output_file.h"
 #include "pipeline/record_observers.h"
 #include "split/split_plan.h"
 

@@ -205,7 +205,7 @@ static void report_duplicates(struct sort *sort)
 void sort_report_pieces(struct sort *sort)
 {
     sort->report->pieces = sort->pieces;
-    sort->pieces = sort->output.pieces = NULL;
+    sort->pieces = NULL;
 }
 
 void sort_close_store(struct sort *sort, bool directories_stay)

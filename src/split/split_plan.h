@@ -9,7 +9,7 @@
  * Pieces that are known before a record was read have numbers. Those of the header or the BED file
  * come first, in the order there, then those of records that belong to none of them: SPLIT_OUTSIDE
  * of all intervals, SPLIT_UNPLACED without a reference, SPLIT_NO_VALUE of the tag. Other values of a
- * tag become pieces when they are met (split_output.h).
+ * tag become pieces when they are met (sorted_output.h).
  *
  * Order of calls: create; with SPLIT_RANGES set_ranges; then any thread may ask. Errors: NULL after
  * a message.
