@@ -239,7 +239,7 @@ static int enter_stretch(struct emission *e, const uint8_t *rec)
         }
         struct segment_stretch *stretch = begin_stretch(e);
         stretch->piece = e->cursor.piece;
-        if (split_is_by_tag(split_plan_kind(split)))
+        if (split_is_by_tag(split->request.kind))
             stretch->value = split_plan_value(split, rec, &stretch->value_bytes);
     }
     struct segment_stretch *stretch = last_stretch(e);

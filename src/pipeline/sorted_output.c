@@ -98,7 +98,7 @@ static size_t open_bytes(const struct sorted_output *out)
 static int check_open(const struct sorted_output *out, size_t memory_bytes)
 {
     enum { OTHER_FILES = 64, FILES_OF_PIECE = 3, CRAM_PIECES = 4 };
-    size_t most = split_plan_most_open(out->plan), needed = most * FILES_OF_PIECE + OTHER_FILES;
+    size_t most = out->plan->most_open, needed = most * FILES_OF_PIECE + OTHER_FILES;
     if (most <= 2) return 0;
     size_t n_bytes = most * open_bytes(out), limit;
     if (!open_files_suffice(needed, &limit))
@@ -120,7 +120,7 @@ static int check_open(const struct sorted_output *out, size_t memory_bytes)
 /* The header of a read group's piece has no other read groups. */
 static int make_own_header(const struct sorted_output *out, struct open_piece *open)
 {
-    if (split_plan_kind(out->plan) != SPLIT_READ_GROUP) return 0;
+    if (out->plan->request.kind != SPLIT_READ_GROUP) return 0;
     open->header = sam_hdr_dup(out->header);
     const char *keep = open->number < split_plan_none(out->plan)
                            ? piece_list_title(out->pieces, open->number) : NULL;
@@ -217,7 +217,7 @@ static ssize_t add_value(struct sorted_output *out, char *text)
 {
     struct piece_list *pieces = out->pieces;
     if (piece_list_count(pieces) == SPLIT_MOST_PIECES) {
-        split_plan_refuse(split_plan_kind(out->plan));
+        split_plan_refuse(out->plan->request.kind);
         return -1;
     }
     if (strlen(text) > MOST_TITLE_BYTES) text[MOST_TITLE_BYTES] = '\0';
@@ -357,7 +357,7 @@ static int complete_pieces(const struct sorted_output *out)
 /* For the report. */
 static void note_begins(const struct sorted_output *out)
 {
-    for (size_t i = 0; i < split_plan_n_pieces(out->plan); i++) {
+    for (size_t i = 0; i < out->plan->n_pieces; i++) {
         char *begin = split_plan_range_begin(out->plan, i, out->header);
         piece_list_set_begin(out->pieces, i, begin);
         free(begin);
