@@ -242,7 +242,7 @@ static int copy_blocks(struct copy *copy)
         if (copy->n_bytes == 0) break;
         size_t n = whole_blocks(copy);
         if (n == 0 || crew_failed(s->crew) ||
-            bam_writer_write_bytes(copy->output->writer, copy->buffer, n) < 0)
+            output_file_copy(copy->output, copy->buffer, n) < 0)
             return -1;
         copy->n_bytes -= n;
         memmove(copy->buffer, copy->buffer + n, copy->n_bytes);

@@ -397,13 +397,10 @@ int sorted_output_open(struct sorted_output *out, sam_hdr_t *header, uint64_t ra
 static int write_stretch(struct output_file *file, const struct segment_output *from,
                          struct segment_stretch *stretch)
 {
-    if (stretch->notes.n_bytes > 0 &&
-        bam_writer_note_batches(file->writer, &stretch->notes) < 0)
-        return -1;
     /* A stretch of no records has no bytes, and perhaps there is no buffer. */
     const uint8_t *bytes = from->bytes ? from->bytes + stretch->begin : NULL;
     return output_file_write(file, bytes, stretch->end - stretch->begin, stretch->raw_bytes,
-                             &stretch->part);
+                             &stretch->part, &stretch->notes);
 }
 
 int sorted_output_write(struct sorted_output *out, struct segment_output from[MOST_OUTPUTS])

@@ -30,7 +30,7 @@ struct sorted_output {          /* starts as {settings of files, and of pieces} 
     struct output_set *set;     /* gives files their names */
     /* with pieces */
     sam_hdr_t *header;          /* of the output */
-    struct bam_writer_header shared_header;
+    struct output_header shared_header;
     struct open_piece **open;   /* one, or those whose intervals lie apart */
     size_t n_open, open_room;
     size_t span;                /* by place: of the last stretch */
