@@ -7,7 +7,9 @@
 #include "pipeline/segment_output.h"
 
 #include "bam/bam_convert.h"
+#include "bam/bgzf_block.h"
 #include "duplicates/duplicate_sum.h"
+#include "order/entry_sort.h"
 #include "output/cram_check.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -15,12 +17,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct output_scratch {
+    struct bgzf_coder bgzf;
+    uint8_t payload[BGZF_PAYLOAD_BYTES];
+    bam1_t *record;             /* SAM: a record unpacked, and its line */
+    kstring_t line;
+    struct column_encoder *columns[MOST_OUTPUTS];       /* of the records of a segment */
+};
+
+static void release_scratch(void *arg)
+{
+    struct output_scratch *scratch = arg;
+    bgzf_coder_release(&scratch->bgzf);
+    bam_destroy1(scratch->record);
+    ks_free(&scratch->line);
+    for (int i = 0; i < MOST_OUTPUTS; i++) column_encoder_destroy(scratch->columns[i]);
+}
+
+static const struct scratch_kind scratch_kind = {sizeof(struct output_scratch), release_scratch};
+
 /* The output while it is being made. */
 struct emission {
     struct segment_output *out;
     struct output_form *form;
     const struct segment_records *records;
-    struct worker *worker;
+    struct output_scratch *scratch;
     struct column_encoder *columns;     /* the worker's, of this output; else NULL */
     size_t next;                /* entry */
     struct split_cursor cursor;
@@ -155,8 +176,7 @@ static void begin_payload(struct emission *e)
         e->payload = e->out->bytes + e->out->n_bytes + BGZF_STORED_OFFSET;
         return;
     }
-    worker_reserve_raw(e->worker, BGZF_PAYLOAD_BYTES);
-    e->payload = e->worker->raw;
+    e->payload = e->scratch->payload;
 }
 
 /* Makes a BGZF block of the payload, unless it is empty. Returns 0, or -1 after a message. */
@@ -166,7 +186,7 @@ static int end_payload(struct emission *e)
     if (!e->payload || e->payload_bytes == 0) return 0;
     uint8_t *to = e->out->bytes + e->out->n_bytes;
     ssize_t n = method.level == 0 ? (ssize_t)bgzf_block_store(to, e->payload_bytes)
-                                  : bgzf_block_deflate(&e->worker->bgzf, method, e->payload,
+                                  : bgzf_block_deflate(&e->scratch->bgzf, method, e->payload,
                                                        e->payload_bytes, to);
     if (n < 0) {
         diag_error("a block of the output cannot be compressed; please report this");
@@ -252,8 +272,10 @@ static int enter_stretch(struct emission *e, const uint8_t *rec)
 /* Adds the record as a line of SAM, compressed or not. */
 static int add_line(struct emission *e, const uint8_t *rec)
 {
-    kstring_t *line = &e->worker->line;
-    bam1_t *record = worker_record(e->worker);
+    kstring_t *line = &e->scratch->line;
+    if (!e->scratch->record) e->scratch->record = bam_init1();
+    bam1_t *record = e->scratch->record;
+    xalloc_require(record != NULL);
     bam_record_unpack(rec, record);
     if (sam_format1(e->records->header, record, line) < 0) {
         diag_error("read '%s' cannot be written as SAM: its tags are damaged",
@@ -281,6 +303,16 @@ static int add_row(struct emission *e, const uint8_t *rec)
     const char *problem = column_encoder_add(e->columns, rec);
     if (problem) return refuse_record(rec, "columns", problem);
     return column_encoder_raw_bytes(e->columns) >= e->form->column_batch_bytes ? end_batch(e) : 0;
+}
+
+/* After a segment of SAM: frees the memory of long records. */
+static void trim(struct output_scratch *scratch)
+{
+    enum { LONG_BYTES = 4 << 20 };
+    if (scratch->line.m > LONG_BYTES) ks_free(&scratch->line);
+    if (!scratch->record || scratch->record->m_data <= LONG_BYTES) return;
+    bam_destroy1(scratch->record);
+    scratch->record = NULL;
 }
 
 /* Writes all records. */
@@ -313,15 +345,17 @@ int segment_output_make(struct segment_output *out, struct output_form *form,
                         const struct segment_records *records, struct worker *worker)
 {
     const struct output_settings *settings = &form->file->settings;
-    struct emission e = {.out = out, .form = form, .records = records, .worker = worker};
+    struct emission e = {.out = out, .form = form, .records = records,
+                         .scratch = worker_scratch(worker, &scratch_kind)};
     if (!records->split) (void)begin_stretch(&e);
     if (settings->columns) {
-        struct column_encoder **columns = &worker->columns[form->number];
+        struct column_encoder **columns = &e.scratch->columns[form->number];
         if (!*columns) *columns = column_encoder_create(settings->columns, records->header);
         e.columns = *columns;
         column_encoder_expect(e.columns, records->n_entries, form->column_batch_bytes);
     }
     int r = emit(&e);
+    trim(e.scratch);
     if (output_format_is_sam(&settings->format)) out->large_bytes = out->n_bytes;
     if (out->n_stretches > 0) end_stretch(&e);
     remember_room(&e);

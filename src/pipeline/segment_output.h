@@ -9,8 +9,10 @@
 #ifndef ROCKSORT_PIPELINE_SEGMENT_OUTPUT_H
 #define ROCKSORT_PIPELINE_SEGMENT_OUTPUT_H
 
+#include "bam/bgzf_engine.h"
 #include "bam/content_sum.h"
 #include "bam_sort_key.h"
+#include "columns/column_encoder.h"
 #include "pipeline/crew.h"
 #include "pipeline/output_file.h"
 #include "pipeline/record_observers.h"
