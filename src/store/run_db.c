@@ -484,18 +484,11 @@ static int reopen_direct(struct run_db *db)
 
 int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsigned max_files)
 {
-    struct rocksdb_setting settings[ROCKSDB_N_COMPACTION_SETTINGS];
-    const char *keys[ROCKSDB_N_COMPACTION_SETTINGS], *values[ROCKSDB_N_COMPACTION_SETTINGS];
     char *error = NULL;
     if (db->settings.direct && reopen_direct(db) < 0) return RUN_DB_ERROR;
-    rocksdb_opts_compaction(settings, least_width, width, max_files);
-    for (size_t i = 0; i < ROCKSDB_N_COMPACTION_SETTINGS; i++) {
-        keys[i] = settings[i].name;
-        values[i] = settings[i].value;
-    }
     db->least_width = least_width;
     db->max_files = max_files;
-    rocksdb_set_options(db->db, ROCKSDB_N_COMPACTION_SETTINGS, keys, values, &error);
+    rocksdb_opts_compact(db->db, least_width, width, max_files, &error);
     return check_error(db, "compact", error);
 }
 
