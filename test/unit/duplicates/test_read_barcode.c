@@ -4,8 +4,7 @@
 
 #include "bam/bam_check.h"
 #include "bam/bam_fields.h"
-#include "duplicates/name_pattern.h"
-#include "duplicates/read_barcode.h"
+#include "duplicates/read_names.h"
 
 static const struct duplicate_rules no_barcode;
 static const struct duplicate_rules by_tag = {.barcode_source = BARCODE_TAG,

@@ -3,7 +3,7 @@
 #include "test_place.h"
 #include "unit_test.h"
 
-#include "duplicates/barcode_clusters.h"
+#include "pipeline/resolve_duplicates.h"
 #include "pipeline/resolve_sets.h"
 #include "util/xalloc.h"
 
@@ -92,6 +92,21 @@ struct member {
 
 static size_t memory_bytes; /* for resolve_sets */
 static size_t barcode_bytes = 16 << 20; /* for the barcodes of one key */
+static struct crew *crew;
+
+static int enter_sets(void **state)
+{
+    crew = crew_create();
+    return enter_place(state);
+}
+
+static int leave_sets(void **state)
+{
+    crew_destroy(crew);
+    return leave_place(state);
+}
+
+#define TEST_OF_SETS(test) TEST_WITH(test, enter_sets, leave_sets)
 
 /* Sent items, to be added again. */
 struct sent {
@@ -176,12 +191,11 @@ static int try_to_resolve(const struct duplicate_rules *rules, struct member *me
 {
     static const char *const prefixes[] = {"./"};
     struct results results = {.members = members};
-    struct barcode_room room = {.small_bytes = 40, .most_bytes = barcode_bytes};
+    struct barcode_room room = {.crew = crew, .small_bytes = 40, .most_bytes = barcode_bytes};
     (void)pthread_mutex_init(&room.lock, NULL);
     const struct resolve_sets_settings settings = {
         .rules = rules,
-        .memory_bytes = memory_bytes,
-        .places = {prefixes, 1, NULL},
+        .sort = {.memory_bytes = memory_bytes, .places = {prefixes, 1, NULL}},
         .barcode_room = &room,
         .taker = {take, &results},
         .take_count = take_count,
@@ -393,7 +407,7 @@ static void check_result(const struct rng *rng, const struct duplicate_rules *ru
     if (!rules->checks_chains) CHECK(rng, m->is_optical == m->was_optical);
 }
 
-TEST_IN_OWN_DIR(random_sets_are_those_of_samtools)
+TEST_OF_SETS(random_sets_are_those_of_samtools)
 {
     struct rng rng = rng_start(611);
     size_t n_duplicates = 0, n_optical = 0, n_late = 0;
@@ -447,7 +461,7 @@ static void check_same(const struct member *a, const struct member *b, size_t n)
     }
 }
 
-TEST_IN_OWN_DIR(sets_on_the_disk_are_those_in_memory)
+TEST_OF_SETS(sets_on_the_disk_are_those_in_memory)
 {
     enum { N = 40000, TEXT_ROOM = 4 };
     struct rng rng = rng_start(712);
@@ -508,7 +522,7 @@ static const struct duplicate_rules tags = {
 
 /* A duplicate that was far from the best read of its time is near to the final one; another is near
    to a better duplicate only. */
-TEST_IN_OWN_DIR(duplicates_are_compared_with_the_best_of_the_set_and_each_other)
+TEST_OF_SETS(duplicates_are_compared_with_the_best_of_the_set_and_each_other)
 {
     struct member m[] = {
         pair_member("M:1:500:1", 10, 0),   pair_member("M:1:100:1", 9, 1),
@@ -528,7 +542,7 @@ TEST_IN_OWN_DIR(duplicates_are_compared_with_the_best_of_the_set_and_each_other)
     assert_false(m[1].is_optical);
 }
 
-TEST_IN_OWN_DIR(pairs_that_meet_need_a_score)
+TEST_OF_SETS(pairs_that_meet_need_a_score)
 {
     struct member m[] = {pair_member("a", 10, 0), pair_member("b", 9, 1)};
     m[1].view.lacks_score = true;
@@ -538,7 +552,7 @@ TEST_IN_OWN_DIR(pairs_that_meet_need_a_score)
     assert_true(m[1].is_duplicate);
 }
 
-TEST_IN_OWN_DIR(time_and_memory_of_a_pile_are_bounded)
+TEST_OF_SETS(time_and_memory_of_a_pile_are_bounded)
 {
     enum { N = 200000, ROOM = 32 };
     struct rng rng = rng_start(612);
@@ -559,6 +573,29 @@ TEST_IN_OWN_DIR(time_and_memory_of_a_pile_are_bounded)
         assert_int_equal(m[N - 1].count, N);
         if (spread == 1) assert_int_equal(n_optical, N - 1);
         if (spread == 1000) assert_in_range(n_optical, N - 5000, N - 1000);
+    }
+}
+
+/* Also of records without a position or reference, which the flags call mapped. */
+TEST(moments_are_in_the_order_of_the_file)
+{
+    static const struct duplicate_view in_order[] = {
+        {.ref = -1, .pos = -1},
+        {.ref = 0, .pos = -1},
+        {.ref = 0, .pos = -1, .is_reverse = true},
+        {.ref = 0, .pos = 0},
+        {.ref = 0, .pos = 0, .is_reverse = true},
+        {.ref = 0, .pos = INT64_C(1) << 38},
+        {.ref = 1, .pos = -1},
+        {.ref = 1, .pos = 5},
+        {.ref = 1, .pos = 5, .ordinal = 1},
+        {.ref = INT32_MAX, .pos = INT64_C(1) << 61},
+    };
+    for (size_t i = 1; i < sizeof in_order / sizeof *in_order; i++) {
+        struct item_read a, b;
+        item_read_view(&in_order[i - 1], 3, &a);
+        item_read_view(&in_order[i], 3, &b);
+        assert_true(read_moment_compare(&a.moment, &b.moment) < 0);
     }
 }
 
@@ -595,7 +632,7 @@ static void check_both_kinds(const char *const *barcodes, size_t n, const char *
     check_barcodes(barcodes, n, best, VIEW_SINGLE);
 }
 
-TEST_IN_OWN_DIR(barcodes_are_joined_by_the_directional_method)
+TEST_OF_SETS(barcodes_are_joined_by_the_directional_method)
 {
     static const char *const similar[] = {"ACGT", "ACGA", "ACTA", "TTTT", "", "", "ACGTA"};
     check_both_kinds(similar, 7, "b..bb.b");
@@ -612,7 +649,7 @@ TEST_IN_OWN_DIR(barcodes_are_joined_by_the_directional_method)
 }
 
 /* All reads of a barcode count, also of the last one that the memory holds. */
-TEST_IN_OWN_DIR(barcodes_that_just_fit_in_memory_are_joined_alike)
+TEST_OF_SETS(barcodes_that_just_fit_in_memory_are_joined_alike)
 {
     static const char *const two[] = {"AAAA", "AAAA", "AAAA", "AAAC", "AAAC", "AAAC"};
     const size_t most = barcode_bytes;
@@ -621,8 +658,38 @@ TEST_IN_OWN_DIR(barcodes_that_just_fit_in_memory_are_joined_alike)
     barcode_bytes = most;
 }
 
+/* Whatever the pile, a sort that has failed ends soon. */
+TEST_OF_SETS(barcodes_are_not_joined_once_the_sort_has_failed)
+{
+    struct duplicate_rules rules = tags;
+    rules.barcode_mismatches = 1;
+    struct member m[] = {pair_member("a", 10, 0), pair_member("b", 9, 1)};
+    for (size_t i = 0; i < 2; i++) {
+        m[i].view.barcode_text = (const uint8_t *)"ACGT";
+        m[i].view.barcode_bytes = 4;
+    }
+    assert_int_equal(try_to_resolve(&rules, m, 2), 0);
+    crew_fail(crew);
+    assert_int_equal(try_to_resolve(&rules, m, 2), -1);
+}
+
+TEST(shares_of_all_jobs_are_not_more_than_the_memory)
+{
+    struct rng rng = rng_start(614);
+    for (int i = 0; i < 1000; i++) {
+        unsigned n = 1 + (unsigned)rng_below(&rng, 64);
+        size_t all = ((size_t)4 << 20) + rng_below(&rng, (size_t)1 << 36);
+        const struct resolve_shares plain = resolve_share(all, n, false);
+        const struct resolve_shares joins = resolve_share(all, n, true);
+        assert_true(n * (plain.filter_bytes + plain.sort_bytes) <= all);
+        assert_true(n * (joins.filter_bytes + joins.sort_bytes + joins.small_bytes) +
+                        joins.barcode_bytes <= all);
+        assert_true(joins.sort_bytes > all / n / 3 && joins.barcode_bytes > all / 3);
+    }
+}
+
 /* Reads of pairs and single reads of one place, all of one molecule. */
-TEST_IN_OWN_DIR(barcodes_of_single_reads_and_pairs_are_joined)
+TEST_OF_SETS(barcodes_of_single_reads_and_pairs_are_joined)
 {
     struct duplicate_rules rules = tags;
     rules.barcode_mismatches = 1;
@@ -682,7 +749,7 @@ static void join_codes(const size_t *count, int *joined)
     }
 }
 
-TEST_IN_OWN_DIR(random_barcodes_are_joined_like_the_model)
+TEST_OF_SETS(random_barcodes_are_joined_like_the_model)
 {
     static const char letters[] = "ACG";
     struct rng rng = rng_start(613);
