@@ -9,7 +9,7 @@
 #
 #   make check           installs what the tests need, builds and runs all tests
 #   make check-unit      unit tests
-#   make check-fuzz      the fuzz targets on their seeds and on all inputs that once failed
+#   make check-fuzz      the fuzz targets on random inputs, seeds and inputs that once failed
 #   make check-cli       200 random cases against samtools 1.24, then tests of the programs
 #   make check-rooms     which files may include and call each other
 #   make differential    N=2000 random inputs and options, compared with samtools 1.24
