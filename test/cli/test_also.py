@@ -44,23 +44,21 @@ class Content(AlsoTest):
 
     def test_each_format_beside_each_other_one(self):
         bam = self.bam_of(generate.reads(700, generate.reference(), seed=5))
-        for budget in (None, SPILL_BUDGET):
-            want = {ending: self.alone(ending, *options, bam, budget=budget)
-                    for ending in self.ENDINGS
-                    for options in [["--output-fmt-option", "no_ref=1"]]}
-            for first, second in itertools.permutations(self.ENDINGS, 2):
-                with self.subTest(first=first, second=second, budget=budget):
-                    a, b = self.path("a." + first), self.path("b." + second)
-                    self.sort_ok("--no-PG", "-@", "2", "--output-fmt-option", "no_ref=1", "-o", a,
-                                 "--also", b, bam, budget=budget)
-                    self.assertEqual(self.lines(a), want[first])
-                    self.assertEqual(self.lines(b), want[second])
+        no_ref = ["--output-fmt-option", "no_ref=1"]
+        want = {ending: self.alone(ending, *no_ref, bam) for ending in self.ENDINGS}
+        for i, (first, second) in enumerate(itertools.permutations(self.ENDINGS, 2)):
+            with self.subTest(first=first, second=second):
+                a, b = self.path("a." + first), self.path("b." + second)
+                self.sort_ok("--no-PG", "-@", "2", *no_ref, "-o", a, "--also", b, bam,
+                             budget=(None, SPILL_BUDGET)[i % 2])
+                self.assertEqual(self.lines(a), want[first])
+                self.assertEqual(self.lines(b), want[second])
 
     def test_both_outputs_have_what_one_alone_has(self):
         bam = self.bam_of(generate.odd(3000, seed=6))
         pairs = self.bam_of(generate.odd(3000, seed=7), name="pairs.bam")
         self.sort_ok("-n", "-o", self.path("names.bam"), pairs)
-        for args in [["-n"], ["-t", "XI"], ["-M"], ["--shuffle=3"],
+        for args in [["-n"], ["--shuffle=3"],
                      ["--markdup", self.path("names.bam"), "--fixmate"],
                      ["--markdup=-r -S", self.path("names.bam"), "--fixmate"]]:
             source = [] if self.path("names.bam") in args else [bam]
@@ -203,8 +201,6 @@ class Refused(AlsoTest):
         for name in "x.sam.bz2", "x.txt", "x.pq", "x.parquet.gz":
             self.refused(self.path(name), mention=["--also", name, ".parquet"])
         self.refused(self.path("x.bam"), "--columns", "pos", mention=["--columns"])
-
-    def test_no_place(self):
         self.refused(self.path("none/b.bam"), mention=["none/b.bam"])
 
 
@@ -216,7 +212,7 @@ class Complete(AlsoTest):
         self.bam = self.bam_of(generate.odd(6000, seed=12))
 
     def test_full_disk_of_either_output_fails_the_sort(self):
-        for n in (1, 20, 6000):
+        for n in (1, 6000):
             source = self.bam_of(generate.odd(n, seed=12), name=f"{n}.bam")
             for args in (["-o", "/dev/full", "--also", self.path("b.parquet")],
                          ["-o", self.path("a.bam"), "--also", "/dev/full"],

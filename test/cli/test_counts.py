@@ -125,7 +125,7 @@ class CountsTest(CliTest):
 @needs_pysam
 class LikeSamtools(CountsTest):
     def test_random_records(self):
-        for seed in range(24):
+        for seed in range(18):
             refs = some_refs((1, 3, 40)[seed % 3], (300, 3000, 30000)[seed // 3 % 3], seed)
             sam = Records(seed, refs, (30, 300, 20000)[seed % 3]).sam((30, 700)[seed % 2])
             source = self.bam_of(sam) if seed % 2 else self.write("in.sam", sam)
@@ -197,8 +197,8 @@ class LikeSamtools(CountsTest):
                 n_bases += n
             lines.append(f"l{i}\t0\ta\t{1 + 1000 * i}\t9\t{cigar}\t*\t0\t0\t{'A' * n_bases}\t"
                          f"{'5' * n_bases}\n")
-        for i in range(3000):
-            lines.append(f"s{i}\t0\ta\t{rng.randint(1, 1500000)}\t60\t20M{rng.randint(1, 900000)}N"
+        for i in range(1500):
+            lines.append(f"s{i}\t0\ta\t{rng.randint(1, 1500000)}\t60\t20M{rng.randint(1, 40000)}N"
                          f"30M\t*\t0\t0\t{'C' * 50}\t{'I' * 50}\n")
         source = self.bam_of("".join(lines))
         self.check(source)
@@ -234,7 +234,7 @@ class LikeSamtools(CountsTest):
             self.skipTest(f"no {bams}")
         n_compared = 0
         for path in sorted(bams.iterdir()):
-            if path.suffix != ".bam" or path.stat().st_size > 20 << 20:
+            if path.suffix != ".bam" or path.stat().st_size > 1 << 20:
                 continue
             with self.subTest(path=path.name):
                 if self.is_strange(path):

@@ -1,6 +1,7 @@
 """Errors: exit status 1, one message that names the file or the record, no temporary data left, and
 no output that a reader takes for a complete file."""
 
+import functools
 import os
 import random
 import re
@@ -10,17 +11,18 @@ import subprocess
 import bamfile
 import generate
 from harness import (RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, Result, bytes_of, environment,
-                     kept_checkpoints, needs_pysam, own_lines, reference, reference_sort)
+                     kept_checkpoints, needs_pysam, own_lines)
 
 REFS = [("a", 100000), ("b", 50000)]
 HEADER = bamfile.bam_header(bamfile.sq_text(REFS), REFS)
 BUDGETS = (None, SPILL_BUDGET)
 
 
+@functools.lru_cache(2)
 def records(n_records, seed=1, n_bases=150):
     rng = random.Random(seed)
-    return [bamfile.record(f"r{i}", 0, rng.randrange(2), rng.randrange(40000), f"{n_bases}M",
-                           "".join(rng.choices("ACGT", k=n_bases))) for i in range(n_records)]
+    return tuple(bamfile.record(f"r{i}", 0, rng.randrange(2), rng.randrange(40000), f"{n_bases}M",
+                                "".join(rng.choices("ACGT", k=n_bases))) for i in range(n_records))
 
 
 class ErrorTest(CliTest):
@@ -64,10 +66,6 @@ class Input(ErrorTest):
         self.check(mentions=["failed to read header"], stdin=b"")
         self.check(mentions=["failed to read header"])  # /dev/null
 
-    def test_closed_standard_input(self):
-        result = self.run_program(["/bin/sh", "-c", 'exec "$0" rocksort <&-', SAMTOOLS])
-        self.assert_error(result)
-
     def test_not_an_alignment(self):
         junk = random.Random(1).randbytes(5000)
         text = b"Dear diary,\nnothing aligned today.\n" * 50
@@ -108,9 +106,8 @@ class Corrupt(ErrorTest):
 
     def test_truncated_input_is_an_error(self):
         middle = self.offsets[len(self.offsets) // 2]
-        for size in (1, 10, 27, 28, 40, self.offsets[1] - 1, self.offsets[1], self.offsets[1] + 5,
-                     middle - 9, middle, middle + 17, middle + 18, middle + 30,
-                     self.offsets[-2] - 1, len(self.bam) - 27, len(self.bam) - 1):
+        for size in (1, 28, self.offsets[1] - 1, self.offsets[1], middle - 9, middle, middle + 18,
+                     len(self.bam) - 27):
             source = self.write("cut.bam", self.bam[:size])
             self.check(source, mentions=["cut.bam"], budgets=(BUDGETS[size % 2],))
             with self.subTest(size=size, by="pipe"):
@@ -183,22 +180,11 @@ class Corrupt(ErrorTest):
                 self.assert_no_result(out)
         self.assertGreater(n_errors, 45)
 
-    def test_missing_block_is_noticed(self):
-        at = len(self.offsets) // 2
-        data = self.bam[: self.offsets[at]] + self.bam[self.offsets[at + 1] :]
-        # This can be detected because the block starts or ends inside a record.
-        source = self.write("lost.bam", data)
-        self.check(source, mentions=["lost.bam"])
-
-    def test_junk_behind_the_end(self):
-        source = self.write("more.bam", self.bam + b"junk" * 20)
-        self.check(source, mentions=["more.bam"], budgets=(None,))
-
     def lie(self, change):
         """A BAM in which change(raw record) has changed record 2000."""
         raw = bytearray(self.list[2000])
         raw = bytes(change(raw) or raw)
-        return bamfile.bgzf(HEADER + b"".join(self.list[:2000] + [raw] + self.list[2001:]))
+        return bamfile.bgzf(HEADER + b"".join(self.list[:2000] + (raw,) + self.list[2001:]))
 
     LIES = {
         # Offsets are counted from the start of the length field of the record.
@@ -238,72 +224,6 @@ class Corrupt(ErrorTest):
         data = bamfile.bgzf(HEADER + b"".join(self.list[:2000]) + bad + b"".join(self.list[2000:]))
         self.check(self.write("lie.bam", data), mentions=["lie.bam"])
 
-    def test_name_without_end(self):
-        """A read name without its NUL. htslib adds the NUL; an error is right, too, but not a lost
-        record."""
-        self.check_odd_record(lambda raw: raw.__setitem__(35 + raw[12], ord("x")))
-
-    def test_position_below_minus_one(self):
-        """BAM allows no position below -1. We must not crash, whatever samtools does with it."""
-        self.check_odd_record(lambda raw: struct.pack_into("<i", raw, 8, -1000))
-
-    def check_odd_record(self, change):
-        """The sort fails with one message, or its output has all records."""
-        source = self.write("odd.bam", self.lie(change))
-        for order in ([], ["-n"]):
-            for budget in BUDGETS:
-                with self.subTest(order=order, budget=budget):
-                    out = self.path("out.bam")
-                    result = self.rocksort(*order, "-o", out, source, budget=budget)
-                    if result.status == 0:
-                        self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 6000)
-                        os.unlink(out)
-                    else:
-                        self.assert_error(result, "odd.bam")
-                        self.assert_no_result(out)
-
-    def test_lying_header_is_refused(self):
-        n_text = struct.unpack_from("<i", self.raw, 4)[0]
-        for name, place, value in (
-                ("text length negative", 4, -1), ("text length huge", 4, 0x7FFFFFFF),
-                ("text length short", 4, 3), ("references negative", 8 + n_text, -1),
-                ("references huge", 8 + n_text, 0x7FFFFFFF), ("name length 0", 12 + n_text, 0),
-                ("name length negative", 12 + n_text, -5),
-                ("name length huge", 12 + n_text, 0x7FFFFFF0)):
-            raw = bytearray(self.raw)
-            struct.pack_into("<i", raw, place, value)
-            source = self.write("head.bam", bamfile.bgzf(bytes(raw)))
-            with self.subTest(name):
-                result = self.rocksort("-o", self.path("out.bam"), source)
-                self.assert_error(result, "head.bam")
-                self.assert_no_result(self.path("out.bam"))
-
-    @needs_pysam
-    def test_what_the_reference_refuses(self):
-        """Random damage inside valid blocks. If samtools fails, we must fail, too. If samtools
-        succeeds, we fail or have the same result."""
-        rng = random.Random(8)
-        short = self.list[:300]
-        head = len(HEADER)
-        raw = HEADER + b"".join(short)
-        for i in range(60):
-            data = bytearray(raw)
-            for _ in range(rng.randint(1, 3)):
-                data[rng.randrange(head, len(data))] = rng.choice((0, 1, 127, 128, 255))
-            source = self.write("bad.bam", bamfile.bgzf(bytes(data)))
-            target, out = self.path("want.bam"), self.path("out.bam")
-            accepted = reference("sort", "--no-PG", "-O", "bam", "-o", target, source)
-            with self.subTest(round=i):
-                result = self.rocksort("--no-PG", "-o", out, source, budget=BUDGETS[i % 2])
-                if result.status:
-                    self.assert_error(result, "bad.bam")
-                    self.assert_no_result(out)
-                else:
-                    self.assertTrue(accepted, "samtools refuses this file")
-                    got, want = bamfile.read(out), bamfile.read(target)
-                    self.assertEqual(len(got.records), len(want.records))
-                    os.unlink(out)
-
     @needs_pysam
     def test_truncated_cram(self):
         sam = generate.reads(3000, generate.reference())
@@ -336,11 +256,6 @@ class Corrupt(ErrorTest):
         self.assertEqual(len(lines), 1, result.err)
         self.assertIn("in.cram", lines[0])
         self.assert_no_result(self.path("out.bam"))
-
-    def test_truncated_gzip_sam(self):
-        data = bamfile.bgzf(generate.odd(4000).encode())
-        for size in (len(data) // 2, len(data) - 40):
-            self.check(self.write("cut.sam.gz", data[:size]), mentions=["cut.sam.gz"])
 
 
 class Output(ErrorTest):
@@ -389,11 +304,6 @@ class Output(ErrorTest):
                     self.drop_kept(done.stderr)
                     self.assertEqual(os.listdir(self.scratch), [])
 
-    def test_closed_standard_output(self):
-        script = 'exec "$0" rocksort "$1" >&-'
-        result = self.run_program(["/bin/sh", "-c", script, SAMTOOLS, self.source])
-        self.assert_error(result)
-
     def test_wrong_temporary_directory_is_named(self):
         for prefix in ("/nowhere/prefix", "/nowhere/", f"{self.source}/prefix", "/dev/null/x"):
             self.fails("-T", prefix, "-o", self.path("out.bam"), budgets=(SPILL_BUDGET,),
@@ -412,16 +322,17 @@ class FullDisk(ErrorTest):
         self.source = self.write("in.sam", generate.incompressible(3000))
 
     def test_while_spilling(self):
-        for codec in ("none", "snappy", "lz4", "zstd"):
-            for options in ([], ["-n", "-@", "3"]):
-                with self.subTest(codec=codec, options=options):
-                    out = self.path("out.bam")
-                    result = self.rocksort("--temp-codec", codec, *options, "-T", self.disk / "t",
-                                           "-o", out, self.source, budget=SPILL_BUDGET)
-                    self.assert_error(result, "No space left", f"'{self.disk}' has ", " free",
-                                      "more are needed", "-T")
-                    self.assert_no_result(out)
-                    self.assertEqual(os.listdir(self.disk), [])
+        for options in (["--temp-codec", "none"], ["--temp-codec", "zstd", "-n", "-@", "3"]):
+            with self.subTest(options=options):
+                out = self.path("out.bam")
+                result = self.rocksort(*options, "-T", self.disk / "t", "-o", out, self.source,
+                                       budget=SPILL_BUDGET)
+                self.assert_error(result, "No space left", f"'{self.disk}' has ", " free",
+                                  "more are needed", "-T")
+                self.assert_no_result(out)
+                self.assertEqual(os.listdir(self.disk), [])
+                free = os.statvfs(self.disk)
+                self.assertGreater(free.f_bfree * free.f_bsize, 1_900_000)
 
     def test_sorted_file_stays_if_its_index_cannot_be_written(self):
         small = self.mount(self.work / "small", "4k,nr_inodes=10")
@@ -459,25 +370,3 @@ class FullDisk(ErrorTest):
                     self.assert_no_result(out)
                     if out.exists():
                         out.unlink()
-
-    def test_disk_has_its_space_back_after_a_failure(self):
-        self.rocksort("-T", self.disk, "-o", self.path("out.bam"), self.source, budget=SPILL_BUDGET)
-        free = os.statvfs(self.disk)
-        self.assertGreater(free.f_bfree * free.f_bsize, 1_900_000)
-
-
-class UndamagedFile(CliTest):
-    """The file that the tests above damage is sound."""
-
-    def test_the_base_sorts(self):
-        source = self.write("good.bam", bamfile.bgzf(HEADER + b"".join(records(6000))))
-        for budget in BUDGETS:
-            got = self.sort_bam(source, budget=budget)
-            self.assertEqual(sorted(bamfile.split(got.records)), sorted(records(6000)))
-
-    @needs_pysam
-    def test_the_reference_takes_it(self):
-        source = self.write("good.bam", bamfile.bgzf(HEADER + b"".join(records(600))))
-        want = reference_sort(source, self.path("want.bam"))
-        self.assertEqual(len(bamfile.split(want.records)), 600)
-        self.assertTrue(re.search("SO:coordinate", want.text))

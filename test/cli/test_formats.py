@@ -88,7 +88,7 @@ class Threads(CliTest):
 
     def setUp(self):
         super().setUp()
-        self.sam = generate.reads(20000, generate.reference())
+        self.sam = generate.reads(4000, generate.reference())
         self.source = self.bam_of(self.sam, name="in.bam")
 
     def test_thread_options(self):
@@ -104,7 +104,7 @@ class Threads(CliTest):
                     result = self.sort_ok(*options, "-o", self.path("out.bam"), *inputs)
                     self.assertIn("nthreads", result.err)
                     records = bamfile.split(bamfile.read(self.path("out.bam")).records)
-                    self.assertEqual(len(records), 40000 * len(inputs))
+                    self.assertEqual(len(records), 8000 * len(inputs))
 
 
 @needs_pysam

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, CliTest, sanitized, text_of
+from harness import SAMTOOLS, SAMTOOLS_ROCKSORT, CliTest, sanitized
 
 PROGRAMS = (SAMTOOLS, SAMTOOLS_ROCKSORT)
 
@@ -56,13 +56,3 @@ class Hardening(CliTest):
             for entry in re.findall(r"\(R(?:UN)?PATH\).*\[(.*)\]", readelf("-d", program)):
                 for folder in entry.split(":"):
                     self.assertTrue(folder.startswith("/"), entry)
-
-
-class Flags(CliTest):
-    """Warnings of the compiler."""
-
-    def test_format_that_is_no_literal_is_a_warning(self):
-        text = text_of(ROOT / "Makefile")
-        for flag in ("-Wformat=2", "-Wformat-security", "-fstack-protector-strong", "-fPIE",
-                     "-D_FORTIFY_SOURCE=2"):
-            self.assertIn(flag, text)

@@ -390,12 +390,6 @@ class Collisions(InputsTest):
                                           stdin=stdin, budget=budget)
                 self.check_records(result.out.decode(), seen, what)
 
-    def test_random_sam(self):
-        rng = random.Random(1)
-        for i in range(8):
-            texts = [self.random_input(rng, 1000 * k) for k in range(rng.randint(2, 5))]
-            self.check(texts, ["sam"] * len(texts), rng, i)
-
     @needs_pysam
     def test_random_formats(self):
         rng = random.Random(2)

@@ -112,7 +112,7 @@ class ParquetTest(ColumnsTest):
 class Content(SharedContent, ParquetTest):
     def test_random_records(self):
         for seed in range(12):
-            for n_records in (1, 2, 8, 9, 700):
+            for n_records in (seed % 3 + 7, 500):
                 with self.subTest(seed=seed, n_records=n_records):
                     bam = self.bam_of(random_sam(n_records, seed))
                     self.assert_same_as_bam(*(["-u"] if seed % 2 else []), bam)
@@ -136,7 +136,7 @@ class Content(SharedContent, ParquetTest):
     def test_groups_have_several_pages(self):
         rng = random.Random(5)
         place, lines = 0, []
-        for i in range(50000):
+        for i in range(45000):
             place += rng.choice([0, 0, 1, 30])
             lines.append(f"r{i}\t0\tc\t{1 + place // 20}\t{rng.choice([0, 60])}\t4M\t*\t0\t"
                          f"{rng.randint(-900, 900)}\tACGT\t{rng.choice(['IIII', 'FFFF'])}\t"
@@ -153,7 +153,7 @@ class Content(SharedContent, ParquetTest):
         """The footer is right, too, where what it says was in a temporary file: 1 MiB of it, and
         64 KiB of each piece, are in memory."""
         lines = [f"r{i}\t0\t{'cd'[i % 2]}\t{1 + i * 7919 % 99000}\t{i % 60}\t4M\t*\t0\t{i}\tACGT"
-                 f"\tIIII\tMD:Z:{i}" for i in range(75000)]
+                 f"\tIIII\tMD:Z:{i}" for i in range(40000)]
         bam = self.bam_of(SQ + "\n".join(lines) + "\n")
         names = ["--columns", "all," + ",".join(f"{one}{two}:i" for one in "XYZ"
                                                 for two in string.ascii_letters)]
@@ -231,12 +231,11 @@ class Options(SharedOptions, ParquetTest):
         kinds = "A:A,Z:Z,H:H,i:i,f:f,a:B:c,b:B:C,s:B:s,t:B:S,j:B:i,u:B:I,g:B:f".split(",")
         bam = self.bam_of(random_sam(500, seed=99).replace("\tXa:", "\tXA:"))
         want = self.lines_of_bam(bam)
-        for letter in "abc":
-            listed = ",".join(f"X{letter}:{kind[2:]}" for kind in kinds)
-            for one in listed.split(","):
-                table = self.table("--columns", "all," + one, bam)
-                self.assert_lines(table, want)
-                self.assertIn(one[:2], table.schema.names)
+        for i, kind in enumerate(kinds):
+            one = f"X{'abc'[i % 3]}:{kind[2:]}"
+            table = self.table("--columns", "all," + one, bam)
+            self.assert_lines(table, want)
+            self.assertIn(one[:2], table.schema.names)
 
     def test_levels_make_files_smaller(self):
         bam = self.bam_of(generate.odd(3000, seed=4))

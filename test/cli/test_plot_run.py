@@ -72,11 +72,6 @@ class PlotRun(CliTest):
         self.assertEqual(data[:8], PNG_MAGIC)
         self.assertLess(len(data), 100_000)
 
-    def test_two_series(self):
-        self.need_matplotlib()
-        self.check_png(self.plot("-o", self.path("out.png"), self.series("rocksort", 400),
-                                 self.series("samtools", 3000)))
-
     def test_fewer_rows_make_a_smaller_figure(self):
         self.need_matplotlib()
         heights = []
@@ -116,7 +111,7 @@ class PlotRun(CliTest):
 
     def test_default_output_lies_beside_the_first_file(self):
         self.need_matplotlib()
-        self.check_png(self.plot(self.series("out", 20)))
+        self.check_png(self.plot(self.series("out", 20), self.series("samtools", 3000)))
 
     def test_limit_of_stats(self):
         """For a file of --stats the line is at the budget and 64 MiB, and says so."""
@@ -125,12 +120,6 @@ class PlotRun(CliTest):
                      self.write("in.sam", "r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\n"))
         texts = [label[0] for label in self.labels(path)]
         self.assertIn("budget 100 + 64 MiB", texts)
-
-    def test_one_row_below_series(self):
-        self.need_matplotlib()
-        path = self.write("stats.json", json.dumps(
-            {"version": 1, "series": {"columns": {"t_s": [0, 1, 2], "cpu_s": [0, 1, 3]}}}))
-        self.check_png(self.plot("-o", self.path("out.png"), path))
 
     def test_bad_files(self):
         for text, message in (("[]", "is no JSON object"), ("{}", "has no columns with t_s"),

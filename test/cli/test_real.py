@@ -35,10 +35,12 @@ class RealFiles(CliTest):
             else:
                 yield source, (None, SPILL_BUDGET * (1 if len(data) < TINY_RUNS_BYTES else 10))
 
-    def check(self, order):
+    def check(self, order, most_bytes=LIMIT_BYTES):
         """For each file that the reference can sort, our output is the same."""
         n_files = 0
         for source, budgets in self.files():
+            if source.stat().st_size > most_bytes:
+                continue
             target, options = self.path("want.bam"), ORDERS[order]
             if not reference("sort", "--no-PG", *options, "-O", "bam", "-o", target, source):
                 continue  # a broken file, which packages have as well
@@ -54,7 +56,7 @@ class RealFiles(CliTest):
         self.check("coordinate")
 
     def test_real_files_by_natural_name_are_those_of_samtools(self):
-        self.check("natural")
+        self.check("natural", 12 << 20)
 
     def test_real_files_by_lexicographical_name_are_those_of_samtools(self):
-        self.check("lexicographical")
+        self.check("lexicographical", 1 << 20)

@@ -267,7 +267,7 @@ class FullDisks(KilledTest):
 
     def setUp(self):
         super().setUp()
-        self.bam = self.bam_of(generate.incompressible(9000))
+        self.bam = self.bam_of(generate.incompressible(3500))
         self.want = self.sort_bam("--no-PG", self.bam)
         self.other = self.work / "other disk"           # a shell must see the name in quotes
         self.other.mkdir()

@@ -109,13 +109,6 @@ class PassThrough(SpindleTest):
         folder.rmdir()
         self.assertEqual(os.listdir(self.backing), [])
 
-    def test_what_was_there(self):
-        self.unmount()
-        (self.backing / "sub").mkdir()
-        (self.backing / "sub/file").write_bytes(b"before" * 100000)
-        self.mount_with(self.device)
-        self.assertEqual((self.mount / "sub/file").read_bytes(), b"before" * 100000)
-
     def test_order_is_the_same_on_the_mount(self):
         source = self.write("in.sam", generate.odd(15000))
         want = self.sort_bam("--no-PG", source)
@@ -189,32 +182,6 @@ class Counters(SpindleTest):
         self.assertEqual(got["syncs"], 11)
         self.assertEqual(got["writes"], 21)
         self.assertGreaterEqual(got["seeks"], 19)
-
-    def test_deleted_in_time(self):
-        self.mount_with("ebs-st1")
-
-        def write():
-            path = self.make("file", 30 * MIB)
-            path.unlink()
-
-        self.assertLess(self.counted(write)["write_bytes"], 20 * MIB)
-
-    def test_stripes(self):
-        self.mount_with("c1.xlarge")
-        path = self.make("file", 32 * MIB)
-        self.counted(lambda: None)
-        got = self.counted(lambda: self.read_cold(path))
-        self.assertEqual(self.counts()["n_drives"], 4)
-        self.assertGreaterEqual(got["read_bytes"], 32 * MIB)
-        self.assertLessEqual(got["seeks"], 20)
-
-    def test_metered(self):
-        """Operations of at most 256 KiB: 1 MiB is four."""
-        self.mount_with("ebs-gp2")
-        path = self.make("file", 4 * MIB)
-        self.counted(lambda: None)
-        got = self.counted(lambda: self.read_cold(path))
-        self.assertAlmostEqual(got["busy_ns"] / 1e9, 16 / 300, delta=0.02)
 
 
 class Words(CliTest):

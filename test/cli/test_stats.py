@@ -3,9 +3,7 @@
 import json
 import os
 import re
-import shutil
 import subprocess
-import sys
 import unittest
 
 import bamfile
@@ -13,7 +11,6 @@ import generate
 from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, CliTest, environment, json_of, needs_pysam,
                      own_lines)
 from checkpoints import KilledTest
-from test_plot_run import PNG_MAGIC, find_matplotlib
 
 PHASES = ["load", "settle", "mark", "merge", "close"]
 CHECKS = {
@@ -333,25 +330,6 @@ class Failures(StatsTest):
         self.assert_died_of(process, 15)
         self.assertEqual(os.listdir(self.work), [])
         self.assertEqual(os.listdir(self.scratch), [])
-
-
-class Plot(StatsTest):
-    """scripts/plot-run.py draws a plot of the statistics."""
-
-    def plot(self, *words):
-        return self.run_program([find_matplotlib() or sys.executable, "-B",
-                                 ROOT / "scripts" / "plot-run.py", *words])
-
-    def test_statistics_are_drawn(self):
-        if not find_matplotlib():
-            raise unittest.SkipTest("there is no matplotlib")
-        source = self.write("in $x^{ $.sam", generate.odd(9000))
-        self.stats("-o", self.path("out.bam"), source, budget=SPILL_BUDGET)
-        shutil.copy(self.path("stats.json"), self.path("other.json"))
-        result = self.plot("-o", self.path("run.png"), self.path("stats.json"),
-                           self.path("other.json"))
-        self.assertEqual(result.status, 0, result.err)
-        self.assertEqual((self.work / "run.png").read_bytes()[:8], PNG_MAGIC)
 
 
 class FailedLoad(StatsTest, KilledTest):
