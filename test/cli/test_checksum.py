@@ -15,7 +15,7 @@ import subprocess
 import bamfile
 import generate
 from harness import (SAMTOOLS, SLOW, SPILL_BUDGET, CliTest, bytes_of, needs_pysam, own_memory_only,
-                     reference_ok, text_of)
+                     text_of)
 
 REFS = [("a", 100000), ("b", 50000)]
 HEADER = bamfile.bam_header(bamfile.sq_text(REFS), REFS)
@@ -102,7 +102,7 @@ class Definition(ChecksumTest):
                 "Xf:f:0.1\n")
         self.assertEqual(self.checksum(stdin=text.encode()), self.checksum(stdin=bam([raw])))
 
-    def test_long_cigar(self):
+    def test_long_cigar_is_hashed_in_its_bam_form(self):
         """A CIGAR of more than 65,535 operations is hashed in its BAM form: a placeholder in the
         CIGAR field, and the CIGAR itself in the CG tag after the other tags."""
         n_ops = 70000
@@ -116,7 +116,7 @@ class Definition(ChecksumTest):
         self.sort_ok("-O", "sam", "-o", self.path("out.sam"), stdin=bam([raw]))
         self.assertEqual(self.checksum(self.path("out.sam")), want)
 
-    def test_no_records(self):
+    def test_input_without_records_has_a_checksum_of_zero(self):
         for data in (bam([]), bamfile.sq_text(REFS).encode(), b"@CO\tx\n",
                      bamfile.bam_header("", [])):
             self.assertEqual(self.checksum(stdin=data), NOTHING)
@@ -128,15 +128,14 @@ class SameRecords(ChecksumTest):
 
     def setUp(self):
         super().setUp()
-        self.list = records(5000)
+        self.list = records(3000)
         self.source = self.write("in.bam", bam(self.list))
         self.want = self.checksum(self.source)
 
-    def test_order_of_records(self):
-        for seed in range(3):
-            random.Random(seed).shuffle(self.list)
-            self.assertEqual(self.checksum(stdin=bam(self.list)), self.want)
-        self.assertEqual(self.checksum(stdin=bam(sorted(self.list))), self.want)
+    def test_order_and_header_text_do_not_matter(self):
+        random.Random(1).shuffle(self.list)
+        header = bamfile.bam_header("@CO\tx\n" + bamfile.sq_text(REFS), REFS)
+        self.assertEqual(self.checksum(stdin=bam(self.list, header)), self.want)
 
     def test_container_does_not_matter(self):
         raw = HEADER + b"".join(self.list)
@@ -148,14 +147,9 @@ class SameRecords(ChecksumTest):
             result = self.sort_ok("--checksum-only", self.write("other.bam", data))
             self.assertEqual(result.out.decode(), self.want)
 
-    def test_header_text_does_not_matter(self):
-        for text in ("@HD\tVN:1.6\tSO:coordinate\n", "@CO\tx\n@RG\tID:x\n"):
-            other = bamfile.bam_header(text + bamfile.sq_text(REFS), REFS)
-            self.assertEqual(self.checksum(stdin=bam(self.list, other)), self.want)
-
-    def test_threads_and_memory(self):
-        for n_threads in ("0", "2", "5"):
-            for budget in (None, SPILL_BUDGET, 60_000):
+    def test_threads_and_memory_do_not_matter(self):
+        for n_threads in ("0", "5"):
+            for budget in (None, 60_000):
                 got = self.checksum("-@", n_threads, self.source, budget=budget)
                 self.assertEqual(got, self.want)
 
@@ -199,13 +193,10 @@ class SameRecords(ChecksumTest):
         before = sorted(os.listdir(self.work))
         self.assertEqual(self.checksum("-o", "kept.bam", self.source), self.want)
         self.assertEqual(self.checksum("--write-index", "-o", "new.bam", self.source), self.want)
-        self.assertEqual(self.checksum("-k", self.source, budget=60_000), self.want)
+        self.assertEqual(self.checksum("-k", self.source, budget=60_000,
+                                       env={"TMPDIR": "/nowhere"}), self.want)
         self.assertEqual(sorted(os.listdir(self.work)), before)
         self.assertEqual(bytes_of(self.path("kept.bam")), b"precious")
-
-    def test_temporary_directory_is_not_used(self):
-        got = self.checksum(self.source, budget=60_000, env={"TMPDIR": "/nowhere"})
-        self.assertEqual(got, self.want)
 
 
 class Formats(ChecksumTest):
@@ -265,14 +256,6 @@ class Formats(ChecksumTest):
                                                      source), want)
         self.assertEqual(self.checksum(out), want)
 
-    @needs_pysam
-    def test_files_copied_by_samtools_keep_the_checksum(self):
-        source = self.bam_of(generate.odd(1500))
-        want = self.checksum(source)
-        for command, options in (("sort", []), ("sort", ["-N"]), ("view", ["-b", "-1"])):
-            reference_ok(command, *options, "-o", self.path("out.bam"), source)
-            self.assertEqual(self.checksum(self.path("out.bam")), want)
-
 
 class Changes(ChecksumTest):
     """What must change the checksum."""
@@ -294,19 +277,6 @@ class Changes(ChecksumTest):
                 self.assertNotIn(result.out.decode(), seen, f"byte {at}")
                 seen.add(result.out.decode())
         self.assertLess(n_refused, 30)
-
-    def test_lost_doubled_exchanged(self):
-        some = records(50)
-        cases = {
-            "as it was": some,
-            "lost": some[:-1],
-            "doubled": some + some[7:8],
-            "one for another": some[:-1] + some[:1],
-            "other bases": some[:-1] + [some[-1].replace(b"r49\0", b"r48\0")],
-            "twice": some + some,
-        }
-        lines = {name: self.checksum(stdin=bam(content)) for name, content in cases.items()}
-        self.assertEqual(len(set(lines.values())), len(lines), lines)
 
     def test_bytes_that_move_between_records_change_the_checksum(self):
         pairs = (("ab", "c"), ("a", "bc")), (("x", "yx"), ("xy", "x"))
@@ -346,7 +316,7 @@ class SeveralFiles(ChecksumTest):
         self.assertEqual(self.checksum(out), got)
         self.assertNotEqual(got, self.checksum(paths[0], paths[0]))
 
-    def test_disagreeing_references(self):
+    def test_disagreeing_references_are_refused(self):
         paths = [self.write("a.bam", bam(records(5))),
                  self.write("b.bam", bam([], bamfile.bam_header(bamfile.sq_text(REFS[:1]),
                                                                 REFS[:1])))]
@@ -366,14 +336,10 @@ class Errors(ChecksumTest):
                 self.assert_error(result, *mentions)
                 self.assertEqual(result.out, b"")
 
-    def test_missing_file_is_named(self):
-        good = self.write("good.bam", bam(records(50)))
-        absent = self.path("absent.bam")
-        self.fails(absent, mentions=["absent.bam", "No such file"])
-        self.fails(good, absent, mentions=["absent.bam", "No such file"])
-        self.fails(absent, good, mentions=["absent.bam", "No such file"])
-
-    def test_no_alignment(self):
+    def test_input_that_cannot_be_read_is_named(self):
+        good, absent = self.write("good.bam", bam(records(50))), self.path("absent.bam")
+        for args in ([absent], [good, absent], [absent, good]):
+            self.fails(*args, mentions=["absent.bam", "No such file"])
         self.fails(self.write("empty.bam", b""), mentions=["empty.bam"])
         self.fails(self.write("x.txt", b"nothing aligned today\n"), mentions=["x.txt"])
         self.fails(str(self.work), mentions=[str(self.work)])
@@ -397,7 +363,7 @@ class Errors(ChecksumTest):
         sam = bamfile.sq_text(REFS) + "r\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n" * 500 + "r\t4\n"
         self.fails(self.write("bad.sam", sam), mentions=["bad.sam", "record 501 "])
 
-    def test_full_standard_output(self):
+    def test_full_standard_output_is_an_error(self):
         source = self.write("in.bam", bam(records(9)))
         for target in ("/dev/full", None):
             with self.subTest(target):
@@ -453,11 +419,3 @@ class Resources(ChecksumTest):
                 text = text_of(self.path("stdout"))
                 self.assertEqual(text, expected or text)
                 numbers(text)
-
-    def test_signal_ends_it_while_it_waits_for_input(self):
-        process = self.start("--checksum-only", "-")
-        process.stdin.write(bam(records(100))[:2000])
-        process.stdin.flush()
-        process.terminate()
-        self.assert_died_of(process, 15)
-        self.assertEqual(os.listdir(self.scratch), [])

@@ -4,14 +4,13 @@ The output must have the records and the header that sorting the same inputs, on
 gives.
 """
 
-import json
 import os
 import random
 import struct
 
 import bamfile
 import generate
-from harness import (SAMTOOLS, bytes_of, json_of, needs_pysam, own_memory_only, pysam, reference_ok,
+from harness import (bytes_of, json_of, needs_pysam, own_memory_only, pysam, reference_ok,
                      reference_view, sam_split, text_of)
 from test_index import index_bytes
 from test_inputs import FORMATS, ORDERS, SQ, InputsTest, bam_bytes, lane, number_of, tie
@@ -100,8 +99,8 @@ class Orders(MergeTest):
             self.assert_merges(paths, *options)
             self.assert_merges(paths[::-1], *options)
 
-    def test_real_looking_reads(self):
-        whole = generate.odd(4000, seed=8)
+    def test_odd_records_are_merged(self):
+        whole = generate.odd(2000, seed=8)
         header, lines = sam_split(whole)
         for options in ([], ["-n"], ["-M", "-R"], ["-t", "Xi"]):
             paths = [self.sorted_input(
@@ -120,6 +119,7 @@ class Lists(MergeTest):
         want = [*range(900), 1000, *range(3000, 3700)]
         self.assertEqual(self.numbers(*paths), want)
         self.assertEqual(self.numbers(*paths, paths[1]), want + [1000])
+        self.assertEqual(self.numbers(paths[2], paths[2]), [])
 
     def test_one_input_is_merged(self):
         source = self.sorted_input("in", lane(1, 300))
@@ -128,20 +128,7 @@ class Lists(MergeTest):
             got = self.merged("-", stdin=stdin)
         self.assert_same_bam(got, bamfile.read(source))
 
-    def test_inputs_without_records_are_merged(self):
-        empty = self.write("empty.bam", bam_bytes([]))
-        full = self.write("in.bam", bam_bytes(map(tie, range(5))))
-        self.assertEqual(self.numbers(empty, full, empty), list(range(5)))
-        self.assertEqual(self.numbers(empty, empty), [])
-
-    def test_same_file_twice(self):
-        source = self.sorted_input("in", lane(1, 300))
-        self.assert_merges([source, source])
-
-    def test_pipes_are_merged(self):
-        self.assert_reads_pipes("--merge --no-PG")
-
-    def test_onto_an_input(self):
+    def test_output_may_replace_an_input(self):
         paths = [self.sorted_input(f"in{i}", lane(i + 1, 200)) for i in range(2)]
         want = self.merged(*paths)
         self.sort_ok("--merge", "--no-PG", "-o", paths[1], *paths)
@@ -157,16 +144,14 @@ class Lists(MergeTest):
     def test_more_inputs_than_may_be_open_are_merged(self):
         paths = [self.write(f"in{i}.bam", bam_bytes(map(tie, range(20 * i, 20 * i + 20))))
                  for i in range(300)]
-        script = 'ulimit -Sn 64; exec "$0" rocksort --merge "$@"'
         out = self.path("out.bam")
-        result = self.run_program(["/bin/sh", "-c", script, SAMTOOLS, "--max-memory", "512M", "-o",
-                                   out, *paths])
+        words = ["--merge", "--max-memory", "512M", "-o", out, *paths]
+        result = self.limited("Sn 64", *words)
         self.assertEqual(result.status, 0, result.err)
         self.assertEqual([number_of(raw) for raw in bamfile.split(bamfile.read(out).records)],
                          list(range(6000)))
         os.unlink(out)
-        result = self.run_program(["/bin/sh", "-c", script.replace("-Sn", "-n"), SAMTOOLS,
-                                   "--max-memory", "512M", "-o", out, *paths])
+        result = self.limited("n 64", *words)
         self.assert_error(result, "300 inputs cannot be open", "'ulimit -n' from 64 to 332")
         self.assert_no_result(out)
         result = self.rocksort("--merge", *LEAST, "-o", out, *paths)
@@ -196,18 +181,15 @@ class Outputs(MergeTest):
             self.assertEqual(reference_view(out), want)
 
     @needs_pysam
-    def test_counts_and_stats(self):
+    def test_reports_of_a_merge_are_those_of_a_sort(self):
         paths = [self.sorted_input(f"in{i}", lane(i + 1, 200)) for i in range(3)]
         texts = []
         for way in (["--merge"], []):
             self.sort_ok(*way, "--flagstat", self.path("flagstat"), "--idxstats",
                          self.path("idxstats"), "--stats", self.path("stats.json"),
                          "--coverage", self.path("coverage"), "-o", self.path("out.bam"), *paths)
-            texts.append([self.read(name) for name in ("flagstat", "idxstats", "coverage")])
+            texts.append([text_of(self.path(name)) for name in ("flagstat", "idxstats", "coverage")])
         self.assertEqual(*texts)
-
-    def read(self, name):
-        return text_of(self.path(name))
 
     def test_duplicates_are_those_of_a_sort_of_all(self):
         rng = random.Random(3)
@@ -231,7 +213,7 @@ class Outputs(MergeTest):
         self.assert_merges(paths[:1], "--markdup")
         self.sort_ok("--merge", "--markdup", "--stats", self.path("stats"), "-o",
                      self.path("out.bam"), *paths)
-        phases = json.loads(self.read("stats"))["phases"]
+        phases = json_of(self.path("stats"))["phases"]
         self.assertGreater(phases["mark"]["wall_s"], 0)
         self.assertGreater(phases["merge"]["wall_s"], 0)
 
@@ -323,7 +305,7 @@ class Copies(MergeTest):
                  self.indexed("in1.bam", pieces[2]), self.indexed("in2.bam", pieces[3])]
         self.assert_answers(self.merge(paths, 3))
 
-    def test_unplaced_alone(self):
+    def test_input_of_unplaced_reads_is_copied(self):
         paths = [self.indexed("in0.bam", reads(0, range(0, 40_000, 10)), step=3000),
                  self.indexed("in1.bam", [bamfile.record(f"u{k}", 4) for k in range(300)])]
         self.assert_answers(self.merge(paths, 2))
@@ -361,7 +343,7 @@ class Copies(MergeTest):
         result = self.rocksort("--merge", "-o", self.path("out2.bam"), path, second)
         self.assert_error(result, "in0.bam' is not sorted by coordinate")
 
-    def test_odd_indexes(self):
+    def test_inputs_with_odd_indexes_are_merged(self):
         """What other programs may write, and what none should."""
         records = reads(0, range(0, 3000, 10))
         path = self.write("in0.bam", piece(records, step=3000))
@@ -387,7 +369,7 @@ class Copies(MergeTest):
         os.mkfifo(path + ".bai")
         self.merge([path, second], 0, "bai")
 
-    def test_places_in_no_block(self):
+    def test_index_with_places_in_no_block_is_refused(self):
         """Seen while blocks are copied: the index is that of another file after all."""
         records = [bamfile.record(f"r{k:04}", 0, 0, 10 * k, "5M", "ACGTA") for k in range(4000)]
         data = piece(records, step=100 * len(records[0]))       # each block begins with a record
@@ -418,7 +400,7 @@ class Refused(MergeTest):
     def test_unsorted_input_is_refused(self):
         good = self.write("good.bam", bam_bytes(
             bamfile.record("g", 0, 0, k, "5M", "ACGTA") for k in range(1000)))
-        for n, at in ((10, 3), (9000, 8999), (9000, 1), (20000, 12345)):
+        for n, at in ((10, 3), (9000, 8999), (20000, 12345)):
             records = [bamfile.record(f"r{k}", 0, 0, 10 + k // 10, "5M", "ACGTA") for k in range(n)]
             records[at] = bamfile.record("wrong", 0, 0, 5, "5M", "ACGTA")
             bad = self.write("bad.bam", bam_bytes(records))
@@ -436,7 +418,7 @@ class Refused(MergeTest):
         self.assert_merge_fails(self.write("bad.bam", data), *LEAST,
                                 mentions=("record 700 (read 'a699'", "record 701 (read 'b0'"))
 
-    def test_other_order(self):
+    def test_input_in_another_order_is_refused(self):
         source = self.sorted_input("in", lane(1, 300))
         for options, words in ((["-n"], "is not sorted by natural name"),
                                (["-t", "XI"], "is not sorted by tag XI")):
@@ -467,7 +449,7 @@ class Refused(MergeTest):
                                 mentions=("truncated", "within record 50"))
         self.assert_merge_fails(good, self.path("missing.bam"), mentions=("missing.bam",))
 
-    def test_bad_records(self):
+    def test_bad_records_are_refused(self):
         damaged = bytearray(tie(7))
         struct.pack_into("<i", damaged, 4, 9)       # no such reference
         paths = [self.write("good.bam", bam_bytes([tie(1)])),
@@ -481,7 +463,7 @@ class Refused(MergeTest):
                                untagged)
         self.assertEqual(result.status, 0, result.err)
 
-    def test_other_references(self):
+    def test_other_references_are_refused(self):
         other = self.write("other.bam", bam_bytes([], "@SQ\tSN:chr9\tLN:10\n", [("chr9", 10)]))
         self.assert_merge_fails(self.sorted_input("in", lane(1, 9)), other, mentions=("other.bam",))
 
@@ -534,6 +516,6 @@ class Memory(MergeTest):
         with open(source, "wb") as file:
             file.write(bam_bytes([])[: -len(bamfile.EOF_BLOCK)])
             blocks = b"".join(bamfile.bgzf_blocks(raw))
-            file.write(6 * blocks + bamfile.EOF_BLOCK)
+            file.write(3 * blocks + bamfile.EOF_BLOCK)
         self.assert_peak(192, "--merge", "-@", "8", "--max-memory", "192M", "-o", "/dev/null",
                          *[source] * 6)
