@@ -40,7 +40,7 @@ class Disagreement(ErrorTest):
                         self.assert_error(self.rocksort("--checksum-only", *args), *mentions)
                 mentions = mentions[:-2]
 
-    def test_standard_input_is_called_so(self):
+    def test_message_calls_standard_input_so(self):
         first = self.write("first.bam", bam_bytes([tie(1)]))
         other = bam_bytes([], bamfile.sq_text(REFS[:1]), REFS[:1])
         for args in ([first, "-"], ["-", first]):
@@ -91,7 +91,7 @@ class Damage(ErrorTest):
                     if number:
                         self.assert_record_number(result, number)
 
-    def test_not_an_alignment(self):
+    def test_input_that_is_no_alignment_is_named(self):
         for data in (b"", b"nothing aligned today\n", self.bam(9, "first")[:40]):
             self.check_second(data, mentions=["not an alignment file"])
 
@@ -103,27 +103,23 @@ class Damage(ErrorTest):
             data = self.bam(4000, sample)
             self.check_second(data[: len(data) // 2], mentions=["truncated"])
 
-    def test_bad_record(self):
+    def test_bad_record_is_counted_in_its_input(self):
         bad = bytearray(self.records[0])
         struct.pack_into("<i", bad, 4, len(REFS))
+        size = struct.pack("<i", 12) + self.records[0][4:]
         for sample in ("first", "second"):
-            raw = self.raw(self.N_GOOD, sample) + bad + b"".join(self.records[:1000])
-            self.check_second(bamfile.bgzf(raw), number=self.N_GOOD + 1)
-            self.check_second(raw, number=self.N_GOOD + 1)
+            good = self.raw(self.N_GOOD, sample)
+            self.check_second(good + bad + b"".join(self.records[:1000]), number=self.N_GOOD + 1)
+            for tail in (bad + b"".join(self.records[:1000]), size):
+                self.check_second(bamfile.bgzf(good + tail), number=self.N_GOOD + 1)
 
-    def test_bad_record_size(self):
-        bad = struct.pack("<i", 12) + self.records[0][4:]
-        for sample in ("first", "second"):
-            raw = self.raw(self.N_GOOD, sample) + bad
-            self.check_second(bamfile.bgzf(raw), number=self.N_GOOD + 1)
-
-    def test_flipped_byte(self):
+    def test_flipped_byte_is_an_error(self):
         for sample in ("first", "second"):
             data = bytearray(self.bam(4000, sample))
             data[len(data) // 2] ^= 4
             self.check_second(bytes(data))
 
-    def test_bad_line(self):
+    def test_bad_line_is_counted_in_its_input(self):
         line = "r\t0\tchr1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tRG:Z:x\n"
         for sample in ("first", "second"):
             text = SQ + f"@RG\tID:x\tSM:{sample}\n" + line * self.N_GOOD
@@ -148,15 +144,15 @@ class Damage(ErrorTest):
             mention = f"a second BAM file after record {n_first} "
             for sample in ("first", "second"):
                 raw = self.raw(n_first, sample)
-                seconds = (raw, head, raw + raw, bamfile.bam_header("", REFS) + self.records[0],
-                           bamfile.bam_header("", []), raw + self.records[0] * 250_000)
+                seconds = (raw, head, bamfile.bam_header("", REFS) + self.records[0],
+                           bamfile.bam_header("", []), raw + self.records[0] * 50_000)
                 joined = [bamfile.bgzf(raw) + bamfile.bgzf(second) for second in seconds]
                 for data in joined + [raw + raw, raw + bamfile.bgzf(raw)]:
                     self.check_second(data, mentions=[mention, "both files"])
         self.check_second(bamfile.bgzf(self.raw(5, "first")) + head,
                           mentions=["a second BAM file after byte "])
 
-    def test_joined_across_pieces(self):
+    def test_second_header_across_pieces_is_found(self):
         """The magic of the second one lies across two pieces of the input, which are of 64 KiB: for
         mates, --merge and others."""
         head, piece_blocks = self.raw(0, "first"), -(-65536 // len(bamfile.bgzf_block(b"x")))
@@ -173,7 +169,7 @@ class Damage(ErrorTest):
                                       f"a second BAM file after record {len(filled) + 1} ")
 
     @needs_pysam
-    def test_joined_cram(self):
+    def test_joined_cram_files_are_refused(self):
         sam = SQ + "".join(f"r{i}\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF\n" for i in range(30))
         path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="one.cram")
         data = bytes_of(path)
@@ -217,7 +213,7 @@ class Sam(ErrorTest):
         for mention in ("no newline", *mentions):
             self.assertIn(mention, warnings[0])
 
-    def test_last_line_without_newline(self):
+    def test_last_line_without_newline_is_kept_with_a_warning(self):
         """The record is kept, with a warning that names it, in the closing line and in --stats."""
         text = SQ + "\n".join(LINES)
         other = self.write("other.sam", SQ + LINES[0] + "\n")
@@ -246,12 +242,12 @@ class Sam(ErrorTest):
                     self.assertNotIn("newline", result.err)
                     self.assertNotIn("truncated", result.err)
 
-    def test_header_without_newline(self):
+    def test_header_without_newline_is_warned_of(self):
         for source, stdin, name in self.forms(SQ[:-2]):
             result = self.rocksort("-o", self.path("out.bam"), source, stdin=stdin)
             self.warned(result, name, "line 2 of its header")
 
-    def test_what_htslib_reads(self):
+    def test_what_htslib_reads_is_warned_of_once(self):
         """FASTQ, FASTA and filtered SAM, in files, give the same warning, once. A pipe is read as it
         is. Headers of filtered SAM have the same messages."""
         drop, filtered = (["--input-fmt-option", f"filter=qname=={name}"] for name in ('"x"', '"r3"'))

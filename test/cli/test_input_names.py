@@ -4,7 +4,7 @@ import os
 
 import bamfile
 import generate
-from harness import SAMTOOLS, SPILL_BUDGET, CliTest, own_lines
+from harness import SPILL_BUDGET, CliTest, bytes_of
 from checkpoints import ResumeTest
 from test_inputs import bam_bytes, number_of, tie
 
@@ -14,94 +14,57 @@ class Positionals(CliTest):
 
     def setUp(self):
         super().setUp()
-        self.a = self.write("a.bam", bam_bytes(map(tie, range(10))))
-        self.b = self.write("b.bam", bam_bytes(map(tie, range(10, 20))))
+        self.write("a.bam", bam_bytes(map(tie, range(10))))
+        self.write("b.bam", bam_bytes(map(tie, range(10, 20))))
         self.before = self.files()
 
     def files(self):
-        return {name: (self.work / name).read_bytes() for name in os.listdir(self.work)}
+        """The content of each file."""
+        return {path.name: path.read_bytes() for path in self.work.iterdir() if path.is_file()}
 
     def numbers(self, data):
         return [number_of(raw) for raw in bamfile.split(bamfile.parse_file(data).records)]
 
-    def refused(self, *args, mentions=(), **how):
-        """The run fails and makes or changes no file."""
-        with self.subTest(args=args):
-            result = self.rocksort(*args, **how)
-            self.assert_error(result, *mentions)
-            self.assertEqual(result.out, b"")
-            self.assertEqual(self.files(), self.before)
+    def test_with_o_all_names_are_inputs_and_without_it_the_second_is_the_output(self):
+        os.mkdir(self.path("d"))
+        os.mkdir(self.path("dir"))
+        a, both = list(range(10)), list(range(20))
+        for args, out, want in (
+                (["-o", "out", "a.bam", "b.bam"], "out", both),
+                (["a.bam", "-o", "out", "b.bam"], "out", both),
+                (["a.bam", "b.bam", "-o", "out"], "out", both),
+                (["-oout", "--", "a.bam", "b.bam"], "out", both),
+                (["-f", "-o", "out", "a.bam", "b.bam"], "out", both),
+                (["-o", "-", "a.bam", "b.bam"], None, both),
+                (["a.bam"], None, a), (["a.bam", "-"], None, a), (["-f", "a.bam", "-"], None, a),
+                (["-", "-"], None, both[10:]), (["-", "out"], "out.bam", both[10:]),
+                (["a.bam", "out"], "out.bam", a), (["a.bam", "d/x.y"], "d/x.y.bam", a),
+                (["a.bam", "dir"], "dir.bam", a), (["a.bam", "b"], "b.bam", a),
+                (["-n", "a.bam", "out", "-@", "2"], "out.bam", a), (["a.bam", "x.bam"], "x.bam.bam", a),
+                (["-f", "a.bam", "out.x"], "out.x", a), (["a.bam", "b.bam", "-f"], "b.bam", a)):
+            with self.subTest(args=args):
+                result = self.sort_ok(*args, stdin=self.before["b.bam"])
+                self.assertEqual(self.numbers(bytes_of(self.path(out)) if out else result.out), want)
+                self.assertEqual(bool(result.out), not out)
+                self.assertEqual(set(self.files()) - set(self.before),
+                                 {out} - {"b.bam", "d/x.y.bam", None})
+                if out:
+                    os.unlink(self.path(out))
+                self.write("b.bam", self.before["b.bam"])
 
-    def test_with_o_all_are_inputs(self):
-        for args in (["-o", "out", "a.bam", "b.bam"], ["a.bam", "-o", "out", "b.bam"],
-                     ["a.bam", "b.bam", "-o", "out"], ["-oout", "--", "a.bam", "b.bam"]):
-            self.assertEqual(self.sort_ok(*args).out, b"")
-            self.assertEqual(self.numbers(self.files()["out"]), list(range(20)))
-            self.assertEqual(set(self.files()), {"a.bam", "b.bam", "out"})
-            os.unlink(self.path("out"))
-
-    def test_with_o_to_standard_output(self):
-        self.assertEqual(self.numbers(self.sort_ok("-o", "-", "a.bam", "b.bam").out),
-                         list(range(20)))
-        self.assertEqual(self.files(), self.before)
-
-    def test_f_says_nothing_with_o(self):
-        self.sort_ok("-f", "-o", "out", "a.bam", "b.bam")
-        self.assertEqual(self.numbers(self.files()["out"]), list(range(20)))
-
-    def test_prefix_that_is_a_directory(self):
-        os.mkdir(self.work / "out")
-        self.sort_ok("a.bam", "out")
-        self.assertEqual(self.numbers((self.work / "out.bam").read_bytes()), list(range(10)))
-
-    def test_prefix_of_an_existing_output(self):
-        """The prefix `b` replaces an existing b.bam, as it has always done."""
-        self.sort_ok("a.bam", "b")
-        self.assertEqual(self.numbers(self.files()["b.bam"]), list(range(10)))
-
-    def test_standard_output_as_prefix(self):
-        for args in (["a.bam", "-"], ["-f", "a.bam", "-"]):
-            self.assertEqual(self.numbers(self.sort_ok(*args).out), list(range(10)))
-            self.assertEqual(self.files(), self.before)
-        result = self.sort_ok("-", "-", stdin=self.before["b.bam"])
-        self.assertEqual(self.numbers(result.out), list(range(10, 20)))
-
-    def test_whole_name(self):
-        self.sort_ok("-f", "a.bam", "out.x")
-        self.assertEqual(self.numbers(self.files()["out.x"]), list(range(10)))
-        self.sort_ok("a.bam", "b.bam", "-f")
-        self.assertEqual(self.numbers(self.files()["b.bam"]), list(range(10)))
-
-    def test_second_name_is_refused_in_the_classic_form(self):
-        for args in (["a.bam", "b.bam"], ["-n", "a.bam", "b.bam"], ["a.bam", "a.bam"],
-                     ["-", "b.bam"]):
-            self.refused(*args, mentions=[args[-1], "-o", "-f"], stdin=self.before["a.bam"])
-
-    def test_three_names(self):
-        for args in (["a.bam", "b.bam", "c"], ["-f", "a.bam", "b.bam", "c"],
-                     ["a.bam", "b.bam", "a.bam", "b.bam"]):
-            self.refused(*args, mentions=["-o"])
-
-    def test_standard_input_twice(self):
-        for args in (["-o", "out", "-", "-"], ["-o", "out", "-", "a.bam", "-"],
-                     ["--checksum-only", "-", "-"]):
-            self.refused(*args, mentions=["standard input"], stdin=self.before["a.bam"])
-
-    def test_second_name_is_never_the_output_in_place_of_samtools_sort(self):
-        env = {"SAMTOOLS_SORT": "rocksort"}
-        for args in (["a.bam", "out"], ["a.bam", "b.bam"], ["a.bam", "b.bam", "out"]):
-            result = self.run_program([SAMTOOLS, "sort", *args], env=env)
-            self.assertEqual(result.status, 1)
-            self.assertIn("-o", own_lines(result.err)[0])
-            self.assertEqual(self.files(), self.before)
-        result = self.run_program([SAMTOOLS, "sort", "-o", "out", "a.bam", "b.bam"], env=env)
-        self.assertEqual(result.status, 0, result.err)
-        self.assertEqual(self.numbers(self.files()["out"]), list(range(20)))
-
-    def test_usage_explains_names(self):
-        text = self.rocksort("--help").out.decode()
-        for words in ("-o out.bam in.bam [in.bam ...]", "in.bam out.prefix", "@SQ"):
-            self.assertIn(words, text)
+    def test_names_that_could_be_mistaken_are_refused(self):
+        for args, *mentions in (
+                (["a.bam", "b.bam"], "b.bam", "-o", "-f"), (["a.bam", "a.bam"], "a.bam", "-o", "-f"),
+                (["-n", "a.bam", "b.bam"], "b.bam", "-o", "-f"), (["-", "b.bam"], "b.bam", "-o", "-f"),
+                (["a.bam", "b.bam", "c"], "-o"), (["-f", "a.bam", "b.bam", "c"], "-o"),
+                (["-o", "out", "-", "-"], "standard input"),
+                (["-o", "out", "-", "a.bam", "-"], "standard input"),
+                (["--checksum-only", "-", "-"], "standard input")):
+            with self.subTest(args=args):
+                result = self.rocksort(*args, stdin=self.before["a.bam"])
+                self.assert_error(result, *mentions)
+                self.assertEqual(result.out, b"")
+                self.assertEqual(self.files(), self.before)
 
 
 class Unnamed(ResumeTest):

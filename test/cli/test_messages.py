@@ -6,7 +6,7 @@ import random
 
 import bamfile
 import generate
-from harness import SAMTOOLS, SPILL_BUDGET, CliTest, environment, own_lines
+from harness import SPILL_BUDGET, CliTest, own_lines
 
 TWO_LINES = 160
 PREFIX = "samtools rocksort: "
@@ -77,7 +77,7 @@ class Options(MessagesTest):
         self.says("so much memory", "-m", args=["-@", "4", "-m", "5000000T", "in.sam"])
         self.assertFalse(os.path.exists(self.path("x.bam")))
 
-    def test_what_does_not_go_together(self):
+    def test_options_that_do_not_go_together_are_refused(self):
         for args, *mentions in (
                 (["in.sam", "in.sam", "other.sam"], "3 input files", "-o"),
                 (["in.sam", "other.sam"], "'other.sam' exists", "give -o", "-f"),
@@ -96,7 +96,7 @@ class Options(MessagesTest):
                 (["--verify", "-I", "a.fa", "in.sam"], "--verify", "-R", "without -M and -I")):
             self.says(*mentions, args=args)
 
-    def test_unknown_option(self):
+    def test_unknown_option_gets_two_lines(self):
         """Two lines: getopt's message with the name of our program, and where to find help."""
         for args, mention in ((["--nonsense"], "'--nonsense'"), (["-Z"], "'Z'"), (["-m"], "'m'"),
                               (["--max-memory"], "'--max-memory'"), (["--ver"], "'--verify'"),
@@ -131,11 +131,12 @@ class Files(MessagesTest):
         return bamfile.bgzf(bamfile.bam_header(bamfile.sq_text(refs), refs)
                             + b"".join(good[:10] + others + good[10:]))
 
-    def test_inputs(self):
+    def test_message_names_the_input(self):
         whole = self.bam([])
         self.write("empty.bam", b"")
         self.write("diary.txt", "Dear diary,\n" * 50)
         self.write("bytes.bin", bytes(100) + whole)
+        self.write("reads.fq", "@r\nACGT\n+\nFFFF\n")
         self.write("cut.bam", whole[: len(whole) // 2])
         self.write("flipped.bam", whole[:5000] + bytes([whole[5000] ^ 255]) + whole[5001:])
         lie = bytearray(bamfile.record("liar", 0, 0, 5, "4M", "ACGT"))
@@ -162,6 +163,9 @@ class Files(MessagesTest):
                  "'samtools fixmate -m'"),
                 (["-M", "-I", "absent.fa", "in.bam"], "'absent.fa'", "No such file"),
                 (["-M", "-I", "diary.txt", "in.bam"], "'diary.txt'", "not a FASTA file"),
+                *((["-I", name, "in.bam"], name) for name in ("empty.bam", "bad.sam", "bytes.bin",
+                                                              "reads.fq")),
+                (["-I", ".", "in.bam"], "'.'"),
                 (["-O", "cram", "--reference", "absent.fa", "in.bam"], "'absent.fa'", "No such")):
             self.says(*mentions, args=args)
 
@@ -177,7 +181,7 @@ class Files(MessagesTest):
             self.assertIn(mention, result.err)
             self.assertIn(f"'{words[-1]}'", result.err)
 
-    def test_reference_that_is_no_fasta(self):
+    def test_reference_that_is_no_fasta_is_named(self):
         self.write("diary.txt", "Dear diary,\n" * 50)
         self.write("good.fa", ">a\n" + "ACGT" * 25000 + "\n>b\n" + "ACGT" * 12500 + "\n")
         with open(self.path("zipped.fa.gz"), "wb") as file:
@@ -192,7 +196,7 @@ class Files(MessagesTest):
         self.says("'.'", "directory", args=["-O", "cram", "--reference", ".", "in.bam"])
         self.sort_ok("--reference", "diary.txt", "-o", "x.bam", "in.bam")       # not needed
 
-    def test_long_references(self):
+    def test_long_references_are_named_with_advice(self):
         refs = [("long", 3_000_000_000)]
         self.write("long.sam", bamfile.sq_text(refs) + "r\t0\tlong\t5\t9\t*\t*\t0\t0\t*\t*\n")
         self.says("'long'", "-O sam", args=["-o", "x.bam", "long.sam"])
@@ -200,7 +204,7 @@ class Files(MessagesTest):
         self.says("'wide'", "FILE.csi",
                   args=["--write-index", "-o", "x.bam##idx##x.bam.bai", "wide.sam"])
 
-    def test_outputs(self):
+    def test_message_names_the_output(self):
         (self.work / "folder").mkdir()
         for args, *mentions in (
                 (["-o", "nowhere/x.bam", "in.bam"], "cannot create 'nowhere/x.bam'", "No such"),
@@ -214,20 +218,11 @@ class Files(MessagesTest):
         self.says("'nowhere/t/", "No such", "choose another place with -T",
                   args=["-T", "nowhere/t/", "in.bam"])
 
-    def test_front_end(self):
-        for env, *mentions in (
-                ({"PATH": "/nowhere"}, "'view'", "SAMTOOLS_UPSTREAM", "apt-get"),
-                ({"SAMTOOLS_UPSTREAM": "/nowhere/s"}, "SAMTOOLS_UPSTREAM='/nowhere/s'", "No such"),
-                ({"SAMTOOLS_UPSTREAM": SAMTOOLS}, "SAMTOOLS_UPSTREAM=", "upstream samtools")):
-            result = self.run_program([SAMTOOLS, "view"],
-                                      env_only={**environment(self.scratch), **env})
-            self.told(result, *mentions, most=TWO_LINES + len(SAMTOOLS))
-
 
 class Verbosity(CliTest):
     """Which messages of ours and of htslib each level of --verbosity shows."""
 
-    def test_levels(self):
+    def test_each_level_shows_its_messages(self):
         self.write("odd.sam", bamfile.sq_text([("a", 1000)])
                    + "q\t0\telsewhere\t5\t9\t4M\t*\t0\t0\tACGT\t*\n")
         for level in range(6):
@@ -261,7 +256,7 @@ class Checkpoints(MessagesTest):
         self.told(result, f"cannot resume '{self.checkpoint}'", *mentions)
         self.assertEqual(sorted(os.listdir(self.work / self.checkpoint)), before)
 
-    def test_not_a_checkpoint(self):
+    def test_directory_that_is_no_checkpoint_is_named(self):
         (self.work / "empty").mkdir(mode=0o700)
         (self.work / "open").mkdir(mode=0o755)
         for name, *mentions in (("nowhere", "does not exist", "--clean"),
@@ -271,10 +266,10 @@ class Checkpoints(MessagesTest):
                 result = self.rocksort("--resume", name)
                 self.told(result, f"cannot resume '{name}': it ", *mentions)
 
-    def test_order(self):
+    def test_resume_in_another_order_is_refused(self):
         self.refused("another order", "leave the order out", options=["-n"])
 
-    def test_bad_state_file(self):
+    def test_damaged_state_file_is_named(self):
         path = self.work / self.checkpoint / "STORE"
         good = path.read_bytes()
         for data, *mentions in (
@@ -288,7 +283,7 @@ class Checkpoints(MessagesTest):
         path.unlink()
         self.refused("no STORE file", "--no-resume", "sort the input again")
 
-    def test_damaged_data(self):
+    def test_damaged_data_are_named(self):
         for path in (self.work / self.checkpoint).rglob("*.sst"):
             data = bytearray(path.read_bytes())
             for place in range(len(data) // 4, len(data) // 2, 1000):

@@ -18,38 +18,17 @@ from harness import (SAMTOOLS, SPILL_BUDGET, CliTest, bytes_of, needs_pysam, ref
 BUDGETS = (None, SPILL_BUDGET)
 
 
-class MinimiserReference(CliTest):
-    """The FASTA file of -I."""
-
-    def check_refused(self, *args, mention=()):
-        """The options are refused, although the input is good."""
-        self.assert_refused(*args, source=self.write("in.sam", generate.pairs(5)), mention=mention)
-
-    def test_minimiser_reference(self):
-        self.check_refused("-I", self.path("none.fa"), mention=["none.fa", "No such file"])
-        self.check_refused("-M", "-I", str(self.work), mention=[str(self.work)])
-        for name, text in (("empty.fa", ""), ("reads.fa", generate.pairs(5)),
-                           ("binary.fa", "\0\1\2" * 99),
-                           ("fastq.fa", "@r\nACGT\n+\nFFFF\n")):
-            self.check_refused("-I", self.write(name, text), mention=[name])
-
-
 class Memory(CliTest):
     """-m and --max-memory with more memory than any machine has."""
 
     @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized("tsan"),
                      "ThreadSanitizer's address space has no room for 4T")
-    def test_memory_beyond_the_machine(self):
+    def test_memory_beyond_the_machine_need_not_exist(self):
         """The budget is a limit: so much memory need not exist."""
         sam = generate.reads(20000, generate.reference()).encode()
         self.sort_ok("--max-memory", "4T", "-o", self.path("out.bam"), stdin=sam)
 
-    def test_memory_that_overflows(self):
-        sam = generate.reads(20000, generate.reference()).encode()
-        result = self.rocksort("-m", "4194304T", "-@", "4", stdin=sam)
-        self.assert_error(result, "memory")
-
-    def test_batches_of_tests(self):
+    def test_batches_of_tests_are_whole_pages(self):
         """Memory is given back in pages: of less than whole ones some is that of the next batch."""
         for size in ("4K", "9000", "10K", "much"):
             self.assert_error(self.rocksort(stdin=b"", env={"ROCKSORT_TEST_BATCH": size}),
@@ -77,7 +56,7 @@ class Precedence(CliTest):
             want = reference_sort(source, self.path("want.bam"), *options)
             self.assert_same_bam(self.sort_bam("--no-PG", *options, *ours, source), want)
 
-    def test_last_wins(self):
+    def test_last_order_wins_beside_a_tag(self):
         source = self.write("in.sam", generate.pairs(60))
         words = ("-n", "-N", "-M", "--template-coordinate")
         mixtures = list(itertools.permutations(words, 2)) + [words, words[::-1], words[1:] + words]
@@ -86,6 +65,11 @@ class Precedence(CliTest):
         for mixture in [(word,) for word in words] + mixtures[::3]:
             self.check("-t", "XS", *mixture, source=source)
             self.check(*mixture, "-t", "XS", source=source)
+        for options in (["-t", "XS", "-t", "XI"], ["-tXI"], ["-t", "XI", "-n", "-t", "XS"],
+                        *(["-t", tag] for tag in ("zz", "1A", "R!", "--", "  ")),
+                        # Options of minimisers do not choose their order.
+                        ["-R"], ["-H"], ["-K", "5"], ["-w", "5"], ["-n", "-R", "-H", "-K", "3"]):
+            self.check(*options, source=source)
 
     def test_index_of_minimisers_is_an_order(self):
         """-I implies -M, and the last order wins. With -I only the headers are compared, because
@@ -102,21 +86,6 @@ class Precedence(CliTest):
             got = self.sort_bam("--no-PG", *options, source)
             self.assertEqual(got.text, want.text)
 
-    def test_last_tag(self):
-        source = self.write("in.sam", generate.pairs(60))
-        for options in (["-t", "XS", "-t", "XI"], ["-tXI"], ["-t", "XI", "-n", "-t", "XS"]):
-            self.check(*options, source=source)
-
-    def test_records_without_the_tag_are_sorted_by_place(self):
-        source = self.write("in.sam", generate.pairs(60))
-        for tag in ("zz", "1A", "R!", "--", "  "):
-            self.check("-t", tag, source=source)
-
-    def test_options_of_minimisers_need_their_order(self):
-        source = self.write("in.sam", generate.pairs(60))
-        for options in (["-R"], ["-H"], ["-K", "5"], ["-w", "5"], ["-n", "-R", "-H", "-K", "3"]):
-            self.check(*options, source=source)
-
     def test_hd_names_the_order_that_wins(self):
         heads = ("", "@HD\tVN:1.0\tSO:coordinate\n", "@HD\tVN:1.6\tGO:query\n",
                  "@HD\tVN:1.6\tSO:unsorted\tGO:query\tSS:unsorted:template-coordinate\txx:kept\n",
@@ -128,7 +97,7 @@ class Precedence(CliTest):
             with self.subTest(head=head):
                 self.check(*order, source=source)
 
-    def test_hd_of_minimisers(self):
+    def test_hd_of_minimisers_depends_on_placed_records(self):
         """@HD depends on whether any record is placed, which is known only after all are read."""
         head = bamfile.sq_text(generate.PAIR_REFS)
         nowhere = "".join(f"u{i}\t4\t*\t0\t0\t*\t*\t0\t0\t{'ACGT' * 10}\t*\n" for i in range(3))
@@ -161,7 +130,7 @@ class Minimisers(CliTest):
         self.source = self.write("in.sam", bamfile.sq_text(generate.PAIR_REFS) + "".join(lines))
         self.fasta = self.write("r.fa", f">r some words\n{genome[:200]}\n{genome[200:]}\n")
 
-    def test_against_reference(self):
+    def test_minimisers_are_those_of_samtools(self):
         seen = set()
         for options in ([], ["-K", "31"], ["-K", "5"], ["-K1"], ["-R"], ["-H"], ["-R", "-H"],
                         ["-H", "-K", "9"], ["-w", "3"]):
@@ -205,7 +174,7 @@ class Minimisers(CliTest):
                 self.assertEqual(contents(text), want)
         self.assertGreaterEqual(len(set(results.values())), 4)
 
-    def test_compressed_index(self):
+    def test_index_may_be_compressed(self):
         want = self.sort_bam("--no-PG", "-I", self.fasta, self.source)
         data = bytes_of(self.fasta)
         for name, packed in (("r.fa.gz", gzip.compress(data)), ("b.fa.gz", bamfile.bgzf(data))):
@@ -272,13 +241,6 @@ class Shuffle(CliTest):
                 self.assertEqual(self.sort_bam("--no-PG", *options, source),
                                  self.sort_bam("--no-PG", *same, source))
 
-    def test_shuffled_file_can_be_sorted_back(self):
-        want = self.sort_bam("--no-PG", "-n", stdin=self.sam.encode())
-        source = self.path("shuffled.bam")
-        self.sort_ok("--no-PG", "--shuffle=7", "-o", source, stdin=self.sam.encode())
-        got = self.sort_bam("--no-PG", "-n", source)
-        self.assertEqual(sorted(bamfile.split(got.records)), sorted(bamfile.split(want.records)))
-
     def test_few_records_are_shuffled(self):
         for n_records in (0, 1, 2):
             sam = generate.odd(n_records) if n_records else bamfile.sq_text(generate.PAIR_REFS)
@@ -293,7 +255,7 @@ class TemplateErrors(CliTest):
         """A record with bad tags is refused, also after a good pair."""
         good = [line + "\n" for line in generate.pair(random.Random(2), 1)]
         line = f"the-bad\t{flag}\ta\t5\t9\t4M\t=\t50\t0\tACGT\t*{bad}\n"
-        for n_good in (0, 1, 5000):
+        for n_good in (0, 3000):
             sam = bamfile.sq_text(generate.PAIR_REFS) + "".join(good[:1] * n_good) + line
             source = self.write("in.sam", sam)
             with self.subTest(tags=bad, n_good=n_good):
@@ -307,24 +269,15 @@ class TemplateErrors(CliTest):
                 self.write("stdout.bam", result.out)
                 self.assert_no_result(self.path("stdout.bam"))
 
-    def test_no_mate_cigar(self):
+    def test_mate_cigar_and_molecule_must_be_there_as_text(self):
+        """The advice is samtools fixmate -m also for MI, although fixmate does not make it."""
         self.check_tags("", "MC", "samtools fixmate -m")
         self.check_tags("\tXX:Z:4M\tmc:Z:4M", "MC", "samtools fixmate -m", flag=147)
-
-    def test_mate_cigar_of_wrong_type(self):
         for value in ("i:4", "A:4", "B:c,4", "f:4"):
             self.check_tags(f"\tMC:{value}", "MC", "samtools fixmate -m")
+            self.check_tags(f"\tMC:Z:4M\tMI:{value}", "MI", "samtools fixmate -m", "MI:Z")
 
-    def test_molecule_of_wrong_type(self):
-        for value in ("i:4", "A:4", "B:c,4", "f:4"):
-            self.check_tags(f"\tMC:Z:4M\tMI:{value}", "MI")
-
-    def test_molecule_advice(self):
-        """For a bad MI tag, too, the message advises samtools fixmate -m, although fixmate does not
-        make MI; and names the type that is needed."""
-        self.check_tags("\tMC:Z:4M\tMI:i:4", "MI", "samtools fixmate -m", "MI:Z")
-
-    def test_secondary_without_mate_cigar(self):
+    def test_secondary_read_without_mate_cigar_is_refused_with_advice(self):
         """fixmate adds no MC to secondary reads: the advice is to remove them, and it helps."""
         self.check_tags("", "secondary", "--fixmate=-r", "samtools view -F 256", flag=99 + 256)
         tail = "60\t4M\t=\t%d\t0\tACGT\t*\n"
@@ -350,7 +303,7 @@ class TemplateErrors(CliTest):
                 got = self.sort_bam("--no-PG", "--template-coordinate", source)
                 self.assert_same_bam(got, want)
 
-    def test_other_orders_do_not_care(self):
+    def test_other_orders_take_any_tags(self):
         line = "q\t99\ta\t5\t9\t4M\t=\t50\t0\tACGT\t*\tMI:i:4\n"
         source = self.write("in.sam", bamfile.sq_text(generate.PAIR_REFS) + line)
         for options in ([], ["-n"], ["-M"], ["--template-coordinate", "-n"], ["--shuffle"]):

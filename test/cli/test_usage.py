@@ -1,14 +1,11 @@
 """The command line: help, the classic syntax, and options that are refused."""
 
 import os
-import pty
 import re
-import subprocess
 
 import bamfile
 import generate
-from harness import (SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest, environment,
-                     own_lines)
+from harness import SAMTOOLS, SAMTOOLS_ROCKSORT, CliTest, own_lines
 
 # --help must name COMMON_OPTIONS, and --help=all the RARE_OPTIONS as well.
 COMMON_OPTIONS = ["-@", "-m", "-l", "-u", "-o", "-O", "-T", "-n", "-N", "-t", "--no-PG",
@@ -19,22 +16,6 @@ RARE_OPTIONS = ["-s", "-k", "-f", "--verbosity", "--temp-codec", "--deflate", "-
 
 
 class Help(CliTest):
-    def on_terminal(self, argv, stream="stdin"):
-        """Runs argv with a terminal as standard input, or as standard output, and pipes for the
-        rest."""
-        try:
-            leader, follower = pty.openpty()
-        except OSError as error:
-            self.skipTest(f"no terminal can be made here: {error}")
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, stream: follower}
-        try:
-            return subprocess.run(argv, **pipes, stderr=subprocess.PIPE, cwd=self.work,
-                                  env=environment(self.scratch), timeout=20 * SLOW, text=True,
-                                  check=False)
-        finally:
-            os.close(leader)
-            os.close(follower)
-
     def test_bam_is_not_written_to_a_terminal(self):
         source = self.write("in.sam", generate.odd(20))
         for words, name in (([], "BAM"), (["-u"], "BAM"), (["-O", "cram,no_ref=1"], "CRAM"),
@@ -52,7 +33,7 @@ class Help(CliTest):
             with self.subTest(words=words):
                 self.assertNotIn("terminal:", done.stderr)
 
-    def test_no_arguments_on_a_terminal(self):
+    def test_usage_is_shown_on_a_terminal_without_arguments(self):
         for argv in ([SAMTOOLS, "rocksort"], [SAMTOOLS_ROCKSORT]):
             done = self.on_terminal(argv)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -60,7 +41,7 @@ class Help(CliTest):
             self.assertIn("rocksort", done.stdout)
             self.assertEqual(done.stderr, "")
 
-    def test_file_on_a_terminal(self):
+    def test_file_is_sorted_on_a_terminal(self):
         source = self.write("in.sam", generate.odd(20))
         done = self.on_terminal([SAMTOOLS, "rocksort", "-O", "sam", source])
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -92,8 +73,8 @@ class Help(CliTest):
             self.assertIn(codec, whole)
         self.assert_error(self.rocksort("--help=some"), "--help", "all", "some")
 
-    def test_standalone_program(self):
-        source = self.write("in.sam", generate.odd(2000))
+    def test_standalone_program_sorts(self):
+        source = self.write("in.sam", generate.odd(200))
         want = self.sort_bam("--no-PG", "-n", source)
         result = self.run_program([SAMTOOLS_ROCKSORT, "--no-PG", "-n", source])
         self.assertEqual(result.status, 0, result.err)
@@ -103,37 +84,14 @@ class Help(CliTest):
 
 
 class Classic(CliTest):
-    """The classic syntax: samtools rocksort -@ 8 -m 640M -s 512G - out"""
-
-    def setUp(self):
-        super().setUp()
-        self.sam = generate.odd(6000).encode()
-        self.want = self.sort_bam("--no-PG", stdin=self.sam)
-
-    def files(self):
-        return sorted(os.listdir(self.work))
-
-    def test_prefix_names_the_output(self):
-        for budget in (None, SPILL_BUDGET):
-            result = self.sort_ok("--no-PG", "-@", "2", "-m", "2M", "-s", "1G", "-", "out",
-                                  stdin=self.sam, budget=budget)
-            self.assertEqual(result.out, b"")
-            self.assertEqual(self.files(), ["out.bam"])
-            self.assertEqual(bamfile.read(self.path("out.bam")), self.want)
-
-    def test_prefix_with_dots_and_directories(self):
-        os.mkdir(self.work / "d")
-        source = self.write("in.sam", self.sam)
-        self.sort_ok("--no-PG", source, "d/out.sorted")
-        self.assertEqual(bamfile.read(self.path("d/out.sorted.bam")), self.want)
-        self.sort_ok("--no-PG", source, self.path("x.bam"))
-        self.assertEqual(bamfile.read(self.path("x.bam.bam")), self.want)
+    """The classic syntax, samtools rocksort - out: the output gets .bam (test_input_names.py)."""
 
     def test_prefix_with_an_extension_is_warned_of(self):
-        source = self.write("in.sam", self.sam)
+        source = self.write("in.sam", generate.odd(50))
+        want = self.sort_bam("--no-PG", source)
         for name in ("x.bam", "x.sam", "x.cram", "x.sam.gz", ".x.bam"):
             result = self.sort_ok("--no-PG", source, name)
-            self.assertEqual(bamfile.read(self.path(name + ".bam")), self.want)
+            self.assertEqual(bamfile.read(self.path(name + ".bam")), want)
             warnings = [line for line in result.err.splitlines() if ": warning:" in line]
             self.assertEqual(len(warnings), 1, result.err)
             self.assertRegex(warnings[0], rf"'{re.escape(name)}\.bam'.* -o ")
@@ -142,31 +100,6 @@ class Classic(CliTest):
         for words in (["out"], ["x.bams"], ["-f", "x.bam"], ["."], [".bam"], ["d/.bam"]):
             result = self.rocksort("--no-PG", source, *words)
             self.assertNotIn("warning", result.err)
-
-    def test_whole_name(self):
-        self.sort_ok("--no-PG", "-f", "-", "out.name", stdin=self.sam)
-        self.assertEqual(self.files(), ["out.name"])
-        self.assertEqual(bamfile.read(self.path("out.name")), self.want)
-
-    def test_options_after_names(self):
-        self.sort_ok("-", "out", "--no-PG", "-@", "2", stdin=self.sam)
-        self.assertEqual(bamfile.read(self.path("out.bam")), self.want)
-
-    def test_one_name_goes_to_standard_output(self):
-        source = self.write("in.sam", self.sam)
-        self.assertEqual(self.sort_bam("--no-PG", source), self.want)
-        self.assertEqual(self.files(), ["in.sam"])
-
-    def test_by_name(self):
-        source = self.write("in.sam", self.sam)
-        self.sort_ok("--no-PG", "-n", source, "byname")
-        want = self.sort_bam("--no-PG", "-n", source)
-        self.assertEqual(bamfile.read(self.path("byname.bam")), want)
-
-    def test_existing_output_is_overwritten(self):
-        self.write("out.bam", b"x" * 1000000)
-        self.sort_ok("--no-PG", "-", "out", stdin=self.sam)
-        self.assertEqual(bamfile.read(self.path("out.bam")), self.want)
 
 
 class Values(CliTest):
