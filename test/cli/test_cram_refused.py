@@ -10,7 +10,7 @@ import struct
 import bamfile
 from harness import CliTest, ends_at_once
 
-N_RECORDS = 2000
+N_RECORDS = 2500
 HEADER = "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:c\tLN:100000\n"
 CRAM_END = bytes.fromhex("0f000000ffffffff0fe0454f4600")     # begins the marker of CRAM 3
 
