@@ -80,7 +80,7 @@ class Names(UserTest):
                         self.assert_same_bam(bamfile.read(file.name), want)
                         self.assertEqual(os.listdir(self.scratch), [])
 
-    def test_full_when_closed(self):
+    def test_disk_that_is_full_when_the_file_is_closed_is_an_error(self):
         """Several segments, which all wait in the buffer of the file: that the disk is full is found
         out when this is closed. The message then looked at the freed buffer (a sanitizer says)."""
         line = "same\t0\tc\t1\t9\t100M\t*\t0\t0\t" + "A" * 100 + "\t" + "I" * 100 + "\n"
@@ -163,20 +163,20 @@ class LongNames(ResumeTest):
         self.assertTrue(bamfile.looks_complete(self.path(longest)))
 
     def test_output_name_as_long_as_can_be(self):
-        source = self.bam_of(generate.reads(20000, generate.reference()))
+        source = self.bam_of(generate.reads(4000, generate.reference()))
         for n in (220, 232, 251):
             for budget in (None, SPILL_BUDGET):
                 with self.subTest(n=n, budget=budget):
                     out = self.path("n" * n + ".bam")
                     self.sort_ok("-o", out, source, budget=budget)
-                    self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 40000)
+                    self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 8000)
                     os.unlink(out)
 
 
 class Resumed(KilledTest):
     """The outputs of resumed sorts."""
 
-    def test_standard_output_once(self):
+    def test_resume_to_standard_output_is_for_once(self):
         """After a failed --resume -o -, --resume without -o writes to the output of the first sort.
         It once wrote to standard output again: in a job into the log, with exit status 0, and it
         removed the checkpoint."""
@@ -193,7 +193,7 @@ class Resumed(KilledTest):
         self.assertTrue(os.path.exists(out + ".csi"))
 
 
-class OntoItself(KilledTest):
+class OntoItself(UserTest):
     """The input is the output, and no file can be made beside it, so that it is overwritten in
     place. If the sort failed then, records were once lost: those in memory, and those of a
     checkpoint that needed the input again."""
@@ -202,15 +202,10 @@ class OntoItself(KilledTest):
         super().setUp()
         self.file = self.source()
         self.want = self.sort_bam("--no-PG", self.file)
-        for path, mode in ((self.work.parent, 0o711), (self.work, 0o555), (self.where, 0o777),
-                           (self.scratch, 0o777), (self.file, 0o666)):
+        for path, mode in ((self.work, 0o555), (self.scratch, 0o777), (self.file, 0o666)):
             os.chmod(path, mode)
         self.addCleanup(os.chmod, self.work, 0o755)
-        self.user = []
-        if os.geteuid() == 0:
-            self.user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-            if not shutil.which("setpriv"):
-                self.skipTest("root may write everywhere")
+        self.user = self.somebody()
 
     def as_user(self, *args, **how):
         """Runs rocksort as a user who may not write in work."""
@@ -248,7 +243,7 @@ class OntoItself(KilledTest):
                           "FAULT_REPORT": str(report)})
         self.assertGreater(sum(self.n_faults(report)), 0)
 
-    def test_no_place(self):
+    def test_input_stays_if_the_checkpoint_cannot_be_written(self):
         """If the checkpoint cannot be written, the input is not overwritten."""
         before = bytes_of(self.file)
         for budget in (None, SPILL_BUDGET):
@@ -261,7 +256,7 @@ class OntoItself(KilledTest):
 class Messages(UserTest):
     """Messages about files that are left."""
 
-    def test_standard_error_without_reader(self):
+    def test_standard_error_without_reader_ends_nothing(self):
         """Standard error is a pipe without a reader: the program must not die of SIGPIPE, as it
         once did after its output was complete."""
         source, out = self.source(), self.path("out.bam")

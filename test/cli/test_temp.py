@@ -26,13 +26,13 @@ class TempTest(CliTest):
         self.where = self.work / "where"
         self.where.mkdir()
 
-    def held(self, *args, folder=None, **how):
+    def held(self, *args, folder=None, data=None, **how):
         """Starts a run and waits until it has spilled and needs more input; returns the process
         and the names of its temporary directories."""
         folder = folder or self.where
         before = set(os.listdir(folder))
         process = self.start(*args, budget=SPILL_BUDGET, **how)
-        self.feed(process, self.sam)
+        self.feed(process, data or self.sam)
         wait_for(lambda: set(os.listdir(folder)) - before or process.poll() is not None,
                  APPEAR_LIMIT_S, f"temporary data in {folder}")
         self.assertIsNone(process.poll(), "the run ended early")
@@ -49,60 +49,30 @@ class TempTest(CliTest):
 class Place(TempTest):
     """The place of the temporary directory, its permissions, and its end."""
 
-    def check(self, process, names, folder, begin=""):
-        """There is one directory, which only the user can read; the run removes it at its end."""
-        self.assertEqual(len(names), 1)
-        mode = os.stat(os.path.join(folder, names[0])).st_mode
-        self.assertTrue(stat.S_ISDIR(mode))
-        self.assertEqual(stat.S_IMODE(mode), 0o700)
-        self.assertTrue(names[0].startswith(begin), names[0])
-        self.finish(process)
-        self.assertNotIn(names[0], os.listdir(folder))
-        self.assertEqual(os.listdir(self.scratch), [])
+    def test_data_lie_in_one_directory_of_the_user_alone_where_the_options_say(self):
+        self.addCleanup(os.umask, os.umask(0))
+        for args, begin, how in (
+                (["-T", self.where], "", {}), (["-T", f"{self.where}/"], "", {}),
+                (["-T", self.where / "pre.fix"], "pre.fix", {}), (["-T", "where/pre"], "pre", {}),
+                (["-o", self.where / "out.bam"], "", {}), (["-", self.where / "out"], "", {}),
+                ([], "", {"folder": self.scratch}),
+                ([], "", {"cwd": self.where, "env": {"TMPDIR": ""}})):
+            with self.subTest(args=args):
+                folder = how.get("folder", self.where)
+                process, names = self.held(*args, **how)
+                name, = [name for name in names if name != "out.bam"]
+                mode = os.stat(folder / name).st_mode
+                self.assertTrue(stat.S_ISDIR(mode))
+                self.assertEqual(stat.S_IMODE(mode), 0o700)
+                self.assertTrue(name.startswith(begin), name)
+                self.finish(process)
+                self.assertEqual(os.listdir(self.scratch), [])
+                self.assertLessEqual(set(os.listdir(self.where)), {"out.bam"})
+                if "out" in str(args):
+                    self.assertTrue(bamfile.looks_complete(self.where / "out.bam"))
+                    os.unlink(self.where / "out.bam")
 
-    def test_data_lie_in_a_named_directory(self):
-        process, names = self.held("-T", self.where)
-        self.check(process, names, self.where)
-
-    def test_directory_with_slash(self):
-        process, names = self.held("-T", f"{self.where}/")
-        self.check(process, names, self.where)
-
-    def test_data_have_a_named_prefix(self):
-        process, names = self.held("-T", self.where / "pre.fix")
-        self.check(process, names, self.where, "pre.fix")
-
-    def test_relative_prefix(self):
-        process, names = self.held("-T", "where/pre")
-        self.check(process, names, self.where, "pre")
-
-    def test_next_to_output(self):
-        out = self.where / "out.bam"
-        process, names = self.held("-o", out)
-        self.check(process, [name for name in names if name != "out.bam"], self.where)
-        self.assertTrue(bamfile.looks_complete(out))
-        self.assertEqual(os.listdir(self.where), ["out.bam"])
-
-    def test_next_to_output_of_the_classic_form(self):
-        process, names = self.held("-", self.where / "out")
-        self.check(process, names, self.where)
-        self.assertEqual(os.listdir(self.where), ["out.bam"])
-
-    def test_standard_output_uses_tmpdir(self):
-        process, names = self.held(folder=self.scratch)
-        self.check(process, names, self.scratch)
-
-    def test_working_directory_is_used_without_tmpdir(self):
-        process, names = self.held(cwd=self.where, env={"TMPDIR": ""})
-        self.check(process, names, self.where)
-
-    def test_permissions_are_0700_with_any_umask(self):
-        old = os.umask(0)
-        self.addCleanup(os.umask, old)
-        process, names = self.held("-T", self.where)
-        self.check(process, names, self.where)
-
-    def test_two_runs_with_one_prefix(self):
+    def test_two_runs_may_have_one_prefix(self):
         prefix = self.where / "same"
         first, names_1 = self.held("--no-PG", "-T", prefix)
         second, names_2 = self.held("--no-PG", "-n", "-T", prefix)
@@ -130,8 +100,8 @@ class Place(TempTest):
         self.assertIn(kept[0], result.err, "-k says where the database is")
 
     def test_temporary_data_do_not_lie_beside_a_device(self):
-        sam = generate.reads(20000, generate.reference()).encode()
-        result = self.rocksort("-k", "-o", "/dev/null", stdin=sam, budget=SPILL_BUDGET, clean=False)
+        result = self.rocksort("-k", "-o", "/dev/null", stdin=self.sam, budget=SPILL_BUDGET,
+                               clean=False)
         self.assertEqual(result.status, 0, result.err)
         self.assertIn(str(self.scratch), result.err)
 
@@ -156,27 +126,18 @@ class Signals(TempTest):
             self.assert_no_result(path)
 
     def test_signal_while_reading(self):
+        raw = self.sort_bam("--no-PG", stdin=self.sam)
+        blocks = bamfile.bgzf(bamfile.bam_header(raw.text, raw.refs) + raw.records)
+        bam = blocks[: -len(bamfile.EOF_BLOCK)]
         for number in self.NUMBERS:
-            for options in (["-o", self.path("out.bam")], ["-@", "3", "-n"]):
+            for options, data in ((["-o", self.path("out.bam")], self.sam),
+                                  (["-@", "3", "-n"], bam)):
                 with self.subTest(signal=number.name, options=options):
-                    process, _ = self.held("-T", self.where, *options)
+                    process, _ = self.held("-T", self.where, *options, data=data)
                     time.sleep(0.3)  # until it has read all that was sent and waits in read()
                     self.check_gone(process, number, self.path("out.bam"))
 
-    def test_while_reading_bam(self):
-        raw = self.sort_bam("--no-PG", stdin=self.sam)
-        blocks = bamfile.bgzf(bamfile.bam_header(raw.text, raw.refs) + raw.records)
-        TempTest.sam, old = blocks[: -len(bamfile.EOF_BLOCK)], TempTest.sam
-        try:
-            for number in self.NUMBERS:
-                with self.subTest(signal=number.name):
-                    process, _ = self.held("-T", self.where, "-@", "2")
-                    time.sleep(0.3)
-                    self.check_gone(process, number)
-        finally:
-            TempTest.sam = old
-
-    def test_while_reading_in_memory(self):
+    def test_signal_while_reading_into_memory(self):
         for number in self.NUMBERS:
             with self.subTest(signal=number.name):
                 process = self.start("-T", self.where, "-o", self.path("out.bam"))
@@ -185,26 +146,22 @@ class Signals(TempTest):
                 self.check_gone(process, number, self.path("out.bam"))
 
     def test_signal_before_any_input(self):
-        for number in self.NUMBERS:
+        for number in self.NUMBERS[:2]:
             with self.subTest(signal=number.name):
                 process = self.start()
                 time.sleep(0.5 * SLOW)
                 self.check_gone(process, number)
 
     def test_signal_while_output_is_stalled(self):
-        for budget in (SPILL_BUDGET, None):
+        for budget, options in ((SPILL_BUDGET, []), (None, []),
+                                (SPILL_BUDGET, ["-O", "sam", "-@", "2"])):
             for number in self.NUMBERS:
-                for options in ([], ["-O", "sam", "-@", "2"]):
-                    with self.subTest(signal=number.name, budget=budget, options=options):
-                        process = self.start("-u", "-T", self.where, *options, budget=budget)
-                        self.feed(process, self.sam, close=True)
-                        self.wait_for_output(process)
-                        self.check_gone(process, number, merging=budget is not None)
-
-    def wait_for_output(self, process):
-        """Waits until the pipe has output, and then until it should be full."""
-        self.assertTrue(process.stdout.peek(1) if hasattr(process.stdout, "peek") else True)
-        time.sleep(0.3)
+                with self.subTest(signal=number.name, budget=budget, options=options):
+                    process = self.start("-u", "-T", self.where, *options, budget=budget)
+                    self.feed(process, self.sam, close=True)
+                    self.assertTrue(process.stdout.peek(1))
+                    time.sleep(0.3)         # until the pipe should be full
+                    self.check_gone(process, number, merging=budget is not None)
 
     def test_second_signal_while_the_first_is_handled(self):
         process, _ = self.held("-T", self.where)
@@ -232,11 +189,11 @@ class Signals(TempTest):
         self.sort_ok("-@", "2", "-o", self.path("whole.bam"), source, budget=SPILL_BUDGET)
         whole_s = time.monotonic() - begin
         want = bamfile.read(self.path("whole.bam")).records
-        for i in range(16):
+        for i in range(10):
             out = self.path(f"out{i}.bam")
             process = self.start("-@", "2", "-T", self.where, "-o", out, source,
                                  budget=SPILL_BUDGET, stdin=subprocess.DEVNULL)
-            time.sleep(whole_s * i / 15)
+            time.sleep(whole_s * i / 9)
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
             status = process.wait(DIE_LIMIT_S)
@@ -250,9 +207,9 @@ class Signals(TempTest):
                 else:
                     self.assert_no_result(out)
 
-    def test_no_message_at_a_signal(self):
-        sam = generate.reads(20000, generate.reference()).encode()
-        for _ in range(10):
+    def test_signal_prints_no_message(self):
+        sam = generate.reads(8000, generate.reference()).encode()
+        for _ in range(5):
             process = self.start("-", "-o", self.path("out.bam"), budget=SPILL_BUDGET)
             process.stdin.write(sam)
             process.stdin.flush()
@@ -299,7 +256,7 @@ class ClosedOutput(TempTest):
                     self.assertEqual("-k would have kept it" in err,
                                      budget is not None and not options, err)
 
-    def test_sigpipe_ignored(self):
+    def test_ignored_sigpipe_makes_a_write_error(self):
         """Python and some job runners start children with SIGPIPE ignored: the run then ends with
         an ordinary write error."""
         for budget in (SPILL_BUDGET, None):
@@ -309,9 +266,9 @@ class ClosedOutput(TempTest):
                 self.assertEqual(err.count("cannot write"), 1, err)
                 self.assertEqual("-k would have kept it" in err, budget is not None, err)
 
-    def test_cram_whose_reader_leaves(self):
+    def test_cram_whose_reader_leaves_ends_the_sort(self):
         """htslib's CRAM writer, which has its own threads, once crashed."""
-        sam = generate.reads(20000, generate.reference()).encode()
+        sam = generate.reads(8000, generate.reference()).encode()
         for _ in range(5):
             process = self.start("-O", "cram,no_ref=1", "-@", "3", "-", stderr=None)
             process.stdout.close()

@@ -8,8 +8,7 @@ import subprocess
 
 import bamfile
 import generate
-from harness import (ORDERS, SAMTOOLS, CliTest, bytes_of, needs_pysam, own_lines, own_memory_only,
-                     reference_sort)
+from harness import ORDERS, CliTest, bytes_of, needs_pysam, own_lines, own_memory_only
 
 REFS = [("a", 1000000), ("b", 1000000)]
 SMALL_BATCHES = {"ROCKSORT_TEST_BATCH": "64K"}
@@ -100,10 +99,7 @@ class OwnOutput(VerifyTest):
         self.assertTrue(result.out.startswith(b"-: sorted by coordinate, "))
         self.assert_sorted(self.verify(stdin=data))
 
-    def test_file_without_records_is_sorted(self):
-        self.assert_sorted(self.verify(stdin=bam([])), "records:0 ")
-
-    def test_references_beyond_2_31(self):
+    def test_positions_beyond_2_31_are_compared(self):
         text = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:5000000000\n"
         lines = [f"r{i}\t{flag}\ta\t{pos}\t0\t4M\t*\t0\t0\tACGT\t*\n" for i, (pos, flag) in
                  enumerate(((5, 0), (3000000000, 0), (3000000000, 16), (4000000000, 0)))]
@@ -150,17 +146,17 @@ class Violations(VerifyTest):
                 if "-t" in options:
                     self.assertIn(f"XI:i:{at + 1})", result.err)
 
-    def test_first_of_many(self):
+    def test_first_violation_of_many_is_named(self):
         good = self.records()
         rng = random.Random(9)
         bad = good[:2500] + rng.sample(good[2500:], len(good) - 2500)
         first = next(i for i in range(2500, self.N)
                      if bamfile.fields(bad[i])[:2] < bamfile.fields(bad[i - 1])[:2])
-        for _ in range(5):
+        for _ in range(2):
             self.assert_violation(self.verify("-@", "4", stdin=bam(bad), env=SMALL_BATCHES),
                                   first, first + 1)
 
-    def test_names_the_file(self):
+    def test_violation_names_the_file(self):
         good, bad = self.records()[:100], self.records()[:100]
         bad[7], bad[70] = bad[70], bad[7]
         paths = [self.write("good.bam", bam(good)), self.write("bad.bam", bam(bad)),
@@ -188,7 +184,7 @@ class Violations(VerifyTest):
             for line, name in zip(said, ("absent.bam", "cut.bam", "bad.bam")):
                 self.assertIn(name, line)
 
-    def test_strands_at_one_place(self):
+    def test_strands_at_one_place_are_a_warning(self):
         """The file is sorted as its header claims, by the SAM specification, but not in samtools'
         order."""
         records = [bamfile.record("x", 16, 0, 5, "4M", "ACGT"), bamfile.record("y", 0, 0, 5, "4M",
@@ -200,7 +196,7 @@ class Violations(VerifyTest):
         self.assertEqual(self.verify("--verbosity", "1", stdin=bam(records)).err, "")
         self.assert_violation(self.verify("--verify=coordinate", stdin=bam(records)), 1, 2)
 
-    def test_unplaced_come_last(self):
+    def test_unplaced_reads_come_last(self):
         records = [bamfile.record("x"), bamfile.record("y", 0, 0, 5, "4M", "ACGT")]
         self.assert_violation(self.verify(stdin=bam(records)), 1, 2, "*:0", "a:6")
 
@@ -220,7 +216,7 @@ class Violations(VerifyTest):
 class Claims(VerifyTest):
     """Headers that claim no order, or none that can be verified, and inputs that cannot be read."""
 
-    def test_no_claim(self):
+    def test_header_that_claims_no_order_is_no_answer(self):
         for hd in ("SO:unsorted", "SO:unknown", "SO:unsorted\tGO:query", "", "GO:none"):
             with self.subTest(hd):
                 result = self.verify(stdin=bam([], hd))
@@ -230,7 +226,7 @@ class Claims(VerifyTest):
                                         hd.split("\t")[0])
                 self.assert_sorted(self.verify("--verify=coordinate", stdin=bam([], hd)))
 
-    def test_unsorted_and_quiet(self):
+    def test_quiet_still_says_unsorted(self):
         """The answer is no, which --quiet does not leave out."""
         result = self.verify("--quiet", stdin=bam([], "SO:unsorted"))
         self.assertEqual(result.status, 1)
@@ -249,42 +245,12 @@ class Claims(VerifyTest):
         self.assert_error(self.verify("--template-coordinate", stdin=bam(records)), "record 2 ",
                           "'bad'", "MC")
 
-    def test_wrong_argument_is_refused(self):
-        self.assert_error(self.rocksort("--verify=name", stdin=bam([])), "--verify", "coordinate")
-
-    def test_full_standard_output(self):
-        with open("/dev/full", "wb") as full:
-            done = subprocess.run([SAMTOOLS, "rocksort", "--verify", "-"], input=bam([]),
-                                  stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(b"standard output", done.stderr)
-
 
 @needs_pysam
 class OtherSorters(VerifyTest):
-    """Outputs of today's and of older samtools are sorted."""
+    """Outputs of older samtools are sorted (those of today's are as ours)."""
 
-    def test_output_of_samtools_is_sorted(self):
-        source = self.write("in.sam", generate.odd(4000, seed=83))
-        for name, options in ALL_ORDERS.items():
-            if "--shuffle=7" in options:
-                continue
-            out = self.path("out.bam")
-            reference_sort(source, out, *options)
-            with self.subTest(name):
-                self.assert_sorted(self.verify(out))
-                result = self.verify(*(options or ["--verify=coordinate"]), out)
-                self.assert_sorted(result)
-                self.assertEqual(result.err, "")
-
-    def test_samtools_template(self):
-        sam = generate.reads(1500, generate.reference(), seed=84)
-        sam = re.sub(r"(\tRG:Z)", r"\tMC:Z:100M\1", sam)
-        out = self.path("out.bam")
-        reference_sort(self.write("in.sam", sam), out, "--template-coordinate")
-        self.assert_sorted(self.verify(out), "template")
-
-    def test_old_samtools(self):
+    def test_output_of_old_samtools_is_sorted(self):
         """The installed samtools, if it is older than SS fields; some names have leading zeros."""
         samtools = shutil.which("samtools")
         version = subprocess.run([samtools or "false", "--version"], capture_output=True, text=True,

@@ -157,7 +157,7 @@ class ByContig(CliTest):
                 for path in self.work.glob("out.bam*"):
                     path.unlink()
 
-    def test_remote_options(self):
+    def test_remote_options_are_refused_since_they_change_the_result(self):
         self.scatter()
         for markdup, mention in REMOTE:
             with self.subTest(markdup=markdup):
@@ -169,7 +169,7 @@ class ByContig(CliTest):
                 self.assertNotEqual(bamfile.read(self.path("out.bam")).records,
                                     bamfile.read(self.path("want.bam")).records)
 
-    def test_ranges_are_not_enough(self):
+    def test_ranges_find_fewer_duplicates_than_contigs(self):
         """Duplicates may begin at different positions, if they are clipped: in pieces of a contig
         some are not found. That is why a group has whole contigs."""
         bed = []
@@ -186,6 +186,10 @@ class ByContig(CliTest):
         n_marked = [sum(1 for raw in bamfile.split(bamfile.read(self.path(name)).records)
                         if bamfile.fields(raw)[2] & 0x400) for name in ("out.bam", "want.bam")]
         self.assertLess(*n_marked)
+
+
+class Scripts(CliTest):
+    """The programs of the workflows."""
 
     def test_reports_are_refused(self):
         for markdup in REPORTS:
@@ -214,7 +218,7 @@ class ByContig(CliTest):
         self.assertEqual(len(set(groups)), 12_001)
         self.assertEqual(sorted(groups), groups)
 
-    def test_chunks_of_reads(self):
+    def test_chunks_are_whole_multiples_of_pairs(self):
         for n_pairs, n_chunks, multiple, want in (
                 (10, 3, 1, [4, 4, 2]), (10, 2, 4, [8, 2]), (10, 3, 5, [5, 5, 0]),
                 (2, 3, 1, [1, 1, 0]), (0, 2, 1, [0, 0]), (12, 1, 1, [12])):
@@ -234,7 +238,7 @@ class ByContig(CliTest):
                 self.assertEqual(sum(names, []), [f"@q{i}/{end}" for i in range(n_pairs)])
             shutil.rmtree(self.work / "chunks")
 
-    def test_reads_that_are_not_pairs(self):
+    def test_reads_that_are_not_pairs_are_refused(self):
         one, two = (self.write(f"{n}.fq", "@q\nA\n+\nF\n" * n) for n in (1, 2))
         cut = self.write("cut.fq.gz", gzip.compress(b"@q\nA\n+\nF\n" * 9000)[:-20])
         for reads in ((one, two), (two, one), (cut, cut), (one, self.path("none"))):
@@ -461,7 +465,7 @@ class Engines(IndexTest):
         # What was made with other settings is not taken for the result.
         self.run_refused("settings are not those of an earlier run", *command, markdup="-r")
 
-    def test_snakemake_refuses(self):
+    def test_snakemake_refuses_what_would_be_wrong(self):
         command = self.snakemake()
         self.run_refused("check-markdup: -S marks supplementary", *command, markdup="-S")
         for bad, mention in (("x,L1,new.bam,", "sample x has lane L1 twice"),
