@@ -55,7 +55,7 @@ class Orders(CliTest):
               (["--shuffle=7"], "40K"))
 
     def test_every_order_is_kept(self):
-        odd = self.write("odd.sam", generate.odd(15000, seed=61))
+        odd = self.write("odd.sam", generate.odd(22000, seed=61))
         ties = self.write("ties.sam", generate.ties(25000))
         for source, order, size in (*((odd, *one) for one in self.ORDERS), (ties, [], "2M")):
             want = self.sort_bam("--no-PG", "-s", "off", *order, source)
