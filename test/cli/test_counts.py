@@ -124,8 +124,8 @@ class CountsTest(CliTest):
 
 @needs_pysam
 class LikeSamtools(CountsTest):
-    def test_random_records(self):
-        for seed in range(18):
+    def test_counts_of_random_records_are_those_of_samtools(self):
+        for seed in range(9):
             refs = some_refs((1, 3, 40)[seed % 3], (300, 3000, 30000)[seed // 3 % 3], seed)
             sam = Records(seed, refs, (30, 300, 20000)[seed % 3]).sam((30, 700)[seed % 2])
             source = self.bam_of(sam) if seed % 2 else self.write("in.sam", sam)
@@ -137,13 +137,12 @@ class LikeSamtools(CountsTest):
         refs = some_refs(5, 2000)
         sam = Records(100, refs).sam(600)
         source = self.bam_of(sam)
-        for out in ("out.sam", "out.sam.gz", "out.bam"):
-            for budget in (None, SPILLING):
-                with self.subTest(out=out, budget=budget):
-                    self.check("-@", "2", source, out=out, budget=budget)
+        for out, budget in (("out.sam", None), ("out.sam.gz", SPILLING), ("out.bam", SPILLING)):
+            with self.subTest(out=out):
+                self.check("-@", "2", source, out=out, budget=budget)
         self.check("--write-index", source)
 
-    def test_cram_is_counted(self):
+    def test_cram_is_counted_as_samtools_does(self):
         """CRAM cannot hold each record that the other formats can."""
         sam = Records(101, some_refs(5, 2000)).sam(600)
         lines = [line for line in sam.splitlines(keepends=True)
@@ -155,7 +154,7 @@ class LikeSamtools(CountsTest):
             self.check("--output-fmt-option", "no_ref=1", source, out="out.cram", budget=budget)
 
     def test_counts_are_those_of_fixed_records(self):
-        for seed in range(4):
+        for seed in range(2):
             sam = templates.Generator(seed, odd=0.2).sam(200)
             with self.subTest(seed=seed):
                 self.check("--fixmate", self.write("in.sam", sam), budget=SPILLING)
@@ -185,7 +184,7 @@ class LikeSamtools(CountsTest):
             with self.subTest(sam=sam):
                 self.check(self.write("in.sam", sam))
 
-    def test_long_cigars(self):
+    def test_long_cigars_are_counted(self):
         """CIGARs in the CG tag, alone and below a pile of short reads."""
         rng = random.Random(6)
         lines = ["@SQ\tSN:a\tLN:3000000\n@SQ\tSN:b\tLN:100000\n"]
@@ -204,7 +203,7 @@ class LikeSamtools(CountsTest):
         self.check(source)
         self.check("-@", "3", source, budget=SPILLING)
 
-    def test_positions_that_only_bam_has(self):
+    def test_positions_that_only_bam_has_are_counted(self):
         refs = [("a", 100), ("b", 50), ("c", 70)]
         aux = b"RGZx\0"
         records = [
@@ -228,7 +227,7 @@ class LikeSamtools(CountsTest):
         self.assertEqual(got["idxstats"],
                          "a\t100\t1\t0\nb\t50\t3\t0\nc\t70\t1\t0\n*\t0\t0\t1\n")
 
-    def test_real_files(self):
+    def test_counts_of_real_files_are_those_of_samtools(self):
         bams = ROOT / "build" / "real-bams" / "bams"
         if not bams.is_dir():
             self.skipTest(f"no {bams}")
@@ -285,7 +284,7 @@ class Files(KilledTest):
         self.assertEqual(os.stat(old).st_mode & 0o777, 0o640)
         self.assertGreater(os.path.getsize(old), 400)
 
-    def test_standard_output(self):
+    def test_counts_may_go_to_standard_output(self):
         source = self.some()
         self.sort_ok(*self.options(), "-o", self.out, source)
         want = self.texts()

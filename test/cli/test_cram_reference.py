@@ -75,7 +75,7 @@ class Reference(CramTest):
                          [record[4:] for record in bamfile.split(want)])
 
     @needs_pysam
-    def test_sequence_is_lacking(self):
+    def test_reference_that_lacks_a_sequence_is_used_for_the_others(self):
         """htslib 1.16 aborted: it had loaded c before it found that e is lacking."""
         fa = self.write_fasta(c=N_BASES)
         for records in (reads("c") + reads("e"), reads("c")):
@@ -87,7 +87,7 @@ class Reference(CramTest):
                     self.assertEqual("lacks the sequence 'e'" in result.err, options == "",
                                      result.err)
 
-    def test_lacking_and_wanted(self):
+    def test_sequence_that_must_be_embedded_is_looked_for_first(self):
         """With embed_ref=1 or 0 htslib needs all sequences for the header. The input is damaged
         further on: the reference is looked at before."""
         fa = self.write_fasta(c=N_BASES)
@@ -161,7 +161,7 @@ class Reference(CramTest):
         self.assert_error(self.sort(source, fa + ".none.fai"), "ref.fa.none'", "No such file")
 
     @needs_pysam
-    def test_found_or_not_is_not_known(self):
+    def test_cram_is_right_where_a_sequence_may_be_found_or_not(self):
         """The header has M5 tags, and no --reference is given. Where a sequence was not found, htslib
         1.16 wrote '=' or the bases of another read, depending on which thread came first."""
         source = self.write_input(reads("c") + reads("e"), "\tM5:" + MD5)
@@ -177,7 +177,7 @@ class Reference(CramTest):
                                      options not in (",embed_ref=2", ",no_ref=1"), result.err)
 
     @needs_pysam
-    def test_found_elsewhere(self):
+    def test_sequence_is_found_where_header_and_environment_say(self):
         """By the file that UR names, or by M5 in a store. Where it is not there after all, htslib
         1.16 ended with an error when it came to the first such read."""
         fa = self.write_fasta(c=N_BASES, e=N_BASES)
@@ -240,17 +240,19 @@ class NoReference(CramTest):
                              [record[4:] for record in bamfile.split(want)])
 
     @needs_pysam
-    def test_orders_and_options(self):
+    def test_records_are_kept_without_a_reference_in_each_order(self):
+        orders = ((), ("-n",), ("-N", "-@", "3"), ("--shuffle",), ("-t", "RG"))
         for number, (name, text) in enumerate(self.CASES.items()):
             source = self.write("in.sam", text)
-            for options in ("", ",embed_ref=2", ",no_ref=1,embed_ref=2", ",no_ref=1,embed_ref=1",
-                            ",embed_ref=2,multi_seq_per_slice=1"):
-                for words in ((), ("-n",), ("-N", "-@", "3"), ("--shuffle",), ("-t", "RG")):
+            for i, options in enumerate(("", ",embed_ref=2", ",no_ref=1,embed_ref=2",
+                                         ",no_ref=1,embed_ref=1",
+                                         ",embed_ref=2,multi_seq_per_slice=1")):
+                for words in orders if not options else {(), orders[(i + number) % 5]}:
                     with self.subTest(case=name):
                         self.check_cram(source, options, words, self.path(f"{number}.cram"))
 
     @needs_pysam
-    def test_pieces_and_second_output(self):
+    def test_pieces_and_second_output_need_no_reference(self):
         source = self.write("in.sam", next(iter(self.CASES.values())))
         result = self.sort_ok("--no-PG", "-O", "cram", "--split-by", "contig", "-o",
                               self.path("%.cram"), source)
@@ -260,7 +262,7 @@ class NoReference(CramTest):
         self.assertEqual(sorted(counts.values()), [1, 1, 1, 3], (counts, result.err))
 
     @needs_pysam
-    def test_many_sequences(self):
+    def test_many_sequences_share_containers(self):
         """Each read had a container of its own, 340 bytes and 1 ms: 80,000 sequences took 10 s."""
         lengths = {f"k{i}": 1000 for i in range(3000)}
         source = self.write("in.sam", sam([(f"r{i}", 0, name, 5, "ACGT") for i, name in
@@ -269,7 +271,7 @@ class NoReference(CramTest):
         self.check_cram(source, "", (), out)
         self.assertEqual(os.path.getsize(out) < 200_000, not self.embeds)
 
-    def test_embedding_what_is_not_there(self):
+    def test_embedding_what_is_not_there_is_refused(self):
         source = self.write("in.sam", sam([], c=1000) + "damaged\n")
         for option in ("embed_ref=1", "embed_ref=0"):
             result = self.rocksort("-O", "cram," + option, "-o", self.path("out.cram"), source)

@@ -62,7 +62,7 @@ def mods_of(line, read, first):
 
 @needs_pysam
 class LikeSamtools(FixmateTest):
-    def test_random_templates(self):
+    def test_random_templates_are_fixed_as_samtools_does(self):
         for i, options in enumerate(OPTIONS):
             generator = templates.Generator(i, max_clip=60 if i % 2 else 400,
                                             odd=(0.05, 0, 0.3)[i % 3], tags=i % 4 > 0)
@@ -91,7 +91,7 @@ class LikeSamtools(FixmateTest):
         self.assert_same_records(self.sort_bam("-u", "--fixmate", cram).records,
                                  self.wanted(again).records)
 
-    def test_random_base_modifications(self):
+    def test_random_base_modifications_are_cut_as_samtools_does(self):
         for i, options in enumerate(("-M", "-M -r", "-M -p -c", "-M -z off")):
             sam = templates.Modified(i, broken=(0, 0.1, 0.5)[i % 3]).sam((40, 300)[i % 2])
             source = self.bam_of(sam) if i % 2 else self.write("in.sam", sam)
@@ -150,14 +150,12 @@ class LikeSamtools(FixmateTest):
             outs.append(self.sort_bam("--no-PG", "--fixmate", source).records)
         self.assertEqual(outs[1], outs[0])
 
-    def test_all_left_out(self):
-        source = self.write("in.sam", bamfile.sq_text(templates.REFS) +
-                            "q\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF\n")
-        self.check(source, "-r")
-        self.check(source, "-r", budget=SPILLING)
-
-    def test_no_records(self):
-        self.check(self.write("in.sam", bamfile.sq_text(templates.REFS)))
+    def test_all_records_may_be_left_out(self):
+        sq = bamfile.sq_text(templates.REFS)
+        self.check(self.write("none.sam", sq))
+        source = self.write("in.sam", sq + "q\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF\n")
+        for budget in (None, SPILLING):
+            self.check(source, "-r", budget=budget)
 
 
 class BaseModifications(FixmateTest):
@@ -197,7 +195,7 @@ class BaseModifications(FixmateTest):
                 n_modified += bool(want)
         return n_modified
 
-    def test_parts_of_reads(self):
+    def test_parts_of_reads_keep_their_base_modifications(self):
         n_modified = 0
         for seed in range(4):
             lines = self.fixed(templates.Parts(seed).sam(150))
@@ -221,7 +219,7 @@ class Grouping(FixmateTest):
         err = self.sort_ok("--fixmate", *args, "-o", self.path("out.bam"), **how).err
         return [line for line in err.splitlines() if ": warning: " in line]
 
-    def test_reads_apart(self):
+    def test_reads_apart_are_warned_of(self):
         source = self.write("in.sam", self.sam(4000, 1002))
         warning, = self.warnings(source)
         self.assertIn("1002 of 9002 paired reads have no mate beside them", warning)
@@ -244,7 +242,7 @@ class Grouping(FixmateTest):
 
 
 class Refused(FixmateTest):
-    def test_sorted_by_coordinate(self):
+    def test_input_sorted_by_coordinate_is_refused(self):
         sq = bamfile.sq_text(templates.REFS)
         source = self.write("in.sam", "@HD\tVN:1.6\tSO:coordinate\n" + sq)
         other = self.write("other.sam", "@HD\tVN:1.6\tSO:unsorted\n" + sq)
@@ -267,9 +265,6 @@ class Refused(FixmateTest):
                                ("-r in.bam", "not 'in.bam'"), ("-z 'off", "has no end"),
                                ("--sanitize=never", "not 'never'")):
             self.assert_refused("--fixmate=" + options, source=source, mention=[words])
-
-    def test_together_with(self):
-        source = self.write("in.sam", bamfile.sq_text(templates.REFS))
         for option in ("--checksum-only", "--verify"):
             self.assert_error(self.rocksort("--fixmate", option, source), "--fixmate")
 
@@ -280,7 +275,7 @@ class Refused(FixmateTest):
         result = self.rocksort("--fixmate", "-o", self.path("out.bam"), self.write("in.sam", sam))
         self.assert_error(result, "record 1000 ")
 
-    def test_number_of_a_record_without_key(self):
+    def test_record_without_key_is_numbered_as_in_the_input(self):
         """It is that in the input, although later pieces were read before the record is found. If
         records before it may have been left out, the message has its name alone."""
         lines = [f"r{i // 2}\t{129 if i % 2 else 65}\tx\t9\t9\t1M\t*\t0\t0\tA\tF\tCB:Z:AC\n"
@@ -294,7 +289,7 @@ class Refused(FixmateTest):
                                    self.path("out.bam"), source, budget=SPILLING)
             self.assert_error(result, mention, "CB tag")
 
-    def test_damaged_tags_of_an_unmapped_read(self):
+    def test_damaged_tags_of_an_unmapped_read_are_refused(self):
         rec = bamfile.record(name="q", flag=4, tid=-1, pos=-1, aux=b"NMZab")
         bam = bamfile.bam_header("", [("x", 300)]) + rec
         source = self.write("in.bam", bamfile.bgzf(bam))
