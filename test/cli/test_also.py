@@ -123,7 +123,7 @@ class Content(AlsoTest):
 
 @needs_readers
 class Reports(AlsoTest):
-    def test_closing_line_and_stats(self):
+    def test_closing_line_and_stats_name_both_outputs(self):
         bam, b = self.bam_of(generate.odd(300)), self.path("b.parquet")
         result = self.sort_ok("--stats", self.path("s.json"), "--verbosity", "3", "-o",
                               self.path("a.bam"), "--also", b, bam)
@@ -152,7 +152,7 @@ class Refused(AlsoTest):
                           *mention)
         self.assertEqual(self.names(), before)
 
-    def test_same_file(self):
+    def test_same_file_is_refused(self):
         self.refused(self.path("out.bam"), mention=["--also", "another name"])
         self.refused(self.path("x.bam"), "--write-index", mention=["--also", "another name"],
                      out="out.bam##idx##" + self.path("x.bam"))
@@ -185,11 +185,11 @@ class Refused(AlsoTest):
             self.refused(self.path("x.bam"), option, self.path("x.bam"),
                          mention=["input or output of the sort"])
 
-    def test_standard_output(self):
+    def test_standard_output_is_refused(self):
         for name in ("-", "/dev/stdout"):
             self.refused(name, mention=["--also writes a file"])
 
-    def test_other_options(self):
+    def test_options_that_do_not_go_with_also_are_refused(self):
         also = self.path("b.parquet")
         self.refused(also, "--split-by", "contig", mention=["--split-by"], out="%.bam")
         self.refused(also, "--checksum-only", mention=["--also cannot be used"])
@@ -223,7 +223,7 @@ class Complete(AlsoTest):
                                       "No space left")
                     self.assertEqual(self.names(), before)
 
-    def test_older_files_stay(self):
+    def test_older_files_stay_if_the_sort_fails(self):
         old = {"a.bam": b"old a", "b.parquet": b"old b"}
         for name, data in old.items():
             self.write(name, data)

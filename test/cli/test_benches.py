@@ -97,7 +97,7 @@ class BenchTest(CliTest):
 
 
 class Runs(BenchTest):
-    def test_bench_runs(self):
+    def test_bench_runs_its_points(self):
         text, _ = self.bench("bench.py", "--points", "l1-64M,copy", "--input",
                              self.reads("-n", "3K"))
         self.assertRegex(text, r"(?m)^\| `-l 1`, 64 MB \| rocksort \|.* \(<= 0.45\)")
@@ -115,17 +115,17 @@ class Runs(BenchTest):
                          [("1", "one-pass"), ("1", "one-pass:igzip"), ("1", "samtools"),
                           ("default", "one-pass"), ("default", "samtools")])
 
-    def test_options_runs(self):
+    def test_options_runs_its_experiments(self):
         text, _ = self.bench("options.py", "--experiments", "codec,compaction-pipe", "--input",
                              self.reads("-n", "3K"))
         self.assertIn("| codec, 64 MB | zstd |", text)
 
-    def test_merge_runs(self):
+    def test_merge_runs_its_ways(self):
         self.bench("merge.py", "--input", self.reads("-n", "4K"))
         ways = {run["who"]: run["point"] for run in self.measured()}
         self.assertEqual((ways["samtools"], ways["rocksort, copy"]), ("lanes", "pieces"))
 
-    def test_columns_runs(self):
+    def test_columns_runs_with_questions(self):
         text, _ = self.bench("columns.py", "--input", self.reads("-n", "4K"))
         self.assertIn("| Parquet |", text)
 
@@ -136,7 +136,7 @@ class Runs(BenchTest):
         self.assertRegex(text, r"\| in.bam \(short reads\) \| rocksort:3 \|.* \(<= 1.020\)")
         self.assertRegex(text, r"\| long.bam \(long reads\) \| rocksort:3 \|.* \(<= 0.975\)")
 
-    def test_tail_runs(self):
+    def test_tail_measures_what_follows_the_last_byte(self):
         text, err = self.bench("tail.py", "--input", self.reads("-n", "4K", "-d", "15"), "--rate",
                                "5", "--jobs", "sort:1,one-pass:default")
         self.assertIn("mako is not installed", err)
@@ -202,7 +202,7 @@ class Bench2014(BenchTest):
         return [run for part in parts for run in part["runs"]], text
 
     @unittest.skipIf(test_spindle.reason_to_skip(), test_spindle.reason_to_skip())
-    def test_modelled_disk(self):
+    def test_bench_2014_runs_on_a_modelled_disk(self):
         runs, text = self.experiments("--device", "nvme", "--repeats", "2")
         self.assertEqual([run["who"] for run in runs],
                          ["rocksort-given", "rocksort-auto", "samtools",
@@ -214,7 +214,7 @@ class Bench2014(BenchTest):
         self.assertIn("modelled by bench/spindle", text)
         self.assertNotIn(str(self.scratch), text_of("/proc/self/mountinfo"))
 
-    def test_wrong_results(self):
+    def test_bench_2014_notices_wrong_results(self):
         for spoil, message in ((f"{SAMTOOLS} rocksort - all && samtools view -b -F 16 -o out.bam "
                                 "all.bam", "instead of xxh3sum:"),
                                (f"touch tmp/left; {SAMTOOLS} rocksort - out",
@@ -226,7 +226,7 @@ class Bench2014(BenchTest):
                 self.assertIn(message, runs[0]["wrong"])
                 self.assertIn("WRONG", text)
 
-    def test_interrupted_run_cleans_up(self):
+    def test_bench_2014_cleans_up_when_interrupted(self):
         fake = self.program("rocksort", ROCKSORT, spoil="exec sleep 60")
         with subprocess.Popen(list(map(str, self.words("--own-disk", "--rocksort", fake))),
                               env=environment(self.scratch), cwd=self.work,

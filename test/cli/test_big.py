@@ -35,7 +35,7 @@ def long_reads(n_ops=70001):
 class LongCigars(CliTest):
     """BAM's CIGAR field holds 65,535 operations; longer CIGARs are stored in the CG tag."""
 
-    def test_sam_to_bam_to_sam(self):
+    def test_long_cigars_come_back_as_sam(self):
         sam = long_reads()
         records = sorted(sam_split(sam)[1], key=lambda line: (int(line.split("\t")[3]),
                                                               int(line.split("\t")[1]) >> 4 & 1))
@@ -56,7 +56,7 @@ class LongCigars(CliTest):
                                          [line.split("\t")[3] for line in records])
 
     @needs_pysam
-    def test_against_reference(self):
+    def test_long_cigars_are_those_of_samtools(self):
         source = self.write("in.sam", long_reads())
         bam = self.bam_of(long_reads())
         for order in ([], ["-n"], ["-N"]):
@@ -144,7 +144,7 @@ class LargeRecords(CliTest):
         rng.shuffle(records)
         return bamfile.bam_header(bamfile.sq_text(refs), refs), records
 
-    def test_larger_than_the_budget(self):
+    def test_records_larger_than_the_budget_are_sorted(self):
         for n_bases, n_giants in ((100_000, 40), (400_000, 6), (2_000_000, 3)):
             header, records = self.giants(n_bases, n_giants, 3000)
             source = self.write("in.bam", bamfile.bgzf(header + b"".join(records)))
@@ -204,7 +204,7 @@ class LongReferences(CliTest):
                 "MC:Z:4M", f"MI:Z:{i % 7}"))))
         return self.HEADER + "\n".join(lines) + "\n"
 
-    def test_no_long_reference(self):
+    def test_large_numbers_without_a_long_reference_are_refused(self):
         """Without a long reference such a coordinate is an error that says so. samtools takes it if
         all fits into memory and is written as SAM."""
         for pos, mate, length in ((2**31 + 1, 1, 0), (1, 2**32 - 1, 0), (1, 1, -2**31 - 1)):
@@ -214,7 +214,7 @@ class LongReferences(CliTest):
                                   "read 'r'", "POS, PNEXT or TLEN is beyond 2^31 - 1")
 
     @needs_pysam
-    def test_sam_to_sam(self):
+    def test_long_references_are_sorted_as_by_samtools(self):
         text = self.make()
         source = self.write("in.sam", text)
         for options in ([], ["-n"], ["-t", "XX"], ["--template-coordinate"], ["-M"]):
@@ -234,7 +234,7 @@ class LongReferences(CliTest):
             self.assert_error(result, "'long'", "-O sam")
             self.assert_no_result(self.path("out"))
 
-    def test_position_beyond_a_short_reference(self):
+    def test_position_beyond_a_short_reference_is_refused(self):
         line = "far\t0\tc\t2147483649\t9\t4M\t*\t0\t0\tACGT\tFFFF\n"
         for options in ([], ["-O", "sam"]):
             result = self.rocksort(*options, "-o", self.path("out"),

@@ -103,12 +103,12 @@ class Jobs(BuildTest):
         found = re.search(r"^MAKEFLAGS = .*?(-j\d*)", self.make("-pn", *words).stdout, re.M)
         return found.group(1) if found else None
 
-    def test_all_cores(self):
+    def test_make_uses_all_cores(self):
         cores = subprocess.run(["nproc"], check=True, capture_output=True, text=True).stdout.strip()
         for words in ((), ("all",), ("all", "completions"), ("check",)):
             self.assertEqual(self.jobs(*words), f"-j{cores}", words)
 
-    def test_number_of_jobs(self):
+    def test_number_of_jobs_is_taken(self):
         self.assertEqual(self.jobs("-j3"), "-j3")
 
     def test_clean_ends_before_all_begins(self):
@@ -154,7 +154,7 @@ class Missing(BuildTest):
         self.check_message(["CC=no-such-cc"], "^cannot build: not found: C-compiler\n")
         self.check_message(["PKG_CONFIG=no-such-tool"], "^cannot build: not found: pkg-config\n")
 
-    def test_wrong_directory(self):
+    def test_wrong_directory_is_named(self):
         for variable, name, header in (("HTSDIR", "libhts", "htslib/sam.h"),
                                        ("ROCKSDB_DIR", "librocksdb", "rocksdb/c.h"),
                                        ("LIBDEFLATE_DIR", "libdeflate", "libdeflate.h"),
@@ -169,7 +169,7 @@ class Missing(BuildTest):
             (folder / "include" / header).write_text("")
             self.check_message([f"{variable}={folder}"], f"{variable}={folder} has no {name}.so")
 
-    def test_all_at_once(self):
+    def test_programs_can_be_built_at_once(self):
         self.check_message(["HTSDIR=/no/such", "ROCKSDB_DIR=/no/other", "CC=no-such-cc"],
                            "HTSDIR=/no/such is", "ROCKSDB_DIR=/no/other is", "C-compiler")
 

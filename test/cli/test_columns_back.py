@@ -272,7 +272,7 @@ class Layouts(Back):
             self.assert_comes_back(self.save(changed, codec="lz4"), bam, what=to)
             self.assert_comes_back(self.save(changed, rows=100), bam, what=to)
 
-    def test_dictionaries_that_change(self):
+    def test_dictionaries_may_change(self):
         """A stream replaces and extends its dictionaries; entries may be null, and of no use."""
         bam, table = self.source(generate.odd(900, seed=11))
         chunks = []
@@ -311,7 +311,7 @@ class Layouts(Back):
         changed = cast(self.read(self.path("f.arrow")), "Xf", pyarrow.float64())
         self.assert_comes_back(self.save(changed), bam)
 
-    def test_lists_and_maps(self):
+    def test_lists_and_maps_come_back(self):
         bam, table = self.source()
         for kind in LIST_KINDS:
             changed = table
@@ -377,7 +377,7 @@ class Refused(Back):
                 self.assert_error(self.rocksort("-o", self.path("o.bam"), "-", stdin=sam), mention)
                 self.assertFalse(os.path.exists(self.path("o.bam")))
 
-    def test_damaged_files(self):
+    def test_damaged_files_are_refused(self):
         bam = self.bam_of(TAGGED)
         for form in FORMS:
             path = self.path("x." + form)
@@ -399,7 +399,7 @@ class Refused(Back):
         self.assertIn("rocksort-columns2sam x.parquet | samtools rocksort",
                       self.script("--help").out.decode())
 
-    def test_output_that_fails(self):
+    def test_output_that_fails_is_an_error(self):
         """A reader that goes is no error to tell; a full disk is."""
         _, table = self.source(generate.odd(3000, seed=2))
         path = self.save(pyarrow.concat_tables([table] * 20))

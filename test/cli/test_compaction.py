@@ -66,14 +66,14 @@ class Orders(CliTest):
                 self.assertGreater(Report(result.err).compacted, 0, result.err)
 
     @needs_pysam
-    def test_against_samtools(self):
+    def test_compacted_sort_is_that_of_samtools(self):
         source = self.bam_of(generate.odd(15000, seed=62))
         for order in ([], ["-n"], ["-N"]):
             want = reference_sort(source, self.path("want.bam"), *order)
             got = self.sort_bam("--no-PG", "-s", "4M", *order, source, budget=SPILL_BUDGET)
             self.assert_same_bam(got, want, order)
 
-    def test_last_one_counts(self):
+    def test_last_size_counts(self):
         source = self.write("in.sam", generate.odd(12000, seed=63))
         result = self.sort_ok("-s", "3M", "-s", "off", "--verbosity", "4", source,
                               budget=SPILL_BUDGET)
@@ -138,7 +138,7 @@ class ManyRuns(CliTest):
         self.assertIn(report.n_files, (report.n_runs, 2 * report.n_runs))
 
     @unittest.skipUnless(os.path.isdir("/dev/shm"), "no directory in memory")
-    def test_files_of_runs(self):
+    def test_merge_reads_the_files_of_all_runs(self):
         """Where seeks take no time a run is as many files as two packs for each allow, up to four;
         with -s it is one."""
         with tempfile.TemporaryDirectory(prefix="rocksort-cli-", dir="/dev/shm") as place:
@@ -159,7 +159,7 @@ class ManyRuns(CliTest):
         else:
             self.assertEqual(report.reason, "it takes less time than the seeks that it saves")
 
-    def test_several_directories(self):
+    def test_runs_are_compacted_in_each_directory(self):
         for name in "ab":
             os.mkdir(self.scratch / name)
         args = ["-T", self.scratch / "a", "-T", self.scratch / "b"]

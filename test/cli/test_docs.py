@@ -74,7 +74,7 @@ class Documents(CliTest):
         entries = re.findall(r"(?<![\w-])-{1,2}[\w@][\w-]*", "\n".join(headings))
         self.assertEqual(usage_options() ^ set(entries), set())
 
-    def test_defaults_agree(self):
+    def test_defaults_are_the_same_in_all_documents(self):
         defaults = {}
         for line in usage().splitlines():
             match = re.match(r" +(?:-\S, )?(-{1,2}[\w@-]+).*\[(\S+)\]$", line)

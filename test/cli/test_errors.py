@@ -5,7 +5,6 @@ import functools
 import os
 import random
 import re
-import struct
 import subprocess
 
 import bamfile
@@ -54,19 +53,13 @@ class ErrorTest(CliTest):
 
 
 class Input(ErrorTest):
-    def test_missing_input_is_named(self):
-        self.check(self.path("absent.bam"), mentions=["absent.bam", "No such file"])
-
-    def test_directory_as_input_is_named(self):
-        self.check(str(self.work), mentions=[str(self.work)])
-
     def test_empty_input_has_no_header(self):
         source = self.write("empty.bam", b"")
         self.check(source, mentions=["failed to read header", "empty.bam"])
         self.check(mentions=["failed to read header"], stdin=b"")
         self.check(mentions=["failed to read header"])  # /dev/null
 
-    def test_not_an_alignment(self):
+    def test_input_that_is_no_alignment_is_named(self):
         junk = random.Random(1).randbytes(5000)
         text = b"Dear diary,\nnothing aligned today.\n" * 50
         for name, data in (("junk", junk), ("junk.bam", b"\0" * 5000), ("text.txt", text),
@@ -78,7 +71,7 @@ class Input(ErrorTest):
             with self.subTest(name, by="pipe"):
                 self.assert_error(self.rocksort(stdin=data))
 
-    def test_bad_sam_line(self):
+    def test_bad_line_is_counted(self):
         good = generate.odd(3000)
         for name, line in (("short", "r\t0\tchr10\t5\n"),
                            ("flag", "r\tx\tchr10\t5\t9\t*\t*\t0\t0\t*\t*\n"),
@@ -87,11 +80,10 @@ class Input(ErrorTest):
                            ("long name", "n" * 300 + "\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n")):
             source = self.write(f"{name}.sam", good + line + good.split("\n", 6)[6])
             self.check(source, mentions=[f"{name}.sam"])
-            for n_threads in ("0", "2", "5"):
-                for budget in BUDGETS:
-                    result = self.rocksort("-@", n_threads, "-o", self.path("out.bam"), source,
-                                           budget=budget)
-                    self.assertIn("record 3001 ", result.err)
+            for n_threads, budget in (("0", None), ("2", SPILL_BUDGET), ("5", None)):
+                result = self.rocksort("-@", n_threads, "-o", self.path("out.bam"), source,
+                                       budget=budget)
+                self.assertIn("record 3001 ", result.err)
 
 
 class Corrupt(ErrorTest):
@@ -116,7 +108,7 @@ class Corrupt(ErrorTest):
                 self.assert_no_result(self.path("out.bam"))
 
     def test_truncated_input_with_a_filter_is_an_error(self):
-        source = self.bam_of(generate.reads(20000, generate.reference()))
+        source = self.bam_of(generate.reads(5000, generate.reference()))
         data = bytes_of(source)
         starts = bamfile.bgzf_block_offsets(data)
         cut = self.write("cut.bam", data[:starts[len(starts) // 2] + 1000])
@@ -136,7 +128,7 @@ class Corrupt(ErrorTest):
                 self.assert_error(result, "cut.bam")
                 self.assert_record_number(result, n_good + 1)
 
-    def test_no_end_of_file_block(self):
+    def test_missing_end_of_file_block_is_a_warning(self):
         """Cut between two blocks and between two records: only the EOF block is missing. Nobody can
         tell whether records are missing, too: the file is sorted with a warning, as in samtools."""
         blocks = [bamfile.bgzf_block(HEADER)]
@@ -180,52 +172,13 @@ class Corrupt(ErrorTest):
                 self.assert_no_result(out)
         self.assertGreater(n_errors, 45)
 
-    def lie(self, change):
-        """A BAM in which change(raw record) has changed record 2000."""
-        raw = bytearray(self.list[2000])
-        raw = bytes(change(raw) or raw)
-        return bamfile.bgzf(HEADER + b"".join(self.list[:2000] + (raw,) + self.list[2001:]))
-
-    LIES = {
-        # Offsets are counted from the start of the length field of the record.
-        "length 0": lambda raw: struct.pack_into("<i", raw, 0, 0),
-        "length 31": lambda raw: struct.pack_into("<i", raw, 0, 31),
-        "length negative": lambda raw: struct.pack_into("<i", raw, 0, -1),
-        "length huge": lambda raw: struct.pack_into("<i", raw, 0, 0x7FFFFFFF),
-        "length a bit short": lambda raw: struct.pack_into("<i", raw, 0, len(raw) - 9),
-        "length a bit long": lambda raw: struct.pack_into("<i", raw, 0, len(raw) + 5),
-        "name length 0": lambda raw: struct.pack_into("<B", raw, 12, 0),
-        "name length 255": lambda raw: (struct.pack_into("<B", raw, 12, 255), bytes(raw[:100]))[0],
-        "CIGAR beyond the end": lambda raw: struct.pack_into("<H", raw, 16, 65535),
-        "bases negative": lambda raw: struct.pack_into("<i", raw, 20, -1),
-        "bases beyond the end": lambda raw: struct.pack_into("<i", raw, 20, 1 << 30),
-        "bases overflow": lambda raw: struct.pack_into("<i", raw, 20, 0x7FFFFFFF),
-        "reference too large": lambda raw: struct.pack_into("<i", raw, 4, 2),
-        "reference negative": lambda raw: struct.pack_into("<i", raw, 4, -2),
-        "mate reference too large": lambda raw: struct.pack_into("<i", raw, 24, 77),
-        "mate reference negative": lambda raw: struct.pack_into("<i", raw, 24, -2),
-    }
-
-    def test_lying_fields(self):
-        for name, change in self.LIES.items():
-            source = self.write("lie.bam", self.lie(change))
-            for order in ([], ["-n"]):
-                for budget in BUDGETS:
-                    with self.subTest(name, order=order, budget=budget):
-                        out = self.path("out.bam")
-                        result = self.rocksort(*order, "-o", out, source, budget=budget)
-                        self.assert_error(result, "lie.bam")
-                        # A wrong length may be detected only in one of the next records.
-                        self.assertRegex(own_lines(result.err)[0], r"record #?200[0-4]\b")
-                        self.assert_no_result(out)
-
     def test_cigar_that_does_not_fit_the_bases_is_refused(self):
         bad = bamfile.record("bad", 0, 0, 100, "149M", "A" * 150)
         data = bamfile.bgzf(HEADER + b"".join(self.list[:2000]) + bad + b"".join(self.list[2000:]))
         self.check(self.write("lie.bam", data), mentions=["lie.bam"])
 
     @needs_pysam
-    def test_truncated_cram(self):
+    def test_truncated_cram_is_an_error(self):
         sam = generate.reads(3000, generate.reference())
         path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="whole.cram")
         data = bytes_of(path)
@@ -242,7 +195,7 @@ class Corrupt(ErrorTest):
                 self.assert_no_result(out)
 
     @needs_pysam
-    def test_cram_without_its_reference(self):
+    def test_cram_without_its_reference_is_an_error(self):
         refs = generate.reference()
         fasta = self.write("ref.fa", generate.fasta(refs))
         source = self.bam_of(generate.reads(1000, refs), "-C", "-T", fasta, name="in.cram")
@@ -272,7 +225,7 @@ class Output(ErrorTest):
                 result = self.rocksort(*args, self.source, budget=budget, env=env)
                 self.assert_error(result, *mentions)
 
-    def test_no_permission(self):
+    def test_directory_without_permission_is_named(self):
         if os.geteuid() == 0:
             self.skipTest("root may write everywhere")
         folder = self.work / "locked"
@@ -280,7 +233,7 @@ class Output(ErrorTest):
         self.fails("-T", self.scratch, "-o", folder / "out.bam", mentions=["locked/out.bam"])
         self.fails("-T", folder / "x", budgets=(SPILL_BUDGET,), mentions=["locked"])
 
-    def test_full_device(self):
+    def test_full_device_is_an_error(self):
         for options in ([], ["-u"], ["-O", "sam"], ["-O", "cram,no_ref=1"], ["-@", "3"]):
             self.fails(*options, "-T", self.scratch, "-o", "/dev/full", mentions=["/dev/full"])
 
@@ -289,7 +242,7 @@ class Output(ErrorTest):
             result = self.rocksort(*options, "-o", "/dev/full", stdin=b"@SQ\tSN:a\tLN:10\n")
             self.assert_error(result, "/dev/full")
 
-    def test_full_standard_output(self):
+    def test_full_standard_output_keeps_the_checkpoint(self):
         for budget in BUDGETS:
             for options in ([], ["-O", "sam"]):
                 with self.subTest(budget=budget, options=options), open("/dev/full", "wb") as full:
@@ -321,7 +274,7 @@ class FullDisk(ErrorTest):
         self.disk = self.mount(self.work / "disk", "2m")
         self.source = self.write("in.sam", generate.incompressible(3000))
 
-    def test_while_spilling(self):
+    def test_disk_that_fills_up_while_spilling_is_named(self):
         for options in (["--temp-codec", "none"], ["--temp-codec", "zstd", "-n", "-@", "3"]):
             with self.subTest(options=options):
                 out = self.path("out.bam")
@@ -358,7 +311,7 @@ class FullDisk(ErrorTest):
         result = self.sort_ok("-o", self.path("out.bam"), self.source, budget=SPILL_BUDGET)
         self.assertNotIn("will need", result.err)
 
-    def test_while_writing(self):
+    def test_disk_that_fills_up_while_writing_is_named(self):
         for budget in BUDGETS:
             for options in ([], ["-O", "sam"], ["-O", "sam", "-@", "3"], ["-u"],
                             ["-O", "cram,no_ref=1"]):

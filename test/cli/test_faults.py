@@ -81,7 +81,7 @@ class FaultTest(CliTest):
 class Sweep(FaultTest):
     """Some calls of each kind fail."""
 
-    def test_sweep(self):
+    def test_each_failed_call_is_refused_or_resumed(self):
         few = ["--most", "2", "--scenarios", "memory,spill,compact"]
         if sanitized():     # failed allocations do not reach our own handler
             few = ["--most", "1", "--scenarios", "spill", "--without", "realloc,posix_memalign"]
@@ -103,11 +103,11 @@ class Sweep(FaultTest):
 class Aborts(FaultTest):
     """A failed assert of a library ends the sort with a message that names the right library."""
 
-    def test_in_rocksdb(self):
+    def test_abort_in_rocksdb_blames_its_disk(self):
         result = self.with_fault("write:2:abort:.sst", "-o", self.path("out.bam"))
         self.assert_error(result, "RocksDB has given up", "disk of the temporary data")
 
-    def test_in_cram_encoder(self):
+    def test_abort_in_the_cram_encoder_blames_htslib(self):
         """This was blamed on RocksDB and its disk."""
         for budget in (None, SPILL_BUDGET):
             result = self.with_fault("write:4:abort:socket", "-@", "2", "-O",
@@ -118,7 +118,7 @@ class Aborts(FaultTest):
             self.assertNotIn("RocksDB", result.err)
             self.assert_no_result(self.path("out.cram"))
 
-    def test_in_our_own_code(self):
+    def test_abort_in_our_own_code_blames_nobody_else(self):
         """Nobody else is blamed."""
         result = self.with_fault("rename:1:abort:out.bam", "-o", self.path("out.bam"), budget=None)
         self.assert_error(result, "the program has given up", "please report this")
@@ -242,22 +242,15 @@ class Signals(FaultTest):
         for name in left:
             os.unlink(self.path(name))
 
-    def test_output(self):
-        self.check("open:1:term:.bam.rocksort", "-o", self.path("out.bam"))
-
-    def test_index(self):
-        """The signal comes when the file of the index is made, after the sorted file."""
-        out = self.path("out.bam")
-        for index in ("csi", "bai"):
+    def test_signal_while_a_file_is_made_leaves_no_incomplete_file(self):
+        out, cram = self.path("out.bam"), self.path("out.cram")
+        self.check("open:1:term:.bam.rocksort", "-o", out)
+        for index in ("csi", "bai"):        # made after the sorted file
             self.check(f"open:1:term:.{index}.rocksort", "--write-index", "-o",
                        f"{out}##idx##{out}.{index}")
-
-    def test_cram(self):
-        """The index of a CRAM: htslib itself opens the file, by its name."""
-        args = ["-O", "cram,no_ref=1", "--write-index", "-o", self.path("out.cram")]
-        self.check("open:1:term:.cram.rocksort", *args)
-        for number in (1, 2):
-            self.check(f"open:{number}:term:.crai", *args)
+        # htslib itself opens the index of a CRAM, by its name.
+        for fault in ("open:1:term:.cram.rocksort", "open:1:term:.crai", "open:2:term:.crai"):
+            self.check(fault, "-O", "cram,no_ref=1", "--write-index", "-o", cram)
 
 
 class Fsync(FaultTest):

@@ -26,7 +26,7 @@ class Hardening(CliTest):
         if sanitized():
             self.skipTest("a build with sanitizers")
 
-    def test_position_independent(self):
+    def test_programs_are_position_independent(self):
         for program in PROGRAMS:
             self.assertRegex(readelf("-h", program), r"Type:\s+DYN")
             self.assertRegex(readelf("-d", program), r"FLAGS_1\).*PIE")

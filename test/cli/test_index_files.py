@@ -52,18 +52,18 @@ class Files(IndexTest):
                     if os.path.exists(self.path(left)):
                         os.unlink(self.path(left))
 
-    def test_name_without_the_option(self):
+    def test_name_of_an_index_without_the_option_is_ignored(self):
         self.sort_ok("-o", self.path("o.bam##idx##o.bai"), self.source)
         self.assert_files("in.bam", "o.bam")
 
-    def test_relative_names_and_directories(self):
+    def test_names_of_output_and_index_may_be_relative(self):
         os.mkdir(self.path("d"))
         os.mkdir(self.path("e"))
         self.sort_ok("--write-index", "-o", "d/o.bam##idx##e/o.bai", "in.bam")
         self.assertEqual(os.listdir(self.path("d")), ["o.bam"])
         self.assertEqual(os.listdir(self.path("e")), ["o.bai"])
 
-    def test_classic_form(self):
+    def test_index_of_the_classic_form_follows_its_output(self):
         self.sort_ok("--write-index", self.source, "o")
         self.assert_files("in.bam", "o.bam", "o.bam.csi")
         self.sort_ok("--write-index", "-f", self.source, "p.bam##idx##p.bai")
@@ -105,7 +105,7 @@ class Files(IndexTest):
         self.assertRegex(result.err, "warning: no index.*order")
         self.assert_files("in.bam", "o.bam")
 
-    def test_standard_output(self):
+    def test_standard_output_has_no_index_and_a_warning(self):
         for options in ([], ["-o", "-"]):
             result = self.sort_ok("--write-index", *options, self.source)
             self.assertRegex(result.err, "warning: no index")
@@ -156,7 +156,7 @@ class Failures(IndexTest):
                     self.assert_error(result, *mentions)
                     self.assertEqual(left, set())
 
-    def test_index_does_not_fit(self):
+    def test_index_that_does_not_fit_is_an_error(self):
         """A read far into a long reference: the BAM is small, but the BAI has all windows before
         the read. The sorted file may stay because it is complete (manual page, EXIT STATUS)."""
         refs = [("a", 500_000_000)]
@@ -238,7 +238,7 @@ class Failures(IndexTest):
             self.ask(self.path(name), self.path(index), [(0, 0, 1000)])
 
     @needs_pysam
-    def test_terminated_while_merging(self):
+    def test_signal_while_merging_leaves_no_index(self):
         """A signal that certainly comes during the merge: the output is a pipe that is not read."""
         os.mkfifo(self.path("pipe"))
         process = self.start("--write-index", "-u", "-o", self.path("pipe##idx##o.bai"),
@@ -253,7 +253,7 @@ class Failures(IndexTest):
         self.assertEqual(os.listdir(self.scratch), [])
 
     @needs_pysam
-    def test_output_is_a_pipe(self):
+    def test_output_to_a_pipe_has_an_index(self):
         """The index of a piped output fits the file that has the bytes of the pipe."""
         os.mkfifo(self.path("pipe"))
         process = self.start("--write-index", "-o", self.path("pipe##idx##o.bai"), self.source,
@@ -280,7 +280,7 @@ class Killed(KilledTest):
                     for each in (name, index)]
         return read, words
 
-    def test_output_is_not_renamed(self):
+    def test_output_that_gets_no_name_keeps_the_old_index(self):
         """If the output cannot get its name, or a signal comes at that moment, the old output keeps
         its index, or all is new. The old index once went before the new output came."""
         for name, options in (("out.bam", []), ("out.cram", ["-O", "cram,no_ref=1"])):
@@ -303,7 +303,7 @@ class Killed(KilledTest):
                         self.assertIsNone(read()[1])
                         self.sort_ok(*words, stdin=generate.odd(100, seed=1).encode())
 
-    def test_killed_or_ended_at_the_renames(self):
+    def test_sort_ended_at_the_renames_leaves_no_wrong_index(self):
         for number in (1, 2, 3):
             for action in ("kill", "term"):
                 read, words = self.old_pair("out.bam")
@@ -374,7 +374,7 @@ class Stale(KilledTest):
         self.assertEqual(self.gone("-o", "out.bam"), ["elsewhere.csi", "out.bai", "out.bam.bai",
                                                       "out.bam.csi", "out.csi"])
 
-    def test_index_of_bcf(self):
+    def test_index_that_may_be_of_a_bcf_stays(self):
         """x.csi may be that of x.bcf."""
         self.write("out.bcf", "")
         self.assertEqual(self.gone("-o", "out.bam"), ["out.bai", "out.bam.bai", "out.bam.csi"])
@@ -384,7 +384,7 @@ class Stale(KilledTest):
         for fault in ("write:1:EIO:out.bam.rocksort", "rename:2:EIO:out.", "rename:5:EIO:out."):
             self.assertEqual(self.gone("-o", "out.bam", status=1, fault=fault), [])
 
-    def test_cannot_be_removed(self):
+    def test_stale_index_that_cannot_be_removed_is_warned_of(self):
         """An index of another user in a directory like /tmp: a warning."""
         self.write("out.bai", "old")
         result = self.sort_ok("-o", "out.bam", stdin=generate.odd(50, seed=1).encode(),

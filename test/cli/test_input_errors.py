@@ -337,7 +337,7 @@ class Sam(ErrorTest):
                         self.assert_error(result, name, f"record {number}", reason,
                                           f"line {SQ.count(chr(10)) + number}: '{bad[0]}")
 
-    def test_cut_anywhere(self):
+    def test_file_cut_anywhere_is_named(self):
         """Each cut is an error that names record and line, or a warning that names the read."""
         text = SQ + "\n".join(LINES)
         for n in range(len(SQ) + len(LINES[0]) + 2, len(text)):
@@ -373,12 +373,12 @@ class Sam(ErrorTest):
                         self.assert_error(self.rocksort(*level, source, stdin=stdin), name,
                                           "record 2 of ", "line 4: '", *mentions)
 
-    def test_no_references(self):
+    def test_lines_without_references_are_refused(self):
         source = self.write("in.sam", "@HD\tVN:1.6\n" + LINES[0] + "\n")
         self.assert_error(self.rocksort("--verbosity", "0", source), "(read 'r1')", "on 'chr1'",
                           "no @SQ lines", "line 2: 'r1\\x090")
 
-    def test_header_lines(self):
+    def test_bad_header_lines_are_named(self):
         for line, *mentions in (
                 ("@PG\tPN:bwa\tVN:2.0", "@PG\\x09PN:bwa", "no ID"),
                 ("@RG\tSM:s", "@RG\\x09SM:s", "no ID"),

@@ -450,7 +450,7 @@ class Memory(InputsTest):
                                 *paths)
         self.assertRegex(said, r" [1-9]\d* runs on disk")
 
-    def test_hundred_inputs(self):
+    def test_hundred_inputs_stay_within_the_limit(self):
         line = f"r\t0\tchr1\t5\t9\t80M\t*\t0\t0\t{'ACGT' * 20}\t*\tRG:Z:x\n"
         record = bamfile.record("r", 0, 0, 4, "80M", "ACGT" * 20, b"RGZx\0")
         bam, sam = [], []
@@ -461,7 +461,7 @@ class Memory(InputsTest):
         for paths in (100 * bam[:1], 25 * (bam + sam)):
             self.check(paths)
 
-    def test_long_headers(self):
+    def test_long_headers_stay_within_the_limit(self):
         """Headers with more references than the human genome has with its decoys."""
         refs = [(f"chrUn_{i:06}v1_decoy", 5000 + i) for i in range(6000)]
         text = bamfile.sq_text(refs)

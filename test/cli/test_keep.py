@@ -10,7 +10,7 @@ from checkpoints import KilledTest, ResumeTest
 
 
 class Keep(ResumeTest):
-    def test_merged_again(self):
+    def test_kept_data_can_be_merged_again(self):
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         for option in ("-k", "--keep"):
@@ -65,7 +65,7 @@ class Keep(ResumeTest):
 class StateFile(KilledTest):
     """The file STORE of a checkpoint, which says what the checkpoint has."""
 
-    def test_no_space_to_update_it(self):
+    def test_checkpoint_is_kept_if_its_state_cannot_be_updated(self):
         """All records of a pipe are on the disk, but the file STORE cannot be updated, and the
         merge fails, too. Everything was once removed then; now the checkpoint is kept."""
         sam = generate.odd(9000, seed=81).encode()

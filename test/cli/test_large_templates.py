@@ -34,7 +34,7 @@ def large(seed, sizes=(4_000,), generator=templates.Generator, **how):
 
 @needs_pysam
 class LikeSamtools(FixmateTest):
-    def test_random_templates(self):
+    def test_large_templates_are_fixed_as_by_samtools(self):
         for seed, options in enumerate(("", "-r", "-p -c", "-z off")):
             sizes = ((4_500,), (-4_000,), (3_000, 3_000, -3_000), (5_000,))[seed]
             sam = large(seed, sizes, odd=(0.05, 0)[seed % 2])
@@ -43,14 +43,14 @@ class LikeSamtools(FixmateTest):
                 self.check(source, options, ORDERS[seed % 3], budget=SPILLING,
                            inputs=["-@", "13"[seed % 2], source])
 
-    def test_base_modifications(self):
+    def test_base_modifications_of_large_templates_are_cut(self):
         """samtools 1.24 cuts some of them wrongly: with enough memory the template is not large."""
         source = self.bam_of(large(7, (4_000,), templates.Modified))
         want = self.sort_bam("-u", "--fixmate=-M", "-m", "1G", source)
         got = self.sort_bam("-u", "--fixmate=-M", source, budget=SPILLING)
         self.assert_same_records(got.records, want.records)
 
-    def test_two_primary_records(self):
+    def test_primary_records_far_apart_are_mates(self):
         rng = random.Random(5)
         lines = []
         for i in range(30_000):
@@ -78,7 +78,7 @@ class LikeSamtools(FixmateTest):
 
 
 class Large(KilledTest, FixmateTest):
-    def test_number_of_a_damaged_record_counts_all_records(self):
+    def test_damaged_record_is_counted_among_all(self):
         for flag in (65, 321):
             lines = lines_of(large(2, (-4_000,), odd=0))
             n = len(lines) - 700
@@ -89,7 +89,7 @@ class Large(KilledTest, FixmateTest):
                                    budget=SPILLING)
             self.assert_error(result, f"record {n + 1} ")
 
-    def test_full_disk(self):
+    def test_full_disk_is_named(self):
         source = self.bam_of(large(3, odd=0))
         for fault, what in (("pwrite:1+:ENOSPC:(deleted)", "No space left"),
                             ("pwrite:9+:ENOSPC:(deleted)", "No space left"),
@@ -100,7 +100,7 @@ class Large(KilledTest, FixmateTest):
             self.assert_error(result, str(self.scratch), what)
             self.assert_no_result(self.path("out.bam"))
 
-    def test_short_reads_and_writes(self):
+    def test_short_reads_and_writes_are_continued(self):
         source = self.bam_of(large(4, odd=0))
         want = self.sort_bam("--fixmate", "-o", "-", source)
         fault = "pwrite:2+:short:(deleted),pread:5+:short:(deleted)"
@@ -154,7 +154,7 @@ class Memory(FixmateTest):
             file.write(bamfile.EOF_BLOCK)
         return path
 
-    def test_tags_that_make_templates_large(self):
+    def test_tags_that_make_templates_large_stay_within_the_limit(self):
         """A long CIGAR is in each of 200 short records of its template when they are fixed: 8 MB
         become 550 MB. Once each piece of the input on its way took up to 16 MiB then, 370 MiB in
         all."""

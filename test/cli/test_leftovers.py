@@ -18,7 +18,7 @@ class Leftovers(ResumeTest):
         result = self.sort_ok("-T", self.where, *args, source, clean=False, **how)
         return [line for line in own_lines(result.err) if "earlier" in line]
 
-    def test_same_input(self):
+    def test_sort_of_the_same_input_names_what_was_left(self):
         source = self.source()
         (checkpoint,), _ = self.killed_in_merge(source, stdin=subprocess.DEVNULL)
         line, = self.said("-o", self.path("other.bam"), source=source)
@@ -38,7 +38,7 @@ class Leftovers(ResumeTest):
         self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assertEqual(self.said("-o", self.path("o.bam"), source=source), [])
 
-    def test_same_output(self):
+    def test_sort_to_the_same_output_names_what_was_left(self):
         """A killed sort of a pipe left its data beside the output, which has an index. The next
         sort names the same output with a relative path, and says how to write the part that is
         left."""
@@ -78,7 +78,7 @@ class Leftovers(ResumeTest):
         for checkpoint in self.checkpoints():
             shutil.rmtree(checkpoint)
 
-    def test_several_directories(self):
+    def test_checkpoint_in_several_directories_is_named_once(self):
         source = self.source()
         places = [self.where, self.work / "more"]
         places[1].mkdir()
@@ -90,7 +90,7 @@ class Leftovers(ResumeTest):
         self.assertIn("--resume", line)
         self.resume(checkpoints[0], "-o", self.path("out.bam"))
 
-    def test_first_directory_was_full(self):
+    def test_checkpoint_whose_first_directory_was_full_is_found(self):
         """If the first directory was full, it has no file STORE. The checkpoint must be found by
         its second directory; it was once not mentioned at all."""
         source = self.source()

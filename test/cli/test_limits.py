@@ -14,7 +14,6 @@ from harness import (MIB, RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, environm
                      kept_checkpoints, needs_reads, own_lines, own_memory_only)
 
 
-
 class LimitTest(CliTest):
     """Runs rocksort under a limit."""
 
@@ -102,7 +101,12 @@ class OpenFiles(LimitTest):
                 self.assertIn("raise 'ulimit -n'", line)
                 self.drop_kept(err)
 
-    def test_advice_for_all_formats(self):
+    def test_advice_is_to_raise_the_limit_or_to_give_memory(self):
+        result = self.limited("n 20", "-o", self.path("out.bam"), self.source, budget=SPILL_BUDGET)
+        self.assert_error(result, "-m", "ulimit -n")
+        self.assert_no_result(self.path("out.bam"))
+
+    def test_advice_is_there_for_all_formats(self):
         """In memory, down to the least limit with which the program starts. CRAM needs the most; its
         index once failed without advice."""
         refs = generate.reference()
@@ -139,35 +143,6 @@ class FileSize(LimitTest):
         status, err = self.check(resource.RLIMIT_FSIZE, 20_000, "--temp-codec", "none")
         self.assertEqual(status, 1)
         self.assertIn("File too large", err)
-
-
-class Inherited(CliTest):
-    """Limits that the sort inherits from the process that starts it."""
-
-    def setUp(self):
-        super().setUp()
-        self.sam = generate.reads(20000, generate.reference())
-
-    def test_file_size_limit(self):
-        before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        source = self.write("in.sam", self.sam)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
-        try:
-            for budget in (SPILL_BUDGET, None):
-                with self.subTest(budget=budget):
-                    out = self.path("out.bam")
-                    result = self.rocksort("-o", out, source, budget=budget)
-                    self.assert_error(result, "File too large")
-                    self.assertEqual(sorted(os.listdir(self.work)), ["in.sam"])
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-    def test_open_file_limit(self):
-        source = self.write("in.sam", self.sam)
-        result = self.limited("n 20", "-o", self.path("out.bam"), source, budget=SPILL_BUDGET)
-        self.assert_error(result, "-m", "ulimit -n")
-        self.assertEqual(os.listdir(self.scratch), [])
-        self.assert_no_result(self.path("out.bam"))
 
 
 class PendingSignals(LimitTest):
@@ -222,7 +197,7 @@ class ControlGroup(CliTest):
     """A container whose memory limit is the budget plus 128 MiB, including the page cache and the
     memory of all libraries."""
 
-    def test_budget_and_128_mib(self):
+    def test_control_group_of_budget_and_128_mib_is_enough(self):
         group = make_control_group((32 + 128) * MIB)
         if not group:
             self.skipTest("cannot make a control group with a limit of memory")

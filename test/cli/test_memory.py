@@ -126,7 +126,7 @@ class Memory(CliTest):
                 with open(self.path("coverage"), encoding="ascii") as file:
                     self.assertIn(f"\t{n}\t", file.read())
 
-    def test_hundreds_of_runs(self):
+    def test_hundreds_of_runs_stay_within_the_limit(self):
         source = self.simulate("150K")
         for budget in (500_000, 2_000_000):
             self.assert_peak(budget / MIB, "-@", "2", "-l", "1", source, budget=budget)

@@ -110,7 +110,7 @@ class ParquetTest(ColumnsTest):
 
 
 class Content(SharedContent, ParquetTest):
-    def test_random_records(self):
+    def test_pages_have_what_pyarrow_reads(self):
         for seed in range(12):
             for n_records in (seed % 3 + 7, 500):
                 with self.subTest(seed=seed, n_records=n_records):
@@ -149,7 +149,7 @@ class Content(SharedContent, ParquetTest):
         self.assertGreater(len(self.layout.footer[4]), 1)
         self.assertTrue(few.equals(table, check_metadata=True))
 
-    def test_many_groups(self):
+    def test_footer_of_many_groups_is_right(self):
         """The footer is right, too, where what it says was in a temporary file: 1 MiB of it, and
         64 KiB of each piece, are in memory."""
         lines = [f"r{i}\t0\t{'cd'[i % 2]}\t{1 + i * 7919 % 99000}\t{i % 60}\t4M\t*\t0\t{i}\tACGT"
@@ -183,11 +183,11 @@ class Content(SharedContent, ParquetTest):
         n_chunks = sum(len(group[1]) for group in self.layout.footer[4])
         self.assertGreaterEqual(self.layout.n_pages, n_chunks + 3 * 2)
 
-    def test_no_records(self):
-        super().test_no_records()
+    def test_input_without_records_is_an_empty_table(self):
+        super().test_input_without_records_is_an_empty_table()
         self.assertEqual(self.layout.footer[4], [])
 
-    def test_many_references(self):
+    def test_many_references_are_one_dictionary(self):
         """References in an order that is not that of their names; long names have no bounds."""
         names = [f"chr{i}" for i in range(1, 30)] + ["x" * 64, "y" * 65]
         sq = "".join(f"@SQ\tSN:{name}\tLN:1000\n" for name in names)
@@ -203,7 +203,7 @@ class Content(SharedContent, ParquetTest):
         self.assertEqual(group[1][2][3][12][6], b"chr1")
         self.assertEqual(group[1][2][3][12][5], b"x" * 64)
 
-    def test_same_bytes(self):
+    def test_two_sorts_write_the_same_bytes(self):
         bam = self.bam_of(generate.odd(2000, seed=3))
         written = self.assert_same_bytes(bam)
         piped = self.sort_ok("--no-PG", "-@", "3", "-O", "parquet", bam).out
@@ -281,7 +281,7 @@ class Partitioned(ParquetTest):
                          [rows // 2, rows // 2, rows, rows])
 
 
-    def test_equals_sign(self):
+    def test_name_of_a_partition_may_have_an_equals_sign(self):
         """DuckDB reads no set with a directory such as contig=x=1."""
         bam = self.bam_of("@SQ\tSN:a\tLN:100\n@SQ\tSN:x=1\tLN:100\n" +
                           "r\t0\ta\t1\t0\t1M\t*\t0\t0\tA\tI\n" +

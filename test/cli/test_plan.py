@@ -261,7 +261,7 @@ class Plans(PlanTest):
 
 
 class Warnings(PlanTest):
-    def test_memory_and_space(self):
+    def test_too_little_space_is_warned_of(self):
         small = str(self.mount(self.work / "small", "1M"))
         plan = self.plan("-T", small, "-o", small + "/out.bam", self.source, budget=400_000)
         warnings = "\n".join(plan["warning"])
@@ -269,7 +269,7 @@ class Warnings(PlanTest):
         self.assertRegex(warnings, r"temporary data and output will need about [\d.]+ MB, but "
                          rf"file system '{small}' has [\d.]+ MB free")
 
-    def test_second_output(self):
+    def test_space_of_the_second_output_is_planned(self):
         """Its size is said, and compared with its own disk, by the plan and by the sort."""
         source = self.bam_of(generate.reads(20000, generate.reference(n_bases=600000)))
         also = str(self.mount(self.work / "small", "1M")) + "/b.parquet"
@@ -312,7 +312,7 @@ class Warnings(PlanTest):
                     for size in said:
                         self.assertLess(abs(float(size[0]) - written), 0.25 * written)
 
-    def test_threads_and_memory(self):
+    def test_more_threads_and_memory_than_there_are_is_warned_of(self):
         plan = self.plan("-@", "1000", "--max-memory", "900T", self.source)
         warnings = "\n".join(plan["warning"])
         self.assertIn("1000 threads share ", warnings)
@@ -338,7 +338,7 @@ class Auto(PlanTest):
         plan = self.one_cpu("-@", "auto", self.source)
         self.assertTrue(plan["threads"][0].startswith("1 (auto: 1 CPU "), plan["threads"])
 
-    def test_batch_system(self):
+    def test_auto_keeps_to_the_batch_system(self):
         slurm = {"SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": "1", "SLURM_MEM_PER_NODE": "400"}
         plan = self.plan("-@", "auto", "--max-memory", "auto", self.source, env=slurm)
         self.assertTrue(plan["threads"][0].startswith("1 (auto: "))
@@ -353,7 +353,7 @@ class Auto(PlanTest):
         threads = int(plan["threads"][0].split()[0])
         self.assertEqual(plan["memory"], [f"{9 * threads} MiB"])
 
-    def test_pipe_leaves_room(self):
+    def test_auto_leaves_room_for_the_writer_of_the_pipe(self):
         data = bytes_of(self.source)
         plan = self.plan("-@", "auto", "--max-memory", "auto", "-", stdin=data)
         self.assertIn("feeds the pipe", plan["memory"][0])

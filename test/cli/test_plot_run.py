@@ -113,7 +113,7 @@ class PlotRun(CliTest):
         self.need_matplotlib()
         self.check_png(self.plot(self.series("out", 20), self.series("samtools", 3000)))
 
-    def test_limit_of_stats(self):
+    def test_limit_of_the_statistics_is_drawn(self):
         """For a file of --stats the line is at the budget and 64 MiB, and says so."""
         path = self.path("stats.json")
         self.sort_ok("--max-memory", "100M", "--stats", path, "-o", self.path("out.bam"),
@@ -121,7 +121,7 @@ class PlotRun(CliTest):
         texts = [label[0] for label in self.labels(path)]
         self.assertIn("budget 100 + 64 MiB", texts)
 
-    def test_bad_files(self):
+    def test_bad_files_are_named(self):
         for text, message in (("[]", "is no JSON object"), ("{}", "has no columns with t_s"),
                               ('{"columns": {"t_s": [1], "cpu_s": []}}', "has 0 values of cpu_s"),
                               ("text", "Expecting value")):

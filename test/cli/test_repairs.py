@@ -80,7 +80,7 @@ class PaddedNames(RepairTest):
         if n:
             self.assertIn(f"(records: {n}, first: '{first}')", err)
 
-    def test_random_variants(self):
+    def test_padded_names_are_cut(self):
         for seed in range(N_VARIANTS):
             rng = random.Random(seed)
             output, options = OUTPUTS[seed % len(OUTPUTS)], ORDERS[seed % len(ORDERS)]
@@ -104,7 +104,7 @@ class PaddedNames(RepairTest):
                 self.assertEqual(got, want)
                 self.check_warning(err, n, first)
 
-    def test_checksums_and_samtools(self):
+    def test_repaired_names_are_those_of_samtools_and_the_checksum(self):
         """The checksum is that of the output, and the output is that of samtools."""
         right = reads(random.Random(1), 500)
         wrong, n, first = pad_some(random.Random(2), right)
@@ -117,7 +117,7 @@ class PaddedNames(RepairTest):
         self.assertEqual(len({one.out for one in sums}), 1, sums)
         self.check_warning(sums[1].err, n, first)
 
-    def test_merge_and_verify(self):
+    def test_merge_and_verify_cut_names(self):
         rng = random.Random(3)
         right = bamfile.split(self.sort_bam("-N", self.write(
             "in.bam", bamfile.bam_file(HEAD, REFS, reads(rng, 300)))).records)
@@ -165,7 +165,7 @@ class PaddedNames(RepairTest):
                 self.assertEqual(got, want)
                 self.check_warning(err, 3, "a")
 
-    def test_split_and_resumed(self):
+    def test_pieces_and_resumed_sorts_have_cut_names(self):
         right = reads(random.Random(4), 5000)
         wrong, _, _ = pad_some(random.Random(5), right)
         right, wrong = (self.write(name, bamfile.bam_file(HEAD, REFS, records))
@@ -242,7 +242,7 @@ class References(RepairTest):
         for fields in (line.split("\t") for line in records):
             self.assertEqual(fields[2], refs[int(fields[0])][0])
 
-    def test_random_variants(self):
+    def test_lines_follow_the_list_of_references(self):
         """To SAM, CRAM and others; two inputs, --merge, a pipe; and --verify of what was written."""
         for seed in range(N_VARIANTS):
             rng = random.Random(seed)
@@ -266,7 +266,7 @@ class References(RepairTest):
                                           self.bam("none.bam", [], refs) if not option else out["cram"])
                     self.assertNotIn("rewritten", result.err)
 
-    def test_every_way_in(self):
+    def test_every_way_in_warns_once(self):
         """Warns once: files, a pipe, several inputs, --merge, which reads twice to mark duplicates."""
         lines = ["@HD\tVN:1.6", "@SQ\tSN:c3\tLN:3000\tM5:0f", "@CO\tx", "@SQ\tSN:c1\tLN:1000"]
         want = ["@SQ\tSN:c1\tLN:1000", "@CO\tx", "@SQ\tSN:c2\tLN:2000", "@SQ\tSN:c3\tLN:3000\tM5:0f"]

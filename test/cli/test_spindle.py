@@ -145,7 +145,7 @@ class Counters(SpindleTest):
                 pass
         os.close(fd)
 
-    def test_sequential(self):
+    def test_sequential_reads_take_no_seeks(self):
         path = self.mount / "file"
         wrote = self.counted(lambda: path.write_bytes(bytes(20 * MIB)))
         self.assertEqual(wrote["write_bytes"], 20 * MIB)
@@ -156,7 +156,7 @@ class Counters(SpindleTest):
         self.assertLessEqual(read["seeks"], 10)
         self.assertEqual(read["writes"], 0)
 
-    def test_random(self):
+    def test_random_reads_take_seeks(self):
         """79 accesses a second; a gap ahead may be passed over in less time."""
         path = self.make("file", 64 * MIB)
         self.counted(lambda: None)
@@ -168,7 +168,7 @@ class Counters(SpindleTest):
         self.assertAlmostEqual(got["busy_ns"] / 1e9, 50 / 79, delta=0.1)
         self.assertGreater(time.monotonic() - start, 0.9 * got["busy_ns"] / 1e9)
 
-    def test_fsync(self):
+    def test_fsync_waits_for_the_disk(self):
         """It waits for the data and, if the file has grown, for the journal."""
         def write():
             with open(self.mount / "file", "wb", buffering=0) as file:
@@ -188,7 +188,7 @@ class Words(CliTest):
     """The command line."""
 
     @unittest.skipUnless(os.access(SPINDLE, os.X_OK), "bench/spindle is not built")
-    def test_errors(self):
+    def test_wrong_options_are_errors(self):
         for words, message in (
                 (["-o", "device=floppy", self.work, self.work], "no such device"),
                 ([self.work, self.work], "usage: spindle"),
