@@ -458,6 +458,10 @@ class Refused(MergeTest):
         line = "tie\t0\tchr1\t100\t0\t5M\t*\t0\t0\tACGTA\t*\n"
         paths[1] = self.write("bad.sam", SQ + line + line.replace("5M", "5Q"))
         self.assert_merge_fails(*paths, mentions=("record 2 of", "bad.sam"))
+        # Of two damaged records in one piece the first is named: the second one has no size.
+        self.write("bad.bam", bam_bytes([tie(1), bytes(damaged), tie(1), bytes(4)]))
+        self.assert_merge_fails(paths[0], self.path("bad.bam"),
+                                mentions=("record 2 of", "bad.bam", "is damaged"))
         untagged = self.write("bad.bam", bam_bytes([tie(1)]))
         result = self.rocksort("--merge", "--template-coordinate", "-o", self.path("out.bam"),
                                untagged)
@@ -499,6 +503,14 @@ class Memory(MergeTest):
         for n, memory in ((4, 24), (60, 96)):
             self.assert_peak(memory, "--merge", "-@", "2", "--max-memory", f"{memory}M", "-o",
                              "/dev/null", *[few] * n)
+
+    def test_keys_that_are_made_ahead_count(self):
+        """Keys of 1 KB, as large as their records: they took some 15 MiB too much."""
+        records = [bamfile.record(f"r{k:05}", 4, aux=b"XXZ%08d" % k + b"a" * 1000 + b"\0")
+                   for k in range(20_000)]
+        source = self.write("in.bam", bam_bytes(records))
+        self.assert_peak(256, "--merge", "-t", "XX", "-@", "4", "--max-memory", "256M", "-l", "1",
+                         "-o", "/dev/null", *[source] * 40)
 
     def test_headers_of_many_references_stay_within_the_limit(self):
         refs = [(f"contig-number-{i:06}", 1_000_000) for i in range(20_000)]
