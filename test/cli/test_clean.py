@@ -67,8 +67,7 @@ class Clean(ResumeTest):
         self.assertIn("removed", self.clean(busy, "--yes"))
         self.assertFalse(os.path.exists(busy))
 
-    def test_yes_comes_first(self):
-        """--yes is no directory, wherever it stands."""
+    def test_yes_is_no_directory_wherever_it_stands(self):
         for words in (["--clean", "--yes", self.where], ["--yes", "--clean", self.where],
                       ["--yes", f"--clean={self.where}"], [self.where, "--clean", "--yes"]):
             checkpoint = self.fails_in_merge(stdin=generate.odd(9000, seed=96).encode())
@@ -76,9 +75,7 @@ class Clean(ResumeTest):
             self.assertIn("removed", result.out.decode())
             self.assertFalse(os.path.exists(checkpoint))
 
-    def test_no_state_file(self):
-        """A checkpoint without its file STORE: the sort ended before it was written, or while the
-        checkpoint was being removed."""
+    def test_checkpoint_without_its_state_file_is_removed(self):
         sam = generate.odd(9000, seed=96).encode()
         checkpoint = self.fails_in_merge(stdin=sam)
         os.unlink(os.path.join(checkpoint, "STORE"))
@@ -122,15 +119,13 @@ class NamesAndLocks(KilledTest):
         self.resume(checkpoint, "-o", self.path("out.bam"), env=self.faulty("flock:1+:ENOLCK"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_name_with_slashes(self):
-        """The name of a directory may end with slashes, as shells complete it."""
+    def test_directory_name_may_end_with_slashes(self):
         checkpoint = self.fails_in_merge(self.source())
         self.assertIn(checkpoint, self.clean(checkpoint + "/").out.decode())
         self.assertIn("removed", self.clean(checkpoint + "//", "--yes").out.decode())
         self.assertEqual(self.checkpoints(), [])
 
     def test_name_with_control_characters(self):
-        """A name is printed on one line and without control characters."""
         checkpoint = self.fails_in_merge(self.source())
         os.rename(checkpoint, self.where / ("a\nb\033[31m" + "c.rocksort.1.abcdef"))
         out = self.clean(self.where).out.decode()
@@ -142,8 +137,6 @@ class NamesAndLocks(KilledTest):
         self.assertEqual(self.clean(f"{self.where}/a\nb").err.count("\n"), 1)
 
     def test_locked_by_another_clean(self):
-        """Two --clean that list at the same time: one holds the lock for a moment. The other once
-        said that the checkpoint was in use."""
         checkpoint = self.fails_in_merge(stdin=generate.odd(9000, seed=95).encode())
         with open(os.path.join(checkpoint, "LOCK"), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -203,7 +196,6 @@ class Owners(KilledTest):
         self.assertFalse(os.path.exists(left))
 
     def test_resumed_sort_without_a_lock(self):
-        """A process that resumes a checkpoint writes that into its file LOCK."""
         checkpoint = self.cut_load(self.source(20000))
         fifo = self.path("fifo.bam")
         os.mkfifo(fifo)
@@ -241,8 +233,7 @@ class Owners(KilledTest):
         self.resume(checkpoint)
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_output_of_other_host(self):
-        """The output of a sort that may run on another host. It was once removed."""
+    def test_output_of_a_sort_that_may_run_on_another_host_stays(self):
         checkpoint = self.killed("rename:1:kill:/out.bam", self.source(20000), "-o",
                                  self.where / "out.bam")
         left, = self.where.glob("out.bam.rocksort.*.tmp")
@@ -301,8 +292,7 @@ class Outputs(KilledTest):
         self.assertEqual(result.status, -signal.SIGKILL, result.err)
         return self.unfinished()
 
-    def test_in_memory(self):
-        """A sort in memory has no checkpoint. What it left once stayed for ever."""
+    def test_output_of_a_sort_in_memory_is_found(self):
         left, = self.killed_in_memory()
         self.write("other.rocksort.1.000000000.tmp.bam", "not ours")
         os.mkdir(self.path("directory.rocksort.1.000000000.tmp"))
@@ -335,8 +325,6 @@ class Outputs(KilledTest):
         self.assertEqual(self.unfinished(), [])
 
     def test_in_use(self):
-        """What a living process writes is never touched, neither in memory nor after its last
-        write."""
         source = self.source()
         process = self.start("-o", self.path("out.bam"), source,
                              env=self.faulty("rename:1:3000ms:out.bam"))
@@ -349,8 +337,7 @@ class Outputs(KilledTest):
         self.assertTrue(os.path.exists(self.path("out.bam")))
         self.assertEqual(self.unfinished(), [])
 
-    def test_without_locks(self):
-        """Where there are no locks, nothing shows that a file is not in use."""
+    def test_nothing_is_removed_without_locks(self):
         left, = self.killed_in_memory()
         env = self.faulty("flock:1+:ENOLCK")
         result = self.run_program([SAMTOOLS, "rocksort", "--clean", "--yes", self.work], env=env)
@@ -369,7 +356,6 @@ class Outputs(KilledTest):
         self.assertEqual(self.unfinished(), [])
 
     def test_of_a_checkpoint(self):
-        """A checkpoint elsewhere names the output that its sort was writing."""
         source = self.source()
         out = self.path("out.bam")
         result = self.rocksort("--no-PG", "-T", self.where, "-o", out, source, clean=False,
@@ -392,7 +378,6 @@ class Outputs(KilledTest):
         self.assertEqual((self.checkpoints(self.work), self.unfinished()), ([], []))
 
     def test_data_are_elsewhere(self):
-        """--clean OUT looks beside OUT only, and says where else to look."""
         source = self.source()
         out = self.path("out.bam")
         self.killed("rename:1:kill:/out.bam", "-o", out, source)
@@ -432,7 +417,6 @@ class Outputs(KilledTest):
         self.assertEqual(self.unfinished(), [])
 
     def test_command_can_be_pasted(self):
-        """The command is quoted for the shell, and finishes the sort."""
         place = self.work / "it's a $HOME"
         place.mkdir()
         source = self.source()
@@ -546,8 +530,7 @@ class Names(KilledTest):
             checkpoint, = self.checkpoints()
             self.assertRegex(self.resume(checkpoint).err, "was complete but for names")
 
-    def test_killed_and_checkpoint_cleaned(self):
-        """--clean of the checkpoint does not take complete results with it."""
+    def test_clean_of_the_checkpoint_keeps_complete_results(self):
         for _ in self.each_kill(SPILL_BUDGET):
             self.sort_ok("--clean", "--yes", self.where, clean=False)
 
@@ -606,7 +589,6 @@ class Names(KilledTest):
             self.empty()
 
     def test_file_in_the_way(self):
-        """A file that has got the name of a piece meanwhile stays, and so do the pieces."""
         want = self.wanted("pieces", SPILL_BUDGET)
         self.sort("pieces", fault="renameat2:3:kill", budget=SPILL_BUDGET)
         checkpoint, = self.checkpoints()
@@ -620,8 +602,7 @@ class Names(KilledTest):
         self.resume(checkpoint)
         self.assertEqual(self.files(), want)
 
-    def test_files_were_removed(self):
-        """If a named file is gone, --clean removes the rest, and --resume makes all again."""
+    def test_files_that_were_removed_are_made_again(self):
         want = self.wanted("pieces", SPILL_BUDGET)
         for words in (["--resume"], ["--clean", "--yes"]):
             self.sort("pieces", fault="renameat2:2:kill", budget=SPILL_BUDGET)
@@ -633,8 +614,7 @@ class Names(KilledTest):
             self.assertEqual(self.files(), want if words == ["--resume"] else {})
             self.empty()
 
-    def test_sort_again(self):
-        """A sort to the same pieces names what finishes those that are there."""
+    def test_sort_to_the_same_pieces_names_what_finishes_them(self):
         want = self.wanted("pieces")
         self.sort("pieces", fault="renameat2:3:kill")
         result = self.sort("pieces")
@@ -643,15 +623,13 @@ class Names(KilledTest):
         self.sort_ok("--clean", "--yes", command, clean=False, cwd=self.out)
         self.assertEqual(self.files(), want)
 
-    def test_other_name_of_the_set(self):
-        """--clean of the second output finds the journal beside the first one."""
+    def test_journal_is_found_by_the_name_of_the_second_output(self):
         want = self.wanted("also")
         self.sort("also", fault="rename:1:kill:/out/")
         self.sort_ok("--clean", "--yes", "b.sam", cwd=self.out, clean=False)
         self.assertEqual(self.files(), want)
 
     def test_clean_of_one_directory_finishes_files_of_all(self):
-        """Once it took the file of --also for useless where it lies in another directory."""
         for budget in (None, SPILL_BUDGET):
             want = self.wanted("apart", budget)
             for number in (1, 2, 3):
@@ -685,7 +663,6 @@ class Names(KilledTest):
         return checkpoint
 
     def test_resumed_with_other_options_writes_the_output_in_the_other_way(self):
-        """Once it said that all was done, and had done what the first command asked for."""
         out = self.out / "a.bam"
         for words, start, name in ((["-O", "sam"], b"@HD", "a.bam"), (["-u"], b"\x1f\x8b", "a.bam"),
                                    (["--write-index"], b"\x1f\x8b", "a.bam.csi"),
@@ -703,7 +680,6 @@ class Names(KilledTest):
                 self.empty()
 
     def test_resumed_to_standard_output_writes_the_records_there(self):
-        """Once nothing came there, and the checkpoint was gone."""
         checkpoint = self.killed_while_naming()
         result = self.rocksort("--resume", checkpoint, "-o", "-")
         self.assertEqual(result.status, 0, result.err)
@@ -758,15 +734,13 @@ class Names(KilledTest):
         self.assertIn("warning: cannot write", result.err)
         self.assertEqual(self.files(), want)
 
-    def test_killed_while_the_journal_is_written(self):
-        """Nothing has a name, and nothing is left."""
+    def test_sort_killed_while_the_journal_is_written_leaves_nothing(self):
         for kind, name in (("also", ".journal"), ("pieces", "NAMES")):
             self.sort(kind, fault=f"write:1:kill:{name}")
             self.sort_ok("--clean", "--yes", self.out, clean=False)
             self.assertEqual(self.files(), {})
 
     def test_old_indexes_of_a_single_file(self):
-        """They go when the file gets its name. Once a kill before that took them from the old file."""
         want = self.wanted("single")
         for number in (1, 2, 3):
             for budget in (None, SPILL_BUDGET):
@@ -786,7 +760,6 @@ class Names(KilledTest):
             self.assertNotIn("warning", result.err)
 
     def test_single_files_have_no_journal(self):
-        """One file gets its name in one step: nothing more is written or synced."""
         report = self.path("report")
         self.sort_ok("--no-PG", "-o", self.out / "a.bam", self.bam, env={
             **self.faulty("open:1:kill:.journal"), "FAULT_REPORT": report})

@@ -109,8 +109,7 @@ class Random(CliTest):
 class Rules(MarkdupTest):
     """Few reads, and which of them are duplicates."""
 
-    def test_pairs(self):
-        """The best scores stay; then the name that comes first."""
+    def test_best_pair_stays_and_then_the_first_name(self):
         lines = (pair("b", 1000, 1100) + pair("a", 1000, 1100) + pair("c", 1000, 1100, "@") +
                  pair("far", 1000, 1101) + pair("low", 1000, 1101, "0"))
         self.assertEqual(self.marked(lines), ["a/1", "a/2", "b/1", "b/2", "low/1", "low/2"])
@@ -130,8 +129,7 @@ class Rules(MarkdupTest):
         self.assertEqual(self.marked(pair("a", 9, 50, "#") + pair("b", 9, 50, "/")),
                          ["b/1", "b/2"])
 
-    def test_clips(self):
-        """Clipped bases count, soft and hard. Those that are there count for the score, too."""
+    def test_clipped_bases_count_for_places_and_scores(self):
         ends = ((1000, "30M", 1100), (1005, "5S30M", 1100), (1005, "5H30M", 1100),
                 (1007, "3H4S30M", 1100), (1005, "30M", 1100))
         lines = []
@@ -140,8 +138,7 @@ class Rules(MarkdupTest):
                       read(f"q{i}", PAIRED | READ2 | REVERSE, right)]
         self.assertEqual(self.marked(lines), sorted(f"q{i}/{k}" for i in (0, 2, 3) for k in (1, 2)))
 
-    def test_singles(self):
-        """The best stays, else the earliest; and none beside a member of a pair."""
+    def test_best_single_read_stays_unless_beside_a_pair(self):
         lines = [read("a", 0, 1000), read("b", 0, 1000), read("c", 0, 1000, score="@"),
                  read("d", REVERSE, 1000), read("e", 0, 1005, "5H30M", "@"),
                  read("f", 0, 1001), read("g", 0, 500)]
@@ -151,8 +148,7 @@ class Rules(MarkdupTest):
         self.assertEqual(self.marked([read("r", REVERSE, 500), *lines]),
                          ["a", "b", "c", "e", "r"])
 
-    def test_orphans(self):
-        """A read whose mate is not mapped is a single read; the mate itself is not looked at."""
+    def test_orphan_is_a_single_read(self):
         lines = [*pair("p", 1000, 1200), read("a", PAIRED | READ1, 1000),
                  read("a", PAIRED | READ2 | UNMAP, 0), read("b", PAIRED | READ1 | UNMAP, 0),
                  read("b", PAIRED | READ2 | UNMAP, 0), read("c", PAIRED | READ1, 1000)]
@@ -202,7 +198,6 @@ class Rules(MarkdupTest):
         self.assertEqual(left, {"c", "d"})
 
     def test_long_reads(self):
-        """Single reads of 20,000 bases with supplementary and secondary records everywhere."""
         rng = random.Random(3)
         lines = []
         for i in range(60):
@@ -220,8 +215,7 @@ class Rules(MarkdupTest):
             self.assertEqual(self.marked(lines, **how), alone)
             self.assertGreater(len(self.marked(lines, "-S", **how)), 150)
 
-    def test_earlier_marks(self):
-        """They stay, also of the best read."""
+    def test_earlier_marks_stay(self):
         lines = pair("a", 9, 90, "I", more=DUP) + pair("b", 9, 90) + pair("c", 500, 900, more=DUP)
         self.assertEqual(self.marked(lines), ["a/1", "a/2", "b/1", "b/2", "c/1", "c/2"])
         self.assertEqual(self.check(lines, "-r"), [])
@@ -284,8 +278,7 @@ class Rules(MarkdupTest):
         self.assertEqual(self.check([read("q", UNMAP, 0)] * 3), self.check(
             [read("q", UNMAP, 0)] * 3, "-r -S"))
 
-    def test_several_inputs(self):
-        """Duplicates are found across inputs; names of one template are not."""
+    def test_duplicates_are_found_across_inputs(self):
         inputs = [self.write(f"{name}.sam", HEADER + "".join(
             line + "\n" for line in pair(name, 9, 90))) for name in ("b", "a", "c")]
         out = self.sort_ok("--fixmate", "--markdup", "-O", "sam", "-o", "-", *inputs).out.decode()
@@ -326,7 +319,6 @@ class IgnoreStrand(MarkdupTest):
         return {i for i, line in enumerate(lines) if int(line.split("\t")[1]) & DUP}
 
     def test_like_model(self):
-        """Random molecules; the model does without the option what samtools does."""
         refs, rng = [name for name, _ in templates.Molecules.REFS], random.Random(8)
         source, fixed = self.path("in.sam"), self.path("want.sorted.bam")
         found = 0
@@ -352,8 +344,6 @@ class IgnoreStrand(MarkdupTest):
         self.assertGreater(found, 20)
 
     def test_barcodes_with_errors_are_joined_like_the_model(self):
-        """Random molecules, of which some have lost their mates. Single reads are compared with
-        members of pairs of all orientations."""
         refs, rng = [name for name, _ in templates.Molecules.REFS], random.Random(9)
         source, fixed = self.path("in.sam"), self.path("want.sorted.bam")
         found = 0
@@ -438,7 +428,6 @@ class Tags(MarkdupTest):
             self.assertEqual([got[name] for name in names], [None, "SQ", "LB"], form)
 
     def test_names_that_cannot_be_read(self):
-        """They are no optical duplicates. samtools 1.24 reads memory that it has not set."""
         source = self.write("in.sam", HEADER + "".join(line + "\n" for line in self.pile(
             [*self.spots((1101, 100, 100), (1101, 101, 100)), "q1", "q2:3"])))
         out = self.sort_ok("--fixmate", "--markdup=-d 10", "-O", "sam", "-o", "-", source)
@@ -498,8 +487,7 @@ class Tags(MarkdupTest):
                     self.assertEqual(removed, "".join(
                         line for line in out.splitlines(True) if "\tdt:Z:SQ" not in line))
 
-    def test_originals(self):
-        """All duplicates name the best of all, not the best so far."""
+    def test_duplicates_name_the_best_of_all(self):
         lines = self.pile("abc") + [read("s", 0, 9)]
         self.assertEqual(self.tags("do", lines, "-t"), {"a": None, "b": "a", "c": "a", "s": "a"})
         self.assertEqual(self.tags("do", lines[::-1], "-t"),
@@ -510,8 +498,7 @@ class Tags(MarkdupTest):
         self.assertEqual(self.tags("dc", lines, "--duplicate-count"),
                          {"a": "3", "b": None, "c": None, "q": "1", "u": "1"})
 
-    def test_cleared(self):
-        """-c removes marks and tags of earlier runs first."""
+    def test_clear_removes_earlier_marks_first(self):
         old = ["dt:Z:SQ", "do:Z:x"]
         lines = pair("a", 9, 90, "I", old, DUP) + pair("b", 9, 90, "?", old, DUP) + pair(
             "c", 500, 900, "?", old)
@@ -560,8 +547,7 @@ class Alone(MarkdupTest):
         with open(out, encoding="ascii") as file:
             return [line.rstrip("\n") for line in file if not line.startswith("@")]
 
-    def test_orders_of_the_input(self):
-        """By coordinate, by name, or in no order."""
+    def test_input_may_be_in_any_order(self):
         lines = [line for i in range(200) for line in pair(f"q{i}", 9 + i % 7, 90 + i % 3)]
         want = self.marked(lines)
         self.assertGreater(len(want), 300)
@@ -604,20 +590,17 @@ class Alone(MarkdupTest):
             want = bamfile.read(self.wanted(source, options, fixmate=False))
             self.assert_same_records(got.records, want.records, options)
 
-    def test_one_pair_needs_no_score(self):
-        """The tag ms is read only where two pairs meet."""
+    def test_one_pair_needs_no_score_tag(self):
         lines = [line.replace("ms:i:", "XX:i:")
                  for line in self.fixed(pair("a", 9, 90) + pair("b", 9, 91))]
         self.assertEqual(self.marked(lines, fixmate=False), [])
 
-    def test_score_of_failed_reads(self):
-        """If one of two pairs failed QC, no score is read."""
+    def test_score_of_failed_reads_is_not_read(self):
         lines = [line.replace("ms:i:", "XX:i:") for line in self.fixed(
             pair("a", 9, 90, more=QCFAIL) + pair("b", 9, 90))]
         self.assertEqual(self.marked(lines, "--include-fails", fixmate=False), ["a/1", "a/2"])
 
-    def test_mates_that_are_not_there(self):
-        """Each read says what its mate is: it need not be in the input."""
+    def test_mates_need_not_be_there(self):
         lines = self.fixed(pair("a", 9, 90) + pair("b", 9, 90) + pair("c", 9, 90))
         self.assertEqual(self.marked(lines[:3], fixmate=False), ["b/1", "c/1"])
 
@@ -689,7 +672,6 @@ class Refused(MarkdupTest):
                             mention=["sorted by coordinate", "-n"])
 
     def test_damaged_tags(self):
-        """A tag that cannot be read is none, as for samtools."""
         rec = bamfile.record("bad", PAIRED | READ1, 0, 9, "4M", "ACGT", b"MCZ30M", mate=(0, 50, 0))
         data = bamfile.bam_header("", [("x", 300)]) + rec
         source = self.write("in.bam", bamfile.bgzf(data))
@@ -771,7 +753,6 @@ class Faults(FaultTest):
             self.assertFalse(os.path.exists(self.out))
 
     def test_file_is_too_large(self):
-        """Another directory would not help against a limit for files."""
         result = self.run_with("pwrite:2+:EFBIG:(deleted)")
         self.assert_error(result, "temporary data in", "File too large", "ulimit -f")
         self.assertNotIn("-T;", result.err)
@@ -797,7 +778,6 @@ class Faults(FaultTest):
         return text_of(self.out)
 
     def test_damaged_notes(self):
-        """Also in the names, notes and reads that are decided elsewhere."""
         words = ["-@", "2", "-T", self.scratch, "--fixmate", "--markdup=-S -t", "-o", self.out]
         self.check_flips_are_found(*words, step=40, budget=SPILLING)
 
@@ -830,8 +810,7 @@ class Faults(FaultTest):
             self.assert_error(result, "temporary data in", "Input/output error")
             self.assertFalse(os.path.exists(self.out))
 
-    def test_damaged(self):
-        """A bit that changed on the disk is found."""
+    def test_damaged_temporary_data_are_found(self):
         self.check_flips_are_found("-@", "2", "-T", self.scratch, "--fixmate", "--markdup", "-o",
                                    self.out, step=20, budget=SPILLING)
 

@@ -52,7 +52,6 @@ class Pairs(BarcodeTest):
              half("e", 9, 90, "AG", 2) + pair("f", 9, 90) + pair("g", 9, 90, "5"))
 
     def test_fixmate_copies_the_barcode_of_the_mate(self):
-        """Both reads of each pair are decided alike, and both have the tag in the output."""
         want = sorted(f"{name}/{i}" for name in "abeg" for i in (1, 2))
         for how in WAYS:
             for threads in ("1", "4"):
@@ -68,7 +67,6 @@ class Pairs(BarcodeTest):
                 self.assertEqual(self.marked(lines, BARCODE, **how), ["b/1", "b/2"])
 
     def test_barcode_own_copies_nothing(self):
-        """As in samtools, each read has the barcode of its own tag only."""
         got = self.marked(self.LINES, BARCODE + " --barcode-own")
         self.assertEqual(got, ["a/1", "a/2", "b/1", "e/2", "f/1", "f/2", "g/1", "g/2"])
         lines = half("a", 9, 90, "AC", 1) + pair("b", 9, 90, "@", ["RX:Z:AC"])
@@ -76,7 +74,6 @@ class Pairs(BarcodeTest):
         self.assertEqual(self.marked(lines, BARCODE), ["a/1", "a/2"])
 
     def test_without_fixmate_each_read_has_its_own_barcode(self):
-        """In all orders of the input."""
         fixed, by_place = self.path("fixed.bam"), self.path("by_place.bam")
         source = self.write("in.sam", HEADER + "".join(line + "\n" for line in self.LINES))
         reference_ok("fixmate", "-m", "--no-PG", source, fixed)
@@ -87,8 +84,7 @@ class Pairs(BarcodeTest):
                 got = self.sort_bam("-u", f"--markdup={BARCODE}", path, **how)
                 self.assert_same_records(got.records, want.records)
 
-    def test_barcodes_of_mates_that_differ(self):
-        """Each read has its own then, as in samtools."""
+    def test_mates_with_other_barcodes_keep_their_own(self):
         lines = pair("a", 9, 90, "@", ["RX:Z:AC"]) + pair("b", 9, 90, "?", ["RX:Z:AC"])
         lines[3] = lines[3].replace("RX:Z:AC", "RX:Z:AG")
         self.assertEqual(self.marked(lines, BARCODE), ["b/1"])
@@ -110,7 +106,6 @@ class Pairs(BarcodeTest):
         self.assertEqual(self.marked(lines + others, BARCODE), [])
 
     def test_three_primary_reads_of_one_name(self):
-        """The first and each later one are mates."""
         lines = (half("a", 9, 90, "AC", 1) + [read("a", PAIRED | READ2, 500)] +
                  half("b", 9, 90, "AC", 2) + [read("b", PAIRED | READ2, 500, tags=["RX:Z:AG"])])
         self.check(lines, BARCODE)
@@ -141,8 +136,7 @@ class Names(CliTest):
         return ([line[0] for line in fields if line[0][:1] != "@" and int(line[1]) & 1024],
                 re.findall("warning: (.*)", result.err))
 
-    def test_names_of_element(self):
-        """The name of a run may have hyphens and underscores (samtools#2385)."""
+    def test_run_names_may_have_hyphens_and_underscores(self):
         names = [f"AV234103:2026-08-27_MOON:2552413655:1:10901:0465:{i:04}:{umi}"
                  for i, umi in enumerate(("CCGGGG", "CCGGGG", "TTTTTT", "TTT-TTT", "TTTTTT"))]
         lines = [line for name in names for line in pair(name, 9, 90)]
@@ -234,7 +228,6 @@ class Molecules(BarcodeTest):
         self.assertGreater(len(mate_barcodes.copied_tags(plain, "RX")), 1000)
 
     def test_statistics_of_half_tagged_templates(self):
-        """The counts are those of an input in which all have their tags."""
         self.wanted(self.source, [BARCODE])
         texts = []
         for source in (self.path("want.filled.bam"), self.source):
@@ -245,7 +238,6 @@ class Molecules(BarcodeTest):
         self.assertEqual(*texts)
 
     def test_large_templates(self):
-        """Templates that do not fit in memory have their barcodes copied, too."""
         lines = half("a", 9, 90, "AC", 1) + pair("b", 9, 90, "@", ["RX:Z:AC"])
         more = [read("a", PAIRED | READ1 | SUPPLEMENTARY, 5000 + i) for i in range(3000)]
         for first, last in ((lines[:1], lines[1:2]), (lines[1:2], lines[:1])):

@@ -71,9 +71,7 @@ class Memory(CliTest):
                                                  for i in range(self.N // 2)))
         self.check(source, 16, 2)
 
-    def test_many_keys(self):
-        """A million of keys of pairs and of single reads: the tables do not hold them at once. Each
-        has one duplicate."""
+    def test_keys_beyond_the_memory_are_decided(self):
         n = 500_000
         (head1, tail1), (head2, tail2) = self.ends(100)
         single_head, single_tail = self.single()
@@ -91,8 +89,7 @@ class Memory(CliTest):
             "-t --no-multi-dup", "-t -d 2500 --optical-only", "--ignore-strand -t -d 2500",
             "--ignore-strand --duplicate-count", "--barcode-name --barcode-mismatches 1")
 
-    def test_pile_with_tags(self):
-        """A place that does not fit in memory is decided on the disk, with the same result."""
+    def test_pile_on_disk_is_decided_as_in_memory(self):
         rng = random.Random(15)
         bases = "ACGT"
         lines = []
@@ -117,7 +114,6 @@ class Memory(CliTest):
             self.assertGreater(n_marked, 10_000, options)
 
     def test_memory_of_piles_with_tags(self):
-        """Three million reads of one key."""
         head, tail = self.single()
         source = self.write_records(head + b"%08d" % i + tail for i in range(self.N))
         self.check(source, 16, 1, "-t", "--duplicate-count")
@@ -228,8 +224,6 @@ class Memory(CliTest):
         self.check(self.write_records(records()), 16, n_places, "-t", threads=8)
 
     def test_many_read_groups(self):
-        """Each job once had counts of all groups, of 16 threads 80 MiB. The groups have a library
-        each."""
         n_groups, n = 20_000, 600_000
         head, tail = self.single()
         size, = struct.unpack_from("<I", head)
@@ -247,7 +241,6 @@ class Memory(CliTest):
         self.assertEqual(lines.count(f"EXAMINED: {n}"), 1)
 
     def test_many_names_with_others(self):
-        """-S: the names of all duplicates must be found among those of all other records."""
         n = 500_000
         head, tail = self.record(0, (-1, -1, 0), b"SAZchr1,9,+,20M,9,0;\0")
         other_head, other_tail = self.record(SUPPLEMENTARY, (-1, -1, 0), b"")

@@ -19,8 +19,7 @@ class Refused(CliTest):
                                ("-f 'stats", "has no end"), ("-r in.bam", "not 'in.bam'")):
             self.assert_refused("--markdup=" + options, source=self.source, mention=[words])
 
-    def test_options_apart(self):
-        """Options of samtools markdup that are not joined to --markdup: the message shows how."""
+    def test_markdup_options_apart_are_explained(self):
         for args in (["--markdup", "-S"], ["--markdup", "-S -d 2500"], ["--fixmate", "-r"]):
             result = self.rocksort(*args, self.source)
             self.assertEqual(result.status, 1)
@@ -39,8 +38,7 @@ class Refused(CliTest):
             self.assert_error(self.rocksort("--markdup", option, self.source),
                               "--markdup cannot", option)
 
-    def test_one_place_for_two_reports(self):
-        """One would replace the other, or be mixed with it."""
+    def test_two_reports_need_two_places(self):
         for options in (["--markdup=-f r --metrics ./r"], ["--markdup=-f r", "--stats", "r"],
                         ["--markdup=--metrics r", "--stats", "r"]):
             with self.subTest(options=options):

@@ -23,8 +23,7 @@ ORDERS = [[], ["-n"], ["-N"], ["-t", "XI"], ["-t", "XZ", "-n"], ["-M"], ["-M", "
 class Merge(ResumeTest):
     """Sorts that fail or are killed after the input was read."""
 
-    def test_orders(self):
-        """Header and records are those of an undisturbed run."""
+    def test_resumed_sorts_give_header_and_records_of_whole_ones(self):
         sam = generate.odd(9000, seed=82).encode()
         for order in ORDERS:
             with self.subTest(order=order):
@@ -43,8 +42,7 @@ class Merge(ResumeTest):
         self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_minimiser_index(self):
-        """--resume does not need the reference of -I."""
+    def test_resume_needs_no_reference_of_minimisers(self):
         refs = generate.reference()
         sam = generate.reads(2000, refs)
         unplaced = "".join(re.sub(r"\t(\d+)\t\S+\t\d+\t\d+\t\S+\t", "\t4\t*\t0\t0\t*\t", line, 1)
@@ -56,8 +54,7 @@ class Merge(ResumeTest):
         self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_killed(self):
-        """After SIGKILL, which leaves no message, the checkpoint can be resumed. File and pipe."""
+    def test_killed_sort_is_resumed(self):
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         for pipe in (False, True):
@@ -107,9 +104,7 @@ class Merge(ResumeTest):
         self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_format_under_new_name(self):
-        """The format of the first -O is kept for a new name whose extension names this format, or
-        no format."""
+    def test_format_of_the_first_sort_is_kept_under_a_new_name(self):
         source = self.source()
         for name, first in (("o.sam", b"@HD"), ("o.x", b"@HD"), ("o.bam", b"\x1f\x8b"),
                             ("o.sam.gz", b"\x1f\x8b")):
@@ -179,8 +174,7 @@ class Merge(ResumeTest):
                 os.unlink(path)
         self.skipTest("this machine is too fast: no sort could be killed in time")
 
-    def test_other_settings(self):
-        """--resume may have other threads, memory, output, format, level and codec."""
+    def test_resume_may_have_other_settings(self):
         sam = generate.odd(9000, seed=83).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
         for options in (["-@", "3", "--max-memory", "8M"], ["-l", "0"], ["-s", "off"],
@@ -194,8 +188,7 @@ class Merge(ResumeTest):
         text = self.sort_ok("--no-PG", "-O", "sam", stdin=sam).out
         self.assertTrue(result.out == text)
 
-    def test_fails_again(self):
-        """The checkpoint stays until --resume succeeds."""
+    def test_checkpoint_stays_until_resume_succeeds(self):
         sam = generate.odd(9000, seed=84).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
         checkpoint = self.fails_in_merge(stdin=sam)
@@ -261,8 +254,7 @@ class Merge(ResumeTest):
 class ManySorts(ResumeTest):
     """Many sorts at the same time in one directory."""
 
-    def test_twenty_sorts_in_one_directory(self):
-        """Twenty sorts in one directory do not disturb each other; some are killed and resumed."""
+    def test_twenty_sorts_in_one_directory_do_not_disturb_each_other(self):
         source = self.source(4000)
         want = self.sort_bam("--no-PG", source)
         processes = [self.start("--no-PG", "-T", self.where, "-o", self.path(f"{i}.bam"), source,

@@ -114,8 +114,7 @@ class Elsewhere(KilledTest):
         self.assert_same_bam(bamfile.read(self.path("out.bam")), self.want)
         self.assertEqual(self.checkpoints(self.where, *self.places), [])
 
-    def test_added(self):
-        """Killed and resumed again, by the name of either directory."""
+    def test_added_directory_is_resumed_by_either_name(self):
         for named in (0, 1):
             with self.subTest(named=named):
                 old = self.cut_load(self.bam)
@@ -138,7 +137,6 @@ class Elsewhere(KilledTest):
         self.finish(old)
 
     def test_without_an_added_directory_resume_is_refused(self):
-        """Nothing changes then: when the directory is back the sort goes on."""
         old = self.cut_load(self.bam)
         new = self.add(old, self.places[0], 2)
         saved = self.path("saved")
@@ -224,8 +222,6 @@ class Elsewhere(KilledTest):
         self.finish(checkpoint)
 
     def test_killed_between(self):
-        """Killed while the new list is being written: the checkpoint is as it was, or has the new
-        directory."""
         for n in (1, 2):
             for action in ("kill", "term"):
                 with self.subTest(n=n, action=action):
@@ -246,7 +242,6 @@ class Elsewhere(KilledTest):
         self.finish(checkpoint)
 
     def test_nothing_more_is_written(self):
-        """A checkpoint that has all records needs no other place."""
         checkpoint = self.fails_in_merge(self.bam)
         result = self.resume(checkpoint, "-T", self.places[0], "-o", self.path("out.bam"))
         self.assertRegex(result.err, "warning: -T is ignored")
@@ -331,7 +326,6 @@ class FullDisks(KilledTest):
                    env=self.faulty("pwrite:40+:EDQUOT:/db-0/,write:40+:EDQUOT:/db-0/"))
 
     def test_disk_of_a_report(self):
-        """The message names the option that writes it elsewhere. Once the command failed again."""
         report = self.path("full.txt")
         for error in ("ENOSPC", "EDQUOT"):
             result = self.rocksort("--coverage", report, "-T", self.where, "-o", self.path("r.bam"),

@@ -55,9 +55,7 @@ class Load(ResumeTest):
                     self.resume(checkpoints[0])
                     self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_fixmate(self):
-        """Mates are fixed in the rest of the input, too, and no template comes apart where the
-        first process stopped."""
+    def test_fixmate_goes_on_after_a_kill(self):
         source = self.bam_of(templates.Generator(11, odd=0).sam(9000))
         for options in ("--fixmate", "--fixmate=-r -c"):
             want = self.sort_bam("--no-PG", options, source)
@@ -89,8 +87,7 @@ class Load(ResumeTest):
                     self.resume(checkpoint)
                     self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_other_fixmate(self):
-        """What is resumed cannot be fixed in another way."""
+    def test_fixmate_options_cannot_change(self):
         source = self.bam_of(templates.Generator(12, odd=0).sam(6000))
         checkpoints, _ = self.cut_off("--fixmate=-r", source, stdin=subprocess.DEVNULL)
         for option in ("--fixmate", "--fixmate=-c"):
@@ -102,8 +99,7 @@ class Load(ResumeTest):
                           "another --fixmate")
         self.resume(checkpoints[0])
 
-    def test_other_markdup(self):
-        """What is resumed keeps its --markdup."""
+    def test_markdup_options_cannot_change(self):
         source = self.bam_of(templates.Generator(13, odd=0).sam(6000))
         checkpoints, _ = self.cut_off("--fixmate", "--markdup=-r", source,
                                       stdin=subprocess.DEVNULL)
@@ -115,8 +111,7 @@ class Load(ResumeTest):
         self.assert_error(self.rocksort("--resume", checkpoints[0], "--markdup", clean=False),
                           "another --markdup")
 
-    def test_markdup(self):
-        """Duplicates are found among the records of both processes, and counted."""
+    def test_duplicates_are_found_among_records_of_both_processes(self):
         source = self.bam_of(templates.Generator(14, odd=0).sam(9000))
         report = self.path("report.txt")
         for options in (f"-f {report}", f"-S --use-read-groups -f {report}", f"-r -f {report}",
@@ -169,7 +164,6 @@ class Load(ResumeTest):
         self.assertEqual(self.checkpoints(), [])
 
     def test_again_and_again(self):
-        """The sort is killed and resumed several times, each time after a few more runs."""
         source = self.source(30000)
         want = self.sort_bam("--no-PG", source)
         checkpoints, _ = self.cut_off(source, n_runs=2, stdin=subprocess.DEVNULL)
@@ -198,8 +192,7 @@ class Load(ResumeTest):
             self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
             self.assertEqual(self.checkpoints(self.where, other), [])
 
-    def test_several_inputs(self):
-        """Several inputs, whose read groups are renamed."""
+    def test_several_inputs_are_resumed_with_renamed_read_groups(self):
         sources = [self.bam_of("@RG\tID:1\tSM:x%d\n" % i + generate.odd(9000, seed=90 + i),
                                name=f"in{i}.bam") for i in range(3)]
         want = self.sort_bam("--no-PG", "-o", "-", *sources)
@@ -209,8 +202,7 @@ class Load(ResumeTest):
                 self.resume(checkpoints[0])
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_changed_input(self):
-        """If the input has changed, --resume is refused, but --partial writes the sorted part."""
+    def test_changed_input_is_refused_and_can_be_written_in_part(self):
         source = self.source(20000)
         whole = bamfile.read(source)
         checkpoints, _ = self.cut_off(source, stdin=subprocess.DEVNULL)
@@ -271,8 +263,7 @@ class AtACall(KilledTest):
         self.assertGreater(n_runs, 290, "it did not go on with the runs that were there")
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_missing_run(self):
-        """If a run is missing, all later runs are ignored, and their numbers are used again."""
+    def test_runs_after_a_missing_one_are_ignored(self):
         source = self.source(18000)
         want = self.sort_bam("--no-PG", source)
         other = self.work / "other"
@@ -335,7 +326,6 @@ class AtACall(KilledTest):
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_references_without_text(self):
-        """The header has its references in binary form only, without @SQ lines."""
         whole = bamfile.read(self.source())
         lines = [line for line in whole.text.splitlines(keepends=True) if line[:3] != "@SQ"]
         source = self.write("in.bam", bamfile.bgzf(bamfile.bam_header("".join(lines), whole.refs) +
@@ -385,8 +375,7 @@ class AtACall(KilledTest):
 class Inputs(KilledTest):
     """The input of --resume must be the one that the first sort read, and read in the same way."""
 
-    def test_replaced_while_opened(self):
-        """The input is replaced after it was checked and before it is opened."""
+    def test_input_replaced_after_its_check_is_refused(self):
         source, other = self.source(), self.source(9001, name="other.bam")
         checkpoint = self.cut_load(source)
         process = self.start("--resume", checkpoint, env=self.faulty("open:1:1500ms:/in.bam"),
@@ -427,8 +416,7 @@ class Inputs(KilledTest):
         os.utime(fasta, ns=(before.st_atime_ns, before.st_mtime_ns))
         self.resume(checkpoint)
 
-    def test_filter(self):
-        """A filter is refused: it would drop records from the rest of the input only."""
+    def test_filter_is_refused_with_resume(self):
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         checkpoint = self.cut_load(source)

@@ -44,15 +44,12 @@ class LongKeys(KilledTest):
 
     @needs_pysam
     def test_killed_in_merge(self):
-        """All runs are there, in files of several runs."""
         (checkpoint,), _ = self.killed_in_merge(*self.OPTIONS, self.bam, budget=BUDGET)
         self.assertEqual(self.state(checkpoint), "loaded")
         self.check(checkpoint)
 
     @needs_pysam
     def test_killed_after_a_compaction(self):
-        """While the input is read: when the first compaction has ended, and again when another one
-        of the process that resumes has ended."""
         args = [*self.OPTIONS, "-o", self.path("out.bam"), self.bam]
         checkpoint = self.killed("unlink:1:kill:/db-0/00", *args, budget=BUDGET)
         self.assertEqual(self.state(checkpoint), "loading")

@@ -37,9 +37,7 @@ class Refused(ResumeTest):
         process.wait()
         self.resume(self.checkpoint, "-o", self.path("out.bam"))
 
-    def test_lock_of_another_process(self):
-        """Another process that lists checkpoints, or starts a sort in the same directory, holds the
-        lock for a moment: --resume waits for it."""
+    def test_resume_waits_for_a_lock_of_another_process(self):
         with open(os.path.join(self.checkpoint, "LOCK"), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             process = self.start("--resume", self.checkpoint, "-o", self.path("out.bam"),
@@ -64,8 +62,7 @@ class Refused(ResumeTest):
         self.assert_error(result, "--clean")
         self.resume(self.checkpoint, "-o", self.path("out.bam"))
 
-    def test_same_order_given(self):
-        """The same order may be given again."""
+    def test_same_order_may_be_given_again(self):
         shutil.rmtree(self.checkpoint)
         checkpoint = self.fails_in_merge("-t", "XI", "-n", stdin=self.sam)
         self.resume(checkpoint, "-t", "XI", "-n", "-o", self.path("out.bam"))
@@ -105,7 +102,6 @@ class Refused(ResumeTest):
             yield path.replace(saved, self.checkpoint)
 
     def test_damaged_databases(self):
-        """A file that is missing, cut off or changed is an error, and never shortens the output."""
         want = self.sort_bam("--no-PG", stdin=self.sam)
         n_refused = 0
         for path in self.copies():
