@@ -80,6 +80,7 @@ class Pieces(GatherTest):
         paths = self.pieces(cuts)
         for order in ((0, 1, 2, 3), (3, 1, 0, 2)):
             self.check_gather([paths[i] for i in order], 4)
+        self.check_gather(paths, 0, name="out.bam##idx##" + self.path("out.bam.bai"))
 
     def test_pieces_that_end_anywhere_are_copied(self):
         rng = random.Random(2)
@@ -95,6 +96,7 @@ class Pieces(GatherTest):
     def test_pieces_with_bai_are_copied(self):
         paths = self.pieces((500, 2500, 4000), index="bai")
         self.check_gather(paths, 4, name="out.bam##idx##" + self.path("out.bam.bai"))
+        self.check_gather(paths, 0)         # a CSI has fewer levels here
 
     def test_pieces_and_indexes_of_rocksort_are_copied(self):
         paths = self.pieces((900, 3000), index=None)

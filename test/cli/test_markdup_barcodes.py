@@ -3,7 +3,6 @@ samtools 1.24 gets input in which the test has copied it. Barcodes in names, and
 
 import random
 import re
-import unittest
 
 import bamfile
 import mate_barcodes
@@ -218,12 +217,11 @@ class Molecules(BarcodeTest):
     def test_many_half_tagged_templates(self):
         for options in self.OPTIONS:
             want = bamfile.read(self.wanted(self.source, [BARCODE, options]))
-            for i, how in enumerate(WAYS):
-                for threads in ("1", "4"):
-                    with self.subTest(options=options, how=how, threads=threads):
-                        got = self.sort_bam("-u", "-@", threads, "--fixmate",
-                                            f"--markdup={BARCODE} {options}", self.source, **how)
-                        self.assert_same_records(got.records, want.records, options)
+            for threads, how in zip("141", WAYS):
+                with self.subTest(options=options, how=how, threads=threads):
+                    got = self.sort_bam("-u", "-@", threads, "--fixmate",
+                                        f"--markdup={BARCODE} {options}", self.source, **how)
+                    self.assert_same_records(got.records, want.records, options)
         plain = bamfile.split(bamfile.read(self.path("want.plain.bam")).records)
         self.assertGreater(len(mate_barcodes.copied_tags(plain, "RX")), 1000)
 
@@ -243,7 +241,3 @@ class Molecules(BarcodeTest):
         for first, last in ((lines[:1], lines[1:2]), (lines[1:2], lines[:1])):
             self.assertEqual(self.marked(first + more + last + lines[2:], BARCODE,
                                          budget=SPILLING, env=SMALL_BATCHES), ["a/1", "a/2"])
-
-
-if __name__ == "__main__":
-    unittest.main()

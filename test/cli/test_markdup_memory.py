@@ -57,19 +57,32 @@ class Memory(CliTest):
         head = head[:8] + struct.pack("<i", begin) + head[12:]
         return head if mate is None else head[:28] + struct.pack("<i", mate) + head[32:]
 
-    def test_pile_of_single_reads(self):
+    def test_pile_of_single_reads_stays_within_the_limit(self):
         head, tail = self.single()
         source = self.write_records(head + b"%08d" % i + tail for i in range(self.N))
-        self.check(source, 16, 1)
+        for options in ((), ("-t", "--duplicate-count")):
+            self.check(source, 16, 1, *options)
 
-    def test_pile_of_pairs(self):
+    def test_pile_of_pairs_stays_within_the_limit(self):
         """All at one position, and all with the same score, so that names decide; the best comes
         last."""
         (head1, tail1), (head2, tail2) = self.ends(0)
         source = self.write_records(head1 + name + tail1 + head2 + name + tail2
                                     for name in (b"%08d" % (self.N - i)
                                                  for i in range(self.N // 2)))
-        self.check(source, 16, 2)
+        for options in ((), ("-t", "-d 2500", "-c")):
+            self.check(source, 16, 2, *options)
+
+    def test_mixed_pile_in_little_memory_is_decided_as_in_memory(self):
+        source = self.write_records(self.piled(200_000))
+        small, large = self.path("small.sam"), self.path("large.sam")
+        for option in ("-t -d 100 -c --duplicate-count -S",
+                       "--barcode-tag RX --barcode-mismatches 1 -t -d 2500",
+                       "--barcode-tag RX --barcode-mismatches 1"):
+            options = ["-@", "2", "--no-PG", "-O", "sam", "--markdup=" + option]
+            self.assert_peak(12, *options, "--max-memory", "12M", "-o", small, source)
+            self.sort_ok(*options, "--max-memory", "400M", "-o", large, source)
+            self.assertTrue(filecmp.cmp(small, large, shallow=False))
 
     def test_keys_beyond_the_memory_are_decided(self):
         n = 500_000
@@ -113,17 +126,6 @@ class Memory(CliTest):
             n_marked = sum(int(line.split("\t")[1]) & 1024 > 0 for line in texts[0])
             self.assertGreater(n_marked, 10_000, options)
 
-    def test_memory_of_piles_with_tags(self):
-        head, tail = self.single()
-        source = self.write_records(head + b"%08d" % i + tail for i in range(self.N))
-        self.check(source, 16, 1, "-t", "--duplicate-count")
-
-    def test_memory_of_optical_piles(self):
-        (head1, tail1), (head2, tail2) = self.ends(0)
-        source = self.write_records(head1 + name + tail1 + head2 + name + tail2
-                                    for name in (b"%08d" % i for i in range(self.N // 2)))
-        self.check(source, 16, 2, "-t", "-d 2500", "-c")
-
     def piled(self, n):
         """n records, all of which begin or end at one place: pairs and single reads with
         coordinates of a flow cell and barcodes."""
@@ -146,26 +148,7 @@ class Memory(CliTest):
                     yield (lengthen(before, len(name) - 8 + len(aux), len(name)) + name + after +
                            aux)
 
-    def compare_with_memory(self, option):
-        """What is sorted on the disk, in little memory, is decided as in memory."""
-        source = self.write_records(self.piled(200_000))
-        small, large = self.path("small.sam"), self.path("large.sam")
-        options = ["-@", "2", "--no-PG", "-O", "sam", "--markdup=" + option]
-        self.assert_peak(12, *options, "--max-memory", "12M", "-o", small, source)
-        self.sort_ok(*options, "--max-memory", "400M", "-o", large, source)
-        self.assertTrue(filecmp.cmp(small, large, shallow=False))
-
-    def test_mixed_pile_with_tags(self):
-        self.compare_with_memory("-t -d 100 -c --duplicate-count -S")
-
-    def test_mixed_pile_with_mismatches(self):
-        self.compare_with_memory("--barcode-tag RX --barcode-mismatches 1 -t -d 2500")
-
-    def test_mixed_pile_without_tags(self):
-        self.compare_with_memory("--barcode-tag RX --barcode-mismatches 1")
-
-
-    def test_places_of_all_sizes(self):
+    def test_places_of_all_sizes_have_the_same_tags_in_any_memory(self):
         """Tags are the same in any memory, and places that are too large for a part are decided
         soon: once that took 65536 passes, and those that had been decided were decided again."""
         rng = random.Random(7)
@@ -185,7 +168,7 @@ class Memory(CliTest):
             want = want or got
             self.assertTrue(got == want, megabytes)
 
-    def test_long_names_with_tags(self):
+    def test_long_names_in_tags_stay_within_the_limit(self):
         """do has the name of the original. With many threads and little memory a block has few
         records, and each block that was opened once read the notes of 4096: that took four times
         as long, and 120 MiB instead of 80."""
@@ -206,7 +189,7 @@ class Memory(CliTest):
         source = self.write_records(records())
         self.check(source, 16, n, "-t", threads=64)
 
-    def test_records_that_grow(self):
+    def test_records_that_grow_stay_within_the_limit(self):
         """A duplicate gets the name of its original (-t), which may be longer than the whole record.
         Blocks that were opened once took five times as much as was planned for them."""
         n, n_places = 1_000_000, 1000
@@ -223,7 +206,7 @@ class Memory(CliTest):
                 yield self.at(head, i % n_places) + b"%08d" % i + tail
         self.check(self.write_records(records()), 16, n_places, "-t", threads=8)
 
-    def test_many_read_groups(self):
+    def test_many_read_groups_stay_within_the_limit(self):
         n_groups, n = 20_000, 600_000
         head, tail = self.single()
         size, = struct.unpack_from("<I", head)
@@ -240,7 +223,7 @@ class Memory(CliTest):
         self.assertEqual(lines.count("EXAMINED: 30"), n_groups)
         self.assertEqual(lines.count(f"EXAMINED: {n}"), 1)
 
-    def test_many_names_with_others(self):
+    def test_many_names_of_other_alignments_stay_within_the_limit(self):
         n = 500_000
         head, tail = self.record(0, (-1, -1, 0), b"SAZchr1,9,+,20M,9,0;\0")
         other_head, other_tail = self.record(SUPPLEMENTARY, (-1, -1, 0), b"")

@@ -279,23 +279,6 @@ class Copies(MergeTest):
                 answers.append((names, bam.get_index_statistics(), bam.nocoordinate))
         self.assertEqual(*answers)
 
-    def test_ranges_and_contigs_are_copied(self):
-        rng = random.Random(6)
-        records = []
-        for tid in (0, 1):
-            places = sorted(rng.choices(range(1_900_000), k=400))
-            records += [raw for place in places for raw in reads(
-                tid, [place], rng.choice(("5M", "5M", "2M30000N3M", "2M900000N3M")))]
-        unplaced = [bamfile.record(f"u{k}", 4) for k in range(30)]
-        pieces = [records[i : i + 97] for i in range(0, 800, 97)] + [[], unplaced]
-        for kind in ("csi", "bai"):
-            paths = [self.indexed(f"in{i}.{kind}.bam", some, "-" + kind[0], step=2000)
-                     for i, some in enumerate(pieces)]
-            with self.subTest(kind):
-                self.assert_answers(self.merge(paths[::-1], len(pieces), kind), kind)
-                other = "bai" if kind == "csi" else "csi"       # REFS need fewer levels in a CSI
-                self.assert_answers(self.merge(paths[::-1], 0, other), other)
-
     def test_reads_that_reach_into_next_pieces_are_merged(self):
         """A CSI does not say how far reads reach. One reaches into the next two pieces."""
         places = ([100_000], range(100_001, 100_400), [140_000, 500_000], [600_000, 601_000])
@@ -304,11 +287,6 @@ class Copies(MergeTest):
         paths = [self.indexed("in0.bam", pieces[0] + pieces[1], step=3000),
                  self.indexed("in1.bam", pieces[2]), self.indexed("in2.bam", pieces[3])]
         self.assert_answers(self.merge(paths, 3))
-
-    def test_input_of_unplaced_reads_is_copied(self):
-        paths = [self.indexed("in0.bam", reads(0, range(0, 40_000, 10)), step=3000),
-                 self.indexed("in1.bam", [bamfile.record(f"u{k}", 4) for k in range(300)])]
-        self.assert_answers(self.merge(paths, 2))
 
     def test_inputs_with_the_index_of_another_file_are_merged(self):
         one, other = reads(0, range(0, 20_000, 10)), reads(1, range(0, 20_000, 10))

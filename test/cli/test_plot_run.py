@@ -72,20 +72,6 @@ class PlotRun(CliTest):
         self.assertEqual(data[:8], PNG_MAGIC)
         self.assertLess(len(data), 100_000)
 
-    def test_fewer_rows_make_a_smaller_figure(self):
-        self.need_matplotlib()
-        heights = []
-        for rows in ("cpu", "memory,cpu", "cpu,memory,disk,seeks"):
-            self.check_png(self.plot("-o", self.path("out.png"), "--rows", rows,
-                                     self.series("rocksort", 20)))
-            with open(self.path("out.png"), "rb") as file:
-                heights.append(int.from_bytes(file.read(24)[20:], "big"))
-        self.assertEqual(heights, sorted(set(heights)))
-        result = self.plot("-o", self.path("out.png"), "--rows", "cpu,heat",
-                           self.series("rocksort", 20))
-        self.assertEqual(result.status, 2)
-        self.assertIn("heat is none of cpu, memory, disk, seeks", result.err)
-
     def labels(self, *files):
         """The labels in the figure of the files, as (text, left, bottom, right, top), in pixels;
         first the figure itself."""

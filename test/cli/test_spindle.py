@@ -182,19 +182,3 @@ class Counters(SpindleTest):
         self.assertEqual(got["syncs"], 11)
         self.assertEqual(got["writes"], 21)
         self.assertGreaterEqual(got["seeks"], 19)
-
-
-class Words(CliTest):
-    """The command line."""
-
-    @unittest.skipUnless(os.access(SPINDLE, os.X_OK), "bench/spindle is not built")
-    def test_wrong_options_are_errors(self):
-        for words, message in (
-                (["-o", "device=floppy", self.work, self.work], "no such device"),
-                ([self.work, self.work], "usage: spindle"),
-                (["-o", "device=nvme", "/no/such", self.work], "No such file"),
-                (["-o", "device=nvme,buffer_mib=0", self.work, self.work], "usage: spindle")):
-            done = subprocess.run([SPINDLE, *map(str, words)], capture_output=True, text=True,
-                                  timeout=LIMIT_S, check=False)
-            self.assertEqual(done.returncode, 1, words)
-            self.assertIn(message, done.stderr)
