@@ -102,7 +102,8 @@ class OpenFiles(LimitTest):
                 self.drop_kept(err)
 
     def test_advice_is_to_raise_the_limit_or_to_give_memory(self):
-        result = self.limited("n 20", "-o", self.path("out.bam"), self.source, budget=SPILL_BUDGET)
+        source = self.write("many.sam", generate.reads(20000, generate.reference()))
+        result = self.limited("n 20", "-o", self.path("out.bam"), source, budget=SPILL_BUDGET)
         self.assert_error(result, "-m", "ulimit -n")
         self.assert_no_result(self.path("out.bam"))
 

@@ -833,6 +833,7 @@ class Errors(SplitTest):
             with self.subTest(mentions=mentions):
                 self.assert_split_refused(*mentions, how=how, source=source, options=options)
         self.assertEqual(len(self.split("contig", far, ext="sam")), 2)
+        self.empty_out()
         self.whole(self.source_bam)
         data = bytes_of(self.path("whole.bam"))
         self.assert_split_refused("twice", "standard input", how="ranges:3", source="-",
