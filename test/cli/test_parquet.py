@@ -153,7 +153,7 @@ class Content(SharedContent, ParquetTest):
         """The footer is right, too, where what it says was in a temporary file: 1 MiB of it, and
         64 KiB of each piece, are in memory."""
         lines = [f"r{i}\t0\t{'cd'[i % 2]}\t{1 + i * 7919 % 99000}\t{i % 60}\t4M\t*\t0\t{i}\tACGT"
-                 f"\tIIII\tMD:Z:{i}" for i in range(60000)]
+                 f"\tIIII\tMD:Z:{i}" for i in range(70000)]
         bam = self.bam_of(SQ + "\n".join(lines) + "\n")
         names = ["--columns", "all," + ",".join(f"{one}{two}:i" for one in "XYZ"
                                                 for two in string.ascii_letters)]
