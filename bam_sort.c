@@ -6,6 +6,7 @@
  */
 #include "pipeline/bam_sort.h"
 
+#include "pipeline/count_files.h"
 #include "pipeline/early_end.h"
 #include "pipeline/load.h"
 #include "pipeline/merge_sorted.h"
@@ -18,23 +19,12 @@
 
 /* Reads the input into sorted batches. When they fill the memory the spiller writes the oldest of
    them to the store, as runs. */
-static int load_phase(struct sort *sort)
+static int load_phase(struct sort_context *sort)
 {
-    const struct sort_settings *s = sort->settings;
-    const struct load_settings load = {
-        .crew = sort->crew, .pool = sort->pool, .totals = sort->totals, .inputs = sort->inputs,
-        .n_inputs = s->n_inputs, .n_refs = sam_hdr_nref(sort->header),
-        .start = sort->resume.start, .budget = &sort->budget, .rules = &sort->rules,
-        .observers = &sort->observers_in, .sum_only = s->sum_only,
-        .fixmate = s->fixmate ? &sort->fixmate : NULL,
-        .temp_prefix = s->resumed ? s->resumed->dirs[0].path : s->temp_prefixes[0],
-        .output = s->output,
-        .saves_part = checkpoint_writer_saves_part(sort->checkpoint),
-    };
-    bool may_spill = !s->sum_only;
+    bool may_spill = !sort->settings->sum_only;
     load_totals_set_loading(sort->totals, true);
     if (may_spill && spill_start(sort->spiller) < 0) return -1;
-    int r = load_input(&load);
+    int r = load_input(sort, 0);
     if (may_spill) spill_join(sort->spiller);
     if (r == 0 && crew_failed(sort->crew)) r = -1;
     return sort->verification ? verification_finish(sort->verification, r, sort->report) : r;
@@ -42,7 +32,7 @@ static int load_phase(struct sort *sort)
 
 /* Spills batches until the merge has the memory that it needs, and waits until all runs have
    ended. */
-static int settle_phase(struct sort *sort)
+static int settle_phase(struct sort_context *sort)
 {
     struct load_counts read;
     if (spill_to_fit(sort->spiller) < 0) return -1;
@@ -60,7 +50,7 @@ static int settle_phase(struct sort *sort)
 }
 
 /* The observers of records that are in runs. */
-static struct record_observers observers_of_runs(const struct sort *sort)
+static struct record_observers observers_of_runs(const struct sort_context *sort)
 {
     struct record_observers observers = sort->observers_in;
     record_observers_add(&observers, sort->read_ends);
@@ -68,7 +58,7 @@ static struct record_observers observers_of_runs(const struct sort *sort)
 }
 
 /* Looks again at records that an earlier process has put into the store. */
-static int view_earlier_runs(struct sort *sort)
+static int view_earlier_runs(struct sort_context *sort)
 {
     struct mem_budget budget;
     batch_pool_budget(sort->pool, &budget);
@@ -85,7 +75,7 @@ static int view_earlier_runs(struct sort *sort)
 }
 
 /* Finds all duplicates, the ranges of pieces and the columns. */
-static int decide_phase(struct sort *sort)
+static int decide_phase(struct sort_context *sort)
 {
     struct spill_totals spilled;
     size_t n;
@@ -103,7 +93,7 @@ static int decide_phase(struct sort *sort)
 }
 
 /* Merges what was loaded; or, with --merge, the inputs. */
-static int merge_all(struct sort *sort)
+static int merge_all(struct sort_context *sort)
 {
     struct spill_totals spilled;
     struct load_counts read;
@@ -131,7 +121,7 @@ static int merge_all(struct sort *sort)
 }
 
 /* Merges into the sorted output, and closes it. */
-static int merge_phase(struct sort *sort)
+static int merge_phase(struct sort_context *sort)
 {
     struct output_result results[MOST_OUTPUTS];
     progress_enter(sort->progress, SORT_PHASE_MERGE);
@@ -148,7 +138,7 @@ static int merge_phase(struct sort *sort)
     return r;
 }
 
-static int run_phases(struct sort *sort)
+static int run_phases(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     bool reads_input = resume_reads_input(&sort->resume), nothing_to_check;
@@ -172,7 +162,7 @@ static int run_phases(struct sort *sort)
 
 int sort_run(const struct sort_settings *settings, struct sort_report *report)
 {
-    struct sort sort;
+    struct sort_context sort;
     if (sort_init(&sort, settings, report) < 0) return -1;
     struct early_end early_end = {
         .crew = sort.crew, .pool = sort.pool, .totals = sort.totals,
@@ -187,7 +177,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     }
     sort.progress = sort_start_progress(&sort);
     int r = run_phases(&sort);
-    temp_store_tell(sort.store, r);
+    checkpoint_writer_tell_failed_sync(sort.checkpoint, r);
     progress_enter(sort.progress, SORT_PHASE_CLOSE);
     progress_stop(sort.progress);
     cut_names_warn(&sort.cut_names);

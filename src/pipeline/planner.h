@@ -5,7 +5,7 @@
  * One struct has the facts and the estimates. --plan fills and prints it. A sort fills it once,
  * before its first run or, without runs, before its output, and warns if there is too little space.
  * The estimates ask the modules that decide while a sort runs: mem_budget.h, spill_policy.h,
- * codec_policy.h, compaction_plan.h. Sizes are as good as the estimate of the input's size. Times
+ * store_layout.h, compaction_plan.h. Sizes are as good as the estimate of the input's size. Times
  * are rough.
  *
  * Order of calls: planner_begin; set what is known of the input; planner_set_disks and
@@ -20,7 +20,7 @@
 #include "pipeline/batch.h"
 #include "pipeline/mem_budget.h"
 #include "pipeline/sort_settings.h"
-#include "store/codec_policy.h"
+#include "store/store_layout.h"
 #include "store/run_store.h"
 
 struct plan_cost {              /* of a step, for each raw byte of the records */
