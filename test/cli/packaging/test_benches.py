@@ -75,7 +75,7 @@ class BenchTest(CliTest):
 
     def program(self, name, text, **values):
         path = self.bin / name
-        path.write_text(text.format(python=sys.executable, here=os.path.dirname(__file__),
+        path.write_text(text.format(python=sys.executable, here=os.path.dirname(bamfile.__file__),
                                     samtools=SAMTOOLS, **values))
         path.chmod(0o755)
         return str(path)
