@@ -439,3 +439,7 @@ class BadInput(SharedBadInput, ColumnsTest):
                                  b"latin-1" if encoding == "latin-1" else None)
                 frame = polars.read_ipc(self.path("out.arrow"))
                 self.assertEqual(frame.height, 0)
+
+    def test_full_disk_is_an_error(self):
+        result = self.rocksort("-O", "arrow", "-o", "/dev/full", self.bam_of(TAGGED))
+        self.assert_error(result, "/dev/full", "No space left")

@@ -142,7 +142,7 @@ class Names(CliTest):
         self.assertEqual(self.run_on(lines, "--barcode-name"),
                          ([names[1], names[4], names[1], names[4]], []))
 
-    def test_random_names(self):
+    def test_barcode_of_any_name_follows_the_seventh_colon(self):
         """The barcode is what follows the seventh colon, whatever stands before it."""
         rng, names = random.Random(5), []
         for _ in range(300):
@@ -235,7 +235,7 @@ class Molecules(BarcodeTest):
                 texts.append([line for line in file if not line.startswith("COMMAND")])
         self.assertEqual(*texts)
 
-    def test_large_templates(self):
+    def test_large_templates_get_the_barcode_of_the_mate(self):
         lines = half("a", 9, 90, "AC", 1) + pair("b", 9, 90, "@", ["RX:Z:AC"])
         more = [read("a", PAIRED | READ1 | SUPPLEMENTARY, 5000 + i) for i in range(3000)]
         for first, last in ((lines[:1], lines[1:2]), (lines[1:2], lines[:1])):

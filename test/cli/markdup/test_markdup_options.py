@@ -10,7 +10,7 @@ class Refused(CliTest):
         super().setUp()
         self.source = self.write("in.sam", bamfile.sq_text(templates.REFS))
 
-    def test_options(self):
+    def test_wrong_options_are_refused_with_advice(self):
         for options, words in (("-u", "give -u to rocksort"), ("-@ 4", "give -@ to rocksort"),
                                ("--output-fmt sam", "give -O to rocksort"),
                                ("--write-index", "give --write-index to rocksort"),
@@ -27,7 +27,7 @@ class Refused(CliTest):
             self.assertIn("one word: --fixmate='-r', --markdup='-S -d 2500'", result.err)
         self.assertNotIn("markdup", self.rocksort("-S", self.source).err)
 
-    def test_together_with(self):
+    def test_markdup_needs_the_order_by_coordinate_and_a_sort(self):
         """Other orders, and what looks at records only."""
         for options in (["-n"], ["-N"], ["-t", "CB"], ["-M"], ["-I", "x.fa"], ["--shuffle"],
                         ["--template-coordinate"], ["-n", "--resume=x", "--plan"]):

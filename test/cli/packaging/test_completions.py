@@ -104,7 +104,7 @@ class Terminal:
 class Table(CliTest):
     """options.tsv against the usage text."""
 
-    def test_every_option(self):
+    def test_table_has_every_option_of_the_usage(self):
         listed, shown = set(table()), usage_options()
         self.assertEqual(shown - listed, set(),
                          "options of the usage text that have no line in completions/options.tsv")

@@ -154,13 +154,13 @@ class Packages(CliTest):
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
         return done.stdout
 
-    def test_one_version(self):
+    def test_all_files_have_the_version_of_version_h(self):
         for name, pattern in VERSIONED.items():
             found = re.search(pattern, (ROOT / name).read_text(), re.M)
             self.assertIsNotNone(found, f"no version in {name}")
             self.assertEqual(found.group(1), version(), f"{name} is behind version.h")
 
-    def test_version_of_libraries(self):
+    def test_version_names_the_libraries(self):
         result = self.run_program([SAMTOOLS, "rocksort", "--version"])
         self.assertEqual((result.status, result.err), (0, ""))
         first, second, third = result.out.decode().splitlines()

@@ -27,11 +27,11 @@ class Clean(ResumeTest):
         self.assertEqual((result.status, result.err), (0, ""))
         return result.out.decode()
 
-    def test_nothing(self):
+    def test_clean_says_that_there_is_nothing(self):
         self.assertIn("no temporary data", self.clean(self.where))
         self.assertIn("no temporary data", self.clean(self.where, "--yes"))
 
-    def test_list_and_remove(self):
+    def test_clean_lists_and_removes_dead_checkpoints_alone(self):
         sam = generate.odd(9000, seed=96).encode()
         checkpoint = self.fails_in_merge(stdin=sam)
         foreign = self.where / "rocksort.1.abcdef"
@@ -83,7 +83,7 @@ class Clean(ResumeTest):
         self.clean(self.where, "--yes")
         self.assertEqual(self.checkpoints(), [])
 
-    def test_errors(self):
+    def test_wrong_words_and_places_are_errors(self):
         result = self.rocksort("--clean", self.path("nothing"))
         self.assert_error(result, "nothing")
         for words in ([self.where, self.path("more")], [], ["--yes"],
@@ -103,7 +103,7 @@ class NamesAndLocks(KilledTest):
         """Runs --clean."""
         return self.run_program([SAMTOOLS, "rocksort", "--clean", *args], **how)
 
-    def test_without_locks(self):
+    def test_nothing_is_removed_where_locks_do_not_work(self):
         """On a file system without locks --clean refuses to remove checkpoints. It once removed one
         that was in use there."""
         source = self.source()
@@ -209,7 +209,7 @@ class Owners(KilledTest):
             process.wait()
         self.resume(checkpoint, "-o", self.path("out.bam"))
 
-    def test_other_host(self):
+    def test_checkpoint_of_another_host_is_not_removed(self):
         """A sort on another host that had no lock: nobody here can know whether it runs."""
         source = self.source(20000)
         want = self.sort_bam("--no-PG", source)
@@ -247,7 +247,7 @@ class Owners(KilledTest):
         self.clean("--yes", self.where)
         self.assertEqual(os.listdir(self.where), [])
 
-    def test_restarted_host(self):
+    def test_checkpoint_from_before_a_restart_is_said_so(self):
         """The host of the sort is called like this one, but its kernel was another one. Once the
         message said to go to the host where the user already was."""
         checkpoint = self.cut_load(self.source(20000))
@@ -310,7 +310,7 @@ class Outputs(KilledTest):
         before.remove(os.path.basename(left))
         self.assertEqual(sorted(os.listdir(self.work)), before)
 
-    def test_index_and_link(self):
+    def test_index_that_was_being_written_goes_with_its_output(self):
         """An index that htslib was writing belongs to its output, which may be named by a link."""
         os.symlink("real.cram", self.path("link.cram"))
         result = self.rocksort("-O", "cram,no_ref=1", "--write-index", "-o", self.path("link.cram"),
@@ -324,7 +324,7 @@ class Outputs(KilledTest):
         self.assertRegex(line, r"\Auseless .*\.journal, removed\Z")
         self.assertEqual(self.unfinished(), [])
 
-    def test_in_use(self):
+    def test_output_in_use_is_not_removed(self):
         source = self.source()
         process = self.start("-o", self.path("out.bam"), source,
                              env=self.faulty("rename:1:3000ms:out.bam"))
@@ -355,7 +355,7 @@ class Outputs(KilledTest):
         self.assert_error(result, "o.bam")
         self.assertEqual(self.unfinished(), [])
 
-    def test_of_a_checkpoint(self):
+    def test_output_of_a_checkpoint_is_listed_with_it(self):
         source = self.source()
         out = self.path("out.bam")
         result = self.rocksort("--no-PG", "-T", self.where, "-o", out, source, clean=False,
@@ -377,7 +377,7 @@ class Outputs(KilledTest):
         self.assertEqual(len([line for line in lines if line.endswith(", removed")]), 2)
         self.assertEqual((self.checkpoints(self.work), self.unfinished()), ([], []))
 
-    def test_data_are_elsewhere(self):
+    def test_clean_of_an_output_says_where_its_data_may_be(self):
         source = self.source()
         out = self.path("out.bam")
         self.killed("rename:1:kill:/out.bam", "-o", out, source)
@@ -525,7 +525,7 @@ class Names(KilledTest):
             self.assertEqual(self.files(), before)
             self.sort_ok("--clean", "--yes", self.out, clean=False)
 
-    def test_killed_and_resumed(self):
+    def test_resume_gives_the_missing_names(self):
         for _ in self.each_kill(SPILL_BUDGET):
             checkpoint, = self.checkpoints()
             self.assertRegex(self.resume(checkpoint).err, "was complete but for names")
@@ -534,7 +534,7 @@ class Names(KilledTest):
         for _ in self.each_kill(SPILL_BUDGET):
             self.sort_ok("--clean", "--yes", self.where, clean=False)
 
-    def test_signals(self):
+    def test_signal_lets_all_files_get_their_names(self):
         """SIGTERM lets all files get their names, and nothing is offered to be resumed."""
         for kind in self.SETS:
             for budget in (None, SPILL_BUDGET):
@@ -575,7 +575,7 @@ class Names(KilledTest):
             self.assertEqual(self.files(), want)
             self.empty()
 
-    def test_other_files_since(self):
+    def test_files_of_a_later_sort_are_not_replaced(self):
         """What a later sort has written is not replaced by the files of a killed one."""
         other = self.source(500, name="other.bam")
         for kind, number in (("also", 1), ("also", 2), ("index", 1), ("index", 2)):
@@ -753,7 +753,7 @@ class Names(KilledTest):
                 self.assertEqual(self.files(), want)
                 self.empty()
 
-    def test_long_name(self):
+    def test_journal_of_a_long_name_fits(self):
         """The name of the journal once was longer than a file's can be."""
         for n in (221, 222, 247):
             result = self.sort_ok("-o", self.out / ("n" * n + ".bam"), "--write-index", self.bam)
@@ -767,7 +767,7 @@ class Names(KilledTest):
             counts = dict(line.split() for line in file)
         self.assertEqual((counts["fsync"], counts["fault0"]), ("0", "0"))
 
-    def test_ten_thousand_pieces(self):
+    def test_ten_thousand_pieces_get_their_names(self):
         records = [bamfile.record(name="r", flag=0, tid=0, pos=1, cigar="3M",
                                   aux=b"XXi" + i.to_bytes(4, "little")) for i in range(10_000)]
         source = self.write("many.bam", bamfile.bam_file("@SQ\tSN:c\tLN:9\n", [("c", 9)], records))

@@ -89,7 +89,7 @@ class PowerFailure(KilledTest):
 class Synced(KilledTest):
     """What --resume syncs."""
 
-    def test_synced(self):
+    def test_resume_syncs_what_was_not_synced(self):
         """--resume syncs files that the process before could not sync before it ended."""
         source, report = self.source(), self.scratch / "report"
         checkpoint = self.cut_load(source)

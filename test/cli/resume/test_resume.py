@@ -33,7 +33,7 @@ class Merge(ResumeTest):
                 self.resume(checkpoint, "-o", self.path("out.bam"))
                 self.assertEqual(bamfile.read(self.path("out.bam")), want)
 
-    def test_template_coordinate(self):
+    def test_template_order_is_resumed(self):
         sam = "".join(re.sub(r"^(\S+)\t\d+", r"\1\t16" if i % 3 else r"\1\t0", line)
                       for i, line in enumerate(generate.reads(3000, generate.reference())
                                                .splitlines(keepends=True)))
@@ -64,7 +64,7 @@ class Merge(ResumeTest):
                 self.resume(checkpoints[0], "-o", self.path("out.bam"))
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_signals(self):
+    def test_checkpoint_is_kept_after_signals_of_schedulers(self):
         """After SIGTERM and other signals of schedulers the checkpoint is kept, and a message says
         so. After Ctrl-C it is removed, except with -k."""
         source = self.source()
@@ -84,7 +84,7 @@ class Merge(ResumeTest):
                 checkpoints, err = self.killed_in_merge(source, number=number)
                 self.assertEqual((checkpoints, err), ([], ""))
 
-    def test_closed_standard_output(self):
+    def test_checkpoint_is_kept_with_keep_if_the_reader_leaves(self):
         """With -k; else nothing stays (test_temp.py)."""
         source = self.source()
         process = self.start("-k", "-u", "--no-PG", "-T", self.where, source, budget=SPILL_BUDGET,
@@ -114,7 +114,7 @@ class Merge(ResumeTest):
                 with open(self.path(name), "rb") as file:
                     self.assertTrue(file.read(3).startswith(first))
 
-    def test_format_without_index(self):
+    def test_format_without_index_is_warned_of(self):
         """The first sort had --write-index, and no option can undo that: if the new output is SAM,
         a warning says that no index is written. Once such a sort could not be finished as SAM."""
         source = self.source()
@@ -128,7 +128,7 @@ class Merge(ResumeTest):
         self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assertTrue(os.path.exists(self.path("out.bam.csi")))
 
-    def test_same_output(self):
+    def test_output_is_that_of_the_first_command(self):
         """Without options the output has the name, format, level, index and header of the first
         sort. What the killed run left of its output is removed."""
         source = self.source()
@@ -203,7 +203,7 @@ class Merge(ResumeTest):
         self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_checksum(self):
+    def test_resumed_sort_has_its_checksum(self):
         sam = generate.odd(9000, seed=85).encode()
         want = self.sort_ok("--checksum", "-o", self.path("want.bam"), stdin=sam)
         checkpoint = self.fails_in_merge(stdin=sam)
@@ -211,7 +211,7 @@ class Merge(ResumeTest):
         line = next(line for line in want.err.splitlines() if line.startswith("xxh3sum"))
         self.assertIn(line, result.err.splitlines())
 
-    def test_several_directories(self):
+    def test_checkpoint_in_several_directories_is_resumed_by_each(self):
         other = self.work / "other"
         other.mkdir()
         sam = generate.odd(15000, seed=86).encode()
@@ -226,7 +226,7 @@ class Merge(ResumeTest):
             self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
             self.assertEqual(self.checkpoints(self.where, other), [])
 
-    def test_moved_checkpoint(self):
+    def test_moved_checkpoint_is_resumed(self):
         sam = generate.odd(9000, seed=87).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
         checkpoint = self.fails_in_merge(stdin=sam)
@@ -280,7 +280,7 @@ class KillSweep(CliTest):
     """A short kill sweep; `make kill-sweep N=200` runs a long one."""
 
     @unittest.skipUnless(os.access(ROOT / "bench/simulate-reads", os.X_OK), "no simulate-reads")
-    def test_nine_sorts(self):
+    def test_killed_sorts_of_many_kinds_are_right(self):
         done = subprocess.run(
             ["python3", "-B", str(ROOT / "test/kill_sweep.py"), "--program", SAMTOOLS_ROCKSORT,
              "-n", "11", "--seed", "5", "--records", "20000", "--memory", "1000000"],

@@ -44,7 +44,7 @@ class Resources(KilledTest):
                     self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
             shutil.rmtree(saved)
 
-    def test_codec_and_fsync(self):
+    def test_codec_and_fsync_are_remembered(self):
         """--temp-codec and --fsync were once forgotten."""
         source = self.source(20000)
         saved = self.path("saved")
@@ -60,7 +60,7 @@ class Resources(KilledTest):
             self.assertEqual(json_of(stats)["options"]["temp_codec"], codec)
             self.assertRegex(text_of(report), r"(?m)^fault0 [1-9]")
 
-    def test_the_latest_count(self):
+    def test_latest_settings_count(self):
         """What --resume was told counts when that is resumed, too."""
         source = self.source(40000)
         checkpoint = self.cut_load("-@", "2", "-m", "1M", source, n_runs=1, budget=None)
@@ -124,7 +124,7 @@ class Elsewhere(KilledTest):
                 self.assertEqual(len(glob.glob(f"{checkpoints[1]}/db-*/*.sst")), 2)
                 self.finish(checkpoints[named])
 
-    def test_added_twice(self):
+    def test_directory_may_be_added_after_another(self):
         old = self.cut_load(self.bam)
         new = self.add(old, self.places[0], 1)
         before = self.databases(new)
@@ -146,7 +146,7 @@ class Elsewhere(KilledTest):
         shutil.move(saved, new)
         self.finish(old)
 
-    def test_lost_and_needed(self):
+    def test_checkpoint_that_lost_a_directory_is_damaged(self):
         """All records are in the runs, or the first directory is lost: --clean says that the
         checkpoint is damaged, and does not offer to resume it."""
         self.rocksort("--no-PG", "-T", self.where, "-T", self.places[0], "-o", "/dev/full", self.bam,
@@ -168,7 +168,7 @@ class Elsewhere(KilledTest):
         self.refused(new, new, old, "sort the input again")
         self.assertRegex(self.clean(new), r"\Adamaged ")
 
-    def test_clean_all_parts(self):
+    def test_clean_removes_all_parts_or_none(self):
         """What --clean removes is of no use in parts: it removes all, or says what it cannot
         reach."""
         old = self.cut_load(self.bam)
@@ -192,7 +192,7 @@ class Elsewhere(KilledTest):
             self.assertRegex(self.clean(old, "--yes"), rf"\Ain use +{old}\n\Z")
         self.finish(old)
 
-    def test_disk_is_full(self):
+    def test_resume_goes_on_elsewhere_if_the_disk_is_full(self):
         """What the messages say can be done: the disk is full, and stays so."""
         part = os.path.basename(self.where)
         result = self.rocksort("--no-PG", "-T", self.where, "-o", self.path("out.bam"), self.bam,
@@ -221,7 +221,7 @@ class Elsewhere(KilledTest):
         self.assertEqual(self.checkpoints(*self.places), [])
         self.finish(checkpoint)
 
-    def test_killed_between(self):
+    def test_kill_while_a_directory_is_added_loses_nothing(self):
         for n in (1, 2):
             for action in ("kill", "term"):
                 with self.subTest(n=n, action=action):
@@ -236,7 +236,7 @@ class Elsewhere(KilledTest):
                         self.assertEqual((n, action), (1, "kill"))
                         shutil.rmtree(left)
 
-    def test_impossible_place(self):
+    def test_impossible_place_is_refused(self):
         checkpoint = self.cut_load(self.bam)
         self.refused(checkpoint, "/nowhere/x", "-T", options=["-T", "/nowhere/x"])
         self.finish(checkpoint)
@@ -248,7 +248,7 @@ class Elsewhere(KilledTest):
         self.assert_same_bam(bamfile.read(self.path("out.bam")), self.want)
         self.assertEqual(self.checkpoints(*self.places), [])
 
-    def test_pipe(self):
+    def test_directory_is_not_added_for_a_pipe(self):
         """With -k and --partial as well: nothing is read, so nothing is written."""
         sam = generate.odd(9000, seed=5).encode()
         checkpoint = self.cut_load("-k", "-", stdin=sam)
@@ -305,10 +305,10 @@ class FullDisks(KilledTest):
                 except OSError:
                     return
 
-    def test_temporary_disk(self):
+    def test_full_temporary_disk_gives_advice_with_t(self):
         self.check(self.disks[0], self.other / "o.bam", ["-T"])
 
-    def test_output_disk(self):
+    def test_full_output_disk_gives_advice_with_o(self):
         self.check(self.other, self.disks[0] / "o.bam", ["-o"])
 
     def test_disk_of_the_second_output(self):
@@ -317,11 +317,11 @@ class FullDisks(KilledTest):
     def test_one_disk_for_both(self):
         self.check(self.disks[0], self.disks[0] / "o.bam", ["-T", "-o"])
 
-    def test_both_disks(self):
+    def test_two_small_disks_give_advice_with_both(self):
         """The output's disk is not full yet, but the output will not fit there."""
         self.check(self.disks[0], self.disks[1] / "o.bam", ["-T", "-o"])
 
-    def test_quota(self):
+    def test_exceeded_quota_gives_advice_with_t(self):
         self.check(self.disks[0], self.other / "o.bam", ["-T"],
                    env=self.faulty("pwrite:40+:EDQUOT:/db-0/,write:40+:EDQUOT:/db-0/"))
 

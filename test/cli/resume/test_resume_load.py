@@ -43,7 +43,7 @@ class Load(ResumeTest):
                 shutil.rmtree(checkpoint)
         self.skipTest("this machine is too fast: no sort could be killed in time")
 
-    def test_killed(self):
+    def test_killed_load_goes_on(self):
         source = self.source(20000)
         want = self.sort_bam("--no-PG", source)
         for order in ([], ["-@", "2"], ["-n"], ["-s", "8M"]):
@@ -66,7 +66,7 @@ class Load(ResumeTest):
                     self.resume(checkpoints[0])
                     self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_fixmate_base_modifications(self):
+    def test_base_modifications_are_cut_as_in_one_sort(self):
         """The options of --fixmate are in the checkpoint: -M goes on without being given again.
         Bases of other records are needed for it, also in a template that does not fit in memory."""
         made = templates.Modified(13)
@@ -132,7 +132,7 @@ class Load(ResumeTest):
                     with open(report) as file:
                         self.assertEqual(file.read(), wanted_report)
 
-    def test_markdup_elsewhere(self):
+    def test_files_of_markdup_stay_where_they_were(self):
         """From another directory the files of --markdup are those that were asked for first, unless
         the option is given again."""
         source = self.bam_of(templates.Generator(14, odd=0).sam(6000))
@@ -148,7 +148,7 @@ class Load(ResumeTest):
                 self.assertEqual(sorted(path.name for path in elsewhere.iterdir()),
                                  [] if folder == self.work else ["dups", "metrics"])
 
-    def test_signal(self):
+    def test_load_goes_on_after_a_signal(self):
         source = self.source(20000)
         want = self.sort_bam("--no-PG", source)
         checkpoints, err = self.cut_off(source, number=signal.SIGTERM, stdin=subprocess.DEVNULL)
@@ -163,7 +163,7 @@ class Load(ResumeTest):
         process.wait(APPEAR_LIMIT_S)
         self.assertEqual(self.checkpoints(), [])
 
-    def test_again_and_again(self):
+    def test_load_may_be_killed_again_and_again(self):
         source = self.source(30000)
         want = self.sort_bam("--no-PG", source)
         checkpoints, _ = self.cut_off(source, n_runs=2, stdin=subprocess.DEVNULL)
@@ -180,7 +180,7 @@ class Load(ResumeTest):
             self.resume(checkpoints[0])
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_several_directories(self):
+    def test_load_into_several_directories_goes_on(self):
         other = self.work / "other"
         other.mkdir()
         source = self.source(20000)
@@ -229,7 +229,7 @@ class Load(ResumeTest):
 class AtACall(KilledTest):
     """Sorts that are cut off at a chosen system call while they read."""
 
-    def test_fixmate_several_inputs(self):
+    def test_mates_of_several_inputs_go_on_at_a_template(self):
         """Reading goes on at a template of a BAM file whose read groups are renamed. Once it went
         on within some other record, or within a BGZF block."""
         texts = [templates.Generator(20 + i, odd=0).sam(3000) for i in range(3)]
@@ -243,7 +243,7 @@ class AtACall(KilledTest):
                     self.resume(checkpoint)
                     self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_hundreds_of_runs(self):
+    def test_load_goes_on_after_hundreds_of_runs(self):
         """Runs become part of the database several at a time. If a sort is killed while RocksDB
         takes such a group in, --resume goes on with the runs before the group."""
         source = self.bam_of(templates.Generator(27, odd=0).sam(9000))
@@ -325,7 +325,7 @@ class AtACall(KilledTest):
         self.resume(checkpoint)
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_references_without_text(self):
+    def test_references_without_text_are_resumed(self):
         whole = bamfile.read(self.source())
         lines = [line for line in whole.text.splitlines(keepends=True) if line[:3] != "@SQ"]
         source = self.write("in.bam", bamfile.bgzf(bamfile.bam_header("".join(lines), whole.refs) +
@@ -356,7 +356,7 @@ class AtACall(KilledTest):
                     if os.path.isdir(path):
                         shutil.rmtree(path)
 
-    def test_read_only_disk(self):
+    def test_read_only_disk_is_named(self):
         """The disk has become read-only: the message says that the checkpoint cannot be locked. It
         once said that it is no checkpoint of rocksort."""
         source = self.source()
@@ -406,7 +406,7 @@ class Inputs(KilledTest):
                 self.assertNotIn("free()", result.err)
                 self.assertFalse(os.path.exists(self.path("out.bam")))
 
-    def test_changed_reference(self):
+    def test_changed_reference_is_refused(self):
         """If the reference of -I has changed, the remaining records would get other minimisers."""
         fasta = self.write("ref.fa", ">r\n" + "ACGTTGCAACGTAGGT" * 40 + "\n")
         checkpoint = self.cut_load("-M", "-I", fasta, self.source())

@@ -43,7 +43,7 @@ class LongKeys(KilledTest):
         return data
 
     @needs_pysam
-    def test_killed_in_merge(self):
+    def test_long_keys_are_resumed_after_a_kill_in_the_merge(self):
         (checkpoint,), _ = self.killed_in_merge(*self.OPTIONS, self.bam, budget=BUDGET)
         self.assertEqual(self.state(checkpoint), "loaded")
         self.check(checkpoint)

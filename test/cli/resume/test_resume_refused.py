@@ -21,7 +21,7 @@ class Refused(ResumeTest):
         self.sam = generate.odd(9000, seed=95).encode()
         self.checkpoint = self.fails_in_merge(stdin=self.sam)
 
-    def test_not_a_checkpoint(self):
+    def test_directory_that_is_no_checkpoint_is_refused(self):
         (self.work / "empty").mkdir(mode=0o700)
         (self.work / "file").write_text("x")
         os.symlink(self.checkpoint, self.work / "link")
@@ -29,7 +29,7 @@ class Refused(ResumeTest):
                               ("nothing", "does not exist"), ("link", "link")):
             self.refused(self.path(name), self.path(name), mention)
 
-    def test_busy(self):
+    def test_checkpoint_in_use_is_refused(self):
         process = self.start("--resume", self.checkpoint, "-u", "-o", "-", budget=SPILL_BUDGET)
         os.read(process.stdout.fileno(), 100)
         self.refused(self.checkpoint, self.checkpoint, "in use")
@@ -47,7 +47,7 @@ class Refused(ResumeTest):
         _, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, err)
 
-    def test_contradictions(self):
+    def test_options_that_contradict_the_first_sort_are_refused(self):
         for options, mention in ((["-n"], "order"), (["--shuffle=3"], "order"), (["-t", "AB"], ""),
                                  (["--no-resume"], "--no-resume"),
                                  (["--clean", self.work], "--clean"),
@@ -67,7 +67,7 @@ class Refused(ResumeTest):
         checkpoint = self.fails_in_merge("-t", "XI", "-n", stdin=self.sam)
         self.resume(checkpoint, "-t", "XI", "-n", "-o", self.path("out.bam"))
 
-    def test_bad_state_file(self):
+    def test_damaged_state_file_is_refused(self):
         path = os.path.join(self.checkpoint, "STORE")
         good = bytes_of(path)
         cases = [(b"", "STORE file"), (b"hello\n", "STORE file"), (good[:-1], "damaged"),
@@ -101,7 +101,7 @@ class Refused(ResumeTest):
             shutil.copytree(saved, self.checkpoint)
             yield path.replace(saved, self.checkpoint)
 
-    def test_damaged_databases(self):
+    def test_damaged_databases_are_never_a_shorter_output(self):
         want = self.sort_bam("--no-PG", stdin=self.sam)
         n_refused = 0
         for path in self.copies():
@@ -136,11 +136,11 @@ class Refused(ResumeTest):
                     file.write(good)
         self.assertGreater(n_refused, 10)
 
-    def test_missing_database(self):
+    def test_missing_database_is_refused(self):
         shutil.rmtree(os.path.join(self.checkpoint, "db-0"))
         self.refused(self.checkpoint, self.checkpoint, "lacks")
 
-    def test_missing_directory(self):
+    def test_missing_directory_is_refused(self):
         shutil.rmtree(self.checkpoint)
         other = self.work / "other"
         other.mkdir()

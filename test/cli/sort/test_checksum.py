@@ -80,7 +80,7 @@ class ChecksumTest(CliTest):
 class Definition(ChecksumTest):
     """The checksum is the sum, modulo 2^64, of the XXH3-64 of the BAM bytes of each record."""
 
-    def test_known_checksums(self):
+    def test_checksums_are_the_known_ones(self):
         for name, (record, value) in KNOWN.items():
             with self.subTest(name):
                 self.assertEqual(self.checksum(stdin=bam([record])), line_of(value, 1, len(record)))

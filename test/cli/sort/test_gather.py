@@ -206,3 +206,8 @@ class Refused(GatherTest):
         self.assert_error(result, "piece1.bam", "damaged")
         self.assert_no_result(out)
         self.assertFalse(os.path.exists(out + ".csi"))
+
+    def test_full_device_is_an_error(self):
+        paths = self.pieces((1000, 3000))
+        result = self.rocksort("--merge", "-o", "/dev/full", *paths)
+        self.assert_error(result, "/dev/full", "No space left")

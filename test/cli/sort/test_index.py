@@ -199,7 +199,7 @@ class Answers(IndexTest):
         cls.reads = random_reads(4000, REFS)
         cls.regions = random_regions(3000, REFS)
 
-    def test_thousands_of_regions(self):
+    def test_thousands_of_regions_have_the_right_reads(self):
         source = self.bam(self.reads, REFS)
         for budget in BUDGETS:
             for name, index in (("out.bam", "out.bam.csi"), ("out.bam##idx##x.bai", "x.bai")):
@@ -377,7 +377,7 @@ class Edges(IndexTest):
                     self.assert_error(result, "far")
                     self.assert_files("in.bam")
 
-    def test_sam_beyond_bam(self):
+    def test_index_of_sam_reaches_beyond_bam(self):
         """A reference longer than BAM allows, with reads everywhere on it."""
         sam = "@SQ\tSN:a\tLN:500\n@SQ\tSN:vast\tLN:5000000000\n"
         rng, reads = random.Random(13), []

@@ -306,6 +306,13 @@ class Objects(UrlTest):
         self.assertEqual(self.server.names(self.bucket), [])
         self.assertEqual(self.server.uploads(self.bucket), [])
 
+    def test_index_that_cannot_be_uploaded_is_an_error(self):
+        local = self.write("in.bam", self.small)
+        self.server.fault = at("POST", "csi?uploads", 500)
+        result = self.run_urls("--write-index", "-o", self.url + "out.bam", local)
+        self.assert_refused(result, self.url + "out.bam.csi", "500")
+        self.assertNotIn("out.bam.csi", self.server.names(self.bucket))
+
     def test_silent_server_is_an_error(self):
         self.put("in.bam", self.small)
         local = self.write("local.bam", self.small)

@@ -20,31 +20,31 @@ class AgainstReference(CliTest):
                     got = self.sort_bam("--no-PG", *order_options, *options, source, budget=budget)
                     self.assert_same_bam(got, want, order)
 
-    def test_odd_sam(self):
+    def test_odd_sam_is_sorted_as_by_samtools(self):
         self.check(self.write("in.sam", generate.odd(12000, seed=11)))
 
-    def test_odd_bam(self):
+    def test_odd_bam_is_sorted_as_by_samtools(self):
         self.check(self.bam_of(generate.odd(12000, seed=12)), ["-@", "2"])
 
-    def test_many_seeds(self):
+    def test_inputs_of_all_sizes_are_sorted_as_by_samtools(self):
         for seed in range(20, 27):
             n_records = random.Random(seed).choice((1, 2, 3, 17, 300, 1500))
             self.check(self.write("in.sam", generate.odd(n_records, seed=seed)),
                        budgets=(SPILL_BUDGET,) if n_records > 300 else (None,))
 
-    def test_all_flags(self):
+    def test_all_flags_are_sorted_as_by_samtools(self):
         self.check(self.write("in.sam", generate.all_flags(seed=13)))
 
-    def test_ties(self):
+    def test_ties_stay_in_their_order(self):
         source = self.write("in.sam", generate.ties(12000, seed=14))
         for threads in "13":
             self.check(source, ["-@", threads])
 
-    def test_sequencing(self):
+    def test_reads_of_a_sequencer_are_sorted_as_by_samtools(self):
         refs = generate.reference()
         self.check(self.write("in.sam", generate.reads(6000, refs)))
 
-    def test_reference_without_position(self):
+    def test_reads_without_position_are_sorted_as_by_samtools(self):
         rng, refs = random.Random(15), [("a", 1000), ("b", 1000)]
         raw = b"".join(
             bamfile.record(f"r{rng.randrange(50)}", rng.choice((4, 0x14, 0x45, 0x85, 0x904)),
