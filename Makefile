@@ -328,7 +328,7 @@ $(BUILD)/fork-server: MORE = -MMD -MP
 $(BUILD)/fork-server: test/tools/fork-server.c $(OBJECTS)
 	$(program)
 
-CLI_TESTS = $(if $(VALGRIND),test/cli/test_errors.py::Input test/cli/test_headers.py,test/cli)
+CLI_TESTS = $(if $(VALGRIND),test/cli/faults/test_errors.py::Input test/cli/sort/test_headers.py,test/cli)
 DIFFERENTIAL = $(PYTHON) test/differential.py --program $(BIN)/samtools-rocksort
 check-cli: $(CLI_PROGRAMS) $(VENV) $(if $(VALGRIND),,$(WORKFLOW_ENGINES))
 	$(LIVE)bash scripts/fetch-real-bams.sh build/real-bams

@@ -47,16 +47,18 @@ def has_closing_block(path):
 def read_exactly(f, n_bytes):
     data = f.read(n_bytes)
     if len(data) != n_bytes:
-        raise NotWhole("ends within its header")
+        raise NotWhole("ends too early")
     return data
 
 
-def skip_header(f):
+def read_header(f):
+    """The header's text."""
     if read_exactly(f, 4) != b"BAM\1":
         raise NotWhole("is not a BAM")
-    read_exactly(f, struct.unpack("<I", read_exactly(f, 4))[0])
-    for _ in range(struct.unpack("<I", read_exactly(f, 4))[0]):
+    text = read_exactly(f, *struct.unpack("<I", read_exactly(f, 4)))
+    for _ in range(*struct.unpack("<I", read_exactly(f, 4))):
         read_exactly(f, struct.unpack("<I", read_exactly(f, 4))[0] + 4)
+    return text
 
 
 def scan_records(f):
@@ -99,7 +101,7 @@ def scan(path):
         raise NotWhole("has no end-of-file block")
     try:
         with gzip.open(path, "rb") as f:
-            skip_header(f)
+            read_header(f)
             return scan_records(f)
     except (EOFError, zlib.error, gzip.BadGzipFile) as e:
         raise NotWhole("cannot be inflated: %s" % e) from e

@@ -29,7 +29,6 @@ output must have the input's records, in order. Exit code: 0 if all are right, e
 missed, otherwise 1.
 """
 
-import argparse
 import collections
 import math
 import os
@@ -46,11 +45,11 @@ import threading
 import time
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from measure import (MIB, PAGE_BYTES, ROOT, TICK_S, BenchError, add_programs, cell, checksum,
-                     commit, count, describe, find_plotter, find_rocksort, find_upstream, in_turn,
-                     name_list, need_disk, parse_level, parse_positive, prepare, progress, run_main,
-                     simulate, tail_of, tree_memory, verdict, wait_measured, warm_memory,
-                     write_json)
+from measure import (MIB, PAGE_BYTES, ROOT, TICK_S, BenchError, add_programs, bare_parser, cell,
+                     checksum, commit, count, describe, find_plotter, find_rocksort, find_upstream,
+                     in_turn, name_list, need_disk, parse_level, parse_positive, prepare, progress,
+                     read_text, run_main, simulate, tail_of, tree_memory, verdict, wait_measured,
+                     warm_memory, write_json)
 
 SPINDLE = os.path.join(ROOT, "bench", "spindle")
 
@@ -100,9 +99,7 @@ SMALL = {"low-coverage": (1, 64), "deep-ssd": (1, 64), "little-memory": (1, 32),
 
 
 def parse_arguments():
-    first, _, rest = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(description=first, epilog=rest,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = bare_parser(__doc__)
     known = [e.name for e in EXPERIMENTS] + ["storage"]
     add = parser.add_argument
     add("--experiment", metavar="LIST", type=name_list("experiment", known), default=known,
@@ -264,11 +261,6 @@ class Disk:
 
 
 # ---- the limit of memory ----
-
-
-def read_text(path):
-    with open(path, encoding="utf-8", errors="replace") as f:
-        return f.read()
 
 
 def write_text(path, text):

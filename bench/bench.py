@@ -31,8 +31,8 @@ import sys
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from bench_input import prepared
-from measure import (MIB, BenchError, add_list, count_records, describe, make_parser, medians_at,
-                     name_list, prepare, report, room_for_run, run_in_turn, run_main,
+from measure import (MIB, BenchError, add_list, describe, make_parser, medians_at, name_list,
+                     need_records, prepare, report, room_for_run, run_in_turn, run_main,
                      run_measured, verdict)
 
 # options: for both programs; ours: for rocksort only. wall, cpu, rss: the largest ratios of wall
@@ -87,9 +87,7 @@ def check_result(upstream, path, records):
     if done.returncode != 0:
         raise BenchError("samtools quickcheck rejects rocksort's result: "
                          + done.stdout.decode(errors="replace"))
-    count = count_records(upstream, path)
-    if count != records:
-        raise BenchError("rocksort's result has %d records instead of %d" % (count, records))
+    need_records(upstream, path, records, "rocksort")
 
 
 def run_once(who, point, setting):
@@ -113,17 +111,8 @@ def run_once(who, point, setting):
     return result
 
 
-# ---- all points ----
-
-
-def measure(args, setting):
-    """Runs all points. In a point the programs run in turn; each repeat swaps their order."""
-    runs = []
-    for point in args.points:
-        programs = ["copy"] if point is COPY else ["rocksort", "samtools"]
-        runs += run_in_turn("bench", programs, args.repeats,
-                            lambda who, point=point: run_once(who, point, setting))
-    return runs
+def programs_of(point):
+    return ["copy"] if point.name == "copy" else ["rocksort", "samtools"]
 
 
 def table(runs, points):
@@ -131,8 +120,7 @@ def table(runs, points):
            "| wall ratio (target) | CPU ratio (target) |")
     yield "|---|---|---|---|---|---|---|---|---|"
     for point in points:
-        got = {who: medians_at(runs, point.name, who)
-               for who in (["copy"] if point is COPY else ["rocksort", "samtools"])}
+        got = {who: medians_at(runs, point.name, who) for who in programs_of(point)}
         for who, m in got.items():
             ratios = ("", "")
             rss = "%.0f" % (m["rss_bytes"] / MIB)
@@ -148,7 +136,8 @@ def table(runs, points):
 
 def bench(args):
     with prepared("bench", args, input_factor=RUN_BYTES_A_BYTE) as setting:
-        runs = measure(args, setting)
+        runs = run_in_turn("bench", [(point, programs_of(point)) for point in args.points],
+                           args.repeats, lambda who, point: run_once(who, point, setting))
     said = dict(describe(setting.rocksort, setting.samtools), input=setting.said)
     said["free memory"] = "as it comes" if args.cold_memory else "touched before each run"
     has_targets = setting.size / setting.records < LONG_BYTES

@@ -5,9 +5,9 @@
 
 The current directory has sample.parquet, sample.bam with its index, and regions.bed, sorted. The
 SQL and the lines of Polars are the cells of the page; the SQL runs in DuckDB's shell, which is the
-package duckdb-cli of PyPI or `duckdb` of the PATH, and in Python. pysam and awk read the BAM. Each way may use
-two threads. The rows of two ways are the same, but may come in another order. Each way imports only
-what it needs, since its start is a part of what is measured.
+package duckdb-cli of PyPI or `duckdb` of the PATH, and in Python. pysam and awk read the BAM. Each
+way may use two threads. The rows of two ways are the same, but may come in another order. Each way
+imports only what it needs, since its start is a part of what is measured.
 """
 
 import collections

@@ -91,12 +91,6 @@ def run_once(args, way, setting):
     return result
 
 
-def measure(args, setting):
-    ways = {way.name: way for way in WAYS}
-    return run_in_turn("columns", list(ways), args.repeats,
-                       lambda name: run_once(args, ways[name], setting))
-
-
 def table(runs):
     yield "| output | wall s | CPU s | peak RSS MiB | MB | wall (target) | CPU | size (target) | of |"
     yield "|---|---|---|---|---|---|---|---|---|"
@@ -191,7 +185,8 @@ def question_table(runs):
 
 def bench(args):
     with prepared("columns", args, BYTES_A_RECORD) as setting:
-        runs = [] if args.questions else measure(args, setting)
+        runs = [] if args.questions else run_in_turn(
+            "columns", [("", WAYS)], args.repeats, lambda way, _: run_once(args, way, setting))
         asked = ask(args, setting) if can_ask() else []
     said = dict(describe(setting.rocksort, setting.samtools), input=setting.said)
     head = "Medians of %d runs each, in turn, %d threads, %d MiB; MB are 10^6 bytes.\n" % (

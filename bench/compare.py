@@ -41,8 +41,8 @@ import time
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from bench_input import choose_input, said_of_input
-from measure import (MIB, BenchError, cell, check_paths, commit, find_plotter, machine, make_parser,
-                     medians_of, name_list, need_disk, parse_level, parse_positive,
+from measure import (MIB, BenchError, cell, check_paths, checksum, commit, find_plotter, machine,
+                     make_parser, medians_of, name_list, need_disk, parse_level, parse_positive,
                      parse_size, prepare, progress, room_for_run, run_main, run_measured,
                      said_of_run, write_json)
 from peers import PROGRAMS, Job, codec_of, find_all, version_of
@@ -123,13 +123,6 @@ def scan(path):
         raise BenchError("bamcheck.py failed on %s" % path) from e
 
 
-def rocksort_checksum(rocksort, threads, path):
-    done = subprocess.run(rocksort + ["--checksum-only", "-@", str(threads), path],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, check=False)
-    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else "unreadable"
-
-
 def compare_content(want, got, rewrites):
     """(what is wrong or None, how the content was compared)."""
     if "error" in got:
@@ -153,19 +146,16 @@ def compare_content(want, got, rewrites):
 class Checker:
     """Compares outputs with the input. Remembers the digests of those that are right."""
 
-    def __init__(self, rocksort, threads):
-        self.rocksort, self.threads = rocksort, threads
-        self.want = None
-        self.right = {}
-
-    def read_input(self, path):
+    def __init__(self, rocksort, path):
+        self.rocksort, self.right = rocksort, {}
         self.want = self.look(path)
         if "error" in self.want:
             raise BenchError("%s %s" % (path, self.want["error"]))
-        return self.want
 
     def look(self, path):
-        return dict(scan(path), checksum=rocksort_checksum(self.rocksort, self.threads, path))
+        found = scan(path)
+        return found if "error" in found else dict(
+            found, checksum=checksum(self.rocksort, path, "--checksum-only"))
 
     def check(self, path, rewrites):
         """{"wrong": a message or None, "compared": how}."""
@@ -368,8 +358,8 @@ def compare(args):
     check_paths(args)
     with tempfile.TemporaryDirectory(prefix="rocksort-compare-", dir=args.dir) as scratch:
         chosen = choose_input("compare", args, scratch)
-        checker = Checker(programs[0][0].words, args.threads)
-        want = checker.read_input(chosen.path)
+        checker = Checker(programs[0][0].words, chosen.path)
+        want = checker.want
         need_disk(args.dir, want["raw_bytes"] * 2)
         comparison = Comparison(args, scratch, chosen.path, programs, checker)
         comparison.run_all()

@@ -108,11 +108,16 @@ def add_programs(parser):
                         help="samtools to compare with [the first on PATH that is not ours]")
 
 
+def bare_parser(doc):
+    """A parser whose help is the text at the top of a program."""
+    first, _, rest = doc.partition("\n\n")
+    return argparse.ArgumentParser(description=first, epilog=rest,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
 def make_parser(doc, records):
     """A parser with the options of all benchmarks. records: the default number of records."""
-    first, _, rest = doc.partition("\n\n")
-    parser = argparse.ArgumentParser(description=first, epilog=rest,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = bare_parser(doc)
     parser.add_argument("--dir", metavar="DIR", default=os.environ.get("TMPDIR") or "/var/tmp",
                         help="where the scratch directory is made [$TMPDIR or /var/tmp]")
     parser.add_argument("--records", metavar="N", type=parse_records,
@@ -230,44 +235,25 @@ def shared_libraries(program):
     return found
 
 
-def cpu_model():
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as f:
-            for line in f:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+def read_text(path):
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return f.read()
 
 
 def usable_cores():
     return len(os.sched_getaffinity(0))
 
 
-def total_memory():
-    try:
-        return PAGE_BYTES * os.sysconf("SC_PHYS_PAGES")
-    except (OSError, ValueError):
-        return 0
-
-
-def available_memory():
-    """Bytes of memory available without swapping; 0 if the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii", errors="replace") as f:
-            for line in f:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) << 10
-    except (OSError, ValueError):
-        pass
-    return 0
+def memory_of_machine(what):
+    """Bytes of MemTotal, or of MemAvailable: without swapping."""
+    return int(re.search(what + r":\s+(\d+) kB", read_text("/proc/meminfo"))[1]) << 10
 
 
 def machine():
     """Facts about the machine that the figures depend on."""
-    return {"CPU": "%s, %d usable" % (cpu_model(), usable_cores()),
-            "memory": "%.1f GiB" % (total_memory() / (1 << 30)),
+    model = re.search(r"(?m)^model name\s*: (.*)", read_text("/proc/cpuinfo"))
+    return {"CPU": "%s, %d usable" % (model[1] if model else platform.machine(), usable_cores()),
+            "memory": "%.1f GiB" % (memory_of_machine("MemTotal") / (1 << 30)),
             "system": platform.platform()}
 
 
@@ -387,8 +373,7 @@ class Watch(threading.Thread):
 
 
 def tail_of(path, n_lines=6):
-    with open(path, encoding="utf-8", errors="replace") as f:
-        return "".join(collections.deque(f, n_lines)).rstrip()
+    return "\n".join(read_text(path).rstrip().split("\n")[-n_lines:])
 
 
 # temp_dir: an empty directory; output: the path of the result; log: that of what is said.
@@ -455,10 +440,9 @@ def run_measured(command, room, watch=None, source=None):
                                                         tail_of(room.log)))
     if not os.path.exists(room.output):
         raise BenchError("no output from: %s\n%s" % (shlex.join(command), tail_of(room.log)))
-    rss = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return {"wall_s": wall, "cpu_s": usage.ru_utime + usage.ru_stime,
-            "rss_bytes": max(rss, watch.tree_bytes), "temp_bytes": watch.temp_bytes,
-            "output_bytes": os.stat(room.output).st_size}
+            "rss_bytes": max(usage.ru_maxrss * 1024, watch.tree_bytes),
+            "temp_bytes": watch.temp_bytes, "output_bytes": os.stat(room.output).st_size}
 
 
 def prepare(source, memory_bytes):
@@ -476,7 +460,7 @@ def prepare(source, memory_bytes):
 
 def warm_memory(size):
     """Touches free memory in a child process. When it ends the memory is free but backed."""
-    size = min(size, available_memory() // 2)
+    size = min(size, memory_of_machine("MemAvailable") // 2)
     subprocess.run([sys.executable, "-c", "import sys; b'x' * int(sys.argv[1])", str(size)],
                    stdin=subprocess.DEVNULL, check=False)
 
@@ -499,13 +483,15 @@ def in_turn(names, repeats):
             yield repeat + 1, name
 
 
-def run_in_turn(program, names, repeats, run_once):
-    """The results of run_once(name), the names in turn. program: who measures, for the progress."""
+def run_in_turn(program, points, repeats, run_once):
+    """The results of run_once(name, point) for the names of each point. points: (point, names)
+    pairs. program: who measures, for the progress."""
     runs = []
-    for repeat, name in in_turn(names, repeats):
-        result = dict(run_once(name), repeat=repeat)
-        runs.append(result)
-        progress("%s: %s" % (program, said_of_run(result, repeats)))
+    for point, names in points:
+        for repeat, name in in_turn(list(names), repeats):
+            result = dict(run_once(name, point), repeat=repeat)
+            runs.append(result)
+            progress("%s: %s" % (program, said_of_run(result, repeats)))
     return runs
 
 
@@ -555,6 +541,13 @@ def count_records(upstream, path, *options):
     if done.returncode != 0:
         raise BenchError("samtools cannot read %s" % path)
     return int(done.stdout)
+
+
+def need_records(upstream, path, records, who):
+    """Checks the number of records of a result."""
+    found = count_records(upstream, path)
+    if found != records:
+        raise BenchError("the result of %s has %d records instead of %d" % (who, found, records))
 
 
 def checksum(rocksort, path, *options):

@@ -25,8 +25,9 @@ import sys
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from bench_input import prepared
-from measure import (MIB, BenchError, count_records, describe, make_parser, medians_at, prepare,
-                     progress, report, room_for_run, run_in_turn, run_main, run_measured, verdict)
+from measure import (MIB, BenchError, count_records, describe, make_parser, medians_at,
+                     need_records, prepare, progress, report, room_for_run, run_in_turn, run_main,
+                     run_measured, verdict)
 
 N_FILES = 8
 N_THREADS = 2
@@ -130,8 +131,7 @@ def run_once(way, job, scratch, records, cold_memory):
         prepare(job.inputs[0], 0 if cold_memory else WARM_MEMORY_BYTES)
         command = way.command(job._replace(output=room.output, temp_dir=room.temp_dir))
         result = run_measured(command, room)
-        if count_records(job.samtools, room.output) != records:
-            raise BenchError("%s lost records" % way.name)
+        need_records(job.samtools, room.output, records, way.name)
         run([*job.rocksort, "--quiet", "--verify", "-@2", room.output])
     result.update(who=way.name, point=way.what, command=shlex.join(command))
     return result
@@ -152,11 +152,11 @@ def measure(args, setting):
     counts = {what: sum(count_records(setting.samtools, path) for path in paths)
               for what, paths in inputs.items()}
 
-    def run_way(name):
+    def run_way(name, _):
         way, job = ways[name]
         return run_once(way, job, setting.scratch, counts[way.what], setting.cold_memory)
 
-    return run_in_turn("merge", list(ways), args.repeats, run_way)
+    return run_in_turn("merge", [(None, ways)], args.repeats, run_way)
 
 
 def table(runs):

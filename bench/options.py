@@ -112,15 +112,6 @@ def run_once(name, way, setting):
     return result
 
 
-def measure(args, setting):
-    """Runs all experiments. The ways run in turn, and each repeat swaps their order."""
-    runs = []
-    for name in args.experiments:
-        runs += run_in_turn("options", list(EXPERIMENTS[name].ways), args.repeats,
-                            lambda way, name=name: run_once(name, way, setting))
-    return runs
-
-
 def ratio(runs, others, key):
     """Median, smallest and largest of the ratios of all repeats."""
     ratios = sorted(a[key] / b[key] for a, b in zip(runs, others))
@@ -148,7 +139,8 @@ def bench(args):
     if any(EXPERIMENTS[name].faults for name in args.experiments) and not os.path.exists(FAULTS):
         raise BenchError("%s is missing: run `make %s`" % (FAULTS, os.path.relpath(FAULTS, ROOT)))
     with prepared("options", args, input_factor=4) as setting:
-        runs = measure(args, setting)
+        runs = run_in_turn("options", [(name, EXPERIMENTS[name].ways) for name in args.experiments],
+                           args.repeats, lambda way, name: run_once(name, way, setting))
     said = dict(machine(), input=setting.said)
     head = "Medians of %d runs each, in turn, 2 threads.\n" % args.repeats
     report(args, "\n".join([head, *table(runs, args.experiments)]), said, runs=runs)

@@ -42,8 +42,8 @@ from compare import make_setting, memory_of_run, parse_settings
 from bench_input import choose_input, said_of_input
 from measure import (MIB, TICK_S, BenchError, Watch, cell, check_paths, checksum, commit, count,
                      in_turn, machine, make_parser, medians_of, name_list, need_disk,
-                     parse_positive, prepare, progress, room_for_run, run_main, run_measured,
-                     said_of_run, usable_cores, write_json)
+                     parse_positive, prepare, progress, read_text, room_for_run, run_main,
+                     run_measured, said_of_run, usable_cores, write_json)
 from peers import PROGRAMS, Job, find_all, version_of
 
 POOL = "worker"
@@ -97,8 +97,7 @@ def read_threads(pid):
     try:
         for task in os.listdir(folder):
             try:
-                with open("%s/%s/stat" % (folder, task), encoding="utf-8", errors="replace") as f:
-                    text = f.read()
+                text = read_text("%s/%s/stat" % (folder, task))
             except OSError:
                 continue
             name = text[text.index("(") + 1:text.rindex(")")]

@@ -21,7 +21,6 @@ The same inputs, options and seed give the same file. It is written under anothe
 complete.
 """
 
-import argparse
 import array
 import collections
 import concurrent.futures
@@ -36,7 +35,8 @@ import sys
 import zlib
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from measure import (BenchError, parse_positive, parse_records, parse_size, run_main,
+from bamcheck import EOF_BLOCK, NotWhole, read_exactly, read_header
+from measure import (BenchError, bare_parser, parse_positive, parse_records, parse_size, run_main,
                      usable_cores)
 
 PAIRED, SECONDARY, SUPPLEMENTARY, READ1, READ2 = 1, 256, 2048, 64, 128
@@ -47,7 +47,6 @@ REFERENCE_LENGTH = 250_000_000  # that of the longest human chromosome; BAI allo
 LARGEST_PAIR = 100_000
 LONGEST_NAME = 240              # with its mark a name has at most 254 characters
 BLOCK_BYTES = 0xff00
-EMPTY_BLOCK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 CORE = struct.Struct("<iiBBHHHiiii")
 
 # templates: those of the piece. origin: the position that becomes the first of a window.
@@ -102,23 +101,11 @@ def bin_of(start, end):
 # ---- reading ----
 
 
-def read_exactly(f, n_bytes):
-    data = f.read(n_bytes)
-    if len(data) != n_bytes:
-        raise EOFError("it ends too early")
-    return data
-
-
 def read_bam(path, most_bytes):
     """(header text, records) of a BAM; of its first records, if they are more than most_bytes."""
     try:
         with gzip.open(path, "rb") as f:
-            if f.read(4) != b"BAM\1":
-                raise BenchError("%s is no BAM" % path)
-            text = read_exactly(f, *struct.unpack("<I", read_exactly(f, 4)))
-            for _ in range(*struct.unpack("<I", read_exactly(f, 4))):
-                read_exactly(f, struct.unpack("<I", read_exactly(f, 4))[0] + 4)
-            records, n_bytes = [], 0
+            text, records, n_bytes = read_header(f), [], 0
             while n_bytes < most_bytes:
                 length = f.read(4)
                 if not length:
@@ -128,6 +115,8 @@ def read_bam(path, most_bytes):
             return text.rstrip(b"\0").decode(errors="replace"), records
     except gzip.BadGzipFile as e:
         raise BenchError("%s is no BAM: `samtools view -b` makes one" % path) from e
+    except NotWhole as e:
+        raise BenchError("%s %s" % (path, e)) from e
     except (EOFError, zlib.error, struct.error) as e:
         raise BenchError("%s is damaged: %s" % (path, e)) from e
 
@@ -253,7 +242,7 @@ class Bgzf:
     def block_of(self, data):
         deflate = zlib.compressobj(self.level, zlib.DEFLATED, -15)
         packed = deflate.compress(data) + deflate.flush()
-        return (EMPTY_BLOCK[:16] + struct.pack("<H", len(packed) + 25) + packed
+        return (EOF_BLOCK[:16] + struct.pack("<H", len(packed) + 25) + packed
                 + struct.pack("<II", zlib.crc32(data), len(data)))
 
     def close(self):
@@ -261,7 +250,7 @@ class Bgzf:
             self.put(bytes(self.pending))
         for block in self.blocks:
             self.file.write(block.result())
-        self.file.write(EMPTY_BLOCK)
+        self.file.write(EOF_BLOCK)
         self.pool.shutdown()
 
 
@@ -347,9 +336,7 @@ def tile(args):
 
 
 def parse_arguments():
-    first, _, rest = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(description=first, epilog=rest,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = bare_parser(__doc__)
     parser.add_argument("inputs", metavar="IN.bam", nargs="+")
     parser.add_argument("-n", "--records", metavar="READS", type=parse_records, default=6 * 10**6,
                         help="how many, with K, M or G; the last pair is whole [6M]")

@@ -38,6 +38,7 @@ sys.path.insert(0, str(HERE / "cli"))
 
 import differential_case  # noqa: E402
 import differential_markdup  # noqa: E402
+import differential_shrink  # noqa: E402
 
 DEFAULT_CASES = 500
 MAX_DIFFERENCES = 10  # the run ends after so many, which are enough to find the bug
@@ -83,12 +84,15 @@ class Worker:
         self.args, self.folder, self.results = args, folder, results
         self.cases = args.kind
 
+    def try_case(self, case):
+        return differential_case.try_case(self.cases, case, self.args.program, self.folder)
+
     def fails_like(self, kind):
         """Returns a function that says whether a case still has a difference of this kind."""
         def fails(case):
             try:
-                verdict = self.cases.try_case(case, self.args.program, self.folder)
-            except self.cases.ReferenceTrouble:
+                verdict = self.try_case(case)
+            except differential_case.ReferenceTrouble:
                 return False
             return verdict.difference is not None and verdict.difference.kind == kind
         return fails
@@ -99,16 +103,16 @@ class Worker:
         if keep:
             shutil.rmtree(keep, ignore_errors=True)
             shutil.copytree(self.folder, f"{keep}/first")
-        shrinker = self.cases.Shrinker(case, self.fails_like(difference.kind))
+        shrinker = self.args.shrinker(case, self.fails_like(difference.kind))
         case = shrinker.run()
         # Runs the smallest case again for its files and messages; a race may need several tries.
         for _ in range(LAST_TRIES):
-            verdict = self.cases.try_case(case, self.args.program, self.folder)
+            verdict = self.try_case(case)
             if verdict.difference:
                 break
         if keep:
             shutil.copytree(self.folder, f"{keep}/smallest")
-        now = verdict.difference or cases.Difference("unstable", "it did not show again")
+        now = verdict.difference or differential_case.Difference("unstable", "it did not show again")
         report = (f"== case {number} of seed {self.args.seed}: {difference.kind}\n"
                   f"{difference.text[:3000]}\n"
                   f"-- smallest, after {shrinker.n_tries} tries: {now.kind}\n{now.text[:3000]}\n"
@@ -122,8 +126,8 @@ class Worker:
         """Draws and tries one case."""
         case = self.args.draw(self.args.seed, number)
         try:
-            verdict = self.cases.try_case(case, self.args.program, self.folder)
-        except self.cases.ReferenceTrouble as trouble:
+            verdict = self.try_case(case)
+        except differential_case.ReferenceTrouble as trouble:
             tally.hits["not compared", str(trouble)] += 1
             return
         tally.add(case, verdict)
@@ -201,7 +205,7 @@ def set_orders(parser, args):
     unknown = [name for name in orders if name not in cases.ORDERS]
     if unknown:
         parser.error(f"no such orders: {', '.join(unknown)}")
-    args.kind = cases
+    args.kind, args.shrinker = cases, differential_shrink.Shrinker
     args.draw = lambda seed, number: cases.draw_case(seed, number, orders, args.fixmate / 100)
 
 
@@ -233,6 +237,7 @@ def parse_args():
     args.program = str(pathlib.Path(args.program).resolve())
     if args.markdup:
         args.kind, groups = differential_markdup, args.options.split(",") if args.options else []
+        args.shrinker = differential_markdup.Shrinker
         if not set(groups) <= set(args.kind.OPTIONS):
             parser.error("--options takes some of: " + " ".join(args.kind.OPTIONS))
         args.draw = lambda seed, number: args.kind.draw_case(seed, number, groups)

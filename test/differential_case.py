@@ -10,6 +10,7 @@ import gzip
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import struct
@@ -21,7 +22,6 @@ import bamfile
 import differential_generate as generate
 import differential_model as model
 import differential_twists as twists
-from differential_shrink import Shrinker  # noqa: F401, used by differential.py
 from harness import default_signals, environment, pg_lines, pysam
 
 LIMIT_S = 60
@@ -338,7 +338,7 @@ def their_commands(case, folder):
 def show_commands(case, program, folder):
     """Both command lines, in a form that can be typed."""
     words = our_command(case, program, folder)
-    ours = " ".join(f"'{word}'" if " " in word else word for word in words)
+    ours = shlex.join(words)
     if case.budget:
         ours = f"ROCKSORT_TEST_FILE=32K ROCKSORT_TEST_BUDGET={case.budget} {ours}"
     if case.pipe:
@@ -444,29 +444,32 @@ def reference(commands, err_path):
     return code
 
 
-def run_ours(case, program, folder):
-    """Runs the program under test in folder/ours."""
+def run_program(argv, folder, source, out_path, env):
+    """Runs the program under test in folder/ours; source: the file that comes through a pipe, or
+    None."""
     for name in ("ours", "scratch"):
         os.mkdir(f"{folder}/{name}")
-    argv = our_command(case, program, folder)
-    source = {"stdin": subprocess.DEVNULL}
-    if case.pipe:
-        with open(f"{folder}/in.{case.way_in}", "rb") as file:
-            source = {"input": file.read()}
-    out_path = f"{folder}/ours/got.{case.way_out}"
-    if case.out_by != "nobody":
-        out_path = os.devnull
+    data = b""
+    if source:
+        with open(source, "rb") as file:
+            data = file.read()
     with open(out_path, "wb") as out:
         try:
-            done = subprocess.run(argv, **source, stdout=out, stderr=subprocess.PIPE, check=False,
-                                  cwd=f"{folder}/ours", timeout=LIMIT_S,
-                                  env=environment(f"{folder}/scratch", case.budget))
+            done = subprocess.run(argv, input=data, stdout=out, stderr=subprocess.PIPE, check=False,
+                                  cwd=f"{folder}/ours", timeout=LIMIT_S, env=env)
         except subprocess.TimeoutExpired:
             return Run(None, "")
     err = done.stderr.decode(errors="replace")
     with open(f"{folder}/got.err", "w", encoding="utf-8") as file:
         file.write(err)
     return Run(done.returncode, err)
+
+
+def run_ours(case, program, folder):
+    out_path = f"{folder}/ours/got.{case.way_out}" if case.out_by == "nobody" else os.devnull
+    return run_program(our_command(case, program, folder), folder,
+                       f"{folder}/in.{case.way_in}" if case.pipe else None, out_path,
+                       environment(f"{folder}/scratch", case.budget))
 
 
 def read_bam(data):
@@ -506,12 +509,15 @@ def read_output(path, folder):
 # Comparing
 
 
-def leftovers(case, run, folder):
-    """A Difference if files are left in the directories, or missing there."""
-    name = f"got.{case.way_out}"
-    wanted = [name] if run.status == 0 or case.out_by == "nobody" else []
+def wanted_files(case, status):
+    """The files that a run leaves."""
+    return [f"got.{case.way_out}"] if status == 0 or case.out_by == "nobody" else []
+
+
+def leftovers(wanted, folder):
+    """A Difference if other files are left in the directories."""
     left = sorted(os.listdir(f"{folder}/ours")), os.listdir(f"{folder}/scratch")
-    if left != (wanted, []):
+    if left != (sorted(wanted), []):
         return Difference("leftovers", f"{left[0]} in the working directory, not {wanted}; "
                                        f"{left[1]} in TMPDIR")
     return None
@@ -600,14 +606,8 @@ def compare_outputs(case, got, want):
     return Difference("record", text)
 
 
-def compare(case, ours, their_status, folder):
-    their_err = ""
-    if os.path.exists(f"{folder}/want.err"):
-        with open(f"{folder}/want.err", encoding="utf-8", errors="replace") as file:
-            their_err = file.read()
-    difference = compare_status(ours, their_status, their_err) or leftovers(case, ours, folder)
-    if difference or ours.status == 1:
-        return difference
+def compare_files(case, _ours, folder):
+    """The first Difference between the files of two successful runs."""
     want = read_output(f"{folder}/want.{case.way_out}", folder)
     if isinstance(want, Difference):
         raise ReferenceTrouble("the reference's output: " + want.text)
@@ -615,21 +615,23 @@ def compare(case, ours, their_status, folder):
     return got if isinstance(got, Difference) else compare_outputs(case, got, want)
 
 
-def excuse(case, verdict, deviations):
-    """Takes a difference back that a known deviation explains."""
-    for deviation in deviations:
-        if verdict.difference and deviation.explains(case, verdict.difference):
-            verdict.difference, verdict.deviation = None, deviation.name
-
-
-def try_case(case, program, folder):
+def try_case(cases, case, program, folder):
+    """Runs both programs in folder, which is emptied first, and returns the Verdict. cases: the
+    module of the case."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    write_input(case, folder)
-    their_status = reference(their_commands(case, folder), f"{folder}/want.err")
-    ours = run_ours(case, program, folder)
+    cases.write_input(case, folder)
+    their_status = reference(cases.their_commands(case, folder), f"{folder}/want.err")
+    ours = cases.run_ours(case, program, folder)
+    with open(f"{folder}/want.err", encoding="utf-8", errors="replace") as file:
+        their_err = file.read()
+    difference = compare_status(ours, their_status, their_err) or leftovers(
+        cases.wanted_files(case, ours.status), folder)
+    if not difference and ours.status == 0:
+        difference = cases.compare_files(case, ours, folder)
     runs = re.search(r"(\d+) runs? on disk", ours.err)
-    verdict = Verdict(compare(case, ours, their_status, folder), refused=their_status == 1,
-                      n_runs=int(runs.group(1)) if runs else 0)
-    excuse(case, verdict, DEVIATIONS)
+    verdict = Verdict(difference, refused=their_status == 1, n_runs=int(runs.group(1)) if runs else 0)
+    for deviation in cases.DEVIATIONS:
+        if verdict.difference and deviation.explains(case, verdict.difference):
+            verdict.difference, verdict.deviation = None, deviation.name
     return verdict

@@ -12,18 +12,15 @@ import os
 import random
 import re
 import shlex
-import shutil
-import subprocess
 
 import bamfile
 import differential_case as plain
 import differential_shrink
 import mate_barcodes
 import templates
-from differential_case import Difference, ReferenceTrouble, Verdict
-from harness import environment, pysam, without_pg
+from differential_case import Difference, ReferenceTrouble
+from harness import environment, without_pg
 
-LIMIT_S = 60
 WINDOW = ["-l", "100000000"]
 NO_REF = ["--output-fmt-option", "no_ref=1"]
 FIXMATE = ("", "", "", "-r", "-p", "-c", "-z off")
@@ -345,7 +342,7 @@ def show_commands(case, program, _folder):
     def line(words):
         if callable(words):
             return f"(tag {barcode_tag(case)} is copied to mates without it)"
-        return " ".join(f'"{word}"' if " " in word or not word else word for word in words)
+        return shlex.join(words)
     ours = line(our_command(case, program))
     if case.pipe:
         ours = f"cat ../in.{case.way_in} | {ours}"
@@ -399,31 +396,17 @@ def write_input(case, folder):
 
 
 def run_ours(case, program, folder):
-    for name in ("ours", "scratch"):
-        os.mkdir(f"{folder}/{name}")
-    source = {"stdin": subprocess.DEVNULL}
-    if case.pipe:
-        with open(f"{folder}/in.{case.way_in}", "rb") as file:
-            source = {"input": file.read()}
-    try:
-        done = subprocess.run(our_command(case, program), **source, capture_output=True,
-                              check=False, cwd=f"{folder}/ours", timeout=LIMIT_S,
-                              env=environment(f"{folder}/scratch", None, our_environment(case)))
-    except subprocess.TimeoutExpired:
-        return plain.Run(None, "")
-    return plain.Run(done.returncode, done.stderr.decode(errors="replace"))
+    return plain.run_program(our_command(case, program), folder,
+                             f"{folder}/in.{case.way_in}" if case.pipe else None, os.devnull,
+                             environment(f"{folder}/scratch", None, our_environment(case)))
 
 
-def leftovers(case, run, folder):
-    wanted = []
-    if run.status == 0:
-        wanted = [f"got.{case.way_out}"] + [f"got.{case.way_out}.{case.index}"] * bool(case.index)
-        wanted += ["stats.txt"] * ("-f stats.txt" in case.markdup())
-    left = sorted(os.listdir(f"{folder}/ours")), os.listdir(f"{folder}/scratch")
-    if left != (sorted(wanted), []):
-        return Difference("leftovers", f"{left[0]} in the working directory, not {wanted}; "
-                                       f"{left[1]} in TMPDIR")
-    return None
+def wanted_files(case, status):
+    """The files that a run leaves."""
+    if status != 0:
+        return []
+    return ([f"got.{case.way_out}"] + [f"got.{case.way_out}.{case.index}"] * bool(case.index) +
+            ["stats.txt"] * ("-f stats.txt" in case.markdup()))
 
 
 def read_sam(path):
@@ -519,49 +502,26 @@ def compare_statistics(case, ours, folder):
                       plain.first_difference("line", got, want))
 
 
-def compare(case, ours, their_status, folder):
-    with open(f"{folder}/want.err", encoding="utf-8", errors="replace") as file:
-        their_err = file.read()
-    difference = plain.compare_status(ours, their_status, their_err) or leftovers(
-        case, ours, folder)
-    if difference or ours.status == 1:
-        return difference
+def compare_files(case, ours, folder):
+    """The first Difference between the files of two successful runs."""
     return (compare_outputs(case, folder) or compare_index(case, folder) or
             compare_statistics(case, ours, folder))
 
 
-def try_case(case, program, folder):
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    write_input(case, folder)
-    their_status = plain.reference(their_commands(case, folder), f"{folder}/want.err")
-    ours = run_ours(case, program, folder)
-    runs = re.search(r"(\d+) runs? on disk", ours.err)
-    verdict = Verdict(compare(case, ours, their_status, folder), refused=their_status == 1,
-                      n_runs=int(runs.group(1)) if runs else 0)
-    plain.excuse(case, verdict, DEVIATIONS)
-    return verdict
-
-
 class Shrinker(differential_shrink.Shrinker):
+    SETTINGS = ({"batch": None}, {"budget": None}, {"pipe": False}, {"index": None},
+                {"way_in": "sam"}, {"way_out": "sam"}, {"way": "one pass"}, {"fixmate": ""},
+                {"threads": 1})
+
     @staticmethod
     def can_be_said(case):
         return True
 
-    def propose_case(self, **changes):
-        return self.propose(dataclasses.replace(self.case, **changes))
+    def passes(self):
+        return self.simplify_settings, self.drop_templates, self.drop_options
 
-    def run(self):
-        before = None
-        while before != self.case and not self.out_of_time():
-            before = self.case
-            for changes in ({"batch": None}, {"budget": None}, {"pipe": False}, {"index": None},
-                            {"way_in": "sam"}, {"way_out": "sam"}, {"way": "one pass"}, {"fixmate": ""},
-                            {"threads": 1}):
-                self.propose_case(**changes)
-            self.drop_from(self.case.templates, lambda some: self.propose_case(templates=some))
-            self.drop_from(self.case.options, lambda some: self.propose_case(options=some))
-            for i, lines in enumerate(self.case.templates[:20]):
-                self.drop_from(lines, lambda some, i=i: self.propose_case(
-                    templates=self.case.templates[:i] + [some] + self.case.templates[i + 1:]))
-        return self.case
+    def drop_templates(self):
+        self.drop_from(self.case.templates, lambda some: self.change(templates=some))
+        for i, lines in enumerate(self.case.templates[:20]):
+            self.drop_from(lines, lambda some, i=i: self.change(
+                templates=self.case.templates[:i] + [some] + self.case.templates[i + 1:]))

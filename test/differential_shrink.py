@@ -14,6 +14,10 @@ FEW_RECORDS = 20
 class Shrinker:
     """Has the smallest failing case so far; fails(case) says whether a case still fails."""
 
+    SETTINGS = ({"budget": None}, {"pipe": False}, {"way_in": "bam"}, {"way_in": "sam"},
+                {"way_out": "bam"}, {"out_by": "option"}, {"salt": 0}, {"fixmate": ""},
+                {"fixmate": None})
+
     def __init__(self, case, fails, limit_s=LIMIT_S):
         self.case, self.fails = case, fails
         self.end = time.monotonic() + limit_s
@@ -41,17 +45,23 @@ class Shrinker:
 
     def propose_data(self, **changes):
         """Proposes the current case with changed members of its input."""
-        data = dataclasses.replace(self.case.data, **changes)
-        return self.propose(dataclasses.replace(self.case, data=data))
+        return self.change(data=dataclasses.replace(self.case.data, **changes))
+
+    def change(self, **changes):
+        """Proposes the current case with changes."""
+        return self.propose(dataclasses.replace(self.case, **changes))
+
+    def passes(self):
+        return (self.drop_records, self.simplify_settings, self.drop_options, self.drop_lines,
+                self.drop_twists, self.drop_tags, self.drop_refs, self.simplify_records,
+                self.shorten_names)
 
     def run(self):
         """Repeats all passes until nothing changes; returns the smallest case."""
         before = None
         while before != self.case and not self.out_of_time():
             before = self.case
-            for one_pass in (self.drop_records, self.simplify_settings, self.drop_options,
-                             self.drop_lines, self.drop_twists, self.drop_tags,
-                             self.drop_refs, self.simplify_records, self.shorten_names):
+            for one_pass in self.passes():
                 one_pass()
         return self.case
 
@@ -75,8 +85,7 @@ class Shrinker:
         self.drop_from(self.case.data.records, lambda records: self.propose_data(records=records))
 
     def drop_options(self):
-        self.drop_from(self.case.options, lambda options: self.propose(
-            dataclasses.replace(self.case, options=options)))
+        self.drop_from(self.case.options, lambda options: self.change(options=options))
 
     def drop_lines(self):
         """Fewer header lines, other than those of the references."""
@@ -92,12 +101,11 @@ class Shrinker:
 
     def simplify_settings(self):
         """The simplest formats of input and output, and no small budget."""
-        for changes in ({"budget": None}, {"pipe": False}, {"way_in": "bam"}, {"way_in": "sam"},
-                        {"way_out": "bam"}, {"out_by": "option"}, {"salt": 0},
-                        {"fixmate": "" if self.case.fixmate else None}):
-            if changes == {"way_in": "bam"} and self.case.way_in == "sam":
+        for changes in self.SETTINGS:
+            if changes == {"way_in": "bam"} and self.case.way_in == "sam" or (
+                    changes == {"fixmate": ""} and self.case.fixmate is None):
                 continue
-            self.propose(dataclasses.replace(self.case, **changes))
+            self.change(**changes)
 
     def drop_twists(self):
         """SAM text without twists."""
@@ -175,10 +183,6 @@ class Shrinker:
 
 
 def shorter_tag(tag):
-    """The tag with half of its text or array, or with half the number."""
+    """The tag with half of its text or array."""
     name, kind, value = tag
-    if kind[0] == "B":
-        return name, kind, value[: (len(value) + 1) // 2]
-    if kind == "Z":
-        return name, kind, value[: (len(value) + 1) // 2]
-    return tag
+    return (name, kind, value[: (len(value) + 1) // 2]) if kind[0] in "BZ" else tag

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Damages files at random and compares rocksort with samtools 1.24: hostile.py [--cases N]
 
-The long version of test/cli/test_hostile.py: sorts the named cases in all ways that it knows, and
+The long version of test/cli/faults/test_hostile.py: sorts the named cases in all ways that it knows, and
 then N random cases. The seed is a new one each time unless --seed names one. With --random the
 named cases are left out, so that a sweep can be run in pieces. --jobs processes share the work.
 

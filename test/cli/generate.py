@@ -7,6 +7,7 @@ can be sorted in every order. Each record has its number in the XI tag, so that 
 whether equal records keep their order.
 """
 
+import functools
 import random
 
 from bamfile import sq_text
@@ -95,6 +96,7 @@ def odd_record(rng, number):
     return "\t".join([str(field) for field in fields] + tags)
 
 
+@functools.lru_cache(4)
 def odd(n_records, seed=1, header=True):
     """n_records records that are hard to sort, as SAM text."""
     rng = random.Random(seed)
@@ -102,6 +104,7 @@ def odd(n_records, seed=1, header=True):
     return (sq_text(ODD_REFS) if header else "") + "\n".join(lines) + "\n"
 
 
+@functools.lru_cache(4)
 def all_flags(seed=2):
     """All 4,096 flags in shuffled order, with three names and two positions each."""
     rng = random.Random(seed)
@@ -115,10 +118,11 @@ def all_flags(seed=2):
     return sq_text(ODD_REFS) + "\n".join(lines) + "\n"
 
 
+@functools.lru_cache(4)
 def reference(seed=3, n_refs=3, n_bases=60000):
-    """Random references as [(name, sequence)]."""
+    """Random references as ((name, sequence), ...)."""
     rng = random.Random(seed)
-    return [(f"ref{i}", "".join(rng.choices("ACGT", k=n_bases))) for i in range(n_refs)]
+    return tuple((f"ref{i}", "".join(rng.choices("ACGT", k=n_bases))) for i in range(n_refs))
 
 
 def fasta(refs):
@@ -130,6 +134,7 @@ def fasta(refs):
     return "".join(out)
 
 
+@functools.lru_cache(4)
 def reads(n_pairs, refs, seed=4):
     """Pairs of 100 bp reads of refs in random order; one pair in twenty is unmapped."""
     rng = random.Random(seed)
@@ -155,6 +160,7 @@ def reads(n_pairs, refs, seed=4):
     return text + "@RG\tID:g0\tSM:s\tLB:l\n@RG\tID:g1\tSM:s\n" + "\n".join(lines) + "\n"
 
 
+@functools.lru_cache(4)
 def ties(n_records, seed=5):
     """Records with the same position and name: only their order in the input differs."""
     rng = random.Random(seed)
@@ -165,13 +171,14 @@ def ties(n_records, seed=5):
     return sq_text(ODD_REFS) + "\n".join(lines) + "\n"
 
 
+@functools.lru_cache(4)
 def incompressible(n_records, seed=6):
     """Unmapped records of 1,000 random bases and qualities, which compress badly."""
     rng = random.Random(seed)
-    lines = []
+    lines, letters = [], (b"ACGTN" * 52)[:256]
+    values = bytes(33 + byte % 90 for byte in range(256))
     for i in range(n_records):
-        bases = "".join(rng.choices("ACGTN", k=1000))
-        qual = bytes(33 + byte % 90 for byte in rng.randbytes(1000)).decode()
+        bases, qual = (rng.randbytes(1000).translate(table).decode() for table in (letters, values))
         lines.append(f"u{i}\t4\tchr2\t{rng.randint(1, 10**8)}\t0\t*\t*\t0\t0\t{bases}\t{qual}")
     return sq_text(ODD_REFS) + "\n".join(lines) + "\n"
 
@@ -191,6 +198,7 @@ def pair(rng, number):
             for flag, pos, mate, seq in zip((99, 147), places, places[::-1], bases)]
 
 
+@functools.lru_cache(4)
 def pairs(n_pairs, seed=1, head=""):
     """Pairs in random order, which samtools can sort in each of its orders."""
     rng = random.Random(seed)

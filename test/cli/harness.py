@@ -12,6 +12,7 @@ bytes. Tests make it so small that a few megabytes of input are spilled as many 
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
@@ -251,6 +252,22 @@ class CliTest(unittest.TestCase):
     def sort_bam(self, *args, **how):
         """Runs rocksort with BAM on standard output and returns the Bam."""
         return bamfile.parse_file(self.sort_ok(*args, **how).out)
+
+    def on_terminal(self, argv, stream="stdin", **env):
+        """Runs argv with a terminal as standard input, or as standard output, and pipes for the
+        rest."""
+        try:
+            leader, follower = pty.openpty()
+        except OSError as error:
+            self.skipTest(f"no terminal can be made here: {error}")
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, stream: follower}
+        try:
+            return subprocess.run(argv, **pipes, stderr=subprocess.PIPE, cwd=self.work,
+                                  env=environment(self.scratch, extra=env), timeout=RUN_LIMIT_S,
+                                  text=True, check=False)
+        finally:
+            os.close(leader)
+            os.close(follower)
 
     def limited(self, limit, *args, **how):
         """Runs rocksort under `ulimit -LIMIT`: "n 64" sets the hard and the soft limit of open files,

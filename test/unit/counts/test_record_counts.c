@@ -1,7 +1,7 @@
 /*
  * test_record_counts.c -- the counts of random records, divided into segments at random, compared
  * with a plain count of each number: of flagstat and idxstats record by record, of coverage with an
- * array of depths. test/cli/test_counts.py compares the texts with those of samtools.
+ * array of depths. test/cli/sort/test_counts.py compares the texts with those of samtools.
  */
 #include "unit_test.h"
 

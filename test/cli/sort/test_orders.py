@@ -1,0 +1,71 @@
+"""The order of the records is that of the reference samtools, in memory and spilled."""
+
+import random
+
+import bamfile
+import generate
+from harness import ORDERS, SPILL_BUDGET, CliTest, needs_pysam, reference_sort
+
+
+@needs_pysam
+class AgainstReference(CliTest):
+    """Compared with samtools 1.24 in pysam, headers included."""
+
+    def check(self, source, options=(), budgets=(None, SPILL_BUDGET)):
+        """Sorts the file in each order; the output must be the same as the reference's."""
+        for order, order_options in ORDERS.items():
+            want = reference_sort(source, self.path("want.bam"), *order_options)
+            for budget in budgets:
+                with self.subTest(order=order, budget=budget):
+                    got = self.sort_bam("--no-PG", *order_options, *options, source, budget=budget)
+                    self.assert_same_bam(got, want, order)
+
+    def test_odd_sam_is_sorted_as_by_samtools(self):
+        self.check(self.write("in.sam", generate.odd(12000, seed=11)))
+
+    def test_odd_bam_is_sorted_as_by_samtools(self):
+        self.check(self.bam_of(generate.odd(12000, seed=12)), ["-@", "2"])
+
+    def test_inputs_of_all_sizes_are_sorted_as_by_samtools(self):
+        for seed in range(20, 27):
+            n_records = random.Random(seed).choice((1, 2, 3, 17, 300, 1500))
+            self.check(self.write("in.sam", generate.odd(n_records, seed=seed)),
+                       budgets=(SPILL_BUDGET,) if n_records > 300 else (None,))
+
+    def test_all_flags_are_sorted_as_by_samtools(self):
+        self.check(self.write("in.sam", generate.all_flags(seed=13)))
+
+    def test_ties_stay_in_their_order(self):
+        source = self.write("in.sam", generate.ties(12000, seed=14))
+        for threads in "13":
+            self.check(source, ["-@", threads])
+
+    def test_reads_of_a_sequencer_are_sorted_as_by_samtools(self):
+        refs = generate.reference()
+        self.check(self.write("in.sam", generate.reads(6000, refs)))
+
+    def test_reads_without_position_are_sorted_as_by_samtools(self):
+        rng, refs = random.Random(15), [("a", 1000), ("b", 1000)]
+        raw = b"".join(
+            bamfile.record(f"r{rng.randrange(50)}", rng.choice((4, 0x14, 0x45, 0x85, 0x904)),
+                           rng.choice((-1, 0, 1)), rng.choice((-1, -1, 0, 5)), "", "ACGT" * 20)
+            for _ in range(8000))
+        data = bamfile.bgzf(bamfile.bam_header(bamfile.sq_text(refs), refs) + raw)
+        self.check(self.write("in.bam", data))
+
+    def test_sorted_and_reversed_inputs_are_sorted(self):
+        want = reference_sort(self.write("in.sam", generate.odd(8000)), self.path("sorted.bam"))
+        header = bamfile.bam_header(want.text, want.refs)
+        for name, records in (("sorted", bamfile.split(want.records)),
+                              ("reversed", bamfile.split(want.records)[::-1])):
+            with self.subTest(name):
+                self.check(self.write("in.bam", bamfile.bgzf(header + b"".join(records))))
+
+    def test_more_references_than_two_bytes(self):
+        refs = [(f"c{i}", 1000) for i in range(70000)]
+        rng = random.Random(16)
+        raw = b"".join(
+            bamfile.record(f"r{i}", 0, rng.choice((0, 1, 65535, 65536, 69999)), rng.randrange(900),
+                           "50M", "ACGTA" * 10) for i in range(6000))
+        data = bamfile.bgzf(bamfile.bam_header(bamfile.sq_text(refs), refs) + raw)
+        self.check(self.write("in.bam", data))
