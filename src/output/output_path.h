@@ -11,7 +11,7 @@
  * commit, or drop on failure. Release at any time.
  *
  * The temporary file is locked (file_lock.h) from when it is made until it is renamed or removed.
- * So another process can distinguish a file that a killed process left (output_leftover.h) from one
+ * So another process can distinguish a file that a killed process left (output_journal.h) from one
  * that is still being written. There is one exception: if a library opens the file by its name, and
  * the lock keeps it from writing there, as on CIFS, the file is not locked.
  *
@@ -93,9 +93,9 @@ const char *output_path_problem(const struct output_path *path, int error);
 int output_path_close(const struct output_path *path, hFILE *file);
 void output_path_close_incomplete(const struct output_path *path, hFILE *file);
 
-/* Calls the first one if r is 0, else the second one. Returns 0, or -1 with errno set: that of
-   before, if r is -1. */
-int output_path_end(const struct output_path *path, hFILE *file, int r);
+/* Opens the file, writes all bytes, and closes it. Returns 0; or -1 with errno set, and there is no
+   file. */
+int output_path_put(struct output_path *path, const void *bytes, size_t n_bytes);
 
 /* The same as output_path_open, but returns a descriptor, or -1 with errno set. Not for URLs. */
 int output_path_create(struct output_path *path);
