@@ -1,15 +1,12 @@
 /*
  * bam_index_part.c -- see bam_index_part.h.
  *
- * Records come in the order of their positions. Only one bin of a level contains a given position.
- * So a record belongs either to the last bin of its level or to a new bin further right, and no
- * search is needed to find the last chunk of a bin. When htslib knows all chunks of a bin, it joins
- * two of them if the second begins in the BGZF block in which the first ends, whatever lies between
- * them. Here such chunks are joined at once: there are then fewer chunks where long and short
- * alignments mix.
- *
- * Windows: records begin further and further right, so every window from the begin of a record up
- * to the furthest end so far has been touched before. Only the windows after that are new.
+ * Records come in the order of their positions, and only one bin of a level contains a position. So
+ * a record belongs either to the last bin of its level or to a new bin further right. When htslib
+ * knows all chunks of a bin, it joins two of them if the second begins in the BGZF block in which
+ * the first ends. Here such chunks are joined at once: there are fewer chunks then where long and
+ * short alignments mix. Every window from the begin of a record up to the furthest end so far has
+ * been touched before: only the windows after that are new.
  */
 #include "output/bam_index_part.h"
 

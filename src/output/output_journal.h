@@ -1,29 +1,29 @@
 /*
  * output_journal.h -- the list of files that are about to get their names, on the disk before the
- * first of them has its own. Whoever finds it after the process has died gives the others theirs.
+ * first of them has its own. A later process gives the others theirs if this one dies.
  *
- * All files are complete when the journal is written. So it is finished by renaming what is left:
- * to take back what has its name may be impossible, as an older file is gone, and would lose a
- * complete result. A file is known by its size and time of change. A set can be finished if each
- * output is there, under one of its two names. If somebody has removed an output, or another sort
- * has replaced it, the set is useless: the rest would stand beside files that it does not belong to.
- * It is useless, too, if none has its name and another sort has made files of these names since. If
- * some have, a file in the way of another must be moved away first. An index or a report that is
- * missing, or that somebody has replaced, is left out.
+ * All files are complete when the journal is written. So it is finished by renaming what is left: an
+ * older file that was replaced is gone, and cannot come back. A file is known by its size and time
+ * of change. A set can be finished if each output is there, under one of its two names. If an output
+ * was removed, or another sort has replaced it, the rest would stand beside files that it does not
+ * belong to, and goes. So it does if no output has its name and another sort has made files of these
+ * names since; if some have, the file in the way must be moved away first. An index or a report that
+ * is missing or was replaced is left out.
  *
  * The file: texts that end with NUL.
  *     rocksort-names 1, output
  *     for each line: "ROLE SIZE TIME SIZE TIME" of the file and of what stood in its place (size
  *     -1: nothing), its temporary name, its name, both absolute
  *     end
- * A journal without its end was not complete when the process died: then no file has its name yet.
+ * Without its end it was not complete when the process died: then no file has its name yet.
  *
  * The journal of pieces lies in their directory, whose lock shows whether the process lives. Others
  * lie beside the last of the outputs, and are locked as that is: OUTPUT.rocksort.N.N.journal for
  * OUTPUT.rocksort.N.N.tmp. Each other directory that has a file of the set has the same journal, so
- * that whoever cleans up there alone knows what the file belongs to.
+ * that a process that cleans up there alone knows what the file belongs to.
  *
- * Order of calls: create, add, end; or settle, of a journal that is open and locked. One thread at a time for each.
+ * Order of calls: create, add, end; or settle, of a journal that is open and locked. One thread at a
+ * time for each.
  */
 #ifndef ROCKSORT_OUTPUT_OUTPUT_JOURNAL_H
 #define ROCKSORT_OUTPUT_OUTPUT_JOURNAL_H
