@@ -13,6 +13,7 @@
 #include "input/bam_ends.h"
 #include "input/input_error.h"
 #include "machine/open_files.h"
+#include "pipeline/merge.h"
 #include "pipeline/scan_inputs.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -193,62 +194,62 @@ static int check_open_files(size_t n)
 }
 
 /* Makes settings to read n inputs at the same time; checks that there is memory, and divides it. */
-static int plan_streams(const struct merge_sorted_settings *s, const size_t *numbers, size_t n,
+static int plan_streams(struct sort_context *sort, const size_t *numbers, size_t n,
                         struct input_streams_settings *streams)
 {
     *streams = (struct input_streams_settings){
-        .crew = s->merge->crew, .inputs = s->inputs, .numbers = numbers, .n_inputs = n,
-        .n_refs = sam_hdr_nref(s->merge->header), .totals = s->merge->totals,
+        .crew = sort->crew, .inputs = sort->inputs, .numbers = numbers, .n_inputs = n,
+        .n_refs = sam_hdr_nref(sort->header), .totals = sort->totals,
     };
-    if (mem_budget_share_inputs(s->budget, n, &streams->share)) return 0;
+    if (mem_budget_share_inputs(&sort->budget, n, &streams->share)) return 0;
     diag_error("%zu MiB of memory are too little to merge %zu inputs: give %zu MiB or more with "
-               "--max-memory, or merge some of them first", s->budget->total_bytes >> 20, n,
+               "--max-memory, or merge some of them first", sort->budget.total_bytes >> 20, n,
                (streams->share.needed_bytes >> 20) + 1);
     return -1;
 }
 
 /* Reads all inputs, finds all duplicates, and makes ranges. `step` has all inputs. */
-static int look_first(const struct merge_sorted_settings *s, const struct merge_step *step)
+static int look_first(struct sort_context *sort, const struct record_observers *observers,
+                      const struct merge_step *step)
 {
     struct input_streams_settings streams;
-    if (check_open_files(s->sort->n_inputs) < 0 ||
-        plan_streams(s, step->inputs, step->n_inputs, &streams) < 0 ||
-        scan_inputs_view(&streams, s->duplicates, s->observers, s->merge->rules) < 0)
+    if (check_open_files(sort->settings->n_inputs) < 0 ||
+        plan_streams(sort, step->inputs, step->n_inputs, &streams) < 0 ||
+        scan_inputs_view(&streams, sort->duplicates, observers, &sort->rules) < 0)
         return -1;
-    if (survey_settle(&s->survey, s->split, s->columns) < 0) return -1;
-    if (!s->duplicates) return 0;
-    return duplicates_decide(s->duplicates, NULL, 0, (uint32_t)s->sort->n_inputs,
-                             s->budget->total_bytes);
+    if (survey_settle(&sort->survey, sort->split, sort->columns) < 0) return -1;
+    if (!sort->duplicates) return 0;
+    return duplicates_decide(sort->duplicates, NULL, 0, (uint32_t)sort->settings->n_inputs,
+                             sort->budget.total_bytes);
 }
 
-static void plan(const struct merge_sorted_settings *s, struct merge_steps *steps)
+static void plan(struct sort_context *sort, struct merge_steps *steps)
 {
-    const struct bam_index *index = s->merge->output->files[0].index;
-    if (s->sort->merge_may_copy)
-        merge_steps_plan(s->sort->inputs, s->inputs, s->sort->n_inputs,
+    const struct bam_index *index = sort->output.files[0].index;
+    if (sort->settings->merge_may_copy)
+        merge_steps_plan(sort->settings->inputs, sort->inputs, sort->settings->n_inputs,
                          index ? bam_index_shape(index) : NULL, steps);
     else
-        merge_steps_all(s->sort->n_inputs, steps);
+        merge_steps_all(sort->settings->n_inputs, steps);
 }
 
 /* Counts how much of the input files was read. */
-static void count_read(const struct merge_settings *merge, const struct bam_inputs *inputs,
-                       uint64_t n_bytes)
+static void count_read(const struct sort_context *sort, uint64_t n_bytes)
 {
-    crew_lock(merge->crew);
-    load_totals_set_position(merge->totals, bam_inputs_bytes(inputs), n_bytes);
-    crew_unlock(merge->crew);
+    crew_lock(sort->crew);
+    load_totals_set_position(sort->totals, bam_inputs_bytes(sort->inputs), n_bytes);
+    crew_unlock(sort->crew);
 }
 
 /* Looks at the IDs in the records of n inputs, some at a time. */
-static int scan_inputs(const struct merge_sorted_settings *s, const size_t *numbers, size_t n,
+static int scan_inputs(struct sort_context *sort, const size_t *numbers, size_t n,
                        bool *touched)
 {
     enum { AT_A_TIME = 16 };
     struct input_streams_settings streams;
     for (size_t from = 0, n_now; from < n; from += n_now) {
         n_now = n - from < AT_A_TIME ? n - from : AT_A_TIME;
-        if (plan_streams(s, numbers + from, n_now, &streams) < 0 ||
+        if (plan_streams(sort, numbers + from, n_now, &streams) < 0 ||
             scan_inputs_ids(&streams, touched) < 0)
             return -1;
     }
@@ -256,14 +257,14 @@ static int scan_inputs(const struct merge_sorted_settings *s, const size_t *numb
 }
 
 /* Steps that copy an input whose IDs change merge it instead, if some record has such an ID. */
-static int look_at_ids(const struct merge_sorted_settings *s, struct merge_steps *steps)
+static int look_at_ids(struct sort_context *sort, struct merge_steps *steps)
 {
-    size_t *numbers = xcalloc(s->sort->n_inputs, sizeof *numbers), n = 0;
-    bool *touched = xcalloc(s->sort->n_inputs, sizeof *touched);
+    size_t *numbers = xcalloc(sort->settings->n_inputs, sizeof *numbers), n = 0;
+    bool *touched = xcalloc(sort->settings->n_inputs, sizeof *touched);
     for (size_t i = 0; i < steps->n; i++)
-        if (steps->steps[i].copies && bam_inputs_renames(s->inputs, steps->steps[i].inputs[0]))
+        if (steps->steps[i].copies && bam_inputs_renames(sort->inputs, steps->steps[i].inputs[0]))
             numbers[n++] = steps->steps[i].inputs[0];
-    int r = scan_inputs(s, numbers, n, touched);
+    int r = scan_inputs(sort, numbers, n, touched);
     for (size_t i = 0; i < steps->n; i++)
         if (touched[steps->steps[i].inputs[0]]) steps->steps[i].copies = false;
     free(touched);
@@ -276,7 +277,7 @@ static int look_at_ids(const struct merge_sorted_settings *s, struct merge_steps
 enum { BUFFER_BYTES = 1 << 20 };        /* room for many blocks */
 
 struct copy {
-    const struct merge_settings *merge;
+    struct sort_context *sort;
     const char *path;
     const struct merge_copy *what;
     struct output_file *output;
@@ -394,20 +395,20 @@ static size_t whole_blocks(struct copy *copy)
 
 static int copy_blocks(struct copy *copy)
 {
-    const struct merge_settings *s = copy->merge;
+    struct sort_context *sort = copy->sort;
     for (;;) {
         if (read_on(copy) < 0) return -1;
         if (copy->n_bytes == 0) break;
         size_t n = whole_blocks(copy);
-        if (n == 0 || crew_failed(s->crew) ||
+        if (n == 0 || crew_failed(sort->crew) ||
             output_file_copy(copy->output, copy->buffer, n) < 0)
             return -1;
         copy->n_bytes -= n;
         memmove(copy->buffer, copy->buffer + n, copy->n_bytes);
-        crew_lock(s->crew);
-        s->counts->output_bytes += n;
-        load_totals_add_position(s->totals, n);
-        crew_unlock(s->crew);
+        crew_lock(sort->crew);
+        sort->merged.output_bytes += n;
+        load_totals_add_position(sort->totals, n);
+        crew_unlock(sort->crew);
     }
     const struct bam_index_part *part = &copy->index.part;
     struct stat now;
@@ -417,13 +418,13 @@ static int copy_blocks(struct copy *copy)
 }
 
 /* Copies the blocks of an input, as they are, into the first output of the merge. */
-static int copy_input(const struct merge_sorted_settings *s, const struct merge_step *step)
+static int copy_input(struct sort_context *sort, const struct merge_step *step)
 {
     size_t input = step->inputs[0];
-    struct copy copy = {.merge = s->merge, .path = s->sort->inputs[input], .what = &step->copy,
-                        .output = &s->merge->output->files[0], .fd = -1};
+    struct copy copy = {.sort = sort, .path = sort->settings->inputs[input], .what = &step->copy,
+                        .output = &sort->output.files[0], .fd = -1};
     struct bam_index_part *part = &copy.index.part;
-    int r = open_file(&copy, bam_inputs_file(s->inputs, input));
+    int r = open_file(&copy, bam_inputs_file(sort->inputs, input));
     if (r == 0) r = read_index(&copy);
     if (r == 0) {
         part->end = bam_index_voffset(copy.end, 0);
@@ -438,60 +439,58 @@ static int copy_input(const struct merge_sorted_settings *s, const struct merge_
     return r;
 }
 
-static int copy_step(const struct merge_sorted_settings *s, const struct merge_step *step,
+static int copy_step(struct sort_context *sort, const struct merge_step *step,
                      struct content_sum *sum_out)
 {
-    const struct merge_settings *merge = s->merge;
     struct content_sum sum = {.n_records = step->copy.n_records};
-    uint64_t before = merge->counts->output_bytes;
-    if (copy_input(s, step) < 0) return -1;
-    s->report->n_inputs_copied++;
-    s->report->copied_bytes += merge->counts->output_bytes - before;
-    crew_lock(merge->crew);
-    merge->counts->n_records += sum.n_records;
-    load_totals_add(merge->totals, &sum, false);
-    crew_unlock(merge->crew);
+    uint64_t before = sort->merged.output_bytes;
+    if (copy_input(sort, step) < 0) return -1;
+    sort->report->n_inputs_copied++;
+    sort->report->copied_bytes += sort->merged.output_bytes - before;
+    crew_lock(sort->crew);
+    sort->merged.n_records += sum.n_records;
+    load_totals_add(sort->totals, &sum, false);
+    crew_unlock(sort->crew);
     content_sum_join(sum_out, &sum);
     return 0;
 }
 
 /* ---- taking the steps ---- */
 
-static int merge_step(const struct merge_sorted_settings *s, const struct merge_step *step,
+static int merge_step(struct sort_context *sort, const struct merge_step *step,
                       struct content_sum *sum_out)
 {
-    struct merge_settings merge = *s->merge;
     struct input_streams_settings streams;
     struct content_sum sum;
     if (check_open_files(step->n_inputs) < 0 ||
-        plan_streams(s, step->inputs, step->n_inputs, &streams) < 0)
+        plan_streams(sort, step->inputs, step->n_inputs, &streams) < 0)
         return -1;
-    merge.streams = &streams;
-    if (merge_to_output(&merge, &sum) < 0) return -1;
-    s->report->n_inputs_merged += step->n_inputs;
+    if (merge_to_output(sort, &streams, &sum) < 0) return -1;
+    sort->report->n_inputs_merged += step->n_inputs;
     content_sum_join(sum_out, &sum);
     return 0;
 }
 
-int merge_sorted(const struct merge_sorted_settings *s, struct content_sum *sum_out)
+int merge_sorted(struct sort_context *sort, const struct record_observers *observers,
+                 struct content_sum *sum_out)
 {
     struct merge_steps steps;
     int r = 0;
     *sum_out = (struct content_sum){0};
-    plan(s, &steps);
-    if (s->duplicates || survey_is_needed(&s->survey)) {
-        progress_enter(s->progress, SORT_PHASE_MARK);
-        r = look_first(s, &steps.steps[0]);
-        progress_enter(s->progress, SORT_PHASE_MERGE);
+    plan(sort, &steps);
+    if (sort->duplicates || survey_is_needed(&sort->survey)) {
+        progress_enter(sort->progress, SORT_PHASE_MARK);
+        r = look_first(sort, observers, &steps.steps[0]);
+        progress_enter(sort->progress, SORT_PHASE_MERGE);
     }
-    if (r == 0) r = look_at_ids(s, &steps);
-    count_read(s->merge, s->inputs, 0);
-    if (r == 0) r = sorted_output_open(s->merge->output, s->merge->header, 0);
+    if (r == 0) r = look_at_ids(sort, &steps);
+    count_read(sort, 0);
+    if (r == 0) r = sorted_output_open(&sort->output, sort->header, 0);
     for (size_t i = 0; r == 0 && i < steps.n; i++) {
         const struct merge_step *step = &steps.steps[i];
-        r = step->copies ? copy_step(s, step, sum_out) : merge_step(s, step, sum_out);
+        r = step->copies ? copy_step(sort, step, sum_out) : merge_step(sort, step, sum_out);
     }
-    if (r == 0) count_read(s->merge, s->inputs, bam_inputs_bytes(s->inputs));
+    if (r == 0) count_read(sort, bam_inputs_bytes(sort->inputs));
     merge_steps_release(&steps);
     return r;
 }

@@ -18,27 +18,13 @@
 
 #include "input/bam_inputs.h"
 #include "output/bam_index_file.h"
-#include "pipeline/merge.h"
-#include "pipeline/progress.h"
-#include "pipeline/survey.h"
+#include "pipeline/sort_context.h"
 
-struct merge_sorted_settings {
-    const struct merge_settings *merge; /* without streams */
-    const struct sort_settings *sort;
-    struct bam_inputs *inputs;  /* of the sort: open, and not read yet */
-    struct duplicates *duplicates;      /* not decided yet; NULL: none are looked for */
-    const struct record_observers *observers;   /* of the inputs, if they are read before */
-    struct survey survey;       /* for `split` and `columns` */
-    struct column_output *columns;      /* of each output (MOST_OUTPUTS) */
-    struct split_plan *split;   /* gets its ranges; NULL: not needed */
-    const struct mem_budget *budget;
-    struct progress *progress;  /* in the phase that merges */
-    struct sort_report *report; /* what was merged and copied */
-};
-
-/* Opens the output and writes all inputs into it; the caller closes it. *sum_out is set to the sum
-   of the records that were merged; of those that were copied it has only the number. */
-int merge_sorted(const struct merge_sorted_settings *settings, struct content_sum *sum_out);
+/* Opens the output and writes all inputs into it; the caller closes it. observers: of the inputs, if
+   they are read before. *sum_out is set to the sum of the records that were merged; of those that
+   were copied it has only the number. */
+int merge_sorted(struct sort_context *sort, const struct record_observers *observers,
+                 struct content_sum *sum_out);
 
 /* ---- the steps ---- */
 

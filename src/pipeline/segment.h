@@ -12,43 +12,11 @@
 #ifndef ROCKSORT_PIPELINE_SEGMENT_H
 #define ROCKSORT_PIPELINE_SEGMENT_H
 
-#include "pipeline/duplicates.h"
 #include "pipeline/feed.h"
 #include "pipeline/record_entries.h"
-#include "pipeline/sorted_output.h"
+#include "pipeline/sort_context.h"
 
 struct segmenter;
-
-/* What was written so far, for the progress display. The crew's lock guards it. */
-struct merge_counts {
-    uint64_t n_records;
-    uint64_t raw_bytes;
-    uint64_t output_bytes;      /* CRAM: 0 */
-};
-
-/* What the dispatcher and the workers of a merge get. */
-struct merge_settings {
-    struct crew *crew;
-    struct batch_pool *pool;    /* the batches that it kept are merged, too */
-    struct run_store *store;    /* NULL: all records are in memory */
-    const uint32_t *dropped_runs;       /* runs to leave out (resume.h) */
-    size_t n_dropped;
-    uint32_t next_run;          /* the batches in memory count as runs from this number on */
-    size_t open_bytes;          /* sum over runs of their largest block, uncompressed;
-                                   blocks of one record are not counted */
-    const struct sort_rules *rules;
-    sam_hdr_t *header;
-    struct sorted_output *output;
-    const struct input_streams_settings *streams;       /* with --merge: the inputs are the runs;
-                                                           NULL: those in the store are */
-    struct load_totals *totals; /* with --merge: counts what is read */
-    const struct duplicates *duplicates;        /* decided; NULL: none are marked */
-    const struct content_sum *sum;      /* of the input: the output must have the same. With
-                                           --merge it is not known before */
-    const char *resumed_path;   /* where the runs are if another process wrote them, or NULL */
-    const struct record_observers *observers;   /* of the output's records */
-    struct merge_counts *counts;
-};
 
 struct open_block {
     struct segmenter *segmenter;
@@ -85,7 +53,7 @@ struct segment {
 };
 
 /* kept: the batches in memory, part of every segment. segment_bytes: of its records, as planned. */
-struct segmenter *segmenter_create(const struct merge_settings *settings,
+struct segmenter *segmenter_create(const struct sort_context *sort,
                                    const struct merge_source *kept, size_t n_kept,
                                    size_t segment_bytes);
 
