@@ -12,6 +12,8 @@
 #include "pipeline/merge.h"
 #include "pipeline/merge_sorted.h"
 #include "pipeline/prepare.h"
+#include "pipeline/progress.h"
+#include "pipeline/verify.h"
 #include "pipeline/view_again.h"
 
 #ifdef __GLIBC__
@@ -156,7 +158,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
         sort_release(&sort);
         return -1;
     }
-    sort.progress = sort_start_progress(&sort);
+    sort.progress = progress_start(&sort);
     int r = run_phases(&sort);
     checkpoint_writer_tell_failed_sync(sort.checkpoint, r);
     progress_enter(sort.progress, SORT_PHASE_CLOSE);

@@ -14,6 +14,7 @@
 #include "input/input_error.h"
 #include "machine/open_files.h"
 #include "pipeline/merge.h"
+#include "pipeline/progress.h"
 #include "pipeline/scan_inputs.h"
 #include "util/diag.h"
 #include "util/xalloc.h"

@@ -9,15 +9,14 @@
 
 #include "output/cram_check.h"
 #include "pipeline/duplicates.h"
-#include "pipeline/progress.h"
 #include "pipeline/read_ends_observer.h"
 #include "pipeline/resume.h"
 #include "pipeline/rules.h"
+#include "pipeline/sort_report.h"
 #include "pipeline/sort_settings.h"
 #include "pipeline/sorted_output.h"
 #include "pipeline/spill.h"
 #include "pipeline/survey.h"
-#include "pipeline/verify.h"
 
 /* What was written so far, for the progress display. The crew's lock guards it. */
 struct merge_counts {
