@@ -389,7 +389,7 @@ static int prepare_merge(struct merger *m)
     if (m->streams) {
         m->n_streams = m->streams->n_inputs;
         m->limit_bytes = m->streams->share.block_bytes;
-        m->inputs = merge_inputs_start(m->streams, m->segmenter, m->rules, sort->header);
+        m->inputs = merge_inputs_start(sort, m->segmenter, m->streams);
         return m->inputs ? 0 : -1;
     }
     m->n_streams = m->n_scans;

@@ -16,11 +16,9 @@
 
 struct merge_inputs;
 
-/* Opens the inputs and starts to read. `streams` has no make, drop and arg; its totals count the
-   records, too. `header` is that of the output. NULL after a message. */
-struct merge_inputs *merge_inputs_start(const struct input_streams_settings *streams,
-                                        struct segmenter *segmenter,
-                                        const struct sort_rules *rules, sam_hdr_t *header);
+/* Opens the inputs and starts to read. `streams` has no make, drop and arg. NULL after a message. */
+struct merge_inputs *merge_inputs_start(struct sort_context *sort, struct segmenter *segmenter,
+                                        const struct input_streams_settings *streams);
 
 /* Waits for the next block of input i, and sets *first to the bound of its first record, which stays
    until the block is taken. Returns 1; 0 after the last block, with a bound above all; or -1 after a
