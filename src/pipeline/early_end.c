@@ -99,11 +99,6 @@ int early_end_watch(struct early_end *end)
     return 0;
 }
 
-void early_end_hold(struct early_end *end)
-{
-    signals_hold(&end->signals);
-}
-
 bool early_end_after_failure(struct early_end *end, bool lost_reader)
 {
     int signal_number = lost_reader ? SIGPIPE : 0;
@@ -115,19 +110,9 @@ bool early_end_after_failure(struct early_end *end, bool lost_reader)
     return stay;
 }
 
-void early_end_is_over(void)
-{
-    exception_guard_end();
-}
-
 void early_end_tell_complete(const struct early_end *end)
 {
     if (end->outputs->state == OUTPUT_SET_NAMED && signals_wait())
         diag_left("ended by a signal after the last record was written: '%s' is complete",
                   end->outputs->output);
-}
-
-void early_end_restore(const struct early_end *end)
-{
-    signals_restore(&end->signals);
 }

@@ -216,12 +216,10 @@ static int look_first(struct sort_context *sort, const struct record_observers *
     struct input_streams_settings streams;
     if (check_open_files(sort->settings->n_inputs) < 0 ||
         plan_streams(sort, step->inputs, step->n_inputs, &streams) < 0 ||
-        scan_inputs_view(&streams, sort->duplicates, observers, &sort->rules) < 0)
+        scan_inputs_view(&streams, observers, &sort->rules) < 0)
         return -1;
     if (survey_settle(&sort->survey, sort->split, sort->columns) < 0) return -1;
-    if (!sort->duplicates) return 0;
-    return duplicates_decide(sort->duplicates, NULL, 0, (uint32_t)sort->settings->n_inputs,
-                             sort->budget.total_bytes);
+    return sort->duplicates ? duplicates_resolve(sort->duplicates, sort->budget.total_bytes) : 0;
 }
 
 static void plan(struct sort_context *sort, struct merge_steps *steps)

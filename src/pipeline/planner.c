@@ -7,10 +7,10 @@
 #include "pipeline/planner.h"
 
 #include "bam/bgzf_block.h"
-#include "duplicates/view_streams.h"
 #include "pipeline/duplicates.h"
 #include "pipeline/spill_policy.h"
 #include "store/store_layout.h"
+#include "pipeline/view_chunks.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/size.h"
