@@ -156,7 +156,7 @@ static size_t expect_segment(const struct merger *m)
     }
     size_t n_bytes = is_long ? n_times * m->gathered_bytes : m->gathered_bytes;
     if (!may_be_large) return n_bytes;
-    size_t large_bytes = segmenter_expect_large(m->segmenter, m->gathered_bytes);
+    size_t large_bytes = (size_t)(m->segmenter->expansion * (double)m->gathered_bytes);
     return large_bytes > n_bytes ? large_bytes : n_bytes;
 }
 
@@ -210,7 +210,7 @@ static int cut_segment(struct merger *m, const struct merge_limit *frontier)
 static bool is_over_limit(const struct merger *m)
 {
     size_t excess = m->inputs ? merge_inputs_excess_bytes(m->inputs) : 0;
-    return segmenter_block_bytes(m->segmenter) + excess > m->limit_bytes;
+    return m->segmenter->block_bytes + excess > m->limit_bytes;
 }
 
 /* Waits until blocks take no more than their share, or all segments that were cut are written. */
@@ -450,7 +450,7 @@ static void release_merger(struct merger *m)
     merge_inputs_destroy(m->inputs);
     merge_bound_release(&m->last_cut);
     merge_bound_release(&m->place);
-    segmenter_destroy(m->segmenter);
+    free(m->segmenter);
     for (size_t i = 0; i < m->n_scans; i++) run_scan_close(m->scans[i]);
     free(m->scans);
     loser_tree_release(&m->tree);
@@ -469,7 +469,7 @@ int merge_to_output(struct sort_context *sort, const struct input_streams_settin
     if (r == 0 && !streams)
         r = sorted_output_open(&sort->output, sort->header, m.read.sum.n_bytes);
     if (r == 0) r = dispatch_and_write(&m);
-    *sum_out = segmenter_sum(m.segmenter);
+    *sum_out = m.segmenter->sum;
     if (r == 0) r = check_content(&m, sum_out);
     release_merger(&m);
     return r;

@@ -17,23 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct segmenter {
-    const struct sort_context *sort;
-    struct output_form forms[MOST_OUTPUTS];     /* of each output, by its number */
-    const struct merge_source *kept;
-    size_t n_kept;
-    int32_t n_refs;
-    enum sort_order order;
-    size_t record_growth;       /* by so many bytes a record gets longer, an estimate */
-    /* under the lock */
-    size_t block_bytes;         /* memory that all blocks take */
-    struct open_block *unopened, **last_unopened;
-    uint64_t n_opened;          /* all blocks before this number are open */
-    struct segment *waiting, **last_waiting;
-    struct content_sum sum;     /* of the records of segments that are done */
-    double expansion;           /* what lines and columns take for each byte of the records */
-};
-
 /* Until the first segment is done. Columns take 1.5 times as much as short reads, columns and lines
    5 times as much as arrays of small numbers. With 4, each worker has a segment to merge. */
 enum { FIRST_EXPANSION = 4 };
@@ -57,28 +40,6 @@ struct segmenter *segmenter_create(const struct sort_context *sort,
     s->last_unopened = &s->unopened;
     s->last_waiting = &s->waiting;
     return s;
-}
-
-void segmenter_destroy(struct segmenter *s)
-{
-    free(s);
-}
-
-struct content_sum segmenter_sum(const struct segmenter *s)
-{
-    return s->sum;
-}
-
-size_t segmenter_block_bytes(const struct segmenter *s)
-{
-    crew_assert_locked(s->sort->crew);
-    return s->block_bytes;
-}
-
-size_t segmenter_expect_large(const struct segmenter *s, size_t raw_bytes)
-{
-    crew_assert_locked(s->sort->crew);
-    return (size_t)(s->expansion * (double)raw_bytes);
 }
 
 /* ---- opening blocks ---- */

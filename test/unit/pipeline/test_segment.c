@@ -30,7 +30,7 @@ static void start(struct place *place, enum sort_order order)
 
 static void stop(struct place *place)
 {
-    segmenter_destroy(place->segmenter);
+    free(place->segmenter);
     crew_destroy(place->crew);
     sam_hdr_destroy(place->header);
 }
@@ -80,7 +80,7 @@ static struct fed_block *make_block(const struct sort_rules *rules, size_t name_
 static size_t counted(struct place *place)
 {
     crew_lock(place->crew);
-    size_t n_bytes = segmenter_block_bytes(place->segmenter);
+    size_t n_bytes = place->segmenter->block_bytes;
     crew_unlock(place->crew);
     return n_bytes;
 }
