@@ -209,7 +209,7 @@ static int cut_segment(struct merger *m, const struct merge_limit *frontier)
    read ahead (--merge) take from that share. */
 static bool is_over_limit(const struct merger *m)
 {
-    size_t excess = m->inputs ? merge_inputs_excess_bytes(m->inputs) : 0;
+    size_t excess = m->inputs ? input_streams_excess_bytes(m->inputs->streams) : 0;
     return m->segmenter->block_bytes + excess > m->limit_bytes;
 }
 
@@ -413,14 +413,14 @@ static int dispatch_and_write(struct merger *m)
     (void)pthread_join(writer_thread, NULL);
     feeders_stop(m->feeders);
     m->feeders = NULL;
-    merge_inputs_stop(m->inputs);
+    if (m->inputs) input_streams_stop(m->inputs->streams);
     return crew_finish_jobs(m->crew);
 }
 
 /* Checks that what comes out is what came in. */
 static int check_content(const struct merger *m, const struct content_sum *out)
 {
-    const struct content_sum of_inputs = m->inputs ? merge_inputs_sum(m->inputs) : m->read.sum;
+    const struct content_sum of_inputs = m->inputs ? m->inputs->sum : m->read.sum;
     const struct content_sum *in = &of_inputs;
     const struct checkpoint *resumed = m->sort->settings->resumed;
     if (content_sum_equal(in, out)) return 0;
@@ -439,7 +439,7 @@ static int check_content(const struct merger *m, const struct content_sum *out)
 static void release_merger(struct merger *m)
 {
     feeders_stop(m->feeders);
-    merge_inputs_stop(m->inputs);
+    if (m->inputs) input_streams_stop(m->inputs->streams);
     (void)crew_finish_jobs(m->crew);    /* if the output could not be opened some still work */
     for (unsigned i = 0; m->ring && i < m->budget.n_segments; i++) {
         if (!m->ring[i]) continue;

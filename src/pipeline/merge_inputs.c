@@ -13,15 +13,6 @@ struct merge_input {
     struct open_block *before;  /* the block that was taken before it */
 };
 
-struct merge_inputs {
-    struct sort_context *sort;
-    struct segmenter *segmenter;
-    struct input_streams *streams;
-    size_t n;
-    struct merge_input *inputs;
-    struct content_sum sum;     /* under the lock */
-};
-
 /* ---- blocks, by workers ---- */
 
 /* Prints that record i of a block of the input comes before record k of another, or of the same one,
@@ -136,21 +127,6 @@ struct merge_inputs *merge_inputs_start(struct sort_context *sort, struct segmen
     if (m->streams) return m;
     merge_inputs_destroy(m);
     return NULL;
-}
-
-size_t merge_inputs_excess_bytes(const struct merge_inputs *m)
-{
-    return input_streams_excess_bytes(m->streams);
-}
-
-struct content_sum merge_inputs_sum(const struct merge_inputs *m)
-{
-    return m->sum;
-}
-
-void merge_inputs_stop(struct merge_inputs *m)
-{
-    if (m) input_streams_stop(m->streams);
 }
 
 void merge_inputs_destroy(struct merge_inputs *m)
