@@ -5,7 +5,7 @@
  * a record belongs either to the last bin of its level or to a new bin further right. When htslib
  * knows all chunks of a bin, it joins two of them if the second begins in the BGZF block in which
  * the first ends. Here such chunks are joined at once: there are fewer chunks then where long and
- * short alignments mix. Every window from the begin of a record up to the furthest end so far has
+ * short alignments mix. Every window from the start of a record up to the furthest end so far has
  * been touched before: only the windows after that are new.
  */
 #include "output/bam_index_part.h"
@@ -78,7 +78,7 @@ static void begin_ref(struct bam_index_part *part, int32_t tid, uint64_t begin)
     for (int i = 0; i <= part->shape.depth; i++) part->level_chunk[i] = no_chunk;
 }
 
-/* For a record whose bin is not that of the record before: goes on with the last chunk of its bin,
+/* For a record whose bin is not that of the record before: continues the last chunk of its bin,
    or begins a new chunk. */
 static void begin_chunk(struct bam_index_part *part, uint32_t bin, int level, uint64_t begin)
 {

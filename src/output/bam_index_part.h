@@ -48,7 +48,7 @@ static inline uint32_t bam_index_first_bin(int level)
     return (uint32_t)(((UINT64_C(1) << (3 * level)) - 1) / 7);
 }
 
-/* The number of the pseudo-bin, which has the begin, the end and the counts of a reference. */
+/* The number of the pseudo-bin, which says where a reference begins and ends, and has its counts. */
 static inline uint32_t bam_index_pseudo_bin(const struct bam_index_shape *shape)
 {
     return bam_index_first_bin(shape->depth + 1) + 1;

@@ -128,7 +128,7 @@ bool output_leftover_is_journal(const char *name);
 enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left);
 
 /* The same if the process that made the file is known to be dead, as the lock of its checkpoint
-   shows: the lock alone decides, and on NFS, too, nobody has to wait until the file is old. */
+   shows: the lock alone decides, and on NFS, too, there is no need to wait until the file is old. */
 enum output_leftover_state output_leftover_open_of_dead(const char *path,
                                                        struct output_leftover *left);
 

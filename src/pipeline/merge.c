@@ -330,8 +330,8 @@ static void prepare_kept(struct merger *m)
     free(raw_bytes);
 }
 
-/* Bytes of the records of a segment: fewer than planned if the columns are so many, and the records
-   so short, that the nulls take more memory than the records. */
+/* Bytes of the records of a segment: fewer than planned if the nulls of the columns take more
+   memory than the records, because columns are many and records short. */
 static size_t plan_segments(const struct merger *m)
 {
     enum { LEAST_BYTES = 16 << 10 };

@@ -23,7 +23,7 @@ struct segmenter {
     size_t n_kept;
     int32_t n_refs;
     enum sort_order order;
-    size_t record_growth;       /* by so many bytes a record gets longer, an estimate */
+    size_t record_growth;       /* bytes that marks add to a record, an estimate */
     /* under the lock */
     size_t block_bytes;         /* memory that all blocks take */
     struct open_block *unopened, **last_unopened;
