@@ -10,9 +10,12 @@
 #include "pipeline/count_files.h"
 #include "pipeline/early_end.h"
 #include "pipeline/load.h"
+#include "pipeline/merge.h"
 #include "pipeline/merge_sorted.h"
 #include "pipeline/prepare.h"
+#include "pipeline/progress.h"
 #include "pipeline/scan_runs.h"
+#include "pipeline/verify.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -99,29 +102,9 @@ static int decide_phase(struct sort_context *sort)
 /* Merges what was loaded; or, with --merge, the inputs. */
 static int merge_all(struct sort_context *sort)
 {
-    struct spill_totals spilled;
-    struct load_counts read;
-    spill_look(sort->spiller, &spilled);
-    load_totals_look(sort->totals, &read);
-    const struct merge_settings merge = {
-        .crew = sort->crew, .pool = sort->pool, .store = temp_store_runs(sort->store),
-        .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
-        .next_run = spilled.next_run, .open_bytes = spilled.open_bytes, .rules = &sort->rules,
-        .header = sort->header, .output = &sort->output, .totals = sort->totals,
-        .duplicates = sort->duplicates, .sum = &read.sum,
-        .resumed_path = sort->settings->resumed ? sort->settings->resumed->dirs[0].path : NULL,
-        .observers = &sort->observers_out, .counts = &sort->merged,
-    };
-    if (!sort->settings->merge) return merge_to_output(&merge, &sort->sum_out);
+    if (!sort->settings->merge) return merge_to_output(sort, NULL, &sort->sum_out);
     const struct record_observers observers = observers_of_runs(sort);
-    const struct merge_sorted_settings sorted = {
-        .merge = &merge, .sort = sort->settings, .inputs = sort->inputs,
-        .duplicates = sort->duplicates, .observers = &observers, .survey = sort->survey,
-        .columns = sort->columns,
-        .split = sort->split, .budget = &sort->budget, .progress = sort->progress,
-        .report = sort->report,
-    };
-    return merge_sorted(&sorted, &sort->sum_out);
+    return merge_sorted(sort, &observers, &sort->sum_out);
 }
 
 /* Merges into the sorted output, and closes it. */
@@ -179,7 +162,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
         sort_release(&sort);
         return -1;
     }
-    sort.progress = sort_start_progress(&sort);
+    sort.progress = progress_start(&sort);
     int r = run_phases(&sort);
     checkpoint_writer_tell_failed_sync(sort.checkpoint, r);
     progress_enter(sort.progress, SORT_PHASE_CLOSE);

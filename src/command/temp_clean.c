@@ -7,7 +7,6 @@
 #include "command/temp_clean.h"
 
 #include "output/output_journal.h"
-#include "output/output_leftover.h"
 #include "pipeline/piece_dir.h"
 #include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"

@@ -5,7 +5,7 @@
  * In the index file each bin has a list of chunks. A bin whose chunks all lie within 64 KB of the
  * file is given to its parent, level by level from the lowest, because a reader would inflate those
  * bytes for the parent anyway. The parent must exist: it has records of its own, or received other
- * bins. Whether a bin is small depends only on its first begin and its last end, so the parent gets
+ * bins. Whether a bin is small depends only on where it first begins and last ends, so the parent gets
  * these two numbers, and no lists are moved. At the end each chunk goes to the bin to which its own
  * bin was given. Chunks are kept and handed out in the order in which they begin, so each list is
  * sorted. Two chunks of a bin are joined if one begins in the block in which the other ends.
@@ -469,36 +469,19 @@ static int end_file(struct bam_index *index)
     put_empty_refs(index, index->n_refs);
     (void)put_u64(reserve(&index->out, 8), index->n_unplaced);
     index->out.n += 8;
-    return index->format == BAM_INDEX_CSI ? pack_blocks(index, true) : 0;
-}
-
-static int write_bytes(hFILE *file, const uint8_t *bytes, size_t n)
-{
-    return n == 0 || hwrite(file, bytes, n) == (ssize_t)n ? 0 : -1;
-}
-
-/* Returns 0, or -1 with errno set. */
-static int write_file(const struct bam_index *index, struct output_path *path)
-{
-    hFILE *file = output_path_open(path);
-    if (!file) return -1;
-    int r = write_bytes(file, index->packed.at, index->packed.n);
-    if (r == 0) r = write_bytes(file, index->out.at, index->out.n);
-    if (r == 0 && index->format == BAM_INDEX_CSI)
-        r = write_bytes(file, bgzf_end_block, BGZF_END_BYTES);
-    r = output_path_end(path, file, r);
-    int error = errno;
-    if (r < 0) output_path_drop(path);
-    errno = error;
-    return r;
+    if (index->format == BAM_INDEX_BAI) return 0;
+    if (pack_blocks(index, true) < 0) return -1;
+    memcpy(reserve(&index->packed, BGZF_END_BYTES), bgzf_end_block, BGZF_END_BYTES);
+    index->packed.n += BGZF_END_BYTES;
+    return 0;
 }
 
 int bam_index_write(struct bam_index *index, struct output_path *path)
 {
+    const struct bytes *file = index->format == BAM_INDEX_CSI ? &index->packed : &index->out;
     if (end_file(index) < 0) return -1;
     errno = 0;
-    if (write_file(index, path) == 0) return output_path_commit(path);
-    disk_space_print_output_error(path->name, errno, path->final,
-                                  index->packed.n + index->out.n);
+    if (output_path_put(path, file->at, file->n) == 0) return output_path_commit(path);
+    disk_space_print_output_error(path->name, errno, path->final, file->n);
     return -1;
 }

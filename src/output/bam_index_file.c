@@ -106,7 +106,7 @@ static void add_window(struct bam_index_part *part, struct bam_index_ref *ref, u
     ref->n_windows++;
 }
 
-/* The pseudo-bin has the begin and end of the reference, and its counts. */
+/* The pseudo-bin says where the reference begins and ends, and has its counts. */
 static bool take_counts(struct cursor *from, uint32_t n_chunks, struct bam_index_ref *ref,
                         uint64_t *end)
 {

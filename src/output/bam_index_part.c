@@ -1,15 +1,12 @@
 /*
  * bam_index_part.c -- see bam_index_part.h.
  *
- * Records come in the order of their positions. Only one bin of a level contains a given position.
- * So a record belongs either to the last bin of its level or to a new bin further right, and no
- * search is needed to find the last chunk of a bin. When htslib knows all chunks of a bin, it joins
- * two of them if the second begins in the BGZF block in which the first ends, whatever lies between
- * them. Here such chunks are joined at once: there are then fewer chunks where long and short
- * alignments mix.
- *
- * Windows: records begin further and further right, so every window from the begin of a record up
- * to the furthest end so far has been touched before. Only the windows after that are new.
+ * Records come in the order of their positions, and only one bin of a level contains a position. So
+ * a record belongs either to the last bin of its level or to a new bin further right. When htslib
+ * knows all chunks of a bin, it joins two of them if the second begins in the BGZF block in which
+ * the first ends. Here such chunks are joined at once: there are fewer chunks then where long and
+ * short alignments mix. Every window from the start of a record up to the furthest end so far has
+ * been touched before: only the windows after that are new.
  */
 #include "output/bam_index_part.h"
 
@@ -81,7 +78,7 @@ static void begin_ref(struct bam_index_part *part, int32_t tid, uint64_t begin)
     for (int i = 0; i <= part->shape.depth; i++) part->level_chunk[i] = no_chunk;
 }
 
-/* For a record whose bin is not that of the record before: goes on with the last chunk of its bin,
+/* For a record whose bin is not that of the record before: continues the last chunk of its bin,
    or begins a new chunk. */
 static void begin_chunk(struct bam_index_part *part, uint32_t bin, int level, uint64_t begin)
 {

@@ -7,10 +7,9 @@
  * output. After the first error, or after cram_pump_discard, that thread throws the bytes away.
  *
  * Order of calls: open; run, in a thread of its own; set_target before anything is written; discard
- * at any time; end after the last byte was written; close after run has returned.
- *
- * run returns after cram_pump_end, whether or not the writing end was closed: if htslib cannot
- * encode a record, it keeps the writing end open for ever.
+ * at any time; end after the last byte was written; close after run has returned. run returns after
+ * end, whether or not the writing end was closed: if htslib cannot encode a record, it keeps the
+ * writing end open for ever.
  *
  * Ownership: the pump owns the reading end; the caller owns the writing end and the target.
  * Threads: set_target, discard and end may be called, and `error` read, while run runs.

@@ -266,13 +266,7 @@ int cram_writer_send_index(const struct cram_writer *writer)
     if (writer->index_fd < 0) return 0;
     if (fstat(writer->index_fd, &st) == 0)
         bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, writer->index_fd, 0);
-    hFILE *file = bytes != MAP_FAILED ? output_path_open(path) : NULL;
-    errno = file ? 0 : errno;
-    int r = file ? 0 : -1;
-    if (file) {
-        r = hwrite(file, bytes, (size_t)st.st_size) == (ssize_t)st.st_size ? 0 : -1;
-        r = output_path_end(path, file, r);
-    }
+    int r = bytes != MAP_FAILED ? output_path_put(path, bytes, (size_t)st.st_size) : -1;
     if (r < 0) disk_space_print_output_error(path->name, errno, NULL, 0);
     if (bytes != MAP_FAILED) (void)munmap(bytes, (size_t)st.st_size);
     return r;

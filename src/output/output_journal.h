@@ -1,30 +1,29 @@
 /*
  * output_journal.h -- the list of files that are about to get their names, on the disk before the
- * first of them has its own. Whoever finds it after the process has died gives the others theirs.
+ * first of them has its own. A later process gives the others theirs if this one dies.
  *
- * All files are complete when the journal is written. So it is finished by renaming what is left:
- * to take back what has its name may be impossible, as an older file is gone, and would lose a
- * complete result. A file is known by its size and time of change. A set can be finished if each
- * output is there, under one of its two names. If somebody has removed an output, or another sort
- * has replaced it, the set is useless: the rest would stand beside files that it does not belong to.
- * It is useless, too, if none has its name and another sort has made files of these names since. If
- * some have, a file in the way of another must be moved away first. An index or a report that is
- * missing, or that somebody has replaced, is left out.
+ * All files are complete when the journal is written. So it is finished by renaming what is left: an
+ * older file that was replaced is gone, and cannot come back. A file is known by its size and time
+ * of change. A set can be finished if each output is there, under one of its two names. If an output
+ * was removed, or another sort has replaced it, the rest would stand beside files that it does not
+ * belong to, and goes. So it does if no output has its name and another sort has made files of these
+ * names since; if some have, the file in the way must be moved away first. An index or a report that
+ * is missing or was replaced is left out.
  *
  * The file: texts that end with NUL.
  *     rocksort-names 1, output
  *     for each line: "ROLE SIZE TIME SIZE TIME" of the file and of what stood in its place (size
  *     -1: nothing), its temporary name, its name, both absolute
  *     end
- * A journal without its end was not complete when the process died: then no file has its name yet.
+ * Without its end it was not complete when the process died: then no file has its name yet.
  *
  * The journal of pieces lies in their directory, whose lock shows whether the process lives. Others
  * lie beside the last of the outputs, and are locked as that is: OUTPUT.rocksort.N.N.journal for
  * OUTPUT.rocksort.N.N.tmp. Each other directory that has a file of the set has the same journal, so
- * that whoever cleans up there alone knows what the file belongs to.
+ * that a process that cleans up there alone knows what the file belongs to.
  *
- * Order of calls: create, add, end; or settle, of a journal that is open and locked
- * (output_leftover.h). One thread at a time for each.
+ * Order of calls: create, add, end; or settle, of a journal that is open and locked. One thread at a
+ * time for each.
  */
 #ifndef ROCKSORT_OUTPUT_OUTPUT_JOURNAL_H
 #define ROCKSORT_OUTPUT_OUTPUT_JOURNAL_H
@@ -34,6 +33,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #define OUTPUT_JOURNAL_OF_PIECES "NAMES"        /* in their directory */
 
@@ -94,5 +94,52 @@ int output_journal_each(int fd, int (*visit)(void *arg, const struct output_line
    directories. The caller removes this one, which may be gone. Returns 0, or -1 after a message;
    then it can be tried again. */
 int output_journal_settle(int fd, bool acts, struct output_journal *journal);
+
+/* ---- temporary files and journals that killed processes have left ---- */
+
+/*
+ * While a process writes such a file, the file is locked (output_path.h), and belongs to the user
+ * who started the process. So if a file has such a name, is ours and can be locked, no process uses
+ * it any more, unless locks do not work everywhere; file_owner.h has the rule for that.
+ *
+ * Order of calls: open; remove, if that is wanted; close. One thread at a time for each. No
+ * messages.
+ */
+enum output_leftover_state {
+    OUTPUT_LEFTOVER_DEAD,       /* no process writes it; the file stays locked until close */
+    OUTPUT_LEFTOVER_UNKNOWN,    /* the file system has no locks: a process may write it */
+    OUTPUT_LEFTOVER_IN_USE,
+    OUTPUT_LEFTOVER_FOREIGN,    /* no file of that name, or not one of ours */
+};
+
+struct output_leftover {
+    int fd;                     /* -1 unless the state is DEAD or UNKNOWN */
+    struct stat st;             /* set also if the file is in use */
+};
+
+/* True if a name, without its directory, is that of a temporary file. *n_output: how many bytes of
+   the name are the name of the output, which was cut if it was too long. */
+bool output_leftover_is_name(const char *name, size_t *n_output);
+
+/* True if such a name is that of a journal (output_journal.h), by its ending. */
+bool output_leftover_is_journal(const char *name);
+
+/* Looks at a file, whatever its name, and locks it. */
+enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left);
+
+/* The same if the process that made the file is known to be dead, as the lock of its checkpoint
+   shows: the lock alone decides, and on NFS, too, there is no need to wait until the file is old. */
+enum output_leftover_state output_leftover_open_of_dead(const char *path,
+                                                       struct output_leftover *left);
+
+/* Removes the file that is open. Returns 0, or -1 with errno set. */
+int output_leftover_remove(const char *path, const struct output_leftover *left);
+
+/* Accepts one with the descriptor -1. */
+void output_leftover_close(struct output_leftover *left);
+
+/* Removes the temporary file or journal of a process that is known to be dead, if it has the name of
+   one, is ours, and no other process has it. Accepts NULL. */
+void output_leftover_drop(const char *path);
 
 #endif

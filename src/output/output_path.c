@@ -398,15 +398,6 @@ void output_path_close_incomplete(const struct output_path *path, hFILE *file)
     }
 }
 
-int output_path_end(const struct output_path *path, hFILE *file, int r)
-{
-    if (r == 0) return output_path_close(path, file);
-    int error = errno;
-    output_path_close_incomplete(path, file);
-    errno = error;
-    return -1;
-}
-
 hFILE *output_path_open(struct output_path *path)
 {
     if (path->is_url) return open_url(path->name);
@@ -419,6 +410,21 @@ hFILE *output_path_open(struct output_path *path)
     output_path_drop(path);
     errno = error;
     return NULL;
+}
+
+int output_path_put(struct output_path *path, const void *bytes, size_t n_bytes)
+{
+    errno = 0;
+    hFILE *file = output_path_open(path);
+    if (!file) return -1;
+    errno = 0;
+    bool is_written = hwrite(file, bytes, n_bytes) == (ssize_t)n_bytes;
+    if (is_written && output_path_close(path, file) == 0) return 0;
+    int error = errno;
+    if (!is_written) output_path_close_incomplete(path, file);
+    output_path_drop(path);
+    errno = error;
+    return -1;
 }
 
 /* On CIFS, a lock keeps all other descriptors of the file from writing, also those of this process.

@@ -3,27 +3,24 @@
  *
  * A regular file is written under a temporary name beside its own. So the final name never stands
  * for half a result, and a file can be sorted onto itself. A symbolic link is followed first, also
- * if it leads to no file; other hard links to the old file keep the old content. Some outputs are
- * written in place, under their own name: devices, pipes, URLs, open files (/dev/fd/5), mounted
- * files, and files in directories in which nothing can be made.
+ * if it leads to no file; other hard links to the old file keep the old content. Devices, pipes,
+ * URLs, open files (/dev/fd/5), mounted files, and files in directories in which nothing can be made
+ * are written in place, under their own name.
  *
  * Order of calls: choose, before hours of work; open, create or make; write and close the file;
  * commit, or drop on failure. Release at any time.
  *
- * The temporary file is locked (file_lock.h) from when it is made until it is renamed or removed.
- * So another process can distinguish a file that a killed process left (output_leftover.h) from one
- * that is still being written. There is one exception: if a library opens the file by its name, and
- * the lock keeps it from writing there, as on CIFS, the file is not locked.
+ * The temporary file is locked (file_lock.h) from when it is made until it is renamed or removed, so
+ * that another process can tell it from one that a killed process left (output_journal.h). A file
+ * that a library opens by its name is not locked where the lock keeps it from writing, as on CIFS.
  *
- * Signals. A signal may end the process at any moment. The thread that handles it removes the
- * temporary file: it takes `lock`, unlinks `temporary`, and never unlocks. This module makes the
- * temporary file with `lock` held. So no file can be made after that removal and then stay for
- * ever.
+ * Signals. The thread that handles them removes the temporary file: it takes `lock`, unlinks
+ * `temporary`, and never unlocks. The temporary file is made with `lock` held, so none can be made
+ * after that removal.
  *
  * Ownership: a struct output_path owns `final`, `temporary` and `held_fd`, and borrows `name` and
- * `lock`.
- * Threads: one at a time; any thread may call output_path_drop.
- * Errors: -1 after a message, unless said otherwise.
+ * `lock`. Threads: one at a time; any thread may call output_path_drop. Errors: -1 after a message,
+ * unless said otherwise.
  */
 #ifndef ROCKSORT_OUTPUT_OUTPUT_PATH_H
 #define ROCKSORT_OUTPUT_OUTPUT_PATH_H
@@ -93,9 +90,9 @@ const char *output_path_problem(const struct output_path *path, int error);
 int output_path_close(const struct output_path *path, hFILE *file);
 void output_path_close_incomplete(const struct output_path *path, hFILE *file);
 
-/* Calls the first one if r is 0, else the second one. Returns 0, or -1 with errno set: that of
-   before, if r is -1. */
-int output_path_end(const struct output_path *path, hFILE *file, int r);
+/* Opens the file, writes all bytes, and closes it. Returns 0; or -1 with errno set, and there is no
+   file. */
+int output_path_put(struct output_path *path, const void *bytes, size_t n_bytes);
 
 /* The same as output_path_open, but returns a descriptor, or -1 with errno set. Not for URLs. */
 int output_path_create(struct output_path *path);

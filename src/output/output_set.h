@@ -3,16 +3,14 @@
  * one, indexes and reports.
  *
  * Each is written under a temporary name (output_path.h), closed, and committed, which notes that
- * it is complete. When all outputs are complete, publish gives all complete files their names.
- * Indexes of the files that are replaced go in the same moment. A journal on the disk lists them all
- * before the first is renamed, unless it is the only one (output_journal.h).
+ * it is complete. When all outputs are complete, publish gives all complete files their names, and
+ * removes indexes of the files that are replaced. A journal on the disk lists them all before the
+ * first is renamed, unless it is the only one (output_journal.h).
  *
  * If an output cannot get its name, those that have theirs lose them again, and the old indexes come
- * back; unless an older file was replaced, which cannot come back: then the temporary files and the
- * journal stay, and a message says how to finish. Without their index or report, outputs stay.
- *
- * Signals wait while files get their names (early_end.h), so nothing here is locked. A SIGKILL
- * leaves the journal.
+ * back. If an older file was replaced, which cannot come back, the temporary files and the journal
+ * stay, and a message says how to finish. Without their index or report, outputs stay. Signals wait
+ * while files get their names (early_end.h); a SIGKILL leaves the journal.
  *
  * Order of calls: add, when a path is chosen; add_pieces, add_stale, complete; publish; drop, in any
  * case. Ownership: the set borrows paths and pieces, and starts as {0}. Threads: one at a time; add

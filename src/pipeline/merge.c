@@ -13,10 +13,15 @@
 #include <string.h>
 
 struct merger {
-    const struct merge_settings *settings;
+    struct sort_context *sort;
+    const struct input_streams_settings *streams;       /* with --merge, else NULL */
     struct crew *crew;
     const struct sort_rules *rules;
-    struct mem_budget budget;   /* a copy, made after loading */
+    struct run_store *store;    /* NULL: all records are in memory, or in the inputs */
+    /* copies, made after loading */
+    struct mem_budget budget;
+    struct spill_totals spilled;
+    struct load_counts read;
     struct segmenter *segmenter;
     struct run_scan **scans;    /* of all databases */
     size_t n_scans;
@@ -68,8 +73,8 @@ static struct segment *next_segment(struct merger *m)
 static void *write_segments(void *arg)
 {
     struct merger *m = arg;
-    struct merge_counts *counts = m->settings->counts;
-    struct sorted_output *output = m->settings->output;
+    struct merge_counts *counts = &m->sort->merged;
+    struct sorted_output *output = &m->sort->output;
     struct segment *segment;
     while ((segment = next_segment(m))) {
         double start = monotonic_seconds();
@@ -140,7 +145,7 @@ static bool has_segment_slot(const struct merger *m, size_t n_bytes)
    numbers take five times as much in lines and columns. */
 static size_t expect_segment(const struct merger *m)
 {
-    const struct sorted_output *output = m->settings->output;
+    const struct sorted_output *output = &m->sort->output;
     bool is_long = m->gathered_bytes > 2 * m->budget.segment_bytes, may_be_large = false;
     size_t n_times = 0;
     for (unsigned i = 0; i < output->n_files; i++) {
@@ -151,7 +156,7 @@ static size_t expect_segment(const struct merger *m)
     }
     size_t n_bytes = is_long ? n_times * m->gathered_bytes : m->gathered_bytes;
     if (!may_be_large) return n_bytes;
-    size_t large_bytes = segmenter_expect_large(m->segmenter, m->gathered_bytes);
+    size_t large_bytes = (size_t)(m->segmenter->expansion * (double)m->gathered_bytes);
     return large_bytes > n_bytes ? large_bytes : n_bytes;
 }
 
@@ -204,8 +209,8 @@ static int cut_segment(struct merger *m, const struct merge_limit *frontier)
    read ahead (--merge) take from that share. */
 static bool is_over_limit(const struct merger *m)
 {
-    size_t excess = m->inputs ? merge_inputs_excess_bytes(m->inputs) : 0;
-    return segmenter_block_bytes(m->segmenter) + excess > m->limit_bytes;
+    size_t excess = m->inputs ? input_streams_excess_bytes(m->inputs->streams) : 0;
+    return m->segmenter->block_bytes + excess > m->limit_bytes;
 }
 
 /* Waits until blocks take no more than their share, or all segments that were cut are written. */
@@ -310,14 +315,14 @@ static int dispatch_all(struct merger *m)
 static void prepare_kept(struct merger *m)
 {
     size_t n;
-    struct batch *const *batches = batch_pool_kept(m->settings->pool, &n);
+    struct batch *const *batches = batch_pool_kept(m->sort->pool, &n);
     size_t *raw_bytes = xcalloc(n, sizeof *raw_bytes);
     m->kept = xcalloc(n, sizeof *m->kept);
     m->n_kept = n;
     for (size_t i = 0; i < n; i++) {
         const struct batch *batch = batches[i];
         m->kept[i] = (struct merge_source){batch->entries, batch->n_records,
-                                           m->settings->next_run + (uint32_t)i, 0};
+                                           m->spilled.next_run + (uint32_t)i, 0};
         raw_bytes[i] = batch->raw_bytes;
     }
     m->places = merge_cut_places(m->rules, m->kept, raw_bytes, n, m->segment_bytes / 8,
@@ -325,22 +330,21 @@ static void prepare_kept(struct merger *m)
     free(raw_bytes);
 }
 
-/* Bytes of the records of a segment: fewer than planned if the columns are so many, and the records
-   so short, that the nulls take more memory than the records. */
+/* Bytes of the records of a segment: fewer than planned if the nulls of the columns take more
+   memory than the records, because columns are many and records short. */
 static size_t plan_segments(const struct merger *m)
 {
     enum { LEAST_BYTES = 16 << 10 };
-    const struct sorted_output *output = m->settings->output;
+    const struct sorted_output *output = &m->sort->output;
     size_t planned = m->budget.segment_bytes, null_bytes = 0;
-    struct load_counts read;
-    load_totals_look(m->settings->totals, &read);
+    const struct content_sum *sum = &m->read.sum;
     for (unsigned i = 0; i < output->n_files; i++) {
         const struct column_output *columns = output->files[i].settings.columns;
         if (columns) null_bytes += column_schema_null_bytes(columns->schema);
     }
-    double all_nulls = (double)read.sum.n_records * (double)null_bytes;
-    if (all_nulls <= (double)read.sum.n_bytes) return planned;
-    double n_bytes = (double)planned * (double)read.sum.n_bytes / all_nulls;
+    double all_nulls = (double)sum->n_records * (double)null_bytes;
+    if (all_nulls <= (double)sum->n_bytes) return planned;
+    double n_bytes = (double)planned * (double)sum->n_bytes / all_nulls;
     return n_bytes > LEAST_BYTES ? (size_t)n_bytes : LEAST_BYTES;
 }
 
@@ -348,13 +352,13 @@ static size_t plan_segments(const struct merger *m)
    of the queues. */
 static size_t plan_memory(struct merger *m)
 {
-    const struct merge_settings *s = m->settings;
     const struct mem_budget *budget = &m->budget;
     size_t out_bytes = (budget->segment_factor - 1) * budget->n_segments * budget->segment_bytes;
     size_t queue_bytes = budget->total_bytes / 16;
-    size_t read_bytes = s->store ? run_store_scan_bytes(s->store) + queue_bytes : 0;
-    size_t fixed = batch_pool_kept_bytes(s->pool) + out_bytes + read_bytes + s->open_bytes / 2;
-    size_t least = s->open_bytes + out_bytes;
+    size_t read_bytes = m->store ? run_store_scan_bytes(m->store) + queue_bytes : 0;
+    size_t open_bytes = m->spilled.open_bytes;
+    size_t fixed = batch_pool_kept_bytes(m->sort->pool) + out_bytes + read_bytes + open_bytes / 2;
+    size_t least = open_bytes + out_bytes;
     m->limit_bytes = budget->total_bytes > fixed ? budget->total_bytes - fixed : 0;
     if (m->limit_bytes < least) m->limit_bytes = least;
     return queue_bytes;
@@ -362,32 +366,35 @@ static size_t plan_memory(struct merger *m)
 
 static int prepare_merge(struct merger *m)
 {
-    const struct merge_settings *s = m->settings;
-    batch_pool_drop_free(s->pool);
+    struct sort_context *sort = m->sort;
+    batch_pool_drop_free(sort->pool);
     (void)crew_finish_jobs(m->crew);
-    batch_pool_budget(s->pool, &m->budget);
+    batch_pool_budget(sort->pool, &m->budget);
+    spill_look(sort->spiller, &m->spilled);
+    load_totals_look(sort->totals, &m->read);
+    m->store = temp_store_runs(sort->store);
     m->segment_bytes = plan_segments(m);
     prepare_kept(m);
-    if (s->store) m->n_scans = run_store_scan(s->store, &m->scans);
+    if (m->store) m->n_scans = run_store_scan(m->store, &m->scans);
     const struct feed_settings feed = {
         .crew = m->crew,
         .scans = m->scans,
         .n_scans = m->n_scans,
-        .dropped_runs = s->dropped_runs,
-        .n_dropped = s->n_dropped,
+        .dropped_runs = sort->resume.dropped_runs,
+        .n_dropped = sort->resume.n_dropped,
         .queue_bytes = plan_memory(m),
     };
     m->ring = xcalloc(m->budget.n_segments, sizeof *m->ring);
-    m->segmenter = segmenter_create(s, m->kept, m->n_kept, m->segment_bytes);
-    if (s->streams) {
-        m->n_streams = s->streams->n_inputs;
-        m->limit_bytes = s->streams->share.block_bytes;
-        m->inputs = merge_inputs_start(s->streams, m->segmenter, m->rules, s->header);
+    m->segmenter = segmenter_create(sort, m->kept, m->n_kept, m->segment_bytes);
+    if (m->streams) {
+        m->n_streams = m->streams->n_inputs;
+        m->limit_bytes = m->streams->share.block_bytes;
+        m->inputs = merge_inputs_start(sort, m->segmenter, m->streams);
         return m->inputs ? 0 : -1;
     }
     m->n_streams = m->n_scans;
-    if (s->store) m->feeders = feeders_start(&feed);
-    return s->store && !m->feeders ? -1 : 0;
+    if (m->store) m->feeders = feeders_start(&feed);
+    return m->store && !m->feeders ? -1 : 0;
 }
 
 static int dispatch_and_write(struct merger *m)
@@ -406,18 +413,21 @@ static int dispatch_and_write(struct merger *m)
     (void)pthread_join(writer_thread, NULL);
     feeders_stop(m->feeders);
     m->feeders = NULL;
-    merge_inputs_stop(m->inputs);
+    if (m->inputs) input_streams_stop(m->inputs->streams);
     return crew_finish_jobs(m->crew);
 }
 
-static int check_content(const struct merge_settings *s, const struct content_sum *in,
-                         const struct content_sum *out)
+/* Checks that what comes out is what came in. */
+static int check_content(const struct merger *m, const struct content_sum *out)
 {
+    const struct content_sum of_inputs = m->inputs ? m->inputs->sum : m->read.sum;
+    const struct content_sum *in = &of_inputs;
+    const struct checkpoint *resumed = m->sort->settings->resumed;
     if (content_sum_equal(in, out)) return 0;
-    if (s->resumed_path)
+    if (resumed)
         diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: of %" PRIu64 " records %"
                       PRIu64 " were found, or others; sort the input again",
-                      s->resumed_path, in->n_records, out->n_records);
+                      resumed->dirs[0].path, in->n_records, out->n_records);
     else
         diag_error("the output is not what was read: %" PRIu64 " records in, %" PRIu64
                    " out, checksums %016" PRIx64 " and %016" PRIx64 "; please report this",
@@ -429,7 +439,7 @@ static int check_content(const struct merge_settings *s, const struct content_su
 static void release_merger(struct merger *m)
 {
     feeders_stop(m->feeders);
-    merge_inputs_stop(m->inputs);
+    if (m->inputs) input_streams_stop(m->inputs->streams);
     (void)crew_finish_jobs(m->crew);    /* if the output could not be opened some still work */
     for (unsigned i = 0; m->ring && i < m->budget.n_segments; i++) {
         if (!m->ring[i]) continue;
@@ -440,7 +450,7 @@ static void release_merger(struct merger *m)
     merge_inputs_destroy(m->inputs);
     merge_bound_release(&m->last_cut);
     merge_bound_release(&m->place);
-    segmenter_destroy(m->segmenter);
+    free(m->segmenter);
     for (size_t i = 0; i < m->n_scans; i++) run_scan_close(m->scans[i]);
     free(m->scans);
     loser_tree_release(&m->tree);
@@ -451,22 +461,16 @@ static void release_merger(struct merger *m)
     free(m->kept);
 }
 
-int merge_to_output(const struct merge_settings *settings, struct content_sum *sum_out)
+int merge_to_output(struct sort_context *sort, const struct input_streams_settings *streams,
+                    struct content_sum *sum_out)
 {
-    struct merger m = {
-        .settings = settings,
-        .crew = settings->crew,
-        .rules = settings->rules,
-    };
+    struct merger m = {.sort = sort, .streams = streams, .crew = sort->crew, .rules = &sort->rules};
     int r = prepare_merge(&m);
-    if (r == 0 && !m.inputs)
-        r = sorted_output_open(settings->output, settings->header, settings->sum->n_bytes);
+    if (r == 0 && !streams)
+        r = sorted_output_open(&sort->output, sort->header, m.read.sum.n_bytes);
     if (r == 0) r = dispatch_and_write(&m);
-    *sum_out = segmenter_sum(m.segmenter);
-    if (r == 0) {
-        const struct content_sum in = m.inputs ? merge_inputs_sum(m.inputs) : *settings->sum;
-        r = check_content(settings, &in, sum_out);
-    }
+    *sum_out = m.segmenter->sum;
+    if (r == 0) r = check_content(&m, sum_out);
     release_merger(&m);
     return r;
 }

@@ -15,14 +15,13 @@
 #ifndef ROCKSORT_PIPELINE_MERGE_H
 #define ROCKSORT_PIPELINE_MERGE_H
 
-#include "pipeline/batch_pool.h"
 #include "pipeline/merge_inputs.h"
-#include "pipeline/sorted_output.h"
 
-/* Merges everything. Returns 0 if the output is complete and its records are those of the input,
-   else -1 after a message. Opens the output, but not with --merge: then it is open, and gets more
-   records. The caller closes the output in all cases. *sum_out is set to the sum of the records
-   that were merged. */
-int merge_to_output(const struct merge_settings *settings, struct content_sum *sum_out);
+/* Merges all that was loaded; or, with --merge, what `streams` read, which is NULL else. Returns 0
+   if the output is complete and its records are those of the input, else -1 after a message. Opens
+   the output, but not with --merge: then it is open, and gets more records. The caller closes the
+   output in all cases. *sum_out is set to the sum of the records that were merged. */
+int merge_to_output(struct sort_context *sort, const struct input_streams_settings *streams,
+                    struct content_sum *sum_out);
 
 #endif

@@ -7,54 +7,38 @@
 #include <stdlib.h>
 
 struct merge_input {
-    struct merge_inputs *all;
-    size_t number;
-    struct queued_span *front;     /* its block is shown next */
+    struct queued_span *front;  /* its block is shown next */
     struct open_block *block;   /* of the front */
     struct merge_bound first;   /* of this block */
     struct open_block *before;  /* the block that was taken before it */
 };
 
-struct merge_inputs {
-    struct crew *crew;
-    struct segmenter *segmenter;
-    struct load_totals *totals;
-    const struct sort_rules *rules;
-    sam_hdr_t *header;
-    struct input_streams *streams;
-    size_t n;
-    struct merge_input *inputs;
-    struct content_sum sum;     /* under the lock */
-};
-
 /* ---- blocks, by workers ---- */
 
-/* Prints that a record comes before one that it should follow. `number` is that of the second one,
-   from 0. */
-static int refuse_order(const struct merge_inputs *m, const char *input, const uint8_t *before,
-                        const uint8_t *after, uint64_t number)
+/* Prints that record i of a block of the input comes before record k of another, or of the same one,
+   and should follow it. */
+static int refuse_order(const struct merge_inputs *m, const char *input,
+                        const struct open_block *before, size_t i,
+                        const struct open_block *block, size_t k)
 {
-    violation_print(m->rules, m->header, input, before, after, number);
+    const struct sort_rules *rules = &m->sort->rules;
+    violation_print(rules, m->sort->header, input,
+                    sort_entry_record(rules->order, &before->source.entries[i]),
+                    sort_entry_record(rules->order, &block->source.entries[k]),
+                    block->source.first_index + k);
     return -1;
-}
-
-static const uint8_t *record_of(const struct merge_inputs *m, const struct open_block *block,
-                                size_t i)
-{
-    return sort_entry_record(m->rules->order, &block->source.entries[i]);
 }
 
 /* Checks that the records of a block are in order. */
 static int check_order(const struct merge_inputs *m, const char *input,
                        const struct open_block *block)
 {
-    const struct sort_rules *rules = m->rules;
+    const struct sort_rules *rules = &m->sort->rules;
     const struct merge_source *source = &block->source;
     if (merge_is_sorted(rules, source->entries, source->n_entries)) return 0;
     size_t i = 1;
     while (merge_is_sorted(rules, source->entries + i - 1, 2)) i++;
-    return refuse_order(m, input, record_of(m, block, i - 1), record_of(m, block, i),
-                        source->first_index + i);
+    return refuse_order(m, input, block, i - 1, block, i);
 }
 
 static int make_block(void *arg, struct worker *worker, struct queued_span *span,
@@ -70,10 +54,10 @@ static int make_block(void *arg, struct worker *worker, struct queued_span *span
         return -1;
     }
     span->made_bytes = block->entry_bytes;
-    crew_lock(m->crew);
-    load_totals_add(m->totals, &records.sum, records.any_placed);
+    crew_lock(m->sort->crew);
+    load_totals_add(m->sort->totals, &records.sum, records.any_placed);
     content_sum_join(&m->sum, &records.sum);
-    crew_unlock(m->crew);
+    crew_unlock(m->sort->crew);
     return check_order(m, input, block);
 }
 
@@ -86,28 +70,15 @@ static void drop_block(void *arg, void *made)
 
 /* ---- the dispatcher ---- */
 
-static void drop_before(struct merge_input *input)
+/* Checks that the front of input i does not begin before the end of the block before it. */
+static int check_front(const struct merge_inputs *m, size_t i)
 {
-    struct crew *crew = input->all->crew;
-    if (!input->before) return;
-    crew_lock(crew);
-    segmenter_drop_block(input->before);
-    crew_unlock(crew);
-    input->before = NULL;
-}
-
-/* Checks that the front does not begin before the end of the block before it. */
-static int check_front(const struct merge_input *input)
-{
-    const struct merge_inputs *m = input->all;
-    const struct open_block *before = input->before, *block = input->block;
+    const struct open_block *before = m->inputs[i].before, *block = m->inputs[i].block;
     if (!before) return 0;
     size_t last = before->source.n_entries - 1;
     const struct sort_entry two[] = {before->source.entries[last], block->source.entries[0]};
-    if (merge_is_sorted(m->rules, two, 2)) return 0;
-    return refuse_order(m, input_streams_name(m->streams, input->number),
-                        record_of(m, before, last), record_of(m, block, 0),
-                        block->source.first_index);
+    if (merge_is_sorted(&m->sort->rules, two, 2)) return 0;
+    return refuse_order(m, input_streams_name(m->streams, i), before, last, block, 0);
 }
 
 int merge_inputs_first(struct merge_inputs *m, size_t i, struct merge_limit *first)
@@ -117,21 +88,24 @@ int merge_inputs_first(struct merge_inputs *m, size_t i, struct merge_limit *fir
     *first = (struct merge_limit){NULL, 0};
     if (r > 0) {
         input->block = input->front->made;
-        merge_bound_set(&input->first, m->rules->order, &input->block->source, 0);
+        merge_bound_set(&input->first, m->sort->rules.order, &input->block->source, 0);
         *first = merge_limit_of(&input->first);
-        if (check_front(input) < 0) r = -1;
+        if (check_front(m, i) < 0) r = -1;
     }
-    drop_before(input);
+    crew_lock(m->sort->crew);
+    if (input->before) segmenter_drop_block(input->before);
+    crew_unlock(m->sort->crew);
+    input->before = NULL;
     return r;
 }
 
 struct open_block *merge_inputs_take(struct merge_inputs *m, size_t i)
 {
     struct merge_input *input = &m->inputs[i];
-    crew_lock(m->crew);
+    crew_lock(m->sort->crew);
     segmenter_count_adopted(input->block);
     input->block->n_users++;            /* until the next one was compared with it */
-    crew_unlock(m->crew);
+    crew_unlock(m->sort->crew);
     input->before = input->block;
     input->front->made = NULL;
     input_streams_release(input->front);
@@ -139,17 +113,13 @@ struct open_block *merge_inputs_take(struct merge_inputs *m, size_t i)
     return input->block;
 }
 
-struct merge_inputs *merge_inputs_start(const struct input_streams_settings *streams,
-                                        struct segmenter *segmenter,
-                                        const struct sort_rules *rules, sam_hdr_t *header)
+struct merge_inputs *merge_inputs_start(struct sort_context *sort, struct segmenter *segmenter,
+                                        const struct input_streams_settings *streams)
 {
     struct merge_inputs *m = xcalloc(1, sizeof *m);
     struct input_streams_settings settings = *streams;
-    *m = (struct merge_inputs){.crew = streams->crew, .segmenter = segmenter,
-                               .totals = streams->totals, .rules = rules, .header = header,
-                               .n = streams->n_inputs};
+    *m = (struct merge_inputs){.sort = sort, .segmenter = segmenter, .n = streams->n_inputs};
     m->inputs = xcalloc(m->n, sizeof *m->inputs);
-    for (size_t i = 0; i < m->n; i++) m->inputs[i] = (struct merge_input){.all = m, .number = i};
     settings.make = make_block;
     settings.drop = drop_block;
     settings.arg = m;
@@ -157,21 +127,6 @@ struct merge_inputs *merge_inputs_start(const struct input_streams_settings *str
     if (m->streams) return m;
     merge_inputs_destroy(m);
     return NULL;
-}
-
-size_t merge_inputs_excess_bytes(const struct merge_inputs *m)
-{
-    return input_streams_excess_bytes(m->streams);
-}
-
-struct content_sum merge_inputs_sum(const struct merge_inputs *m)
-{
-    return m->sum;
-}
-
-void merge_inputs_stop(struct merge_inputs *m)
-{
-    if (m) input_streams_stop(m->streams);
 }
 
 void merge_inputs_destroy(struct merge_inputs *m)

@@ -6,7 +6,7 @@
  * an error that names the two records.
  *
  * Order of calls: start; first and take, by the dispatcher, for each input in any turn, until first
- * returns 0; stop; destroy with all jobs done.
+ * returns 0; destroy with the streams stopped and all jobs done.
  */
 #ifndef ROCKSORT_PIPELINE_MERGE_INPUTS_H
 #define ROCKSORT_PIPELINE_MERGE_INPUTS_H
@@ -14,13 +14,18 @@
 #include "pipeline/input_streams.h"
 #include "pipeline/segment.h"
 
-struct merge_inputs;
+struct merge_inputs {
+    struct sort_context *sort;
+    struct segmenter *segmenter;
+    struct input_streams *streams;      /* the dispatcher stops them */
+    size_t n;
+    struct merge_input *inputs;
+    struct content_sum sum;     /* of all records that were read; under the lock */
+};
 
-/* Opens the inputs and starts to read. `streams` has no make, drop and arg; its totals count the
-   records, too. `header` is that of the output. NULL after a message. */
-struct merge_inputs *merge_inputs_start(const struct input_streams_settings *streams,
-                                        struct segmenter *segmenter,
-                                        const struct sort_rules *rules, sam_hdr_t *header);
+/* Opens the inputs and starts to read. `streams` has no make, drop and arg. NULL after a message. */
+struct merge_inputs *merge_inputs_start(struct sort_context *sort, struct segmenter *segmenter,
+                                        const struct input_streams_settings *streams);
 
 /* Waits for the next block of input i, and sets *first to the bound of its first record, which stays
    until the block is taken. Returns 1; 0 after the last block, with a bound above all; or -1 after a
@@ -29,15 +34,6 @@ int merge_inputs_first(struct merge_inputs *m, size_t i, struct merge_limit *fir
 
 /* Takes this block, which is the dispatcher's then. */
 struct open_block *merge_inputs_take(struct merge_inputs *m, size_t i);
-
-/* With the lock held: see input_streams_excess_bytes. */
-size_t merge_inputs_excess_bytes(const struct merge_inputs *m);
-
-/* The sum of all records that were read. After the last block of each. */
-struct content_sum merge_inputs_sum(const struct merge_inputs *m);
-
-/* Ends reading. NULL is accepted. */
-void merge_inputs_stop(struct merge_inputs *m);
 
 /* NULL is accepted. */
 void merge_inputs_destroy(struct merge_inputs *m);

@@ -7,10 +7,14 @@
  */
 #include "pipeline/merge_sorted.h"
 
+#include "bam/bam_convert.h"
 #include "bam/bgzf_block.h"
+#include "bam_sort_key.h"
+#include "input/bam_ends.h"
 #include "input/input_error.h"
 #include "machine/open_files.h"
-#include "pipeline/merge_steps.h"
+#include "pipeline/merge.h"
+#include "pipeline/progress.h"
 #include "pipeline/scan_inputs.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -22,6 +26,162 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- which steps there are ---- */
+
+/* What is known of an input. */
+struct span {
+    size_t input;
+    uint64_t first, last;       /* keys of its first and last record; 0 and the largest: unknown */
+    bool can_copy;
+    struct merge_copy copy;
+};
+
+/* Finds the coordinate key of a record. Returns false if it has none. */
+static bool find_key(const bam1_t *record, uint64_t *key)
+{
+    uint8_t *raw = NULL;
+    size_t room = 0;
+    bool has_key = bam_record_put(record, false, &raw, &room, 0) == NULL;
+    if (has_key) *key = sort_key_coordinate(raw);
+    free(raw);
+    return has_key;
+}
+
+/* True if the index may be that of the file with these ends: it begins and ends where the records
+   do, with the same references. An old index, or one of another file, rarely does. */
+static bool fits(const struct bam_index_file *index, const struct bam_ends *ends)
+{
+    const struct bam_index_part *part = &index->part;
+    const bam1_t *first = ends->first, *last = ends->last, *after = ends->after;
+    if (part->n_refs == 0) return part->n_unplaced > 0 ? first && first->core.tid < 0 : !first;
+    const struct bam_index_ref *from = &part->refs[0], *to = &part->refs[part->n_refs - 1];
+    if (!first || first->core.tid != from->tid || from->begin != bam_index_voffset(ends->begin, 0))
+        return false;
+    if (part->n_unplaced > 0) return after && after->core.tid < 0;
+    return last && last->core.tid == to->tid && !after;
+}
+
+/* Finds the keys of the ends. Returns false if the input must be read. */
+static bool find_keys(const struct bam_ends *ends, uint64_t n_unplaced, struct span *span)
+{
+    if (!ends->first) {         /* no records */
+        span->last = span->first;
+        return true;
+    }
+    if (!find_key(ends->first, &span->first)) return false;
+    /* Reads without a place are the last ones. */
+    if (n_unplaced > 0) return true;
+    return ends->last && find_key(ends->last, &span->last);
+}
+
+/* Looks at an input with this index. Returns true if its blocks can be copied. */
+static bool look_with(const struct bam_index_file *index, const char *path,
+                      struct bam_inputs *inputs, const struct bam_index_shape *shape,
+                      struct span *span)
+{
+    const struct bam_index_part *part = &index->part;
+    const struct bam_index_shape *mine = &part->shape;
+    if (shape && (shape->min_shift != mine->min_shift || shape->depth != mine->depth)) return false;
+    const struct stat *file = bam_inputs_file(inputs, span->input);
+    if (!file || index->n_refs != sam_hdr_nref(bam_inputs_header(inputs))) return false;
+    const struct bam_ends_places places = {
+        .placed_end = part->n_refs > 0 ? part->unplaced_begin : 0,
+        .last_begin = part->n_unplaced > 0 ? 0 : index->last_begin};
+    struct bam_ends ends;
+    if (places.placed_end >> 16 >= (uint64_t)file->st_size) return false;
+    if (bam_ends_read(path, &places, &ends) < 0) return false;
+    bool can_copy = fits(index, &ends) && find_keys(&ends, part->n_unplaced, span);
+    span->copy = (struct merge_copy){ends.begin, index->n_records, index->last_begin};
+    bam_ends_release(&ends);
+    return can_copy;
+}
+
+/* Looks at an input. Returns true if its blocks can be copied. The index is not kept: those of
+   hundreds of inputs may be large. */
+static bool look(const char *path, struct bam_inputs *inputs, const struct bam_index_shape *shape,
+                 struct span *span)
+{
+    struct bam_index_file index;
+    if (!bam_inputs_can_copy(inputs, span->input) || bam_index_file_read(path, &index) < 0)
+        return false;
+    bool can_copy = look_with(&index, path, inputs, shape, span);
+    bam_index_part_release(&index.part);
+    return can_copy;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+    if (x->first != y->first) return x->first < y->first ? -1 : 1;
+    return x->input < y->input ? -1 : x->input > y->input;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const size_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static void add_step(struct merge_steps *steps, const struct span *spans, size_t n)
+{
+    struct merge_step *step = &steps->steps[steps->n++];
+    *step = (struct merge_step){.n_inputs = n, .copies = n == 1 && spans->can_copy};
+    step->inputs = xcalloc(n, sizeof *step->inputs);
+    for (size_t i = 0; i < n; i++) step->inputs[i] = spans[i].input;
+    qsort(step->inputs, n, sizeof *step->inputs, compare_numbers);
+    if (step->copies) step->copy = spans->copy;
+}
+
+/* True if some record of the span may come before the last of those that end at `last`, in input
+   `last_input`. */
+static bool overlaps(const struct span *span, uint64_t last, size_t last_input)
+{
+    return span->first < last || (span->first == last && span->input < last_input);
+}
+
+void merge_steps_all(size_t n, struct merge_steps *steps)
+{
+    struct merge_step *step = xcalloc(1, sizeof *step);
+    *step = (struct merge_step){.inputs = xcalloc(n, sizeof *step->inputs), .n_inputs = n};
+    for (size_t i = 0; i < n; i++) step->inputs[i] = i;
+    *steps = (struct merge_steps){step, 1};
+}
+
+void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_t n,
+                      const struct bam_index_shape *shape, struct merge_steps *steps)
+{
+    struct span *spans = xcalloc(n, sizeof *spans);
+    *steps = (struct merge_steps){.steps = xcalloc(n, sizeof *steps->steps)};
+    for (size_t i = 0; i < n; i++) {
+        spans[i] = (struct span){.input = i, .last = UINT64_MAX};
+        spans[i].can_copy = look(paths[i], inputs, shape, &spans[i]);
+        if (spans[i].can_copy) continue;
+        spans[i].first = 0;
+        spans[i].last = UINT64_MAX;
+    }
+    qsort(spans, n, sizeof *spans, compare_spans);
+    for (size_t from = 0, to; from < n; from = to) {
+        uint64_t last = spans[from].last;
+        size_t last_input = spans[from].input;
+        for (to = from + 1; to < n && overlaps(&spans[to], last, last_input); to++)
+            if (spans[to].last > last || (spans[to].last == last && spans[to].input > last_input)) {
+                last = spans[to].last;
+                last_input = spans[to].input;
+            }
+        add_step(steps, spans + from, to - from);
+    }
+    free(spans);
+}
+
+void merge_steps_release(struct merge_steps *steps)
+{
+    for (size_t i = 0; i < steps->n; i++) free(steps->steps[i].inputs);
+    free(steps->steps);
+    *steps = (struct merge_steps){0};
+}
+
+/* ---- reading inputs before ---- */
 
 /* Checks that n inputs can be open at the same time. */
 static int check_open_files(size_t n)
@@ -35,60 +195,60 @@ static int check_open_files(size_t n)
 }
 
 /* Makes settings to read n inputs at the same time; checks that there is memory, and divides it. */
-static int plan_streams(const struct merge_sorted_settings *s, const size_t *numbers, size_t n,
+static int plan_streams(struct sort_context *sort, const size_t *numbers, size_t n,
                         struct input_streams_settings *streams)
 {
     *streams = (struct input_streams_settings){
-        .crew = s->merge->crew, .inputs = s->inputs, .numbers = numbers, .n_inputs = n,
-        .n_refs = sam_hdr_nref(s->merge->header), .totals = s->merge->totals,
+        .crew = sort->crew, .inputs = sort->inputs, .numbers = numbers, .n_inputs = n,
+        .n_refs = sam_hdr_nref(sort->header), .totals = sort->totals,
     };
-    if (mem_budget_share_inputs(s->budget, n, &streams->share)) return 0;
+    if (mem_budget_share_inputs(&sort->budget, n, &streams->share)) return 0;
     diag_error("%zu MiB of memory are too little to merge %zu inputs: give %zu MiB or more with "
-               "--max-memory, or merge some of them first", s->budget->total_bytes >> 20, n,
+               "--max-memory, or merge some of them first", sort->budget.total_bytes >> 20, n,
                (streams->share.needed_bytes >> 20) + 1);
     return -1;
 }
 
 /* Reads all inputs, finds all duplicates, and makes ranges. `step` has all inputs. */
-static int look_first(const struct merge_sorted_settings *s, const struct merge_step *step)
+static int look_first(struct sort_context *sort, const struct record_observers *observers,
+                      const struct merge_step *step)
 {
     struct input_streams_settings streams;
-    if (check_open_files(s->sort->n_inputs) < 0 ||
-        plan_streams(s, step->inputs, step->n_inputs, &streams) < 0 ||
-        scan_inputs_view(&streams, s->observers, s->merge->rules) < 0)
+    if (check_open_files(sort->settings->n_inputs) < 0 ||
+        plan_streams(sort, step->inputs, step->n_inputs, &streams) < 0 ||
+        scan_inputs_view(&streams, observers, &sort->rules) < 0)
         return -1;
-    if (survey_settle(&s->survey, s->split, s->columns) < 0) return -1;
-    return s->duplicates ? duplicates_resolve(s->duplicates, s->budget->total_bytes) : 0;
+    if (survey_settle(&sort->survey, sort->split, sort->columns) < 0) return -1;
+    return sort->duplicates ? duplicates_resolve(sort->duplicates, sort->budget.total_bytes) : 0;
 }
 
-static void plan(const struct merge_sorted_settings *s, struct merge_steps *steps)
+static void plan(struct sort_context *sort, struct merge_steps *steps)
 {
-    const struct bam_index *index = s->merge->output->files[0].index;
-    if (s->sort->merge_may_copy)
-        merge_steps_plan(s->sort->inputs, s->inputs, s->sort->n_inputs,
+    const struct bam_index *index = sort->output.files[0].index;
+    if (sort->settings->merge_may_copy)
+        merge_steps_plan(sort->settings->inputs, sort->inputs, sort->settings->n_inputs,
                          index ? bam_index_shape(index) : NULL, steps);
     else
-        merge_steps_all(s->sort->n_inputs, steps);
+        merge_steps_all(sort->settings->n_inputs, steps);
 }
 
 /* Counts how much of the input files was read. */
-static void count_read(const struct merge_settings *merge, const struct bam_inputs *inputs,
-                       uint64_t n_bytes)
+static void count_read(const struct sort_context *sort, uint64_t n_bytes)
 {
-    crew_lock(merge->crew);
-    load_totals_set_position(merge->totals, bam_inputs_bytes(inputs), n_bytes);
-    crew_unlock(merge->crew);
+    crew_lock(sort->crew);
+    load_totals_set_position(sort->totals, bam_inputs_bytes(sort->inputs), n_bytes);
+    crew_unlock(sort->crew);
 }
 
 /* Looks at the IDs in the records of n inputs, some at a time. */
-static int scan_inputs(const struct merge_sorted_settings *s, const size_t *numbers, size_t n,
+static int scan_inputs(struct sort_context *sort, const size_t *numbers, size_t n,
                        bool *touched)
 {
     enum { AT_A_TIME = 16 };
     struct input_streams_settings streams;
     for (size_t from = 0, n_now; from < n; from += n_now) {
         n_now = n - from < AT_A_TIME ? n - from : AT_A_TIME;
-        if (plan_streams(s, numbers + from, n_now, &streams) < 0 ||
+        if (plan_streams(sort, numbers + from, n_now, &streams) < 0 ||
             scan_inputs_ids(&streams, touched) < 0)
             return -1;
     }
@@ -96,14 +256,14 @@ static int scan_inputs(const struct merge_sorted_settings *s, const size_t *numb
 }
 
 /* Steps that copy an input whose IDs change merge it instead, if some record has such an ID. */
-static int look_at_ids(const struct merge_sorted_settings *s, struct merge_steps *steps)
+static int look_at_ids(struct sort_context *sort, struct merge_steps *steps)
 {
-    size_t *numbers = xcalloc(s->sort->n_inputs, sizeof *numbers), n = 0;
-    bool *touched = xcalloc(s->sort->n_inputs, sizeof *touched);
+    size_t *numbers = xcalloc(sort->settings->n_inputs, sizeof *numbers), n = 0;
+    bool *touched = xcalloc(sort->settings->n_inputs, sizeof *touched);
     for (size_t i = 0; i < steps->n; i++)
-        if (steps->steps[i].copies && bam_inputs_renames(s->inputs, steps->steps[i].inputs[0]))
+        if (steps->steps[i].copies && bam_inputs_renames(sort->inputs, steps->steps[i].inputs[0]))
             numbers[n++] = steps->steps[i].inputs[0];
-    int r = scan_inputs(s, numbers, n, touched);
+    int r = scan_inputs(sort, numbers, n, touched);
     for (size_t i = 0; i < steps->n; i++)
         if (touched[steps->steps[i].inputs[0]]) steps->steps[i].copies = false;
     free(touched);
@@ -116,7 +276,7 @@ static int look_at_ids(const struct merge_sorted_settings *s, struct merge_steps
 enum { BUFFER_BYTES = 1 << 20 };        /* room for many blocks */
 
 struct copy {
-    const struct merge_settings *merge;
+    struct sort_context *sort;
     const char *path;
     const struct merge_copy *what;
     struct output_file *output;
@@ -234,20 +394,20 @@ static size_t whole_blocks(struct copy *copy)
 
 static int copy_blocks(struct copy *copy)
 {
-    const struct merge_settings *s = copy->merge;
+    struct sort_context *sort = copy->sort;
     for (;;) {
         if (read_on(copy) < 0) return -1;
         if (copy->n_bytes == 0) break;
         size_t n = whole_blocks(copy);
-        if (n == 0 || crew_failed(s->crew) ||
+        if (n == 0 || crew_failed(sort->crew) ||
             output_file_copy(copy->output, copy->buffer, n) < 0)
             return -1;
         copy->n_bytes -= n;
         memmove(copy->buffer, copy->buffer + n, copy->n_bytes);
-        crew_lock(s->crew);
-        s->counts->output_bytes += n;
-        load_totals_add_position(s->totals, n);
-        crew_unlock(s->crew);
+        crew_lock(sort->crew);
+        sort->merged.output_bytes += n;
+        load_totals_add_position(sort->totals, n);
+        crew_unlock(sort->crew);
     }
     const struct bam_index_part *part = &copy->index.part;
     struct stat now;
@@ -257,13 +417,13 @@ static int copy_blocks(struct copy *copy)
 }
 
 /* Copies the blocks of an input, as they are, into the first output of the merge. */
-static int copy_input(const struct merge_sorted_settings *s, const struct merge_step *step)
+static int copy_input(struct sort_context *sort, const struct merge_step *step)
 {
     size_t input = step->inputs[0];
-    struct copy copy = {.merge = s->merge, .path = s->sort->inputs[input], .what = &step->copy,
-                        .output = &s->merge->output->files[0], .fd = -1};
+    struct copy copy = {.sort = sort, .path = sort->settings->inputs[input], .what = &step->copy,
+                        .output = &sort->output.files[0], .fd = -1};
     struct bam_index_part *part = &copy.index.part;
-    int r = open_file(&copy, bam_inputs_file(s->inputs, input));
+    int r = open_file(&copy, bam_inputs_file(sort->inputs, input));
     if (r == 0) r = read_index(&copy);
     if (r == 0) {
         part->end = bam_index_voffset(copy.end, 0);
@@ -278,60 +438,58 @@ static int copy_input(const struct merge_sorted_settings *s, const struct merge_
     return r;
 }
 
-static int copy_step(const struct merge_sorted_settings *s, const struct merge_step *step,
+static int copy_step(struct sort_context *sort, const struct merge_step *step,
                      struct content_sum *sum_out)
 {
-    const struct merge_settings *merge = s->merge;
     struct content_sum sum = {.n_records = step->copy.n_records};
-    uint64_t before = merge->counts->output_bytes;
-    if (copy_input(s, step) < 0) return -1;
-    s->report->n_inputs_copied++;
-    s->report->copied_bytes += merge->counts->output_bytes - before;
-    crew_lock(merge->crew);
-    merge->counts->n_records += sum.n_records;
-    load_totals_add(merge->totals, &sum, false);
-    crew_unlock(merge->crew);
+    uint64_t before = sort->merged.output_bytes;
+    if (copy_input(sort, step) < 0) return -1;
+    sort->report->n_inputs_copied++;
+    sort->report->copied_bytes += sort->merged.output_bytes - before;
+    crew_lock(sort->crew);
+    sort->merged.n_records += sum.n_records;
+    load_totals_add(sort->totals, &sum, false);
+    crew_unlock(sort->crew);
     content_sum_join(sum_out, &sum);
     return 0;
 }
 
-/* ---- the steps ---- */
+/* ---- taking the steps ---- */
 
-static int merge_step(const struct merge_sorted_settings *s, const struct merge_step *step,
+static int merge_step(struct sort_context *sort, const struct merge_step *step,
                       struct content_sum *sum_out)
 {
-    struct merge_settings merge = *s->merge;
     struct input_streams_settings streams;
     struct content_sum sum;
     if (check_open_files(step->n_inputs) < 0 ||
-        plan_streams(s, step->inputs, step->n_inputs, &streams) < 0)
+        plan_streams(sort, step->inputs, step->n_inputs, &streams) < 0)
         return -1;
-    merge.streams = &streams;
-    if (merge_to_output(&merge, &sum) < 0) return -1;
-    s->report->n_inputs_merged += step->n_inputs;
+    if (merge_to_output(sort, &streams, &sum) < 0) return -1;
+    sort->report->n_inputs_merged += step->n_inputs;
     content_sum_join(sum_out, &sum);
     return 0;
 }
 
-int merge_sorted(const struct merge_sorted_settings *s, struct content_sum *sum_out)
+int merge_sorted(struct sort_context *sort, const struct record_observers *observers,
+                 struct content_sum *sum_out)
 {
     struct merge_steps steps;
     int r = 0;
     *sum_out = (struct content_sum){0};
-    plan(s, &steps);
-    if (s->duplicates || survey_is_needed(&s->survey)) {
-        progress_enter(s->progress, SORT_PHASE_MARK);
-        r = look_first(s, &steps.steps[0]);
-        progress_enter(s->progress, SORT_PHASE_MERGE);
+    plan(sort, &steps);
+    if (sort->duplicates || survey_is_needed(&sort->survey)) {
+        progress_enter(sort->progress, SORT_PHASE_MARK);
+        r = look_first(sort, observers, &steps.steps[0]);
+        progress_enter(sort->progress, SORT_PHASE_MERGE);
     }
-    if (r == 0) r = look_at_ids(s, &steps);
-    count_read(s->merge, s->inputs, 0);
-    if (r == 0) r = sorted_output_open(s->merge->output, s->merge->header, 0);
+    if (r == 0) r = look_at_ids(sort, &steps);
+    count_read(sort, 0);
+    if (r == 0) r = sorted_output_open(&sort->output, sort->header, 0);
     for (size_t i = 0; r == 0 && i < steps.n; i++) {
         const struct merge_step *step = &steps.steps[i];
-        r = step->copies ? copy_step(s, step, sum_out) : merge_step(s, step, sum_out);
+        r = step->copies ? copy_step(sort, step, sum_out) : merge_step(sort, step, sum_out);
     }
-    if (r == 0) count_read(s->merge, s->inputs, bam_inputs_bytes(s->inputs));
+    if (r == 0) count_read(sort, bam_inputs_bytes(sort->inputs));
     merge_steps_release(&steps);
     return r;
 }

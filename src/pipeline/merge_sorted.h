@@ -1,35 +1,59 @@
 /*
  * merge_sorted.h -- --merge: makes one output of inputs that are sorted already.
  *
- * With --markdup all inputs are read first, for the views of their records, and so they are to be
- * divided into ranges of the same size. Then come the steps of merge_steps.h: inputs are merged with
- * each other, or the blocks of an input are copied.
+ * With --markdup all inputs are read first, for the read ends of their records, and so they are to
+ * be divided into ranges of the same size. Then come steps: inputs are merged with each other, or
+ * the blocks of an input are copied as they are.
+ *
+ * An input by coordinate that begins after all records before it end, and ends before all records
+ * after it begin, needs no merging: its compressed blocks are copied, and its index is shifted. So
+ * to put the pieces of a genome together costs what a copy of the files costs. The index also says
+ * that the input is in order, so an input without one is read, and so is one whose index does not
+ * fit the ends of the file.
  *
  * Threads: one. Errors: -1 after a message.
  */
 #ifndef ROCKSORT_PIPELINE_MERGE_SORTED_H
 #define ROCKSORT_PIPELINE_MERGE_SORTED_H
 
-#include "pipeline/merge.h"
-#include "pipeline/progress.h"
-#include "pipeline/survey.h"
+#include "input/bam_inputs.h"
+#include "output/bam_index_file.h"
+#include "pipeline/sort_context.h"
 
-struct merge_sorted_settings {
-    const struct merge_settings *merge; /* without streams */
-    const struct sort_settings *sort;
-    struct bam_inputs *inputs;  /* of the sort: open, and not read yet */
-    struct duplicates *duplicates;      /* not decided yet; NULL: none are looked for */
-    const struct record_observers *observers;   /* of the inputs, if they are read before */
-    struct survey survey;       /* for `split` and `columns` */
-    struct column_output *columns;      /* of each output (MOST_OUTPUTS) */
-    struct split_plan *split;   /* gets its ranges; NULL: not needed */
-    const struct mem_budget *budget;
-    struct progress *progress;  /* in the phase that merges */
-    struct sort_report *report; /* what was merged and copied */
+/* Opens the output and writes all inputs into it; the caller closes it. observers: of the inputs, if
+   they are read before. *sum_out is set to the sum of the records that were merged; of those that
+   were copied it has only the number. */
+int merge_sorted(struct sort_context *sort, const struct record_observers *observers,
+                 struct content_sum *sum_out);
+
+/* ---- the steps ---- */
+
+struct merge_copy {             /* an input whose blocks are copied */
+    uint64_t begin;             /* byte of the file where records begin */
+    /* of its index, which must be the same when the blocks are copied */
+    uint64_t n_records, last_begin;
 };
 
-/* Opens the output and writes all inputs into it; the caller closes it. *sum_out is set to the sum
-   of the records that were merged; of those that were copied it has only the number. */
-int merge_sorted(const struct merge_sorted_settings *settings, struct content_sum *sum_out);
+struct merge_step {
+    size_t *inputs;             /* numbers of the inputs that are merged, ascending */
+    size_t n_inputs;
+    bool copies;                /* of the one input: its blocks are copied */
+    struct merge_copy copy;     /* copies */
+};
+
+struct merge_steps {
+    struct merge_step *steps;   /* in the order of the output */
+    size_t n;
+};
+
+/* Makes one step of all n inputs. */
+void merge_steps_all(size_t n, struct merge_steps *steps);
+
+/* Looks at the ends of all n inputs, which are to be merged by coordinate, and makes the steps.
+   shape: that of the output's index, or NULL. */
+void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_t n,
+                      const struct bam_index_shape *shape, struct merge_steps *steps);
+
+void merge_steps_release(struct merge_steps *steps);
 
 #endif

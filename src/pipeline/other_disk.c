@@ -24,7 +24,7 @@ struct choice {
     dev_t full;                 /* the disk that is full */
     bool moves[CHECKPOINT_N_FILES];
     char *best;                 /* NULL: none yet */
-    dev_t device;               /* of the best one, of which only the first place counts */
+    dev_t device;               /* of the best one; only its first place counts */
     uint64_t free_bytes;
 };
 

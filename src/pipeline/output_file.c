@@ -231,7 +231,7 @@ static int write_end(struct output_file *file)
 }
 
 /* Readers take a stream of Arrow for complete if it ends between two messages. So one that is not
-   complete gets the begin of a message of which the rest is missing. */
+   complete gets the start of a message whose rest is missing. */
 static void cut_off(struct output_file *file)
 {
     static const uint8_t begin[8] = {0xff, 0xff, 0xff, 0xff, 8};

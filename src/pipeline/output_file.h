@@ -29,7 +29,7 @@ struct output_notes {           /* starts as {0}; must not move */
     struct temp_stream_reader reader;
 };
 
-/* Memory for the notes of a file; and of a piece, of which many may be open. */
+/* Memory for the notes of a file; and of a piece: many may be open. */
 enum { OUTPUT_NOTES_BYTES = 1 << 20, OUTPUT_NOTES_PIECE_BYTES = 64 << 10 };
 
 void output_notes_begin(struct output_notes *notes, size_t memory_bytes,
@@ -99,7 +99,7 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
 
 /* Writes bytes, or the records of CRAM, that hold raw_bytes of records. `part` is of these bytes;
    it is looked at only if there is an index. notes: of batches of columns; their places
-   (column_file.h) are counted from the begin of the bytes, and changed. */
+   (column_file.h) are counted from the start of the bytes, and changed. */
 int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_bytes,
                       uint64_t raw_bytes, const struct bam_index_part *part,
                       struct column_bytes *notes);

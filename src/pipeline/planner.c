@@ -192,7 +192,7 @@ static void plan_times(struct plan *plan, struct plan_cost outputs)
     double at_once = fmin(plan->disks.parallel, plan->n_dirs * plan->n_lanes);
     double seeks = plan->n_seeks * plan->disks.seek_seconds / fmax(1, at_once);
     if (!plan->disks.slow_to_seek) seeks = 0;
-    /* Reading, working and the temporary disk go on at the same time. */
+    /* Reading, working and writing temporary data happen at the same time. */
     plan->load_seconds = fmax(fmax(n * load / cores, n * t->read_seconds),
                               plan->compaction.compact ? 3 * transfer : transfer);
     plan->merge_seconds = fmax(n * fmax(merge / workers, (merge + copies) / cores),
@@ -301,7 +301,7 @@ size_t planner_compare_space(const struct plan *plan, char (*texts)[PLAN_TEXT_BY
 
 enum {
     SAMPLE_BYTES = 4 << 20,     /* 12,000 short reads: ratios are right within a few percent */
-    STRETCHES = 8,              /* of which the sample is made, from all over a batch */
+    STRETCHES = 8,              /* parts of the sample, from all over a batch */
 };
 
 /* Of CPU time, which does not depend on what else the machine does. */

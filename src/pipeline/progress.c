@@ -34,10 +34,7 @@ static const double draw_seconds = 0.25;
 enum { USUAL_WIDTH = 80, PRINTED_WIDTH = 200 };
 
 struct progress {
-    const struct sort_settings *settings;
-    void (*look)(void *arg, struct sample *sample);
-    void *arg;
-    struct sort_report *report;
+    const struct sort_context *sort;
     double start_seconds;       /* of the monotonic clock */
     struct process_usage before;        /* when the sort began */
     struct process_usage phase_began;
@@ -207,7 +204,7 @@ static void account_phase(struct progress *progress)
 {
     struct process_usage now;
     process_usage_now(&now);
-    process_usage_add(&progress->report->phases[progress->phase], &progress->phase_began, &now);
+    process_usage_add(&progress->sort->report->phases[progress->phase], &progress->phase_began, &now);
     progress->phase_began = now;
 }
 
@@ -229,12 +226,29 @@ void progress_finish(struct progress *progress)
 
 /* ---- looking ---- */
 
+/* Copies the counters of the stages. */
+static void copy_counters(const struct sort_context *sort, struct sample *sample)
+{
+    crew_lock(sort->crew);
+    const struct load_counts *read = load_totals_locked(sort->totals);
+    const struct spill_totals *spilled = spill_locked(sort->spiller);
+    *sample = (struct sample){
+        .records_in = read->sum.n_records, .raw_bytes_in = read->sum.n_bytes,
+        .raw_bytes_before = read->raw_bytes_before, .file_bytes = read->file_bytes,
+        .file_bytes_read = read->file_bytes_read, .file_bytes_before = read->file_bytes_before,
+        .n_runs = spilled->n_runs, .spilled_bytes = spilled->raw_bytes,
+        .records_out = sort->merged.n_records, .raw_bytes_out = sort->merged.raw_bytes,
+        .output_bytes = sort->merged.output_bytes,
+    };
+    crew_unlock(sort->crew);
+}
+
 static void look_at(struct progress *progress, struct progress_facts *facts)
 {
     struct sample *now = &facts->now;
-    *facts = (struct progress_facts){.writes_index = progress->settings->index_path != NULL,
-                                     .merges_inputs = progress->settings->merge};
-    progress->look(progress->arg, now);
+    *facts = (struct progress_facts){.writes_index = progress->sort->settings->index_path != NULL,
+                                     .merges_inputs = progress->sort->settings->merge};
+    copy_counters(progress->sort, now);
     (void)pthread_mutex_lock(&progress->lock);
     now->phase = progress->phase;
     double phase_began = progress->phase_seconds, time = monotonic_seconds();
@@ -264,7 +278,7 @@ static void keep_sample(struct progress *progress, struct sample *sample)
     sample->disk_read_bytes = usage.disk_read_bytes - before->disk_read_bytes;
     sample->disk_written_bytes = usage.disk_written_bytes - before->disk_written_bytes;
     sample->resident_bytes = memory_resident();
-    sample_series_add(&progress->report->series, sample);
+    sample_series_add(&progress->sort->report->series, sample);
 }
 
 static size_t terminal_width(void)
@@ -314,8 +328,8 @@ static bool sleep_until(struct progress *progress, double seconds)
 static void *show_progress(void *arg)
 {
     struct progress *progress = arg;
-    double print_seconds = progress->settings->progress_seconds;
-    struct sample_series *series = &progress->report->series;
+    double print_seconds = progress->sort->settings->progress_seconds;
+    struct sample_series *series = &progress->sort->report->series;
     const double never = 1e18;
     double next_draw = progress->draws ? draw_seconds : never;
     double next_print = progress->prints ? print_seconds : never;
@@ -361,13 +375,11 @@ static int start_thread(struct progress *progress)
     return -1;
 }
 
-struct progress *progress_start(const struct sort_settings *settings,
-                                void (*look)(void *arg, struct sample *sample), void *arg,
-                                struct sort_report *report)
+struct progress *progress_start(const struct sort_context *sort)
 {
+    const struct sort_settings *settings = sort->settings;
     struct progress *progress = xcalloc(1, sizeof *progress);
-    *progress = (struct progress){.settings = settings, .look = look, .arg = arg,
-                                  .report = report, .lock = PTHREAD_MUTEX_INITIALIZER};
+    *progress = (struct progress){.sort = sort, .lock = PTHREAD_MUTEX_INITIALIZER};
     process_usage_now(&progress->before);
     progress->phase_began = progress->before;
     progress->start_seconds = progress->phase_seconds = progress->before.wall_seconds;
@@ -375,9 +387,9 @@ struct progress *progress_start(const struct sort_settings *settings,
     progress->draws = should_draw(settings);
     progress->prints = settings->progress && !progress->draws && !diag_is_quiet();
     if (!progress->draws && !progress->prints && !settings->sample) return progress;
-    if (settings->sample) sample_series_start(&report->series);
+    if (settings->sample) sample_series_start(&sort->report->series);
     if (start_thread(progress) == 0) return progress;
-    sample_series_release(&report->series);
+    sample_series_release(&sort->report->series);
     /* The sort works without this thread. */
     diag_warning("cannot show progress: there is no thread for it");
     return progress;
@@ -394,7 +406,7 @@ void progress_stop(struct progress *progress)
     diag_end_status();
     struct progress_facts facts;
     look_at(progress, &facts);
-    if (progress->report->series.samples) keep_sample(progress, &facts.now);
+    if (progress->sort->report->series.samples) keep_sample(progress, &facts.now);
     (void)pthread_cond_destroy(&progress->wake);
     progress->thread_runs = false;
 }

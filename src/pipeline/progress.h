@@ -1,8 +1,7 @@
 /*
  * progress.h -- shows how far the sort is while it runs, accounts its phases, and takes samples.
  *
- * The stages count anyway; the callback `look` copies their counters. A thread prints and samples
- * without holding any lock of the sort; if nothing is to be shown or sampled there is no thread. It
+ * The stages count anyway. A thread copies their counters, and prints and samples them without holding any lock of the sort; if nothing is to be shown or sampled there is no thread. It
  * waits for a condition of its own, so that it ends at once, and the ends of jobs do not wake it.
  *
  * The line on a terminal is drawn while this process is in its foreground: a process in the
@@ -14,16 +13,12 @@
 #ifndef ROCKSORT_PIPELINE_PROGRESS_H
 #define ROCKSORT_PIPELINE_PROGRESS_H
 
-#include "pipeline/sort_report.h"
-#include "pipeline/sort_settings.h"
+#include "pipeline/sort_context.h"
 
 struct progress;
 
-/* The sort begins. look(arg, &sample) is called by another thread, and sets what stages count. The
-   report gets the phases and the samples. */
-struct progress *progress_start(const struct sort_settings *settings,
-                                void (*look)(void *arg, struct sample *sample), void *arg,
-                                struct sort_report *report);
+/* The sort begins. Its report gets the phases and the samples. */
+struct progress *progress_start(const struct sort_context *sort);
 
 /* The sort enters a phase, which may be the one it is in. */
 void progress_enter(struct progress *progress, enum sort_phase phase);

@@ -2,7 +2,6 @@
 #include "pipeline/resume.h"
 
 #include "output/output_journal.h"
-#include "output/output_leftover.h"
 #include "pipeline/piece_dir.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"

@@ -17,68 +17,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct segmenter {
-    const struct merge_settings *settings;
-    struct output_form forms[MOST_OUTPUTS];     /* of each output, by its number */
-    const struct merge_source *kept;
-    size_t n_kept;
-    int32_t n_refs;
-    enum sort_order order;
-    size_t record_growth;       /* by so many bytes a record gets longer, an estimate */
-    /* under the lock */
-    size_t block_bytes;         /* memory that all blocks take */
-    struct open_block *unopened, **last_unopened;
-    uint64_t n_opened;          /* all blocks before this number are open */
-    struct segment *waiting, **last_waiting;
-    struct content_sum sum;     /* of the records of segments that are done */
-    double expansion;           /* what lines and columns take for each byte of the records */
-};
-
 /* Until the first segment is done. Columns take 1.5 times as much as short reads, columns and lines
    5 times as much as arrays of small numbers. With 4, each worker has a segment to merge. */
 enum { FIRST_EXPANSION = 4 };
 
-struct segmenter *segmenter_create(const struct merge_settings *settings,
+struct segmenter *segmenter_create(const struct sort_context *sort,
                                    const struct merge_source *kept, size_t n_kept,
                                    size_t segment_bytes)
 {
     struct segmenter *s = xcalloc(1, sizeof *s);
-    s->settings = settings;
+    s->sort = sort;
     s->kept = kept;
     s->n_kept = n_kept;
-    for (unsigned i = 0; i < settings->output->n_files; i++)
+    for (unsigned i = 0; i < sort->output.n_files; i++)
         /* Some segments are larger than planned, the last one above all. */
-        s->forms[i] = (struct output_form){.number = i, .file = &settings->output->files[i],
+        s->forms[i] = (struct output_form){.number = i, .file = &sort->output.files[i],
                                            .column_batch_bytes = 2 * segment_bytes};
-    s->n_refs = sam_hdr_nref(settings->header);
-    s->order = settings->rules->order;
-    s->record_growth = duplicates_usual_growth(settings->duplicates);
+    s->n_refs = sam_hdr_nref(sort->header);
+    s->order = sort->rules.order;
+    s->record_growth = duplicates_usual_growth(sort->duplicates);
     s->expansion = FIRST_EXPANSION;
     s->last_unopened = &s->unopened;
     s->last_waiting = &s->waiting;
     return s;
-}
-
-void segmenter_destroy(struct segmenter *s)
-{
-    free(s);
-}
-
-struct content_sum segmenter_sum(const struct segmenter *s)
-{
-    return s->sum;
-}
-
-size_t segmenter_block_bytes(const struct segmenter *s)
-{
-    crew_assert_locked(s->settings->crew);
-    return s->block_bytes;
-}
-
-size_t segmenter_expect_large(const struct segmenter *s, size_t raw_bytes)
-{
-    crew_assert_locked(s->settings->crew);
-    return (size_t)(s->expansion * (double)raw_bytes);
 }
 
 /* ---- opening blocks ---- */
@@ -111,7 +72,7 @@ static void make_entries(struct segmenter *s, struct open_block *block, size_t n
                          const uint8_t *end, struct sort_entry *entries, uint8_t *keyed,
                          struct content_sum *sum, bool *any_placed)
 {
-    const struct sort_rules *rules = s->settings->rules;
+    const struct sort_rules *rules = &s->sort->rules;
     block->source.entries = entries;
     block->source.n_entries = n;
     if (sort_order_is_fixed(s->order)) {
@@ -150,7 +111,7 @@ static void count_block(struct open_block *block, size_t entry_bytes)
 static int mark_duplicates(struct segmenter *s, struct open_block *block, size_t n,
                            size_t *raw_bytes)
 {
-    const struct duplicates *duplicates = s->settings->duplicates;
+    const struct duplicates *duplicates = s->sort->duplicates;
     uint32_t run = block->source.run;
     uint64_t first_index = block->source.first_index;
     struct marked_records records = {block->raw, *raw_bytes, n};
@@ -177,7 +138,7 @@ static ssize_t unpack_block(const struct segmenter *s, struct temp_coder *coder,
     if (temp_codec_decompress(coder, stored->codec, stored->payload, stored->payload_bytes,
                               block->raw, block->raw_bytes) < 0)
         return -1;
-    return bam_block_measure(s->settings->rules, stored, block->raw, s->n_refs);
+    return bam_block_measure(&s->sort->rules, stored, block->raw, s->n_refs);
 }
 
 /* Unpacks and indexes a block. Returns 0, or -1 after a message. */
@@ -189,7 +150,7 @@ static int open_block(struct segmenter *s, struct temp_coder *coder, struct open
     bool any_placed = false;
     ssize_t keyed_bytes = unpack_block(s, coder, block, &stored);
     if (keyed_bytes < 0) return fed_block_report_run(block->dir, block->source.run);
-    if (s->settings->duplicates && mark_duplicates(s, block, stored.n_records, &raw_bytes) < 0)
+    if (s->sort->duplicates && mark_duplicates(s, block, stored.n_records, &raw_bytes) < 0)
         return -1;
     if (!sort_order_is_fixed(s->order)) block->keyed = xmalloc((size_t)keyed_bytes);
     make_entries(s, block, stored.n_records, block->raw + raw_bytes,
@@ -197,10 +158,10 @@ static int open_block(struct segmenter *s, struct temp_coder *coder, struct open
                  &any_placed);
     free(block->value);
     block->value = NULL;
-    crew_lock(s->settings->crew);
+    crew_lock(s->sort->crew);
     count_block(block, raw_bytes - block->raw_bytes +
                            stored.n_records * sizeof(struct sort_entry) + (size_t)keyed_bytes);
-    crew_unlock(s->settings->crew);
+    crew_unlock(s->sort->crew);
     return 0;
 }
 
@@ -236,11 +197,11 @@ static struct segment *take_ready_segment(struct segmenter *s)
 static int submit_ready_segments(struct segmenter *s)
 {
     for (;;) {
-        crew_lock(s->settings->crew);
+        crew_lock(s->sort->crew);
         struct segment *segment = take_ready_segment(s);
-        crew_unlock(s->settings->crew);
+        crew_unlock(s->sort->crew);
         if (!segment) return 0;
-        if (crew_submit(s->settings->crew, segment_job, segment) < 0) return -1;
+        if (crew_submit(s->sort->crew, segment_job, segment) < 0) return -1;
     }
 }
 
@@ -248,7 +209,7 @@ static void open_block_job(struct worker *worker, void *arg)
 {
     struct open_block *block = arg;
     struct segmenter *s = block->segmenter;
-    struct crew *crew = s->settings->crew;
+    struct crew *crew = s->sort->crew;
     struct segment_scratch *scratch = worker_scratch(worker, &scratch_kind);
     if (!crew_failed(crew) && open_block(s, &scratch->coder, block) < 0) crew_fail(crew);
     crew_lock(crew);
@@ -285,9 +246,9 @@ static struct open_block *take_block(struct segmenter *s, struct fed_block *fed)
     merge_bound_copy(&block->last, stored.n_records == 1 ? &first : &last);
     merge_bound_position(fed->key, fed->key_bytes, &block->source.run,
                          &block->source.first_index);
-    crew_lock(s->settings->crew);
+    crew_lock(s->sort->crew);
     count_block(block, block->grown_bytes - block->raw_bytes + expect_entries(s, fed, &stored));
-    crew_unlock(s->settings->crew);
+    crew_unlock(s->sort->crew);
     return block;
 }
 
@@ -295,11 +256,11 @@ struct open_block *segmenter_open_block(struct segmenter *s, struct fed_block *f
 {
     struct open_block *block = take_block(s, fed);
     if (!block) return NULL;
-    crew_lock(s->settings->crew);
+    crew_lock(s->sort->crew);
     *s->last_unopened = block;
     s->last_unopened = &block->next_unopened;
-    crew_unlock(s->settings->crew);
-    (void)crew_submit(s->settings->crew, open_block_job, block);
+    crew_unlock(s->sort->crew);
+    (void)crew_submit(s->sort->crew, open_block_job, block);
     return block;
 }
 
@@ -310,7 +271,7 @@ struct open_block *segmenter_open_block(struct segmenter *s, struct fed_block *f
 static int mark_records(struct segmenter *s, struct open_block *block,
                         struct input_records *records, size_t *raw_bytes)
 {
-    const struct duplicate_rules *rules = s->settings->rules->duplicates;
+    const struct duplicate_rules *rules = s->sort->rules.duplicates;
     uint8_t *end = block->raw + *raw_bytes;
     for (uint8_t *rec = block->raw; rec < end; rec += bam_record_bytes(rec))
         duplicate_sum_add_input(rules, &records->sum, rec);
@@ -323,8 +284,8 @@ static int mark_records(struct segmenter *s, struct open_block *block,
 static int index_records(struct segmenter *s, struct open_block *block, size_t raw_bytes,
                          struct input_records *records)
 {
-    const struct sort_rules *rules = s->settings->rules;
-    struct content_sum *sum = s->settings->duplicates ? NULL : &records->sum;
+    const struct sort_rules *rules = &s->sort->rules;
+    struct content_sum *sum = s->sort->duplicates ? NULL : &records->sum;
     const uint8_t *end = block->raw + raw_bytes;
     size_t n = records->span->n_records, entries_bytes = n * sizeof(struct sort_entry);
     ssize_t keyed_bytes = 0;
@@ -358,11 +319,11 @@ struct open_block *segmenter_adopt_records(struct segmenter *s, struct input_rec
     block->raw = records->span->from;
     block->source.run = records->run;
     block->source.first_index = records->span->first_record;
-    const uint8_t *end = record_entries_check(s->settings->rules, s->n_refs, block->raw,
+    const uint8_t *end = record_entries_check(&s->sort->rules, s->n_refs, block->raw,
                                               records->span->to, block->source.first_index,
                                               &records->problem);
     size_t raw_bytes = end ? (size_t)(end - block->raw) : 0;
-    if (!end || (s->settings->duplicates && mark_records(s, block, records, &raw_bytes) < 0) ||
+    if (!end || (s->sort->duplicates && mark_records(s, block, records, &raw_bytes) < 0) ||
         index_records(s, block, raw_bytes, records) < 0) {
         keep_read_name(records);
         free_block(block);
@@ -390,18 +351,18 @@ struct segment *segment_create(struct segmenter *s, const struct merge_limit *lo
     merge_bound_copy(&segment->high, high);
     segment->blocks = xmemdup(blocks, n * sizeof *blocks);
     segment->n_blocks = n;
-    crew_lock(s->settings->crew);
+    crew_lock(s->sort->crew);
     for (size_t i = 0; i < n; i++) blocks[i]->n_users++;
-    crew_unlock(s->settings->crew);
+    crew_unlock(s->sort->crew);
     return segment;
 }
 
 int segmenter_merge(struct segmenter *s, struct segment *segment)
 {
-    crew_lock(s->settings->crew);
+    crew_lock(s->sort->crew);
     *s->last_waiting = segment;
     s->last_waiting = &segment->next;
-    crew_unlock(s->settings->crew);
+    crew_unlock(s->sort->crew);
     return submit_ready_segments(s);
 }
 
@@ -426,7 +387,7 @@ void segment_destroy(struct segment *segment)
 /* The part of a source that belongs to the segment. */
 static struct merge_slice slice_of(const struct segment *segment, const struct merge_source *source)
 {
-    const struct sort_rules *rules = segment->segmenter->settings->rules;
+    const struct sort_rules *rules = &segment->segmenter->sort->rules;
     const struct merge_limit low = merge_limit_of(&segment->low);
     const struct merge_limit high = merge_limit_of(&segment->high);
     size_t from = low.bytes ? merge_cut(rules, source, &low) : 0;
@@ -438,7 +399,7 @@ static struct merge_slice slice_of(const struct segment *segment, const struct m
    records does not depend on their order, so it would not find such an error. */
 static bool is_in_order(const struct segment *segment, const struct sort_entry *merged, size_t n)
 {
-    const struct sort_rules *rules = segment->segmenter->settings->rules;
+    const struct sort_rules *rules = &segment->segmenter->sort->rules;
     const struct merge_limit low = merge_limit_of(&segment->low);
     const struct merge_limit high = merge_limit_of(&segment->high);
     return n == 0 || (merge_is_sorted(rules, merged, n) &&
@@ -450,7 +411,7 @@ static bool is_in_order(const struct segment *segment, const struct sort_entry *
 static int merge_segment(struct segment *segment, struct worker *worker, struct content_sum *sum)
 {
     struct segmenter *s = segment->segmenter;
-    const struct merge_settings *settings = s->settings;
+    const struct sort_context *sort = s->sort;
     size_t n_sources = segment->n_blocks + s->n_kept;
     struct segment_scratch *scratch = worker_scratch(worker, &scratch_kind);
     const struct sort_entry *merged;
@@ -459,21 +420,21 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
         scratch->slices[i] = slice_of(segment, &segment->blocks[i]->source);
     for (size_t i = 0; i < s->n_kept; i++)
         scratch->slices[segment->n_blocks + i] = slice_of(segment, &s->kept[i]);
-    size_t n = merge_slices(settings->rules, scratch->slices, n_sources,
+    size_t n = merge_slices(&sort->rules, scratch->slices, n_sources,
                             worker_merge_space(worker), &merged);
     if (!is_in_order(segment, merged, n)) {
         diag_error("the output would not be in order: the memory of this machine may be faulty; "
                    "if it is not, please report this");
         return -1;
     }
-    observed_parts_begin(&segment->observed, settings->observers);
+    observed_parts_begin(&segment->observed, &sort->observers_out);
     struct segment_records records = {
-        .rules = settings->rules, .header = settings->header, .split = settings->output->plan,
+        .rules = &sort->rules, .header = sort->header, .split = sort->output.plan,
         .entries = merged, .n_entries = n, .sum = sum,
         .observed = &segment->observed,
     };
     int r = 0;
-    for (unsigned i = 0; r == 0 && i < settings->output->n_files; i++) {
+    for (unsigned i = 0; r == 0 && i < sort->output.n_files; i++) {
         records.is_first = i == 0;
         r = segment_output_make(&segment->outputs[i], &s->forms[i], &records, worker);
     }
@@ -497,7 +458,7 @@ static void segment_job(struct worker *worker, void *arg)
 {
     struct segment *segment = arg;
     struct segmenter *s = segment->segmenter;
-    struct crew *crew = s->settings->crew;
+    struct crew *crew = s->sort->crew;
     struct content_sum sum = {0};
     if (!crew_failed(crew) && merge_segment(segment, worker, &sum) < 0) crew_fail(crew);
     segment->n_records = sum.n_records;

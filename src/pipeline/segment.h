@@ -12,42 +12,26 @@
 #ifndef ROCKSORT_PIPELINE_SEGMENT_H
 #define ROCKSORT_PIPELINE_SEGMENT_H
 
-#include "pipeline/duplicates.h"
 #include "pipeline/feed.h"
 #include "pipeline/record_entries.h"
-#include "pipeline/sorted_output.h"
+#include "pipeline/sort_context.h"
 
-struct segmenter;
-
-/* What was written so far, for the progress display. The crew's lock guards it. */
-struct merge_counts {
-    uint64_t n_records;
-    uint64_t raw_bytes;
-    uint64_t output_bytes;      /* CRAM: 0 */
-};
-
-/* What the dispatcher and the workers of a merge get. */
-struct merge_settings {
-    struct crew *crew;
-    struct batch_pool *pool;    /* the batches that it kept are merged, too */
-    struct run_store *store;    /* NULL: all records are in memory */
-    const uint32_t *dropped_runs;       /* runs to leave out (resume.h) */
-    size_t n_dropped;
-    uint32_t next_run;          /* the batches in memory count as runs from this number on */
-    size_t open_bytes;          /* sum over runs of their largest block, uncompressed;
-                                   blocks of one record are not counted */
-    const struct sort_rules *rules;
-    sam_hdr_t *header;
-    struct sorted_output *output;
-    const struct input_streams_settings *streams;       /* with --merge: the inputs are the runs;
-                                                           NULL: those in the store are */
-    struct load_totals *totals; /* with --merge: counts what is read */
-    const struct duplicates *duplicates;        /* decided; NULL: none are marked */
-    const struct content_sum *sum;      /* of the input: the output must have the same. With
-                                           --merge it is not known before */
-    const char *resumed_path;   /* where the runs are if another process wrote them, or NULL */
-    const struct record_observers *observers;   /* of the output's records */
-    struct merge_counts *counts;
+struct segmenter {
+    const struct sort_context *sort;
+    struct output_form forms[MOST_OUTPUTS];     /* of each output, by its number */
+    const struct merge_source *kept;
+    size_t n_kept;
+    int32_t n_refs;
+    enum sort_order order;
+    size_t record_growth;       /* bytes that marks add to a record, an estimate */
+    /* under the lock */
+    size_t block_bytes;         /* memory that all blocks take */
+    struct open_block *unopened, **last_unopened;
+    uint64_t n_opened;          /* all blocks before this number are open */
+    struct segment *waiting, **last_waiting;
+    struct content_sum sum;     /* of the records of segments that are done */
+    double expansion;           /* what lines and columns take for each byte of the records, by the
+                                   segment that was done last */
 };
 
 struct open_block {
@@ -84,13 +68,11 @@ struct segment {
     bool done;                  /* under the lock */
 };
 
-/* kept: the batches in memory, part of every segment. segment_bytes: of its records, as planned. */
-struct segmenter *segmenter_create(const struct merge_settings *settings,
+/* kept: the batches in memory, part of every segment. segment_bytes: of its records, as planned. The
+   caller frees the segmenter when all jobs are done. */
+struct segmenter *segmenter_create(const struct sort_context *sort,
                                    const struct merge_source *kept, size_t n_kept,
                                    size_t segment_bytes);
-
-/* When all jobs are done. NULL is accepted. */
-void segmenter_destroy(struct segmenter *s);
 
 /* Takes the value of a block from a feeder and has a worker open the block. The caller is its one
    user. NULL after a message that the block is damaged. */
@@ -113,13 +95,6 @@ struct segment *segment_create(struct segmenter *s, const struct merge_limit *lo
 /* Has a worker merge the segment when its blocks are open. Returns 0, or -1 after a message. */
 int segmenter_merge(struct segmenter *s, struct segment *segment);
 
-/* Memory that all blocks take. With the lock held; any thread. */
-size_t segmenter_block_bytes(const struct segmenter *s);
-
-/* Bytes that raw_bytes of records will take as lines and columns, by the segment that was done
-   last. With the lock held. */
-size_t segmenter_expect_large(const struct segmenter *s, size_t raw_bytes);
-
 /* Removes one user of the block; without users it is freed. With the lock held, or all threads
    done. */
 void segmenter_drop_block(struct open_block *block);
@@ -129,8 +104,5 @@ void segment_destroy(struct segment *segment);
 
 /* Drops a segment's blocks. With the lock held, or all threads done. */
 void segment_drop_blocks(struct segment *segment);
-
-/* The sum of the records of all segments that are done. When all jobs are done. */
-struct content_sum segmenter_sum(const struct segmenter *s);
 
 #endif

@@ -24,7 +24,7 @@
 struct output_form {
     unsigned number;            /* of the output, below MOST_OUTPUTS */
     const struct output_file *file;     /* its settings and its index */
-    size_t column_batch_bytes;  /* of records: a batch of columns with so many ends */
+    size_t column_batch_bytes;  /* of records: a batch of columns ends when it has as many */
     _Atomic size_t room_hint;   /* bytes of the largest segment so far, and a margin; starts as 0 */
 };
 

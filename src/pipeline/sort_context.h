@@ -8,15 +8,22 @@
 #define ROCKSORT_PIPELINE_SORT_CONTEXT_H
 
 #include "output/cram_check.h"
-#include "pipeline/merge.h"
-#include "pipeline/progress.h"
+#include "pipeline/duplicates.h"
 #include "pipeline/record_observers.h"
 #include "pipeline/resume.h"
 #include "pipeline/rules.h"
+#include "pipeline/sort_report.h"
 #include "pipeline/sort_settings.h"
+#include "pipeline/sorted_output.h"
 #include "pipeline/spill.h"
 #include "pipeline/survey.h"
-#include "pipeline/verify.h"
+
+/* What was written so far, for the progress display. The crew's lock guards it. */
+struct merge_counts {
+    uint64_t n_records;
+    uint64_t raw_bytes;
+    uint64_t output_bytes;      /* CRAM: 0 */
+};
 
 struct sort_context {
     const struct sort_settings *settings;

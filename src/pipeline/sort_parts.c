@@ -134,29 +134,6 @@ int sort_init(struct sort_context *sort, const struct sort_settings *settings, s
     return 0;
 }
 
-/* Copies what was done until now; by the thread that shows progress. */
-static void look(void *arg, struct sample *sample)
-{
-    struct sort_context *sort = arg;
-    crew_lock(sort->crew);
-    const struct load_counts *read = load_totals_locked(sort->totals);
-    const struct spill_totals *spilled = spill_locked(sort->spiller);
-    *sample = (struct sample){
-        .records_in = read->sum.n_records, .raw_bytes_in = read->sum.n_bytes,
-        .raw_bytes_before = read->raw_bytes_before, .file_bytes = read->file_bytes,
-        .file_bytes_read = read->file_bytes_read, .file_bytes_before = read->file_bytes_before,
-        .n_runs = spilled->n_runs, .spilled_bytes = spilled->raw_bytes,
-        .records_out = sort->merged.n_records, .raw_bytes_out = sort->merged.raw_bytes,
-        .output_bytes = sort->merged.output_bytes,
-    };
-    crew_unlock(sort->crew);
-}
-
-struct progress *sort_start_progress(struct sort_context *sort)
-{
-    return progress_start(sort->settings, look, sort, sort->report);
-}
-
 /* Reports the budget with all its batches, also if compactions took some of them, but with the
    longer runs of a disk that is slow to seek. */
 static void report_budget(struct sort_context *sort)

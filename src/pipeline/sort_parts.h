@@ -16,9 +16,6 @@ int sort_init(struct sort_context *sort, const struct sort_settings *settings, s
 void sort_plan_memory(const struct sort_settings *settings, size_t total_bytes,
                       struct mem_budget *budget);
 
-/* Starts showing how far the sort is. */
-struct progress *sort_start_progress(struct sort_context *sort);
-
 /* When all pieces of the output are written: the report takes over what they are. */
 void sort_report_pieces(struct sort_context *sort);
 

@@ -124,7 +124,7 @@ struct sort_report {
     char **kept_directories;    /* NULL-terminated: the checkpoint that -k keeps, or NULL */
 };
 
-/* Seconds from the beginning to the end. */
+/* Seconds from start to end. */
 double sort_report_wall_seconds(const struct sort_report *report);
 
 /* The number, checksum and size of the records, see doc/samtools-rocksort.1, CHECKSUM. */

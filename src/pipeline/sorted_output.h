@@ -38,7 +38,7 @@ struct sorted_output {          /* starts as {settings of files, and of pieces} 
     size_t value_bytes;
 };
 
-/* Makes the index of which segments make parts. Checks that no known piece has the name of a file
+/* Makes the index to which segments add their parts. Checks that no known piece has the name of a file
    that exists, and that those that must be open at the same time can be. memory_bytes: of the
    sort. */
 int sorted_output_prepare(struct sorted_output *out, sam_hdr_t *header, size_t memory_bytes);

@@ -46,47 +46,36 @@ static void destroy(struct record_observer *observer)
     free(observer);
 }
 
-struct record_observer *verification_observer(struct verification *v)
-{
-    return v ? &v->base : NULL;
-}
-
-int verification_create(struct crew *crew, const struct verify_settings *settings,
-                        struct rules_maker *maker, sam_hdr_t *header,
-                        struct verification **verification)
+int verification_create(struct sort_context *sort)
 {
     static const struct observer_kind kind = {.add_records = add_records, .destroy = destroy};
+    const struct sort_settings *s = sort->settings;
     struct verification *v = xcalloc(1, sizeof *v);
-    v->base.kind = &kind;
-    v->crew = crew;
-    v->header = header;
-    v->input = input_shown_name(settings->input);
-    *verification = NULL;
-    if (settings->claim)
-        order_claim_of_header(header, &v->claim);
+    *v = (struct verification){.base = {.kind = &kind}, .crew = sort->crew,
+                               .header = sort->header, .input = input_shown_name(s->inputs[0])};
+    if (s->verify_claim)
+        order_claim_of_header(v->header, &v->claim);
     else
-        order_claim_of_rules(settings->rules, &v->claim);
-    if (v->claim.n_candidates == 0 && v->claim.is_unsorted) {
-        /* --quiet does not leave this out: the answer is no. */
-        diag_error("'%s' says that it is unsorted (%s); name an order to check, such as -n or "
-                   "--verify=coordinate", v->input, v->claim.header_says);
-        destroy(&v->base);
-        return 0;
-    }
+        order_claim_of_rules(&s->rules, &v->claim);
     if (v->claim.n_candidates == 0) {
-        diag_note("'%s' claims no order that can be verified (%s); give one: -n, -N, -t TAG, "
-                  "--template-coordinate, -M or --verify=coordinate", v->input,
-                  v->claim.header_says);
+        if (v->claim.is_unsorted)       /* --quiet does not leave this out: the answer is no */
+            diag_error("'%s' says that it is unsorted (%s); name an order to check, such as -n or "
+                       "--verify=coordinate", v->input, v->claim.header_says);
+        else
+            diag_note("'%s' claims no order that can be verified (%s); give one: -n, -N, -t TAG, "
+                      "--template-coordinate, -M or --verify=coordinate", v->input,
+                      v->claim.header_says);
         destroy(&v->base);
         return 0;
     }
     for (unsigned i = 0; i < v->claim.n_candidates; i++) {
-        if (rules_complete(maker, header, &v->claim.candidates[i].rules) == 0) continue;
+        if (rules_complete(&sort->rules_maker, v->header, &v->claim.candidates[i].rules) == 0) continue;
         destroy(&v->base);
         return -1;
     }
     v->check = order_check_create(&v->claim);
-    *verification = v;
+    sort->verification = v;
+    record_observers_add(&sort->observers_in, &v->base);
     return 0;
 }
 

@@ -20,7 +20,7 @@ struct piece {
     struct piece_counts counts;
     uint32_t last_number;       /* that was put after this name to make another one */
     size_t title, name;         /* where they stand in the texts */
-    size_t begin;               /* likewise, from 1; 0: none */
+    size_t begin;               /* where it stands in the texts, from 1; 0: none */
 };
 
 /* The size is a power of two; at most two thirds of the slots are in use. */

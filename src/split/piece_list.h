@@ -1,11 +1,11 @@
 /*
- * piece_list.h -- the pieces of the output: what they are called, what their files are called, and
- * what was written to them.
+ * piece_list.h -- the pieces of the output: their titles, the names of their files, and what was
+ * written to them.
  *
  * A piece has a title, such as "HLA:A*01" or the value of a tag. From that comes a name that can be
- * part of the name of a file, and that no other piece has. Letters, digits and . _ - + = , @ stay
- * as they are; other bytes become _, also a point or a minus at the beginning. Names are cut after
- * PIECE_NAME_BYTES. A name that is taken already gets _2, or _3 and so on. So names depend only on
+ * part of the name of a file, and that no other piece has. Letters, digits and . _ - + , @ stay as
+ * they are; other bytes become _, also a point or a minus at the beginning. Names are cut after
+ * PIECE_NAME_BYTES. A name that is taken already gets _2, or _3 and so on, so names depend only on
  * the titles before. Names of files are made of a pattern and the name when they are asked for.
  *
  * Memory: there may be 100,000 pieces, so each takes some 80 bytes, its title, and its name if that

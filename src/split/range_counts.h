@@ -5,7 +5,7 @@
  * The genome has RANGE_COUNTS_WINDOWS windows and, at the end of each reference, a shorter one. A
  * human genome has windows of 47,000 bases; the counts take less than a megabyte.
  *
- * Threads: any number may add at the same time; the rest one, when nobody adds.
+ * Threads: any number may add at the same time; the rest is for one, when none adds.
  */
 #ifndef ROCKSORT_SPLIT_RANGE_COUNTS_H
 #define ROCKSORT_SPLIT_RANGE_COUNTS_H

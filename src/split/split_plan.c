@@ -105,7 +105,7 @@ static int check_number(enum split_kind kind, size_t n_pieces)
     return -1;
 }
 
-/* Adds a span after all others, unless it goes on with the piece of the last one. */
+/* Adds a span after all others, unless it continues the piece of the last one. */
 static void add_span(struct split_plan *plan, int32_t tid, int64_t pos, size_t piece)
 {
     if (plan->n_spans > 0 && plan->spans[plan->n_spans - 1].piece == piece) return;
@@ -205,7 +205,7 @@ static int plan_bed(struct split_plan *plan, sam_hdr_t *header, struct piece_lis
     return r;
 }
 
-/* Numbers have so many digits that they are in order as text. */
+/* All numbers have as many digits as the largest, so that they sort as text. */
 static void name_ranges(unsigned n, struct piece_list *pieces)
 {
     char last[16], name[16];

@@ -5,7 +5,7 @@
 #include "unit_test.h"
 #include "test_place.h"
 
-#include "output/output_leftover.h"
+#include "output/output_journal.h"
 #include "output/output_path.h"
 #include "util/path.h"
 

@@ -7,7 +7,7 @@
 #include "test_place.h"
 
 #include "input/bam_ends.h"
-#include "pipeline/merge_steps.h"
+#include "pipeline/merge_sorted.h"
 
 #include <htslib/bgzf.h>
 

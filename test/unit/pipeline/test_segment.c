@@ -11,8 +11,7 @@ struct place {
     struct crew *crew;
     struct sort_rules rules;
     struct segmenter *segmenter;
-    struct sorted_output output;
-    struct merge_settings settings;
+    struct sort_context sort;
     sam_hdr_t *header;
 };
 
@@ -24,15 +23,14 @@ static void start(struct place *place, enum sort_order order)
     place->rules = (struct sort_rules){.order = order};
     place->header = sam_hdr_parse(3, "@HD");
     assert_non_null(place->header);
-    place->output = (struct sorted_output){.n_files = 0};
-    place->settings = (struct merge_settings){.crew = place->crew, .rules = &place->rules,
-                                              .header = place->header, .output = &place->output};
-    place->segmenter = segmenter_create(&place->settings, NULL, 0, 1 << 20);
+    place->sort = (struct sort_context){.crew = place->crew, .rules = place->rules,
+                                        .header = place->header};
+    place->segmenter = segmenter_create(&place->sort, NULL, 0, 1 << 20);
 }
 
 static void stop(struct place *place)
 {
-    segmenter_destroy(place->segmenter);
+    free(place->segmenter);
     crew_destroy(place->crew);
     sam_hdr_destroy(place->header);
 }
@@ -82,7 +80,7 @@ static struct fed_block *make_block(const struct sort_rules *rules, size_t name_
 static size_t counted(struct place *place)
 {
     crew_lock(place->crew);
-    size_t n_bytes = segmenter_block_bytes(place->segmenter);
+    size_t n_bytes = place->segmenter->block_bytes;
     crew_unlock(place->crew);
     return n_bytes;
 }
