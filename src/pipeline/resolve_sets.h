@@ -44,14 +44,12 @@ struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *set
 /* NULL is accepted. */
 void resolve_sets_destroy(struct resolve_sets *sets);
 
-/* Add a view: of a single read; of a pair as what single reads meet at its 5' end; of a pair. All
-   return 0, or -1 after a message. */
-int resolve_sets_add_single(struct resolve_sets *sets, const struct duplicate_view *view,
-                            uint32_t run);
-int resolve_sets_add_end(struct resolve_sets *sets, const struct duplicate_view *view,
-                         uint32_t run);
-int resolve_sets_add_pair(struct resolve_sets *sets, const struct duplicate_view *view,
-                          uint32_t run);
+/* What a view is to a set: a single read; a pair, as what single reads meet at its 5' end; a pair. */
+enum set_role { ROLE_SINGLE, ROLE_END, ROLE_PAIR };
+
+/* Add a view, and an item that was sent. Return 0, or -1 after a message. */
+int resolve_sets_add(struct resolve_sets *sets, enum set_role role,
+                     const struct duplicate_view *view, uint32_t run);
 int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item);
 
 /* Resolve what was added. Return 0, or -1 after a message. */
