@@ -54,9 +54,9 @@ struct resolver {
 /* The work of all jobs. */
 struct resolution {
     const struct resolve_settings *settings;
-    struct resolver *resolvers;                /* one for each job that may run at a time */
-    struct steps steps;                        /* of this pass over all partitions */
-    pthread_mutex_t lock; /* for appending names and what is sent, and nothing else */
+    struct resolver *resolvers; /* one for each job that may run at a time */
+    struct steps steps;         /* of this pass over all partitions */
+    pthread_mutex_t lock;       /* for appending names and what is sent, and nothing else */
     struct resolve_shares shares;
     struct barcode_room barcode_room;
 };
