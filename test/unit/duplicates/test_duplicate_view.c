@@ -37,5 +37,3 @@ TEST(test_impossible_mate_cigar)
     assert_int_equal(end_of_mate("3S4M"), 203);
     assert_true(end_of_mate(cigar.s) > INT32_MAX);
 }
-
-}
