@@ -30,10 +30,8 @@ struct interval_list {
     size_t n_late, late_room;
 };
 
-/* For interval_list_add. Adds an interval after all others of `sorted`, without touching them. */
+/* For interval_list_add: one after all others of `sorted`, and one that begins before the last. */
 void interval_list_append(struct interval_list *list, int64_t begin, int64_t end);
-
-/* For interval_list_add. Adds an interval that begins before the last one of `sorted`. */
 void interval_list_insert(struct interval_list *list, int64_t begin, int64_t end);
 
 /* Adds an interval that is not empty. */
@@ -62,10 +60,8 @@ void interval_list_release(struct interval_list *list);
 /* The number of positions in n intervals that do not touch each other. */
 uint64_t interval_sum(const struct interval *intervals, size_t n);
 
-/*
- * Writes the union of two arrays of intervals, each in order and without any that touch, to out,
- * which has room for n_a + n_b. Returns the number of intervals in it.
- */
+/* Writes the union of two arrays of intervals, each in order and without any that touch, to out,
+   which has room for n_a + n_b. Returns the number of intervals in it. */
 size_t interval_merge(const struct interval *a, size_t n_a, const struct interval *b, size_t n_b,
                       struct interval *out);
 

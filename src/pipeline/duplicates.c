@@ -155,8 +155,7 @@ static int add_views(const struct duplicates *d, struct looks *looks, const uint
     }
     count_lacking(rules, rec, index, &views, looks);
     looks->end = (uint32_t)index + 1;
-    if (looks->gather.n >= VIEW_GATHER_ENOUGH)
-        end_gather(looks);
+    if (looks->gather.n >= VIEW_GATHER_ENOUGH) end_gather(looks);
     return 0;
 }
 
@@ -321,7 +320,7 @@ bool duplicates_need_runs(const struct duplicates *d)
     return rewrite_records(d) || (d && d->search.rules->barcode_mismatches > 0);
 }
 
-/* What tags add to a record at most, but for the names of originals. */
+/* What tags add to a record at most, without the names of originals. */
 static size_t growth_without_names(const struct duplicate_rules *rules)
 {
     return (rules->optical_distance > 0 ? (size_t)DUPLICATE_TYPE_BYTES : 0) +

@@ -39,6 +39,7 @@ struct resolver {
     struct crew_slot slot;
     struct resolution *resolution;
     unsigned partition, part, n_parts; /* by the places of views */
+    bool has_singles;                  /* the part that is resolved */
     struct resolve_sets *sets;
     struct external_sort *names; /* with -S */
     struct external_sort_reader name;
@@ -53,9 +54,9 @@ struct resolver {
 /* The work of all jobs. */
 struct resolution {
     const struct resolve_settings *settings;
-    struct resolver *resolvers;                /* one for each job that may run at a time */
-    struct steps steps;                        /* of this pass over all partitions */
-    pthread_mutex_t lock; /* for appending names and what is sent, and nothing else */
+    struct resolver *resolvers; /* one for each job that may run at a time */
+    struct steps steps;         /* of this pass over all partitions */
+    pthread_mutex_t lock;       /* for appending names and what is sent, and nothing else */
     struct resolve_shares shares;
     struct barcode_room barcode_room;
 };
@@ -199,11 +200,22 @@ static int send_item(void *arg, int32_t ref, int64_t here, const uint8_t *item, 
                        1 + n_bytes);
 }
 
-/* ---- single reads and pairs ---- */
+/* ---- views ---- */
 
-/* What is done with each view of a part. Returns 0, or -1 after a message. */
-typedef int (*view_visitor)(struct resolver *resolver, const struct duplicate_view *view,
-                            uint32_t run);
+/* If its name may be that of a duplicate. */
+static int add_other(struct resolver *resolver, const struct duplicate_view *view, uint32_t run)
+{
+    struct item_writer *writer = &resolver->writer;
+    struct duplicate_key key = duplicate_key_of_text(view->name, view->name_bytes);
+    uint8_t place[9];
+    if (!filter_may_have(resolver, key)) return 0;
+    *put_u32(put_u32(place, run), view->index) = view->was_marked;
+    item_begin(writer);
+    item_put_key(writer, key);
+    item_put_bytes(writer, &(uint8_t){NAME_OF_OTHER}, 1);
+    item_put_bytes(writer, place, sizeof place);
+    return item_add(writer, resolver->names);
+}
 
 static bool is_undone(const struct undone_runs *undone, uint64_t label)
 {
@@ -212,9 +224,26 @@ static bool is_undone(const struct undone_runs *undone, uint64_t label)
     return i < undone->n;
 }
 
+static int visit(struct resolver *resolver, const struct duplicate_view *view, uint32_t run)
+{
+    const struct duplicate_rules *rules = settings_of(resolver)->rules;
+    if (view->kind == VIEW_OTHER) return add_other(resolver, view, run);
+    if (view->kind == VIEW_SINGLE) {
+        filter_add(resolver, resolve_sets_single_key(rules, view));
+        return resolve_sets_add(resolver->sets, ROLE_SINGLE, view, run);
+    }
+    bool is_pair = view->kind == VIEW_PAIR;
+    if (resolver->has_singles && (!is_pair || duplicate_view_meets_singles(rules, view)) &&
+        filter_may_have(resolver, resolve_sets_single_key(rules, view)) &&
+        resolve_sets_add(resolver->sets, ROLE_END, view, run) < 0)
+        return -1;
+    if (!is_pair || !resolver->resolution->steps.pairs) return 0;
+    return resolve_sets_add(resolver->sets, ROLE_PAIR, view, run);
+}
+
 /* Visits the views of a stream: all, or if it is one of places those of the part. Returns 0, or -1
    after a message. */
-static int visit_stream(struct resolver *resolver, unsigned stream, view_visitor visit)
+static int visit_stream(struct resolver *resolver, unsigned stream)
 {
     struct view_chunk chunk;
     struct duplicate_view view;
@@ -229,31 +258,6 @@ static int visit_stream(struct resolver *resolver, unsigned stream, view_visitor
                 r = visit(resolver, &view, (uint32_t)chunk.label);
     }
     return r;
-}
-
-static int visit_single(struct resolver *resolver, const struct duplicate_view *view, uint32_t run)
-{
-    filter_add(resolver, resolve_sets_single_key(settings_of(resolver)->rules, view));
-    return resolve_sets_add_single(resolver->sets, view, run);
-}
-
-static int visit_end(struct resolver *resolver, const struct duplicate_view *view, uint32_t run)
-{
-    const struct duplicate_rules *rules = settings_of(resolver)->rules;
-    if (view->kind == VIEW_PAIR && !duplicate_view_meets_singles(rules, view)) return 0;
-    if (!filter_may_have(resolver, resolve_sets_single_key(rules, view))) return 0;
-    return resolve_sets_add_end(resolver->sets, view, run);
-}
-
-static int visit_pair(struct resolver *resolver, const struct duplicate_view *view, uint32_t run)
-{
-    return view->kind == VIEW_PAIR ? resolve_sets_add_pair(resolver->sets, view, run) : 0;
-}
-
-static int visit_end_and_pair(struct resolver *resolver, const struct duplicate_view *view,
-                              uint32_t run)
-{
-    return visit_end(resolver, view, run) < 0 ? -1 : visit_pair(resolver, view, run);
 }
 
 /* Adds the single reads that were sent to sets of this part. */
@@ -276,18 +280,14 @@ static int resolve_part(struct resolver *resolver)
     const struct resolve_settings *s = settings_of(resolver);
     unsigned singles = VIEW_STREAM_SINGLES + resolver->partition;
     unsigned pairs = VIEW_STREAM_PAIRS + resolver->partition;
-    bool has_singles = steps.singles && temp_streams_bytes(s->views, singles) > 0;
-    if (!has_singles && !steps.pairs) return 0;
-    if (has_singles) {
+    resolver->has_singles = steps.singles && temp_streams_bytes(s->views, singles) > 0;
+    if (!resolver->has_singles && !steps.pairs) return 0;
+    if (resolver->has_singles) {
         filter_begin(resolver, temp_streams_bytes(s->views, singles) / resolver->n_parts);
-        if (visit_stream(resolver, singles, visit_single) < 0) return -1;
+        if (visit_stream(resolver, singles) < 0) return -1;
     }
-    if (visit_stream(resolver, pairs,
-                     !has_singles   ? visit_pair
-                     : !steps.pairs ? visit_end
-                                    : visit_end_and_pair) < 0)
-        return -1;
-    if (has_singles && resolve_sets_end_singles(resolver->sets) < 0) return -1;
+    if (visit_stream(resolver, pairs) < 0) return -1;
+    if (resolver->has_singles && resolve_sets_end_singles(resolver->sets) < 0) return -1;
     if (!steps.pairs) return 0;
     if (s->sent && add_sent(resolver) < 0) return -1;
     return resolve_sets_end_pairs(resolver->sets);
@@ -324,20 +324,6 @@ static int add_names(struct resolver *resolver)
         if (external_sort_add(resolver->names, item, n_bytes) < 0) return -1;
     }
     return r;
-}
-
-static int add_other(struct resolver *resolver, const struct duplicate_view *view, uint32_t run)
-{
-    struct item_writer *writer = &resolver->writer;
-    struct duplicate_key key = duplicate_key_of_text(view->name, view->name_bytes);
-    uint8_t place[9];
-    if (!filter_may_have(resolver, key)) return 0;
-    *put_u32(put_u32(place, run), view->index) = view->was_marked;
-    item_begin(writer);
-    item_put_key(writer, key);
-    item_put_bytes(writer, &(uint8_t){NAME_OF_OTHER}, 1);
-    item_put_bytes(writer, place, sizeof place);
-    return item_add(writer, resolver->names);
 }
 
 /* What the other records of a name get of its duplicates. */
@@ -411,7 +397,7 @@ static int resolve_others(struct resolver *resolver)
     resolver->n_parts = 1;
     if (temp_streams_bytes(settings_of(resolver)->names, resolver->partition) == 0) return 0;
     if (add_names(resolver) < 0 ||
-        visit_stream(resolver, VIEW_STREAM_OTHERS + resolver->partition, add_other) < 0)
+        visit_stream(resolver, VIEW_STREAM_OTHERS + resolver->partition) < 0)
         return -1;
     return mark_others(resolver);
 }

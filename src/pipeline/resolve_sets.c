@@ -111,44 +111,37 @@ static int add(struct resolve_sets *sets, struct external_sort *sort, struct dup
     return item_add(&sets->writer, sort);
 }
 
-int resolve_sets_add_single(struct resolve_sets *sets, const struct duplicate_view *view,
-                            uint32_t run)
+/* What makes the set of a pair whose 5' end has this view. */
+static struct pair_home home_of(const struct resolve_sets *sets, const struct duplicate_view *view)
 {
-    struct item_read read;
-    item_read_view(view, run, &read);
-    return add(sets, sets->singles, resolve_sets_single_key(sets->settings.rules, view),
-               barcode_of(view), &read);
-}
-
-int resolve_sets_add_end(struct resolve_sets *sets, const struct duplicate_view *view, uint32_t run)
-{
-    const struct duplicate_rules *rules = sets->settings.rules;
     struct duplicate_view pair = *view;
-    struct item_read read;
-    item_read_view(view, run, &read);
+    struct read_name barcode = barcode_of(view);
     if (view->kind == VIEW_END) {
         pair.here = view->other_place;
         pair.other_place = view->here;
     }
-    read.has_home = sets->needs_sets;
-    if (read.has_home)
-        read.home = (struct pair_home){
-            .key = pair_key(rules, &pair),
-            .here = pair.here,
-            .barcode = sets->joins ? view->barcode_text : NULL,
-            .barcode_bytes = sets->joins && view->barcode_text ? view->barcode_bytes : 0,
-        };
-    else
-        read.name.n_bytes = 0;
-    return add(sets, sets->singles, resolve_sets_single_key(rules, view), barcode_of(view), &read);
+    return (struct pair_home){
+        .key = pair_key(sets->settings.rules, &pair),
+        .here = pair.here,
+        .barcode = sets->joins ? barcode.text : NULL,
+        .barcode_bytes = sets->joins ? (uint8_t)barcode.n_bytes : 0,
+    };
 }
 
-int resolve_sets_add_pair(struct resolve_sets *sets, const struct duplicate_view *view,
-                          uint32_t run)
+int resolve_sets_add(struct resolve_sets *sets, enum set_role role,
+                     const struct duplicate_view *view, uint32_t run)
 {
+    const struct duplicate_rules *rules = sets->settings.rules;
     struct item_read read;
     item_read_view(view, run, &read);
-    return add(sets, sets->pairs, pair_key(sets->settings.rules, view), barcode_of(view), &read);
+    if (role == ROLE_PAIR)
+        return add(sets, sets->pairs, pair_key(rules, view), barcode_of(view), &read);
+    read.has_home = role == ROLE_END && sets->needs_sets;
+    if (read.has_home)
+        read.home = home_of(sets, view);
+    else if (role == ROLE_END)
+        read.name.n_bytes = 0;
+    return add(sets, sets->singles, resolve_sets_single_key(rules, view), barcode_of(view), &read);
 }
 
 int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item)

@@ -8,18 +8,16 @@
  * became duplicates of it, or of a duplicate of it, is a *set*. When the set is complete,
  * duplicates are compared with the best read once more, and then with each other (optical.h).
  *
- * This differs from 1.24:
- * - A read whose name has no coordinates is not optical.
- * - Names whose tiles differ in length are on different tiles.
+ * Other than in 1.24, a read whose name has no coordinates is not optical, and names whose tiles
+ * differ in length are on different tiles.
  *
  * Single reads and members of pairs meet by the key of a single read, pairs by that of a pair. All
  * pairs of a key are one set, together with the single reads of the keys of which the first pair is
  * in it: that pair never leaves its place in samtools' table of single reads. Such single reads are
  * sent to the set of the pair, which may be in another partition.
  *
- * Order of calls: create; add_single and add_end, and then end_singles, which adds what it finds
- * beside pairs to the sets here, or sends it; add_pair and add_sent; then end_pairs; then the same
- * for other reads; destroy. Threads: one at a time.
+ * Order of calls: create; add_single and add_end; end_singles; add_pair and add_sent; end_pairs;
+ * then the same for other reads; destroy. Threads: one at a time.
  */
 #ifndef ROCKSORT_PIPELINE_RESOLVE_SETS_H
 #define ROCKSORT_PIPELINE_RESOLVE_SETS_H
@@ -46,14 +44,12 @@ struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *set
 /* NULL is accepted. */
 void resolve_sets_destroy(struct resolve_sets *sets);
 
-/* Add a view: of a single read; of a pair as what single reads meet at its 5' end; of a pair. All
-   return 0, or -1 after a message. */
-int resolve_sets_add_single(struct resolve_sets *sets, const struct duplicate_view *view,
-                            uint32_t run);
-int resolve_sets_add_end(struct resolve_sets *sets, const struct duplicate_view *view,
-                         uint32_t run);
-int resolve_sets_add_pair(struct resolve_sets *sets, const struct duplicate_view *view,
-                          uint32_t run);
+/* What a view is to a set: a single read; a pair, as what single reads meet at its 5' end; a pair. */
+enum set_role { ROLE_SINGLE, ROLE_END, ROLE_PAIR };
+
+/* Add a view, and an item that was sent. Return 0, or -1 after a message. */
+int resolve_sets_add(struct resolve_sets *sets, enum set_role role,
+                     const struct duplicate_view *view, uint32_t run);
 int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item);
 
 /* Resolve what was added. Return 0, or -1 after a message. */

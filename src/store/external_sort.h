@@ -17,10 +17,7 @@
 
 struct external_sort;
 
-enum {
-    EXTERNAL_SORT_LEAST_BYTES = 8, /* of an item */
-    EXTERNAL_SORT_MOST_BYTES = 8 << 10,
-};
+enum { EXTERNAL_SORT_LEAST_BYTES = 8 }; /* of an item */
 
 struct external_sort_settings {
     size_t memory_bytes;       /* for all of it but readers, which take a 64th of it each if the

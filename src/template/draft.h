@@ -1,9 +1,8 @@
 /*
  * draft.h -- a raw record that will be written with other fields, another CIGAR and other tags.
  *
- * A draft has what differs from the record as it was read; nothing is copied until it is written.
- * So a record is copied once, whatever is changed, and tags that nobody asks for are never read
- * twice.
+ * A draft has what differs from the record as it was read; the record is copied once, when it is
+ * written.
  *
  * Order of calls: draft_open; the caller changes fields, draft_take_ops, draft_take_tags,
  * draft_set_tag and draft_remove_tag, in any order; draft_write; draft_close.
@@ -16,7 +15,7 @@
 
 #include "bam/bam_long.h"
 
-/* The tags that a record gets. But for MN they speak of its mate. */
+/* The tags that a record gets: all but MN describe its mate. */
 enum draft_tag {
     DRAFT_MN,                   /* MN, length of its own sequence */
     DRAFT_MQ,                   /* MQ:i, mapping quality of the mate */
@@ -66,11 +65,8 @@ void draft_close(struct draft *draft);
 void draft_take_ops(struct draft *draft, uint8_t *ops, size_t n_ops);
 void draft_take_tags(struct draft *draft, uint8_t *tags, size_t tags_bytes);
 
-/*
- * Deletes the first tag with this name, if there is one, and appends one with the value that `mate`
- * has when the draft is written. For DRAFT_CT `mate` is the other record of the template, for
- * DRAFT_MN it is NULL. (A draft that names no other one may still move in memory.)
- */
+/* Deletes the first tag with this name, and appends one with the value that `mate` has when the
+   draft is written. For DRAFT_CT `mate` is the other record of the template, for DRAFT_MN NULL. */
 void draft_set_tag(struct draft *draft, enum draft_tag tag, const struct draft *mate);
 void draft_remove_tag(struct draft *draft, enum draft_tag tag);
 

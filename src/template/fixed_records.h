@@ -28,14 +28,12 @@ struct fixed_end {              /* where a template ends */
 
 struct fixed_records {
     struct fixmate_space space; /* the records are space.out */
-    struct fixed_end *ends;     /* of all templates that end in the piece; of a stretch without such
-                                   templates, its own end; of a part, of all records */
+    struct fixed_end *ends;     /* of the templates that end in the piece, or of the stretch if none
+                                   does; of a part, of all records */
     size_t n_ends, ends_room;
     size_t n_taken;             /* of the ends */
-    size_t too_large;           /* records of a template that would become too large: those of
-                                   space.drafts; 0: there is none */
-    bool has_rest;              /* tags of mates have made what was fixed so large that the rest of
-                                   the stretch waits */
+    size_t too_large;           /* records of a template that would become too large; 0: none */
+    bool has_rest;              /* the fixed records are so large that the rest waits */
     size_t n_done;              /* records of the stretch up to here */
 };
 
@@ -56,12 +54,11 @@ struct fixed_group {            /* whole templates, one after another */
 };
 
 /*
- * Checks and fixes the records of a stretch; `piece` is the piece that it was cut from. Tags of
- * their CIGARs are moved to their fields in place (bam_record_restore_cigar). The caller has set
- * problem->record to the number of the first record. Before a template that would become too large
- * it ends, and the stretch becomes what follows this template, but for its n_records; likewise when
- * what was fixed has rules->usual_bytes and four times what the stretch had left of earlier pieces.
- * Returns 0, or -1 with *problem.
+ * Checks and fixes the records of a stretch, in place; `piece` is the piece that it was cut from,
+ * problem->record the number of the first record. Stops before a template that would become too
+ * large, and when what was fixed has rules->usual_bytes and four times what the stretch had left of
+ * earlier pieces; the stretch becomes what follows, except for its n_records. Returns 0, or -1 with
+ * *problem.
  */
 int fixed_records_make(struct fixed_records *fixed, const struct fixmate_rules *rules,
                        uint8_t *piece, struct template_stretch *stretch,

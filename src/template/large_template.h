@@ -2,10 +2,10 @@
  * large_template.h -- fixes a template whose records do not fit in memory together, in two walks
  * over them, with the result of fixmate.h.
  *
- * The first walk remembers the records that others speak of: the first primary record, the last one
- * of each segment, and those whose values the first one gets as tags. Primary records also learn
- * what the first one has become by then. So the first walk gives out a *place* wherever it is
- * asked, and the second walk may begin at each of these places, in several threads at a time.
+ * The first walk remembers the records that others need: the first primary record, the last one of
+ * each segment, and those whose values the first one gets as tags. Primary records also learn what
+ * the first one has become by then: a *place*, which the first walk gives wherever it is asked. The
+ * second walk may begin at each of these places, in several threads at a time.
  *
  * Order of calls: create; look for each record, in their order, and place between them; end; then
  * for each stretch of records large_walk_begin, and large_walk_fix for each of its records;

@@ -1,17 +1,15 @@
 /*
  * template_cut.h -- cuts spans of whole records into stretches of whole templates.
  *
- * A span may begin and end within a template. The cutter gives each span back as a stretch: what
- * was left of the spans before it, and the records of the span up to its last template. It keeps
- * the last template, which the next span may continue. So a stretch has whole templates only, and
- * different threads can work on different stretches.
+ * A span may begin and end within a template. The cutter makes a stretch of it: what was left of
+ * the spans before it, and its records up to the last template, which the cutter keeps because the
+ * next span may continue it. So different threads can work on different stretches.
  *
  * Order of calls: template_cut for each span in its order. A caller that has no memory for the last
  * template can take what was kept of it, with template_cut_open. Then it calls template_cut_more
  * for each span, until the template ends, and template_cut for the rest of that span.
  *
- * Only the last records of a span are looked at, besides the size of each; the time for a span does
- * not depend on how many templates it has.
+ * Only the last records of a span are read, besides the size of each.
  *
  * Ownership: the cutter and each stretch own a buffer; they start as {0}. Threads: one at a time.
  * Records need not be checked.
@@ -54,12 +52,9 @@ void template_cut(struct template_cutter *cutter, const uint8_t *records, size_t
    the stretch. */
 void template_cut_open(struct template_cutter *cutter, struct template_stretch *stretch);
 
-/*
- * Finds the records with which a span continues the template that is open; they become the stretch.
- * When the template has ended, cutter->is_open is false, and the rest of the span, from stretch->to
- * on, is to be cut. Else nothing is left of the span, and the caller may set is_open to false if no
- * other follows.
- */
+/* Makes a stretch of the records with which a span continues the open template. When that has
+   ended, cutter->is_open is false, and the rest of the span, from stretch->to on, is to be cut. Else
+   nothing is left of the span; the caller may set is_open to false if no other follows. */
 void template_cut_more(struct template_cutter *cutter, const uint8_t *records, size_t n_bytes,
                        struct template_stretch *stretch);
 

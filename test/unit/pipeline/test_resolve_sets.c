@@ -161,7 +161,7 @@ static void add_end(struct resolve_sets *sets, const struct duplicate_rules *rul
         end.here = m->view.other_place;
         end.other_place = m->view.here;
     }
-    assert_int_equal(resolve_sets_add_end(sets, &end, m->run), 0);
+    assert_int_equal(resolve_sets_add(sets, ROLE_END, &end, m->run), 0);
 }
 
 static int resolve_all(struct resolve_sets *sets, const struct duplicate_rules *rules,
@@ -173,7 +173,7 @@ static int resolve_all(struct resolve_sets *sets, const struct duplicate_rules *
         m->is_duplicate = m->is_optical = m->was_optical = false;
         m->count = 1;
         if (m->view.kind == VIEW_SINGLE)
-            assert_int_equal(resolve_sets_add_single(sets, &m->view, m->run), 0);
+            assert_int_equal(resolve_sets_add(sets, ROLE_SINGLE, &m->view, m->run), 0);
         else
             add_end(sets, rules, m);
     }
@@ -181,7 +181,9 @@ static int resolve_all(struct resolve_sets *sets, const struct duplicate_rules *
     for (size_t i = 0; i < n; i++)
         if (results->members[i].view.kind == VIEW_PAIR)
             assert_int_equal(
-                resolve_sets_add_pair(sets, &results->members[i].view, results->members[i].run), 0);
+                resolve_sets_add(sets, ROLE_PAIR, &results->members[i].view,
+                                 results->members[i].run),
+                0);
     for (size_t i = 0; i < results->n_sent; i++)
         assert_int_equal(resolve_sets_add_sent(sets, results->sent[i].bytes), 0);
     return resolve_sets_end_pairs(sets);
