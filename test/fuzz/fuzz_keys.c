@@ -65,7 +65,7 @@ static void check_aux(const uint8_t *rec)
 /* Unpacks the record, as for writing SAM and CRAM, and packs it again. */
 static void check_unpacked(const uint8_t *rec)
 {
-    bam1_t *b = bam_init1(), *again = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1(), *again = bam_init1();
     FUZZ_CHECK(b && again);
     bam_record_unpack(rec, b);
     FUZZ_CHECK(strcmp(bam_get_qname(b), (const char *)bam_record_name(rec)) == 0);
@@ -74,7 +74,7 @@ static void check_unpacked(const uint8_t *rec)
     bool is_long = n == 0;
     if (is_long) n = bam_record_long_bytes(b);
     if (n > 0) {
-        uint8_t *packed = fuzz_alloc(n);
+        OWNED uint8_t *packed = fuzz_alloc(n);
         if (is_long)
             bam_record_pack_long(b, packed);
         else
@@ -89,10 +89,7 @@ static void check_unpacked(const uint8_t *rec)
             FUZZ_CHECK(again->core.pos == b->core.pos && again->l_data == b->l_data);
             FUZZ_CHECK(memcmp(again->data, b->data, (size_t)b->l_data) == 0);
         }
-        free(packed);
     }
-    bam_destroy1(b);
-    bam_destroy1(again);
 }
 
 static bool begins_with(const uint8_t *key, size_t n_bytes, const uint8_t *other, size_t n_other)
@@ -186,7 +183,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct fuzz_input in = {data, data + n_bytes};
     struct record records[MAX_RECORDS];
     size_t n = 0;
-    uint8_t *made = fuzz_alloc(FUZZ_MAX_RECORD);
+    OWNED uint8_t *made = fuzz_alloc(FUZZ_MAX_RECORD);
     while (n < MAX_RECORDS && fuzz_left(&in) > 0) {
         size_t size = fuzz_make_record(&in, made);
         uint8_t *bytes = fuzz_copy(made, size);
@@ -198,7 +195,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         check_unpacked(bytes);
         records[n++] = (struct record){bytes, size};
     }
-    free(made);
     check_all_orders(&in, records, n);
     for (size_t i = 0; i < n; i++) free(records[i].bytes);
     return 0;
