@@ -41,7 +41,7 @@ enum pair_orientation { PAIR_FF, PAIR_RR, PAIR_FR, PAIR_RF };
 /*
  * The ordinal says which of two records of a run came first in the input. Where records at one
  * place keep the order of the input, it is the index. Where they are sorted by something else
- * first, the caller finds it (pipeline/record_ordinals.h).
+ * first, the caller finds it (pipeline/batch.h).
  */
 enum { DUPLICATE_ORDINAL_BITS = 40 };
 #define DUPLICATE_ORDINAL_MASK ((UINT64_C(1) << DUPLICATE_ORDINAL_BITS) - 1)

@@ -7,7 +7,7 @@
  */
 #include "pipeline/batch_pool.h"
 
-#include "pipeline/spill_policy.h"
+#include "pipeline/mem_budget.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 

@@ -84,7 +84,7 @@ void batch_pool_drop_free(struct batch_pool *pool);
 /* With the lock held, or after loading: the number of sealed batches that are not in the store. */
 size_t batch_pool_n_kept(const struct batch_pool *pool);
 
-/* With the lock held: the number of batches that should be spilled now (spill_policy.h); may be 0.
+/* With the lock held: the number of batches that should be spilled now (mem_budget.h); may be 0.
    expected_bytes is the size of all records; 0: unknown. */
 size_t batch_pool_n_due(const struct batch_pool *pool, uint64_t expected_bytes);
 

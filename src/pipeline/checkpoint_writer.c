@@ -463,7 +463,7 @@ bool checkpoint_writer_needs_all_runs(const struct checkpoint_writer *w)
     const struct sort_settings *s = w->settings;
     struct load_counts counts;
     load_totals_look(w->parts.totals, &counts);
-    if (w->overwrites_input || counts.input_is_cut || load_totals_stop_signal(w->parts.totals))
+    if (w->overwrites_input || counts.input_is_cut || w->parts.totals->stop_signal)
         return true;
     return w->progress >= RECORDED && (!w->can_read_again || s->keep_checkpoint);
 }

@@ -146,7 +146,7 @@ static int copy_blocks(struct copy *copy)
         memmove(copy->buffer, copy->buffer + n, copy->n_bytes);
         crew_lock(s->crew);
         s->counts->output_bytes += n;
-        load_totals_add_position(s->totals, n);
+        load_totals_locked(s->totals)->file_bytes_read += n;
         crew_unlock(s->crew);
     }
     const struct bam_index_part *part = &copy->index.part;

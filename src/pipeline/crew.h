@@ -64,6 +64,17 @@ void crew_destroy(struct crew *crew);
 /* Returns the pool of the workers, which htslib shares. It has no threads before crew_start. */
 htsThreadPool *crew_pool(struct crew *crew);
 
+/*
+ * Starts a thread with a name, so that `top -H` shows which stage of a sort works. Like
+ * pthread_create with default attributes, which also says what is returned: 0 or an error number.
+ * A name has at most 15 bytes; bench/scaling.py knows the names.
+ *
+ * On Linux a new thread inherits the name of the thread that starts it, which takes the name for
+ * that moment: nothing can fail, and pthread_setname_np would open a file of /proc for each thread.
+ * Elsewhere threads stay without names.
+ */
+int thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
+
 /* ---- the lock ---- */
 
 void crew_lock(struct crew *crew);

@@ -4,7 +4,7 @@
 #include "duplicates/duplicate_tags.h"
 #include "duplicates/read_barcode.h"
 #include "pipeline/duplicate_marks.h"
-#include "pipeline/record_ordinals.h"
+#include "pipeline/batch.h"
 #include "pipeline/resolve_duplicates.h"
 #include "pipeline/view_chunks.h"
 #include "util/diag.h"

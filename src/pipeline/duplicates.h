@@ -10,7 +10,7 @@
  *
  * Which reads are duplicates does not depend on the order in which views come, nor on how the
  * records lie in runs: a run is a part of the input, and ordinals say what came first in it
- * (record_ordinals.h).
+ * (batch.h).
  *
  * Order of calls: create; prepare, when the rules know the read groups; for each run begin_run,
  * take, and end_run or undo_run; decide; mark; counts; destroy. Threads: the spiller, later the

@@ -8,7 +8,7 @@
  */
 #include "pipeline/input_streams.h"
 
-#include "pipeline/thread.h"
+#include "pipeline/crew.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -55,7 +55,7 @@ static int fetch(struct stream *stream)
     if (r != BAM_READER_PIECE) return r == BAM_READER_END ? 0 : -1;
     uint64_t n_read = bam_reader_offset(stream->reader) - before;
     crew_lock(crew);
-    load_totals_add_position(stream->all->settings.totals, n_read);
+    load_totals_locked(stream->all->settings.totals)->file_bytes_read += n_read;
     crew_unlock(crew);
     return 0;
 }

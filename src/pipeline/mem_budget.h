@@ -43,7 +43,7 @@ struct mem_budget {
     size_t batch_bytes;
     unsigned n_batches;
     bool long_runs;             /* see mem_budget_lengthen_runs */
-    unsigned run_batches;       /* that make a run; see spill_policy.h */
+    unsigned run_batches;       /* that make a run */
     unsigned full_batches;      /* when so many wait a run is spilled */
     unsigned first_full_batches;        /* the same before the first run, if the input may fit */
     size_t pack_bytes;          /* uncompressed size of a pack */
@@ -133,5 +133,38 @@ bool mem_budget_share_inputs(const struct mem_budget *budget, size_t n,
 /* Returns the memory that merging needs besides batches, if the open blocks of all runs have
    open_bytes. */
 size_t mem_budget_merge_bytes(const struct mem_budget *budget, size_t open_bytes);
+
+/* ---- when a run is spilled, of how many batches, and what may stay in memory ---- */
+
+/*
+ * A run is spilled late: as long as there is memory the whole input may still fit, and batches that
+ * are in memory when the input ends need not be spilled at all.
+ */
+
+/* What the spiller knows when it decides. */
+struct spill_state {
+    size_t n_waiting;           /* full batches that are in no run */
+    bool any_spilled;           /* a run was spilled before */
+    uint64_t expected_bytes;    /* of all records, uncompressed; 0: unknown */
+    bool reader_is_stuck;       /* the reader waits for a batch, and the budget has none */
+};
+
+/* The number of waiting batches that start a run. It is larger before the first run if the input
+   may fit into memory. */
+size_t spill_policy_threshold(const struct mem_budget *budget, bool any_spilled,
+                              uint64_t expected_bytes);
+
+/* How many of the waiting batches the next run takes, the oldest first. */
+size_t spill_policy_run_batches(const struct mem_budget *budget, size_t n_waiting);
+
+/* The number of batches that should be spilled now; 0: wait for more. */
+size_t spill_policy_due(const struct mem_budget *budget, const struct spill_state *state);
+
+/*
+ * The bytes of batches that may stay in memory while the runs are merged. open_bytes is the sum of
+ * the largest block of each run; scan_bytes is the memory for reading ahead.
+ */
+size_t spill_policy_kept_bytes(const struct mem_budget *budget, size_t open_bytes,
+                               size_t scan_bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* merge_inputs.c -- see merge_inputs.h. */
 #include "pipeline/merge_inputs.h"
 
-#include "pipeline/violation.h"
+#include "pipeline/rules.h"
 #include "util/loser_tree.h"
 #include "util/xalloc.h"
 

@@ -65,7 +65,9 @@ static void count_read(const struct merge_settings *merge, const struct bam_inpu
                        uint64_t n_bytes)
 {
     crew_lock(merge->crew);
-    load_totals_set_position(merge->totals, bam_inputs_bytes(inputs), n_bytes);
+    struct load_counts *counts = load_totals_locked(merge->totals);
+    counts->file_bytes = bam_inputs_bytes(inputs);
+    counts->file_bytes_read = n_bytes;
     crew_unlock(merge->crew);
 }
 

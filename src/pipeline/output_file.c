@@ -1,7 +1,7 @@
 /* output_file.c -- see output_file.h. */
 #include "pipeline/output_file.h"
 
-#include "pipeline/thread.h"
+#include "pipeline/crew.h"
 #include "util/diag.h"
 
 #include <fcntl.h>

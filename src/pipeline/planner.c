@@ -7,7 +7,7 @@
 #include "pipeline/planner.h"
 
 #include "pipeline/duplicates.h"
-#include "pipeline/spill_policy.h"
+#include "pipeline/mem_budget.h"
 #include "store/store_layout.h"
 #include "util/size.h"
 

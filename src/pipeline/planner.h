@@ -4,7 +4,7 @@
  *
  * One struct has the facts and the estimates. --plan fills and prints it. A sort fills it once,
  * before its first run or, without runs, before its output, and warns if there is too little space.
- * The estimates ask the modules that decide while a sort runs: mem_budget.h, spill_policy.h,
+ * The estimates ask the modules that decide while a sort runs: mem_budget.h,
  * codec_policy.h, compaction_plan.h. Sizes are as good as the estimate of the input's size. Times
  * are rough.
  *

@@ -6,6 +6,7 @@
 #include "order/minhash_index.h"
 #include "output/cram_reference.h"
 #include "pipeline/template_splitter.h"
+#include "pipeline/verify.h"
 #include "split/value_counts.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
@@ -317,10 +318,7 @@ int prepare_rules(struct sort_context *sort, bool *nothing_to_check)
     }
     sort->rules.cut_names = &sort->cut_names;
     if (s->verify) {
-        struct verify_settings verify = {s->inputs[0], s->verify_claim, &s->rules};
-        if (verification_create(sort->crew, &verify, &sort->rules_maker, sort->header,
-                                &sort->verification) < 0)
-            return -1;
+        if (verification_create(sort) < 0) return -1;
         *nothing_to_check = !sort->verification;
         record_observers_add(&sort->observers_in, verification_observer(sort->verification));
     }

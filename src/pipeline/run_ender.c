@@ -1,7 +1,7 @@
 /* run_ender.c -- see run_ender.h. */
 #include "pipeline/run_ender.h"
 
-#include "pipeline/thread.h"
+#include "pipeline/crew.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"

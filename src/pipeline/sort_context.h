@@ -15,7 +15,6 @@
 #include "pipeline/rules.h"
 #include "pipeline/sort_settings.h"
 #include "pipeline/survey.h"
-#include "pipeline/verify.h"
 
 struct sort_context {
     const struct sort_settings *settings;

@@ -2,9 +2,9 @@
 #include "pipeline/spill.h"
 
 #include "pipeline/planner.h"
-#include "pipeline/spill_policy.h"
+#include "pipeline/mem_budget.h"
 #include "pipeline/spilled_run.h"
-#include "pipeline/thread.h"
+#include "pipeline/crew.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 

@@ -38,16 +38,17 @@ static int open_databases(struct temp_store *ts)
     batch_pool_budget(s->pool, &budget);
     long_runs = budget;
     mem_budget_lengthen_runs(&long_runs);
-    uint64_t expected_bytes = load_totals_expected_bytes(s->totals);
+    struct load_counts counts;
+    load_totals_look(s->totals, &counts);
     struct run_store_settings settings = {
         .n_lanes = resumed ? resumed->file.n_lanes : 0,
         .existing = resumed != NULL,
         .read_only = !s->reads_input,
         .compaction = s->sort->compaction,
         .long_keys = sort_order_has_long_keys(s->sort->rules.order),
-        .input_bytes = expected_bytes,
-        .means = plan_means(expected_bytes, &budget),
-        .slow_means = plan_means(expected_bytes, &long_runs),
+        .input_bytes = counts.expected_bytes,
+        .means = plan_means(counts.expected_bytes, &budget),
+        .slow_means = plan_means(counts.expected_bytes, &long_runs),
     };
     settings.dirs = checkpoint_writer_directories(s->checkpoint, &settings.n_dirs);
     /* A user who adds a directory to a checkpoint has too little space in the others, or wants no

@@ -2,7 +2,7 @@
 #include "pipeline/verify.h"
 
 #include "input/input_file.h"
-#include "pipeline/violation.h"
+#include "pipeline/rules.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -52,21 +52,19 @@ struct record_observer *verification_observer(struct verification *v)
     return v ? &v->base : NULL;
 }
 
-int verification_create(struct crew *crew, const struct verify_settings *settings,
-                        struct rules_maker *maker, sam_hdr_t *header,
-                        struct verification **verification)
+int verification_create(struct sort_context *sort)
 {
     static const struct observer_kind kind = {.add_records = add_records, .destroy = destroy};
+    const struct sort_settings *settings = sort->settings;
     struct verification *v = xcalloc(1, sizeof *v);
     v->base.kind = &kind;
-    v->crew = crew;
-    v->header = header;
-    v->input = input_shown_name(settings->input);
-    *verification = NULL;
-    if (settings->claim)
-        order_claim_of_header(header, &v->claim);
+    v->crew = sort->crew;
+    v->header = sort->header;
+    v->input = input_shown_name(settings->inputs[0]);
+    if (settings->verify_claim)
+        order_claim_of_header(sort->header, &v->claim);
     else
-        order_claim_of_rules(settings->rules, &v->claim);
+        order_claim_of_rules(&settings->rules, &v->claim);
     if (v->claim.n_candidates == 0 && v->claim.is_unsorted) {
         /* --quiet does not leave this out: the answer is no. */
         diag_error("'%s' says that it is unsorted (%s); name an order to check, such as -n or "
@@ -82,12 +80,13 @@ int verification_create(struct crew *crew, const struct verify_settings *setting
         return 0;
     }
     for (unsigned i = 0; i < v->claim.n_candidates; i++) {
-        if (rules_complete(maker, header, &v->claim.candidates[i].rules) == 0) continue;
+        if (rules_complete(&sort->rules_maker, sort->header, &v->claim.candidates[i].rules) == 0)
+            continue;
         destroy(&v->base);
         return -1;
     }
     v->check = order_check_create(&v->claim);
-    *verification = v;
+    sort->verification = v;
     return 0;
 }
 

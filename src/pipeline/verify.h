@@ -10,24 +10,13 @@
 #ifndef ROCKSORT_PIPELINE_VERIFY_H
 #define ROCKSORT_PIPELINE_VERIFY_H
 
-#include "bam/record_observer.h"
-#include "pipeline/crew.h"
-#include "pipeline/rules.h"
-#include "pipeline/sort_report.h"
+#include "pipeline/sort_context.h"
 
 struct verification;
 
-struct verify_settings {
-    const char *input;          /* "-": standard input */
-    bool claim;                 /* check the order that the header claims, not that of the rules */
-    const struct sort_rules *rules;     /* of the options */
-};
-
-/* Returns 0 with the verification. If the header claims no order, the verification is NULL, there
-   was a message, and nothing need be read. Returns -1 after a message. */
-int verification_create(struct crew *crew, const struct verify_settings *settings,
-                        struct rules_maker *maker, sam_hdr_t *header,
-                        struct verification **verification);
+/* Makes the verification of the sort. If the header claims no order it stays NULL, there was a
+   message, and nothing need be read. Returns 0, or -1 after a message. */
+int verification_create(struct sort_context *sort);
 
 /* The verification as an observer of the input, which destroys it. It fails the crew when all is
    known. NULL is accepted. */

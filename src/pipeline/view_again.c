@@ -2,7 +2,7 @@
 #include "pipeline/view_again.h"
 
 #include "pipeline/feed.h"
-#include "pipeline/record_ordinals.h"
+#include "pipeline/batch.h"
 #include "store/bam_block.h"
 #include "util/xalloc.h"
 
