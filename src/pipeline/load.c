@@ -95,9 +95,7 @@ static int take_span(struct loader *ld)
     if (ld->spans.reader.is_text && span->records.n_records > 0)
         ld->filler.n_bytes += (size_t)(span->records.to - span->records.from);
     int r = place_span(ld, span);
-    crew_lock(ld->crew);
-    span_queue_drop_locked(span);
-    crew_unlock(ld->crew);
+    span_queue_drop(span);
     return r;
 }
 
@@ -279,11 +277,10 @@ int load_input(const struct sort_context *sort, uint64_t most_bytes)
 {
     struct loader ld = {.sort = sort, .most_bytes = most_bytes, .crew = sort->crew,
                         .totals = sort->totals};
-    const struct span_queue_settings spans = {.crew = ld.crew, .totals = ld.totals,
-                                              .piece_bytes = sort->budget.piece_bytes,
-                                              .most_bytes = sort->budget.input_bytes,
-                                              .n_refs = sam_hdr_nref(sort->header),
-                                              .has_offsets = true};
+    const struct input_streams_settings spans = {
+        .crew = ld.crew, .totals = ld.totals, .n_refs = sam_hdr_nref(sort->header),
+        .share = {.piece_bytes = sort->budget.piece_bytes, .ahead_bytes = sort->budget.input_bytes},
+        .has_offsets = true};
     span_queue_init(&ld.spans, &spans);
     if (sort->settings->fixmate) ld.templates = template_splitter_create(sort, &ld.filler);
     int r = batch_filler_begin(&ld.filler, sort) < 0 ? -1 : load_all(&ld);

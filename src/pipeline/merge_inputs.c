@@ -174,7 +174,7 @@ void merge_inputs_take(struct merge_inputs *m)
     crew_unlock(m->crew);
     input->before = input->block;
     input->front->made = NULL;
-    input_streams_release(input->front);
+    span_queue_drop(input->front);
     input->front = NULL;
     m->first_is_taken = true;
 }
@@ -218,7 +218,7 @@ void merge_inputs_destroy(struct merge_inputs *m)
 {
     if (!m) return;
     for (size_t i = 0; i < m->n; i++) {
-        if (m->inputs[i].front) input_streams_release(m->inputs[i].front);
+        if (m->inputs[i].front) span_queue_drop(m->inputs[i].front);
         if (m->inputs[i].before) segmenter_drop_block(m->inputs[i].before);
         merge_bound_release(&m->inputs[i].first);
     }
