@@ -45,11 +45,9 @@ void batch_pool_budget(struct batch_pool *pool, struct mem_budget *budget);
 /* See mem_budget_lengthen_runs. */
 void batch_pool_lengthen_runs(struct batch_pool *pool);
 
-/* With the lock held: removes n batches and their memory for good, each as soon as it is free. */
-void batch_pool_retire(struct batch_pool *pool, unsigned n);
-
-/* With the lock held: true while batches that are to be retired are still in use. */
-bool batch_pool_is_retiring(const struct batch_pool *pool);
+/* With the lock held: removes n batches and their memory for good, each as soon as it is free. True
+   if none that is to be retired is still in use. */
+bool batch_pool_retire(struct batch_pool *pool, unsigned n);
 
 /* ---- the reader ---- */
 
@@ -69,9 +67,8 @@ bool batch_pool_reader_waits(const struct batch_pool *pool);
 
 /* ---- all ---- */
 
-/* Takes back a batch that is not used any more. batch_pool_free_locked: with the lock held. */
+/* Takes back a batch that is not used any more. */
 void batch_pool_free(struct batch_pool *pool, struct batch *batch);
-void batch_pool_free_locked(struct batch_pool *pool, struct batch *batch);
 
 /* Checksum only: removes a batch from the list of sealed ones and takes it back. */
 void batch_pool_forget(struct batch_pool *pool, struct batch *batch);

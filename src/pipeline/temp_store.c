@@ -120,13 +120,14 @@ struct run_ender *temp_store_ender(const struct temp_store *ts)
 unsigned temp_store_n_durable(const struct temp_store *ts)
 {
     crew_assert_locked(ts->settings.crew);
-    return ts->ender ? run_ender_n_durable(ts->ender) : 0;
+    return ts->ender ? run_ender_totals(ts->ender)->n_durable : 0;
 }
 
 void temp_store_set_before(struct temp_store *ts, unsigned n_runs, uint64_t raw_bytes)
 {
     crew_lock(ts->settings.crew);
-    run_ender_set_before(ts->ender, n_runs, raw_bytes);
+    run_ender_totals(ts->ender)->n_durable = n_runs;
+    run_ender_totals(ts->ender)->raw_bytes = raw_bytes;
     crew_unlock(ts->settings.crew);
 }
 

@@ -114,8 +114,7 @@ TEST(test_retire)
     set_up(&f);
     seal(&f, f.budget.n_batches - 1);
     crew_lock(f.crew);
-    batch_pool_retire(f.pool, 3);
-    assert_true(batch_pool_is_retiring(f.pool));
+    assert_false(batch_pool_retire(f.pool, 3));
     crew_unlock(f.crew);
     batch_pool_budget(f.pool, &now);
     assert_int_equal(now.n_batches, f.budget.n_batches - 1);
@@ -123,7 +122,7 @@ TEST(test_retire)
     batch_pool_budget(f.pool, &now);
     assert_int_equal(now.n_batches, f.budget.n_batches - 3);
     crew_lock(f.crew);
-    assert_false(batch_pool_is_retiring(f.pool));
+    assert_true(batch_pool_retire(f.pool, 0));
     crew_unlock(f.crew);
     tear_down(&f);
 }
