@@ -11,6 +11,7 @@
  */
 #include "pipeline/span_queue.h"
 
+#include "bam/bam_check.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -162,6 +163,16 @@ static void be_done(struct queued_span *span)
 
 /* ---- cutting ---- */
 
+/* True if no record of a span is damaged. */
+static bool are_sound(const struct queued_span *span)
+{
+    struct bam_records records = {span->records.from, span->records.to};
+    const uint8_t *rec;
+    while ((rec = bam_records_next(&records)))
+        if (bam_record_check(rec, span->queue->settings->n_refs)) return false;
+    return true;
+}
+
 static void make(struct worker *worker, struct queued_span *span)
 {
     struct span_queue *queue = span->queue;
@@ -170,9 +181,15 @@ static void make(struct worker *worker, struct queued_span *span)
     if (!crew_failed(s->crew) && queue->renames)
         record_span_rename(&span->records, queue->renames, s->n_refs, s->has_offsets);
     size_t n_bytes = record_span_memory_bytes(&span->records);
-    if (!crew_failed(s->crew) && s->make && (s->make(s->arg, worker, span, input) < 0 ||
-                                             record_span_check(&span->records, input) < 0))
-        crew_fail(s->crew);
+    if (!crew_failed(s->crew) && s->make) {
+        /* A damaged record is named before what is wrong after the records, and that before their
+           order. */
+        bool is_sound = !record_span_has_problem(&span->records) || are_sound(span);
+        int r = is_sound ? record_span_check(&span->records, input) : 0;
+        if (r == 0) r = s->make(s->arg, worker, span, input);
+        if (r == 0 && !is_sound) r = record_span_check(&span->records, input);
+        if (r < 0) crew_fail(s->crew);
+    }
     crew_lock(s->crew);
     count_span(span, n_bytes + span->made_bytes);
     queue->made_bytes = span->made_bytes;
