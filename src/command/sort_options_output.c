@@ -5,7 +5,6 @@
 #include "command/sort_options_format.h"
 #include "command/sort_options_split.h"
 #include "input/bam_reader.h"
-#include "output/bam_writer.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/xalloc.h"

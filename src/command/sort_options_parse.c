@@ -450,7 +450,7 @@ static void finish_messages(struct sort_options *o)
         o->settings.durable_after_seconds = (unsigned)strtoul(test_durable, NULL, 10);
     if (o->quiet && hts_verbose > 1) hts_verbose = 1;
     if (hts_verbose >= HTS_LOG_ERROR) return;
-    /* htslib's errors are needed, also if they are not shown (bam_writer.c). */
+    /* htslib's errors are needed, also if they are not shown (cram_writer.c). */
     diag_hide_htslib();
     hts_verbose = HTS_LOG_ERROR;
 }

@@ -7,7 +7,6 @@
 #include "command/sort_options_output.h"
 #include "command/sort_options_resources.h"
 #include "command/sort_options_split.h"
-#include "output/bam_writer.h"
 #include "output/output_path.h"
 #include "pipeline/resume.h"
 #include "util/diag.h"

@@ -7,7 +7,6 @@
 #include "output/cram_reference.h"
 #include "pipeline/template_splitter.h"
 #include "pipeline/verify.h"
-#include "split/value_counts.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -216,7 +215,7 @@ static int prepare_pieces(struct sort_context *sort)
         record_observers_add(&sort->observers_in, range_counts_observer(sort->survey.ranges));
     }
     if (request->kind == SPLIT_TAG)
-        record_observers_add(&sort->observers_in, value_counts_observer(request->tag));
+        record_observers_add(&sort->observers_in, split_values_observer(request->tag));
     sort->output.plan = sort->split;
     sort->output.pieces = sort->pieces;
 #ifdef __GLIBC__

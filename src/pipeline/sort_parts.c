@@ -129,13 +129,13 @@ int sort_init(struct sort_context *sort, const struct sort_settings *settings, s
 }
 
 /* Copies what was done until now; by the thread that shows progress. */
-static void look(void *arg, struct progress_counts *counts)
+static void look(void *arg, struct sample *sample)
 {
     struct sort_context *sort = arg;
     crew_lock(sort->crew);
     const struct load_counts *read = load_totals_locked(sort->totals);
     const struct spill_totals *spilled = spill_locked(sort->spiller);
-    *counts = (struct progress_counts){
+    *sample = (struct sample){
         .records_in = read->sum.n_records, .raw_bytes_in = read->sum.n_bytes,
         .raw_bytes_before = read->raw_bytes_before, .file_bytes = read->file_bytes,
         .file_bytes_read = read->file_bytes_read, .file_bytes_before = read->file_bytes_before,
@@ -205,7 +205,7 @@ static void report_duplicates(struct sort_context *sort)
 void sort_report_pieces(struct sort_context *sort)
 {
     sort->report->pieces = sort->pieces;
-    sort->pieces = sort->output.pieces = NULL;
+    sort->pieces = NULL;
 }
 
 void sort_close_store(struct sort_context *sort, bool directories_stay)

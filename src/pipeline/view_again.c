@@ -89,16 +89,26 @@ static int start_block(const struct view_again_settings *s, const struct viewed_
     return crew_submit_slot(s->crew, &block->slot, view_and_free);
 }
 
-static int view_all(const struct view_again_settings *s, struct feeders *feeders,
-                    const struct viewed_blocks *blocks)
+/* Looks at the next block of one feeder. Returns 1, 0 after its last one, or -1. */
+static int view_next(const struct view_again_settings *s, struct feeders *feeders, size_t i,
+                     const struct viewed_blocks *blocks)
 {
     struct fed_block *fed;
-    int r;
-    while ((r = feeders_next(feeders, &fed)) > 0) {
-        r = merge_bound_is_sound(fed->key_bytes) ? start_block(s, blocks, fed)
-                                                 : fed_block_report_entry(fed->dir);
-        feeders_drop(feeders);
-        if (r < 0) break;
+    int r = feeders_first(feeders, i, &fed);
+    if (r <= 0) return r;
+    r = merge_bound_is_sound(fed->key_bytes) ? start_block(s, blocks, fed)
+                                             : fed_block_report_entry(fed->dir);
+    feeders_drop(feeders, i);
+    return r < 0 ? -1 : 1;
+}
+
+static int view_all(const struct view_again_settings *s, struct feeders *feeders, size_t n_feeders,
+                    const struct viewed_blocks *blocks)
+{
+    int r = 0;
+    for (size_t i = 0, n_ended = 0; r >= 0 && n_ended < n_feeders; i = (i + 1) % n_feeders) {
+        r = view_next(s, feeders, i, blocks);
+        n_ended = r == 0 ? n_ended + 1 : 0;
     }
     if (r < 0) crew_fail(s->crew);
     return crew_finish_jobs(s->crew);
@@ -115,7 +125,7 @@ int view_again(const struct view_again_settings *s)
     struct viewed_blocks blocks = {.n = 2 * s->n_threads};
     blocks.all = xcalloc(blocks.n, sizeof *blocks.all);
     struct feeders *feeders = feeders_start(&feed);
-    int r = feeders ? view_all(s, feeders, &blocks) : -1;
+    int r = feeders ? view_all(s, feeders, n_scans, &blocks) : -1;
     if (r < 0) crew_fail(s->crew);
     feeders_stop(feeders);
     for (unsigned i = 0; i < blocks.n; i++) free(blocks.all[i].value);
