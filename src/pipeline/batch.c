@@ -1,10 +1,4 @@
-/*
- * batch.c -- see batch.h.
- *
- * Records and their entries or keys grow from both ends of one arena because nobody knows before
- * how many records there will be, or how long their keys. A fixed split of the memory would waste
- * one part or overrun the other.
- */
+/* batch.c -- see batch.h. */
 #include "pipeline/batch.h"
 
 #include "pipeline/record_entries.h"

@@ -5,14 +5,12 @@
  *     | raw records, in input order ...  ->              <- ... entries and keys |
  *                                 raw_bytes              top
  *
- * One thread, the filler, claims a place for some whole records: a part. A worker then runs
- * batch_index_part, which copies the records of the part there, checks them, moves `top` down and
- * writes their entries or keys there. The filler never claims more than batch_room, so both ends
- * never meet. When all parts are indexed, one worker sorts the batch. After that nobody changes it.
+ * Both ends grow, because nobody knows before how many records come, or how long their keys are.
  *
  *     batch_create; batch_reset before each use;
- *     batch_room, batch_add_part                filler, in turns
- *     batch_index_part                          a worker, each part once
+ *     batch_room, batch_add_part                one thread, the filler, claims a place for a part
+ *     batch_index_part                          a worker copies the part there, moves `top` down
+ *                                               and writes its entries or keys; each part once
  *     batch_sort                                a worker, when all parts are indexed
  *     batch_destroy
  *
@@ -107,11 +105,10 @@ size_t batch_used_bytes(const struct batch *batch);
 /*
  * ---- ordinals ----
  *
- * Records that are sorted by a tag first (--split-by rg, tag:XX) do not keep the order of the input
- * among those at one place. But --markdup must decide as if they did. So records get an *ordinal*
- * (duplicates/duplicate_view.h): the place that they have in memory, since a batch has its records
- * in the order of the input. Ordinals increase, and some numbers are left out. Any thread may look
- * them up.
+ * Records that are sorted by a tag first (--split-by rg, tag:XX) lose the order of the input among
+ * those at one place, but --markdup needs it. So they get an *ordinal* (duplicates/duplicate_view.h),
+ * which comes from their place in memory: it increases in the order of the input, with gaps. Any
+ * thread may look ordinals up.
  */
 
 struct record_ordinals;

@@ -2,12 +2,10 @@
  * batch_pool.h -- the memory of batches: one arena, cut into stretches of one size, and the list of
  * the batches that are full.
  *
- * The reader takes a batch, fills it and seals it. Sealed batches are listed in the order of the
- * input. The spiller writes the oldest ones to the store, and then their memory is free again. The
- * merge takes the batches that were never spilled.
- *
- * The pool also owns the part of the budget that changes while the sort runs: batches are *retired*
- * when compactions need their memory, and runs become longer on disks where seeks are slow.
+ * The reader takes a batch, fills it and seals it. The spiller writes the oldest sealed ones to the
+ * store, which frees them. The merge takes those that were never spilled. The pool also owns the
+ * budget that changes while the sort runs: batches are *retired* when compactions need their memory,
+ * and runs become longer where seeks are slow.
  *
  * Order of calls: create; open before loading, if there is input; destroy when all jobs are done.
  * Threads: the headings below and each function say who calls it. The crew's lock guards all.

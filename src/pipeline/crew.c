@@ -59,8 +59,8 @@ struct thread_name {
     char text[16];              /* as many bytes as Linux keeps */
 };
 
-/* Between these two the calling thread has a name that threads inherit which it starts, and keeps
-   its own in `own`. */
+/* On Linux a new thread inherits the name of the thread that starts it, which takes the name for that
+   moment: nothing can fail, and pthread_setname_np would open a file of /proc for each thread. */
 static void thread_lend_name(struct thread_name *own, const char *name)
 {
     *own = (struct thread_name){{0}};
