@@ -6,6 +6,7 @@
  */
 #include "pipeline/bam_sort.h"
 
+#include "pipeline/count_files.h"
 #include "pipeline/early_end.h"
 #include "pipeline/load.h"
 #include "pipeline/merge_sorted.h"
@@ -177,7 +178,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     }
     sort.progress = sort_start_progress(&sort);
     int r = run_phases(&sort);
-    temp_store_tell(sort.store, r);
+    checkpoint_writer_tell_failed_sync(sort.checkpoint, r);
     progress_enter(sort.progress, SORT_PHASE_CLOSE);
     progress_stop(sort.progress);
     cut_names_warn(&sort.cut_names);

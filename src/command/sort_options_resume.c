@@ -1,12 +1,11 @@
-/* sort_options_resume.c -- see sort_options_resume.h. */
-#include "command/sort_options_resume.h"
+/*
+ * sort_options_resume.c -- options that go on with a checkpoint: which ones contradict it, and what
+ * is taken from it.
+ */
+#include "command/sort_options.h"
 
-#include "command/sort_options_fixmate.h"
-#include "command/sort_options_format.h"
 #include "command/sort_options_markdup.h"
-#include "command/sort_options_output.h"
-#include "command/sort_options_resources.h"
-#include "command/sort_options_split.h"
+#include "output/output_format.h"
 #include "output/output_path.h"
 #include "pipeline/resume.h"
 #include "util/diag.h"
@@ -25,7 +24,7 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
     else if (o->resume && n_args > 0)
         problem = "with --resume no input is named: the checkpoint knows its inputs, and the "
                   "output is named with -o";
-    else if (o->clean && (o->clean_place != NULL) + n_args != 1)
+    else if (o->clean && (*o->clean_place != '\0') + n_args != 1)
         problem = "--clean takes one directory or output file and nothing else";
     else if (o->resume && o->input_option_given)
         problem = "with --resume the input is read as before: --input-fmt-option cannot be given";
@@ -193,7 +192,7 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
     if (output->write_index && !o->write_index) o->write_index = o->index_of_checkpoint = true;
     bool has_options = o->n_output_texts > 0;
     for (size_t i = 0; !has_options && i < output->n_options; i++)
-        if (sort_options_add_output_format(o, "--output-fmt-option", output->options[i]) < 0)
+        if (sort_options_take_output_option(o, output->options[i]) < 0)
             return -1;
     return sort_options_choose_output(o);
 }

@@ -51,22 +51,18 @@ static void write_time(struct json_writer *json, const char *name, time_t time)
 
 static void write_versions(struct json_writer *json)
 {
-    static const char *const names[LIBRARY_COUNT] = {
-        [LIBRARY_HTSLIB] = "htslib", [LIBRARY_LIBDEFLATE] = NULL, [LIBRARY_ISAL] = "isal",
-        [LIBRARY_ZLIB] = "zlib", [LIBRARY_ROCKSDB] = "rocksdb", [LIBRARY_SNAPPY] = "snappy",
-        [LIBRARY_LZ4] = "lz4", [LIBRARY_ZSTD] = "zstd", [LIBRARY_XXHASH] = "xxhash",
-    };
-    char text[LIBRARY_VERSION_BYTES];
+    struct library_version libraries[LIBRARY_COUNT];
+    library_versions(libraries);
+    const struct library_version *inflates = &libraries[LIBRARY_LIBDEFLATE];
+    if (!inflates->name) inflates = &libraries[LIBRARY_ZLIB];
+    char text[2 * LIBRARY_VERSION_BYTES];
+    (void)snprintf(text, sizeof text, "%s %s", inflates->name, inflates->version);
     json_begin_object(json, "versions");
     json_string(json, "rocksort", ROCKSORT_VERSION);
-    /* The one that inflates, with its name. */
-    json_string(json, "deflate", library_version(LIBRARY_LIBDEFLATE, text)
-                                     ? text : library_version(LIBRARY_ZLIB, text));
-    for (int i = 0; i < LIBRARY_COUNT; i++) {
-        if (!names[i]) continue;
-        const char *version = library_version((enum library)i, text);
-        json_string(json, names[i], version ? strchr(version, ' ') + 1 : NULL);
-    }
+    json_string(json, "deflate", text);
+    for (int i = 0; i < LIBRARY_COUNT; i++)
+        if (libraries[i].field)
+            json_string(json, libraries[i].field, libraries[i].name ? libraries[i].version : NULL);
     json_end_object(json);
 }
 

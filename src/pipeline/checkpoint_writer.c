@@ -4,6 +4,7 @@
 #include "bam/header_text.h"
 #include "input/input_file.h"
 #include "machine/disk_space.h"
+#include "pipeline/leftovers.h"
 #include "pipeline/other_disk.h"
 #include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"
@@ -42,6 +43,7 @@ struct checkpoint_writer {
     /* fixed when the store is open */
     char id[CHECKPOINT_ID_BYTES + 1];
     unsigned n_lanes;
+    struct durable *durable;
 
     /* under the crew's lock */
     char **paths;               /* of all directories, NULL-terminated */
@@ -59,12 +61,6 @@ struct checkpoint_writer *checkpoint_writer_create(const struct sort_settings *s
     w->settings = settings;
     w->parts = *parts;
     return w;
-}
-
-void free_paths(char **paths)
-{
-    for (size_t i = 0; paths && paths[i]; i++) free(paths[i]);
-    free(paths);
 }
 
 static void free_inputs(struct checkpoint_writer *w)
@@ -122,11 +118,6 @@ void checkpoint_writer_look_at_output(struct checkpoint_writer *w)
         w->overwrites_input = checkpoint_writer_is_input(w, w->parts.output_path->name);
 }
 
-bool checkpoint_writer_overwrites_input(const struct checkpoint_writer *w)
-{
-    return w->overwrites_input;
-}
-
 void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
                                        sam_hdr_t *header)
 {
@@ -152,13 +143,6 @@ void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_i
     /* Copy the text, since htslib frees it when a line changes. Do it now, before other threads
        look at the header. */
     w->header_text = w->own_header_text = xstrdup(header_whole_text(w->header));
-}
-
-const struct checkpoint_input *checkpoint_writer_inputs(const struct checkpoint_writer *w,
-                                                        size_t *n)
-{
-    *n = w->n_inputs;
-    return w->inputs;
 }
 
 /* ---- the directories ---- */
@@ -194,8 +178,9 @@ static void make_room(struct checkpoint_writer *w, size_t n)
     for (size_t i = 0; i < n; i++) w->lock_fds[i] = -1;
 }
 
-int checkpoint_writer_make_directories(struct checkpoint_writer *w)
+static int make_directories(void *arg, struct temp_dirs *dirs)
 {
+    struct checkpoint_writer *w = arg;
     const struct sort_settings *s = w->settings;
     if (w->n_paths + s->n_temp_prefixes > CHECKPOINT_MOST_DIRECTORIES) {
         diag_error("a sort can have %d temporary directories at most: give fewer -T",
@@ -205,16 +190,13 @@ int checkpoint_writer_make_directories(struct checkpoint_writer *w)
     if (!w->paths) make_room(w, s->n_temp_prefixes);
     for (size_t i = 0; i < s->n_temp_prefixes; i++)
         if (make_directory(w, s->temp_prefixes[i]) < 0) return -1;
+    *dirs = (struct temp_dirs){(const char *const *)w->paths, w->n_paths,
+                               w->n_paths > w->n_adopted ? w->n_adopted : 0};
     return 0;
 }
 
-const char *const *checkpoint_writer_directories(const struct checkpoint_writer *w, size_t *n)
-{
-    *n = w->n_paths;
-    return (const char *const *)w->paths;
-}
-
-char **checkpoint_writer_absolute_directories(const struct checkpoint_writer *w)
+/* The absolute paths of the directories, NULL-terminated. */
+static char **absolute_directories(const struct checkpoint_writer *w)
 {
     char **paths = xcalloc(w->n_paths + 1, sizeof *paths);
     for (size_t i = 0; i < w->n_paths; i++) {
@@ -259,11 +241,6 @@ void checkpoint_writer_remove_unlisted(struct checkpoint_writer *w)
     for (size_t i = w->n_listed; i < w->n_paths; i++) remove_directory(w, i);
 }
 
-size_t checkpoint_writer_n_adopted(const struct checkpoint_writer *w)
-{
-    return w->n_adopted;
-}
-
 /* The absolute path of an output, which the caller frees. NULL: it has no name. */
 static char *absolute_name(const struct output_path *path)
 {
@@ -272,7 +249,9 @@ static char *absolute_name(const struct output_path *path)
     return real ? real : xstrdup(path->final ? path->final : path->name);
 }
 
-char *checkpoint_writer_output_name(const struct checkpoint_writer *w)
+/* The absolute path of the output, followed by that of its index, if there is one. The caller frees
+   it. NULL: standard output. */
+static char *output_name(const struct checkpoint_writer *w)
 {
     const char *final = w->parts.index_path->final;
     const char *index = final ? final : w->settings->index_path;
@@ -358,8 +337,8 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
 {
     const struct sort_settings *s = w->settings;
     const struct checkpoint_sort_parts *parts = &w->parts;
-    char *output = checkpoint_writer_output_name(w), *also = absolute_name(parts->also_path);
-    char **paths = checkpoint_writer_absolute_directories(w);
+    char *output = output_name(w), *also = absolute_name(parts->also_path);
+    char **paths = absolute_directories(w);
     struct checkpoint_file file = {
         .program = ROCKSORT_VERSION,
         .id = w->id,
@@ -384,10 +363,11 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
     file.output.also = also;
     /* A resumed sort that writes to standard output keeps the output of the first one. */
     if (s->resumed && !s->output) file.output = s->resumed->file.output;
-    file.output.temporary = parts->pieces->path ? parts->pieces->path
-                                                : parts->output_path->temporary;
-    file.output.index_temporary = parts->index_path->temporary;
-    file.output.also_temporary = parts->also_path->temporary;
+    const char **temporaries = file.output.temporaries;
+    temporaries[CHECKPOINT_OF_OUTPUT] =
+        parts->pieces->path ? parts->pieces->path : parts->output_path->temporary;
+    temporaries[CHECKPOINT_OF_INDEX] = parts->index_path->temporary;
+    temporaries[CHECKPOINT_OF_ALSO] = parts->also_path->temporary;
     if (state != CHECKPOINT_LOADING) {
         struct load_counts counts;
         load_totals_look(w->parts.totals, &counts);
@@ -413,10 +393,24 @@ static void set_progress(struct checkpoint_writer *w, enum progress progress)
     crew_unlock(w->parts.crew);
 }
 
-int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes)
+static void tell_leftovers(const struct checkpoint_writer *w)
 {
+    char *output = output_name(w);
+    const struct leftovers_sort sort = {output, w->inputs, w->n_inputs};
+    leftovers_tell(&sort, (const char *const *)w->paths, w->n_paths);
+    free(output);
+}
+
+static int begin(void *arg, unsigned n_lanes)
+{
+    struct checkpoint_writer *w = arg;
     struct crew *crew = w->parts.crew;
     w->n_lanes = n_lanes;
+    /* If an input is overwritten, its records will exist only here. */
+    w->durable = durable_begin(w->settings, crew, absolute_directories(w), w->overwrites_input);
+    if (!w->durable) return -1;
+    if (w->settings->resumed) return 0;
+    tell_leftovers(w);
     if (w->settings->no_resume) return 0;
     if (make_id(w->id) < 0) {
         diag_warning("the system has no random numbers: if this sort fails it cannot be resumed");
@@ -442,10 +436,9 @@ void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header)
     crew_unlock(w->parts.crew);
 }
 
-int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, unsigned n_runs)
+int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_runs)
 {
     const struct checkpoint_file *file = &w->settings->resumed->file;
-    w->n_lanes = n_lanes;
     w->can_read_again = file->can_read_again;
     set_progress(w, file->state == CHECKPOINT_LOADED ? LOADED : RECORDED);
     int r = write_checkpoint(w, file->state, n_runs), error = errno;
@@ -458,14 +451,20 @@ int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, uns
     return crew_failed(w->parts.crew) ? -1 : 0;
 }
 
-bool checkpoint_writer_needs_all_runs(const struct checkpoint_writer *w)
+static bool needs_all_runs(void *arg)
 {
+    const struct checkpoint_writer *w = arg;
     const struct sort_settings *s = w->settings;
     struct load_counts counts;
     load_totals_look(w->parts.totals, &counts);
     if (w->overwrites_input || counts.input_is_cut || w->parts.totals->stop_signal)
         return true;
     return w->progress >= RECORDED && (!w->can_read_again || s->keep_checkpoint);
+}
+
+struct temp_store_hooks checkpoint_writer_hooks(struct checkpoint_writer *w)
+{
+    return (struct temp_store_hooks){make_directories, begin, needs_all_runs, w};
 }
 
 bool checkpoint_writer_saves_part(const struct checkpoint_writer *w)
@@ -505,6 +504,17 @@ bool checkpoint_writer_may_write(const struct checkpoint_writer *w)
     diag_error("'%s' is an input, and there is no place for its records while it is written: name "
                "another output", s->output);
     return false;
+}
+
+void checkpoint_writer_tell_failed_sync(struct checkpoint_writer *w, int result)
+{
+    durable_tell(w->durable, result);
+}
+
+void checkpoint_writer_end_syncs(struct checkpoint_writer *w, bool directories_stay)
+{
+    durable_end(w->durable, directories_stay);
+    w->durable = NULL;
 }
 
 /* ---- whether it stays ---- */

@@ -23,9 +23,12 @@
 
 struct durable;
 
-/* Takes over the directories: absolute, NULL-terminated, see free(). The crew fails if a sync does.
-   at_once: everything is synced from the beginning, whatever the settings say. NULL after a
-   message. */
+/* Frees a NULL-terminated list of paths. NULL is accepted. */
+void free_paths(char **paths);
+
+/* Takes over the directories: absolute, NULL-terminated, as free_paths wants them. The crew fails if
+   a sync does. at_once: everything is synced from the beginning, whatever the settings say. NULL
+   after a message. */
 struct durable *durable_begin(const struct sort_settings *settings, struct crew *crew,
                               char **directories, bool at_once);
 

@@ -10,9 +10,9 @@
 #define ROCKSORT_PIPELINE_EARLY_END_H
 
 #include "output/output_set.h"
+#include "pipeline/checkpoint_writer.h"
 #include "pipeline/piece_dir.h"
 #include "pipeline/signals.h"
-#include "pipeline/temp_store.h"
 
 struct early_end {              /* set by the caller except for signals; all is borrowed */
     struct crew *crew;

@@ -4,7 +4,7 @@
  *
  * One struct has the facts and the estimates. --plan fills and prints it. A sort fills it once,
  * before its first run or, without runs, before its output, and warns if there is too little space.
- * The estimates ask the modules that decide while a sort runs: mem_budget, codec_policy,
+ * The estimates ask the modules that decide while a sort runs: mem_budget, store_layout,
  * compaction_plan. Sizes are as good as that of the input is known; times are rough.
  *
  * Order of calls: begin; set what is known of the input; set_disks and look_at_space; sample and
@@ -18,7 +18,7 @@
 #include "pipeline/batch.h"
 #include "pipeline/mem_budget.h"
 #include "pipeline/sort_settings.h"
-#include "store/codec_policy.h"
+#include "store/store_layout.h"
 #include "store/run_store.h"
 
 struct plan_cost {              /* of a step, for each raw byte of the records */

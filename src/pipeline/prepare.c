@@ -5,6 +5,7 @@
 #include "input/input_file.h"
 #include "order/minhash_index.h"
 #include "output/cram_reference.h"
+#include "pipeline/count_files.h"
 #include "pipeline/template_splitter.h"
 #include "pipeline/verify.h"
 #include "store/temp_dir.h"
@@ -108,19 +109,16 @@ static int open_checkpoint(struct sort_context *sort)
 {
     struct load_counts counts;
     struct spill_totals spilled;
-    if (resume_open(&sort->resume, sort->checkpoint, sort->store, sort->totals,
-                    sort->spiller) < 0)
+    if (resume_open(&sort->resume, sort->checkpoint, sort->store, sort->totals, &spilled) < 0)
         return -1;
+    spill_go_on(sort->spiller, &spilled);
     sort->header = sort->resume.header;
     load_totals_look(sort->totals, &counts);
-    spill_look(sort->spiller, &spilled);
     sort->first_own_run = spilled.next_run;
     if (resume_check_part(&sort->resume, sort->checkpoint, &sort->output_path,
                           counts.sum.n_records) < 0)
         return -1;
-    return checkpoint_writer_adopted(sort->checkpoint,
-                                     run_store_n_lanes(temp_store_runs(sort->store)),
-                                     spilled.n_runs);
+    return checkpoint_writer_adopted(sort->checkpoint, spilled.n_runs);
 }
 
 /* Templates are whole only where reads of one name stand together. */

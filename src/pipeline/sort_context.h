@@ -14,6 +14,7 @@
 #include "pipeline/resume.h"
 #include "pipeline/rules.h"
 #include "pipeline/sort_settings.h"
+#include "pipeline/spill.h"
 #include "pipeline/survey.h"
 
 struct sort_context {

@@ -102,14 +102,17 @@ static void create_objects(struct sort_context *sort)
     };
     sort->checkpoint = checkpoint_writer_create(s, &parts);
     const struct temp_store_settings store = {
-        .sort = s, .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
-        .checkpoint = sort->checkpoint, .reads_input = resume_reads_input(&sort->resume),
+        .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
+        .hooks = checkpoint_writer_hooks(sort->checkpoint), .compaction = s->compaction,
+        .long_keys = sort_order_has_long_keys(s->rules.order),
+        .n_lanes = s->resumed ? s->resumed->file.n_lanes : 0,
+        .reads_input = resume_reads_input(&sort->resume),
     };
     sort->store = temp_store_create(&store);
     if (s->markdup) create_duplicates(sort);
     const struct spill_settings spill = {
         .sort = s, .output = &sort->output_path, .also = &sort->also_path, .crew = sort->crew,
-        .pool = sort->pool, .totals = sort->totals, .checkpoint = sort->checkpoint,
+        .pool = sort->pool, .totals = sort->totals,
         .store = sort->store, .rules = &sort->rules, .duplicates = sort->duplicates,
     };
     sort->spiller = spill_create(&spill);
@@ -226,7 +229,7 @@ void sort_publish(struct sort_context *sort, int *result)
 
 void sort_close(struct sort_context *sort, bool directories_stay)
 {
-    temp_store_end(sort->store, directories_stay);
+    checkpoint_writer_end_syncs(sort->checkpoint, directories_stay);
     output_set_drop(&sort->outputs);
     if (directories_stay)
         checkpoint_writer_remove_unlisted(sort->checkpoint);

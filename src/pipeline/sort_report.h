@@ -13,7 +13,7 @@
 #include "pipeline/crew.h"
 #include "pipeline/mem_budget.h"
 #include "split/piece_list.h"
-#include "store/codec_policy.h"
+#include "store/store_layout.h"
 #include "store/run_store.h"
 #include "store/temp_codec.h"
 

@@ -59,6 +59,13 @@ enum {                          /* files that can be written elsewhere when a so
     CHECKPOINT_N_FILES = CHECKPOINT_COUNTS + CHECKPOINT_N_COUNTS,
 };
 
+enum {
+    CHECKPOINT_OF_OUTPUT,       /* with --split-by the directory of the pieces */
+    CHECKPOINT_OF_INDEX,
+    CHECKPOINT_OF_ALSO,
+    CHECKPOINT_N_TEMPORARIES,
+};
+
 enum checkpoint_state {
     CHECKPOINT_LOADING,         /* the durable runs count; the rest of the input is read again */
     CHECKPOINT_LOADED,          /* the runs hold all records of the input */
@@ -94,12 +101,9 @@ struct checkpoint_output {      /* as the options ask for it */
     const char *statistics, *metrics;   /* likewise, of -f and --metrics in --markdup */
     size_t n_options;           /* --output-fmt-option and --reference */
     const char **options;
-    /* files being written (with split_by `temporary` is the directory of the pieces), or NULL;
-       useless once the process is dead */
-    const char *temporary, *index_temporary, *also_temporary;
+    /* files that the process was writing, or NULL */
+    const char *temporaries[CHECKPOINT_N_TEMPORARIES];
 };
-
-enum { CHECKPOINT_N_TEMPORARIES = 3 };
 
 struct checkpoint_file {
     const char *program;        /* its version */
@@ -135,9 +139,6 @@ int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_fi
                           const char **problem);
 
 void checkpoint_file_release(struct checkpoint_file *file);
-
-/* Returns one of the files being written, the one of -o first; or NULL. */
-const char *checkpoint_temporary(const struct checkpoint_output *output, int i);
 
 /* The words for counts[i]: the option without its dashes. */
 const char *checkpoint_count_word(int i);

@@ -11,7 +11,9 @@
  *
  * Each key begins with a byte of ours: `b` for blocks, `r` for labels, so that all labels come
  * after all blocks. Labels are ordinary entries: RocksDB admits them together with their runs, as
- * one step, and compactions keep them.
+ * one step, and compactions keep them. The key of a label has the number of the run and the size of
+ * the longest key of its blocks, each in 4 bytes: another process must know that size before it
+ * plans compactions.
  *
  * A scan opens all files at once; run_store.c raises the limit of open files for that.
  */
@@ -21,6 +23,7 @@
 #include "store/compaction_plan.h"
 #include "store/rocksdb_opts.h"
 #include "store/store_error.h"
+#include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -32,7 +35,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK_KEY = 'b', LABEL_KEY = 'r', LABEL_KEY_BYTES = 5 };
+enum { BLOCK_KEY = 'b', LABEL_KEY = 'r', LABEL_KEY_BYTES = 9 };
 
 struct run_db {
     /* fixed after run_db_create */
@@ -43,16 +46,13 @@ struct run_db {
     /* the thread that begins runs */
     unsigned n_begun;                   /* numbers the files of runs */
     /* the thread that ends runs, and compacts and scans */
-    unsigned n_runs;                    /* that have ended */
-    unsigned n_written;                 /* files of these */
+    struct run_db_totals totals;
     struct run_writer **ended;          /* runs that have ended and are not part of the database
                                            yet */
     size_t n_ended, ended_room;
     unsigned n_waiting;                 /* files of these */
     double ended_since;                 /* when the first of them ended */
     uint64_t n_open;                    /* most files that RocksDB has open */
-    uint64_t n_bytes;                   /* of the files of runs, as they were written */
-    size_t key_bytes;                   /* of the longest key of their blocks */
     bool is_direct;                     /* db was opened again, to read past the page cache */
     unsigned least_width, max_files;    /* of compactions, as RocksDB was told last; 0: none */
     /* any thread */
@@ -66,7 +66,7 @@ struct run_file {
     uint64_t n_bytes;
     size_t pending_bytes;               /* put since the file grew */
     char *key;                          /* of the last block, with our byte in front */
-    size_t key_room;
+    size_t key_room;                    /* size of the longest one */
     char *path;
 };
 
@@ -139,7 +139,7 @@ static int count_run(void *arg, const uint8_t *label, size_t n_bytes)
     struct run_db *db = arg;
     (void)label;
     (void)n_bytes;
-    db->n_runs++;
+    db->totals.n_runs++;
     return 0;
 }
 
@@ -147,9 +147,9 @@ static int count_run(void *arg, const uint8_t *label, size_t n_bytes)
 static int count_runs(struct run_db *db)
 {
     unsigned n_files = run_db_n_files(db);
-    db->n_bytes = property(db, "rocksdb.total-sst-files-size");
+    db->totals.n_bytes = property(db, "rocksdb.total-sst-files-size");
     int r = run_db_labels(db, count_run, db);
-    db->n_written = db->n_runs > n_files ? db->n_runs : n_files;
+    db->totals.n_files = db->totals.n_runs > n_files ? db->totals.n_runs : n_files;
     return r;
 }
 
@@ -277,10 +277,13 @@ static bool is_stuck(const struct run_db *db, struct run_file *file, size_t n_by
 int run_db_label_run(struct run_writer *w, uint32_t run, const uint8_t *label, size_t label_bytes)
 {
     char *error = NULL;
-    char key[LABEL_KEY_BYTES] = {LABEL_KEY, (char)(run >> 24), (char)(run >> 16), (char)(run >> 8),
-                                 (char)run};
-    rocksdb_sstfilewriter_put(w->files[w->n_files - 1].sst, key, sizeof key, (const char *)label,
-                              label_bytes, &error);
+    uint8_t key[LABEL_KEY_BYTES] = {LABEL_KEY};
+    size_t key_bytes = 0;
+    for (unsigned i = 0; i < w->n_files; i++)
+        if (w->files[i].key_room > key_bytes) key_bytes = w->files[i].key_room;
+    (void)put_big_endian(put_big_endian(key + 1, run, 4), key_bytes, 4);
+    rocksdb_sstfilewriter_put(w->files[w->n_files - 1].sst, (const char *)key, sizeof key,
+                              (const char *)label, label_bytes, &error);
     return check_write_error(w->db, error);
 }
 
@@ -309,7 +312,7 @@ static int end_file(struct run_db *db, struct run_file *file)
     rocksdb_sstfilewriter_file_size(file->sst, &file->n_bytes);
     rocksdb_sstfilewriter_destroy(file->sst);
     file->sst = NULL;
-    if (file->key_room > db->key_bytes) db->key_bytes = file->key_room;
+    if (file->key_room > db->totals.key_bytes) db->totals.key_bytes = file->key_room;
     return 0;
 }
 
@@ -348,9 +351,9 @@ int run_db_end_run(struct run_writer *w)
         run_db_abandon_run(w);
         return r;
     }
-    db->n_runs++;
-    db->n_written += w->n_files;
-    db->n_bytes += bytes_of(w);
+    db->totals.n_runs++;
+    db->totals.n_files += w->n_files;
+    db->totals.n_bytes += bytes_of(w);
     db->n_waiting += w->n_files;
     if (db->n_ended == 0) db->ended_since = monotonic_seconds();
     xgrow(&db->ended, &db->ended_room, db->n_ended + 1, db->ended_room, sizeof *db->ended);
@@ -385,9 +388,9 @@ int run_db_admit_runs(struct run_db *db)
     for (; db->n_ended > 0; free_writer(db->ended[--db->n_ended])) {
         if (!error) continue;
         const struct run_writer *last = db->ended[db->n_ended - 1];
-        db->n_runs--;                   /* no other process would find this run */
-        db->n_written -= last->n_files;
-        db->n_bytes -= bytes_of(last);
+        db->totals.n_runs--;                   /* no other process would find this run */
+        db->totals.n_files -= last->n_files;
+        db->totals.n_bytes -= bytes_of(last);
     }
     return check_write_error(db, error);
 }
@@ -414,7 +417,10 @@ int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label
     rocksdb_iterator_t *iter = rocksdb_create_iterator(db->db, options);
     rocksdb_iter_seek(iter, &first, 1);
     for (; r == 0 && rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) {
-        size_t n_bytes;
+        size_t n_bytes, n_key;
+        const uint8_t *key = (const uint8_t *)rocksdb_iter_key(iter, &n_key);
+        size_t key_bytes = n_key == LABEL_KEY_BYTES ? (size_t)get_big_endian(key + 5, 4) : 0;
+        if (key_bytes > db->totals.key_bytes) db->totals.key_bytes = key_bytes;
         const char *label = rocksdb_iter_value(iter, &n_bytes);
         r = take(arg, (const uint8_t *)label, n_bytes);
     }
@@ -425,29 +431,14 @@ int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label
     return r;
 }
 
-unsigned run_db_n_runs(const struct run_db *db)
+const struct run_db_totals *run_db_totals(const struct run_db *db)
 {
-    return db->n_runs;
+    return &db->totals;
 }
 
 unsigned run_db_n_durable(const struct run_db *db)
 {
-    return db->n_runs - (unsigned)db->n_ended;
-}
-
-unsigned run_db_n_written(const struct run_db *db)
-{
-    return db->n_written;
-}
-
-uint64_t run_db_bytes(const struct run_db *db)
-{
-    return db->n_bytes;
-}
-
-size_t run_db_key_bytes(const struct run_db *db)
-{
-    return db->key_bytes;
+    return db->totals.n_runs - (unsigned)db->n_ended;
 }
 
 unsigned run_db_n_files(const struct run_db *db)

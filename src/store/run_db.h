@@ -101,15 +101,18 @@ const char *run_db_full_reason(const struct run_db *db);
 int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label, size_t n_bytes),
                   void *arg);
 
-/* How many runs have ended, how many of them another process would find, how many files they were
-   written as, and the bytes of these. */
-unsigned run_db_n_runs(const struct run_db *db);
-unsigned run_db_n_durable(const struct run_db *db);
-unsigned run_db_n_written(const struct run_db *db);
-uint64_t run_db_bytes(const struct run_db *db);
+/* The runs that have ended. */
+struct run_db_totals {
+    unsigned n_runs;
+    unsigned n_files;           /* as which they were written */
+    uint64_t n_bytes;           /* of these files */
+    size_t key_bytes;           /* the size of the longest key of a block, about */
+};
 
-/* The longest key of a block in a run that this process has ended. */
-size_t run_db_key_bytes(const struct run_db *db);
+const struct run_db_totals *run_db_totals(const struct run_db *db);
+
+/* How many of them another process would find. */
+unsigned run_db_n_durable(const struct run_db *db);
 
 /* How many files hold the runs now; and how many are open at most when all runs that have ended are
    part of the database, which can be more while files are compacted. For the thread that ends runs,

@@ -25,9 +25,9 @@
 #ifndef ROCKSORT_STORE_RUN_STORE_H
 #define ROCKSORT_STORE_RUN_STORE_H
 
-#include "machine/disk_probe.h"
 #include "store/compaction_plan.h"
 #include "store/run_db.h"
+#include "store/store_layout.h"
 
 struct run_store;
 struct stored_run;              /* a run that has begun */
@@ -151,18 +151,6 @@ unsigned run_store_n_lanes(const struct run_store *store);
 
 /* How many runs another process would find. Only the thread that ends runs may ask. */
 unsigned run_store_n_durable(const struct run_store *store);
-
-struct run_store_disks {
-    bool in_memory;             /* all directories are in memory; true before the first disk is
-                                   added */
-    bool slow_to_seek;          /* at least one disk is slow to seek */
-    double seek_seconds, parallel;      /* of the disk that is slowest to seek; 0: unknown */
-    double bytes_per_second;    /* of the slowest disk; 0: unknown */
-    uint64_t free_bytes;        /* in all directories that were not found full */
-};
-
-/* Adds what one disk is like to what all of them are like. */
-void run_store_disks_add(struct run_store_disks *disks, const struct disk_traits *disk);
 
 /* What the disks are like. Any thread may ask at any time. */
 void run_store_look(struct run_store *store, struct run_store_disks *disks);
