@@ -17,9 +17,8 @@
 #ifndef ROCKSORT_DUPLICATES_DUPLICATE_TAGS_H
 #define ROCKSORT_DUPLICATES_DUPLICATE_TAGS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "bam/content_sum.h"
+#include "duplicates/duplicate_rules.h"
 
 enum duplicate_type { DUPLICATE_NO_TYPE, DUPLICATE_LIBRARY, DUPLICATE_OPTICAL };
 
@@ -67,5 +66,13 @@ bool duplicate_tags_has_any(const uint8_t *rec);
  * Such a checksum finds records that were lost or changed otherwise, but no error of the move.
  */
 size_t duplicate_tags_strip(const uint8_t *rec, uint8_t *out);
+
+/* Adds a raw, checked record to the checksum of what --markdup does not change, as it was read or
+   as it will be written; its flag is changed for the moment. rules: NULL: records stay as they are.
+   Any thread, on different records. */
+void duplicate_sum_add_input(const struct duplicate_rules *rules, struct content_sum *sum,
+                             uint8_t *rec);
+void duplicate_sum_add_output(const struct duplicate_rules *rules, struct content_sum *sum,
+                              uint8_t *rec);
 
 #endif

@@ -55,12 +55,10 @@ static int look_first(const struct merge_sorted_settings *s, const struct merge_
     struct input_streams_settings streams;
     if (check_open_files(s->sort->n_inputs) < 0 ||
         plan_streams(s, step->inputs, step->n_inputs, &streams) < 0 ||
-        scan_inputs_view(&streams, s->duplicates, s->observers, s->merge->rules) < 0)
+        scan_inputs_view(&streams, s->observers, s->merge->rules) < 0)
         return -1;
     if (survey_settle(&s->survey, s->split, s->columns) < 0) return -1;
-    if (!s->duplicates) return 0;
-    return duplicates_decide(s->duplicates, NULL, 0, (uint32_t)s->sort->n_inputs,
-                             s->budget->total_bytes);
+    return s->duplicates ? duplicates_resolve(s->duplicates, s->budget->total_bytes) : 0;
 }
 
 static void plan(const struct merge_sorted_settings *s, struct merge_steps *steps)

@@ -11,7 +11,6 @@
  */
 #include "pipeline/optical.h"
 
-#include "pipeline/duplicate_rank.h"
 #include "util/byte_order.h"
 #include "util/xalloc.h"
 
@@ -93,7 +92,7 @@ int optical_add(struct optical *o, struct duplicate_key set, struct item_read *r
     item_begin(&o->writer);
     item_put_key(&o->writer, set);
     item_put_bytes(&o->writer, &(uint8_t){IS_DUPLICATE}, 1);
-    item_put_key(&o->writer, duplicate_key_of_name(read->name.text + coords->begin, tile_bytes));
+    item_put_key(&o->writer, duplicate_key_of_text(read->name.text + coords->begin, tile_bytes));
     item_put_number(&o->writer, cell_of(o->rules, coords->x));
     item_put_number(&o->writer, cell_of(o->rules, coords->y));
     item_put_read(&o->writer, read);

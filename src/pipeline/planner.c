@@ -7,7 +7,7 @@
 #include "pipeline/planner.h"
 
 #include "bam/bgzf_block.h"
-#include "duplicates/view_streams.h"
+#include "pipeline/view_chunks.h"
 #include "pipeline/duplicates.h"
 #include "pipeline/mem_budget.h"
 #include "store/store_layout.h"

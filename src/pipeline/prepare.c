@@ -267,7 +267,6 @@ static void prepare_duplicates(struct sort_context *sort)
         }
     }
     duplicates_prepare(sort->duplicates);
-    sort->read_ends = read_ends_observer(sort->duplicates);
 }
 
 /* The columns of the outputs: known now, or when the tags of all records are. */

@@ -11,7 +11,6 @@
  */
 #include "pipeline/resolve_sets.h"
 
-#include "pipeline/duplicate_rank.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 

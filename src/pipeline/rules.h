@@ -10,7 +10,7 @@
 #include "bam_sort_key.h"
 #include "order/order_check.h"
 #include "output/output_format.h"
-#include "template/mates.h"
+#include "template/fixmate.h"
 
 #include <htslib/sam.h>
 

@@ -8,7 +8,8 @@
  */
 #include "pipeline/segment.h"
 
-#include "duplicates/duplicate_sum.h"
+#include "duplicates/duplicate_tags.h"
+#include "pipeline/batch.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -153,13 +154,14 @@ static int mark_duplicates(struct segmenter *s, struct open_block *block, size_t
     const struct duplicates *duplicates = s->settings->duplicates;
     uint32_t run = block->source.run;
     uint64_t first_index = block->source.first_index;
-    if (duplicates_mark(duplicates, run, first_index, block->raw, n) < 0) return -1;
-    if (!duplicates_rewrite_records(duplicates)) return 0;
-    uint8_t *raw = duplicates_rewrite(duplicates, run, first_index, block->raw, n,
-                                      raw_bytes, 15 + n * sizeof(struct sort_entry));
-    if (!raw) return -1;
+    struct marked_records records = {block->raw, *raw_bytes, n};
+    if (duplicates_mark(duplicates, run, first_index, &records,
+                        15 + n * sizeof(struct sort_entry)) < 0)
+        return -1;
+    if (records.bytes == block->raw) return 0;
     free(block->memory);
-    block->memory = block->raw = raw;
+    block->memory = block->raw = records.bytes;
+    *raw_bytes = records.n_bytes;
     return 0;
 }
 

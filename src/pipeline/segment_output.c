@@ -8,7 +8,7 @@
 
 #include "bam/bam_convert.h"
 #include "bam/bgzf_block.h"
-#include "duplicates/duplicate_sum.h"
+#include "duplicates/duplicate_tags.h"
 #include "order/entry_sort.h"
 #include "output/cram_check.h"
 #include "util/diag.h"

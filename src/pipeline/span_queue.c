@@ -475,11 +475,6 @@ const char *input_streams_name(const struct input_streams *all, size_t i)
     return all->streams[i].spans.reader.name;
 }
 
-uint64_t input_streams_n_records(const struct input_streams *all, size_t i)
-{
-    return all->streams[i].spans.reader.n_records;
-}
-
 void input_streams_stop(struct input_streams *all)
 {
     if (!all) return;

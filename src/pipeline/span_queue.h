@@ -128,9 +128,6 @@ size_t input_streams_excess_bytes(const struct input_streams *all);
 /* The name of an input in messages. */
 const char *input_streams_name(const struct input_streams *all, size_t i);
 
-/* How many records it has. After its last span. */
-uint64_t input_streams_n_records(const struct input_streams *all, size_t i);
-
 /* Ends the readers. NULL is accepted. */
 void input_streams_stop(struct input_streams *all);
 

@@ -17,7 +17,7 @@
  *                    the records, compressed
  *
  * Ordinals (pipeline/batch.h) say how the records came in the input, where the order of
- * the run does not: --resume makes views of the records again (pipeline/view_again.h).
+ * the run does not: --resume makes views of the records again (pipeline/scan_runs.h).
  *
  * Parts: a scan holds one entry of each file of the database in memory. One very large record can
  * make a value much larger than the other blocks of its run. Such a value is stored as several

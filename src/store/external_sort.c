@@ -185,9 +185,15 @@ static bool is_before(const void *heads, size_t i, size_t k)
     return compare_rest(a->item, a->n_bytes, b->item, b->n_bytes) < 0;
 }
 
-/* Reads the next item of a tape, or sets it to NULL at the end. Returns 0, or -1 after a message.
- */
-static int read_item(struct temp_stream_reader *tape, const uint8_t **item, size_t *n_bytes)
+int tape_append(struct temp_streams *to, unsigned tape, const uint8_t *item, size_t n_bytes)
+{
+    uint8_t length[LENGTH_BYTES];
+    (void)put_u16(length, n_bytes);
+    if (temp_streams_append(to, tape, length, sizeof length) < 0) return -1;
+    return temp_streams_append(to, tape, item, n_bytes);
+}
+
+int tape_read(struct temp_stream_reader *tape, const uint8_t **item, size_t *n_bytes)
 {
     *item = NULL;
     *n_bytes = 0;
@@ -203,17 +209,9 @@ static int read_item(struct temp_stream_reader *tape, const uint8_t **item, size
 
 static int read_head(struct head *head)
 {
-    int r = read_item(&head->reader, &head->item, &head->n_bytes);
+    int r = tape_read(&head->reader, &head->item, &head->n_bytes);
     if (head->item) head->prefix = prefix_of(head->item);
     return r;
-}
-
-static int append(struct temp_streams *to, unsigned stream, const uint8_t *item, size_t n_bytes)
-{
-    uint8_t length[LENGTH_BYTES];
-    (void)put_u16(length, n_bytes);
-    if (temp_streams_append(to, stream, length, sizeof length) < 0) return -1;
-    return temp_streams_append(to, stream, item, n_bytes);
 }
 
 /* Merges n tapes, whose heads have not been read, into one. Returns 0, or -1 after a message. */
@@ -228,7 +226,7 @@ static int merge_heads(struct head *heads, size_t n, struct temp_streams *to, un
         size_t first = loser_tree_first(&tree);
         struct head *head = &heads[first];
         if (!head->item) break;
-        r = append(to, tape, head->item, head->n_bytes);
+        r = tape_append(to, tape, head->item, head->n_bytes);
         if (r == 0) r = read_head(head);
         if (r == 0) loser_tree_replay(&tree, first, is_before, heads);
     }
@@ -311,6 +309,19 @@ int external_sort_add(struct external_sort *sort, const uint8_t *item, size_t n_
     return 0;
 }
 
+int external_sort_add_tape(struct external_sort *sort, struct temp_streams *from, unsigned tape)
+{
+    struct temp_stream_reader reader = {0};
+    const uint8_t *item;
+    size_t n_bytes;
+    int r;
+    temp_stream_reader_begin(&reader, from, tape);
+    while ((r = tape_read(&reader, &item, &n_bytes)) == 0 && item)
+        if ((r = external_sort_add(sort, item, n_bytes)) < 0) break;
+    temp_stream_reader_release(&reader);
+    return r;
+}
+
 int external_sort_finish(struct external_sort *sort)
 {
     size_t n_levels = 0;
@@ -342,7 +353,7 @@ int external_sort_next(struct external_sort_reader *reader)
 {
     const struct external_sort *sort = reader->sort;
     if (sort->sorted)
-        return read_item(&reader->tape, &reader->item, &reader->n_bytes) < 0 ? -1
+        return tape_read(&reader->tape, &reader->item, &reader->n_bytes) < 0 ? -1
                                                                              : reader->item != NULL;
     reader->item = NULL;
     reader->n_bytes = 0;
