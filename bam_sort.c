@@ -48,7 +48,7 @@ static int settle_phase(struct sort_context *sort)
     else if (all_are_in_runs && checkpoint_writer_end_load(sort->checkpoint, n_runs) < 0)
         return -1;
     /* If the input was cut off or a signal came, the sort fails; what was read has been saved. */
-    if (read.input_is_cut || load_totals_stop_signal(sort->totals)) return -1;
+    if (read.input_is_cut || sort->totals->stop_signal) return -1;
     spill_check_output(sort->spiller);
     return checkpoint_writer_may_write(sort->checkpoint) ? 0 : -1;
 }
@@ -172,7 +172,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     signals_hold(&early_end.signals);
     bool stay = r == 0 ? settings->keep_checkpoint
                        : early_end_after_failure(&early_end, sort.lost_reader);
-    int stop_signal = load_totals_stop_signal(sort.totals), before = r;
+    int stop_signal = sort.totals->stop_signal, before = r;
     sort_close_store(&sort, stay);
     progress_enter(sort.progress, SORT_PHASE_CLOSE);    /* the reports know its time until here */
     sort_publish(&sort, &r);

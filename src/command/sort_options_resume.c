@@ -6,6 +6,7 @@
 
 #include "command/option_table.h"
 #include "command/sort_options_markdup.h"
+#include "output/output_format.h"
 #include "output/output_path.h"
 #include "pipeline/resume.h"
 #include "util/diag.h"

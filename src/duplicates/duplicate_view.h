@@ -39,7 +39,7 @@ enum view_kind {
 enum pair_orientation { PAIR_FF, PAIR_RR, PAIR_FR, PAIR_RF };
 
 /* The ordinal says which of two records of a run came first in the input: the index, unless they
-   are sorted by something else than their place first (pipeline/record_ordinals.h). */
+   are sorted by something else than their place first (pipeline/batch.h). */
 enum { DUPLICATE_ORDINAL_BITS = 40 };
 #define DUPLICATE_ORDINAL_MASK ((UINT64_C(1) << DUPLICATE_ORDINAL_BITS) - 1)
 

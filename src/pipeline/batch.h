@@ -5,14 +5,12 @@
  *     | raw records, in input order ...  ->              <- ... entries and keys |
  *                                 raw_bytes              top
  *
- * One thread, the filler, claims a place for some whole records: a part. A worker then runs
- * batch_index_part, which copies the records of the part there, checks them, moves `top` down and
- * writes their entries or keys there. The filler never claims more than batch_room, so both ends
- * never meet. When all parts are indexed, one worker sorts the batch. After that nobody changes it.
+ * Both ends grow, because nobody knows before how many records come, or how long their keys are.
  *
  *     batch_create; batch_reset before each use;
- *     batch_room, batch_add_part                filler, in turns
- *     batch_index_part                          a worker, each part once
+ *     batch_room, batch_add_part                one thread, the filler, claims a place for a part
+ *     batch_index_part                          a worker copies the part there, moves `top` down
+ *                                               and writes its entries or keys; each part once
  *     batch_sort                                a worker, when all parts are indexed
  *     batch_destroy
  *
@@ -103,5 +101,34 @@ void batch_sort(struct batch *batch, struct merge_space *space);
 
 /* Returns the bytes of memory that the batch uses, with what sorting it will need. */
 size_t batch_used_bytes(const struct batch *batch);
+
+/*
+ * ---- ordinals ----
+ *
+ * Records that are sorted by a tag first (--split-by rg, tag:XX) lose the order of the input among
+ * those at one place, but --markdup needs it. So they get an *ordinal* (duplicates/duplicate_view.h),
+ * which comes from their place in memory: it increases in the order of the input, with gaps. Any
+ * thread may look ordinals up.
+ */
+
+struct record_ordinals;
+
+/* True if ordinals are not simply the indexes of records in their run. */
+static inline bool record_ordinals_are_needed(const struct sort_rules *rules)
+{
+    return rules->duplicates && rules->order == SORT_TAG;
+}
+
+/* Of the records of n batches that become one run, in their order. */
+struct record_ordinals *record_ordinals_create(struct batch *const *batches, size_t n);
+
+/* NULL is accepted. */
+void record_ordinals_destroy(struct record_ordinals *ordinals);
+
+/* The ordinal of a record in one of the batches. */
+uint64_t record_ordinals_find(const struct record_ordinals *ordinals, const uint8_t *rec);
+
+/* The same of a record in a batch that is a run by itself. */
+uint64_t record_ordinal_in_batch(const struct batch *batch, const uint8_t *rec);
 
 #endif

@@ -86,7 +86,10 @@ static void estimate_input(const struct batch_filler *filler)
     uint64_t n_read = bam_inputs_bytes_read(inputs), n_bytes = bam_inputs_bytes(inputs);
     if (n_read == 0 || n_bytes == 0) return;
     double expected = (double)filler->n_bytes * ((double)n_bytes / (double)n_read);
-    load_totals_set_estimate(filler->sort->totals, (uint64_t)expected);
+    crew_lock(filler->sort->crew);
+    if (!filler->sort->totals->size_is_given)
+        load_totals_locked(filler->sort->totals)->expected_bytes = (uint64_t)expected;
+    crew_unlock(filler->sort->crew);
 }
 
 /* Takes a batch with room for n_bytes at least. */

@@ -7,7 +7,7 @@
  */
 #include "pipeline/batch_pool.h"
 
-#include "pipeline/spill_policy.h"
+#include "pipeline/mem_budget.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -124,7 +124,7 @@ static void retire_batch(struct batch_pool *pool, struct batch *batch)
     shrink_budget(pool);
 }
 
-void batch_pool_retire(struct batch_pool *pool, unsigned n)
+bool batch_pool_retire(struct batch_pool *pool, unsigned n)
 {
     crew_assert_locked(pool->crew);
     pool->n_to_retire += n;
@@ -132,12 +132,7 @@ void batch_pool_retire(struct batch_pool *pool, unsigned n)
     while (pool->n_to_retire > 0 && pool->n_made < pool->budget.n_batches) shrink_budget(pool);
     while (pool->n_to_retire > 0 && pool->n_free > 0)
         retire_batch(pool, pool->free_batches[--pool->n_free]);
-}
-
-bool batch_pool_is_retiring(const struct batch_pool *pool)
-{
-    crew_assert_locked(pool->crew);
-    return pool->n_to_retire > 0;
+    return pool->n_to_retire == 0;
 }
 
 /* ---- the reader ---- */
@@ -165,8 +160,7 @@ struct batch *batch_pool_take(struct batch_pool *pool)
 {
     struct batch *batch = NULL;
     crew_lock(pool->crew);
-    bool is_full = pool->grows && !may_take(pool);
-    while (!is_full && !crew_failed(pool->crew) && !may_take(pool)) {
+    while (!pool->grows && !crew_failed(pool->crew) && !may_take(pool)) {
         if (!pool->reader_waits) {
             pool->reader_waits = true;
             crew_announce(pool->crew);
@@ -174,13 +168,11 @@ struct batch *batch_pool_take(struct batch_pool *pool)
         crew_wait_for(pool->crew, WAIT_READER_MEMORY);
     }
     pool->reader_waits = false;
-    /* There is a free batch, or a stretch for another one. */
-    bool has_failed = crew_failed(pool->crew);
-    if (!is_full && !has_failed)
+    bool is_full = !may_take(pool), has_failed = crew_failed(pool->crew);
+    if (!has_failed && !is_full)
         batch = pool->n_free > 0 ? pool->free_batches[--pool->n_free] : make_batch(pool);
-    size_t batch_bytes = pool->budget.batch_bytes;
     crew_unlock(pool->crew);
-    return is_full && !has_failed ? batch_pool_make_large(pool, batch_bytes) : batch;
+    return is_full && !has_failed ? batch_pool_make_large(pool, pool->budget.batch_bytes) : batch;
 }
 
 struct batch *batch_pool_make_large(struct batch_pool *pool, size_t n_bytes)
@@ -212,9 +204,8 @@ bool batch_pool_reader_waits(const struct batch_pool *pool)
 
 /* ---- all ---- */
 
-void batch_pool_free_locked(struct batch_pool *pool, struct batch *batch)
+static void free_locked(struct batch_pool *pool, struct batch *batch)
 {
-    crew_assert_locked(pool->crew);
     if (batch->owns_mem) {
         pool->large_bytes -= batch->mem_bytes;
         batch_destroy(batch);
@@ -229,7 +220,7 @@ void batch_pool_free_locked(struct batch_pool *pool, struct batch *batch)
 void batch_pool_free(struct batch_pool *pool, struct batch *batch)
 {
     crew_lock(pool->crew);
-    batch_pool_free_locked(pool, batch);
+    free_locked(pool, batch);
     crew_unlock(pool->crew);
 }
 
@@ -241,7 +232,7 @@ void batch_pool_forget(struct batch_pool *pool, struct batch *batch)
         pool->sealed[i] = pool->sealed[--pool->n_sealed];
         break;
     }
-    batch_pool_free_locked(pool, batch);
+    free_locked(pool, batch);
     crew_unlock(pool->crew);
 }
 
@@ -295,7 +286,7 @@ int batch_pool_oldest(struct batch_pool *pool, size_t n, struct batch **oldest)
 void batch_pool_spilled(struct batch_pool *pool, size_t n)
 {
     crew_lock(pool->crew);
-    for (size_t i = 0; i < n; i++) batch_pool_free_locked(pool, pool->sealed[pool->n_spilled++]);
+    for (size_t i = 0; i < n; i++) free_locked(pool, pool->sealed[pool->n_spilled++]);
     crew_unlock(pool->crew);
 }
 

@@ -2,12 +2,10 @@
  * batch_pool.h -- the memory of batches: one arena, cut into stretches of one size, and the list of
  * the batches that are full.
  *
- * The reader takes a batch, fills it and seals it. Sealed batches are listed in the order of the
- * input. The spiller writes the oldest ones to the store, and then their memory is free again. The
- * merge takes the batches that were never spilled.
- *
- * The pool also owns the part of the budget that changes while the sort runs: batches are *retired*
- * when compactions need their memory, and runs become longer on disks where seeks are slow.
+ * The reader takes a batch, fills it and seals it. The spiller writes the oldest sealed ones to the
+ * store, which frees them. The merge takes those that were never spilled. The pool also owns the
+ * budget that changes while the sort runs: batches are *retired* when compactions need their memory,
+ * and runs become longer where seeks are slow.
  *
  * Order of calls: create; open before loading, if there is input; destroy when all jobs are done.
  * Threads: the headings below and each function say who calls it. The crew's lock guards all.
@@ -45,11 +43,9 @@ void batch_pool_budget(struct batch_pool *pool, struct mem_budget *budget);
 /* See mem_budget_lengthen_runs. */
 void batch_pool_lengthen_runs(struct batch_pool *pool);
 
-/* With the lock held: removes n batches and their memory for good, each as soon as it is free. */
-void batch_pool_retire(struct batch_pool *pool, unsigned n);
-
-/* With the lock held: true while batches that are to be retired are still in use. */
-bool batch_pool_is_retiring(const struct batch_pool *pool);
+/* With the lock held: removes n batches and their memory for good, each as soon as it is free. True
+   if none that is to be retired is still in use. */
+bool batch_pool_retire(struct batch_pool *pool, unsigned n);
 
 /* ---- the reader ---- */
 
@@ -69,9 +65,8 @@ bool batch_pool_reader_waits(const struct batch_pool *pool);
 
 /* ---- all ---- */
 
-/* Takes back a batch that is not used any more. batch_pool_free_locked: with the lock held. */
+/* Takes back a batch that is not used any more. */
 void batch_pool_free(struct batch_pool *pool, struct batch *batch);
-void batch_pool_free_locked(struct batch_pool *pool, struct batch *batch);
 
 /* Checksum only: removes a batch from the list of sealed ones and takes it back. */
 void batch_pool_forget(struct batch_pool *pool, struct batch *batch);
@@ -84,7 +79,7 @@ void batch_pool_drop_free(struct batch_pool *pool);
 /* With the lock held, or after loading: the number of sealed batches that are not in the store. */
 size_t batch_pool_n_kept(const struct batch_pool *pool);
 
-/* With the lock held: the number of batches that should be spilled now (spill_policy.h); may be 0.
+/* With the lock held: the number of batches that should be spilled now (mem_budget.h); may be 0.
    expected_bytes is the size of all records; 0: unknown. */
 size_t batch_pool_n_due(const struct batch_pool *pool, uint64_t expected_bytes);
 

@@ -450,7 +450,7 @@ static bool needs_all_runs(void *arg)
     const struct sort_settings *s = w->settings;
     struct load_counts counts;
     load_totals_look(w->parts.totals, &counts);
-    if (w->overwrites_input || counts.input_is_cut || load_totals_stop_signal(w->parts.totals))
+    if (w->overwrites_input || counts.input_is_cut || w->parts.totals->stop_signal)
         return true;
     return w->progress >= RECORDED && (!w->file.can_read_again || s->keep_checkpoint);
 }

@@ -6,7 +6,6 @@
  */
 #include "pipeline/crew.h"
 
-#include "pipeline/thread.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -18,6 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 /* Kinds of scratch memory, in all phases of a sort. */
 enum { MOST_SCRATCH = 8 };
@@ -48,6 +51,45 @@ struct job {
     void (*run)(struct worker *, void *);
     void *arg;
 };
+
+/* ---- threads with names ---- */
+
+/* The name that a thread had. */
+struct thread_name {
+    char text[16];              /* as many bytes as Linux keeps */
+};
+
+/* On Linux a new thread inherits the name of the thread that starts it, which takes the name for that
+   moment: nothing can fail, and pthread_setname_np would open a file of /proc for each thread. */
+static void thread_lend_name(struct thread_name *own, const char *name)
+{
+    *own = (struct thread_name){{0}};
+#ifdef __linux__
+    /* Both fail only if the address is bad. */
+    (void)prctl(PR_GET_NAME, own->text);
+    (void)prctl(PR_SET_NAME, name);
+#else
+    (void)name;
+#endif
+}
+
+static void thread_restore_name(const struct thread_name *own)
+{
+#ifdef __linux__
+    (void)prctl(PR_SET_NAME, own->text);
+#else
+    (void)own;
+#endif
+}
+
+int thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
+{
+    struct thread_name own;
+    thread_lend_name(&own, name);
+    int error = pthread_create(thread, NULL, run, arg);
+    thread_restore_name(&own);
+    return error;
+}
 
 /* ---- the lock ---- */
 

@@ -1,15 +1,15 @@
 /*
  * crew.h -- the threads of a sort: its workers, the lock that all threads share, and failure.
  *
- * One lock and one condition guard everything that the stages of a sort share. Jobs last
- * milliseconds, and the lock is held for less than a microsecond, so that nothing contends for
- * either. A function that must be called with the lock held says so and calls crew_assert_locked.
+ * One lock and one condition guard what the stages of a sort share. Jobs last milliseconds, and the
+ * lock is held for less than a microsecond, so there is no contention. A function that is called
+ * with the lock held says so and calls crew_assert_locked.
  *
- * Failure is part of the crew. The thread that fails prints one message and calls crew_fail. From
- * then on all waits end, and jobs that still run finish without harm.
+ * The thread that fails prints one message and calls crew_fail. From then on all waits end, and jobs
+ * that still run finish without harm.
  *
  * Order of calls: create; start, after signals were blocked, since workers inherit the mask; the
- * rest in any thread; destroy with all other threads and jobs ended.
+ * rest in any thread; destroy when all other threads and jobs have ended.
  */
 #ifndef ROCKSORT_PIPELINE_CREW_H
 #define ROCKSORT_PIPELINE_CREW_H
@@ -64,13 +64,17 @@ void crew_destroy(struct crew *crew);
 /* Returns the pool of the workers, which htslib shares. It has no threads before crew_start. */
 htsThreadPool *crew_pool(struct crew *crew);
 
+/* Starts a thread with a name of at most 15 bytes, so that `top -H` shows which stage works;
+   bench/scaling.py knows the names. Returns 0 or an error number (pthread_create). */
+int thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
+
 /* ---- the lock ---- */
 
 void crew_lock(struct crew *crew);
 void crew_unlock(struct crew *crew);
 
-/* Like crew_lock, but gives up after so many seconds. Returns true if this thread has the lock
-   then. It may have had the lock before. */
+/* Like crew_lock, but gives up after so many seconds. True if this thread has the lock then; it may
+   have had it before. */
 bool crew_lock_within(struct crew *crew, unsigned seconds);
 
 /* In builds with sanitizers, ends the process unless this thread has the lock. */
@@ -121,12 +125,11 @@ void crew_wait_for_jobs(struct crew *crew);
 int crew_finish_jobs(struct crew *crew);
 
 /*
- * For jobs that need much memory of their own: as many run at a time as there are slots. A slot is
- * the first member of the struct that a job works with; it starts as {0}. crew_take_slot waits for
- * one of n structs of item_bytes, one after another, that no job has; NULL if the crew has failed.
- * crew_submit_slot has a worker run work(worker, item), unless the crew has failed by then; `work`
- * returns 0, or -1 after a message. Nobody else may use the item until its job has ended. Returns
- * as crew_submit. Without the lock.
+ * For jobs that need much memory: as many run at a time as there are items. A slot is the first
+ * member of an item, and starts as {0}. crew_take_slot waits for one of n items of item_bytes that
+ * no job has; NULL if the crew has failed. crew_submit_slot has a worker run work(worker, item),
+ * unless the crew has failed by then; `work` returns 0, or -1 after a message. The item belongs to
+ * the job until it has ended. Returns as crew_submit. Without the lock.
  */
 struct crew_slot {
     struct crew *crew;

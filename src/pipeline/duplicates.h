@@ -8,7 +8,7 @@
  * of each run, and tags (duplicate_marks.h), which the merge looks up when it opens blocks.
  *
  * Which reads are duplicates does not depend on the order in which views come, nor on how records
- * lie in runs: ordinals say what came first in the input (record_ordinals.h).
+ * lie in runs: ordinals say what came first in the input (batch.h).
  *
  * Order of calls: create; prepare, when the rules know the read groups; all records; resolve; find,
  * mark and counts; destroy, by the observer. Threads: any may find and mark; one makes the other

@@ -2,7 +2,7 @@
 #include "pipeline/durable.h"
 
 #include "machine/interpose.h"
-#include "pipeline/thread.h"
+#include "pipeline/crew.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/monotonic.h"

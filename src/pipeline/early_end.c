@@ -59,9 +59,9 @@ static bool stop_reading(struct early_end *end, int signal_number)
     bool is_early = (counts->is_loading || counts->input_is_cut) &&
                     !checkpoint_writer_is_loaded(end->checkpoint);
     if (!is_early || !checkpoint_writer_saves_part(end->checkpoint) ||
-        load_totals_stop_signal(end->totals))
+        end->totals->stop_signal)
         return false;
-    load_totals_stop(end->totals, signal_number);
+    end->totals->stop_signal = signal_number;
     diag_note("ended by a signal: what has arrived is being saved; another one ends at once");
     return true;
 }
@@ -83,7 +83,7 @@ static enum signal_answer on_signal(void *arg, int signal_number)
         crew_unlock(end->crew);
         return SIGNAL_ASK_AGAIN;
     }
-    clean_up(end, signal_number ? signal_number : load_totals_stop_signal(end->totals));
+    clean_up(end, signal_number ? signal_number : end->totals->stop_signal);
     return SIGNAL_DIE;
 }
 

@@ -1,7 +1,7 @@
 /* feed.c -- see feed.h. */
 #include "pipeline/feed.h"
 
-#include "pipeline/thread.h"
+#include "pipeline/crew.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"

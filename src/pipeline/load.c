@@ -95,9 +95,7 @@ static int take_span(struct loader *ld)
     if (ld->spans.reader.is_text && span->records.n_records > 0)
         ld->filler.n_bytes += (size_t)(span->records.to - span->records.from);
     int r = place_span(ld, span);
-    crew_lock(ld->crew);
-    span_queue_drop_locked(span);
-    crew_unlock(ld->crew);
+    span_queue_drop(span);
     return r;
 }
 
@@ -111,7 +109,9 @@ static void note_position(const struct loader *ld, bool all)
     /* If one of several inputs is a pipe, only the position in the last one is known. */
     if (n_bytes > 0 || sort->settings->n_inputs == 1)
         n_read = all && n_bytes > 0 ? n_bytes : bam_inputs_bytes_read(sort->inputs);
-    load_totals_set_position(ld->totals, n_bytes, n_read);
+    struct load_counts *counts = load_totals_locked(ld->totals);
+    counts->file_bytes = n_bytes;
+    counts->file_bytes_read = n_read;
 }
 
 /* With the lock held: true if the next span can be taken. */
@@ -200,7 +200,9 @@ static int end_early(struct loader *ld)
 {
     (void)use_up(ld);           /* after an error in a record nothing is left */
     if (crew_failed(ld->crew) || finish_templates(ld) < 0) return -1;
-    load_totals_set_cut(ld->totals);
+    crew_lock(ld->crew);
+    load_totals_locked(ld->totals)->input_is_cut = true;
+    crew_unlock(ld->crew);
     ld->is_cut = true;
     return 0;
 }
@@ -227,7 +229,7 @@ static int load_one_input(struct loader *ld)
     for (;;) {
         bool is_enough = ld->most_bytes > 0 && ld->n_fetched >= ld->most_bytes;
         enum load_step step = wait_for_step(ld, !is_enough);
-        if (step == LOAD_FAILED || load_totals_stop_signal(ld->totals)) return -1;
+        if (step == LOAD_FAILED || ld->totals->stop_signal) return -1;
         if (step == LOAD_IDLE) return end_early(ld);
         int r = step == LOAD_GO_ON ? go_on(ld) : fetch(ld);
         if (r < 0) return -1;
@@ -275,11 +277,10 @@ int load_input(const struct sort_context *sort, uint64_t most_bytes)
 {
     struct loader ld = {.sort = sort, .most_bytes = most_bytes, .crew = sort->crew,
                         .totals = sort->totals};
-    const struct span_queue_settings spans = {.crew = ld.crew, .totals = ld.totals,
-                                              .piece_bytes = sort->budget.piece_bytes,
-                                              .most_bytes = sort->budget.input_bytes,
-                                              .n_refs = sam_hdr_nref(sort->header),
-                                              .has_offsets = true};
+    const struct input_streams_settings spans = {
+        .crew = ld.crew, .totals = ld.totals, .n_refs = sam_hdr_nref(sort->header),
+        .share = {.piece_bytes = sort->budget.piece_bytes, .ahead_bytes = sort->budget.input_bytes},
+        .has_offsets = true};
     span_queue_init(&ld.spans, &spans);
     if (sort->settings->fixmate) ld.templates = template_splitter_create(sort, &ld.filler);
     int r = batch_filler_begin(&ld.filler, sort) < 0 ? -1 : load_all(&ld);

@@ -2,7 +2,7 @@
 #include "pipeline/merge.h"
 
 #include "pipeline/feed.h"
-#include "pipeline/thread.h"
+#include "pipeline/crew.h"
 #include "util/diag.h"
 #include "util/loser_tree.h"
 #include "util/monotonic.h"

@@ -1,7 +1,7 @@
 /* merge_inputs.c -- see merge_inputs.h. */
 #include "pipeline/merge_inputs.h"
 
-#include "pipeline/violation.h"
+#include "pipeline/rules.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -108,7 +108,7 @@ struct open_block *merge_inputs_take(struct merge_inputs *m, size_t i)
     crew_unlock(m->sort->crew);
     input->before = input->block;
     input->front->made = NULL;
-    input_streams_release(input->front);
+    span_queue_drop(input->front);
     input->front = NULL;
     return input->block;
 }
@@ -133,7 +133,7 @@ void merge_inputs_destroy(struct merge_inputs *m)
 {
     if (!m) return;
     for (size_t i = 0; i < m->n; i++) {
-        if (m->inputs[i].front) input_streams_release(m->inputs[i].front);
+        if (m->inputs[i].front) span_queue_drop(m->inputs[i].front);
         if (m->inputs[i].before) segmenter_drop_block(m->inputs[i].before);
         merge_bound_release(&m->inputs[i].first);
     }

@@ -11,7 +11,7 @@
 #ifndef ROCKSORT_PIPELINE_MERGE_INPUTS_H
 #define ROCKSORT_PIPELINE_MERGE_INPUTS_H
 
-#include "pipeline/input_streams.h"
+#include "pipeline/span_queue.h"
 #include "pipeline/segment.h"
 
 struct merge_inputs {

@@ -236,7 +236,9 @@ static void plan(struct sort_context *sort, struct merge_steps *steps)
 static void count_read(const struct sort_context *sort, uint64_t n_bytes)
 {
     crew_lock(sort->crew);
-    load_totals_set_position(sort->totals, bam_inputs_bytes(sort->inputs), n_bytes);
+    struct load_counts *counts = load_totals_locked(sort->totals);
+    counts->file_bytes = bam_inputs_bytes(sort->inputs);
+    counts->file_bytes_read = n_bytes;
     crew_unlock(sort->crew);
 }
 
@@ -406,7 +408,7 @@ static int copy_blocks(struct copy *copy)
         memmove(copy->buffer, copy->buffer + n, copy->n_bytes);
         crew_lock(sort->crew);
         sort->merged.output_bytes += n;
-        load_totals_add_position(sort->totals, n);
+        load_totals_locked(sort->totals)->file_bytes_read += n;
         crew_unlock(sort->crew);
     }
     const struct bam_index_part *part = &copy->index.part;

@@ -12,7 +12,7 @@
 #include "bam/bgzf_block.h"
 #include "machine/disk_space.h"
 #include "output/index_names.h"
-#include "pipeline/thread.h"
+#include "pipeline/crew.h"
 #include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/xalloc.h"

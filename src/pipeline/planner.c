@@ -1,16 +1,16 @@
 /*
  * planner.c -- see planner.h.
  *
- * The number of runs follows spill_policy.h: full batches are counted, a run is made of the oldest
+ * The number of runs follows mem_budget.h: full batches are counted, a run is made of the oldest
  * of them whenever enough wait, and those that wait when the input ends stay in memory.
  */
 #include "pipeline/planner.h"
 
 #include "bam/bgzf_block.h"
 #include "pipeline/duplicates.h"
-#include "pipeline/spill_policy.h"
-#include "store/store_layout.h"
+#include "pipeline/mem_budget.h"
 #include "pipeline/view_chunks.h"
+#include "store/store_layout.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/size.h"

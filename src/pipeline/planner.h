@@ -4,8 +4,8 @@
  *
  * One struct has the facts and the estimates. --plan fills and prints it. A sort fills it once,
  * before its first run or, without runs, before its output, and warns if there is too little space.
- * The estimates ask the modules that decide while a sort runs: mem_budget, spill_policy,
- * store_layout, compaction_plan. Sizes are as good as that of the input is known; times are rough.
+ * The estimates ask the modules that decide while a sort runs: mem_budget, store_layout,
+ * compaction_plan. Sizes are as good as that of the input is known; times are rough.
  *
  * Order of calls: begin; set what is known of the input; set_disks and look_at_space; sample and
  * estimate, or warn. planner_print does all of this. A plan owns nothing. Threads: one for each

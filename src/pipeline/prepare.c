@@ -7,6 +7,7 @@
 #include "output/cram_reference.h"
 #include "pipeline/count_files.h"
 #include "pipeline/template_splitter.h"
+#include "pipeline/verify.h"
 #include "store/temp_dir.h"
 #include "pipeline/verify.h"
 #include "util/diag.h"

@@ -3,7 +3,7 @@
 
 #include "machine/memory.h"
 #include "machine/process_usage.h"
-#include "pipeline/thread.h"
+#include "pipeline/crew.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"

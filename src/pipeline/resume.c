@@ -131,7 +131,10 @@ int resume_open_inputs(const struct resume *resume, struct bam_inputs *inputs,
         return refuse(resume, "its inputs are not the BAM files that they were; sort them again");
     if (sam_hdr_nref(bam_inputs_header(inputs)) != sam_hdr_nref(resume->header))
         return refuse(resume, "its inputs have other references now; sort them again");
-    load_totals_set_before(totals, bam_inputs_start_at(inputs, &resume->start));
+    uint64_t n_bytes = bam_inputs_start_at(inputs, &resume->start);
+    crew_lock(totals->crew);
+    load_totals_locked(totals)->file_bytes_before = n_bytes;
+    crew_unlock(totals->crew);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
  * rules.h -- the rules of the order: those of the options, and what they need from the header and
- * from files.
+ * from files; and which two records violate them.
  *
  * Ownership: the maker owns what the rules point to, so it outlives them. Threads: one.
  */
@@ -8,6 +8,7 @@
 #define ROCKSORT_PIPELINE_RULES_H
 
 #include "bam_sort_key.h"
+#include "order/order_check.h"
 #include "output/output_format.h"
 #include "template/fixmate.h"
 
@@ -41,6 +42,16 @@ int rules_check_format(sam_hdr_t *header, const struct output_format *format);
 
 /* Prints why the header of `name` cannot be changed, and returns -1. */
 int rules_header_error(const char *name);
+
+/* Prints what order_check.h found in the input: an error, or a note if the input is in order. The
+   verdict has a pair. */
+void violation_print_verdict(const char *input, sam_hdr_t *header,
+                             const struct order_verdict *verdict);
+
+/* Prints an error: two records of the input that follow each other, in the form in which they are
+   sorted, are not in the order of the rules. `number` is that of the second one, from 0. */
+void violation_print(const struct sort_rules *rules, sam_hdr_t *header, const char *input,
+                     const uint8_t *before, const uint8_t *after, uint64_t number);
 
 void rules_release(struct rules_maker *maker);
 

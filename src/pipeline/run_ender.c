@@ -1,7 +1,7 @@
 /* run_ender.c -- see run_ender.h. */
 #include "pipeline/run_ender.h"
 
-#include "pipeline/thread.h"
+#include "pipeline/crew.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -26,9 +26,7 @@ struct run_ender {
     bool is_ending;             /* a run is being ended */
     bool is_closing;
     bool compacting;            /* memory for compactions was asked for */
-    unsigned n_durable;
-    struct ended_runs ended;
-    struct run_ender_seconds seconds;
+    struct ender_totals totals;
 
     /* the thread; after the last run, the thread that calls run_ender_settle */
     bool waited_in_vain;        /* for a compaction */
@@ -50,10 +48,10 @@ static int compact_runs(struct run_ender *ender, uint64_t n_runs_expected)
     batch_pool_budget(ender->pool, &budget);
     crew_lock(ender->crew);
     /* After a failure batches may be freed at any time. */
-    if (!ender->compacting && !crew_failed(ender->crew))
-        batch_pool_retire(ender->pool, mem_budget_compaction_batches(&budget));
+    unsigned n = ender->compacting || crew_failed(ender->crew)
+                     ? 0 : mem_budget_compaction_batches(&budget);
+    bool ready = batch_pool_retire(ender->pool, n);
     ender->compacting = true;
-    bool ready = !batch_pool_is_retiring(ender->pool);
     crew_unlock(ender->crew);
     return ready || run_store_is_crowded(store) ? run_store_compact(store) : 0;
 }
@@ -103,29 +101,24 @@ static struct written_run take_waiting(struct run_ender *ender)
     return run;
 }
 
-static void count_ended(struct run_ender *ender, const struct written_run *run)
-{
-    crew_lock(ender->crew);
-    ender->ended.raw_bytes += run->raw_bytes;
-    ender->ended.n_of_codec[run->codec]++;
-    crew_unlock(ender->crew);
-}
-
-/* Ends a run, or drops it after a failure. Returns the seconds that this took. */
-static double end_run(struct run_ender *ender, const struct written_run *run)
+/* Ends a run, or drops it after a failure. */
+static void end_run(struct run_ender *ender, const struct written_run *run)
 {
     double start = monotonic_seconds();
     if (crew_failed(ender->crew)) {
         run_store_abandon_run(run->stored);
-        return monotonic_seconds() - start;
+        return;
     }
     int r = run_store_end_run(run->stored);
     double seconds = monotonic_seconds() - start;
-    if (r == 0) count_ended(ender, run);
+    crew_lock(ender->crew);
+    ender->totals.end_seconds += seconds;
+    if (r == 0) ender->totals.raw_bytes += run->raw_bytes;
+    if (r == 0) ender->totals.n_of_codec[run->codec]++;
+    crew_unlock(ender->crew);
     if (r == 0 && !crew_failed(ender->crew)) r = compact_runs(ender, run->n_runs_expected);
     if (r == 0 && ender->compacting) wait_for_compaction(ender, true);
     if (r < 0) crew_fail(ender->crew);
-    return seconds;
 }
 
 static void *end_runs(void *arg)
@@ -137,11 +130,10 @@ static void *end_runs(void *arg)
         if (ender->n_waiting == 0) break;
         struct written_run run = take_waiting(ender);
         crew_unlock(ender->crew);
-        double seconds = end_run(ender, &run);
+        end_run(ender, &run);
         unsigned n_durable = run_store_n_durable(ender->store);
         crew_lock(ender->crew);
-        ender->n_durable = n_durable;
-        ender->seconds.end += seconds;
+        ender->totals.n_durable = n_durable;
         ender->is_ending = false;
         crew_announce(ender->crew);
     }
@@ -169,7 +161,7 @@ int run_ender_take(struct run_ender *ender, const struct written_run *run)
     double start = monotonic_seconds();
     crew_lock(ender->crew);
     while (ender->n_waiting == MOST_WAITING && !crew_failed(ender->crew)) crew_wait(ender->crew);
-    ender->seconds.wait += monotonic_seconds() - start;
+    ender->totals.wait_seconds += monotonic_seconds() - start;
     bool failed = crew_failed(ender->crew);
     if (!failed) ender->waiting[ender->n_waiting++] = *run;
     crew_announce(ender->crew);
@@ -214,27 +206,8 @@ void run_ender_destroy(struct run_ender *ender)
     free(ender);
 }
 
-unsigned run_ender_n_durable(const struct run_ender *ender)
+struct ender_totals *run_ender_totals(struct run_ender *ender)
 {
     crew_assert_locked(ender->crew);
-    return ender->n_durable;
-}
-
-struct ended_runs run_ender_ended(const struct run_ender *ender)
-{
-    crew_assert_locked(ender->crew);
-    return ender->ended;
-}
-
-void run_ender_set_before(struct run_ender *ender, unsigned n, uint64_t raw_bytes)
-{
-    crew_assert_locked(ender->crew);
-    ender->n_durable = n;
-    ender->ended.raw_bytes = raw_bytes;
-}
-
-struct run_ender_seconds run_ender_seconds(const struct run_ender *ender)
-{
-    crew_assert_locked(ender->crew);
-    return ender->seconds;
+    return &ender->totals;
 }

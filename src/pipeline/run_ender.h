@@ -7,7 +7,7 @@
  * them.
  *
  * Order of calls: create; take for each run, drain and settle in any order; close; destroy. All by
- * one thread, but n_durable, ended and seconds by any.
+ * one thread, but totals by any.
  */
 #ifndef ROCKSORT_PIPELINE_RUN_ENDER_H
 #define ROCKSORT_PIPELINE_RUN_ENDER_H
@@ -24,6 +24,14 @@ struct written_run {
     uint64_t raw_bytes;         /* of its records */
     enum temp_codec codec;
     uint64_t n_runs_expected;   /* estimate of all runs, for compaction; 0: unknown */
+};
+
+struct ender_totals {
+    unsigned n_durable;         /* runs that another process would find */
+    uint64_t raw_bytes;         /* of the records of the runs that have ended */
+    unsigned n_of_codec[TEMP_CODEC_COUNT];      /* of these runs, by this process */
+    double end_seconds;         /* the ender: ending runs */
+    double wait_seconds;        /* the spiller: waiting for the ender */
 };
 
 /* Starts the thread. Crew, pool and store outlive it. NULL after a message. */
@@ -45,26 +53,8 @@ int run_ender_settle(struct run_ender *ender);
 void run_ender_close(struct run_ender *ender);
 void run_ender_destroy(struct run_ender *ender);
 
-/* Runs that another process would find. With the lock held. */
-unsigned run_ender_n_durable(const struct run_ender *ender);
-
-/* The runs that have ended. With the lock held. */
-struct ended_runs {
-    uint64_t raw_bytes;         /* of their records */
-    unsigned n_of_codec[TEMP_CODEC_COUNT];      /* without those that were there before */
-};
-
-struct ended_runs run_ender_ended(const struct run_ender *ender);
-
-/* Tells that n runs with raw_bytes of records were there before. With the lock held. */
-void run_ender_set_before(struct run_ender *ender, unsigned n, uint64_t raw_bytes);
-
-/* Seconds that were spent so far. With the lock held. */
-struct run_ender_seconds {
-    double end;                 /* the ender: ending them */
-    double wait;                /* the spiller: waiting for the ender */
-};
-
-struct run_ender_seconds run_ender_seconds(const struct run_ender *ender);
+/* What was done so far. With the lock held; before the first run the caller may count those of an
+   earlier process. */
+struct ender_totals *run_ender_totals(struct run_ender *ender);
 
 #endif

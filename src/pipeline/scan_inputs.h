@@ -9,7 +9,7 @@
 #define ROCKSORT_PIPELINE_SCAN_INPUTS_H
 
 #include "bam_sort_key.h"
-#include "pipeline/input_streams.h"
+#include "pipeline/span_queue.h"
 #include "pipeline/record_observers.h"
 
 /* Shows all records to observers. An input is a run. */

@@ -2,7 +2,7 @@
 #include "pipeline/scan_runs.h"
 
 #include "pipeline/feed.h"
-#include "pipeline/record_ordinals.h"
+#include "pipeline/batch.h"
 #include "store/bam_block.h"
 #include "util/xalloc.h"
 
@@ -86,7 +86,7 @@ static int start_block(const struct scan_stored_settings *s, const struct scanne
     return crew_submit_slot(s->crew, &block->slot, scan_and_free);
 }
 
-/* Looks at the next block of one feeder. Returns 1, 0 after its last one, or -1. */
+/* Scans the next block of one feeder. Returns 1, 0 after its last one, or -1. */
 static int scan_next(const struct scan_stored_settings *s, struct feeders *feeders, size_t i,
                      const struct scanned_blocks *blocks)
 {

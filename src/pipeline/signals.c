@@ -2,7 +2,7 @@
 #define _GNU_SOURCE             /* sigandset */
 #include "pipeline/signals.h"
 
-#include "pipeline/thread.h"
+#include "pipeline/crew.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -162,11 +162,11 @@ static void fill_report(struct sort_context *sort)
     crew_lock(sort->crew);
     struct run_ender *ender = temp_store_ender(sort->store);
     if (ender) {
-        struct ended_runs ended = run_ender_ended(ender);
-        report->spilled_bytes = ended.raw_bytes;
-        memcpy(report->runs_of_codec, ended.n_of_codec, sizeof report->runs_of_codec);
-        report->waits[WAIT_SPILLER_RUNS] = run_ender_seconds(ender).wait;
-        report->waits[WAIT_RUNS_DISK] = run_ender_seconds(ender).end;
+        const struct ender_totals *ended = run_ender_totals(ender);
+        report->spilled_bytes = ended->raw_bytes;
+        memcpy(report->runs_of_codec, ended->n_of_codec, sizeof report->runs_of_codec);
+        report->waits[WAIT_SPILLER_RUNS] = ended->wait_seconds;
+        report->waits[WAIT_RUNS_DISK] = ended->end_seconds;
     }
     crew_unlock(sort->crew);
 }

@@ -5,16 +5,49 @@
  * `to_cut` are cut. The worker that fills the span that is to be cut next also cuts it, and all
  * after it that are filled. What only the thread that cuts uses needs no lock: it has set
  * is_cutting.
+ *
+ * Each of several inputs has memory of its own for what is read ahead, and may have one piece in any
+ * case. So a thread that waits for an input never waits for the memory of another.
  */
 #include "pipeline/span_queue.h"
 
+#include "bam/bam_check.h"
+#include "util/diag.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
 
-void span_queue_init(struct span_queue *queue, const struct span_queue_settings *settings)
+enum { MOST_READERS = 8 };      /* threads; as many files are read at the same time */
+
+struct stream {                 /* an input */
+    struct input_streams *all;
+    size_t number;              /* of the input */
+    struct bam_reader *reader;
+    struct span_queue spans;
+};
+
+struct reader {                 /* reads every n-th input */
+    struct input_streams *all;
+    size_t number;
+    pthread_t thread;
+    bool started;
+};
+
+struct input_streams {
+    struct input_streams_settings settings;     /* fixed; the queues point to it */
+    struct stream *streams;
+    size_t n;
+    struct reader readers[MOST_READERS];
+    size_t n_readers;
+    /* under the lock */
+    bool stopped;
+    size_t ahead_bytes;         /* of all inputs */
+    pthread_cond_t room;        /* readers wait for memory here, not for each end of a job */
+};
+
+void span_queue_init(struct span_queue *queue, const struct input_streams_settings *settings)
 {
-    *queue = (struct span_queue){.settings = *settings};
+    *queue = (struct span_queue){.settings = settings};
     queue->end = &queue->first;
 }
 
@@ -22,9 +55,9 @@ void span_queue_begin(struct span_queue *queue, struct bam_reader *reader, uint3
                       uint64_t n_records, const struct id_renames *renames)
 {
     queue->input = input;
-    queue->renames = queue->settings.keeps_ids ? NULL : renames;
+    queue->renames = queue->settings->keeps_ids ? NULL : renames;
     queue->is_read = false;
-    span_reader_begin(&queue->reader, reader, queue->settings.piece_bytes, n_records);
+    span_reader_begin(&queue->reader, reader, queue->settings->share.piece_bytes, n_records);
 }
 
 /* ---- memory ---- */
@@ -32,10 +65,11 @@ void span_queue_begin(struct span_queue *queue, struct bam_reader *reader, uint3
 /* With the lock held: counts memory as n_bytes that was counted as `before`. */
 static void count(struct span_queue *queue, size_t n_bytes, size_t before)
 {
-    const struct span_queue_settings *s = &queue->settings;
+    struct input_streams *all = queue->streams;
     queue->ahead_bytes += n_bytes - before;
-    if (s->all_bytes) *s->all_bytes += n_bytes - before;
-    if (n_bytes < before && s->room) (void)pthread_cond_broadcast(s->room);
+    if (!all) return;
+    all->ahead_bytes += n_bytes - before;
+    if (n_bytes < before) (void)pthread_cond_broadcast(&all->room);
 }
 
 static void count_span(struct queued_span *span, size_t n_bytes)
@@ -46,17 +80,17 @@ static void count_span(struct queued_span *span, size_t n_bytes)
 
 bool span_queue_has_room_locked(const struct span_queue *queue)
 {
-    const struct span_queue_settings *s = &queue->settings;
+    const struct input_streams_settings *s = queue->settings;
     crew_assert_locked(s->crew);
     return !queue->is_read && (queue->ahead_bytes == queue->tail_bytes ||
-                               queue->ahead_bytes + s->piece_bytes + queue->made_bytes <=
-                                   s->most_bytes);
+                               queue->ahead_bytes + s->share.piece_bytes + queue->made_bytes <=
+                                   s->share.ahead_bytes);
 }
 
 /* A span that was used before, or a new one. */
 static struct queued_span *get_span(struct span_queue *queue)
 {
-    struct crew *crew = queue->settings.crew;
+    struct crew *crew = queue->settings->crew;
     crew_lock(crew);
     struct queued_span *span = queue->spare;
     if (span) queue->spare = span->next;
@@ -74,36 +108,44 @@ static struct queued_span *get_span(struct span_queue *queue)
 void span_queue_drop_locked(struct queued_span *span)
 {
     struct span_queue *queue = span->queue;
-    const struct span_queue_settings *s = &queue->settings;
+    const struct input_streams_settings *s = queue->settings;
     crew_assert_locked(s->crew);
     if (--span->n_users > 0) return;
     if (span->made) s->drop(s->arg, span->made);
     count_span(span, 0);
     /* One line of a million bases should not make every buffer stay large. */
-    record_span_shrink(&span->records, 2 * s->piece_bytes);
+    record_span_shrink(&span->records, 2 * s->share.piece_bytes);
     record_span_reuse(&span->records);
     span->next = queue->spare;
     queue->spare = span;
+}
+
+void span_queue_drop(struct queued_span *span)
+{
+    struct crew *crew = span->queue->settings->crew;
+    crew_lock(crew);
+    span_queue_drop_locked(span);
+    crew_unlock(crew);
 }
 
 /* ---- taking ---- */
 
 bool span_queue_is_ready_locked(const struct span_queue *queue)
 {
-    crew_assert_locked(queue->settings.crew);
+    crew_assert_locked(queue->settings->crew);
     return queue->first && queue->first->is_done;
 }
 
 bool span_queue_is_empty_locked(const struct span_queue *queue)
 {
-    crew_assert_locked(queue->settings.crew);
+    crew_assert_locked(queue->settings->crew);
     return !queue->first;
 }
 
 struct queued_span *span_queue_take_locked(struct span_queue *queue)
 {
     struct queued_span *span = queue->first;
-    crew_assert_locked(queue->settings.crew);
+    crew_assert_locked(queue->settings->crew);
     queue->first = span->next;
     if (!queue->first) queue->end = &queue->first;
     return span;
@@ -113,7 +155,7 @@ struct queued_span *span_queue_take_locked(struct span_queue *queue)
 static void be_done(struct queued_span *span)
 {
     struct span_queue *queue = span->queue;
-    const struct span_queue_settings *s = &queue->settings;
+    const struct input_streams_settings *s = queue->settings;
     span->is_done = true;
     while (s->make && !s->drop && span_queue_is_ready_locked(queue))
         span_queue_drop_locked(span_queue_take_locked(queue));
@@ -121,17 +163,33 @@ static void be_done(struct queued_span *span)
 
 /* ---- cutting ---- */
 
+/* True if no record of a span is damaged. */
+static bool are_sound(const struct queued_span *span)
+{
+    struct bam_records records = {span->records.from, span->records.to};
+    const uint8_t *rec;
+    while ((rec = bam_records_next(&records)))
+        if (bam_record_check(rec, span->queue->settings->n_refs)) return false;
+    return true;
+}
+
 static void make(struct worker *worker, struct queued_span *span)
 {
     struct span_queue *queue = span->queue;
-    const struct span_queue_settings *s = &queue->settings;
+    const struct input_streams_settings *s = queue->settings;
     const char *input = queue->reader.name;
     if (!crew_failed(s->crew) && queue->renames)
         record_span_rename(&span->records, queue->renames, s->n_refs, s->has_offsets);
     size_t n_bytes = record_span_memory_bytes(&span->records);
-    if (!crew_failed(s->crew) && s->make && (s->make(s->arg, worker, span, input) < 0 ||
-                                             record_span_check(&span->records, input) < 0))
-        crew_fail(s->crew);
+    if (!crew_failed(s->crew) && s->make) {
+        /* A damaged record is named before what is wrong after the records, and that before their
+           order. */
+        bool is_sound = !record_span_has_problem(&span->records) || are_sound(span);
+        int r = is_sound ? record_span_check(&span->records, input) : 0;
+        if (r == 0) r = s->make(s->arg, worker, span, input);
+        if (r == 0 && !is_sound) r = record_span_check(&span->records, input);
+        if (r < 0) crew_fail(s->crew);
+    }
     crew_lock(s->crew);
     count_span(span, n_bytes + span->made_bytes);
     queue->made_bytes = span->made_bytes;
@@ -148,7 +206,7 @@ static void make_job(struct worker *worker, void *arg)
 static bool cut(struct queued_span *span)
 {
     struct span_queue *queue = span->queue;
-    const struct span_queue_settings *s = &queue->settings;
+    const struct input_streams_settings *s = queue->settings;
     bool is_made = false;
     if (!crew_failed(s->crew)) {
         span_reader_cut(&queue->reader, &span->records);
@@ -173,7 +231,7 @@ static bool cut(struct queued_span *span)
 static void be_filled(struct queued_span *span, struct worker *worker)
 {
     struct span_queue *queue = span->queue;
-    struct crew *crew = queue->settings.crew;
+    struct crew *crew = queue->settings->crew;
     struct queued_span *first = NULL;
     crew_lock(crew);
     span->is_filled = true;
@@ -215,12 +273,12 @@ static void fill_job(struct worker *worker, void *arg)
     struct fill_scratch *scratch = worker_scratch(worker, &scratch_kind);
     struct queued_span *span = arg;
     const struct span_queue *queue = span->queue;
-    struct crew *crew = queue->settings.crew;
+    struct crew *crew = queue->settings->crew;
     if (!scratch->record) scratch->record = bam_init1();
     xalloc_require(scratch->record != NULL);
     if (!crew_failed(crew) &&
         span_reader_fill(&queue->reader, &span->records, &scratch->bgzf, scratch->record) < 0) {
-        load_totals_set_bad(queue->settings.totals);
+        load_totals_set_bad(queue->settings->totals);
         crew_fail(crew);
     }
     if (scratch->record->m_data > LONG_BYTES) {
@@ -234,7 +292,7 @@ static void fill_job(struct worker *worker, void *arg)
 
 int span_queue_fetch(struct span_queue *queue, size_t *n_bytes)
 {
-    struct crew *crew = queue->settings.crew;
+    struct crew *crew = queue->settings->crew;
     struct queued_span *span = get_span(queue);
     int r = span_reader_read(&queue->reader, &span->records);
     const struct bam_piece *piece = &span->records.piece;
@@ -261,20 +319,14 @@ int span_queue_fetch(struct span_queue *queue, size_t *n_bytes)
 
 /* ---- the end ---- */
 
-/* With no job left: drops all spans in the queue. */
-static void span_queue_clear(struct span_queue *queue)
-{
-    struct crew *crew = queue->settings.crew;
-    if (!crew) return;
-    crew_lock(crew);
-    queue->to_cut = NULL;
-    while (queue->first) span_queue_drop_locked(span_queue_take_locked(queue));
-    crew_unlock(crew);
-}
-
 void span_queue_release(struct span_queue *queue)
 {
-    span_queue_clear(queue);
+    queue->to_cut = NULL;
+    while (queue->first) {
+        struct queued_span *span = queue->first;
+        queue->first = span->next;
+        span_queue_drop(span);
+    }
     while (queue->newest) {
         struct queued_span *span = queue->newest;
         queue->newest = span->older;
@@ -282,4 +334,166 @@ void span_queue_release(struct span_queue *queue)
         free(span);
     }
     span_reader_release(&queue->reader);
+}
+
+/* ---- several inputs ---- */
+
+/* Reads the next piece of an input and has it filled. Returns 0, or -1 after a message. */
+static int fetch(struct stream *stream)
+{
+    struct crew *crew = stream->all->settings.crew;
+    uint64_t before = bam_reader_offset(stream->reader);
+    size_t n_bytes;
+    int r = span_queue_fetch(&stream->spans, &n_bytes);
+    /* After the end the reader may be closed already. */
+    if (r != BAM_READER_PIECE) return r == BAM_READER_END ? 0 : -1;
+    uint64_t n_read = bam_reader_offset(stream->reader) - before;
+    crew_lock(crew);
+    load_totals_locked(stream->all->settings.totals)->file_bytes_read += n_read;
+    crew_unlock(crew);
+    return 0;
+}
+
+/* Waits until an input of the reader may be read; of several takes the one with the least ahead.
+   NULL if all were read, or the reader should end. */
+static struct stream *next_to_read(const struct reader *reader)
+{
+    struct input_streams *all = reader->all;
+    struct crew *crew = all->settings.crew;
+    struct stream *best = NULL;
+    crew_lock(crew);
+    while (!all->stopped && !crew_failed(crew)) {
+        bool all_are_read = true;
+        best = NULL;
+        for (size_t i = reader->number; i < all->n; i += all->n_readers) {
+            struct stream *stream = &all->streams[i];
+            const struct span_queue *spans = &stream->spans;
+            all_are_read &= spans->is_read;
+            bool is_better = !best || spans->ahead_bytes < best->spans.ahead_bytes;
+            if (is_better && span_queue_has_room_locked(spans)) best = stream;
+        }
+        if (best || all_are_read) break;
+        (void)pthread_cond_wait(&all->room, crew_mutex(crew));
+    }
+    bool ends = all->stopped || crew_failed(crew);
+    crew_unlock(crew);
+    return ends ? NULL : best;
+}
+
+static void *read_inputs(void *arg)
+{
+    struct reader *reader = arg;
+    struct stream *stream;
+    while ((stream = next_to_read(reader)))
+        if (fetch(stream) < 0) crew_fail(reader->all->settings.crew);
+    return NULL;
+}
+
+static int open_inputs(struct input_streams *all)
+{
+    const struct input_streams_settings *s = &all->settings;
+    for (size_t i = 0; i < all->n; i++) {
+        struct stream *stream = &all->streams[i];
+        *stream = (struct stream){.all = all, .number = s->numbers[i]};
+        span_queue_init(&stream->spans, s);
+        stream->spans.streams = all;
+        stream->reader = bam_inputs_open_one(s->inputs, stream->number);
+        if (!stream->reader) return -1;
+        bam_reader_drop_header(stream->reader);
+        span_queue_begin(&stream->spans, stream->reader, (uint32_t)stream->number, 0,
+                         bam_inputs_renames(s->inputs, stream->number));
+    }
+    return 0;
+}
+
+static int start_readers(struct input_streams *all)
+{
+    all->n_readers = all->n < MOST_READERS ? all->n : MOST_READERS;
+    for (size_t i = 0; i < all->n_readers; i++) {
+        struct reader *reader = &all->readers[i];
+        *reader = (struct reader){.all = all, .number = i};
+        int error = thread_start(&reader->thread, "reader", read_inputs, reader);
+        reader->started = error == 0;
+        if (!error) continue;
+        diag_no_thread(error);
+        return -1;
+    }
+    return 0;
+}
+
+struct input_streams *input_streams_start(const struct input_streams_settings *settings)
+{
+    struct input_streams *all = xcalloc(1, sizeof *all);
+    all->settings = *settings;
+    all->n = settings->n_inputs;
+    all->streams = xcalloc(all->n, sizeof *all->streams);
+    xalloc_require(pthread_cond_init(&all->room, NULL) == 0);
+    if (open_inputs(all) == 0 && start_readers(all) == 0) return all;
+    crew_fail(settings->crew);
+    input_streams_stop(all);
+    (void)crew_finish_jobs(settings->crew);
+    input_streams_destroy(all);
+    return NULL;
+}
+
+int input_streams_next(struct input_streams *all, size_t i, struct queued_span **span)
+{
+    struct crew *crew = all->settings.crew;
+    struct stream *stream = &all->streams[i];
+    struct span_queue *spans = &stream->spans;
+    *span = NULL;
+    crew_lock(crew);
+    while (!crew_failed(crew) && !*span) {
+        if (span_queue_is_ready_locked(spans)) {
+            *span = span_queue_take_locked(spans);
+            if ((*span)->made) break;
+            span_queue_drop_locked(*span);      /* it has no records */
+            *span = NULL;
+        } else if (spans->is_read && span_queue_is_empty_locked(spans)) {
+            break;
+        } else {
+            crew_wait_for(crew, WAIT_DISPATCHER_BLOCKS);
+        }
+    }
+    bool failed = !*span && crew_failed(crew);
+    crew_unlock(crew);
+    if (failed) return -1;
+    if (*span) return 1;
+    if (span_reader_end(&spans->reader) < 0) return -1;
+    return bam_inputs_leave(all->settings.inputs, stream->number);
+}
+
+size_t input_streams_excess_bytes(const struct input_streams *all)
+{
+    size_t planned = all->n * all->settings.share.ahead_bytes;
+    crew_assert_locked(all->settings.crew);
+    return all->ahead_bytes > planned ? all->ahead_bytes - planned : 0;
+}
+
+const char *input_streams_name(const struct input_streams *all, size_t i)
+{
+    return all->streams[i].spans.reader.name;
+}
+
+void input_streams_stop(struct input_streams *all)
+{
+    if (!all) return;
+    struct crew *crew = all->settings.crew;
+    crew_lock(crew);
+    all->stopped = true;
+    (void)pthread_cond_broadcast(&all->room);
+    crew_unlock(crew);
+    for (size_t i = 0; i < all->n_readers; i++) {
+        if (all->readers[i].started) (void)pthread_join(all->readers[i].thread, NULL);
+        all->readers[i].started = false;
+    }
+}
+
+void input_streams_destroy(struct input_streams *all)
+{
+    if (!all) return;
+    for (size_t i = 0; i < all->n; i++) span_queue_release(&all->streams[i].spans);
+    (void)pthread_cond_destroy(&all->room);
+    free(all->streams);
+    free(all);
 }

@@ -2,9 +2,9 @@
 #include "pipeline/spill.h"
 
 #include "pipeline/planner.h"
-#include "pipeline/spill_policy.h"
+#include "pipeline/mem_budget.h"
 #include "pipeline/spilled_run.h"
-#include "pipeline/thread.h"
+#include "pipeline/crew.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -244,8 +244,7 @@ int spill_to_fit(struct spiller *spiller)
         batch_pool_budget(s->pool, &budget);
         size_t left = batch_pool_n_kept(s->pool);
         bool fits = merge_fits(spiller, &budget);
-        if (left == 0 ||
-            (fits && !temp_store_needs_all_runs(s->store) && !s->needs_all_runs))
+        if (left == 0 || (fits && !temp_store_needs_all_runs(s->store) && !s->needs_all_runs))
             return ender ? run_ender_settle(ender) : 0;
         if (spill_oldest(spiller, spill_policy_run_batches(&budget, left)) < 0) return -1;
     }

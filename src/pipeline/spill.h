@@ -5,7 +5,7 @@
  * the batches can be cut. For each pack a worker merges one slice of each batch, cuts the result
  * into blocks and compresses them. Packs are put into the store in order.
  *
- * spill_policy.h decides when a run is spilled, and of how many batches.
+ * mem_budget.h says when a run is spilled, and of how many batches.
  *
  * Order of calls: create; go_on for a sort that goes on with a checkpoint; start, when the load
  * totals are set to loading; join, when they are set to not loading; to_fit; destroy. One thread

@@ -1,8 +1,8 @@
 /* spilled_run.c -- see spilled_run.h. */
 #include "pipeline/spilled_run.h"
 
-#include "pipeline/record_ordinals.h"
-#include "pipeline/thread.h"
+#include "pipeline/batch.h"
+#include "pipeline/crew.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"

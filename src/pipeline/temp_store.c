@@ -36,7 +36,8 @@ static int open_databases(struct temp_store *ts)
     batch_pool_budget(s->pool, &budget);
     long_runs = budget;
     mem_budget_lengthen_runs(&long_runs);
-    uint64_t expected_bytes = load_totals_expected_bytes(s->totals);
+    struct load_counts counts;
+    load_totals_look(s->totals, &counts);
     const struct run_store_settings settings = {
         .dirs = ts->dirs.paths,
         .n_dirs = ts->dirs.n,
@@ -46,9 +47,9 @@ static int open_databases(struct temp_store *ts)
         .read_only = !s->reads_input,
         .compaction = s->compaction,
         .long_keys = s->long_keys,
-        .input_bytes = expected_bytes,
-        .means = plan_means(expected_bytes, &budget),
-        .slow_means = plan_means(expected_bytes, &long_runs),
+        .input_bytes = counts.expected_bytes,
+        .means = plan_means(counts.expected_bytes, &budget),
+        .slow_means = plan_means(counts.expected_bytes, &long_runs),
     };
     ts->runs = run_store_create(&settings);
     if (!ts->runs) return -1;
@@ -102,13 +103,14 @@ struct run_ender *temp_store_ender(const struct temp_store *ts)
 unsigned temp_store_n_durable(const struct temp_store *ts)
 {
     crew_assert_locked(ts->settings.crew);
-    return ts->ender ? run_ender_n_durable(ts->ender) : 0;
+    return ts->ender ? run_ender_totals(ts->ender)->n_durable : 0;
 }
 
 void temp_store_set_before(struct temp_store *ts, unsigned n_runs, uint64_t raw_bytes)
 {
     crew_lock(ts->settings.crew);
-    run_ender_set_before(ts->ender, n_runs, raw_bytes);
+    run_ender_totals(ts->ender)->n_durable = n_runs;
+    run_ender_totals(ts->ender)->raw_bytes = raw_bytes;
     crew_unlock(ts->settings.crew);
 }
 

@@ -237,7 +237,9 @@ static void fix_job(struct worker *worker, void *arg)
         crew_fail(sort->crew);
     }
     crew_lock(sort->crew);
-    load_totals_add_pairs(sort->totals, space->n_paired, space->n_alone);
+    struct load_counts *counts = load_totals_locked(sort->totals);
+    counts->n_paired += space->n_paired;
+    counts->n_alone += space->n_alone;
     work->done = true;
     crew_unlock(sort->crew);
 }

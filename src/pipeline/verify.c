@@ -2,7 +2,7 @@
 #include "pipeline/verify.h"
 
 #include "input/input_file.h"
-#include "pipeline/violation.h"
+#include "pipeline/rules.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 

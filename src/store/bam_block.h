@@ -16,7 +16,7 @@
  *                    in version 4 the ordinals of the records, each of 5 bytes
  *                    the records, compressed
  *
- * Ordinals (pipeline/record_ordinals.h) say how the records came in the input, where the order of
+ * Ordinals (pipeline/batch.h) say how the records came in the input, where the order of
  * the run does not: --resume makes views of the records again (pipeline/scan_runs.h).
  *
  * Parts: a scan holds one entry of each file of the database in memory. A value with one very large

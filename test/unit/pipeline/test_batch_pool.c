@@ -108,8 +108,7 @@ TEST_OF_POOL(test_retired_batches_leave_the_budget)
     struct mem_budget now;
     seal(f.budget.n_batches - 1);
     crew_lock(f.crew);
-    batch_pool_retire(f.pool, 3);
-    assert_true(batch_pool_is_retiring(f.pool));
+    assert_false(batch_pool_retire(f.pool, 3));
     crew_unlock(f.crew);
     batch_pool_budget(f.pool, &now);
     assert_int_equal(now.n_batches, f.budget.n_batches - 1);
@@ -117,7 +116,7 @@ TEST_OF_POOL(test_retired_batches_leave_the_budget)
     batch_pool_budget(f.pool, &now);
     assert_int_equal(now.n_batches, f.budget.n_batches - 3);
     crew_lock(f.crew);
-    assert_false(batch_pool_is_retiring(f.pool));
+    assert_true(batch_pool_retire(f.pool, 0));
     crew_unlock(f.crew);
 }
 

@@ -4,7 +4,7 @@
 #include "test_rules.h"
 
 #include "duplicates/duplicate_rules.h"
-#include "pipeline/record_ordinals.h"
+#include "pipeline/batch.h"
 
 enum { MOST_BATCHES = 9, BATCH_BYTES = 8 << 10 };
 

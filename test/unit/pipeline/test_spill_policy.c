@@ -4,7 +4,7 @@
  */
 #include "unit_test.h"
 
-#include "pipeline/spill_policy.h"
+#include "pipeline/mem_budget.h"
 
 static const size_t mib = 1024 * 1024;
 

@@ -1,7 +1,7 @@
 /* test_thread.c -- the names of threads, which `top -H` shows. */
 #include "unit_test.h"
 
-#include "pipeline/thread.h"
+#include "pipeline/crew.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -34,16 +34,22 @@ TEST(test_thread_has_its_name_from_the_beginning)
     assert_string_not_equal(before, "fifteen letters");
 }
 
-/* What a library does between the two calls. */
-TEST(test_lent_name_is_given_back)
+static void read_name_in_job(struct worker *worker, void *name)
 {
-    char before[17], lent[17], after[17];
-    struct thread_name own;
+    (void)worker;
+    read_name(name);
+}
+
+TEST(test_workers_have_their_name_and_the_thread_that_starts_them_keeps_its_own)
+{
+    char before[17], worker[17], after[17];
+    struct crew *crew = crew_create();
     read_name(before);
-    thread_lend_name(&own, "worker");
-    read_name(lent);
-    thread_restore_name(&own);
+    assert_int_equal(crew_start(crew, 1), 0);
+    assert_int_equal(crew_submit(crew, read_name_in_job, worker), 0);
+    assert_int_equal(crew_finish_jobs(crew), 0);
     read_name(after);
-    assert_string_equal(lent, "worker");
+    assert_string_equal(worker, "worker");
     assert_string_equal(after, before);
+    crew_destroy(crew);
 }
