@@ -1,8 +1,8 @@
 /*
  * temp_clean.c -- see temp_clean.h.
  *
- * Looks at journals first, then at directories, then at other files: a journal says which files only
- * lack their names, and a checkpoint says whose the other files are. Each is listed once.
+ * Looks at journals first, then at directories, then at other files: a journal says which files
+ * only lack their names, and a checkpoint says whose the other files are. Each is listed once.
  */
 #include "command/temp_clean.h"
 
@@ -44,7 +44,7 @@ struct found {                  /* a directory, an output or a journal that no p
     const char *path, *state;
     time_t since;
     uint64_t n_bytes;
-    struct checkpoint_file file;        /* of a directory; without a checkpoint file the id is NULL */
+    struct checkpoint_file file;        /* of a directory; if it has none the id is NULL */
     const char *lost_part;      /* a directory without which the sort cannot be finished, or NULL */
     struct output_journal journal;      /* {0}: there is none */
 };
@@ -234,8 +234,8 @@ static int clean_file(struct cleaning *c, const char *path, bool is_wanted)
 
 /* ---- directories ---- */
 
-/* Adds up the bytes on disk of all files in a directory. A run that is moved into a database has two
-   names for a moment. */
+/* Adds up the bytes on disk of all files in a directory. A run that is moved into a database has
+   two names for a moment. */
 static uint64_t count_bytes(const char *path)
 {
     uint64_t n_bytes = 0;
@@ -301,7 +301,7 @@ static int clean_found(struct cleaning *c, bool removes, struct found *found)
 {
     const char *const *names = found->file.output.temporaries;
     int r = 0;
-    /* Results that only lack their names come first: the checkpoint stays if they cannot get them. */
+    /* Results that only lack names come first: the checkpoint stays if they cannot get them. */
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
         if (names[i] && clean_names_of(c, names[i]) < 0) r = -1;
     if (removes && r == 0 && temp_dir_remove(found->path) < 0) r = refuse_to_remove(found->path);
@@ -400,9 +400,9 @@ static int refuse_elsewhere(struct cleaning *c, const char *path, const char *pr
     return -1;
 }
 
-/* Lists one directory if it is one of rocksort's, and removes it if told to. `id`: of the sort whose
-   other directories are being cleaned up; NULL: this is the first one. Returns 0, or -1 after a
-   message. */
+/* Lists one directory if it is one of rocksort's, and removes it if told to. `id`: of the sort
+   whose other directories are being cleaned up; NULL: this is the first one. Returns 0, or -1 after
+   a message. */
 static int clean_part(struct cleaning *c, const char *path, const char *id)
 {
     struct checkpoint_dir dir;
@@ -469,7 +469,8 @@ static int clean_below(struct cleaning *c, const char *place)
         for (ssize_t i = 0; i < n; i++) {
             if ((int)kind_of(names[i], c) != kind) continue;
             char *path = temp_dir_path(place, names[i]);
-            int cleaned = kind == DIRECTORY ? clean_part(c, path, NULL) : clean_file(c, path, false);
+            int cleaned = kind == DIRECTORY ? clean_part(c, path, NULL)
+                                            : clean_file(c, path, false);
             if (cleaned < 0) r = -1;
             free(path);
         }
