@@ -1,8 +1,8 @@
 /*
  * option_table.h -- a table of options and what takes them: from words to the members of a struct.
  *
- * Each option is one row. The words are those of a command line, or those of one argument that holds
- * the options of another program, such as --fixmate="-r -z off".
+ * Each option is one row. The words are those of a command line, or those of one argument that
+ * holds the options of another program, such as --fixmate="-r -z off".
  *
  * Threads: one at a time, as getopt_long has state of its own.
  */
@@ -36,7 +36,7 @@ struct option_row {
     size_t given;               /* offset of a bool that says that the option was given; 0: none */
 };
 
-enum { OPTION_WRONG = 1 };      /* there was no message: the argument is not what the option takes */
+enum { OPTION_WRONG = 1 };      /* no message: the argument is not what the option takes */
 
 struct option_table {
     const struct option_row *rows;
@@ -55,18 +55,18 @@ struct option_clash {
 /* Refuses the first clash that is there. Returns 0, or -1 after a message that begins with `of`. */
 int option_refuse_clash(const char *of, const struct option_clash *clashes, size_t n);
 
-/* Takes the options of a command line. Returns the number of the first argument that is none, or -1:
-   then there was a message of ours or of getopt_long, which calls the program argv[0]. */
+/* Takes the options of a command line. Returns the number of the first argument that is none, or
+   -1: then there was a message of ours or of getopt_long, which calls the program argv[0]. */
 int option_table_parse(const struct option_table *table, int argc, char **argv, void *target);
 
-/* Parses a whole decimal number. One that does not fit a long becomes the nearest that does. Returns
-   0 or -1. */
+/* Parses a whole decimal number. One that does not fit a long becomes the nearest that does.
+   Returns 0 or -1. */
 int option_number(const char *text, long *value);
 
 /*
- * Splits `text` into words (words.h) and takes the options in them. Returns 0, or -1 after a message
- * that names the option. The target points into *words, which the caller frees with words_free; NULL
- * on failure.
+ * Splits `text` into words (words.h) and takes the options in them. Returns 0, or -1 after a
+ * message that names the option. The target points into *words, which the caller frees with
+ * words_free; NULL on failure.
  */
 int option_table_parse_text(const struct option_table *table, const char *text, void *target,
                             char ***words);

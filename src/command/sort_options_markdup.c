@@ -70,8 +70,8 @@ struct gathered {
     struct duplicate_rules rules;
     const char *coords, *coords_order, *barcode;        /* of options; or NULL */
     bool barcode_in_name, mismatches_given;
-    int distance, read_length;          /* the latter is the window of samtools: here, duplicates are
-                                           found at any distance */
+    int distance;
+    int read_length;                    /* not used: duplicates are found at any distance */
 };
 
 static int take_mode(void *arg, const char *text)

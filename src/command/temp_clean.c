@@ -1,8 +1,8 @@
 /*
  * temp_clean.c -- see temp_clean.h.
  *
- * Looks at journals first, then at directories, then at other files: a journal says which files only
- * lack their names, and a checkpoint says whose the other files are. Each is listed once.
+ * Looks at journals first, then at directories, then at other files: a journal says which files
+ * only lack their names, and a checkpoint says whose the other files are. Each is listed once.
  */
 #include "command/temp_clean.h"
 
@@ -43,7 +43,7 @@ struct found {                  /* a directory, an output or a journal that no p
     const char *path, *state;
     time_t since;
     uint64_t n_bytes;
-    struct checkpoint_file file;        /* of a directory; without a checkpoint file the id is NULL */
+    struct checkpoint_file file;        /* of a directory; if it has none the id is NULL */
     const char *lost_part;      /* a directory without which the sort cannot be finished, or NULL */
     struct output_journal journal;      /* {0}: there is none */
 };
@@ -205,8 +205,8 @@ static int clean_open_file(struct cleaning *c, const char *path, const struct ou
 }
 
 /* Lists a file if it is an output that a killed process has not finished, or a journal, and removes
-   it if told to. Returns 0, or -1 after a message. */
-static int clean_file(struct cleaning *c, const char *path)
+   it if told to. `is_wanted`: also a journal of other outputs. Returns 0, or -1 after a message. */
+static int clean_file(struct cleaning *c, const char *path, bool is_wanted)
 {
     struct output_leftover left;
     size_t n_output;
@@ -215,9 +215,10 @@ static int clean_file(struct cleaning *c, const char *path)
     enum output_leftover_state state = output_leftover_open(path, &left);
     bool in_use = state == OUTPUT_LEFTOVER_IN_USE;
     /* A journal is wanted if any of its files is. Those of a living process are listed anyway. */
-    bool is_wanted = !output_leftover_is_journal(name) ||
-                     (!in_use && (is_of_output(c, name, n_output) ||
-                                  output_journal_each(left.fd, has_name, c) < 0));
+    if (!is_wanted)
+        is_wanted = !output_leftover_is_journal(name) ||
+                    (!in_use && (is_of_output(c, name, n_output) ||
+                                 output_journal_each(left.fd, has_name, c) < 0));
     int r = 0;
     if (state != OUTPUT_LEFTOVER_FOREIGN && is_wanted && !is_listed(c, &left.st)) {
         c->n_found++;
@@ -232,8 +233,8 @@ static int clean_file(struct cleaning *c, const char *path)
 
 /* ---- directories ---- */
 
-/* Adds up the bytes on disk of all files in a directory. A run that is moved into a database has two
-   names for a moment. */
+/* Adds up the bytes on disk of all files in a directory. A run that is moved into a database has
+   two names for a moment. */
 static uint64_t count_bytes(const char *path)
 {
     uint64_t n_bytes = 0;
@@ -282,19 +283,13 @@ static const char *read_checkpoint(const struct checkpoint_dir *dir, struct foun
 
 static int clean_part(struct cleaning *c, const char *path, const char *id);
 
-/* Cleans up the journal of the file with this temporary name, or the directory of pieces, whatever
-   the other output is called. */
+/* Cleans up the journal of the file with this temporary name, or the directory of pieces. */
 static int clean_names_of(struct cleaning *c, const char *temporary)
 {
-    struct cleaning all = *c;
     size_t n_output;
+    if (temp_dir_is_name(path_name(temporary), &n_output)) return clean_part(c, temporary, NULL);
     char *journal = output_journal_path(temporary);
-    bool is_directory = temp_dir_is_name(path_name(temporary), &n_output);
-    all.output = NULL;
-    int r = is_directory ? clean_part(&all, temporary, NULL) : journal ? clean_file(&all, journal)
-                                                                       : 0;
-    all.output = c->output;
-    *c = all;
+    int r = journal ? clean_file(c, journal, true) : 0;
     free(journal);
     return r;
 }
@@ -305,14 +300,14 @@ static int clean_found(struct cleaning *c, bool removes, struct found *found)
 {
     const char *const *names = found->file.output.temporaries;
     int r = 0;
-    /* Results that only lack their names come first: the checkpoint stays if they cannot get them. */
+    /* Results that only lack names come first: the checkpoint stays if they cannot get them. */
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
         if (names[i] && clean_names_of(c, names[i]) < 0) r = -1;
     if (removes && r == 0 && temp_dir_remove(found->path) < 0) r = refuse_to_remove(found->path);
     say_found(found, removes && r == 0);
     if (found->file.id && !removes) say_how(found);
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
-        if (names[i] && clean_file(c, names[i]) < 0) r = -1;
+        if (names[i] && clean_file(c, names[i], true) < 0) r = -1;
     return r;
 }
 
@@ -404,9 +399,9 @@ static int refuse_elsewhere(struct cleaning *c, const char *path, const char *pr
     return -1;
 }
 
-/* Lists one directory if it is one of rocksort's, and removes it if told to. `id`: of the sort whose
-   other directories are being cleaned up; NULL: this is the first one. Returns 0, or -1 after a
-   message. */
+/* Lists one directory if it is one of rocksort's, and removes it if told to. `id`: of the sort
+   whose other directories are being cleaned up; NULL: this is the first one. Returns 0, or -1 after
+   a message. */
 static int clean_part(struct cleaning *c, const char *path, const char *id)
 {
     struct checkpoint_dir dir;
@@ -434,55 +429,53 @@ static int clean_part(struct cleaning *c, const char *path, const char *id)
     return r;
 }
 
-static int clean_directory(struct cleaning *c, const char *path)
-{
-    return clean_part(c, path, NULL);
-}
-
 /* ---- places ---- */
 
-static bool is_journal(const char *name, const void *cleaning)
-{
-    (void)cleaning;             /* what it lists is looked at later */
-    return output_leftover_is_journal(name);
-}
+enum kind {                     /* in the order that the head of this file gives */
+    JOURNAL,
+    DIRECTORY,
+    OUTPUT,
+    N_KINDS,
+    NOT_OURS = N_KINDS,
+};
 
-static bool is_directory(const char *name, const void *cleaning)
-{
-    size_t n;
-    return temp_dir_is_name(name, &n) && is_of_output(cleaning, name, n);
-}
-
-static bool is_file(const char *name, const void *cleaning)
+/* What a name stands for. Which outputs a journal is for is looked at later. */
+static enum kind kind_of(const char *name, const struct cleaning *c)
 {
     size_t n;
-    return output_leftover_is_name(name, &n) && is_of_output(cleaning, name, n);
+    if (output_leftover_is_journal(name)) return JOURNAL;
+    bool is_directory = temp_dir_is_name(name, &n);
+    if (!is_directory && !output_leftover_is_name(name, &n)) return NOT_OURS;
+    return !is_of_output(c, name, n) ? NOT_OURS : is_directory ? DIRECTORY : OUTPUT;
 }
 
-/* Cleans up in a directory, in the order that the head of this file gives. */
+static bool is_ours(const char *name, const void *cleaning)
+{
+    return kind_of(name, cleaning) != NOT_OURS;
+}
+
+/* Cleans up in a directory. */
 static int clean_below(struct cleaning *c, const char *place)
 {
-    static const struct {
-        bool (*is_wanted)(const char *name, const void *cleaning);
-        int (*clean)(struct cleaning *c, const char *path);
-    } kinds[] = {{is_journal, clean_file}, {is_directory, clean_directory},
-                 {is_file, clean_file}};
+    char **names;
+    ssize_t n = path_list(place, is_ours, c, &names);
     int r = 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        char **names;
-        ssize_t n = path_list(place, kinds[i].is_wanted, c, &names);
-        if (n < 0) {
-            diag_error("cannot look into '%s': %s", place, strerror(errno));
-            return -1;
-        }
-        for (ssize_t k = 0; k < n; k++) {
-            char *path = temp_dir_path(place, names[k]);
-            if (kinds[i].clean(c, path) < 0) r = -1;
-            free(path);
-            free(names[k]);
-        }
-        free(names);
+    if (n < 0) {
+        diag_error("cannot look into '%s': %s", place, strerror(errno));
+        return -1;
     }
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        for (ssize_t i = 0; i < n; i++) {
+            if ((int)kind_of(names[i], c) != kind) continue;
+            char *path = temp_dir_path(place, names[i]);
+            int cleaned = kind == DIRECTORY ? clean_part(c, path, NULL)
+                                            : clean_file(c, path, false);
+            if (cleaned < 0) r = -1;
+            free(path);
+        }
+    }
+    for (ssize_t i = 0; i < n; i++) free(names[i]);
+    free(names);
     return r;
 }
 
@@ -520,9 +513,9 @@ static int clean_place(struct cleaning *c, const char *name)
     size_t n_output;
     int r = 0;
     if (temp_dir_is_name(path_name(name), &n_output))
-        r = clean_directory(c, name);
+        r = clean_part(c, name, NULL);
     else
-        r = clean_file(c, name);
+        r = clean_file(c, name, false);
     if (r < 0 || c->n_found > 0) return r;
     bool is_place = stat(name, &st) == 0 && S_ISDIR(st.st_mode);
     return is_place ? clean_below(c, name) : clean_beside(c, name);

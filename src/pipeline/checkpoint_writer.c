@@ -533,7 +533,8 @@ bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_numbe
     if (s->resumed || (w->overwrites_input && w->progress == LOADED)) return true;
     if (w->progress == NOT_RECORDED || (is_wish && !s->keep_checkpoint)) return false;
     if (w->progress >= HAS_ALL_RUNS) return true;
-    return n_durable > 0 && ((w->file.can_read_again && !counts->input_is_bad) || s->keep_checkpoint);
+    bool can_go_on = w->file.can_read_again && !counts->input_is_bad;
+    return n_durable > 0 && (can_go_on || s->keep_checkpoint);
 }
 
 /* Finds room for what the disk that is full cannot take. */

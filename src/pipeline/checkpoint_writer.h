@@ -3,17 +3,17 @@
  * process can finish the sort.
  *
  * RocksDB makes each run and its label (run_label.h) durable in one step. A later process follows
- * the chain of labels and goes on reading where the last run of the chain ends, if the inputs can be
- * read from there. Everything else that it needs is in the checkpoint file (checkpoint_file.h),
+ * the chain of labels and goes on reading where the last run of the chain ends, if the inputs can
+ * be read from there. Everything else that it needs is in the checkpoint file (checkpoint_file.h),
  * which is written when the store is made, and again when all records are in runs.
  *
  * Without -k, records of BAM files need not all be in runs when the merge begins, since they can be
  * read again. Records of other inputs, such as pipes, must be.
  *
- * Order of calls: create; look_at_output; for a new sort remember_inputs, then the hooks; for a sort
- * that is resumed adopt, the hooks, adopted; then end_load or save_part; keeps, tell; end_syncs;
- * remove_directories or leave them; destroy. All by the thread that runs the sort. The thread that
- * handles signals also calls functions, but only those that need the lock.
+ * Order of calls: create; look_at_output; for a new sort remember_inputs, then the hooks; for a
+ * sort that is resumed adopt, the hooks, adopted; then end_load or save_part; keeps, tell;
+ * end_syncs; remove_directories or leave them; destroy. All by the thread that runs the sort. The
+ * thread that handles signals also calls functions, but only those that need the lock.
  */
 #ifndef ROCKSORT_PIPELINE_CHECKPOINT_WRITER_H
 #define ROCKSORT_PIPELINE_CHECKPOINT_WRITER_H

@@ -4,8 +4,8 @@
  * A sort has temporary files and directories of its own. When it ends early the files are removed,
  * and the directories, too, unless they are a checkpoint that is kept.
  *
- * Order of calls: watch; signals_hold; after_failure; exception_guard_end, before anything is freed;
- * tell_complete; signals_restore, when temporary data are removed. By one thread.
+ * Order of calls: watch; signals_hold; after_failure; exception_guard_end, before anything is
+ * freed; tell_complete; signals_restore, when temporary data are removed. By one thread.
  */
 #ifndef ROCKSORT_PIPELINE_EARLY_END_H
 #define ROCKSORT_PIPELINE_EARLY_END_H

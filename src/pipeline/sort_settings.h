@@ -76,8 +76,8 @@ struct sort_settings {
     struct checkpoint_output asked_output;      /* the output as the options have it */
     bool add_pg;
     const char *command_line;   /* for @PG CL */
-    /* Writes reports of a complete output to temporary files, adds them to the set and commits them;
-       NULL: there are none. After a failure they are missing. */
+    /* Writes reports of a complete output to temporary files, adds them to the set and commits
+       them; NULL: there are none. After a failure they are missing. */
     void (*write_reports)(void *arg, const struct sort_report *report, struct output_set *set);
     void *reports_arg;
     bool progress;              /* where no terminal shows it, a line every progress_seconds */

@@ -20,8 +20,8 @@
  * the run does not: --resume makes views of the records again (pipeline/scan_runs.h).
  *
  * Parts: a scan holds one entry of each file of the database in memory. A value with one very large
- * record is stored as several entries, its *parts*. The first part has the key of the block; the key
- * of a later part is the key of the block followed by the number of the part. No bound is the
+ * record is stored as several entries, its *parts*. The first part has the key of the block; the
+ * key of a later part is the key of the block followed by the number of the part. No bound is the
  * beginning of another bound, so later parts come right after the first one. A scan is at a later
  * part of one file at a time, so these may be larger.
  *

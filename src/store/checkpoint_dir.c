@@ -336,8 +336,8 @@ static void extend_dirs(struct checkpoint *checkpoint)
         checkpoint->dirs[checkpoint->n_dirs] = (struct checkpoint_dir){.fd = -1, .lock_fd = -1};
 }
 
-/* Reads the checkpoint file of directory i and uses it if it is newer: it lists more directories, or
-   has a later state. The checkpoint files can differ because a process writes them one after the
+/* Reads the checkpoint file of directory i and uses it if it is newer: it lists more directories,
+   or has a later state. The checkpoint files can differ because a process writes them one after the
    other. */
 static int compare_files(struct checkpoint *checkpoint, size_t i)
 {
@@ -462,7 +462,8 @@ size_t checkpoint_output_length(const char *output)
 enum { OPTION_BYTES = 32 };
 
 /* Appends an option and its argument, unless that is NULL. Leaves out what does not fit. */
-static void put_option(const char *option, const char *argument, char text[CHECKPOINT_COMMAND_BYTES])
+static void put_option(const char *option, const char *argument,
+                       char text[CHECKPOINT_COMMAND_BYTES])
 {
     enum { ROOM_BYTES = CHECKPOINT_COMMAND_BYTES - OPTION_BYTES };
     size_t at = strlen(text);

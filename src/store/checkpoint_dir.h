@@ -1,6 +1,6 @@
 /*
- * checkpoint_dir.h -- the temporary directories of a sort as a checkpoint: the lock of each, and the
- * file that says what is in it.
+ * checkpoint_dir.h -- the temporary directories of a sort as a checkpoint: the lock of each, and
+ * the file that says what is in it.
  *
  * Two files lie beside the databases. LOCK is locked (flock) by the process that works in the
  * directory; the system releases the lock when the process ends, in any way. The file says which
@@ -9,8 +9,8 @@
  *
  * A sort makes the directory, claims it, and writes the checkpoint file. Another process opens the
  * directory, which locks it, reads the checkpoint file, takes the directory if it will work there,
- * and closes it; or it opens a whole checkpoint. All directories are needed: if one is lost, such as
- * one on the disk of another host, the checkpoint is useless, and a message says so.
+ * and closes it; or it opens a whole checkpoint. All directories are needed: if one is lost, such
+ * as one on the disk of another host, the checkpoint is useless, and a message says so.
  *
  * A sort that is resumed may add directories. It writes the longer list into the directories one
  * after the other, and may die meanwhile. So the longest list that any directory has is the valid

@@ -120,8 +120,8 @@ struct checkpoint_file {
 /* Appends the checkpoint file as text. */
 void checkpoint_file_format(const struct checkpoint_file *file, kstring_t *text);
 
-/* Validates all of the text. Returns 0, or -1 with *problem, which says why in words that follow the
-   name of the directory. */
+/* Validates all of the text. Returns 0, or -1 with *problem, which says why in words that follow
+   the name of the directory. */
 int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_file *file,
                           const char **problem);
 

@@ -2,10 +2,10 @@
  * compaction_plan.h -- decides whether runs are compacted before the final scan, and how.
  *
  * A scan that merges n files within scan_bytes of memory reads scan_bytes / n of a file at a time,
- * so it needs n / scan_bytes seeks for each byte. If `width` files are compacted into one, again and
- * again while the input is loaded, the scan reads more of each at a time; but the data are written
- * and read once more, with width / compaction_bytes seeks for each byte. If n runs end up in
- * n / width compacted files and `width` other files, each byte needs
+ * so it needs n / scan_bytes seeks for each byte. If `width` files are compacted into one, again
+ * and again while the input is loaded, the scan reads more of each at a time; but the data are
+ * written and read once more, with width / compaction_bytes seeks for each byte. If n runs end up
+ * in n / width compacted files and `width` other files, each byte needs
  *
  *     width / compaction_bytes + (n / width + width) / scan_bytes
  *

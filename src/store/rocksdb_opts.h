@@ -28,10 +28,10 @@ struct rocksdb_opts {
 /*
  * Makes all objects. `existing`: the database is there already. compaction_read_bytes: how much a
  * compaction reads of a file at a time; 0: as much as the kernel reads ahead. n_compactions: how
- * many compactions all databases of the process may run at a time. few_files: compacted files can be
- * as large as all data, and what is in memory of each must not grow with its size. long_keys: keys
- * may have tens of thousands of bytes.
- * Returns 0, or -1 after a message; then nothing needs to be released.
+ * many compactions all databases of the process may run at a time. few_files: compacted files can
+ * be as large as all data, and what is in memory of each must not grow with its size. long_keys:
+ * keys may have tens of thousands of bytes. Returns 0, or -1 after a message; then nothing needs to
+ * be released.
  */
 int rocksdb_opts_init(struct rocksdb_opts *opts, bool existing, size_t compaction_read_bytes,
                       unsigned n_compactions, bool few_files, bool long_keys);

@@ -5,11 +5,6 @@
 
 enum { SPARE_FILES = 10 };      /* that must remain when a plan allows more files */
 
-void run_compactor_start(struct run_compactor *c, struct run_db *db, const char *dir)
-{
-    *c = (struct run_compactor){.db = db, .dir = dir};
-}
-
 /* RocksDB writes and syncs a file whenever settings change, so they do not change for every run. */
 static bool plan_has_changed(const struct run_compactor *c)
 {
@@ -96,8 +91,8 @@ bool run_compactor_is_due(const struct run_compactor *c)
 
 bool run_compactor_is_crowded(const struct run_compactor *c, unsigned most_files)
 {
-    /* If runs are admitted just when a compaction ends, RocksDB closes the files that were compacted
-       only after the next compaction: there may be `width` open files more. */
+    /* If runs are admitted just when a compaction ends, RocksDB closes the files that were
+       compacted only after the next compaction: there may be `width` open files more. */
     unsigned n_open = c->db ? run_db_n_open(c->db) + c->width : 0;
     return (!c->has_failed && n_open + 2 > most_files) || is_behind(c);
 }

@@ -2,8 +2,8 @@
  * run_compactor.h -- the compactions of one database: follows the plans of compaction_plan.h while
  * runs come, and stops when one fails.
  *
- * Order of calls: starts as {0}; start when the database has its first run; then plan after each
- * run, and apply if plan returned true; settle after the last run.
+ * Order of calls: starts as {0}; plan after each run, and apply if plan returned true; settle after
+ * the last run.
  *
  * Ownership: the compactor borrows the database and the text `dir`.
  * Threads: only the thread that ends runs calls these functions. Errors: -1 after a message.
@@ -14,15 +14,13 @@
 #include "store/compaction_plan.h"
 #include "store/run_db.h"
 
-struct run_compactor {          /* run_compactor.c alone changes the fields */
-    struct run_db *db;          /* NULL until start */
+struct run_compactor {          /* the caller sets db and dir, run_compactor.c the rest */
+    struct run_db *db;          /* NULL until the database has its first run */
     const char *dir;            /* of the database, for messages */
     struct compaction_plan plan;
-    unsigned least_width, width, max_files;     /* of the compactions that were switched on; 0: none */
+    unsigned least_width, width, max_files;     /* of the compactions that are on; 0: none */
     bool has_failed;            /* a compaction has failed, and compactions are switched off */
 };
-
-void run_compactor_start(struct run_compactor *compactor, struct run_db *db, const char *dir);
 
 /* Plans anew; `width` is for compaction_decide. `stuck`: the caller waited in vain for a compaction
    that was due, because no neighbouring files have about the same size; then the plan allows more

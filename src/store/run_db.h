@@ -10,10 +10,10 @@
  * Destroy at any time.
  *
  * Ownership: the database copies what it is given. A key or value that a scan shows is valid until
- * the next call for that scan. Threads: one at a time begins runs, one ends runs, one puts into each
- * file of a run, and one uses each scan. Any thread may ask what is being compacted.
- * Errors: RUN_DB_ERROR or NULL after a message that names the directory. RUN_DB_FULL comes without
- * a message, because the caller may have another directory.
+ * the next call for that scan. Threads: one at a time begins runs, one ends runs, one puts into
+ * each file of a run, and one uses each scan. Any thread may ask what is being compacted. Errors:
+ * RUN_DB_ERROR or NULL after a message that names the directory. RUN_DB_FULL comes without a
+ * message, because the caller may have another directory.
  */
 #ifndef ROCKSORT_STORE_RUN_DB_H
 #define ROCKSORT_STORE_RUN_DB_H
@@ -35,8 +35,8 @@ enum { RUN_DB_ADMITTED_WHEN_SLOW = 4 };
 struct run_db_settings {
     size_t compaction_read_bytes;       /* of a file at a time; 0: as the kernel reads ahead */
     /* Compactions and scans read past the page cache. There may be one scan at a time, and no runs
-       after it. The database is opened again for the first of them: otherwise RocksDB would read the
-       end of each new run from the disk. */
+       after it. The database is opened again for the first of them: otherwise RocksDB would read
+       the end of each new run from the disk. */
     bool direct;
     bool existing;                      /* another process made the database */
     bool read_only;                     /* existing; no runs, no compactions, nothing is written */

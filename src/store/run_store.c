@@ -46,9 +46,8 @@ struct volume {                 /* a database in a temporary directory */
     bool shares_space;          /* an earlier directory is on the same file system */
     /* the thread that begins runs */
     const char *full_reason;    /* why the database could not be made */
-    /* set under the lock by the thread that begins runs. That thread reads it without the lock; so
-       does any other thread once a run of this database has ended */
-    struct run_db *db;          /* NULL until the first run */
+    /* any thread; set by the thread that begins runs */
+    struct run_db *_Atomic db;  /* NULL until the first run */
     /* under the lock */
     bool full;                  /* gets no more runs: it is full, or nearly full while another one
                                    is not, or closed */
@@ -211,7 +210,7 @@ static int open_volumes(struct run_store *store)
         volume->n_bytes = run_db_totals(volume->db)->n_bytes;
         store->n_runs += volume->n_runs;
         if (volume->n_runs > 0 && !volume->closed)
-            run_compactor_start(&volume->compactor, volume->db, volume->dir);
+            volume->compactor = (struct run_compactor){.db = volume->db, .dir = volume->dir};
     }
     return 0;
 }
@@ -314,23 +313,14 @@ static int report_full(struct run_store *store, const struct volume *volume)
     return RUN_STORE_ERROR;
 }
 
-/* The database of a volume, for any thread; NULL: there is none yet. */
-static struct run_db *volume_db(struct run_store *store, const struct volume *volume)
-{
-    lock_store(store);
-    struct run_db *db = volume->db;
-    unlock_store(store);
-    return db;
-}
-
 /* True if a compaction into the directory runs or has failed: its partial output occupies space
    until it is deleted, which happens soon. */
-static bool compaction_has_space(struct run_store *store, const struct volume *full)
+static bool compaction_has_space(const struct run_store *store, const struct volume *full)
 {
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
         if (volume->dir != full->dir || volume->closed) continue;
-        const struct run_db *db = volume_db(store, volume);
+        const struct run_db *db = volume->db;
         if (db && (run_db_is_compacting(db) || run_db_compact_failed(db))) return true;
     }
     return false;
@@ -338,7 +328,8 @@ static bool compaction_has_space(struct run_store *store, const struct volume *f
 
 /* Waits a moment for the space that a compaction occupies. Returns false without waiting if none
    does, or if there were MOST_RETRIES waits. */
-static bool wait_for_space(struct run_store *store, const struct volume *full, unsigned *n_waits)
+static bool wait_for_space(const struct run_store *store, const struct volume *full,
+                           unsigned *n_waits)
 {
     if (*n_waits >= MOST_RETRIES || !compaction_has_space(store, full)) return false;
     ++*n_waits;
@@ -380,10 +371,7 @@ int run_store_begin_run(struct run_store *store, unsigned n_files, struct stored
     run->n_files = n_files;
     if (!volume->db) {
         volume->full_reason = NULL;
-        struct run_db *db = open_db(store, volume, false, &volume->full_reason);
-        lock_store(store);
-        volume->db = db;
-        unlock_store(store);
+        volume->db = open_db(store, volume, false, &volume->full_reason);
         if (volume->full_reason) return run_store_make_room(run);
     }
     if (!volume->db) return RUN_STORE_ERROR;
@@ -465,7 +453,7 @@ int run_store_end_run(struct stored_run *run)
     count_runs(store, volume);
     unlock_store(store);
     if (volume->n_runs > 0 && !volume->compactor.db)
-        run_compactor_start(&volume->compactor, volume->db, volume->dir);
+        volume->compactor = (struct run_compactor){.db = volume->db, .dir = volume->dir};
     free(run);
     return r;
 }

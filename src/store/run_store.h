@@ -57,7 +57,7 @@ void run_store_destroy(struct run_store *store);
 
 /* ---- writing runs ---- */
 
-/* For messages about a full disk: raw_done bytes of the input are in runs, about raw_left to come. */
+/* For messages about a full disk: raw_done bytes of the input are in runs, raw_left are to come. */
 void run_store_expect(struct run_store *store, uint64_t raw_done, uint64_t raw_left);
 
 /* How many files all runs together may have (compaction_most_run_files). */
@@ -67,7 +67,7 @@ unsigned run_store_most_files(const struct run_store *store);
    is to be abandoned. */
 int run_store_begin_run(struct run_store *store, unsigned n_files, struct stored_run **run);
 
-/* Return 0, RUN_STORE_ERROR or RUN_STORE_FULL. The label comes after the last block of all files. */
+/* Return 0, RUN_STORE_ERROR or RUN_STORE_FULL. The label comes after the last block. */
 int run_store_put(struct stored_run *run, unsigned file, const uint8_t *key, size_t key_bytes,
                   const uint8_t *value, size_t value_bytes);
 
@@ -77,7 +77,7 @@ int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *
 /* After RUN_STORE_FULL: returns RUN_STORE_AGAIN, or RUN_STORE_ERROR after a message. */
 int run_store_make_room(struct stored_run *run);
 
-/* Waits until the run is on the disk, and frees it, also on failure. Returns 0 or RUN_STORE_ERROR. */
+/* Waits until the run is on the disk; frees it, also on failure. Returns 0 or RUN_STORE_ERROR. */
 int run_store_end_run(struct stored_run *run);
 
 /* Drops the run and frees it. Accepts NULL. */

@@ -42,8 +42,8 @@ enum { TEMP_DIR_BASE_BYTES = 200 };
    message. */
 int temp_dir_check(const char *prefix);
 
-/* True if a name ends as those of temporary directories: rocksort.NUMBER.XXXXXX. *n_output: how many
-   bytes before that are the name of an output. */
+/* True if a name ends as those of temporary directories: rocksort.NUMBER.XXXXXX. *n_output: how
+   many bytes before that are the name of an output. */
 bool temp_dir_is_name(const char *name, size_t *n_output);
 
 /* Lists the names in a directory that temp_dir_is_name accepts, sorted. The caller frees each name,

@@ -163,7 +163,8 @@ TEST_IN_DIR(test_longest_key_is_known_to_a_process_that_opens_the_database)
         struct run_writer *writer;
         size_t n = run == 0 ? sizeof long_key : sizeof short_key;
         assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
-        assert_int_equal(run_db_put(writer, 0, run == 0 ? long_key : short_key, n, short_key, 1), 0);
+        const uint8_t *key = run == 0 ? long_key : short_key;
+        assert_int_equal(run_db_put(writer, 0, key, n, short_key, 1), 0);
         assert_int_equal(run_db_label_run(writer, run, short_key, 1), 0);
         assert_int_equal(run_db_end_run(writer), 0);
     }
