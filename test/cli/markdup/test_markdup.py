@@ -625,7 +625,7 @@ class Faults(FaultTest):
 
     def test_damaged_notes_are_found(self):
         words = ["-@", "2", "-T", self.scratch, "--fixmate", "--markdup=-S -t", "-o", self.out]
-        self.check_flips_are_found(*words, step=40, budget=SPILLING)
+        self.check_flips_are_found(*words, step=16, budget=SPILLING)
 
     def test_damaged_sort_of_reads_is_found(self):
         """Also what is sorted on the disk, because it does not fit in memory; and that disk may be
@@ -634,7 +634,7 @@ class Faults(FaultTest):
             read(f"M:1:F:1:{i % 40}:{i * 7919 % 20000}:{i * 104729 % 20000}", 0, 9) + "\n"
             for i in range(40_000)))
         words = ["-@", "2", "-T", self.scratch, "--markdup=-t -d 100", "-o", self.out, source]
-        self.check_flips_are_found(*words, step=20, budget=SPILLING)
+        self.check_flips_are_found(*words, step=8, budget=SPILLING)
         n = self.calls(*words, budget=SPILLING, of="pwrite:(deleted)")
         os.unlink(self.out)
         for number in range(1, n * 9 // 10, n // 12):
