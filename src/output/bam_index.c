@@ -5,10 +5,11 @@
  * In the index file each bin has a list of chunks. A bin whose chunks all lie within 64 KB of the
  * file is given to its parent, level by level from the lowest, because a reader would inflate those
  * bytes for the parent anyway. The parent must exist: it has records of its own, or received other
- * bins. Whether a bin is small depends only on where it first begins and last ends, so the parent gets
- * these two numbers, and no lists are moved. At the end each chunk goes to the bin to which its own
- * bin was given. Chunks are kept and handed out in the order in which they begin, so each list is
- * sorted. Two chunks of a bin are joined if one begins in the block in which the other ends.
+ * bins. Whether a bin is small depends only on where it first begins and last ends, so the parent
+ * gets these two numbers, and no lists are moved. At the end each chunk goes to the bin to which
+ * its own bin was given. Chunks are kept and handed out in the order in which they begin, so each
+ * list is sorted. Two chunks of a bin are joined if one begins in the block in which the other
+ * ends.
  *
  * For each window (BAI), or for the first window of each bin (CSI), the linear index says where the
  * first record that touches the window begins. A window that no record touches gets the value of

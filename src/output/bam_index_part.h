@@ -1,24 +1,24 @@
 /*
  * bam_index_part.h -- what one worker collects for the index of the output (bam_index.h).
  *
- * A worker that makes a segment of sorted records knows where each record is in the segment, but not
- * where the segment will be in the file. It collects what the index needs to know in a part, with
- * virtual offsets within the segment; bam_index_append adds the place of the segment. Parts are
- * small: consecutive records of a bin share a chunk, and the linear index has an entry only where a
- * record reaches further than all records before it.
+ * A worker that makes a segment of sorted records knows where each record is in the segment, but
+ * not where the segment will be in the file. It collects what the index needs to know in a part,
+ * with virtual offsets within the segment; bam_index_append adds the place of the segment. Parts
+ * are small: consecutive records of a bin share a chunk, and the linear index has an entry only
+ * where a record reaches further than all records before it.
  *
  * Order of calls: init; add for every record in order; end; bam_index_append; release. A part of
  * zeros may be released, too.
  *
  * A virtual offset (bam_index_voffset) is the place of a BGZF block, here counted from the start of
- * the segment, and a place in the block's uncompressed data. Records follow each other without gaps,
- * and the segment starts with a block, so a record ends where the next one begins. After a full
- * block the next record begins at offset 0 of the next block, even if that does not exist yet. In a
- * SAM file lines take the place of records.
+ * the segment, and a place in the block's uncompressed data. Records follow each other without
+ * gaps, and the segment starts with a block, so a record ends where the next one begins. After a
+ * full block the next record begins at offset 0 of the next block, even if that does not exist yet.
+ * In a SAM file lines take the place of records.
  *
  * The reference length of a record is that of its CIGAR; if this is in the CG tag, that of the
- * operation N of the two that stand in its place (bam_long.h). As in htslib, a read that is unmapped
- * or whose CIGAR consumes no reference has length 1, and position -1 counts as 0.
+ * operation N of the two that stand in its place (bam_long.h). As in htslib, a read that is
+ * unmapped or whose CIGAR consumes no reference has length 1, and position -1 counts as 0.
  *
  * Threads: a part has one owner at a time. Errors: -1 after a message that names the record.
  */
@@ -48,7 +48,8 @@ static inline uint32_t bam_index_first_bin(int level)
     return (uint32_t)(((UINT64_C(1) << (3 * level)) - 1) / 7);
 }
 
-/* The number of the pseudo-bin, which says where a reference begins and ends, and has its counts. */
+/* The number of the pseudo-bin, which says where a reference begins and ends, and has its
+   counts. */
 static inline uint32_t bam_index_pseudo_bin(const struct bam_index_shape *shape)
 {
     return bam_index_first_bin(shape->depth + 1) + 1;

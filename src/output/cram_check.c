@@ -29,8 +29,8 @@ const char *cram_doubt_read(const struct cram_doubt *doubt, char *type)
     return doubt->read;
 }
 
-/* What is wrong with the name of the tag at `at`, or NULL. htslib drops the tags from one with a NUL
-   on. With a byte above 127 htslib 1.16 makes a CRAM that cannot be read. */
+/* What is wrong with the name of the tag at `at`, or NULL. htslib drops the tags from one with a
+   NUL on. With a byte above 127 htslib 1.16 makes a CRAM that cannot be read. */
 static const char *check_name(const uint8_t *at, const uint8_t *end)
 {
     if (end - at < 2) return NULL;

@@ -6,8 +6,8 @@
  * later, in another thread, without saying which record. So records are checked before they are
  * given to the encoder.
  *
- * A record with an NM tag that is no number is written if its bases differ from the reference, and else
- * htslib refuses it. So it is not refused, but one such read is remembered for the message.
+ * A record with an NM tag that is no number is written if its bases differ from the reference, and
+ * else htslib refuses it. So it is not refused, but one such read is remembered for the message.
  *
  * Any thread may call the functions.
  */

@@ -51,8 +51,9 @@ static bool htslib_embeds_well(void)
     return major > 1 || minor >= 21;
 }
 
-/* True if the store has a file for the checksum. In its name, which is the pattern, "%2s" stands for
-   the next two characters of the checksum and "%s" for the rest, which follows if no "%s" does. */
+/* True if the store has a file for the checksum. In its name, which is the pattern, "%2s" stands
+   for the next two characters of the checksum and "%s" for the rest, which follows if no "%s"
+   does. */
 static bool is_in_store(const char *pattern, const char *sum)
 {
     kstring_t path = KS_INITIALIZE;
@@ -75,9 +76,9 @@ static bool is_in_store(const char *pattern, const char *sum)
     return found;
 }
 
-/* True if htslib will find the sequence by its checksum: in the cache or in a directory of REF_PATH.
-   If neither is named, the cache is in the home directory. Believes in servers that REF_PATH names;
-   does not count on the one that htslib asks by default. */
+/* True if htslib will find the sequence by its checksum: in the cache or in a directory of
+   REF_PATH. If neither is named, the cache is in the home directory. Believes in servers that
+   REF_PATH names; does not count on the one that htslib asks by default. */
 static bool is_stored(const char *sum)
 {
     const char *cache = getenv("REF_CACHE"), *path = getenv("REF_PATH");
@@ -164,8 +165,9 @@ static int n_lacking(const struct difference *difference)
     return difference->n[NOWHERE] + difference->n[DOUBTFUL];
 }
 
-/* Chooses what an htslib is told that must not embed a reference made of the reads. With embed_ref=1
-   it would do so if a sequence is not found, and it encodes slices of several references wrongly. */
+/* Chooses what an htslib is told that must not embed a reference made of the reads. With
+   embed_ref=1 it would do so if a sequence is not found, and it encodes slices of several
+   references wrongly. */
 static void choose_for_old(const struct wishes *wishes, const struct difference *difference,
                            struct cram_reference *ref)
 {

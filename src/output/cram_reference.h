@@ -6,19 +6,19 @@
  *
  * A sequence that the header names and the file lacks is no error by itself: perhaps no read lies
  * there, or htslib finds the sequence by the tags M5 or UR of its @SQ line. If htslib lacks a
- * sequence, it makes one of the reads and embeds it in the CRAM (embed_ref=2). Up to 1.18 that is not
- * safe: htslib crashes if an unplaced record without bases ends a slice, reserves memory for all
- * bases between the first and the last read of a slice, fails if reads are not in the order of
- * positions (1.16), and, if it begins to embed after other references were used, writes '=' or wrong
- * bases (1.16) or aborts. So such an htslib is told at the start to write without references
+ * sequence, it makes one of the reads and embeds it in the CRAM (embed_ref=2). Up to 1.18 that is
+ * not safe: htslib crashes if an unplaced record without bases ends a slice, reserves memory for
+ * all bases between the first and the last read of a slice, fails if reads are not in the order of
+ * positions (1.16), and, if it begins to embed after other references were used, writes '=' or
+ * wrong bases (1.16) or aborts. So such an htslib is told at the start to write without references
  * (no_ref=1) if a sequence will not be found, and else never to embed.
  *
  * Reads beyond the end of a sequence of the file cannot be written: the CRAM could not be read, or
  * such a read would have other bases.
  *
  * Order of calls: check, at the start; open, when the CRAM is written; admits, for each record;
- * release. A struct cram_reference owns its array. Threads: one at a time for each. Errors: -1 after
- * a message.
+ * release. A struct cram_reference owns its array. Threads: one at a time for each. Errors: -1
+ * after a message.
  */
 #ifndef ROCKSORT_OUTPUT_CRAM_REFERENCE_H
 #define ROCKSORT_OUTPUT_CRAM_REFERENCE_H

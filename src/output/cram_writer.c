@@ -6,10 +6,10 @@
  * When htslib cannot encode a container, it frees the next one while another thread is encoding it
  * (1.16, cram_put_bam_seq and cram_flush_result), and crashes. Before that, the thread that failed
  * prints a line, and waits until the line is printed. The writers watch for this line, and end the
- * sort when it comes. With --split-by or --also several may be open, and the line does not say whose
- * container it is. cram_check.h keeps records that cannot be encoded away from htslib, so this is
- * only for failures that cannot be known before, such as a missing reference. If the line is not
- * seen, the file is never closed, because closing would encode the same container again.
+ * sort when it comes. With --split-by or --also several may be open, and the line does not say
+ * whose container it is. cram_check.h keeps records that cannot be encoded away from htslib, so
+ * this is only for failures that cannot be known before, such as a missing reference. If the line
+ * is not seen, the file is never closed, because closing would encode the same container again.
  */
 #define _GNU_SOURCE             /* memfd_create */
 #include "output/cram_writer.h"

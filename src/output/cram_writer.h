@@ -4,9 +4,9 @@
  * htslib's output goes through a pump (cram_pump.h), which needs a thread of its own.
  *
  * Order of calls: create; pump, in its thread; start; write, in sorted order; check and end; when
- * the thread has ended, send_index if the output is complete; destroy. Ownership: the writer borrows
- * what its settings point to. Threads: one, besides the pump's. Errors: -1 after a message that names
- * the output.
+ * the thread has ended, send_index if the output is complete; destroy. Ownership: the writer
+ * borrows what its settings point to. Threads: one, besides the pump's. Errors: -1 after a message
+ * that names the output.
  */
 #ifndef ROCKSORT_OUTPUT_CRAM_WRITER_H
 #define ROCKSORT_OUTPUT_CRAM_WRITER_H

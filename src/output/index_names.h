@@ -17,10 +17,11 @@ char **index_names_of(const char *file, bool is_cram);
 void index_names_free(char **names);
 
 /*
- * Calls found(arg, name) for each file that readers of the output would take for its index, but that
- * belongs to the file that the output replaces, and for an older file at `index`, the name of the
- * output's own index, or NULL. Looks beside the output and, if its name is a link, beside that. x.csi
- * stays out for x.bam if there is x.bcf, whose index it may be. SAM text and columns have no indexes.
+ * Calls found(arg, name) for each file that readers of the output would take for its index, but
+ * that belongs to the file that the output replaces, and for an older file at `index`, the name of
+ * the output's own index, or NULL. Looks beside the output and, if its name is a link, beside that.
+ * x.csi stays out for x.bam if there is x.bcf, whose index it may be. SAM text and columns have no
+ * indexes.
  */
 void index_names_find_stale(const struct output_path *output, const char *index,
                             const struct output_format *format,

@@ -9,7 +9,8 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* Sets the kind of what htslib calls the format. Returns false if it is no format for alignments. */
+/* Sets the kind of what htslib calls the format. Returns false if it is no format for
+   alignments. */
 static bool set_kind(struct output_format *format)
 {
     switch (format->hts.format) {

@@ -30,8 +30,8 @@ bool output_leftover_is_journal(const char *name)
     return ending && strcmp(ending, OUTPUT_JOURNAL_ENDING) == 0;
 }
 
-/* Checks the parts of the name from its end: the ending, the nanoseconds, a point, the number of the
-   process, ".rocksort.". */
+/* Checks the parts of the name from its end: the ending, the nanoseconds, a point, the number of
+   the process, ".rocksort.". */
 bool output_leftover_is_name(const char *name, size_t *n_output)
 {
     static const char word[] = OUTPUT_PATH_WORD;

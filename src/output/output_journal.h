@@ -2,13 +2,13 @@
  * output_journal.h -- the list of files that are about to get their names, on the disk before the
  * first of them has its own. A later process gives the others theirs if this one dies.
  *
- * All files are complete when the journal is written. So it is finished by renaming what is left: an
- * older file that was replaced is gone, and cannot come back. A file is known by its size and time
- * of change. A set can be finished if each output is there, under one of its two names. If an output
- * was removed, or another sort has replaced it, the rest would stand beside files that it does not
- * belong to, and goes. So it does if no output has its name and another sort has made files of these
- * names since; if some have, the file in the way must be moved away first. An index or a report that
- * is missing or was replaced is left out.
+ * All files are complete when the journal is written. So it is finished by renaming what is left:
+ * an older file that was replaced is gone, and cannot come back. A file is known by its size and
+ * time of change. A set can be finished if each output is there, under one of its two names. If an
+ * output was removed, or another sort has replaced it, the rest would stand beside files that it
+ * does not belong to, and goes. So it does if no output has its name and another sort has made
+ * files of these names since; if some have, the file in the way must be moved away first. An index
+ * or a report that is missing or was replaced is left out.
  *
  * The file: texts that end with NUL.
  *     rocksort-names 1, output
@@ -22,8 +22,8 @@
  * OUTPUT.rocksort.N.N.tmp. Each other directory that has a file of the set has the same journal, so
  * that a process that cleans up there alone knows what the file belongs to.
  *
- * Order of calls: create, add, end; or settle, of a journal that is open and locked. One thread at a
- * time for each.
+ * Order of calls: create, add, end; or settle, of a journal that is open and locked. One thread at
+ * a time for each.
  */
 #ifndef ROCKSORT_OUTPUT_OUTPUT_JOURNAL_H
 #define ROCKSORT_OUTPUT_OUTPUT_JOURNAL_H
@@ -82,8 +82,9 @@ struct output_journal {
     bool can_be_finished;
 };
 
-/* Returns the name of the journal that a set has whose first file has this temporary name: a file's,
-   or that of the directory of pieces. The caller frees it. NULL: it is no temporary name. */
+/* Returns the name of the journal that a set has whose first file has this temporary name: a
+   file's, or that of the directory of pieces. The caller frees it. NULL: it is no temporary
+   name. */
 char *output_journal_path(const char *temporary);
 
 /* Calls visit for each line. Returns 0, or -1 if visit does or the journal is not whole. */
@@ -128,7 +129,8 @@ bool output_leftover_is_journal(const char *name);
 enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left);
 
 /* The same if the process that made the file is known to be dead, as the lock of its checkpoint
-   shows: the lock alone decides, and on NFS, too, there is no need to wait until the file is old. */
+   shows: the lock alone decides, and on NFS, too, there is no need to wait until the file is
+   old. */
 enum output_leftover_state output_leftover_open_of_dead(const char *path,
                                                        struct output_leftover *left);
 
@@ -138,8 +140,8 @@ int output_leftover_remove(const char *path, const struct output_leftover *left)
 /* Accepts one with the descriptor -1. */
 void output_leftover_close(struct output_leftover *left);
 
-/* Removes the temporary file or journal of a process that is known to be dead, if it has the name of
-   one, is ours, and no other process has it. Accepts NULL. */
+/* Removes the temporary file or journal of a process that is known to be dead, if it has the name
+   of one, is ours, and no other process has it. Accepts NULL. */
 void output_leftover_drop(const char *path);
 
 #endif

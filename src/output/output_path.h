@@ -4,15 +4,16 @@
  * A regular file is written under a temporary name beside its own. So the final name never stands
  * for half a result, and a file can be sorted onto itself. A symbolic link is followed first, also
  * if it leads to no file; other hard links to the old file keep the old content. Devices, pipes,
- * URLs, open files (/dev/fd/5), mounted files, and files in directories in which nothing can be made
- * are written in place, under their own name.
+ * URLs, open files (/dev/fd/5), mounted files, and files in directories in which nothing can be
+ * made are written in place, under their own name.
  *
  * Order of calls: choose, before hours of work; open, create or make; write and close the file;
  * commit, or drop on failure. Release at any time.
  *
- * The temporary file is locked (file_lock.h) from when it is made until it is renamed or removed, so
- * that another process can tell it from one that a killed process left (output_journal.h). A file
- * that a library opens by its name is not locked where the lock keeps it from writing, as on CIFS.
+ * The temporary file is locked (file_lock.h) from when it is made until it is renamed or removed,
+ * so that another process can tell it from one that a killed process left (output_journal.h). A
+ * file that a library opens by its name is not locked where the lock keeps it from writing, as on
+ * CIFS.
  *
  * Signals. The thread that handles them removes the temporary file: it takes `lock`, unlinks
  * `temporary`, and never unlocks. The temporary file is made with `lock` held, so none can be made
@@ -97,8 +98,8 @@ int output_path_put(struct output_path *path, const void *bytes, size_t n_bytes)
 /* The same as output_path_open, but returns a descriptor, or -1 with errno set. Not for URLs. */
 int output_path_create(struct output_path *path);
 
-/* Creates the file, calls put(to, arg) for a stream of it, which need not look for errors, and closes
-   it. Without a name, `to` is a stream of standard output. Returns 0, or an errno. */
+/* Creates the file, calls put(to, arg) for a stream of it, which need not look for errors, and
+   closes it. Without a name, `to` is a stream of standard output. Returns 0, or an errno. */
 int output_path_print(struct output_path *path, void (*put)(FILE *to, const void *arg),
                       const void *arg);
 

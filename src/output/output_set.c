@@ -162,8 +162,8 @@ static void write_journal(struct naming *naming, const char *temporary)
 }
 
 /* Writes the journal where other processes find it: with the pieces, or beside the last output,
-   which is that of -o; and in each other directory that has a file of the set, so that no process takes
-   the file for useless there. */
+   which is that of -o; and in each other directory that has a file of the set, so that no process
+   takes the file for useless there. */
 static void write_journals(struct naming *naming)
 {
     size_t n = naming->n - naming->n_pieces, n_main = 0;

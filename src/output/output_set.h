@@ -7,14 +7,14 @@
  * removes indexes of the files that are replaced. A journal on the disk lists them all before the
  * first is renamed, unless it is the only one (output_journal.h).
  *
- * If an output cannot get its name, those that have theirs lose them again, and the old indexes come
- * back. If an older file was replaced, which cannot come back, the temporary files and the journal
- * stay, and a message says how to finish. Without their index or report, outputs stay. Signals wait
- * while files get their names (early_end.h); a SIGKILL leaves the journal.
+ * If an output cannot get its name, those that have theirs lose them again, and the old indexes
+ * come back. If an older file was replaced, which cannot come back, the temporary files and the
+ * journal stay, and a message says how to finish. Without their index or report, outputs stay.
+ * Signals wait while files get their names (early_end.h); a SIGKILL leaves the journal.
  *
- * Order of calls: add, when a path is chosen; add_pieces, add_stale, complete; publish; drop, in any
- * case. Ownership: the set borrows paths and pieces, and starts as {0}. Threads: one at a time; add
- * and unlink with the lock of the sort held. Errors: -1 after a message.
+ * Order of calls: add, when a path is chosen; add_pieces, add_stale, complete; publish; drop, in
+ * any case. Ownership: the set borrows paths and pieces, and starts as {0}. Threads: one at a time;
+ * add and unlink with the lock of the sort held. Errors: -1 after a message.
  */
 #ifndef ROCKSORT_OUTPUT_OUTPUT_SET_H
 #define ROCKSORT_OUTPUT_OUTPUT_SET_H

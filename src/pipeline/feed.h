@@ -5,8 +5,8 @@
  * dispatcher can cut segments while feeders wait for a disk. Each feeder puts the blocks that it
  * reads, in the order of their keys, into a queue of bounded size.
  *
- * Order of calls: start; first and drop, for each feeder in any turn, until first returns 0; stop at
- * any time. Threads: one.
+ * Order of calls: start; first and drop, for each feeder in any turn, until first returns 0; stop
+ * at any time. Threads: one.
  */
 #ifndef ROCKSORT_PIPELINE_FEED_H
 #define ROCKSORT_PIPELINE_FEED_H

@@ -42,8 +42,8 @@ struct merger {
     size_t n_live, live_room;
     uint64_t n_taken;           /* number of blocks taken */
     size_t gathered_bytes;      /* bytes taken since the last cut, from blocks and batches */
-    size_t complete_bytes;      /* the part of it below the frontier, an estimate: in batches, and in
-                                   live blocks that end there */
+    size_t complete_bytes;      /* of these, below the frontier, an estimate: in batches, and in live
+                                   blocks that end there */
     struct merge_bound last_cut;
     size_t limit_bytes;         /* limit for the memory of blocks */
     size_t segment_bytes;       /* of the records of a segment */

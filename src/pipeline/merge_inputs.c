@@ -15,8 +15,8 @@ struct merge_input {
 
 /* ---- blocks, by workers ---- */
 
-/* Prints that record i of a block of the input comes before record k of another, or of the same one,
-   and should follow it. */
+/* Prints that record i of a block of the input comes before record k of another, or of the same
+   one, and should follow it. */
 static int refuse_order(const struct merge_inputs *m, const char *input,
                         const struct open_block *before, size_t i,
                         const struct open_block *block, size_t k)

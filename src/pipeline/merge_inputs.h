@@ -23,13 +23,14 @@ struct merge_inputs {
     struct content_sum sum;     /* of all records that were read; under the lock */
 };
 
-/* Opens the inputs and starts to read. `streams` has no make, drop and arg. NULL after a message. */
+/* Opens the inputs and starts to read. `streams` has no make, drop and arg. NULL after a
+   message. */
 struct merge_inputs *merge_inputs_start(struct sort_context *sort, struct segmenter *segmenter,
                                         const struct input_streams_settings *streams);
 
-/* Waits for the next block of input i, and sets *first to the bound of its first record, which stays
-   until the block is taken. Returns 1; 0 after the last block, with a bound above all; or -1 after a
-   message. */
+/* Waits for the next block of input i, and sets *first to the bound of its first record, which
+   stays until the block is taken. Returns 1; 0 after the last block, with a bound above all; or -1
+   after a message. */
 int merge_inputs_first(struct merge_inputs *m, size_t i, struct merge_limit *first);
 
 /* Takes this block, which is the dispatcher's then. */

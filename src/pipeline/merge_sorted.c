@@ -1,9 +1,9 @@
 /*
  * merge_sorted.c -- see merge_sorted.h.
  *
- * When the BGZF blocks of an input are copied, each must begin where the one before it ends, and the
- * file must end with the EOF block; nothing is inflated. The places in the index must be beginnings
- * of blocks: this shows most indexes that are not that of the file.
+ * When the BGZF blocks of an input are copied, each must begin where the one before it ends, and
+ * the file must end with the EOF block; nothing is inflated. The places in the index must be
+ * beginnings of blocks: this shows most indexes that are not that of the file.
  */
 #include "pipeline/merge_sorted.h"
 

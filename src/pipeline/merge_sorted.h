@@ -20,9 +20,9 @@
 #include "output/bam_index_file.h"
 #include "pipeline/sort_context.h"
 
-/* Opens the output and writes all inputs into it; the caller closes it. observers: of the inputs, if
-   they are read before. *sum_out is set to the sum of the records that were merged; of those that
-   were copied it has only the number. */
+/* Opens the output and writes all inputs into it; the caller closes it. observers: of the inputs,
+   if they are read before. *sum_out is set to the sum of the records that were merged; of those
+   that were copied it has only the number. */
 int merge_sorted(struct sort_context *sort, const struct record_observers *observers,
                  struct content_sum *sum_out);
 

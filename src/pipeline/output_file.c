@@ -140,7 +140,8 @@ static int pack_header(struct output_file *file, const uint8_t *bytes, size_t n)
     int r = 0;
     for (size_t at = 0; r == 0 && at < n; at += BGZF_PAYLOAD_BYTES) {
         size_t payload = n - at < BGZF_PAYLOAD_BYTES ? n - at : BGZF_PAYLOAD_BYTES;
-        ssize_t size = bgzf_block_deflate(&coder, file->settings.method, bytes + at, payload, block);
+        ssize_t size =
+            bgzf_block_deflate(&coder, file->settings.method, bytes + at, payload, block);
         r = size > 0 ? put_header(file, block, (size_t)size) : -1;
     }
     bgzf_coder_release(&coder);

@@ -110,8 +110,8 @@ int output_file_copy(struct output_file *file, const uint8_t *blocks, size_t n_b
 int output_file_copy_index(struct output_file *file, const struct bam_index_part *part,
                            uint64_t begin);
 
-/* Writes the end of a complete file, and closes that. After a failure it is to be closed as one that
-   is not complete. */
+/* Writes the end of a complete file, and closes that. After a failure it is to be closed as one
+   that is not complete. */
 int output_file_end(struct output_file *file);
 
 /* Commits the file, if output_file_end has completed it, and writes and commits the index; else

@@ -5,8 +5,8 @@
  * It lies beside the pieces, so that a name costs no copy, and is a temporary directory like others
  * (store/temp_dir.h): locked, found by --clean, removed after a failure.
  *
- * Signals. The directory is made with the lock held. So the thread that handles signals, which holds
- * the lock for ever, sees a directory that it can remove.
+ * Signals. The directory is made with the lock held. So the thread that handles signals, which
+ * holds the lock for ever, sees a directory that it can remove.
  *
  * Order of calls: make; remove, when the pieces have their names (output_set.h). Ownership: starts
  * as {0}. Threads: one at a time. Errors: -1 after a message.

@@ -204,7 +204,8 @@ static void account_phase(struct progress *progress)
 {
     struct process_usage now;
     process_usage_now(&now);
-    process_usage_add(&progress->sort->report->phases[progress->phase], &progress->phase_began, &now);
+    process_usage_add(&progress->sort->report->phases[progress->phase], &progress->phase_began,
+                      &now);
     progress->phase_began = now;
 }
 

@@ -1,8 +1,9 @@
 /*
  * progress.h -- shows how far the sort is while it runs, accounts its phases, and takes samples.
  *
- * The stages count anyway. A thread copies their counters, and prints and samples them without holding any lock of the sort; if nothing is to be shown or sampled there is no thread. It
- * waits for a condition of its own, so that it ends at once, and the ends of jobs do not wake it.
+ * The stages count anyway. A thread copies their counters, and prints and samples them without
+ * holding any lock of the sort; if nothing is to be shown or sampled there is no thread. It waits
+ * for a condition of its own, so that it ends at once, and the ends of jobs do not wake it.
  *
  * The line on a terminal is drawn while this process is in its foreground: a process in the
  * background that writes may be stopped for it. Of two sorts in one pipe the first that draws
@@ -39,8 +40,8 @@ struct progress_facts {
     double bytes_per_second;    /* of progress_rate: read or merged; 0: unknown */
 };
 
-/* Uncompressed bytes a second: a mean in which the last seconds count most. Each phase begins with a
-   new rate, with the time and the bytes of that moment. */
+/* Uncompressed bytes a second: a mean in which the last seconds count most. Each phase begins with
+   a new rate, with the time and the bytes of that moment. */
 struct progress_rate {
     double seconds;             /* time of the last look; 0: there was none */
     uint64_t n_bytes;

@@ -68,8 +68,8 @@ struct segment {
     bool done;                  /* under the lock */
 };
 
-/* kept: the batches in memory, part of every segment. segment_bytes: of its records, as planned. The
-   caller frees the segmenter when all jobs are done. */
+/* kept: the batches in memory, part of every segment. segment_bytes: of its records, as planned.
+   The caller frees the segmenter when all jobs are done. */
 struct segmenter *segmenter_create(const struct sort_context *sort,
                                    const struct merge_source *kept, size_t n_kept,
                                    size_t segment_bytes);

@@ -1,8 +1,9 @@
 /*
  * segment_output.c -- see segment_output.h.
  *
- * Records are copied, in order, into BGZF payloads that are deflated at once; or, for formats without
- * BGZF blocks, one after the other. With --split-by a payload ends where a piece of the output does.
+ * Records are copied, in order, into BGZF payloads that are deflated at once; or, for formats
+ * without BGZF blocks, one after the other. With --split-by a payload ends where a piece of the
+ * output does.
  */
 #include "pipeline/segment_output.h"
 
@@ -154,7 +155,8 @@ static struct segment_stretch *begin_stretch(struct emission *e)
     out->n_stretches++;
     struct segment_stretch *stretch = last_stretch(e);
     *stretch = (struct segment_stretch){.begin = out->n_bytes};
-    if (e->form->file->index) bam_index_part_init(&stretch->part, bam_index_shape(e->form->file->index));
+    if (e->form->file->index)
+        bam_index_part_init(&stretch->part, bam_index_shape(e->form->file->index));
     return stretch;
 }
 

@@ -38,8 +38,8 @@ struct sorted_output {          /* starts as {settings of files, and of pieces} 
     size_t value_bytes;
 };
 
-/* Makes the index to which segments add their parts. Checks that no known piece has the name of a file
-   that exists, and that those that must be open at the same time can be. memory_bytes: of the
+/* Makes the index to which segments add their parts. Checks that no known piece has the name of a
+   file that exists, and that those that must be open at the same time can be. memory_bytes: of the
    sort. */
 int sorted_output_prepare(struct sorted_output *out, sam_hdr_t *header, size_t memory_bytes);
 
@@ -50,8 +50,8 @@ int sorted_output_open(struct sorted_output *out, sam_hdr_t *header, uint64_t ra
 int sorted_output_write(struct sorted_output *out, struct segment_output from[MOST_OUTPUTS]);
 
 /* Closes the output, and writes indexes. If all files are complete, so is the set, and they wait
-   there for their names; else they are removed. Returns 0 if all is well. A complete output stays if
-   only its index fails; pieces do not. Sets a result for each file; all pieces have one. */
+   there for their names; else they are removed. Returns 0 if all is well. A complete output stays
+   if only its index fails; pieces do not. Sets a result for each file; all pieces have one. */
 int sorted_output_close(struct sorted_output *out, bool complete,
                         struct output_result results[MOST_OUTPUTS]);
 

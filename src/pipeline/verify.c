@@ -69,7 +69,8 @@ int verification_create(struct sort_context *sort)
         return 0;
     }
     for (unsigned i = 0; i < v->claim.n_candidates; i++) {
-        if (rules_complete(&sort->rules_maker, v->header, &v->claim.candidates[i].rules) == 0) continue;
+        struct sort_rules *rules = &v->claim.candidates[i].rules;
+        if (rules_complete(&sort->rules_maker, v->header, rules) == 0) continue;
         destroy(&v->base);
         return -1;
     }

@@ -12,9 +12,9 @@
 
 #include "pipeline/sort_context.h"
 
-/* Makes sort->verification and adds it to the observers of the input, which destroy it. It fails the
-   crew when all is known. If the header claims no order, there is none, but a message, and nothing
-   need be read. Returns 0, or -1 after a message. */
+/* Makes sort->verification and adds it to the observers of the input, which destroy it. It fails
+   the crew when all is known. If the header claims no order, there is none, but a message, and
+   nothing need be read. Returns 0, or -1 after a message. */
 int verification_create(struct sort_context *sort);
 
 /* After the load, whose result is passed: puts what was found into the report, and prints a message

@@ -8,8 +8,8 @@
  *
  * Pieces that are known before a record was read have numbers. Those of the header or the BED file
  * come first, in the order there, then those of records that belong to none of them: SPLIT_OUTSIDE
- * of all intervals, SPLIT_UNPLACED without a reference, SPLIT_NO_VALUE of the tag. Other values of a
- * tag become pieces when they are met (sorted_output.h).
+ * of all intervals, SPLIT_UNPLACED without a reference, SPLIT_NO_VALUE of the tag. Other values of
+ * a tag become pieces when they are met (sorted_output.h).
  *
  * Order of calls: create; with SPLIT_RANGES set_ranges; then any thread may ask. Errors: NULL after
  * a message.
@@ -72,8 +72,7 @@ struct split_plan {             /* fixed once it is made, and ranges are set */
     uint32_t *last_span;        /* by place: of each of them */
     struct split_span *spans;
     size_t n_spans, spans_room;
-    size_t most_open;           /* pieces have begun and will go on, at the most, while records come by
-                                   place */
+    size_t most_open;           /* by place: pieces that are open at the same time, at the most */
 };
 
 /* Says that there would be more than SPLIT_MOST_PIECES pieces. */
@@ -117,10 +116,10 @@ struct split_cursor {
 bool split_cursor_move(struct split_cursor *cursor, const struct split_plan *plan,
                        const uint8_t *rec);
 
-/* An observer of the input that counts the values of the tag, and fails after a message if there are
-   more than SPLIT_MOST_PIECES: so --split-by finds out early that it would write too many files. A
-   value counts by the hash of its first 512 bytes, so there may be more values than are counted.
-   Takes a megabyte. */
+/* An observer of the input that counts the values of the tag, and fails after a message if there
+   are more than SPLIT_MOST_PIECES: so --split-by finds out early that it would write too many
+   files. A value counts by the hash of its first 512 bytes, so there may be more values than are
+   counted. Takes a megabyte. */
 struct record_observer *split_values_observer(const char tag[2]);
 
 /* By tag: the value of a record as it is compared (bam_key_tag.h, which has its text). The caller
