@@ -12,7 +12,7 @@
 #include "pipeline/load.h"
 #include "pipeline/merge_sorted.h"
 #include "pipeline/prepare.h"
-#include "pipeline/view_again.h"
+#include "pipeline/scan_runs.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -54,43 +54,46 @@ static int settle_phase(struct sort_context *sort)
 static struct record_observers observers_of_runs(const struct sort_context *sort)
 {
     struct record_observers observers = sort->observers_in;
-    record_observers_add(&observers, sort->read_ends);
+    record_observers_add(&observers, duplicates_observer(sort->duplicates));
     return observers;
 }
 
 /* Looks again at records that an earlier process has put into the store. */
-static int view_earlier_runs(struct sort_context *sort)
+static int scan_earlier_runs(struct sort_context *sort)
 {
     struct mem_budget budget;
     batch_pool_budget(sort->pool, &budget);
     const struct record_observers observers = observers_of_runs(sort);
-    const struct view_again_settings again = {
-        .crew = sort->crew, .duplicates = sort->duplicates, .observers = &observers,
+    const struct scan_stored_settings earlier = {
+        .crew = sort->crew, .observers = &observers,
         .store = temp_store_runs(sort->store), .rules = &sort->rules,
         .n_refs = sam_hdr_nref(sort->header),
         .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
         .end_run = sort->first_own_run, .n_threads = sort->settings->n_threads,
         .queue_bytes = budget.total_bytes / 16,
     };
-    return view_again(&again);
+    return scan_stored_runs(&earlier);
 }
 
 /* Finds all duplicates, the ranges of pieces and the columns. */
 static int decide_phase(struct sort_context *sort)
 {
     struct spill_totals spilled;
-    size_t n;
     if (!sort->duplicates && !survey_is_needed(&sort->survey)) return 0;
     progress_enter(sort->progress, SORT_PHASE_MARK);
-    if (sort->first_own_run > 0 && view_earlier_runs(sort) < 0) return -1;
+    if (sort->first_own_run > 0 && scan_earlier_runs(sort) < 0) return -1;
     if (survey_settle(&sort->survey, sort->split, sort->columns) < 0) return -1;
     if (!sort->duplicates) return 0;
     spill_look(sort->spiller, &spilled);
-    struct batch *const *batches = batch_pool_kept(sort->pool, &n);
+    struct kept_batches kept = {.crew = sort->crew, .n_threads = sort->settings->n_threads,
+                                .first_run = spilled.next_run};
+    kept.batches = batch_pool_kept(sort->pool, &kept.n);
     /* Nothing is loaded any more, and nothing merged yet. */
-    size_t kept = batch_pool_kept_bytes(sort->pool), all = sort->budget.total_bytes;
-    return duplicates_decide(sort->duplicates, batches, n, spilled.next_run,
-                             kept < all ? all - kept : 0);
+    size_t kept_bytes = batch_pool_kept_bytes(sort->pool), all = sort->budget.total_bytes;
+    if (scan_kept_batches(&kept, &sort->observers_run) < 0 ||
+        duplicates_resolve(sort->duplicates, kept_bytes < all ? all - kept_bytes : 0) < 0)
+        return -1;
+    return mark_kept_batches(&kept, sort->duplicates);
 }
 
 /* Merges what was loaded; or, with --merge, the inputs. */

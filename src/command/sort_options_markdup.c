@@ -7,7 +7,7 @@
 #include "command/sort_options_markdup.h"
 
 #include "command/option_table.h"
-#include "duplicates/name_pattern.h"
+#include "duplicates/read_names.h"
 #include "util/diag.h"
 #include "util/words.h"
 

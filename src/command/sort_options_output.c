@@ -7,7 +7,6 @@
 #include "columns/standard_tags.h"
 #include "command/option_table.h"
 #include "input/bam_reader.h"
-#include "output/bam_writer.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/xalloc.h"

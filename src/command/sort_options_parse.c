@@ -394,7 +394,7 @@ static void finish_messages(struct sort_options *o)
     hts_verbose = o->verbosity;
     if (o->quiet && hts_verbose > 1) hts_verbose = 1;
     if (hts_verbose >= HTS_LOG_ERROR) return;
-    /* htslib's errors are needed, also if they are not shown (bam_writer.c). */
+    /* htslib's errors are needed, also if they are not shown (cram_writer.c). */
     diag_hide_htslib();
     hts_verbose = HTS_LOG_ERROR;
 }

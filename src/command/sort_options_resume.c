@@ -6,7 +6,6 @@
 
 #include "command/option_table.h"
 #include "command/sort_options_markdup.h"
-#include "output/bam_writer.h"
 #include "output/output_path.h"
 #include "pipeline/resume.h"
 #include "util/diag.h"

@@ -9,7 +9,6 @@
 #include "command/library_versions.h"
 #include "command/report_file.h"
 #include "machine/memory.h"
-#include "output/bam_writer.h"
 #include "util/diag.h"
 #include "util/json_writer.h"
 #include "util/version.h"

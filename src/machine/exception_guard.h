@@ -7,7 +7,7 @@
  * library would call abort. RocksDB and htslib's CRAM encoder also use the result of some
  * allocations without a check. If RocksDB is built with asserts, it aborts after some disk errors;
  * htslib aborts with some references and options of CRAM. And when htslib's CRAM encoder fails, it
- * frees what its threads are using (bam_writer.c). In all these cases the guard prints one message,
+ * frees what its threads are using (cram_writer.c). In all these cases the guard prints one message,
  * calls clean_up, and ends the process with status 1.
  *
  * Order of calls: begin; end. One guard at a time. No other thread may run during either call.

@@ -37,12 +37,12 @@ static void index_job(struct worker *worker, void *arg)
     const struct sort_context *sort = batch->owner;
     struct content_sum sum = {0};
     struct record_problem problem;
+    (void)worker;
     if (crew_failed(sort->crew)) return;
     int r = batch_index_part(part, sam_hdr_nref(sort->header), &sum, &problem);
     if (r < 0) record_problem_print(&problem, part->input);
     const struct observed_records records = {.all = {part->from, part->to},
-                                             .first_record = part->first_record,
-                                             .worker = worker};
+                                             .first_record = part->first_record};
     if (r == 0) r = record_observers_look(&sort->observers_in, &records);
     if (r < 0) {
         load_totals_set_bad(sort->totals);

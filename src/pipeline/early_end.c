@@ -2,6 +2,7 @@
 #include "pipeline/early_end.h"
 
 #include "machine/exception_guard.h"
+#include "store/temp_dir.h"
 #include "util/diag.h"
 
 #include <unistd.h>
@@ -14,7 +15,7 @@ static void remove_temporaries(struct early_end *end, bool keep_directories)
     diag_silence();             /* other threads will miss their files and print errors */
     diag_end_status();
     output_set_unlink(end->outputs);
-    if (end->outputs->state != OUTPUT_SET_NAMING) piece_dir_unlink(end->pieces);
+    if (end->outputs->state != OUTPUT_SET_NAMING) (void)temp_dir_remove(end->pieces->path);
     if (keep_directories)
         checkpoint_writer_remove_unlisted(end->checkpoint);
     else

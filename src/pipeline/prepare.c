@@ -7,7 +7,6 @@
 #include "output/cram_reference.h"
 #include "pipeline/count_files.h"
 #include "pipeline/template_splitter.h"
-#include "split/value_counts.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -213,7 +212,7 @@ static int prepare_pieces(struct sort_context *sort)
         record_observers_add(&sort->observers_in, range_counts_observer(sort->survey.ranges));
     }
     if (request->kind == SPLIT_TAG)
-        record_observers_add(&sort->observers_in, value_counts_observer(request->tag));
+        record_observers_add(&sort->observers_in, split_values_observer(request->tag));
     sort->output.plan = sort->split;
     sort->output.pieces = sort->pieces;
 #ifdef __GLIBC__
@@ -260,14 +259,13 @@ static void prepare_duplicates(struct sort_context *sort)
     if (rules->use_read_groups || rules->use_libraries || rules->metrics_path) {
         sort->read_groups = read_groups_create(sort->header);
         rules->groups = sort->read_groups;
-        if (rules->use_read_groups && read_groups_count(sort->read_groups) == 0) {
+        if (rules->use_read_groups && sort->read_groups->ids.n == 0) {
             diag_warning("the header has no read groups: --markdup goes on as without "
                          "--use-read-groups");
             rules->use_read_groups = false;
         }
     }
     duplicates_prepare(sort->duplicates);
-    sort->read_ends = read_ends_observer(sort->duplicates);
 }
 
 /* The columns of the outputs: known now, or when the tags of all records are. */

@@ -10,7 +10,7 @@
 #include "output/cram_check.h"
 #include "pipeline/merge.h"
 #include "pipeline/progress.h"
-#include "pipeline/read_ends_observer.h"
+#include "pipeline/record_observers.h"
 #include "pipeline/resume.h"
 #include "pipeline/rules.h"
 #include "pipeline/sort_settings.h"
@@ -32,7 +32,7 @@ struct sort_context {
     struct checkpoint_writer *checkpoint;
     struct temp_store *store;
     struct spiller *spiller;
-    struct duplicates *duplicates;      /* NULL: none are looked for */
+    struct duplicates *duplicates;      /* one of observers_run; NULL: none are looked for */
     const char **temp_prefixes; /* of temp_places */
     struct temp_places temp_places;     /* of temporary files without a name */
     struct duplicate_rules duplicate_rules;     /* if the settings ask for it */
@@ -52,9 +52,8 @@ struct sort_context {
     struct column_output columns[MOST_OUTPUTS]; /* of Arrow and Parquet; else {NULL} */
     struct sorted_output output;
     struct cram_doubt cram_doubt;       /* of the records of all outputs */
-    struct record_observers observers_in, observers_out;        /* of records that are read, and
-                                           written */
-    struct record_observer *read_ends;  /* of records in runs; NULL: no duplicates are looked for */
+    /* of records that are read, of those that become runs, and of those that are written */
+    struct record_observers observers_in, observers_run, observers_out;
     struct merge_counts merged;         /* under the lock */
     struct content_sum sum_out;
     bool lost_reader;                   /* the program that reads standard output closed it */

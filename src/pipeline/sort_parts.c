@@ -50,6 +50,7 @@ static void create_duplicates(struct sort_context *sort)
         .places = sort->temp_places,
     };
     sort->duplicates = duplicates_create(&duplicates);
+    record_observers_add(&sort->observers_run, duplicates_observer(sort->duplicates));
 }
 
 static void create_output(struct sort_context *sort)
@@ -113,7 +114,9 @@ static void create_objects(struct sort_context *sort)
     const struct spill_settings spill = {
         .sort = s, .output = &sort->output_path, .also = &sort->also_path, .crew = sort->crew,
         .pool = sort->pool, .totals = sort->totals,
-        .store = sort->store, .rules = &sort->rules, .duplicates = sort->duplicates,
+        .store = sort->store, .rules = &sort->rules, .observers = &sort->observers_run,
+        .record_growth = duplicates_growth(sort->duplicates),
+        .needs_all_runs = duplicates_need_runs(sort->duplicates),
     };
     sort->spiller = spill_create(&spill);
     create_output(sort);
@@ -132,13 +135,13 @@ int sort_init(struct sort_context *sort, const struct sort_settings *settings, s
 }
 
 /* Copies what was done until now; by the thread that shows progress. */
-static void look(void *arg, struct progress_counts *counts)
+static void look(void *arg, struct sample *sample)
 {
     struct sort_context *sort = arg;
     crew_lock(sort->crew);
     const struct load_counts *read = load_totals_locked(sort->totals);
     const struct spill_totals *spilled = spill_locked(sort->spiller);
-    *counts = (struct progress_counts){
+    *sample = (struct sample){
         .records_in = read->sum.n_records, .raw_bytes_in = read->sum.n_bytes,
         .raw_bytes_before = read->raw_bytes_before, .file_bytes = read->file_bytes,
         .file_bytes_read = read->file_bytes_read, .file_bytes_before = read->file_bytes_before,
@@ -208,7 +211,7 @@ static void report_duplicates(struct sort_context *sort)
 void sort_report_pieces(struct sort_context *sort)
 {
     sort->report->pieces = sort->pieces;
-    sort->pieces = sort->output.pieces = NULL;
+    sort->pieces = NULL;
 }
 
 void sort_close_store(struct sort_context *sort, bool directories_stay)
@@ -244,11 +247,10 @@ void sort_release(struct sort_context *sort)
     batch_pool_destroy(sort->pool);
     spill_destroy(sort->spiller);
     temp_store_destroy(sort->store);
-    duplicates_destroy(sort->duplicates);
     read_groups_destroy(sort->read_groups);
     record_observers_destroy(&sort->observers_in);
     record_observers_destroy(&sort->observers_out);
-    record_observer_destroy(sort->read_ends);
+    record_observers_destroy(&sort->observers_run);
     sorted_output_release(&sort->output);
     free(sort->temp_prefixes);          /* after the output, whose notes point to them */
     split_plan_destroy(sort->split);

@@ -12,7 +12,7 @@
 #include "columns/column_request.h"
 #include "duplicates/duplicate_rules.h"
 #include "output/output_format.h"
-#include "split/split_request.h"
+#include "split/split_plan.h"
 #include "store/checkpoint_dir.h"
 #include "store/compaction_plan.h"
 #include "store/temp_codec.h"

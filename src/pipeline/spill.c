@@ -129,9 +129,9 @@ static int spill_run(struct spiller *spiller, struct batch *const *batches, size
         .crew = s->crew,
         .rules = s->rules,
         .store = temp_store_runs(s->store),
-        .duplicates = s->duplicates,
+        .observers = s->observers,
         .label = make_label(&totals, batches, n),
-        .record_growth = duplicates_growth(s->duplicates),
+        .record_growth = s->record_growth,
     }};
     batch_pool_budget(s->pool, &planned.settings.budget);
     plan_run(spiller, &totals, &planned);
@@ -244,8 +244,8 @@ int spill_to_fit(struct spiller *spiller)
         batch_pool_budget(s->pool, &budget);
         size_t left = batch_pool_n_kept(s->pool);
         bool fits = merge_fits(spiller, &budget);
-        if (left == 0 || (fits && !temp_store_needs_all_runs(s->store) &&
-                          !duplicates_need_runs(s->duplicates)))
+        if (left == 0 ||
+            (fits && !temp_store_needs_all_runs(s->store) && !s->needs_all_runs))
             return ender ? run_ender_settle(ender) : 0;
         if (spill_oldest(spiller, spill_policy_run_batches(&budget, left)) < 0) return -1;
     }

@@ -15,7 +15,7 @@
 #define ROCKSORT_PIPELINE_SPILL_H
 
 #include "output/output_path.h"
-#include "pipeline/duplicates.h"
+#include "pipeline/record_observers.h"
 #include "pipeline/sort_settings.h"
 #include "pipeline/temp_store.h"
 #include "store/store_layout.h"
@@ -31,7 +31,9 @@ struct spill_settings {
     struct load_totals *totals;
     struct temp_store *store;
     const struct sort_rules *rules;
-    struct duplicates *duplicates;      /* NULL: none are looked for */
+    const struct record_observers *observers;   /* of the records of runs */
+    size_t record_growth;       /* by so many bytes a record may get longer when it is read */
+    bool needs_all_runs;        /* all records must be in runs before the merge */
 };
 
 struct spiller *spill_create(const struct spill_settings *settings);

@@ -17,7 +17,7 @@
  *                    the records, compressed
  *
  * Ordinals (pipeline/record_ordinals.h) say how the records came in the input, where the order of
- * the run does not: --resume makes views of the records again (pipeline/view_again.h).
+ * the run does not: --resume makes views of the records again (pipeline/scan_runs.h).
  *
  * Parts: a scan holds one entry of each file of the database in memory. A value with one very large
  * record is stored as several entries, its *parts*. The first part has the key of the block; the
