@@ -6,6 +6,7 @@
  */
 #include "pipeline/bam_sort.h"
 
+#include "machine/exception_guard.h"
 #include "pipeline/count_files.h"
 #include "pipeline/early_end.h"
 #include "pipeline/load.h"
@@ -186,7 +187,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     progress_stop(sort.progress);
     cut_names_warn(&sort.cut_names);
     if (r < 0) checkpoint_writer_try_again(sort.checkpoint, spill_n_runs(sort.spiller));
-    early_end_hold(&early_end);
+    signals_hold(&early_end.signals);
     bool stay = r == 0 ? settings->keep_checkpoint
                        : early_end_after_failure(&early_end, sort.lost_reader);
     int stop_signal = sort.totals->stop_signal, before = r;
@@ -196,9 +197,9 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     if (r < before) stay = early_end_after_failure(&early_end, false);
     if (r == 0 && stay) report->kept_directories = checkpoint_writer_copy_paths(sort.checkpoint);
     sort_close(&sort, stay);
-    early_end_is_over();
+    exception_guard_end();
     early_end_tell_complete(&early_end);
-    early_end_restore(&early_end);
+    signals_restore(&early_end.signals);
     if (r == 0) r = count_files_write(settings->count_files, true);
     sort_release(&sort);
     progress_finish(sort.progress);

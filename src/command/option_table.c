@@ -7,7 +7,6 @@
 
 #include <ctype.h>
 #include <getopt.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,16 @@ int option_number(const char *text, long *value)
     char *end;
     *value = strtol(text, &end, 10);
     return isdigit((unsigned char)text[text[0] == '-']) && *end == 0 ? 0 : -1;
+}
+
+int option_refuse_clash(const char *of, const struct option_clash *clashes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!clashes[i].is_there) continue;
+        diag_error("%s%s", of, clashes[i].problem);
+        return -1;
+    }
+    return 0;
 }
 
 /* The row of what getopt_long returned. */

@@ -9,6 +9,7 @@
 #ifndef ROCKSORT_COMMAND_OPTION_TABLE_H
 #define ROCKSORT_COMMAND_OPTION_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum option_kind {
@@ -44,6 +45,15 @@ struct option_table {
     const char *option;         /* ours: "--fixmate" */
     const char *program;        /* "samtools fixmate" */
 };
+
+/* Options that cannot be used together. */
+struct option_clash {
+    bool is_there;
+    const char *problem;
+};
+
+/* Refuses the first clash that is there. Returns 0, or -1 after a message that begins with `of`. */
+int option_refuse_clash(const char *of, const struct option_clash *clashes, size_t n);
 
 /* Takes the options of a command line. Returns the number of the first argument that is none, or -1:
    then there was a message of ours or of getopt_long, which calls the program argv[0]. */

@@ -225,7 +225,7 @@ static void put_statistics(FILE *to, const void *arg)
 /* Counts of read groups as counts of their libraries. */
 static struct duplicate_counts *count_libraries(const struct duplicate_outcome *outcome)
 {
-    size_t n = read_groups_count_libraries(outcome->groups) + 1;
+    size_t n = outcome->groups->libraries.n + 1;
     struct duplicate_counts *counts = xcalloc(n, sizeof *counts);
     for (size_t i = 0; i < outcome->n_counts; i++) {
         size_t library = outcome->by_read_group ? read_groups_library(outcome->groups, i) : i;

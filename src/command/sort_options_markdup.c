@@ -7,7 +7,7 @@
 #include "command/sort_options_markdup.h"
 
 #include "command/option_table.h"
-#include "duplicates/name_pattern.h"
+#include "duplicates/read_names.h"
 #include "util/diag.h"
 #include "util/words.h"
 
@@ -210,26 +210,23 @@ static int finish_barcode(struct gathered *from)
 static int check_together(const struct gathered *from)
 {
     const struct duplicate_rules *rules = &from->rules;
-    const char *problem = NULL;
     bool has_tag = rules->barcode_source == BARCODE_TAG;
-    if (has_tag && from->barcode_in_name)
-        problem = "--barcode-tag cannot be used together with --barcode-name or --barcode-rgx";
-    else if (rules->moves_umi && !from->barcode_in_name)
-        problem = "--move-umi-to-tag needs --barcode-name or --barcode-rgx";
-    else if (from->mismatches_given && !has_tag && !from->barcode_in_name)
-        problem = "--barcode-mismatches needs --barcode-tag, --barcode-name or --barcode-rgx";
-    else if (rules->own_barcodes && !has_tag)
-        problem = "--barcode-own needs --barcode-tag";
-    else if (rules->use_read_groups && rules->use_libraries)
-        problem = "--use-read-groups and --use-libraries cannot be used together";
-    else if (rules->only_optical && rules->optical_distance == 0)
-        problem = "--optical-only needs -d N, the distance of optical duplicates in pixels";
-    else if (rules->statistics_path && !*rules->statistics_path)
-        problem = "-f takes the name of a file";
-    else if (rules->metrics_path && !*rules->metrics_path)
-        problem = "--metrics takes the name of a file";
-    if (problem) diag_error("--markdup: %s", problem);
-    return problem ? -1 : 0;
+    const struct option_clash clashes[] = {
+        {has_tag && from->barcode_in_name,
+         "--barcode-tag cannot be used together with --barcode-name or --barcode-rgx"},
+        {rules->moves_umi && !from->barcode_in_name,
+         "--move-umi-to-tag needs --barcode-name or --barcode-rgx"},
+        {from->mismatches_given && !has_tag && !from->barcode_in_name,
+         "--barcode-mismatches needs --barcode-tag, --barcode-name or --barcode-rgx"},
+        {rules->own_barcodes && !has_tag, "--barcode-own needs --barcode-tag"},
+        {rules->use_read_groups && rules->use_libraries,
+         "--use-read-groups and --use-libraries cannot be used together"},
+        {rules->only_optical && rules->optical_distance == 0,
+         "--optical-only needs -d N, the distance of optical duplicates in pixels"},
+        {rules->statistics_path && !*rules->statistics_path, "-f takes the name of a file"},
+        {rules->metrics_path && !*rules->metrics_path, "--metrics takes the name of a file"},
+    };
+    return option_refuse_clash("--markdup: ", clashes, N_ROWS(clashes));
 }
 
 int sort_options_parse_markdup(const char *text, struct duplicate_rules *rules)

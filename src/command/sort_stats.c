@@ -80,18 +80,10 @@ static void write_machine(struct json_writer *json)
     json_end_object(json);
 }
 
-static const char *compaction_mode_name(enum compaction_mode mode)
-{
-    switch (mode) {
-    case COMPACTION_AUTO: return "auto";
-    case COMPACTION_OFF: return "off";
-    case COMPACTION_ON: return "on";
-    }
-    return NULL;
-}
-
 static void write_options(struct json_writer *json, const struct sort_settings *s)
 {
+    static const char *const compaction_modes[] = {
+        [COMPACTION_AUTO] = "auto", [COMPACTION_OFF] = "off", [COMPACTION_ON] = "on"};
     const struct sort_rules *rules = &s->rules;
     bool by_tag = rules->order == SORT_TAG && !s->sum_only;
     char tag[3] = {rules->tag[0], rules->tag[1], '\0'};
@@ -110,7 +102,7 @@ static void write_options(struct json_writer *json, const struct sort_settings *
         json_unsigned(json, "level", (uint64_t)s->level);
     json_string(json, "deflate", bgzf_engine_name(s->engine));
     json_string(json, "temp_codec", s->codec_auto ? "auto" : temp_codec_name(s->codec));
-    json_string(json, "compaction", compaction_mode_name(s->compaction));
+    json_string(json, "compaction", compaction_modes[s->compaction]);
     write_known(json, "expected_raw_bytes", s->input_bytes);
     json_begin_array(json, "temp_prefixes");
     for (size_t i = 0; i < s->n_temp_prefixes; i++)

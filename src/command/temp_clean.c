@@ -9,7 +9,7 @@
 #include "output/output_journal.h"
 #include "output/output_leftover.h"
 #include "pipeline/piece_dir.h"
-#include "store/checkpoint.h"
+#include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/path.h"
@@ -113,17 +113,13 @@ static void say_how(const struct found *found)
     char command[CHECKPOINT_COMMAND_BYTES];
     const char *output = found->file.output.path, *to = output ? output : "standard output";
     int n = (int)checkpoint_output_length(to);
-    bool partial = checkpoint_is_partial(&found->file);
-    char *real = realpath(found->path, NULL);
-    const struct checkpoint_resuming resuming = {
-        .path = real ? real : found->path, .partial = partial, .has_output = output != NULL};
     if (found->lost_part)
         say("           sort to '%.*s'; it cannot be finished without what is not on this host: "
             "'%s'", n, to, found->lost_part);
     else
         say("           sort to '%.*s'; to %s: %s", n, to,
-            partial ? "write what there is" : "finish it", checkpoint_command(&resuming, command));
-    free(real);
+            checkpoint_is_partial(&found->file) ? "write what there is" : "finish it",
+            checkpoint_command_of(&found->file, found->path, command));
 }
 
 static int refuse_without_locks(const char *path)

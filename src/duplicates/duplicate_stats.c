@@ -210,7 +210,7 @@ static void write_json_part(struct json_writer *json, const char *title, const c
 
 static const char *group_name(const struct read_groups *groups, size_t group)
 {
-    return group == 0 ? "ungrouped" : read_groups_id(groups, group);
+    return group == 0 ? "ungrouped" : groups->ids.names[group - 1];
 }
 
 static void write_json(FILE *to, const char *command, const struct duplicate_counts *sum,
@@ -222,7 +222,7 @@ static void write_json(FILE *to, const char *command, const struct duplicate_cou
     json_begin_object(&json, NULL);
     write_json_part(&json, "COMMAND", command, sum);
     if (groups) json_begin_array(&json, "READ GROUPS");
-    for (size_t i = 0; groups && i <= read_groups_count(groups); i++) {
+    for (size_t i = 0; groups && i <= groups->ids.n; i++) {
         if (i == 0 && counts[0].read == 0) continue;
         json_begin_object(&json, NULL);
         write_json_part(&json, "READ GROUP", group_name(groups, i), &counts[i]);
@@ -235,7 +235,7 @@ static void write_json(FILE *to, const char *command, const struct duplicate_cou
 void duplicate_stats_write(FILE *to, bool json, const char *command,
                            const struct duplicate_counts *counts, const struct read_groups *groups)
 {
-    size_t n_groups = groups ? read_groups_count(groups) : 0;
+    size_t n_groups = groups ? groups->ids.n : 0;
     struct duplicate_counts sum = counts[0];
     for (size_t i = 1; i <= n_groups; i++) duplicate_counts_join(&sum, &counts[i]);
     if (json) {
@@ -309,7 +309,7 @@ void duplicate_metrics_write(FILE *to, const char *command, const char *started,
                              const struct duplicate_counts *counts,
                              const struct read_groups *groups)
 {
-    size_t n_libraries = groups ? read_groups_count_libraries(groups) : 0;
+    size_t n_libraries = groups ? groups->libraries.n : 0;
     bool has_unknown = counts[0].read > 0 || n_libraries == 0;
     (void)fprintf(to,
                   "## htsjdk.samtools.metrics.StringHeader\n"
@@ -325,7 +325,7 @@ void duplicate_metrics_write(FILE *to, const char *command, const char *started,
                   command, started);
     if (has_unknown) write_library(to, "Unknown Library", &counts[0]);
     for (size_t i = 1; i <= n_libraries; i++)
-        write_library(to, read_groups_library_name(groups, i), &counts[i]);
+        write_library(to, groups->libraries.names[i - 1], &counts[i]);
     /* No empty line follows the table, as in Picard's files: MultiQC 1.35 would take the first
        library for all. */
     if (n_libraries + has_unknown == 1) write_histogram(to, &counts[has_unknown ? 0 : 1]);

@@ -82,29 +82,21 @@ void group_counts_release(struct group_counts *part);
 
 /* ---- reports ---- */
 
-/*
- * The number of molecules in the library, by how many pairs were seen again, as Picard and samtools
- * estimate it. The numbers are of pairs: all but optical duplicates, and those that are no
- * duplicates. 0: it cannot be estimated.
- */
+/* The number of molecules in the library, by how many pairs were seen again, as Picard and samtools
+   estimate it: of all pairs but optical duplicates, and of those that are no duplicates. 0: it
+   cannot be estimated. */
 uint64_t duplicate_library_size(uint64_t n_pairs, uint64_t n_unique_pairs);
 
-/*
- * Writes the report of samtools markdup, byte for byte, with `command` as its command line. MultiQC
- * takes it for one if the command line has the words "samtools markdup", and as text no colon.
- * Without `groups`, counts has one element. With groups it has read_groups_count(groups) + 1, and
- * each group gets a part of the report after that of their sum; group 0 only if it has records.
- */
+/* Writes the report of samtools markdup, byte for byte. MultiQC wants the words "samtools markdup"
+   in the command line, and as text no colon. Without `groups`, counts has one element; else that of
+   group 0, and one for each ID. Each group gets a part after that of their sum; group 0 only if it
+   has records. */
 void duplicate_stats_write(FILE *to, bool json, const char *command,
                            const struct duplicate_counts *counts,
                            const struct read_groups *groups);
 
-/*
- * Writes the metrics of Picard MarkDuplicates. counts[i] is of library i (read_groups.h); the
- * unknown library is left out if it has no records and there are others. With one library, a
- * histogram says how many more pairs deeper sequencing would find. started: when the sort began, as
- * text.
- */
+/* Writes the metrics of Picard MarkDuplicates. counts[i] is of library i; the unknown library is
+   left out if it has no records and there are others. started: when the sort began, as text. */
 void duplicate_metrics_write(FILE *to, const char *command, const char *started,
                              const struct duplicate_counts *counts,
                              const struct read_groups *groups);

@@ -2,7 +2,7 @@
 #include "duplicates/duplicate_tags.h"
 
 #include "bam/bam_long.h"
-#include "duplicates/read_barcode.h"
+#include "duplicates/read_names.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -189,7 +189,6 @@ void duplicate_sum_add_input(const struct duplicate_rules *rules, struct content
         duplicate_sum_add_output(rules, sum, rec);
         return;
     }
-    /* What the move takes from the name cannot be put back: the input is added as it will be. */
     uint8_t *moved = take_room(&copy, bam_record_bytes(rec) + READ_BARCODE_MOVED_BYTES);
     duplicate_sum_add_output(rules, sum, read_barcode_move(rules, rec, moved) > 0 ? moved : rec);
     free(copy.large);

@@ -23,7 +23,7 @@
 #define ROCKSORT_DUPLICATES_DUPLICATE_VIEW_H
 
 #include "duplicates/duplicate_rules.h"
-#include "duplicates/read_barcode.h"
+#include "duplicates/read_names.h"
 
 #include <stddef.h>
 #include <stdint.h>

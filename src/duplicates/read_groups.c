@@ -15,18 +15,6 @@
 KHASH_MAP_INIT_STR(number, size_t)
 #pragma GCC diagnostic pop
 
-/* Names, and their numbers from 1. */
-struct name_table {
-    khash_t(number) *numbers;
-    char **names; /* of number i + 1 */
-    size_t n;
-};
-
-struct read_groups {
-    struct name_table ids, libraries;
-    size_t *library_of; /* of group i + 1 */
-};
-
 static void create_table(struct name_table *table, size_t most)
 {
     table->names = xcalloc(most + 1, sizeof *table->names);
@@ -44,8 +32,9 @@ static void release_table(struct name_table *table)
 /* Returns 0 if the table does not have the name. */
 static size_t find_number(const struct name_table *table, const char *name)
 {
-    khint_t at = kh_get(number, table->numbers, name);
-    return at == kh_end(table->numbers) ? 0 : kh_val(table->numbers, at);
+    const khash_t(number) *numbers = table->numbers;
+    khint_t at = kh_get(number, numbers, name);
+    return at == kh_end(numbers) ? 0 : kh_val(numbers, at);
 }
 
 /* Returns the number of a name, which is added if it is a new one. */
@@ -54,10 +43,11 @@ static size_t number_of(struct name_table *table, const char *name)
     size_t number = find_number(table, name);
     if (number > 0) return number;
     int r;
+    khash_t(number) *numbers = table->numbers;
     table->names[table->n] = xstrdup(name);
-    khint_t at = kh_put(number, table->numbers, table->names[table->n], &r);
+    khint_t at = kh_put(number, numbers, table->names[table->n], &r);
     xalloc_require(r >= 0);
-    return kh_val(table->numbers, at) = ++table->n;
+    return kh_val(numbers, at) = ++table->n;
 }
 
 static void take_line(struct read_groups *groups, sam_hdr_t *header, const char *id)
@@ -93,26 +83,6 @@ void read_groups_destroy(struct read_groups *groups)
     release_table(&groups->libraries);
     free(groups->library_of);
     free(groups);
-}
-
-size_t read_groups_count(const struct read_groups *groups)
-{
-    return groups->ids.n;
-}
-
-const char *read_groups_id(const struct read_groups *groups, size_t group)
-{
-    return groups->ids.names[group - 1];
-}
-
-size_t read_groups_count_libraries(const struct read_groups *groups)
-{
-    return groups->libraries.n;
-}
-
-const char *read_groups_library_name(const struct read_groups *groups, size_t library)
-{
-    return groups->libraries.names[library - 1];
 }
 
 size_t read_groups_of(const struct read_groups *groups, const uint8_t *rec)

@@ -81,7 +81,7 @@ int cram_writer_check(struct cram_writer *writer)
 
 /* Reports that htslib cannot encode the records of the writer, or, with `others`, perhaps those of
    another one. htslib's workers encode later, and do not set errno. */
-static int print_encoder_error(struct cram_writer *writer, const char *others)
+static int encoder_error(struct cram_writer *writer, const char *others)
 {
     char type = 0, tag[300] = "", more[600];
     const char *read = cram_doubt_read(writer->settings.doubt, &type);
@@ -95,11 +95,6 @@ static int print_encoder_error(struct cram_writer *writer, const char *others)
     return -1;
 }
 
-static int encoder_error(struct cram_writer *writer)
-{
-    return print_encoder_error(writer, "");
-}
-
 #define OTHER_ENCODERS ", or another output that is open"
 
 /* A worker of htslib could not encode a container. Does not return during a sort. */
@@ -111,7 +106,7 @@ static void end_before_crash(void *arg)
     for (struct cram_writer *w = encoders.first; w && !pump_failed; w = w->next_open)
         pump_failed = cram_writer_check(w) < 0;
     if (!pump_failed && encoders.first)
-        (void)print_encoder_error(encoders.first, encoders.first->next_open ? OTHER_ENCODERS : "");
+        (void)encoder_error(encoders.first, encoders.first->next_open ? OTHER_ENCODERS : "");
     (void)pthread_mutex_unlock(&encoders.lock);
     exception_guard_give_up();
 }
@@ -219,8 +214,8 @@ int cram_writer_start(struct cram_writer *writer, const struct cram_writer_setti
     const struct cram_reference *reference = &writer->reference;
     if ((reference->no_embedding && hts_set_opt(writer->file, CRAM_OPT_EMBED_REF, 0) < 0) ||
         (reference->no_ref && hts_set_opt(writer->file, CRAM_OPT_NO_REF, 1) < 0))
-        return encoder_error(writer);
-    if (sam_hdr_write(writer->file, writer->settings.header) < 0) return encoder_error(writer);
+        return encoder_error(writer, "");
+    if (sam_hdr_write(writer->file, writer->settings.header) < 0) return encoder_error(writer, "");
     return start_index(writer);
 }
 
@@ -244,7 +239,7 @@ int cram_writer_write(struct cram_writer *writer, const uint8_t *records, size_t
         atomic_store(&writer->last_tid, writer->record->core.tid);
         if (sam_write1(writer->file, writer->settings.header, writer->record) >= 0) continue;
         writer->encoder_failed = true;
-        return encoder_error(writer);
+        return encoder_error(writer, "");
     }
     return 0;
 }
@@ -260,7 +255,7 @@ int cram_writer_end(struct cram_writer *writer, bool complete)
     writer->pump_in = NULL;
     forget_encoder(writer);
     cram_pump_end(&writer->pump);
-    return r < 0 && complete ? encoder_error(writer) : 0;
+    return r < 0 && complete ? encoder_error(writer, "") : 0;
 }
 
 int cram_writer_send_index(const struct cram_writer *writer)

@@ -1,10 +1,10 @@
 /*
  * barcodes.c -- see barcodes.h.
  *
- * Reads are sorted by key and then by barcode. A leading reader lists the barcodes of a key and
- * length with their numbers of reads; when they are joined, a following reader gives each read the
- * key with the barcode of its cluster. A duplicate that was found among single reads has the
- * barcode of its pair, and does not count.
+ * Reads are sorted by key and then by barcode. A first visit lists the barcodes of a key and length
+ * with their numbers of reads; when they are joined, a second one gives each read the key with the
+ * barcode of its cluster. A duplicate that was found among single reads has the barcode of its
+ * pair, and does not count.
  *
  * The barcodes that differ from one in a character are found by changing each of its characters
  * into each that occurs in the list, and looking the result up. So n barcodes take O(n log n), not
@@ -54,13 +54,14 @@ struct cluster_search {
 struct barcodes {
     struct barcode_room *room;
     bool has_lock;
-    struct external_sort *sort;
-    struct external_sort_reader readers[2]; /* one leads, one follows */
+    struct external_sort *sort, *to;
     struct item_writer writer;
     struct barcode_list list;
     uint8_t key[LIST_KEY_BYTES]; /* of the list */
     uint64_t n_lacking;          /* barcodes for which there was no room */
     uint8_t last[UINT8_MAX];     /* of them */
+    struct read_moment moment;   /* of the read that was listed last */
+    size_t number;               /* of the barcode of the read that was joined last */
 };
 
 /* ---- lists ---- */
@@ -204,12 +205,11 @@ static int join_list(struct barcode_list *list, const struct crew *crew)
 
 /* ---- reads ---- */
 
-struct barcodes *barcodes_create(const struct external_sort_settings *settings,
-                                 struct barcode_room *room)
+struct barcodes *barcodes_create(struct external_sort *sort, struct barcode_room *room)
 {
     struct barcodes *b = xcalloc(1, sizeof *b);
     b->room = room;
-    b->sort = external_sort_create(settings);
+    b->sort = sort;
     return b;
 }
 
@@ -225,7 +225,6 @@ void barcodes_destroy(struct barcodes *b)
 {
     if (!b) return;
     give_room_back(b);
-    item_readers_end(b->sort, b->readers, 2);
     external_sort_destroy(b->sort);
     release_list(&b->list);
     free(b);
@@ -268,74 +267,70 @@ static void list_barcode(struct barcodes *b, const uint8_t *text)
     b->n_lacking++;
 }
 
-static int report_lack_of_room(const struct barcodes *b, const struct read_moment *moment)
+static int report_lack_of_room(const struct barcodes *b)
 {
     enum { MIB = 1 << 20, ALL_BYTES_PER_LIST_BYTE = 4, OTHER_MIB = 8 };
     uint64_t n = b->list.n + b->n_lacking;
     diag_error("%" PRIu64 " different barcodes are at position %" PRId64 " of reference %" PRId32
                ": to join those with mismatches --markdup needs --max-memory %zuM",
-               n, read_moment_position(moment) + 1, read_moment_reference(moment) + 1,
+               n, read_moment_position(&b->moment) + 1, read_moment_reference(&b->moment) + 1,
                bytes_of_barcodes(b, n) / MIB * ALL_BYTES_PER_LIST_BYTE + OTHER_MIB);
     return -1;
 }
 
-/* Lists the barcodes of the next key and length, and joins them. Returns the number of reads, or -1
-   after a message or if the sort has failed. */
-static int64_t make_list(struct barcodes *b)
+static int list_read(void *arg, const uint8_t *item, bool is_first)
 {
-    struct external_sort_reader *lead = &b->readers[0];
+    struct barcodes *b = arg;
     struct item_read read;
-    int64_t n = 0;
-    memcpy(b->key, lead->item, LIST_KEY_BYTES);
-    b->list.n = 0;
-    b->list.n_bytes = b->key[ITEM_KEY_BYTES];
-    b->n_lacking = 0;
-    for (; item_begins(lead, b->key, LIST_KEY_BYTES); n++) {
-        const uint8_t *text = lead->item + LIST_KEY_BYTES, *at = text + b->list.n_bytes;
-        item_get_read(&at, &read);
-        if (b->list.n_bytes > 0 && !read.is_found) list_barcode(b, text);
-        if (crew_failed(b->room->crew) || external_sort_next(lead) < 0) return -1;
+    if (is_first) {
+        give_room_back(b);
+        memcpy(b->key, item, LIST_KEY_BYTES);
+        b->list.n = b->n_lacking = b->number = 0;
+        b->list.n_bytes = b->key[ITEM_KEY_BYTES];
     }
-    if (b->n_lacking > 0) return report_lack_of_room(b, &read.moment);
-    return join_list(&b->list, b->room->crew) < 0 ? -1 : n;
+    const uint8_t *text = item + LIST_KEY_BYTES, *at = text + b->list.n_bytes;
+    item_get_read(&at, &read);
+    b->moment = read.moment;
+    if (b->list.n_bytes > 0 && !read.is_found) list_barcode(b, text);
+    return crew_failed(b->room->crew) ? -1 : 0;
 }
 
-static struct duplicate_key joined_key(const struct barcodes *b, size_t number)
+static int join_listed(void *arg)
+{
+    struct barcodes *b = arg;
+    return b->n_lacking > 0 ? report_lack_of_room(b) : join_list(&b->list, b->room->crew);
+}
+
+/* ---- reads ---- */
+
+static struct duplicate_key joined_key(const struct barcodes *b)
 {
     const uint8_t *at = b->key;
     struct duplicate_key key = item_get_key(&at);
     if (b->list.n_bytes == 0) return key;
-    const uint8_t *text = text_of(&b->list, b->list.joined[number]);
+    const uint8_t *text = text_of(&b->list, b->list.joined[b->number]);
     return duplicate_key_with_barcode(key, text, b->list.n_bytes);
 }
 
-/* Adds n reads of a list to a sort. */
-static int add_joined(struct barcodes *b, int64_t n, struct external_sort *to)
+static int add_joined(void *arg, const uint8_t *item, size_t n_bytes)
 {
-    struct external_sort_reader *follow = &b->readers[1];
-    size_t number = 0, text_bytes = b->list.n_bytes;
-    for (int64_t i = 0; i < n; i++) {
-        const uint8_t *text = follow->item + LIST_KEY_BYTES, *rest = text + text_bytes;
-        if (text_bytes > 0 && memcmp(text_of(&b->list, number), text, text_bytes) != 0)
-            number++;
-        item_begin(&b->writer);
-        item_put_key(&b->writer, joined_key(b, number));
-        item_put_bytes(&b->writer, rest, (size_t)(follow->item + follow->n_bytes - rest));
-        if (crew_failed(b->room->crew) || item_add(&b->writer, to) < 0 ||
-            external_sort_next(follow) < 0)
-            return -1;
-    }
-    return 0;
+    struct barcodes *b = arg;
+    size_t text_bytes = b->list.n_bytes;
+    const uint8_t *text = item + LIST_KEY_BYTES, *rest = text + text_bytes;
+    if (text_bytes > 0 && memcmp(text_of(&b->list, b->number), text, text_bytes) != 0) b->number++;
+    item_begin(&b->writer);
+    item_put_key(&b->writer, joined_key(b));
+    item_put_bytes(&b->writer, rest, (size_t)(item + n_bytes - rest));
+    return crew_failed(b->room->crew) ? -1 : item_add(&b->writer, b->to);
 }
 
 int barcodes_join(struct barcodes *b, struct external_sort *to)
 {
-    int r = item_readers_begin(b->sort, b->readers, 2);
-    while (r == 0 && b->readers[0].item) {
-        int64_t n = make_list(b);
-        r = n < 0 ? -1 : add_joined(b, n, to);
-        give_room_back(b);
-    }
-    item_readers_end(b->sort, b->readers, 2);
+    static const struct item_visitor visitor = {
+        .key_bytes = LIST_KEY_BYTES, .look = list_read, .decide = join_listed, .take = add_joined};
+    b->to = to;
+    int r = item_groups_visit(b->sort, &visitor, b);
+    give_room_back(b);
+    external_sort_clear(b->sort);
     return r;
 }

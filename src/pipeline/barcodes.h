@@ -32,8 +32,8 @@ struct barcode_room {
 /* What each barcode takes besides five quarters of its text. */
 enum { BARCODE_LIST_BYTES = 44 };
 
-struct barcodes *barcodes_create(const struct external_sort_settings *settings,
-                                 struct barcode_room *room);
+/* Takes the sort over. */
+struct barcodes *barcodes_create(struct external_sort *sort, struct barcode_room *room);
 
 /* NULL is accepted. */
 void barcodes_destroy(struct barcodes *barcodes);

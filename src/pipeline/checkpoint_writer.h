@@ -2,11 +2,10 @@
  * checkpoint_writer.h -- makes a checkpoint of the temporary directories of a sort, so that a later
  * process can finish the sort.
  *
- * RocksDB makes each run and its label (run_label.h) durable in one step, so loading needs no other
- * syncs. A later process follows the chain of labels. It goes on reading where the last run of the
- * chain ends, if the inputs can be read from there. Everything else that it needs is in the
- * checkpoint file (checkpoint_file.h), which is written when the store is made, and again when
- * all records are in runs.
+ * RocksDB makes each run and its label (run_label.h) durable in one step. A later process follows
+ * the chain of labels and goes on reading where the last run of the chain ends, if the inputs can be
+ * read from there. Everything else that it needs is in the checkpoint file (checkpoint_file.h),
+ * which is written when the store is made, and again when all records are in runs.
  *
  * Without -k, records of BAM files need not all be in runs when the merge begins, since they can be
  * read again. Records of other inputs, such as pipes, must be.
@@ -66,8 +65,8 @@ struct temp_store_hooks checkpoint_writer_hooks(struct checkpoint_writer *w);
    them. */
 char **checkpoint_writer_copy_paths(const struct checkpoint_writer *w);
 
-/* Removes each directory, and releases its lock after that, since other processes do not touch a
-   locked directory. With the crew's lock held, or when all other threads have ended. */
+/* Removes each directory, then releases its lock. With the crew's lock held, or when all other
+   threads have ended. */
 void checkpoint_writer_remove_directories(struct checkpoint_writer *w);
 
 /* Removes the directories that were added to a checkpoint and that no checkpoint file lists yet:
@@ -116,8 +115,8 @@ void checkpoint_writer_end_syncs(struct checkpoint_writer *w, bool directories_s
    nobody waits for the rest. */
 bool checkpoint_writer_is_wish(int signal_number);
 
-/* Decides whether the directories stay after a failure (signal_number is 0) or after a signal.
-   n_durable: the number of runs that another process would find. With the lock held. */
+/* With the lock held: decides whether the directories stay after a failure (signal_number is 0) or
+   after a signal. n_durable: the number of runs that another process would find. */
 bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_number,
                              unsigned n_durable);
 

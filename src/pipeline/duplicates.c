@@ -2,8 +2,7 @@
 #include "pipeline/duplicates.h"
 
 #include "duplicates/duplicate_tags.h"
-#include "duplicates/read_barcode.h"
-#include "duplicates/read_coords.h"
+#include "duplicates/read_names.h"
 #include "pipeline/resolve_duplicates.h"
 #include "pipeline/view_chunks.h"
 #include "store/bam_block.h"
@@ -44,12 +43,9 @@ struct looks {
 
 struct duplicates {
     struct record_observer base; /* must be the first member */
-    struct duplicates_settings settings;
-    struct temp_streams *views, *names, *sent; /* names: for -S; sent: for sets */
-    struct duplicate_marks *marks;
-    struct group_totals *counts; /* marked before the run that is being written */
+    struct resolve_settings search;
+    size_t memory_bytes;
     struct lacks lacks, lacks_before;
-    struct undone_runs undone;
     uint64_t view_bytes, file_bytes; /* set when all is resolved */
     pthread_mutex_t lock;            /* for taking views, and for the next */
     struct looks *unused;
@@ -85,12 +81,12 @@ size_t duplicates_view_memory(const struct duplicate_rules *rules, size_t total_
 
 void duplicates_prepare(struct duplicates *d)
 {
-    const struct duplicate_rules *rules = d->settings.rules;
+    const struct duplicate_rules *rules = d->search.rules;
     size_t n = 1;
     if (rules->groups)
-        n += rules->use_read_groups ? read_groups_count(rules->groups)
-                                    : read_groups_count_libraries(rules->groups);
-    d->counts = group_totals_create(n);
+        n += rules->use_read_groups ? rules->groups->ids.n
+                                    : rules->groups->libraries.n;
+    d->search.counts = group_totals_create(n);
 }
 
 /* ---- views ---- */
@@ -141,7 +137,7 @@ static int add_views(const struct duplicates *d, struct looks *looks, const uint
                      uint64_t index, uint64_t ordinal)
 {
     struct record_views views;
-    const struct duplicate_rules *rules = d->settings.rules;
+    const struct duplicate_rules *rules = d->search.rules;
     const char *problem = duplicate_views_make(rules, rec, &views);
     if (problem) {
         diag_error("read '%s' %s", (const char *)bam_record_name(rec), problem);
@@ -151,7 +147,7 @@ static int add_views(const struct duplicates *d, struct looks *looks, const uint
         diag_error("--markdup takes at most 4 billion records in a run: give less memory with -m");
         return -1;
     }
-    count(rules, rec, views.as, group_counts_of(&looks->counts, d->counts, views.group));
+    count(rules, rec, views.as, group_counts_of(&looks->counts, d->search.counts, views.group));
     for (unsigned i = 0; i < views.n; i++) {
         views.view[i].index = (uint32_t)index;
         views.view[i].ordinal = ordinal & DUPLICATE_ORDINAL_MASK;
@@ -180,7 +176,7 @@ static void *begin(const struct record_observer *observer)
         d->unused = looks->next;
     else
         looks = xcalloc(1, sizeof *looks);
-    looks->attempt = d->undone.n;
+    looks->attempt = d->search.undone.n;
     (void)pthread_mutex_unlock(&d->lock);
     return looks;
 }
@@ -226,10 +222,10 @@ static int combine(struct record_observer *observer, void *part)
     struct looks *looks = part;
     end_gather(looks);
     (void)pthread_mutex_lock(&d->lock);
-    int r = view_chunks_append(d->views, looks->bytes, looks->n_bytes);
+    int r = view_chunks_append(d->search.views, looks->bytes, looks->n_bytes);
     join_lacks(&d->lacks, &looks->lacks);
-    group_counts_end(&looks->counts, d->counts);
-    if (looks->end > 0) duplicate_marks_add_run(d->marks, looks->run, looks->end);
+    group_counts_end(&looks->counts, d->search.counts);
+    if (looks->end > 0) duplicate_marks_add_run(d->search.marks, looks->run, looks->end);
     looks->n_bytes = looks->end = 0;
     looks->lacks = (struct lacks){0};
     looks->next = d->unused;
@@ -241,26 +237,27 @@ static int combine(struct record_observer *observer, void *part)
 static void begin_run(struct record_observer *observer)
 {
     struct duplicates *d = of(observer);
-    group_totals_mark(d->counts);
+    group_totals_mark(d->search.counts);
     d->lacks_before = d->lacks;
 }
 
 static void undo_run(struct record_observer *observer, uint32_t run)
 {
     struct duplicates *d = of(observer);
-    size_t n = d->undone.n;
-    group_totals_undo(d->counts);
+    struct undone_runs *undone = &d->search.undone;
+    group_totals_undo(d->search.counts);
     d->lacks = d->lacks_before;
-    xgrow(&d->undone.labels, &d->undone.room, n + 1, 0, sizeof *d->undone.labels);
-    d->undone.labels[d->undone.n++] = label_of(run, n);
+    xgrow(&undone->labels, &undone->room, undone->n + 1, 0, sizeof *undone->labels);
+    undone->labels[undone->n] = label_of(run, undone->n);
+    undone->n++;
 }
 
 static void destroy_views(struct duplicates *d)
 {
-    temp_streams_destroy(d->views);
-    temp_streams_destroy(d->names);
-    temp_streams_destroy(d->sent);
-    d->views = d->names = d->sent = NULL;
+    temp_streams_destroy(d->search.views);
+    temp_streams_destroy(d->search.names);
+    temp_streams_destroy(d->search.sent);
+    d->search.views = d->search.names = d->search.sent = NULL;
     for (struct looks *looks = d->unused, *next; looks; looks = next) {
         next = looks->next;
         discard(looks);
@@ -272,9 +269,9 @@ static void destroy(struct record_observer *observer)
 {
     struct duplicates *d = of(observer);
     destroy_views(d);
-    duplicate_marks_destroy(d->marks);
-    group_totals_destroy(d->counts);
-    free(d->undone.labels);
+    duplicate_marks_destroy(d->search.marks);
+    group_totals_destroy(d->search.counts);
+    free(d->search.undone.labels);
     (void)pthread_mutex_destroy(&d->lock);
     free(d);
 }
@@ -293,12 +290,15 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
         .bits_bytes = settings->memory_bytes / MARKS_SHARE,
         .tags_bytes = has_tags ? shares.notes / 4 * 3 : 0, .places = *places};
     d->base.kind = &kind;
-    d->settings = *settings;
-    d->views = temp_streams_create(VIEW_N_STREAMS, shares.views, places);
-    if (shares.names > 0) d->names = temp_streams_create(VIEW_N_PARTITIONS, shares.names, places);
+    d->memory_bytes = settings->memory_bytes;
+    d->search = (struct resolve_settings){.crew = settings->crew, .rules = settings->rules,
+                                          .n_threads = settings->n_threads, .places = *places};
+    d->search.views = temp_streams_create(VIEW_N_STREAMS, shares.views, places);
+    if (shares.names > 0)
+        d->search.names = temp_streams_create(VIEW_N_PARTITIONS, shares.names, places);
     if (shares.notes > 0)
-        d->sent = temp_streams_create(VIEW_N_PARTITIONS, shares.notes / 4, places);
-    d->marks = duplicate_marks_create(&marks);
+        d->search.sent = temp_streams_create(VIEW_N_PARTITIONS, shares.notes / 4, places);
+    d->search.marks = duplicate_marks_create(&marks);
     (void)pthread_mutex_init(&d->lock, NULL);
     return d;
 }
@@ -312,13 +312,13 @@ struct record_observer *duplicates_observer(struct duplicates *d)
 
 static bool rewrite_records(const struct duplicates *d)
 {
-    return d && duplicate_rules_rewrite(d->settings.rules);
+    return d && duplicate_rules_rewrite(d->search.rules);
 }
 
 bool duplicates_need_runs(const struct duplicates *d)
 {
     /* Barcodes with errors take the memory that batches would keep. */
-    return rewrite_records(d) || (d && d->settings.rules->barcode_mismatches > 0);
+    return rewrite_records(d) || (d && d->search.rules->barcode_mismatches > 0);
 }
 
 /* What tags add to a record at most, but for the names of originals. */
@@ -332,16 +332,16 @@ static size_t growth_without_names(const struct duplicate_rules *rules)
 size_t duplicates_growth(const struct duplicates *d)
 {
     if (!rewrite_records(d)) return 0;
-    const struct duplicate_rules *rules = d->settings.rules;
+    const struct duplicate_rules *rules = d->search.rules;
     return growth_without_names(rules) + (rules->names_original ? DUPLICATE_ORIGINAL_BYTES : 0);
 }
 
 size_t duplicates_usual_growth(const struct duplicates *d)
 {
     if (!rewrite_records(d)) return 0;
-    uint64_t n_bytes = duplicate_marks_tag_bytes(d->marks);
-    size_t average = (size_t)(n_bytes / (duplicate_marks_count(d->marks) + 1)),
-           most = duplicates_growth(d), usual = growth_without_names(d->settings.rules) + average;
+    uint64_t n_bytes = duplicate_marks_tag_bytes(d->search.marks);
+    size_t average = (size_t)(n_bytes / (duplicate_marks_count(d->search.marks) + 1)),
+           most = duplicates_growth(d), usual = growth_without_names(d->search.rules) + average;
     return usual < most ? usual : most;
 }
 
@@ -351,7 +351,7 @@ size_t duplicates_usual_growth(const struct duplicates *d)
    -r they are gone. */
 static bool warn_of_most(const struct duplicates *d)
 {
-    const struct duplicate_rules *rules = d->settings.rules;
+    const struct duplicate_rules *rules = d->search.rules;
     const struct lacks *n = &d->lacks;
     bool is_tag = rules->barcode_source == BARCODE_TAG;
     if (rules->barcode_source == BARCODE_NONE || n->n_lacking <= n->n_examined / 2) return false;
@@ -370,7 +370,7 @@ static bool warn_of_most(const struct duplicates *d)
 static void warn_of_barcodes(const struct duplicates *d)
 {
     uint64_t n = d->lacks.n_unreadable;
-    bool is_tag = d->settings.rules->barcode_source == BARCODE_TAG;
+    bool is_tag = d->search.rules->barcode_source == BARCODE_TAG;
     if (!warn_of_most(d) && n > 0 && !is_tag)
         diag_warning("%" PRIu64 " reads have no barcode where --markdup looks for it: they are "
                      "compared with each other only",
@@ -386,7 +386,7 @@ static void warn_of_coords(const struct duplicates *d)
     const struct lacks *n = &d->lacks;
     if (n->n_without_coords <= n->n_names / 2) return;
     uint64_t percent = n->n_without_coords * 100 / n->n_names;
-    if (d->settings.rules->coords)
+    if (d->search.rules->coords)
         diag_warning("--read-coords does not fit %" PRIu64 " %% of the read names: these reads are "
                      "no optical duplicates; give a pattern that fits",
                      percent);
@@ -398,30 +398,19 @@ static void warn_of_coords(const struct duplicates *d)
 
 int duplicates_resolve(struct duplicates *d, size_t spare_bytes)
 {
-    size_t most_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3;
-    size_t marks_bytes = duplicate_marks_begin(d->marks);
-    const struct resolve_settings resolve = {
-        .crew = d->settings.crew,
-        .rules = d->settings.rules,
-        .n_threads = d->settings.n_threads,
-        .memory_bytes = most_bytes > marks_bytes ? most_bytes - marks_bytes : 0,
-        .places = d->settings.places,
-        .file_bytes = &d->file_bytes,
-        .views = d->views,
-        .undone = &d->undone,
-        .names = d->names,
-        .sent = d->sent,
-        .marks = d->marks,
-        .counts = d->counts,
-    };
-    if (resolve_duplicates(&resolve) < 0) return -1;
-    if (duplicate_marks_end(d->marks, resolve.memory_bytes) < 0) return -1;
+    size_t most_bytes = d->memory_bytes / 2 + spare_bytes / 4 * 3;
+    size_t marks_bytes = duplicate_marks_begin(d->search.marks);
+    d->search.memory_bytes = most_bytes > marks_bytes ? most_bytes - marks_bytes : 0;
+    if (resolve_duplicates(&d->search, &d->file_bytes) < 0 ||
+        duplicate_marks_end(d->search.marks, d->search.memory_bytes) < 0)
+        return -1;
     warn_of_barcodes(d);
     warn_of_coords(d);
-    d->view_bytes = temp_streams_all_bytes(d->views);
-    d->file_bytes += temp_streams_file_bytes(d->views) + duplicate_marks_file_bytes(d->marks);
-    if (d->names) d->file_bytes += temp_streams_file_bytes(d->names);
-    if (d->sent) d->file_bytes += temp_streams_file_bytes(d->sent);
+    d->view_bytes = temp_streams_all_bytes(d->search.views);
+    d->file_bytes += duplicate_marks_file_bytes(d->search.marks);
+    d->file_bytes += temp_streams_file_bytes(d->search.views);
+    if (d->search.names) d->file_bytes += temp_streams_file_bytes(d->search.names);
+    if (d->search.sent) d->file_bytes += temp_streams_file_bytes(d->search.sent);
     destroy_views(d);
     return 0;
 }
@@ -434,7 +423,7 @@ void duplicates_bytes(const struct duplicates *d, uint64_t *views, uint64_t *fil
 
 const struct duplicate_counts *duplicates_counts(const struct duplicates *d, size_t *n)
 {
-    return group_totals_counts(d->counts, n);
+    return group_totals_counts(d->search.counts, n);
 }
 
 /* ---- marking ---- */
@@ -442,7 +431,7 @@ const struct duplicate_counts *duplicates_counts(const struct duplicates *d, siz
 int duplicates_find(const struct duplicates *d, uint32_t run, uint64_t first, uint64_t n,
                     struct found_marks *found)
 {
-    return duplicate_marks_find(d->marks, run, first, n, found);
+    return duplicate_marks_find(d->search.marks, run, first, n, found);
 }
 
 /* Where records are written that grow. */
@@ -486,7 +475,7 @@ static void mark_record(const struct duplicates *d, uint8_t *rec, bool is_marked
                         const struct duplicate_note *note, struct rewritten *out)
 {
     if (is_marked) (void)put_u16(rec + BAM_FLAG_AT, bam_record_flag(rec) | BAM_FDUP);
-    if (out) rewrite_record(d->settings.rules, rec, note, out);
+    if (out) rewrite_record(d->search.rules, rec, note, out);
 }
 
 int duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first,
@@ -501,7 +490,7 @@ int duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first,
         xgrow(&out.bytes, &out.room, records->n_bytes + records->n_bytes / 16 + tail_bytes, 0, 1);
     for (size_t i = 0, n; i < records->n && r == 0; i += n, first += n) {
         n = records->n - i < MARKED_RECORDS ? records->n - i : MARKED_RECORDS;
-        r = duplicate_marks_find(d->marks, run, first, n, &found);
+        r = duplicate_marks_find(d->search.marks, run, first, n, &found);
         for (size_t k = 0, next = 0; k < n && r == 0; k++, rec += bam_record_bytes(rec)) {
             bool has_note = next < found.n_notes && found.notes[next].index == first + k;
             mark_record(d, rec, found_marks_have(&found, k),

@@ -208,15 +208,6 @@ static bool is_over_limit(const struct merger *m)
     return segmenter_block_bytes(m->segmenter) + excess > m->limit_bytes;
 }
 
-/* The same, without the lock. */
-static bool over_limit(struct merger *m)
-{
-    crew_lock(m->crew);
-    bool over = is_over_limit(m);
-    crew_unlock(m->crew);
-    return over;
-}
-
 /* Waits until blocks take no more than their share, or all segments that were cut are written. */
 static int wait_for_memory(struct merger *m)
 {
@@ -231,7 +222,9 @@ static int wait_for_memory(struct merger *m)
 static int maybe_cut(struct merger *m, const struct merge_limit *frontier)
 {
     size_t want = m->segment_bytes;
-    bool over = over_limit(m);
+    crew_lock(m->crew);
+    bool over = is_over_limit(m);
+    crew_unlock(m->crew);
     if (m->gathered_bytes < want && !over) return 0;
     note_complete(m, frontier);
     bool has_enough = m->complete_bytes >= (over ? 1 : want);

@@ -7,10 +7,10 @@
 #include "pipeline/planner.h"
 
 #include "bam/bgzf_block.h"
-#include "pipeline/view_chunks.h"
 #include "pipeline/duplicates.h"
 #include "pipeline/mem_budget.h"
 #include "store/store_layout.h"
+#include "pipeline/view_chunks.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/size.h"

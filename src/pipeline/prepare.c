@@ -260,7 +260,7 @@ static void prepare_duplicates(struct sort_context *sort)
     if (rules->use_read_groups || rules->use_libraries || rules->metrics_path) {
         sort->read_groups = read_groups_create(sort->header);
         rules->groups = sort->read_groups;
-        if (rules->use_read_groups && read_groups_count(sort->read_groups) == 0) {
+        if (rules->use_read_groups && sort->read_groups->ids.n == 0) {
             diag_warning("the header has no read groups: --markdup goes on as without "
                          "--use-read-groups");
             rules->use_read_groups = false;

@@ -214,15 +214,16 @@ static void account_phase(struct progress *progress)
 void progress_enter(struct progress *progress, enum sort_phase phase)
 {
     account_phase(progress);
-    if (progress->thread_runs) (void)pthread_mutex_lock(&progress->lock);
+    (void)pthread_mutex_lock(&progress->lock);
     progress->phase = phase;
     progress->phase_seconds = progress->phase_began.wall_seconds;
-    if (progress->thread_runs) (void)pthread_mutex_unlock(&progress->lock);
+    (void)pthread_mutex_unlock(&progress->lock);
 }
 
 void progress_finish(struct progress *progress)
 {
     account_phase(progress);
+    (void)pthread_mutex_destroy(&progress->lock);
     free(progress);
 }
 
@@ -352,16 +353,11 @@ static bool should_draw(const struct sort_settings *s)
 /* Returns 0, or -1 if no thread can be created. */
 static int start_thread(struct progress *progress)
 {
-    if (pthread_mutex_init(&progress->lock, NULL) != 0) return -1;
-    if (monotonic_cond_init(&progress->wake) != 0) {
-        (void)pthread_mutex_destroy(&progress->lock);
-        return -1;
-    }
-    progress->thread_runs = true;
-    if (thread_start(&progress->thread, "progress", show_progress, progress) == 0) return 0;
-    progress->thread_runs = false;
+    if (monotonic_cond_init(&progress->wake) != 0) return -1;
+    progress->thread_runs =
+        thread_start(&progress->thread, "progress", show_progress, progress) == 0;
+    if (progress->thread_runs) return 0;
     (void)pthread_cond_destroy(&progress->wake);
-    (void)pthread_mutex_destroy(&progress->lock);
     return -1;
 }
 
@@ -370,10 +366,8 @@ struct progress *progress_start(const struct sort_settings *settings,
                                 struct sort_report *report)
 {
     struct progress *progress = xcalloc(1, sizeof *progress);
-    progress->settings = settings;
-    progress->look = look;
-    progress->arg = arg;
-    progress->report = report;
+    *progress = (struct progress){.settings = settings, .look = look, .arg = arg,
+                                  .report = report, .lock = PTHREAD_MUTEX_INITIALIZER};
     process_usage_now(&progress->before);
     progress->phase_began = progress->before;
     progress->start_seconds = progress->phase_seconds = progress->before.wall_seconds;
@@ -402,6 +396,5 @@ void progress_stop(struct progress *progress)
     look_at(progress, &facts);
     if (progress->report->series.samples) keep_sample(progress, &facts.now);
     (void)pthread_cond_destroy(&progress->wake);
-    (void)pthread_mutex_destroy(&progress->lock);
     progress->thread_runs = false;
 }

@@ -188,19 +188,49 @@ void item_get_read(const uint8_t **at, struct item_read *read)
     read->home.barcode_bytes = (uint8_t)barcode.n_bytes;
 }
 
-int item_readers_begin(struct external_sort *sort, struct external_sort_reader *readers, size_t n)
+/* ---- groups ---- */
+
+/* Has the visitor look at the group at whose first item `lead` is. Returns 1 if another one
+   follows, 0 if none does, or -1. */
+static int look_at_group(const struct item_visitor *v, void *arg,
+                         struct external_sort_reader *lead, size_t *n)
 {
-    if (external_sort_finish(sort) < 0) return -1;
-    for (size_t i = 0; i < n; i++) {
-        external_sort_read(&readers[i], sort);
-        if (external_sort_next(&readers[i]) < 0) return -1;
-    }
+    uint8_t key[MOST_GROUP_KEY_BYTES];
+    int r = 1;
+    memcpy(key, lead->item, v->key_bytes);
+    for (*n = 0; r > 0 && item_begins(lead, key, v->key_bytes); ++*n)
+        r = v->look(arg, lead->item, *n == 0) < 0 ? -1 : external_sort_next(lead);
+    return r;
+}
+
+static int take_group(const struct item_visitor *v, void *arg,
+                      struct external_sort_reader *follow, size_t n)
+{
+    if (v->decide(arg) < 0) return -1;
+    for (; n > 0; n--)
+        if (external_sort_next(follow) < 0 ||
+            v->take(arg, follow->item, follow->n_bytes) < 0)
+            return -1;
     return 0;
 }
 
-void item_readers_end(struct external_sort *sort, struct external_sort_reader *readers, size_t n)
+int item_groups_visit(struct external_sort *sort, const struct item_visitor *v, void *arg)
 {
-    for (size_t i = 0; i < n; i++)
-        external_sort_reader_release(&readers[i]);
-    external_sort_clear(sort);
+    struct external_sort_reader lead = {0}, follow = {0};
+    int r = external_sort_finish(sort);
+    external_sort_read(&lead, sort);
+    external_sort_read(&follow, sort);
+    if (r == 0) r = external_sort_next(&lead);
+    while (r > 0) {
+        size_t n;
+        if (v->skips_alone && external_sort_is_alone(&lead)) {
+            r = external_sort_next(&follow) < 0 ? -1 : external_sort_next(&lead);
+            continue;
+        }
+        r = look_at_group(v, arg, &lead, &n);
+        if (r >= 0 && take_group(v, arg, &follow, n) < 0) r = -1;
+    }
+    external_sort_reader_release(&lead);
+    external_sort_reader_release(&follow);
+    return r;
 }

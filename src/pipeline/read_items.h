@@ -13,7 +13,7 @@
 #define ROCKSORT_PIPELINE_READ_ITEMS_H
 
 #include "duplicates/duplicate_view.h"
-#include "duplicates/read_coords.h"
+#include "duplicates/read_names.h"
 #include "store/external_sort.h"
 
 #include <string.h>
@@ -167,10 +167,21 @@ static inline bool item_begins(const struct external_sort_reader *reader, const 
     return reader->n_bytes >= n_bytes && memcmp(reader->item, bytes, n_bytes) == 0;
 }
 
-/* Ends a sort, and goes to its first item with n readers. Returns 0, or -1 after a message. */
-int item_readers_begin(struct external_sort *sort, struct external_sort_reader *readers, size_t n);
+/* ---- groups ---- */
 
-/* Releases n readers, and empties the sort. */
-void item_readers_end(struct external_sort *sort, struct external_sort_reader *readers, size_t n);
+enum { MOST_GROUP_KEY_BYTES = 64 };
+
+/* What is done with the items of a sort, in groups that begin with the same bytes. All functions
+   return 0, or -1 after a message. */
+struct item_visitor {
+    size_t key_bytes; /* no item has fewer */
+    bool skips_alone; /* groups of one item may be left out */
+    int (*look)(void *arg, const uint8_t *item, bool is_first); /* at each item of a group; */
+    int (*decide)(void *arg);                                   /* when it knows them all; */
+    int (*take)(void *arg, const uint8_t *item, size_t n_bytes); /* then each item again */
+};
+
+/* Ends a sort and visits its groups. Returns 0, or -1 after a message. */
+int item_groups_visit(struct external_sort *sort, const struct item_visitor *visitor, void *arg);
 
 #endif

@@ -29,6 +29,11 @@ enum {
 
 struct resolution;
 
+/* What a pass does. With sets, all single reads must be sent before the first pair is decided. */
+struct steps {
+    bool singles, pairs, others;
+};
+
 /* What one job works with. */
 struct resolver {
     struct crew_slot slot;
@@ -49,7 +54,7 @@ struct resolver {
 struct resolution {
     const struct resolve_settings *settings;
     struct resolver *resolvers;                /* one for each job that may run at a time */
-    int (*resolve)(struct resolver *resolver); /* a partition; returns 0, or -1 after a message */
+    struct steps steps;                        /* of this pass over all partitions */
     pthread_mutex_t lock; /* for appending names and what is sent, and nothing else */
     struct resolve_shares shares;
     struct barcode_room barcode_room;
@@ -217,7 +222,7 @@ static int visit_stream(struct resolver *resolver, unsigned stream, view_visitor
     temp_stream_reader_begin(&resolver->reader, settings_of(resolver)->views, stream);
     while (r == 0 && (got = view_chunks_next(&resolver->reader, &chunk)) != 0) {
         if (got < 0) return -1;
-        if (is_undone(settings_of(resolver)->undone, chunk.label)) continue;
+        if (is_undone(&settings_of(resolver)->undone, chunk.label)) continue;
         while (r == 0 && view_chunk_next(&chunk, &view))
             if (resolver->n_parts == 1 ||
                 duplicate_view_place_part(&view, resolver->n_parts) == resolver->part)
@@ -265,14 +270,9 @@ static int add_sent(struct resolver *resolver)
     return r;
 }
 
-/* Which of the two steps a pass makes: with sets, all single reads must be sent before the first
-   pair is decided. */
-struct steps {
-    bool singles, pairs;
-};
-
-static int resolve_part(struct resolver *resolver, struct steps steps)
+static int resolve_part(struct resolver *resolver)
 {
+    const struct steps steps = resolver->resolution->steps;
     const struct resolve_settings *s = settings_of(resolver);
     unsigned singles = VIEW_STREAM_SINGLES + resolver->partition;
     unsigned pairs = VIEW_STREAM_PAIRS + resolver->partition;
@@ -293,7 +293,7 @@ static int resolve_part(struct resolver *resolver, struct steps steps)
     return resolve_sets_end_pairs(resolver->sets);
 }
 
-static int resolve_places(struct resolver *resolver, struct steps steps)
+static int resolve_places(struct resolver *resolver)
 {
     const struct resolve_settings *s = settings_of(resolver);
     uint64_t n_bytes = temp_streams_bytes(s->views, VIEW_STREAM_PAIRS + resolver->partition) +
@@ -304,23 +304,8 @@ static int resolve_places(struct resolver *resolver, struct steps steps)
                resolver->resolution->shares.job_bytes / 4)
         resolver->n_parts *= 2;
     for (resolver->part = 0; resolver->part < resolver->n_parts; resolver->part++)
-        if (resolve_part(resolver, steps) < 0) return -1;
+        if (resolve_part(resolver) < 0) return -1;
     return 0;
-}
-
-static int resolve_all(struct resolver *resolver)
-{
-    return resolve_places(resolver, (struct steps){.singles = true, .pairs = true});
-}
-
-static int resolve_singles(struct resolver *resolver)
-{
-    return resolve_places(resolver, (struct steps){.singles = true});
-}
-
-static int resolve_pairs(struct resolver *resolver)
-{
-    return resolve_places(resolver, (struct steps){.pairs = true});
 }
 
 /* ---- other records of duplicates ---- */
@@ -402,20 +387,22 @@ static int mark_others(struct resolver *resolver)
 {
     struct external_sort_reader *reader = &resolver->name;
     struct duplicate_name name = {.is_known = false};
-    int r = item_readers_begin(resolver->names, reader, 1);
-    while (r == 0 && reader->item) {
+    int r = external_sort_finish(resolver->names);
+    external_sort_read(reader, resolver->names);
+    while (r == 0 && (r = external_sort_next(reader)) > 0) {
         const uint8_t *at = reader->item + ITEM_KEY_BYTES;
         if (!item_begins(reader, name.key, sizeof name.key)) {
             name.is_known = name.turned_optical = false;
             memcpy(name.key, reader->item, sizeof name.key);
         }
+        r = 0;
         if (*at == NAME_OF_DUPLICATE)
             take_name(&name, at + 1 + sizeof(struct read_moment));
         else if (name.is_known)
             r = mark_other(resolver, &name, at + 1);
-        if (r == 0 && external_sort_next(reader) < 0) r = -1;
     }
-    item_readers_end(resolver->names, reader, 1);
+    external_sort_reader_release(reader);
+    external_sort_clear(resolver->names);
     return r;
 }
 
@@ -446,26 +433,32 @@ static int resolve_numbered(struct worker *worker, void *item)
     const struct resolve_settings *s = settings_of(resolver);
     resolver->partition = resolver->slot.number;
     advise(s, resolver->partition + s->n_threads);
-    return resolver->resolution->resolve(resolver);
+    return resolver->resolution->steps.others ? resolve_others(resolver) : resolve_places(resolver);
 }
 
 /* Has all partitions resolved. Returns 0, or -1 if the crew has failed. */
-static int resolve_partitions(struct resolution *resolution, int (*resolve)(struct resolver *))
+static int resolve_partitions(struct resolution *resolution, struct steps steps)
 {
     const struct resolve_settings *s = resolution->settings;
-    resolution->resolve = resolve;
+    resolution->steps = steps;
     return crew_for_each(s->crew, VIEW_N_PARTITIONS, resolution->resolvers, s->n_threads,
                          sizeof *resolution->resolvers, resolve_numbered);
 }
 
+static struct external_sort_settings sort_settings(struct resolver *resolver)
+{
+    return (struct external_sort_settings){
+        .memory_bytes = resolver->resolution->shares.sort_bytes,
+        .places = settings_of(resolver)->places,
+        .file_bytes = &resolver->file_bytes,
+    };
+}
+
 static void create_sets(struct resolver *resolver)
 {
-    const struct resolve_settings *s = settings_of(resolver);
     const struct resolve_sets_settings sets = {
-        .rules = s->rules,
-        .memory_bytes = resolver->resolution->shares.sort_bytes,
-        .places = s->places,
-        .file_bytes = &resolver->file_bytes,
+        .rules = settings_of(resolver)->rules,
+        .sort = sort_settings(resolver),
         .barcode_room = &resolver->resolution->barcode_room,
         .taker = {take_duplicate, resolver},
         .take_count = take_count,
@@ -477,12 +470,7 @@ static void create_sets(struct resolver *resolver)
 
 static void create_names(struct resolver *resolver)
 {
-    const struct resolve_settings *s = settings_of(resolver);
-    const struct external_sort_settings names = {
-        .memory_bytes = resolver->resolution->shares.sort_bytes,
-        .places = s->places,
-        .file_bytes = &resolver->file_bytes,
-    };
+    const struct external_sort_settings names = sort_settings(resolver);
     resolver->names = external_sort_create(&names);
 }
 
@@ -491,19 +479,15 @@ static int resolve_reads(struct resolution *resolution)
     const struct resolve_settings *s = resolution->settings;
     for (unsigned i = 0; i < s->n_threads; i++)
         create_sets(&resolution->resolvers[i]);
-    int r;
-    if (duplicate_rules_need_sets(s->rules)) {
-        r = resolve_partitions(resolution, resolve_singles);
-        if (r == 0) r = resolve_partitions(resolution, resolve_pairs);
-    } else {
-        r = resolve_partitions(resolution, resolve_all);
-    }
+    bool at_once = !duplicate_rules_need_sets(s->rules);
+    int r = resolve_partitions(resolution, (struct steps){.singles = true, .pairs = at_once});
+    if (r == 0 && !at_once) r = resolve_partitions(resolution, (struct steps){.pairs = true});
     for (unsigned i = 0; i < s->n_threads; i++)
         resolve_sets_destroy(resolution->resolvers[i].sets);
     return r;
 }
 
-int resolve_duplicates(const struct resolve_settings *s)
+int resolve_duplicates(const struct resolve_settings *s, uint64_t *file_bytes)
 {
     struct resolution resolution = {
         .settings = s,
@@ -520,13 +504,13 @@ int resolve_duplicates(const struct resolve_settings *s)
     int r = resolve_reads(&resolution);
     for (unsigned i = 0; i < s->n_threads && s->names; i++)
         create_names(&resolution.resolvers[i]);
-    if (r == 0 && s->names) r = resolve_partitions(&resolution, resolve_others);
+    if (r == 0 && s->names) r = resolve_partitions(&resolution, (struct steps){.others = true});
     for (unsigned i = 0; i < s->n_threads; i++) {
         struct resolver *resolver = &resolution.resolvers[i];
         group_counts_end(&resolver->counts, s->counts);
         external_sort_reader_release(&resolver->name);
         external_sort_destroy(resolver->names);
-        *s->file_bytes += resolver->file_bytes;
+        *file_bytes += resolver->file_bytes;
         temp_stream_reader_release(&resolver->reader);
         group_counts_release(&resolver->counts);
         free(resolver->filter);

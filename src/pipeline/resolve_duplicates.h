@@ -29,9 +29,8 @@ struct resolve_settings {
     unsigned n_threads;
     size_t memory_bytes;           /* for all jobs */
     struct temp_places places;     /* of temporary files */
-    uint64_t *file_bytes;          /* bytes that go to other temporary files are added */
     struct temp_streams *views;    /* VIEW_N_STREAMS, complete */
-    const struct undone_runs *undone;
+    struct undone_runs undone;
     struct temp_streams *names;    /* VIEW_N_PARTITIONS, empty, for -S; or NULL */
     struct temp_streams *sent;     /* VIEW_N_PARTITIONS, empty, if reads need their sets */
     struct duplicate_marks *marks; /* knows all runs */
@@ -48,7 +47,8 @@ struct resolve_shares {
 
 struct resolve_shares resolve_share(size_t memory_bytes, unsigned n_threads, bool joins_barcodes);
 
-/* Marks all duplicates. Returns 0, or -1 after a message and crew_fail. */
-int resolve_duplicates(const struct resolve_settings *settings);
+/* Marks all duplicates, and adds the bytes of other temporary files to *file_bytes. Returns 0, or -1
+   after a message and crew_fail. */
+int resolve_duplicates(const struct resolve_settings *settings, uint64_t *file_bytes);
 
 #endif

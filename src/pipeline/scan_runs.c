@@ -86,7 +86,7 @@ static int start_block(const struct scan_stored_settings *s, const struct scanne
     return crew_submit_slot(s->crew, &block->slot, scan_and_free);
 }
 
-/* Scans the next block of one feeder. Returns 1, 0 after its last one, or -1. */
+/* Looks at the next block of one feeder. Returns 1, 0 after its last one, or -1. */
 static int scan_next(const struct scan_stored_settings *s, struct feeders *feeders, size_t i,
                      const struct scanned_blocks *blocks)
 {

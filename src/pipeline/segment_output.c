@@ -305,8 +305,8 @@ static int add_row(struct emission *e, const uint8_t *rec)
     return column_encoder_raw_bytes(e->columns) >= e->form->column_batch_bytes ? end_batch(e) : 0;
 }
 
-/* Frees the memory of long records. */
-static void trim_scratch(struct output_scratch *scratch)
+/* After a segment of SAM: frees the memory of long records. */
+static void trim(struct output_scratch *scratch)
 {
     enum { LONG_BYTES = 4 << 20 };
     if (scratch->line.m > LONG_BYTES) ks_free(&scratch->line);
@@ -355,9 +355,9 @@ int segment_output_make(struct segment_output *out, struct output_form *form,
         column_encoder_expect(e.columns, records->n_entries, form->column_batch_bytes);
     }
     int r = emit(&e);
+    trim(e.scratch);
     if (output_format_is_sam(&settings->format)) out->large_bytes = out->n_bytes;
     if (out->n_stretches > 0) end_stretch(&e);
     remember_room(&e);
-    trim_scratch(e.scratch);
     return r;
 }

@@ -13,7 +13,7 @@
 #include "duplicates/duplicate_rules.h"
 #include "output/output_format.h"
 #include "split/split_plan.h"
-#include "store/checkpoint.h"
+#include "store/checkpoint_dir.h"
 #include "store/compaction_plan.h"
 #include "store/temp_codec.h"
 #include "template/fixmate.h"

@@ -40,7 +40,7 @@ struct view_gather {
 /* Adds a view, whose index and ordinal are set. */
 void view_gather_add(struct view_gather *gather, const struct duplicate_view *view);
 
-/* What stands before each chunk in the output. */
+/* Stands before each chunk in the output. */
 struct view_chunk_head {
     uint32_t stream;
     uint32_t n_bytes;           /* of the chunk, which follows */

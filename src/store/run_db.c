@@ -153,6 +153,12 @@ static int count_runs(struct run_db *db)
     return r;
 }
 
+static rocksdb_t *open_with(const struct run_db *db, const rocksdb_options_t *options, char **error)
+{
+    return db->settings.read_only ? rocksdb_open_for_read_only(options, db->path, 0, error)
+                                  : rocksdb_open(options, db->path, error);
+}
+
 /*
  * Opens the database. If a sync failed while another process ingested a file, RocksDB has removed
  * the file, but the manifest may still name it. The input will be read again from the first missing
@@ -161,9 +167,7 @@ static int count_runs(struct run_db *db)
 static rocksdb_t *open_db(const struct run_db *db, char **error)
 {
     const struct run_db_settings *settings = &db->settings;
-    rocksdb_t *opened = settings->read_only
-                            ? rocksdb_open_for_read_only(db->opts.db, db->path, 0, error)
-                            : rocksdb_open(db->opts.db, db->path, error);
+    rocksdb_t *opened = open_with(db, db->opts.db, error);
     bool may_lack = settings->existing && (!settings->read_only || settings->may_lack_files);
     if (opened || !may_lack || !*error || !strstr(*error, "No such file")) return opened;
     rocksdb_options_t *best_efforts = rocksdb_options_create_copy(db->opts.db);
@@ -474,9 +478,7 @@ static int reopen_direct(struct run_db *db)
     if (db->is_direct) return 0;
     (void)pthread_mutex_lock(&db->opening);
     rocksdb_close(db->db);
-    db->db = db->settings.read_only
-                 ? rocksdb_open_for_read_only(db->opts.direct_db, db->path, 0, &error)
-                 : rocksdb_open(db->opts.direct_db, db->path, &error);
+    db->db = open_with(db, db->opts.direct_db, &error);
     (void)pthread_mutex_unlock(&db->opening);
     db->is_direct = true;
     return check_error(db, "open", error);
@@ -484,18 +486,11 @@ static int reopen_direct(struct run_db *db)
 
 int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsigned max_files)
 {
-    struct rocksdb_setting settings[ROCKSDB_N_COMPACTION_SETTINGS];
-    const char *keys[ROCKSDB_N_COMPACTION_SETTINGS], *values[ROCKSDB_N_COMPACTION_SETTINGS];
     char *error = NULL;
     if (db->settings.direct && reopen_direct(db) < 0) return RUN_DB_ERROR;
-    rocksdb_opts_compaction(settings, least_width, width, max_files);
-    for (size_t i = 0; i < ROCKSDB_N_COMPACTION_SETTINGS; i++) {
-        keys[i] = settings[i].name;
-        values[i] = settings[i].value;
-    }
     db->least_width = least_width;
     db->max_files = max_files;
-    rocksdb_set_options(db->db, ROCKSDB_N_COMPACTION_SETTINGS, keys, values, &error);
+    rocksdb_opts_compact(db->db, least_width, width, max_files, &error);
     return check_error(db, "compact", error);
 }
 

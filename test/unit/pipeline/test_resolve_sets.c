@@ -181,8 +181,7 @@ static int try_to_resolve(const struct duplicate_rules *rules, struct member *me
     (void)pthread_mutex_init(&room.lock, NULL);
     const struct resolve_sets_settings settings = {
         .rules = rules,
-        .memory_bytes = memory_bytes,
-        .places = {prefixes, 1, NULL},
+        .sort = {.memory_bytes = memory_bytes, .places = {prefixes, 1, NULL}},
         .barcode_room = &room,
         .taker = {take, &results},
         .take_count = take_count,
