@@ -496,7 +496,8 @@ static const char *add_tag(struct column_batch *batch, const struct bam_aux *aux
     return add_to_map(batch, aux);
 }
 
-/* Adds all tags but the one that holds the CIGAR, if *cg is that. Returns NULL, or what is wrong. */
+/* Adds all tags but the one that holds the CIGAR, if *cg is that. Returns NULL, or what is wrong.
+   */
 static const char *add_tags(struct column_batch *batch, const uint8_t *rec, const uint8_t *cg)
 {
     const uint8_t *at = bam_record_tags(rec);
@@ -607,8 +608,8 @@ size_t column_batch_bytes(const struct column_batch *batch)
     return n_bytes;
 }
 
-/* True if the next batch may need as much memory. Memory that one batch needs, and no other, adds up
-   if each takes it for another column: batches of few long records, and buffers of rare tags. */
+/* True if the next batch may need as much memory. Memory that one batch needs, and no other, adds
+   up if each takes it for another column: batches of few long records, and buffers of rare tags. */
 static bool is_worth_keeping(const struct column_batch *batch, const struct column_bytes *buffer)
 {
     if (buffer->room <= SMALL_BYTES) return true;

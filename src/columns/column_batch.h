@@ -8,8 +8,8 @@
  * name, reference, position, CIGAR, sequence, qualities) is null. `end` is the last base of the
  * reference that the read covers. A read that covers none, or is not mapped, ends where it begins.
  *
- * Ownership: the caller destroys the batch; the schema must outlive it. One thread at a time. Memory
- * grows to what the largest batch needs.
+ * Ownership: the caller destroys the batch; the schema must outlive it. One thread at a time.
+ * Memory grows to what the largest batch needs.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_BATCH_H
 #define ROCKSORT_COLUMNS_COLUMN_BATCH_H
@@ -36,6 +36,15 @@ struct column_values {
     struct column_bytes buffers[N_COLUMN_BUFFERS];
 };
 
+/* A batch that is encoded. */
+struct encoded_batch {
+    const struct column_schema *schema;
+    const struct column_values *columns;
+    uint64_t n_rows;            /* at least 1 */
+    const struct column_request *request;
+    sam_hdr_t *header;          /* with the names of references */
+};
+
 /* Frees the buffers. */
 void column_values_release(struct column_values *values);
 
@@ -50,8 +59,8 @@ void column_batch_destroy(struct column_batch *batch);
    memory for their bases and qualities is then taken at once. */
 void column_batch_expect(struct column_batch *batch, size_t n_rows, size_t n_bytes);
 
-/* Adds a checked record. Returns NULL; or, if columns cannot hold the record, a static text that says
-   why. Then the batch is of no use before it is cleared. */
+/* Adds a checked record. Returns NULL; or, if columns cannot hold the record, a static text that
+   says why. Then the batch is of no use before it is cleared. */
 const char *column_batch_add(struct column_batch *batch, const uint8_t *rec);
 
 uint64_t column_batch_n_rows(const struct column_batch *batch);

@@ -17,8 +17,6 @@
 #include "columns/parquet_group.h"
 
 #include "bam/bgzf_engine.h"
-#include "columns/parquet_encode.h"
-#include "columns/parquet_format.h"
 #include "util/byte_order.h"
 #include "util/xalloc.h"
 
@@ -39,7 +37,7 @@ static const char too_large[] = "the values of a record are too long for a page 
 /* A chunk that is being made. */
 struct chunk_maker {
     struct parquet_coder *coder;
-    const struct parquet_batch *batch;
+    const struct encoded_batch *batch;
     const struct parquet_leaf *leaf;
     const struct column_values *column;
     const uint8_t *validity;    /* of rows; NULL: there is no null, or the leaf is repeated */
@@ -97,9 +95,9 @@ static int64_t number_of(const struct chunk_maker *maker, uint64_t value)
 {
     const uint8_t *at = maker->values + maker->value_bytes * value;
     switch (maker->leaf->value) {
-    case COLUMN_INT8_LIST: return (int8_t)*at;
+    case COLUMN_INT8: return (int8_t)*at;
     case COLUMN_UINT8: return *at;
-    case COLUMN_INT16_LIST: return (int16_t)get_u16(at);
+    case COLUMN_INT16: return (int16_t)get_u16(at);
     case COLUMN_UINT16: return get_u16(at);
     case COLUMN_INT64: return (int64_t)get_u64(at);
     default: return (int32_t)get_u32(at);
@@ -641,7 +639,7 @@ static bool put_chunk(struct chunk_maker *maker)
 /* ---- groups ---- */
 
 /* True if the rows are sorted by the bytes of rname, then by pos, with nulls after all values. */
-static bool is_sorted(const struct parquet_batch *batch)
+static bool is_sorted(const struct encoded_batch *batch)
 {
     unsigned rname = batch->schema->by_field[FIELD_RNAME];
     unsigned pos = batch->schema->by_field[FIELD_POS];
@@ -668,18 +666,11 @@ static bool is_sorted(const struct parquet_batch *batch)
     return true;
 }
 
-static void trim(struct column_bytes *buffer)
-{
-    if (buffer->room <= KEPT_BYTES) return;
-    free(buffer->bytes);
-    *buffer = (struct column_bytes){0};
-}
-
 /* Frees what only a large group needs. */
 static void trim_coder(struct parquet_coder *coder)
 {
-    trim(&coder->page);
-    trim(&coder->packed);
+    column_bytes_forget(&coder->page, coder->page.room <= KEPT_BYTES);
+    column_bytes_forget(&coder->packed, coder->packed.room <= KEPT_BYTES);
     if (coder->numbers_room * sizeof *coder->numbers > KEPT_BYTES) {
         free(coder->numbers);
         coder->numbers = NULL;
@@ -692,7 +683,7 @@ static void trim_coder(struct parquet_coder *coder)
     }
 }
 
-const char *parquet_put_group(struct parquet_coder *coder, const struct parquet_batch *batch,
+const char *parquet_put_group(struct parquet_coder *coder, const struct encoded_batch *batch,
                               size_t begin, struct column_bytes *out, struct column_bytes *notes)
 {
     const struct parquet_group group = {

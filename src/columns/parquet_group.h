@@ -16,11 +16,8 @@
 #define ROCKSORT_COLUMNS_PARQUET_GROUP_H
 
 #include "columns/column_batch.h"
-#include "columns/column_request.h"
-#include "columns/parquet_dictionary.h"
+#include "columns/parquet_encode.h"
 #include "columns/parquet_note.h"
-
-#include <htslib/sam.h>
 
 enum { PARQUET_PAGE_BYTES = 1 << 20, PARQUET_PAGE_ROWS = 20000 };
 
@@ -42,20 +39,12 @@ struct parquet_coder {
 
 void parquet_coder_release(struct parquet_coder *coder);
 
-struct parquet_batch {
-    const struct column_schema *schema;
-    const struct column_values *columns;
-    uint64_t n_rows;            /* at least 1 */
-    const struct column_request *request;
-    sam_hdr_t *header;          /* with the names of references */
-};
-
 /*
  * Appends a group to `out`, and its note to `notes`; its place is counted from byte `begin` of
  * `out`. Returns NULL; or a static text if a page would be larger than Parquet allows, 2 GiB: then
  * `out` and `notes` are of no use.
  */
-const char *parquet_put_group(struct parquet_coder *coder, const struct parquet_batch *batch,
+const char *parquet_put_group(struct parquet_coder *coder, const struct encoded_batch *batch,
                               size_t begin, struct column_bytes *out, struct column_bytes *notes);
 
 #endif

@@ -6,8 +6,6 @@
  */
 #include "columns/parquet_note.h"
 
-#include "util/varint.h"
-
 int parquet_bound_compare(enum parquet_type type, const struct parquet_bound *a,
                           const struct parquet_bound *b)
 {
@@ -31,26 +29,75 @@ int parquet_bound_compare(enum parquet_type type, const struct parquet_bound *a,
     return (x > y) - (x < y);
 }
 
-/* ---- writing ---- */
+/* ---- writing and reading ---- */
 
-static void note_number(struct column_bytes *notes, uint64_t number)
+/* A note that is being written or read: what it holds is described once, for both. */
+struct note {
+    struct column_bytes *to;    /* NULL: it is read */
+    const uint8_t *from;
+};
+
+static void number(struct note *note, uint64_t *value)
 {
-    uint8_t *at = column_bytes_reserve(notes, VARINT_MAX_BYTES);
-    notes->n_bytes += (size_t)(put_varint(at, number) - at);
+    if (note->to)
+        column_bytes_varint(note->to, *value);
+    else
+        *value = get_varint(&note->from);
 }
 
-static void note_bound(struct column_bytes *notes, const struct parquet_bound *bound)
+static void truth(struct note *note, bool *value)
 {
-    note_number(notes, bound->n_bytes);
-    column_bytes_copy(notes, bound->bytes, bound->n_bytes);
+    uint64_t n = *value;
+    number(note, &n);
+    *value = n != 0;
 }
 
-static void note_bounds(struct column_bytes *notes, const struct parquet_bounds *bounds)
+static void bound(struct note *note, struct parquet_bound *bound)
 {
-    note_number(notes, bounds->are_known);
+    uint64_t n_bytes = bound->n_bytes;
+    number(note, &n_bytes);
+    bound->n_bytes = (uint8_t)n_bytes;
+    if (note->to) {
+        column_bytes_copy(note->to, bound->bytes, bound->n_bytes);
+        return;
+    }
+    memcpy(bound->bytes, note->from, bound->n_bytes);
+    note->from += bound->n_bytes;
+}
+
+static void bounds(struct note *note, struct parquet_bounds *bounds)
+{
+    truth(note, &bounds->are_known);
     if (!bounds->are_known) return;
-    note_bound(notes, &bounds->least);
-    note_bound(notes, &bounds->most);
+    bound(note, &bounds->least);
+    bound(note, &bounds->most);
+}
+
+static void chunk(struct note *note, struct parquet_chunk *chunk)
+{
+    uint64_t encoding = chunk->encoding, n_pages = chunk->n_pages;
+    number(note, &encoding);
+    chunk->encoding = (enum parquet_encoding)encoding;
+    number(note, &chunk->n_values);
+    number(note, &chunk->n_nulls);
+    number(note, &chunk->raw_bytes);
+    number(note, &chunk->n_bytes);
+    number(note, &chunk->dictionary_bytes);
+    truth(note, &chunk->has_page_bounds);
+    number(note, &n_pages);
+    chunk->n_pages = (size_t)n_pages;
+    bounds(note, &chunk->bounds);
+    if (!note->to)
+        xgrow(&chunk->pages, &chunk->pages_room, chunk->n_pages, chunk->n_pages,
+              sizeof *chunk->pages);
+    for (size_t i = 0; i < chunk->n_pages; i++) {
+        struct parquet_page *page = &chunk->pages[i];
+        number(note, &page->n_rows);
+        number(note, &page->n_bytes);
+        if (!chunk->has_page_bounds) continue;
+        number(note, &page->n_nulls);
+        bounds(note, &page->bounds);
+    }
 }
 
 size_t parquet_note_begin(struct column_bytes *notes, const struct parquet_group *group)
@@ -58,31 +105,35 @@ size_t parquet_note_begin(struct column_bytes *notes, const struct parquet_group
     size_t place = notes->n_bytes;
     uint8_t *at = column_bytes_append(notes, PARQUET_NOTE_HEAD_BYTES + 8);
     (void)put_u64(at + PARQUET_NOTE_HEAD_BYTES, group->at);
-    note_number(notes, group->n_rows);
-    note_number(notes, group->is_sorted);
+    column_bytes_varint(notes, group->n_rows);
+    column_bytes_varint(notes, group->is_sorted);
     return place;
 }
 
-void parquet_note_chunk(struct column_bytes *notes, const struct parquet_chunk *chunk)
+void parquet_note_chunk(struct column_bytes *notes, struct parquet_chunk *written)
 {
-    const uint64_t numbers[] = {chunk->encoding, chunk->n_values, chunk->n_nulls, chunk->raw_bytes,
-                                chunk->n_bytes, chunk->dictionary_bytes, chunk->has_page_bounds,
-                                chunk->n_pages};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) note_number(notes, numbers[i]);
-    note_bounds(notes, &chunk->bounds);
-    for (size_t i = 0; i < chunk->n_pages; i++) {
-        const struct parquet_page *page = &chunk->pages[i];
-        note_number(notes, page->n_rows);
-        note_number(notes, page->n_bytes);
-        if (!chunk->has_page_bounds) continue;
-        note_number(notes, page->n_nulls);
-        note_bounds(notes, &page->bounds);
-    }
+    chunk(&(struct note){.to = notes}, written);
 }
 
 void parquet_note_end(struct column_bytes *notes, size_t place)
 {
     (void)put_u32(notes->bytes + place, notes->n_bytes - place - PARQUET_NOTE_HEAD_BYTES);
+}
+
+const uint8_t *parquet_note_read(const uint8_t *at, struct parquet_group *group)
+{
+    group->at = get_u64(at);
+    at += 8;
+    group->n_rows = get_varint(&at);
+    group->is_sorted = get_varint(&at) != 0;
+    return at;
+}
+
+const uint8_t *parquet_note_read_chunk(const uint8_t *at, struct parquet_chunk *read)
+{
+    struct note note = {.from = at};
+    chunk(&note, read);
+    return note.from;
 }
 
 size_t parquet_note_move(uint8_t *notes, size_t notes_bytes, uint64_t n_bytes, uint64_t *n_rows)
@@ -97,53 +148,4 @@ size_t parquet_note_move(uint8_t *notes, size_t notes_bytes, uint64_t n_bytes, u
         at = place + parquet_note_bytes(at);
     }
     return n;
-}
-
-/* ---- reading ---- */
-
-static void read_bound(const uint8_t **at, struct parquet_bound *bound)
-{
-    bound->n_bytes = (uint8_t)get_varint(at);
-    memcpy(bound->bytes, *at, bound->n_bytes);
-    *at += bound->n_bytes;
-}
-
-static void read_bounds(const uint8_t **at, struct parquet_bounds *bounds)
-{
-    bounds->are_known = get_varint(at) != 0;
-    if (!bounds->are_known) return;
-    read_bound(at, &bounds->least);
-    read_bound(at, &bounds->most);
-}
-
-const uint8_t *parquet_note_read(const uint8_t *at, struct parquet_group *group)
-{
-    group->at = get_u64(at);
-    at += 8;
-    group->n_rows = get_varint(&at);
-    group->is_sorted = get_varint(&at) != 0;
-    return at;
-}
-
-const uint8_t *parquet_note_read_chunk(const uint8_t *at, struct parquet_chunk *chunk)
-{
-    chunk->encoding = (enum parquet_encoding)get_varint(&at);
-    chunk->n_values = get_varint(&at);
-    chunk->n_nulls = get_varint(&at);
-    chunk->raw_bytes = get_varint(&at);
-    chunk->n_bytes = get_varint(&at);
-    chunk->dictionary_bytes = get_varint(&at);
-    chunk->has_page_bounds = get_varint(&at) != 0;
-    chunk->n_pages = (size_t)get_varint(&at);
-    read_bounds(&at, &chunk->bounds);
-    xgrow(&chunk->pages, &chunk->pages_room, chunk->n_pages, chunk->n_pages, sizeof *chunk->pages);
-    for (size_t i = 0; i < chunk->n_pages; i++) {
-        struct parquet_page *page = &chunk->pages[i];
-        page->n_rows = get_varint(&at);
-        page->n_bytes = get_varint(&at);
-        if (!chunk->has_page_bounds) continue;
-        page->n_nulls = get_varint(&at);
-        read_bounds(&at, &page->bounds);
-    }
-    return at;
 }

@@ -1,6 +1,6 @@
 /*
  * parquet_note.h -- what the footer of a file says of a row group, in few bytes, about 10 a page
- * and 40 a column: it is kept until the file ends (column_notes.h).
+ * and 40 a column: it is kept until the file ends (column_bytes.h).
  *
  * A note is of one group: it begins with parquet_note_begin, has a chunk for each leaf of the
  * schema, and ends with parquet_note_end. Chunks follow each other in the file in this order, each
@@ -58,7 +58,7 @@ struct parquet_group {
 
 /* Begins a note. Returns its place in `notes`. */
 size_t parquet_note_begin(struct column_bytes *notes, const struct parquet_group *group);
-void parquet_note_chunk(struct column_bytes *notes, const struct parquet_chunk *chunk);
+void parquet_note_chunk(struct column_bytes *notes, struct parquet_chunk *chunk);
 void parquet_note_end(struct column_bytes *notes, size_t place);
 
 /* A note begins with how many bytes follow. */

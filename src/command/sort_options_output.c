@@ -1,7 +1,7 @@
 /* sort_options_output.c -- see sort_options_output.h. */
 #include "command/sort_options_output.h"
 
-#include "columns/standard_tags.h"
+#include "columns/column_schema.h"
 #include "command/sort_options_format.h"
 #include "command/sort_options_split.h"
 #include "input/bam_reader.h"
@@ -155,7 +155,7 @@ static void warn_of_types(const struct column_schema *schema)
 {
     for (unsigned i = 0; i < schema->n_columns; i++) {
         const struct column *column = &schema->columns[i];
-        const struct standard_tag *standard =
+        const struct column *standard =
             column->field == FIELD_TAG ? standard_tag_find(column->name) : NULL;
         if (standard && standard->type != column->type)
             diag_warning("--columns gives '%s' another type than the SAM specification, so it "
@@ -180,7 +180,7 @@ static int choose_columns(struct sort_options *o)
     s->also_columns.list = s->columns.list;
     s->also_columns.format = column_format_of(s->also_format.kind);
     choose_codec(&s->also_format, -1, &s->also_columns);
-    struct column_schema *schema = column_request_schema(&s->columns, NULL);
+    struct column_schema *schema = column_schema_create(s->columns.list, NULL);
     if (schema) warn_of_types(schema);
     column_schema_destroy(schema);
     return schema ? 0 : -1;

@@ -15,7 +15,7 @@
 #define ROCKSORT_PIPELINE_CREW_H
 
 #include "bam/bgzf_block.h"
-#include "columns/column_encoder.h"
+#include "columns/column_file.h"
 #include "duplicates/view_streams.h"
 #include "order/slice_merge.h"
 #include "output/output_format.h"

@@ -1,5 +1,5 @@
 /*
- * output_notes.h -- keeps the notes of a file of columns (column_notes.h): in memory, and when that
+ * output_notes.h -- keeps the notes of a file of columns (column_bytes.h): in memory, and when that
  * is full in a temporary file without a name.
  *
  * 1.5 billion reads in 512 MiB of memory become 54,000 row groups, whose notes take 70 MB.
@@ -9,7 +9,7 @@
 #ifndef ROCKSORT_PIPELINE_OUTPUT_NOTES_H
 #define ROCKSORT_PIPELINE_OUTPUT_NOTES_H
 
-#include "columns/column_notes.h"
+#include "columns/column_bytes.h"
 #include "store/temp_streams.h"
 
 /* Memory for the notes of a file; and of a piece, of which many may be open. */

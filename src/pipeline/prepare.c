@@ -138,7 +138,7 @@ static bool needs_census(const struct sort *sort)
 {
     for (int i = 0; i < MOST_OUTPUTS; i++) {
         const struct column_request *request = sort->columns[i].request;
-        if (request && column_request_needs_census(request)) return true;
+        if (request && column_schema_needs_census(request->list)) return true;
     }
     return false;
 }
@@ -283,7 +283,7 @@ static int prepare_columns(struct sort *sort)
     for (int i = 0; i < MOST_OUTPUTS; i++) {
         struct column_output *columns = &sort->columns[i];
         if (!columns->request) continue;
-        columns->schema = column_request_schema(columns->request, NULL);
+        columns->schema = column_schema_create(columns->request->list, NULL);
         if (!columns->schema) return -1;
     }
     return 0;

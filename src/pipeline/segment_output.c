@@ -210,7 +210,7 @@ static int end_batch(struct emission *e)
 {
     struct segment_output *out = e->out;
     if (!e->columns || out->n_stretches == 0) return 0;
-    size_t value_bytes = column_encoder_value_bytes(e->columns);
+    size_t value_bytes = column_batch_bytes(column_encoder_batch(e->columns));
     reserve(e, value_bytes / 4);
     struct column_bytes bytes = {out->bytes, out->n_bytes, out->room};
     struct segment_stretch *stretch = last_stretch(e);
@@ -311,16 +311,17 @@ static int emit_columns(struct emission *e)
     const uint8_t *rec;
     if (!*columns) *columns = column_encoder_create(e->form->columns, e->records->header);
     e->columns = *columns;
-    column_encoder_expect(e->columns, e->records->n_entries, e->form->column_batch_bytes);
+    struct column_batch *batch = column_encoder_batch(*columns);
+    column_batch_expect(batch, e->records->n_entries, e->form->column_batch_bytes);
     while ((rec = next_written(e))) {
         if (enter_stretch(e, rec) < 0) return -1;
-        const char *problem = column_encoder_add(e->columns, rec);
+        const char *problem = column_batch_add(batch, rec);
         if (problem) {
             diag_error("read '%s' cannot be written as columns: %s; write BAM with -O bam",
                        (const char *)bam_record_name(rec), problem);
             return -1;
         }
-        if (column_encoder_raw_bytes(e->columns) >= e->form->column_batch_bytes &&
+        if (column_batch_raw_bytes(batch) >= e->form->column_batch_bytes &&
             end_batch(e) < 0)
             return -1;
     }

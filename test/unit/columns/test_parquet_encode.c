@@ -4,7 +4,6 @@
  */
 #include "unit_test.h"
 
-#include "columns/parquet_dictionary.h"
 #include "columns/parquet_encode.h"
 #include "columns/parquet_note.h"
 #include "columns/thrift_compact.h"
@@ -276,8 +275,8 @@ TEST(test_thrift_has_these_bytes)
     struct thrift_writer writer = thrift_begin(&out);
     thrift_bool(&writer, 1, true);
     thrift_bool(&writer, 2, false);
-    thrift_i8(&writer, 3, -1);
-    thrift_i16(&writer, 20, -2);        /* more than 15 further */
+    thrift_integer(&writer, 3, THRIFT_I8, -1);
+    thrift_integer(&writer, 20, THRIFT_I16, -2);        /* more than 15 further */
     thrift_i32(&writer, 21, INT32_MIN);
     thrift_i64(&writer, 36, 300);
     thrift_text(&writer, 37, "ab");
