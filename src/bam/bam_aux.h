@@ -29,8 +29,8 @@ size_t bam_aux_varying_bytes(char type, const uint8_t *value, const uint8_t *end
 
 /*
  * Reads the tag at *at and moves *at to the next one. The tags end before `end`, wherever they are.
- * Returns 1, 0 at the end, or -1 if the tag is damaged. It is inline because --fixmate and --markdup
- * each go through all tags of each record.
+ * Returns 1, 0 at the end, or -1 if the tag is damaged. It is inline because --fixmate and
+ * --markdup each go through all tags of each record.
  */
 static inline int bam_aux_next_before(const uint8_t *end, const uint8_t **at, struct bam_aux *aux)
 {

@@ -61,8 +61,8 @@ bool header_next_field(struct text *rest, struct text *field);
 struct text header_field_value(struct text field, const char *tag);
 
 /*
- * Finds the first line that htslib cannot parse, or an @SQ line that has no name, no length above 0,
- * or two lengths that differ. Other types than those of the specification are a fault only if
+ * Finds the first line that htslib cannot parse, or an @SQ line that has no name, no length above
+ * 0, or two lengths that differ. Other types than those of the specification are a fault only if
  * known_types: htslib takes them in BAM, not in SAM. Stores the line and returns what is wrong with
  * it. Returns NULL if there is no such line. Like htslib, ignores a line of at most three bytes at
  * the end.

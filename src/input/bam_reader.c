@@ -7,11 +7,9 @@
 
 #include "bam/bam_long.h"
 #include "bam/header_text.h"
-#include "input/bgzf_source.h"
 #include "input/header_references.h"
 #include "input/input_error.h"
 #include "input/input_file.h"
-#include "input/record_source.h"
 #include "input/sam_text.h"
 #include "util/diag.h"
 #include "util/path.h"
@@ -166,8 +164,8 @@ int bam_reader_check_reference(const htsFormat *options)
     return 0;
 }
 
-/* Refuses lines that htslib cannot parse, and @SQ lines without a sound length, as htslib 1.24 does;
-   1.16 accepts these. */
+/* Refuses lines that htslib cannot parse, and @SQ lines without a sound length, as htslib 1.24
+   does; 1.16 accepts these. */
 static int check_lines(const struct reader_file *file)
 {
     const char *text = header_whole_text(file->header);
@@ -318,8 +316,7 @@ static struct reader_source *open_source(const struct reader_file *file)
     samFile *hts = file->hts;
     if (is_whole_bam(hts))
         return is_bgzf(hts) ? bgzf_source_open(file) : bgzf_source_open_plain(file);
-    if (!is_text(hts)) return record_source_open(file);
-    return hts->filter ? record_source_open_lines(file) : sam_text_open_source(file);
+    return is_text(hts) ? sam_text_open_source(file) : record_source_open(file);
 }
 
 static struct bam_reader *open_reader(const char *path, const htsFormat *options,
@@ -331,7 +328,8 @@ static struct bam_reader *open_reader(const char *path, const htsFormat *options
     file->is_quiet = is_quiet;
     if (open_file(file, path, options) < 0) goto err;
     if (use_pool(file->hts, pool) < 0) {
-        input_error_threads(file->name);
+        diag_error("cannot read '%s' with threads: htslib reports an error; give fewer with -@",
+                   file->name);
         goto err;
     }
     if (read_header(file, is_checked, is_quiet) < 0 || look_at_end(file) < 0) goto err;

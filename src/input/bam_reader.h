@@ -6,7 +6,7 @@
  *     reader = bam_reader_open(path, options, pool);
  *     bam_reader_seek                                  if needed
  *     while (bam_reader_next(...) == BAM_READER_PIECE)
- *         workers inflate or parse the piece (bam_piece.h)
+ *         workers inflate or parse the piece (reader_source.h)
  *     bam_reader_close(reader);
  *
  * bam_reader.c opens the file and chooses the source that reads it (reader_source.h).

@@ -7,7 +7,7 @@
  *
  * Order of calls: sam_text_read_header, sam_text_open, sam_text_next until it returns 0,
  * sam_text_release. Meanwhile any thread may call sam_chunk_parse with a chunk.
- * sam_text_open_source makes all this a source of reader_source.h.
+ * sam_text_open_source (reader_source.h) makes all this a source.
  */
 #ifndef ROCKSORT_INPUT_SAM_TEXT_H
 #define ROCKSORT_INPUT_SAM_TEXT_H
@@ -23,9 +23,9 @@ struct sam_text {
 };
 
 /*
- * Reads the header, which may have no lines, and lets htslib parse it. *is_cut: the file ends within
- * it. Returns NULL after a message that names the line, if it is known. htslib would read the first
- * line after the header, too, and hide whether it has a newline.
+ * Reads the header, which may have no lines, and lets htslib parse it. *is_cut: the file ends
+ * within it. Returns NULL after a message that names the line, if it is known. htslib would read
+ * the first line after the header, too, and hide whether it has a newline.
  */
 sam_hdr_t *sam_text_read_header(samFile *file, const char *name, bool *is_cut);
 
@@ -36,13 +36,7 @@ void sam_text_open(struct sam_text *text, samFile *file);
    -1 with errno set if the file cannot be read; EBADMSG means that it is damaged. */
 int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_bytes);
 
-/* The same for a source of the reader, whose file it is: returns a code of reader_source.h. */
-int sam_text_fetch(struct sam_text *text, struct reader_source *source, struct sam_chunk *chunk,
-                   size_t chunk_bytes);
-
 /* An empty text is accepted. */
 void sam_text_release(struct sam_text *text);
-
-struct reader_source *sam_text_open_source(const struct reader_file *file);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * span_reader.h -- one input as spans of whole records.
  *
- * A span is a piece of the input (bam_piece.h): it is read, then inflated or parsed, and then cut.
- * Cutting finds the whole records. A record that begins in one piece and ends in a later one
+ * A span is a piece of the input (reader_source.h): it is read, then inflated or parsed, and then
+ * cut. Cutting finds the whole records. A record that begins in one piece and ends in a later one
  * belongs to the span in which it ends: its beginning is copied before the bytes of that piece. A
  * record that is longer than a piece is gathered in a buffer, which then becomes the memory of the
  * span: there is never a second copy.
@@ -32,6 +32,7 @@ struct record_span {
     const uint8_t *to;
     size_t n_records;           /* may be 0 */
     uint64_t first_record;      /* number of the first one in the input, from 0 */
+    uint64_t n_dropped;         /* lines that a filter dropped, in this span and before */
     /* for span_reader.c */
     struct bam_piece piece;
     uint8_t *memory;            /* of BAM: a gap, and the raw bytes; of text only if the records are
@@ -53,6 +54,7 @@ struct span_reader {            /* for reading, but for span_reader.c */
     size_t piece_bytes;
     /* by the thread that cuts */
     uint64_t n_records;         /* in the spans that were cut */
+    uint64_t n_dropped;         /* lines of these that a filter dropped */
     uint64_t end_offset;        /* where the last of them ends */
     bool is_ended;              /* nothing more of the input can be used */
     uint8_t *tail;              /* the beginning of a record that a later piece ends */
