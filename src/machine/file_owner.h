@@ -2,7 +2,7 @@
  * file_owner.h -- which process works with a file, and whether it still does: the rule by which
  * files of dead sorts are resumed or removed.
  *
- * A lock (file_lock.h) shows it only where the locks of all hosts that see the file are the same.
+ * A lock shows it only where the locks of all hosts that see the file are the same.
  * On NFS that is mounted with nolock, each host has its own locks; other file systems have none at
  * all. Then a lock that can be had proves nothing. So the process that works with the file LOCK of
  * a temporary directory writes into it who it is, and how far its lock reaches.
@@ -30,11 +30,37 @@
 #ifndef ROCKSORT_MACHINE_FILE_OWNER_H
 #define ROCKSORT_MACHINE_FILE_OWNER_H
 
-#include "machine/file_lock.h"
-
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+
+/* ---- locks ---- */
+
+/* A lock (flock) belongs to a descriptor and its copies. It ends when the last of them is closed,
+   however the process ends. */
+enum file_lock {
+    FILE_LOCK_HELD,             /* this descriptor has the lock now */
+    FILE_LOCK_NONE,             /* the file system has no locks */
+    FILE_LOCK_BUSY,             /* another descriptor has it */
+    FILE_LOCK_ERROR,            /* errno says why */
+};
+
+/* Tries to lock an open file. Never waits. */
+enum file_lock file_lock_try(int fd);
+
+/* The same, but tries again for 0.2 seconds while another descriptor has the lock: a process that
+   only looks at the file holds it for a moment. */
+enum file_lock file_lock_patiently(int fd);
+
+/* Gives the lock up; the descriptor stays open. */
+void file_lock_drop(int fd);
+
+/* True if `name`, in the open directory dir_fd (or AT_FDCWD), still stands for the open file. The
+   process that had the lock may have removed or renamed the file. */
+bool file_lock_has_name(int fd, int dir_fd, const char *name);
+
+/* ---- owners ---- */
 
 enum lock_reach {
     LOCK_REACH_NONE,            /* no lock could be had */

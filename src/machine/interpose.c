@@ -49,8 +49,7 @@
 #endif
 #endif
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&       \
-    !defined(HAS_OWN_ALLOCATOR)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(HAS_OWN_ALLOCATOR)
 
 /* The C library's own functions, for the calls that dlsym itself makes. */
 extern void *__libc_malloc(size_t n_bytes);
@@ -117,7 +116,6 @@ int posix_memalign(void **mem, size_t alignment, size_t n_bytes)
 
 /* ---- page cache ---- */
 
-#if defined(__linux__)
 /* Finds the function that one of ours replaces. *known keeps the address between calls. */
 static void find_next(void *_Atomic *known, const char *name, void *function)
 {
@@ -128,9 +126,7 @@ static void find_next(void *_Atomic *known, const char *name, void *function)
     }
     memcpy(function, &address, sizeof address);
 }
-#endif
 
-#if defined(__linux__) && defined(__LP64__)
 int posix_fadvise(int fd, off_t offset, off_t n_bytes, int advice)
 {
     if (advice == POSIX_FADV_DONTNEED) return 0;
@@ -149,7 +145,6 @@ int sync_file_range(int fd, off_t offset, off_t n_bytes, unsigned flags)
     if (r < 0 && n_bytes == 0 && flags == 0) errno = ENOSYS;
     return r;
 }
-#endif
 
 /* ---- syncs ---- */
 
@@ -171,7 +166,6 @@ bool interpose_make_all_syncs(void)
     return atomic_exchange(&skipped, NULL) != NULL;
 }
 
-#if defined(__linux__)
 static bool is_skipped(int fd)
 {
     char *const *paths = atomic_load(&skipped);
@@ -216,4 +210,3 @@ static int check_sync(int fd, int result)
 
 SYNC_FUNCTION(fsync)
 SYNC_FUNCTION(fdatasync)
-#endif

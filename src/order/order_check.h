@@ -8,9 +8,9 @@
  * of the file, wherever spans begin and end.
  *
  * A claim is a list of candidate orders, strictest first. It is true if the file has the order of
- * one candidate; all are checked at the same time, until all are violated. There are several because
- * headers are less exact than sorters. SO:coordinate asks for reference and position only (SAM
- * specification, section 1.3), while samtools also orders the reads at one place by strand.
+ * one candidate; all are checked at the same time, until all are violated. There are several
+ * because headers are less exact than sorters. SO:coordinate asks for reference and position only
+ * (SAM specification, section 1.3), while samtools also orders the reads at one place by strand.
  * SO:queryname without SS may be the order by numbers of samtools, the older one of samtools 1.16,
  * or the plain one of Picard.
  *

@@ -1,7 +1,6 @@
 /* output_leftover.c -- see output_leftover.h. */
 #include "output/output_leftover.h"
 
-#include "machine/file_lock.h"
 #include "machine/file_owner.h"
 #include "output/output_path.h"
 #include "util/path.h"

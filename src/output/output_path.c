@@ -2,8 +2,7 @@
 #define _GNU_SOURCE             /* statx, renameat2 */
 #include "output/output_path.h"
 
-#include "machine/file_lock.h"
-#include "machine/path_sync.h"
+#include "machine/file_owner.h"
 #include "machine/transfers.h"
 #include "util/diag.h"
 #include "util/path.h"

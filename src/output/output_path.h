@@ -10,7 +10,7 @@
  * Order of calls: choose, before hours of work; open, create or make; write and close the file;
  * commit, or drop on failure. Release at any time.
  *
- * The temporary file is locked (file_lock.h) from when it is made until it is renamed or removed.
+ * The temporary file is locked (file_owner.h) from when it is made until it is renamed or removed.
  * So another process can distinguish a file that a killed process left (output_leftover.h) from one
  * that is still being written. There is one exception: if a library opens the file by its name, and
  * the lock keeps it from writing there, as on CIFS, the file is not locked.
@@ -100,8 +100,8 @@ int output_path_end(const struct output_path *path, hFILE *file, int r);
 /* The same as output_path_open, but returns a descriptor, or -1 with errno set. Not for URLs. */
 int output_path_create(struct output_path *path);
 
-/* Creates the file, calls put(to, arg) for a stream of it, which need not look for errors, and closes
-   it. Without a name, `to` is a stream of standard output. Returns 0, or an errno. */
+/* Creates the file, calls put(to, arg) for a stream of it, which need not look for errors, and
+   closes it. Without a name, `to` is a stream of standard output. Returns 0, or an errno. */
 int output_path_print(struct output_path *path, void (*put)(FILE *to, const void *arg),
                       const void *arg);
 

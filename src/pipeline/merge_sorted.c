@@ -1,7 +1,7 @@
 /* merge_sorted.c -- see merge_sorted.h. */
 #include "pipeline/merge_sorted.h"
 
-#include "machine/open_files.h"
+#include "machine/memory.h"
 #include "pipeline/copy_input.h"
 #include "pipeline/merge_steps.h"
 #include "pipeline/scan_inputs.h"

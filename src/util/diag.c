@@ -79,8 +79,6 @@ static void print_message(const char *kind, const char *text)
     (void)pthread_mutex_unlock(&status_lock);
 }
 
-#ifdef __GLIBC__
-
 enum { PIECE_BYTES = 1024 };
 
 /* Recursive, because a library that `react` calls may print again. */
@@ -158,21 +156,6 @@ void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg
     watched.arg = arg;
     (void)pthread_mutex_unlock(&watch_lock);
 }
-
-#else
-
-void diag_guard_stderr(void)
-{
-}
-
-void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg)
-{
-    (void)words;
-    (void)react;
-    (void)arg;
-}
-
-#endif
 
 void diag_hide_htslib(void)
 {

@@ -75,20 +75,19 @@ void diag_renew(void);
 /*
  * From now on, text that libraries print on the stream stderr is made safe for a terminal, too.
  * This matters because htslib quotes lines of headers. To be called once, before any other thread
- * is started. Needs the GNU C library; does nothing elsewhere.
+ * is started.
  */
 void diag_guard_stderr(void);
 
 /*
- * Where diag_guard_stderr works: calls react(arg) when a library has printed these words. It is
+ * After diag_guard_stderr: calls react(arg) when a library has printed these words. It is
  * called in a thread that is printing, and the thread that printed the words does not return from
  * printing before react returns. `words` stays with the caller; NULL ends it. One at a time. When
  * this function returns, no thread is in an earlier `react` any more, except the calling one.
  */
 void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg);
 
-/* From now on lines of htslib, which begin with "[", are not shown. Where diag_guard_stderr
-   works. */
+/* From now on lines of htslib, which begin with "[", are not shown. */
 void diag_hide_htslib(void);
 
 /*

@@ -1,5 +1,6 @@
 /*
- * words.h -- splits the text of an option into words, as a shell would, and quotes a word for a shell.
+ * words.h -- splits the text of an option into words, as a shell would, and quotes a word for a
+ * shell.
  */
 #ifndef ROCKSORT_UTIL_WORDS_H
 #define ROCKSORT_UTIL_WORDS_H

@@ -13,7 +13,7 @@
 #include "bam/bam_convert.h"
 #include "bam/bam_long.h"
 #include "order/bam_key_tag.h"
-#include "order/entry_sort.h"
+#include "order/slice_merge.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
