@@ -68,7 +68,7 @@ const char *column_encoder_put(struct column_encoder *encoder, size_t begin,
 
 struct column_file {
     const struct column_output *output;
-    const struct column_notes *notes;   /* Arrow: arrow_put_place; Parquet: parquet_note.h */
+    const struct column_notes *notes;   /* Arrow: arrow_put_place; Parquet: parquet_file.h */
     const char *name;
     size_t n_batches;           /* that are noted */
     uint64_t n_rows;            /* of these; Parquet */

@@ -17,7 +17,7 @@
 
 #include "columns/column_batch.h"
 #include "columns/parquet_encode.h"
-#include "columns/parquet_note.h"
+#include "columns/parquet_file.h"
 
 enum { PARQUET_PAGE_BYTES = 1 << 20, PARQUET_PAGE_ROWS = 20000 };
 
