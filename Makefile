@@ -252,7 +252,7 @@ check-unit: $(UNIT_PROGRAMS)
 
 # Fuzz targets have their own messages in place of diag.c. They are linked in two ways: for `check`,
 # to read files, with the compiler and sanitizers of everything else; and with libFuzzer.
-FUZZ_SHARED = $(wildcard test/fuzz/fuzz_*.h) $(NO_TARGETS:%=test/fuzz/%.c)
+FUZZ_SHARED = $(wildcard test/fuzz/fuzz_*.h) test/unit/owned.h $(NO_TARGETS:%=test/fuzz/%.c)
 
 $(BUILD)/replay_%: MORE = -D_GNU_SOURCE -Itest/fuzz
 $(BUILD)/replay_%: test/fuzz/fuzz_%.c test/fuzz/replay.c $(FUZZ_SHARED) \

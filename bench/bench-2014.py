@@ -31,7 +31,6 @@ missed, otherwise 1.
 
 import argparse
 import collections
-import json
 import math
 import os
 import re

@@ -52,7 +52,6 @@ class Tally:
         self.hits = collections.Counter()  # (what, which) -> cases
 
     def add(self, case, verdict):
-        """Adds one case to the counts."""
         self.n_cases += 1
         self.n_records += case.n_records
         self.n_differences += verdict.difference is not None
@@ -61,14 +60,12 @@ class Tally:
                 self.hits[what, which] += 1
 
     def merge(self, other):
-        """Adds the counts of another tally."""
         self.n_cases += other.n_cases
         self.n_records += other.n_records
         self.n_differences += other.n_differences
         self.hits.update(other.hits)
 
     def print(self, seed):
-        """Prints the closing lines."""
         for what in ("order", "profile", "option", "input", "output", "index", "regime", "fixmate",
                       "special",
                      "deviation", "not compared"):
@@ -178,7 +175,6 @@ def collect(processes, results, counter):
 
 
 def run(args, top):
-    """Runs all cases in worker processes. Returns the Tally."""
     counter = multiprocessing.Value("q", args.first)
     results = multiprocessing.Queue()
     end = time.monotonic() + args.seconds
@@ -210,7 +206,6 @@ def set_orders(parser, args):
 
 
 def parse_args():
-    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--program", default=str(HERE.parent / "samtools-rocksort"),
                         help="the program to test [the samtools-rocksort of this tree]")
@@ -247,7 +242,6 @@ def parse_args():
 
 
 def main():
-    """Runs the test and prints the result."""
     if not differential_case.pysam:
         sys.exit("differential.py needs pysam: run it with build/venv/bin/python")
     args = parse_args()

@@ -74,8 +74,6 @@ class ReferenceTrouble(Exception):
 
 @dataclasses.dataclass
 class Case:
-    """An input and how it is sorted."""
-
     data: generate.Input
     order: str = "coordinate"
     options: list = dataclasses.field(default_factory=list)
@@ -89,7 +87,6 @@ class Case:
 
     @property
     def n_records(self):
-        """The records of the input."""
         return len(self.data.records)
 
     def facts(self, verdict):
@@ -104,8 +101,6 @@ class Case:
 
 @dataclasses.dataclass
 class Verdict:
-    """The result of a case."""
-
     difference: Difference = None
     deviation: str = None  # name of the known deviation that explains the difference
     refused: bool = False
@@ -185,7 +180,6 @@ def lacking_orders(program):
 
 
 def draw_order(rng, order):
-    """The options of an order, as a list of words."""
     if order == "mixed":
         return list(rng.choice(MIXTURES))
     words = list(WORDS[order])
@@ -225,7 +219,6 @@ def draw_options(rng, order):
 
 
 def draw_shape(rng, order, way_in, spill, to_cram):
-    """The Shape of a case's input."""
     n_records = rng.choice((rng.randint(0, 2), rng.randint(1, 12), rng.randint(5, 100),
                             rng.randint(20, 200), rng.randint(100, 600)))
     if rng.random() < 0.05:
@@ -477,13 +470,11 @@ def run_ours(case, program, folder):
 
 
 def read_bam(data):
-    """Makes an Output from the bytes of a BAM file."""
     bam = bamfile.parse_file(data)
     return Output("BAM", bam.text, bam.refs, bamfile.split(bam.records))
 
 
 def read_sam(data):
-    """Makes an Output from the bytes of a SAM file."""
     kind = "SAM"
     if data[:2] == b"\x1f\x8b":
         kind, data = "compressed SAM", gzip.decompress(data)
@@ -593,7 +584,6 @@ def without_bin(raw):
 
 
 def compare_outputs(case, got, want):
-    """The first Difference between two Outputs."""
     if got.kind != want.kind:
         return Difference("format", f"ours is {got.kind}, reference {want.kind}")
     difference = compare_headers(case, got.text, want.text)
@@ -611,7 +601,6 @@ def compare_outputs(case, got, want):
 
 
 def compare(case, ours, their_status, folder):
-    """The first Difference between the results of the two programs."""
     their_err = ""
     if os.path.exists(f"{folder}/want.err"):
         with open(f"{folder}/want.err", encoding="utf-8", errors="replace") as file:
@@ -634,7 +623,6 @@ def excuse(case, verdict, deviations):
 
 
 def try_case(case, program, folder):
-    """Runs both programs in folder, which is emptied first, and returns the Verdict."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     write_input(case, folder)

@@ -43,8 +43,6 @@ class Input:
 
 @dataclasses.dataclass
 class Shape:
-    """The settings of make_input()."""
-
     profile: str = "any"
     n_records: int = 10
     pad_bytes: int = 0  # extra bytes of each record
@@ -194,7 +192,6 @@ def number_value(rng, kind):
 
 
 def tag_value(rng, kind):
-    """A value of any type."""
     if kind in LIMITS or kind in "fd":
         return number_value(rng, kind)
     if kind == "A":
@@ -217,7 +214,6 @@ def tag_kinds(rng, for_bam):
 
 
 def odd_tags(rng, for_bam):
-    """A few tags of any type."""
     tags = []
     for kind in ("A", "c", "C", "s", "S", "i", "I", "f", "Z", "H", "Bc", "BC", "Bs", "BS", "Bi",
                  "BI", "Bf") + (("d",) if for_bam else ()):
@@ -322,7 +318,6 @@ def any_record(rng, data, hot, shape):
 
 
 def make_any(rng, data, shape):
-    """Profile any."""
     names, hot = make_names(rng, shape), hot_places(rng, data.refs) if data.refs else []
     for _ in range(shape.n_records):
         record = any_record(rng, data, hot, shape)
@@ -402,7 +397,6 @@ def break_tags(rng, records):
 
 
 def make_templates(rng, data, shape):
-    """Profile template."""
     groups = [line for line in data.header if line.startswith("@RG")]
     hot, names = hot_places(rng, data.refs), make_names(rng, shape)
     molecules = rng.choice((0, 1, 4, shape.n_records + 1))
@@ -520,7 +514,6 @@ def add_tags(rng, data, shape):
 
 
 def make_input(rng, shape):
-    """Makes an Input according to shape."""
     n_refs = MANY_REFS if shape.many_refs else rng.choice((0, 1, 2, 3, 5, 20))
     if shape.profile == "template":
         n_refs = max(1, n_refs)

@@ -88,7 +88,6 @@ class Case:
 
     @property
     def n_records(self):
-        """The records before fixmate."""
         return sum(map(len, self.templates))
 
     def facts(self, verdict):
@@ -100,7 +99,6 @@ class Case:
                 *(("option", option.split()[0]) for option in self.options))
 
     def markdup(self):
-        """The text of the options."""
         return " ".join(self.options)
 
 
@@ -188,7 +186,6 @@ def output_name(case):
 
 
 def our_command(case, program):
-    """The command line of the program under test, which runs in folder/ours."""
     words = [program, "-@", str(case.threads), "-O", case.way_out, "-o", output_name(case)]
     if case.way_out == "cram":
         words += NO_REF
@@ -201,7 +198,6 @@ def our_command(case, program):
 
 
 def our_environment(case):
-    """Variables of the program under test."""
     settings = {"ROCKSORT_TEST_BATCH": case.batch, "ROCKSORT_TEST_BUDGET": case.budget,
                 "ROCKSORT_TEST_FILE": "32K"}
     return {name: str(value) for name, value in settings.items() if value}
@@ -312,7 +308,6 @@ def with_umi_moved(case, line):
 
 
 def their_commands(case, folder):
-    """The commands of the reference."""
     source = f"{folder}/in.{case.way_in}"
     commands = []
     if case.way == "one pass":
@@ -347,7 +342,6 @@ def in_format(case, path, name):
 
 
 def show_commands(case, program, _folder):
-    """Both command lines, in a form that can be typed."""
     def line(words):
         if callable(words):
             return f"(tag {barcode_tag(case)} is copied to mates without it)"
@@ -361,7 +355,6 @@ def show_commands(case, program, _folder):
 
 
 def show_input(case):
-    """The input before it was brought into its format."""
     text = sam_text(case)
     return text if len(text) < 6000 else text[:6000] + f"... ({len(text)} bytes)\n"
 
@@ -370,7 +363,6 @@ def show_input(case):
 
 
 def sam_text(case):
-    """The templates as SAM."""
     return case.header + "".join(line + "\n" for lines in case.templates for line in lines)
 
 
@@ -407,7 +399,6 @@ def write_input(case, folder):
 
 
 def run_ours(case, program, folder):
-    """Runs the program under test in folder/ours."""
     for name in ("ours", "scratch"):
         os.mkdir(f"{folder}/{name}")
     source = {"stdin": subprocess.DEVNULL}
@@ -424,7 +415,6 @@ def run_ours(case, program, folder):
 
 
 def leftovers(case, run, folder):
-    """A Difference if files are left in the directories, or missing there."""
     wanted = []
     if run.status == 0:
         wanted = [f"got.{case.way_out}"] + [f"got.{case.way_out}.{case.index}"] * bool(case.index)
@@ -530,7 +520,6 @@ def compare_statistics(case, ours, folder):
 
 
 def compare(case, ours, their_status, folder):
-    """The first Difference between the results of the two programs."""
     with open(f"{folder}/want.err", encoding="utf-8", errors="replace") as file:
         their_err = file.read()
     difference = plain.compare_status(ours, their_status, their_err) or leftovers(
@@ -542,7 +531,6 @@ def compare(case, ours, their_status, folder):
 
 
 def try_case(case, program, folder):
-    """Runs both programs in folder, which is emptied first, and returns the Verdict."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     write_input(case, folder)
@@ -556,14 +544,11 @@ def try_case(case, program, folder):
 
 
 class Shrinker(differential_shrink.Shrinker):
-    """Makes a failing case small."""
-
     @staticmethod
     def can_be_said(case):
         return True
 
     def propose_case(self, **changes):
-        """Proposes the current case with changes."""
         return self.propose(dataclasses.replace(self.case, **changes))
 
     def run(self):

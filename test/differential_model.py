@@ -52,7 +52,6 @@ def cigar_length(cigar, ops):
 
 
 def number_text(value):
-    """A number as in SAM."""
     return str(value) if isinstance(value, int) else "%.9g" % value
 
 
@@ -67,7 +66,6 @@ def tag_text(tag):
 
 
 def sam_line(record, refs):
-    """One line of SAM, without its newline."""
     def ref_name(tid):
         return refs[tid][0] if tid >= 0 else "*"
 
@@ -83,13 +81,11 @@ def sam_line(record, refs):
 
 
 def sam_bytes(data):
-    """An Input as a complete SAM file."""
     lines = data.header + [sam_line(record, data.refs) for record in data.records]
     return ("".join(line + data.line_end for line in lines) + data.tail).encode("latin-1")
 
 
 def tag_bytes(tag):
-    """One tag as in BAM."""
     name, kind, value = tag
     head = name.encode() + kind[:1].encode()
     if kind[0] == "B":
@@ -128,7 +124,6 @@ def bam_record(record):
 
 
 def bam_bytes(data):
-    """An Input as a complete uncompressed BAM."""
     text = "".join(line + "\n" for line in data.header)
     return bamfile.bam_header(text, data.refs) + b"".join(map(bam_record, data.records))
 

@@ -20,7 +20,6 @@ class Shrinker:
         self.n_tries = 0
 
     def out_of_time(self):
-        """Whether the time is over."""
         return time.monotonic() > self.end
 
     @staticmethod
@@ -73,11 +72,9 @@ class Shrinker:
             size = (size + 1) // 2 if size > 1 else 0
 
     def drop_records(self):
-        """Fewer records."""
         self.drop_from(self.case.data.records, lambda records: self.propose_data(records=records))
 
     def drop_options(self):
-        """Fewer options."""
         self.drop_from(self.case.options, lambda options: self.propose(
             dataclasses.replace(self.case, options=options)))
 
@@ -167,7 +164,6 @@ class Shrinker:
                     self.change_one(i, renamed)
 
     def change_all(self, change):
-        """Proposes the current case with all records changed."""
         return self.propose_data(records=[dataclasses.replace(record, **change(record))
                                           for record in self.case.data.records])
 

@@ -162,7 +162,6 @@ class Sweep:
                        env=self.environment(None))
 
     def environment(self, scenario, fault=None, report=None):
-        """The environment of a run of the scenario."""
         env = {key: value for key, value in os.environ.items()
                if not key.startswith(("ROCKSORT_", "FAULT"))}
         env.update(LC_ALL="C", TMPDIR=str(self.folder), REF_PATH=":", REF_CACHE=":")
@@ -181,7 +180,6 @@ class Sweep:
         return env
 
     def words(self, scenario, work):
-        """The command line of a run in the folder `work`."""
         places = {"temp": str(work / "temp"), "temp2": str(work / "temp2"),
                   "out": str(work / "out")}
         options = [word.format(**places) for word in scenario.options]
@@ -191,7 +189,6 @@ class Sweep:
                 *(str(self.folder / name) for name in scenario.source.split())]
 
     def output(self, scenario, work):
-        """The path of the output of a run in the folder `work`."""
         return work / "out" / self.output_name(scenario)
 
     def run_program(self, scenario, work, env):
@@ -223,7 +220,6 @@ class Sweep:
         return bool(cls.pieces(out)) if "%" in out.name else out.exists()
 
     def make_folder(self):
-        """Makes a folder for one run."""
         work = pathlib.Path(tempfile.mkdtemp(dir=self.folder, prefix="run-"))
         for name in ("temp", "temp2", "out"):
             (work / name).mkdir()
@@ -336,7 +332,6 @@ class Sweep:
         return out.read_bytes().endswith(end)
 
     def is_right(self, scenario, out):
-        """Whether the output has the right content."""
         try:
             return self.content(out) == self.wanted[scenario.name]
         except (OSError, EOFError, ValueError, subprocess.SubprocessError, ArithmeticError):
@@ -426,7 +421,6 @@ class Sweep:
         print(f"{scenario.name}: runs/calls: {', '.join(kinds)}", flush=True)
 
     def summary(self):
-        """The closing line."""
         ends = ", ".join(f"{n} {end}" for end, n in sorted(self.ends.items()))
         return f"{sum(self.ends.values())} faults injected: {ends}"
 
@@ -440,7 +434,6 @@ def part_of(text):
 
 
 def parse_args(words=None):
-    """Parses the command line."""
     build = pathlib.Path(os.environ.get("ROCKSORT_BUILD_DIR", "."))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default=str(build / "samtools-rocksort"))
@@ -475,7 +468,6 @@ def run(args, base=None):
 
 
 def main():
-    """Runs the sweep of the command line and prints the result."""
     sweep, good = run(parse_args())
     print(sweep.summary())
     return 0 if good else 1

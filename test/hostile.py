@@ -51,7 +51,6 @@ def work(job):
 
 
 def main():
-    """Reads the command line, distributes the work and prints the result."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build-dir", default=".", help="where samtools was built")
     parser.add_argument("--cases", type=int, default=2000, help="random cases")

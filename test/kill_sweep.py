@@ -133,7 +133,6 @@ class Sweep:
                       "raw.bam"])
 
     def command(self, kind, options):
-        """The command line of a sort."""
         size = str(400 * self.args.records)
         words = [size if word == "SIZE" else word for word in options]
         inputs = {"file": ["in.bam"], "pipe": ["-"], "files": ["a.bam", "b.bam"],
@@ -168,13 +167,11 @@ class Sweep:
         return status, (self.work / "err").read_text(errors="replace")
 
     def run(self, command):
-        """Runs a command, which must succeed."""
         status, err = self.end(*self.start(command))
         if status:
             raise Wrong(f"exit {status}: {err}")
 
     def outputs(self):
-        """The files that the sort has made."""
         return sorted(glob.glob("out.bam*", root_dir=self.work))
 
     def prepare(self, number, kind, options):

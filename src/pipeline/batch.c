@@ -183,6 +183,17 @@ static void gather_entries(const struct batch *batch, struct sort_entry *out)
     }
 }
 
+static void release_space(void *space)
+{
+    merge_space_release(space);
+}
+
+struct merge_space *worker_merge_space(struct worker *worker)
+{
+    static const struct scratch_kind kind = {sizeof(struct merge_space), release_space};
+    return worker_scratch(worker, &kind);
+}
+
 void batch_sort(struct batch *batch, struct merge_space *space)
 {
     size_t n = batch->n_records;

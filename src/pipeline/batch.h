@@ -26,6 +26,7 @@
 #include "bam/input_position.h"
 #include "bam/record_problem.h"
 #include "order/slice_merge.h"
+#include "pipeline/crew.h"
 
 #include <stdatomic.h>
 
@@ -93,6 +94,9 @@ struct batch_part *batch_add_part(struct batch *batch, const uint8_t *source, si
    adds them to *sum and writes their entries or keys. Returns 0, or -1 with *problem. */
 int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum *sum,
                      struct record_problem *problem);
+
+/* The worker's memory to sort batches and to merge slices. */
+struct merge_space *worker_merge_space(struct worker *worker);
 
 /* Sorts a batch whose parts are all indexed, and frees the parts. */
 void batch_sort(struct batch *batch, struct merge_space *space);

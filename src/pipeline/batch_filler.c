@@ -14,7 +14,7 @@ static void sort_job(struct worker *worker, void *arg)
         batch_pool_forget(load->pool, batch);
         return;
     }
-    batch_sort(batch, &worker->space);
+    batch_sort(batch, worker_merge_space(worker));
     crew_lock(load->crew);
     batch->sorted = true;                       /* the crew announces the end of each job */
     crew_unlock(load->crew);

@@ -11,12 +11,22 @@
 #include "util/monotonic.h"
 #include "util/xalloc.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <htslib/thread_pool.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* Kinds of scratch memory, in all phases of a sort. */
+enum { MOST_SCRATCH = 8 };
+
+struct worker {
+    struct worker *next;
+    const struct scratch_kind *kinds[MOST_SCRATCH];     /* NULL after the last one */
+    void *scratch[MOST_SCRATCH];
+};
 
 struct crew {
     /* fixed after crew_start */
@@ -246,30 +256,16 @@ int crew_for_each(struct crew *crew, unsigned n_jobs, void *items, unsigned n, s
     return crew_finish_jobs(crew);
 }
 
-void worker_reserve_raw(struct worker *worker, size_t n_bytes)
+void *worker_scratch(struct worker *worker, const struct scratch_kind *kind)
 {
-    xgrow(&worker->raw, &worker->raw_room, n_bytes, n_bytes / 4, 1);
-}
-
-void worker_reserve_slices(struct worker *worker, size_t n_slices)
-{
-    xgrow(&worker->slices, &worker->slices_room, n_slices, n_slices, sizeof *worker->slices);
-}
-
-void worker_trim(struct worker *worker)
-{
-    enum { LONG_BYTES = 4 << 20 };
-    if (worker->line.m > LONG_BYTES) ks_free(&worker->line);
-    if (!worker->record || worker->record->m_data <= LONG_BYTES) return;
-    bam_destroy1(worker->record);
-    worker->record = NULL;
-}
-
-bam1_t *worker_record(struct worker *worker)
-{
-    if (!worker->record) worker->record = bam_init1();
-    xalloc_require(worker->record != NULL);
-    return worker->record;
+    int i = 0;
+    while (worker->kinds[i] && worker->kinds[i] != kind) i++;
+    assert(i < MOST_SCRATCH);
+    if (!worker->kinds[i]) {
+        worker->scratch[i] = xcalloc(1, kind->n_bytes);
+        worker->kinds[i] = kind;
+    }
+    return worker->scratch[i];
 }
 
 /* ---- from beginning to end ---- */
@@ -326,16 +322,10 @@ htsThreadPool *crew_pool(struct crew *crew)
 
 static void free_worker(struct worker *worker)
 {
-    merge_space_release(&worker->space);
-    bgzf_coder_release(&worker->bgzf);
-    temp_coder_release(&worker->temp);
-    merge_bound_release(&worker->bound);
-    bam_destroy1(worker->record);
-    ks_free(&worker->line);
-    view_gather_release(&worker->views);
-    for (int i = 0; i < MOST_OUTPUTS; i++) column_encoder_destroy(worker->columns[i]);
-    free(worker->slices);
-    free(worker->raw);
+    for (int i = 0; i < MOST_SCRATCH && worker->kinds[i]; i++) {
+        worker->kinds[i]->release(worker->scratch[i]);
+        free(worker->scratch[i]);
+    }
     free(worker);
 }
 

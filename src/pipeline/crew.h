@@ -14,16 +14,7 @@
 #ifndef ROCKSORT_PIPELINE_CREW_H
 #define ROCKSORT_PIPELINE_CREW_H
 
-#include "bam/bgzf_block.h"
-#include "columns/column_file.h"
-#include "duplicates/view_streams.h"
-#include "order/slice_merge.h"
-#include "output/output_format.h"
-#include "store/temp_codec.h"
-
 #include <htslib/hts.h>
-#include <htslib/kstring.h>
-#include <htslib/sam.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,34 +38,17 @@ enum sort_wait {
     SORT_N_WAITS
 };
 
-/* This is the memory that one job works with. There are as many of these as worker threads. A job
-   has one for itself while it runs. */
-struct worker {
-    struct worker *next;
-    struct merge_space space;
-    struct bgzf_coder bgzf;
-    struct temp_coder temp;
-    struct merge_slice *slices;
-    size_t slices_room;
-    uint8_t *raw;               /* block or BGZF payload being gathered */
-    size_t raw_room;
-    struct merge_bound bound;   /* of the last record of a block */
-    bam1_t *record;             /* SAM: a record unpacked */
-    kstring_t line;             /* SAM: the line of that record */
-    struct view_gather views;   /* --markdup: of some records */
-    struct column_encoder *columns[MOST_OUTPUTS];       /* Arrow and Parquet: of the records of a
-                                                           segment, for each output */
+/* Memory that jobs of one kind work with and that outlives them. Each worker makes one for itself
+   when a job first asks for it, and a job has that of its worker for itself. */
+struct scratch_kind {
+    size_t n_bytes;                     /* of a struct, which starts as {0} */
+    void (*release)(void *scratch);     /* frees what it points to */
 };
 
-/* Give a worker's arrays room for so many bytes or slices. */
-void worker_reserve_raw(struct worker *worker, size_t n_bytes);
-void worker_reserve_slices(struct worker *worker, size_t n_slices);
+struct worker;
 
-/* After a job with long records: frees what only these need. */
-void worker_trim(struct worker *worker);
-
-/* Makes worker->record, if it is not there yet. */
-bam1_t *worker_record(struct worker *worker);
+/* Returns the worker's memory of a kind. */
+void *worker_scratch(struct worker *worker, const struct scratch_kind *kind);
 
 struct crew;
 

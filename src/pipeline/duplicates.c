@@ -136,6 +136,17 @@ static void count_lacking(const struct duplicate_rules *rules, const uint8_t *re
     looks->barcodes.n_without_coords += !coords.known;
 }
 
+static void release_gather(void *gather)
+{
+    view_gather_release(gather);
+}
+
+struct view_gather *worker_view_gather(struct worker *worker)
+{
+    static const struct scratch_kind kind = {sizeof(struct view_gather), release_gather};
+    return worker_scratch(worker, &kind);
+}
+
 int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
                         struct duplicate_looks *looks, const uint8_t *rec,
                         const struct record_place *place)
@@ -247,16 +258,16 @@ static const uint8_t *record_at(const struct batch *batch, size_t i)
 static int look_at_range(struct worker *worker, void *item)
 {
     struct range *range = item;
+    struct view_gather *gather = worker_view_gather(worker);
     bool has_ordinals = record_ordinals_are_needed(range->batch->rules);
     for (size_t i = range->from; i < range->to; i++) {
         if (i + 8 < range->to) __builtin_prefetch(record_at(range->batch, i + 8));
         const uint8_t *rec = record_at(range->batch, i);
         const struct record_place place = {
             range->run, i, has_ordinals ? record_ordinal_in_batch(range->batch, rec) : i};
-        if (duplicate_looks_add(range->d, &worker->views, &range->looks, rec, &place) < 0)
-            return -1;
+        if (duplicate_looks_add(range->d, gather, &range->looks, rec, &place) < 0) return -1;
     }
-    duplicate_looks_end(&worker->views, &range->looks, range->run);
+    duplicate_looks_end(gather, &range->looks, range->run);
     return duplicates_take(range->d, &range->looks);
 }
 

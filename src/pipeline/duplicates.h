@@ -74,6 +74,9 @@ struct record_place {
     uint64_t ordinal; /* the index, unless record_ordinals_are_needed */
 };
 
+/* The memory in which a worker's jobs gather views. */
+struct view_gather *worker_view_gather(struct worker *worker);
+
 /* Adds the view of a record, which stays until duplicate_looks_end. `gather` belongs to the worker.
    Returns 0, or -1 after a message that names the read. */
 int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,

@@ -73,6 +73,7 @@ static int make_block(void *arg, struct worker *worker, struct queued_span *span
         if (records.problem.text) record_problem_print(&records.problem, input);
         return -1;
     }
+    span->made_bytes = block->entry_bytes;
     crew_lock(m->crew);
     load_totals_add(m->totals, &records.sum, records.any_placed);
     content_sum_join(&m->sum, &records.sum);

@@ -21,7 +21,7 @@ static int add_records(struct record_observer *observer, void *looks,
                        const struct observed_records *observed)
 {
     const struct duplicates *duplicates = ((struct read_ends_observer *)observer)->duplicates;
-    struct view_gather *gather = &observed->worker->views;
+    struct view_gather *gather = worker_view_gather(observed->worker);
     struct record_place place = {.run = observed->run, .index = observed->first_record};
     struct bam_records records = observed->all;
     const uint8_t *rec;

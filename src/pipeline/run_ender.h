@@ -14,6 +14,7 @@
 
 #include "pipeline/batch_pool.h"
 #include "store/run_store.h"
+#include "store/temp_codec.h"
 
 struct run_ender;
 

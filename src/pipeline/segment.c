@@ -187,6 +187,21 @@ static int open_block(struct segmenter *s, struct temp_coder *coder, struct open
     return fed_block_report_run(block->dir, block->source.run);
 }
 
+struct segment_scratch {
+    struct temp_coder coder;
+    struct merge_slice *slices;
+    size_t slices_room;
+};
+
+static void release_scratch(void *arg)
+{
+    struct segment_scratch *scratch = arg;
+    temp_coder_release(&scratch->coder);
+    free(scratch->slices);
+}
+
+static const struct scratch_kind scratch_kind = {sizeof(struct segment_scratch), release_scratch};
+
 static void segment_job(struct worker *worker, void *arg);
 
 /* With the lock held: takes the first waiting segment. NULL if there is none, or if not all of its
@@ -217,7 +232,8 @@ static void open_block_job(struct worker *worker, void *arg)
     struct open_block *block = arg;
     struct segmenter *s = block->segmenter;
     struct crew *crew = s->settings.crew;
-    if (!crew_failed(crew) && open_block(s, &worker->temp, block) < 0) crew_fail(crew);
+    struct segment_scratch *scratch = worker_scratch(worker, &scratch_kind);
+    if (!crew_failed(crew) && open_block(s, &scratch->coder, block) < 0) crew_fail(crew);
     crew_lock(crew);
     block->opened = true;
     while (s->unopened && s->unopened->opened) {
@@ -427,13 +443,15 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
     struct segmenter *s = segment->segmenter;
     const struct segment_settings *settings = &s->settings;
     size_t n_sources = segment->n_blocks + settings->n_kept;
+    struct segment_scratch *scratch = worker_scratch(worker, &scratch_kind);
     const struct sort_entry *merged;
-    worker_reserve_slices(worker, n_sources);
+    xgrow(&scratch->slices, &scratch->slices_room, n_sources, n_sources, sizeof *scratch->slices);
     for (size_t i = 0; i < segment->n_blocks; i++)
-        worker->slices[i] = slice_of(segment, &segment->blocks[i]->source);
+        scratch->slices[i] = slice_of(segment, &segment->blocks[i]->source);
     for (size_t i = 0; i < settings->n_kept; i++)
-        worker->slices[segment->n_blocks + i] = slice_of(segment, &settings->kept[i]);
-    size_t n = merge_slices(settings->rules, worker->slices, n_sources, &worker->space, &merged);
+        scratch->slices[segment->n_blocks + i] = slice_of(segment, &settings->kept[i]);
+    size_t n = merge_slices(settings->rules, scratch->slices, n_sources,
+                            worker_merge_space(worker), &merged);
     if (!is_in_order(segment, merged, n)) {
         diag_error("the output would not be in order: the memory of this machine may be faulty; "
                    "if it is not, please report this");
@@ -473,7 +491,6 @@ static void segment_job(struct worker *worker, void *arg)
     struct crew *crew = s->settings.crew;
     struct content_sum sum = {0};
     if (!crew_failed(crew) && merge_segment(segment, worker, &sum) < 0) crew_fail(crew);
-    worker_trim(worker);
     segment->n_records = sum.n_records;
     segment->raw_bytes = sum.n_bytes;
     crew_lock(crew);

@@ -7,7 +7,9 @@
 #include "pipeline/segment_output.h"
 
 #include "bam/bam_convert.h"
+#include "bam/bgzf_block.h"
 #include "duplicates/duplicate_sum.h"
+#include "order/slice_merge.h"
 #include "output/cram_check.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -15,12 +17,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct output_scratch {
+    struct bgzf_coder bgzf;
+    uint8_t payload[BGZF_PAYLOAD_BYTES];
+    bam1_t *record;             /* SAM: a record unpacked, and its line */
+    kstring_t line;
+    struct column_encoder *columns[MOST_OUTPUTS];       /* of the records of a segment */
+};
+
+static void release_scratch(void *arg)
+{
+    struct output_scratch *scratch = arg;
+    bgzf_coder_release(&scratch->bgzf);
+    bam_destroy1(scratch->record);
+    ks_free(&scratch->line);
+    for (int i = 0; i < MOST_OUTPUTS; i++) column_encoder_destroy(scratch->columns[i]);
+}
+
+static const struct scratch_kind scratch_kind = {sizeof(struct output_scratch), release_scratch};
+
 /* The output while it is being made. */
 struct emission {
     struct segment_output *out;
     struct output_form *form;
     const struct segment_records *records;
-    struct worker *worker;
+    struct output_scratch *scratch;
     struct column_encoder *columns;     /* the worker's, of this output; else NULL */
     size_t next;                /* entry */
     struct split_cursor cursor;
@@ -155,8 +176,7 @@ static void begin_payload(struct emission *e)
         e->payload = e->out->bytes + e->out->n_bytes + BGZF_STORED_OFFSET;
         return;
     }
-    worker_reserve_raw(e->worker, BGZF_PAYLOAD_BYTES);
-    e->payload = e->worker->raw;
+    e->payload = e->scratch->payload;
 }
 
 /* Makes a BGZF block of the payload, unless it is empty. Returns 0, or -1 after a message. */
@@ -166,7 +186,7 @@ static int end_payload(struct emission *e)
     if (!e->payload || e->payload_bytes == 0) return 0;
     uint8_t *to = e->out->bytes + e->out->n_bytes;
     ssize_t n = method.level == 0 ? (ssize_t)bgzf_block_store(to, e->payload_bytes)
-                                  : bgzf_block_deflate(&e->worker->bgzf, method, e->payload,
+                                  : bgzf_block_deflate(&e->scratch->bgzf, method, e->payload,
                                                        e->payload_bytes, to);
     if (n < 0) {
         diag_error("a block of the output cannot be compressed; please report this");
@@ -263,9 +283,12 @@ static int emit_blocks(struct emission *e)
 /* Writes the records as lines of SAM, compressed or not. */
 static int emit_lines(struct emission *e)
 {
+    enum { LONG_BYTES = 4 << 20 };      /* a longer record's memory is freed after the segment */
     bool is_text = e->form->format->kind == OUTPUT_SAM;
-    bam1_t *record = worker_record(e->worker);
-    kstring_t *line = &e->worker->line;
+    if (!e->scratch->record) e->scratch->record = bam_init1();
+    bam1_t *record = e->scratch->record;
+    xalloc_require(record != NULL);
+    kstring_t *line = &e->scratch->line;
     const uint8_t *rec;
     while ((rec = next_written(e))) {
         if (enter_stretch(e, rec) < 0) return -1;
@@ -283,6 +306,11 @@ static int emit_lines(struct emission *e)
             return -1;
     }
     int r = end_payload(e);
+    if (line->m > LONG_BYTES) ks_free(line);
+    if (record->m_data > LONG_BYTES) {
+        bam_destroy1(record);
+        e->scratch->record = NULL;
+    }
     e->out->large_bytes = e->out->n_bytes;
     return r;
 }
@@ -307,7 +335,7 @@ static int emit_records(struct emission *e)
 /* Writes the records as batches of columns. */
 static int emit_columns(struct emission *e)
 {
-    struct column_encoder **columns = &e->worker->columns[e->form->number];
+    struct column_encoder **columns = &e->scratch->columns[e->form->number];
     const uint8_t *rec;
     if (!*columns) *columns = column_encoder_create(e->form->columns, e->records->header);
     e->columns = *columns;
@@ -331,7 +359,8 @@ static int emit_columns(struct emission *e)
 int segment_output_make(struct segment_output *out, struct output_form *form,
                         const struct segment_records *records, struct worker *worker)
 {
-    struct emission e = {.out = out, .form = form, .records = records, .worker = worker};
+    struct emission e = {.out = out, .form = form, .records = records,
+                         .scratch = worker_scratch(worker, &scratch_kind)};
     int r = 0;
     if (!records->split) (void)begin_stretch(&e);
     switch (form->format->kind) {

@@ -9,8 +9,10 @@
 #ifndef ROCKSORT_PIPELINE_SEGMENT_OUTPUT_H
 #define ROCKSORT_PIPELINE_SEGMENT_OUTPUT_H
 
+#include "bam/bgzf_engine.h"
 #include "bam/content_sum.h"
 #include "bam_sort_key.h"
+#include "columns/column_file.h"
 #include "output/bam_index.h"
 #include "output/output_format.h"
 #include "pipeline/crew.h"

@@ -49,7 +49,8 @@ bool span_queue_has_room_locked(const struct span_queue *queue)
     const struct span_queue_settings *s = &queue->settings;
     crew_assert_locked(s->crew);
     return !queue->is_read && (queue->ahead_bytes == queue->tail_bytes ||
-                               queue->ahead_bytes + s->piece_bytes <= s->most_bytes);
+                               queue->ahead_bytes + s->piece_bytes + queue->made_bytes <=
+                                   s->most_bytes);
 }
 
 /* A span that was used before, or a new one. */
@@ -122,14 +123,18 @@ static void be_done(struct queued_span *span)
 
 static void make(struct worker *worker, struct queued_span *span)
 {
-    const struct span_queue *queue = span->queue;
+    struct span_queue *queue = span->queue;
     const struct span_queue_settings *s = &queue->settings;
+    const char *input = queue->reader.name;
     if (!crew_failed(s->crew) && queue->renames)
         record_span_rename(&span->records, queue->renames, s->n_refs, s->has_offsets);
-    if (!crew_failed(s->crew) && s->make && s->make(s->arg, worker, span, queue->reader.name) < 0)
+    size_t n_bytes = record_span_memory_bytes(&span->records);
+    if (!crew_failed(s->crew) && s->make && (s->make(s->arg, worker, span, input) < 0 ||
+                                             record_span_check(&span->records, input) < 0))
         crew_fail(s->crew);
     crew_lock(s->crew);
-    if (!s->make) count_span(span, record_span_memory_bytes(&span->records));
+    count_span(span, n_bytes + span->made_bytes);
+    queue->made_bytes = span->made_bytes;
     be_done(span);
     crew_unlock(s->crew);
 }
@@ -148,7 +153,7 @@ static bool cut(struct queued_span *span)
     if (!crew_failed(s->crew)) {
         span_reader_cut(&queue->reader, &span->records);
         is_made = (s->make || queue->renames) && span->records.n_records > 0;
-        if (s->make && record_span_check(&span->records, queue->reader.name) < 0)
+        if (s->make && !is_made && record_span_check(&span->records, queue->reader.name) < 0)
             crew_fail(s->crew);
     }
     size_t tail_bytes = span_reader_tail_bytes(&queue->reader);
@@ -156,7 +161,7 @@ static bool cut(struct queued_span *span)
     crew_lock(s->crew);
     count(queue, tail_bytes, queue->tail_bytes);
     queue->tail_bytes = tail_bytes;
-    count_span(span, record_span_memory_bytes(&span->records));
+    count_span(span, record_span_memory_bytes(&span->records) + (is_made ? queue->made_bytes : 0));
     if (!is_made) be_done(span);
     crew_unlock(s->crew);
     return is_made;
@@ -190,16 +195,37 @@ static void be_filled(struct queued_span *span, struct worker *worker)
     if (first) make(worker, first);
 }
 
+struct fill_scratch {
+    struct bgzf_coder bgzf;
+    bam1_t *record;             /* that a line becomes; NULL: there was none yet */
+};
+
+static void release_scratch(void *arg)
+{
+    struct fill_scratch *scratch = arg;
+    bgzf_coder_release(&scratch->bgzf);
+    bam_destroy1(scratch->record);
+}
+
+static const struct scratch_kind scratch_kind = {sizeof(struct fill_scratch), release_scratch};
+
 static void fill_job(struct worker *worker, void *arg)
 {
+    enum { LONG_BYTES = 4 << 20 };
+    struct fill_scratch *scratch = worker_scratch(worker, &scratch_kind);
     struct queued_span *span = arg;
     const struct span_queue *queue = span->queue;
     struct crew *crew = queue->settings.crew;
-    bam1_t *record = queue->reader.is_text ? worker_record(worker) : NULL;
+    if (!scratch->record) scratch->record = bam_init1();
+    xalloc_require(scratch->record != NULL);
     if (!crew_failed(crew) &&
-        span_reader_fill(&queue->reader, &span->records, &worker->bgzf, record) < 0) {
+        span_reader_fill(&queue->reader, &span->records, &scratch->bgzf, scratch->record) < 0) {
         load_totals_set_bad(queue->settings.totals);
         crew_fail(crew);
+    }
+    if (scratch->record->m_data > LONG_BYTES) {
+        bam_destroy1(scratch->record);
+        scratch->record = NULL;
     }
     be_filled(span, worker);
 }
@@ -218,7 +244,7 @@ int span_queue_fetch(struct span_queue *queue, size_t *n_bytes)
         *queue->end = span;
         queue->end = &span->next;
         if (!queue->to_cut) queue->to_cut = span;
-        count_span(span, record_span_memory_bytes(&span->records));
+        count_span(span, record_span_memory_bytes(&span->records) + queue->made_bytes);
     } else {
         span_queue_drop_locked(span);
         queue->is_read = true;

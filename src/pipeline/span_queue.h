@@ -10,8 +10,8 @@
  * uses it any more.
  *
  * Threads: one fetches, one takes; the crew's lock guards what both use. Functions named *_locked
- * are called with it. Errors: a message and crew_fail; without a function `make` the caller checks
- * what comes after the records of each span (record_span_check).
+ * are called with it. Errors: a message and crew_fail; with a function `make` also if something is
+ * wrong with what comes after the records of a span (record_span_check), else the caller checks.
  */
 #ifndef ROCKSORT_PIPELINE_SPAN_QUEUE_H
 #define ROCKSORT_PIPELINE_SPAN_QUEUE_H
@@ -23,6 +23,7 @@ struct queued_span {
     struct record_span records;
     uint32_t input;             /* number of the input */
     void *made;                 /* what make has made of it */
+    size_t made_bytes;          /* memory of that beyond the memory of the records */
     /* for span_queue.c, under the lock */
     struct queued_span *next;
     struct queued_span *older;  /* fixed: that was allocated before this one */
@@ -62,6 +63,7 @@ struct span_queue {             /* starts as {0} */
     struct queued_span *first, **end, *to_cut, *spare;
     size_t ahead_bytes;         /* of all spans that were not dropped, and of the tail */
     size_t tail_bytes;          /* the tail's part of ahead_bytes */
+    size_t made_bytes;          /* of the span that was made last: expected of the next ones */
     bool is_cutting;            /* a thread cuts a span now */
     bool is_read;               /* to its end */
 };

@@ -62,21 +62,38 @@ struct spilled_run {
     atomic_bool stopped;        /* a file found no space */
 };
 
+struct pack_scratch {
+    struct temp_coder coder;
+    struct merge_bound last;    /* of the last record of a block */
+    uint8_t *raw;               /* records of the next block */
+    size_t raw_room;
+};
+
+static void release_scratch(void *arg)
+{
+    struct pack_scratch *scratch = arg;
+    temp_coder_release(&scratch->coder);
+    merge_bound_release(&scratch->last);
+    free(scratch->raw);
+}
+
+static const struct scratch_kind scratch_kind = {sizeof(struct pack_scratch), release_scratch};
+
 /* Records [from, to) of a merged pack, and their bytes. */
 struct stretch {
     size_t from, to, raw_bytes;
 };
 
-/* Encodes a stretch as one block. worker->raw holds its bytes. Returns 0, or -1 after a message. */
-static int end_block(struct pack *pack, struct worker *worker, const struct merge_source *merged,
-                     struct stretch stretch)
+/* Encodes a stretch as one block. scratch->raw holds its bytes. Returns 0, or -1 after a message. */
+static int end_block(struct pack *pack, struct pack_scratch *scratch,
+                     const struct merge_source *merged, struct stretch stretch)
 {
     size_t from = stretch.from, to = stretch.to, raw_bytes = stretch.raw_bytes;
     const struct spilled_run_settings *s = &pack->file->run->settings;
     size_t grown_bytes = raw_bytes + (to - from) * s->record_growth;
     if (to - from > 1 && grown_bytes > pack->max_block_bytes) pack->max_block_bytes = grown_bytes;
     enum sort_order order = s->rules->order;
-    struct merge_bound *last = &worker->bound;
+    struct merge_bound *last = &scratch->last;
     struct packed_block block;
     last->n_bytes = 0;
     if (to - from > 1) merge_bound_set(last, order, merged, to - 1);
@@ -85,10 +102,10 @@ static int end_block(struct pack *pack, struct worker *worker, const struct merg
                   bam_block_bound(s->codec, raw_bytes, last->n_bytes);
     xgrow(&pack->blocks, &pack->room, pack->n_bytes + most, pack->room / 2, 1);
     uint8_t *at = pack->blocks + pack->n_bytes, *value = at + sizeof block + key_bytes;
-    const struct bam_block_content content = {worker->raw, raw_bytes, (uint32_t)(to - from),
+    const struct bam_block_content content = {scratch->raw, raw_bytes, (uint32_t)(to - from),
                                               last->bytes, last->n_bytes,
                                               pack->ordinals_bytes > 0 ? pack->ordinals : NULL};
-    ssize_t value_bytes = bam_block_encode(&worker->temp, s->codec, &content, value);
+    ssize_t value_bytes = bam_block_encode(&scratch->coder, s->codec, &content, value);
     if (value_bytes < 0) {
         diag_error("a block of temporary data cannot be compressed with %s; please report this",
                    temp_codec_name(s->codec));
@@ -103,7 +120,7 @@ static int end_block(struct pack *pack, struct worker *worker, const struct merg
 }
 
 /* Makes the view of a record that will be in the next block. Returns 0, or -1 after a message. */
-static int look_at_record(struct pack *pack, struct worker *worker, const uint8_t *rec,
+static int look_at_record(struct pack *pack, struct view_gather *gather, const uint8_t *rec,
                           uint64_t index)
 {
     const struct spilled_run *run = pack->file->run;
@@ -115,8 +132,7 @@ static int look_at_record(struct pack *pack, struct worker *worker, const uint8_
         bam_block_put_ordinal(pack->ordinals + at, place.ordinal);
         pack->ordinals_bytes = end;
     }
-    return duplicate_looks_add(run->settings.duplicates, &worker->views, &pack->looks, rec,
-                               &place);
+    return duplicate_looks_add(run->settings.duplicates, gather, &pack->looks, rec, &place);
 }
 
 /* Has the processor fetch a short read into its cache: a sort takes 4 % less CPU time. */
@@ -138,10 +154,12 @@ static int make_blocks(struct pack *pack, struct worker *worker)
     const struct spilled_run *run = pack->file->run;
     const struct spilled_run_settings *s = &run->settings;
     enum sort_order order = s->rules->order;
+    struct pack_scratch *scratch = worker_scratch(worker, &scratch_kind);
     struct merge_source merged = {.run = s->label.run, .first_index = pack->first_index};
-    merged.n_entries =
-        merge_slices(s->rules, pack->slices, run->n_sources, &worker->space, &merged.entries);
+    merged.n_entries = merge_slices(s->rules, pack->slices, run->n_sources,
+                                    worker_merge_space(worker), &merged.entries);
     struct duplicates *duplicates = s->duplicates;
+    struct view_gather *gather = worker_view_gather(worker);
     size_t from = 0, raw_bytes = 0;
     for (size_t i = 0; i < merged.n_entries; i++) {
         if (i + PREFETCH < merged.n_entries)
@@ -150,21 +168,22 @@ static int make_blocks(struct pack *pack, struct worker *worker)
         size_t rec_bytes = bam_record_bytes(rec);
         size_t most_bytes = raw_bytes + rec_bytes + (i + 1 - from) * s->record_growth;
         if (raw_bytes > 0 && most_bytes > s->block_bytes) {
-            if (end_block(pack, worker, &merged, (struct stretch){from, i, raw_bytes}) < 0)
+            if (end_block(pack, scratch, &merged, (struct stretch){from, i, raw_bytes}) < 0)
                 return -1;
             from = i;
             raw_bytes = 0;
         }
-        worker_reserve_raw(worker, raw_bytes + rec_bytes);
-        memcpy(worker->raw + raw_bytes, rec, rec_bytes);
+        xgrow(&scratch->raw, &scratch->raw_room, raw_bytes + rec_bytes,
+              (raw_bytes + rec_bytes) / 4, 1);
+        memcpy(scratch->raw + raw_bytes, rec, rec_bytes);
         raw_bytes += rec_bytes;
-        if (duplicates && look_at_record(pack, worker, rec, merged.first_index + i) < 0) return -1;
+        if (duplicates && look_at_record(pack, gather, rec, merged.first_index + i) < 0) return -1;
     }
     if (duplicates) {
-        duplicate_looks_end(&worker->views, &pack->looks, merged.run);
+        duplicate_looks_end(gather, &pack->looks, merged.run);
         if (duplicates_take(duplicates, &pack->looks) < 0) return -1;
     }
-    return end_block(pack, worker, &merged, (struct stretch){from, merged.n_entries, raw_bytes});
+    return end_block(pack, scratch, &merged, (struct stretch){from, merged.n_entries, raw_bytes});
 }
 
 static void pack_job(struct worker *worker, void *arg)

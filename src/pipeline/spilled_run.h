@@ -19,6 +19,7 @@
 #include "pipeline/mem_budget.h"
 #include "store/run_label.h"
 #include "store/run_store.h"
+#include "store/temp_codec.h"
 
 struct spilled_run;
 

@@ -24,6 +24,13 @@ struct viewed_blocks {
     unsigned n;
 };
 
+static void release_coder(void *coder)
+{
+    temp_coder_release(coder);
+}
+
+static const struct scratch_kind coder_kind = {sizeof(struct temp_coder), release_coder};
+
 /* Verifies and decompresses the block, and shows its records to the observers. Returns 0, or -1
    after a message. */
 static int view_block(struct worker *worker, struct viewed_block *block)
@@ -34,8 +41,9 @@ static int view_block(struct worker *worker, struct viewed_block *block)
         !bam_block_verify(block->value, block->value_bytes))
         return fed_block_report_run(block->dir, block->run);
     uint8_t *raw = xmalloc(stored.raw_bytes);
-    bool is_sound = temp_codec_decompress(&worker->temp, stored.codec, stored.payload,
-                                          stored.payload_bytes, raw, stored.raw_bytes) == 0 &&
+    bool is_sound = temp_codec_decompress(worker_scratch(worker, &coder_kind), stored.codec,
+                                          stored.payload, stored.payload_bytes, raw,
+                                          stored.raw_bytes) == 0 &&
                     bam_block_measure(s->rules, &stored, raw, s->n_refs) >= 0 &&
                     (stored.ordinals || !record_ordinals_are_needed(s->rules));
     const struct observed_records records = {

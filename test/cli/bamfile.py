@@ -21,7 +21,6 @@ Bam = namedtuple("Bam", "text refs records")  # str, [(name, length)], raw bytes
 
 
 def bgzf_block(payload, level=1):
-    """One BGZF block."""
     deflate = zlib.compressobj(level, zlib.DEFLATED, -15)
     data = deflate.compress(payload) + deflate.flush()
     header = struct.pack("<4BI2BH2BHH", 31, 139, 8, 4, 0, 0, 255, 6, 66, 67, 2, len(data) + 25)
@@ -91,7 +90,6 @@ def bam_file(text, refs, records):
 
 
 def sq_text(refs):
-    """The @SQ lines of refs."""
     return "".join(f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in refs)
 
 
@@ -121,7 +119,6 @@ def parse_file(data):
 
 
 def read(path):
-    """Makes a Bam from the file at path."""
     with open(path, "rb") as file:
         return parse_file(file.read())
 
@@ -144,7 +141,6 @@ def fields(raw):
 
 
 def n_cigar(raw):
-    """The n_cigar_op field of one raw record."""
     return struct.unpack_from("<H", raw, 16)[0]
 
 

@@ -1,18 +1,15 @@
 """What tests of checkpoints share: sorts that fail or are killed at a chosen moment, and --resume.
 
-KilledTest makes sorts fail, or be killed, at a chosen system call. It uses the library of
-test_faults.py.
+KilledTest makes sorts fail, or be killed, at a chosen system call.
 """
 
 import glob
 import os
 import re
 import signal
-import unittest
 
 import generate
-from harness import SLOW, SPILL_BUDGET, CliTest, own_lines
-from test_faults import LIBRARY
+from harness import SLOW, SPILL_BUDGET, CliTest, needs_faults, own_lines, text_of
 
 APPEAR_LIMIT_S = 20 * SLOW
 
@@ -28,20 +25,18 @@ class ResumeTest(CliTest):
         self.where.mkdir()
 
     def source(self, records=9000, name="in.bam"):
-        """Makes a BAM of odd records."""
         sam = generate.odd(records, seed=81)
         return self.bam_of(sam, name=name)
 
     def checkpoints(self, *folders):
-        """The directories of checkpoints."""
         return sorted(path for folder in folders or [self.where]
                       for path in glob.glob(f"{folder}/*rocksort.*.??????") if os.path.isdir(path))
 
     def state(self, checkpoint):
         """The state that the file STORE of a checkpoint says, or None without that file."""
         try:
-            with open(os.path.join(checkpoint, "STORE"), encoding="latin-1") as file:
-                return re.search(r"^state (\w+)$", file.read(), re.M).group(1)
+            store = text_of(os.path.join(checkpoint, "STORE"), "latin-1")
+            return re.search(r"^state (\w+)$", store, re.M).group(1)
         except FileNotFoundError:
             return None
 
@@ -92,14 +87,9 @@ class ResumeTest(CliTest):
         return self.checkpoints(), process.stderr.read().decode()
 
 
-@unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
+@needs_faults
 class KilledTest(ResumeTest):
     """Sorts that end at a chosen system call and leave a checkpoint in `where`."""
-
-    def faulty(self, fault):
-        """The environment that makes a run fail as fault says."""
-        return {"LD_PRELOAD": str(LIBRARY), "FAULT": fault,
-                "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
 
     def killed(self, fault, *args, **how):
         """Runs a sort that is killed at a system call; returns its checkpoint."""

@@ -75,7 +75,6 @@ def read_table(path):
 
 
 def lines_of(table):
-    """The lines of all rows."""
     elements = {field.name: LISTS[str(field.type.value_type)] for field in table.schema
                 if str(field.type).startswith("list")}
     return [line_of(row, elements) for row in table.to_pylist()]

@@ -44,7 +44,6 @@ def odd_name(rng):
 
 
 def odd_tags(rng):
-    """A few tags of any type."""
     tags = []
     for name, make in (
         ("XA", lambda: "A:" + rng.choice("!aZ~")),
@@ -78,7 +77,6 @@ def odd_place(rng):
 
 
 def odd_record(rng, number):
-    """One line of SAM."""
     ref, pos, unmapped = odd_place(rng)
     flag = rng.randrange(0x1000)
     flag = flag | 4 if unmapped else flag

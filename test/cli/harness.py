@@ -9,12 +9,14 @@ ROCKSORT_TEST_BUDGET is a setting of the program for these tests only: it sets t
 bytes. Tests make it so small that a few megabytes of input are spilled as many runs.
 """
 
+import json
 import os
 import pathlib
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -40,19 +42,52 @@ DIE_LIMIT_S = 5 * SLOW
 # The command that runs the program, such as valgrind (make check VALGRIND=1).
 WRAPPER = os.environ.get("ROCKSORT_TEST_WRAPPER", "").split()
 SPILL_BUDGET = 400_000
+MIB = 1 << 20
+# What a run may take beyond its budget.
+ALLOWANCE_MIB = 64
+SIMULATE = ROOT / "bench" / "simulate-reads"
+LIBRARY = ROOT / "build" / "fault_inject.so"
 ORDERS = {"coordinate": [], "natural": ["-n"], "lexicographical": ["-N"]}
 
+# Linux counts the memory of a child before its exec, too, so that no peak would be smaller than the
+# process of the tests. So a small process starts the program. It prints the peak in KiB to the
+# descriptor argv[1].
+MEASURE = """import os, sys
+pid = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+os.write(int(sys.argv[1]), b"%d" % usage.ru_maxrss)
+os._exit(max(os.waitstatus_to_exitcode(status), -1) & 255)
+"""
+
 needs_pysam = unittest.skipUnless(pysam, "pysam (the reference samtools) is not installed")
+needs_reads = unittest.skipUnless(os.access(SIMULATE, os.X_OK), f"no {SIMULATE}: build it")
+needs_faults = unittest.skipUnless(os.access(LIBRARY, os.R_OK),
+                                   f"no {LIBRARY}: make build/fault_inject.so")
 Result = namedtuple("Result", "status out err")
+
+
+def bytes_of(path):
+    return pathlib.Path(path).read_bytes()
+
+
+def text_of(path, encoding="utf-8"):
+    return pathlib.Path(path).read_text(encoding)
+
+
+def json_of(path):
+    return json.loads(text_of(path))
 
 
 def sanitized(*kinds):
     """Whether the program is built with one of kinds ("asan": AddressSanitizer, "tsan":
     ThreadSanitizer), or with either if no kind is given. Tests do not judge the memory use
     of such builds."""
-    with open(SAMTOOLS, "rb") as file:
-        program = file.read()
+    program = bytes_of(SAMTOOLS)
     return any(f"__{kind}_init".encode() in program for kind in kinds or ("asan", "tsan"))
+
+
+own_memory_only = unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(),
+                                  "a sanitizer's memory is not ours")
 
 
 def wrapped(argv):
@@ -150,8 +185,11 @@ class CliTest(unittest.TestCase):
         path.write_bytes(data.encode() if isinstance(data, str) else data)
         return str(path)
 
+    def files(self):
+        """The names of the files in work."""
+        return sorted(os.listdir(self.work))
+
     def path(self, name):
-        """The path of a file in work."""
         return str(self.work / name)
 
     def bam_of(self, sam, *options, name="in.bam"):
@@ -161,6 +199,23 @@ class CliTest(unittest.TestCase):
         reference_ok("view", "--no-PG", *(options or ("-b",)), "-o", out, source)
         os.unlink(source)
         return out
+
+    def simulate(self, n_records, mode="short", form="bam"):
+        """A file of so many simulated reads ("240K") of a kind."""
+        path = self.path(f"{mode}.{form}")
+        subprocess.run([SIMULATE, "-n", n_records, "-m", mode, "-O", form, "-o", path], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=RUN_LIMIT_S)
+        return path
+
+    def mount(self, path, size):
+        """Mounts a file system in memory, of this size, at a new or empty directory; skips the test
+        if that is not possible."""
+        os.makedirs(path, exist_ok=True)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path)],
+                          capture_output=True, check=False).returncode:
+            self.skipTest("cannot mount a small file system (not root)")
+        self.addCleanup(subprocess.run, ["umount", str(path)], check=False)
+        return path
 
     # Running
 
@@ -196,6 +251,54 @@ class CliTest(unittest.TestCase):
     def sort_bam(self, *args, **how):
         """Runs rocksort with BAM on standard output and returns the Bam."""
         return bamfile.parse_file(self.sort_ok(*args, **how).out)
+
+    def limited(self, limit, *args, **how):
+        """Runs rocksort under `ulimit -LIMIT`: "n 64" sets the hard and the soft limit of open files,
+        "Sn 64" the soft one only."""
+        return self.run_program(["/bin/sh", "-c", f'ulimit -{limit} || exit 9; exec "$0" "$@"',
+                                 SAMTOOLS, "rocksort", *args], **how)
+
+    def faulty(self, fault, **more):
+        """The environment that makes a run fail as fault says."""
+        return {"LD_PRELOAD": str(LIBRARY), "FAULT": fault, **more,
+                "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
+
+    def n_faults(self, report):
+        """How many calls were counted for each fault, from a file of FAULT_REPORT."""
+        counts = dict(line.split() for line in text_of(report).splitlines())
+        os.unlink(report)
+        return [int(counts[name]) for name in sorted(counts) if name.startswith("fault")]
+
+    def peak(self, *args, budget=None, stdout=subprocess.DEVNULL, read_output=None,
+             program=(SAMTOOLS, "rocksort")):
+        """(peak memory in MiB, messages) of a run, which must succeed in time. If stdout is a pipe,
+        read_output(process) reads it."""
+        with open(self.path("stderr"), "w+b") as err, open(self.path("peak"), "w+b") as peak:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", MEASURE, str(peak.fileno()),
+                 *map(str, (*program, *args))], stdin=subprocess.DEVNULL, stdout=stdout, stderr=err,
+                cwd=self.work, pass_fds=[peak.fileno()], env=environment(self.scratch, budget))
+            killer = threading.Timer(RUN_LIMIT_S, process.kill)    # wait4() has no time limit
+            killer.start()
+            try:
+                if read_output:
+                    read_output(process)
+                process.wait()
+            finally:
+                killer.cancel()
+                if process.stdout:
+                    process.stdout.close()
+        said = text_of(self.path("stderr"), "latin-1")
+        self.assertEqual(process.returncode, 0, f"{program} {args}: {said}")
+        self.assertEqual(os.listdir(self.scratch), [])
+        return int(text_of(self.path("peak")) or 0) / 1024, said
+
+    def assert_peak(self, mib, *args, **how):
+        """The peak of a run is at most its budget and what it may take beyond. Returns its messages."""
+        peak, said = self.peak(*args, **how)
+        with self.subTest(args=args):
+            self.assertLessEqual(peak, mib + ALLOWANCE_MIB)
+        return said
 
     def start(self, *args, budget=None, env=None, cwd=None, **how):
         """Starts rocksort with pipes for all three streams; kills it when the test ends."""
@@ -241,10 +344,10 @@ class CliTest(unittest.TestCase):
         """Removes the checkpoint that a failed run says it keeps, and checks that its directories
         exist. The message names one directory; a checkpoint can have several."""
         for checkpoint in kept_checkpoints(err):
-            with open(os.path.join(checkpoint, "STORE"), encoding="latin-1") as file:
-                for path in re.findall(r"^path (.*)$", file.read(), re.M):
-                    self.assertTrue(os.path.isdir(path), path)
-                    shutil.rmtree(path)
+            store = text_of(os.path.join(checkpoint, "STORE"), "latin-1")
+            for path in re.findall(r"^path (.*)$", store, re.M):
+                self.assertTrue(os.path.isdir(path), path)
+                shutil.rmtree(path)
 
     def assert_clean(self, before, result):
         """Nothing is in scratch, and work has no new directory. A checkpoint that the run says it
@@ -351,7 +454,6 @@ def reference_view(path, *options):
     """The file as SAM text, by the reference samtools, which adds no @PG line."""
     out = str(path) + ".view.sam"
     reference_ok("view", "--no-PG", "-h", *options, "-o", out, path)
-    with open(out, encoding="latin-1") as file:
-        text = file.read()
+    text = text_of(out, "latin-1")
     os.unlink(out)
     return text

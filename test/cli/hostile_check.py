@@ -132,7 +132,6 @@ class ForkServer:
                    peak_kib, err)
 
     def stop(self):
-        """Ends the fork server."""
         if self.process:
             self.process.stdin.close()
             self.process.stdout.close()
@@ -196,7 +195,6 @@ class Judge:
         self.memory_counts = not harness.sanitized()
 
     def close(self):
-        """Ends the fork server and removes the working directory."""
         self.server.stop()
         shutil.rmtree(self.top, ignore_errors=True)
 
@@ -285,7 +283,6 @@ class Judge:
         return records_of(data)
 
     def clean(self, source):
-        """Removes all files but source."""
         for folder in (self.work, self.scratch, self.wanted):
             for path in folder.iterdir():
                 if path.is_dir():

@@ -23,7 +23,6 @@ EDGES = (0, 1, 2, 31, 32, 33, 36, 127, 128, 255, 256, 65535, 65536, (1 << 28), (
 
 
 def base_record(rng, number):
-    """A record of a read pair, with tags."""
     tid, pos = rng.randrange(2), rng.randrange(40000)
     flag = rng.choice((99, 147, 83, 163, 0, 16, 4, 77, 1024))
     aux = (b"RGZg%d\0" % rng.randrange(2) + b"MCZ50M\0" + b"MIZ%d/A\0" % rng.randrange(50) +
@@ -39,7 +38,6 @@ def base_record(rng, number):
 
 
 def base_records(n_records=1500, seed=1):
-    """The records of the base."""
     rng = random.Random(seed)
     return [base_record(rng, i) for i in range(n_records)]
 
@@ -296,7 +294,6 @@ def other_cases(base):
 
 
 def named_cases(base):
-    """All named cases."""
     yield from field_cases(base)
     for case in tag_cases():
         yield case._replace(data=base.with_record(case.data))
@@ -370,7 +367,6 @@ def damage_blocks(rng, base):
 
 
 def random_case(rng, base):
-    """One file with random damage."""
     kind = rng.randrange(7)
     if kind == 0:
         return Case("bytes of the file", "bam", damage_bytes(rng, base.bam))

@@ -76,7 +76,6 @@ class Generator:
         return tags
 
     def record(self, name, flag, place=None, seq=True):
-        """One line of SAM."""
         rng = self.rng
         ref, pos = place or self.place()
         cigar, n = self.cigar(ref == "*" or pos + 200 < dict(REFS)[ref])
@@ -111,7 +110,6 @@ class Generator:
         return self.rng.choice((0, REVERSE))
 
     def extras(self, name, flag):
-        """Supplementary and secondary records of a read."""
         made = []
         for kind in (SUPPLEMENTARY, SECONDARY):
             for _ in range(self.rng.choice((0, 0, 0, 0, 1, 2))):
@@ -136,7 +134,6 @@ class Generator:
         return [self.record(name, flag)] + self.extras(name, flag)
 
     def template(self):
-        """The records of one template."""
         rng = self.rng
         names = (f"A:1:F:{rng.randint(1, 2)}:{rng.choice((1101, 1102))}:{rng.randint(1, 400)}:"
                  f"{rng.randint(1, 400)}", f"r{self.number}", f"r{self.number}_ACGT")
@@ -160,7 +157,6 @@ class Generator:
         return made
 
     def sam(self, n_templates, header_extra=""):
-        """SAM text of n_templates."""
         header = ("@HD\tVN:1.6\tSO:unsorted\tGO:query\n" + sq_text(REFS) +
                   "@RG\tID:a\tLB:one\n@RG\tID:b\tLB:two\n" + header_extra)
         lines = [line for _ in range(n_templates) for line in self.template()]
@@ -271,7 +267,6 @@ class Molecules(Generator):
         return ref, five + (self.rng.choice((-1, 1)) if self.chance(0.05) else 0), strand
 
     def read(self, name, flag, end, common):
-        """The records of a read."""
         failed = QCFAIL if self.chance(0.06) else 0
         mark = DUP if self.has_marks and self.chance(0.05) else 0
         if self.chance(0.06):
@@ -472,7 +467,6 @@ class Modified(Generator):
         return self.line(name, flag, cigar, bases, self.mod_tags(values, lengths))
 
     def read(self, name, flag, is_pair):
-        """All records of a read."""
         rng = self.rng
         read = "".join(rng.choices("ACGT", k=rng.choice((20, 60, 300))))
         first = rng.choice((0, 0, rng.randint(0, len(read) // 2)))

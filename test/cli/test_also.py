@@ -2,7 +2,6 @@
 that one makes; both come, or none."""
 
 import itertools
-import json
 import os
 import signal
 import unittest
@@ -11,8 +10,8 @@ import bamfile
 import columns
 import generate
 from checkpoints import KilledTest, ResumeTest
-from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, reference_view, sam_split, sanitized)
-from test_memory import ALLOWANCE_BYTES, MIB, peak_of
+from harness import (SAMTOOLS, SPILL_BUDGET, bytes_of, json_of, needs_reads, own_memory_only,
+                     reference_view, sam_split)
 
 needs_readers = unittest.skipUnless(columns.pyarrow, "pyarrow is not installed")
 
@@ -44,7 +43,6 @@ class Content(AlsoTest):
     ENDINGS = ["bam", "sam", "sam.gz", "cram", "arrow", "arrows", "parquet"]
 
     def test_each_format_beside_each_other_one(self):
-        """Each format beside each other one, in memory and spilled."""
         bam = self.bam_of(generate.reads(700, generate.reference(), seed=5))
         for budget in (None, SPILL_BUDGET):
             want = {ending: self.alone(ending, *options, bam, budget=budget)
@@ -74,8 +72,7 @@ class Content(AlsoTest):
                     self.assertEqual(self.lines(a), want)
                     self.assertEqual(self.lines(b), want)
 
-    def test_same_bytes(self):
-        """In memory the files are those of two sorts, byte for byte, with index and level."""
+    def test_files_in_memory_are_byte_for_byte_those_of_two_sorts(self):
         bam = self.bam_of(generate.odd(3000, seed=8))
         for ending, options in [("bam", ["-l", "1", "--write-index"]), ("arrow", ["-u"])]:
             self.sort_ok("--no-PG", *options, "-o", self.path("x." + ending), bam)
@@ -86,11 +83,9 @@ class Content(AlsoTest):
             if ending == "bam":
                 pairs.append(("x.bam.csi", "a.bam.csi"))
             for one, other in pairs:
-                with open(self.path(one), "rb") as a, open(self.path(other), "rb") as b:
-                    self.assertEqual(a.read(), b.read(), other)
+                self.assertEqual(bytes_of(self.path(one)), bytes_of(self.path(other)), other)
 
-    def test_standard_output(self):
-        """BAM goes on through the pipe, and the columns go to a file."""
+    def test_one_output_goes_to_the_pipe_and_the_other_to_a_file(self):
         bam = self.bam_of(generate.odd(3000, seed=9))
         want = self.sort_bam("--no-PG", "-u", "-o", "-", bam)
         got = self.sort_bam("--no-PG", "-u", "--also", self.path("b.parquet"), bam)
@@ -98,7 +93,6 @@ class Content(AlsoTest):
         self.assertEqual(self.lines(self.path("b.parquet")), self.alone("bam", bam))
 
     def test_columns_option_is_for_the_output_that_has_columns(self):
-        """--columns is for the output that has columns, or for both."""
         bam = self.bam_of(generate.odd(300, seed=9))
         a, b = self.path("a.arrow"), self.path("b.parquet")
         for first in (self.path("a.bam"), a):
@@ -107,7 +101,6 @@ class Content(AlsoTest):
         self.assertEqual(columns.read_table(a).column_names, ["qname", "pos", "XI"])
 
     def test_merge_with_columns_copies_nothing(self):
-        """With --merge nothing is copied, since columns are made of records."""
         bam = self.bam_of(generate.odd(3000, seed=10))
         self.sort_ok("--no-PG", "-o", self.path("sorted.bam"), bam)
         want = self.alone("bam", "--merge", self.path("sorted.bam"))
@@ -117,8 +110,7 @@ class Content(AlsoTest):
         for name in ("a.bam", "b.parquet"):
             self.assertEqual(self.lines(self.path(name)), want)
 
-    def test_cram_with_reference(self):
-        """--reference and --output-fmt-option are for CRAM, whichever output that is."""
+    def test_reference_is_for_whichever_output_is_cram(self):
         fasta = self.write("ref.fa", ">c\n" + "ACGT" * 25 + "\n")
         bam = self.bam_of("@SQ\tSN:c\tLN:100\nr\t0\tc\t5\t9\t8M\t*\t0\t0\tACGTACGT\tIIIIIIII\n")
         self.sort_ok("--no-PG", "--reference", fasta, "--output-fmt-option", "version=3.1", "-o",
@@ -138,12 +130,10 @@ class Reports(AlsoTest):
         result = self.sort_ok("--stats", self.path("s.json"), "--verbosity", "3", "-o",
                               self.path("a.bam"), "--also", b, bam)
         self.assertRegex(result.err, r"written to '\S+a\.bam', also \d+\.\d MB to '\S+b\.parquet'; ")
-        with open(self.path("s.json"), encoding="utf-8") as file:
-            output = json.load(file)["output"]
+        output = json_of(self.path("s.json"))["output"]
         self.assertEqual((output["also"], output["also_bytes"]), (b, os.path.getsize(b)))
         self.sort_ok("--stats", self.path("s.json"), "-o", self.path("a.bam"), bam)
-        with open(self.path("s.json"), encoding="utf-8") as file:
-            output = json.load(file)["output"]
+        output = json_of(self.path("s.json"))["output"]
         self.assertEqual((output["also"], output["also_bytes"]), (None, None))
 
     def test_fsync_writes_both_outputs(self):
@@ -171,9 +161,7 @@ class Refused(AlsoTest):
         os.mkdir(self.path("d"))
         self.refused(self.path("d/../out.bam"), mention=["another name"])
 
-    def test_same_place(self):
-        """One pipe, or a file that is written in place, cannot get both outputs. Both were written
-        there; or the file that standard output went to was replaced."""
+    def test_one_pipe_or_file_cannot_get_both_outputs(self):
         out, fifo, url = self.path("x.parquet"), self.path("fifo"), "s3://bucket/x.bam"
         os.mkfifo(fifo)
         self.write("x.parquet", b"before")
@@ -184,18 +172,15 @@ class Refused(AlsoTest):
                                        "rocksort", *args, self.bam], limit_s=60)
             with self.subTest(args=args):
                 self.assert_error(result, "--also", "another name")
-                with open(out, "rb") as file:
-                    self.assertEqual(file.read(), b"before")
+                self.assertEqual(bytes_of(out), b"before")
         self.sort_ok("-o", "/dev/null", "--also", "/dev/null", self.bam)
 
     def test_second_output_is_no_input(self):
-        with open(self.bam, "rb") as file:
-            before = file.read()
+        before = bytes_of(self.bam)
         os.link(self.bam, self.path("link.bam"))
         for name in (self.bam, self.path("link.bam")):
             self.refused(name, mention=["an input and the output of --also"])
-        with open(self.bam, "rb") as file:
-            self.assertEqual(file.read(), before)
+        self.assertEqual(bytes_of(self.bam), before)
 
     def test_second_output_is_no_report(self):
         for option in ("--flagstat", "--stats"):
@@ -230,8 +215,7 @@ class Complete(AlsoTest):
         super().setUp()
         self.bam = self.bam_of(generate.odd(6000, seed=12))
 
-    def test_full_disk(self):
-        """Whichever of the two has no room, and when it is found out only at the end."""
+    def test_full_disk_of_either_output_fails_the_sort(self):
         for n in (1, 20, 6000):
             source = self.bam_of(generate.odd(n, seed=12), name=f"{n}.bam")
             for args in (["-o", "/dev/full", "--also", self.path("b.parquet")],
@@ -253,8 +237,7 @@ class Complete(AlsoTest):
         result = self.rocksort("-o", self.path("a.bam"), "--also", self.path("b.parquet"), source)
         self.assert_error(result, "read 'bad' cannot be written as columns")
         for name, data in old.items():
-            with open(self.path(name), "rb") as file:
-                self.assertEqual(file.read(), data)
+            self.assertEqual(bytes_of(self.path(name)), data)
 
     def test_signal_in_the_merge_leaves_no_file(self):
         os.mkfifo(self.path("fifo"))
@@ -268,8 +251,7 @@ class Complete(AlsoTest):
                 self.assert_died_of(process, number)
             self.assertEqual(self.names(), before)
 
-    def test_lost_reader(self):
-        """If nobody reads the pipe any more, the second file is not complete either."""
+    def test_second_file_is_incomplete_if_the_reader_of_the_first_leaves(self):
         before = self.names()
         process = self.start("-u", "--also", self.path("b.parquet"), self.bam)
         process.stdout.read(10)
@@ -296,8 +278,7 @@ class Resumed(KilledTest, AlsoTest):
                 os.unlink(self.path(name))
             self.assertNotIn("b.parquet", self.names())
 
-    def test_resume_leaves_nothing(self):
-        """A sort that was killed in its merge leaves two unfinished files: --resume removes them."""
+    def test_resume_leaves_no_unfinished_files(self):
         bam = self.source()
         checkpoint = self.killed("rename:1:kill:b.parquet", *self.both("a.bam", "b.parquet"), bam)
         unfinished = [name for name in self.names() if name.endswith(".tmp")]
@@ -306,8 +287,7 @@ class Resumed(KilledTest, AlsoTest):
         self.assertEqual([name for name in self.names() if ".rocksort." in name], [])
         self.assertIn("b.parquet", self.names())
 
-    def test_resume_pieces(self):
-        """A sort of pieces gets no second output when it is resumed. It crashed."""
+    def test_resumed_pieces_get_no_second_output(self):
         bam = self.source()
         checkpoint = self.killed("link:4:kill:.sst", "--split-by", "contig", "-o",
                                  self.path("a.%.bam"), bam)
@@ -316,9 +296,7 @@ class Resumed(KilledTest, AlsoTest):
         self.assert_error(result, "with --also", "--split-by")
         self.resume(checkpoint)
 
-    def test_killed_in_merge(self):
-        """What a killed process leaves of the second output goes with --clean; the sort can be
-        finished before that."""
+    def test_clean_removes_the_unfinished_second_output(self):
         bam = self.source()
         checkpoint = self.killed("write:3:kill:b.parquet", *self.both("a.bam", "b.parquet"), bam)
         left = [name for name in self.names() if ".rocksort." in name]
@@ -326,8 +304,7 @@ class Resumed(KilledTest, AlsoTest):
         self.rocksort("--clean", checkpoint, "--yes", clean=False)
         self.assertEqual([name for name in self.names() if ".rocksort." in name], [])
 
-    def test_disk_fails(self):
-        """With --fsync neither gets its name if one cannot be synced. The second one did."""
+    def test_neither_output_gets_its_name_if_one_cannot_be_synced(self):
         bam = self.source()
         for name in ("a.bam", "b.parquet"):
             before = self.names()
@@ -337,8 +314,7 @@ class Resumed(KilledTest, AlsoTest):
                 self.assert_error(result, name, "to the disk")
                 self.assertEqual(self.names(), before)
 
-    def test_killed_between_names(self):
-        """The second output gets its name first: the sort is done when the first one is there."""
+    def test_second_output_gets_its_name_first(self):
         bam = self.source()
         checkpoint = self.killed("rename:1:kill:a.bam", *self.both("a.bam", "b.parquet"), bam)
         self.assertIn("b.parquet", self.names())
@@ -347,19 +323,13 @@ class Resumed(KilledTest, AlsoTest):
         self.assertEqual(self.lines(self.path("a.bam")), self.lines(self.path("b.parquet")))
 
 
-@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
+@own_memory_only
+@needs_reads
 class Memory(AlsoTest):
-    def test_two_outputs(self):
-        """The promise holds for two outputs, of records that compress badly, too."""
-        simulate = str(ROOT / "bench" / "simulate-reads")
-        source = self.path("in.bam")
-        self.assertEqual(self.run_program([simulate, "-n", "150K", "-o", source]).status, 0)
-        for threads, megabytes in ((2, 4), (4, 8)):
-            for options in (["-o", self.path("a.bam"), "--also", self.path("b.parquet")],
-                            ["-u", "-o", self.path("a.arrow"), "--also", self.path("b.sam")],
-                            ["-u", "-o", self.path("a.arrow"), "--also", self.path("b.parquet")]):
-                peak, _ = peak_of(self, ["-@", str(threads), "-m", f"{megabytes}M", *options,
-                                         source])
-                limit = threads * megabytes * MIB + ALLOWANCE_BYTES
-                with self.subTest(threads=threads, options=options):
-                    self.assertLessEqual(peak, limit, f"{peak / MIB:.1f} of {limit / MIB:.1f} MiB")
+    def test_two_outputs_stay_within_the_limit(self):
+        source = self.simulate("150K")
+        a, b = self.path("a.arrow"), self.path("b.parquet")
+        for threads, mib, *options in ((2, 4, "-o", self.path("a.bam"), "--also", b),
+                                       (2, 4, "-u", "-o", a, "--also", self.path("b.sam")),
+                                       (4, 8, "-u", "-o", a, "--also", b)):
+            self.assert_peak(threads * mib, "-@", threads, "-m", f"{mib}M", *options, source)

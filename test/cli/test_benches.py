@@ -6,7 +6,6 @@ what they make.
 """
 
 import collections
-import json
 import os
 import pathlib
 import re
@@ -19,8 +18,8 @@ import unittest
 
 import bamfile
 import test_spindle
-from harness import (ROOT, SAMTOOLS, SLOW, SPILL_BUDGET, WRAPPER, CliTest, default_signals,
-                     environment, wait_for)
+from harness import (ROOT, SAMTOOLS, SLOW, SPILL_BUDGET, WRAPPER, CliTest,
+                     default_signals, environment, json_of, text_of, wait_for)
 
 SIMULATE, DEFLATE = ROOT / "bench" / "simulate-reads", ROOT / "bench" / "deflate-blocks"
 REFS = [("chr1", 200_000_000), ("chr2", 1_000_000)]
@@ -102,21 +101,17 @@ class BenchTest(CliTest):
         return result.out.decode(), result.err
 
     def measured(self, key="runs"):
-        with open(self.json, encoding="utf-8") as file:
-            return json.load(file)[key]
+        return json_of(self.json)[key]
 
 
 class Runs(BenchTest):
-    """Each benchmark prints a table of what it was asked for."""
-
     def test_bench_runs(self):
         text, _ = self.bench("bench.py", "--points", "l1-64M,copy", "--input",
                              self.reads("-n", "3K"))
         self.assertRegex(text, r"(?m)^\| `-l 1`, 64 MB \| rocksort \|.* \(<= 0.45\)")
         self.assertEqual([run["who"] for run in self.measured()], ["rocksort", "samtools", "copy"])
 
-    def test_one_pass(self):
-        """All ways mark the same number of duplicates; igzip has level 1 only."""
+    def test_one_pass_ways_mark_the_same_number_of_duplicates(self):
         text, _ = self.bench("one_pass.py", "--ways", "one-pass,samtools", "--deflate",
                              "libdeflate,igzip", "--input", self.reads("-n", "20K", "-d", "20"))
         rows = [line.strip("| ").split(" | ") for line in text.splitlines()
@@ -181,8 +176,6 @@ class Runs(BenchTest):
 
 
 class WrongResults(BenchTest):
-    """A benchmark that compares programs fails if one makes something else."""
-
     def test_compare_notices_wrong_records(self):
         source = self.reads("-n", "3K")
         for spoil, message in (("del records[1234]", "2999 records instead of 3000"),
@@ -239,12 +232,10 @@ class Bench2014(BenchTest):
                 "--experiment", "little-memory", *words]
 
     def experiments(self, *words, status=0):
-        """(the runs, the text)."""
         result = self.run_program(self.words(*words), limit_s=240 * SLOW)
         self.assertEqual(result.status, status, result.err[-3000:])
         self.assertEqual(os.listdir(self.scratch), [], "left behind")
-        with open(self.path("out/results.json"), encoding="utf-8") as file:
-            parts = json.load(file)["experiments"]
+        parts = json_of(self.path("out/results.json"))["experiments"]
         text = pathlib.Path(self.path("out/results.md")).read_text()
         self.assertEqual(result.out.decode(), text)
         return [run for part in parts for run in part["runs"]], text
@@ -264,12 +255,10 @@ class Bench2014(BenchTest):
                           "samtools", "rocksort-auto", "rocksort-given"])
         for run in runs:
             self.assertGreaterEqual(run["read_bytes"], os.path.getsize(self.path("in.bam")))
-            with open(self.path("out/" + run["series"]), encoding="utf-8") as file:
-                columns = json.load(file)["columns"]
+            columns = json_of(self.path("out/" + run["series"]))["columns"]
             self.assertEqual({len(values) for values in columns.values()}, {len(columns["t_s"])})
         self.assertIn("modelled by bench/spindle", text)
-        with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
-            self.assertNotIn(str(self.scratch), mounts.read())
+        self.assertNotIn(str(self.scratch), text_of("/proc/self/mountinfo"))
 
     def test_wrong_results(self):
         for spoil, message in (("cat > out.bam", "rocksort cannot read"),
@@ -326,7 +315,6 @@ class Tiles(CliTest):
             bamfile.bam_header(header + bamfile.sq_text(REFS), REFS) + b"".join(records)))
 
     def tile(self, *words, status=0):
-        """Returns (the Bam or None, messages)."""
         out = self.path("out.bam")
         result = self.run_program([sys.executable, "-B", ROOT / "bench" / "tile-reads.py", *words,
                                    "-o", out], limit_s=60 * SLOW)
@@ -334,8 +322,7 @@ class Tiles(CliTest):
         self.assertEqual([name for name in os.listdir(self.work) if ".part" in name], [])
         return (None if status else bamfile.read(out)), result.err
 
-    def test_copies_differ_in_place_and_name_alone(self):
-        """What is no whole pair is left out."""
+    def test_copies_of_whole_pairs_differ_in_place_and_name_alone(self):
         records = []
         for i in range(20):
             first, second = pair(f"r{i}", 500_000 + 30 * i, aux=b"NMC\1")
@@ -364,8 +351,7 @@ class Tiles(CliTest):
         self.assertNotEqual(other.records, first.records)
         self.assertEqual(sorted(bamfile.split(other.records)), sorted(bamfile.split(first.records)))
 
-    def test_several_inputs_and_depth(self):
-        """Read groups of all, each once. Deep places are dealt out to several windows."""
+    def test_read_groups_of_all_inputs_are_kept_and_deep_places_spread(self):
         one = self.bam("one.bam", [r for i in range(200) for r in pair(f"a{i}", i, b"RGZg1\0")],
                        "@RG\tID:g1\tSM:x\n")
         two = self.bam("two.bam", pair("b", 50, aux=b"RGZg2\0"), "@RG\tID:g1\tSM:y\n@RG\tID:g2\n")
@@ -386,8 +372,7 @@ class Tiles(CliTest):
             self.assertRegex(err, message)
 
     @unittest.skipUnless(shutil.which("samtools"), "no samtools to compare with")
-    def test_kept_for_the_next_benchmark(self):
-        """In a directory of the user's own, until an input changes."""
+    def test_tiled_reads_are_kept_until_an_input_changes(self):
         source = self.bam("a.bam", [r for i in range(50) for r in pair(f"r{i}", 40 * i)])
         folder = self.scratch / f"rocksort-tiled-{os.getuid()}"
 
@@ -424,8 +409,7 @@ class ThreadNames(CliTest):
             return wanted <= found
         wait_for(names, 20 * SLOW, f"threads {sorted(wanted)}")
 
-    def test_while_loading_and_merging(self):
-        """It merges into a pipe that nobody reads."""
+    def test_threads_have_names_while_loading_and_merging(self):
         data = bamfile.bgzf(bamfile.bam_header("@HD\tVN:1.6\n" + bamfile.sq_text(REFS), REFS)
                             + b"".join(bamfile.record(f"r{i}", tid=0, pos=i * 7919 % 100_000,
                                                       cigar="40M", seq=BASES)

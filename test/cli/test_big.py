@@ -5,14 +5,13 @@ import random
 import struct
 
 import bamfile
-from harness import (SPILL_BUDGET, CliTest, needs_pysam, reference_ok, reference_sort,
-                     reference_view, sam_split)
+from harness import (SPILL_BUDGET, CliTest, bytes_of, needs_pysam, reference_ok, reference_sort,
+                     reference_view, sam_split, text_of)
 
 SQ = "@SQ\tSN:c\tLN:100000000\n"
 
 
 def long_read(name, pos, n_ops, seed, flag=0):
-    """A read whose CIGAR has n_ops operations, as a line of SAM."""
     rng = random.Random(seed)
     cigar, n_bases = [], 0
     for i in range(n_ops):
@@ -50,8 +49,7 @@ class LongCigars(CliTest):
                 for order in ([], ["-n"]):
                     self.sort_ok("--no-PG", *order, "-O", "sam", "-o", self.path("b.sam"),
                                  self.path("a.bam"), budget=budget)
-                    with open(self.path("b.sam"), encoding="ascii") as file:
-                        got = sam_split(file.read())[1]
+                    got = sam_split(text_of(self.path("b.sam")))[1]
                     self.assertEqual(sorted(got), sorted(records))
                     if not order:
                         self.assertEqual([line.split("\t")[3] for line in got],
@@ -93,13 +91,11 @@ class ShortCigars(CliTest):
     CG = b"CGBI" + struct.pack("<4I", 3, 3 << 4, 4 << 4 | 1, 3 << 4 | 2)        # 3M4I3D
 
     def record(self, number, cigar="7S3N", cg=CG, flag=0, place=0):
-        """A read with the tag between others."""
         aux = b"NMC\1" + cg + b"XZZhi\0"
         return bamfile.record(f"r{number}", flag, place, 500 - number if place == 0 else -1, cigar,
                               self.SEQ, aux, 9)
 
-    def test_as_samtools(self):
-        """In all orders and formats, in memory and spilled."""
+    def test_long_cigars_are_sorted_as_by_samtools(self):
         refs = [("c", 1000)]
         records = [self.record(0), self.record(1, "7S"), self.record(2, flag=4),
                    self.record(3, flag=4, place=-1), self.record(4, "7M"), self.record(5, "3S4M"),
@@ -131,8 +127,7 @@ class ShortCigars(CliTest):
         out = self.path("out.bam")
         self.sort_ok("--write-index", "-o", f"{out}##idx##{out}.bai", source)
         reference_ok("index", "-b", "-o", self.path("want.bai"), out)
-        with open(out + ".bai", "rb") as got, open(self.path("want.bai"), "rb") as want:
-            self.assertEqual(got.read(), want.read())
+        self.assertEqual(bytes_of(out + ".bai"), bytes_of(self.path("want.bai")))
 
 
 class LargeRecords(CliTest):
@@ -160,8 +155,7 @@ class LargeRecords(CliTest):
                         got = self.sort_bam(*options, source, budget=budget)
                         self.assert_same_records(got.records, want)
 
-    def test_first_last_and_only(self):
-        """The giant is the first, the last, or the only record."""
+    def test_giant_record_may_be_first_last_or_only(self):
         header, (giant,) = self.giants(1_500_000, 1, 0)
         small = [bamfile.record(f"s{i}", 4, -1, -1, "", "ACGT" * 30) for i in range(4000)]
         for name, records in (("only", [giant]), ("first", [giant] + small),
@@ -174,8 +168,7 @@ class LargeRecords(CliTest):
                     want = giant + b"".join(one for one in records if one is not giant)
                     self.assert_same_records(got.records, want)
 
-    def test_large_tag(self):
-        """A record can be large because of a tag."""
+    def test_record_may_be_large_because_of_a_tag(self):
         refs = [("c", 1000)]
         header = bamfile.bam_header(bamfile.sq_text(refs), refs)
         tags = [b"XZZ" + b"z" * (i * 5009 % 300_000) + b"\0" for i in range(60)]
@@ -227,14 +220,12 @@ class LongReferences(CliTest):
         for options in ([], ["-n"], ["-t", "XX"], ["--template-coordinate"], ["-M"]):
             reference_ok("sort", "--no-PG", "-O", "sam", *options, "-o", self.path("want.sam"),
                          source)
-            with open(self.path("want.sam"), "rb") as f:
-                want = f.read()
+            want = bytes_of(self.path("want.sam"))
             for budget in (None, SPILL_BUDGET):
                 with self.subTest(options=options, budget=budget):
                     out = self.path("out.sam")
                     self.sort_ok("--no-PG", "-@", "2", *options, "-o", out, source, budget=budget)
-                    with open(out, "rb") as f:
-                        self.assertEqual(f.read(), want)
+                    self.assertEqual(bytes_of(out), want)
 
     def test_long_references_are_refused_but_for_sam(self):
         source = self.write("in.sam", self.make(50))

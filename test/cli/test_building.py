@@ -49,7 +49,6 @@ class BuildTest(CliTest):
             shutil.copy(ROOT / name, self.tree / name)
 
     def make(self, *words):
-        """Runs make there; returns the process with its output."""
         env = {key: value for key, value in environment(self.scratch).items()
                if key not in NOT_OURS}
         return subprocess.run(["make", *words], cwd=self.tree, env=env, check=False, text=True,
@@ -63,8 +62,6 @@ class BuildTest(CliTest):
 
 
 class ShortLines(BuildTest):
-    """What a build prints."""
-
     def test_one_line_for_each_file(self):
         self.assertEqual(self.lines(), [
             "CC src/command/samtools.c", "CC src/command/samtools_rocksort.c", "CC src/util/one.c",
@@ -78,8 +75,7 @@ class ShortLines(BuildTest):
         self.assertRegex(printed, r"(?m)^\S+ .* -c src/util/one\.c -o build/plain/src/util/one\.o$")
         self.assertNotRegex(printed, r"(?m)^(CC|LD) ")
 
-    def test_failed_unit_test(self):
-        """Its output appears only then."""
+    def test_output_of_a_failed_unit_test_appears(self):
         test = self.tree / "test/unit/util/test_one.c"
         for status in (0, 3):
             test.write_text("#include <stdio.h>\nint main(void)\n{\n"
@@ -89,15 +85,13 @@ class ShortLines(BuildTest):
             self.assertEqual("story" in done.stdout, status != 0)
         self.assertIn("FAIL util/test_one: exit status 3", done.stdout)
 
-    def test_compiler_message(self):
-        """A warning appears in full, after the line of its file."""
+    def test_compiler_warning_appears_in_full_after_its_file(self):
         (self.tree / "src/util/size.c").write_text("int two(void)\n{\n    return 2;\n}\n")
         done = self.make()
         self.assertEqual(done.returncode, 0)
         self.assertIn("src/util/size.c:1:5: warning: no previous prototype", done.stderr)
 
-    def test_dry_run(self):
-        """make -n runs no test."""
+    def test_dry_run_runs_no_test(self):
         (self.tree / "src/bam").mkdir()
         (self.tree / "src/bam/bgzf_engine.c").write_text("")
         done = self.make("-n", "check-cli", "differential", "fuzz-quick", "hostile")
@@ -138,8 +132,6 @@ class ShortLines(BuildTest):
 
 
 class Jobs(BuildTest):
-    """How many commands run at a time."""
-
     def jobs(self, *words):
         found = re.search(r"^MAKEFLAGS = .*?(-j\d*)", self.make("-pn", *words).stdout, re.M)
         return found.group(1) if found else None
@@ -152,8 +144,7 @@ class Jobs(BuildTest):
     def test_number_of_jobs(self):
         self.assertEqual(self.jobs("-j3"), "-j3")
 
-    def test_goals_in_turn(self):
-        """clean has ended before all begins."""
+    def test_clean_ends_before_all_begins(self):
         for words in (("clean", "all"), ("check-unit", "check-cli")):
             self.assertIsNone(self.jobs(*words), words)
         self.lines()
@@ -162,8 +153,6 @@ class Jobs(BuildTest):
 
 
 class Help(BuildTest):
-    """make help."""
-
     def test_help_names_each_target_and_nothing_else(self):
         text = "\n".join(self.make("help").stdout.splitlines())
         named = set(re.findall(r"^  make ([a-z0-9/-]+)", text, re.M))
@@ -222,7 +211,6 @@ class Missing(BuildTest):
                            "HTSDIR=/no/such is", "ROCKSDB_DIR=/no/other is", "C-compiler")
 
     def test_libraries_are_taken_from_a_right_directory(self):
-        """The libraries are taken from a right directory; pkg-config is not asked for them."""
         folder = self.work / "htslib"
         (folder / "htslib").mkdir(parents=True)
         (folder / "htslib/sam.h").write_text("")
@@ -231,8 +219,7 @@ class Missing(BuildTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("LD samtools", self.lines(f"HTSDIR={folder}"))
 
-    def test_deflating_libraries(self):
-        """They are found, left out, or taken from a directory; a line says which it was."""
+    def test_deflating_libraries_are_found_left_out_or_taken_from_a_directory(self):
         source = self.tree / "src/bam/bgzf_engine.c"
         source.parent.mkdir(parents=True)
         source.write_text("int three(void);\nint three(void)\n{\n    return 3;\n}\n")
@@ -321,7 +308,6 @@ class Fuzzing(CliTest):
         return pathlib.Path(self.path("words")).read_text().splitlines()
 
     def test_short_run_repeats_whatever_the_time(self):
-        """The same seed and number of runs, from an empty corpus, whatever the time."""
         words = self.options("--short")
         self.assertIn("-seed=1", words)
         self.assertTrue([word for word in words if re.fullmatch(r"-runs=\d+", word)], words)

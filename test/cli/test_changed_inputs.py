@@ -6,7 +6,7 @@ import struct
 
 import bamfile
 import generate
-from harness import SPILL_BUDGET, wait_for
+from harness import SPILL_BUDGET, bytes_of, wait_for
 from checkpoints import KilledTest
 
 
@@ -27,8 +27,7 @@ class ChangedInputs(KilledTest):
 
     def change(self, how):
         """Sorts the file and calls how(content of the file) while it is being read."""
-        with open(self.file, "rb") as file:
-            data = file.read()
+        data = bytes_of(self.file)
         process = self.start("--no-PG", "-T", self.where, "-o", self.path("out.bam"), self.file,
                              budget=SPILL_BUDGET, env=self.faulty("read:5:2000ms:in.bam"))
 
@@ -49,9 +48,7 @@ class ChangedInputs(KilledTest):
         _, err = process.communicate(timeout=60)
         return process.returncode, err.decode()
 
-    def test_truncated_between_blocks(self):
-        """A file that is cut off between two blocks while it is read is an error. Such a file was
-        once sorted as if it were complete, with exit status 0."""
+    def test_input_truncated_between_blocks_while_read_is_an_error(self):
         status, err = self.change(lambda data: os.truncate(self.file, end_of_block(data, 750_000)))
         self.assertEqual(status, 1, err)
         self.assertIn(f"'{self.file}' was changed while it was read: it had ", err)
@@ -59,7 +56,6 @@ class ChangedInputs(KilledTest):
         self.assertEqual((self.checkpoints(), os.path.exists(self.path("out.bam"))), ([], False))
 
     def test_replaced_file_is_read_to_its_end(self):
-        """If another file takes the name, the sort goes on with the file that it has open."""
         want = self.sort_bam("--no-PG", self.file)
 
         def replace(data):
@@ -89,11 +85,8 @@ class ChangedInputs(KilledTest):
         self.assertEqual(self.state(checkpoint), "loading")
         self.refused(checkpoint, self.file, "changed")
 
-    def test_replaced_while_others_are_read(self):
-        """All headers are read before the records. Records of a file that was replaced in between
-        once got the references and read groups of the old file, with exit status 0."""
-        with open(self.file, "rb") as file:
-            data = file.read()
+    def test_replaced_file_gets_its_own_references_and_read_groups(self):
+        data = bytes_of(self.file)
         lines = bamfile.read(self.file).text.splitlines(keepends=True)
         line = "r\t0\tchr10\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tRG:Z:g\n"
         group = "@RG\tID:g\tLB:%s\n"

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 
-from harness import ROOT, CliTest, reference
+from harness import ROOT, CliTest, reference, text_of
 from test_columns import SQ, needs_readers
 
 # At the end: bench has a columns.py, too.
@@ -102,9 +102,7 @@ class Questions(CliTest):
                 with self.subTest(number=number, way=way):
                     self.assertEqual(self.answer(way, number), want)
 
-    def test_letters_after_numbers(self):
-        """A chromosome X in regions that begin with hundreds of numbers: readers of CSV choose the
-        type of a column by its first rows."""
+    def test_letters_after_hundreds_of_numbers_are_read(self):
         self.make_files("X", 1000)
         with open(self.path("regions.bed"), encoding="ascii") as file:
             self.assertNotIn("X", file.read(9 * 300))
@@ -115,10 +113,8 @@ class Questions(CliTest):
                 self.assertEqual(self.answer(way, number), want, way)
 
     def test_coverage_is_that_of_bedcov(self):
-        """That of `samtools bedcov`, which also lists regions without reads."""
         out = self.path("bedcov")
         self.assertTrue(reference("bedcov", self.path("regions.bed"), self.path("sample.bam"),
                                   save_stdout=out))
-        with open(out, encoding="ascii") as file:
-            want = [line for line in file.read().splitlines() if not line.endswith("\t0")]
+        want = [line for line in text_of(out).splitlines() if not line.endswith("\t0")]
         self.assertEqual(self.answer("duckdb", 5), sorted(want))

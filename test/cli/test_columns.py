@@ -11,7 +11,7 @@ import bamfile
 import columns
 import generate
 from checkpoints import ResumeTest
-from harness import SAMTOOLS, SPILL_BUDGET, reference_view, sam_split
+from harness import SAMTOOLS, SPILL_BUDGET, bytes_of, reference_view, sam_split
 from workflow_reads import templates, write_sam
 
 try:
@@ -61,7 +61,6 @@ class ColumnsTest(ResumeTest):
         return sam_split(text)
 
     def assert_lines(self, table, want):
-        """The table holds what the BAM does."""
         header, lines = want
         got = columns.lines_of(table)
         self.assertEqual(len(got), len(lines))
@@ -98,8 +97,7 @@ class SharedContent:
             table = self.assert_same_as_bam(self.bam_of(sam))
             self.assertEqual(table.num_rows, 0)
 
-    def test_same_bytes(self):
-        """What fits a batch has the same bytes, whatever the threads do."""
+    def test_bytes_of_a_small_table_do_not_depend_on_threads(self):
         self.assert_same_bytes(self.bam_of(generate.odd(2000, seed=3)))
 
     def assert_same_bytes(self, bam):
@@ -108,8 +106,7 @@ class SharedContent:
         for i in range(2):
             out = self.path(f"{i}.{self.FORM}")
             self.sort_ok("--no-PG", "-@", "3", "-o", out, bam)
-            with open(out, "rb") as file:
-                outs.append(file.read())
+            outs.append(bytes_of(out))
         self.assertEqual(outs[0], outs[1])
         return outs[0]
 
@@ -191,8 +188,7 @@ class SharedBadInput:
 class BrokenOff(ColumnsTest):
     """A stream that an error has ended."""
 
-    def test_reader_sees_it(self):
-        """Without its last messages it would be a stream of fewer records."""
+    def test_stream_without_its_end_is_noticed_by_the_reader(self):
         records = [bamfile.record(name=f"r{i}", flag=0, tid=0, pos=i) for i in range(20000)]
         records.append(bamfile.record(name="bad", aux=b"NMC\1NMC\2"))
         bam = self.write("bad.bam", bamfile.bam_file(SQ, [("c", 100000), ("d", 100000)], records))
@@ -206,7 +202,6 @@ class BrokenOff(ColumnsTest):
 
 class Content(SharedContent, ColumnsTest):
     def test_standard_tags_have_columns_if_they_occur(self):
-        """A standard tag has a column if it occurs; the column has only values of its type."""
         table = self.assert_same_as_bam(self.bam_of(TAGGED))
         types = {field.name: str(field.type) for field in table.schema}
         self.assertEqual(types, {
@@ -225,8 +220,7 @@ class Content(SharedContent, ColumnsTest):
             "qname", "flag", "rname", "pos", "end", "mapq", "cigar", "rnext", "pnext", "tlen",
             "seq", "qual"])
 
-    def test_census_of_a_rare_tag(self):
-        """One record of many has the tag, which the columns know of before the first is written."""
+    def test_tag_of_one_record_among_many_gets_a_column(self):
         lines = [f"r{i}\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI" + ("\tNM:i:9" if i == 4999 else "")
                  for i in range(5000)]
         for budget in (None, SPILL_BUDGET):
@@ -245,20 +239,17 @@ class Content(SharedContent, ColumnsTest):
         self.assertEqual(table.column("tag_types").to_pylist(), ["XX:C"])
 
     def test_stream_needs_no_end_to_be_read(self):
-        """Standard output gets a stream, which needs no end to be read."""
         bam = self.bam_of(generate.odd(2000, seed=3))
         want = self.table(bam)
         for options in (["-O", "arrow"], ["-O", "arrows"]):
             out = self.sort_ok("--no-PG", *options, bam).out
             self.assertEqual(pyarrow.ipc.open_stream(io.BytesIO(out)).read_all(), want)
         self.sort_ok("--no-PG", "-o", self.path("x.arrows"), bam)
-        with open(self.path("x.arrows"), "rb") as file:
-            self.assertEqual(file.read(), out)
+        self.assertEqual(bytes_of(self.path("x.arrows")), out)
         with self.assertRaises(pyarrow.ArrowInvalid):
             pyarrow.ipc.open_file(self.path("x.arrows"))
 
-    def test_named_pipe(self):
-        """What reads a pipe cannot go back from its end."""
+    def test_named_pipe_gets_a_stream(self):
         bam = self.bam_of(TAGGED)
         want = self.table(bam)
         os.mkfifo(self.path("pipe.arrow"))
@@ -319,8 +310,7 @@ class Options(SharedOptions, ColumnsTest):
         self.assert_error(self.rocksort("--columns", "pos", "-o", self.path("o.bam"), bam),
                           "add -O parquet")
 
-    def test_standard_tag_of_another_type(self):
-        """It is warned of: mostly it is a mistake, and the column would have nulls only."""
+    def test_standard_tag_of_another_type_is_warned_of(self):
         bam = self.bam_of(TAGGED)
         for name, warned in ("NM:Z", True), ("NM:i", False), ("NM", False), ("XS:Z", False):
             result = self.rocksort("--columns", "pos," + name, "-o", self.path("o.arrow"), bam)
@@ -328,7 +318,6 @@ class Options(SharedOptions, ColumnsTest):
             self.assertEqual("another type than the SAM" in result.err, warned, name)
 
     def test_extension_in_capitals_is_one(self):
-        """An extension in capitals is one; names of columns that say no format are refused."""
         bam = self.bam_of(TAGGED)
         for name, magic in ("o.PARQUET", b"PAR1"), ("o.Arrow", b"ARROW1"):
             self.sort_ok("-o", self.path(name), bam)
@@ -353,12 +342,10 @@ class Options(SharedOptions, ColumnsTest):
         self.assert_error(self.rocksort("--write-index", "-o", self.path("o.arrow"), bam),
                           "--write-index cannot index Arrow")
 
-    def test_merge_of_pipe(self):
-        """The tags are known when all inputs were read; columns that are named need none of that."""
+    def test_merge_of_a_pipe_to_columns_needs_named_columns(self):
         one = self.bam_of(TAGGED, name="1.bam")
         self.sort_ok("-o", one, one)
-        with open(one, "rb") as file:
-            bytes_of_one = file.read()
+        bytes_of_one = bytes_of(one)
         out = self.path("o.arrow")
         result = self.rocksort("--merge", "-o", out, one, "-", stdin=bytes_of_one)
         self.assert_error(result, "reads its inputs twice", "standard input", "--columns")
@@ -369,7 +356,6 @@ class Options(SharedOptions, ColumnsTest):
         self.assertEqual(pyarrow.ipc.open_file(out).read_all().num_rows, 720)
 
     def test_directories_of_contigs_are_one_table(self):
-        """A set with a directory for each contig is one table."""
         bam = self.bam_of(TAGGED)
         whole = self.table(bam)
         os.mkdir(self.path("set"))
@@ -381,7 +367,6 @@ class Options(SharedOptions, ColumnsTest):
         self.assertEqual(columns.lines_of(table.drop_columns("contig")), columns.lines_of(whole))
 
     def test_columns_are_kept_in_the_checkpoint(self):
-        """--columns is kept in the checkpoint, and what the tags of earlier runs were is found."""
         bam = self.source(3000)
         for options in ([], ["--columns", "pos,XI:i"], ["--columns", "all,XI:i"]):
             with self.subTest(options=options):
@@ -412,7 +397,6 @@ class BadInput(SharedBadInput, ColumnsTest):
                 self.refused(tags, "it has a tag twice")
 
     def test_positions_beyond_32_bits_are_refused(self):
-        """Numbers of 32 bits cannot count from 1 what lies at 2^31."""
         most = 2**31 - 1
         for place in ({"pos": most}, {"pos": most - 2, "cigar": "3M"}, {"mate": (0, most, 0)},
                       {"mate": (0, -2, 0)}):

@@ -7,15 +7,12 @@ import os
 import re
 import shlex
 import struct
-import subprocess
 import sys
-import unittest
 
 import bamfile
 import generate
-from harness import BUILD, ROOT, environment, needs_pysam, sanitized
+from harness import BUILD, ROOT, bytes_of, environment, needs_pysam, own_memory_only
 from test_columns import SQ, TAGGED, ColumnsTest
-from test_memory import MEASURE
 
 try:
     import duckdb
@@ -153,30 +150,27 @@ class Files(Back):
             self.sort_ok("-n", "-o", self.path("got.bam"), "-", stdin=sam)
             self.assertEqual(values(self.path("got.bam")), values(bam))
 
-    def test_old_header_comes_back(self):
-        """A header in Latin-1, and one in UTF-8."""
+    def test_header_in_latin_1_or_utf_8_comes_back(self):
         for comment in b"@CO\tna\xefve \xc3\xa9 \xff\x80\n", "@CO\tna\u00efve\n".encode():
             source = self.write("old.sam", SQ.encode() + comment)
             for form in FORMS:
                 self.sort_ok("--no-PG", "-o", self.path("x." + form), source)
                 self.assertIn(comment, self.script(self.path("x." + form)).out)
 
-    def test_standard_input(self):
-        """A stream from a pipe, and any file; of other pipes the message says what to do."""
+    def test_stream_is_read_from_a_pipe_and_other_forms_from_a_file(self):
         bam = self.bam_of(TAGGED)
         want = self.sort_bam("--no-PG", "-o", "-", bam)
         for form in FORMS:
             self.sort_ok("--no-PG", "-o", self.path("x." + form), bam)
             with open(self.path("x." + form), "rb") as file:
                 self.assert_same_bam(self.back("-", stdin=file), want)
-            with open(self.path("x." + form), "rb") as file:
-                data = file.read()
+            data = bytes_of(self.path("x." + form))
             if form == "arrows":
                 self.assert_same_bam(self.back("-", stdin=data), want)
             else:
                 self.refused(["-"], "pipe", "name the file", stdin=data)
 
-    @unittest.skipIf(sanitized(), "a sanitizer's memory is not ours")
+    @own_memory_only
     def test_memory_does_not_grow_with_the_file(self):
         peaks = {form: [] for form in ("parquet", "arrow")}
         for n in 200, 2000:
@@ -186,14 +180,7 @@ class Files(Back):
             for form, peaks_of_form in peaks.items():
                 path = self.path("x." + form)
                 self.sort_ok("-m", "64M", "-o", path, source)
-                with open(self.path("peak"), "w+b") as peak:
-                    done = subprocess.run(
-                        [sys.executable, "-I", "-S", "-c", MEASURE, str(peak.fileno()),
-                         sys.executable, str(SCRIPT), path], stdout=subprocess.DEVNULL,
-                        pass_fds=[peak.fileno()], check=False)
-                    self.assertEqual(done.returncode, 0)
-                    peak.seek(0)
-                    peaks_of_form.append(int(peak.read()) / 1024)
+                peaks_of_form.append(self.peak(path, program=(sys.executable, SCRIPT))[0])
         for small, large in peaks.values():
             self.assertLess(large, small + 60, peaks)       # of 160 MB of records
 
@@ -248,7 +235,6 @@ class Rewritten(Back):
         self.assert_comes_back(self.save(some), self.some)
 
     def test_header_option_takes_every_kind_of_header(self):
-        """--header takes SAM and BAM, plain or compressed, and a pipe; it goes before metadata."""
         bare = self.save(self.table_of_all.replace_schema_metadata({}))
         self.refused([bare], "no sam_header", "--header")
         text = bamfile.read(self.bam).text
@@ -256,9 +242,8 @@ class Rewritten(Back):
         zipped = self.write("header.sam.gz", gzip.compress(text.encode()))
         for header in self.bam, sam, zipped:
             self.assert_comes_back(bare, self.bam, header=["--header", header])
-        with open(self.bam, "rb") as file:
-            self.assert_same_bam(self.back("--header", "/dev/stdin", bare, stdin=file.read()),
-                                 self.sort_bam("--no-PG", "-o", "-", self.bam))
+        self.assert_same_bam(self.back("--header", "/dev/stdin", bare, stdin=bytes_of(self.bam)),
+                             self.sort_bam("--no-PG", "-o", "-", self.bam))
         got = self.back("--header", self.write("more.sam", text + "@CO\tmine"), self.parquet)
         self.assertIn("@CO\tmine\n", got.text)
         other = self.write("other.sam", "@SQ\tSN:e\tLN:9\n")
@@ -343,8 +328,7 @@ class Layouts(Back):
                                                mask=maps.is_null())
         self.assert_comes_back(self.save(cast(table, "tags", lambda array: changed)), bam)
 
-    def test_columns_without_values_or_of_no_use(self):
-        """Nulls may have no type; columns that no record has may have any."""
+    def test_columns_without_values_or_of_unknown_names_are_left_out(self):
         bam = self.bam_of(SQ + "r\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n" * 9)
         self.sort_ok("--no-PG", "--columns", "all,NM,ML,CO,XX:f", "-o", self.path("n.arrow"), bam)
         table = self.read(self.path("n.arrow"))
@@ -383,7 +367,6 @@ class Refused(Back):
                 self.refused([self.changed(name, values)], mention)
 
     def test_values_that_records_cannot_have(self):
-        """rocksort, or whoever reads the SAM, refuses them."""
         for name, values, mention in [
                 ("flag", 65536, "FLAG"), ("flag", -1, "FLAG"), ("mapq", 256, "MAPQ"),
                 ("mapq", pyarrow.array([None] * 360, "uint8"), "MAPQ"), ("pos", -5, "POS"),
@@ -398,8 +381,7 @@ class Refused(Back):
         for form in FORMS:
             path = self.path("x." + form)
             self.sort_ok("--no-PG", "-o", path, bam)
-            with open(path, "rb") as file:
-                data = bytearray(file.read())
+            data = bytearray(bytes_of(path))
             self.refused([self.write("cut", data[:len(data) // 2])], "cut")
         data[4 + 200] ^= 1              # within a page, which has a checksum
         self.refused([self.write("changed", data)], "changed")
@@ -450,7 +432,6 @@ class Rocksort(Back):
                                     env_only=environment(self.scratch, extra={"PATH": path}))
             self.assertEqual(done.status, 0, done.err)
             self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
-            with open(source, "rb") as file:
-                data = file.read()
+            data = bytes_of(source)
             self.assert_error(self.rocksort("-o", self.path("o.bam"), "-", stdin=data),
                               "'standard input' is Arrow or Parquet", "rocksort-columns2sam FILE |")

@@ -77,13 +77,11 @@ class Terminal:
         self.seen, self.n_answers = b"", 0
 
     def close(self):
-        """Ends the shell."""
         self.process.kill()
         self.process.wait()
         os.close(self.leader)
 
     def send(self, text):
-        """Types text."""
         os.write(self.leader, text.encode())
 
     def complete(self, typed):

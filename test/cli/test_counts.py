@@ -10,8 +10,7 @@ import signal
 import bamfile
 import templates
 from checkpoints import KilledTest
-from harness import (ROOT, CliTest, needs_pysam, reference, reference_ok,
-                     reference_view)
+from harness import ROOT, CliTest, needs_pysam, reference, reference_ok, reference_view, text_of
 
 SPILLING = 100_000
 KINDS = ("flagstat", "idxstats", "coverage")
@@ -23,8 +22,7 @@ def reference_text(command, *args):
     out = f"{args[-1]}.{command}.want"
     if not reference(command, *args, save_stdout=out):
         raise AssertionError(f"the reference samtools failed: {command} {args}")
-    with open(out, encoding="latin-1") as file:
-        text = file.read()
+    text = text_of(out, "latin-1")
     os.unlink(out)
     return text
 
@@ -39,7 +37,6 @@ class Records:
         self.max_ops = max_ops
 
     def cigar(self):
-        """(CIGAR, bases of the read)."""
         rng = self.rng
         ops, n_bases, last = [], 0, ""
         if rng.random() < 0.2:
@@ -103,11 +100,9 @@ class CountsTest(CliTest):
         return [f"--{kind}={self.path(kind)}" for kind in kinds]
 
     def taken(self, kinds=KINDS):
-        """The texts of the files that a sort wrote, which are removed."""
         texts = {}
         for kind in kinds:
-            with open(self.path(kind), encoding="latin-1") as file:
-                texts[kind] = file.read()
+            texts[kind] = text_of(self.path(kind), "latin-1")
             os.unlink(self.path(kind))
         return texts
 
@@ -159,15 +154,13 @@ class LikeSamtools(CountsTest):
         for budget in (None, SPILLING):
             self.check("--output-fmt-option", "no_ref=1", source, out="out.cram", budget=budget)
 
-    def test_with_fixmate(self):
-        """The records are counted as they are written."""
+    def test_counts_are_those_of_fixed_records(self):
         for seed in range(4):
             sam = templates.Generator(seed, odd=0.2).sam(200)
             with self.subTest(seed=seed):
                 self.check("--fixmate", self.write("in.sam", sam), budget=SPILLING)
 
-    def test_other_orders(self):
-        """Flags and references can be counted in any order."""
+    def test_flags_and_references_are_counted_in_any_order(self):
         sam = Records(102, some_refs(300, 2000)).sam(900)
         source = self.bam_of(sam)
         want = self.check(source, kinds=KINDS[:2])
@@ -179,8 +172,7 @@ class LikeSamtools(CountsTest):
                     self.assertEqual(self.taken(KINDS[:2]), want)
         self.check("-M", source)
 
-    def test_many_references(self):
-        """More references than a worker collects at a time, in and out of order."""
+    def test_more_references_than_a_worker_collects_are_counted(self):
         refs = some_refs(3000, 300)
         source = self.bam_of(Records(103, refs).sam(6000))
         want = self.check("-@", "2", source, budget=SPILLING)
@@ -213,7 +205,6 @@ class LikeSamtools(CountsTest):
         self.check("-@", "3", source, budget=SPILLING)
 
     def test_positions_that_only_bam_has(self):
-        """Position -1 on a reference, and reads that reach beyond its end or begin there."""
         refs = [("a", 100), ("b", 50), ("c", 70)]
         aux = b"RGZx\0"
         records = [
@@ -274,21 +265,17 @@ class Files(KilledTest):
         return [word for kind in KINDS for word in (f"--{kind}", self.path(kind))]
 
     def texts(self):
-        """What was written; the files are removed."""
         found = {}
         for kind in KINDS:
             if os.path.exists(self.path(kind)):
-                with open(self.path(kind), encoding="latin-1") as file:
-                    found[kind] = file.read()
+                found[kind] = text_of(self.path(kind), "latin-1")
                 os.unlink(self.path(kind))
         return found
 
     def left(self):
-        """Temporary files beside the output."""
         return [name for name in os.listdir(self.work) if name.endswith(".tmp")]
 
     def test_older_counts_are_replaced_when_new_ones_are_complete(self):
-        """A file that is there is replaced when the new one is complete; links are followed."""
         source = self.some()
         old = self.write("old", "old\n")
         os.symlink(old, self.path("link"))
@@ -312,7 +299,6 @@ class Files(KilledTest):
         self.assertEqual(self.texts(), want)
 
     def test_files_that_cannot_be_counts_are_refused(self):
-        """Files that the sort reads or writes, or that cannot be made; before anything is read."""
         source, absent = self.some(), self.path("absent.bam")
         index = self.out + ".csi"
         os.symlink(self.out, self.path("link"))
@@ -345,8 +331,7 @@ class Files(KilledTest):
                                             source), "--coverage", "coordinate order")
         self.assertEqual(sorted(os.listdir(self.work)), ["in.sam", "link", "where"])
 
-    def test_nothing_after_a_failure(self):
-        """A sort that fails writes no counts, and leaves those of an earlier one."""
+    def test_failed_sort_writes_no_counts(self):
         source = self.some(3000)
         with open(source, "a", encoding="ascii") as file:
             file.write("broken\n")
@@ -356,8 +341,7 @@ class Files(KilledTest):
         self.assertEqual(self.texts(), {"flagstat": "old"})
         self.assertEqual(self.left(), [])
 
-    def test_full_disk(self):
-        """The output stays if a count cannot be written."""
+    def test_output_stays_if_a_count_cannot_be_written(self):
         source = self.some()
         for kind in KINDS:
             result = self.rocksort(f"--{kind}", "/dev/full", "-o", self.out, source)
@@ -386,9 +370,7 @@ class Files(KilledTest):
         self.assertEqual((self.texts(), self.left()), ({}, []))
 
     @needs_pysam
-    def test_resumed_sort_counts_all_of_the_output(self):
-        """--resume counts all of the output, in the files that were asked for first or in others;
-        their names are absolute."""
+    def test_resumed_sort_counts_all_records(self):
         source = self.bam_of(Records(201, some_refs(4, 3000)).sam(20000))
         self.sort_ok("--no-PG", *self.options(), "-o", self.out, source, budget=SPILLING)
         want = self.texts()

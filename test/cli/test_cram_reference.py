@@ -98,8 +98,7 @@ class Reference(CramTest):
             self.assert_no_result(self.path("out.cram"))
 
     @needs_pysam
-    def test_lacking_with_m5(self):
-        """A sequence whose checksum is in the header need not be there if no read lies there."""
+    def test_sequence_with_m5_may_be_missing_if_no_read_lies_there(self):
         fa = self.write_fasta(c=N_BASES)
         source = self.write_input(reads("c"), "\tM5:" + MD5)
         for options in ("", ",embed_ref=1", ",embed_ref=0"):
@@ -140,24 +139,21 @@ class Reference(CramTest):
             self.check_right(self.sort(beyond, fa, options), beyond, fa)
 
     @needs_pysam
-    def test_beyond_the_header(self):
-        """The file has what the header says; such a CRAM could not be read, and exit 0 followed."""
+    def test_file_with_longer_sequences_than_the_header_is_refused(self):
         fa = self.write_fasta(c=N_BASES, e=N_BASES)
         source = self.write_input(reads("c", last=N_BASES + 40))
         for options in ("", ",embed_ref=1"):
             self.assert_error(self.sort(source, fa, options), "'c2001'", "ends before it", "-O bam")
         self.check_right(self.sort(source, fa, ",no_ref=1"), source, fa)
 
-    def test_no_index(self):
-        """The index of the FASTA file cannot be made: that is said before the input is read."""
+    def test_missing_index_of_the_reference_is_named_before_the_input_is_read(self):
         fa = self.write_fasta(c=N_BASES, e=N_BASES)
         os.mkdir(fa + ".fai")
         source = self.write_input(reads("c") + "damaged\n")
         self.assert_error(self.sort(source, fa), "htslib", "ref.fa.fai")
 
     @needs_pysam
-    def test_name_of_the_index(self):
-        """samtools takes the index of the reference for the reference."""
+    def test_index_of_the_reference_may_be_named(self):
         fa = self.write_fasta(c=N_BASES, e=N_BASES)
         source = self.write_input(reads("c"))
         self.check_right(self.sort(source, fa), source, fa)
@@ -274,7 +270,6 @@ class NoReference(CramTest):
         self.assertEqual(os.path.getsize(out) < 200_000, not self.embeds)
 
     def test_embedding_what_is_not_there(self):
-        """Said before the input is read, which is damaged further on."""
         source = self.write("in.sam", sam([], c=1000) + "damaged\n")
         for option in ("embed_ref=1", "embed_ref=0"):
             result = self.rocksort("-O", "cram," + option, "-o", self.path("out.cram"), source)

@@ -9,7 +9,7 @@ import struct
 
 import bamfile
 import generate
-from harness import CliTest, ends_at_once, needs_pysam
+from harness import CliTest, bytes_of, ends_at_once, needs_pysam
 
 N_RECORDS = 4000
 HEADER = "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:c\tLN:100000\n"
@@ -56,7 +56,6 @@ class Refused(CliTest):
                 self.assertNotIn(CRAM_END, result.out)
 
     def test_message_names_the_read_and_what_to_do(self):
-        """The message names the read, says what CRAM cannot hold, and what to do."""
         bad = {"operation B": lambda i: with_operation(i, 9),
                "unknown operation": lambda i: with_operation(i, 11),
                "tags are damaged": lambda i: record(i, aux=b"XXy\0\0\0\0"),
@@ -150,8 +149,7 @@ class Refused(CliTest):
         source = self.bam(record, 0)
         out = self.path("out.cram")
         self.sort_ok(*self.CRAM, "-@", "4", "-o", out, source, budget=300_000)
-        with open(out, "rb") as file:
-            self.assertIn(CRAM_END, file.read())
+        self.assertIn(CRAM_END, bytes_of(out))
         self.sort_ok("--no-PG", "-o", self.path("back.bam"), out)
         self.assertEqual(len(bamfile.split(bamfile.read(self.path("back.bam")).records)), N_RECORDS)
         self.sort_ok("-O", "cram,no_ref=1", "-o", out, stdin=generate.odd(300).encode())

@@ -2,7 +2,6 @@
 built in is refused. The program that has only zlib (`zlib-only` below the build directory) reads,
 writes and resumes, too."""
 
-import json
 import os
 import re
 import shutil
@@ -12,7 +11,7 @@ import zlib
 import bamfile
 import generate
 from checkpoints import ResumeTest
-from harness import BUILD, SAMTOOLS_ROCKSORT, SPILL_BUDGET, CliTest
+from harness import BUILD, SAMTOOLS_ROCKSORT, SPILL_BUDGET, CliTest, bytes_of, json_of
 
 ENGINES = ("libdeflate", "igzip", "rocksort", "zlib")
 ZLIB_ONLY = next((str(path) for path in (BUILD / "zlib-only/samtools-rocksort",
@@ -57,11 +56,9 @@ class DeflateTest(CliTest):
         self.assertLess(abs(len(got) - len(want)), len(want) / 500)
 
     def sort(self, *options, **how):
-        """The bytes of a sorted file."""
         out = self.path("out.bam")
         self.sort_ok("--no-PG", *options, "-o", out, **how)
-        with open(out, "rb") as file:
-            return file.read()
+        return bytes_of(out)
 
 
 class Engines(DeflateTest):
@@ -75,7 +72,6 @@ class Engines(DeflateTest):
         self.assertIn("zlib", self.built_in)
 
     def test_same_records(self):
-        """In all engines and levels, with one thread and several, in memory and with runs."""
         source = self.bam_of(generate.odd(6000, seed=5))
         want = self.sort_bam("--no-PG", "-u", source)
         sizes = {}
@@ -93,8 +89,7 @@ class Engines(DeflateTest):
         # Another engine wrote other bytes.
         self.assertEqual(len(set(sizes.values())), len(sizes), sizes)
 
-    def test_auto_takes_the_best(self):
-        """Auto takes the best, whether or not it is named; the last option counts."""
+    def test_auto_takes_the_best_engine_of_the_level(self):
         source = self.bam_of(generate.odd(3000, seed=6))
         for level in (-1, 1, 2, 5, 6):
             how = ["-l", str(level)] if level >= 0 else []
@@ -132,8 +127,7 @@ class Engines(DeflateTest):
         texts = set()
         for engine in self.built_in:
             self.sort_ok("--no-PG", "-l1", "--deflate", engine, "--write-index", "-o", out, source)
-            with open(out, "rb") as file:
-                texts.add(b"".join(blocks(file.read())))
+            texts.add(b"".join(blocks(bytes_of(out))))
         self.assertEqual(len(texts), 1)
 
     def test_stats_name_what_was_asked_for_and_what_was_taken(self):
@@ -146,8 +140,7 @@ class Engines(DeflateTest):
                 (["-O", "sam,level=1"], "auto", self.at_level(1, True)),
                 (["-O", "sam.gz"], "auto", self.at_level(-1, True)), (["-O", "cram,no_ref=1"], "auto", None)):
             self.sort_ok(*options, "--stats", stats, source)
-            with open(stats, encoding="utf-8") as file:
-                data = json.load(file)
+            data = json_of(stats)
             got = (data["options"]["deflate"], data["output"]["deflate"])
             self.assertEqual(got, (asked, taken), options)
             self.assertEqual(data["versions"]["isal"] is not None, "igzip" in self.built_in)
@@ -175,8 +168,7 @@ class Refused(DeflateTest):
         for options in ([], ["-l", "1"], ["-l", "5"]):
             self.sort_bam("--deflate", "rocksort", *options, self.source)
 
-    def test_level_of_igzip(self):
-        """It has one level. The message says what to give."""
+    def test_level_that_igzip_lacks_is_refused(self):
         if "igzip" not in self.built_in:
             self.skipTest("igzip is not built in")
         for options in (["-l", "2"], ["-l", "6"], ["-O", "bam,level=9"],
@@ -188,8 +180,7 @@ class Refused(DeflateTest):
         for options in (["-l1"], ["-l0"], ["-u"], ["-O", "bam,level=1"]):
             self.sort_bam("--deflate", "igzip", *options, self.source)
 
-    def test_other_formats(self):
-        """Nothing is deflated here: a warning, whatever the level."""
+    def test_other_formats_give_a_warning(self):
         for form in ("sam", "cram,no_ref=1"):
             for engine in self.built_in:
                 result = self.sort_ok("--quiet", "--deflate", engine, "-O", form, self.source)
@@ -212,8 +203,7 @@ class Resumed(ResumeTest):
         self.assertEqual(result.status, 0, result.err)
         self.assertFalse(os.path.exists(copy))
         self.assert_same_bam(bamfile.read(out), self.want)
-        with open(stats, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json_of(stats)
         return ((data["options"]["deflate"], data["output"]["deflate"]),
                 [line for line in result.err.splitlines() if "warning" in line])
 
@@ -258,8 +248,7 @@ class ZlibOnly(DeflateTest):
         self.assertEqual(lines[2], "Deflates BAM by rocksort up to level 5 and by default, by zlib from "
                                    "level 6 on")
 
-    def test_zlib_writes_the_same_records(self):
-        """The same records; auto writes by zlib what the whole build writes by zlib."""
+    def test_zlib_build_writes_the_same_records(self):
         source = self.bam_of(generate.odd(6000, seed=7))
         want = self.sort_bam("--no-PG", "-l6", "--deflate", "zlib", source)
         whole = self.sort_ok("--no-PG", "-l6", "--deflate", "zlib", source).out
@@ -271,17 +260,14 @@ class ZlibOnly(DeflateTest):
                 if not budget:
                     self.assert_same_deflate(done.out, whole)
 
-    def test_damaged_block(self):
-        """Its zlib notices damage, too."""
+    def test_damaged_block_is_noticed_by_zlib(self):
         source = self.bam_of(generate.odd(2000))
-        with open(source, "rb") as file:
-            data = bytearray(file.read())
+        data = bytearray(bytes_of(source))
         data[len(data) // 2] ^= 0x10
         result = self.run_it(self.write("damaged.bam", bytes(data)), "-o", self.path("out.bam"))
         self.assert_error(result, "damaged.bam")
 
     def test_message_names_the_missing_package(self):
-        """The message names what there is, and the package of what there is not."""
         for engine, package, conda in (("igzip", "libisal-dev", "isa-l"),
                                        ("libdeflate", "libdeflate-dev", "libdeflate")):
             result = self.run_it("--deflate", engine, "-l1", "-o", self.path("out.bam"),

@@ -49,7 +49,6 @@ def commands(path):
 
 
 def documents():
-    """All Markdown pages for users and developers."""
     return [ROOT / "README.md", ROOT / "NEWS.md", ROOT / "packaging/README.md",
             *sorted((ROOT / "doc").rglob("*.md"))]
 
@@ -112,7 +111,6 @@ class Documents(CliTest):
                     self.assertIn(anchor, anchors(file), f"{path.name}: {target}")
 
     def test_files_that_the_pages_name(self):
-        """Sources, headers and scripts in the pages of doc are there, under these names."""
         tracked = {path for folder in ("", "src/**", "bench/**", "scripts/**", "test/**",
                                        "completions/**")
                    for path in ROOT.glob(f"{folder}/*".lstrip("/")) if path.is_file()}
@@ -127,7 +125,6 @@ class Documents(CliTest):
     # How the man page looks
 
     def test_man_has_no_warnings(self):
-        """man shows the page without warnings in a narrow and in a wide terminal."""
         # On minimal installations `man` is a script that says that man is not installed.
         if not shutil.which("man") or not self.run_program(["man", "--version"]).out.startswith(
                 b"man "):

@@ -9,7 +9,7 @@ import subprocess
 
 import bamfile
 import generate
-from harness import (RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, Result, environment,
+from harness import (RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, Result, bytes_of, environment,
                      kept_checkpoints, needs_pysam, own_lines, reference, reference_sort)
 
 REFS = [("a", 100000), ("b", 50000)]
@@ -18,15 +18,12 @@ BUDGETS = (None, SPILL_BUDGET)
 
 
 def records(n_records, seed=1, n_bases=150):
-    """Raw BAM records at random positions."""
     rng = random.Random(seed)
     return [bamfile.record(f"r{i}", 0, rng.randrange(2), rng.randrange(40000), f"{n_bases}M",
                            "".join(rng.choices("ACGT", k=n_bases))) for i in range(n_records)]
 
 
 class ErrorTest(CliTest):
-    """Checks of a run that must fail."""
-
     def check(self, *args, mentions=(), budgets=BUDGETS, **how):
         """The run fails and leaves nothing: with -o and with standard output, in memory and
         spilled."""
@@ -55,8 +52,6 @@ class ErrorTest(CliTest):
 
 
 class Input(ErrorTest):
-    """Inputs that do not exist or have no alignments."""
-
     def test_missing_input_is_named(self):
         self.check(self.path("absent.bam"), mentions=["absent.bam", "No such file"])
 
@@ -112,7 +107,6 @@ class Corrupt(ErrorTest):
         self.offsets = bamfile.bgzf_block_offsets(self.bam)
 
     def test_truncated_input_is_an_error(self):
-        """Cut in the header, inside a block, or between two blocks inside a record."""
         middle = self.offsets[len(self.offsets) // 2]
         for size in (1, 10, 27, 28, 40, self.offsets[1] - 1, self.offsets[1], self.offsets[1] + 5,
                      middle - 9, middle, middle + 17, middle + 18, middle + 30,
@@ -124,12 +118,9 @@ class Corrupt(ErrorTest):
                     self.assert_error(self.rocksort("-o", self.path("out.bam"), stdin=file))
                 self.assert_no_result(self.path("out.bam"))
 
-    def test_truncated_input_with_a_filter(self):
-        """A file that ends inside a block is an error. With a filter, this was once taken for the
-        end of the file."""
+    def test_truncated_input_with_a_filter_is_an_error(self):
         source = self.bam_of(generate.reads(20000, generate.reference()))
-        with open(source, "rb") as file:
-            data = file.read()
+        data = bytes_of(source)
         starts = bamfile.bgzf_block_offsets(data)
         cut = self.write("cut.bam", data[:starts[len(starts) // 2] + 1000])
         for n_threads in ("1", "4"):
@@ -138,8 +129,7 @@ class Corrupt(ErrorTest):
             self.assert_error(result, "cut.bam", "after record")
             self.assert_no_result(self.path("out.bam"))
 
-    def test_record_number(self):
-        """The message says at which record the input ends."""
+    def test_message_has_the_number_of_the_record(self):
         n_good = 4321
         raw = HEADER + b"".join(self.list[:n_good]) + self.list[n_good][:77]
         for data in (bamfile.bgzf(raw), bamfile.bgzf(raw)[:-28]):
@@ -162,18 +152,14 @@ class Corrupt(ErrorTest):
                 self.assertEqual(result.status, 0, result.err)
                 self.assertRegex(result.err, "EOF (marker|block)")
 
-    def test_truncated_onto_itself(self):
-        """If the output is the input, a sort that fails must not change the file."""
+    def test_truncated_input_that_is_the_output_stays(self):
         data = self.bam[: len(self.bam) // 2]
         for budget in BUDGETS:
             source = self.write("same.bam", data)
             self.assert_error(self.rocksort("-o", source, source, budget=budget), "same.bam")
-            with open(source, "rb") as file:
-                self.assertEqual(file.read(), data)
+            self.assertEqual(bytes_of(source), data)
 
-    def test_flipped_bytes(self):
-        """Each changed byte is an error or does not change the records (such as the time stamp in
-        the header of a block)."""
+    def test_flipped_byte_is_an_error_or_changes_nothing(self):
         rng = random.Random(7)
         want = self.sort_bam("--no-PG", self.write("good.bam", self.bam))
         places = [rng.randrange(len(self.bam)) for _ in range(40)]
@@ -197,8 +183,7 @@ class Corrupt(ErrorTest):
                 self.assert_no_result(out)
         self.assertGreater(n_errors, 45)
 
-    def test_missing_block(self):
-        """A block in the middle of the file is missing."""
+    def test_missing_block_is_noticed(self):
         at = len(self.offsets) // 2
         data = self.bam[: self.offsets[at]] + self.bam[self.offsets[at + 1] :]
         # This can be detected because the block starts or ends inside a record.
@@ -248,9 +233,7 @@ class Corrupt(ErrorTest):
                         self.assertRegex(own_lines(result.err)[0], r"record #?200[0-4]\b")
                         self.assert_no_result(out)
 
-    def test_cigar_against_bases(self):
-        """CIGAR and sequence have different lengths, which BAM does not allow and samtools
-        refuses."""
+    def test_cigar_that_does_not_fit_the_bases_is_refused(self):
         bad = bamfile.record("bad", 0, 0, 100, "149M", "A" * 150)
         data = bamfile.bgzf(HEADER + b"".join(self.list[:2000]) + bad + b"".join(self.list[2000:]))
         self.check(self.write("lie.bam", data), mentions=["lie.bam"])
@@ -279,8 +262,7 @@ class Corrupt(ErrorTest):
                         self.assert_error(result, "odd.bam")
                         self.assert_no_result(out)
 
-    def test_lying_header(self):
-        """Wrong counts and lengths in the BAM header."""
+    def test_lying_header_is_refused(self):
         n_text = struct.unpack_from("<i", self.raw, 4)[0]
         for name, place, value in (
                 ("text length negative", 4, -1), ("text length huge", 4, 0x7FFFFFFF),
@@ -326,8 +308,7 @@ class Corrupt(ErrorTest):
     def test_truncated_cram(self):
         sam = generate.reads(3000, generate.reference())
         path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="whole.cram")
-        with open(path, "rb") as file:
-            data = file.read()
+        data = bytes_of(path)
         # Only the EOF container, the last 38 bytes, is missing: all records are there, and this is
         # a warning.
         result = self.rocksort("-o", self.path("all.bam"), self.write("end.cram", data[:-38]))
@@ -388,8 +369,7 @@ class Output(ErrorTest):
         for options in ([], ["-u"], ["-O", "sam"], ["-O", "cram,no_ref=1"], ["-@", "3"]):
             self.fails(*options, "-T", self.scratch, "-o", "/dev/full", mentions=["/dev/full"])
 
-    def test_full_device_with_little_data(self):
-        """All data fits into a buffer, so that only closing the file fails."""
+    def test_full_device_is_noticed_when_the_file_is_closed(self):
         for options in ([], ["-O", "sam"]):
             result = self.rocksort(*options, "-o", "/dev/full", stdin=b"@SQ\tSN:a\tLN:10\n")
             self.assert_error(result, "/dev/full")
@@ -414,8 +394,7 @@ class Output(ErrorTest):
         result = self.run_program(["/bin/sh", "-c", script, SAMTOOLS, self.source])
         self.assert_error(result)
 
-    def test_temporary_directory(self):
-        """A sort that spills names a wrong temporary directory in its message."""
+    def test_wrong_temporary_directory_is_named(self):
         for prefix in ("/nowhere/prefix", "/nowhere/", f"{self.source}/prefix", "/dev/null/x"):
             self.fails("-T", prefix, "-o", self.path("out.bam"), budgets=(SPILL_BUDGET,),
                        mentions=[prefix.rstrip("/").rsplit("/", 1)[0] or "/"])
@@ -429,13 +408,7 @@ class FullDisk(ErrorTest):
 
     def setUp(self):
         super().setUp()
-        self.disk = self.work / "disk"
-        self.disk.mkdir()
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(self.disk)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        if done.returncode:
-            self.skipTest("cannot mount a small file system (not root)")
-        self.addCleanup(subprocess.run, ["umount", str(self.disk)], check=False)
+        self.disk = self.mount(self.work / "disk", "2m")
         self.source = self.write("in.sam", generate.incompressible(3000))
 
     def test_while_spilling(self):
@@ -450,23 +423,15 @@ class FullDisk(ErrorTest):
                     self.assert_no_result(out)
                     self.assertEqual(os.listdir(self.disk), [])
 
-    def test_of_the_index(self):
-        """If the index cannot be written, the sorted file stays; it is complete."""
-        small = self.work / "small"
-        small.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=10", "none", small],
-                          check=False).returncode:
-            self.skipTest("cannot mount a small file system")
-        self.addCleanup(subprocess.run, ["umount", str(small)], check=False)
+    def test_sorted_file_stays_if_its_index_cannot_be_written(self):
+        small = self.mount(self.work / "small", "4k,nr_inodes=10")
         out = self.path("out.bam")
         result = self.rocksort("--write-index", "-o", f"{out}##idx##{small}/o.bai", self.source)
         self.assert_error(result, "o.bai", "No space left", f"'{small}' has ", "are needed")
         self.assertTrue(bamfile.looks_complete(out))
         self.assertEqual(os.listdir(small), [])
 
-    def test_warned_at_the_start(self):
-        """The sort warns if the disk is too small for its data. It knows the size of the input from
-        the file, or from -s."""
+    def test_small_disk_is_warned_of_at_the_start(self):
         for budget, options, words in (
                 (SPILL_BUDGET, ["-T", self.disk, "--temp-codec", "none"], ["temporary data will"]),
                 (SPILL_BUDGET, ["-T", self.disk, "-s", "100M"], ["temporary data will need"]),
@@ -495,8 +460,7 @@ class FullDisk(ErrorTest):
                     if out.exists():
                         out.unlink()
 
-    def test_frees_its_space(self):
-        """After a failure the disk has as much free space as before."""
+    def test_disk_has_its_space_back_after_a_failure(self):
         self.rocksort("-T", self.disk, "-o", self.path("out.bam"), self.source, budget=SPILL_BUDGET)
         free = os.statvfs(self.disk)
         self.assertGreater(free.f_bfree * free.f_bsize, 1_900_000)

@@ -18,16 +18,15 @@ import unittest
 
 import bamfile
 import generate
-from harness import (DIE_LIMIT_S, ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest,
-                     ends_at_once, kept_checkpoints, own_lines, sanitized)
+from harness import (DIE_LIMIT_S, LIBRARY, ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET,
+                     CliTest, bytes_of, ends_at_once, kept_checkpoints, needs_faults, own_lines,
+                     sanitized, text_of)
 
 sys.path.insert(0, str(ROOT / "test"))
 import fault_sweep  # noqa: E402
 
-LIBRARY = ROOT / "build" / "fault_inject.so"
 
-
-@unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
+@needs_faults
 class FaultTest(CliTest):
     """Runs in which a chosen call fails, and their input."""
 
@@ -39,42 +38,30 @@ class FaultTest(CliTest):
             FaultTest.sam = generate.odd(6000, seed=11)
         self.source = self.write("in.sam", self.sam)
 
-    def faulty(self, fault, **more):
-        """The environment that makes a run fail as fault says."""
-        return {"LD_PRELOAD": str(LIBRARY), "FAULT": fault, **more,
-                "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
-
     def with_fault(self, fault, *args, budget=SPILL_BUDGET, clean=True):
-        """Runs rocksort on the source with a fault."""
         env = self.faulty(fault)
         if "alloc:" in fault or ":abort" in fault:
             env.update(ends_at_once())
         return self.rocksort(*args, self.source, budget=budget, env=env, clean=clean)
 
     def calls(self, *args, budget=SPILL_BUDGET, of=""):
-        """{kind: number of calls} of a run without faults. If `of` is KIND:PART, "fault0" counts
-        the calls of this kind whose path contains PART."""
+        """{kind: number of calls} of a run without faults, or, if `of` is KIND:PART, the number of
+        calls of this kind whose path contains PART."""
         report = self.path("report")
         kind, _, part = of.partition(":")
         env = self.faulty(f"{kind}:1000000:EIO:{part}" if of else "", FAULT_REPORT=report)
         if not of:
             del env["FAULT"]
         self.sort_ok(*args, self.source, budget=budget, env=env)
-        return self.read_counts(report)
-
-    @staticmethod
-    def read_counts(report):
-        with open(report, encoding="ascii") as file:
-            counts = dict(line.split() for line in file)
-        os.unlink(report)
-        return {kind: int(n) for kind, n in counts.items()}
-
+        if of:
+            return self.n_faults(report)[0]
+        return {kind: int(n) for kind, n in (line.split() for line in text_of(report).splitlines())}
 
     def check_flips_are_found(self, *args, step, budget=SPILL_BUDGET):
         """A bit changes in every step-th share of the reads of files without a name. A run that
         makes fewer of these calls than the first one did is right, and says so by its count."""
         of = "pread:(deleted)"
-        n = self.calls(*args, budget=budget, of=of)["fault0"]
+        n = self.calls(*args, budget=budget, of=of)
         self.assertGreater(n, 10)
         report, output = self.path("report"), args[args.index("-o") + 1]
         n_found = 0
@@ -83,7 +70,7 @@ class FaultTest(CliTest):
             env = self.faulty(f"pread:{number}:flip:(deleted)", FAULT_REPORT=report)
             result = self.rocksort(*args, self.source, budget=budget, env=env)
             if result.status == 0:
-                self.assertLess(self.read_counts(report)["fault0"], number, result.err)
+                self.assertLess(self.n_faults(report)[0], number, result.err)
                 continue
             self.assert_error(result, "temporary data", "damaged")
             self.assertFalse(os.path.exists(output))
@@ -140,18 +127,15 @@ class Aborts(FaultTest):
 class MandatoryLocks(FaultTest):
     """On CIFS a lock keeps other descriptors from writing. The one that writes first gets EACCES."""
 
-    def test_index_of_cram(self):
+    def test_index_of_cram_is_written_by_its_name(self):
         """htslib opens the index by its name, while our own descriptor has the lock."""
-        out = self.path("out.cram")
-        result = self.with_fault("write:1:EACCES:.crai.", "-O", "cram,no_ref=1", "--write-index",
-                                 "-o", out)
-        self.assertEqual(result.status, 0, result.err)
-        self.sort_ok("-O", "cram,no_ref=1", "--write-index", "-o", self.path("want.cram"),
-                     self.source)
-        with open(out + ".crai", "rb") as got, open(self.path("want.cram.crai"), "rb") as want:
-            self.assertEqual(len(gzip.decompress(got.read()).splitlines()),
-                             len(gzip.decompress(want.read()).splitlines()))
-        self.assertEqual([name for name in os.listdir(self.work) if name.endswith(".tmp")], [])
+        out, want = self.path("out.cram"), self.path("want.cram")
+        words = ["-O", "cram,no_ref=1", "--write-index", "-o"]
+        self.assertEqual(self.with_fault("write:1:EACCES:.crai.", *words, out).status, 0)
+        self.sort_ok(*words, want, self.source)
+        lines = [gzip.decompress(bytes_of(path + ".crai")).splitlines() for path in (out, want)]
+        self.assertEqual(len(lines[0]), len(lines[1]))
+        self.assertEqual([name for name in self.files() if name.endswith(".tmp")], [])
 
 
 class Flips(FaultTest):
@@ -174,14 +158,13 @@ class Flips(FaultTest):
                 self.assertFalse(os.path.exists(out))
         return result
 
-    def test_on_disk(self):
-        """A byte that changes on the disk is found by our block checksums or those of RocksDB."""
+    def test_byte_changed_on_the_disk_is_found(self):
         self.want = self.sort_bam("--no-PG", self.source)
         out = self.path("out.bam")
         n_failed = 0
         for codec in ("none", "lz4"):
             options = ("--no-PG", "--temp-codec", codec)
-            n_reads = self.calls(*options, "-o", out, of="pread:.sst")["fault0"]
+            n_reads = self.calls(*options, "-o", out, of="pread:.sst")
             os.unlink(out)
             # The merge makes the second half of the reads; it needs most of these bytes.
             parts = (0.01, 0.5, 0.6, 0.7) if sanitized() else (0.01, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8)
@@ -190,9 +173,7 @@ class Flips(FaultTest):
                 n_failed += result.status
         self.assertGreater(n_failed, 2)
 
-    def test_behind_all_checksums(self):
-        """A byte that changes in memory after the checksums of all blocks were verified: the
-        records written differ from the records read."""
+    def test_byte_changed_in_memory_after_its_checksum_is_found(self):
         self.want = self.sort_bam("--no-PG", self.source)
         told = [self.check(f"LZ4_decompress_safe:{number}:flip", "--temp-codec", "lz4")
                 for number in (1, 2, 3, 5, 8)]
@@ -200,9 +181,7 @@ class Flips(FaultTest):
         self.assertTrue(any("the output is not what was read" in result.err for result in told),
                         told)
 
-    def test_records_change_places(self):
-        """Two records that change places do not change the checksum. They were once written in the
-        wrong order, with exit status 0."""
+    def test_records_that_change_places_are_found(self):
         source = self.write("reads.sam", generate.reads(3000, generate.reference()))
         out = self.path("out.bam")
         for order in ([], ["-n"], ["-t", "NM"], ["--shuffle=5"]):
@@ -214,8 +193,7 @@ class Flips(FaultTest):
                     self.assert_error(result, "would not be in order")
                     self.assertFalse(os.path.exists(out))
 
-    def test_when_resumed(self):
-        """A byte that changes in memory is also detected by --resume."""
+    def test_byte_changed_in_memory_is_found_by_resume(self):
         result = self.with_fault("pwrite:1:EIO:none", "--temp-codec", "lz4", "-T", self.work, "-o",
                                  "/dev/full", clean=False)
         checkpoint, = kept_checkpoints(result.err)
@@ -226,9 +204,7 @@ class Flips(FaultTest):
         self.assertFalse(os.path.exists(self.path("out.bam")))
         self.assertTrue(any("were found, or others" in result.err for result in told), told)
 
-    def test_what_is_offered(self):
-        """The message about a damaged checkpoint offers only to try again. It once said that the
-        checkpoint can be finished."""
+    def test_damaged_checkpoint_offers_only_to_sort_again(self):
         result = self.with_fault("pwrite:1:EIO:none", "-T", self.work, "-o", "/dev/full",
                                  clean=False)
         checkpoint, = kept_checkpoints(result.err)
@@ -330,12 +306,9 @@ class Durable(FaultTest):
             env["ROCKSORT_TEST_DURABLE"] = str(seconds)
         self.sort_ok("--no-PG", "-o", self.path("out.bam"), *args, self.source,
                      budget=SPILL_BUDGET, env=env, clean="-k" not in args)
-        with open(report, encoding="ascii") as file:
-            counts = dict(line.split() for line in file)
-        return int(counts["fault0"]) + int(counts["fault1"])
+        return sum(self.n_faults(report)[:2])
 
-    def test_when(self):
-        """The first runs are not synced, unless -k keeps its checkpoint."""
+    def test_first_runs_are_synced_only_with_keep(self):
         self.assertEqual(self.n_syncs(), 0)
         self.assertEqual(self.n_syncs("-@", "3", "-s", "2M"), 0)
         at_once = self.n_syncs(seconds=0)
@@ -350,8 +323,7 @@ class Durable(FaultTest):
         """It is no error if the sort ends and removes a run before it is synced."""
         self.assertEqual(self.n_syncs(seconds=1, fault=self.DELAY + ",openat:1+:ENOENT:.sst"), 0)
 
-    def test_sync_fails(self):
-        """If a sync fails, data may be lost: the sort fails."""
+    def test_sort_fails_if_a_sync_fails(self):
         result = self.rocksort("-o", self.path("out.bam"), self.source, budget=SPILL_BUDGET,
                                clean=False, env={
                                    **self.faulty(f"{self.DELAY},fsync:1:EIO:.sst,{self.AT_ONCE}"),
@@ -382,8 +354,7 @@ class Durable(FaultTest):
 class Input(FaultTest):
     """A read of the input fails."""
 
-    def test_read_errors(self):
-        """A failed read of the input must not look like the end of the input."""
+    def test_failed_read_is_not_the_end_of_the_input(self):
         bam = self.path("in.bam")
         self.sort_ok("--no-PG", "-n", "-o", bam, self.source)
         self.source = bam
@@ -403,8 +374,7 @@ class Input(FaultTest):
 class Output(FaultTest):
     """A call for the output fails."""
 
-    def test_file_cannot_be_removed(self):
-        """If a file cannot be removed, the message names it."""
+    def test_file_that_cannot_be_removed_is_named(self):
         out = self.path("out.bam")
         result = self.with_fault("write:1+:ENOSPC:.tmp,unlink:1:EPERM:.tmp", "-T", self.scratch,
                                  "-o", out)
@@ -424,17 +394,14 @@ class Output(FaultTest):
             while is_made:
                 result = self.rocksort(*options, "-o", out, self.source, env=self.faulty(
                     f"write:{number}:ENOSPC:.tmp", FAULT_REPORT=report))
-                with open(report, encoding="ascii") as file:
-                    counts = dict(line.split() for line in file)
-                is_made = int(counts["fault0"]) >= number
+                is_made = self.n_faults(report)[0] >= number
                 with self.subTest(name=name, number=number, is_made=is_made):
                     self.assertEqual(result.status, is_made, result.err)
                     self.assertEqual(os.path.exists(out), not is_made)
                 number += 1
             self.assertGreater(number, 3)
 
-    def test_full_standard_output(self):
-        """A full standard output is also an error of commands that do not sort."""
+    def test_full_standard_output_is_an_error_of_all_commands(self):
         for words in (["--version"], ["--help"], ["--checksum-only", self.source]):
             with open("/dev/full", "wb") as full:
                 done = subprocess.run([SAMTOOLS, "rocksort", *words], stdout=full, check=False,
@@ -513,7 +480,7 @@ class TemporaryData(FaultTest):
         self.source = self.write("in.sam", "".join(lines))
         args = ["-t", "XX", "-@", "1", "-T", self.scratch, "-o", self.path("out.bam"),
                 "--no-resume"]
-        n = self.calls(*args, budget=60_000, of="pread:/db-0/")["fault0"]
+        n = self.calls(*args, budget=60_000, of="pread:/db-0/")
         n_refused = 0
         for number in range(n // 2, n, max(n // 60, 1)):
             result = self.with_fault(f"pread:{number}:EIO:/db-0/", *args, budget=60_000)
@@ -538,8 +505,7 @@ class TemporaryData(FaultTest):
         for _, _, names in os.walk(self.scratch):
             self.assertNotIn("probe", names)
 
-    def test_thread_cannot_be_started(self):
-        """RocksDB throws an exception if it cannot start a thread: the run prints one message."""
+    def test_thread_that_cannot_be_started_gives_one_message(self):
         out = self.path("out.bam")
         for fault in ("pthread_create:5+:EAGAIN", "pthread_create:7+:EAGAIN"):
             result = self.with_fault(fault, "-T", self.scratch, "-o", out)
@@ -548,7 +514,6 @@ class TemporaryData(FaultTest):
                 self.assertFalse(os.path.exists(out))
 
     def test_thread_of_a_file_cannot_be_started(self):
-        """A run that is to be several files is written by one thread if no other can be started."""
         out, ends = self.path("out.bam"), []
         want = self.sort_bam("--no-PG", self.source)
         args = ["--no-PG", "--no-resume", "-@", "2", "-T", self.scratch, "-o", out]

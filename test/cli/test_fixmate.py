@@ -74,7 +74,6 @@ class LikeSamtools(FixmateTest):
                                inputs=["-@", threads, source])
 
     def test_format_of_the_input_does_not_matter(self):
-        """The same from SAM, BAM, CRAM and uncompressed BAM, from files and from a pipe."""
         sam = templates.Generator(100, odd=0).sam(200)
         bam = self.bam_of(sam)
         want = self.wanted(bam)
@@ -100,9 +99,7 @@ class LikeSamtools(FixmateTest):
                 self.check(source, options, ORDERS[i % 3])
                 self.check(source, options, ORDERS[i % 3], budget=SPILLING)
 
-    def test_other_orders(self):
-        """In orders that are no order of samtools' own pipelines, the records are those of fixmate,
-        and the order is that of a sort of what fixmate wrote."""
+    def test_other_orders_sort_the_fixed_records(self):
         sam = templates.Generator(101, odd=0).sam(300)
         source, fixed = self.bam_of(sam), self.path("fixed.bam")
         reference_ok("fixmate", "-m", "-u", "--no-PG", source, fixed)
@@ -113,8 +110,7 @@ class LikeSamtools(FixmateTest):
                     want = self.sort_bam("-u", *order, fixed)
                     self.assert_same_records(got.records, want.records)
 
-    def test_large_templates(self):
-        """Templates larger than a piece of input, than a batch, and of many records."""
+    def test_large_templates_are_fixed(self):
         rng = random.Random(5)
         lines = []
         for number, n in enumerate((1, 700, 3, 2500, 2)):
@@ -142,8 +138,7 @@ class LikeSamtools(FixmateTest):
             got = self.sort_bam("-u", "--fixmate", "-o", "-", one, other)
             self.assert_same_records(got.records, want)
 
-    def test_padded_names(self):
-        """Zeros may follow a read name: it is the same name with one or with more, and gets one."""
+    def test_zeros_after_a_name_are_padding(self):
         reads = (("q", 65), ("q\0\0", 129), ("qq", 65), ("qq\0", 129), ("q", 0))
         outs = []
         for names in ([name.rstrip("\0") for name, _ in reads], [name for name, _ in reads]):
@@ -238,7 +233,6 @@ class Grouping(FixmateTest):
             self.check(source)
 
     def test_few_reads_without_mates_are_no_reason_to_warn(self):
-        """Few, or few of many; single reads; and the same reads in groups."""
         single = "".join(f"s{i}\t0\tx\t9\t9\t4M\t*\t0\t0\tACGT\tFFFF\n" for i in range(3000))
         apart = self.write("in.sam", self.sam(0, 1002))
         grouped = self.path("grouped.bam")
@@ -260,7 +254,6 @@ class Refused(FixmateTest):
         self.sort_ok("--fixmate", "-o", self.path("out.bam"), other, other)
 
     def test_wrong_options_are_refused(self):
-        """Options that are those of the sort, that do not exist, or that have a wrong value."""
         source = self.write("in.sam", bamfile.sq_text(templates.REFS))
         for options, words in (("-u", "-u to rocksort"), ("-O bam", "-O to rocksort"),
                                ("-@ 4", "-@ to rocksort"), ("--no-PG", "--no-PG to rocksort"),

@@ -17,11 +17,9 @@ class Formats(CliTest):
     """Levels and formats of the output."""
 
     def size(self, *options, sam=generate.reads(400, generate.reference())):
-        """The size of the output in bytes."""
         return len(self.sort_ok("--no-PG", *options, stdin=sam.encode()).out)
 
-    def test_level_of_bam(self):
-        """A level in -O wins over -l in any order of the two, as in samtools."""
+    def test_level_in_the_format_wins(self):
         plain = {level: self.size("-l", str(level)) for level in (0, 1, 6, 9)}
         self.assertEqual(sorted(plain.values(), reverse=True), list(plain.values()))
         for level, size in plain.items():
@@ -44,7 +42,6 @@ class Formats(CliTest):
         self.assertEqual(self.size("-O", "sam.gz", "-u"), plain[0])
 
     def test_sam_is_plain_text_whatever_the_level(self):
-        """-O sam writes plain text whatever -l says; compressed SAM has the same text."""
         sam = generate.pairs(300).encode()
         want = self.sort_ok("--no-PG", "-O", "sam", stdin=sam).out
         self.assertEqual(want.count(b"\n"), 5 + 600)
@@ -65,8 +62,7 @@ class Formats(CliTest):
                 self.assertEqual(data, want, name)
 
     @needs_pysam
-    def test_sam_with_a_level(self):
-        """-O sam,level=6 writes compressed SAM, as samtools 1.24 does."""
+    def test_sam_with_a_level_is_compressed(self):
         source = self.write("in.sam", generate.pairs(300))
         for options in (["-O", "sam,level=6"], ["-O", "sam,level=0"],
                         ["-O", "sam", "--output-fmt-option", "level=6"]):
@@ -135,7 +131,6 @@ class Cram(CliTest):
         self.want = {}
 
     def cram(self, name, *options):
-        """The input as CRAM by the reference samtools."""
         reference_ok("view", "--no-PG", "-C", *options, "-o", self.path(name), self.source)
         return self.path(name)
 
@@ -185,9 +180,7 @@ class Cram(CliTest):
             if order != ("--shuffle",):
                 self.check_records(out, "-T", self.fasta, order=order)
 
-    def test_what_is_in_the_file(self):
-        """A CRAM is smallest with an external reference, and largest without reference. A CRAM
-        with an external reference cannot be read without it, the others can."""
+    def test_size_of_a_cram_depends_on_where_its_reference_is(self):
         sizes = {}
         for kind, words in (("none", ["no_ref=1"]), ("embedded", ["embed_ref=1"]), ("file", [])):
             out = self.path(kind + ".cram")
@@ -203,8 +196,7 @@ class Cram(CliTest):
         self.check_records(self.path("file.cram"), "-T", moved)
         self.assertFalse(reference("view", "-o", os.devnull, self.path("file.cram")))
 
-    def test_in_without_reference(self):
-        """A CRAM that needs no reference."""
+    def test_cram_without_reference_is_read(self):
         for name, options in (("none.cram", ["--output-fmt-option", "no_ref=1"]),
                               ("embedded.cram", ["-T", self.fasta, "--output-fmt-option",
                                                  "embed_ref=1"])):
@@ -215,8 +207,7 @@ class Cram(CliTest):
                     self.sort_ok("--no-PG", "-@", "2", *words, "-o", out, source, budget=100_000)
                     self.check_records(out, order=("-n",) if "-n" in words else ())
 
-    def test_in_with_reference(self):
-        """The reference is found by the UR field, named with --reference, or missing."""
+    def test_reference_is_found_by_ur_or_named_or_missing(self):
         source = self.cram("in.cram", "-T", self.fasta)
         out = self.path("out")
         self.sort_ok("--no-PG", "-O", "bam", "-o", out, source)
@@ -240,8 +231,7 @@ class Cram(CliTest):
             self.sort_ok("--no-PG", "-O", "bam", "--reference", moved, "-o", out, stdin=file)
         self.check_records(out)
 
-    def test_several_inputs(self):
-        """--reference is used for each input, also when an input is opened again."""
+    def test_reference_is_used_for_each_input(self):
         header, records = sam_split(pathlib.Path(self.source).read_text(encoding="ascii"))
         names = []
         for at in range(2):
@@ -260,8 +250,7 @@ class Cram(CliTest):
         self.assert_error(result, "out.cram")
         self.assertFalse(os.path.exists(self.path("out.cram")))
 
-    def test_reference_that_is_not_there(self):
-        """The message is about the missing reference, not about the input, which is sound."""
+    def test_missing_reference_is_named_instead_of_the_input(self):
         source = self.cram("in.cram", "--output-fmt-option", "no_ref=1")
         for words, name in ((["-O", "cram"], self.source), (["-O", "bam"], source)):
             self.assert_refused(*words, "--reference", self.path("none.fa"), source=name,
@@ -274,8 +263,7 @@ class Cram(CliTest):
             got = self.sort_ok("-O", "sam", "--input-fmt-option", f"decode_md={value}", source).out
             self.assertEqual(b"\tMD:Z:" in got, bool(made))
 
-    def test_wrong_reference(self):
-        """A reference with the right name but a wrong sequence: its checksum is not the CRAM's."""
+    def test_reference_with_another_checksum_is_refused(self):
         source = self.cram("in.cram", "-T", self.fasta)
         other = self.write("other.fa", generate.fasta(generate.reference(seed=9, n_bases=5000)))
         result = self.rocksort("--reference", other, "-o", self.path("out.bam"), source)
@@ -382,8 +370,7 @@ class Fastq(CliTest):
         want = self.check(source, "-t", "RG", "--input-fmt-option", "fastq_aux=1")
         self.assertIn(b"RGZg2", want.records)
 
-    def test_as_samtools_import(self):
-        """The output is the same as that of samtools import and samtools sort."""
+    def test_fastq_is_sorted_as_by_samtools_import_and_sort(self):
         for kind, option in (("one", "-0"), ("pairs", "-s")):
             source = self.write(kind + ".fq", self.texts[kind])
             reference_ok("fqimport", "--no-PG", option, source, "-o", self.path("imported.bam"))

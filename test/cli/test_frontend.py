@@ -72,16 +72,14 @@ class FrontEnd(CliTest):
         killer = self.folder("#!/bin/sh\nkill -TERM $$\n")
         self.assertEqual(self.front("view", path=[killer]).status, -15)
 
-    def test_same_process(self):
-        """The upstream has our process id, so that the signals of a job runner reach it."""
+    def test_upstream_has_our_process_id(self):
         folder = self.folder("#!/bin/sh\necho $$\n")
         process = subprocess.Popen([SAMTOOLS, "view"], stdout=subprocess.PIPE,
                                    env=environment(self.scratch, extra={"PATH": str(folder)}))
         out, _ = process.communicate(timeout=20 * SLOW)
         self.assertEqual(int(out), process.pid)
 
-    def test_open_files(self):
-        """The upstream inherits no file descriptor of ours."""
+    def test_upstream_inherits_no_open_file(self):
         folder = self.folder("#!/bin/sh\nls /proc/self/fd | wc -l\n")
         direct = self.run_program([folder / "samtools"])
         self.assertEqual(self.front("view", path=[folder, "/bin", "/usr/bin"]).out, direct.out)
@@ -229,7 +227,6 @@ class FrontEnd(CliTest):
     # Ours and theirs
 
     def test_version_begins_with_the_lines_of_the_upstream(self):
-        """The upstream's lines come first: scripts take the second word of the first line."""
         for word in ("--version", "version"):
             result = self.front(word, path=[self.upstream])
             lines = result.out.decode().splitlines()
@@ -278,8 +275,7 @@ class FrontEnd(CliTest):
         process.stderr.close()
         self.assertEqual((process.wait(20 * SLOW), err), (0, b""))
 
-    def test_unknown_sorter(self):
-        """A value of SAMTOOLS_SORT that means nothing is not passed over in silence."""
+    def test_unknown_sorter_is_refused(self):
         for value in ("yes", "1", "Rocksort", "samtools-rocksort"):
             result = self.front("sort", "x", path=[self.upstream], SAMTOOLS_SORT=value)
             first, rest = result.err.split("\n", 1)
@@ -296,8 +292,7 @@ class FrontEnd(CliTest):
     def test_version_only_is_for_scripts(self):
         self.assert_fake(self.front("--version-only", path=[self.upstream]), "--version-only")
 
-    def test_no_arguments(self):
-        """The usage goes to standard error, as that of the upstream does."""
+    def test_usage_without_arguments_goes_to_standard_error(self):
         result = self.front(path=[self.upstream])
         self.assertEqual(result.out, b"fake 0\n")
         self.assertEqual(result.status, 37)
@@ -312,7 +307,6 @@ class FrontEnd(CliTest):
         self.assert_fake(self.front("help", "view", path=[self.upstream]), "help", "view")
 
     def test_our_lines_come_once(self):
-        """Our lines are printed once, also if copies of our front end call each other."""
         copies = [self.ourselves("copy"), self.ourselves("child")]
         direct = self.front("--version", path=[self.upstream])
         self.assertEqual(self.front("--version", path=[*copies, self.upstream]), direct)

@@ -4,14 +4,13 @@ The output must have the records and the order of a merge that inflates everythi
 index must answer as that of samtools.
 """
 
-import json
 import os
 import random
 import shutil
 import struct
 
 import bamfile
-from harness import needs_pysam, reference_ok
+from harness import bytes_of, json_of, needs_pysam, reference_ok
 from test_index import IndexTest, index_kind, random_reads, random_regions
 
 REFS = [("chr1", 40_000_000), ("chr2", 9_000_000), ("chr3", 7_000_000)]
@@ -51,8 +50,7 @@ class GatherTest(IndexTest):
         """Merges with an index. Returns what --stats says of the merge."""
         self.sort_ok("--merge", "--write-index", "--no-PG", "--stats", self.path("stats"), *options,
                      "-o", self.path(name), *paths)
-        with open(self.path("stats"), encoding="ascii") as file:
-            return json.load(file)
+        return json_of(self.path("stats"))
 
     def check_gather(self, paths, n_copied, name="out.bam", same_ties=True):
         stats = self.gather(paths, name=name)
@@ -77,37 +75,31 @@ class Pieces(GatherTest):
         return [i for i in range(1, len(tids)) if tids[i] != tids[i - 1]]
 
     def test_pieces_by_contig_are_copied(self):
-        """A piece for each reference and one for reads without a place."""
         cuts = self.contig_cuts()
         self.assertEqual(len(cuts), 3)
         self.check_gather(self.pieces(cuts), 4)
 
-    def test_order_of_the_names(self):
-        """The pieces come in any order."""
+    def test_pieces_may_come_in_any_order(self):
         paths = self.pieces(self.contig_cuts())
         for order in ((3, 1, 0, 2), (2, 3, 0, 1)):
             self.check_gather([paths[i] for i in order], 4)
 
     def test_pieces_that_end_anywhere_are_copied(self):
-        """Pieces that end anywhere, also between reads of one position."""
         rng = random.Random(2)
         n_placed = self.contig_cuts()[-1]
         for n_pieces in (2, 7, 30):
             cuts = sorted(rng.sample(range(1, n_placed), n_pieces - 1))
             self.check_gather(self.pieces(cuts), n_pieces)
 
-    def test_unplaced_in_two(self):
-        """An index does not say where reads without a place end: these two are merged."""
+    def test_two_inputs_with_unplaced_reads_are_merged(self):
         n_placed = self.contig_cuts()[-1]
         self.check_gather(self.pieces((1000, n_placed + 50)), 1)
 
     def test_pieces_with_bai_are_copied(self):
-        """BAI of samtools; the output has one, too."""
         paths = self.pieces((500, 2500, 4000), index="bai")
         self.check_gather(paths, 4, name="out.bam##idx##" + self.path("out.bam.bai"))
 
-    def test_own_index(self):
-        """Pieces and indexes that rocksort has made."""
+    def test_pieces_and_indexes_of_rocksort_are_copied(self):
         paths = self.pieces((900, 3000), index=None)
         for path in paths:
             shutil.move(path, self.path("old.bam"))
@@ -149,8 +141,7 @@ class NotCopied(GatherTest):
         os.unlink(paths[1] + ".csi")
         self.check_gather(paths, 0)
 
-    def test_index_of_another_time(self):
-        """An index that is older than its file, or damaged, or has no counts."""
+    def test_stale_or_damaged_index_is_not_trusted(self):
         paths = self.pieces((1000, 3000))
         index = paths[1] + ".csi"
         os.utime(index, (1, 1))
@@ -164,16 +155,14 @@ class NotCopied(GatherTest):
         reference_ok("index", "-c", paths[0])
         self.check_gather(paths, 0)
 
-    def test_records_beside_the_header(self):
-        """Records in the block in which the header ends."""
+    def test_records_in_the_block_of_the_header_are_copied(self):
         paths = self.pieces((1000, 3000))
         raw = bamfile.bam_header(HD + SQ, REFS) + b"".join(self.records[:1000])
         self.write(os.path.basename(paths[0]), bamfile.bgzf(raw))
         reference_ok("index", "-c", paths[0])
         self.check_gather(paths, 0)
 
-    def test_ids_collide(self):
-        """IDs change in the output: an input is copied if no record has such an ID."""
+    def test_input_is_copied_if_no_record_has_a_changed_id(self):
         ends = (0, 1000, 3000, len(self.records))
         tagged = [bytearray(raw + b"PGZp\0") for raw in self.records[1000:3000]]
         for raw in tagged:
@@ -190,7 +179,6 @@ class NotCopied(GatherTest):
         self.assertIn(b"PGZp-2\0", bamfile.read(self.path("out.bam")).records)
 
     def test_options_that_look_at_records_copy_nothing(self):
-        """Another compression, or somebody who looks at the records."""
         paths = self.pieces((1000, 3000))
         for options in (["-l", "1"], ["-u"], ["--deflate", "zlib"], ["--checksum"],
                         ["--flagstat", self.path("counts")]):
@@ -207,8 +195,7 @@ class NotCopied(GatherTest):
 class Refused(GatherTest):
     def test_blocks_that_do_not_follow_each_other_are_refused(self):
         paths = self.pieces((1000, 3000))
-        with open(paths[1], "rb") as file:
-            data = bytearray(file.read())
+        data = bytearray(bytes_of(paths[1]))
         offsets = bamfile.bgzf_block_offsets(bytes(data))
         data[offsets[2]] ^= 1
         index = paths[1] + ".csi"

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, CliTest, sanitized
+from harness import ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, CliTest, sanitized, text_of
 
 PROGRAMS = (SAMTOOLS, SAMTOOLS_ROCKSORT)
 
@@ -51,8 +51,7 @@ class Hardening(CliTest):
             # Several fortified versions of functions that write to buffers.
             self.assertGreaterEqual(len(set(re.findall(r"__\w+_chk\b", symbols))), 3, symbols)
 
-    def test_no_path_of_the_build(self):
-        """The programs do not search for libraries in directories that others may write."""
+    def test_programs_search_no_libraries_where_others_may_write(self):
         for program in PROGRAMS:
             for entry in re.findall(r"\(R(?:UN)?PATH\).*\[(.*)\]", readelf("-d", program)):
                 for folder in entry.split(":"):
@@ -63,9 +62,7 @@ class Flags(CliTest):
     """Warnings of the compiler."""
 
     def test_format_that_is_no_literal_is_a_warning(self):
-        """A format that is not a literal is a warning, and warnings are errors in CI."""
-        with open(ROOT / "Makefile", encoding="utf-8") as file:
-            text = file.read()
+        text = text_of(ROOT / "Makefile")
         for flag in ("-Wformat=2", "-Wformat-security", "-fstack-protector-strong", "-fPIE",
                      "-D_FORTIFY_SOURCE=2"):
             self.assertIn(flag, text)

@@ -2,7 +2,7 @@
 
 import bamfile
 from harness import (SPILL_BUDGET, CliTest, needs_pysam, pg_lines, reference_sort, sam_split,
-                     without_pg)
+                     text_of, without_pg)
 
 SQ = "@SQ\tSN:b\tLN:1000\n@SQ\tSN:a\tLN:2000\tM5:d41d8cd98f00b204e9800998ecf8427e\tSP:x y\n"
 RECORDS = "r2\t0\ta\t5\t9\t4M\t*\t0\t0\tACGT\t*\nr1\t0\tb\t7\t9\t4M\t*\t0\t0\tACGT\t*\n"
@@ -23,10 +23,7 @@ TRACE = "@PG\tID:bwa\tPN:bwa\tVN:0.7\tCL:bwa mem\n"
 
 
 class Headers(CliTest):
-    """Checks that need no reference samtools."""
-
     def header(self, text, *options, **how):
-        """The header text of the output if text is that of the input."""
         return self.sort_bam(*options, stdin=(text + RECORDS).encode(), **how).text
 
     def test_hd_names_the_order(self):
@@ -96,16 +93,14 @@ class Headers(CliTest):
         line = pg_lines(bamfile.read(self.path("out.bam")).text)[0]["CL"]
         self.assertIn("rocksort -@ 2 -m 2M -s 1G - out", line)
 
-    def test_pg_with_strange_arguments(self):
-        """A tab or newline in a file name must not break the header."""
+    def test_pg_line_has_no_tabs_or_newlines_of_arguments(self):
         name = "in\tput\nx.sam"
         self.write(name, SQ + RECORDS)
         text = self.sort_bam(name).text
         self.assertEqual(len(text.splitlines()), 4)
         self.assertEqual(len(pg_lines(text)), 1)
 
-    def test_in_sam_and_spilled(self):
-        """The header is the same in memory and spilled, and in each format."""
+    def test_header_is_the_same_in_memory_spilled_and_in_each_format(self):
         text = "@HD\tVN:1.6\tSO:unsorted\n" + SQ + TRACE
         want = self.header(text, "--no-PG", "-n")
         self.assertEqual(self.header(text, "--no-PG", "-n", budget=SPILL_BUDGET), want)
@@ -114,7 +109,6 @@ class Headers(CliTest):
         self.assertEqual(sam_split(sam)[0], want)
 
     def test_nothing_but_header(self):
-        """An input without records gives a valid output in each format."""
         for options in ORDERS:
             got = self.sort_bam(*options, stdin=SQ.encode())
             self.assertEqual((got.refs, got.records), ([("b", 1000), ("a", 2000)], b""))
@@ -124,8 +118,7 @@ class Headers(CliTest):
         self.assertEqual(sam_split(sam)[1], [])
         self.assertIn("SO:coordinate", sam)
 
-    def test_no_references(self):
-        """An unaligned file has no @SQ, or no header at all."""
+    def test_input_without_references_is_sorted(self):
         line = "u%d\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF\n"
         for header in ("", "@HD\tVN:1.6\tSO:unsorted\n", "@RG\tID:x\n"):
             text = header + "".join(line % i for i in (3, 1, 2))
@@ -133,12 +126,10 @@ class Headers(CliTest):
             self.assertEqual(self.names(text, "-n"), [b"u1", b"u2", b"u3"])
 
     def names(self, text, *options):
-        """The names of the records in the sorted output."""
         records = bamfile.split(self.sort_bam(*options, stdin=text.encode()).records)
         return [bamfile.fields(raw)[3] for raw in records]
 
-    def test_long_header(self):
-        """A header larger than a BGZF block and than the memory budget."""
+    def test_header_may_be_larger_than_the_memory(self):
         comments = "".join(f"@CO\tline {i} {'x' * 90}\n" for i in range(6000))
         for budget in (None, SPILL_BUDGET):
             got = self.header(SQ + comments, "--no-PG", budget=budget)
@@ -179,8 +170,7 @@ class AgainstReference(CliTest):
             # Of several inputs the lines that are the same are united.
             both = self.sort_ok("--no-PG", "-O", "sam", "-o", self.path("both.sam"), source, source)
             self.assertEqual(both.status, 0)
-            with open(self.path("both.sam"), encoding="ascii") as file:
-                self.assertEqual(file.read().count("@CO\t\n"), 4)
+            self.assertEqual(text_of(self.path("both.sam")).count("@CO\t\n"), 4)
 
 
 class Programs(CliTest):

@@ -65,8 +65,7 @@ class Hostile(unittest.TestCase):
 class Bombs(CliTest):
     """Small files that inflate to much data."""
 
-    def test_a_thousandfold(self):
-        """The sort keeps its memory budget, although the file inflates to much more."""
+    def test_thousandfold_compression_keeps_the_memory_promise(self):
         n_bytes = (8 if sanitized() else 64) << 20
         record = bamfile.record("r" * 200, 0, 0, 5, "1000M", "A" * 1000)
         n_records = n_bytes // len(record)
@@ -99,8 +98,7 @@ class Terminal(CliTest):
         for char in ("\x1b", "\x07", "\x9b", "\r"):
             self.assertNotIn(char, result.err)
 
-    def test_read_name(self):
-        """A read name in a message about a record without its sort key."""
+    def test_name_of_a_bad_record_is_printed_safely(self):
         record = bamfile.record("a" + self.ESCAPE + "%n%s\r", 1, 0, 5, "1M", "A", b"", 0, (0, 7, 0))
         source = self.write("in.bam", bamfile.bgzf(hostile_files.header() + record))
         for budget in (None, SPILL_BUDGET):
@@ -108,8 +106,7 @@ class Terminal(CliTest):
                                    budget=budget)
             self.check(result, r"'a\x1b[2J\x1b]0;x\x07%n%s\x0d'", "fixmate")
 
-    def test_reference_name(self):
-        """Reference names in messages about headers."""
+    def test_name_of_a_bad_reference_is_printed_safely(self):
         name = "c" + self.ESCAPE
         one = self.write("one.sam", f"@SQ\tSN:{name}\tLN:5\n")
         two = self.write("two.sam", f"@SQ\tSN:{name}\tLN:6\n")

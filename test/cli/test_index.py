@@ -10,7 +10,7 @@ from collections import namedtuple
 
 import bamfile
 import generate
-from harness import SPILL_BUDGET, CliTest, needs_pysam, pysam, reference_ok
+from harness import SPILL_BUDGET, CliTest, bytes_of, needs_pysam, pysam, reference_ok
 
 BUDGETS = (None, SPILL_BUDGET)
 WINDOW = 1 << 14  # the size of the smallest bin
@@ -109,8 +109,7 @@ class Search:
 
 def index_bytes(path):
     """The content of an index, uncompressed."""
-    with open(path, "rb") as file:
-        data = file.read()
+    data = bytes_of(path)
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 
 
@@ -123,7 +122,6 @@ class IndexTest(CliTest):
     """Sorts with --write-index and compares the index with that of samtools."""
 
     def bam(self, reads, refs, name="in.bam", text=""):
-        """Writes an input and returns its path."""
         data = bamfile.bam_header(text + bamfile.sq_text(refs), refs)
         return self.write(name, bamfile.bgzf(data + b"".join(read.raw for read in reads)))
 
@@ -210,8 +208,7 @@ class Answers(IndexTest):
                     regions = self.regions[: 3000 if budget and name == "out.bam" else 300]
                     self.check(path, self.path(index), self.reads, regions)
 
-    def test_threads_and_levels(self):
-        """Other threads and levels put the blocks in other places, which the index must have."""
+    def test_index_does_not_depend_on_threads_and_levels(self):
         source = self.bam(self.reads, REFS)
         regions = self.regions[:100]
         for options in (["-l0"], ["-u", "-@", "3"], ["-l6"], ["-@", "4", "-l1"],
@@ -221,8 +218,7 @@ class Answers(IndexTest):
                     path = self.sort_indexed(source, "o.bam##idx##o.bai", *options, budget=budget)
                     self.check(path, self.path("o.bai"), self.reads, regions)
 
-    def test_real_sequencing_from_sam(self):
-        """Sequencing data from SAM, with thousands of reads in each window."""
+    def test_index_of_real_sequencing_is_right(self):
         refs = generate.reference()
         sam = generate.reads(4000, refs)
         source = self.write("in.sam", sam)
@@ -233,8 +229,7 @@ class Answers(IndexTest):
             self.assertEqual(self.ask(path, self.path("out.bam.csi"), regions),
                              self.ask(path, want, regions))
 
-    def test_odd_records(self):
-        """The odd input of the other tests. Its records without reference come last."""
+    def test_index_of_odd_records_is_right(self):
         source = self.write("in.sam", generate.odd(4000))
         for budget in BUDGETS:
             path = self.sort_indexed(source, "out.bam##idx##x.bai", budget=budget)
@@ -281,8 +276,7 @@ class Answers(IndexTest):
                 path = self.sort_indexed(source, "out.bam", *options, budget=budget)
                 self.check(path, path + ".csi", self.reads, self.regions[:100])
 
-    def test_several_inputs(self):
-        """Several inputs whose read groups must be renamed."""
+    def test_index_of_several_inputs_is_right(self):
         sources = [self.bam(self.reads[at::3], REFS, f"in{at}.bam", f"@RG\tID:g\tSM:s{at}\n")
                    for at in range(3)]
         for budget in BUDGETS:
@@ -359,13 +353,11 @@ class Edges(IndexTest):
         reads += [make_read(f"lost{i}", -1, 5 * i, "", "ACGT", 4) for i in range(5)]
         self.check_both(reads, REFS)
 
-    def test_one_place(self):
-        """All reads are in one bin, in many blocks."""
+    def test_reads_at_one_place_are_indexed(self):
         reads = [make_read(f"q{i}", 2, 40_000_000, "100M", "ACGTA" * 20) for i in range(10000)]
         self.check_both(reads, REFS, BUDGETS)
 
-    def test_ends_of_references(self):
-        """Reads at the ends of references and beyond, as in alignments to circular genomes."""
+    def test_reads_beyond_the_ends_of_references_are_indexed(self):
         reads = [make_read(f"q{tid}.{i}", tid, length - 1 - i % min(length, 3), "100M", "A" * 100)
                  for tid, (_, length) in enumerate(REFS) for i in range(20)]
         self.check_both(reads, REFS)
@@ -377,8 +369,7 @@ class Edges(IndexTest):
                            rng.randrange(900), "50M", "ACGTA" * 10) for i in range(2000)]
         self.check_both(reads, refs, (SPILL_BUDGET,))
 
-    def test_long_references(self):
-        """A CSI has as many levels as its longest reference needs."""
+    def test_csi_has_the_levels_of_its_longest_reference(self):
         refs = [("short", 1000), ("long", 2**31 - 1), ("half", 2**29 + 1)]
         rng, reads = random.Random(12), []
         for i in range(3000):
@@ -435,8 +426,7 @@ class Edges(IndexTest):
                 path = self.sort_indexed(source, "out.sam.gz", budget=budget)
                 self.check(path, path + ".csi", reads, regions)
 
-    def test_long_cigar(self):
-        """CIGARs with more operations than BAM's field holds, which are in the CG tag."""
+    def test_long_cigars_are_indexed(self):
         refs = [("a", 3_000_000)]
         sam = bamfile.sq_text(refs)
         reads = []

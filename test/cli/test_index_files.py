@@ -9,7 +9,7 @@ import time
 
 import bamfile
 import generate
-from harness import (DIE_LIMIT_S, SPILL_BUDGET, needs_pysam, own_lines, pysam, reference,
+from harness import (DIE_LIMIT_S, SPILL_BUDGET, bytes_of, needs_pysam, own_lines, pysam, reference,
                      reference_ok)
 from checkpoints import KilledTest
 from test_index import (BUDGETS, REFS, IndexTest, Search, index_bytes, index_kind, make_read,
@@ -41,8 +41,7 @@ class Files(IndexTest):
                     os.unlink(self.path(file))
 
     @needs_pysam
-    def test_found_by_name(self):
-        """A reader that knows only the name of the sorted file finds the index."""
+    def test_index_is_found_by_the_name_of_the_file(self):
         for name in ("o.bam", "o.bam##idx##o.bam.bai", "o.bam##idx##o.bai"):
             with self.subTest(name=name):
                 path = self.sort_indexed(self.source, name)
@@ -73,7 +72,6 @@ class Files(IndexTest):
 
     @needs_pysam
     def test_old_index_is_replaced(self):
-        """Old files are replaced, also longer ones, and those of a run before."""
         for name, index in (("o.bam", "o.bam.csi"), ("o.bam##idx##o.bai", "o.bai"),
                             ("o.sam.gz", "o.sam.gz.csi")):
             self.write(index, b"old" * 1_000_000)
@@ -96,16 +94,14 @@ class Files(IndexTest):
         self.assertGreaterEqual(os.stat(self.path("o.cram.crai")).st_mtime_ns,
                                 os.stat(self.path("o.cram")).st_mtime_ns)
 
-    def test_link_is_followed(self):
-        """If the name of the index is a link, its target is replaced, as for the sorted file."""
+    def test_link_of_the_index_is_followed(self):
         os.symlink("real.bai", self.path("link.bai"))
         self.write("real.bai", b"old")
         self.sort_ok("--write-index", "-o", self.path("o.bam##idx##link.bai"), self.source)
         self.assertTrue(os.path.islink(self.path("link.bai")))
         self.assertEqual(index_kind(self.path("real.bai")), "bai")
 
-    def test_device_stays_one(self):
-        """A device such as /dev/null must not be replaced by a file."""
+    def test_device_is_not_replaced_by_an_index(self):
         try:
             os.mknod(self.path("null"), 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         except PermissionError:
@@ -115,14 +111,12 @@ class Files(IndexTest):
         self.assertTrue(stat.S_ISCHR(os.stat(self.path("null")).st_mode))
 
     def test_index_has_permissions_of_a_new_file(self):
-        """The index has the permissions of a new file, although it is renamed into place."""
         old = os.umask(0o027)
         self.addCleanup(os.umask, old)
         self.sort_indexed(self.source, "o.bam")
         self.assertEqual(stat.S_IMODE(os.stat(self.path("o.bam.csi")).st_mode), 0o640)
 
-    def test_other_orders(self):
-        """Other orders have no index: the file is sorted, with a warning that says why."""
+    def test_other_orders_have_no_index_and_a_warning(self):
         orders = (["-n"], ["-N"], ["-t", "XI"], ["-t", "XI", "-n"], ["--shuffle"])
         for options in orders:
             with self.subTest(options=options):
@@ -137,7 +131,6 @@ class Files(IndexTest):
         self.assert_files("in.bam", "o.bam")
 
     def test_other_order_of_sam(self):
-        """Uncompressed SAM in another order gets the warning of the order and is not refused."""
         result = self.rocksort("--write-index", "-n", "-o", self.path("o.sam"), self.source)
         self.assertEqual(result.status, 0, result.err)
 
@@ -155,8 +148,7 @@ class Files(IndexTest):
                 result = self.rocksort("--write-index", *options, "-o", self.path(out), self.source)
                 self.assert_error(result, "--write-index", "sam.gz")
                 self.assert_files("in.bam", "o.sam")
-        with open(self.path("o.sam"), "rb") as file:
-            self.assertEqual(file.read(), b"old")
+        self.assertEqual(bytes_of(self.path("o.sam")), b"old")
 
 
 class Failures(IndexTest):
@@ -190,7 +182,6 @@ class Failures(IndexTest):
                     self.assertEqual(left, set())
 
     def test_message_names_the_file_of_the_user(self):
-        """Messages name the file that the user named, not the temporary one."""
         result = self.rocksort("--write-index", "-o", "o.bam##idx##none/o.bai", self.source)
         self.assertNotIn(".tmp", result.err)
 
@@ -200,8 +191,7 @@ class Failures(IndexTest):
         self.assert_error(result, "d'")
         self.assert_files("d", "in.bam")
 
-    def test_index_is_the_output(self):
-        """Index and output must not have the same name: one would replace the other."""
+    def test_index_and_output_need_two_names(self):
         for name in ("o.bam##idx##o.bam", "o.bam##idx##./o.bam"):
             with self.subTest(name=name):
                 result = self.rocksort("--write-index", "-o", name, self.source)
@@ -248,10 +238,8 @@ class Failures(IndexTest):
                 if "o.bai" in left:
                     self.assertEqual(os.path.getsize(self.path("o.bai")), 3)
 
-    def test_damaged_input(self):
-        """If the input is damaged, output and index of an earlier run are not changed."""
-        with open(self.source, "rb") as file:
-            data = file.read()
+    def test_damaged_input_leaves_the_old_output_and_index(self):
+        data = bytes_of(self.source)
         self.write("cut.bam", data[: len(data) * 2 // 3])
         for name, index in (("o.bam##idx##o.bai", "o.bai"), ("o.bam", "o.bam.csi")):
             for budget in BUDGETS:
@@ -262,13 +250,11 @@ class Failures(IndexTest):
                     self.assert_error(result, "cut.bam")
                     self.assert_files("cut.bam", "in.bam", "o.bam", index)
                     for file, text in (("o.bam", b"old file"), (index, b"old index")):
-                        with open(self.path(file), "rb") as old:
-                            self.assertEqual(old.read(), text)
+                        self.assertEqual(bytes_of(self.path(file)), text)
                         os.unlink(self.path(file))
 
     @needs_pysam
     def test_signal_at_any_moment_leaves_no_wrong_index(self):
-        """A signal at any moment of a run."""
         for name, index, options in (
                 ("o.bam##idx##o.bai", "o.bai", ["-@", "2"]),
                 ("o.cram", "o.cram.crai", ["-O", "cram,no_ref=1"])):
@@ -328,8 +314,7 @@ class Failures(IndexTest):
         os.mkfifo(self.path("pipe"))
         process = self.start("--write-index", "-o", self.path("pipe##idx##o.bai"), self.source,
                              stdin=subprocess.DEVNULL)
-        with open(self.path("pipe"), "rb") as pipe:
-            self.write("o.bam", pipe.read())
+        self.write("o.bam", bytes_of(self.path("pipe")))
         self.assertEqual(process.wait(DIE_LIMIT_S), 0)
         want = self.path("want.bai")
         reference_ok("index", "-b", "-o", want, self.path("o.bam"))
@@ -339,22 +324,19 @@ class Failures(IndexTest):
 class Killed(KilledTest):
     """Sorts that are killed after the output is renamed and before its index is."""
 
-    def test_killed_before_the_index(self):
-        """The index of the old output must not stay beside the new output, as it once did."""
+    def test_killed_sort_leaves_no_old_index_beside_new_output(self):
         for words, index in ((["out.bam"], "out.bam.csi"), (["out.bam##idx##out.bai"], "out.bai"),
                              (["out.cram", "-O", "cram,no_ref=1"], "out.cram.crai")):
             out = self.path(words[0].split("##")[0])
             words = ["--write-index", "--no-PG", "-o", *words]
             self.sort_ok(*words, stdin=generate.odd(100, seed=1).encode())
-            with open(out, "rb") as file:
-                before = file.read()
+            before = bytes_of(out)
             self.assertTrue(os.path.exists(self.path(index)))
             result = self.rocksort(*words, stdin=generate.odd(200, seed=2).encode(),
                                    env=self.faulty(f"rename:2:kill:{index}"))
             with self.subTest(index=index):
                 self.assertEqual(result.status, -signal.SIGKILL)
-                with open(out, "rb") as file:
-                    self.assertTrue(file.read() != before)
+                self.assertTrue(bytes_of(out) != before)
                 self.assertFalse(os.path.exists(self.path(index)))
                 self.assertIn("unfinished", self.sort_ok("--clean", ".").out.decode())
             self.sort_ok("--clean", "--yes", ".")
@@ -395,7 +377,6 @@ class Killed(KilledTest):
                         self.sort_ok(*words, stdin=generate.odd(100, seed=1).encode())
 
     def test_killed_or_ended_at_the_renames(self):
-        """Whenever the process ends, the new output never stands beside the old index."""
         for number in (1, 2, 3):
             for action in ("kill", "term"):
                 read, words = self.old_pair("out.bam")
@@ -412,8 +393,7 @@ class Killed(KilledTest):
                 self.sort_ok("--clean", "--yes", "out.bam")
                 self.assertEqual([each for each in os.listdir(self.work) if ".tmp" in each], [])
 
-    def test_written_in_place(self):
-        """An output that is overwritten in place loses its old index at once."""
+    def test_output_written_in_place_loses_its_old_index_at_once(self):
         read, words = self.old_pair("out.bam")
         with open(self.path("out.bam"), "r+b") as file:
             words[-1] = f"/dev/fd/{file.fileno()}##idx##{self.path('out.bam.csi')}"
@@ -463,7 +443,6 @@ class Stale(KilledTest):
                                      "out.bam.csi" in want)
 
     def test_stale_index_beside_a_link_is_removed(self):
-        """Beside a link, and beside the file that it leads to."""
         os.symlink("elsewhere", self.path("out.bam"))
         self.assertEqual(self.gone("-o", "out.bam"), ["elsewhere.csi", "out.bai", "out.bam.bai",
                                                       "out.bam.csi", "out.csi"])
@@ -473,8 +452,7 @@ class Stale(KilledTest):
         self.write("out.bcf", "")
         self.assertEqual(self.gone("-o", "out.bam"), ["out.bai", "out.bam.bai", "out.bam.csi"])
 
-    def test_output_fails(self):
-        """Old indexes stay beside an old output; those that have lost their names get them back."""
+    def test_failed_output_keeps_old_indexes(self):
         self.write("out.bam", "old")
         for fault in ("write:1:EIO:out.bam.rocksort", "rename:2:EIO:out.", "rename:5:EIO:out."):
             self.assertEqual(self.gone("-o", "out.bam", status=1, fault=fault), [])

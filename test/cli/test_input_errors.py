@@ -2,13 +2,12 @@
 file."""
 
 import gzip
-import json
 import os
 import random
 import struct
 
 import bamfile
-from harness import SPILL_BUDGET, needs_pysam, sam_split
+from harness import SPILL_BUDGET, bytes_of, json_of, needs_pysam, sam_split, text_of
 from test_errors import ErrorTest
 from test_inputs import REFS, SQ, bam_bytes, tie
 
@@ -41,16 +40,14 @@ class Disagreement(ErrorTest):
                         self.assert_error(self.rocksort("--checksum-only", *args), *mentions)
                 mentions = mentions[:-2]
 
-    def test_standard_input(self):
-        """Messages call it "standard input"."""
+    def test_standard_input_is_called_so(self):
         first = self.write("first.bam", bam_bytes([tie(1)]))
         other = bam_bytes([], bamfile.sq_text(REFS[:1]), REFS[:1])
         for args in ([first, "-"], ["-", first]):
             self.assert_error(self.rocksort("-o", self.path("out.bam"), *args, stdin=other),
                               "first.bam", "standard input")
 
-    def test_other_tags_of_the_lines(self):
-        """M5, SP and UR fields of @SQ lines may differ; the output has those of the first input."""
+    def test_fields_of_the_first_input_win_where_lines_differ(self):
         texts = [SQ.replace("LN:900", f"LN:900\t{tags}") for tags in ("M5:0f0f\tSP:x", "UR:y", "")]
         for i, text in enumerate(texts):
             self.write(f"in{i}.bam", bam_bytes([tie(i)], text.replace("\t\n", "\n")))
@@ -77,7 +74,6 @@ class Damage(ErrorTest):
             self.records[:n_records])
 
     def bam(self, n_records, sample):
-        """A complete BAM."""
         return bamfile.bgzf(self.raw(n_records, sample))
 
     def check_second(self, data, name="second.bam", number=None, mentions=()):
@@ -100,7 +96,6 @@ class Damage(ErrorTest):
             self.check_second(data, mentions=["not an alignment file"])
 
     def test_truncated_second_input_is_named(self):
-        """Cut inside a record, with and without renamed read groups, as BGZF and uncompressed."""
         for sample in ("first", "second"):
             raw = self.raw(self.N_GOOD, sample) + self.records[0][:50]
             self.check_second(bamfile.bgzf(raw), number=self.N_GOOD + 1)
@@ -138,8 +133,7 @@ class Damage(ErrorTest):
             cut = bamfile.bgzf(text)[:-60]
             self.check_second(cut, "second.sam.gz", mentions=["damaged"])
 
-    def test_bad_header(self):
-        """htslib reads the text of a BAM header and cannot parse it: no lack of memory."""
+    def test_bad_header_is_not_called_lack_of_memory(self):
         for line, problem in (("@RG\tSM:x", "no ID"), ("@PG\tID:a\tb", "TAG:VALUE"),
                               ("@XX\tyy", "TAG:VALUE"), ("@SQme/SN:xLN:22", "no tab"),
                               ("@1Q\tSN:x", "is not one of @HD"),
@@ -149,7 +143,6 @@ class Damage(ErrorTest):
                                               line.replace("\t", "\\x09") + "'", problem])
 
     def test_joined_bam_files_are_refused(self):
-        """A second BAM after the first is called that, whatever it holds, and compressed or not."""
         head = bamfile.bam_header(SQ + "@RG\tID:x\tSM:second\n", REFS)
         for n_first in (self.N_GOOD, 0):
             mention = f"a second BAM file after record {n_first} "
@@ -183,8 +176,7 @@ class Damage(ErrorTest):
     def test_joined_cram(self):
         sam = SQ + "".join(f"r{i}\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF\n" for i in range(30))
         path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="one.cram")
-        with open(path, "rb") as file:
-            data = file.read()
+        data = bytes_of(path)
         self.check_second(data + data, "second.cram", mentions=["a second CRAM file"])
 
     @needs_pysam
@@ -192,12 +184,10 @@ class Damage(ErrorTest):
         sam = SQ + "@RG\tID:x\tSM:second\n" + "".join(
             f"r{i}\t0\tchr1\t{i + 1}\t9\t4M\t*\t0\t0\tACGT\tFFFF\tRG:Z:x\n" for i in range(3000))
         path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="whole.cram")
-        with open(path, "rb") as file:
-            data = file.read()
+        data = bytes_of(path)
         self.check_second(data[: len(data) // 2], "second.cram", mentions=["truncated"])
 
-    def test_no_end_of_file_block(self):
-        """A missing EOF block gives one warning, as with one input."""
+    def test_missing_eof_block_gives_one_warning(self):
         source = self.write("second.bam", self.bam(500, "first")[:-28])
         result = self.rocksort("-o", self.path("out.bam"), self.first, source, self.first)
         self.assertEqual(result.status, 0, result.err)
@@ -240,11 +230,9 @@ class Sam(ErrorTest):
                                                stdin=stdin)
                         self.warned(result, name, "(read 'r3')")
                         self.assertIn("; 1 input is probably truncated; ", result.err)
-                        with open(stats, encoding="utf-8") as file:
-                            self.assertEqual(json.load(file)["input"]["truncated"], 1)
-                        with open(out, encoding="utf-8") as file:
-                            self.assertIn(cut.split("\n")[-1] + ("" if args == ["--fixmate"] else "\n"),
-                                          file.read())
+                        self.assertEqual(json_of(stats)["input"]["truncated"], 1)
+                        self.assertIn(cut.split("\n")[-1] + ("" if args == ["--fixmate"] else "\n"),
+                                      text_of(out))
                 for args in (["--verify=coordinate"], ["--checksum-only"], ["--plan"]):
                     with self.subTest(cut=cut[-9:], name=name, args=args):
                         if args != ["--plan"] or not stdin:

@@ -19,11 +19,9 @@ class Positionals(CliTest):
         self.before = self.files()
 
     def files(self):
-        """The files in work."""
         return {name: (self.work / name).read_bytes() for name in os.listdir(self.work)}
 
     def numbers(self, data):
-        """The XI numbers of the records of a BAM."""
         return [number_of(raw) for raw in bamfile.split(bamfile.parse_file(data).records)]
 
     def refused(self, *args, mentions=(), **how):
@@ -52,7 +50,6 @@ class Positionals(CliTest):
         self.assertEqual(self.numbers(self.files()["out"]), list(range(20)))
 
     def test_prefix_that_is_a_directory(self):
-        """If the prefix `out` is a directory, the output is out.bam beside it."""
         os.mkdir(self.work / "out")
         self.sort_ok("a.bam", "out")
         self.assertEqual(self.numbers((self.work / "out.bam").read_bytes()), list(range(10)))
@@ -75,8 +72,7 @@ class Positionals(CliTest):
         self.sort_ok("a.bam", "b.bam", "-f")
         self.assertEqual(self.numbers(self.files()["b.bam"]), list(range(10)))
 
-    def test_second_name_is_a_file(self):
-        """Refused: most likely the user meant two inputs."""
+    def test_second_name_is_refused_in_the_classic_form(self):
         for args in (["a.bam", "b.bam"], ["-n", "a.bam", "b.bam"], ["a.bam", "a.bam"],
                      ["-", "b.bam"]):
             self.refused(*args, mentions=[args[-1], "-o", "-f"], stdin=self.before["a.bam"])
@@ -91,8 +87,7 @@ class Positionals(CliTest):
                      ["--checksum-only", "-", "-"]):
             self.refused(*args, mentions=["standard input"], stdin=self.before["a.bam"])
 
-    def test_in_place_of_samtools_sort(self):
-        """In place of samtools sort, a second name is never the output."""
+    def test_second_name_is_never_the_output_in_place_of_samtools_sort(self):
         env = {"SAMTOOLS_SORT": "rocksort"}
         for args in (["a.bam", "out"], ["a.bam", "b.bam"], ["a.bam", "b.bam", "out"]):
             result = self.run_program([SAMTOOLS, "sort", *args], env=env)

@@ -5,13 +5,11 @@ import stat
 
 import bamfile
 import generate
-from harness import SPILL_BUDGET
+from harness import SPILL_BUDGET, bytes_of
 from checkpoints import KilledTest, ResumeTest
 
 
 class Keep(ResumeTest):
-    """-k (--keep) and --no-resume."""
-
     def test_merged_again(self):
         source = self.source()
         want = self.sort_bam("--no-PG", source)
@@ -29,15 +27,13 @@ class Keep(ResumeTest):
             for name in ("a.bam", "b.bam", "c.bam"):
                 self.assert_same_bam(bamfile.read(self.path(name)), want, name)
 
-    def test_in_memory(self):
-        """A sort in memory leaves nothing on the disk, with and without -k."""
+    def test_sort_in_memory_leaves_nothing(self):
         for options in ([], ["-k"]):
             result = self.rocksort(*options, "-T", self.where, "-o", "/dev/full",
                                    stdin=generate.odd(100).encode())
             self.assert_error(result, "/dev/full")
 
-    def test_no_resume(self):
-        """With --no-resume a failed sort keeps nothing, and there is no file STORE."""
+    def test_no_resume_keeps_nothing(self):
         sam = generate.odd(9000, seed=88).encode()
         result = self.rocksort("--no-resume", "-T", self.where, "-o", "/dev/full", stdin=sam,
                                budget=SPILL_BUDGET)
@@ -52,17 +48,14 @@ class Keep(ResumeTest):
         self.assertIsNone(self.state(checkpoint))
         self.refused(checkpoint, "--no-resume")
 
-    def test_damaged_input(self):
-        """If the input is damaged, nothing is kept: a second try would fail, too."""
-        with open(self.source(9000), "rb") as file:
-            data = file.read()
+    def test_damaged_input_keeps_nothing(self):
+        data = bytes_of(self.source(9000))
         cut = self.write("cut.bam", data[:-2000])
         result = self.rocksort("-T", self.where, "-o", self.path("out.bam"), cut,
                                budget=SPILL_BUDGET)
         self.assert_error(result, "cut.bam")
 
-    def test_permissions(self):
-        """Only the user can read a checkpoint."""
+    def test_only_the_user_can_read_a_checkpoint(self):
         checkpoint = self.fails_in_merge(stdin=generate.odd(9000, seed=97).encode())
         self.assertEqual(stat.S_IMODE(os.stat(checkpoint).st_mode), 0o700)
         for name in ("STORE", "LOCK"):

@@ -79,7 +79,6 @@ class Leftovers(ResumeTest):
             shutil.rmtree(checkpoint)
 
     def test_several_directories(self):
-        """A checkpoint in two directories is mentioned once."""
         source = self.source()
         places = [self.where, self.work / "more"]
         places[1].mkdir()

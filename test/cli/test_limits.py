@@ -8,15 +8,12 @@ import pathlib
 import re
 import resource
 import subprocess
-import unittest
 
 import bamfile
 import generate
-from harness import (ROOT, RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, environment,
-                     kept_checkpoints, own_lines, sanitized)
+from harness import (MIB, RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, environment,
+                     kept_checkpoints, needs_reads, own_lines, own_memory_only)
 
-SIMULATE = ROOT / "bench" / "simulate-reads"
-MIB = 1 << 20
 
 
 class LimitTest(CliTest):
@@ -59,7 +56,7 @@ class LimitTest(CliTest):
         return self.run_limited(which, limit, ["--version"])[0] == 0
 
 
-@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "sanitizers need address space")
+@own_memory_only
 class AddressSpace(LimitTest):
     """ulimit -v, the size of the address space."""
 
@@ -95,7 +92,6 @@ class OpenFiles(LimitTest):
         self.assertEqual(ends[-1], 0)
 
     def test_advice_is_to_raise_the_limit(self):
-        """Where no file can be opened, another place does not help: the limit must be raised."""
         for n in (5, 6, 7, 8, 10):
             _, err = self.run_limited(resource.RLIMIT_NOFILE, n,
                                       ["-T", self.scratch, "-o", self.path("out.bam"), self.source],
@@ -153,7 +149,6 @@ class Inherited(CliTest):
         self.sam = generate.reads(20000, generate.reference())
 
     def test_file_size_limit(self):
-        """SIGXFSZ must not kill the program before it has cleaned up."""
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         source = self.write("in.sam", self.sam)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
@@ -187,7 +182,7 @@ class PendingSignals(LimitTest):
             self.assertEqual(self.check(resource.RLIMIT_SIGPENDING, 0, budget=budget)[0], 0)
 
 
-@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "sanitizers need more stack")
+@own_memory_only
 class Stack(LimitTest):
     """ulimit -s, which sets the stack size of all threads. With 72 KiB, stacks once overflowed."""
 
@@ -222,8 +217,8 @@ def make_control_group(n_bytes):
     return None
 
 
-@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
-@unittest.skipUnless(os.access(SIMULATE, os.X_OK), f"no {SIMULATE}: build it to measure memory")
+@own_memory_only
+@needs_reads
 class ControlGroup(CliTest):
     """A container whose memory limit is the budget plus 128 MiB, including the page cache and the
     memory of all libraries."""
@@ -233,9 +228,7 @@ class ControlGroup(CliTest):
         if not group:
             self.skipTest("cannot make a control group with a limit of memory")
         self.addCleanup(group.rmdir)
-        source = self.path("in.bam")
-        subprocess.run([SIMULATE, "-n", "150K", "-O", "bam", "-o", source], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=RUN_LIMIT_S)
+        source = self.simulate("150K")
         want = self.run_program([SAMTOOLS, "rocksort", "--checksum-only", source]).out
 
         def join():

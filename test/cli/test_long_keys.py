@@ -4,7 +4,6 @@ the budget. A key that is too long is refused.
 
 import os
 import random
-import unittest
 
 import bamfile
 from harness import CliTest, needs_pysam, reference_ok
@@ -82,7 +81,6 @@ class LongKeys(LongKeysTest):
 
     @needs_pysam
     def test_one_long_value(self):
-        """Only the last bytes of values, or nothing, differ."""
         rnd = random.Random(32)
         shared = bytes(rnd.choices(b"acgt", k=2000))
         for ends in ((b"",), (b"a", b"b", b"ba", b""), None):
@@ -103,7 +101,6 @@ class LongKeys(LongKeysTest):
 
     @needs_pysam
     def test_template(self):
-        """Cell barcodes and molecular identifiers."""
         rnd = random.Random(34)
         cells, molecules, records = values(rnd, 1200), values(rnd, 1200), []
         for cell, molecule in zip(cells, molecules):
@@ -168,7 +165,3 @@ class TooLong(LongKeysTest):
         told = self.refused(text_tag("CB", b"c" * 40_000) + text_tag("MI", b"m" * 30_000),
                             "--template-coordinate")
         self.assertTrue(told.endswith("shorten or remove its tags CB and MI"), told)
-
-
-if __name__ == "__main__":
-    unittest.main()

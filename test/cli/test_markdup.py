@@ -7,7 +7,6 @@ reads each and say what must be found.
 
 import hashlib
 import itertools
-import json
 import os
 import random
 import re
@@ -18,9 +17,9 @@ import unittest
 import bamfile
 import duplicate_model
 import templates
-from harness import ROOT, SAMTOOLS_ROCKSORT, CliTest, needs_pysam, reference_ok, without_pg
+from harness import (MIB, ROOT, SAMTOOLS_ROCKSORT, SIMULATE, CliTest, json_of, needs_pysam,
+                     reference_ok, text_of, without_pg)
 from test_faults import FaultTest
-from test_memory import MIB, SIMULATE
 from test_tempdirs import DirsTest
 
 sys.path.insert(0, str(ROOT / "test"))
@@ -381,8 +380,7 @@ class IgnoreStrand(MarkdupTest):
     def lines(self, path):
         """Those of a BAM as SAM, without header."""
         reference_ok("view", "--no-PG", "-o", self.path("view.sam"), path)
-        with open(self.path("view.sam"), encoding="ascii") as file:
-            return file.read().splitlines()
+        return text_of(self.path("view.sam")).splitlines()
 
 
 @needs_pysam
@@ -795,8 +793,7 @@ class Faults(FaultTest):
             self.assertEqual(self.read_output(), want)
 
     def read_output(self):
-        with open(self.out, encoding="ascii") as file:
-            return file.read()
+        return text_of(self.out)
 
     def test_damaged_notes(self):
         """Also in the names, notes and reads that are decided elsewhere."""
@@ -855,8 +852,7 @@ class MarksInFile(CliTest):
                             "1", "-o", source], check=True, stderr=subprocess.DEVNULL)
         self.sort_ok("-@", "2", "--no-PG", "--fixmate", "--markdup=" + options, "--stats", stats,
                      "-o", self.path("out.sam"), source, **how)
-        with open(stats, encoding="utf-8") as file:
-            counts = json.load(file)["duplicates"]
+        counts = json_of(stats)["duplicates"]
         digest = hashlib.sha256()       # this process stays small, for the tests of memory
         with open(self.path("out.sam"), "rb") as file:
             while chunk := file.read(MIB):
@@ -894,8 +890,7 @@ class ReadsElsewhere(CliTest):
             with self.subTest(memory=memory):
                 self.sort_ok("--max-memory", memory, "--markdup=-t", "--stats", stats, "-o",
                              self.path("out.sam"), source)
-                with open(stats, encoding="utf-8") as file:
-                    counts = json.load(file)["duplicates"]
+                counts = json_of(stats)["duplicates"]
                 self.assertEqual(counts["single_duplicates"], n)
                 self.assertEqual(counts["file_bytes"] > 0, in_file, counts)
 

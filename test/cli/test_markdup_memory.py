@@ -1,24 +1,16 @@
-"""--markdup in its memory: piles, names and records of all kinds.
-
-This is a module of its own, which means a process of its own: no peak is smaller than the Python
-process of the test (test_memory.py), and that of test_markdup grows.
-"""
+"""--markdup in its memory: piles, names and records of all kinds."""
 
 import filecmp
 import itertools
-import os
 import random
 import struct
-import unittest
 
 import bamfile
-from harness import SAMTOOLS, CliTest, needs_pysam, reference_ok, sanitized
-from test_markdup import (HEADER, PAIRED, READ1, READ2, REVERSE, SPILLING, SUPPLEMENTARY, pair,
-                          read)
-from test_memory import ALLOWANCE_BYTES, MIB, peak_of
+from harness import CliTest, needs_pysam, own_memory_only, reference_ok, text_of
+from test_markdup import HEADER, PAIRED, READ1, READ2, REVERSE, SUPPLEMENTARY, pair, read
 
 
-@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
+@own_memory_only
 @needs_pysam
 class Memory(CliTest):
     """Peak memory is the budget plus 64 MiB, and what is found is right."""
@@ -36,8 +28,7 @@ class Memory(CliTest):
         return raw[:at], raw[at + 8:]
 
     def write_records(self, records):
-        """Writes an uncompressed BAM from an iterator of bytes. This process stays small: Linux
-        counts its memory as that of its children."""
+        """Writes an uncompressed BAM from an iterator of bytes."""
         path = self.path("in.bam")
         with open(path, "wb") as file:
             file.write(bamfile.bam_header("", [("chr1", 1 << 28)]))
@@ -56,13 +47,10 @@ class Memory(CliTest):
 
     def check(self, source, megabytes, n_best, *options, threads=2):
         out = self.path("out.bam")
-        peak, _ = peak_of(self, ["-@", str(threads), "--max-memory", f"{2 * megabytes}M", "-l", "1",
-                                 "--markdup=" + " ".join(options), "-o", out, source])
-        limit = 2 * megabytes * MIB + ALLOWANCE_BYTES
-        self.assertLessEqual(peak, limit, f"{peak / MIB:.1f} MiB of {limit / MIB:.1f}")
+        self.assert_peak(2 * megabytes, "-@", threads, "--max-memory", f"{2 * megabytes}M", "-l",
+                         "1", "--markdup=" + " ".join(options), "-o", out, source)
         reference_ok("view", "-c", "-F", "1024", "-o", self.path("count"), out)
-        with open(self.path("count"), encoding="ascii") as file:
-            self.assertEqual(int(file.read()), n_best)
+        self.assertEqual(int(text_of(self.path("count"))), n_best)
 
     def at(self, head, begin, mate=None):
         """The head of a record with another position, and that of its mate."""
@@ -167,9 +155,7 @@ class Memory(CliTest):
         source = self.write_records(self.piled(200_000))
         small, large = self.path("small.sam"), self.path("large.sam")
         options = ["-@", "2", "--no-PG", "-O", "sam", "--markdup=" + option]
-        peak, _ = peak_of(self, [*options, "--max-memory", "12M", "-o", small, source])
-        limit = 12 * MIB + ALLOWANCE_BYTES
-        self.assertLessEqual(peak, limit, f"{peak / MIB:.1f} MiB of {limit / MIB:.1f}")
+        self.assert_peak(12, *options, "--max-memory", "12M", "-o", small, source)
         self.sort_ok(*options, "--max-memory", "400M", "-o", large, source)
         self.assertTrue(filecmp.cmp(small, large, shallow=False))
 
@@ -199,8 +185,7 @@ class Memory(CliTest):
             out = self.path("out.sam")
             self.sort_ok("--no-PG", "-@", "2", "--max-memory", f"{megabytes}M", "--fixmate",
                          "--markdup=-S -t -d 2500 --duplicate-count", "-o", out, source)
-            with open(out, encoding="ascii") as file:
-                got = file.read()
+            got = text_of(out)
             want = want or got
             self.assertTrue(got == want, megabytes)
 
@@ -257,8 +242,7 @@ class Memory(CliTest):
                            b"%08d" % i + tail + b"RGZ%05d\0" % (7 * i % n_groups))
         stats = self.path("stats")
         self.check(source, 32, n, f"--use-read-groups -f {stats}", threads=16)
-        with open(stats, encoding="ascii") as file:
-            lines = file.read().splitlines()
+        lines = text_of(stats).splitlines()
         self.assertEqual(lines.count("EXAMINED: 30"), n_groups)
         self.assertEqual(lines.count(f"EXAMINED: {n}"), 1)
 
@@ -274,7 +258,3 @@ class Memory(CliTest):
                 yield self.at(head, i // 2) + name + tail
                 yield self.at(other_head, 7 * i) + name + other_tail
         self.check(self.write_records(records()), 4, n, "-S")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -13,8 +13,6 @@ PREFIX = "samtools rocksort: "
 
 
 class MessagesTest(CliTest):
-    """Checks of the messages that a run prints."""
-
     def told(self, result, *mentions, most=TWO_LINES):
         """The run printed one message, of at most two lines, with all of the mentions."""
         self.assertEqual(result.status, 1, result.err)
@@ -40,7 +38,6 @@ class Options(MessagesTest):
         self.write("other.sam", generate.odd(20))
 
     def test_bad_values_are_refused(self):
-        """The message names the option and the value, and what is accepted; no file is made."""
         sizes = ["4Q", "x", "", "-1M"]
         numbers = ["x", "", "5x", "1e3", "0x10", " 5", "+5", "-", "--5", "5 "]
         for option, values, *mentions in (
@@ -112,8 +109,7 @@ class Options(MessagesTest):
                 self.assertIn(mention, lines[0])
                 self.assertRegex(lines[1], "^Usage: samtools rocksort .*--help")
 
-    def test_command_line_of_the_header(self):
-        """The @PG line has the command line as typed, though getopt gets another program name."""
+    def test_pg_line_has_the_command_as_typed(self):
         text = self.sort_ok("-O", "sam", "in.sam").out.decode("latin-1")
         self.assertRegex(text, r"\tCL:samtools rocksort -O sam in\.sam\n")
 
@@ -170,7 +166,6 @@ class Files(MessagesTest):
             self.says(*mentions, args=args)
 
     def test_one_line_for_an_input_that_cannot_be_opened(self):
-        """htslib does not print the same before our message."""
         (self.work / "folder").mkdir()
         for words, mention in ((["absent.bam"], "No such file"), (["folder"], "directory"),
                                (["-o", "x.bam", "in.bam", "absent.bam"], "No such file"),

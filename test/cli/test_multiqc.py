@@ -1,12 +1,11 @@
 """--markdup="--metrics FILE" and --json: MultiQC takes the files for those of Picard MarkDuplicates
 and samtools markdup, and shows their figures."""
-import json
 import pathlib
 import sys
 import unittest
 
 import bamfile
-from harness import CliTest
+from harness import CliTest, json_of
 
 MULTIQC = pathlib.Path(sys.prefix) / "bin/multiqc"
 # Its first start compiles Python.
@@ -45,8 +44,7 @@ class MultiQC(CliTest):
                                  self.path("reports")], limit_s=MULTIQC_LIMIT_S,
                                 env={"HOME": self.path("")})
         self.assertEqual(done.status, 0, done.err)
-        with open(f"{found}/multiqc_data/multiqc_data.json", encoding="utf-8") as file:
-            return json.load(file)["report_saved_raw_data"]
+        return json_of(f"{found}/multiqc_data/multiqc_data.json")["report_saved_raw_data"]
 
     def test_metrics_are_shown_with_libraries_summed(self):
         shown = self.shown("--use-libraries", "--metrics", self.path("reports/sample.txt"))

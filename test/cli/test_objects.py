@@ -16,7 +16,8 @@ import bamfile
 import generate
 import object_server
 import test_spindle
-from harness import SLOW, CliTest, needs_pysam, reference_ok, reference_view, sam_split
+from harness import (SLOW, CliTest, bytes_of, needs_pysam, reference_ok, reference_view, sam_split,
+                     text_of)
 
 MIB = 1 << 20
 # libcurl averages the speed over 5 s before it calls it slow.
@@ -81,8 +82,7 @@ class UrlTest(CliTest):
         """What rocksort makes of these bytes as a local file."""
         out = self.path("expected.bam")
         self.sort_ok("--no-PG", "-o", out, *options, self.write("local.bam", content))
-        with open(out, "rb") as file:
-            return file.read()
+        return bytes_of(out)
 
     def assert_refused(self, result, url, *words):
         """One error, in one line, that names the URL."""
@@ -147,8 +147,7 @@ class Objects(UrlTest):
         self.write("out.bam.csi", self.object("out.bam.csi"))
         reference_ok("view", "-c", "-o", self.path("count"), out, "c:1-4000")
         starts = [bamfile.fields(raw)[1] for raw in bamfile.split(bamfile.read(out).records)]
-        with open(self.path("count"), encoding="ascii") as file:
-            self.assertEqual(int(file.read()), sum(start < 4000 for start in starts))
+        self.assertEqual(int(text_of(self.path("count"))), sum(start < 4000 for start in starts))
         self.assertEqual(self.object("two.bai")[:4], b"BAI\1")
 
     @needs_pysam
@@ -296,8 +295,7 @@ class Objects(UrlTest):
         self.assertEqual(self.server.names(self.bucket), [])
         self.assertEqual(self.server.uploads(self.bucket), [])
 
-    def test_upload_without_parts(self):
-        """The reference ends before a read, which is found before anything is uploaded."""
+    def test_reference_that_ends_before_a_read_is_found_before_the_upload(self):
         sq = "@HD\tVN:1.6\n@SQ\tSN:c\tLN:9000\n"
         read = f"q\t0\tc\t5000\t9\t10M\t*\t0\t0\t{'ACGTACGTAC'}\t*\n"
         result = self.run_urls("-O", "cram", "--reference", self.write("r.fa", ">c\nACGTACGTAC\n"),
@@ -349,8 +347,7 @@ class Web(UrlTest):
             with self.subTest(with_range=self.server.with_range):
                 result = self.run_urls("-o", "out.bam", self.url + "in.bam")
                 self.assertEqual(result.status, 0, result.err)
-                with open(self.path("out.bam"), "rb") as file:
-                    self.assertEqual(file.read(), expected)
+                self.assertEqual(bytes_of(self.path("out.bam")), expected)
 
     def test_high_verbosity_shows_what_is_sent(self):
         """For who looks for a fault, htslib shows what is sent."""
@@ -371,8 +368,7 @@ class Web(UrlTest):
         fasta = self.write("ref.fa", generate.fasta(refs))
         reference_ok("faidx", fasta)
         for name in ("ref.fa", "ref.fa.fai"):
-            with open(self.path(name), "rb") as file:
-                self.server.files["/" + name] = file.read()
+            self.server.files["/" + name] = bytes_of(self.path(name))
         result = self.run_urls("-O", "cram", "--reference", self.url + "ref.fa", "-o", "out.cram",
                                self.write("in.sam", reads))
         self.assertEqual(result.status, 0, result.err)

@@ -12,8 +12,8 @@ import unittest
 
 import bamfile
 import generate
-from harness import (SAMTOOLS, SPILL_BUDGET, CliTest, needs_pysam, reference_sort, reference_view,
-                     sam_split, sanitized)
+from harness import (SAMTOOLS, SPILL_BUDGET, CliTest, bytes_of, needs_pysam, reference_sort,
+                     reference_view, sam_split, sanitized, text_of)
 
 BUDGETS = (None, SPILL_BUDGET)
 
@@ -26,7 +26,6 @@ class MinimiserReference(CliTest):
         self.assert_refused(*args, source=self.write("in.sam", generate.pairs(5)), mention=mention)
 
     def test_minimiser_reference(self):
-        """A wrong file of -I is refused before anything is sorted."""
         self.check_refused("-I", self.path("none.fa"), mention=["none.fa", "No such file"])
         self.check_refused("-M", "-I", str(self.work), mention=[str(self.work)])
         for name, text in (("empty.fa", ""), ("reads.fa", generate.pairs(5)),
@@ -56,11 +55,8 @@ class Memory(CliTest):
             self.assert_error(self.rocksort(stdin=b"", env={"ROCKSORT_TEST_BATCH": size}),
                               "a multiple of 4K from 8K on, not '" + size)
 
-    def test_beyond_the_machine(self):
-        """More memory than the machine has: a warning at the start, since a large sort would be
-        killed. A small one ends well."""
-        with open("/proc/meminfo", encoding="ascii") as file:
-            total = int(file.read().split("MemTotal:")[1].split()[0])
+    def test_memory_beyond_the_machine_is_warned_of(self):
+        total = int(text_of("/proc/meminfo").split("MemTotal:")[1].split()[0])
         source = self.write("in.sam", generate.pairs(5))
         for options in (["-m", f"{total}K", "-@", "2"], ["--max-memory", f"{2 * total}K"],
                         ["--plan", "-m", f"{2 * total}K"]):
@@ -77,13 +73,11 @@ class Precedence(CliTest):
     """Options that set different orders: which one wins, and what @HD says."""
 
     def check(self, *options, source, ours=()):
-        """The output is the same as the reference's."""
         with self.subTest(options=options):
             want = reference_sort(source, self.path("want.bam"), *options)
             self.assert_same_bam(self.sort_bam("--no-PG", *options, *ours, source), want)
 
     def test_last_wins(self):
-        """The last order wins, but -t wins over all others, and -N is kept if -n follows."""
         source = self.write("in.sam", generate.pairs(60))
         words = ("-n", "-N", "-M", "--template-coordinate")
         mixtures = list(itertools.permutations(words, 2)) + [words, words[::-1], words[1:] + words]
@@ -113,14 +107,12 @@ class Precedence(CliTest):
         for options in (["-t", "XS", "-t", "XI"], ["-tXI"], ["-t", "XI", "-n", "-t", "XS"]):
             self.check(*options, source=source)
 
-    def test_tags_that_nobody_has(self):
-        """Unusual tag names are accepted; all records count as records without the tag."""
+    def test_records_without_the_tag_are_sorted_by_place(self):
         source = self.write("in.sam", generate.pairs(60))
         for tag in ("zz", "1A", "R!", "--", "  "):
             self.check("-t", tag, source=source)
 
-    def test_without_minimisers(self):
-        """Options of minimisers do nothing without -M or -I."""
+    def test_options_of_minimisers_need_their_order(self):
         source = self.write("in.sam", generate.pairs(60))
         for options in (["-R"], ["-H"], ["-K", "5"], ["-w", "5"], ["-n", "-R", "-H", "-K", "3"]):
             self.check(*options, source=source)
@@ -189,7 +181,6 @@ class Minimisers(CliTest):
             self.assert_same_bam(want, theirs, given)
 
     def test_index_of_minimisers_keeps_the_records(self):
-        """With -I the output has the records of the input, some of them reverse complemented."""
         turned = bytes.maketrans(b"ACGT", b"TGCA")
 
         def contents(text):
@@ -216,8 +207,7 @@ class Minimisers(CliTest):
 
     def test_compressed_index(self):
         want = self.sort_bam("--no-PG", "-I", self.fasta, self.source)
-        with open(self.fasta, "rb") as file:
-            data = file.read()
+        data = bytes_of(self.fasta)
         for name, packed in (("r.fa.gz", gzip.compress(data)), ("b.fa.gz", bamfile.bgzf(data))):
             got = self.sort_bam("--no-PG", "-I", self.write(name, packed), self.source)
             self.assertEqual(got, want, name)
@@ -237,7 +227,6 @@ class Shuffle(CliTest):
         return self.sort_bam("--no-PG", *words, **{"stdin": self.sam.encode(), **how})
 
     def test_shuffle_is_reproducible(self):
-        """Threads, memory, codec and the name of the input do not change the result."""
         want = self.shuffled()
         for options, budget in ((["--shuffle=0"], None), ([], SPILL_BUDGET), (["-@", "3"], None),
                                 (["-@", "3"], SPILL_BUDGET), (["-@", "2", "--shuffle"], 200_000),
@@ -259,8 +248,7 @@ class Shuffle(CliTest):
             seen.add(got.records)
         self.assertEqual(len(seen), 6)
 
-    def test_is_random(self):
-        """Positions in the output are neither ascending nor descending."""
+    def test_shuffled_positions_are_neither_ascending_nor_descending(self):
         records = bamfile.split(self.shuffled().records)
         places = [bamfile.fields(raw)[:2] for raw in records]
         n_up = sum(one < other for one, other in zip(places, places[1:]))
@@ -284,8 +272,7 @@ class Shuffle(CliTest):
                 self.assertEqual(self.sort_bam("--no-PG", *options, source),
                                  self.sort_bam("--no-PG", *same, source))
 
-    def test_sorts_back(self):
-        """A shuffled file can be sorted back, which is what --shuffle is for."""
+    def test_shuffled_file_can_be_sorted_back(self):
         want = self.sort_bam("--no-PG", "-n", stdin=self.sam.encode())
         source = self.path("shuffled.bam")
         self.sort_ok("--no-PG", "--shuffle=7", "-o", source, stdin=self.sam.encode())

@@ -103,7 +103,6 @@ class AgainstReference(CliTest):
         self.check(self.bam_of(generate.odd(12000, seed=12)), ["-@", "2"])
 
     def test_many_seeds(self):
-        """Many small inputs, which end at different places of a batch."""
         for seed in range(20, 32):
             n_records = random.Random(seed).choice((1, 2, 3, 17, 300, 1500))
             self.check(self.write("in.sam", generate.odd(n_records, seed=seed)),
@@ -120,7 +119,6 @@ class AgainstReference(CliTest):
         self.check(self.write("in.sam", generate.reads(6000, refs)))
 
     def test_reference_without_position(self):
-        """Only BAM can have a reference with position -1, and a position without a reference."""
         rng, refs = random.Random(15), [("a", 1000), ("b", 1000)]
         raw = b"".join(
             bamfile.record(f"r{rng.randrange(50)}", rng.choice((4, 0x14, 0x45, 0x85, 0x904)),
@@ -129,8 +127,7 @@ class AgainstReference(CliTest):
         data = bamfile.bgzf(bamfile.bam_header(bamfile.sq_text(refs), refs) + raw)
         self.check(self.write("in.bam", data))
 
-    def test_already_sorted_and_reversed(self):
-        """Sorted and reversed input: the ranges of the runs do not overlap."""
+    def test_sorted_and_reversed_inputs_are_sorted(self):
         want = reference_sort(self.write("in.sam", generate.odd(8000)), self.path("sorted.bam"))
         header = bamfile.bam_header(want.text, want.refs)
         for name, records in (("sorted", bamfile.split(want.records)),
@@ -139,7 +136,6 @@ class AgainstReference(CliTest):
                 self.check(self.write("in.bam", bamfile.bgzf(header + b"".join(records))))
 
     def test_more_references_than_two_bytes(self):
-        """70,000 references, with records on the first and the last ones."""
         refs = [(f"c{i}", 1000) for i in range(70000)]
         rng = random.Random(16)
         raw = b"".join(

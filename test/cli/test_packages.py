@@ -12,7 +12,7 @@ import sys
 import tarfile
 import unittest
 
-from harness import BUILD, ROOT, SAMTOOLS, CliTest, environment
+from harness import BUILD, ROOT, SAMTOOLS, CliTest, environment, text_of
 
 # Files with the version besides version.h, and the text around it.
 VERSIONED = {
@@ -77,8 +77,7 @@ def is_checkout():
 class Packages(CliTest):
     """Tests that need no network."""
 
-    def test_snakemake_wrapper(self):
-        """What the wrapper makes of its parameters. Snakemake itself runs in make test-workflows."""
+    def test_snakemake_wrapper_makes_the_options(self):
         source = self.write("in.sam", "@SQ\tSN:x\tLN:300\n" + "".join(
             f"q\t{flag}\tx\t{flag}\t9\t4M\t*\t0\t0\tACGT\tFFFF\n" for flag in (65, 129)))
         for fixmate, markdup, words in (
@@ -99,14 +98,12 @@ class Packages(CliTest):
                 argv = done.stdout.decode().splitlines()
                 self.assertEqual([word for word in argv
                                   if word.startswith(("--fixmate", "--markdup"))], words)
-                with open(out, encoding="ascii") as file:
-                    text = file.read()
+                text = text_of(out)
                 self.assertEqual("ms:i:" in text, bool(fixmate))
                 self.assertEqual("ct:Z:" in text, fixmate == "-p -c")
                 self.assertEqual("dc:i:1" in text, markdup not in (None, False, True))
 
-    def test_snakemake_merge_and_split(self):
-        """The wrapper divides the output among the files of a directory, and merges them again."""
+    def test_snakemake_wrapper_splits_and_merges(self):
         source = self.write("in.sam", "@SQ\tSN:x\tLN:300\n@SQ\tSN:y\tLN:300\n" + "".join(
             f"q{i}\t0\t{'yx'[i % 2]}\t{99 - i}\t9\t4M\t*\t0\t0\tACGT\tFFFF\n" for i in range(50)))
         env = environment(self.scratch)
@@ -133,7 +130,6 @@ class Packages(CliTest):
         self.assertEqual(got, want)
 
     def test_snakemake_reports(self):
-        """Outputs that are reports become options, those of duplicates options of --markdup."""
         source = self.write("in.sam", "@SQ\tSN:x\tLN:300\n" + "".join(
             f"q\t{flag}\tx\t{flag}\t9\t4M\t*\t0\t0\tACGT\tFFFF\n" for flag in (65, 129)))
         names = {"flagstat": "a.flagstat", "idxstats": "a.idxstats", "coverage": "a.coverage",
@@ -165,7 +161,6 @@ class Packages(CliTest):
             self.assertEqual("markdup -S -f" in texts["dups"], markdup == "-S")
 
     def make(self, *args, umask=0o022):
-        """Runs make in the source tree, without the settings of a make that runs these tests."""
         env = environment(self.scratch)
         for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PREFIX", "DESTDIR", "SAN", "WERROR"):
             env.pop(name, None)
@@ -211,8 +206,7 @@ class Packages(CliTest):
         self.assertRegex(third, r"^Deflates BAM by (igzip at level 1, by )?rocksort up to level 5 and "
                                 r"by default, by (libdeflate|zlib) from level 6 on$")
 
-    def test_all_files_are_installed(self):
-        """All files are installed, readable for everyone; SAMTOOLS_DIR= moves the front end."""
+    def test_all_files_are_installed_readable_for_everyone(self):
         for extra, moved in (([], {}),
                              (["SAMTOOLS_DIR=/usr/lib/rocksort/bin"],
                               {"bin/samtools": "lib/rocksort/bin/samtools"})):
@@ -234,7 +228,6 @@ class Packages(CliTest):
         shutil.rmtree(self.work / "install1")
 
     def test_uninstall_leaves_what_is_not_ours(self):
-        """Another samtools that was put over the front end, and its completion, stay."""
         top = self.work / "install"
         self.make("uninstall", "PREFIX=/usr", f"DESTDIR={top}")     # nothing is installed: no error
         self.make("-o", "all", f"BIN={BUILD}", "install", "PREFIX=/usr", f"DESTDIR={top}")

@@ -8,7 +8,7 @@ import random
 import string
 
 import generate
-from harness import SPILL_BUDGET
+from harness import SPILL_BUDGET, bytes_of
 from parquet_layout import Layout
 from test_columns import (SQ, TAGGED, ColumnsTest, SharedBadInput, SharedContent, SharedOptions,
                           needs_readers)
@@ -96,8 +96,7 @@ class ParquetTest(ColumnsTest):
 
     def read(self, path):
         """The table of a file, which must be sound, and which all readers must find the same in."""
-        with open(path, "rb") as file:
-            data = file.read()
+        data = bytes_of(path)
         table = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True).read()
         table.validate(full=True)
         self.layout = Layout(data, table)
@@ -134,8 +133,7 @@ class Content(SharedContent, ParquetTest):
         self.assertEqual(table.schema.metadata[b"rocksort_columns"], b"1")
         self.assertTrue(all(field.nullable for field in table.schema))
 
-    def test_many_records(self):
-        """Groups have several pages; with little memory there are several groups."""
+    def test_groups_have_several_pages(self):
         rng = random.Random(5)
         place, lines = 0, []
         for i in range(50000):
@@ -167,16 +165,14 @@ class Content(SharedContent, ParquetTest):
                          budget=SPILL_BUDGET)
             tables = []
             for piece in ("c", "d") if options else ("%",):
-                with open(self.path(f"x.{piece}.parquet"), "rb") as file:
-                    data = file.read()
+                data = bytes_of(self.path(f"x.{piece}.parquet"))
                 table = pyarrow.parquet.read_table(self.path(f"x.{piece}.parquet"))
                 groups = Layout(data, table).footer[4]
                 self.assertGreater(len(groups) * len(table.column_names) * 30, kept_bytes)
                 tables.append(table)
             self.assertTrue(pyarrow.concat_tables(tables).equals(want))
 
-    def test_large_rows(self):
-        """A row that is larger than a page is a page."""
+    def test_row_may_be_larger_than_a_page(self):
         seq = "ACGT" * 400000
         lines = [f"a{i}\t0\tc\t{i + 1}\t9\t4M\t*\t0\t0\tACGT\tIIII\tML:B:C,{i},7"
                  for i in range(40)]
@@ -214,7 +210,6 @@ class Content(SharedContent, ParquetTest):
         self.assertEqual(piped, written)
 
     def test_readers_that_skip_pages_find_all(self):
-        """Readers that skip groups and pages by their bounds find what there is."""
         bam = self.bam_of(generate.odd(3000, seed=9))
         rows = self.table("-m", "1G", bam, budget=SPILL_BUDGET).to_pylist()
         path = self.path("out.parquet")
@@ -273,7 +268,6 @@ class Options(SharedOptions, ParquetTest):
 
 class Partitioned(ParquetTest):
     def test_directories_of_contigs_are_one_table(self):
-        """A set with a directory for each contig is one table for all readers, as columns.md says."""
         bam = self.bam_of(TAGGED)
         rows = self.table(bam).num_rows
         os.mkdir(self.path("set"))

@@ -11,7 +11,7 @@ import time
 
 import bamfile
 import generate
-from harness import SLOW, SPILL_BUDGET, wait_for
+from harness import SLOW, SPILL_BUDGET, bytes_of, wait_for
 from checkpoints import APPEAR_LIMIT_S, KilledTest, ResumeTest
 
 
@@ -21,8 +21,7 @@ class Signals(ResumeTest):
     def test_pipe(self):
         """A pipe cannot be read again: the sorted part is removed, or kept with -k and can then be
         written with --partial."""
-        with open(self.source(18000), "rb") as file:
-            data = file.read()
+        data = bytes_of(self.source(18000))
         for keep in ([], ["-k"]):
             process = self.start("--no-PG", "-T", self.where, *keep, "-o", self.path("out.bam"),
                                  budget=SPILL_BUDGET)
@@ -104,8 +103,7 @@ class Signals(ResumeTest):
 class Partial(KilledTest):
     """What a part has, and where it may be written."""
 
-    def test_part_without_records(self):
-        """A part must have at least one record."""
+    def test_part_has_at_least_one_record(self):
         checkpoint = self.killed("link:1:kill:.sst", "-k", "-o", self.path("out.bam"),
                                  stdin=generate.odd(9000, seed=81).encode())
         self.assertEqual(self.state(checkpoint), "loading")
@@ -147,9 +145,7 @@ class Partial(KilledTest):
                 self.resume(checkpoint, "-o", self.path("out.bam"))
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_part_onto_the_input(self):
-        """If an input was to be sorted onto itself, --partial must not replace it by a part, as it
-        once did."""
+    def test_part_is_not_written_onto_the_input(self):
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         checkpoint = self.killed("link:4:kill:.sst", "-o", source, source)
@@ -216,9 +212,7 @@ class InputErrors(ResumeTest):
                                budget=budget)
                     self.check(cut, count, *options, budget=budget)
 
-    def test_damaged(self):
-        """Records before a damaged record are kept. Those in the same piece of input were once
-        lost."""
+    def test_records_before_a_damaged_one_are_kept(self):
         for count in (2, 3000, 7000):
             for options, budget in (([], None), ([], SPILL_BUDGET), (["--fixmate"], SPILL_BUDGET)):
                 with self.subTest(count=count, options=options, budget=budget):
@@ -233,8 +227,7 @@ class InputErrors(ResumeTest):
                     lines = self.lines[: self.n_header + count] + ["no record\n"] + self.lines[-99:]
                     self.check("".join(lines).encode(), count, *options, budget=budget)
 
-    def test_filtered(self):
-        """With a filter, htslib reads the records: all complete records are kept, too."""
+    def test_complete_records_are_kept_with_a_filter(self):
         cut = self.first(7000) + self.records[7000][:30]
         for options in ([], ["--fixmate"]):
             self.check(bamfile.bgzf(cut), 7000, "--input-fmt-option", "filter=mapq>=0", *options,

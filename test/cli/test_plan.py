@@ -1,6 +1,5 @@
 """--plan, and the values that -@ auto and --max-memory auto choose."""
 
-import json
 import os
 import random
 import re
@@ -9,7 +8,7 @@ import subprocess
 
 import bamfile
 import generate
-from harness import SAMTOOLS, CliTest, Result, environment, own_lines
+from harness import SAMTOOLS, CliTest, Result, bytes_of, environment, json_of, own_lines
 
 CLOSING = re.compile(r"(\d+) records, .*; (\d+) runs on disk, ([\d.]+) MB temporary")
 
@@ -52,7 +51,6 @@ class Plans(PlanTest):
         self.assertFalse(os.path.exists(self.path("out.bam")))
 
     def test_planned_runs_are_about_right(self):
-        """The planned number of runs, and their size on disk, are about right."""
         # Reads are spread so thinly that small runs compress as well as large ones.
         source = self.bam_of(generate.reads(8000, generate.reference(n_bases=600000)))
         for options in ([], ["-n"], ["-@", "3"]):
@@ -112,8 +110,7 @@ class Plans(PlanTest):
                     args.insert(0, "--markdup=" + options)
                     plan, stats = self.plan(*args, budget=budget), self.path("stats.json")
                     self.sort_ok(*args, "--stats", stats, budget=budget)
-                    with open(stats, encoding="utf-8") as file:
-                        found = json.load(file)["duplicates"]
+                    found = json_of(stats)["duplicates"]
                     planned = re.fullmatch(r"([\d.]+) (bytes|MB) remembered of all records, in "
                                            r"(memory|a temporary file)", plan["duplicates"][0])
                     size = float(planned[1]) * {"bytes": 1, "MB": 1e6}[planned[2]]
@@ -128,8 +125,7 @@ class Plans(PlanTest):
                         self.assertAlmostEqual(more[0] - more[1], size / 1e6,
                                                delta=0.15 + 0.1 * more[1])
 
-    def test_large_template(self):
-        """A template that does not fit in memory is neither read whole nor written to a file."""
+    def test_plan_counts_large_templates(self):
         record = bamfile.record("same", 65, 0, 100, "50M", "A" * 50, mate=(0, 100, 0))
         head = bamfile.bam_header("", [("chr1", 1 << 28)])
         source = self.write("in.bam", bamfile.bgzf(head + record * 200_000, 1))
@@ -174,8 +170,7 @@ class Plans(PlanTest):
         self.assertLess(abs(float(found.group(1)) - len(raw) / 1e6), len(raw) / 1e7)
         self.assertLess(abs(int(found.group(2)) - 150000), 15000)
 
-    def test_first_input_without_records(self):
-        """The first input that has records is looked at."""
+    def test_plan_looks_at_the_first_input_that_has_records(self):
         header = self.write("header.sam", bamfile.read(self.source).text)
         out = ("-o", self.path("out.bam"))
         one, two = self.plan(*out, self.source), self.plan(*out, header, self.source)
@@ -192,7 +187,6 @@ class Plans(PlanTest):
         self.assertRegex(plan["time"][0], r"^about [\d.]+ s \(load [\d.]+, merge [\d.]+\)$")
 
     def test_size_switches_compaction_on(self):
-        """-s switches compaction on."""
         plan = self.plan("-s", "4M", self.source, budget=400_000)
         self.assertTrue(plan["compaction"][0].startswith("on, because -s was given"))
         self.assertTrue(plan["merge"][0].startswith("2 passes"))
@@ -210,7 +204,6 @@ class Plans(PlanTest):
             self.assertEqual(os.listdir(self.work / name), [])
 
     def test_plan_names_each_kind_of_input(self):
-        """Inputs: several files, SAM, CRAM, and one without records."""
         plan = self.plan("-o", "x.bam", self.source, self.source)
         self.assertTrue(plan["input"][0].startswith("2 files"))
         self.assertRegex(plan["uncompressed"][0], r"^about [67]\.\d MB, about 3\d{4} records$")
@@ -220,8 +213,7 @@ class Plans(PlanTest):
         self.assertEqual(self.plan(empty)["uncompressed"], ["nothing"])
 
     def test_pipe_is_not_read(self):
-        with open(self.source, "rb") as file:
-            data = file.read()
+        data = bytes_of(self.source)
         plan = self.plan("-", stdin=data)
         self.assertIn("-s SIZE", plan["uncompressed"][0])
         self.assertIn("assumed", plan)
@@ -245,10 +237,8 @@ class Plans(PlanTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"standard output", done.stderr)
 
-    def test_damaged_inputs(self):
-        """The messages are those of a sort."""
-        with open(self.source, "rb") as file:
-            data = bytearray(file.read())
+    def test_damaged_inputs_have_the_messages_of_a_sort(self):
+        data = bytearray(bytes_of(self.source))
         data[len(data) // 2] ^= 255
         lines = bamfile.sq_text([("a", 900)]) + "q\t99\ta\t5\t9\t4M\t=\t50\t0\tACGT\t*\n"
         lie = bytearray(bamfile.record("liar", 0, 0, 5, "4M", "ACGT"))
@@ -270,21 +260,8 @@ class Plans(PlanTest):
 
 
 class Warnings(PlanTest):
-    """The warnings of a plan."""
-
-    def mount(self, size):
-        """Mounts a small tmpfs; skips the test if that is not possible."""
-        path = self.work / "small"
-        path.mkdir()
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        if done.returncode:
-            self.skipTest("cannot mount a small file system (not root)")
-        self.addCleanup(subprocess.run, ["umount", str(path)], check=False)
-        return str(path)
-
     def test_memory_and_space(self):
-        small = self.mount("1M")
+        small = str(self.mount(self.work / "small", "1M"))
         plan = self.plan("-T", small, "-o", small + "/out.bam", self.source, budget=400_000)
         warnings = "\n".join(plan["warning"])
         self.assertIn(f"'{small}' is memory (tmpfs)", warnings)
@@ -294,7 +271,7 @@ class Warnings(PlanTest):
     def test_second_output(self):
         """Its size is said, and compared with its own disk, by the plan and by the sort."""
         source = self.bam_of(generate.reads(20000, generate.reference(n_bases=600000)))
-        also = self.mount("1M") + "/b.parquet"
+        also = str(self.mount(self.work / "small", "1M")) + "/b.parquet"
         args = ["-u", "-o", self.path("a.bam"), "--also", also, source]
         plan = self.plan(*args)
         self.assertRegex(plan["also"][0], rf"^{also}, about \d\.\d MB$")
@@ -310,12 +287,11 @@ class Warnings(PlanTest):
         size = os.path.getsize(self.path("b.parquet")) / 1e6
         self.assertLess(abs(said - size), 0.35 * size)
 
-    def test_sort_warns_of_the_same(self):
-        """Whenever the plan says that a disk is too small, the sort says it, with the same size."""
+    def test_sort_warns_of_the_same_disks_as_the_plan(self):
         needed = re.compile(r"temporary data will need about ([\d.]+) MB, but")
         # So few reads at a place that temporary data are compressed as well in small runs.
         source = self.bam_of(generate.reads(8000, generate.reference(n_bases=600000)))
-        small = self.mount("16M")
+        small = str(self.mount(self.work / "small", "16M"))
         out = ["-o", self.path("out.bam")]
         for codec in ("lz4", "none"):
             args = ["--temp-codec", codec, "-T", small + "/t", *out, source]
@@ -369,7 +345,6 @@ class Auto(PlanTest):
                                           "SLURM_MEM_PER_NODE)"])
 
     def test_memory_follows_threads_only_as_far_as_there_is_some(self):
-        """-@ auto without a memory option uses no more memory than --max-memory auto."""
         slurm = {"SLURM_JOB_ID": "7", "SLURM_MEM_PER_NODE": "400"}
         self.assertTrue(self.plan("-@", "auto", self.source, env=slurm)["memory"][0]
                         .startswith("236 MiB"))
@@ -378,8 +353,7 @@ class Auto(PlanTest):
         self.assertEqual(plan["memory"], [f"{9 * threads} MiB"])
 
     def test_pipe_leaves_room(self):
-        with open(self.source, "rb") as file:
-            data = file.read()
+        data = bytes_of(self.source)
         plan = self.plan("-@", "auto", "--max-memory", "auto", "-", stdin=data)
         self.assertIn("feeds the pipe", plan["memory"][0])
 
@@ -397,8 +371,7 @@ class Auto(PlanTest):
         self.assert_error(self.rocksort("--max-memory", "autos", self.source), "--max-memory",
                           "auto")
 
-    def test_file_systems_in_the_details(self):
-        """--verbosity 4 names the kind of disk of the temporary data."""
+    def test_kind_of_disk_is_in_the_details(self):
         result = self.sort_ok("--verbosity", "4", self.source, budget=400_000)
         lines = [line for line in own_lines(result.err) if "temporary disk: " in line]
         self.assertEqual(len(lines), 1)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import ROOT, CliTest
+from harness import ROOT, CliTest, bytes_of
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 # Prints where the labels of a figure lie. The path of plot-run.py and the files are its arguments.
@@ -68,8 +68,7 @@ class PlotRun(CliTest):
 
     def check_png(self, result):
         self.assertEqual(result.status, 0, result.err)
-        with open(self.path("out.png"), "rb") as file:
-            data = file.read()
+        data = bytes_of(self.path("out.png"))
         self.assertEqual(data[:8], PNG_MAGIC)
         self.assertLess(len(data), 100_000)
 
@@ -79,7 +78,6 @@ class PlotRun(CliTest):
                                  self.series("samtools", 3000)))
 
     def test_fewer_rows_make_a_smaller_figure(self):
-        """Fewer rows make a smaller figure. A name that is no row is an error."""
         self.need_matplotlib()
         heights = []
         for rows in ("cpu", "memory,cpu", "cpu,memory,disk,seeks"):
@@ -103,7 +101,6 @@ class PlotRun(CliTest):
         return json.loads(result.out)
 
     def test_labels_do_not_collide(self):
-        """Labels of marks near each other, of ends and of limits lie apart, and in the figure."""
         marks = [{"t_s": t, "label": label} for t, label in
                  ((5, "load"), (6, "compaction"), (7, "merge"), (398, "closing"))]
         figure, *labels = self.labels(self.series("rocksort", 400, marks=marks),
@@ -117,8 +114,7 @@ class PlotRun(CliTest):
                 self.assertTrue(one[3] <= other[1] or other[3] <= one[1] or
                                 one[4] <= other[2] or other[4] <= one[2])
 
-    def test_default_output(self):
-        """Without -o the PNG lies beside the first file."""
+    def test_default_output_lies_beside_the_first_file(self):
         self.need_matplotlib()
         self.check_png(self.plot(self.series("out", 20)))
 

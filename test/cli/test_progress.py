@@ -18,7 +18,7 @@ import time
 
 import bamfile
 import generate
-from harness import RUN_LIMIT_S, SLOW, SPILL_BUDGET, CliTest, needs_pysam, own_lines
+from harness import RUN_LIMIT_S, SLOW, SPILL_BUDGET, CliTest, bytes_of, needs_pysam, own_lines
 
 CLOSING_LINE = re.compile(
     r"samtools rocksort: sorted (?P<records>\d+) records, (?P<raw>[\d.]+) MB; "
@@ -154,7 +154,6 @@ class OnTerminal(ProgressTest):
             self.assertEqual(lines[1], "")
 
     def test_line_shows_the_merged_share(self):
-        """The merge waits because the output is not read; the line shows the merged share."""
         terminal = Terminal(self)
         process = self.start("-u", "--no-PG", stderr=terminal.follower, env={"TERM": "xterm"},
                              budget=SPILL_BUDGET)
@@ -240,8 +239,7 @@ class OnTerminal(ProgressTest):
         process.send_signal(signal.SIGTERM)
         self.assert_died_of(process, signal.SIGTERM)
 
-    def test_when_there_is_none(self):
-        """There is no line on a dumb terminal, with --quiet, or with --verbosity 1."""
+    def test_dumb_terminal_or_quiet_has_no_line(self):
         cases = ((["--quiet"], {}, ""), (["--verbosity", "1"], {}, ""),
                  ([], {"TERM": "dumb"}, "sorted"), ([], {"TERM": ""}, "sorted"))
         for options, env, expected in cases:
@@ -270,8 +268,7 @@ class OnTerminal(ProgressTest):
         """The line is drawn again for the next file."""
         first = self.path("first.sam")
         self.sort_ok("-o", first, stdin=self.sam)
-        with open(first, "rb") as file:
-            self.sam = file.read()
+        self.sam = bytes_of(first)
         terminal = Terminal(self)
         process = self.held("--verify", first, "-", stderr=terminal.follower,
                             stdout=subprocess.DEVNULL)
@@ -365,8 +362,7 @@ class Quiet(CliTest):
                                   self.source, clean=False)
             self.assertEqual(result.err, "", options)
 
-    def test_no_warnings(self):
-        """--quiet silences the warning that no index is written."""
+    def test_quiet_silences_the_warning_about_the_index(self):
         result = self.sort_ok("-n", "--write-index", "-o", self.path("out.bam"), self.source)
         self.assertIn("warning", result.err)
         result = self.sort_ok("--quiet", "-n", "--write-index", "-o", self.path("out.bam"),

@@ -6,8 +6,8 @@ import os
 
 import bamfile
 import generate
-from harness import (SPILL_BUDGET, CliTest, environment, needs_pysam, reference_ok,
-                     reference_sort, reference_view, sam_split)
+from harness import (SPILL_BUDGET, CliTest, bytes_of, environment, needs_pysam, reference_ok,
+                     reference_sort, reference_view, sam_split, text_of)
 
 CODECS = ("none", "snappy", "lz4", "zstd")
 
@@ -41,14 +41,12 @@ class Regimes(CliTest):
         self.check([], [([option, threads], None) for option in ("-@", "--threads")
                         for threads in ("0", "1", "2", "3", "8")], source)
 
-    def test_equal_keys(self):
-        """If all keys are equal, only run number and index order the records."""
+    def test_equal_keys_keep_their_order(self):
         source = self.write("in.sam", generate.ties(25000))
         self.check([], [(["-@", threads], budget) for threads in "13"
                         for budget in (SPILL_BUDGET, 1_000_000)], source)
 
     def test_size_estimate(self):
-        """-s sets the size of runs and blocks. Even a wrong -s does not change the output."""
         source = self.write("in.sam", generate.odd(15000, seed=43))
         self.check([], [(["-s", size], budget) for size in ("1", "100K", "4M", "1G", "512G", "5T")
                         for budget in (SPILL_BUDGET, None)], source)
@@ -83,8 +81,6 @@ class Regimes(CliTest):
 
 
 class Levels(CliTest):
-    """-l and -u."""
-
     def test_level_does_not_change_the_records(self):
         source = self.write("in.sam", generate.odd(6000))
         sizes, want = {}, self.sort_bam("--no-PG", source)
@@ -109,8 +105,7 @@ class Levels(CliTest):
                 got = self.sort_bam("--no-PG", *options, source, budget=SPILL_BUDGET)
                 self.assertEqual(got, want)
 
-    def test_blocks_are_bgzf(self):
-        """Each block has the BC field and at most 64 KiB of payload, and the last one is empty."""
+    def test_blocks_have_the_bc_field_and_at_most_64_kib(self):
         source = self.write("in.sam", generate.odd(9000))
         for options in ([], ["-u"]):
             for budget in (None, SPILL_BUDGET):
@@ -177,12 +172,10 @@ class WaysIn(CliTest):
         self.check("in.raw.bam", raw, want)
 
     def test_bam_shorter_than_its_end_marker(self):
-        """A file shorter than the EOF block can be sorted."""
         tiny = self.write("tiny.bam", b"BAM\1" + bytes(8))
         self.assertEqual(self.sort_bam("--no-PG", tiny).records, b"")
 
-    def test_slow_pipe(self):
-        """A slow pipe: a short read at any place is not the end of the input."""
+    def test_short_read_is_not_the_end_of_the_input(self):
         want = self.sort_bam("--no-PG", self.write("want.sam", generate.odd(600)))
         data = bamfile.bgzf(bamfile.bam_header(want.text, want.refs) + want.records)
         process = self.start("--no-PG")
@@ -193,8 +186,7 @@ class WaysIn(CliTest):
         self.assertEqual(process.returncode, 0, err)
         self.assertEqual(bamfile.parse_file(out), want)
 
-    def test_onto_itself(self):
-        """The output can be the input, because it is opened after the input was read."""
+    def test_output_can_be_the_input(self):
         want = self.sort_bam("--no-PG", self.write("want.sam", generate.odd(6000)))
         raw = bamfile.bam_header(want.text, want.refs)
         raw += b"".join(bamfile.split(want.records)[::-1])
@@ -234,8 +226,7 @@ class Formats(CliTest):
 
     def check_against_reference(self, name, source):
         """Compares two orders with the reference: in memory and spilled, from file and pipe."""
-        with open(source, "rb") as file:
-            data = file.read()
+        data = bytes_of(source)
         for options in ([], ["-n"]):
             want = reference_sort(source, self.path("want.bam"), *options)
             for budget in (None, SPILL_BUDGET):
@@ -253,8 +244,7 @@ class Formats(CliTest):
         source = self.write("in.fastq", "".join(lines))
         self.check_against_reference("fastq", source)
 
-    def test_sam_out(self):
-        """SAM by -O and by extension, in memory and spilled; the text is that of htslib."""
+    def test_sam_is_that_of_htslib(self):
         source = self.write("in.sam", generate.odd(6000, seed=52))
         reference_sort(source, self.path("want.bam"))
         want = reference_view(self.path("want.bam"))
@@ -266,13 +256,11 @@ class Formats(CliTest):
                     result = self.sort_ok("--no-PG", *options, *target, source, budget=budget)
                     text = result.out.decode("latin-1")
                     if out:
-                        with open(self.path(out), encoding="latin-1") as file:
-                            text = file.read()
+                        text = text_of(self.path(out), "latin-1")
                     self.assertEqual(sam_split(text)[0], sam_split(want)[0])
                     self.assertEqual(sam_split(text)[1], sam_split(want)[1])
 
-    def test_bam_out_names(self):
-        """The output is BAM if no option and no extension says otherwise."""
+    def test_output_is_bam_unless_named_otherwise(self):
         source = self.write("in.sam", generate.odd(300))
         want = self.sort_bam("--no-PG", source)
         for options, out in ((["-O", "bam"], "x.sam"), (["-O", "BAM"], "x.cram"), ([], "x.bam"), ([], "x"), ([], "x.txt")):
@@ -281,8 +269,7 @@ class Formats(CliTest):
                 self.assertEqual(bamfile.read(self.path(out)), want)
         self.assertEqual(bamfile.parse_file(self.sort_ok("--no-PG", "-o", "-", source).out), want)
 
-    def test_cram_out(self):
-        """The records of our CRAM are those of the sorted BAM that the reference made a CRAM of."""
+    def test_cram_has_the_records_of_the_sorted_bam(self):
         refs = generate.reference()
         fasta = self.write("ref.fa", generate.fasta(refs))
         # The input is a CRAM because its header says where the reference is.
@@ -306,8 +293,7 @@ class Formats(CliTest):
                         got = sam_split(reference_view(path, "-T", fasta))[1]
                         self.assertEqual(got, want)
 
-    def test_pipe_into_samtools(self):
-        """The usual pipe: ... | samtools rocksort -u - | samtools view -"""
+    def test_pipe_into_samtools_view(self):
         source = self.write("in.sam", generate.odd(2000))
         want = self.sort_bam("--no-PG", source)
         with open(source, "rb") as file:

@@ -9,8 +9,8 @@ import random
 import struct
 
 import bamfile
-from harness import (SPILL_BUDGET, CliTest, kept_checkpoints, needs_pysam, reference_sort,
-                     reference_view, sam_split, without_pg)
+from harness import (SPILL_BUDGET, CliTest, bytes_of, kept_checkpoints, needs_pysam, reference_sort,
+                     reference_view, sam_split, text_of, without_pg)
 
 N_VARIANTS = int(os.environ.get("ROCKSORT_TEST_VARIANTS", "12"))
 REFS = [("c1", 1000), ("c2", 2000), ("c3", 3000)]
@@ -67,8 +67,7 @@ class RepairTest(CliTest):
             return reference_view(out), err
         if output == "bam":
             return bamfile.read(out), err
-        with open(out, "rb") as file:
-            return file.read(), err
+        return bytes_of(out), err
 
 
 @needs_pysam
@@ -82,7 +81,6 @@ class PaddedNames(RepairTest):
             self.assertIn(f"(records: {n}, first: '{first}')", err)
 
     def test_random_variants(self):
-        """In every order, to every format: from files, pipes, several inputs, with spills."""
         for seed in range(N_VARIANTS):
             rng = random.Random(seed)
             output, options = OUTPUTS[seed % len(OUTPUTS)], ORDERS[seed % len(ORDERS)]
@@ -120,7 +118,6 @@ class PaddedNames(RepairTest):
         self.check_warning(sums[1].err, n, first)
 
     def test_merge_and_verify(self):
-        """Inputs that are sorted by name; duplicates, for which they are read twice."""
         rng = random.Random(3)
         right = bamfile.split(self.sort_bam("-N", self.write(
             "in.bam", bamfile.bam_file(HEAD, REFS, reads(rng, 300)))).records)
@@ -277,8 +274,7 @@ class References(RepairTest):
         wrong, right = (self.write(name, bamfile.bam_file(text, REFS, sorted(records))) for name, text
                         in (("wrong", "\n".join(lines) + "\n"), ("right", HEAD)))
         out = self.path("out.sam")
-        with open(wrong, "rb") as file:
-            data = file.read()
+        data = bytes_of(wrong)
         for args, n in (([wrong], 1), (["-"], 1), ([wrong, right], 1), ([wrong, wrong], 2),
                         (["--merge", wrong], 1), (["--merge", wrong, right], 1),
                         (["--merge", "--markdup=-S", wrong, right], 1),
@@ -288,8 +284,7 @@ class References(RepairTest):
                 self.assertEqual(result.err.count("rewritten"), n, result.err)
                 self.assertIn("reference 1 is 'c3' of 3000 bases in the lines, 'c1' of 1000",
                               result.err)
-                with open(out, encoding="ascii") as file:
-                    head, lines_out = sam_split(file.read())
+                head, lines_out = sam_split(text_of(out))
                 self.assertEqual(without_pg(head)[1:], want)
                 for fields in (line.split("\t") for line in lines_out):
                     self.assertEqual(fields[2], REFS[int(fields[0])][0])
@@ -298,13 +293,11 @@ class References(RepairTest):
         result = self.rocksort("-o", out, wrong, self.bam("other.bam", [], REFS[:2]))
         self.assert_error(result, "reference 3", "'c3'")
 
-    def test_two_lines_of_one_name(self):
-        """Refused, as by samtools."""
+    def test_two_lines_of_one_name_are_refused(self):
         source = self.bam("in.bam", ["@SQ\tSN:c1\tLN:1000"] * 2, REFS)
         self.assert_error(self.rocksort("-o", self.path("out.bam"), source), "in.bam", "'c1'")
 
     def test_lists_that_lines_cannot_hold_are_refused(self):
-        """A SAM of them could not be read again. With lines that agree, others, and none."""
         for refs, problem in ((("c1", 9), ("x", 0)), "length"), ((("c1", 9), ("x\ty", 7)), "a tab"), \
                              ((("c1", 9), ("x\ny", 7)), "a tab"), ((("c1", 9), ("", 7)), "no name"):
             for lines in ([], ["@SQ\tSN:c1\tLN:9"], ["@SQ\tSN:c1\tLN:9", "@SQ\tSN:z\tLN:7"]):

@@ -12,7 +12,8 @@ import unittest
 
 import bamfile
 import generate
-from harness import (ROOT, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest, own_lines, sam_split)
+from harness import (ROOT, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest, bytes_of, own_lines,
+                     sam_split)
 from checkpoints import APPEAR_LIMIT_S, ResumeTest
 
 ORDERS = [[], ["-n"], ["-N"], ["-t", "XI"], ["-t", "XZ", "-n"], ["-M"], ["-M", "-K", "9", "-R"],
@@ -246,8 +247,7 @@ class Merge(ResumeTest):
         header, lines = sam_split(generate.odd(9000, seed=81))
         source = self.bam_of(header + "".join(line + "\n" for line in 5 * lines))
         want = self.sort_bam("--no-PG", source)
-        with open(source, "rb") as file:
-            bam = file.read()
+        bam = bytes_of(source)
         for how, state in (({"stdin": bam}, "loaded"), ({}, "loading")):
             with self.subTest(state=state):
                 checkpoint = self.fails_in_merge("-s", "6M", "-" if how else source,

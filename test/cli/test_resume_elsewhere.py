@@ -2,7 +2,6 @@
 
 import fcntl
 import glob
-import json
 import os
 import re
 import shlex
@@ -11,7 +10,7 @@ import subprocess
 
 import bamfile
 import generate
-from harness import BUILD, SPILL_BUDGET, environment, kept_checkpoints
+from harness import BUILD, SPILL_BUDGET, environment, json_of, kept_checkpoints, text_of
 from checkpoints import KilledTest
 
 MIB = 1 << 20
@@ -38,8 +37,7 @@ class Resources(KilledTest):
                     shutil.copytree(saved, copy)
                     stats = self.path("stats.json")
                     self.resume(copy, *options, "--stats", stats, budget=None)
-                    with open(stats, encoding="utf-8") as file:
-                        data = json.load(file)
+                    data = json_of(stats)
                     self.assertEqual(data["options"]["threads"], threads)
                     self.assertEqual(data["options"]["memory_bytes"], mib * MIB)
                     self.assertEqual(data["memory"]["budget_bytes"], mib * MIB)
@@ -59,10 +57,8 @@ class Resources(KilledTest):
             stats = self.path("stats.json")
             self.resume(copy, *options, "--stats", stats,
                         env={**self.faulty("fsync:1+:skip:out.bam"), "FAULT_REPORT": report})
-            with open(stats, encoding="utf-8") as file:
-                self.assertEqual(json.load(file)["options"]["temp_codec"], codec)
-            with open(report, encoding="ascii") as file:
-                self.assertRegex(file.read(), r"(?m)^fault0 [1-9]")
+            self.assertEqual(json_of(stats)["options"]["temp_codec"], codec)
+            self.assertRegex(text_of(report), r"(?m)^fault0 [1-9]")
 
     def test_the_latest_count(self):
         """What --resume was told counts when that is resumed, too."""
@@ -73,8 +69,7 @@ class Resources(KilledTest):
         self.assertLess(result.status, 0, result.err)
         stats = self.path("stats.json")
         self.resume(checkpoint, "--stats", stats, budget=None)
-        with open(stats, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json_of(stats)
         self.assertEqual((data["options"]["threads"], data["options"]["memory_bytes"]),
                          (3, 3 * MIB))
 
@@ -112,7 +107,6 @@ class Elsewhere(KilledTest):
         return new
 
     def clean(self, *args):
-        """What --clean prints; it must succeed."""
         return self.sort_ok("--clean", *args, clean=False).out.decode()
 
     def finish(self, checkpoint, *options, **how):
@@ -277,13 +271,7 @@ class FullDisks(KilledTest):
         self.want = self.sort_bam("--no-PG", self.bam)
         self.other = self.work / "other disk"           # a shell must see the name in quotes
         self.other.mkdir()
-        self.disks = [self.work / name for name in ("small", "second")]
-        for disk in self.disks:
-            disk.mkdir()
-            if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", disk],
-                              stderr=subprocess.DEVNULL, check=False).returncode:
-                self.skipTest("cannot mount a small file system (not root)")
-            self.addCleanup(subprocess.run, ["umount", disk], check=False)
+        self.disks = [self.mount(self.work / name, "2m") for name in ("small", "second")]
 
     def paste(self, result):
         """Runs the printed command in a shell. Returns its words."""

@@ -1,11 +1,10 @@
 """--resume of sorts by long tags whose runs were compacted: equal values lie in runs of both
 processes, and in files that hold several runs."""
 
-import json
 import random
 
 import bamfile
-from harness import needs_pysam, reference_ok
+from harness import json_of, needs_pysam, reference_ok
 from checkpoints import KilledTest
 from test_long_keys import HEADER, text_tag
 
@@ -39,8 +38,7 @@ class LongKeys(KilledTest):
         self.resume(checkpoint, "--stats", stats, *args, "-o", out, budget=BUDGET)
         self.assert_same_records(bamfile.read(out).records, self.want)
         self.sort_ok("--verify", "-t", "XX", out)
-        with open(stats, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json_of(stats)
         self.assertGreater(data["runs"]["runs"], data["scan"]["files"])
         return data
 

@@ -9,7 +9,7 @@ import time
 
 import bamfile
 import generate
-from harness import SPILL_BUDGET
+from harness import SPILL_BUDGET, bytes_of
 from checkpoints import ResumeTest
 
 
@@ -72,8 +72,7 @@ class Refused(ResumeTest):
 
     def test_bad_state_file(self):
         path = os.path.join(self.checkpoint, "STORE")
-        with open(path, "rb") as file:
-            good = file.read()
+        good = bytes_of(path)
         cases = [(b"", "STORE file"), (b"hello\n", "STORE file"), (good[:-1], "damaged"),
                  (good[: len(good) // 2], "damaged"), (good + b"x", "damaged"),
                  (good.replace(b"loaded", b"loadet"), "damaged"),
@@ -115,8 +114,7 @@ class Refused(ResumeTest):
                 if kind == "sst" and n_refused > 12 and damage != "remove":
                     continue
                 size = os.path.getsize(path)
-                with open(path, "rb") as file:
-                    good = file.read()
+                good = bytes_of(path)
                 if damage == "remove":
                     os.unlink(path)
                 elif damage == "cut":

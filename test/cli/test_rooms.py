@@ -50,8 +50,7 @@ class Rooms(CliTest):
     def test_clean_tree_passes(self):
         self.assertEqual(self.check(), (0, []))
 
-    def test_without_objects(self):
-        """Only include lines are checked then."""
+    def test_only_include_lines_are_checked_without_objects(self):
         self.assertEqual(self.check(compiled=None), (0, []))
 
     def test_faults_of_include_lines_are_named(self):
@@ -81,8 +80,7 @@ class Rooms(CliTest):
                           "src/bam/two.c": '#include "bam/two.h"\n#include "bam/one.h"\n'},
                          "bam/one, bam/two: include each other in a circle")
 
-    def test_circle_by_call(self):
-        """Declared by hand: no include line shows it."""
+    def test_circle_by_call_is_found(self):
         self.check_fault({"src/bam/one.c": "void two(void);\nvoid one(void)\n{\n    two();\n}\n",
                           "src/bam/two.c": "void one(void);\nvoid two(void)\n{\n    one();\n}\n"},
                          "bam/one, bam/two: call each other in a circle")
@@ -95,7 +93,6 @@ class Rooms(CliTest):
         self.check_fault(files, "bam/one, bam/three, bam/two: call each other in a circle")
 
     def test_variable_of_another_file_counts_as_a_call(self):
-        """A variable of another file counts as its functions do."""
         self.check_fault({"src/bam/one.c": "extern int shared;\nint one(void)\n{\n"
                                            "    return shared;\n}\n",
                           "src/bam/two.c": "int one(void);\nint shared;\nint two(void)\n{\n"
@@ -121,8 +118,7 @@ class Rooms(CliTest):
                              "void two(void)\n{\n    one(two);\n}\n"}),
             (0, []))
 
-    def test_not_built(self):
-        """An object file that is missing is a failure, not a file without calls."""
+    def test_missing_object_file_is_a_failure(self):
         (self.work / "empty").mkdir()
         status, lines = self.check(compiled=None, options=["--objects", self.work / "empty"])
         self.assertEqual(status, 1)

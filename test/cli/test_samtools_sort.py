@@ -68,9 +68,7 @@ class AsSamtoolsSort(CliTest):
                          ["samtools sort -n -O sam in.sam"])
         self.assertEqual(pg_lines(text)[0]["PN"], "samtools-rocksort")
 
-    def test_two_files(self):
-        """Two names without -o are refused. The second name is not taken for the prefix of an
-        output, whatever it is, and whether or not there is such a file."""
+    def test_two_names_without_output_are_refused(self):
         self.write("other.sam", generate.pairs(10))
         for args in (["in.sam", "out"], ["in.sam", "other.sam"], ["in.sam", "out.bam"],
                      ["-n", "in.sam", "out"], ["-f", "in.sam", "out"], ["-", "out"],
@@ -95,14 +93,12 @@ class AsSamtoolsSort(CliTest):
             self.assertIn("Usage: samtools sort", result.out.decode())
             self.assertNotIn("prefix", result.out.decode().split("Order:", maxsplit=1)[0])
 
-    def test_no_whole_name(self):
-        """-f is an option of the classic syntax only."""
+    def test_whole_name_is_an_option_of_the_classic_syntax_only(self):
         result = self.samtools("sort", "-f", self.write("one.sam", "@SQ\tSN:c\tLN:9\n"))
         self.assertEqual((result.status, result.out), (1, b""))
         self.assertIn("-f", result.err)
 
     def test_usage_has_no_options_of_the_classic_form(self):
-        """The usage does not name the options of the classic syntax, which are not allowed here."""
         text = self.samtools("sort", "--help").out.decode()
         self.assertNotRegex(text, r"(?m)^ +-f\b")
 

@@ -9,7 +9,7 @@ import unittest
 
 import bamfile
 import generate
-from harness import ROOT, SLOW, SPILL_BUDGET, CliTest, wait_for
+from harness import ROOT, SLOW, SPILL_BUDGET, CliTest, bytes_of, wait_for
 
 SPINDLE = str(ROOT / "bench" / "spindle")
 MIB = 1 << 20
@@ -63,8 +63,7 @@ class SpindleTest(CliTest):
             self.server = None
 
     def counts(self):
-        with open(self.work / "counters", "rb") as file:
-            return dict(zip(COUNTERS, struct.unpack("9Q", file.read())))
+        return dict(zip(COUNTERS, struct.unpack("9Q", bytes_of(self.work / "counters"))))
 
     def counted(self, action):
         """What an action did, until all is on the device."""
@@ -97,8 +96,7 @@ class PassThrough(SpindleTest):
         self.assertEqual(os.pread(fd, len(model) + 1, 0), bytes(model))
         self.assertEqual((self.backing / "file").read_bytes(), bytes(model))
 
-    def test_names(self):
-        """A file that is replaced or deleted while it is open can still be read."""
+    def test_replaced_or_deleted_open_file_can_be_read(self):
         old, new, folder = self.mount / "old", self.mount / "new", self.mount / "folder"
         folder.mkdir()
         old.write_text("old")
@@ -118,8 +116,7 @@ class PassThrough(SpindleTest):
         self.mount_with(self.device)
         self.assertEqual((self.mount / "sub/file").read_bytes(), b"before" * 100000)
 
-    def test_sorting(self):
-        """Both programs give the same order with temporary data on the mount as on a plain disk."""
+    def test_order_is_the_same_on_the_mount(self):
         source = self.write("in.sam", generate.odd(15000))
         want = self.sort_bam("--no-PG", source)
         options = ["--no-PG", "-@", "2", "-T", str(self.mount)]
@@ -194,7 +191,6 @@ class Counters(SpindleTest):
         self.assertGreaterEqual(got["seeks"], 19)
 
     def test_deleted_in_time(self):
-        """Data that are deleted while in the write buffer are not written."""
         self.mount_with("ebs-st1")
 
         def write():
@@ -204,7 +200,6 @@ class Counters(SpindleTest):
         self.assertLess(self.counted(write)["write_bytes"], 20 * MIB)
 
     def test_stripes(self):
-        """Four drives share a file: it takes a quarter of their time."""
         self.mount_with("c1.xlarge")
         path = self.make("file", 32 * MIB)
         self.counted(lambda: None)

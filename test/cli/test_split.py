@@ -4,7 +4,6 @@ What each piece must hold is computed here from the names of reads, which occur 
 """
 
 import gzip
-import json
 import os
 import random
 import re
@@ -16,8 +15,8 @@ import time
 import bamfile
 import generate
 from checkpoints import APPEAR_LIMIT_S, KilledTest
-from harness import (SAMTOOLS, SPILL_BUDGET, needs_pysam, reference_ok, reference_view,
-                     sam_split, sanitized, wait_for)
+from harness import (SAMTOOLS, SPILL_BUDGET, bytes_of, json_of, needs_pysam, reference_ok,
+                     reference_view, sam_split, sanitized, text_of, wait_for)
 from test_index import IndexTest, index_bytes, index_kind, make_read, random_reads, random_regions
 
 REFS = [("chr1", 300_000), ("empty", 5000), ("chr10", 5_000_000), ("chr2", 70_000), ("one", 1)]
@@ -25,7 +24,6 @@ N_READS = 2500
 
 
 def tag(name, kind, value):
-    """The bytes of a tag in BAM."""
     head = name.encode() + kind.encode()
     if kind == "Z":
         return head + value.encode() + b"\0"
@@ -38,13 +36,11 @@ def tag(name, kind, value):
 
 
 def with_tag(read, more):
-    """The read with more tags."""
     raw = read.raw[4:] + more
     return read._replace(raw=struct.pack("<i", len(raw)) + raw)
 
 
 def name_of(raw):
-    """The name of a raw record."""
     return bamfile.fields(raw)[3].decode()
 
 
@@ -60,7 +56,6 @@ class SplitBase:
         return str(self.out / f"%.{ext}")
 
     def files(self):
-        """All names in `out`, also hidden ones."""
         return sorted(os.listdir(self.out))
 
     def empty_out(self):
@@ -79,7 +74,6 @@ class SplitBase:
         return {name[: -len(ext) - 1]: str(self.out / name) for name in names}
 
     def whole(self, source, *options):
-        """The records of the whole, as a list."""
         sources = source if isinstance(source, list) else [source]
         self.sort_ok("--no-PG", *options, "-o", self.path("whole.bam"), *sources)
         return bamfile.split(bamfile.read(self.path("whole.bam")).records)
@@ -156,7 +150,6 @@ class Contigs(SplitTest):
                 self.empty_out()
 
     def test_pieces_have_the_lines_of_the_whole_in_each_format(self):
-        """Text and CRAM: the pieces have the lines of the whole in that format."""
         sound = [read for read in self.reads if read.name.startswith("q")
                  and (bamfile.n_cigar(read.raw) or read.raw[18] & 4) and b"N" not in read.raw
                  and read.begin + 100 < (REFS[read.tid][1] if read.tid >= 0 else 1000)
@@ -201,8 +194,7 @@ class Contigs(SplitTest):
         self.assertEqual(len(os.listdir(self.work / "indexes")), len(REFS) + 1)
         self.assertEqual(len(self.files()), len(REFS) + 1)
 
-    def test_read_beyond_the_index(self):
-        """A read that no index can have: the message says how there is none."""
+    def test_read_beyond_the_index_is_named(self):
         refs = [("short", 1000)]
         source = self.bam([make_read("far", 0, 900, "50M3000000N50M", "A" * 100)], refs, "far.bam")
         self.assert_split_refused("'far'", "-O sam", how="contig", source=source)
@@ -218,11 +210,9 @@ class Contigs(SplitTest):
                 self.assertEqual(bamfile.read(path).records, b"")
             self.empty_out()
 
-    def test_other_input(self):
-        """A pipe, several inputs, and inputs that are merged."""
+    def test_pipe_several_inputs_and_merged_inputs_are_split(self):
         records = self.whole(self.source_bam)
-        with open(self.source_bam, "rb") as file:
-            data = file.read()
+        data = bytes_of(self.source_bam)
         known = [name for name, _ in REFS] + ["unplaced"]
         pieces = self.split("contig", "-", stdin=data, budget=SPILL_BUDGET)
         self.assert_pieces(pieces, records, self.contigs, known)
@@ -244,8 +234,7 @@ class Contigs(SplitTest):
             self.assert_indexes(pieces)
             self.empty_out()
 
-    def test_merged_again(self):
-        """Pieces that are merged are the whole."""
+    def test_merged_pieces_are_the_whole(self):
         self.whole(self.source_bam)
         pieces = self.split("contig", self.source_bam)
         order = [name for name, _ in REFS] + ["unplaced"]
@@ -254,18 +243,15 @@ class Contigs(SplitTest):
         self.assert_same_bam(bamfile.read(self.path("again.bam")),
                              bamfile.read(self.path("whole.bam")))
 
-    def test_merge_of_pipe_by_ranges(self):
-        """Ranges need the inputs twice: a pipe is refused before anything is read."""
+    def test_merge_of_a_pipe_by_ranges_is_refused(self):
         self.whole(self.source_bam)
-        with open(self.path("whole.bam"), "rb") as file:
-            data = file.read()
+        data = bytes_of(self.path("whole.bam"))
         self.assert_split_refused("twice", "standard input", how="ranges:3", source="-",
                                   options=["--merge"], stdin=data)
         pieces = self.split("contig", "-", "--merge", stdin=data)
         self.assertEqual(len(pieces), len(REFS) + 1)
 
-    def test_stale_index(self):
-        """An older index that readers would take for that of a piece goes."""
+    def test_stale_index_of_a_piece_is_removed(self):
         (self.out / "chr1.bam.bai").write_text("old")
         (self.out / "chr1.bai").write_text("old")
         self.sort_ok("--split-by", "contig", "-o", self.pattern(), self.source_bam)
@@ -290,14 +276,12 @@ class Contigs(SplitTest):
                 self.assertEqual(a.read(), b.read())
 
     def test_stats_say_what_each_piece_has(self):
-        """--stats says what each piece has, also with odd names."""
         records = self.whole(self.source_bam)
         for how, known in (("contig", [*dict(REFS), "unplaced"]),
                            ("rg", ["g1", "g 2/x", "unused", "other", "none"]),
                            ("ranges:2", ["1", "2", "unplaced"])):
             pieces = self.split(how, self.source_bam, "--stats", self.path("stats"))
-            with open(self.path("stats"), encoding="utf-8") as file:
-                stats = json.load(file)
+            stats = json_of(self.path("stats"))
             said = stats["output"]["pieces"]
             self.assertEqual(sorted(piece["name"] for piece in said), sorted(known))
             self.assertEqual(stats["options"]["split_by"], how)
@@ -313,15 +297,13 @@ class Contigs(SplitTest):
                                  how == "ranges:2" and piece["name"] != "unplaced")
             self.empty_out()
 
-    def test_statistics_of_odd_values(self):
-        """Values that are no UTF-8 or have control characters."""
+    def test_statistics_may_have_values_that_are_no_utf8(self):
         reads = [make_read(f"q{i}", 0, i, "4M", "ACGT") for i in range(3)]
         values = [b"CBZ\xff\xfe\0", b'CBZ"\\\t\0', b"CBZ\xc3\xa9\0"]
         source = self.bam([with_tag(read, value) for read, value in zip(reads, values)], REFS,
                           "odd.bam")
         pieces = self.split("tag:CB", source, "--stats", self.path("stats"))
-        with open(self.path("stats"), encoding="utf-8") as file:
-            said = json.load(file)["output"]["pieces"]
+        said = json_of(self.path("stats"))["output"]["pieces"]
         self.assertEqual(sorted(piece["file"] for piece in said), sorted(pieces.values()))
         self.assertEqual({piece["name"] for piece in said},
                          {"none", "\ufffd\ufffd", '"\\\t', "\xe9"})
@@ -419,14 +401,12 @@ class EqualReads(SplitBase, IndexTest):
             self.check(source, markdup, budget=SPILL_BUDGET, more=["-@", "3"])
         self.check(source, "", budget=SPILL_BUDGET)
 
-    def test_runs_and_batches(self):
-        """Some of the records are in runs, the rest in batches in memory."""
+    def test_equal_reads_are_decided_among_runs_and_memory(self):
         source = self.source(9000, 24)
         for budget in (SPILL_BUDGET // 2 * 3, SPILL_BUDGET * 2, SPILL_BUDGET * 4):
             self.check(source, "", budget=budget, more=["-@", "2"])
 
     def test_equal_reads_are_decided_after_fixmate(self):
-        """The same if templates are fixed first."""
         source = self.source(6000, 25)
         for budget in (None, SPILL_BUDGET):
             self.check(source, "", budget=budget, more=["--fixmate"])
@@ -451,8 +431,7 @@ class Names(SplitTest):
         # "é" has two bytes; "__" is taken by nobody before it.
         self.assertEqual(self.names(names, ext="sam"), sorted(name + ".sam" for name in want))
 
-    def test_taken_number(self):
-        """A name that looks like one with a number."""
+    def test_name_that_looks_numbered_is_kept(self):
         self.assertEqual(self.names(["a_2", "a/", "a_", "a:", "a__2"], ext="sam"),
                          sorted(["a_2.sam", "a_.sam", "a__2.sam", "a__3.sam", "a__2_2.sam",
                                  "unplaced.sam"]))
@@ -472,8 +451,7 @@ class Names(SplitTest):
         self.sort_ok("--split-by", "contig", "-o", "%.sam", source, cwd=self.out)
         self.assertEqual(self.files(), ["c.sam", "unplaced.sam"])
 
-    def test_piece_and_index(self):
-        """The index of one piece has the name of another: an error at the start."""
+    def test_index_and_piece_of_one_name_are_refused(self):
         source = self.bam([], [("c", 1000), ("c.csi", 1000)], "names.bam")
         self.assert_split_refused("c.csi", how="contig", source=source,
                                   options=["-O", "bam", "-o", str(self.out / "%")])
@@ -513,7 +491,6 @@ class Bed(SplitTest):
         self.check([("chr1", 0, 300_000, "x")], "-l0")
 
     def test_many_small_intervals_divide_the_reads(self):
-        """Many small intervals, some with a name that several have."""
         rng = random.Random(8)
         for n_names in (3, 40):
             intervals = []
@@ -524,8 +501,7 @@ class Bed(SplitTest):
             rng.shuffle(intervals)
             self.check(intervals, "-@", "2", budget=4_000_000 if n_names == 3 else None)
 
-    def test_empty_column(self):
-        """The column after an empty one is no name."""
+    def test_column_after_an_empty_one_is_no_name(self):
         want = [("chr1", 0, 9000, "chr1:1-9000"), ("chr2", 5, 60_000, "b")]
         pieces = self.split(self.bed("chr1\t0\t9000\t\t960\t+\nchr2\t5\t60000\tb\n"),
                             self.source_bam)
@@ -533,13 +509,11 @@ class Bed(SplitTest):
         self.assert_pieces(pieces, self.whole(self.source_bam), piece_of,
                            {"chr1_1-9000", "b", "outside", "unplaced"})
 
-    def test_many_open(self):
-        """Names that come again far away: all are open at the same time."""
+    def test_names_that_come_again_are_open_at_once(self):
         intervals = [("chr10", i * 5000, (i + 1) * 5000, f"n{i % 60}") for i in range(1000)]
         self.check(intervals)
 
     def test_bed_file_may_have_comments_and_blanks(self):
-        """What a BED file may look like."""
         want = [("chr1", 0, 9000, "a b"), ("chr10", 5, 600_000, "chr10:6-600000")]
         for text in ("# comment\ntrack name=x\nbrowser position chr1\n\n"
                      "chr1\t0\t9000\ta b\t0\t+\nchr10\t5\t600000\n",
@@ -553,16 +527,14 @@ class Bed(SplitTest):
         self.assertEqual(sorted(self.split(self.path("x.bed.gz"), self.source_bam)),
                          ["a", "outside", "unplaced"])
 
-    def test_names_of_words(self):
-        """Names that the program has for other pieces."""
+    def test_names_that_the_program_has_for_other_pieces_get_numbers(self):
         pieces = self.split(self.bed("chr1\t0\t9000\toutside\nchr2\t0\t9\tunplaced\n"),
                             self.source_bam)
         self.assertEqual(sorted(pieces), ["outside", "outside_2", "unplaced", "unplaced_2"])
         want = sum(read.tid == 0 and 0 <= read.begin < 9000 for read in self.reads)
         self.assertEqual(len(bamfile.split(bamfile.read(pieces["outside"]).records)), want)
 
-    def test_references_like_keywords(self):
-        """References whose names begin as lines that are left out do."""
+    def test_references_may_begin_like_keywords(self):
         refs = [("track1", 1000), ("browserX", 1000)]
         source = self.bam([make_read("q", 0, 5, "4M", "ACGT")], refs, "names.bam")
         for text in ("track1\t0\t10\ta\nbrowserX\t0\t10\tb\n",):
@@ -584,8 +556,7 @@ class Bed(SplitTest):
             with self.subTest(text=text):
                 self.assert_split_refused(*mentions, how=self.bed(text))
 
-    def test_overlap_of_one_name(self):
-        """Intervals of one name are one piece, also where they overlap or come twice."""
+    def test_intervals_of_one_name_may_overlap(self):
         intervals = [("chr1", 100, 9000, "a"), ("chr1", 200, 300, "a"), ("chr1", 5000, 40_000, "a"),
                      ("chr1", 40_000, 50_000, "b"), ("chr1", 45_000, 50_000, "b"),
                      ("chr1", 60_000, 70_000, "a"), ("chr10", 5, 600_000, "a"),
@@ -596,13 +567,11 @@ class Bed(SplitTest):
         self.check(merged, "-@", "2", text=text)
         self.check([("chr1", 0, 90_000, "chr1_1-90000")], text="chr1\t0\t90000\n" * 2)
 
-    def test_overlap_further_away(self):
-        """An interval that contains several others, of which the last overlaps."""
+    def test_overlap_with_a_containing_interval_is_found(self):
         self.assert_split_refused("overlap", how=self.bed(
             "chr1\t0\t10\ta\nchr1\t20\t100\tb\nchr1\t30\t40\tc\nchr1\t90\t95\td\n"))
 
-    def test_no_bed(self):
-        """Files that are no BED file, and cannot be read as text: an error that names them."""
+    def test_file_that_is_no_bed_is_named(self):
         reference_ok("view", "-H", "-O", "cram", "-o", self.path("x.cram"), self.source_bam)
         self.write("x.csi", bamfile.bgzf(b"CSI\1" + bytes(100)))
         self.write("x.xz", b"\xfd7zXZ\0" + bytes(100))
@@ -613,8 +582,7 @@ class Bed(SplitTest):
             with self.subTest(name=name):
                 self.assert_split_refused(name, how=self.path(name))
 
-    def test_too_many_open(self):
-        """Pieces of several intervals take memory and files while they are open."""
+    def test_too_many_open_pieces_are_refused(self):
         text = "".join(f"chr10\t{i * 10}\t{i * 10 + 10}\tn{i % 2000}\n" for i in range(4000))
         self.assert_split_refused("memory", "2001", how=self.bed(text), budget=20_000_000)
         refs = [(f"c{i}", 500_000_000) for i in range(20)]
@@ -672,8 +640,7 @@ class Ranges(SplitTest):
                 with self.subTest(n=n, options=options):
                     self.assert_balanced(self.check(n, *options, budget=budget))
 
-    def test_same_pieces(self):
-        """Threads and memory do not move ranges."""
+    def test_threads_and_memory_do_not_move_ranges(self):
         want = self.check(7)
         self.assertEqual(self.check(7, "-@", "4", budget=SPILL_BUDGET), want)
 
@@ -695,8 +662,7 @@ class Ranges(SplitTest):
         self.assertEqual(self.check(2, reads=[], refs=[]), [[], []])
         self.assertEqual(self.check(2, reads=[]), [[], []])
 
-    def test_beyond_the_end(self):
-        """Reads that begin behind the end of their reference."""
+    def test_reads_beyond_the_end_of_their_reference_are_placed(self):
         reads = [make_read(f"q{i}", i % 2, 900 + i, "1M", "A") for i in range(100)]
         self.check(5, reads=reads, refs=[("a", 1000), ("b", 1000), ("c", 5)])
 
@@ -732,7 +698,6 @@ class Tags(SplitTest):
                 self.empty_out()
 
     def test_read_groups_as_cram(self):
-        """A read group that the header lacks, and pieces without @RG."""
         reads = [with_tag(make_read(f"q{i}", 0, i, "4M", "ACGT"),
                           tag("RG", "Z", group) if group else b"")
                  for i, group in enumerate(("g1", "g 2/x", None) * 20)]
@@ -747,8 +712,7 @@ class Tags(SplitTest):
                              20 if name in ("g1", "g_2_x") else 0)
         self.assert_indexes(pieces, index_ext="crai")
 
-    def test_no_read_groups(self):
-        """A header without read groups, with reads that have one and without any read."""
+    def test_input_without_read_groups_is_split(self):
         source = self.bam(self.reads, REFS, "rg.bam")
         pieces = self.split("rg", source)
         self.assert_pieces(pieces, self.whole(source), self.model())
@@ -770,7 +734,6 @@ class Tags(SplitTest):
         return reads, number
 
     def test_values_of_all_types_make_pieces(self):
-        """Values of all types. Integers of all types and floats are equal if their values are."""
         values = [(tag("XX", "i", 7), "7"), (tag("XX", "C", 7), "7"), (tag("XX", "s", 7), "7"),
                   (tag("XX", "f", 7.0), "7"), (tag("XX", "i", -7), "_7"),
                   (tag("XX", "f", 0.5), "0.5"), (tag("XX", "I", 4294967295), "4294967295"),
@@ -809,8 +772,7 @@ class Tags(SplitTest):
         self.assertEqual(sorted(pieces), ["5", "5_2", "5_3", "a_", "a__2", "array", "none",
                                           "none_2"])
 
-    def test_many_values(self):
-        """2,000 values of a tag, with few open files."""
+    def test_two_thousand_values_need_few_open_files(self):
         reads = [with_tag(make_read(f"q{i}", 0, i, "4M", "ACGT"), tag("CB", "Z", f"v{i % 2000}"))
                  for i in range(4000)]
         source = self.bam(reads, REFS, "tags.bam")
@@ -836,8 +798,7 @@ class Tags(SplitTest):
             self.assertNotIn("--resume", result.err)
             self.assertEqual(os.listdir(self.scratch), [])
 
-    def test_long_values(self):
-        """Long values of many pieces are not kept in memory."""
+    def test_long_values_are_not_kept_in_memory(self):
         if sanitized():
             self.skipTest("memory is measured without sanitizers")
         n, size = 2000, 60_000
@@ -851,8 +812,7 @@ class Tags(SplitTest):
         self.sort_ok("--split-by", "tag:CB", "-m", "20M", "-O", "sam", "--stats",
                      self.path("stats"), "-o", self.pattern("sam"), self.path("long.bam"))
         self.assertEqual(len(self.files()), n + 1)
-        with open(self.path("stats"), encoding="utf-8") as file:
-            peak = json.load(file)["memory"]["peak_resident_bytes"]
+        peak = json_of(self.path("stats"))["memory"]["peak_resident_bytes"]
         self.assertLess(peak, 140 << 20)
 
     def test_value_that_is_too_long_for_a_key_is_refused(self):
@@ -906,8 +866,7 @@ class Directories(SplitTest):
                 self.assertEqual(sorted(os.listdir(directory)), [file, file + ".csi"])
                 shutil.rmtree(directory)
 
-    def test_temporary_data(self):
-        """It lies beside the directories of the pieces, which do not exist while it is written."""
+    def test_temporary_data_lie_beside_directories_of_pieces(self):
         self.assertEqual(self.sort_to("%/small.bam", budget=SPILL_BUDGET).status, 0)
         self.assertEqual(self.sort_to("%/large.bam").status, 0)
         for name in self.files():
@@ -915,7 +874,6 @@ class Directories(SplitTest):
                                  bamfile.read(self.out / name / "large.bam"), name)
 
     def test_existing_directories(self):
-        """A directory that is there is used, unless it has the file."""
         os.mkdir(self.out / "chr2")
         (self.out / "chr2" / "other").write_text("mine")
         self.assertEqual(self.sort_to("%/x.bam", "--fsync").status, 0)
@@ -923,8 +881,7 @@ class Directories(SplitTest):
         self.assert_error(self.sort_to("%/x.bam"), "x.bam", "exists")
         self.assertEqual(self.sort_to("%/y.bam").status, 0)
 
-    def test_report_in_the_way(self):
-        """A report cannot get the name that a piece may get."""
+    def test_report_with_the_name_of_a_piece_is_refused(self):
         for name in ("chr9/x.bam", "chr1/x.bam"):
             os.makedirs(self.out / os.path.dirname(name), exist_ok=True)
             result = self.sort_to("%/x.bam", "--stats", str(self.out / name))
@@ -969,17 +926,14 @@ class Errors(SplitTest):
         os.symlink("nowhere", self.out / "chr1.bam")
         self.assert_split_refused("chr1.bam", "exists", how="contig", keep=["chr1.bam"])
 
-    def test_statistics_of_a_failed_sort(self):
-        """They name no pieces: there are none."""
+    def test_statistics_of_a_failed_sort_name_no_pieces(self):
         (self.out / "other.bam").write_text("mine")     # met after pieces were written
         self.assert_split_refused("other.bam", "exists", how="tag:RG", keep=["other.bam"],
                                   options=["--stats", self.path("stats.json")])
-        with open(self.path("stats.json"), encoding="ascii") as file:
-            output = json.load(file)["output"]
+        output = json_of(self.path("stats.json"))["output"]
         self.assertEqual((output["pieces"], output["bytes"]), ([], None))
 
-    def test_link_to_another_file_system(self):
-        """A link with the name of the pattern does not lead pieces elsewhere."""
+    def test_link_of_the_pattern_leads_no_piece_elsewhere(self):
         other = "/dev/shm"
         if not os.path.isdir(other) or os.stat(other).st_dev == os.stat(self.out).st_dev:
             self.skipTest(f"{other} is no other file system")
@@ -989,8 +943,7 @@ class Errors(SplitTest):
         self.assertIn("g1.bam", self.files())
         self.assertEqual([name for name in self.files() if "pieces" in name], [])
 
-    def test_file_with_the_name_of_the_pattern(self):
-        """No piece has that name, so it does not matter what it is, nor where a link leads."""
+    def test_file_with_the_name_of_the_pattern_does_not_matter(self):
         for make in (lambda name: os.symlink("no-such-dir/x", name), os.mkfifo, os.mkdir,
                      lambda name: os.symlink(name, name)):
             make(self.pattern())
@@ -1011,15 +964,12 @@ class Errors(SplitTest):
     def test_input_is_a_piece(self):
         source = str(self.out / "chr1.bam")
         os.rename(self.source_bam, source)
-        with open(source, "rb") as file:
-            before = file.read()
+        before = bytes_of(source)
         self.assert_split_refused("chr1.bam", "exists", how="contig", source=source,
                                   keep=["chr1.bam"])
-        with open(source, "rb") as file:
-            self.assertEqual(file.read(), before)
+        self.assertEqual(bytes_of(source), before)
 
     def test_counts_are_a_piece(self):
-        """Counts with the name of a piece or of its index: an error, and no file is replaced."""
         for option, name in (("--flagstat", "chr1.bam"), ("--idxstats", "chr2.bam.csi")):
             self.assert_split_refused(name, how="contig", options=[option, str(self.out / name)])
         self.assert_split_refused("g1.bam", how="rg",
@@ -1028,8 +978,7 @@ class Errors(SplitTest):
         self.assert_split_refused("g1.bam", how="tag:RG",
                                   options=["--flagstat", str(self.out / "g1.bam")])
 
-    def test_index_on_another_file_system(self):
-        """An index cannot be renamed to another file system: an error at the start."""
+    def test_index_on_another_file_system_is_refused(self):
         other = "/dev/shm"
         if not os.access(other, os.W_OK) or os.stat(other).st_dev == os.stat(self.out).st_dev:
             self.skipTest(f"{other} is no other file system")
@@ -1038,8 +987,7 @@ class Errors(SplitTest):
             options=["-o", f"{self.pattern()}##idx##{other}/rocksort-test-%.csi"])
         self.assertNotIn("sorted", result.err)
 
-    def test_index_on_another_mount(self):
-        """The same file system, mounted twice: renaming from one to the other is not possible."""
+    def test_index_on_another_mount_is_refused(self):
         indexes = self.work / "indexes"
         indexes.mkdir()
         mounted = ["unshare", "-m", "bash", "-c", 'mount --bind "$0" "$0" && exec "$@"',
@@ -1065,8 +1013,7 @@ class Errors(SplitTest):
         (self.out / "unplaced.bam").write_text("mine")
         self.assert_split_refused("unplaced.bam", "exists", how=bed, keep=["unplaced.bam"],
                                   options=["-m", "20M", "--stats", self.path("stats.json")])
-        with open(self.path("stats.json"), encoding="ascii") as file:
-            peak = json.load(file)["memory"]["peak_resident_bytes"]
+        peak = json_of(self.path("stats.json"))["memory"]["peak_resident_bytes"]
         self.assertLess(peak, 50 << 20)
 
     def test_many_contigs(self):
@@ -1080,16 +1027,14 @@ class Errors(SplitTest):
         self.assertEqual(result.status, 0, result.err)
         self.assertEqual(len(self.files()), 3001)
         for i in (0, 1, 2999):
-            with open(self.out / f"c{i}.sam", encoding="ascii") as file:
-                names = [line.split("\t")[0] for line in sam_split(file.read())[1]]
+            names = [line.split("\t")[0] for line in sam_split(text_of(self.out / f"c{i}.sam"))[1]]
             self.assertEqual(names, [f"q{j}" for j in range(1500) if j * 7 % 3000 == i])
         self.empty_out()
         refs = [(f"c{i}", 1) for i in range(100_000)]
         source = self.bam([], refs, "contigs.bam")
         self.assert_split_refused("more than 100000 files", "BED", "ranges:N", how="contig", source=source)
 
-    def test_too_many_of_other_kinds(self):
-        """The advice fits what there is too much of."""
+    def test_advice_fits_what_there_is_too_much_of(self):
         bed = "".join(f"chr10\t{i}\t{i + 1}\tn{i}\n" for i in range(100_000))
         self.assert_split_refused("more than 100000 files", "one name in the BED file",
                                   how=self.write("many.bed", bed))
@@ -1130,7 +1075,6 @@ class Fails(SplitBase, KilledTest):
         return want, n_files
 
     def test_killed_split_is_resumed(self):
-        """Killed while it loads, while pieces are written, and while they get their names."""
         source = self.spilling()
         for kind in self.KINDS:
             want, n_files = self.wanted(self.how(kind), source)
@@ -1148,8 +1092,7 @@ class Fails(SplitBase, KilledTest):
                     self.assertEqual(len(self.files()), n_files)
                     self.empty_out()
 
-    def test_equal_reads_resumed(self):
-        """Duplicates among runs of the process that was killed are decided as if it lived."""
+    def test_resumed_equal_reads_are_decided_as_in_one_process(self):
         records = [read.raw for read in equal_single_reads(15_000, 26)]
         source = self.write("in.bam", bamfile.bam_file(bamfile.sq_text(REFS) + EQUAL_READS_TEXT,
                                                        REFS, records))
@@ -1166,7 +1109,6 @@ class Fails(SplitBase, KilledTest):
                         self.empty_out()
 
     def test_resumed_in_another_directory(self):
-        """The names of the pieces were relative; their directory goes."""
         source = self.spilling()
         want, n_files = self.wanted("contig", source)
         (self.out / ".pieces").mkdir()          # a name that the directory cannot begin with
@@ -1177,8 +1119,7 @@ class Fails(SplitBase, KilledTest):
         self.assertEqual(self.content(), want)
         self.assertEqual(len(self.files()), n_files)
 
-    def test_resumed_with_the_same_options(self):
-        """The order within the pieces may be named again."""
+    def test_resume_may_name_the_same_options(self):
         source = self.spilling()
         checkpoint = self.killed("rename:3:kill:.pieces", "-n", "--split-by", "rg", "-o",
                                  self.pattern(), source)
@@ -1221,7 +1162,6 @@ class Fails(SplitBase, KilledTest):
         self.assertEqual(self.files(), [])
 
     def test_clean_lists_a_killed_split(self):
-        """A killed sort that kept nothing."""
         source = self.spilling(2000)
         result = self.rocksort("--split-by", "contig", "-o", self.pattern(), source,
                                env=self.faulty("rename:3:kill:.pieces"), clean=False)
@@ -1232,8 +1172,7 @@ class Fails(SplitBase, KilledTest):
         self.assertEqual(len(self.files()), 1)
         self.empty_pieces_dirs()
 
-    def test_clean_by_pattern(self):
-        """The same, found by what -o was; also where a directory has the usual name."""
+    def test_clean_finds_a_killed_split_by_its_pattern(self):
         source = self.spilling(2000)
         for other, pattern in ((False, self.pattern()), (True, self.pattern()),
                                (True, str(self.out / "c=%" / "a.bam"))):
@@ -1251,9 +1190,7 @@ class Fails(SplitBase, KilledTest):
             self.assertEqual(result.status, 0, result.err)
             self.assertEqual([name for name in self.files() if name != ".pieces"], [])
 
-    def test_disk_full(self):
-        """A write, a rename or a directory fails: one message, nothing is left, and --resume
-        writes all pieces."""
+    def test_failed_split_leaves_nothing_and_is_resumed(self):
         source = self.spilling()
         want, n_files = self.wanted("contig", source)
         for fault in ("write:1:ENOSPC:.pieces", "write:7:ENOSPC:.pieces", "write:12:short:.pieces",
@@ -1276,16 +1213,13 @@ class Fails(SplitBase, KilledTest):
         self.assertEqual(self.checkpoints(), [])
 
     def test_index_in_a_place_without_names(self):
-        """What keeps indexes from their names is found at the start, and nothing is left."""
         (self.work / "indexes").mkdir()
         pattern = f"{self.pattern()}##idx##{self.work}/indexes/%.csi"
         self.assert_split_refused("indexes", "Read-only", how="contig", options=["-o", pattern],
                                   source=self.spilling(100), env=self.faulty("renameat2:1:EROFS"))
         self.assertEqual(os.listdir(self.work / "indexes"), [])
 
-    def test_directories_go_again(self):
-        """If a file cannot get its name, the directories that were made are gone again, and one that
-        was there is not."""
+    def test_directories_go_again_if_a_file_gets_no_name(self):
         os.mkdir(self.out / "chr1")
         for number in (1, 2, 3, 4, 7):
             fault = f"renameat2:{number}:EROFS"
@@ -1308,8 +1242,7 @@ class Fails(SplitBase, KilledTest):
         self.assertEqual(process.wait(20), 1)
         self.assertEqual(self.files(), ["chr2.bam"])
 
-    def test_name_appears(self):
-        """A file gets the name of a piece while the sort runs: it stays, and no piece comes."""
+    def test_file_that_appears_with_the_name_of_a_piece_stays(self):
         source = self.spilling(2000)
         process = self.start("--split-by", "contig", "-o", self.pattern(), source,
                              env=self.faulty("rename:2:1000ms:.pieces"))
@@ -1322,8 +1255,6 @@ class Fails(SplitBase, KilledTest):
         self.assertEqual((self.out / "chr2.bam").read_text(), "mine")
 
     def test_signal_leaves_all_pieces_or_none(self):
-        """While pieces are written, no file and no directory stays; while they get their names,
-        all get them or none."""
         source = self.spilling()
         _, n_files = self.wanted("contig", source)
         for fault in ("open:3:term:.pieces", "rename:3:term:.pieces", "write:9:term:.pieces",
@@ -1343,7 +1274,6 @@ class Fails(SplitBase, KilledTest):
                     self.empty_out()
 
     def test_interrupt_leaves_no_piece(self):
-        """SIGINT at any time."""
         source = self.spilling()
         process = self.start("--split-by", "contig", "-T", self.where, "-o", self.pattern(),
                              source, env=self.faulty("rename:2:800ms:.pieces"))
@@ -1354,7 +1284,6 @@ class Fails(SplitBase, KilledTest):
         self.assertEqual(self.files(), [])
 
     def test_read_only(self):
-        """A directory in which nothing can be made."""
         if os.geteuid() == 0:
             self.skipTest("root can write anywhere")
         source = self.bam_of(generate.odd(500, seed=81))

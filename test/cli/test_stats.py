@@ -10,7 +10,7 @@ import unittest
 
 import bamfile
 import generate
-from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, CliTest, environment, needs_pysam,
+from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, CliTest, environment, json_of, needs_pysam,
                      own_lines)
 from checkpoints import KilledTest
 from test_plot_run import PNG_MAGIC, find_matplotlib
@@ -57,8 +57,6 @@ def fits(value, kind):
 
 
 class StatsTest(CliTest):
-    """Runs with --stats."""
-
     def stats(self, *args, status=0, **how):
         """Runs with --stats, checks the fields, and returns the statistics and the Result."""
         path = self.path("stats.json")
@@ -67,8 +65,7 @@ class StatsTest(CliTest):
         return self.checked(path), result
 
     def checked(self, path):
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json_of(path)
         fields, wanted = flatten(data), documented()
         self.assertEqual(set(fields) ^ set(wanted), set(), "in doc/stats.md or in the file only")
         for name, value in fields.items():
@@ -87,8 +84,6 @@ class StatsTest(CliTest):
 
 
 class Fields(StatsTest):
-    """The values of the fields."""
-
     def test_in_memory(self):
         source, out = self.write("in.sam", generate.odd(5000)), self.path("out.bam")
         data, _ = self.stats("-@", "2", "-l", "1", "-o", out, source)
@@ -116,7 +111,6 @@ class Fields(StatsTest):
                       f"bytes:{data['input']['raw_bytes']}", said)
 
     def test_batches_take_most_of_the_budget(self):
-        """Batches take most of the budget. (A change once left all of these fields 0.)"""
         source, out = self.write("in.sam", generate.odd(5000)), self.path("out.bam")
         for mib in (16, 100):
             data, _ = self.stats("-@", "2", "--max-memory", f"{mib}M", "-o", out, source)
@@ -149,7 +143,6 @@ class Fields(StatsTest):
         self.assertEqual(int(said.group(1)), runs["runs"])
 
     def test_totals_are_the_sums_of_the_phases(self):
-        """The totals are the sums of the phases, and no wait is longer than the sort."""
         source = self.write("in.sam", generate.odd(12000))
         data, _ = self.stats("-o", self.path("out.bam"), source, budget=SPILL_BUDGET)
         for name, total in data["total"].items():
@@ -176,7 +169,6 @@ class Fields(StatsTest):
                              + (1 << 20))       # the kernel updates its counters with a delay
 
     def test_finding_duplicates_has_a_phase_of_its_own(self):
-        """Finding duplicates has a phase of its own, in memory and with runs."""
         source = self.write("in.sam", generate.odd(3000))
         for budget in (None, SPILL_BUDGET):
             data, _ = self.stats("--fixmate", "--markdup", "-o", self.path("out.bam"), source,
@@ -227,8 +219,7 @@ class Fields(StatsTest):
         self.assertEqual(data["input"]["files"], ["-"])
         self.assertEqual(data["output"]["bytes"], len(result.out))
 
-    def test_odd_names_of_files_are_valid_json(self):
-        """Names of files with quotes, tabs and invalid UTF-8."""
+    def test_odd_names_are_valid_json(self):
         for name, said in ((b'a "b" \\c.sam', 'a "b" \\c.sam'), (b"a\tb.sam", "a\tb.sam"),
                            (b"\xff\xe4.sam", "\ufffd\ufffd.sam"), ("é.sam".encode(), "é.sam")):
             path = os.path.join(os.fsencode(self.work), name)
@@ -268,8 +259,7 @@ class Failures(StatsTest):
         self.assertEqual(data["status"], "failed")
         self.assertEqual(data["input"]["records"], 3000)
 
-    def test_nowhere_to_write(self):
-        """A directory that does not exist is found before the sort."""
+    def test_missing_directory_is_found_before_the_sort(self):
         source = self.write("in.sam", generate.odd(20))
         out = self.path("out.bam")
         for name in (self.path("no/such/dir.json"), str(self.work), "", "https://x/y.json"):
@@ -280,14 +270,12 @@ class Failures(StatsTest):
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full here")
     def test_full_disk_of_the_statistics_keeps_the_output(self):
-        """If the statistics cannot be written, the sorted file stays; the message names --stats."""
         source, out = self.write("in.sam", generate.odd(20)), self.path("out.bam")
         result = self.rocksort("--stats", "/dev/full", "--quiet", "-o", out, source)
         self.assert_error(result, "/dev/full", "No space left")
         self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 20)
 
-    def test_same_file(self):
-        """The statistics must not overwrite an input or output."""
+    def test_statistics_do_not_overwrite_an_input_or_output(self):
         sam = generate.odd(20)
         source, out = self.write("in.sam", sam), self.path("out.bam")
         os.symlink(source, self.path("link"))
@@ -327,8 +315,7 @@ class Failures(StatsTest):
             subprocess.run([*command, "/dev/null", source], stdout=file, check=True)
         self.assertTrue(bamfile.looks_complete(out))
 
-    def test_replaced_as_a_whole(self):
-        """An existing file keeps its permissions, and readers never see it incomplete."""
+    def test_statistics_are_replaced_as_a_whole(self):
         source = self.write("in.sam", generate.odd(20))
         path = self.write("stats.json", "old")
         os.chmod(path, 0o600)
@@ -339,7 +326,6 @@ class Failures(StatsTest):
         self.assertEqual(after.st_mode, before.st_mode)
 
     def test_signal_leaves_no_temporary_statistics(self):
-        """A signal leaves no temporary file beside the statistics."""
         process = self.start("--stats", self.path("stats.json"), "-o", self.path("out.bam"))
         process.stdin.write(generate.odd(2000).encode())
         process.stdin.flush()

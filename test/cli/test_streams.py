@@ -5,14 +5,13 @@ import os
 
 import bamfile
 import generate
-from harness import SAMTOOLS, SPILL_BUDGET, CliTest
+from harness import SAMTOOLS, SPILL_BUDGET, CliTest, bytes_of
 
 
 class Closed(CliTest):
     """Runs with closed standard streams. Files that the program opened once got their numbers."""
 
     def with_closed(self, streams, *args, budget=SPILL_BUDGET):
-        """Runs rocksort without these streams."""
         shell = " ".join({0: "<&-", 1: ">&-", 2: "2>&-"}[number] for number in streams)
         return self.run_program(["sh", "-c", f'exec "$0" "$@" {shell}', SAMTOOLS, "rocksort",
                                  *args], budget=budget)
@@ -21,8 +20,7 @@ class Closed(CliTest):
         """A closed standard output is an error. The output once went into a temporary file, with
         exit status 0."""
         source = self.bam_of(generate.odd(9000, seed=81))
-        with open(source, "rb") as file:
-            before = file.read()
+        before = bytes_of(source)
         for streams in ((1,), (0, 1), (1, 2), (0, 1, 2)):
             for args in (("--no-resume",), ("--no-resume", "-o", "/dev/stdout"),
                          ("--checksum-only",)):
@@ -32,11 +30,9 @@ class Closed(CliTest):
                     if 2 not in streams:
                         self.assert_one_message(result)
                     self.assertEqual(os.listdir(self.scratch), [])
-        with open(source, "rb") as file:
-            self.assertTrue(file.read() == before)
+        self.assertTrue(bytes_of(source) == before)
 
     def test_no_other_file_is_read_for_a_closed_standard_input(self):
-        """No other file is read in place of a closed standard input."""
         for streams in ((0,), (0, 1), (0, 1, 2)):
             with self.subTest(streams=streams):
                 out = self.path("out.bam")
@@ -44,7 +40,6 @@ class Closed(CliTest):
                 self.assertFalse(os.path.exists(out))
 
     def test_output_is_right_with_standard_error_closed(self):
-        """With standard error closed, messages are lost, and the output is right."""
         source = self.bam_of(generate.odd(9000, seed=81))
         want = self.sort_bam("--no-PG", source)
         for streams in ((0,), (1,), (2,), (0, 2), (1, 2), (0, 1), (0, 1, 2)):

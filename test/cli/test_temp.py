@@ -92,13 +92,11 @@ class Place(TempTest):
         process, names = self.held(folder=self.scratch)
         self.check(process, names, self.scratch)
 
-    def test_standard_output_without_tmpdir(self):
-        """Without TMPDIR the working directory is used, and not /tmp, which often is in memory."""
+    def test_working_directory_is_used_without_tmpdir(self):
         process, names = self.held(cwd=self.where, env={"TMPDIR": ""})
         self.check(process, names, self.where)
 
-    def test_open_umask(self):
-        """The permissions are 0700 with any umask."""
+    def test_permissions_are_0700_with_any_umask(self):
         old = os.umask(0)
         self.addCleanup(os.umask, old)
         process, names = self.held("-T", self.where)
@@ -115,8 +113,7 @@ class Place(TempTest):
         self.assertEqual(bamfile.parse_file(self.finish(second)), want)
         self.assertEqual(os.listdir(self.where), [])
 
-    def test_names_that_are_taken(self):
-        """Files that already have names with the prefix are not ours, and stay."""
+    def test_names_that_are_taken_stay(self):
         (self.where / "taken").write_text("mine")
         process, names = self.held("-T", self.where / "taken")
         self.assertEqual(len(names), 1)
@@ -132,8 +129,7 @@ class Place(TempTest):
         self.assertTrue(os.listdir(self.where / kept[0]))
         self.assertIn(kept[0], result.err, "-k says where the database is")
 
-    def test_output_to_a_device(self):
-        """If the output is a device, temporary data are not put into the directory of devices."""
+    def test_temporary_data_do_not_lie_beside_a_device(self):
         sam = generate.reads(20000, generate.reference()).encode()
         result = self.rocksort("-k", "-o", "/dev/null", stdin=sam, budget=SPILL_BUDGET, clean=False)
         self.assertEqual(result.status, 0, result.err)
@@ -159,8 +155,7 @@ class Signals(TempTest):
         for path in out:
             self.assert_no_result(path)
 
-    def test_while_reading(self):
-        """The input pipe stays open; the reader waits in read()."""
+    def test_signal_while_reading(self):
         for number in self.NUMBERS:
             for options in (["-o", self.path("out.bam")], ["-@", "3", "-n"]):
                 with self.subTest(signal=number.name, options=options):
@@ -189,16 +184,14 @@ class Signals(TempTest):
                 time.sleep(0.5)
                 self.check_gone(process, number, self.path("out.bam"))
 
-    def test_before_any_input(self):
-        """The signal comes while the run waits for the header."""
+    def test_signal_before_any_input(self):
         for number in self.NUMBERS:
             with self.subTest(signal=number.name):
                 process = self.start()
                 time.sleep(0.5 * SLOW)
                 self.check_gone(process, number)
 
-    def test_while_output_is_stalled(self):
-        """The output pipe is not read; the writer waits in write()."""
+    def test_signal_while_output_is_stalled(self):
         for budget in (SPILL_BUDGET, None):
             for number in self.NUMBERS:
                 for options in ([], ["-O", "sam", "-@", "2"]):
@@ -213,8 +206,7 @@ class Signals(TempTest):
         self.assertTrue(process.stdout.peek(1) if hasattr(process.stdout, "peek") else True)
         time.sleep(0.3)
 
-    def test_signal_twice(self):
-        """A second signal comes while the first one is handled."""
+    def test_second_signal_while_the_first_is_handled(self):
         process, _ = self.held("-T", self.where)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
@@ -234,8 +226,7 @@ class Signals(TempTest):
         got = bamfile.parse_file(self.finish(process))
         self.assertEqual(got, self.sort_bam("--no-PG", stdin=self.sam))
 
-    def test_random_moments(self):
-        """A signal at any moment of a run: the run succeeds, or the signal ends it."""
+    def test_signal_at_any_moment_ends_the_run_or_comes_too_late(self):
         source = self.write("in.sam", self.sam)
         begin = time.monotonic()
         self.sort_ok("-@", "2", "-o", self.path("whole.bam"), source, budget=SPILL_BUDGET)
@@ -260,7 +251,6 @@ class Signals(TempTest):
                     self.assert_no_result(out)
 
     def test_no_message_at_a_signal(self):
-        """Threads whose files were removed after a signal print no messages."""
         sam = generate.reads(20000, generate.reference()).encode()
         for _ in range(10):
             process = self.start("-", "-o", self.path("out.bam"), budget=SPILL_BUDGET)

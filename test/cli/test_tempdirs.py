@@ -25,14 +25,6 @@ class DirsTest(CliTest):
             path.mkdir()
         self.options = [word for path in self.dirs for word in ("-T", path)]
 
-    def mount(self, path, size):
-        """Mounts a tmpfs at path; skips the test if that is not possible."""
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        if done.returncode:
-            self.skipTest("cannot mount a small file system (not root)")
-        self.addCleanup(subprocess.run, ["umount", str(path)], check=False)
-
     def assert_empty(self):
         """Nothing is left in a and b."""
         for path in self.dirs:
@@ -79,9 +71,7 @@ class Several(DirsTest):
                      source, budget=SPILL_BUDGET)
         self.assert_empty()
 
-    def test_place_that_nobody_meant(self):
-        """A prefix in / and a TMPDIR that does not exist are not written to in silence. A prefix
-        in the working directory is."""
+    def test_directories_that_nobody_meant_are_not_used_in_silence(self):
         source = self.write("in.sam", generate.odd(15000, seed=71))
         out, there = self.path("out.bam"), sorted(os.listdir("/"))
         for prefix in ("/no-such-rocksort", "/tmp/../no-such-rocksort"):
@@ -124,9 +114,7 @@ class Several(DirsTest):
         self.assert_error(result, "-T", "32")
         self.assertFalse(os.path.exists(self.path("out.bam")))
 
-    def test_one_is_missing(self):
-        """A missing directory is an error, as with one -T, whether or not temporary data are
-        needed."""
+    def test_missing_directory_is_an_error(self):
         source = self.write("in.sam", generate.odd(9000, seed=72))
         for i, options in enumerate((["-T", "/nowhere/x", "-T", self.dirs[0]],
                                      ["-T", self.dirs[0], "-T", "/nowhere/x"])):
@@ -289,9 +277,7 @@ class Codec(DirsTest):
                               budget=SPILL_BUDGET)
         self.assertEqual(self.runs_of_codecs(result)[0]["none"], 0, result.err)
 
-    def test_auto_in_little_memory_from_a_pipe(self):
-        """The size of the input is unknown, or -s is too small: auto compresses, because only
-        compressed data fit."""
+    def test_auto_compresses_what_comes_from_a_pipe_in_little_memory(self):
         self.mount(self.dirs[0], "1668k")
         sam = generate.odd(15000, seed=73).encode()
         fixed = ["--temp-codec", "none"], ["--temp-codec", "lz4"]
@@ -311,8 +297,7 @@ class Codec(DirsTest):
             self.assertEqual([name for name, n in counts.items() if n], [codec])
             self.assertIn("--temp-codec", reason)
 
-    def test_auto_anywhere(self):
-        """The result does not depend on the codec that auto chooses."""
+    def test_auto_does_not_change_the_result(self):
         source = self.write("in.sam", generate.odd(15000, seed=75))
         want = self.sort_bam("--no-PG", source)
         for options in ([], self.options, ["-@", "3"]):

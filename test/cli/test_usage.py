@@ -19,8 +19,6 @@ RARE_OPTIONS = ["-s", "-k", "-f", "--verbosity", "--temp-codec", "--deflate", "-
 
 
 class Help(CliTest):
-    """Usage and version."""
-
     def on_terminal(self, argv, stream="stdin"):
         """Runs argv with a terminal as standard input, or as standard output, and pipes for the
         rest."""
@@ -37,8 +35,7 @@ class Help(CliTest):
             os.close(leader)
             os.close(follower)
 
-    def test_no_bam_to_a_terminal(self):
-        """What nobody can read is not written to a terminal; text and reports are."""
+    def test_bam_is_not_written_to_a_terminal(self):
         source = self.write("in.sam", generate.odd(20))
         for words, name in (([], "BAM"), (["-u"], "BAM"), (["-O", "cram,no_ref=1"], "CRAM"),
                             (["-O", "sam.gz"], "compressed SAM"), (["-O", "bam", "-o", "-"], "BAM"),
@@ -64,7 +61,6 @@ class Help(CliTest):
             self.assertEqual(done.stderr, "")
 
     def test_file_on_a_terminal(self):
-        """If an input is named, it does not matter that standard input is a terminal."""
         source = self.write("in.sam", generate.odd(20))
         done = self.on_terminal([SAMTOOLS, "rocksort", "-O", "sam", source])
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -115,7 +111,6 @@ class Classic(CliTest):
         self.want = self.sort_bam("--no-PG", stdin=self.sam)
 
     def files(self):
-        """The names of the files in work."""
         return sorted(os.listdir(self.work))
 
     def test_prefix_names_the_output(self):
@@ -134,8 +129,7 @@ class Classic(CliTest):
         self.sort_ok("--no-PG", source, self.path("x.bam"))
         self.assertEqual(bamfile.read(self.path("x.bam.bam")), self.want)
 
-    def test_name_with_an_extension(self):
-        """A prefix that looks like the whole name: a warning says what the output is called."""
+    def test_prefix_with_an_extension_is_warned_of(self):
         source = self.write("in.sam", self.sam)
         for name in ("x.bam", "x.sam", "x.cram", "x.sam.gz", ".x.bam"):
             result = self.sort_ok("--no-PG", source, name)
@@ -155,7 +149,6 @@ class Classic(CliTest):
         self.assertEqual(bamfile.read(self.path("out.name")), self.want)
 
     def test_options_after_names(self):
-        """Options may follow the names, as getopt_long of GNU allows and scripts do it."""
         self.sort_ok("-", "out", "--no-PG", "-@", "2", stdin=self.sam)
         self.assertEqual(bamfile.read(self.path("out.bam")), self.want)
 
@@ -185,8 +178,7 @@ class Values(CliTest):
                       ["-s", "1.5gb"], ["-m", "2mib"]):
             self.sort_ok(*words, "-o", self.path("out.bam"), source)
 
-    def test_name_of_another_format(self):
-        """A name that promises another format than BAM is refused, unless -O says what to write."""
+    def test_name_of_another_format_is_refused(self):
         source = self.write("in.sam", generate.odd(20))
         for name, format_name in (("x.fastq.gz", "FASTQ"), ("x.fq", "FASTQ"), ("x.fa", "FASTA"),
                                   ("x.vcf.gz", "VCF"), ("x.bed", "BED"), ("x.bam.bai", "index"),

@@ -5,13 +5,11 @@ import re
 import shutil
 import struct
 import subprocess
-import unittest
 
 import bamfile
 import generate
-from harness import (ORDERS, SAMTOOLS, CliTest, needs_pysam, own_lines, reference_sort,
-                     sanitized)
-from test_memory import ALLOWANCE_BYTES, MIB, peak_of
+from harness import (ORDERS, SAMTOOLS, CliTest, bytes_of, needs_pysam, own_lines, own_memory_only,
+                     reference_sort)
 
 REFS = [("a", 1000000), ("b", 1000000)]
 SMALL_BATCHES = {"ROCKSORT_TEST_BATCH": "64K"}
@@ -29,15 +27,11 @@ def header(hd="SO:coordinate"):
 
 
 def bam(records, hd="SO:coordinate"):
-    """A BAM file's bytes."""
     return bamfile.bgzf(header(hd) + b"".join(records))
 
 
 class VerifyTest(CliTest):
-    """Runs --verify."""
-
     def verify(self, *args, **how):
-        """Runs --verify and returns the Result, success or not."""
         return self.rocksort("--verify", *args, **how)
 
     def assert_sorted(self, result, words=""):
@@ -62,9 +56,7 @@ class VerifyTest(CliTest):
 class OwnOutput(VerifyTest):
     """Outputs of rocksort are sorted."""
 
-    def test_every_order(self):
-        """Verifies the order of the options with several threads and small batches, and the order
-        that the header claims."""
+    def test_each_order_is_verified(self):
         source = self.write("in.sam", generate.odd(6000, seed=81))
         for name, options in ALL_ORDERS.items():
             out = self.path("out.bam")
@@ -95,7 +87,6 @@ class OwnOutput(VerifyTest):
         self.assertEqual(self.verify("--verify=coordinate", out).status, 1)
 
     def test_every_format_is_verified(self):
-        """SAM, CRAM, standard input, and uncompressed BAM."""
         refs = generate.reference()
         fasta = self.write("ref.fa", generate.fasta(refs))
         source = self.write("in.sam", generate.reads(2000, refs))
@@ -103,8 +94,7 @@ class OwnOutput(VerifyTest):
             self.sort_ok("--reference", fasta, "-o", self.path(name), source)
             with self.subTest(name):
                 self.assert_sorted(self.verify("--reference", fasta, "-@", "2", self.path(name)))
-        with open(self.path("out.bam"), "rb") as file:
-            data = file.read()
+        data = bytes_of(self.path("out.bam"))
         result = self.verify("-", stdin=data)
         self.assert_sorted(result)
         self.assertTrue(result.out.startswith(b"-: sorted by coordinate, "))
@@ -122,14 +112,13 @@ class OwnOutput(VerifyTest):
         bad = self.write("bad.sam", text + lines[0] + lines[3] + lines[1])
         self.assert_violation(self.verify(bad), 2, 3, "a:4000000000", "a:3000000000")
 
-    @unittest.skipIf(sanitized(), "a sanitizer's memory is not ours")
+    @own_memory_only
     def test_verify_needs_little_memory(self):
         rng = random.Random(5)
         records = [bamfile.record(f"r{i:06}", 0, 0, i, "100M", "".join(rng.choices("ACGT", k=100)))
                    for i in range(60000)]
-        path = self.write("in.bam", bam(records))
-        peak, _ = peak_of(self, ["--verify", "-@", "2", "--max-memory", "8M", path])
-        self.assertLess(peak, 8 * MIB + ALLOWANCE_BYTES)
+        self.assert_peak(8, "--verify", "-@", "2", "--max-memory", "8M",
+                         self.write("in.bam", bam(records)))
 
 
 class Violations(VerifyTest):
@@ -143,9 +132,7 @@ class Violations(VerifyTest):
         return [bamfile.record(f"r{i:05}", 0, i * 2 // self.N, 2 * i, "60M", "ACGTA" * 12,
                                b"XIi" + struct.pack("<i", i)) for i in range(self.N)]
 
-    def test_swapped_neighbours(self):
-        """Two neighbours have changed places: at many places of the file, and at each place around
-        a border of two batches."""
+    def test_swapped_neighbours_are_found_anywhere(self):
         good = self.records()
         places = list(range(0, self.N - 1, 211)) + [self.N - 2]
         border = 65536 * 2 // 3 // len(good[0])
@@ -186,9 +173,7 @@ class Violations(VerifyTest):
         self.assertIn("bad.bam' is not sorted by coordinate: record 8 (read 'r00070', flag 0, a:141)"
                       " comes before record 9 (read 'r00008', flag 0, a:17)", result.err)
 
-    def test_the_others_are_verified(self):
-        """After a damaged or unsorted file the next files are verified, too. --quiet does not
-        silence its message."""
+    def test_files_after_a_bad_one_are_verified(self):
         good = bam(self.records()[:100])
         bad = bam([bamfile.record("x"), bamfile.record("y", 0, 0, 5, "4M", "ACGT")])
         paths = [self.write(f"{name}.bam", data) for name, data in
@@ -220,7 +205,6 @@ class Violations(VerifyTest):
         self.assert_violation(self.verify(stdin=bam(records)), 1, 2, "*:0", "a:6")
 
     def test_unplaced_reads_out_of_minimiser_order_are_named(self):
-        """Unplaced reads that are not in the order of -M."""
         rng = random.Random(3)
         reads = [bamfile.record(f"u{i}", 4, seq="".join(rng.choices("ACGT", k=50)))
                  for i in range(50)]
@@ -259,8 +243,7 @@ class Claims(VerifyTest):
         self.assert_error(self.verify(stdin=data[: len(data) // 2]), "truncated")
         self.assert_error(self.verify(self.path("nowhere.bam")), "nowhere.bam")
 
-    def test_no_key(self):
-        """A paired read without MC has no template coordinate."""
+    def test_paired_read_without_mc_has_no_template_coordinate(self):
         records = [bamfile.record("ok", 4), bamfile.record("bad", 1, 0, 7, "4M", "ACGT",
                                                            mate=(0, 99, 0))]
         self.assert_error(self.verify("--template-coordinate", stdin=bam(records)), "record 2 ",

@@ -15,18 +15,16 @@ import re
 import shutil
 import signal
 import subprocess
-import unittest
 
 import bamfile
 import workflow_reads
-from harness import BUILD, ROOT, SLOW, CliTest, environment, needs_pysam
+from harness import BUILD, LIBRARY, ROOT, SLOW, CliTest, environment, needs_faults, needs_pysam
 from test_index import IndexTest, random_regions
 
 WORKFLOWS = ROOT / "packaging/workflows"
 BIN = WORKFLOWS / "bin"
 ENGINES = ROOT / "build/engines"
 ENGINE_LIMIT_S = 120 * SLOW
-LIBRARY = ROOT / "build/fault_inject.so"
 GROUP_BASES = 600_000
 ENGINE_GROUP_BASES = 1_200_000
 MARKDUP = "-d 100 -t"
@@ -52,7 +50,6 @@ REPORTS = ("-s", "-rs", "-f dups", "-fdups", "-tfdups", "--json", "--metrics dup
 
 
 def run_script(name, *args):
-    """Runs a script of the workflows."""
     return subprocess.run([BIN / name, *map(str, args)], capture_output=True, text=True,
                           check=False)
 
@@ -104,8 +101,7 @@ class ByContig(CliTest):
         self.sort_ok("--fixmate", f"--markdup={markdup}", "--write-index", "--no-PG", "-o",
                      self.path("want.bam"), self.path("all.sam"))
 
-    def test_local_options(self):
-        """Flags and tags are those of one sort, and only blocks are copied at the end."""
+    def test_local_options_give_the_records_of_one_sort_by_copying(self):
         self.scatter()
         different = set()
         for markdup in LOCAL:
@@ -120,8 +116,7 @@ class ByContig(CliTest):
                 different.add(hashlib.sha256(want.records).digest())
         self.assertGreaterEqual(len(different), 11)     # most make a difference here
 
-    def test_pairs_on_two_contigs(self):
-        """Marked duplicates include pairs whose mates lie in two groups: both of them, or none."""
+    def test_pairs_on_two_contigs_are_marked_both_or_none(self):
         self.scatter()
         self.gather("")
         group = {}
@@ -137,9 +132,8 @@ class ByContig(CliTest):
         self.assertGreater(sum(ends[0][1] for ends in apart), 20)
         self.assertEqual([ends for ends in apart if ends[0][1] != ends[1][1]], [])
 
-    @unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
-    def test_killed_gather(self):
-        """A gather that was killed while it wrote, tried again: the same files, byte for byte."""
+    @needs_faults
+    def test_killed_gather_gives_the_same_files_when_tried_again(self):
         self.scatter()
         command = ["--merge", "--markdup=-d 100 -t", "--write-index", "--no-PG",
                    *[self.path(f"pieces{i}/{self.pieces[0]}.bam") for i in range(N_CHUNKS)]]
@@ -150,10 +144,8 @@ class ByContig(CliTest):
         self.sort_ok(*command, "-o", self.path("want.bam"))
         for fault in ("write:2:kill:.bam.rocksort.", "write:1:kill:.csi.rocksort."):
             with self.subTest(fault=fault):
-                env = {"LD_PRELOAD": str(LIBRARY), "FAULT": fault,
-                       "ASAN_OPTIONS": "verify_asan_link_order=0:" +
-                                       os.environ.get("ASAN_OPTIONS", "")}
-                done = self.rocksort(*command, "-o", self.path("out.bam"), env=env, clean=False)
+                done = self.rocksort(*command, "-o", self.path("out.bam"), clean=False,
+                                     env=self.faulty(fault))
                 self.assertEqual(done.status, -signal.SIGKILL, done.err)
                 half = [path for path in self.work.glob("out.bam.rocksort.*")
                         if path.stat().st_size > 0]
@@ -166,7 +158,6 @@ class ByContig(CliTest):
                     path.unlink()
 
     def test_remote_options(self):
-        """The workflows refuse what would come out otherwise, and this is so."""
         self.scatter()
         for markdup, mention in REMOTE:
             with self.subTest(markdup=markdup):
@@ -213,7 +204,6 @@ class ByContig(CliTest):
         self.assertNotEqual(done.returncode, 0)
 
     def test_names_of_groups_are_in_order(self):
-        """As text, also if there are many groups. What BED takes for a comment makes no group."""
         names = [f"c{i}" for i in range(12_000)]
         names[20:20] = ["#c", "track", "browser", "tracks"]
         fai = self.write("many.fai", "".join(f"{name}\t9\t0\t60\t61\n" for name in names))
@@ -225,7 +215,6 @@ class ByContig(CliTest):
         self.assertEqual(sorted(groups), groups)
 
     def test_chunks_of_reads(self):
-        """Chunks follow each other, have a multiple of pairs, and may be empty; both ends agree."""
         for n_pairs, n_chunks, multiple, want in (
                 (10, 3, 1, [4, 4, 2]), (10, 2, 4, [8, 2]), (10, 3, 5, [5, 5, 0]),
                 (2, 3, 1, [1, 1, 0]), (0, 2, 1, [0, 0]), (12, 1, 1, [12])):
@@ -272,7 +261,7 @@ class ByContig(CliTest):
 
 
 @needs_pysam
-@unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
+@needs_faults
 class Engines(IndexTest):
     """Both workflows in their engines: several tasks at a time, of which some are killed. Names of
     directories, files and contigs have characters that mean something to a shell."""
@@ -327,11 +316,9 @@ class Engines(IndexTest):
         self.write("samples.csv", "\n".join(["sample,lane,reads1,reads2", *rows, *more]) + "\n")
 
     def write_all(self, name, some):
-        """Writes templates as SAM."""
         return workflow_reads.write_sam(self.path(name), self.header, some)
 
     def write_reads(self, name, some):
-        """Writes templates as FASTQ; returns the names of the files."""
         names = [f"{name} [{end}].fastq.gz" for end in (1, 2)]
         workflow_reads.write_fastq([self.path(one) for one in names], some)
         return names
@@ -341,7 +328,6 @@ class Engines(IndexTest):
         return f"'{self.bin}/aligner' '{self.path(sam)}' {{reads}} {{reference}}"
 
     def engine(self, name):
-        """The engine's command: that of build/engines."""
         if not (ENGINES / name).exists():
             self.skipTest(f"{name} is not installed (scripts/make-engines.sh)")
         return ENGINES / name
@@ -353,7 +339,6 @@ class Engines(IndexTest):
                 "--configfile", "settings.json", "--cores", "3", "--scheduler", "greedy")
 
     def nextflow(self):
-        """The command of Nextflow."""
         # Without this it starts as many tasks as there are processors.
         self.write("local.config", "executor.cpus = 3\nexecutor.memory = '4 GB'\n"
                    "trace.overwrite = true\n")

@@ -179,7 +179,6 @@ def write_fastq(paths, some):
 
 
 def write_script(path, text, **values):
-    """Writes a program."""
     with open(path, "w", encoding="ascii") as file:
         file.write(text.format(**values))
     os.chmod(path, 0o755)

@@ -114,7 +114,7 @@ static void check_tags(const uint8_t *rec)
 /* Fixes a template. Returns the records, and stores their bytes in *n_bytes. */
 static uint8_t *fix(const uint8_t *records, size_t *n_bytes)
 {
-    struct fixmate_space space = {.n_out = 0};
+    RELEASED(fixmate_release) struct fixmate_space space = {.n_out = 0};
     size_t n = 0;
     for (size_t at = 0; at < *n_bytes; at += bam_record_bytes(records + at), n++)
         FUZZ_CHECK(!fixmate_add(&rules, &space, records + at));
@@ -126,7 +126,6 @@ static uint8_t *fix(const uint8_t *records, size_t *n_bytes)
     }
     *n_bytes = space.out_bytes;
     uint8_t *result = fuzz_copy(space.out, space.out_bytes);
-    fixmate_release(&space);
     return result;
 }
 

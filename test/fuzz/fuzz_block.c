@@ -41,7 +41,7 @@ static void open_records(const struct bam_block *block, const uint8_t *raw)
 static void open_value(const uint8_t *value, size_t n_bytes)
 {
     struct bam_block block;
-    struct temp_coder coder = {0};
+    RELEASED(temp_coder_release) struct temp_coder coder = {0};
     bool verified = bam_block_verify(value, n_bytes);
     if (bam_block_parse(value, n_bytes, &block) < 0) return;
     FUZZ_CHECK((block.last_bound_bytes == 0) == (block.n_records == 1));
@@ -49,12 +49,10 @@ static void open_value(const uint8_t *value, size_t n_bytes)
     if (block.ordinals)
         FUZZ_CHECK(bam_block_ordinal(block.ordinals, block.n_records - 1) >> 40 == 0);
     if (!verified || block.raw_bytes > MAX_RAW_BYTES) return;
-    uint8_t *raw = fuzz_alloc(block.raw_bytes);
+    OWNED uint8_t *raw = fuzz_alloc(block.raw_bytes);
     if (temp_codec_decompress(&coder, block.codec, block.payload, block.payload_bytes, raw,
                               block.raw_bytes) == 0)
         open_records(&block, raw);
-    free(raw);
-    temp_coder_release(&coder);
 }
 
 /* Makes a block of raw bytes. Returns its value, which has exactly *value_bytes. */
@@ -63,9 +61,9 @@ static uint8_t *make_value(enum temp_codec codec, const uint8_t *raw, size_t raw
 {
     static const uint8_t bound[SORT_KEY_FIXED_BYTES + MERGE_BOUND_TAIL_BYTES] = {0};
     size_t bound_bytes = n_records > 1 ? sizeof bound : 0;
-    struct temp_coder coder = {0};
+    RELEASED(temp_coder_release) struct temp_coder coder = {0};
     size_t ordinals_bytes = has_ordinals ? (size_t)BAM_BLOCK_ORDINAL_BYTES * n_records : 0;
-    uint8_t *ordinals = fuzz_alloc(ordinals_bytes);
+    OWNED uint8_t *ordinals = fuzz_alloc(ordinals_bytes);
     memset(ordinals, 7, ordinals_bytes);
     uint8_t *out = fuzz_alloc(bam_block_bound(codec, raw_bytes, sizeof bound) + ordinals_bytes);
     const struct bam_block_content content = {raw, raw_bytes, n_records, bound, bound_bytes,
@@ -75,8 +73,6 @@ static uint8_t *make_value(enum temp_codec codec, const uint8_t *raw, size_t raw
     uint8_t *value = fuzz_copy(out, (size_t)n);
     *value_bytes = (size_t)n;
     free(out);
-    free(ordinals);
-    temp_coder_release(&coder);
     return value;
 }
 
@@ -114,9 +110,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     } else {
         size_t raw_bytes;
         uint32_t n_records;
-        uint8_t *raw = make_records(&in, &raw_bytes, &n_records);
+        OWNED uint8_t *raw = make_records(&in, &raw_bytes, &n_records);
         value = make_value(codec, raw, raw_bytes, n_records, has_ordinals, &value_bytes);
-        free(raw);
         for (; flips > 0; flips--) value[fuzz_u16(&in) % value_bytes] ^= fuzz_u8(&in);
     }
     if (mode & 8) fit_checksum(value, value_bytes);

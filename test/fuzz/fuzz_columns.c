@@ -40,11 +40,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     const struct column_output output = {
         .request = &request, .schema = column_schema_create(NULL, NULL)};
     const struct temp_places places = {NULL, 0, NULL};
-    struct output_notes kept = {.streams = NULL};
+    RELEASED(output_notes_release) struct output_notes kept = {.streams = NULL};
     output_notes_begin(&kept, OUTPUT_NOTES_PIECE_BYTES, &places);
     struct column_file *file = column_file_create(&output, &kept.notes, "out");
     struct column_encoder *encoder = column_encoder_create(&output, header);
-    uint8_t *rec = fuzz_alloc(FUZZ_MAX_RECORD);
+    OWNED uint8_t *rec = fuzz_alloc(FUZZ_MAX_RECORD);
     struct column_bytes written = {0}, notes = {0};
     const struct column_sink sink = {put_bytes, &written};
     column_file_begin(file, header, &written);
@@ -63,8 +63,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     free(notes.bytes);
     column_encoder_destroy(encoder);
     column_file_destroy(file);
-    output_notes_release(&kept);
     column_schema_destroy(output.schema);
-    free(rec);
     return 0;
 }

@@ -76,9 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     check_library(size, n);
     check_isal(size, n);
     if (choice & 0x38) return 0;        /* a deflater that was not used before takes long to make */
-    struct deflater *fresh = deflater_create(DEFLATE_FASTEST + level);
+    OWNED struct deflater *fresh = deflater_create(DEFLATE_FASTEST + level);
     FUZZ_CHECK(deflater_run(fresh, payload, n, again, size) == size);
     FUZZ_CHECK(memcmp(again, out, size) == 0);
-    free(fresh);
     return 0;
 }

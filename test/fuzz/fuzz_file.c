@@ -93,7 +93,7 @@ uint8_t *fuzz_make_file(struct fuzz_input *in, enum fuzz_form form, size_t *n_by
     struct fuzz_input blocks = {in->at, in->at + (fuzz_left(in) > 0)};
     (void)fuzz_u8(in);
     size_t wanted = (size_t)fuzz_u8(in) << 10;
-    uint8_t *content = fuzz_alloc(MAX_CONTENT + FUZZ_MAX_RECORD);
+    OWNED uint8_t *content = fuzz_alloc(MAX_CONTENT + FUZZ_MAX_RECORD);
     size_t header_bytes = form == FUZZ_BLOCKS ? 0 : put_header(content), n = header_bytes;
     if (form == FUZZ_MADE) {
         while (n < MAX_CONTENT && fuzz_left(in) > 0) n += fuzz_make_record(in, content + n);
@@ -104,6 +104,5 @@ uint8_t *fuzz_make_file(struct fuzz_input *in, enum fuzz_form form, size_t *n_by
     }
     if (form != FUZZ_BLOCKS) n = repeat_records(content, header_bytes, n, wanted);
     uint8_t *file = make_blocks(&blocks, content, n, n_bytes);
-    free(content);
     return file;
 }

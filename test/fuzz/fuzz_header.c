@@ -26,7 +26,7 @@ static void check_lines(const char *text)
 {
     const char *at = text, *before = text, *end = text + strlen(text);
     struct text line, field;
-    struct text_map map = {NULL, 0, 0};
+    RELEASED(text_map_release) struct text_map map = {NULL, 0, 0};
     size_t n = 0;
     while (header_next_line(&at, &line)) {
         FUZZ_CHECK(line.at >= before && line.at + line.n == at && at <= end && line.n > 0);
@@ -46,15 +46,13 @@ static void check_lines(const char *text)
         }
     }
     FUZZ_CHECK(at == end);
-    text_map_release(&map);
 }
 
 /* True if the header has a line of this type with this ID. */
 static bool header_has(sam_hdr_t *header, const char *type, const char *id)
 {
-    kstring_t line = KS_INITIALIZE;
+    OWNED_TEXT kstring_t line = KS_INITIALIZE;
     int r = sam_hdr_find_line_id(header, type, "ID", id, &line);
-    ks_free(&line);
     return r == 0;
 }
 
@@ -84,7 +82,7 @@ static void check_rename(struct header_union *u, size_t input, sam_hdr_t *header
     const struct id_renames *renames = header_union_renames(u, input);
     if (!renames) renames = &none;
     size_t bound = id_renames_rewrite_bound(renames, rec);
-    uint8_t *out = fuzz_alloc(bound);
+    OWNED uint8_t *out = fuzz_alloc(bound);
     size_t size = id_renames_rewrite(renames, rec, out);
     FUZZ_CHECK(size <= bound && size == bam_record_bytes(out));
     FUZZ_CHECK(bam_record_check(out, 3) == NULL);
@@ -94,7 +92,6 @@ static void check_rename(struct header_union *u, size_t input, sam_hdr_t *header
     if (rg) FUZZ_CHECK(header_has(united, "RG", (const char *)aux.value));
     if (pg) FUZZ_CHECK(bam_aux_find(out, "PG", &aux) == 1);
     if (pg) FUZZ_CHECK(header_has(united, "PG", (const char *)aux.value));
-    free(out);
     free(rec);
 }
 
@@ -111,10 +108,9 @@ static void check_union(sam_hdr_t **headers, size_t n)
         for (int k = 0; k < 4; k++) check_rename(u, i, headers[i], k);
     const char *text = sam_hdr_str(united);
     FUZZ_CHECK(text);
-    sam_hdr_t *again = sam_hdr_parse(strlen(text), text);
+    OWNED_HEADER sam_hdr_t *again = sam_hdr_parse(strlen(text), text);
     FUZZ_CHECK(again);
     check_lines(text);
-    sam_hdr_destroy(again);
     header_union_destroy(u);
 }
 
@@ -127,16 +123,14 @@ static void check_rules(sam_hdr_t *header)
     bam_key_template_destroy(ends);
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         struct sort_rules rules = {.order = orders[i], .tag = {'C', 'B'}};
-        sam_hdr_t *copy = sam_hdr_dup(header);
+        OWNED_HEADER sam_hdr_t *copy = sam_hdr_dup(header);
         FUZZ_CHECK(copy);
         /* This may fail: htslib finds some damage only when it adds to the header. */
         if (sort_rules_update_header(&rules, i % 2, copy) == 0) {
-            kstring_t value = KS_INITIALIZE;
+            OWNED_TEXT kstring_t value = KS_INITIALIZE;
             FUZZ_CHECK(sam_hdr_find_tag_hd(copy, "SO", &value) == 0);
-            ks_free(&value);
             FUZZ_CHECK(sam_hdr_str(copy));
         }
-        sam_hdr_destroy(copy);
     }
 }
 
@@ -149,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     for (const uint8_t *at = data; n < MAX_HEADERS;) {
         const uint8_t *stop = at < end ? memchr(at, SEPARATOR, (size_t)(end - at)) : NULL;
         size_t part = (size_t)((stop ? stop : end) - at);
-        char *text = fuzz_alloc(sizeof references + part);
+        OWNED char *text = fuzz_alloc(sizeof references + part);
         memcpy(text, references, sizeof references - 1);
         if (part > 0) memcpy(text + sizeof references - 1, at, part);
         text[sizeof references - 1 + part] = '\0';
@@ -161,7 +155,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
             header = NULL;
         }
         if (header) headers[n++] = header;
-        free(text);
         if (!stop) break;
         at = stop + 1;
     }

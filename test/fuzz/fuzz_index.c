@@ -48,14 +48,13 @@ static int compare_places(const void *a, const void *b)
 
 static size_t make_records(struct fuzz_input *in, int32_t n_refs, struct placed *records)
 {
-    uint8_t *made = fuzz_alloc(FUZZ_MAX_RECORD);
+    OWNED uint8_t *made = fuzz_alloc(FUZZ_MAX_RECORD);
     size_t n = 0;
     while (n < MAX_RECORDS && fuzz_left(in) > 4) {
         size_t size = fuzz_make_record(in, made);
         if (bam_record_check(made, n_refs) || bam_record_is_long(made)) continue;
         records[n++] = (struct placed){.bytes = fuzz_copy(made, size)};
     }
-    free(made);
     qsort(records, n, sizeof *records, compare_places);
     return n;
 }
@@ -127,7 +126,7 @@ static int write_theirs(enum bam_index_format kind, const struct placed *records
     int format = kind == BAM_INDEX_BAI ? HTS_FMT_BAI : HTS_FMT_CSI;
     int n_levels = kind == BAM_INDEX_BAI ? 5 : 6, n_refs = kind == BAM_INDEX_BAI ? 2 : FUZZ_N_REFS;
     hts_idx_t *index = hts_idx_init(n_refs, format, first, 14, n_levels);
-    bam1_t *b = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1();
     int r = 0;
     FUZZ_CHECK(index && b);
     for (size_t i = 0; r == 0 && i < n; i++) {
@@ -138,7 +137,6 @@ static int write_theirs(enum bam_index_format kind, const struct placed *records
     }
     if (r == 0) r = hts_idx_finish(index, end);
     if (r == 0) r = hts_idx_save_as(index, NULL, theirs.path, format);
-    bam_destroy1(b);
     hts_idx_destroy(index);
     return r;
 }
@@ -157,7 +155,7 @@ static bool has_two_before_the_first(const struct placed *records, size_t n)
 static bool has_long_cigar(const struct placed *records, size_t n)
 {
     bool found = false;
-    bam1_t *b = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1();
     for (size_t i = 0; i < n && !found; i++) {
         const uint8_t *rec = records[i].bytes;
         FUZZ_CHECK(b);
@@ -167,7 +165,6 @@ static bool has_long_cigar(const struct placed *records, size_t n)
                 (n_bytes > 0 && memcmp(bam_get_cigar(b), bam_record_name(rec) +
                                        bam_record_name_bytes(rec), n_bytes) != 0);
     }
-    bam_destroy1(b);
     return found;
 }
 
@@ -188,10 +185,8 @@ static uint8_t *read_index(const struct fuzz_file *file, size_t *n_bytes)
 static void compare_indexes(void)
 {
     size_t n_ours, n_theirs;
-    uint8_t *a = read_index(&ours, &n_ours), *b = read_index(&theirs, &n_theirs);
+    OWNED uint8_t *a = read_index(&ours, &n_ours), *b = read_index(&theirs, &n_theirs);
     FUZZ_CHECK(n_ours == n_theirs && memcmp(a, b, n_ours) == 0);
-    free(a);
-    free(b);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)

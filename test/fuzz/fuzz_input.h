@@ -12,6 +12,8 @@
 #ifndef ROCKSORT_FUZZ_INPUT_H
 #define ROCKSORT_FUZZ_INPUT_H
 
+#include "../unit/owned.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

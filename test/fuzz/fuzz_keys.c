@@ -65,12 +65,12 @@ static void check_aux(const uint8_t *rec)
 /* Unpacks the record, as for writing SAM and CRAM, and packs it again. */
 static void check_unpacked(const uint8_t *rec)
 {
-    bam1_t *b = bam_init1(), *again = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1(), *again = bam_init1();
     FUZZ_CHECK(b && again);
     bam_record_unpack(rec, b);
     FUZZ_CHECK(strcmp(bam_get_qname(b), (const char *)bam_record_name(rec)) == 0);
     FUZZ_CHECK(b->core.pos == bam_record_true_pos(rec));
-    uint8_t *packed = NULL;
+    OWNED uint8_t *packed = NULL;
     size_t room = 0;
     if (!bam_record_put(b, true, &packed, &room, 0)) {
         const bam1_core_t *c = &b->core;
@@ -86,9 +86,6 @@ static void check_unpacked(const uint8_t *rec)
             FUZZ_CHECK(memcmp(again->data, b->data, (size_t)b->l_data) == 0);
         }
     }
-    free(packed);
-    bam_destroy1(b);
-    bam_destroy1(again);
 }
 
 static bool begins_with(const uint8_t *key, size_t n_bytes, const uint8_t *other, size_t n_other)
@@ -182,7 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct fuzz_input in = {data, data + n_bytes};
     struct record records[MAX_RECORDS];
     size_t n = 0;
-    uint8_t *made = fuzz_alloc(FUZZ_MAX_RECORD);
+    OWNED uint8_t *made = fuzz_alloc(FUZZ_MAX_RECORD);
     while (n < MAX_RECORDS && fuzz_left(&in) > 0) {
         size_t size = fuzz_make_record(&in, made);
         uint8_t *bytes = fuzz_copy(made, size);
@@ -194,7 +191,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         check_unpacked(bytes);
         records[n++] = (struct record){bytes, size};
     }
-    free(made);
     check_all_orders(&in, records, n);
     for (size_t i = 0; i < n; i++) free(records[i].bytes);
     return 0;

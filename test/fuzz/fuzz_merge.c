@@ -45,7 +45,7 @@ static struct sort_rules choose_rules(struct fuzz_input *in)
 /* Makes records that have a key. Some occur several times, for ties. */
 static void make_stream(struct fuzz_input *in, const struct sort_rules *rules, struct stream *s)
 {
-    uint8_t *made = fuzz_alloc(FUZZ_MAX_RECORD);
+    OWNED uint8_t *made = fuzz_alloc(FUZZ_MAX_RECORD);
     const char *problem;
     *s = (struct stream){.bytes = fuzz_alloc(STREAM_BYTES + FUZZ_MAX_RECORD)};
     while (s->n_bytes < STREAM_BYTES && fuzz_left(in) > 0 && s->n_records < MAX_RECORDS) {
@@ -59,7 +59,6 @@ static void make_stream(struct fuzz_input *in, const struct sort_rules *rules, s
             s->starts[++s->n_records] = s->n_bytes;
         }
     }
-    free(made);
 }
 
 static void check_ends(const struct batch *b)
@@ -95,22 +94,20 @@ static size_t make_batches(struct fuzz_input *in, const struct sort_rules *rules
                            const struct stream *s, struct batch *batches[MAX_BATCHES])
 {
     struct content_sum sum = {0}, wanted = {0};
-    struct merge_space space = {0};
+    RELEASED(merge_space_release) struct merge_space space = {0};
     size_t n_batches = 0, n_records = 0;
     for (; n_batches < MAX_BATCHES && n_records < s->n_records; n_batches++) {
         batches[n_batches] = batch_create(rules, NULL, BATCH_BYTES);
         n_records = fill_batch(in, batches[n_batches], s, n_records, &sum);
     }
     for (size_t i = 0; i < n_records; i++) {
-        uint8_t *rec = fuzz_copy(s->bytes + s->starts[i], s->starts[i + 1] - s->starts[i]);
+        OWNED uint8_t *rec = fuzz_copy(s->bytes + s->starts[i], s->starts[i + 1] - s->starts[i]);
         cut_names_cut(NULL, rec, 0);            /* as batch_index_part does */
         (void)bam_record_restore_cigar(rec);
         sort_rules_admit(rules, rec, &wanted);
-        free(rec);
     }
     FUZZ_CHECK(content_sum_equal(&sum, &wanted));
     for (size_t i = 0; i < n_batches; i++) batch_sort(batches[i], &space);
-    merge_space_release(&space);
     return n_batches;
 }
 
@@ -161,11 +158,11 @@ static void merge_all(struct fuzz_input *in, const struct sort_rules *rules,
                       const struct merge_source *sources, size_t n)
 {
     struct merge_slice slices[MAX_BATCHES];
-    struct merge_bound bound = {0};
-    struct merge_space space = {0};
+    RELEASED(merge_bound_release) struct merge_bound bound = {0};
+    RELEASED(merge_space_release) struct merge_space space = {0};
     size_t from[MAX_BATCHES] = {0}, n_out = 0, n_places;
     const struct sort_entry *merged;
-    struct place *places = sort_places(rules, sources, n, &n_places);
+    OWNED struct place *places = sort_places(rules, sources, n, &n_places);
     while (n_out < n_places) {
         bool have = fuzz_left(in) > 0 && choose_bound(in, rules, sources, n, &bound);
         size_t n_wanted = 0;
@@ -184,9 +181,6 @@ static void merge_all(struct fuzz_input *in, const struct sort_rules *rules,
         for (size_t i = 0; i < n_wanted; i++) FUZZ_CHECK(merged[i].ref == places[n_out++].ref);
     }
     for (size_t i = 0; i < n_places; i++) merge_bound_release(&places[i].bound);
-    free(places);
-    merge_bound_release(&bound);
-    merge_space_release(&space);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)

@@ -132,13 +132,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         unsigned which = fuzz_below(&in, N_WORDS);
         const uint8_t *newline = fuzz_left(&in) ? memchr(in.at, '\n', fuzz_left(&in)) : NULL;
         size_t n = newline ? (size_t)(newline - in.at) : fuzz_left(&in);
-        char *text = fuzz_alloc(n + 1);
+        OWNED char *text = fuzz_alloc(n + 1);
         fuzz_fill(&in, (uint8_t *)text, n);
         text[n] = '\0';
         if (newline) in.at++;
         check_size(text);
         argc = put_option(argv, argc, which, text);
-        free(text);
     }
     memcpy(all, argv, sizeof all);      /* getopt changes their order */
     parse(argc, argv, dialect);

@@ -34,14 +34,14 @@ struct stream {
 static bool take_piece(struct bam_reader *reader, struct bam_piece *piece, size_t piece_bytes,
                        struct stream *s)
 {
-    struct bgzf_coder coder = {0};
+    RELEASED(bgzf_coder_release) struct bgzf_coder coder = {0};
     uint8_t *at = s->bytes + s->n_bytes;
     size_t room = MAX_STREAM - s->n_bytes;
     s->too_long = room < 2 * BGZF_MAX_BYTES;
     if (s->too_long) return false;
     /* No more room than promised, so that AddressSanitizer finds what is written beyond it. */
     if (room > piece_bytes + BGZF_MAX_BYTES) room = piece_bytes + BGZF_MAX_BYTES;
-    uint8_t *exact = fuzz_alloc(room);
+    OWNED uint8_t *exact = fuzz_alloc(room);
     int r = bam_reader_next(reader, piece, exact, piece_bytes, room);
     FUZZ_CHECK(r != BAM_READER_PIECE || piece->raw_bytes <= room);
     if (r == BAM_READER_PIECE && piece->compressed_bytes > 0 &&
@@ -59,8 +59,6 @@ static bool take_piece(struct bam_reader *reader, struct bam_piece *piece, size_
         s->too_long = true;
         FUZZ_CHECK(bam_reader_room_needed(reader) > room);
     }
-    free(exact);
-    bgzf_coder_release(&coder);
     return r == BAM_READER_PIECE && !s->failed;
 }
 
@@ -72,9 +70,8 @@ static size_t walk(const struct stream *s, int32_t n_refs, bool *sound)
     while (s->n_bytes - at >= 4) {
         size_t size = bam_record_bytes(s->bytes + at);
         if (size < BAM_RECORD_FIXED_BYTES || size > s->n_bytes - at) return n;
-        uint8_t *exact = fuzz_copy(s->bytes + at, size);
+        OWNED uint8_t *exact = fuzz_copy(s->bytes + at, size);
         bool refused = bam_record_check(exact, n_refs) || bam_record_is_long(exact);
-        free(exact);
         if (refused) return n;
         at += size;
         n++;
@@ -88,9 +85,9 @@ static void compare_with_htslib(const struct stream *s, size_t n_records)
 {
     samFile *theirs = sam_open(file.path, "r");
     FUZZ_CHECK(theirs);
-    sam_hdr_t *header = sam_hdr_read(theirs);
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_read(theirs);
     FUZZ_CHECK(header);
-    bam1_t *b = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1();
     const uint8_t *rec = s->bytes;
     for (size_t i = 0; i < n_records; i++, rec += bam_record_bytes(rec)) {
         FUZZ_CHECK(b && sam_read1(theirs, header, b) >= 0);
@@ -99,15 +96,13 @@ static void compare_with_htslib(const struct stream *s, size_t n_records)
         FUZZ_CHECK(strcmp(bam_get_qname(b), (const char *)bam_record_name(rec)) == 0);
     }
     FUZZ_CHECK(sam_read1(theirs, header, b) == -1);
-    bam_destroy1(b);
-    sam_hdr_destroy(header);
     (void)sam_close(theirs);
 }
 
 static void read_file(size_t piece_bytes)
 {
     static const htsFormat no_options;
-    struct bam_piece piece = {0};
+    RELEASED(bam_piece_release) struct bam_piece piece = {0};
     /* No threads of htslib: with them coverage differed from run to run, so that the same seed made
        other inputs, and htslib 1.16 leaks 32 bytes where they meet a damaged block. */
     struct bam_reader *reader = bam_reader_open(file.path, &no_options, NULL);
@@ -121,7 +116,6 @@ static void read_file(size_t piece_bytes)
         size_t n = walk(&s, sam_hdr_nref(bam_reader_header(reader)), &sound);
         if (sound) compare_with_htslib(&s, n);
     }
-    bam_piece_release(&piece);
     bam_reader_close(reader);
 }
 
@@ -137,12 +131,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct fuzz_input in = {data, data + n_bytes};
     enum fuzz_form form = (enum fuzz_form)fuzz_below(&in, FUZZ_N_FORMS);
     size_t piece_bytes = (size_t)(1 + fuzz_u8(&in)) << 9, file_bytes;
-    uint8_t *bytes = fuzz_make_file(&in, form, &file_bytes);
+    OWNED uint8_t *bytes = fuzz_make_file(&in, form, &file_bytes);
     fuzz_forget_messages();
     if (!is_for_htslib(bytes, file_bytes)) {
         fuzz_file_write(&file, bytes, file_bytes);
         read_file(piece_bytes);
     }
-    free(bytes);
     return 0;
 }

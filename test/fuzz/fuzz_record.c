@@ -146,11 +146,10 @@ static void put_fixed_fields(struct fuzz_input *in, uint8_t *rec, size_t name_by
 
 struct bam_key_template *fuzz_template_ends(void)
 {
-    sam_hdr_t *header = sam_hdr_parse(strlen(fuzz_header_text), fuzz_header_text);
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(fuzz_header_text), fuzz_header_text);
     FUZZ_CHECK(header);
     struct bam_key_template *ends = bam_key_template_create(header);
     FUZZ_CHECK(ends);
-    sam_hdr_destroy(header);
     return ends;
 }
 

@@ -57,8 +57,8 @@ static void note_problem(struct records *r, const char *problem)
 static void read_ours(samFile *file, sam_hdr_t *header, size_t chunk_bytes, struct records *out)
 {
     struct sam_text text;
-    struct sam_chunk chunk = {0};
-    bam1_t *record = bam_init1();
+    RELEASED(sam_chunk_release) struct sam_chunk chunk = {0};
+    OWNED_RECORD bam1_t *record = bam_init1();
     int r = 0;
     FUZZ_CHECK(record);
     sam_text_open(&text, file);
@@ -71,19 +71,17 @@ static void read_ours(samFile *file, sam_hdr_t *header, size_t chunk_bytes, stru
     }
     FUZZ_CHECK(out->problem[0] || r == 0);
     sam_text_release(&text);
-    sam_chunk_release(&chunk);
-    bam_destroy1(record);
 }
 
 static void read_theirs(samFile *file, sam_hdr_t *header, struct records *out)
 {
     bool parsed = sam_hdr_name2tid(header, "*") >= -1;
     bool long_positions = parsed && bam_header_long_reference(header) >= 0;
-    bam1_t *record = bam_init1();
+    OWNED_RECORD bam1_t *record = bam_init1();
     int r;
     FUZZ_CHECK(record);
     while ((r = sam_read1(file, header, record)) >= 0) {
-        uint8_t *raw = NULL;
+        OWNED uint8_t *raw = NULL;
         size_t room = 0;
         if (bam_record_put(record, long_positions, &raw, &room, 0)) {
             note_problem(out, "cannot be packed");
@@ -91,10 +89,8 @@ static void read_theirs(samFile *file, sam_hdr_t *header, struct records *out)
         }
         append_bytes(out, raw, bam_record_bytes(raw));
         out->n_records++;
-        free(raw);
     }
     if (r < -1) note_problem(out, "htslib's error");
-    bam_destroy1(record);
 }
 
 /* For htslib a NUL ends the line, and an empty line may end the file; 1.16 changes numbers. */

@@ -126,19 +126,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct sort_settings settings = choose_settings(&in);
     enum fuzz_form form = (enum fuzz_form)fuzz_below(&in, FUZZ_N_FORMS);
     size_t file_bytes, n_whole = 0, n_spilled = 0;
-    uint8_t *bytes = fuzz_make_file(&in, form, &file_bytes);
+    OWNED uint8_t *bytes = fuzz_make_file(&in, form, &file_bytes);
     if (!is_for_htslib(bytes, file_bytes)) {
         fuzz_file_write(&input, bytes, file_bytes);
-        uint8_t *whole = sort(&settings, &n_whole);
+        OWNED uint8_t *whole = sort(&settings, &n_whole);
         settings.n_threads = 3;
         settings.memory_bytes = SPILL_BUDGET;
         settings.test_batch_bytes = SPILL_BATCH_BYTES;
-        uint8_t *spilled = sort(&settings, &n_spilled);
+        OWNED uint8_t *spilled = sort(&settings, &n_spilled);
         FUZZ_CHECK(!whole == !spilled);
         if (whole) FUZZ_CHECK(n_whole == n_spilled && memcmp(whole, spilled, n_whole) == 0);
-        free(whole);
-        free(spilled);
     }
-    free(bytes);
     return 0;
 }

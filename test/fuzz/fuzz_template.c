@@ -145,19 +145,17 @@ static void fix_in_spans(struct run *run, const uint8_t *stream, size_t n_bytes)
         if (n < least) n = least;
         if (n > n_bytes - at) n = n_bytes - at;
         n = whole_bytes(stream + at, n, &n_records);
-        uint8_t *span = fuzz_copy(stream + at, n);
+        OWNED uint8_t *span = fuzz_copy(stream + at, n);
         cut_span(run, span, n, n_records, false);
-        free(span);
     }
     if (!run->failed) cut_span(run, NULL, 0, 0, true);
 }
 
 static void fix_at_once(struct run *run, const uint8_t *stream, size_t n_bytes, size_t n_records)
 {
-    uint8_t *all = fuzz_copy(stream, n_bytes);
+    OWNED uint8_t *all = fuzz_copy(stream, n_bytes);
     template_cut(&run->cutter, all, n_bytes, n_records, true, &run->stretch);
     fix_stretch(run, all);
-    free(all);
 }
 
 /* Gives a record another name; there must be room. Returns its size. */

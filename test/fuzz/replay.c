@@ -22,11 +22,10 @@ static int run_file(const char *path, size_t n_bytes)
 {
     FILE *file = fopen(path, "rb");
     if (!file) return cannot("open", path);
-    uint8_t *data = fuzz_alloc(n_bytes);
+    OWNED uint8_t *data = fuzz_alloc(n_bytes);
     size_t n = fread(data, 1, n_bytes, file);
     (void)fclose(file);
     if (n == n_bytes) (void)LLVMFuzzerTestOneInput(data, n_bytes);
-    free(data);
     return n == n_bytes ? 0 : cannot("read", path);
 }
 

@@ -21,35 +21,30 @@ enum { MAX_LINES = 8 };
 static inline const char *fix(const struct fixmate_rules *rules, const char *const *lines, size_t n,
                               kstring_t *result)
 {
-    sam_hdr_t *header = sam_hdr_parse(strlen(header_text), header_text);
-    bam1_t *b = bam_init1();
-    struct fixmate_space space = {.n_out = 0};
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(header_text), header_text);
+    OWNED_RECORD bam1_t *b = bam_init1();
+    RELEASED(fixmate_release) struct fixmate_space space = {.n_out = 0};
     uint8_t *records[MAX_LINES] = {NULL};
     const char *problem = NULL;
     assert_non_null(header);
     for (size_t i = 0; i < n && !problem; i++) {
-        kstring_t line = KS_INITIALIZE;
+        OWNED_TEXT kstring_t line = KS_INITIALIZE;
         size_t room = 0;
         assert_true(kputs(lines[i], &line) >= 0 && sam_parse1(&line, header, b) >= 0);
-        ks_free(&line);
         assert_null(bam_record_put(b, true, &records[i], &room, 0));
         problem = fixmate_add(rules, &space, records[i]);
     }
     if (!problem && !fixmate_finish(rules, &space)) problem = "it is too large";
     const uint8_t *rec = space.out, *end = rec + space.out_bytes;
     for (size_t i = 0; i < space.n_out; i++, rec += bam_record_bytes(rec)) {
-        kstring_t line = KS_INITIALIZE;
+        OWNED_TEXT kstring_t line = KS_INITIALIZE;
         assert_null(bam_record_check(rec, 2));
         bam_record_unpack(rec, b);
         assert_true(sam_format1(header, b, &line) >= 0);
         assert_true(kputs(line.s, result) >= 0 && kputc('\n', result) >= 0);
-        ks_free(&line);
     }
     if (!problem) assert_ptr_equal(rec, end);
     for (size_t i = 0; i < n; i++) free(records[i]);
-    fixmate_release(&space);
-    bam_destroy1(b);
-    sam_hdr_destroy(header);
     return problem;
 }
 
@@ -59,10 +54,9 @@ static const struct fixmate_rules usual = {.sanitize = SANITIZE_ALL,
 static inline void check(const struct fixmate_rules *rules, const char *const *lines, size_t n,
                          const char *expected)
 {
-    kstring_t result = KS_INITIALIZE;
+    OWNED_TEXT kstring_t result = KS_INITIALIZE;
     assert_null(fix(rules, lines, n, &result));
     assert_string_equal(result.s ? result.s : "", expected);
-    ks_free(&result);
 }
 
 #define CHECK_LINES(rules, expected, ...)                                                  \

@@ -293,11 +293,10 @@ static const void *record_in_file(const struct output *out, const struct record 
 {
     *n_bytes = r->n_bytes;
     if (!out->plan->as_text) return r->bytes;
-    bam1_t *b = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1();
     assert_non_null(b);
     bam_record_unpack(r->bytes, b);
     assert_true(sam_format1(out->header, b, line) >= 0 && kputc('\n', line) >= 0);
-    bam_destroy1(b);
     *n_bytes = line->l;
     return line->s;
 }

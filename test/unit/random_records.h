@@ -16,6 +16,8 @@
 #include <setjmp.h>
 #include <stdint.h>
 
+#include "owned.h"
+
 #include <cmocka.h>
 
 #include <htslib/sam.h>

@@ -21,30 +21,24 @@ static inline sam_hdr_t *sam_line_header(void)
 /* The caller frees the record. */
 static inline uint8_t *record_of_line(const char *text)
 {
-    sam_hdr_t *header = sam_line_header();
-    bam1_t *b = bam_init1();
-    kstring_t line = KS_INITIALIZE;
+    OWNED_HEADER sam_hdr_t *header = sam_line_header();
+    OWNED_RECORD bam1_t *b = bam_init1();
+    OWNED_TEXT kstring_t line = KS_INITIALIZE;
     uint8_t *rec = NULL;
     size_t room = 0;
     assert_true(kputs(text, &line) >= 0 && sam_parse1(&line, header, b) >= 0);
     assert_null(bam_record_put(b, false, &rec, &room, 0));
-    ks_free(&line);
-    bam_destroy1(b);
-    sam_hdr_destroy(header);
     return rec;
 }
 
 static inline void assert_line_of_record(const uint8_t *rec, const char *expected)
 {
-    sam_hdr_t *header = sam_line_header();
-    bam1_t *b = bam_init1();
-    kstring_t line = KS_INITIALIZE;
+    OWNED_HEADER sam_hdr_t *header = sam_line_header();
+    OWNED_RECORD bam1_t *b = bam_init1();
+    OWNED_TEXT kstring_t line = KS_INITIALIZE;
     bam_record_unpack(rec, b);
     assert_true(sam_format1(header, b, &line) >= 0);
     assert_string_equal(line.s, expected);
-    ks_free(&line);
-    bam_destroy1(b);
-    sam_hdr_destroy(header);
 }
 
 #endif

@@ -25,9 +25,8 @@ static inline int enter_place(void **state)
 /* Teardown: goes back and removes the directory. Fails if the test left anything in it. */
 static inline int leave_place(void **state)
 {
-    struct place *place = *state;
+    OWNED struct place *place = *state;
     int r = fchdir(place->home) != 0 || close(place->home) != 0 || rmdir(place->path) != 0;
-    free(place);
     return r;
 }
 

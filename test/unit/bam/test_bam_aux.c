@@ -76,7 +76,7 @@ TEST(test_walk_finds_every_tag)
     for (int round = 0; round < 3000; round++) {
         size_t n = put_tags(&rng, tags, starts, &n_tags);
         starts[n_tags] = n;
-        uint8_t *rec = make_record(tags, n);
+        OWNED uint8_t *rec = make_record(tags, n);
         const uint8_t *first = bam_record_tags(rec), *at = first;
         struct bam_aux aux = {0};
         CHECK(&rng, first == rec + bam_record_bytes(rec) - n);
@@ -90,7 +90,6 @@ TEST(test_walk_finds_every_tag)
         }
         CHECK(&rng, bam_aux_read(rec, &at, &aux) == 0);
         CHECK(&rng, at == first + n);
-        free(rec);
     }
 }
 
@@ -99,10 +98,10 @@ TEST(test_find_agrees_with_htslib)
     struct rng rng = rng_start(2);
     uint8_t tags[MAX_TAGS_BYTES];
     size_t starts[9], n_tags, n_found = 0;
-    bam1_t *b = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1();
     assert_non_null(b);
     for (int round = 0; round < 2000; round++) {
-        uint8_t *rec = make_record(tags, put_tags(&rng, tags, starts, &n_tags));
+        OWNED uint8_t *rec = make_record(tags, put_tags(&rng, tags, starts, &n_tags));
         bam_record_unpack(rec, b);
         for (int i = 0; i < 6; i++) {
             char tag[3] = {"XYZ"[i % 3], "A1"[i / 3], '\0'};
@@ -114,10 +113,8 @@ TEST(test_find_agrees_with_htslib)
             CHECK(&rng, aux.start - bam_record_tags(rec) == theirs - 2 - bam_get_aux(b));
             CHECK(&rng, memcmp(aux.start, theirs - 2, 3 + aux.value_bytes) == 0);
         }
-        free(rec);
     }
     CHECK(&rng, n_found > 1000);
-    bam_destroy1(b);
 }
 
 /* However much of the last tag is missing, the tags before it are found and it is not. */
@@ -128,7 +125,7 @@ TEST(test_cut_tags_are_damaged)
     for (int round = 0; round < 500; round++) {
         size_t n_first = put_tag(&rng, tags), n_last = put_tag(&rng, tags + n_first);
         for (size_t n_left = 1; n_left < n_last; n_left++) {
-            uint8_t *rec = make_record(tags, n_first + n_left);
+            OWNED uint8_t *rec = make_record(tags, n_first + n_left);
             const uint8_t *at = bam_record_tags(rec);
             struct bam_aux aux;
             CHECK(&rng, bam_aux_read(rec, &at, &aux) == 1);
@@ -139,7 +136,6 @@ TEST(test_cut_tags_are_damaged)
             CHECK(&rng, bam_aux_find(rec, "QQ", &aux) == -1);
             const char first_tag[2] = {(char)tags[0], (char)tags[1]};
             CHECK(&rng, bam_aux_find(rec, first_tag, &aux) == 1);
-            free(rec);
         }
     }
 }
@@ -171,12 +167,11 @@ TEST(test_what_is_no_tag)
         DAMAGE("XXBx\0\0\0\0"),
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        uint8_t *rec = make_record((const uint8_t *)cases[i].bytes, cases[i].n_bytes);
+        OWNED uint8_t *rec = make_record((const uint8_t *)cases[i].bytes, cases[i].n_bytes);
         const uint8_t *at = bam_record_tags(rec);
         struct bam_aux aux;
         if (bam_aux_read(rec, &at, &aux) != -1 || bam_aux_find(rec, "XX", &aux) != -1)
             fail_msg("case %zu is taken for a tag", i);
-        free(rec);
     }
 }
 
@@ -213,7 +208,7 @@ TEST(test_any_bytes)
         for (size_t i = 0; i < n; i++)
             tags[i] = rng_one_in(&rng, 8) ? (uint8_t)rng_next(&rng)
                                           : (uint8_t)likely[rng_below(&rng, sizeof likely)];
-        uint8_t *rec = make_record(tags, n);
+        OWNED uint8_t *rec = make_record(tags, n);
         const uint8_t *end = rec + bam_record_bytes(rec), *at = bam_record_tags(rec), *before = at;
         struct bam_aux aux;
         int r;
@@ -223,6 +218,5 @@ TEST(test_any_bytes)
             before = at;
         }
         CHECK(&rng, (r == 0) == (at == end));
-        free(rec);
     }
 }

@@ -50,7 +50,7 @@ TEST(test_lying_records_are_refused)
         {"CIGAR of one base less than there are", 41, 4, 4 << 4 | BAM_CMATCH},
         {"CIGAR of other operations", 41, 4, 5 << 4 | BAM_CDEL},
     };
-    uint8_t *rec = test_alloc(SIZE), *lying = test_alloc(SIZE);
+    OWNED uint8_t *rec = test_alloc(SIZE), *lying = test_alloc(SIZE);
     assert_int_equal(put_record(rec, &f, 1), SIZE);
     assert_null(bam_record_check(rec, N_REFS));
     assert_null(bam_record_check(rec, 2));
@@ -60,15 +60,12 @@ TEST(test_lying_records_are_refused)
             lying[lies[i].at + k] = (uint8_t)(lies[i].value >> (8 * k));
         if (!bam_record_check(lying, N_REFS)) fail_msg("%s was believed", lies[i].what);
     }
-    free(lying);
-    free(rec);
     /* Shorter than the fixed fields, which are not read then. */
     for (size_t size = 4; size < 36; size++) {
-        uint8_t *stump = test_alloc(size);
+        OWNED uint8_t *stump = test_alloc(size);
         memset(stump, 0, size);
         test_put_u32(stump, (uint32_t)(size - 4));
         assert_non_null(bam_record_check(stump, N_REFS));
-        free(stump);
     }
 }
 
@@ -147,12 +144,12 @@ TEST(test_forged_long_coordinates)
 TEST(test_random_bytes_stay_within_the_record)
 {
     struct rng rng = rng_start(74);
-    bam1_t *b = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1();
     assert_non_null(b);
     size_t n_accepted = 0;
     for (int round = 0; round < 200000; round++) {
         size_t size = 36 + rng_below(&rng, 60);
-        uint8_t *rec = test_alloc(size);
+        OWNED uint8_t *rec = test_alloc(size);
         rng_fill(&rng, rec, size);
         test_put_u32(rec, (uint32_t)(size - 4));
         /* Most fields get likely values, or hardly any record would be accepted. */
@@ -169,8 +166,6 @@ TEST(test_random_bytes_stay_within_the_record)
             bam_record_unpack(rec, b);
             CHECK(&rng, strlen((const char *)bam_record_name(rec)) < bam_record_name_bytes(rec));
         }
-        free(rec);
     }
     CHECK(&rng, n_accepted > 1000 && n_accepted < 199000);
-    bam_destroy1(b);
 }

@@ -170,23 +170,19 @@ static void write_file(const char *path, const void *bytes, size_t n)
    form. */
 static uint8_t *pack(const bam1_t *b, bool long_positions)
 {
-    uint8_t *buffer = NULL, *exact = NULL;
+    OWNED uint8_t *buffer = NULL;
     size_t room = 0;
-    if (!bam_record_put(b, long_positions, &buffer, &room, 0)) {
-        exact = test_alloc(bam_record_bytes(buffer));
-        memcpy(exact, buffer, bam_record_bytes(buffer));
-    }
-    free(buffer);
+    if (bam_record_put(b, long_positions, &buffer, &room, 0)) return NULL;
+    uint8_t *exact = test_alloc(bam_record_bytes(buffer));
+    memcpy(exact, buffer, bam_record_bytes(buffer));
     return exact;
 }
 
 /* The size of the record in BAM; 0 if BAM cannot hold it. */
 static size_t packed_bytes(const bam1_t *b)
 {
-    uint8_t *raw = pack(b, false);
-    size_t n_bytes = raw ? bam_record_bytes(raw) : 0;
-    free(raw);
-    return n_bytes;
+    OWNED uint8_t *raw = pack(b, false);
+    return raw ? bam_record_bytes(raw) : 0;
 }
 
 /* The next record, as plain bytes, of a file that bam_write1 wrote without a header; NULL at its
@@ -227,12 +223,12 @@ static size_t check_packing(struct rng *rng, const struct text *text)
     write_file(sam_path, text->at, text->n_bytes);
     samFile *sam = sam_open(sam_path, "r");
     BGZF *out = bgzf_open(bam_path, "w1");
-    bam1_t *b = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1();
     assert_true(sam && out && b);
-    sam_hdr_t *header = sam_hdr_read(sam);
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_read(sam);
     assert_non_null(header);
     size_t n = 0, n_room = 4096;
-    uint8_t **packed = test_alloc(n_room * sizeof *packed);
+    OWNED uint8_t **packed = test_alloc(n_room * sizeof *packed);
     int r;
     while ((r = sam_read1(sam, header, b)) >= 0) {
         CHECK(rng, n < n_room);
@@ -247,10 +243,10 @@ static size_t check_packing(struct rng *rng, const struct text *text)
     assert_int_equal(sam_close(sam), 0);
     BGZF *plain = bgzf_open(bam_path, "r"), *again = bgzf_open(bam_path, "r");
     assert_true(plain && again);
-    bam1_t *unpacked = bam_init1();
+    OWNED_RECORD bam1_t *unpacked = bam_init1();
     assert_non_null(unpacked);
     for (size_t i = 0; i < n; i++) {
-        uint8_t *theirs = next_raw_record(plain);
+        OWNED uint8_t *theirs = next_raw_record(plain);
         assert_non_null(theirs);
         CHECK(rng, bam_record_bytes(packed[i]) == bam_record_bytes(theirs));
         CHECK(rng, memcmp(packed[i], theirs, bam_record_bytes(theirs)) == 0);
@@ -259,10 +255,8 @@ static size_t check_packing(struct rng *rng, const struct text *text)
         check_same_record(rng, unpacked, b);
         /* And back to the same bytes. */
         CHECK(rng, packed_bytes(unpacked) == bam_record_bytes(theirs));
-        uint8_t *repacked = pack(unpacked, false);
+        OWNED uint8_t *repacked = pack(unpacked, false);
         CHECK(rng, memcmp(repacked, theirs, bam_record_bytes(theirs)) == 0);
-        free(repacked);
-        free(theirs);
         free(packed[i]);
     }
     assert_null(next_raw_record(plain));
@@ -270,10 +264,6 @@ static size_t check_packing(struct rng *rng, const struct text *text)
     assert_int_equal(bgzf_close(again), 0);
     assert_int_equal(unlink(sam_path), 0);
     assert_int_equal(unlink(bam_path), 0);
-    bam_destroy1(unpacked);
-    bam_destroy1(b);
-    sam_hdr_destroy(header);
-    free(packed);
     return n;
 }
 
@@ -319,7 +309,7 @@ static size_t put_with_tags(uint8_t *out, uint32_t flag, const uint32_t cigar[2]
    record that it has read, but for the bin, which it computes anew. */
 static void check_restored(struct rng *rng, const uint8_t *rec, size_t size, const bam1_t *read)
 {
-    uint8_t *restored = test_alloc(size), *want = pack(read, false);
+    OWNED uint8_t *restored = test_alloc(size), *want = pack(read, false);
     assert_non_null(want);
     memcpy(restored, rec, size);
     size_t n_bytes = bam_record_restore_cigar(restored);
@@ -327,8 +317,6 @@ static void check_restored(struct rng *rng, const uint8_t *rec, size_t size, con
     memcpy(want + BAM_BIN_AT, rec + BAM_BIN_AT, 2);
     assert_memory_equal(restored, want, n_bytes);
     CHECK(rng, bam_record_restore_cigar(restored) == n_bytes);      /* nothing more to move */
-    free(want);
-    free(restored);
 }
 
 /* Records with a CG tag, alone or between other tags, which holds the CIGAR or only seems to. They
@@ -364,13 +352,13 @@ TEST(test_unpacks_cg_tags_as_htslib_reads)
     const uint32_t *const cigars[] = {placeholder, other, matching};
     char path[64];
     uint8_t rec[256];
-    bam1_t *ours = bam_init1(), *theirs = bam_init1();
+    OWNED_RECORD bam1_t *ours = bam_init1(), *theirs = bam_init1();
     assert_true(ours && theirs);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (size_t c = 0; c < 6; c++) {
             size_t size = put_with_tags(rec, c < 3 ? 0 : BAM_FUNMAP, cigars[c % 3], cases[i].tags,
                                         cases[i].tag_bytes);
-            uint8_t *exact = test_alloc(size);
+            OWNED uint8_t *exact = test_alloc(size);
             memcpy(exact, rec, size);
             make_temp_path(path);
             BGZF *bgzf = bgzf_open(path, "w");
@@ -387,17 +375,14 @@ TEST(test_unpacks_cg_tags_as_htslib_reads)
             check_same_record(&rng, ours, theirs);
             check_restored(&rng, exact, size, theirs);
             assert_int_equal(unlink(path), 0);
-            free(exact);
         }
     }
-    bam_destroy1(ours);
-    bam_destroy1(theirs);
 }
 
 /* SAM and CRAM can hold positions beyond 2^31 - 1, and BAM cannot. */
 TEST(test_what_bam_cannot_hold)
 {
-    bam1_t *b = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1();
     assert_non_null(b);
     assert_true(bam_set1(b, 1, "r", 0, 0, 100, 60, 0, NULL, 0, 200, 50, 0, NULL, NULL, 0) >= 0);
     assert_int_equal(packed_bytes(b), 36 + 2);
@@ -415,7 +400,6 @@ TEST(test_what_bam_cannot_hold)
     assert_int_equal(packed_bytes(b), 0);
     b->core.isize = INT32_MIN;
     assert_int_equal(packed_bytes(b), 36 + 2);
-    bam_destroy1(b);
 }
 
 /* A coordinate near one of the limits. */
@@ -430,7 +414,7 @@ static hts_pos_t random_coordinate(struct rng *rng, bool negative)
 TEST(test_long_coordinates)
 {
     struct rng rng = rng_start(71);
-    bam1_t *b = bam_init1(), *back = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1(), *back = bam_init1();
     assert_non_null(b);
     assert_non_null(back);
     size_t n_long = 0;
@@ -442,7 +426,7 @@ TEST(test_long_coordinates)
                              NULL, 100) >= 0);
         if (rng_one_in(&rng, 2)) assert_int_equal(bam_aux_update_str(b, "RG", 3, "xy"), 0);
         size_t plain = packed_bytes(b);
-        uint8_t *raw = pack(b, true);
+        OWNED uint8_t *raw = pack(b, true);
         assert_non_null(raw);
         CHECK(&rng, bam_record_is_long(raw) == (plain == 0));
         n_long += plain == 0;
@@ -452,20 +436,17 @@ TEST(test_long_coordinates)
         CHECK(&rng, back->core.pos == pos && back->core.mpos == mate);
         CHECK(&rng, back->core.isize == length && back->l_data == b->l_data);
         CHECK(&rng, memcmp(back->data, b->data, (size_t)b->l_data) == 0);
-        free(raw);
     }
     CHECK(&rng, n_long > 500 && n_long < 2900);
-    bam_destroy1(b);
-    bam_destroy1(back);
 }
 
 /* The placeholder has one operation for all bases that a long CIGAR covers: fewer than 2^28. */
 TEST(test_long_cigar_that_covers_too_much)
 {
     enum { N = 65536 };
-    uint32_t *cigar = test_alloc(N * sizeof *cigar);
+    OWNED uint32_t *cigar = test_alloc(N * sizeof *cigar);
     for (size_t i = 0; i < N; i++) cigar[i] = 1 << 4 | (i % 2 ? BAM_CMATCH : BAM_CINS);
-    bam1_t *b = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1();
     assert_non_null(b);
     const uint32_t most = (1u << 28) - 1, rest = N / 2 - 1;
     for (uint32_t beyond = 0; beyond < 3; beyond++) {
@@ -476,8 +457,6 @@ TEST(test_long_cigar_that_covers_too_much)
         size_t size = 36 + 2 + 8 + 8 + (size_t)N * 4;
         assert_int_equal(packed_bytes(b), beyond ? 0 : size);
     }
-    bam_destroy1(b);
-    free(cigar);
 }
 
 /*
@@ -489,8 +468,8 @@ TEST(test_cigar_is_judged_as_by_htslib)
     enum { N = 20000 };
     struct rng rng = rng_start(75);
     char path[64];
-    uint8_t (*recs)[64] = test_alloc(N * sizeof *recs);
-    bool *good = test_alloc(N * sizeof *good);
+    OWNED uint8_t (*recs)[64] = test_alloc(N * sizeof *recs);
+    OWNED bool *good = test_alloc(N * sizeof *good);
     size_t n_good = 0;
     make_temp_path(path);
     BGZF *bgzf = bgzf_open(path, "w1");
@@ -515,7 +494,7 @@ TEST(test_cigar_is_judged_as_by_htslib)
     }
     assert_int_equal(bgzf_close(bgzf), 0);
     bgzf = bgzf_open(path, "r");
-    bam1_t *b = bam_init1(), *ours = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1(), *ours = bam_init1();
     assert_true(bgzf && b && ours);
     for (size_t i = 0; i < N; i++) {
         int r = bam_read1(bgzf, b);
@@ -529,10 +508,6 @@ TEST(test_cigar_is_judged_as_by_htslib)
     CHECK(&rng, n_good > N / 10 && n_good < N - N / 10);
     assert_int_equal(bgzf_close(bgzf), 0);
     assert_int_equal(unlink(path), 0);
-    bam_destroy1(ours);
-    bam_destroy1(b);
-    free(good);
-    free(recs);
 }
 
 /* The buffer of a bam1_t may have any size, from too small to just large enough. */
@@ -544,7 +519,7 @@ TEST(test_unpacks_into_any_buffer)
                                       .l_seq = 10, .tag_bytes = 5};
             uint8_t rec[128];
             size_t size = put_record(rec, &f, 3);
-            bam1_t *b = bam_init1();
+            OWNED_RECORD bam1_t *b = bam_init1();
             assert_non_null(b);
             b->data = test_alloc(room);
             b->m_data = (uint32_t)room;
@@ -552,7 +527,6 @@ TEST(test_unpacks_into_any_buffer)
             assert_string_equal(bam_get_qname(b), f.name);
             assert_int_equal(packed_bytes(b), size);
             assert_true(b->m_data >= (uint32_t)b->l_data);
-            bam_destroy1(b);
         }
     }
 }
@@ -569,12 +543,12 @@ TEST(test_true_records_are_accepted)
         {.name = "a", .tid = 0, .pos = 0, .l_seq = 1},
         {.name = "a", .tid = -1, .pos = INT32_MAX, .l_seq = 2, .tag_bytes = 1000},
     };
-    bam1_t *b = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1();
     assert_non_null(b);
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
         const struct record_fields *f = &records[i];
         size_t size = record_size(f);
-        uint8_t *rec = test_alloc(size);
+        OWNED uint8_t *rec = test_alloc(size);
         assert_int_equal(put_record(rec, f, 2), size);
         assert_null(bam_record_check(rec, N_REFS));
         assert_int_equal(bam_record_bytes(rec), size);
@@ -584,12 +558,9 @@ TEST(test_true_records_are_accepted)
         assert_string_equal((const char *)bam_record_name(rec), f->name);
         bam_record_unpack(rec, b);
         assert_int_equal(packed_bytes(b), size);
-        uint8_t *back = pack(b, false);
+        OWNED uint8_t *back = pack(b, false);
         assert_memory_equal(back, rec, size);
-        free(back);
-        free(rec);
     }
-    bam_destroy1(b);
     /* Without references only unplaced records are sound. */
     uint8_t rec[64];
     struct record_fields f = {.name = "a", .tid = -1, .pos = -1};

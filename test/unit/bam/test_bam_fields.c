@@ -28,7 +28,7 @@ TEST(test_walk_ends_where_the_memory_ends)
     size_t starts[N_RECORDS + 1];
     put_stream(stream, starts);
     for (size_t n_bytes = 0; n_bytes <= starts[N_RECORDS]; n_bytes++) {
-        uint8_t *exact = test_alloc(n_bytes);
+        OWNED uint8_t *exact = test_alloc(n_bytes);
         memcpy(exact, stream, n_bytes);
         struct bam_walk walk = {.at = exact, .end = exact + n_bytes};
         size_t n = 0;
@@ -41,7 +41,6 @@ TEST(test_walk_ends_where_the_memory_ends)
         assert_false(walk.is_damaged);
         size_t claimed = n_bytes - starts[n] < 4 ? 0 : starts[n + 1] - starts[n];
         assert_int_equal(walk.claimed_bytes, claimed);
-        free(exact);
     }
 }
 

@@ -43,14 +43,12 @@ static uint8_t *deflate_block(struct rng *rng, struct bgzf_coder *coder, struct 
 static void check_inflates(struct rng *rng, struct bgzf_coder *coder, const uint8_t *block,
                            size_t size, const uint8_t *raw, size_t raw_bytes)
 {
-    uint8_t *exact = test_alloc(size), *back = test_alloc(raw_bytes);
+    OWNED uint8_t *exact = test_alloc(size), *back = test_alloc(raw_bytes);
     memcpy(exact, block, size);
     CHECK(rng, bgzf_block_bytes(exact) == size);
     CHECK(rng, bgzf_block_raw_bytes(exact, size) == raw_bytes);
     CHECK(rng, bgzf_block_inflate(coder, exact, size, back) == 0);
     CHECK(rng, raw_bytes == 0 || memcmp(back, raw, raw_bytes) == 0);
-    free(back);
-    free(exact);
 }
 
 /* Makes the file; the test removes it if it passes. */
@@ -80,30 +78,27 @@ static void check_with_htslib(struct rng *rng, struct bgzf_method method)
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     size_t n_all = 0, n_sizes = sizeof sizes / sizeof *sizes;
-    uint8_t *all = test_alloc(RAW_KIND_COUNT * n_sizes * BGZF_PAYLOAD_BYTES);
+    OWNED uint8_t *all = test_alloc(RAW_KIND_COUNT * n_sizes * BGZF_PAYLOAD_BYTES);
     for (size_t i = 0; i < RAW_KIND_COUNT * n_sizes; i++) {
         size_t n = sizes[i / RAW_KIND_COUNT], size;
         fill(rng, (enum raw_kind)(i % RAW_KIND_COUNT), all + n_all, n);
-        uint8_t *block = deflate_block(rng, &coder, method, all + n_all, n, &size);
+        OWNED uint8_t *block = deflate_block(rng, &coder, method, all + n_all, n, &size);
         check_inflates(rng, &coder, block, size, all + n_all, n);
         if (method.level == 0 && n > 0) CHECK(rng, size == n + BGZF_STORED_OFFSET + 8);
         if (method.level != 0 && i % RAW_KIND_COUNT == RAW_ZEROS && n >= 1000)
             CHECK(rng, size < n / 8);
         CHECK(rng, fwrite(block, 1, size, file) == size);
-        free(block);
         n_all += n;
     }
     CHECK(rng, fwrite(end_of_file, 1, sizeof end_of_file, file) == sizeof end_of_file);
     CHECK(rng, fclose(file) == 0);
     BGZF *bgzf = bgzf_open(path, "r");
     assert_non_null(bgzf);
-    uint8_t *back = test_alloc(n_all + 1);
+    OWNED uint8_t *back = test_alloc(n_all + 1);
     CHECK(rng, bgzf_read(bgzf, back, n_all + 1) == (ssize_t)n_all);
     CHECK(rng, memcmp(back, all, n_all) == 0);
     assert_int_equal(bgzf_close(bgzf), 0);
     assert_int_equal(unlink(path), 0);
-    free(back);
-    free(all);
     bgzf_coder_release(&coder);
     assert_null(coder.compressor);
     assert_null(coder.decompressor);
@@ -124,11 +119,11 @@ TEST(test_htslib_reads_what_is_deflated)
 static void check_sizes(struct rng *rng, struct bgzf_method method)
 {
     enum { MARGIN = 64 };
-    struct bgzf_coder coder = {0};
+    RELEASED(bgzf_coder_release) struct bgzf_coder coder = {0};
     uint8_t *around = test_alloc(MARGIN + BGZF_MAX_BYTES + MARGIN), *block = around + MARGIN;
     size_t step = method.level > 6 || method.level < 0 ? 4999 : 997, n = 0;
     for (int i = 0; n <= BGZF_PAYLOAD_BYTES; i++) {
-        uint8_t *raw = test_alloc(n);
+        OWNED uint8_t *raw = test_alloc(n);
         size_t again_bytes;
         fill(rng, (enum raw_kind)(i % RAW_KIND_COUNT), raw, n);
         /* A start that compresses, and a rest that does not. */
@@ -140,18 +135,15 @@ static void check_sizes(struct rng *rng, struct bgzf_method method)
             CHECK(rng, around[at] == 0xa5 && block[BGZF_MAX_BYTES + at] == 0xa5);
         check_inflates(rng, &coder, block, (size_t)size, raw, n);
         struct bgzf_coder fresh = {0};
-        uint8_t *again = deflate_block(rng, &fresh, method, raw, n, &again_bytes);
+        OWNED uint8_t *again = deflate_block(rng, &fresh, method, raw, n, &again_bytes);
         if (bgzf_engine_choose(method) != BGZF_ENGINE_IGZIP)
             CHECK(rng, again_bytes == (size_t)size && memcmp(again, block, again_bytes) == 0);
         bgzf_coder_release(&fresh);
-        free(again);
-        free(raw);
         if (n == BGZF_PAYLOAD_BYTES) break;
         n += n < 300 ? 1 + rng_below(rng, 9) : 1 + rng_below(rng, 2 * step);
         if (n > BGZF_PAYLOAD_BYTES) n = BGZF_PAYLOAD_BYTES;
     }
     free(around);
-    bgzf_coder_release(&coder);
 }
 
 TEST(test_payloads_of_all_sizes_come_back)
@@ -164,7 +156,7 @@ TEST(test_payloads_of_all_sizes_come_back)
 TEST(test_methods_in_turn)
 {
     struct rng rng = rng_start(68);
-    struct bgzf_coder coder = {0};
+    RELEASED(bgzf_coder_release) struct bgzf_coder coder = {0};
     uint8_t raw[5000];
     rng_fill_compressible(&rng, raw, sizeof raw);
     for (int i = 0; i < 200; i++) {
@@ -174,11 +166,9 @@ TEST(test_methods_in_turn)
             !bgzf_engine_has_level(method.engine, method.level))
             continue;
         size_t size;
-        uint8_t *block = deflate_block(&rng, &coder, method, raw, sizeof raw, &size);
+        OWNED uint8_t *block = deflate_block(&rng, &coder, method, raw, sizeof raw, &size);
         check_inflates(&rng, &coder, block, size, raw, sizeof raw);
-        free(block);
     }
-    bgzf_coder_release(&coder);
 }
 
 /* With room for n bytes and less: each engine says that the block does not fit, writes no further,
@@ -186,7 +176,7 @@ TEST(test_methods_in_turn)
 static void check_room(struct rng *rng, struct bgzf_method method)
 {
     enum { N = 3000, MARGIN = 64 };
-    struct bgzf_coder coder = {0};
+    RELEASED(bgzf_coder_release) struct bgzf_coder coder = {0};
     uint8_t raw[N];
     if (method.level == 0) return;
     for (size_t room = 0; room < 2 * N; room += room < 40 ? 1 : 131) {
@@ -202,7 +192,6 @@ static void check_room(struct rng *rng, struct bgzf_method method)
         }
         free(out);
     }
-    bgzf_coder_release(&coder);
 }
 
 TEST(test_block_needs_no_more_room_than_promised)
@@ -258,22 +247,21 @@ TEST(test_auto_takes_the_best_engine_of_a_level)
 TEST(test_crc_is_that_of_zlib)
 {
     struct rng rng = rng_start(70);
-    uint8_t *bytes = test_alloc(BGZF_MAX_BYTES);
+    OWNED uint8_t *bytes = test_alloc(BGZF_MAX_BYTES);
     rng_fill(&rng, bytes, BGZF_MAX_BYTES);
     for (size_t n = 0; n <= BGZF_MAX_BYTES - 32; n += n < 600 ? 1 : 1 + rng_below(&rng, 2000)) {
         const uint8_t *at = bytes + rng_below(&rng, 32);
         CHECK(&rng, bgzf_engine_crc(at, n) == crc32(0, at, (uInt)n));
     }
-    free(bytes);
 }
 
 TEST(test_inflates_what_htslib_writes)
 {
     struct rng rng = rng_start(62);
-    struct bgzf_coder coder = {0};
+    RELEASED(bgzf_coder_release) struct bgzf_coder coder = {0};
     char path[64], mode[8];
     enum { N = 300000 };
-    uint8_t *raw = test_alloc(N), *file_bytes = test_alloc(2 * N), *back = test_alloc(N);
+    OWNED uint8_t *raw = test_alloc(N), *file_bytes = test_alloc(2 * N), *back = test_alloc(N);
     rng_fill(&rng, raw, N / 2);
     rng_fill_compressible(&rng, raw + N / 2, N - N / 2);
     for (int level = 0; level <= 9; level++) {
@@ -300,10 +288,6 @@ TEST(test_inflates_what_htslib_writes)
         CHECK(&rng, n_back == N && memcmp(back, raw, N) == 0 && n_blocks >= 6);
         assert_int_equal(unlink(path), 0);
     }
-    free(back);
-    free(file_bytes);
-    free(raw);
-    bgzf_coder_release(&coder);
 }
 
 /* If both use libdeflate, a level gives the same size. */
@@ -313,9 +297,9 @@ TEST(test_levels_are_those_of_htslib)
         !hts_test_feature(HTS_FEATURE_LIBDEFLATE))
         skip();
     struct rng rng = rng_start(63);
-    struct bgzf_coder coder = {0};
+    RELEASED(bgzf_coder_release) struct bgzf_coder coder = {0};
     enum { N = BGZF_PAYLOAD_BYTES };
-    uint8_t *raw = test_alloc(N), *theirs = test_alloc(BGZF_MAX_BYTES);
+    OWNED uint8_t *raw = test_alloc(N), *theirs = test_alloc(BGZF_MAX_BYTES);
     /* Text with repeats at all distances, so that levels give different sizes. */
     rng_fill_compressible(&rng, raw, N);
     for (size_t i = 1000; i + 80 < N; i += 40 + rng_below(&rng, 100))
@@ -323,34 +307,27 @@ TEST(test_levels_are_those_of_htslib)
     for (int level = -1; level <= 9; level++) {
         size_t ours_bytes, theirs_bytes = BGZF_MAX_BYTES;
         const struct bgzf_method method = {level, BGZF_ENGINE_LIBDEFLATE, false};
-        uint8_t *ours = deflate_block(&rng, &coder, method, raw, N, &ours_bytes);
+        OWNED uint8_t *ours = deflate_block(&rng, &coder, method, raw, N, &ours_bytes);
         CHECK(&rng, bgzf_compress(theirs, &theirs_bytes, raw, N, level) == 0);
         if (ours_bytes != theirs_bytes)
             fail_msg("level %d: %zu bytes, htslib %zu", level, ours_bytes, theirs_bytes);
-        free(ours);
     }
-    free(theirs);
-    free(raw);
-    bgzf_coder_release(&coder);
 }
 
 TEST(test_store_in_place)
 {
     struct rng rng = rng_start(64);
-    struct bgzf_coder coder = {0};
+    RELEASED(bgzf_coder_release) struct bgzf_coder coder = {0};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         size_t n = sizes[s];
-        uint8_t *raw = test_alloc(n);
-        uint8_t *block = test_alloc(BGZF_STORED_OFFSET + n + BGZF_FOOTER_BYTES);
+        OWNED uint8_t *raw = test_alloc(n);
+        OWNED uint8_t *block = test_alloc(BGZF_STORED_OFFSET + n + BGZF_FOOTER_BYTES);
         rng_fill(&rng, raw, n);
         memcpy(block + BGZF_STORED_OFFSET, raw, n);
         size_t size = bgzf_block_store(block, n);
         CHECK(&rng, size == BGZF_STORED_OFFSET + n + BGZF_FOOTER_BYTES && size <= BGZF_MAX_BYTES);
         check_inflates(&rng, &coder, block, size, raw, n);
-        free(block);
-        free(raw);
     }
-    bgzf_coder_release(&coder);
 }
 
 enum outcome { DETECTED, READS_AS_BEFORE, READS_WRONG };
@@ -370,13 +347,13 @@ static enum outcome read_block(struct bgzf_coder *coder, const uint8_t *block, s
 
 static void flip_every_byte(struct rng *rng, int level, size_t n, bool every_bit)
 {
-    struct bgzf_coder coder = {0};
-    uint8_t *raw = test_alloc(n), *back = test_alloc(BGZF_MAX_BYTES);
+    RELEASED(bgzf_coder_release) struct bgzf_coder coder = {0};
+    OWNED uint8_t *raw = test_alloc(n), *back = test_alloc(BGZF_MAX_BYTES);
     size_t size, n_harmless = 0;
     rng_fill_compressible(rng, raw, n);
-    uint8_t *block = deflate_block(rng, &coder, (struct bgzf_method){.level = level}, raw, n,
-                                   &size);
-    uint8_t *exact = test_alloc(size);
+    OWNED uint8_t *block = deflate_block(rng, &coder, (struct bgzf_method){.level = level}, raw, n,
+                                         &size);
+    OWNED uint8_t *exact = test_alloc(size);
     for (size_t i = 0; i < size; i++) {
         for (int bit = 0; bit < (every_bit ? 8 : 1); bit++) {
             memcpy(exact, block, size);
@@ -394,11 +371,6 @@ static void flip_every_byte(struct rng *rng, int level, size_t n, bool every_bit
        the length of a code that is not used; igzip has more such codes. */
     bool is_igzip = bgzf_engine_choose((struct bgzf_method){.level = level}) == BGZF_ENGINE_IGZIP;
     CHECK(rng, n_harmless <= (is_igzip ? 16 : 12));
-    free(exact);
-    free(block);
-    free(back);
-    free(raw);
-    bgzf_coder_release(&coder);
 }
 
 TEST(test_every_flipped_byte_is_detected)
@@ -418,7 +390,7 @@ TEST(test_every_flipped_byte_is_detected)
 TEST(test_headers_of_other_programs_are_known)
 {
     struct rng rng = rng_start(66);
-    struct bgzf_coder coder = {0};
+    RELEASED(bgzf_coder_release) struct bgzf_coder coder = {0};
     assert_int_equal(sizeof bgzf_end_block, sizeof end_of_file);
     assert_memory_equal(bgzf_end_block, end_of_file, sizeof end_of_file);
     check_inflates(&rng, &coder, end_of_file, sizeof end_of_file, NULL, 0);
@@ -454,5 +426,4 @@ TEST(test_headers_of_other_programs_are_known)
     }
     free(longer);
     free(block);
-    bgzf_coder_release(&coder);
 }

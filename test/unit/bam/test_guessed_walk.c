@@ -54,7 +54,7 @@ TEST(test_stretches_of_records)
 {
     enum { N_STRETCHES = 4000 };
     struct rng rng = rng_start(411);
-    struct stream *stream = test_alloc(sizeof *stream);
+    OWNED struct stream *stream = test_alloc(sizeof *stream);
     int n_met = 0, n_within = 0;
     for (int i = 0; i < N_STRETCHES; i++) {
         if (i % 100 == 0) put_stream(&rng, stream);
@@ -63,16 +63,14 @@ TEST(test_stretches_of_records)
         if (is_within) begin += 1 + rng_below(&rng, stream->starts[record + 1] - begin - 1);
         size_t end = stream->starts[N_RECORDS - rng_below(&rng, N_RECORDS / 4)];
         size_t n_bytes = end - begin - rng_below(&rng, 100);
-        uint8_t *exact = test_alloc(n_bytes);
+        OWNED uint8_t *exact = test_alloc(n_bytes);
         memcpy(exact, stream->bytes + begin, n_bytes);
         bool is_met = check_walk(&rng, exact, n_bytes,
                                  is_within ? stream->starts[record + 1] - begin : 0);
         CHECK(&rng, is_within || is_met);
         n_within += is_within;
         n_met += is_within && is_met;
-        free(exact);
     }
-    free(stream);
     CHECK(&rng, n_met > n_within * 9 / 10);
 }
 
@@ -80,11 +78,11 @@ TEST(test_stretches_of_records)
 TEST(test_other_stretches)
 {
     struct rng rng = rng_start(412);
-    struct stream *stream = test_alloc(sizeof *stream);
+    OWNED struct stream *stream = test_alloc(sizeof *stream);
     for (int i = 0; i < 2000; i++) {
         if (i % 100 == 0) put_stream(&rng, stream);
         size_t n_bytes = rng_below(&rng, 2000);
-        uint8_t *exact = test_alloc(n_bytes);
+        OWNED uint8_t *exact = test_alloc(n_bytes);
         if (i % 2) {
             rng_fill(&rng, exact, n_bytes);
         } else {
@@ -93,7 +91,5 @@ TEST(test_other_stretches)
                 exact[rng_below(&rng, n_bytes)] = (uint8_t)rng_next(&rng);
         }
         (void)check_walk(&rng, exact, n_bytes, 0);
-        free(exact);
     }
-    free(stream);
 }

@@ -47,14 +47,12 @@ TEST(test_message_fits_its_room)
     struct column_schema *schema = column_schema_create("qname", NULL);
     assert_non_null(schema);
     struct rng rng = rng_start(1);
-    struct arrow_coder coder = {0};
+    RELEASED(arrow_coder_release) struct arrow_coder coder = {0};
     for (unsigned n = 30; n < 110; n += 4) {
-        struct column_values names = {0};
+        RELEASED(column_values_release) struct column_values names = {0};
         fill(&rng, &names, n);
         for (enum column_codec codec = COLUMN_CODEC_LZ4; codec <= COLUMN_CODEC_ZSTD; codec++)
             compare_rooms(schema, &names, &coder, codec);
-        column_values_release(&names);
     }
-    arrow_coder_release(&coder);
     column_schema_destroy(schema);
 }

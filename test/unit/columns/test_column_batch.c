@@ -8,6 +8,9 @@
 #include "columns/column_batch.h"
 #include "util/diag.h"
 
+OWNER(struct column_batch, column_batch_destroy)
+OWNER(struct column_schema, column_schema_destroy)
+
 static struct column_schema *schema_of(const char *list, const struct tag_census *census)
 {
     struct column_schema *schema = column_schema_create(list, census);
@@ -156,12 +159,11 @@ static void assert_row_is(const struct table *t, const char *expected, const str
         FIELD_QNAME, FIELD_FLAG, FIELD_RNAME, FIELD_POS, FIELD_MAPQ, FIELD_CIGAR, FIELD_RNEXT,
         FIELD_PNEXT, FIELD_TLEN, FIELD_SEQ, FIELD_QUAL,
     };
-    kstring_t line = KS_INITIALIZE;
+    OWNED_TEXT kstring_t line = KS_INITIALIZE;
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) put_field(t, before[i], &line);
     put_tags(t, &line);
     if (strcmp(line.s, expected) != 0)
         fail_msg("seed %" PRIu64 ":\n%s\ninstead of\n%s", rng ? rng->seed : 0, line.s, expected);
-    ks_free(&line);
 }
 
 /* ---- random lines ---- */
@@ -252,17 +254,16 @@ TEST(test_random_records)
 {
     enum { MOST = 40 };
     struct rng rng = rng_start(1);
-    struct column_schema *schema = schema_of(NULL, NULL);
-    struct column_batch *batch = column_batch_create(schema);
+    RELEASED(own_column_schema_destroy) struct column_schema *schema = schema_of(NULL, NULL);
+    RELEASED(own_column_batch_destroy) struct column_batch *batch = column_batch_create(schema);
     for (int round = 0; round < 200; round++) {
         kstring_t lines[MOST] = {KS_INITIALIZE};
         size_t n = rng_below(&rng, MOST);
         for (size_t i = 0; i < n; i++) {
             random_line(&rng, &lines[i]);
-            uint8_t *rec = record_of_line(lines[i].s);
+            OWNED uint8_t *rec = record_of_line(lines[i].s);
             const char *problem = column_batch_add(batch, rec);
             if (problem) fail_msg("%s: %s", problem, lines[i].s);
-            free(rec);
         }
         CHECK(&rng, column_batch_n_rows(batch) == n);
         struct table t = {schema, column_batch_end(batch), 0};
@@ -273,8 +274,6 @@ TEST(test_random_records)
         }
         column_batch_clear(batch);
     }
-    column_batch_destroy(batch);
-    column_schema_destroy(schema);
 }
 
 /* ---- single records ---- */
@@ -282,13 +281,10 @@ TEST(test_random_records)
 /* Adds a line to a batch of all columns; returns the problem. */
 static const char *problem_of_line(const char *line)
 {
-    struct column_schema *schema = schema_of(NULL, NULL);
-    struct column_batch *batch = column_batch_create(schema);
-    uint8_t *rec = record_of_line(line);
+    RELEASED(own_column_schema_destroy) struct column_schema *schema = schema_of(NULL, NULL);
+    RELEASED(own_column_batch_destroy) struct column_batch *batch = column_batch_create(schema);
+    OWNED uint8_t *rec = record_of_line(line);
     const char *problem = column_batch_add(batch, rec);
-    free(rec);
-    column_batch_destroy(batch);
-    column_schema_destroy(schema);
     return problem;
 }
 
@@ -316,10 +312,10 @@ TEST(test_refused)
 TEST(test_qualities)
 {
     enum { BASES = 21 };
-    uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
-                                  "IIIIIIIIIIIIIIIIIIIII");
-    struct column_schema *schema = schema_of("qual", NULL);
-    struct column_batch *batch = column_batch_create(schema);
+    OWNED uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
+                                        "IIIIIIIIIIIIIIIIIIIII");
+    RELEASED(own_column_schema_destroy) struct column_schema *schema = schema_of("qual", NULL);
+    RELEASED(own_column_batch_destroy) struct column_batch *batch = column_batch_create(schema);
     uint8_t *quals = rec + (bam_record_quals(rec) - rec);
     for (size_t i = 0; i < BASES; i++) {
         for (unsigned q = 0; q < 256; q++) {
@@ -334,9 +330,6 @@ TEST(test_qualities)
                 assert_int_equal(text[k], quals[k] + '!');
         }
     }
-    free(rec);
-    column_batch_destroy(batch);
-    column_schema_destroy(schema);
 }
 
 /* Bases are written eight at a time: each pair of them, at each place, in sequences that end
@@ -344,8 +337,8 @@ TEST(test_qualities)
 TEST(test_bases)
 {
     enum { BASES = 21 };
-    struct column_schema *schema = schema_of("seq", NULL);
-    struct column_batch *batch = column_batch_create(schema);
+    RELEASED(own_column_schema_destroy) struct column_schema *schema = schema_of("seq", NULL);
+    RELEASED(own_column_batch_destroy) struct column_batch *batch = column_batch_create(schema);
     for (int n = 1; n <= BASES; n++) {
         char line[100];
         (void)snprintf(line, sizeof line, "r\t4\t*\t0\t0\t*\t*\t0\t0\t%.*s\t*", n,
@@ -362,17 +355,15 @@ TEST(test_bases)
         }
         free(rec);
     }
-    column_batch_destroy(batch);
-    column_schema_destroy(schema);
 }
 
 /* Room for all expected bases is made at once, if so many fit into the bytes that are expected. */
 TEST(test_expected)
 {
     enum { ROWS = 1000, BASES = 21 };
-    uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
-                                  "IIIIIIIIIIIIIIIIIIIII");
-    struct column_schema *schema = schema_of("seq,qual", NULL);
+    OWNED uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
+                                        "IIIIIIIIIIIIIIIIIIIII");
+    RELEASED(own_column_schema_destroy) struct column_schema *schema = schema_of("seq,qual", NULL);
     struct column_batch *batch = column_batch_create(schema);
     column_batch_expect(batch, ROWS, ROWS * 100);
     const struct column_values *columns = NULL;
@@ -396,9 +387,7 @@ TEST(test_expected)
     column_batch_expect(batch, SIZE_MAX / BASES, 3000);
     assert_null(column_batch_add(batch, rec));
     assert_in_range(column_batch_end(batch)[0].buffers[BUFFER_VALUES].room, 2000, 3000);
-    free(rec);
     column_batch_destroy(batch);
-    column_schema_destroy(schema);
 }
 
 /* Names are looked at eight bytes at a time, too. */
@@ -422,31 +411,25 @@ TEST(test_names)
 TEST(test_both_types)
 {
     static const char line[] = "r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:Z:x\tML:B:c,1\tTS:A:+";
-    struct column_schema *schema = schema_of(NULL, NULL);
-    struct column_batch *batch = column_batch_create(schema);
-    uint8_t *rec = record_of_line(line);
+    RELEASED(own_column_schema_destroy) struct column_schema *schema = schema_of(NULL, NULL);
+    RELEASED(own_column_batch_destroy) struct column_batch *batch = column_batch_create(schema);
+    OWNED uint8_t *rec = record_of_line(line);
     assert_null(column_batch_add(batch, rec));
     struct table t = {schema, column_batch_end(batch), 0};
     assert_true(is_null(&t, column_schema_of_tag(schema, (const uint8_t *)"NM")));
     assert_true(is_null(&t, column_schema_of_tag(schema, (const uint8_t *)"ML")));
     assert_false(is_null(&t, column_schema_of_tag(schema, (const uint8_t *)"TS")));
     assert_row_is(&t, line, NULL);
-    free(rec);
-    column_batch_destroy(batch);
-    column_schema_destroy(schema);
 }
 
 static int64_t end_of_line(const char *line)
 {
-    struct column_schema *schema = schema_of("end", NULL);
-    struct column_batch *batch = column_batch_create(schema);
-    uint8_t *rec = record_of_line(line);
+    RELEASED(own_column_schema_destroy) struct column_schema *schema = schema_of("end", NULL);
+    RELEASED(own_column_batch_destroy) struct column_batch *batch = column_batch_create(schema);
+    OWNED uint8_t *rec = record_of_line(line);
     assert_null(column_batch_add(batch, rec));
     struct table t = {schema, column_batch_end(batch), 0};
     int64_t end = is_null(&t, 0) ? -1 : number(&t, 0);
-    free(rec);
-    column_batch_destroy(batch);
-    column_schema_destroy(schema);
     return end;
 }
 
@@ -463,15 +446,15 @@ TEST(test_end)
 TEST(test_long_cigar)
 {
     enum { PAIRS = 40000 };
-    kstring_t line = KS_INITIALIZE;
+    OWNED_TEXT kstring_t line = KS_INITIALIZE;
     kputs("r\t0\tc\t10\t0\t", &line);
     for (int i = 0; i < PAIRS; i++) kputs("1M1I", &line);
     kputs("\t*\t0\t0\t", &line);
     for (int i = 0; i < 2 * PAIRS; i++) kputc('A', &line);
     kputs("\t*\tXX:i:1", &line);
-    struct column_schema *schema = schema_of(NULL, NULL);
-    struct column_batch *batch = column_batch_create(schema);
-    uint8_t *rec = record_of_line(line.s);
+    RELEASED(own_column_schema_destroy) struct column_schema *schema = schema_of(NULL, NULL);
+    RELEASED(own_column_batch_destroy) struct column_batch *batch = column_batch_create(schema);
+    OWNED uint8_t *rec = record_of_line(line.s);
     struct bam_aux aux;
     assert_int_equal(bam_aux_find(rec, "CG", &aux), 1);
     assert_null(column_batch_add(batch, rec));
@@ -479,10 +462,6 @@ TEST(test_long_cigar)
     assert_row_is(&t, line.s, NULL);
     unsigned end = schema->by_field[FIELD_END];
     assert_int_equal(number(&t, end), 10 + PAIRS - 1);
-    free(rec);
-    ks_free(&line);
-    column_batch_destroy(batch);
-    column_schema_destroy(schema);
 }
 
 /* ---- schemas ---- */
@@ -525,7 +504,7 @@ TEST(test_lists)
 TEST(test_census)
 {
     struct tag_census *census = tag_census_create();
-    uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tXS:i:1\tRG:Z:x");
+    OWNED uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tXS:i:1\tRG:Z:x");
     const struct observed_records records = {.all = {rec, rec + bam_record_bytes(rec)}};
     assert_int_equal(census->base.kind->add_records(&census->base, NULL, &records), 0);
     assert_true(tag_census_has(census, "NM") && tag_census_has(census, "XS"));
@@ -538,5 +517,4 @@ TEST(test_census)
     assert_string_equal(schema->columns[1].name, "RG");
     column_schema_destroy(schema);
     census->base.kind->destroy(&census->base);
-    free(rec);
 }

@@ -90,7 +90,7 @@ static const uint8_t *decode_deltas(struct input in, unsigned n_bits, int64_t *v
 static void check_runs(struct rng *rng, const uint32_t *values, size_t n, unsigned width)
 {
     struct column_bytes out = {0};
-    struct parquet_runs *runs = test_alloc(sizeof *runs);
+    OWNED struct parquet_runs *runs = test_alloc(sizeof *runs);
     memset(runs, 0xa5, sizeof *runs);
     parquet_runs_begin(runs, width, &out);
     for (size_t i = 0; i < n;) {
@@ -102,14 +102,12 @@ static void check_runs(struct rng *rng, const uint32_t *values, size_t n, unsign
     }
     parquet_runs_end(runs);
     struct input in = input_of(&out);
-    uint32_t *got = test_alloc(n * sizeof *got);
+    OWNED uint32_t *got = test_alloc(n * sizeof *got);
     decode_runs(in, width, got, n);
     CHECK(rng, n == 0 || memcmp(got, values, n * sizeof *got) == 0);
     /* At most a byte a group more than the bits, and two for the last one. */
     CHECK(rng, out.n_bytes <= n * width / 8 + n / 8 + width + 3);
     free((void *)(uintptr_t)in.at);
-    free(got);
-    free(runs);
     free(out.bytes);
 }
 
@@ -120,7 +118,7 @@ TEST(test_runs_and_bit_packs_are_read_back)
     for (unsigned width = 0; width <= 32; width++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             size_t n = sizes[s];
-            uint32_t *values = test_alloc(n * sizeof *values);
+            OWNED uint32_t *values = test_alloc(n * sizeof *values);
             for (unsigned repeats = 0; repeats < 3; repeats++) {        /* none, some, many */
                 for (size_t i = 0; i < n; i++) {
                     bool again = i > 0 && repeats > 0 && !rng_one_in(&rng, repeats == 1 ? 3 : 30);
@@ -131,7 +129,6 @@ TEST(test_runs_and_bit_packs_are_read_back)
                 }
                 check_runs(&rng, values, n, width);
             }
-            free(values);
         }
     }
 }
@@ -155,11 +152,10 @@ static void check_deltas(struct rng *rng, const int64_t *values, size_t n, unsig
     struct column_bytes out = {0};
     parquet_put_deltas(values, n, n_bits, &out);
     struct input in = input_of(&out);
-    int64_t *got = test_alloc(n * sizeof *got);
+    OWNED int64_t *got = test_alloc(n * sizeof *got);
     CHECK(rng, decode_deltas(in, n_bits, got, n) == in.end);
     CHECK(rng, n == 0 || memcmp(got, values, n * sizeof *got) == 0);
     free((void *)(uintptr_t)in.at);
-    free(got);
     free(out.bytes);
 }
 
@@ -181,10 +177,9 @@ TEST(test_deltas_are_read_back)
         for (unsigned most = 0; most <= n_bits; most++) {
             for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
                 size_t n = sizes[s];
-                int64_t *values = test_alloc(n * sizeof *values);
+                OWNED int64_t *values = test_alloc(n * sizeof *values);
                 for (size_t i = 0; i < n; i++) values[i] = random_number(&rng, most, n_bits);
                 check_deltas(&rng, values, n, n_bits);
-                free(values);
             }
         }
     }
@@ -221,7 +216,7 @@ TEST(test_bit_width)
 TEST(test_dictionary_of_numbers)
 {
     struct rng rng = rng_start(4);
-    struct parquet_dictionary dictionary = {0};
+    RELEASED(parquet_dictionary_release) struct parquet_dictionary dictionary = {0};
     for (int round = 0; round < 30; round++) {
         size_t n_different = 1 + rng_below(&rng, 5000);
         parquet_dictionary_clear(&dictionary);
@@ -234,13 +229,12 @@ TEST(test_dictionary_of_numbers)
             CHECK(&rng, dictionary.n_entries <= n_different);
         }
     }
-    parquet_dictionary_release(&dictionary);
 }
 
 TEST(test_dictionary_of_texts)
 {
     struct rng rng = rng_start(5);
-    struct parquet_dictionary dictionary = {0};
+    RELEASED(parquet_dictionary_release) struct parquet_dictionary dictionary = {0};
     uint8_t bytes[300];
     for (int round = 0; round < 30; round++) {
         memset(bytes, 'a', sizeof bytes);
@@ -264,7 +258,6 @@ TEST(test_dictionary_of_texts)
         }
         CHECK(&rng, n_bytes == dictionary.text_bytes && has_empty);
     }
-    parquet_dictionary_release(&dictionary);
 }
 
 /* ---- Thrift ---- */

@@ -71,7 +71,7 @@ static int end_file(struct taker *taker, struct kept_notes *kept)
 {
     uint64_t n_rows = 0;
     struct column_schema *schema = column_schema_create("pos", NULL);
-    sam_hdr_t *header = sam_hdr_init();
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_init();
     note_groups(&kept->bytes);
     size_t n_groups = parquet_note_move(kept->bytes.bytes, kept->bytes.n_bytes, 4, &n_rows);
     const struct column_notes notes = {NULL, rewind_notes, read_notes, kept};
@@ -81,7 +81,6 @@ static int end_file(struct taker *taker, struct kept_notes *kept)
     const struct column_sink sink = {take, taker};
     int r = parquet_put_file_end(&file, 4 + GROUPS * 40, &sink);
     assert_int_equal(n_rows, GROUPS * 9);
-    sam_hdr_destroy(header);
     column_schema_destroy(schema);
     free(kept->bytes.bytes);
     return r;

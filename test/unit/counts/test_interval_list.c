@@ -46,7 +46,7 @@ TEST(test_records_in_order)
     static const size_t reaches[] = {1, 3, 40, 900};
     for (size_t seed = 0; seed < 80; seed++) {
         struct rng rng = rng_start(1000 + seed);
-        struct interval_list list = {0};
+        RELEASED(interval_list_release) struct interval_list list = {0};
         uint8_t covered[N_POSITIONS] = {0};
         add_records(&rng, &list, covered, seed % 5 == 0 ? 3000 : 1 + rng_below(&rng, 200),
                     reaches[seed % 4]);
@@ -63,7 +63,6 @@ TEST(test_records_in_order)
         add_records(&rng, &list, covered, 20, 40);
         interval_list_settle(&list);
         check_list(&rng, &list, covered);
-        interval_list_release(&list);
     }
 }
 
@@ -72,7 +71,7 @@ TEST(test_any_order)
 {
     for (size_t seed = 0; seed < 40; seed++) {
         struct rng rng = rng_start(2000 + seed);
-        struct interval_list list = {0};
+        RELEASED(interval_list_release) struct interval_list list = {0};
         uint8_t covered[N_POSITIONS] = {0};
         for (size_t i = rng_below(&rng, 2500); i-- > 0;) {
             int64_t begin = (int64_t)rng_below(&rng, N_POSITIONS);
@@ -83,14 +82,13 @@ TEST(test_any_order)
         }
         interval_list_settle(&list);
         check_list(&rng, &list, covered);
-        interval_list_release(&list);
     }
 }
 
 /* A list as it is while a long read covers everything: later intervals must cost no memory. */
 TEST(test_covered_already)
 {
-    struct interval_list list = {0};
+    RELEASED(interval_list_release) struct interval_list list = {0};
     interval_list_add(&list, 0, 1000000);
     interval_list_add(&list, 2000000, 2000001);
     for (int64_t i = 0; i < 900000; i++) interval_list_add(&list, i, i + 100);
@@ -103,7 +101,6 @@ TEST(test_covered_already)
     interval_list_settle(&list);
     assert_int_equal(list.n, 1);
     assert_true(interval_sum(list.sorted, list.n) == 2000001);
-    interval_list_release(&list);
 }
 
 TEST(test_lists_that_overlap_are_merged)

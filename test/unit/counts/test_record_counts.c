@@ -224,9 +224,9 @@ TEST(test_random_segments)
 {
     for (size_t seed = 0; seed < 120; seed++) {
         struct rng rng = rng_start(3000 + seed);
-        struct counted *counted = calloc(1, sizeof *counted);
+        OWNED struct counted *counted = calloc(1, sizeof *counted);
         assert_non_null(counted);
-        sam_hdr_t *header = make_header();
+        OWNED_HEADER sam_hdr_t *header = make_header();
         struct record_observer *counts[COUNT_N_KINDS];
         void *parts[COUNT_N_KINDS];
         for (int kind = 0; kind < COUNT_N_KINDS; kind++) {
@@ -255,13 +255,10 @@ TEST(test_random_segments)
                                                              check_coverage};
         for (int kind = 0; kind < COUNT_N_KINDS; kind++) {
             finish(counts[kind], parts[kind]);
-            char *text = print_counts(counts[kind]);
+            OWNED char *text = print_counts(counts[kind]);
             checks[kind](&rng, counted, text);
-            free(text);
             counts[kind]->kind->destroy(counts[kind]);
         }
-        sam_hdr_destroy(header);
-        free(counted);
     }
 }
 
@@ -269,9 +266,9 @@ TEST(test_random_segments)
 TEST(test_long_qualities)
 {
     enum { MOST = 5000 };
-    uint8_t *rec = test_alloc(MOST * 2);
+    OWNED uint8_t *rec = test_alloc(MOST * 2);
     for (int32_t n = 1; n <= MOST; n += n < 40 ? 1 : 331) {
-        sam_hdr_t *header = sam_hdr_init();
+        OWNED_HEADER sam_hdr_t *header = sam_hdr_init();
         assert_non_null(header);
         assert_int_equal(sam_hdr_add_line(header, "SQ", "SN", "a", "LN", "10000", NULL), 0);
         struct record_observer *counts = coverage_observer(header);
@@ -286,9 +283,7 @@ TEST(test_long_qualities)
         assert_non_null(strstr(text, "\t254\t60\n"));
         free(text);
         counts->kind->destroy(counts);
-        sam_hdr_destroy(header);
     }
-    free(rec);
 }
 
 /* Percentages are those of single precision, and N/A of nothing. */
@@ -297,7 +292,7 @@ TEST(test_percentages)
     struct flagstat stat = {0};
     stat.n[FLAGSTAT_TOTAL][0] = 123456789;
     stat.n[FLAGSTAT_MAPPED][0] = 123450617;     /* 100.00 % in double precision */
-    char *text = NULL;
+    OWNED char *text = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
     assert_non_null(to);
@@ -305,5 +300,4 @@ TEST(test_percentages)
     assert_int_equal(fclose(to), 0);
     assert_non_null(strstr(text, "\n123450617 + 0 mapped (99.99% : N/A)\n"));
     assert_non_null(strstr(text, "\n0 + 0 properly paired (N/A : N/A)\n"));
-    free(text);
 }

@@ -2,7 +2,7 @@
  * test_duplicate_stats.c -- the reports of --markdup. The expected texts are what samtools markdup
  * 1.24 wrote for files with these counts.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "duplicates/duplicate_stats.h"
 
@@ -10,10 +10,9 @@ static const char header_text[] = "@RG\tID:a\tLB:l1\n@RG\tID:b\n@RG\tID:c\tLB:l1
 
 static struct read_groups *groups_of(const char *text)
 {
-    sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
     assert_non_null(header);
     struct read_groups *groups = read_groups_create(header);
-    sam_hdr_destroy(header);
     return groups;
 }
 
@@ -29,14 +28,13 @@ static const struct duplicate_counts counts[] = {
 static void check_report(bool json, const struct duplicate_counts *of,
                          const struct read_groups *groups, const char *expected)
 {
-    char *text = NULL;
+    OWNED char *text = NULL;
     size_t n;
     FILE *to = open_memstream(&text, &n);
     assert_non_null(to);
     duplicate_stats_write(to, json, "samtools markdup -d 5", of, groups);
     assert_int_equal(fclose(to), 0);
     assert_string_equal(text, expected);
-    free(text);
 }
 
 #define SUM                                                                                   \
@@ -60,9 +58,8 @@ static void check_report(bool json, const struct duplicate_counts *of,
     "READ GROUP: c\nREAD: 0\nWRITTEN: 0\nEXCLUDED: 0\nEXAMINED: 0\nPAIRED: 0\nSINGLE: 0\n"    \
     NO_DUPLICATES
 
-static void test_text(void **state)
+TEST(test_text)
 {
-    (void)state;
     struct read_groups *groups = groups_of(header_text);
     check_report(false, counts, groups,
                  "COMMAND: samtools markdup -d 5\n" SUM
@@ -82,9 +79,8 @@ static void test_text(void **state)
 }
 
 /* Each field has its own line, and is joined. */
-static void test_fields(void **state)
+TEST(test_fields)
 {
-    (void)state;
     struct duplicate_counts sum = {0};
     const struct duplicate_counts each = {.read = 1, .written = 2, .excluded = 3, .examined = 4,
                                           .paired = 5000, .single = 6, .paired_duplicates = 700,
@@ -115,9 +111,8 @@ static void test_fields(void **state)
     indent "\"ESTIMATED_LIBRARY_SIZE\": 0"
 #define DEEP "            "
 
-static void test_json(void **state)
+TEST(test_json)
 {
-    (void)state;
     struct read_groups *groups = groups_of("@RG\tID:b\"\n@RG\tID:c\n");
     const struct duplicate_counts some[] = {{.read = 3}, counts[2], counts[3]};
     check_report(true, some, NULL,
@@ -145,9 +140,8 @@ static void test_json(void **state)
 }
 
 /* Of files with so many reads of pairs, duplicates and optical duplicates, 1.24 says this. */
-static void test_library_size(void **state)
+TEST(test_library_size)
 {
-    (void)state;
     static const uint64_t cases[][4] = {
         {40000, 10776, 0, 30100}, {40000, 34012, 950, 2998}, {100000, 98000, 330, 1000},
         {6000, 92, 0, 96823},     {40000, 3866, 282, 103314}, {10, 6, 0, 2},
@@ -196,9 +190,8 @@ static char *metrics_of(const struct duplicate_counts *of, const struct read_gro
     "UNMAPPED_READS\tUNPAIRED_READ_DUPLICATES\tREAD_PAIR_DUPLICATES\t"                        \
     "READ_PAIR_OPTICAL_DUPLICATES\tPERCENT_DUPLICATION\tESTIMATED_LIBRARY_SIZE\n"
 
-static void test_metrics(void **state)
+TEST(test_metrics)
 {
-    (void)state;
     struct read_groups *groups = groups_of("@RG\tID:a\tLB:l1\n@RG\tID:b\tLB:l2\n");
     struct duplicate_counts libraries[] = {
         {0},
@@ -222,13 +215,12 @@ static void test_metrics(void **state)
 }
 
 /* One library has a histogram of 100 lines, by Picard's formula. */
-static void test_histogram(void **state)
+TEST(test_histogram)
 {
-    (void)state;
     struct read_groups *groups = groups_of("@RG\tID:a\tLB:l1\n");
     const struct duplicate_counts libraries[] = {
         {0}, {.read = 40000, .paired = 40000, .paired_duplicates = 10776}};
-    char *text = metrics_of(libraries, groups);
+    OWNED char *text = metrics_of(libraries, groups);
     const char *rest = text + strlen(METRICS_HEAD);
     static const char begin[] = "l1\t0\t20000\t0\t0\t0\t5388\t0\t0.2694\t30100\n\n"
                                 "## HISTOGRAM\tjava.lang.Double\nBIN\tCoverageMult\n"
@@ -239,16 +231,5 @@ static void test_histogram(void **state)
     size_t n_lines = 0;
     for (; *rest; rest++) n_lines += *rest == '\n';
     assert_int_equal(n_lines, 1 + 3 + 100);
-    free(text);
     read_groups_destroy(groups);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),         cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_json),         cmocka_unit_test(test_library_size),
-        cmocka_unit_test(test_metrics),      cmocka_unit_test(test_histogram),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* test_duplicate_tags.c -- flag and tags of duplicates, against htslib's functions. */
+#include "unit_test.h"
 #include "sam_line.h"
 
 #include "bam/bam_check.h"
@@ -27,15 +28,12 @@ static uint8_t *write_tags(const uint8_t *rec, const struct duplicate_tags *tags
 
 static void check_written(const char *line, const struct duplicate_tags *tags, const char *expected)
 {
-    uint8_t *rec = record_of_line(line), *out = write_tags(rec, tags);
+    OWNED uint8_t *rec = record_of_line(line), *out = write_tags(rec, tags);
     assert_line_of_record(out, expected);
-    free(out);
-    free(rec);
 }
 
-static void test_duplicates(void **state)
+TEST(test_duplicates)
 {
-    (void)state;
     const struct duplicate_tags flag_only = {.is_duplicate = true}, nothing = {.count = 0};
     struct duplicate_tags both = duplicate_of(DUPLICATE_OPTICAL);
     check_written(LINE("16"), &flag_only, LINE("1040"));
@@ -52,9 +50,8 @@ static void test_duplicates(void **state)
                   LINE("1024") "\tdt:Z:LB\tdo:Z:A:1:best\tXX:i:1");
 }
 
-static void test_counts(void **state)
+TEST(test_counts)
 {
-    (void)state;
     struct duplicate_tags counted = {.count = 3}, dropped = duplicate_of(DUPLICATE_NO_TYPE);
     check_written(LINE("0"), &counted, LINE("0") "\tdc:i:3");
     check_written(LINE("0") "\tdc:i:9\tdc:i:8", &counted, LINE("0") "\tdc:i:3\tdc:i:8");
@@ -120,25 +117,23 @@ static void update(bam1_t *b, const struct duplicate_tags *tags)
 static void check_bytes(const struct rng *rng, const char *line, const uint8_t *rec,
                         const bam1_t *expected)
 {
-    uint8_t *want = NULL;
+    OWNED uint8_t *want = NULL;
     size_t room = 0;
     assert_null(bam_record_put(expected, false, &want, &room, 0));
     if (bam_record_bytes(rec) != bam_record_bytes(want) ||
         memcmp(rec, want, bam_record_bytes(want)) != 0)
         fail_msg("'%s', seed %" PRIu64, line, rng->seed);
-    free(want);
 }
 
-static void test_against_htslib(void **state)
+TEST(test_against_htslib)
 {
-    (void)state;
     struct rng rng = rng_start(601);
     for (int i = 0; i < 20000; i++) {
         char line[400];
-        bam1_t *b = bam_init1();
+        OWNED_RECORD bam1_t *b = bam_init1();
         struct duplicate_tags tags = random_tags(&rng);
         random_line(&rng, line, sizeof line, "q");
-        uint8_t *rec = record_of_line(line), *out = write_tags(rec, &tags);
+        OWNED uint8_t *rec = record_of_line(line), *out = write_tags(rec, &tags);
         bam_record_unpack(rec, b);
         update(b, &tags);
         check_bytes(&rng, line, out, b);
@@ -153,9 +148,6 @@ static void test_against_htslib(void **state)
         size_t n = duplicate_tags_clear(rec);
         CHECK(&rng, n == bam_record_bytes(rec));
         check_bytes(&rng, line, rec, b);
-        bam_destroy1(b);
-        free(out);
-        free(rec);
     }
 }
 
@@ -164,46 +156,38 @@ static void test_against_htslib(void **state)
 /* The record with the long tag. */
 static uint8_t *make_long(const char *line)
 {
-    uint8_t *rec = record_of_line(line);
+    OWNED uint8_t *rec = record_of_line(line);
     size_t n = bam_record_bytes(rec);
     uint8_t *out = test_alloc(n + BAM_LONG_TAG_BYTES);
     memcpy(out, rec, n);
     (void)bam_long_tag_put(out + n, INT64_C(5000000000), -1, 0);
     test_put_u32(out, (uint32_t)(n + BAM_LONG_TAG_BYTES - 4));
     test_put_u32(out + BAM_POS_AT, INT32_MAX);
-    free(rec);
     return out;
 }
 
-static void test_long_tag(void **state)
+TEST(test_long_tag)
 {
-    (void)state;
     const struct duplicate_tags both = duplicate_of(DUPLICATE_LIBRARY);
-    uint8_t *rec = make_long(LINE("0") "\tdt:Z:x"), *out = write_tags(rec, &both);
-    uint8_t *expected = make_long(LINE("1024") "\tdt:Z:LB\tdo:Z:A:1:best");
+    OWNED uint8_t *rec = make_long(LINE("0") "\tdt:Z:x"), *out = write_tags(rec, &both);
+    OWNED uint8_t *expected = make_long(LINE("1024") "\tdt:Z:LB\tdo:Z:A:1:best");
     assert_int_equal(bam_record_bytes(out), bam_record_bytes(expected));
     assert_memory_equal(out, expected, bam_record_bytes(expected));
     assert_int_equal(bam_record_true_pos(out), INT64_C(5000000000));
     (void)duplicate_tags_clear(out);
     assert_int_equal(bam_record_true_pos(out), INT64_C(5000000000));
-    free(expected);
-    free(out);
-    free(rec);
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     const struct duplicate_tags both = duplicate_of(DUPLICATE_LIBRARY);
-    uint8_t *rec = record_of_line(LINE("0") "\tdt:Z:x\tXX:Z:abcdef\tdo:Z:x");
+    OWNED uint8_t *rec = record_of_line(LINE("0") "\tdt:Z:x\tXX:Z:abcdef\tdo:Z:x");
     size_t n = bam_record_bytes(rec);
     rec[n - 5 - 8] = '?';       /* the type of XX */
-    uint8_t *out = test_alloc(n + DUPLICATE_TAGS_GROWTH_BYTES);
+    OWNED uint8_t *out = test_alloc(n + DUPLICATE_TAGS_GROWTH_BYTES);
     assert_int_equal(duplicate_tags_write(rec, &both, out), n + 1);
     assert_memory_equal(out + n + 1 - 15, rec + n - 15, 15);
     assert_memory_equal(out + n + 1 - 15 - 6, "dtZLB", 6);
-    free(out);
-    free(rec);
 }
 
 /* ---- stripped records ---- */
@@ -220,12 +204,10 @@ static uint8_t *strip(const uint8_t *rec, size_t *n_bytes)
 static void check_same_content(const struct rng *rng, const uint8_t *a, const uint8_t *b)
 {
     size_t n, m;
-    uint8_t *x = strip(a, &n), *y = strip(b, &m);
+    OWNED uint8_t *x = strip(a, &n), *y = strip(b, &m);
     CHECK(rng, n == m && memcmp(x, y, n) == 0);
     CHECK(rng, duplicate_tags_has_any(a) == (n != bam_record_bytes(a) ||
                                              memcmp(a, x, n) != 0));
-    free(x);
-    free(y);
 }
 
 static uint8_t *move_barcode(const uint8_t *rec)
@@ -240,59 +222,38 @@ static uint8_t *move_barcode(const uint8_t *rec)
 
 /* Whatever --markdup does to a record, the stripped record is the same, and is changed by any other
    change. */
-static void test_strip(void **state)
+TEST(test_strip)
 {
-    (void)state;
     struct rng rng = rng_start(602);
     for (int i = 0; i < 20000; i++) {
         char line[400];
         struct duplicate_tags tags = random_tags(&rng);
         random_line(&rng, line, sizeof line, rng_one_in(&rng, 2) ? "q" : "1:2:3:4:5:6:7:AC");
         if (rng_one_in(&rng, 4)) strcat(line, "\tRX:Z:old");
-        uint8_t *rec = rng_one_in(&rng, 4) ? make_long(line) : record_of_line(line);
-        uint8_t *cleared = test_alloc(bam_record_bytes(rec));
+        OWNED uint8_t *rec = rng_one_in(&rng, 4) ? make_long(line) : record_of_line(line);
+        OWNED uint8_t *cleared = test_alloc(bam_record_bytes(rec));
         memcpy(cleared, rec, bam_record_bytes(rec));
         if (rng_one_in(&rng, 2)) (void)duplicate_tags_clear(cleared);
-        uint8_t *out = write_tags(cleared, &tags);
+        OWNED uint8_t *out = write_tags(cleared, &tags);
         check_same_content(&rng, rec, out);
-        uint8_t *moved = move_barcode(rec), *moved_last = move_barcode(out);
-        uint8_t *moved_first = write_tags(moved, &tags);
+        OWNED uint8_t *moved = move_barcode(rec), *moved_last = move_barcode(out);
+        OWNED uint8_t *moved_first = write_tags(moved, &tags);
         CHECK(&rng, bam_record_is_long(moved) == bam_record_is_long(rec));
         check_same_content(&rng, moved, moved_last);
         check_same_content(&rng, moved, moved_first);
-        free(moved);
-        free(moved_first);
-        free(moved_last);
-        free(out);
-        free(cleared);
-        free(rec);
     }
 }
 
 static void check_stripped(const char *line, const char *expected)
 {
     size_t n;
-    uint8_t *rec = record_of_line(line), *out = strip(rec, &n);
+    OWNED uint8_t *rec = record_of_line(line), *out = strip(rec, &n);
     assert_line_of_record(out, expected);
-    free(out);
-    free(rec);
 }
 
-static void test_strip_keeps_others(void **state)
+TEST(test_strip_keeps_others)
 {
-    (void)state;
     check_stripped(LINE("1040"), LINE("16"));
     check_stripped(LINE("0") "\tdo:Z:a\tXX:i:1\tdt:i:5\tdo:Z:b\tdX:Z:do\tdc:i:3",
                    LINE("0") "\tXX:i:1\tdX:Z:do");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_duplicates), cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_against_htslib), cmocka_unit_test(test_long_tag),
-        cmocka_unit_test(test_damaged), cmocka_unit_test(test_strip),
-        cmocka_unit_test(test_strip_keeps_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

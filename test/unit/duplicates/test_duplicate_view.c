@@ -1,5 +1,6 @@
 /* test_duplicate_view.c -- views of records that no aligner writes. The rules for all others are
    compared with samtools by test/differential.py. */
+#include "unit_test.h"
 #include "sam_line.h"
 
 #include "duplicates/duplicate_view.h"
@@ -10,9 +11,8 @@ static const struct duplicate_rules rules;
 static struct duplicate_view view_of(const char *line)
 {
     struct record_views views;
-    uint8_t *rec = record_of_line(line);
+    OWNED uint8_t *rec = record_of_line(line);
     assert_null(duplicate_views_make(&rules, rec, &views));
-    free(rec);
     assert_true(views.n > 0);
     return views.view[0];
 }
@@ -20,31 +20,27 @@ static struct duplicate_view view_of(const char *line)
 /* The end of a mate with this CIGAR, at position 200. */
 static int64_t end_of_mate(const char *cigar)
 {
-    kstring_t line = KS_INITIALIZE;
+    OWNED_TEXT kstring_t line = KS_INITIALIZE;
     assert_true(kputs("q\t97\tc\t100\t9\t4M\t=\t200\t0\tACGT\tFFFF\tMC:Z:", &line) >= 0);
     assert_true(kputs(cigar, &line) >= 0);
     struct duplicate_view view = view_of(line.s);
-    ks_free(&line);
     return view.there;
 }
 
 /* Operations that together overflow 64 bits look like a short CIGAR. */
-static void test_impossible_mate_cigar(void **state)
+TEST(test_impossible_mate_cigar)
 {
-    (void)state;
     static const char huge[] = "900000000000000000M", rest[] = "446744073709551620M";
-    kstring_t cigar = KS_INITIALIZE;
+    OWNED_TEXT kstring_t cigar = KS_INITIALIZE;
     for (int i = 0; i < 20; i++) assert_true(kputs(huge, &cigar) >= 0);
     assert_true(kputs(rest, &cigar) >= 0);
     assert_int_equal(end_of_mate("3S4M"), 203);
     assert_true(end_of_mate(cigar.s) > INT32_MAX);
-    ks_free(&cigar);
 }
 
 /* Also of records without a position or reference, which the flags call mapped. */
-static void test_places(void **state)
+TEST(test_places)
 {
-    (void)state;
     static const struct duplicate_view in_order[] = {
         {.ref = 0, .pos = -1}, {.ref = 0, .pos = -1, .is_reverse = true},
         {.ref = 0, .pos = 0}, {.ref = 0, .pos = 0, .is_reverse = true},
@@ -56,13 +52,4 @@ static void test_places(void **state)
     for (size_t i = 1; i < sizeof in_order / sizeof *in_order; i++)
         assert_true(duplicate_view_place(&in_order[i - 1]) < duplicate_view_place(&in_order[i]));
     assert_true(duplicate_view_place(&strange[0]) != duplicate_view_place(&strange[1]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_impossible_mate_cigar),
-        cmocka_unit_test(test_places),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* test_group_counts.c -- what parts count of many or few groups is in the sum, once. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "duplicates/group_counts.h"
 
@@ -45,9 +45,8 @@ static void check(struct rng *rng, size_t n_groups)
     group_totals_destroy(totals);
 }
 
-static void test_sums(void **state)
+TEST(test_sums)
 {
-    (void)state;
     struct rng rng = rng_start(14);
     const size_t n_groups[] = {1, 2, 3, GROUP_COUNTS_PLACES - 1, GROUP_COUNTS_PLACES,
                                GROUP_COUNTS_PLACES + 1, MOST_GROUPS};
@@ -56,12 +55,4 @@ static void test_sums(void **state)
     assert_null(group_totals_counts(NULL, &n));
     assert_int_equal(n, 0);
     group_totals_destroy(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* test_name_pattern.c -- patterns, also in several threads at one time. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "duplicates/name_pattern.h"
 
@@ -8,9 +8,8 @@
 
 enum { THREADS = 8, CALLS = 3000 };
 
-static void test_pattern(void **state)
+TEST(test_pattern)
 {
-    (void)state;
     char why[NAME_PATTERN_WHY_BYTES];
     regmatch_t found[NAME_PATTERN_GROUPS + 1];
     struct name_pattern *pattern = name_pattern_compile("([a-z]+):([0-9]+)(x)?", why);
@@ -27,9 +26,8 @@ static void test_pattern(void **state)
     name_pattern_destroy(NULL);
 }
 
-static void test_wrong(void **state)
+TEST(test_wrong)
 {
-    (void)state;
     char why[NAME_PATTERN_WHY_BYTES] = "";
     assert_null(name_pattern_compile("(", why));
     assert_true(strlen(why) > 0);
@@ -51,9 +49,8 @@ static void *match_many(void *arg)
     return NULL;
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
-    (void)state;
     char why[NAME_PATTERN_WHY_BYTES];
     pthread_t threads[THREADS];
     struct name_pattern *pattern = name_pattern_compile("^x+:([0-9]+)$", why);
@@ -66,14 +63,4 @@ static void test_threads(void **state)
         assert_null(wrong);
     }
     name_pattern_destroy(pattern);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pattern),
-        cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* test_read_barcode.c -- barcodes in tags and names, and their way from the name to RX. */
+#include "unit_test.h"
 #include "sam_line.h"
 
 #include "bam/bam_check.h"
@@ -45,14 +46,12 @@ static void check_line(const struct duplicate_rules *rules, const char *name, co
 {
     char line[600];
     (void)snprintf(line, sizeof line, "%s\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF%s", name, tags);
-    uint8_t *rec = record_of_line(line);
+    OWNED uint8_t *rec = record_of_line(line);
     check_record(rules, rec, expected, unreadable);
-    free(rec);
 }
 
-static void test_tag(void **state)
+TEST(test_tag)
 {
-    (void)state;
     check_line(&no_barcode, "1:2:3:4:5:6:7:ACG", "\tBX:Z:ACGT", NULL, false);
     check_line(&by_tag, "q", "\tAA:i:1\tBX:Z:ACGT", "ACGT", false);
     check_line(&by_tag, "q", "\tBX:H:1F", "1F", false);
@@ -63,9 +62,8 @@ static void test_tag(void **state)
     check_line(&by_tag, "q", "\tBX:A:G", NULL, true);
 }
 
-static void test_name(void **state)
+TEST(test_name)
 {
-    (void)state;
     check_line(&by_name, "1:2:3:4:5:6:7:ACG", "", "ACG", false);
     check_line(&by_name, "1:2:3:4:5:6:7:ACG+T:8:9", "", "ACG+T:8:9", false);
     check_line(&by_name, "a_b:2:3:4:5:6:7:ACG", "", "ACG", false);
@@ -120,9 +118,8 @@ static const char *after_colons(const char *name, size_t *n)
 
 /* Random names have as barcode what follows the seventh colon; if it is one for samtools, too, that
    finds the same. */
-static void test_eighth_field(void **state)
+TEST(test_eighth_field)
 {
-    (void)state;
     struct rng rng = rng_start(91);
     struct duplicate_rules rules = by_pattern(EIGHTH_FIELD, ':');
     size_t n_found = 0, n_both = 0;
@@ -153,8 +150,8 @@ static void test_eighth_field(void **state)
 static void check_moved(const struct duplicate_rules *rules, const char *line,
                         const char *expected)
 {
-    uint8_t *rec = record_of_line(line);
-    uint8_t *out = test_alloc(bam_record_bytes(rec) + READ_BARCODE_MOVED_BYTES);
+    OWNED uint8_t *rec = record_of_line(line);
+    OWNED uint8_t *out = test_alloc(bam_record_bytes(rec) + READ_BARCODE_MOVED_BYTES);
     size_t n = read_barcode_move(rules, rec, out);
     if (!expected) {
         assert_int_equal(n, 0);
@@ -163,16 +160,13 @@ static void check_moved(const struct duplicate_rules *rules, const char *line,
         assert_null(bam_record_check(out, 2));
         assert_line_of_record(out, expected);
     }
-    free(out);
-    free(rec);
 }
 
 #define FIELDS "\t0\tc\t5\t60\t2S2M\t*\t0\t0\tACGT\tFFFF"
 
 /* What samtools markdup --move-umi-to-tag 1.24 writes. */
-static void test_move(void **state)
+TEST(test_move)
 {
-    (void)state;
     check_moved(&by_name, "1:2:3:4:5:6:7:ACG" FIELDS, "1:2:3:4:5:6:7" FIELDS "\tRX:Z:ACG");
     check_moved(&by_name, "1:2:3:4:5:6:7:ACG" FIELDS "\tXX:i:1\tRX:Z:old one\tYY:i:2",
                 "1:2:3:4:5:6:7" FIELDS "\tXX:i:1\tRX:Z:ACG\tYY:i:2");
@@ -188,9 +182,8 @@ static void test_move(void **state)
 }
 
 /* 1.24 fails on the tag, writes a record without a name, and an empty RX. */
-static void test_move_odd(void **state)
+TEST(test_move_odd)
 {
-    (void)state;
     check_moved(&by_name, "1:2:3:4:5:6:7:ACG" FIELDS "\tRX:i:70000",
                 "1:2:3:4:5:6:7" FIELDS "\tRX:Z:ACG");
     struct duplicate_rules rules = by_pattern("(.+)", ':');
@@ -205,14 +198,4 @@ static void test_move_odd(void **state)
     rules = by_pattern("^([ACGT]*)_", '_');
     check_moved(&rules, "_q_1" FIELDS, NULL);
     name_pattern_destroy(rules.barcode_pattern);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tag),  cmocka_unit_test(test_name),
-        cmocka_unit_test(test_eighth_field), cmocka_unit_test(test_move),
-        cmocka_unit_test(test_move_odd),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* test_read_coords.c -- coordinates in read names, by colons and by patterns. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "duplicates/name_pattern.h"
 #include "duplicates/read_coords.h"
@@ -31,9 +31,8 @@ static void check_unknown(const struct duplicate_rules *rules, const char *name)
     if (read_coords_of(rules, name).known) fail_msg("'%s' has coordinates", name);
 }
 
-static void test_colons(void **state)
+TEST(test_colons)
 {
-    (void)state;
     check_known(&by_colons, "M:1:10:20", "M:1:", 10, 20);
     check_known(&by_colons, "M:1:1101:10:20", "M:1:1101:", 10, 20);
     check_known(&by_colons, "M:1:F:2:1101:10:20", "M:1:F:2:1101:", 10, 20);
@@ -60,9 +59,8 @@ static void test_colons(void **state)
     assert_int_equal(coords.end, TEST_MAX_NAME - 5);
 }
 
-static void test_patterns(void **state)
+TEST(test_patterns)
 {
-    (void)state;
     struct duplicate_rules rules = pattern_rules("([a-z]+)_([0-9]+)_([0-9]*)", 1, 2, 3);
     check_known(&rules, "Aab_10_20x", "ab", 10, 20);
     check_unknown(&rules, "ab_10_");
@@ -93,9 +91,8 @@ static bool near(const char *a, const char *b, int64_t distance)
     return is_near;
 }
 
-static void test_near(void **state)
+TEST(test_near)
 {
-    (void)state;
     assert_true(near("M:1:10:20", "M:1:10:20", 0));
     assert_true(near("M:1:10:20", "M:1:15:15", 5));
     assert_false(near("M:1:10:20", "M:1:16:20", 5));
@@ -110,14 +107,4 @@ static void test_near(void **state)
     assert_true(near("M:1:9223372036854775807:1", "M:1:0:1", INT64_MAX));
     assert_false(near("M:1:9223372036854775807:1", "M:1:-1:1", INT64_MAX));
     assert_false(near("M:1:9223372036854775807:1", "M:1:-9223372036854775807:1", 2500));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_colons),
-        cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_near),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,31 +1,30 @@
 /* test_read_groups.c -- read groups and libraries of headers and records. */
+#include "unit_test.h"
 #include "sam_line.h"
 
 #include "duplicates/read_groups.h"
 
+OWNER(struct read_groups, read_groups_destroy)
+
 static struct read_groups *groups_of(const char *text)
 {
-    sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
     assert_non_null(header);
     struct read_groups *groups = read_groups_create(header);
-    sam_hdr_destroy(header);
     return groups;
 }
 
 static void check(const struct read_groups *groups, const char *tags, size_t group, size_t library)
 {
-    kstring_t line = KS_INITIALIZE;
+    OWNED_TEXT kstring_t line = KS_INITIALIZE;
     assert_true(ksprintf(&line, "q\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF%s", tags) > 0);
-    uint8_t *rec = record_of_line(line.s);
+    OWNED uint8_t *rec = record_of_line(line.s);
     assert_int_equal(read_groups_of(groups, rec), group);
     assert_int_equal(read_groups_library_of(groups, rec), library);
-    free(rec);
-    ks_free(&line);
 }
 
-static void test_groups(void **state)
+TEST(test_groups)
 {
-    (void)state;
     struct read_groups *groups = groups_of("@SQ\tSN:c\tLN:9\n@RG\tID:b\tLB:two\n@RG\tID:a\n"
                                            "@RG\tLB:one\tID:c\n@RG\tID:abc\tSM:x\tLB:two\n");
     assert_int_equal(read_groups_count(groups), 4);
@@ -47,20 +46,17 @@ static void test_groups(void **state)
     read_groups_destroy(NULL);
 }
 
-static void test_no_groups(void **state)
+TEST(test_no_groups)
 {
-    (void)state;
-    struct read_groups *groups = groups_of("@SQ\tSN:c\tLN:9\n");
+    RELEASED(own_read_groups_destroy) struct read_groups *groups = groups_of("@SQ\tSN:c\tLN:9\n");
     assert_int_equal(read_groups_count(groups), 0);
     assert_int_equal(read_groups_count_libraries(groups), 0);
     check(groups, "\tRG:Z:a", 0, 0);
-    read_groups_destroy(groups);
 }
 
 /* As in 1.24 the group is there, and the first line counts. */
-static void test_one_id_twice(void **state)
+TEST(test_one_id_twice)
 {
-    (void)state;
     struct read_groups *groups = groups_of("@RG\tID:a\tLB:l\n@RG\tID:b\n@RG\tID:a\tLB:m\n");
     assert_int_equal(read_groups_count(groups), 2);
     check(groups, "\tRG:Z:a", 1, 1);
@@ -69,14 +65,13 @@ static void test_one_id_twice(void **state)
     read_groups_destroy(groups);
 }
 
-static void test_many(void **state)
+TEST(test_many)
 {
-    (void)state;
     enum { N = 3000 };
-    kstring_t text = KS_INITIALIZE;
+    OWNED_TEXT kstring_t text = KS_INITIALIZE;
     for (int i = 0; i < N; i++)
         assert_true(ksprintf(&text, "@RG\tID:g%d\tLB:l%d\n", 7 * i, i % 5) > 0);
-    struct read_groups *groups = groups_of(text.s);
+    RELEASED(own_read_groups_destroy) struct read_groups *groups = groups_of(text.s);
     assert_int_equal(read_groups_count(groups), N);
     assert_int_equal(read_groups_count_libraries(groups), 5);
     assert_string_equal(read_groups_library_name(groups, 5), "l4");
@@ -87,35 +82,18 @@ static void test_many(void **state)
         (void)snprintf(tag, sizeof tag, "\tRG:Z:g%d", 7 * i + 1);
         check(groups, tag, 0, 0);
     }
-    read_groups_destroy(groups);
-    ks_free(&text);
 }
 
 /* Each group has a library of its own; one name is the beginning of another. */
-static void test_many_libraries(void **state)
+TEST(test_many_libraries)
 {
-    (void)state;
     enum { N = 3000 };
-    kstring_t text = KS_INITIALIZE;
+    OWNED_TEXT kstring_t text = KS_INITIALIZE;
     for (int i = 0; i < N; i++) assert_true(ksprintf(&text, "@RG\tID:g%d\tLB:%d\n", i, i) > 0);
-    struct read_groups *groups = groups_of(text.s);
+    RELEASED(own_read_groups_destroy) struct read_groups *groups = groups_of(text.s);
     assert_int_equal(read_groups_count_libraries(groups), N);
     for (int i = 0; i < N; i++) {
         assert_int_equal(read_groups_library(groups, (size_t)i + 1), i + 1);
         assert_int_equal(atoi(read_groups_library_name(groups, (size_t)i + 1)), i);
     }
-    read_groups_destroy(groups);
-    ks_free(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_no_groups),
-        cmocka_unit_test(test_one_id_twice),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_many_libraries),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

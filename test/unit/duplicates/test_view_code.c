@@ -1,5 +1,5 @@
 /* test_view_code.c -- views that are encoded come back as they were. */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "duplicates/view_code.h"
 
@@ -77,16 +77,15 @@ static void check_same(const struct rng *rng, const struct duplicate_view *got,
     CHECK(rng, got->lacks_score == want->lacks_score);
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     struct rng rng = rng_start(621);
     for (int i = 0; i < 2000; i++) {
         static char names[N_VIEWS][TEST_MAX_NAME + 1];
         uint8_t barcodes[N_VIEWS][MOST_BARCODE];
         struct duplicate_view views[N_VIEWS], got;
         struct view_coder encoder = {0}, decoder = {0};
-        uint8_t *bytes = test_alloc(N_VIEWS * VIEW_CODE_MAX_BYTES + VIEW_CODE_SLACK_BYTES);
+        OWNED uint8_t *bytes = test_alloc(N_VIEWS * VIEW_CODE_MAX_BYTES + VIEW_CODE_SLACK_BYTES);
         uint8_t *end = bytes;
         uint32_t index = 0;
         for (size_t j = 0; j < N_VIEWS; j++) {
@@ -111,14 +110,5 @@ static void test_round_trip(void **state)
             check_same(&rng, &got, &views[j]);
         }
         CHECK(&rng, at == end);
-        free(bytes);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

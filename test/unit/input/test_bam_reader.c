@@ -66,12 +66,12 @@ static void open_reading(struct reading *in, enum form form)
 /* Reads to the end; the bytes must be those from `from` on. */
 static void check_rest(struct reading *in, const struct content *c, size_t from)
 {
-    struct bam_piece piece = {0};
-    struct bgzf_coder coder = {0};
+    RELEASED(bam_piece_release) struct bam_piece piece = {0};
+    RELEASED(bgzf_coder_release) struct bgzf_coder coder = {0};
     size_t at = from, room = in->room;
     int r = BAM_READER_PIECE;
     for (in->n_pieces = 0; r != BAM_READER_END;) {
-        uint8_t *raw = test_alloc(room);
+        OWNED uint8_t *raw = test_alloc(room);
         r = bam_reader_next(in->reader, &piece, raw, in->piece_bytes, room);
         if (r == BAM_READER_NO_ROOM) {
             assert_true(bam_reader_room_needed(in->reader) > room);
@@ -91,11 +91,8 @@ static void check_rest(struct reading *in, const struct content *c, size_t from)
         } else {
             assert_int_equal(r, BAM_READER_END);
         }
-        free(raw);
     }
     assert_int_equal(at, c->n_bytes);
-    bgzf_coder_release(&coder);
-    bam_piece_release(&piece);
     bam_reader_close(in->reader);
 }
 
@@ -112,7 +109,7 @@ static void test_pieces_of_all_sizes(void **state)
 {
     (void)state;
     struct rng rng = rng_start(31);
-    struct reading *in = test_alloc(sizeof *in);
+    OWNED struct reading *in = test_alloc(sizeof *in);
     in->pool = (htsThreadPool){.pool = hts_tpool_init(2)};
     assert_non_null(in->pool.pool);
     for (enum form form = BGZF_BLOCKS; form < N_FORMS; form++) {
@@ -132,7 +129,6 @@ static void test_pieces_of_all_sizes(void **state)
     }
     assert_int_equal(unlink(path), 0);
     hts_tpool_destroy(in->pool.pool);
-    free(in);
 }
 
 /* What has been read of a file is counted in bytes of the file, also where these are compressed and
@@ -141,11 +137,11 @@ static void test_offset_is_that_of_the_file(void **state)
 {
     (void)state;
     struct rng rng = rng_start(34);
-    uint8_t *raw = test_alloc(1 << 18);
+    OWNED uint8_t *raw = test_alloc(1 << 18);
     for (enum form form = BGZF_BLOCKS; form <= UNCOMPRESSED; form++) {
         struct content c;
         struct stat st;
-        struct bam_piece piece = {0};
+        RELEASED(bam_piece_release) struct bam_piece piece = {0};
         struct reading in = {.room = 1 << 18};
         make_content(&rng, &c, 30000, 30000);
         write_file(&rng, form, &c);
@@ -158,12 +154,10 @@ static void test_offset_is_that_of_the_file(void **state)
             before = offset;
         }
         CHECK(&rng, bam_reader_offset(in.reader) == (uint64_t)st.st_size);
-        bam_piece_release(&piece);
         bam_reader_close(in.reader);
         free(c.bytes);
     }
     assert_int_equal(unlink(path), 0);
-    free(raw);
 }
 
 /* A comment without even a tab stays, as in samtools 1.24; htslib 1.16 drops it when it takes the
@@ -183,12 +177,11 @@ static void test_comments_without_text(void **state)
         {"", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *complete = header_complete_comments(cases[i].text);
+        OWNED char *complete = header_complete_comments(cases[i].text);
         if (cases[i].want)
             assert_string_equal(complete, cases[i].want);
         else
             assert_null(complete);
-        free(complete);
     }
     FILE *file = fopen(path, "w");
     assert_non_null(file);
@@ -209,7 +202,7 @@ static void test_seek(void **state)
 {
     (void)state;
     struct rng rng = rng_start(32);
-    struct reading *in = test_alloc(sizeof *in);
+    OWNED struct reading *in = test_alloc(sizeof *in);
     in->pool = (htsThreadPool){.pool = hts_tpool_init(2)};
     in->room = 1 << 18;
     for (size_t round = 0; round < 4; round++) {
@@ -227,17 +220,15 @@ static void test_seek(void **state)
             size_t end = in->ends[i];
             open_reading(in, form);
             assert_int_equal(bam_reader_seek(in->reader, offset, 7), 0);
-            struct reading *again = test_alloc(sizeof *again);
+            OWNED struct reading *again = test_alloc(sizeof *again);
             *again = *in;
             again->piece_bytes = 1 + rng_below(&rng, 5000);
             check_rest(again, &c, end);
-            free(again);
         }
         free(c.bytes);
     }
     assert_int_equal(unlink(path), 0);
     hts_tpool_destroy(in->pool.pool);
-    free(in);
 }
 
 /* Every raw byte of a piece has an offset at which its record can be found again. */
@@ -246,7 +237,7 @@ static void test_offsets_within_pieces(void **state)
     (void)state;
     struct rng rng = rng_start(33);
     struct content c;
-    struct reading *in = test_alloc(sizeof *in);
+    OWNED struct reading *in = test_alloc(sizeof *in);
     in->pool = (htsThreadPool){.pool = hts_tpool_init(2)};
     in->piece_bytes = in->room = MAX_BYTES;
     make_content(&rng, &c, 30000, 30000);
@@ -254,7 +245,7 @@ static void test_offsets_within_pieces(void **state)
     uint64_t offsets[N_RECORDS];
     struct bam_piece piece = {0};
     size_t at = 0, record = 0;
-    uint8_t *raw = test_alloc(MAX_BYTES);
+    OWNED uint8_t *raw = test_alloc(MAX_BYTES);
     open_reading(in, BGZF_BLOCKS);
     while (bam_reader_next(in->reader, &piece, raw, 20000, MAX_BYTES) == BAM_READER_PIECE) {
         for (; record < N_RECORDS && c.at[record] < at + piece.raw_bytes; record++)
@@ -271,9 +262,7 @@ static void test_offsets_within_pieces(void **state)
     }
     assert_int_equal(unlink(path), 0);
     hts_tpool_destroy(in->pool.pool);
-    free(raw);
     free(c.bytes);
-    free(in);
 }
 
 int main(void)

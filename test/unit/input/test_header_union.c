@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+OWNER(struct header_union, header_union_destroy)
+
 enum { MAX_INPUTS = 6 };
 
 #define SQ "@SQ\tSN:c1\tLN:100\n@SQ\tSN:c2\tLN:50\n"
@@ -208,13 +210,12 @@ static const struct header_case header_cases[] = {
 TEST(test_united_headers)
 {
     for (size_t k = 0; k < sizeof header_cases / sizeof *header_cases; k++) {
-        struct header_union *u = unite(header_cases[k].texts);
+        RELEASED(own_header_union_destroy) struct header_union *u = unite(header_cases[k].texts);
         assert_non_null(u);
         const char *text = sam_hdr_str(header_union_header(u));
         assert_string_equal(text ? text : "", header_cases[k].united);
         /* What the sort does next. */
         assert_int_equal(sam_hdr_add_pg(header_union_header(u), "samtools", NULL), 0);
-        header_union_destroy(u);
     }
     header_union_destroy(NULL);
 }
@@ -267,7 +268,7 @@ static uint8_t *rewrite(const struct header_union *u, size_t i, const uint8_t *r
     const struct id_renames *renames = header_union_renames(u, i);
     if (!renames) renames = &none;
     size_t bound = id_renames_rewrite_bound(renames, rec);
-    uint8_t *out = test_alloc(bound);
+    OWNED uint8_t *out = test_alloc(bound);
     size_t size = id_renames_rewrite(renames, rec, out);
     assert_true(size <= bound);
     assert_int_equal(size, bam_record_bytes(out));
@@ -275,7 +276,6 @@ static uint8_t *rewrite(const struct header_union *u, size_t i, const uint8_t *r
     assert_int_equal(id_renames_touch(renames, rec), changed);
     uint8_t *exact = test_alloc(size);
     memcpy(exact, out, size);
-    free(out);
     return exact;
 }
 
@@ -288,12 +288,9 @@ static bool same_record(const uint8_t *a, const uint8_t *b)
 static void check_rewrite(const struct header_union *u, size_t i, const struct tag *before,
                           const struct tag *after, size_t n)
 {
-    uint8_t *rec = make_record(before, n), *expected = make_record(after, n);
-    uint8_t *found = rewrite(u, i, rec);
+    OWNED uint8_t *rec = make_record(before, n), *expected = make_record(after, n);
+    OWNED uint8_t *found = rewrite(u, i, rec);
     assert_true(same_record(found, expected));
-    free(rec);
-    free(expected);
-    free(found);
 }
 
 static struct header_union *unite_for_records(void)
@@ -312,7 +309,7 @@ static struct header_union *unite_for_records(void)
 
 TEST(test_records_follow)
 {
-    struct header_union *u = unite_for_records();
+    RELEASED(own_header_union_destroy) struct header_union *u = unite_for_records();
     assert_null(header_union_renames(u, 0));
     assert_non_null(header_union_renames(u, 1));
     assert_non_null(header_union_renames(u, 2));
@@ -342,7 +339,6 @@ TEST(test_records_follow)
     }
     check_rewrite(u, 1, fill, fill, 4);
     check_rewrite(u, 1, NULL, NULL, 0);
-    header_union_destroy(u);
 }
 
 TEST(test_which_ids_follow)
@@ -361,18 +357,17 @@ TEST(test_which_ids_follow)
         {2, "RGZ", "x", "x"},       {2, "PGZ", "q", "q-3"},
         {2, "PGZ", "m", "m"},       {3, "PGZ", "p", "p"},
     };
-    struct header_union *u = unite_for_records();
+    RELEASED(own_header_union_destroy) struct header_union *u = unite_for_records();
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         struct tag before = string_tag(cases[k].tag, cases[k].before);
         struct tag after = string_tag(cases[k].tag, cases[k].after);
         check_rewrite(u, cases[k].input, &before, &after, 1);
     }
-    header_union_destroy(u);
 }
 
 TEST(test_odd_tags)
 {
-    struct header_union *u = unite_for_records();
+    RELEASED(own_header_union_destroy) struct header_union *u = unite_for_records();
     const struct tag x = string_tag("RGZ", "x"), x_2 = string_tag("RGZ", "x-2");
     /* If a tag stands there twice only the first counts, whatever its type. */
     check_rewrite(u, 1, (struct tag[]){x, x}, (struct tag[]){x_2, x}, 2);
@@ -389,26 +384,22 @@ TEST(test_odd_tags)
         if (n == 0 || bad.bytes[0] == 'X')
             check_rewrite(u, 1, (struct tag[]){bad, x}, (struct tag[]){bad, x}, 2);
     }
-    header_union_destroy(u);
 }
 
 /* Random bytes for tags: for the sanitizers; nothing changes except RG:Z and PG:Z. */
 TEST(test_random_tag_bytes)
 {
     struct rng rng = rng_start(1);
-    struct header_union *u = unite_for_records();
+    RELEASED(own_header_union_destroy) struct header_union *u = unite_for_records();
     for (size_t k = 0; k < 20000; k++) {
         struct tag noise = {.n = rng_below(&rng, 40)};
         for (size_t at = 0; at < noise.n; at++)
             noise.bytes[at] = (uint8_t)"RGPZxpBis\0\1\2"[rng_below(&rng, 12)];
-        uint8_t *rec = make_record(&noise, 1), *found = rewrite(u, 1, rec);
+        OWNED uint8_t *rec = make_record(&noise, 1), *found = rewrite(u, 1, rec);
         size_t n = bam_record_bytes(rec), n_found = bam_record_bytes(found);
         CHECK(&rng, n_found == n || n_found == n + 2 || n_found == n + 4);
         if (n_found == n) CHECK(&rng, same_record(rec, found));
-        free(rec);
-        free(found);
     }
-    header_union_destroy(u);
 }
 
 /* ---- random headers ---- */
@@ -518,7 +509,7 @@ static void check_meaning(struct round *r, size_t i, const char *type, const cha
     bool group = strcmp(type, "RG") == 0;
     const struct tag fill = RAW_TAG("XCC\1");
     struct tag tags[3] = {fill, string_tag(group ? "RGZ" : "PGZ", id), fill};
-    uint8_t *rec = make_record(tags, 3), *found = rewrite(r->u, i, rec);
+    OWNED uint8_t *rec = make_record(tags, 3), *found = rewrite(r->u, i, rec);
     struct bam_aux aux;
     CHECK(rng, bam_aux_find(found, type, &aux) == 1 && aux.type == 'Z');
     const char *new_id = (const char *)aux.value;
@@ -531,12 +522,9 @@ static void check_meaning(struct round *r, size_t i, const char *type, const cha
     CHECK(rng, strcmp(old_meaning.s, new_meaning.s) == 0);
     if (i == 0) CHECK(rng, strcmp(id, new_id) == 0);
     tags[1] = string_tag(group ? "RGZ" : "PGZ", new_id);
-    uint8_t *expected = make_record(tags, 3);
+    OWNED uint8_t *expected = make_record(tags, 3);
     CHECK(rng, same_record(expected, found));
     if (!header_union_renames(r->u, i)) CHECK(rng, same_record(rec, found));
-    free(rec);
-    free(found);
-    free(expected);
     free(old_meaning.s);
     free(new_meaning.s);
 }
@@ -588,9 +576,8 @@ TEST(test_random_headers)
         struct round r = {.rng = rng_start(1000 + k)};
         r.n = 1 + rng_below(&r.rng, MAX_INPUTS);
         for (size_t i = 0; i < r.n; i++) {
-            char *text = random_header(&r.rng);
+            OWNED char *text = random_header(&r.rng);
             r.headers[i] = parse_header(text);
-            free(text);
         }
         r.u = header_union_create(r.headers, file_names, r.n);
         CHECK(&r.rng, r.u != NULL);
@@ -608,8 +595,8 @@ TEST(test_random_headers)
 TEST(test_many_inputs)
 {
     enum { N_INPUTS = 2000, N_GROUPS = 10 };
-    sam_hdr_t **headers = test_alloc(N_INPUTS * sizeof *headers);
-    const char **names = test_alloc(N_INPUTS * sizeof *names);
+    OWNED sam_hdr_t **headers = test_alloc(N_INPUTS * sizeof *headers);
+    OWNED const char **names = test_alloc(N_INPUTS * sizeof *names);
     for (size_t i = 0; i < N_INPUTS; i++) {
         kstring_t text = KS_INITIALIZE;
         assert_true(kputs(SQ, &text) >= 0);
@@ -629,6 +616,4 @@ TEST(test_many_inputs)
     check_rewrite(u, N_INPUTS - 1, &before, &after, 1);
     header_union_destroy(u);
     for (size_t i = 0; i < N_INPUTS; i++) sam_hdr_destroy(headers[i]);
-    free(headers);
-    free(names);
 }

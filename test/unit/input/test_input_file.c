@@ -42,10 +42,9 @@ TEST(test_plain_names)
         {"https://a/b", "https://a/b"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *plain = input_plain_name(names[i][0]);
+        OWNED char *plain = input_plain_name(names[i][0]);
         assert_non_null(plain);
         assert_string_equal(plain, names[i][1]);
-        free(plain);
     }
 }
 

@@ -53,12 +53,11 @@ TEST(test_lines_are_corrected_or_named)
 {
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         /* A copy of exactly its length, for the sanitizers. */
-        char *line = strdup(lines[i].text);
+        OWNED char *line = strdup(lines[i].text);
         assert_non_null(line);
         const char *problem = sam_line_correct(line);
         if (!problem != !lines[i].problem || (problem && !strstr(problem, lines[i].problem)))
             fail_msg("'%s': %s", lines[i].text, problem ? problem : "no problem");
         assert_string_equal(line, lines[i].corrected ? lines[i].corrected : lines[i].text);
-        free(line);
     }
 }

@@ -131,11 +131,10 @@ struct content {
 /* Packs a record; -1 if BAM cannot hold it. */
 static int add_record(struct content *c, const bam1_t *record)
 {
-    uint8_t *raw = NULL;
+    OWNED uint8_t *raw = NULL;
     size_t room = 0;
     if (bam_record_put(record, false, &raw, &room, 0)) return -1;
     assert_true(kputsn((const char *)raw, bam_record_bytes(raw), &c->raw) >= 0);
-    free(raw);
     c->n_records++;
     return 0;
 }
@@ -145,12 +144,11 @@ static struct content read_with_htslib(const char *path)
 {
     struct content c = {0};
     struct opened in = open_file(path, FORM_PLAIN, false);
-    bam1_t *record = bam_init1();
+    OWNED_RECORD bam1_t *record = bam_init1();
     assert_non_null(record);
     int r;
     while (!c.failed && (r = sam_read1(in.file, in.header, record)) != -1)
         c.failed = r < -1 || add_record(&c, record) < 0;
-    bam_destroy1(record);
     close_file(&in);
     return c;
 }
@@ -200,7 +198,7 @@ static struct content read_in_chunks(const char *path, enum form form, const str
                               .text_room = how->text_room,
                               .raw = test_alloc(how->raw_room),
                               .raw_room = how->raw_room};
-    bam1_t *record = bam_init1();
+    OWNED_RECORD bam1_t *record = bam_init1();
     assert_non_null(record);
     sam_text_open(&text, in.file);
     int r = 0;
@@ -225,7 +223,6 @@ static struct content read_in_chunks(const char *path, enum form form, const str
     } else if (!c.failed) {
         assert_int_equal(sam_text_next(&text, &chunk, how->chunk_bytes), 0);
     }
-    bam_destroy1(record);
     sam_chunk_release(&chunk);
     assert_true(!chunk.text && !chunk.raw);
     sam_text_release(&text);
@@ -653,11 +650,11 @@ TEST(test_damaged_compression)
 /* A chunk is used again for another text: nothing of the first is left. */
 TEST(test_chunk_is_used_again)
 {
-    sam_hdr_t *header = sam_hdr_parse(strlen(HEADER), HEADER);
-    bam1_t *record = bam_init1();
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(HEADER), HEADER);
+    OWNED_RECORD bam1_t *record = bam_init1();
     assert_true(header && record);
     char bad[] = "x\t0\n", good[] = "r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\n";
-    struct sam_chunk chunk = {.text = bad, .text_bytes = strlen(bad)};
+    RELEASED(sam_chunk_release) struct sam_chunk chunk = {.text = bad, .text_bytes = strlen(bad)};
     sam_chunk_parse(&chunk, header, record);
     assert_true(chunk.problem && chunk.n_records == 0 && chunk.raw_bytes == 0);
     chunk.text = good;
@@ -674,9 +671,6 @@ TEST(test_chunk_is_used_again)
     chunk.text_bytes = 0;
     sam_chunk_parse(&chunk, header, record);
     assert_true(!chunk.problem && chunk.n_records == 0 && chunk.raw_bytes == 0);
-    sam_chunk_release(&chunk);
-    bam_destroy1(record);
-    sam_hdr_destroy(header);
 }
 
 /* Lines are wrong on purpose. */

@@ -2,6 +2,7 @@
  * test_span_reader.c -- BAM cut into spans: whatever the size of pieces, spans have whole records,
  * all of them, in their order, and know where these begin in the file.
  */
+#include "unit_test.h"
 #include "bam_content.h"
 #include "test_place.h"
 
@@ -109,9 +110,8 @@ static void release(struct reading *in)
 
 static const size_t sizes[] = {1, 5000, 65536, 100000, 1 << 20};
 
-static void test_spans_have_all_records_in_their_order(void **state)
+TEST_IN_OWN_DIR(test_spans_have_all_records_in_their_order)
 {
-    (void)state;
     struct rng rng = rng_start(61);
     for (size_t i = 0; i < 4 * sizeof sizes / sizeof *sizes; i++) {
         struct reading *in = test_alloc(sizeof *in);
@@ -130,9 +130,8 @@ static void test_spans_have_all_records_in_their_order(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void test_reading_begins_again_at_any_record(void **state)
+TEST_IN_OWN_DIR(test_reading_begins_again_at_any_record)
 {
-    (void)state;
     struct rng rng = rng_start(62);
     struct content c;
     make_long_content(&rng, &c);
@@ -173,9 +172,8 @@ static struct header_union *make_union(void)
     return u;
 }
 
-static void test_renamed_records_keep_their_offsets(void **state)
+TEST_IN_OWN_DIR(test_renamed_records_keep_their_offsets)
 {
-    (void)state;
     struct rng rng = rng_start(65);
     struct header_union *u = make_union();
     struct content c, renamed = {.bytes = test_alloc(MAX_CONTENT_BYTES + 2 * N_RECORDS)};
@@ -209,9 +207,8 @@ static void test_renamed_records_keep_their_offsets(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void test_records_before_the_end_of_a_truncated_file_are_there(void **state)
+TEST_IN_OWN_DIR(test_records_before_the_end_of_a_truncated_file_are_there)
 {
-    (void)state;
     struct rng rng = rng_start(63);
     for (size_t i = 0; i < 20; i++) {
         struct reading *in = test_alloc(sizeof *in);
@@ -231,9 +228,8 @@ static void test_records_before_the_end_of_a_truncated_file_are_there(void **sta
     assert_int_equal(unlink(path), 0);
 }
 
-static void test_records_before_one_with_an_impossible_size_are_there(void **state)
+TEST_IN_OWN_DIR(test_records_before_one_with_an_impossible_size_are_there)
 {
-    (void)state;
     struct rng rng = rng_start(64);
     for (size_t i = 0; i < 20; i++) {
         struct reading *in = test_alloc(sizeof *in);
@@ -252,21 +248,4 @@ static void test_records_before_one_with_an_impossible_size_are_there(void **sta
         free(c.bytes);
     }
     assert_int_equal(unlink(path), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_spans_have_all_records_in_their_order, enter_place,
-                                        leave_place),
-        cmocka_unit_test_setup_teardown(test_reading_begins_again_at_any_record, enter_place,
-                                        leave_place),
-        cmocka_unit_test_setup_teardown(test_renamed_records_keep_their_offsets, enter_place,
-                                        leave_place),
-        cmocka_unit_test_setup_teardown(test_records_before_the_end_of_a_truncated_file_are_there,
-                                        enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_records_before_one_with_an_impossible_size_are_there,
-                                        enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,7 +187,7 @@ static void add_other_tag(struct rng *rng, struct sample *s)
 TEST(test_keys_order_as_rules_say)
 {
     struct rng rng = rng_start(1);
-    struct sample *samples = test_alloc(N_SAMPLES * sizeof *samples);
+    OWNED struct sample *samples = test_alloc(N_SAMPLES * sizeof *samples);
     size_t n_ties = 0;
     for (size_t i = 0; i < N_SAMPLES; i++) {
         struct sample *s = &samples[i];
@@ -218,7 +218,6 @@ TEST(test_keys_order_as_rules_say)
         free(samples[i].record);
         free(samples[i].key);
     }
-    free(samples);
 }
 
 struct example {
@@ -275,7 +274,7 @@ TEST(test_examples_are_in_order)
     size_t n_before = 0;
     uint8_t *before = NULL;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
-        uint8_t *rec = make_record((const uint8_t *)examples[i].tags, examples[i].n_bytes);
+        OWNED uint8_t *rec = make_record((const uint8_t *)examples[i].tags, examples[i].n_bytes);
         size_t n;
         uint8_t *key = make_key(rec, &n);
         if (i > 0) {
@@ -284,7 +283,6 @@ TEST(test_examples_are_in_order)
             if (c != (same ? 0 : -1) || (same && n != n_before)) fail_msg("example %zu", i);
         }
         free(before);
-        free(rec);
         before = key;
         n_before = n;
     }
@@ -301,12 +299,9 @@ TEST(test_any_bytes)
         size_t n = rng_below(&rng, sizeof tags), n_key, n_again;
         for (size_t i = 0; i < n; i++) tags[i] = (uint8_t)likely[rng_below(&rng, sizeof likely)];
         if (n > 3 && rng_one_in(&rng, 2)) memcpy(tags, "XX", 2);
-        uint8_t *rec = make_record(tags, n);
-        uint8_t *key = make_key(rec, &n_key), *again = make_key(rec, &n_again);
+        OWNED uint8_t *rec = make_record(tags, n);
+        OWNED uint8_t *key = make_key(rec, &n_key), *again = make_key(rec, &n_again);
         CHECK(&rng, n_key == n_again && memcmp(key, again, n_key) == 0);
         CHECK(&rng, n_key <= n + EXTRA_BYTES);
-        free(key);
-        free(again);
-        free(rec);
     }
 }

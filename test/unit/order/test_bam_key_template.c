@@ -7,6 +7,8 @@
 
 #include "order/bam_key_template.h"
 
+OWNER(struct bam_key_template, bam_key_template_destroy)
+
 enum { N_SAMPLES = 900, MAX_CIGAR = 64, MAX_TAGS_BYTES = 400 };
 
 /* Read groups 1 to 6 and one that is not there; their libraries, "" if there is none. */
@@ -43,11 +45,10 @@ struct end {
 
 static struct bam_key_template *create_from(const char *text)
 {
-    sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
     assert_non_null(header);
     struct bam_key_template *t = bam_key_template_create(header);
     assert_non_null(t);
-    sam_hdr_destroy(header);
     return t;
 }
 
@@ -299,8 +300,8 @@ static void print_fields(const struct fields *f)
 TEST(test_keys_order_as_rules_say)
 {
     struct rng rng = rng_start(1);
-    struct bam_key_template *t = create_from(header_text);
-    struct sample *samples = test_alloc(N_SAMPLES * sizeof *samples);
+    RELEASED(own_bam_key_template_destroy) struct bam_key_template *t = create_from(header_text);
+    OWNED struct sample *samples = test_alloc(N_SAMPLES * sizeof *samples);
     size_t n_ties = 0;
     for (size_t i = 0; i < N_SAMPLES; i++) {
         struct sample *s = &samples[i];
@@ -308,9 +309,8 @@ TEST(test_keys_order_as_rules_say)
         random_fields(&rng, &s->fields);
         if (i > 0 && !rng_one_in(&rng, 4))
             change_a_little(&rng, &s->fields, &samples[rng_below(&rng, i)].fields);
-        uint8_t *record = make_record(&s->fields);
+        OWNED uint8_t *record = make_record(&s->fields);
         s->key = make_key(t, record, &s->key_bytes, &problem);
-        free(record);
         CHECK(&rng, s->key != NULL);
     }
     for (size_t i = 0; i < N_SAMPLES; i++) {
@@ -331,26 +331,20 @@ TEST(test_keys_order_as_rules_say)
     }
     CHECK(&rng, n_ties > N_SAMPLES / 10);
     for (size_t i = 0; i < N_SAMPLES; i++) free(samples[i].key);
-    free(samples);
-    bam_key_template_destroy(t);
 }
 
 /* Compares the keys of two records, less n_last bytes at their ends; -1, 0 or 1. */
 static int compare_keys(const struct bam_key_template *t, const struct fields *a,
                         const struct fields *b, size_t n_last)
 {
-    uint8_t *rec_a = make_record(a), *rec_b = make_record(b);
+    OWNED uint8_t *rec_a = make_record(a), *rec_b = make_record(b);
     const char *problem;
     size_t n_a, n_b;
-    uint8_t *key_a = make_key(t, rec_a, &n_a, &problem);
-    uint8_t *key_b = make_key(t, rec_b, &n_b, &problem);
+    OWNED uint8_t *key_a = make_key(t, rec_a, &n_a, &problem);
+    OWNED uint8_t *key_b = make_key(t, rec_b, &n_b, &problem);
     assert_true(key_a && key_b);
     int c = sign(memcmp(key_a, key_b, (n_a < n_b ? n_a : n_b) - n_last), 0);
     if (c == 0) assert_int_equal(n_a, n_b);
-    free(rec_a);
-    free(rec_b);
-    free(key_a);
-    free(key_b);
     return c;
 }
 
@@ -397,7 +391,7 @@ static const struct position_case position_cases[] = {
 
 TEST(test_positions)
 {
-    struct bam_key_template *t = create_from(header_text);
+    RELEASED(own_bam_key_template_destroy) struct bam_key_template *t = create_from(header_text);
     for (size_t i = 0; i < sizeof position_cases / sizeof *position_cases; i++) {
         const struct position_case *c = &position_cases[i];
         for (uint32_t reverse = 0; reverse < 2; reverse++) {
@@ -418,7 +412,6 @@ TEST(test_positions)
                 fail_msg("%s: mate with reverse %u", c->cigar, reverse);
         }
     }
-    bam_key_template_destroy(t);
 }
 
 /* Positions below 0 and beyond 2^31 are in order with the others. */
@@ -436,15 +429,14 @@ TEST(test_far_positions)
         {.name = "r", .tid = 1, .cigar = "1M"},
         {.name = "r", .flag = 4 | 16, .tid = 0, .pos = 5, .cigar = "1M"},
     };
-    struct bam_key_template *t = create_from(header_text);
+    RELEASED(own_bam_key_template_destroy) struct bam_key_template *t = create_from(header_text);
     for (size_t i = 1; i < sizeof in_order / sizeof *in_order; i++)
         if (compare_keys(t, &in_order[i - 1], &in_order[i], 0) != -1) fail_msg("record %zu", i);
-    bam_key_template_destroy(t);
 }
 
 TEST(test_pairs_with_equal_ends)
 {
-    struct bam_key_template *t = create_from(header_text);
+    RELEASED(own_bam_key_template_destroy) struct bam_key_template *t = create_from(header_text);
     struct fields first = {.name = "r", .pos = 7, .mate_pos = 7, .cigar = "1M", .mc = "1M"};
     struct fields second = first;
     first.flag = 0x41;          /* both forward: both the lower end */
@@ -457,7 +449,6 @@ TEST(test_pairs_with_equal_ends)
     second.flag = 0x91;
     assert_int_equal(compare_keys(t, &first, &second, 1), 0);
     assert_int_equal(compare_keys(t, &first, &second, 0), -1);
-    bam_key_template_destroy(t);
 }
 
 /* compare_keys for a record with more tags and one without. */
@@ -505,12 +496,11 @@ TEST(test_libraries)
     b.group = 2;
     assert_int_equal(compare_keys(t, &a, &b, 0), -1);
     bam_key_template_destroy(t);
-    sam_hdr_t *bad = sam_hdr_init();        /* as read from BAM: nothing was parsed */
+    OWNED_HEADER sam_hdr_t *bad = sam_hdr_init();        /* as read from BAM: nothing was parsed */
     assert_non_null(bad);
     bad->text = strdup("@RG\tLB:b\n");
     bad->l_text = strlen(bad->text);
     assert_null(bam_key_template_create(bad));
-    sam_hdr_destroy(bad);
     hts_set_log_level(level);
     bam_key_template_destroy(NULL);
 }
@@ -519,7 +509,7 @@ TEST(test_libraries)
 TEST(test_long_cigar_counts)
 {
     static const char tag[] = "CGBI\3\0\0\0\x14\0\0\0\x40\0\0\0\x25\0\0";   /* 1S 4M 2H */
-    struct bam_key_template *t = create_from(header_text);
+    RELEASED(own_bam_key_template_destroy) struct bam_key_template *t = create_from(header_text);
     struct fields real = {.name = "r", .pos = 50, .l_seq = 5, .cigar = "1S4M2H"};
     struct fields stub = real;
     strcpy(stub.cigar, "5S4N");
@@ -544,7 +534,6 @@ TEST(test_long_cigar_counts)
         other.pos = -1;
         assert_int_equal(compare_with_tags(t, &other, tag, sizeof tag, &other), 0);
     }
-    bam_key_template_destroy(t);
 }
 
 struct problem_case {
@@ -582,21 +571,18 @@ TEST(test_problems)
         {4, TAGS("CBBc\1\0\0\0x"), "CB"},
         {0, TAGS("CBH1A\0"), NULL},
     };
-    struct bam_key_template *t = create_from(header_text);
+    RELEASED(own_bam_key_template_destroy) struct bam_key_template *t = create_from(header_text);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fields f = {.name = "r", .flag = cases[i].flag, .cigar = "1M"};
         f.more = cases[i].tags;
         f.n_more = cases[i].n_bytes;
-        uint8_t *rec = make_record(&f);
+        OWNED uint8_t *rec = make_record(&f);
         const char *problem;
         size_t n;
-        uint8_t *key = make_key(t, rec, &n, &problem);
+        OWNED uint8_t *key = make_key(t, rec, &n, &problem);
         if (!key != !!cases[i].word || (problem && !strstr(problem, cases[i].word)))
             fail_msg("case %zu: %s", i, problem ? problem : "no problem");
-        free(key);
-        free(rec);
     }
-    bam_key_template_destroy(t);
 }
 
 /* Random bytes in place of tags. make_key checks the result. */
@@ -605,7 +591,7 @@ TEST(test_any_bytes)
     struct rng rng = rng_start(2);
     static const char *const pieces[] = {"MCZ", "MIZ", "RGZ", "CGBI", "XXA", "MIH", "1", "S", "/",
                                          "M",   "C",   "9",   "*",    "\x80"};
-    struct bam_key_template *t = create_from(header_text);
+    RELEASED(own_bam_key_template_destroy) struct bam_key_template *t = create_from(header_text);
     for (int round = 0; round < 20000; round++) {
         char tags[64];
         size_t n = 0;
@@ -619,11 +605,9 @@ TEST(test_any_bytes)
         struct fields f = {.name = "", .flag = (uint32_t)rng_below(&rng, 64), .cigar = "0S"};
         f.more = tags;
         f.n_more = n;
-        uint8_t *rec = make_record(&f);
+        OWNED uint8_t *rec = make_record(&f);
         const char *problem;
         size_t n_key;
         free(make_key(t, rec, &n_key, &problem));
-        free(rec);
     }
-    bam_key_template_destroy(t);
 }

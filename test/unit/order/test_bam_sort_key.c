@@ -3,7 +3,7 @@
  * rules; what each order does to the header; and the names of orders.
  */
 #include "child.h"
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_rules.h"
 
 #include "bam_sort_key.h"
@@ -128,11 +128,10 @@ static void encode_sample(struct rng *rng, enum sort_order order, struct sample 
     for (size_t i = s->key_bytes; i < sizeof s->key; i++) CHECK(rng, s->key[i] == canary);
 }
 
-static void test_keys_order_as_rules_say(void **state)
+TEST(test_keys_order_as_rules_say)
 {
-    (void)state;
     struct rng rng = rng_start(1);
-    struct sample *samples = make_samples(&rng, N_RECORDS);
+    OWNED struct sample *samples = make_samples(&rng, N_RECORDS);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         enum sort_order order = all_orders[o];
         size_t n_ties = 0;
@@ -155,13 +154,11 @@ static void test_keys_order_as_rules_say(void **state)
         }
         CHECK(&rng, n_ties > 0);
     }
-    free(samples);
 }
 
 /* Examples about which samtools 1.16 and 1.24 disagree. */
-static void test_examples_of_natural_names(void **state)
+TEST(test_examples_of_natural_names)
 {
-    (void)state;
     static const char *const groups[][4] = {        /* in order; equal within a group */
         {"", NULL},
         {"!", NULL},
@@ -202,9 +199,8 @@ static void test_examples_of_natural_names(void **state)
 }
 
 /* Tests keep bounds in TEST_BOUND_BYTES. */
-static void test_longest_keys_fit_a_bound(void **state)
+TEST(test_longest_keys_fit_a_bound)
 {
-    (void)state;
     struct rng rng = rng_start(2);
     static const char *const alphabets[] = {"1a", "0a", "0", "9", "a", "09", "01a"};
     uint8_t record[MAX_RECORD];
@@ -263,28 +259,25 @@ static const struct header_case header_cases[] = {
       "@HD\tVN:1.6\tSS:queryname:lexicographical\tSO:queryname\n" REST}},
 };
 
-static void test_header_says_the_order(void **state)
+TEST(test_header_says_the_order)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof header_cases / sizeof *header_cases; i++) {
         for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
             const char *before = header_cases[i].before;
-            sam_hdr_t *header = sam_hdr_parse(strlen(before), before);
+            OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(before), before);
             assert_non_null(header);
             assert_int_equal(sort_rules_update_header(test_rules(all_orders[o]), true, header), 0);
             assert_string_equal(sam_hdr_str(header), header_cases[i].after[o]);
             /* A second time changes nothing. */
             assert_int_equal(sort_rules_update_header(test_rules(all_orders[o]), true, header), 0);
             assert_string_equal(sam_hdr_str(header), header_cases[i].after[o]);
-            sam_hdr_destroy(header);
         }
     }
 }
 
 /* Checkpoints name orders by their words. */
-static void test_words_name_one_order_each(void **state)
+TEST(test_words_name_one_order_each)
 {
-    (void)state;
     for (int order = SORT_COORDINATE; order <= SORT_SHUFFLE; order++) {
         const char *word = sort_order_word((enum sort_order)order);
         assert_int_equal(sort_order_of_word(word), order);
@@ -338,16 +331,15 @@ static void make_long_sample(struct rng *rng, const struct sort_rules *rules,
 }
 
 /* Entries and bounds compare as the whole keys do, however long these are. */
-static void test_entries_and_bounds_of_long_keys_compare_alike(void **state)
+TEST(test_entries_and_bounds_of_long_keys_compare_alike)
 {
-    (void)state;
     enum { N = 150 };
     struct rng rng = rng_start(26);
-    sam_hdr_t *header = sam_hdr_parse(3, "@HD");
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(3, "@HD");
     struct bam_key_template *template_ends = bam_key_template_create(header);
     static const enum sort_order below[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_LEXICAL};
-    struct long_sample *samples = test_alloc(N * sizeof *samples);
-    struct merge_bound bound = {0}, own = {0};
+    OWNED struct long_sample *samples = test_alloc(N * sizeof *samples);
+    RELEASED(merge_bound_release) struct merge_bound bound = {0}, own = {0};
     for (int round = 0; round < 5; round++) {
         struct sort_rules rules = {.order = round < 4 ? SORT_TAG : SORT_TEMPLATE,
                                    .below = below[round % 3], .long_positions = round == 3,
@@ -370,22 +362,5 @@ static void test_entries_and_bounds_of_long_keys_compare_alike(void **state)
         }
         for (size_t i = 0; i < N; i++) free(samples[i].keyed);
     }
-    merge_bound_release(&bound);
-    merge_bound_release(&own);
-    free(samples);
     bam_key_template_destroy(template_ends);
-    sam_hdr_destroy(header);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys_order_as_rules_say),
-        cmocka_unit_test(test_examples_of_natural_names),
-        cmocka_unit_test(test_longest_keys_fit_a_bound),
-        cmocka_unit_test(test_entries_and_bounds_of_long_keys_compare_alike),
-        cmocka_unit_test(test_header_says_the_order),
-        cmocka_unit_test(test_words_name_one_order_each),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * test_entry_sort.c -- sorting in memory: every result is in order, keeps equal keys in input order
  * and has each entry once, for sizes on both sides of every threshold and keys of many kinds.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_rules.h"
 
 #include "order/slice_merge.h"
@@ -40,7 +40,7 @@ static uint64_t fixed_key(struct rng *rng, enum fixed_kind kind, size_t i, size_
 static void check_fixed(struct rng *rng, const struct sort_entry *sorted, size_t n,
                         const uint64_t *keys, const uint8_t *places)
 {
-    bool *seen = calloc(n + 1, sizeof *seen);
+    OWNED bool *seen = calloc(n + 1, sizeof *seen);
     assert_non_null(seen);
     for (size_t i = 0; i < n; i++) {
         size_t place = (size_t)((const uint8_t *)sorted[i].ref - places);
@@ -52,30 +52,24 @@ static void check_fixed(struct rng *rng, const struct sort_entry *sorted, size_t
         if (sorted[i - 1].prefix == sorted[i].prefix)
             CHECK(rng, (uintptr_t)sorted[i - 1].ref < (uintptr_t)sorted[i].ref);
     }
-    free(seen);
 }
 
 static void sort_fixed(struct rng *rng, enum fixed_kind kind, size_t n, int shift)
 {
-    struct sort_entry *entries = test_alloc(n * sizeof *entries);
-    struct sort_entry *spare = test_alloc(n * sizeof *spare);
-    uint64_t *keys = test_alloc(n * sizeof *keys);
-    uint8_t *places = test_alloc(n);
+    OWNED struct sort_entry *entries = test_alloc(n * sizeof *entries);
+    OWNED struct sort_entry *spare = test_alloc(n * sizeof *spare);
+    OWNED uint64_t *keys = test_alloc(n * sizeof *keys);
+    OWNED uint8_t *places = test_alloc(n);
     for (size_t i = 0; i < n; i++) {
         keys[i] = fixed_key(rng, kind, i, n, shift);
         entries[i] = (struct sort_entry){keys[i], places + i};
     }
     sort_entries(test_rules(SORT_COORDINATE), entries, n, spare);
     check_fixed(rng, entries, n, keys, places);
-    free(places);
-    free(keys);
-    free(spare);
-    free(entries);
 }
 
-static void test_fixed_keys(void **state)
+TEST(test_fixed_keys)
 {
-    (void)state;
     struct rng rng = rng_start(11);
     for (int kind = 0; kind < FIXED_KIND_COUNT; kind++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -83,9 +77,8 @@ static void test_fixed_keys(void **state)
                 sort_fixed(&rng, (enum fixed_kind)kind, sizes[s], shift);
 }
 
-static void test_many_fixed_keys(void **state)
+TEST(test_many_fixed_keys)
 {
-    (void)state;
     struct rng rng = rng_start(12);
     for (int kind = 0; kind < FIXED_KIND_COUNT; kind++)
         sort_fixed(&rng, (enum fixed_kind)kind, 100000, 40);
@@ -182,7 +175,7 @@ static int compare_keys(const struct keyed_record *a, const struct keyed_record 
 
 static void check_keyed(struct rng *rng, enum sort_order order, const struct keyed_input *in)
 {
-    bool *seen = calloc(in->n + 1, sizeof *seen);
+    OWNED bool *seen = calloc(in->n + 1, sizeof *seen);
     assert_non_null(seen);
     for (size_t i = 0; i < in->n; i++) {
         const struct keyed_record *kr = in->entries[i].ref;
@@ -195,7 +188,6 @@ static void check_keyed(struct rng *rng, enum sort_order order, const struct key
         int c = compare_keys(before, kr);
         CHECK(rng, c < 0 || (c == 0 && before->record < kr->record));
     }
-    free(seen);
 }
 
 static void sort_keyed_input(struct rng *rng, enum keyed_kind kind, size_t n)
@@ -210,18 +202,16 @@ static void sort_keyed_input(struct rng *rng, enum keyed_kind kind, size_t n)
     }
 }
 
-static void test_variable_keys(void **state)
+TEST(test_variable_keys)
 {
-    (void)state;
     struct rng rng = rng_start(13);
     for (int kind = 0; kind < KEYED_KIND_COUNT; kind++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             sort_keyed_input(&rng, (enum keyed_kind)kind, sizes[s]);
 }
 
-static void test_many_variable_keys(void **state)
+TEST(test_many_variable_keys)
 {
-    (void)state;
     struct rng rng = rng_start(14);
     for (int kind = 0; kind < KEYED_KIND_COUNT; kind++)
         sort_keyed_input(&rng, (enum keyed_kind)kind, 100000);
@@ -229,9 +219,8 @@ static void test_many_variable_keys(void **state)
 
 /* Each key shares 60 bytes more with the next one than with all others, up to the longest key. A
    step of the sort for each of them would take more than the stack. */
-static void test_long_keys_that_share_their_beginnings_are_sorted_stably(void **state)
+TEST(test_long_keys_that_share_their_beginnings_are_sorted_stably)
 {
-    (void)state;
     enum { STEP = 60, N_LENGTHS = SORT_KEY_MOST_BYTES / STEP, N = 2 * N_LENGTHS };
     struct rng rng = rng_start(16);
     struct keyed_input in = {.n = N,
@@ -254,14 +243,13 @@ static void test_long_keys_that_share_their_beginnings_are_sorted_stably(void **
 }
 
 /* Prefixes from any depth compare as the bytes of the keys from there, with zeros after the end. */
-static void test_prefix_of_a_key(void **state)
+TEST(test_prefix_of_a_key)
 {
-    (void)state;
     struct rng rng = rng_start(15);
     for (size_t key_bytes = 0; key_bytes <= 40; key_bytes++) {
         size_t bytes = offsetof(struct keyed_record, key) + key_bytes;
         if (bytes < sizeof(struct keyed_record)) bytes = sizeof(struct keyed_record);
-        struct keyed_record *kr = test_alloc(bytes);
+        OWNED struct keyed_record *kr = test_alloc(bytes);
         kr->key_bytes = (uint32_t)key_bytes;
         rng_fill(&rng, kr->key, key_bytes);
         for (size_t depth = 0; depth <= key_bytes + 9; depth++) {
@@ -274,17 +262,5 @@ static void test_prefix_of_a_key(void **state)
         CHECK(&rng, keyed_record_bytes(key_bytes) % 8 == 0);
         CHECK(&rng, keyed_record_bytes(key_bytes) >= needed);
         CHECK(&rng, keyed_record_bytes(key_bytes) < needed + 8);
-        free(kr);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fixed_keys),         cmocka_unit_test(test_many_fixed_keys),
-        cmocka_unit_test(test_variable_keys),      cmocka_unit_test(test_many_variable_keys),
-        cmocka_unit_test(test_long_keys_that_share_their_beginnings_are_sorted_stably),
-        cmocka_unit_test(test_prefix_of_a_key),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -223,7 +223,7 @@ static void check_sample(struct rng *rng, const struct minhash_settings *set,
                                           : expect_plain(set, before->bases);
     struct sample after = *before;
     finish_sample(&after, expected.turned);
-    uint8_t *rec = make_record(before), *wanted = make_record(&after);
+    OWNED uint8_t *rec = make_record(before), *wanted = make_record(&after);
     size_t bytes = record_size(&before->fields);
     memcpy(wanted + 14, rec + 14, 2);       /* the bin does not matter */
     test_put_u32(rec + 28, rng_one_in(rng, 2) ? 12345 : (uint32_t)-1);
@@ -241,8 +241,6 @@ static void check_sample(struct rng *rng, const struct minhash_settings *set,
     CHECK(rng, recalled.value == value.value && recalled.lead == value.lead);
     minhash_unstash(rec);
     CHECK(rng, memcmp(rec, wanted, bytes) == 0);
-    free(rec);
-    free(wanted);
 }
 
 static struct minhash_settings random_settings(struct rng *rng)
@@ -347,7 +345,7 @@ TEST(test_far_minimisers)
     const size_t n = 70000;
     struct minhash_settings set = {.k = 4, .forward_only = true};
     struct record_fields fields = {.name = "r", .tid = -1, .pos = -1, .l_seq = (int32_t)n};
-    uint8_t *rec = test_alloc(record_size(&fields));
+    OWNED uint8_t *rec = test_alloc(record_size(&fields));
     for (size_t i = 0; i < sizeof distances / sizeof *distances; i++) {
         (void)put_record(rec, &fields, 0x11);
         uint8_t *seq = rec + 36 + 2;
@@ -361,7 +359,6 @@ TEST(test_far_minimisers)
         assert_int_equal(value.value, 1 << 30);
         assert_int_equal(value.lead, distances[i] < 65535 ? 65535 - distances[i] : 0);
     }
-    free(rec);
 }
 
 /* ---- examples with the answers of samtools 1.24 ---- */
@@ -439,15 +436,13 @@ TEST(test_complement_of_samtools)
     after.fields.pos = -1;
     after.fields.flag = 0x10;
     strcpy(after.bases, "CTGANVHMDYWABSYCKGTN");
-    uint8_t *rec = make_record(&sample), *wanted = make_record(&after);
+    OWNED uint8_t *rec = make_record(&sample), *wanted = make_record(&after);
     memcpy(wanted + 14, rec + 14, 2);
     memset(rec + 28, 0xff, 4);
     struct minhash_settings set = {.k = 4};
     struct minhash_value value;
     minhash_apply(&set, rec, &value);
     assert_memory_equal(rec, wanted, record_size(&sample.fields));
-    free(rec);
-    free(wanted);
 }
 
 /* ---- keys ---- */

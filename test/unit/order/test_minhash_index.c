@@ -49,10 +49,9 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-    struct dir *dir = *state;
+    OWNED struct dir *dir = *state;
     (void)unlink(dir->fasta);
     int r = rmdir(dir->path);
-    free(dir);
     return r;
 }
 
@@ -78,7 +77,7 @@ static void write_fasta(struct rng *rng, const char *path, const struct referenc
 {
     size_t room = 1000, n = 0;
     for (size_t i = 0; i < ref->n; i++) room += 200 + 3 * strlen(ref->sequences[i]);
-    char *text = test_alloc(room);
+    OWNED char *text = test_alloc(room);
     size_t width = rng_one_in(rng, 3) ? SIZE_MAX : 1 + rng_below(rng, 100);
     const char *line_end = rng_one_in(rng, 3) ? "\r\n" : "\n";
     for (size_t i = 0; i < ref->n; i++) {
@@ -93,7 +92,6 @@ static void write_fasta(struct rng *rng, const char *path, const struct referenc
     }
     if (rng_one_in(rng, 4) && text[n - 1] == '\n') text[--n] = '\0';
     write_file(path, (enum packing)rng_below(rng, N_PACKINGS), text, n);
-    free(text);
 }
 
 /* Stretches of random bases, runs of one base, repeats of what was before, other letters. */
@@ -186,7 +184,7 @@ static struct model make_model(struct rng *rng, const struct reference *ref, int
     for (size_t i = 0; i < ref->n; i++) {
         int64_t length = (int64_t)strlen(ref->sequences[i]), from = 0, to;
         if (length < window) continue;
-        char *text = test_alloc((size_t)length + 1);
+        OWNED char *text = test_alloc((size_t)length + 1);
         for (int64_t j = 0; j <= length; j++) text[j] = normal_base(ref->sequences[i][j]);
         do {
             to = from + window < length ? from + window : length;
@@ -204,7 +202,6 @@ static struct model make_model(struct rng *rng, const struct reference *ref, int
             from = first + 1 > from + k ? first + 1 : from + k;
         } while (to != length);
         offset += (uint64_t)length;
-        free(text);
     }
     return m;
 }
@@ -368,7 +365,7 @@ TEST_WITH(test_bad_files, make_dir, remove_dir)
     struct rng rng = rng_start(7);
     struct reference ref = {.sequences = {random_sequence(&rng, 200000)}, .n = 1};
     for (size_t i = 0; i < 20; i++) {
-        char *text = test_alloc(200010);
+        OWNED char *text = test_alloc(200010);
         int n = sprintf(text, ">long\n%s", ref.sequences[0]);
         enum packing packing = i % 2 ? GZIP : BGZIP;
         write_file(dir->fasta, packing, text, (size_t)n);
@@ -378,7 +375,6 @@ TEST_WITH(test_bad_files, make_dir, remove_dir)
         off_t cut = (off_t)(40 + rng_below(&rng, (size_t)st.st_size - 80));
         assert_int_equal(truncate(dir->fasta, cut), 0);
         check_fails(dir->fasta, "truncated or damaged");
-        free(text);
     }
     release_reference(&ref);
 }

@@ -110,10 +110,9 @@ TEST(test_first_violation_of_random_files_is_found)
 /* The text of a header with this @HD line. */
 static void claim_of(const char *hd, struct order_claim *claim)
 {
-    sam_hdr_t *header = sam_hdr_parse(strlen(hd), hd);
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(hd), hd);
     assert_non_null(header);
     order_claim_of_header(header, claim);
-    sam_hdr_destroy(header);
 }
 
 TEST(test_claims_of_headers_are_understood)

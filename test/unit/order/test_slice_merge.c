@@ -160,7 +160,7 @@ static void release_runs(struct runs *runs)
 static void check_segment(struct rng *rng, const struct runs *runs, const struct merge_limit *bound,
                           struct merge_space *space, size_t *cut_at, size_t *at)
 {
-    struct merge_slice *slices = test_alloc(runs->n_sources * sizeof *slices);
+    OWNED struct merge_slice *slices = test_alloc(runs->n_sources * sizeof *slices);
     for (size_t i = 0; i < runs->n_sources; i++) {
         size_t to = merge_cut(test_rules(runs->order), &runs->sources[i], bound);
         CHECK(rng, to >= cut_at[i] && to <= runs->sources[i].n_entries);
@@ -172,14 +172,13 @@ static void check_segment(struct rng *rng, const struct runs *runs, const struct
     CHECK(rng, *at + n <= runs->n_items);
     for (size_t i = 0; i < n; i++, ++*at)
         CHECK(rng, merged[i].ref == runs->expected[*at]->entry.ref);
-    free(slices);
 }
 
 /* Cuts at the full keys of the expected items whose places are given in ascending order. */
 static void check_cuts(struct rng *rng, const struct runs *runs, const size_t *places,
                        size_t n_places)
 {
-    struct merge_space space = {0};
+    RELEASED(merge_space_release) struct merge_space space = {0};
     uint8_t bound[TEST_BOUND_BYTES];
     size_t *cut_at = calloc(runs->n_sources, sizeof *cut_at), at = 0;
     assert_non_null(cut_at);
@@ -194,7 +193,6 @@ static void check_cuts(struct rng *rng, const struct runs *runs, const size_t *p
     }
     check_segment(rng, runs, &no_limit, &space, cut_at, &at);
     CHECK(rng, at == runs->n_items);
-    merge_space_release(&space);
     free(cut_at);
 }
 
@@ -230,13 +228,12 @@ TEST(test_cuts_at_every_place)
         enum variety variety = (enum variety)(round / 3 % VARIETY_COUNT);
         struct runs runs;
         make_runs(&rng, all_orders[round % 3], variety, 5, 40, round >= 9, &runs);
-        size_t *places = test_alloc(runs.n_items * sizeof *places);
+        OWNED size_t *places = test_alloc(runs.n_items * sizeof *places);
         for (size_t i = 0; i < runs.n_items; i++) {
             places[i] = i;
             check_cuts(&rng, &runs, &i, 1);
         }
         check_cuts(&rng, &runs, places, runs.n_items);
-        free(places);
         release_runs(&runs);
     }
 }
@@ -249,7 +246,7 @@ TEST(test_sources_of_one_giant_record)
     enum { N = 200 };
     struct sort_entry entries[N];
     struct merge_slice slices[N];
-    struct merge_space space = {0};
+    RELEASED(merge_space_release) struct merge_space space = {0};
     for (size_t i = 0; i < N; i++) {
         entries[i] = (struct sort_entry){rng_below(&rng, 20), (const void *)(uintptr_t)(i + 1)};
         slices[i] = (struct merge_slice){&entries[i], 1};
@@ -261,7 +258,6 @@ TEST(test_sources_of_one_giant_record)
         if (merged[i - 1].prefix == merged[i].prefix)
             CHECK(&rng, (uintptr_t)merged[i - 1].ref < (uintptr_t)merged[i].ref);
     }
-    merge_space_release(&space);
 }
 
 /* merge_is_sorted notices any two records with different keys that change places. */
@@ -271,7 +267,7 @@ TEST(test_order_is_told)
     for (int round = 0; round < 90; round++) {
         enum sort_order order = all_orders[round % 3];
         enum { N = 50 };
-        struct item *items = calloc(N, sizeof *items);
+        OWNED struct item *items = calloc(N, sizeof *items);
         struct sort_entry entries[N];
         uint8_t bound[TEST_BOUND_BYTES];
         assert_non_null(items);
@@ -294,14 +290,13 @@ TEST(test_order_is_told)
             entries[b] = items[b].entry;
         }
         for (size_t i = 0; i < N; i++) free(items[i].keyed);
-        free(items);
     }
 }
 
 TEST(test_nothing_to_merge)
 {
     const struct sort_entry entry = {1, NULL}, *merged = &entry;
-    struct merge_space space = {0};
+    RELEASED(merge_space_release) struct merge_space space = {0};
     struct merge_slice slices[3] = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
     assert_int_equal(merge_slices(test_rules(SORT_COORDINATE), slices, 0, &space, &merged), 0);
     assert_int_equal(merge_slices(test_rules(SORT_COORDINATE), slices, 3, &space, &merged), 0);
@@ -315,7 +310,6 @@ TEST(test_nothing_to_merge)
     const struct merge_limit limit = {bound, sizeof bound};
     assert_int_equal(merge_cut(test_rules(SORT_COORDINATE), &none, &limit), 0);
     assert_int_equal(merge_cut(test_rules(SORT_COORDINATE), &none, &no_limit), 0);
-    merge_space_release(&space);
 }
 
 TEST(test_bounds_compare_like_full_keys)
@@ -323,8 +317,8 @@ TEST(test_bounds_compare_like_full_keys)
     struct rng rng = rng_start(34);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         enum { N = 300 };
-        struct item *items = calloc(N, sizeof *items);
-        uint8_t (*bounds)[TEST_BOUND_BYTES] = test_alloc(N * sizeof *bounds);
+        OWNED struct item *items = calloc(N, sizeof *items);
+        OWNED uint8_t (*bounds)[TEST_BOUND_BYTES] = test_alloc(N * sizeof *bounds);
         size_t n_bytes[N];
         assert_non_null(items);
         make_run(&rng, all_orders[o], MANY_KEYS, 0, items, N);
@@ -357,8 +351,6 @@ TEST(test_bounds_compare_like_full_keys)
         }
         assert_int_equal(merge_bound_compare(&no_limit, &no_limit), 0);
         for (size_t i = 0; i < N; i++) free(items[i].keyed);
-        free(items);
-        free(bounds);
     }
 }
 

@@ -74,7 +74,7 @@ static bool is_answer(const struct record *r, const struct query *q)
 static void check_query(struct rng *rng, samFile *file, const hts_idx_t *index,
                         const struct records *records, const struct query *q)
 {
-    bam1_t *b = bam_init1();
+    OWNED_RECORD bam1_t *b = bam_init1();
     hts_itr_t *itr = sam_itr_queryi(index, q->tid, q->begin, q->end);
     CHECK(rng, b && itr);
     for (size_t i = 0; i < records->n; i++) {
@@ -84,7 +84,6 @@ static void check_query(struct rng *rng, samFile *file, const hts_idx_t *index,
     }
     CHECK(rng, sam_itr_next(file, itr, b) == -1);
     hts_itr_destroy(itr);
-    bam_destroy1(b);
 }
 
 /* Mostly near a record, so that most queries find something. */
@@ -113,7 +112,7 @@ static void check_answers(struct rng rng, const char *index_path, const struct r
     const struct query unplaced = {.tid = HTS_IDX_NOCOOR};
     samFile *file = sam_open(data_path, "r");
     assert_non_null(file);
-    sam_hdr_t *header = sam_hdr_read(file);
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_read(file);
     assert_non_null(header);
     hts_idx_t *index = sam_index_load3(file, data_path, index_path, 0);
     assert_non_null(index);
@@ -124,7 +123,6 @@ static void check_answers(struct rng rng, const char *index_path, const struct r
         check_query(&rng, file, index, records, &q);
     }
     hts_idx_destroy(index);
-    sam_hdr_destroy(header);
     assert_int_equal(sam_close(file), 0);
 }
 
@@ -166,9 +164,8 @@ TEST_WITH(test_random_files, enter_place, leave_indexed_place)
         plan.payload_bytes = payloads[rng_below(&rng, 4)];
         plan.straddle = rng_one_in(&rng, 2);
         plan.as_text = rng_one_in(&rng, 3);
-        sam_hdr_t *header = make_header(lengths, 4, 1 + rng_below(&rng, 6));
+        OWNED_HEADER sam_hdr_t *header = make_header(lengths, 4, 1 + rng_below(&rng, 6));
         check_plan(&rng, &plan, header);
-        sam_hdr_destroy(header);
     }
 }
 
@@ -184,11 +181,10 @@ TEST_WITH(test_bins_of_all_sizes, enter_place, leave_indexed_place)
     plan.level = 0;
     plan.segment_records = 3000;
     for (int round = 0; round < 3; round++) {
-        sam_hdr_t *header = make_header(lengths, 3, 3);
+        OWNED_HEADER sam_hdr_t *header = make_header(lengths, 3, 3);
         plan.gap = (size_t[]){100, 20000, 10000000}[round];
         plan.straddle = round == 1;
         check_plan(&rng, &plan, header);
-        sam_hdr_destroy(header);
     }
 }
 
@@ -200,9 +196,8 @@ TEST_WITH(test_many_references, enter_place, leave_indexed_place)
     plan.n_records = 3000;
     plan.segment_records = 200;
     plan.n_queries = 20;
-    sam_hdr_t *header = make_header(lengths, 4, 100000);
+    OWNED_HEADER sam_hdr_t *header = make_header(lengths, 4, 100000);
     check_plan(&rng, &plan, header);
-    sam_hdr_destroy(header);
 }
 
 TEST_WITH(test_long_references, enter_place, leave_indexed_place)
@@ -214,9 +209,8 @@ TEST_WITH(test_long_references, enter_place, leave_indexed_place)
     for (int round = 0; round < 4; round++) {
         int64_t lengths[] = {(INT64_C(1) << (29 + round / 2)) + 1, 700, INT32_MAX};
         plan.span = round % 2 ? 1000000 : 0;
-        sam_hdr_t *header = make_header(lengths, 3, round % 2 ? 2 : 3);
+        OWNED_HEADER sam_hdr_t *header = make_header(lengths, 3, round % 2 ? 2 : 3);
         check_plan(&rng, &plan, header);
-        sam_hdr_destroy(header);
     }
 }
 
@@ -230,9 +224,8 @@ TEST_WITH(test_steps_of_depth, enter_place, leave_indexed_place)
     for (int shift = 14; shift <= 29; shift += 3) {
         for (int by = -1; by <= 1; by++) {
             int64_t length = (INT64_C(1) << shift) - 256 + by;
-            sam_hdr_t *header = make_header(&length, 1, 1);
+            OWNED_HEADER sam_hdr_t *header = make_header(&length, 1, 1);
             check_plan(&rng, &plan, header);
-            sam_hdr_destroy(header);
         }
     }
 }
@@ -247,9 +240,8 @@ TEST_WITH(test_deep_pile, enter_place, leave_indexed_place)
     plan.gap = 300000;
     plan.level = 0;
     plan.segment_records = 1000;
-    sam_hdr_t *header = make_header(&length, 1, 2);
+    OWNED_HEADER sam_hdr_t *header = make_header(&length, 1, 2);
     check_plan(&rng, &plan, header);
-    sam_hdr_destroy(header);
 }
 
 TEST_WITH(test_empty_and_unplaced_files, enter_place, leave_indexed_place)
@@ -257,14 +249,13 @@ TEST_WITH(test_empty_and_unplaced_files, enter_place, leave_indexed_place)
     struct rng rng = rng_start(87);
     const int64_t length = 30000;
     for (size_t n_refs = 0; n_refs < 3; n_refs++) {
-        sam_hdr_t *header = make_header(&length, 1, n_refs);
+        OWNED_HEADER sam_hdr_t *header = make_header(&length, 1, n_refs);
         struct plan plan = small_plan;
         plan.n_records = 0;
         check_plan(&rng, &plan, header);
         plan.n_records = 100;
         plan.unplaced_in = 1;
         check_plan(&rng, &plan, header);
-        sam_hdr_destroy(header);
     }
 }
 
@@ -274,12 +265,11 @@ TEST_WITH(test_one_record_a_segment, enter_place, leave_indexed_place)
     static const int64_t lengths[] = {100000, 3000000};
     struct plan plan = small_plan;
     plan.segment_records = 1;
-    sam_hdr_t *header = make_header(lengths, 2, 5);
+    OWNED_HEADER sam_hdr_t *header = make_header(lengths, 2, 5);
     for (int as_text = 0; as_text < 2; as_text++) {
         plan.as_text = as_text;
         check_plan(&rng, &plan, header);
     }
-    sam_hdr_destroy(header);
 }
 
 /* Makes a read with more than 65,535 operations, which are in its CG tag. */
@@ -310,7 +300,7 @@ TEST_WITH(test_cigar_in_tag, enter_place, leave_indexed_place)
 {
     struct rng rng = rng_start(89);
     const int64_t length = 5000000;
-    sam_hdr_t *header = make_header(&length, 1, 2);
+    OWNED_HEADER sam_hdr_t *header = make_header(&length, 1, 2);
     for (int as_text = 0; as_text < 2; as_text++) {
         struct plan plan = small_plan;
         plan.span = 4000000;
@@ -323,7 +313,6 @@ TEST_WITH(test_cigar_in_tag, enter_place, leave_indexed_place)
         check_file(&rng, &plan, &records, header);
         free_records(&records);
     }
-    sam_hdr_destroy(header);
 }
 
 static void add_one(struct bam_index_part *part, int32_t tid, int32_t pos, int r)
@@ -388,7 +377,7 @@ TEST_WITH(test_impossible_lengths, enter_place, leave_indexed_place)
     static const int64_t lengths[] = {(INT64_C(1) << 59) - 256, most - 256, most - 255, most,
                                       INT64_MAX - 256, INT64_MAX};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        sam_hdr_t *header = make_header(lengths + i, 1, 1);
+        OWNED_HEADER sam_hdr_t *header = make_header(lengths + i, 1, 1);
         assert_true(sam_hdr_tid2len(header, 0) == lengths[i]);
         (void)alarm(60);
         struct bam_index *index = bam_index_create(BAM_INDEX_CSI, header);
@@ -400,6 +389,5 @@ TEST_WITH(test_impossible_lengths, enter_place, leave_indexed_place)
         /* For possible lengths the index holds the reference and what htslib adds to it. */
         if (lengths[i] <= most - 256) assert_true(lengths[i] + 256 <= INT64_C(1) << bits);
         bam_index_destroy(index);
-        sam_hdr_destroy(header);
     }
 }

@@ -69,7 +69,7 @@ TEST(test_records_that_cram_cannot_hold_are_refused)
         struct record_fields f = {.name = "read", .tid = 0, .pos = s->pos, .flag = s->flag,
                                   .n_cigar = s->n_ops, .l_seq = s->n_bases,
                                   .tag_bytes = s->tag_bytes};
-        uint8_t *rec = test_alloc(record_size(&f));
+        OWNED uint8_t *rec = test_alloc(record_size(&f));
         size_t size = put_record(rec, &f, 0x11);
         if (s->n_ops > 0) test_put_u32(rec + OPS_AT, (uint32_t)s->n_bases << 4 | s->op);
         memcpy(rec + size - s->tag_bytes, s->tags, s->tag_bytes);
@@ -77,6 +77,5 @@ TEST(test_records_that_cram_cannot_hold_are_refused)
         const char *problem = cram_record_check(rec, &doubt);
         if (!problem != !s->problem || (problem && !strstr(problem, s->problem)))
             fail_msg("sample %zu: %s", i, problem ? problem : "no problem");
-        free(rec);
     }
 }

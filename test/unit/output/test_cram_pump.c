@@ -52,14 +52,13 @@ static void finish(struct fixture *f)
 
 static void check_file(const char *path, const uint8_t *bytes, size_t n_bytes)
 {
-    uint8_t *found = test_alloc(n_bytes + 1);
+    OWNED uint8_t *found = test_alloc(n_bytes + 1);
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     assert_int_equal(fread(found, 1, n_bytes + 1, file), n_bytes);
     assert_memory_equal(found, bytes, n_bytes);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(unlink(path), 0);
-    free(found);
 }
 
 /* The pump carries all that is written. If `closes` is false the writing end is closed only after
@@ -68,7 +67,7 @@ static void carry(bool closes)
 {
     struct rng rng = rng_start(11);
     struct fixture f;
-    uint8_t *want = test_alloc(N_BYTES);
+    OWNED uint8_t *want = test_alloc(N_BYTES);
     rng_fill(&rng, want, N_BYTES);
     start(&f, "out");
     write_all(&f);
@@ -77,7 +76,6 @@ static void carry(bool closes)
     assert_int_equal(atomic_load(&f.pump.error), 0);
     assert_int_equal(hclose(f.target), 0);
     check_file("out", want, N_BYTES);
-    free(want);
     if (!closes) hclose_abruptly(f.from);
 }
 

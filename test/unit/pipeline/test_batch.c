@@ -4,7 +4,7 @@
  * part of the stream, with the bytes of the records unchanged, and both ends of its memory must
  * never meet.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_rules.h"
 
 #include "pipeline/batch.h"
@@ -180,7 +180,7 @@ static void check_sorted(struct work *w)
     size_t raw_bytes = s->starts[w->first_record + n] - from;
     CHECK(w->rng, b->raw_bytes == raw_bytes);
     CHECK(w->rng, memcmp(raw, s->bytes + from, raw_bytes) == 0);
-    struct expected *expected = test_alloc(n * sizeof *expected);
+    OWNED struct expected *expected = test_alloc(n * sizeof *expected);
     for (size_t i = 0; i < n; i++) {
         struct expected *e = &expected[i];
         e->record = raw + (s->starts[w->first_record + i] - from);
@@ -204,7 +204,6 @@ static void check_sorted(struct work *w)
             CHECK(w->rng, memcmp(kr->key, expected[i].key, kr->key_bytes) == 0);
         }
     }
-    free(expected);
 }
 
 static void sort_and_check(struct work *w)
@@ -221,7 +220,7 @@ static void run_stream(struct rng *rng, enum sort_order order, enum stream_kind 
     enum { PART = 7000 };
     struct stream stream;
     make_stream(rng, kind, 4 * MIN_BATCH_BYTES, &stream);
-    struct work *w = test_alloc(sizeof *w);
+    OWNED struct work *w = test_alloc(sizeof *w);
     start_work(w, rng, &stream, order, MIN_BATCH_BYTES);
     struct content_sum wanted = sum_of_stream(&stream);
     size_t n_batches = 0;
@@ -238,13 +237,11 @@ static void run_stream(struct rng *rng, enum sort_order order, enum stream_kind 
     CHECK(rng, content_sum_equal(&w->sum, &wanted));
     CHECK(rng, n_batches >= 4);
     end_work(w);
-    free(w);
     release_stream(&stream);
 }
 
-static void test_stream_through_batches(void **state)
+TEST(test_stream_through_batches)
 {
-    (void)state;
     struct rng rng = rng_start(81);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++)
         for (int kind = 0; kind < STREAM_KIND_COUNT; kind++)
@@ -260,7 +257,7 @@ static void fill_to_the_brim(struct rng *rng, enum sort_order order, enum stream
 {
     struct stream stream;
     make_stream(rng, kind, 2 * MIN_BATCH_BYTES, &stream);
-    struct work *w = test_alloc(sizeof *w);
+    OWNED struct work *w = test_alloc(sizeof *w);
     start_work(w, rng, &stream, order, MIN_BATCH_BYTES);
     for (size_t room; (room = batch_room(w->batch)) > 0;) {
         if (!add_part(w, rng_one_in(rng, 2) ? 1 + rng_below(rng, room) : (room + 1) / 2)) break;
@@ -277,13 +274,11 @@ static void fill_to_the_brim(struct rng *rng, enum sort_order order, enum stream
     else
         CHECK(rng, w->batch->raw_bytes > w->batch->mem_bytes / 4);
     end_work(w);
-    free(w);
     release_stream(&stream);
 }
 
-static void test_ends_never_meet(void **state)
+TEST(test_ends_never_meet)
 {
-    (void)state;
     struct rng rng = rng_start(82);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++)
         for (int kind = 0; kind < STREAM_KIND_COUNT; kind++)
@@ -293,9 +288,8 @@ static void test_ends_never_meet(void **state)
                                      (enum index_when)when);
 }
 
-static void test_memory_for_given_bytes(void **state)
+TEST(test_memory_for_given_bytes)
 {
-    (void)state;
     struct rng rng = rng_start(83);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         for (int round = 0; round < 300; round++) {
@@ -312,9 +306,8 @@ static void test_memory_for_given_bytes(void **state)
 }
 
 /* Problems have the number of the record in the input. */
-static void test_damaged_record_is_numbered(void **state)
+TEST(test_damaged_record_is_numbered)
 {
-    (void)state;
     struct rng rng = rng_start(84);
     struct stream stream;
     const uint64_t first = 5000000000;
@@ -323,7 +316,7 @@ static void test_damaged_record_is_numbered(void **state)
         for (size_t damaged = 0; damaged <= stream.n_records; damaged++) {
             const struct sort_rules *rules = test_rules(all_orders[o]);
             struct batch *batch = batch_create(rules, NULL, MIN_BATCH_BYTES);
-            uint8_t *records = xmemdup(stream.bytes, stream.n_bytes);
+            OWNED uint8_t *records = xmemdup(stream.bytes, stream.n_bytes);
             if (damaged < stream.n_records)
                 test_put_u32(records + stream.starts[damaged] + 4, N_REFS);
             struct batch_part *part =
@@ -335,16 +328,14 @@ static void test_damaged_record_is_numbered(void **state)
             CHECK(&rng, r == 0 || (problem.record == first + damaged && problem.text &&
                                    problem.is_damaged && !problem.read_name));
             batch_destroy(batch);
-            free(records);
         }
     }
     release_stream(&stream);
 }
 
 /* A forged long tag would decide where a record is sorted to, and be missing in the output. */
-static void test_forged_long_coordinates_are_refused(void **state)
+TEST(test_forged_long_coordinates_are_refused)
 {
-    (void)state;
     static const uint8_t tag[8] = {1, 1, 'B', 'I', 6, 0, 0, 0};
     struct record_fields f = {.name = "r", .tid = 0, .pos = INT32_MAX, .tag_bytes = 32};
     const struct sort_rules rules[] = {{.order = SORT_COORDINATE},
@@ -387,15 +378,14 @@ static void *index_parts(void *arg)
 }
 
 /* Workers index parts of one batch at the same time. */
-static void test_parts_indexed_by_threads(void **state)
+TEST(test_parts_indexed_by_threads)
 {
-    (void)state;
     enum { N_THREADS = 4 };
     struct rng rng = rng_start(85);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         struct stream stream;
         make_stream(&rng, STREAM_MIXED, 500000, &stream);
-        struct work *w = test_alloc(sizeof *w);
+        OWNED struct work *w = test_alloc(sizeof *w);
         start_work(w, &rng, &stream, all_orders[o], 4096 * 512);
         while (add_part(w, 1 + rng_below(&rng, 3000))) continue;
         struct index_crew crew = {.parts = w->waiting, .n_parts = w->n_waiting};
@@ -417,15 +407,13 @@ static void test_parts_indexed_by_threads(void **state)
         sort_and_check(w);
         CHECK(&rng, w->batch->n_records == stream.n_records);
         end_work(w);
-        free(w);
         release_stream(&stream);
     }
 }
 
-static void test_empty_batch(void **state)
+TEST(test_empty_batch)
 {
-    (void)state;
-    struct merge_space space = {0};
+    RELEASED(merge_space_release) struct merge_space space = {0};
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         struct batch *batch = batch_create(test_rules(all_orders[o]), NULL, 8192);
         batch_sort(batch, &space);
@@ -434,13 +422,11 @@ static void test_empty_batch(void **state)
         assert_int_equal(batch_used_bytes(batch), 0);
         batch_destroy(batch);
     }
-    merge_space_release(&space);
 }
 
 /* The sum that guards a whole sort notices everything but another order. */
-static void test_content_sum(void **state)
+TEST(test_content_sum)
 {
-    (void)state;
     struct rng rng = rng_start(86);
     struct stream s;
     make_stream(&rng, STREAM_MIXED, 30000, &s);
@@ -463,19 +449,4 @@ static void test_content_sum(void **state)
         s.bytes[at] ^= flip;
     }
     release_stream(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stream_through_batches),
-        cmocka_unit_test(test_ends_never_meet),
-        cmocka_unit_test(test_memory_for_given_bytes),
-        cmocka_unit_test(test_damaged_record_is_numbered),
-        cmocka_unit_test(test_forged_long_coordinates_are_refused),
-        cmocka_unit_test(test_parts_indexed_by_threads),
-        cmocka_unit_test(test_empty_batch),
-        cmocka_unit_test(test_content_sum),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

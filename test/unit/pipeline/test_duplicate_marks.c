@@ -1,4 +1,5 @@
 /* test_duplicate_marks.c -- marks in memory and in files are the same, whatever the runs are. */
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "pipeline/duplicate_marks.h"
@@ -67,7 +68,7 @@ static void set_all(struct marked *m)
 /* Each run is read in pieces of any length. */
 static void check_all(struct marked *m, struct rng *rng)
 {
-    struct found_marks found = {0};
+    RELEASED(found_marks_release) struct found_marks found = {0};
     for (uint32_t run = 0; run < N_RUNS; run++)
         for (uint32_t at = 0, n; at < m->n_records[run]; at += n) {
             n = 1 + (uint32_t)rng_below(rng, rng_one_in(rng, 20) ? 100000 : 400);
@@ -76,7 +77,6 @@ static void check_all(struct marked *m, struct rng *rng)
             for (uint32_t i = 0; i < n; i++)
                 assert_int_equal(found_marks_have(&found, i), m->is_marked[run][at + i]);
         }
-    found_marks_release(&found);
 }
 
 static void end(struct marked *m)
@@ -85,9 +85,8 @@ static void end(struct marked *m)
     for (size_t i = 0; i < N_RUNS; i++) free(m->is_marked[i]);
 }
 
-static void test_in_memory(void **state)
+TEST(test_in_memory)
 {
-    (void)state;
     struct rng rng = rng_start(1);
     struct marked m;
     begin(&m, 1 << 20, 100000, 5, &rng);
@@ -104,9 +103,8 @@ static void test_in_memory(void **state)
 
 /* With so little memory for bits that the marks of a stretch are read several times, and with
    enough. */
-static void test_in_files(void **state)
+TEST_IN_OWN_DIR(test_in_files)
 {
-    (void)state;
     for (size_t i = 0; i < 8; i++) {
         struct rng rng = rng_start(100 + i);
         struct marked m;
@@ -122,9 +120,8 @@ static void test_in_files(void **state)
 }
 
 /* What a damaged file says of a block is no reason to read elsewhere. */
-static void test_records_that_are_not_there(void **state)
+TEST_IN_OWN_DIR(test_records_that_are_not_there)
 {
-    (void)state;
     for (size_t memory_bytes = 4; memory_bytes < 1 << 20; memory_bytes <<= 16) {
         struct rng rng = rng_start(7);
         struct found_marks found = {0};
@@ -141,14 +138,4 @@ static void test_records_that_are_not_there(void **state)
         found_marks_release(&found);
         end(&m);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_memory),
-        cmocka_unit_test_setup_teardown(test_in_files, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_records_that_are_not_there, enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,12 +38,10 @@ static void write_bam(const char *name, const struct place_of *at, size_t n, boo
 {
     char index[32];
     samFile *file = sam_open(name, "wb");
-    sam_hdr_t *header = sam_hdr_parse(strlen(HEADER), HEADER);
-    bam1_t *b = bam_init1();
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(HEADER), HEADER);
+    OWNED_RECORD bam1_t *b = bam_init1();
     assert_true(file && header && b && sam_hdr_write(file, header) == 0);
     for (size_t i = 0; i < n; i++) write_record(file, header, b, at[i]);
-    bam_destroy1(b);
-    sam_hdr_destroy(header);
     assert_int_equal(sam_close(file), 0);
     (void)snprintf(index, sizeof index, "%s.csi", name);
     if (indexed) assert_int_equal(sam_index_build3(name, index, 14, 0), 0);
@@ -80,13 +78,11 @@ TEST_IN_OWN_DIR(test_ends_are_those_of_the_index)
     bam_ends_release(&ends);
     /* bam1_t pads the name; the file does not. */
     BGZF *file = bgzf_open(names[0], "r");
-    sam_hdr_t *header = bam_hdr_read(file);
-    bam1_t *b = bam_init1();
+    OWNED_HEADER sam_hdr_t *header = bam_hdr_read(file);
+    OWNED_RECORD bam1_t *b = bam_init1();
     uint64_t after_placed = 0;
     for (int i = 0; i < 4; i++) assert_true(bam_read1(file, b) > 0);
     after_placed = (uint64_t)bgzf_tell(file);
-    bam_destroy1(b);
-    sam_hdr_destroy(header);
     assert_int_equal(bgzf_close(file), 0);
     assert_true(after_placed > first + record);
     const struct bam_ends_places placed = {.placed_end = after_placed};

@@ -45,8 +45,8 @@ static uint64_t write_end(size_t memory_bytes, struct column_bytes *end)
         .schema = column_schema_create("pos", NULL)};
     const struct temp_places places = {&prefix, 1, NULL};
     const struct column_sink sink = {put_bytes, end};
-    sam_hdr_t *header = sam_hdr_init();
-    struct output_notes kept = {.streams = NULL};
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_init();
+    RELEASED(output_notes_release) struct output_notes kept = {.streams = NULL};
     output_notes_begin(&kept, memory_bytes, &places);
     struct column_file *file = column_file_create(&output, &kept.notes, "out.arrow");
     struct column_bytes begin = {0};
@@ -66,8 +66,6 @@ static uint64_t write_end(size_t memory_bytes, struct column_bytes *end)
     assert_int_equal(column_file_end(file, header, 1000 + 64 * BATCHES, &sink), 0);
     free(begin.bytes);
     column_file_destroy(file);
-    output_notes_release(&kept);
-    sam_hdr_destroy(header);
     column_schema_destroy(output.schema);
     return n_bytes;
 }

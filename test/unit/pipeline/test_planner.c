@@ -381,10 +381,10 @@ enum { N_RECORDS = 2000, TAG_BYTES = 90 };
 static struct batch *make_batch(struct rng *rng, bool is_random)
 {
     struct batch *batch = batch_create(test_rules(SORT_COORDINATE), NULL, 1 << 20);
-    struct merge_space space = {0};
+    RELEASED(merge_space_release) struct merge_space space = {0};
     struct content_sum sum = {0};
     struct record_problem problem;
-    uint8_t *records = test_alloc(1 << 19);
+    OWNED uint8_t *records = test_alloc(1 << 19);
     size_t n_bytes = 0;
     for (int i = 0; i < N_RECORDS; i++) {
         struct record_fields fields = {.name = "read", .flag = 4, .tid = -1, .pos = -1,
@@ -397,9 +397,7 @@ static struct batch *make_batch(struct rng *rng, bool is_random)
     }
     struct batch_part *part = batch_add_part(batch, records, n_bytes, N_RECORDS, 0);
     CHECK(rng, batch_index_part(part, 1, &sum, &problem) == 0);
-    free(records);
     batch_sort(batch, &space);
-    merge_space_release(&space);
     return batch;
 }
 

@@ -1,6 +1,6 @@
 /* test_record_observers.c -- observers see each record once, and a failure of one fails the piece.
    */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "pipeline/record_observers.h"
 
@@ -60,9 +60,8 @@ static size_t make_records(uint8_t *records)
     return n_bytes;
 }
 
-static void test_all_observers_see_all_records(void **state)
+TEST(test_all_observers_see_all_records)
 {
-    (void)state;
     uint8_t records[N_RECORDS * MOST_BYTES];
     struct counter a = {.base = {&kind}}, b = {.base = {&kind}};
     struct record_observers list = {.n = 0};
@@ -85,9 +84,8 @@ static void test_all_observers_see_all_records(void **state)
     assert_true(a.n_parts == 2 && b.n_parts == 2 && a.n_lost == 0 && b.n_lost == 0);
 }
 
-static void test_parts_of_a_piece_that_failed_are_not_combined(void **state)
+TEST(test_parts_of_a_piece_that_failed_are_not_combined)
 {
-    (void)state;
     uint8_t records[N_RECORDS * MOST_BYTES];
     struct counter a = {.base = {&kind}}, b = {.base = {&kind}, .fails = true};
     struct record_observers list = {.n = 0};
@@ -101,13 +99,4 @@ static void test_parts_of_a_piece_that_failed_are_not_combined(void **state)
     assert_int_equal(observed_parts_end(&parts), -1);
     observed_parts_discard(&parts);
     assert_true(a.n_seen == 0 && b.n_seen == 0 && a.n_lost == 2 && b.n_lost == 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_observers_see_all_records),
-        cmocka_unit_test(test_parts_of_a_piece_that_failed_are_not_combined),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ enum { MOST_BATCHES = 9, BATCH_BYTES = 8 << 10 };
 TEST(test_ordinals_follow_the_input)
 {
     struct rng rng = rng_start(711);
-    uint8_t *memory = test_alloc(MOST_BATCHES * BATCH_BYTES);
+    OWNED uint8_t *memory = test_alloc(MOST_BATCHES * BATCH_BYTES);
     for (int round = 0; round < 300; round++) {
         size_t n = 1 + rng_below(&rng, MOST_BATCHES), places[MOST_BATCHES];
         struct batch *batches[MOST_BATCHES];
@@ -36,7 +36,6 @@ TEST(test_ordinals_follow_the_input)
         for (size_t i = 0; i < n; i++) batch_destroy(batches[i]);
     }
     record_ordinals_destroy(NULL);
-    free(memory);
 }
 
 /* Only sorts that need them have them. */

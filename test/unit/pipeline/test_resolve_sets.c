@@ -552,7 +552,7 @@ static void time_and_memory_of_a_pile_are_bounded(void **state)
     (void)state;
     enum { N = 200000, ROOM = 32 };
     struct rng rng = rng_start(612);
-    struct member *m = test_alloc(N * sizeof *m);
+    OWNED struct member *m = test_alloc(N * sizeof *m);
     char(*names)[ROOM] = test_alloc(N * ROOM);
     for (size_t spread = 1; spread <= 1000000; spread *= 1000) {
         memory_bytes = spread == 1000 ? 1 << 20 : 64 << 20;
@@ -571,7 +571,6 @@ static void time_and_memory_of_a_pile_are_bounded(void **state)
         if (spread == 1000) assert_in_range(n_optical, N - 5000, N - 1000);
     }
     free(names);
-    free(m);
 }
 
 /* ---- barcodes ---- */

@@ -60,9 +60,8 @@ TEST(test_late_samples_are_in_order)
 
 TEST(test_series_without_room_takes_no_sample)
 {
-    struct sample_series series = {0};
+    RELEASED(sample_series_release) struct sample_series series = {0};
     struct sample sample = {.seconds = 1};
     sample_series_add(&series, &sample);
     assert_int_equal(series.n, 0);
-    sample_series_release(&series);
 }

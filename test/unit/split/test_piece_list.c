@@ -6,6 +6,8 @@
 
 #include "split/piece_list.h"
 
+OWNER(struct piece_list, piece_list_destroy)
+
 static const char safe[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+,@";
 
@@ -21,7 +23,7 @@ static void check_add(struct piece_list *list, const char *title, const char *wa
 
 TEST(test_colliding_names_get_numbers)
 {
-    struct piece_list *list = piece_list_create();
+    RELEASED(own_piece_list_destroy) struct piece_list *list = piece_list_create();
     assert_int_equal(piece_list_find(list, "chr1"), -1);
     check_add(list, "chr1", "chr1");
     check_add(list, "HLA:A*01", "HLA_A_01");
@@ -51,7 +53,6 @@ TEST(test_colliding_names_get_numbers)
     assert_null(piece_list_begin(list, 1));
     assert_null(piece_list_begin(list, 100));
     assert_string_equal(piece_list_title(list, 0), "chr1");
-    piece_list_destroy(list);
     piece_list_destroy(NULL);
 }
 
@@ -63,7 +64,7 @@ TEST(test_pattern_makes_names_of_files)
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         const char *want = examples[i][1];
         char put[16], shorter[4];
-        struct piece_list *list = piece_list_create();
+        RELEASED(own_piece_list_destroy) struct piece_list *list = piece_list_create();
         size_t piece = piece_list_add(list, "x:1");
         bool index = i % 2 == 1;
         piece_list_set_patterns(list, index ? "%" : examples[i][0], index ? examples[i][0] : NULL);
@@ -77,7 +78,6 @@ TEST(test_pattern_makes_names_of_files)
         assert_int_equal(strlen(shorter), strlen(want) < 3 ? strlen(want) : 3);
         free(file);
         free(index_file);
-        piece_list_destroy(list);
     }
 }
 
@@ -98,8 +98,8 @@ TEST(test_random_names)
 {
     for (uint64_t seed = 0; seed < 20; seed++) {
         struct rng rng = rng_start(seed);
-        char (*titles)[ROOM] = test_alloc(N_NAMES * sizeof *titles);
-        struct piece_list *list = piece_list_create();
+        OWNED char (*titles)[ROOM] = test_alloc(N_NAMES * sizeof *titles);
+        RELEASED(own_piece_list_destroy) struct piece_list *list = piece_list_create();
         for (size_t i = 0; i < N_NAMES; i++) {
             make_title(&rng, titles[i]);
             CHECK(&rng, piece_list_add(list, titles[i]) == i);
@@ -111,15 +111,12 @@ TEST(test_random_names)
             while (strcmp(titles[first], titles[i]) != 0) first++;
             CHECK(&rng, piece_list_find(list, titles[i]) == (ssize_t)first);
         }
-        struct piece_list *again = piece_list_create();
+        RELEASED(own_piece_list_destroy) struct piece_list *again = piece_list_create();
         for (size_t i = 0; i < N_NAMES; i++) {
             (void)piece_list_add(again, titles[i]);
             CHECK(&rng, strcmp(piece_list_name(again, i), piece_list_name(list, i)) == 0);
             CHECK(&rng, strcmp(piece_list_title(list, i), titles[i]) == 0);
         }
-        piece_list_destroy(again);
-        piece_list_destroy(list);
-        free(titles);
     }
 }
 
@@ -136,7 +133,7 @@ TEST(test_clashes_are_those_of_all_pairs)
         struct rng rng = rng_start(seed);
         const char *const *pattern = patterns[seed % (sizeof patterns / sizeof *patterns)];
         char *files[N], *indexes[N];
-        struct piece_list *list = piece_list_create();
+        RELEASED(own_piece_list_destroy) struct piece_list *list = piece_list_create();
         piece_list_set_patterns(list, pattern[0], pattern[1]);
         for (size_t i = 0; i < N; i++) {
             char title[ROOM] = "";
@@ -149,17 +146,15 @@ TEST(test_clashes_are_those_of_all_pairs)
             bool clashes = false;
             for (size_t k = 0; indexes[i] && k <= i; k++)
                 clashes |= strcmp(files[i], indexes[k]) == 0 || strcmp(files[k], indexes[i]) == 0;
-            char *clash = piece_list_clash(list, i);
+            OWNED char *clash = piece_list_clash(list, i);
             CHECK(&rng, (clash != NULL) == clashes);
             CHECK(&rng, !clash || strcmp(clash, files[i]) == 0 || strcmp(clash, indexes[i]) == 0);
             n_clashes += clashes;
-            free(clash);
         }
         for (size_t i = 0; i < N; i++) {
             free(files[i]);
             free(indexes[i]);
         }
-        piece_list_destroy(list);
     }
     assert_true(n_clashes > 100);
 }

@@ -47,7 +47,7 @@ static void check_genome(uint64_t seed)
     struct range_place begins[MAX_RANGES], places[400];
     size_t sizes[400], n_records = rng_below(&rng, 400), all = 0, largest = 0;
     make_genome(&rng, &genome);
-    sam_hdr_t *header = make_header(genome.lengths, genome.n_refs);
+    OWNED_HEADER sam_hdr_t *header = make_header(genome.lengths, genome.n_refs);
     struct range_counts *counts = range_counts_create(header);
     uint8_t *records = test_alloc(n_records * RECORD_ROOM), *from = records, *to = records;
     for (size_t i = 0; i < n_records; i++) {
@@ -87,7 +87,6 @@ static void check_genome(uint64_t seed)
     }
     free(records);
     unobserve(range_counts_observer(counts));
-    sam_hdr_destroy(header);
 }
 
 TEST(test_random_genomes)
@@ -100,12 +99,11 @@ TEST(test_no_references)
     struct rng rng = rng_start(1);
     struct range_place begins[3];
     uint8_t record[RECORD_ROOM];
-    sam_hdr_t *header = make_header(NULL, 0);
+    OWNED_HEADER sam_hdr_t *header = make_header(NULL, 0);
     struct range_counts *counts = range_counts_create(header);
     size_t n = put_at(&rng, record, -1, -1);
     (void)observe(range_counts_observer(counts), record, record + n);
     range_counts_divide(counts, 3, begins);
     for (size_t i = 0; i < 3; i++) assert_int_equal(begins[i].tid, 0);
     unobserve(range_counts_observer(counts));
-    sam_hdr_destroy(header);
 }

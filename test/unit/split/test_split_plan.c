@@ -140,7 +140,7 @@ static void check_cursor(struct rng *rng, const struct split_plan *plan,
     struct placed places[N_RECORDS];
     size_t numbers[N_RECORDS], spans[N_RECORDS], n_open = 0, most = 0;
     bool open[MAX_PIECES] = {false};
-    uint8_t *records = test_alloc(N_RECORDS * RECORD_ROOM);
+    OWNED uint8_t *records = test_alloc(N_RECORDS * RECORD_ROOM);
     struct split_cursor cursor = {0};
     random_places(rng, places);
     for (size_t i = 0; i < N_RECORDS; i++) {
@@ -172,19 +172,18 @@ static void check_cursor(struct rng *rng, const struct split_plan *plan,
         if (n_open > most) most = n_open;
     }
     CHECK(rng, most <= split_plan_most_open(plan));
-    free(records);
 }
 
 TEST_IN_OWN_DIR(test_bed_files)
 {
-    sam_hdr_t *header = make_header(lengths, N_REFS);
+    OWNED_HEADER sam_hdr_t *header = make_header(lengths, N_REFS);
     const struct split_request request = {.kind = SPLIT_BED, .bed = bed_name};
     size_t n_good = 0;
     for (uint64_t seed = 0; seed < 400; seed++) {
         struct rng rng = rng_start(seed);
         struct model model;
         size_t n_bytes;
-        char *text = make_bed(&rng, &model, &n_bytes);
+        OWNED char *text = make_bed(&rng, &model, &n_bytes);
         write_bed(text, n_bytes);
         diag_renew();
         diag_silence();
@@ -196,10 +195,8 @@ TEST_IN_OWN_DIR(test_bed_files)
         split_plan_destroy(plan);
         piece_list_destroy(pieces);
         release_model(&model);
-        free(text);
     }
     assert_true(n_good > 100);
-    sam_hdr_destroy(header);
     assert_int_equal(unlink(bed_name), 0);
 }
 
@@ -207,13 +204,13 @@ TEST_IN_OWN_DIR(test_bed_files)
 TEST_IN_OWN_DIR(test_damaged_bed_files)
 {
     static const char likely[] = "r01\t\t \n\r0123456789-.#\0x\xff";
-    sam_hdr_t *header = make_header(lengths, N_REFS);
+    OWNED_HEADER sam_hdr_t *header = make_header(lengths, N_REFS);
     const struct split_request request = {.kind = SPLIT_BED, .bed = bed_name};
     for (uint64_t seed = 0; seed < 1500; seed++) {
         struct rng rng = rng_start(seed);
         struct model model;
         size_t n_bytes;
-        char *text = make_bed(&rng, &model, &n_bytes);
+        OWNED char *text = make_bed(&rng, &model, &n_bytes);
         for (size_t n = 1 + rng_below(&rng, 6); n > 0 && n_bytes > 0; n--)
             text[rng_below(&rng, n_bytes)] = likely[rng_below(&rng, sizeof likely - 1)];
         write_bed(text, n_bytes);
@@ -231,9 +228,7 @@ TEST_IN_OWN_DIR(test_damaged_bed_files)
         split_plan_destroy(plan);
         piece_list_destroy(pieces);
         release_model(&model);
-        free(text);
     }
-    sam_hdr_destroy(header);
     assert_int_equal(unlink(bed_name), 0);
 }
 
@@ -270,7 +265,7 @@ TEST(test_each_contig_is_a_piece)
 
 TEST(test_ranges_are_those_of_the_counts)
 {
-    sam_hdr_t *header = make_header(lengths, N_REFS);
+    OWNED_HEADER sam_hdr_t *header = make_header(lengths, N_REFS);
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct rng rng = rng_start(seed);
         unsigned n_ranges = 1 + (unsigned)rng_below(&rng, MAX_PIECES - 1);
@@ -294,7 +289,6 @@ TEST(test_ranges_are_those_of_the_counts)
         split_plan_destroy(plan);
         piece_list_destroy(pieces);
     }
-    sam_hdr_destroy(header);
 }
 
 /* Arguments of --split-by. */

@@ -3,7 +3,7 @@
  * found. Values are in memory of exactly their size, so that AddressSanitizer sees a read past
  * their end.
  */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_rules.h"
 
 #include "order/slice_merge.h"
@@ -29,7 +29,7 @@ struct made_block {
 
 static void make_block(struct rng *rng, const struct block_case *c, struct made_block *made)
 {
-    struct temp_coder coder = {0};
+    RELEASED(temp_coder_release) struct temp_coder coder = {0};
     size_t room = bam_block_bound(c->codec, c->raw_bytes, c->last_bound_bytes);
     made->n_records = 1 + (uint32_t)rng_below(rng, c->raw_bytes / BAM_RECORD_MIN_BYTES);
     made->ordinals = NULL;
@@ -39,7 +39,7 @@ static void make_block(struct rng *rng, const struct block_case *c, struct made_
         rng_fill(rng, made->ordinals, ordinals_bytes);
         room += ordinals_bytes;
     }
-    uint8_t *out = test_alloc(room);
+    OWNED uint8_t *out = test_alloc(room);
     made->raw = test_alloc(c->raw_bytes);
     if (c->compressible)
         rng_fill_compressible(rng, made->raw, c->raw_bytes);
@@ -55,8 +55,6 @@ static void make_block(struct rng *rng, const struct block_case *c, struct made_
     made->value_bytes = (size_t)size;
     made->value = test_alloc(made->value_bytes);
     memcpy(made->value, out, made->value_bytes);
-    free(out);
-    temp_coder_release(&coder);
 }
 
 static void release_block(struct made_block *made)
@@ -85,18 +83,16 @@ static void check_round_trip(struct rng *rng, const struct block_case *c)
         bam_block_put_ordinal(ordinal, bam_block_ordinal(block.ordinals, i));
         CHECK(rng, memcmp(ordinal, made.ordinals + sizeof ordinal * i, sizeof ordinal) == 0);
     }
-    uint8_t *back = test_alloc(c->raw_bytes);
+    OWNED uint8_t *back = test_alloc(c->raw_bytes);
     CHECK(rng, temp_codec_decompress(&coder, block.codec, block.payload, block.payload_bytes, back,
                                      c->raw_bytes) == 0);
     CHECK(rng, memcmp(back, made.raw, c->raw_bytes) == 0);
-    free(back);
     temp_coder_release(&coder);
     release_block(&made);
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     static const size_t raw_sizes[] = {37, 38, 1000, 65536, 262144 + 77, 3000000};
     static const size_t bound_sizes[] = {13, 20, 100, MERGE_BOUND_MOST_BYTES};
     struct rng rng = rng_start(51);
@@ -112,9 +108,8 @@ static void test_round_trip(void **state)
 }
 
 /* The header is what bam_block.h says. */
-static void test_layout(void **state)
+TEST(test_layout)
 {
-    (void)state;
     struct rng rng = rng_start(52);
     const struct block_case c = {TEMP_CODEC_NONE, false, 1000, 20, false};
     struct made_block made;
@@ -162,9 +157,8 @@ static void check_flips(struct rng *rng, const struct made_block *made, size_t a
     made->value[at] ^= (uint8_t)flip;
 }
 
-static void test_every_flipped_byte_is_detected(void **state)
+TEST(test_every_flipped_byte_is_detected)
 {
-    (void)state;
     struct rng rng = rng_start(53);
     for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++) {
         /* Small blocks: every change of every byte. Large blocks: one change of every byte. */
@@ -183,9 +177,8 @@ static void test_every_flipped_byte_is_detected(void **state)
     }
 }
 
-static void test_truncation_to_every_length_is_detected(void **state)
+TEST(test_truncation_to_every_length_is_detected)
 {
-    (void)state;
     struct rng rng = rng_start(54);
     for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++) {
         const struct block_case c = {(enum temp_codec)codec, true, 1500, 300, codec != 1};
@@ -193,27 +186,24 @@ static void test_truncation_to_every_length_is_detected(void **state)
         struct bam_block block;
         make_block(&rng, &c, &made);
         for (size_t n = 0; n < made.value_bytes; n++) {
-            uint8_t *exact = test_alloc(n);
+            OWNED uint8_t *exact = test_alloc(n);
             memcpy(exact, made.value, n);
             CHECK(&rng, !bam_block_verify(exact, n));
             CHECK(&rng, bam_block_parse(exact, n, &block) == -1);
-            free(exact);
         }
         /* One byte more. */
-        uint8_t *longer = test_alloc(made.value_bytes + 1);
+        OWNED uint8_t *longer = test_alloc(made.value_bytes + 1);
         memcpy(longer, made.value, made.value_bytes);
         longer[made.value_bytes] = 0;
         CHECK(&rng, !bam_block_verify(longer, made.value_bytes + 1));
         CHECK(&rng, bam_block_parse(longer, made.value_bytes + 1, &block) == -1);
-        free(longer);
         release_block(&made);
     }
 }
 
 /* Parsing comes before verifying, so it must itself refuse lengths that do not fit. */
-static void test_lying_headers_are_refused(void **state)
+TEST(test_lying_headers_are_refused)
 {
-    (void)state;
     struct rng rng = rng_start(55);
     const struct block_case c = {TEMP_CODEC_LZ4, true, 3000, MERGE_BOUND_MOST_BYTES, false};
     struct made_block made;
@@ -231,7 +221,7 @@ static void test_lying_headers_are_refused(void **state)
         {20, 4, MERGE_BOUND_MOST_BYTES - 1}, {20, 4, MERGE_BOUND_MOST_BYTES + 1}, {20, 4, UINT32_MAX},
         {32, 1, 0}, {36, 1, 1}, {39, 1, 255},           /* size of the payload */
     };
-    uint8_t *changed = test_alloc(made.value_bytes);
+    OWNED uint8_t *changed = test_alloc(made.value_bytes);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         memcpy(changed, made.value, made.value_bytes);
         for (size_t k = 0; k < lies[i].n_bytes; k++)
@@ -241,7 +231,7 @@ static void test_lying_headers_are_refused(void **state)
     }
     /* A bound that does not end within the value. */
     size_t n = BAM_BLOCK_HEADER_BYTES + 100;
-    uint8_t *exact = test_alloc(n);
+    OWNED uint8_t *exact = test_alloc(n);
     memcpy(exact, made.value, n);
     test_put_u32(exact + 32, 0);
     test_put_u32(exact + 20, 101);
@@ -249,16 +239,13 @@ static void test_lying_headers_are_refused(void **state)
     exact[20] = 100;
     assert_int_equal(bam_block_parse(exact, n, &block), 0);
     assert_int_equal(block.payload_bytes, 0);
-    free(exact);
-    free(changed);
     release_block(&made);
 }
 
 /* The size of a value is known from its first part; the keys of parts come right after the key of
    their block, in their order. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
-    (void)state;
     struct rng rng = rng_start(57);
     for (int round = 0; round < 300; round++) {
         const struct block_case c = {(enum temp_codec)rng_below(&rng, TEMP_CODEC_COUNT),
@@ -298,9 +285,8 @@ static void test_parts(void **state)
 
 /* Counts and sizes that no block can have are refused before memory is taken for them. A payload of
    8 GB was once believed, whatever the size of the records. */
-static void test_implausible_sizes(void **state)
+TEST(test_implausible_sizes)
 {
-    (void)state;
     const struct {
         uint32_t n_records;
         uint64_t raw_bytes;
@@ -333,9 +319,8 @@ static void test_implausible_sizes(void **state)
 }
 
 /* Damaged records in a block whose checksum fits. */
-static void test_records_are_measured_and_checked(void **state)
+TEST(test_records_are_measured_and_checked)
 {
-    (void)state;
     enum { N = 5, N_REFS = 3 };
     struct rng rng = rng_start(56);
     char name[TEST_MAX_NAME + 1];
@@ -359,27 +344,11 @@ static void test_records_are_measured_and_checked(void **state)
         assert_int_equal(bam_block_measure(by_name, &block, raw, N_REFS), -1);
     /* Whatever is damaged, nothing is read past the end of the memory. */
     block.raw_bytes = starts[N];
-    uint8_t *damaged = test_alloc(starts[N]);
+    OWNED uint8_t *damaged = test_alloc(starts[N]);
     for (int round = 0; round < 20000; round++) {
         memcpy(damaged, raw, starts[N]);
         size_t at = starts[rng_below(&rng, N)] + rng_below(&rng, 36);
         damaged[at] = (uint8_t)rng_next(&rng);
         (void)bam_block_measure(by_name, &block, damaged, N_REFS);
     }
-    free(damaged);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_every_flipped_byte_is_detected),
-        cmocka_unit_test(test_truncation_to_every_length_is_detected),
-        cmocka_unit_test(test_lying_headers_are_refused),
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_implausible_sizes),
-        cmocka_unit_test(test_records_are_measured_and_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,12 +66,11 @@ static void make_trio(struct trio *trio, const size_t listed[3])
         .minhash_window = 1, .header = "", .can_read_again = true,
     };
     for (size_t i = 0; i < 3; i++) {
-        char *path = temp_dir_create("s", NULL);
+        OWNED char *path = temp_dir_create("s", NULL);
         int fd = checkpoint_dir_claim(path);
         assert_true(fd >= 0 && close(fd) == 0);
         trio->paths[i] = realpath(path, NULL);
         assert_non_null(trio->paths[i]);
-        free(path);
     }
     file.directories = (const char **)trio->paths;
     for (unsigned i = 0; i < 3; i++) {

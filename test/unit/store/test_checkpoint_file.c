@@ -140,10 +140,9 @@ static bool parses(const char *text, size_t n_bytes)
 {
     struct checkpoint_file file;
     const char *problem = NULL;
-    char *exact = test_alloc(n_bytes);
+    OWNED char *exact = test_alloc(n_bytes);
     memcpy(exact, text, n_bytes);
     int r = checkpoint_file_parse(exact, n_bytes, &file, &problem);
-    free(exact);
     if (r < 0) assert_non_null(problem);
     if (r == 0) checkpoint_file_release(&file);
     return r == 0;
@@ -154,15 +153,13 @@ TEST(test_round_trip)
     for (int i = 0; i < 2; i++) {
         struct checkpoint_file file = i ? full_file() : bare_file(), parsed;
         const char *problem = NULL;
-        kstring_t text = format(&file);
+        OWNED_TEXT kstring_t text = format(&file);
         if (checkpoint_file_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
         assert_same(&parsed, &file);
-        kstring_t again = format(&parsed);
+        OWNED_TEXT kstring_t again = format(&parsed);
         assert_int_equal(text.l, again.l);
         assert_memory_equal(text.s, again.s, text.l);
         checkpoint_file_release(&parsed);
-        ks_free(&text);
-        ks_free(&again);
     }
 }
 
@@ -173,37 +170,34 @@ TEST(test_every_order)
         const char *problem;
         file.rules.order = (enum sort_order)order;
         if (order != SORT_TAG) file.rules.tag[0] = file.rules.tag[1] = '\0';
-        kstring_t text = format(&file);
+        OWNED_TEXT kstring_t text = format(&file);
         int r = checkpoint_file_parse(text.s, text.l, &parsed, &problem);
         /* No option asks for SORT_COORDINATE_LONG. */
         assert_int_equal(r, order == SORT_COORDINATE_LONG ? -1 : 0);
         if (r == 0) assert_int_equal(parsed.rules.order, order);
         if (r == 0) checkpoint_file_release(&parsed);
-        ks_free(&text);
     }
 }
 
 TEST(test_cut_off)
 {
     struct checkpoint_file file = full_file();
-    kstring_t text = format(&file);
+    OWNED_TEXT kstring_t text = format(&file);
     for (size_t n = 0; n < text.l; n++) assert_false(parses(text.s, n));
     assert_true(parses(text.s, text.l));
     assert_int_equal(kputc('\n', &text), '\n');
     assert_false(parses(text.s, text.l));
-    ks_free(&text);
 }
 
 TEST(test_flipped_bits)
 {
     struct checkpoint_file file = full_file();
-    kstring_t text = format(&file);
+    OWNED_TEXT kstring_t text = format(&file);
     for (size_t i = 0; i < 8 * text.l; i++) {
         text.s[i / 8] = (char)(text.s[i / 8] ^ 1 << i % 8);
         assert_false(parses(text.s, text.l));
         text.s[i / 8] = (char)(text.s[i / 8] ^ 1 << i % 8);
     }
-    ks_free(&text);
 }
 
 /* Replaces the first line that begins with `begin`, and makes the checksum fit. Returns true if the
@@ -211,7 +205,7 @@ TEST(test_flipped_bits)
 static bool parses_with(const char *begin, const char *line)
 {
     struct checkpoint_file file = full_file();
-    kstring_t text = format(&file), changed = {0, 0, NULL};
+    OWNED_TEXT kstring_t text = format(&file), changed = {0, 0, NULL};
     const char *at = text.s;
     while (strncmp(at, begin, strlen(begin)) != 0) {
         at = strchr(at, '\n') + 1;
@@ -224,8 +218,6 @@ static bool parses_with(const char *begin, const char *line)
     uint64_t sum = long_hash(changed.s, changed.l);
     assert_true(ksprintf(&changed, "end %016" PRIx64 "\n", sum) > 0);
     bool r = parses(changed.s, changed.l);
-    ks_free(&text);
-    ks_free(&changed);
     return r;
 }
 
@@ -246,12 +238,11 @@ TEST(test_markdup)
         file.rules.order = cases[i].order;
         file.rules.below = cases[i].below;
         if (cases[i].order == SORT_TAG) memcpy(file.rules.tag, "RG", 2);
-        kstring_t text = format(&file);
+        OWNED_TEXT kstring_t text = format(&file);
         int r = checkpoint_file_parse(text.s, text.l, &parsed, &problem);
         assert_int_equal(r, cases[i].is_good ? 0 : -1);
         if (r == 0) assert_same(&parsed, &file);
         if (r == 0) checkpoint_file_release(&parsed);
-        ks_free(&text);
     }
 }
 
@@ -363,7 +354,7 @@ TEST(test_wrong_values)
 TEST(test_long_lines)
 {
     enum { MOST = 1 << 20 };
-    char *line = test_alloc(MOST + 64);
+    OWNED char *line = test_alloc(MOST + 64);
     for (int extra = 0; extra < 2; extra++) {
         size_t n = MOST + (size_t)extra;
         memset(line, 'x', n);
@@ -372,21 +363,20 @@ TEST(test_long_lines)
         line[n + 1] = '\0';
         assert_int_equal(parses_with("program", line), extra == 0);
     }
-    free(line);
 }
 
 TEST(test_garbage)
 {
     struct rng rng = rng_start(501);
     struct checkpoint_file file = full_file();
-    kstring_t text = format(&file);
+    OWNED_TEXT kstring_t text = format(&file);
     for (int i = 0; i < 2000; i++) {
         uint8_t bytes[600];
         size_t n = rng_below(&rng, sizeof bytes);
         rng_fill(&rng, bytes, n);
         CHECK(&rng, !parses((const char *)bytes, n));
         /* With the right beginning and end, so that lines are parsed. */
-        char *mixed = test_alloc(text.l);
+        OWNED char *mixed = test_alloc(text.l);
         memcpy(mixed, text.s, text.l);
         for (int k = 0; k < 3; k++)
             mixed[17 + rng_below(&rng, text.l - 38)] = (char)rng_below(&rng, 256);
@@ -394,7 +384,5 @@ TEST(test_garbage)
                        long_hash(mixed, text.l - 21));
         mixed[text.l - 1] = '\n';
         (void)parses(mixed, text.l);            /* accepted or not: it does no harm */
-        free(mixed);
     }
-    ks_free(&text);
 }

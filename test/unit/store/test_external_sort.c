@@ -1,5 +1,5 @@
 /* test_external_sort.c -- items come back in the order of memcmp, however many there are. */
-#include "random_records.h"
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "store/external_sort.h"
@@ -58,7 +58,7 @@ static void check_sizes(struct external_sort *sort)
     struct rng rng = rng_start(701);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         struct external_sort_reader reader = {0};
-        struct item *items = test_alloc(sizes[k] * sizeof *items);
+        OWNED struct item *items = test_alloc(sizes[k] * sizeof *items);
         for (size_t i = 0; i < sizes[k]; i++) {
             fill(&rng, &items[i]);
             assert_int_equal(external_sort_add(sort, items[i].bytes, items[i].n_bytes), 0);
@@ -69,23 +69,22 @@ static void check_sizes(struct external_sort *sort)
         check_sorted(&reader, sort, items, sizes[k]);
         external_sort_reader_release(&reader);
         external_sort_clear(sort);
-        free(items);
     }
     external_sort_destroy(sort);
 }
 
-static void items_come_back_in_order(void **state)
+TEST_IN_OWN_DIR(items_come_back_in_order)
 {
     check_sizes(create(*state, 0));
     check_sizes(create(*state, 128 << 20));
 }
 
 /* Is the next item known to begin otherwise? Only that of a sort in memory is. */
-static void items_with_other_beginnings_are_alone(void **state)
+TEST_IN_OWN_DIR(items_with_other_beginnings_are_alone)
 {
     static const char *const items[] = {"aaaaaaaa1", "aaaaaaaa2", "bbbbbbbb"};
     struct external_sort *sort = create(*state, 1 << 20);
-    struct external_sort_reader reader = {0};
+    RELEASED(external_sort_reader_release) struct external_sort_reader reader = {0};
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(external_sort_add(sort, (const uint8_t *)items[i], strlen(items[i])), 0);
     assert_int_equal(external_sort_finish(sort), 0);
@@ -94,16 +93,15 @@ static void items_with_other_beginnings_are_alone(void **state)
         assert_int_equal(external_sort_next(&reader), 1);
         assert_int_equal(external_sort_is_alone(&reader), i > 0);
     }
-    external_sort_reader_release(&reader);
     external_sort_destroy(sort);
 }
 
 /* Readers do not disturb each other. */
-static void readers_do_not_disturb_each_other(void **state)
+TEST_IN_OWN_DIR(readers_do_not_disturb_each_other)
 {
     enum { N = 20000 };
     struct external_sort *sort = create(*state, 0);
-    struct external_sort_reader lead = {0}, follow = {0};
+    RELEASED(external_sort_reader_release) struct external_sort_reader lead = {0}, follow = {0};
     for (uint32_t i = 0; i < N; i++) {
         char text[16];
         (void)snprintf(text, sizeof text, "%08" PRIu32, i * 7919 % N);
@@ -120,26 +118,11 @@ static void readers_do_not_disturb_each_other(void **state)
         (void)snprintf(text, sizeof text, "%08" PRIu32, i - 100);
         assert_memory_equal(follow.item, text, 8);
     }
-    external_sort_reader_release(&lead);
-    external_sort_reader_release(&follow);
     external_sort_destroy(sort);
 }
 
-static void a_sort_may_stay_empty(void **state)
+TEST_IN_OWN_DIR(a_sort_may_stay_empty)
 {
     external_sort_destroy(NULL);
     external_sort_destroy(create(*state, 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(items_come_back_in_order, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(items_with_other_beginnings_are_alone, enter_place,
-                                        leave_place),
-        cmocka_unit_test_setup_teardown(readers_do_not_disturb_each_other, enter_place,
-                                        leave_place),
-        cmocka_unit_test_setup_teardown(a_sort_may_stay_empty, enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+OWNER(struct run_db, run_db_destroy)
+
 struct block {
     uint8_t key[32];
     size_t key_bytes;
@@ -148,7 +150,7 @@ TEST_IN_DIR(test_runs_come_back_in_order)
     assert_non_null(db);
     for (uint8_t run = 0; run < N_RUNS; run++) {
         size_t n_blocks = run == 3 ? 1 : 1 + rng_below(&rng, N_BLOCKS);
-        struct block *blocks = make_run(&rng, run, n_blocks, run % 4 < 2 ? 100 : 20000);
+        OWNED struct block *blocks = make_run(&rng, run, n_blocks, run % 4 < 2 ? 100 : 20000);
         n_run_files = 1 + run % 4;
         n_files += n_blocks < n_run_files ? (unsigned)n_blocks : n_run_files;
         assert_int_equal(run_db_n_runs(db), run);
@@ -157,7 +159,6 @@ TEST_IN_DIR(test_runs_come_back_in_order)
         memcpy(all + n, blocks, n_blocks * sizeof *blocks);
         for (size_t i = 0; i < n_blocks; i++) value_bytes += blocks[i].value_bytes;
         n += n_blocks;
-        free(blocks);
     }
     n_run_files = 1;
     assert_int_equal(run_db_n_files(db), n_files);
@@ -178,7 +179,7 @@ TEST_IN_DIR(test_runs_come_back_in_order)
 TEST_IN_DIR(test_index_of_long_keys)
 {
     enum { N = 2000, KEY_BYTES = 500, VALUE_BYTES = 4200 };
-    struct run_db *db = make_db(*state);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct run_writer *writer;
     uint8_t key[KEY_BYTES], *value = test_alloc(VALUE_BYTES);
     memset(key, 'x', sizeof key);
@@ -193,7 +194,6 @@ TEST_IN_DIR(test_index_of_long_keys)
     assert_int_equal(run_db_end_run(writer), 0);
     assert_true(run_db_bytes(db) < (uint64_t)N * (KEY_BYTES + VALUE_BYTES + 120));
     free(value);
-    run_db_destroy(db);
 }
 
 /* Where few files may be open, a compacted file may have all data. What of it is in memory, index and
@@ -203,7 +203,7 @@ TEST_IN_DIR(test_large_files_have_a_small_index)
     enum { N = 4000, KEY_BYTES = 100, VALUE_BYTES = 1000 };
     const struct run_db_settings settings = {.n_admitted = 1, .n_compactions = 1,
                                              .few_files = true};
-    struct run_db *db = run_db_create(*state, &settings, NULL);
+    RELEASED(own_run_db_destroy) struct run_db *db = run_db_create(*state, &settings, NULL);
     struct run_writer *writer;
     uint8_t key[KEY_BYTES], value[VALUE_BYTES] = {0};
     memset(key, 'x', sizeof key);
@@ -218,18 +218,16 @@ TEST_IN_DIR(test_large_files_have_a_small_index)
     /* RocksDB writes a whole key for one value of 16, and of the others what differs. */
     uint64_t data_bytes = (uint64_t)N * (VALUE_BYTES + 12 + KEY_BYTES / 16 + 4);
     assert_true(run_db_bytes(db) < data_bytes);
-    run_db_destroy(db);
 }
 
 TEST_IN_DIR(test_empty_database)
 {
     struct rng rng = rng_start(92);
-    struct run_db *db = make_db(*state);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     assert_non_null(db);
     assert_int_equal(run_db_n_runs(db), 0);
     assert_int_equal(run_db_bytes(db), 0);
     assert_int_equal(scan_all(&rng, db, NULL, 0), 0);
-    run_db_destroy(db);
     run_db_destroy(NULL);
     run_scan_close(NULL);
 }
@@ -328,7 +326,7 @@ static long find_value(const char *path, const struct block *block)
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     size_t n = (size_t)st.st_size;
-    uint8_t *bytes = test_alloc(n);
+    OWNED uint8_t *bytes = test_alloc(n);
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     assert_true(fread(bytes, 1, n, file) == n);
@@ -337,7 +335,6 @@ static long find_value(const char *path, const struct block *block)
     assert_true(n >= block->value_bytes);
     while (at <= last && memcmp(bytes + at, block->value, block->value_bytes) != 0) at++;
     assert_true(at <= last);
-    free(bytes);
     return (long)at;
 }
 
@@ -412,10 +409,9 @@ static void add_runs(struct rng *rng, struct run_db *db, unsigned n_runs, size_t
                      struct block *all, void (*then)(struct run_db *))
 {
     for (unsigned run = 0; run < n_runs; run++) {
-        struct block *blocks = make_even_run(rng, run, n);
+        OWNED struct block *blocks = make_even_run(rng, run, n);
         store_run(rng, db, blocks, n);
         memcpy(all + run * n, blocks, n * sizeof *blocks);
-        free(blocks);
         if (then) then(db);
     }
     qsort(all, n_runs * n, sizeof *all, compare_blocks);
@@ -569,7 +565,7 @@ TEST_IN_DIR(test_compaction_that_begins_late)
 TEST_IN_DIR(test_no_neighbours_of_one_size)
 {
     struct rng rng = rng_start(109);
-    struct run_db *db = make_db(*state);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     assert_non_null(db);
     for (unsigned run = 0; run < 12; run++) {
         size_t n = run % 2 ? EVEN_BLOCKS : EVEN_BLOCKS / 4;
@@ -581,7 +577,6 @@ TEST_IN_DIR(test_no_neighbours_of_one_size)
     assert_false(run_db_compaction_is_due(db));
     wait_for_compactions(db);
     assert_int_equal(run_db_compacted_bytes(db), 0);
-    run_db_destroy(db);
 }
 
 /* A scan that has begun shows all blocks, even if its files are compacted meanwhile. */
@@ -674,7 +669,7 @@ static void check_durable(struct rng *rng, struct run_db *db, uint8_t first, uin
 TEST_IN_DIR(test_admitted_in_growing_groups)
 {
     struct rng rng = rng_start(110);
-    struct run_db *db = make_db(*state);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     assert_non_null(db);
     check_durable(&rng, db, 0, 128, 128);
     check_durable(&rng, db, 128, 1, 128);
@@ -686,19 +681,17 @@ TEST_IN_DIR(test_admitted_in_growing_groups)
     check_durable(&rng, db, 193, 1, 194);
     assert_int_equal(run_db_compact(db, 20, 20, 194), 0);
     check_durable(&rng, db, 194, 1, 195);
-    run_db_destroy(db);
 }
 
 /* With compactions of few files at a time, few runs wait, however many files there are. */
 TEST_IN_DIR(test_admitted_in_small_groups)
 {
     struct rng rng = rng_start(111);
-    struct run_db *db = make_db(*state);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     assert_non_null(db);
     check_durable(&rng, db, 0, 128, 128);
     assert_int_equal(run_db_compact(db, 3, 6, 250), 0);
     check_durable(&rng, db, 128, 1, 129);
-    run_db_destroy(db);
 }
 
 /* Destroyed while runs that have ended are not part of the database yet. */

@@ -109,10 +109,9 @@ static void keep_keys(struct keys *all, const struct key *keys, size_t n)
 static void add_run(struct rng *rng, struct run_store *store, unsigned number, size_t n,
                     struct keys *all)
 {
-    struct key *keys = make_run(rng, number, n);
+    OWNED struct key *keys = make_run(rng, number, n);
     CHECK(rng, store_run(store, number, keys, n) >= 0);
     keep_keys(all, keys, n);
-    free(keys);
 }
 
 /* Reads one scan, whose keys must ascend, and adds them to `found`. */
@@ -137,7 +136,7 @@ static void read_scan(struct rng *rng, struct run_scan *scan, struct keys *found
 /* All scans together must show all keys. Frees the keys; returns the number of scans. */
 static int check_scans(struct rng *rng, struct run_store *store, struct keys *all)
 {
-    struct run_scan **scans = NULL;
+    OWNED struct run_scan **scans = NULL;
     struct keys found = {.keys = test_alloc(all->n * sizeof(struct key)), .room = all->n};
     CHECK(rng, run_store_flush(store) == 0);
     size_t n = run_store_scan(store, &scans);
@@ -146,7 +145,6 @@ static int check_scans(struct rng *rng, struct run_store *store, struct keys *al
         read_scan(rng, scans[i], &found);
         run_scan_close(scans[i]);
     }
-    free(scans);
     CHECK(rng, found.n == all->n);
     if (all->n > 0) {
         qsort(found.keys, found.n, sizeof *found.keys, compare_keys);
@@ -294,11 +292,10 @@ TEST_IN_OWN_DIR(test_runs_overlap)
     struct keys all = {.keys = test_alloc(12 * 30 * sizeof(struct key))};
     n_run_files = 2;
     for (unsigned i = 0; i < 12; i++) {
-        struct key *keys = make_run(&rng, i, 30);
+        OWNED struct key *keys = make_run(&rng, i, 30);
         assert_int_equal(put_run(store, &runs[i], keys, 30), 0);
         memcpy(all.keys + all.n, keys, 30 * sizeof *keys);
         all.n += 30;
-        free(keys);
         if (i >= 2) assert_int_equal(run_store_end_run(runs[i - 2]), 0);
     }
     n_run_files = 1;
@@ -357,9 +354,8 @@ TEST_IN_OWN_DIR(test_closed_directories)
     (void)check_scans(&rng, store, &all);
     run_store_destroy(store);
     for (int i = 0; i < 2; i++) {
-        char *after = describe_files(dirs[i]);
+        OWNED char *after = describe_files(dirs[i]);
         assert_string_equal(after, before[i]);
-        free(after);
         free(before[i]);
     }
     remove_dirs(3);
@@ -433,9 +429,8 @@ TEST_IN_OWN_DIR(test_all_full)
         struct run_store *store = run_store_create(&settings);
         int r = 0;
         for (unsigned run = 0; r >= 0 && run < 200; run++) {
-            struct key *keys = make_run(&rng, run, (size_t)n_blocks);
+            OWNED struct key *keys = make_run(&rng, run, (size_t)n_blocks);
             r = store_run(store, 0, keys, (size_t)n_blocks);
-            free(keys);
         }
         assert_int_equal(r, -1);
         run_store_destroy(store);

@@ -46,26 +46,21 @@ TEST(test_numbers_on_disk)
 static void check_round_trip(struct rng *rng, struct temp_coder *coder, enum temp_codec codec,
                              bool compressible, size_t n)
 {
-    uint8_t *raw = test_alloc(n), *back = test_alloc(n + 1);
+    OWNED uint8_t *raw = test_alloc(n), *back = test_alloc(n + 1);
     size_t room = temp_codec_bound(codec, n);
-    uint8_t *packed = test_alloc(room);
+    OWNED uint8_t *packed = test_alloc(room);
     fill(rng, compressible, raw, n);
     ssize_t size = temp_codec_compress(coder, codec, raw, n, packed, room);
     CHECK(rng, size > 0 && (size_t)size <= room);
     if (codec == TEMP_CODEC_ZSTD && compressible && n >= 4096) CHECK(rng, (size_t)size < n / 2);
-    uint8_t *exact = test_alloc((size_t)size);
+    OWNED uint8_t *exact = test_alloc((size_t)size);
     memcpy(exact, packed, (size_t)size);
     CHECK(rng, temp_codec_decompress(coder, codec, exact, (size_t)size, back, n) == 0);
     CHECK(rng, memcmp(back, raw, n) == 0);
     /* Another size than expected is refused. */
     CHECK(rng, temp_codec_decompress(coder, codec, exact, (size_t)size, back, n + 1) == -1);
-    uint8_t *shorter = test_alloc(n - 1);
+    OWNED uint8_t *shorter = test_alloc(n - 1);
     CHECK(rng, temp_codec_decompress(coder, codec, exact, (size_t)size, shorter, n - 1) == -1);
-    free(shorter);
-    free(exact);
-    free(packed);
-    free(back);
-    free(raw);
 }
 
 TEST(test_round_trip)
@@ -86,23 +81,22 @@ TEST(test_round_trip)
 TEST(test_damage_stays_within_its_place)
 {
     struct rng rng = rng_start(42);
-    struct temp_coder coder = {0};
+    RELEASED(temp_coder_release) struct temp_coder coder = {0};
     enum { N = 600 };
-    uint8_t *raw = test_alloc(N), *back = test_alloc(N);
+    OWNED uint8_t *raw = test_alloc(N), *back = test_alloc(N);
     rng_fill_compressible(&rng, raw, N);
     for (int c = 0; c < TEMP_CODEC_COUNT; c++) {
         enum temp_codec codec = (enum temp_codec)c;
         size_t room = temp_codec_bound(codec, N), n_refused = 0;
-        uint8_t *packed = test_alloc(room);
+        OWNED uint8_t *packed = test_alloc(room);
         ssize_t size = temp_codec_compress(&coder, codec, raw, N, packed, room);
         CHECK(&rng, size > 0);
         for (size_t n = 0; n < (size_t)size; n++) {
-            uint8_t *exact = test_alloc(n);
+            OWNED uint8_t *exact = test_alloc(n);
             memcpy(exact, packed, n);
             CHECK(&rng, temp_codec_decompress(&coder, codec, exact, n, back, N) == -1);
-            free(exact);
         }
-        uint8_t *exact = test_alloc((size_t)size);
+        OWNED uint8_t *exact = test_alloc((size_t)size);
         for (size_t i = 0; i < (size_t)size; i++) {
             for (int bit = 0; bit < 9; bit++) {
                 memcpy(exact, packed, (size_t)size);
@@ -111,12 +105,7 @@ TEST(test_damage_stays_within_its_place)
             }
         }
         CHECK(&rng, codec == TEMP_CODEC_NONE || n_refused > 0);
-        free(exact);
-        free(packed);
     }
-    free(back);
-    free(raw);
-    temp_coder_release(&coder);
 }
 
 TEST(test_unknown_codec)

@@ -33,7 +33,7 @@ static void make_file(const char *dir, const char *name)
    it must be closed to others. Removes it. */
 static void check_path(const char *prefix, const char *output, const char *expected)
 {
-    char *path = temp_dir_create(prefix, output);
+    OWNED char *path = temp_dir_create(prefix, output);
     struct stat st;
     assert_non_null(path);
     if (strncmp(path, expected, strlen(expected)) != 0 || strchr(path + strlen(expected), '/'))
@@ -43,13 +43,12 @@ static void check_path(const char *prefix, const char *output, const char *expec
     assert_int_equal(st.st_mode & 07777, 0700);
     assert_int_equal(temp_dir_remove(path), 0);
     assert_false(exists(path));
-    free(path);
 }
 
 TEST_IN_OWN_DIR(test_place_follows_option_output_and_tmpdir)
 {
     const char *old = getenv("TMPDIR");
-    char *saved = old ? strdup(old) : NULL;
+    OWNED char *saved = old ? strdup(old) : NULL;
     assert_int_equal(mkdir("dir", 0777), 0);
     assert_int_equal(mkdir("tmp", 0777), 0);
     make_file(".", "file");
@@ -74,7 +73,6 @@ TEST_IN_OWN_DIR(test_place_follows_option_output_and_tmpdir)
     assert_int_equal(unsetenv("TMPDIR"), 0);
     check_path(NULL, NULL, "./rocksort.");
     if (saved) assert_int_equal(setenv("TMPDIR", saved, 1), 0);
-    free(saved);
     assert_int_equal(unlink("file"), 0);
     assert_int_equal(rmdir("dir"), 0);
     assert_int_equal(rmdir("tmp"), 0);
@@ -105,7 +103,7 @@ TEST_IN_OWN_DIR(test_never_twice_the_same)
 TEST_IN_OWN_DIR(test_removes_what_is_in_it)
 {
     char name[32], below[256];
-    char *path = temp_dir_create("p", NULL), *beside = temp_dir_create("p", NULL);
+    OWNED char *path = temp_dir_create("p", NULL), *beside = temp_dir_create("p", NULL);
     assert_non_null(path);
     assert_non_null(beside);
     make_file(".", "bystander");
@@ -127,8 +125,6 @@ TEST_IN_OWN_DIR(test_removes_what_is_in_it)
     assert_int_equal(temp_dir_remove(NULL), 0);
     assert_int_equal(temp_dir_remove(beside), 0);
     assert_int_equal(unlink("bystander"), 0);
-    free(path);
-    free(beside);
 }
 
 TEST_IN_OWN_DIR(test_temporary_directories_are_listed)

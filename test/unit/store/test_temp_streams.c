@@ -1,5 +1,6 @@
 /* test_temp_streams.c -- streams of any length in little memory: what is read is what was written,
    also after an undo. */
+#include "unit_test.h"
 #include "test_place.h"
 
 #include "store/temp_streams.h"
@@ -33,17 +34,16 @@ static uint8_t byte_at(const struct written *w, unsigned stream, uint64_t at)
 
 static void append(struct temp_streams *streams, struct written *w, unsigned stream, size_t n)
 {
-    uint8_t *bytes = test_alloc(n + 1);
+    OWNED uint8_t *bytes = test_alloc(n + 1);
     for (size_t i = 0; i < n; i++) bytes[i] = byte_at(w, stream, w->n_bytes + i);
     assert_int_equal(temp_streams_append(streams, stream, bytes, n), 0);
     w->n_bytes += n;
-    free(bytes);
 }
 
 static void check(struct temp_streams *streams, const struct written *w, unsigned stream,
                   struct rng *rng)
 {
-    struct temp_stream_reader reader = {0};
+    RELEASED(temp_stream_reader_release) struct temp_stream_reader reader = {0};
     assert_int_equal(temp_streams_bytes(streams, stream), w->n_bytes);
     temp_streams_advise(streams, stream);
     temp_stream_reader_begin(&reader, streams, stream);
@@ -59,14 +59,12 @@ static void check(struct temp_streams *streams, const struct written *w, unsigne
         if (rng_one_in(rng, 3000)) reader.at = at = w->n_bytes;
     }
     assert_true(temp_stream_is_at_end(&reader));
-    temp_stream_reader_release(&reader);
 }
 
 /* Streams that are written, marked and undone at random. The first one gets most: tables with and
    without leaves are next to each other. */
-static void test_random(void **state)
+TEST_IN_OWN_DIR(test_random)
 {
-    (void)state;
     for (size_t k = 0; k < 12; k++) {
         struct rng rng = rng_start(k);
         struct written w[MOST_STREAMS] = {0};
@@ -105,9 +103,8 @@ static size_t allocated(void)
 }
 
 /* Tables of pages once took 8 bytes for each page of 1 KiB: a megabyte here. */
-static void test_memory(void **state)
+TEST_IN_OWN_DIR(test_memory)
 {
-    (void)state;
     enum { N_STREAMS = 64, MEMORY_BYTES = 256 << 10, CHUNK_BYTES = 4000 };
     static const uint8_t chunk[CHUNK_BYTES];
     size_t before = allocated();
@@ -117,13 +114,4 @@ static void test_memory(void **state)
     assert_true(temp_streams_file_bytes(streams) > 120 << 20);
     assert_true(allocated() - before < 2 * MEMORY_BYTES);
     temp_streams_destroy(streams);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_random, enter_place, leave_place),
-        cmocka_unit_test_setup_teardown(test_memory, enter_place, leave_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,15 +57,13 @@ TEST(test_cut_primary)
 /* Fixes a record that has these tags, and finds out whether MM is still there. */
 static bool keeps(uint32_t flag, const char *seq, const char *lists, const char *others)
 {
-    kstring_t line = KS_INITIALIZE, result = KS_INITIALIZE;
+    OWNED_TEXT kstring_t line = KS_INITIALIZE, result = KS_INITIALIZE;
     assert_true(ksprintf(&line, "q\t%u" FIELDS "*" NO_MATE "%s\t*\tMM:Z:%s%s%s", flag, seq, lists,
                          *others ? "\t" : "", others) > 0);
     const char *lines[] = {line.s};
     assert_null(fix(&mods, lines, 1, &result));
     bool is_kept = strstr(result.s, "\tMM:Z:") != NULL;
     if (!is_kept) assert_true(!strstr(result.s, "\tML:") && !strstr(result.s, "\tMN:"));
-    ks_free(&line);
-    ks_free(&result);
     return is_kept;
 }
 
@@ -161,7 +159,7 @@ TEST(test_lists_are_cut_with_hard_clips)
 {
     static const char *const primaries[] = {"q\t0" FIELDS "8M" READ, "q\t16" FIELDS "8M" TURNED};
     for (int i = 0; i < 2; i++) {
-        kstring_t expected = KS_INITIALIZE;
+        OWNED_TEXT kstring_t expected = KS_INITIALIZE;
         assert_true(ksprintf(&expected,
                              "%s\tMM:Z:C+m,1,1;\tML:B:C,3,4\tMN:i:8\n"
                              "q\t2048" FIELDS "2H5M1H" NO_MATE "GTCCA\tFFFFF\tXX:i:1\t"
@@ -174,7 +172,7 @@ TEST(test_lists_are_cut_with_hard_clips)
                              "q\t2064" FIELDS "7M1H" NO_MATE "GTGGACG\tFFFFFFF\t"
                              "MM:Z:C+m,001,1;\tMN:i:7\n",
                              primaries[i]) > 0);
-        kstring_t primary = KS_INITIALIZE;
+        OWNED_TEXT kstring_t primary = KS_INITIALIZE;
         assert_true(ksprintf(&primary, "%s\tMM:Z:C+m,1,1;\tML:B:C,3,4", primaries[i]) > 0);
         CHECK_LINES(&mods, expected.s, primary.s,
                     "q\t2048" FIELDS "2H5M1H" NO_MATE "GTCCA\tFFFFF\tMN:i:8\tXX:i:1\t"
@@ -185,8 +183,6 @@ TEST(test_lists_are_cut_with_hard_clips)
                     "Ml:B:C,1,2,3,4,6,7,8\tXX:i:1\tMN:i:8",
                     "q\t2048" FIELDS "1M7H" NO_MATE "A\tF\tMM:Z:C+m,1,1;\tML:B:C,3,4",
                     "q\t2064" FIELDS "7M1H" NO_MATE "GTGGACG\tFFFFFFF\tMM:Z:C+m,001,1;");
-        ks_free(&expected);
-        ks_free(&primary);
     }
 }
 
@@ -203,12 +199,10 @@ TEST(test_next_one_is_cut_off)
 
 static void check_other(const char *fields, const char *before, const char *after)
 {
-    kstring_t line = KS_INITIALIZE, expected = KS_INITIALIZE;
+    OWNED_TEXT kstring_t line = KS_INITIALIZE, expected = KS_INITIALIZE;
     assert_true(ksprintf(&line, "q\t%s%s", fields, before) > 0);
     assert_true(ksprintf(&expected, "q\t0" FIELDS "8M" READ "\nq\t%s%s\n", fields, after) > 0);
     CHECK_LINES(&mods, expected.s, "q\t0" FIELDS "8M" READ, line.s);
-    ks_free(&line);
-    ks_free(&expected);
 }
 
 /* Records with a primary record. */
@@ -275,8 +269,8 @@ static size_t fix_tags(int32_t n_bases, const void *tags, size_t n, uint8_t *res
 {
     struct record_fields f = {.name = "q", .tid = -1, .pos = -1, .flag = BAM_FUNMAP,
                               .l_seq = n_bases, .tag_bytes = n};
-    uint8_t *rec = test_alloc(record_size(&f));
-    struct fixmate_space space = {.n_out = 0};
+    OWNED uint8_t *rec = test_alloc(record_size(&f));
+    RELEASED(fixmate_release) struct fixmate_space space = {.n_out = 0};
     size_t n_bytes = put_record(rec, &f, 0x11);
     memcpy(rec + n_bytes - n, tags, n);
     assert_null(fixmate_add(&mods, &space, rec));
@@ -285,8 +279,6 @@ static size_t fix_tags(int32_t n_bases, const void *tags, size_t n, uint8_t *res
     const uint8_t *from = bam_record_tags(space.out), *end = bam_record_end(space.out);
     n = (size_t)(end - from);
     memcpy(result, from, n);
-    fixmate_release(&space);
-    free(rec);
     return n;
 }
 
@@ -338,7 +330,7 @@ TEST(test_damaged_tags)
 TEST(test_long_cigar)
 {
     enum { N_PAIRS = 40000 };
-    kstring_t cigar = KS_INITIALIZE, line = KS_INITIALIZE, result = KS_INITIALIZE;
+    OWNED_TEXT kstring_t cigar = KS_INITIALIZE, line = KS_INITIALIZE, result = KS_INITIALIZE;
     for (int i = 0; i < N_PAIRS; i++) assert_true(kputs("1D1P", &cigar) >= 0);
     assert_true(ksprintf(&line, "q\t256\td\t1\t9\t3H%s5M" NO_MATE "TCCAC\t*\tMM:Z:C+m,2;\tXX:i:1",
                          cigar.s) > 0);
@@ -348,9 +340,6 @@ TEST(test_long_cigar)
     assert_non_null(strstr(second, cigar.s));
     assert_null(strstr(second, "CG:B"));
     assert_string_equal(strstr(second, "MM:Z"), "MM:Z:C+m,1;\tXX:i:1\tMN:i:5\n");
-    ks_free(&cigar);
-    ks_free(&line);
-    ks_free(&result);
 }
 
 /* Each field of coordinates beyond 2^31 is kept, and its tag is the last one. */
@@ -373,7 +362,7 @@ TEST(test_random_lists)
     size_t n_lists = 0;
     for (int i = 0; i < 20000; i++) {
         size_t n = rng_below(&rng, 24);
-        char *text = test_alloc(n + 1);
+        OWNED char *text = test_alloc(n + 1);
         for (size_t k = 0; k < n; k++) text[k] = alphabet[rng_below(&rng, sizeof alphabet - 1)];
         if (rng_one_in(&rng, 2) && n > 6) memcpy(text, "C+m,1;", 6);
         text[n] = 0;
@@ -387,14 +376,11 @@ TEST(test_random_lists)
             n_lists++;
         }
         CHECK(&rng, at <= text + n);
-        kstring_t line = KS_INITIALIZE, result = KS_INITIALIZE;
+        OWNED_TEXT kstring_t line = KS_INITIALIZE, result = KS_INITIALIZE;
         CHECK(&rng, ksprintf(&line, "q\t%d" FIELDS "2H5M1H" NO_MATE "GTCCA\tFFFFF\tMM:Z:%s",
                              rng_one_in(&rng, 2) ? 2048 : 2064, text) > 0);
         const char *const lines[] = {"q\t0" FIELDS "8M" READ, line.s};
         assert_null(fix(&mods, lines, 2, &result));
-        ks_free(&line);
-        ks_free(&result);
-        free(text);
     }
     CHECK(&rng, n_lists > 5000);
 }

@@ -56,8 +56,8 @@ static size_t take_all(struct rng *rng, struct fixed_records *fixed, size_t room
 TEST(test_groups_of_templates_are_fixed)
 {
     struct rng rng = rng_start(1);
-    struct fixed_records fixed = {.n_ends = 0};
-    uint8_t *piece = test_alloc(2 * N_TEMPLATES * RECORD_BYTES + 100);
+    RELEASED(fixed_records_release) struct fixed_records fixed = {.n_ends = 0};
+    OWNED uint8_t *piece = test_alloc(2 * N_TEMPLATES * RECORD_BYTES + 100);
     for (int i = 0; i < 300; i++) {
         struct template_stretch stretch;
         size_t n_left = rng_below(&rng, N_TEMPLATES + 1), n_ends;
@@ -74,8 +74,6 @@ TEST(test_groups_of_templates_are_fixed)
         template_stretch_release(&stretch);
         fixed_records_shrink(&fixed, rng_below(&rng, 20000));
     }
-    fixed_records_release(&fixed);
-    free(piece);
 }
 
 /* A long CIGAR is in many short records of its template when they are fixed. */
@@ -101,7 +99,7 @@ TEST(test_few_templates_are_fixed_at_a_time_where_they_grow)
 {
     enum { USUAL = 40000, MOST_BYTES = 2000 };
     struct rng rng = rng_start(3);
-    uint8_t *piece = test_alloc(N_TEMPLATES * MOST_BYTES), *whole = test_alloc(1 << 20);
+    OWNED uint8_t *piece = test_alloc(N_TEMPLATES * MOST_BYTES), *whole = test_alloc(1 << 20);
     for (int i = 0; i < 100; i++) {
         size_t n_left = rng_below(&rng, 4), whole_bytes = 0, n_records = 0;
         struct template_stretch stretch = {.from = 0}, again;
@@ -112,7 +110,7 @@ TEST(test_few_templates_are_fixed_at_a_time_where_they_grow)
                                        : piece + stretch.to, t);
         again = stretch;
         struct fixmate_rules rules = usual;
-        struct fixed_records fixed = {.n_ends = 0};
+        RELEASED(fixed_records_release) struct fixed_records fixed = {.n_ends = 0};
         struct record_problem problem = {.record = 0};
         assert_int_equal(fixed_records_make(&fixed, &rules, piece, &again, &problem), 0);
         assert_false(fixed.has_rest);
@@ -136,11 +134,8 @@ TEST(test_few_templates_are_fixed_at_a_time_where_they_grow)
         assert_int_equal(n_bytes, whole_bytes);
         assert_int_equal(n_records, 21 * N_TEMPLATES);
         assert_in_range(n_rounds, 4, N_TEMPLATES);
-        fixed_records_release(&fixed);
         template_stretch_release(&stretch);
     }
-    free(whole);
-    free(piece);
 }
 
 /* A damaged record has its number, wherever it lies. */
@@ -148,7 +143,7 @@ TEST(test_damaged_record_has_its_number)
 {
     struct rng rng = rng_start(2);
     struct fixed_records fixed = {.n_ends = 0};
-    uint8_t *piece = test_alloc(2 * N_TEMPLATES * RECORD_BYTES + 100);
+    OWNED uint8_t *piece = test_alloc(2 * N_TEMPLATES * RECORD_BYTES + 100);
     for (int i = 0; i < 100; i++) {
         struct template_stretch stretch;
         size_t bad = rng_below(&rng, 2 * N_TEMPLATES), n_left = rng_below(&rng, N_TEMPLATES + 1);
@@ -164,7 +159,6 @@ TEST(test_damaged_record_has_its_number)
         template_stretch_release(&stretch);
         fixed_records_release(&fixed);  /* the templates before it were not ended */
     }
-    free(piece);
 }
 
 /* Takes all groups, and returns how many records they have. */
@@ -182,8 +176,8 @@ TEST(test_too_large)
     enum { LARGE_BASES = 200, MAX_BYTES = 700 };
     struct fixmate_rules rules = usual;
     struct rng rng = rng_start(3);
-    struct fixed_records fixed = {.n_ends = 0};
-    uint8_t *piece = test_alloc(2 * N_TEMPLATES * RECORD_BYTES);
+    RELEASED(fixed_records_release) struct fixed_records fixed = {.n_ends = 0};
+    OWNED uint8_t *piece = test_alloc(2 * N_TEMPLATES * RECORD_BYTES);
     rules.max_template_bytes = MAX_BYTES;
     for (int i = 0; i < 200; i++) {
         struct template_stretch stretch;
@@ -211,6 +205,4 @@ TEST(test_too_large)
         CHECK(&rng, count_taken(&fixed) == 2 * (N_TEMPLATES - 1 - large));
         template_stretch_release(&stretch);
     }
-    fixed_records_release(&fixed);
-    free(piece);
 }

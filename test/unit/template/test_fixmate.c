@@ -115,7 +115,7 @@ TEST(test_long_coordinates)
 TEST(test_long_cigar)
 {
     enum { N_PAIRS = 40000 };
-    kstring_t cigar = KS_INITIALIZE, line = KS_INITIALIZE, result = KS_INITIALIZE;
+    OWNED_TEXT kstring_t cigar = KS_INITIALIZE, line = KS_INITIALIZE, result = KS_INITIALIZE;
     for (int i = 0; i < N_PAIRS; i++) assert_true(kputs("1M1I", &cigar) >= 0);
     assert_true(ksprintf(&line, "q\t147\td\t1\t9\t%s\t*\t0\t0\t*\t*\tXX:i:1", cigar.s) > 0);
     const char *const lines[] = {"q\t99\td\t1\t9\t4M\t*\t0\t0\tACGT\tFFFF", line.s};
@@ -126,9 +126,6 @@ TEST(test_long_cigar)
     char *second = strchr(result.s, '\n') + 1;
     assert_non_null(strstr(second, cigar.s));
     assert_string_equal(strstr(second, "XX:i:1"), "XX:i:1\tMQ:i:9\tMC:Z:4M\tms:i:148\n");
-    ks_free(&cigar);
-    ks_free(&line);
-    ks_free(&result);
 }
 
 /* All sums of qualities, whatever the length, against the plain sum. */

@@ -93,7 +93,7 @@ TEST(test_like_fixmate)
 {
     struct rng rng = rng_start(1);
     struct records records = {.at = test_alloc(MAX_RECORDS * RECORD_BYTES)};
-    struct fixmate_space want = {.n_out = 0}, got = {.n_out = 0};
+    RELEASED(fixmate_release) struct fixmate_space want = {.n_out = 0}, got = {.n_out = 0};
     for (int i = 0; i < N_CASES; i++) {
         struct fixmate_rules rules = random_rules(&rng);
         struct large_place places[MAX_RECORDS];
@@ -106,10 +106,9 @@ TEST(test_like_fixmate)
             CHECK(&rng, !fixmate_add(&rules, &want, rec));
             places[k] = large_template_place(lt);
             /* It keeps copies. */
-            uint8_t *copy = test_alloc(bam_record_bytes(rec));
+            OWNED uint8_t *copy = test_alloc(bam_record_bytes(rec));
             memcpy(copy, rec, bam_record_bytes(rec));
             large_template_look(lt, copy);
-            free(copy);
         }
         CHECK(&rng, fixmate_finish(&rules, &want));
         large_template_end(lt);
@@ -118,8 +117,6 @@ TEST(test_like_fixmate)
         CHECK(&rng, got.n_out == 0 || memcmp(got.out, want.out, want.out_bytes) == 0);
         large_template_destroy(lt);
     }
-    fixmate_release(&want);
-    fixmate_release(&got);
     free(records.at);
 }
 

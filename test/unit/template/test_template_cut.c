@@ -2,7 +2,7 @@
  * test_template_cut.c -- stretches have whole templates, and all records in their order, wherever
  * the stream is cut into spans.
  */
-#include "random_records.h"
+#include "unit_test.h"
 
 #include "template/template_cut.h"
 
@@ -126,7 +126,7 @@ static void cut_open(struct rng *rng, struct template_cutter *cutter, struct spa
 static void cut_stream(struct rng *rng, const struct stream *stream, size_t most_bytes, bool opens,
                        struct template_cutter *cutter, struct result *result)
 {
-    struct template_stretch stretch = {.n_records = 0};
+    RELEASED(template_stretch_release) struct template_stretch stretch = {.n_records = 0};
     bool is_last = false;
     for (size_t at = 0; !is_last;) {
         struct span span = take_span(stream, at, 1 + rng_below(rng, most_bytes));
@@ -139,7 +139,6 @@ static void cut_stream(struct rng *rng, const struct stream *stream, size_t most
         add_stretch(rng, result, span.at, &stretch);
         free(span.at);
     }
-    template_stretch_release(&stretch);
 }
 
 static void check_sizes(uint64_t seed, size_t most_records, size_t most_bytes, bool opens)
@@ -148,47 +147,41 @@ static void check_sizes(uint64_t seed, size_t most_records, size_t most_bytes, b
     for (int i = 0; i < 200; i++) {
         struct stream stream = make_stream(&rng, 1 + rng_below(&rng, 60), most_records);
         struct result result = {.at = test_alloc(MAX_BYTES)};
-        struct template_cutter cutter = {.n_kept = 0};
+        RELEASED(template_cutter_release) struct template_cutter cutter = {.n_kept = 0};
         cut_stream(&rng, &stream, most_bytes, opens, &cutter, &result);
         CHECK(&rng, cutter.n_kept == 0 && result.n_records == stream.n_records);
         CHECK(&rng, result.n_bytes == stream.n_bytes &&
                         memcmp(result.at, stream.at, stream.n_bytes) == 0);
-        template_cutter_release(&cutter);
         free(result.at);
         free(stream.at);
     }
 }
 
-static void test_spans_of_one_record(void **state)
+TEST(test_spans_of_one_record)
 {
-    (void)state;
     check_sizes(1, 3, 60, false);
 }
 
-static void test_spans_of_some_records(void **state)
+TEST(test_spans_of_some_records)
 {
-    (void)state;
     check_sizes(2, 3, 2000, false);
 }
 
-static void test_spans_of_many_templates(void **state)
+TEST(test_spans_of_many_templates)
 {
-    (void)state;
     check_sizes(3, 4, 50000, false);
 }
 
 /* More records than the cutter remembers. */
-static void test_long_templates(void **state)
+TEST(test_long_templates)
 {
-    (void)state;
     check_sizes(4, 100, 20000, false);
     check_sizes(5, 60, 300, false);
 }
 
 /* Templates that the caller takes before they have ended. */
-static void test_open_templates(void **state)
+TEST(test_open_templates)
 {
-    (void)state;
     check_sizes(11, 3, 60, true);
     check_sizes(12, 3, 2000, true);
     check_sizes(13, 40, 1000, true);
@@ -196,10 +189,9 @@ static void test_open_templates(void **state)
 }
 
 /* A name that is longer than its record is not read, and equals no other. */
-static void test_names_that_do_not_fit(void **state)
+TEST(test_names_that_do_not_fit)
 {
-    (void)state;
-    uint8_t *a = test_alloc(36), *b = test_alloc(36);
+    OWNED uint8_t *a = test_alloc(36), *b = test_alloc(36);
     memset(a, 0, 36);
     a[0] = 32;
     a[12] = 200;
@@ -207,14 +199,11 @@ static void test_names_that_do_not_fit(void **state)
     assert_false(template_same_name(a, b));
     a[12] = b[12] = 0;
     assert_true(template_same_name(a, b));
-    free(a);
-    free(b);
 }
 
 /* Zeros may follow a name. */
-static void test_padded_names(void **state)
+TEST(test_padded_names)
 {
-    (void)state;
     static const struct {
         const char *a, *b;      /* with a zero after each */
         size_t a_bytes, b_bytes;
@@ -234,18 +223,4 @@ static void test_padded_names(void **state)
         assert_int_equal(template_same_name(a, b), cases[i].is_same);
         assert_int_equal(template_same_name(b, a), cases[i].is_same);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spans_of_one_record),
-        cmocka_unit_test(test_spans_of_some_records),
-        cmocka_unit_test(test_spans_of_many_templates),
-        cmocka_unit_test(test_long_templates),
-        cmocka_unit_test(test_open_templates),
-        cmocka_unit_test(test_names_that_do_not_fit),
-        cmocka_unit_test(test_padded_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static uint8_t *make_bytes(void)
 /* The ways of XXH3 change at 16, 128 and 240 bytes, at stripes of 64 and at blocks of 1,024. */
 TEST(test_equals_xxh3)
 {
-    uint8_t *bytes = make_bytes();
+    OWNED uint8_t *bytes = make_bytes();
     for (size_t n = 0; n <= MOST_BYTES; n += n < 2100 ? 1 : 997) {
         assert_int_equal(long_hash(bytes + 1, n), XXH3_64bits(bytes + 1, n));
 #ifdef LONG_HASH_HAS_AVX2
@@ -30,7 +30,6 @@ TEST(test_equals_xxh3)
             assert_int_equal(long_hash_avx2(bytes + 1, n), XXH3_64bits(bytes + 1, n));
 #endif
     }
-    free(bytes);
 }
 
 /* The value of XXH3-64 of no bytes, by its specification. */

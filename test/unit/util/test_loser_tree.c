@@ -33,7 +33,7 @@ static void sources_are_merged_in_order(void **state)
 {
     (void)state;
     struct rng rng = rng_start(55);
-    struct loser_tree tree = {0};
+    RELEASED(loser_tree_release) struct loser_tree tree = {0};
     for (size_t n = 1; n <= MOST_SOURCES; n++) {
         static struct source sources[MOST_SOURCES];
         size_t n_of[NUMBERS + 1] = {0};
@@ -51,7 +51,6 @@ static void sources_are_merged_in_order(void **state)
         struct source *last = &sources[loser_tree_first(&tree)];
         assert_int_equal(last->numbers[last->at], ENDED);
     }
-    loser_tree_release(&tree);
 }
 
 int main(void)

@@ -6,13 +6,11 @@
 static void check_shown(const char *text, const char *wanted)
 {
     size_t room = TERMINAL_TEXT_GROWTH * strlen(text) + 1;
-    char *exact = test_alloc(strlen(text) + 1), *out = test_alloc(room);
+    OWNED char *exact = test_alloc(strlen(text) + 1), *out = test_alloc(room);
     strcpy(exact, text);
     size_t n = terminal_text(exact, out, room);
     assert_string_equal(out, wanted);
     assert_int_equal(n, strlen(wanted));
-    free(exact);
-    free(out);
 }
 
 TEST(test_printable_text_stays)
@@ -94,7 +92,7 @@ TEST(test_any_bytes_in_any_room)
     struct rng rng = rng_start(101);
     for (int round = 0; round < 20000; round++) {
         size_t n = rng_below(&rng, 24), room = 1 + rng_below(&rng, 60);
-        char *text = test_alloc(n + 1), *out = test_alloc(room);
+        OWNED char *text = test_alloc(n + 1), *out = test_alloc(room);
         rng_fill(&rng, (uint8_t *)text, n);
         if (n > 0 && rng_one_in(&rng, 2)) text[rng_below(&rng, n)] = (char)0xc2;
         text[n] = '\0';
@@ -107,7 +105,5 @@ TEST(test_any_bytes_in_any_room)
             CHECK(&rng, !(c >= 0x80 && c < 0xa0) || (i > 0 && (uint8_t)out[i - 1] >= 0x80));
             CHECK(&rng, !(c == 0xc2 && (uint8_t)out[i + 1] < 0xa0));
         }
-        free(text);
-        free(out);
     }
 }

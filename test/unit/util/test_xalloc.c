@@ -22,16 +22,14 @@ TEST(test_memory_is_kept_when_it_grows)
     mem = xrealloc(mem, 100000);
     for (size_t i = 0; i < 100; i++) assert_int_equal(mem[i], 7);
     mem[99999] = 7;
-    uint8_t *copy = xmemdup(mem, 100);
+    OWNED uint8_t *copy = xmemdup(mem, 100);
     assert_memory_equal(copy, mem, 100);
-    free(copy);
     free(mem);
     mem = xrealloc(NULL, 10);
     memset(mem, 7, 10);
     free(mem);
-    uint32_t *zeros = xcalloc(1000, sizeof *zeros);
+    OWNED uint32_t *zeros = xcalloc(1000, sizeof *zeros);
     for (size_t i = 0; i < 1000; i++) assert_int_equal(zeros[i], 0);
-    free(zeros);
 }
 
 TEST(test_sizes_of_zero)
@@ -58,10 +56,9 @@ TEST(test_texts_are_copied)
     empty = xasprintf("%s", "");
     assert_string_equal(empty, "");
     free(empty);
-    char *wide = xasprintf("%100000d", 3);
+    OWNED char *wide = xasprintf("%100000d", 3);
     assert_int_equal(strlen(wide), 100000);
     assert_int_equal(wide[99999], '3');
-    free(wide);
 }
 
 TEST(test_growing_array)
