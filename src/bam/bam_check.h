@@ -2,11 +2,10 @@
  * bam_check.h -- is a raw record sound?
  *
  * Every record is checked when it is read from the input, and again when it comes back from
- * temporary data. (The checksum of temporary data proves that the bytes are those that were
- * written, but not that rocksort wrote them.) All other code relies on these checks and on nothing
- * else. Tags are not checked; bam_aux.h reads them safely whatever bytes they have.
+ * temporary data, whose checksum does not prove that rocksort wrote them. All other code relies on
+ * these checks and on nothing else. Tags are not checked; bam_aux.h reads them safely.
  *
- * The function is pure and may be called from any thread.
+ * Pure; any thread.
  */
 #ifndef ROCKSORT_BAM_BAM_CHECK_H
 #define ROCKSORT_BAM_BAM_CHECK_H

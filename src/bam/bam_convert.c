@@ -13,28 +13,17 @@ enum {
 
 /* ---- to raw form ---- */
 
-/* The size of the record's data without the NULs that bam1_t has after the read name. */
-static size_t unpadded_data_bytes(const bam1_t *b)
-{
-    return (size_t)b->l_data - b->core.l_extranul;
-}
-
 /* The number of bytes that b takes in the form of BAM, without a long tag; 0 if it is too long. */
 static size_t packed_bytes(const bam1_t *b)
 {
     const bam1_core_t *c = &b->core;
-    size_t size = BAM_RECORD_FIXED_BYTES + unpadded_data_bytes(b);
+    /* bam1_t has more NULs after the read name. */
+    size_t size = BAM_RECORD_FIXED_BYTES + (size_t)b->l_data - c->l_extranul;
     if (c->n_cigar > MAX_FIELD_OPS) {
         if (bam_cigar2rlen((int)c->n_cigar, bam_get_cigar(b)) > MAX_OP_LENGTH) return 0;
         size += PLACEHOLDER_OPS * sizeof(uint32_t) + BAM_CG_TAG_BYTES;
     }
     return size <= INT32_MAX ? size : 0;
-}
-
-static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t n_bytes)
-{
-    memcpy(to, bytes, n_bytes);
-    return to + n_bytes;
 }
 
 /* Writes what follows the read name: the placeholder; sequence, qualities and tags; the CIGAR in a

@@ -1,14 +1,13 @@
 /*
- * guessed_walk.h -- walks the records in a stretch of BAM of which nobody knows yet where its first
- * record begins.
+ * guessed_walk.h -- walks the records in a stretch of BAM before it is known where its first record
+ * begins.
  *
- * The guess is the first place where a plausible record lies, and the stretch is walked from there.
- * Later somebody knows where the first record really begins, and walks from there. If that walk
- * reaches the place of the guess, the guess was right: both walks go on alike, so the rest need not
- * be walked again, for which it would have to come back into the cache. If it does not reach that
- * place, the guess was wrong and is not used.
+ * The guess is the first place where a plausible record lies; the stretch is walked from there.
+ * Later another walk begins where the first record really begins. If it reaches the place of the
+ * guess, both walks go on alike, and the rest need not be walked again, for which it would have to
+ * come back into the cache. If it does not, the guess was wrong and is not used.
  *
- * Pure functions; any thread.
+ * Pure; any thread.
  */
 #ifndef ROCKSORT_BAM_GUESSED_WALK_H
 #define ROCKSORT_BAM_GUESSED_WALK_H

@@ -20,13 +20,6 @@ bool text_equal(struct text a, struct text b)
     return a.n == b.n && (a.n == 0 || memcmp(a.at, b.at, a.n) == 0);
 }
 
-int text_compare(struct text a, struct text b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int c = n > 0 ? memcmp(a.at, b.at, n) : 0;
-    return c ? c : (a.n > b.n) - (a.n < b.n);
-}
-
 const char *header_whole_text(sam_hdr_t *header)
 {
     static const char *const types[] = {"HD", "SQ", "RG", "PG", "CO"};

@@ -100,11 +100,6 @@ static size_t next_offset(const struct column_values *column, enum column_type t
     return column_type_is_text(type) ? n_bytes : n_bytes / column_type_bytes(type);
 }
 
-static void set_bits(struct column_bytes *bits, uint64_t from, uint64_t to)
-{
-    for (uint64_t i = from; i < to; i++) bits->bytes[i / 8] |= (uint8_t)(1u << i % 8);
-}
-
 /* Makes the validity bits as long as n_rows rows need; new bits say null. */
 static void extend_validity(struct column_values *column, uint64_t n_rows)
 {
@@ -123,9 +118,10 @@ static void add_nulls(struct column_values *column, enum column_type type, uint6
     if (has_offsets(type) && offsets->n_bytes == 0) append_offset(offsets, 0);
     uint64_t n = n_rows - column->n_rows;
     if (n == 0) return;
-    bool is_first = column->n_nulls == 0;
     extend_validity(column, n_rows);
-    if (is_first) set_bits(&column->buffers[BUFFER_VALIDITY], 0, column->n_rows);
+    uint8_t *bits = column->buffers[BUFFER_VALIDITY].bytes;
+    for (uint64_t i = 0; column->n_nulls == 0 && i < column->n_rows; i++)
+        bits[i / 8] |= (uint8_t)(1u << i % 8);
     column->n_nulls += n;
     column->n_rows = n_rows;
     if (!has_offsets(type)) {

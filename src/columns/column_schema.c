@@ -4,6 +4,7 @@
 #include "bam/header_text.h"
 #include "util/diag.h"
 #include "util/terminal_text.h"
+#include "util/words.h"
 #include "util/xalloc.h"
 
 #include <ctype.h>
@@ -150,12 +151,6 @@ static void add_all(struct column_schema *schema, const struct tag_census *censu
     (void)add_column(schema, &fields[FIELD_TAGS]);
 }
 
-/* True if a tag may have this name, by the SAM specification. */
-static bool is_tag_name(const char *name, size_t n_bytes)
-{
-    return n_bytes == 2 && isalpha((unsigned char)name[0]) && isalnum((unsigned char)name[1]);
-}
-
 /* Adds what one part of the list names. Returns NULL, or what is wrong with it. */
 static const char *add_part(struct column_schema *schema, const char *part, size_t n,
                             const struct tag_census *census)
@@ -169,7 +164,8 @@ static const char *add_part(struct column_schema *schema, const char *part, size
         (void)add_column(schema, field);
         return NULL;
     }
-    if (!is_tag_name(part, n > 2 && part[2] == ':' ? 2 : n))
+    bool has_two = n == 2 || (n > 2 && part[2] == ':');
+    if (!has_two || !isalpha((unsigned char)part[0]) || !isalnum((unsigned char)part[1]))
         return "is no column: give a field (qname to qual, end, tag_types, tags) or a tag (NM, "
                "XS:i)";
     const struct column *standard = standard_tag_find(part);
@@ -216,12 +212,7 @@ struct column_schema *column_schema_create(const char *list, const struct tag_ce
 
 bool column_schema_needs_census(const char *list)
 {
-    if (!list) return true;
-    for (const char *at = list; at; at = strchr(at, ',')) {
-        if (*at == ',') at++;
-        if (strncmp(at, "all", 3) == 0 && (at[3] == ',' || at[3] == '\0')) return true;
-    }
-    return false;
+    return !list || words_list_has(list, "all");
 }
 
 void column_schema_destroy(struct column_schema *schema)

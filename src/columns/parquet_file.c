@@ -18,11 +18,8 @@
 int parquet_bound_compare(enum parquet_type type, const struct parquet_bound *a,
                           const struct parquet_bound *b)
 {
-    if (type == PARQUET_BYTE_ARRAY) {
-        size_t n = a->n_bytes < b->n_bytes ? a->n_bytes : b->n_bytes;
-        int r = memcmp(a->bytes, b->bytes, n);
-        return r ? r : a->n_bytes - b->n_bytes;
-    }
+    if (type == PARQUET_BYTE_ARRAY)
+        return compare_bytes(a->bytes, a->n_bytes, b->bytes, b->n_bytes);
     if (type == PARQUET_FLOAT) {
         float x, y;
         uint32_t x_bits = get_u32(a->bytes), y_bits = get_u32(b->bytes);
@@ -257,13 +254,6 @@ static void write_out(struct end_maker *maker)
     out->n_bytes = 0;
 }
 
-/* Writes what was made if it is much. */
-static void write_much(struct end_maker *maker)
-{
-    enum { WRITE_BYTES = 1 << 20 };
-    if (maker->out.n_bytes >= WRITE_BYTES) write_out(maker);
-}
-
 /* Reads the note of the next group. Returns where its first chunk is, or NULL if that failed. */
 static const uint8_t *read_note(struct end_maker *maker, struct parquet_group *group)
 {
@@ -279,6 +269,7 @@ static void visit_groups(struct end_maker *maker,
                          void (*visit)(struct end_maker *, const struct parquet_group *,
                                        const uint8_t *))
 {
+    enum { WRITE_BYTES = 1 << 20 };
     const struct parquet_file *file = maker->file;
     struct parquet_group group;
     file->notes->rewind(file->notes->arg);
@@ -286,7 +277,7 @@ static void visit_groups(struct end_maker *maker,
         const uint8_t *at = read_note(maker, &group);
         if (!at) return;
         visit(maker, &group, at);
-        write_much(maker);
+        if (maker->out.n_bytes >= WRITE_BYTES) write_out(maker);
     }
 }
 

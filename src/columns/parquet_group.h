@@ -30,10 +30,9 @@ struct parquet_coder {
     struct parquet_dictionary dictionary;
     uint32_t *indexes;          /* in the dictionary, of the values of a chunk */
     size_t indexes_room;
-    struct parquet_ranks {      /* of the entries, by their bytes; none: n is 0 */
-        uint32_t *of_entry, *entries;
-        size_t n, of_entry_room, entries_room;
-    } ranks;
+    bool has_ranks;
+    uint32_t *ranks;            /* of the entries, by their bytes */
+    size_t ranks_room;
     struct parquet_chunk chunk;
 };
 

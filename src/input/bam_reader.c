@@ -57,11 +57,6 @@ static bool is_text(const samFile *hts)
     return hts->format.format == sam;
 }
 
-static bool is_bgzf(const samFile *hts)
-{
-    return bgzf_compression(hts->fp.bgzf) == 2;
-}
-
 /* Lets htslib use the pool for input that our own workers do not inflate. */
 static int use_pool(samFile *hts, htsThreadPool *pool)
 {
@@ -313,9 +308,11 @@ static int read_header(struct reader_file *file, bool is_checked, bool is_quiet)
 /* NULL after a message. */
 static struct reader_source *open_source(const struct reader_file *file)
 {
+    enum { BGZF_FORMAT = 2 };
     samFile *hts = file->hts;
     if (is_whole_bam(hts))
-        return is_bgzf(hts) ? bgzf_source_open(file) : bgzf_source_open_plain(file);
+        return bgzf_compression(hts->fp.bgzf) == BGZF_FORMAT ? bgzf_source_open(file)
+                                                             : bgzf_source_open_plain(file);
     return is_text(hts) ? sam_text_open_source(file) : record_source_open(file);
 }
 

@@ -19,6 +19,7 @@
 #include "input/header_union.h"
 
 #include "bam/header_text.h"
+#include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -211,7 +212,8 @@ static int read_header(struct builder *b, size_t i)
 
 static int compare_fields(const void *a, const void *b)
 {
-    return text_compare(*(const struct text *)a, *(const struct text *)b);
+    const struct text *x = a, *y = b;
+    return compare_bytes(x->at, x->n, y->at, y->n);
 }
 
 /* True if `value` is the value of this field. Compares addresses: a value of the same bytes in

@@ -169,24 +169,6 @@ static int append_block(struct bgzf_source *s, struct bam_piece *piece, size_t *
     return BAM_READER_PIECE;
 }
 
-/* Puts the bytes that were read beyond the piece before into this one. Returns how many. */
-static size_t take_carried(struct bgzf_source *s, struct bam_piece *piece)
-{
-    size_t n = s->n_carried;
-    xgrow(&piece->compressed, &piece->compressed_room, n, 0, 1);
-    if (n > 0) memcpy(piece->compressed, s->carried, n);
-    s->n_carried = 0;
-    return n;
-}
-
-/* Keeps n bytes after the last block of the piece for the next one. */
-static void carry(struct bgzf_source *s, const struct bam_piece *piece, size_t n)
-{
-    xgrow(&s->carried, &s->carried_room, n, 0, 1);
-    if (n > 0) memcpy(s->carried, piece->compressed + piece->compressed_bytes, n);
-    s->n_carried = n;
-}
-
 /* Makes a piece of the rest of the block that htslib has inflated already. */
 static int take_inflated(struct bgzf_source *s, struct bam_piece *piece, uint8_t *raw)
 {
@@ -212,14 +194,18 @@ static int next_blocks(struct reader_source *source, struct bam_piece *piece, ui
     s->piece_bytes = piece_bytes;
     piece->file_offset = s->file_offset;
     piece->block_offset = 0;
-    size_t n_read = take_carried(s, piece);
+    size_t n_read = s->n_carried;       /* beyond the piece before */
+    xgrow(&piece->compressed, &piece->compressed_room, n_read, 0, 1);
+    (void)put_bytes(piece->compressed, s->carried, n_read);
     int r;
     do {
         r = append_block(s, piece, &n_read);
     } while (r == BAM_READER_PIECE && piece->raw_bytes + BGZF_MAX_BYTES <= piece_bytes &&
              piece->compressed_bytes < piece_bytes);
     source->failed = r == BAM_READER_ERROR;
-    carry(s, piece, n_read);
+    xgrow(&s->carried, &s->carried_room, n_read, 0, 1);
+    (void)put_bytes(s->carried, piece->compressed + piece->compressed_bytes, n_read);
+    s->n_carried = n_read;
     if (piece->compressed_bytes > 0) {
         piece->end_offset = s->file_offset << 16;
         return BAM_READER_PIECE;

@@ -26,13 +26,6 @@ enum { LONG_LINE_BYTES = 1 << 30 };
 
 /* ---- what htslib would change ---- */
 
-/* The field after the next tab, or NULL. */
-static char *next_field(char *at)
-{
-    at = strchr(at, '\t');
-    return at ? at + 1 : NULL;
-}
-
 /* True unless the field is a number above `most`. */
 static bool number_fits(const char *field, unsigned long most)
 {
@@ -68,7 +61,8 @@ const char *sam_line_correct(char *line)
 {
     enum { FLAG = 1, MAPQ = 4, SEQ = 9, FIRST_TAG = 11 };
     char *field = line;
-    for (int i = 1; (field = next_field(field)) != NULL; i++) {
+    for (int i = 1; (field = strchr(field, '\t')) != NULL; i++) {
+        field++;
         if (i == FLAG && !number_fits(field, UINT16_MAX)) return "its FLAG is above 65535";
         if (i == MAPQ && !number_fits(field, UINT8_MAX)) return "its MAPQ is above 255";
         if (i == SEQ) replace_uracil(field);

@@ -3,6 +3,7 @@
 #include "machine/file_owner.h"
 
 #include "util/path.h"
+#include "util/words.h"
 #include "util/xalloc.h"
 
 #include <ctype.h>
@@ -74,22 +75,13 @@ static bool reaches_all(unsigned long magic)
     return false;
 }
 
-/* True if a list that is separated by commas has this word. */
-static bool has_option(const char *options, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *at = options; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-        if (strncmp(at, word, n) == 0 && (at[n] == ',' || at[n] == '\0')) return true;
-    return false;
-}
-
 enum lock_reach file_owner_reach(unsigned long magic, const char *options)
 {
     bool all = reaches_all(magic);
     if (magic == MAGIC_NFS && options)
-        all = !has_option(options, "nolock") && !has_option(options, "local_lock=all") &&
-              !has_option(options, "local_lock=flock");
-    if (magic == MAGIC_LUSTRE && options) all = has_option(options, "flock");
+        all = !words_list_has(options, "nolock") && !words_list_has(options, "local_lock=all") &&
+              !words_list_has(options, "local_lock=flock");
+    if (magic == MAGIC_LUSTRE && options) all = words_list_has(options, "flock");
     return all ? LOCK_REACH_ALL : LOCK_REACH_HOST;
 }
 

@@ -9,6 +9,7 @@
 #include "machine/memory.h"
 
 #include "util/path.h"
+#include "util/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -126,17 +127,6 @@ static void look_upwards(const char *root, char *path, enum kind kind, struct cg
     } while (path_go_up(path));
 }
 
-/* True if the word is an item of a list that commas separate. */
-static bool has_word(const char *list, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *at = list; at; at = strchr(at, ',')) {
-        at += *at == ',';
-        if (strncmp(at, word, n) == 0 && (at[n] == '\0' || at[n] == ',')) return true;
-    }
-    return false;
-}
-
 /* Looks at the groups of one line of the list. Changes the line. */
 static void look_at_line(char *line, const char *root, struct cgroup *limits)
 {
@@ -153,7 +143,7 @@ static void look_at_line(char *line, const char *root, struct cgroup *limits)
     controllers++;
     if (!*controllers) look_upwards(root, group, BOTH_2, limits);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (!has_word(controllers, kinds[i].controller)) continue;
+        if (!words_list_has(controllers, kinds[i].controller)) continue;
         int n = snprintf(below, sizeof below, "%s/%s", root, kinds[i].controller);
         if (n < 0 || (size_t)n >= sizeof below) continue;
         memcpy(path, group, strlen(group) + 1);

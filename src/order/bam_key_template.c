@@ -302,26 +302,6 @@ static int take_apart(const struct bam_key_template *t, const uint8_t *rec, stru
     return 0;
 }
 
-/* A byte of MI so that it compares as a signed character does; never 0. */
-static uint8_t signed_byte(uint8_t c)
-{
-    return (uint8_t)(c < 0x80 ? c + 0x80 : c - 0x7f);
-}
-
-static uint8_t *put(uint8_t *out, const void *bytes, size_t n_bytes)
-{
-    if (n_bytes > 0) memcpy(out, bytes, n_bytes);
-    return out + n_bytes;
-}
-
-/* Writes a text and a NUL. */
-static uint8_t *put_signed_text(uint8_t *out, const uint8_t *text, size_t n_bytes)
-{
-    for (size_t i = 0; i < n_bytes; i++) *out++ = signed_byte(text[i]);
-    *out++ = 0;
-    return out;
-}
-
 size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *rec, uint8_t *out,
                                const char **problem)
 {
@@ -329,11 +309,14 @@ size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *
     if (take_apart(t, rec, &parts, problem) < 0) return 0;
     size_t name_bytes = strlen(parts.name) + 1;
     if (out) {
-        out = put(out, parts.ends, ENDS_BYTES);
-        out = put(out, parts.cb, parts.cb_bytes);
+        out = put_bytes(out, parts.ends, ENDS_BYTES);
+        out = put_bytes(out, parts.cb, parts.cb_bytes);
         *out++ = 0;
-        out = put_signed_text(out, parts.mi, parts.mi_bytes);
-        out = put(out, parts.name, name_bytes);
+        /* Bytes that compare as signed characters do; none is 0. */
+        for (const uint8_t *c = parts.mi; c < parts.mi + parts.mi_bytes; c++)
+            *out++ = (uint8_t)(*c < 0x80 ? *c + 0x80 : *c - 0x7f);
+        *out++ = 0;
+        out = put_bytes(out, parts.name, name_bytes);
         *out = parts.is_upper;
     }
     return FIXED_BYTES + parts.cb_bytes + parts.mi_bytes + name_bytes;

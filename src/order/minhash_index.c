@@ -124,13 +124,6 @@ static void add_waiting(struct loader *ld)
     ld->n_waiting = 0;
 }
 
-static void queue_kmer(struct loader *ld, uint64_t kmer, uint64_t place)
-{
-    minhash_index_prefetch(ld->index, kmer);
-    ld->waiting[ld->n_waiting++] = (struct waiting_kmer){kmer, place};
-    if (ld->n_waiting == WAITING_MAX) add_waiting(ld);
-}
-
 /* ---- windows ---- */
 
 /*
@@ -176,10 +169,13 @@ static void add_window(struct loader *ld, int64_t to)
     int64_t first = ld->from + last - (ld->k - 1);
     uint64_t place = (ld->offset + (uint64_t)first) & place_mask;
     ld->from = first + 1 > ld->from + ld->k ? first + 1 : ld->from + ld->k;
-    if (kmer != MINHASH_NO_KMER)
-        queue_kmer(ld, kmer, place);
-    else
+    if (kmer == MINHASH_NO_KMER) {
         ld->index->no_kmer_place = place;
+        return;
+    }
+    minhash_index_prefetch(ld->index, kmer);
+    ld->waiting[ld->n_waiting++] = (struct waiting_kmer){kmer, place};
+    if (ld->n_waiting == WAITING_MAX) add_waiting(ld);
 }
 
 /* Adds the windows that end before the last base so far, and drops the bases before the next. */
@@ -284,13 +280,6 @@ static struct loader *create_loader(int k, int window, bool squeeze)
     return ld;
 }
 
-static void destroy_loader(struct loader *ld)
-{
-    minhash_index_destroy(ld->index);
-    free(ld->bases);
-    free(ld);
-}
-
 struct minhash_index *minhash_index_load(const char *fasta, int k, int window, bool squeeze)
 {
     struct minhash_index *index = NULL;
@@ -304,7 +293,9 @@ struct minhash_index *minhash_index_load(const char *fasta, int k, int window, b
         index = ld->index;
         ld->index = NULL;
     }
-    destroy_loader(ld);
+    minhash_index_destroy(ld->index);
+    free(ld->bases);
+    free(ld);
     if (bgzf_close(file) < 0 && index) {
         diag_error("cannot read '%s': %s", fasta, strerror(errno));
         minhash_index_destroy(index);

@@ -85,18 +85,9 @@ static void reserve_key(struct order_key *key, size_t n_bytes)
     xgrow(&key->bytes, &key->room, n_bytes, n_bytes / 2 + 32, 1);
 }
 
-static void copy_key(struct order_key *to, const struct order_key *from)
-{
-    reserve_key(to, from->n);
-    memcpy(to->bytes, from->bytes, from->n);
-    to->n = from->n;
-}
-
 static int compare_keys(const struct order_key *a, const struct order_key *b)
 {
-    size_t n = a->n < b->n ? a->n : b->n;
-    int c = memcmp(a->bytes, b->bytes, n);
-    return c ? c : (a->n > b->n) - (a->n < b->n);
+    return compare_bytes(a->bytes, a->n, b->bytes, b->n);
 }
 
 static void make_fixed_key(const struct order_candidate *candidate, const uint8_t *rec,
@@ -203,7 +194,9 @@ static int scan_candidate(const struct order_check *check, unsigned i, uint8_t *
             break;
         }
         if (!before) {
-            copy_key(&scan->first, &key);
+            reserve_key(&scan->first, key.n);
+            memcpy(scan->first.bytes, key.bytes, key.n);
+            scan->first.n = key.n;
         } else if (compare_keys(&scan->last, &key) > 0) {
             scan->violation.found = true;
             describe(check, before, problem->record - 1, &scan->violation.before);
@@ -355,17 +348,12 @@ static void add_tag(struct order_claim *claim, const char *tag, enum sort_order 
     memcpy(rules->tag, tag, 2);
 }
 
-static void add_template(struct order_claim *claim)
-{
-    (void)add(claim, SORT_TEMPLATE, sort_order_text(SORT_TEMPLATE));
-}
-
 /* Adds the order that follows "unsorted:" in SS: "template-coordinate", or "TAG:ORDER". */
 static void add_sub_sort(struct order_claim *claim, const char *sub)
 {
     static const enum sort_order below[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_LEXICAL};
     if (strcmp(sub, sort_order_name(SORT_TEMPLATE)) == 0) {
-        add_template(claim);
+        (void)add(claim, SORT_TEMPLATE, sort_order_text(SORT_TEMPLATE));
         return;
     }
     if (strlen(sub) < 4 || sub[2] != ':') return;
@@ -441,7 +429,9 @@ void order_claim_of_rules(const struct sort_rules *rules, struct order_claim *cl
     case SORT_NAME_NATURAL: add_natural(claim); break;
     case SORT_NAME_LEXICAL: add_lexical(claim); break;
     case SORT_TAG: add_tag(claim, rules->tag, rules->below); break;
-    case SORT_TEMPLATE: add_template(claim); break;
+    case SORT_TEMPLATE:
+        (void)add(claim, SORT_TEMPLATE, sort_order_text(SORT_TEMPLATE));
+        break;
     case SORT_MINHASH:
         (void)add(claim, SORT_MINHASH, sort_order_text(SORT_MINHASH));
         /* The sorter may have turned the read. Then it is unknown where in the read it found the

@@ -199,8 +199,7 @@ void merge_bound_position(const uint8_t *bound, size_t bound_bytes, uint32_t *ru
 int merge_bound_compare(const struct merge_limit *a, const struct merge_limit *b)
 {
     if (!a->bytes || !b->bytes) return (a->bytes == NULL) - (b->bytes == NULL);
-    int c = memcmp(a->bytes, b->bytes, a->n_bytes < b->n_bytes ? a->n_bytes : b->n_bytes);
-    return c ? c : (a->n_bytes > b->n_bytes) - (a->n_bytes < b->n_bytes);
+    return compare_bytes(a->bytes, a->n_bytes, b->bytes, b->n_bytes);
 }
 
 int merge_compare(const struct sort_rules *rules, const struct sort_entry *entry,
@@ -211,9 +210,8 @@ int merge_compare(const struct sort_rules *rules, const struct sort_entry *entry
         return (entry->prefix > key) - (entry->prefix < key);
     }
     const struct keyed_record *kr = keyed(entry);
-    size_t key_bytes = bound->n_bytes - MERGE_BOUND_TAIL_BYTES;
-    int c = memcmp(kr->key, bound->bytes, kr->key_bytes < key_bytes ? kr->key_bytes : key_bytes);
-    return c ? c : (kr->key_bytes > key_bytes) - (kr->key_bytes < key_bytes);
+    return compare_bytes(kr->key, kr->key_bytes, bound->bytes,
+                         bound->n_bytes - MERGE_BOUND_TAIL_BYTES);
 }
 
 bool merge_is_sorted(const struct sort_rules *rules, const struct sort_entry *entries, size_t n)

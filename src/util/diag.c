@@ -41,11 +41,6 @@ static atomic_bool library_shown, library_hidden;       /* a library has printed
 
 static FILE *unguarded;         /* stderr as it was before diag_guard_stderr; NULL before that */
 
-static FILE *standard_error(void)
-{
-    return unguarded ? unguarded : stderr;
-}
-
 /* Prints to standard error itself. If standard error is a pipe whose reader is gone, drops the
    SIGPIPE: it must not end a sort that may still complete its output. */
 static void print_anyway(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -61,7 +56,7 @@ static void print_anyway(const char *format, ...)
     (void)pthread_sigmask(SIG_BLOCK, &pipe, &before);
     va_start(args, format);
     /* There is nowhere to report that standard error cannot be written. */
-    (void)vfprintf(standard_error(), format, args);
+    (void)vfprintf(unguarded ? unguarded : stderr, format, args);
     va_end(args);
     if (!sigismember(&before, SIGPIPE)) (void)sigtimedwait(&pipe, NULL, &no_time);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
