@@ -3,9 +3,8 @@
  *
  * Order of calls: open; header; next until it returns 0; close at any time. Several inputs are
  * opened once for their headers, closed, and opened again to be read, so that only one is open at a
- * time. An input that cannot be opened again, such as a pipe, stays open. It is an error if an
- * input has another header when it is opened again, or another size after it was read.
- * Threads: one at a time. Errors: -1 or NULL after a message.
+ * time; a pipe stays open. It is an error if an input has another header when it is opened again,
+ * or another size after it was read. Threads: one at a time. Errors: -1 or NULL after a message.
  */
 #ifndef ROCKSORT_INPUT_BAM_INPUTS_H
 #define ROCKSORT_INPUT_BAM_INPUTS_H

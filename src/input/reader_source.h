@@ -1,8 +1,8 @@
 /*
  * reader_source.h -- pieces of an input, and the sources that bam_reader.c takes them from. Each
- * source reads one kind of input. The struct of each source begins with a struct reader_source. The reader opens the file, reads
- * its header, opens a source and calls the functions of the source's kind; the function close frees
- * the source.
+ * source reads one kind of input. The struct of each source begins with a struct reader_source. The
+ * reader opens the file, reads its header, opens a source and calls the functions of the source's
+ * kind; the function close frees the source.
  *
  * Threads: sources only by the reader's; pieces by any, one at a time.
  */

@@ -2,12 +2,11 @@
  * sam_text.h -- SAM, cut into chunks of whole lines by the reader, for workers to parse.
  *
  * htslib's own threaded SAM reader is not used. It parses up to 1,000 lines a job whatever their
- * length, so long reads exceed any memory budget. It reports an error before it returns the last
- * sound records. In htslib 1.16 it may wait forever after an error.
+ * length, so long reads exceed any memory budget; it reports an error before it returns the last
+ * sound records; in htslib 1.16 it may wait forever after an error.
  *
  * Order of calls: sam_text_read_header, sam_text_open, sam_text_next until it returns 0,
  * sam_text_release. Meanwhile any thread may call sam_chunk_parse with a chunk.
- * sam_text_open_source (reader_source.h) makes all this a source.
  */
 #ifndef ROCKSORT_INPUT_SAM_TEXT_H
 #define ROCKSORT_INPUT_SAM_TEXT_H

@@ -4,16 +4,15 @@
  * A span is a piece of the input (reader_source.h): it is read, then inflated or parsed, and then
  * cut. Cutting finds the whole records. A record that begins in one piece and ends in a later one
  * belongs to the span in which it ends: its beginning is copied before the bytes of that piece. A
- * record that is longer than a piece is gathered in a buffer, which then becomes the memory of the
- * span: there is never a second copy.
+ * record that is longer than a piece is gathered in a buffer, which becomes the memory of the span.
  *
  * Order of calls: span_reader_begin; for each span span_reader_read, span_reader_fill and
  * span_reader_cut; span_reader_end when no other piece follows.
  *
  * Threads: one that reads; any that fill, each span one at a time; one at a time that cuts, in the
  * order in which the pieces were read. Ownership: a span owns its memory and starts as {0}; so does
- * the reader. Errors: -1 after a message; what is wrong with a record is said by record_span_check,
- * when the records before it have been taken.
+ * the reader. Errors: -1 after a message; record_span_check says what is wrong with a record, when
+ * the records before it have been taken.
  */
 #ifndef ROCKSORT_INPUT_SPAN_READER_H
 #define ROCKSORT_INPUT_SPAN_READER_H

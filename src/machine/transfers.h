@@ -2,18 +2,16 @@
  * transfers.h -- watches what libcurl transfers for htslib: inputs and outputs that are URLs.
  *
  * htslib 1.16 sets no time limit, so a server that falls silent would keep a sort waiting for ever.
- * It also tells little of what went wrong: its functions fail without errno, and hclose even
- * returns success when errno is 0. It takes an upload that was redirected to nowhere for done. And
- * it crashes if the request that begins or completes an upload gets no answer, or an empty one. So
- * three functions of libcurl are replaced, as interpose.h replaces those of the C library:
+ * Its functions fail without errno, and hclose even returns success when errno is 0. It takes an
+ * upload that was redirected to nowhere for done, and crashes if the request that begins or
+ * completes an upload gets no answer, or an empty one. So three functions of libcurl are replaced,
+ * as interpose.h replaces those of the C library:
  *   curl_easy_perform       gets a time limit; its failure is kept for messages; errno stays; an
  *                           empty answer that would make htslib crash is a failure. htslib writes
  *                           to S3 with it
  *   curl_multi_add_handle   sets the time limit. htslib reads, and writes to other URLs, with it
  *   curl_multi_info_read    keeps the failure; an upload that was not taken is one
- * They are called only if libcurl is a shared library; otherwise these functions do nothing.
- *
- * The state is that of the calling thread: each thread learns of its own transfers.
+ * They are called only if libcurl is a shared library. The state is that of the calling thread.
  */
 #ifndef ROCKSORT_MACHINE_TRANSFERS_H
 #define ROCKSORT_MACHINE_TRANSFERS_H

@@ -2,11 +2,6 @@
  * order_check.h -- which order a file claims to have, and whether its records are in this order,
  * checked in several threads.
  *
- * The records come in spans, which are consecutive stretches of the file. Each span is scanned by
- * itself, in any thread. The result is the span's first and last keys and its first violation.
- * Results are joined in the order of the file. So the violation that is reported is the first one
- * of the file, wherever spans begin and end.
- *
  * A claim is a list of candidate orders, strictest first. It is true if the file has the order of
  * one candidate; all are checked at the same time, until all are violated. There are several
  * because headers are less exact than sorters. SO:coordinate asks for reference and position only
@@ -14,13 +9,16 @@
  * SO:queryname without SS may be the order by numbers of samtools, the older one of samtools 1.16,
  * or the plain one of Picard.
  *
+ * The records come in spans, consecutive parts of the file. The first and last keys and the first
+ * violation of each are found in any thread. Results are joined in the order of the file, so the
+ * violation that is reported is the first one of the file, wherever spans begin and end.
+ *
  *     check = order_check_create(claim);
  *     span = order_check_scan(check, ...);     any thread; each span of the file once
  *     r = order_check_join(check, span);       one thread at a time; spans in any order
  *     order_check_verdict(check, &verdict);    after the last span
  *     order_check_destroy(check);
  *
- * Memory: a few KB for each span that waits for an earlier span, and two keys for each candidate.
  * Ownership: order_check_join takes the span. The claim must outlive the check; its rules are
  * complete before the first scan.
  */
