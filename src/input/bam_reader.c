@@ -31,11 +31,6 @@
 /* htslib reads this much in one system call; its default of 32 KiB needs 4 times as many calls. */
 enum { READ_BYTES = 128 << 10 };
 
-struct bam_reader {
-    struct reader_file file;
-    struct reader_source *source;
-};
-
 /* ---- opening ---- */
 
 static bool is_alignment_file(const htsFormat *format)
@@ -368,31 +363,11 @@ int bam_reader_seek(struct bam_reader *reader, uint64_t offset, uint64_t n_recor
 
 /* ---- reading ---- */
 
-sam_hdr_t *bam_reader_header(struct bam_reader *reader)
-{
-    return reader->file.header;
-}
-
 void bam_reader_drop_header(struct bam_reader *reader)
 {
     if (reader->source->kind->needs_header) return;
     sam_hdr_destroy(reader->file.header);
     reader->file.header = NULL;
-}
-
-bool bam_reader_is_text(const struct bam_reader *reader)
-{
-    return reader->source->kind->is_text;
-}
-
-const htsFormat *bam_reader_format(const struct bam_reader *reader)
-{
-    return hts_get_format(reader->file.hts);
-}
-
-const char *bam_reader_name(const struct bam_reader *reader)
-{
-    return reader->file.name;
 }
 
 int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
@@ -416,11 +391,6 @@ uint64_t bam_reader_offset(const struct bam_reader *reader)
 {
     const struct source_kind *kind = reader->source->kind;
     return kind->offset ? kind->offset(reader->source) : 0;
-}
-
-bool bam_reader_io_failed(const struct bam_reader *reader)
-{
-    return reader->source->io_failed;
 }
 
 bool bam_reader_is_cut(const struct bam_reader *reader)

@@ -13,7 +13,11 @@
 
 #include <htslib/thread_pool.h>
 
-struct bam_reader;
+/* To be read; and the caller may change the header, for instance by adding @PG lines. */
+struct bam_reader {
+    struct reader_file file;
+    struct reader_source *source;
+};
 
 /* Opens `path` ("-": standard input), with htslib's options for the format, and reads its header.
    Path and pool must outlive the reader. pool NULL: htslib decodes in the calling thread. */
@@ -36,21 +40,9 @@ bool bam_reader_can_seek(const struct bam_reader *reader);
    which a record begins. n_records records come before it. */
 int bam_reader_seek(struct bam_reader *reader, uint64_t offset, uint64_t n_records);
 
-/* Owned by the reader; the caller may change it, for instance by adding @PG lines. */
-sam_hdr_t *bam_reader_header(struct bam_reader *reader);
-
-/* Frees the header unless the reader needs it; bam_reader_header must not be called again. With
-   many references it may take more memory than all that is read. */
+/* Frees the header unless the reader needs it; it is NULL then. With many references it may take
+   more memory than all that is read. */
 void bam_reader_drop_header(struct bam_reader *reader);
-
-/* True if pieces are lines of SAM, which must be parsed. The answer is the same for all pieces. */
-bool bam_reader_is_text(const struct bam_reader *reader);
-
-/* The format of the file. Owned by the reader. */
-const htsFormat *bam_reader_format(const struct bam_reader *reader);
-
-/* The name of the input in messages: its path, or "standard input". Outlives the reader. */
-const char *bam_reader_name(const struct bam_reader *reader);
 
 /* Fetches the next piece, of about piece_bytes and at most `room`. Returns one of the codes of
    reader_source.h. Its bytes are at `raw` on return, or after bam_piece_inflate has put them there.
@@ -63,9 +55,6 @@ size_t bam_reader_room_needed(const struct bam_reader *reader);
 
 /* How many bytes of the file have been read; 0: unknown. */
 uint64_t bam_reader_offset(const struct bam_reader *reader);
-
-/* After an error: true if the system could not read the file. Then its content may be sound. */
-bool bam_reader_io_failed(const struct bam_reader *reader);
 
 /* After its end: true if it ended as a truncated file may: without an EOF marker, or SAM without a
    newline. There was a warning. */

@@ -16,7 +16,7 @@ void span_reader_begin(struct span_reader *sr, struct bam_reader *reader, size_t
                        uint64_t n_records)
 {
     *sr = (struct span_reader){
-        .reader = reader, .name = bam_reader_name(reader), .is_text = bam_reader_is_text(reader),
+        .reader = reader, .name = reader->file.name, .is_text = reader->source->kind->is_text,
         .piece_bytes = piece_bytes, .n_records = n_records, .end_offset = INPUT_OFFSET_UNKNOWN,
         .tail = sr->tail, .tail_room = sr->tail_room};
 }
@@ -57,7 +57,7 @@ int span_reader_fill(const struct span_reader *sr, struct record_span *span,
                      struct bgzf_coder *coder, bam1_t *record)
 {
     if (sr->is_text) {
-        sam_chunk_parse(&span->piece.lines, bam_reader_header(sr->reader), record);
+        sam_chunk_parse(&span->piece.lines, sr->reader->file.header, record);
         sam_chunk_shrink_text(&span->piece.lines, sr->piece_bytes);
         return 0;
     }

@@ -135,7 +135,7 @@ void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_i
     if (s->no_resume || s->sum_only) return;
     w->n_inputs = s->n_inputs;
     w->inputs = xcalloc(s->n_inputs, sizeof *w->inputs);
-    w->can_read_again = bam_inputs_can_seek(inputs);
+    w->can_read_again = inputs->can_seek;
     for (size_t i = 0; i < s->n_inputs; i++) {
         struct checkpoint_input *input = &w->inputs[i];
         /* Describe the file that was opened: its name may belong to another one now. */

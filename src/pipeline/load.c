@@ -46,7 +46,7 @@ static int place_records(struct loader *ld, struct queued_span *span, const uint
 {
     const struct placed_records records = {
         .at = at, .n_bytes = (size_t)(to - at), .n_records = n, .first = first,
-        .input = bam_reader_name(ld->reader),
+        .input = ld->reader->file.name,
         .end = {bam_inputs_number(ld->settings->inputs), record_span_offset(&span->records, to),
                 first + n},
         .n_users = &span->n_users, .drop = drop_span, .owner = span};
@@ -73,7 +73,7 @@ static int place_span(struct loader *ld, struct queued_span *span)
         if (r < 0) return -1;
         number += n;
     }
-    return record_span_check(records, bam_reader_name(ld->reader));
+    return record_span_check(records, ld->reader->file.name);
 }
 
 /* Counts bytes of records, to estimate how many the whole input has. */
@@ -106,7 +106,7 @@ static int take_span(struct loader *ld)
 static void note_position(const struct loader *ld, bool all)
 {
     const struct load_settings *s = ld->settings;
-    uint64_t n_bytes = bam_inputs_bytes(s->inputs), n_read = 0;
+    uint64_t n_bytes = s->inputs->n_bytes, n_read = 0;
     /* If one of several inputs is a pipe, only the position in the last one is known. */
     if (n_bytes > 0 || s->n_inputs == 1)
         n_read = all && n_bytes > 0 ? n_bytes : bam_inputs_bytes_read(s->inputs);
@@ -222,7 +222,7 @@ static int load_one_input(struct loader *ld)
     span_queue_begin(&ld->spans, ld->reader, number, n_records,
                      bam_inputs_renames(s->inputs, number));
     if (ld->templates)
-        template_splitter_begin(ld->templates, bam_reader_name(ld->reader), n_records);
+        template_splitter_begin(ld->templates, ld->reader->file.name, n_records);
     for (;;) {
         bool is_enough = s->most_bytes > 0 && ld->n_fetched >= s->most_bytes;
         enum load_step step = wait_for_step(ld, !is_enough);
@@ -240,7 +240,7 @@ static int input_failed(struct loader *ld)
 {
     if (crew_failed(ld->crew)) return -1;
     if (ld->settings->saves_part) return end_early(ld);
-    if (!bam_reader_io_failed(ld->reader)) load_totals_set_bad(ld->totals);
+    if (!ld->reader->source->io_failed) load_totals_set_bad(ld->totals);
     return -1;
 }
 
@@ -250,7 +250,7 @@ static int load_all(struct loader *ld)
     int r = 0;
     while (!ld->is_cut && (r = bam_inputs_next(s->inputs, &ld->reader)) > 0)
         if (load_one_input(ld) < 0 && (r = input_failed(ld)) < 0) break;
-    if (r < 0 && bam_inputs_changed(s->inputs)) load_totals_set_bad(ld->totals);
+    if (r < 0 && s->inputs->changed) load_totals_set_bad(ld->totals);
     if (r < 0) return -1;
     crew_lock(ld->crew);
     note_position(ld, true);

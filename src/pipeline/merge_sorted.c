@@ -65,7 +65,7 @@ static void count_read(const struct merge_settings *merge, const struct bam_inpu
                        uint64_t n_bytes)
 {
     crew_lock(merge->crew);
-    load_totals_set_position(merge->totals, bam_inputs_bytes(inputs), n_bytes);
+    load_totals_set_position(merge->totals, inputs->n_bytes, n_bytes);
     crew_unlock(merge->crew);
 }
 
@@ -149,7 +149,7 @@ int merge_sorted(const struct merge_sorted_settings *s, struct content_sum *sum_
         const struct merge_step *step = &steps.steps[i];
         r = step->copies ? copy_step(s, step, sum_out) : merge_step(s, step, sum_out);
     }
-    if (r == 0) count_read(s->merge, s->inputs, bam_inputs_bytes(s->inputs));
+    if (r == 0) count_read(s->merge, s->inputs, s->inputs->n_bytes);
     merge_steps_release(&steps);
     return r;
 }

@@ -63,7 +63,7 @@ static bool look_with(const struct bam_index_file *index, const char *path,
     const struct bam_index_shape *mine = &part->shape;
     if (shape && (shape->min_shift != mine->min_shift || shape->depth != mine->depth)) return false;
     const struct stat *file = bam_inputs_file(inputs, span->input);
-    if (!file || index->n_refs != sam_hdr_nref(bam_inputs_header(inputs))) return false;
+    if (!file || index->n_refs != sam_hdr_nref(inputs->header)) return false;
     const struct bam_ends_places places = {
         .placed_end = part->n_refs > 0 ? part->unplaced_begin : 0,
         .last_begin = part->n_unplaced > 0 ? 0 : index->last_begin};
@@ -82,7 +82,8 @@ static bool look(const char *path, struct bam_inputs *inputs, const struct bam_i
                  struct span *span)
 {
     struct bam_index_file index;
-    if (!bam_inputs_can_copy(inputs, span->input) || bam_index_file_read(path, &index) < 0)
+    const struct opened_file *opened = &inputs->files[span->input];
+    if (!opened->can_seek || !opened->by_coordinate || bam_index_file_read(path, &index) < 0)
         return false;
     bool can_copy = look_with(&index, path, inputs, shape, span);
     bam_index_part_release(&index.part);

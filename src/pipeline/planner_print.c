@@ -43,7 +43,7 @@ static void take_batches(struct plan *plan, const struct load_settings *load,
     load_totals_look(load->totals, &counts);
     double raw_bytes = (double)counts.sum.n_bytes, growth = 1;
     double n_read = (double)bam_inputs_bytes_read(load->inputs);
-    const htsFormat format = {.format = bam_inputs_format(load->inputs, 0)};
+    const htsFormat format = {.format = load->inputs->files[0].format};
     plan->format = hts_format_file_extension(&format);
     plan->size_is_exact = !counts.input_is_cut && load->n_inputs == plan->settings->n_inputs;
     if (!plan->size_is_exact) growth = n_read > 0 ? (double)plan->file_bytes / n_read : 0;
@@ -68,7 +68,7 @@ static int load_sample(struct plan *plan, struct load_settings *load, struct rul
     load->inputs = bam_inputs_open(s->inputs, load->n_inputs, &s->input_format,
                                    crew_pool(load->crew), false);
     if (!load->inputs) return -1;
-    sam_hdr_t *header = bam_inputs_header(load->inputs);
+    sam_hdr_t *header = load->inputs->header;
     if (rules_complete(maker, header, &rules) < 0) return -1;
     rules_complete_fixmate(maker, header, &fixmate);
     fixmate.long_positions = rules.long_positions;

@@ -176,7 +176,7 @@ static void tell_of_merge(const struct sort *sort)
     enum sort_order order = s->rules.order;
     if (s->n_inputs < 2 || s->merge || s->sum_only || s->fixmate) return;
     if (order != SORT_COORDINATE && order != SORT_NAME_NATURAL && order != SORT_NAME_LEXICAL) return;
-    if (strcmp(bam_inputs_common_order(sort->inputs), sort_order_name(order)) == 0)
+    if (strcmp(sort->inputs->common_order, sort_order_name(order)) == 0)
         diag_note("all inputs say that they are in this order (%s): with --merge they need not be "
                   "sorted again", sort_order_name(order));
 }
@@ -191,7 +191,7 @@ static int open_inputs(struct sort *sort)
     if (s->fixmate && refuse_coordinate_order(sort->inputs) < 0) return -1;
     tell_of_merge(sort);
     if (s->resumed) return resume_open_inputs(&sort->resume, sort->inputs, sort->totals);
-    sort->header = bam_inputs_header(sort->inputs);
+    sort->header = sort->inputs->header;
     if (s->add_pg && rules_add_program(&sort->rules_maker, sort->header, s->command_line) < 0)
         return -1;
     checkpoint_writer_remember_inputs(sort->checkpoint, sort->inputs, sort->header);
