@@ -17,7 +17,7 @@
 #ifndef ROCKSORT_INPUT_SPAN_READER_H
 #define ROCKSORT_INPUT_SPAN_READER_H
 
-#include "bam/guessed_walk.h"
+#include "bam/bam_check.h"
 #include "input/bam_reader.h"
 #include "input/id_renames.h"
 

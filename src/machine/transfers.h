@@ -16,10 +16,7 @@
 #ifndef ROCKSORT_MACHINE_TRANSFERS_H
 #define ROCKSORT_MACHINE_TRANSFERS_H
 
-#include <stdbool.h>
-
-/* Forgets the last failure of this thread. */
-void transfers_forget(void);
+#include <htslib/hfile.h>
 
 /* Keeps why a transfer failed: for what this module does not see, or saw in another thread. */
 void transfers_tell(const char *failure);
@@ -31,23 +28,17 @@ const char *transfers_failure(void);
 /* The same for a message when htslib has failed with errno `error`: never NULL. */
 const char *transfers_problem(int error);
 
-/*
- * Until `name` is NULL: if a transfer of this thread gets no answer, prints that `name` cannot be
- * created, and ends the process as exception_guard.h says. To be called around opening an output.
- */
-void transfers_end_without_answer(const char *name);
+/* Opens an output. Returns NULL with errno set. If a transfer gets no answer, prints that `name`
+   cannot be created, and ends the process as exception_guard.h says. */
+hFILE *transfers_open_output(const char *name);
 
-/* Forgets the last failure. Until this is called with false, each transfer that ends in this thread
-   is an upload. */
-void transfers_closing(bool closing);
+/* Completes an upload. Returns 0, or -1, perhaps without errno. */
+int transfers_close_output(hFILE *file);
 
-/*
- * The next transfer of this thread fails at once. Returns false if that cannot be promised. htslib
- * then aborts an upload in parts when it is closed, instead of completing it.
- */
-bool transfers_refuse_next(void);
-
-/* Ends transfers_refuse_next. */
-void transfers_allow(void);
+/* Gives an upload up: even hclose_abruptly completes it. The first request of closing one to S3
+   sends the last part or completes the upload; that request fails here, and htslib aborts the
+   upload. Uploads to other servers end only with the process: then the server sees that they are
+   not complete. */
+void transfers_abandon_output(const char *name, hFILE *file);
 
 #endif

@@ -4,7 +4,6 @@
 #include "input/input_file.h"
 #include "machine/exception_guard.h"
 #include "machine/memory.h"
-#include "machine/process_usage.h"
 #include "pipeline/load.h"
 #include "pipeline/template_splitter.h"
 #include "pipeline/prepare.h"
