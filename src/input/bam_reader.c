@@ -10,7 +10,7 @@
 #include "input/header_references.h"
 #include "input/input_error.h"
 #include "input/input_file.h"
-#include "input/sam_text.h"
+#include "input/reader_source.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/words.h"
@@ -57,7 +57,7 @@ static int use_pool(samFile *hts, htsThreadPool *pool)
 {
     if (!pool || is_whole_bam(hts)) return 0;
     if (hts->format.format != sam) return hts_set_opt(hts, HTS_OPT_THREAD_POOL, pool);
-    /* hts_set_opt would start htslib's SAM parser, too; see sam_text.h. */
+    /* hts_set_opt would start htslib's SAM parser, too; see reader_source.h. */
     return hts->format.compression == bgzf
                ? bgzf_thread_pool(hts->fp.bgzf, pool->pool, pool->qsize) : 0;
 }

@@ -57,12 +57,6 @@ struct header_ids {
     struct header_id_list kinds[N_ID_KINDS];
 };
 
-struct header_union {
-    sam_hdr_t *header;
-    size_t n_inputs;
-    struct id_renames *renames; /* of each input */
-};
-
 /* This is what is known of one kind of lines in the inputs that are united so far. */
 struct kind_state {
     struct text last_of_first;  /* the first input's last line of this kind */
@@ -485,11 +479,6 @@ void header_union_destroy(struct header_union *u)
     free(u->renames);
     sam_hdr_destroy(u->header);
     free(u);
-}
-
-sam_hdr_t *header_union_header(struct header_union *u)
-{
-    return u->header;
 }
 
 const struct id_renames *header_union_renames(const struct header_union *u, size_t i)

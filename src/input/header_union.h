@@ -32,7 +32,12 @@
 
 #include "input/id_renames.h"
 
-struct header_union;
+/* For header_union.c to change, and for all to read; the header may be changed. */
+struct header_union {
+    sam_hdr_t *header;
+    size_t n_inputs;
+    struct id_renames *renames; /* of each input */
+};
 
 /* Checks that y has the references of x. The names are for the message. Returns 0 or -1. */
 int header_union_check_references(const sam_hdr_t *x, const char *x_file, const sam_hdr_t *y,
@@ -48,9 +53,6 @@ struct header_union *header_union_create(sam_hdr_t *const *headers, const char *
 
 /* NULL is accepted. */
 void header_union_destroy(struct header_union *u);
-
-/* The header belongs to the union. */
-sam_hdr_t *header_union_header(struct header_union *u);
 
 /* Returns the IDs of input i that have changed. If none has, returns NULL, and the records stay as
    they are. */

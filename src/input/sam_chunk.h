@@ -1,7 +1,7 @@
 /*
  * sam_chunk.h -- a chunk of SAM: whole lines, which a worker parses into raw records.
  *
- * Order of calls: sam_text.h puts lines into the chunk; sam_chunk_parse; the caller takes the
+ * Order of calls: sam_text.c puts lines into the chunk; sam_chunk_parse; the caller takes the
  * records; the chunk can be filled again. A chunk starts as {0} and owns its buffers.
  * Threads: any, each chunk one at a time. Errors: no messages; a bad line is in the chunk.
  */

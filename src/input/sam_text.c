@@ -1,6 +1,6 @@
-/* sam_text.c -- see sam_text.h. */
+/* sam_text.c -- see reader_source.h. */
 #define _GNU_SOURCE             /* memrchr */
-#include "input/sam_text.h"
+#include "input/reader_source.h"
 
 #include "bam/header_text.h"
 #include "input/input_error.h"

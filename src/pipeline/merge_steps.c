@@ -3,7 +3,7 @@
 
 #include "bam/bam_convert.h"
 #include "bam_sort_key.h"
-#include "input/bam_ends.h"
+#include "input/bam_inputs.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
 #include "bam/bam_long.h"
-#include "input/sam_text.h"
+#include "input/reader_source.h"
 
 #include <htslib/hfile.h>
 

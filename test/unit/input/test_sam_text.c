@@ -10,7 +10,7 @@
 
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
-#include "input/sam_text.h"
+#include "input/reader_source.h"
 
 #include <errno.h>
 #include <htslib/bgzf.h>
