@@ -243,11 +243,8 @@ static const char *add_cigar(struct column_batch *batch, struct bam_cigar cigar)
     return is_known ? NULL : "its CIGAR has an operation that SAM does not know";
 }
 
-/*
- * Appends room for n bases or qualities. The first record makes room for those of all: while glibc
- * reallocates a large buffer it holds a lock, for which 16 workers waited so often that the merge
- * took 1.3 times as long.
- */
+/* Appends room for n bases or qualities. The first record makes room for those of all: glibc holds
+   a lock while it reallocates a large buffer, for which 16 workers would wait. */
 static uint8_t *append_bases(const struct column_batch *batch, struct column_values *column,
                              size_t n)
 {

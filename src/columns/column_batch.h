@@ -2,14 +2,14 @@
  * column_batch.h -- turns records into the columns of one record batch, laid out in memory as Arrow
  * has them (Arrow Columnar Format, version 1).
  *
- * Order of calls: create; for each batch: add for each record, end, look at the columns, clear.
+ * Order of calls: create; for each batch: add for each record, end, use the columns, clear.
  *
  * Positions count from 1, as in SAM. What SAM writes as "*" or 0 because there is no such thing (a
  * name, reference, position, CIGAR, sequence, qualities) is null. `end` is the last base of the
- * reference that the read covers. A read that covers none, or is not mapped, ends where it begins.
+ * reference that the read covers; a read that covers none, or is not mapped, ends where it begins.
  *
- * Ownership: the caller destroys the batch; the schema must outlive it. One thread at a time.
- * Memory grows to what the largest batch needs.
+ * The schema must outlive the batch. One thread at a time. Memory grows to what the largest batch
+ * needs.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_BATCH_H
 #define ROCKSORT_COLUMNS_COLUMN_BATCH_H

@@ -2,12 +2,12 @@
  * flat_buffer.h -- makes FlatBuffers: tables, vectors and texts in one piece of memory, which
  * readers use where they are (FlatBuffers Internals, "Encoding"). Arrow's metadata are FlatBuffers.
  *
- * A buffer is made from its end to its beginning, because whatever a table refers to must lie after
- * it: so make texts, vectors and inner tables first, then the table, then the root. A place is
- * counted from the end of the buffer; 0 is no place.
+ * A buffer is made from its end to its beginning, because what a table refers to must lie after it:
+ * make texts, vectors and inner tables first, then the table, then the root. A place is counted
+ * from the end of the buffer; 0 is no place.
  *
- * nanoarrow 0.9, the library for C that writes Arrow's metadata, can write neither compressed
- * batches nor dictionaries, and Debian 12 has no library for FlatBuffers in C.
+ * nanoarrow 0.9 can write neither compressed batches nor dictionaries, and Debian 12 has no library
+ * for FlatBuffers in C.
  *
  * A buffer starts as {0}; flat_release frees it, flat_clear begins a new one in the same memory.
  * One thread at a time. Nothing can fail.

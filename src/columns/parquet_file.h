@@ -1,6 +1,6 @@
 /*
- * parquet_file.h -- what stands before and after the row groups of a Parquet file, and the notes that
- * it is made from.
+ * parquet_file.h -- what stands before and after the row groups of a Parquet file, and the notes
+ * that it is made from.
  *
  * After the groups come the indexes of pages and the footer: the schema, where the groups are, and
  * the metadata of column_schema.h. Nothing before them must be changed, so a file can be written to

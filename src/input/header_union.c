@@ -1,10 +1,9 @@
 /*
  * header_union.c -- see header_union.h.
  *
- * Headers are read as text, line by line: htslib would parse the @SQ lines of each, which costs
- * hundreds of bytes a line, and thousands of inputs of 100,000 references would fill the memory.
- * Strings are pieces of these texts and are looked up by hash, so that the work is linear in the
- * size of all headers.
+ * Headers are read as text, line by line: htslib would parse the @SQ lines of each, and thousands
+ * of inputs of 100,000 references would fill the memory. Strings are pieces of these texts and are
+ * looked up by hash, so that the work is linear in the size of all headers.
  *
  * First all IDs of all inputs are collected, since a new ID must not be one that a later input has.
  * Then each input is united with those before it. For each line a text is made, its content: its ID
@@ -13,8 +12,8 @@
  * programs of a chain are united from the oldest to the youngest, so two contents are equal only if
  * the whole chains are equal.
  *
- * If a line refers to an ID that has no line, this ID is treated as a line without tags. Otherwise
- * it could come to mean a line of another input.
+ * If a line refers to an ID that has no line, this ID is treated as a line without tags: else it
+ * could come to mean a line of another input.
  */
 #include "input/header_union.h"
 

@@ -1,10 +1,10 @@
 /*
  * reader_source.c -- see reader_source.h.
  *
- * BAM. htslib opens the file and reads the header. After that this source takes the compressed blocks
- * from htslib's hFILE as they are. The footer of a block gives its inflated size, so the place of
- * every byte is known before anything is inflated. htslib has already inflated the block in which
- * the header ends: the rest of this block is the first piece.
+ * BAM. htslib opens the file and reads the header. After that this source takes the compressed
+ * blocks from htslib's hFILE as they are. The footer of a block gives its inflated size, so the
+ * place of every byte is known before anything is inflated. htslib has already inflated the block
+ * in which the header ends: the rest of this block is the first piece.
  *
  * So much is read at a time that hFILE lets the kernel write it into the piece itself. Read block
  * by block, all went through hFILE's buffer. What is read beyond the last block of a piece is

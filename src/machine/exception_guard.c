@@ -2,17 +2,16 @@
  * exception_guard.c -- see exception_guard.h.
  *
  * If no function catches an exception, the C++ library calls the terminate handler at the place
- * where the exception was thrown, before it unwinds the stack. This is a C program, and the C++
- * library is loaded only because RocksDB needs it, so the handler is set by a function that the
- * dynamic linker finds by name. The exception is recognised by the name of its type, which all C++
- * compilers of this platform mangle in the same way (Itanium C++ ABI).
+ * where the exception was thrown, before it unwinds the stack. The C++ library is loaded only
+ * because RocksDB needs it, so the dynamic linker finds the function that sets the handler by name.
+ * The exception is recognised by the mangled name of its type (Itanium C++ ABI).
  *
  * A failed assert of RocksDB (7.8.3: a read that fails while a file is ingested) or of htslib
  * (1.16: a count of references in its CRAM encoder) calls abort in the thread that failed, which
- * holds no lock of the C library. Whose assert it was is found in the stack: it is the innermost
- * library that is called from our own code, or that began the thread. The C library also calls
- * abort when it finds its heap damaged. After that clean_up may wait forever, so an alarm ends the
- * process after ABORT_SECONDS. A SIGABRT that another process sends ends this one at once.
+ * holds no lock of the C library. The innermost library in the stack that is called from our own
+ * code, or that began the thread, is to blame. The C library also calls abort when it finds its
+ * heap damaged. After that clean_up may wait forever, so an alarm ends the process after
+ * ABORT_SECONDS. A SIGABRT that another process sends ends this one at once.
  */
 #define _GNU_SOURCE             /* RTLD_DEFAULT, dladdr */
 #include "machine/exception_guard.h"

@@ -75,35 +75,20 @@ static void look_at_memory(const struct group *group, const struct memory_names 
     if (left < limits->free_bytes) limits->free_bytes = left;
 }
 
-static void take_quota(int64_t quota, int64_t period, struct cgroup *limits)
+/* v1 has two files, and a quota of -1 if there is no limit; v2 one: "200000 100000", "max 100000".
+   */
+static void look_at_cpus(const struct group *group, bool is_v2, struct cgroup *limits)
 {
-    if (quota <= 0 || period <= 0) return;
+    int64_t quota = -1;
+    uint64_t period = 0;
+    FILE *file = open_file(group, is_v2 ? "cpu.max" : "cpu.cfs_quota_us");
+    if (!file) return;
+    int n = fscanf(file, "%" SCNd64 " %" SCNu64, &quota, &period);
+    (void)fclose(file);
+    if (!is_v2 && !read_number(group, "cpu.cfs_period_us", &period)) return;
+    if (n < 1 || quota <= 0 || period == 0) return;
     double cpus = (double)quota / (double)period;
     if (limits->cpus <= 0 || cpus < limits->cpus) limits->cpus = cpus;
-}
-
-/* v1 has two files; the quota is -1 if there is no limit. */
-static void look_at_cpus_1(const struct group *group, struct cgroup *limits)
-{
-    uint64_t period;
-    int64_t quota = -1;
-    FILE *file = open_file(group, "cpu.cfs_quota_us");
-    if (!file) return;
-    if (fscanf(file, "%" SCNd64, &quota) != 1) quota = -1;
-    (void)fclose(file);
-    if (read_number(group, "cpu.cfs_period_us", &period))
-        take_quota(quota, (int64_t)period, limits);
-}
-
-/* v2 has one file: "200000 100000", or "max 100000". */
-static void look_at_cpus_2(const struct group *group, struct cgroup *limits)
-{
-    int64_t quota, period;
-    FILE *file = open_file(group, "cpu.max");
-    if (!file) return;
-    if (fscanf(file, "%" SCNd64 " %" SCNd64, &quota, &period) == 2)
-        take_quota(quota, period, limits);
-    (void)fclose(file);
 }
 
 enum kind { MEMORY_1, CPU_1, BOTH_2 };
@@ -113,10 +98,10 @@ static void look_at_group(const struct group *group, enum kind kind, struct cgro
     static const struct memory_names names_1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
                                                 "total_inactive_file"};
     static const struct memory_names names_2 = {"memory.max", "memory.current", "inactive_file"};
-    if (kind == CPU_1) look_at_cpus_1(group, limits);
+    if (kind == CPU_1) look_at_cpus(group, false, limits);
     if (kind == MEMORY_1) look_at_memory(group, &names_1, limits);
     if (kind != BOTH_2) return;
-    look_at_cpus_2(group, limits);
+    look_at_cpus(group, true, limits);
     look_at_memory(group, &names_2, limits);
 }
 

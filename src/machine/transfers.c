@@ -1,8 +1,8 @@
 /*
  * transfers.c -- see transfers.h.
  *
- * Debian's htslib is a library without libcurl that loads plug-ins, which have libcurl. So the real
- * functions are not found by RTLD_NEXT, but in the libraries of whoever calls.
+ * Debian's htslib loads plug-ins, which have libcurl. So the real functions are not found by
+ * RTLD_NEXT, but in the libraries of the caller.
  *
  * The time limit is long, because a server may take minutes to put the parts of a large object
  * together, and send nothing meanwhile. libcurl does not count the time in which nobody wants data.

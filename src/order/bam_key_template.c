@@ -10,9 +10,8 @@
  *
  * - An unmapped end comes after all others and is not reversed, whatever its flags say. The mate of
  *   an unpaired read is unmapped.
- * - A mapped end without a reference (-1, which no aligner writes) comes before all others.
- *   (samtools sorts it before reference 0, but after unmapped ends. That contradicts itself:
- *   unmapped ends come after reference 0.)
+ * - A mapped end without a reference (-1, which no aligner writes) comes before all others. (The
+ *   order of samtools contradicts itself there.)
  * - If both ends are equal, the read's own end is the lower one if it is on the forward strand. So
  *   both records of such a pair count as lower, or neither does.
  * - The reverse strand comes before the forward strand.
@@ -21,8 +20,7 @@
  *   the end of a reversed mate, every soft clip after its first base on the reference counts. A
  *   read without bases on the reference counts as one base long; such a mate as 0 bases long.
  * - MC must be there if the mate is mapped; CB and MI need not. Each may be of type Z or H, but RG
- *   only of type Z. If an MI ends in "/" and one more character, these two do not count. All of a
- *   CB counts.
+ *   only of type Z. If an MI ends in "/" and one more character, these two do not count.
  * - MI compares by signed characters, as on the platform of samtools: bytes from 0x80 on come
  *   before all others. Libraries, cell barcodes and read names compare by strcmp. A missing CB is
  *   the same as an empty one.

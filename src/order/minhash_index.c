@@ -4,21 +4,20 @@
  * The k-mers are in a hash table with linear probing. A slot has 16 bytes and at most three
  * quarters of the slots are taken, so a search mostly touches one cache line.
  *
- * The windows must be those of samtools 1.24, since the order depends on them. A window begins k
- * bases after the beginning of the one before it, or one base after the beginning of the k-mer that
- * was found in that window, if this is further. The last one ends with the sequence. Each window is
+ * The windows are those of samtools 1.24, since the order depends on them. A window begins k bases
+ * after the beginning of the one before it, or one base after the beginning of the k-mer that was
+ * found in that window, if this is further. The last one ends with the sequence. Each window is
  * searched by itself: with squeeze, a run of one base that began before the window counts from the
  * beginning of the window. The place of a k-mer is always k - 1 bases before the base that
  * completes it. With squeeze this is not where the k-mer begins, but minhash.c does the same with
  * the read, and only the difference matters.
  *
- * A window can be without any k-mer: if it has fewer than k bases, and with squeeze in a long run
- * of one base. samtools then enters UINT64_MAX as if it were a k-mer, and each read without a k-mer
- * finds that entry. no_kmer_place has the place of that entry.
+ * A window of fewer than k bases, or with squeeze in a long run of one base, has no k-mer. samtools
+ * then enters UINT64_MAX as if it were a k-mer, and each read without a k-mer finds that entry,
+ * whose place no_kmer_place has.
  *
- * The file is parsed here and not by htslib, which would hold a whole sequence twice, limits the
- * length of names and, in 1.16, takes some errors for the end of the file. Only the bases of
- * windows to come are kept.
+ * The file is parsed here: htslib would hold a whole sequence twice, limits the length of names
+ * and, in 1.16, takes some errors for the end of the file.
  */
 #include "order/minhash_index.h"
 
