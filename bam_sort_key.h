@@ -67,7 +67,7 @@ struct sort_rules {
     const struct bam_key_template *template_ends;       /* SORT_TEMPLATE */
     struct minhash_settings minhash;                    /* SORT_MINHASH */
     uint64_t seed;              /* SORT_SHUFFLE */
-    struct cut_names *cut_names;        /* counts names that were cut; NULL: nobody asks */
+    struct cut_names *cut_names;        /* counts names that were cut; NULL: does not count */
     const struct duplicate_rules *duplicates;   /* NULL: none are marked. Nothing to keys, but to
                                                    checksums, which leave marks out */
 };

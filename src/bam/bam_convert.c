@@ -35,10 +35,10 @@ static void put_long_cigar(const bam1_t *b, uint8_t *to)
     const uint8_t *rest = bam_get_seq(b);
     to = put_u32(to, (uint32_t)c->l_qseq << BAM_CIGAR_SHIFT | BAM_CSOFT_CLIP);
     to = put_u32(to, (uint32_t)ref_bases << BAM_CIGAR_SHIFT | BAM_CREF_SKIP);
-    to = put_bytes(to, rest, (size_t)(b->data + b->l_data - rest));
-    to = put_bytes(to, "CGBI", 4);
+    to = copy_bytes(to, rest, (size_t)(b->data + b->l_data - rest));
+    to = copy_bytes(to, "CGBI", 4);
     to = put_u32(to, c->n_cigar);
-    (void)put_bytes(to, bam_get_cigar(b), (size_t)c->n_cigar * sizeof(uint32_t));
+    (void)copy_bytes(to, bam_get_cigar(b), (size_t)c->n_cigar * sizeof(uint32_t));
 }
 
 /* Writes b, whose coordinates have 32 bits, as a record of n_bytes. */
@@ -56,11 +56,11 @@ static void pack(const bam1_t *b, size_t n_bytes, uint8_t *out)
     to = put_u32(to, (uint32_t)c->mtid);
     to = put_u32(to, (uint32_t)c->mpos);
     to = put_u32(to, (uint32_t)c->isize);
-    to = put_bytes(to, b->data, name_bytes);
+    to = copy_bytes(to, b->data, name_bytes);
     if (is_long)
         put_long_cigar(b, to);
     else
-        (void)put_bytes(to, b->data + c->l_qname, (size_t)b->l_data - c->l_qname);
+        (void)copy_bytes(to, b->data + c->l_qname, (size_t)b->l_data - c->l_qname);
 }
 
 static int64_t clamp_to_32(int64_t value)
@@ -134,11 +134,11 @@ void bam_record_unpack(const uint8_t *rec, bam1_t *b)
     size_t before_bytes = (size_t)(tag_start - seq), after_bytes = (size_t)(end - tag_end);
     size_t data_bytes = name_bytes + padding + cigar_bytes + before_bytes + after_bytes;
     reserve_data(b, data_bytes);
-    uint8_t *to = put_bytes(b->data, bam_record_name(rec), name_bytes);
+    uint8_t *to = copy_bytes(b->data, bam_record_name(rec), name_bytes);
     memset(to, 0, padding);
-    to = put_bytes(to + padding, cigar.ops, cigar_bytes);
-    to = put_bytes(to, seq, before_bytes);
-    (void)put_bytes(to, tag_end, after_bytes);
+    to = copy_bytes(to + padding, cigar.ops, cigar_bytes);
+    to = copy_bytes(to, seq, before_bytes);
+    (void)copy_bytes(to, tag_end, after_bytes);
     b->l_data = (int)data_bytes;
     unpack_fixed(rec, c);
     c->l_qname = (uint16_t)(name_bytes + padding);

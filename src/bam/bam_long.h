@@ -69,7 +69,7 @@ enum { BAM_LONG_TAG_BYTES = 8 + 3 * 8 };    /* name, type and count; three value
 uint8_t *bam_long_tag_put(uint8_t *out, int64_t pos, int64_t mate_pos, int64_t template_length);
 
 /* True if the record ends in the long tag. The tag is only for records in memory and in temporary
-   data: if a record of an input has it, somebody made that file to deceive. */
+   data: a file that has it was made to deceive. */
 bool bam_record_is_long(const uint8_t *rec);
 
 /* Where the tags of a record end, the long tag left out: new tags go there. */

@@ -22,7 +22,7 @@
 #include <sys/types.h>
 
 enum bgzf_engine {
-    BGZF_ENGINE_AUTO,           /* the first of igzip, our own (but for text), libdeflate and zlib
+    BGZF_ENGINE_AUTO,           /* the first of igzip, our own (not for text), libdeflate and zlib
                                    that has the level and is built in */
     BGZF_ENGINE_LIBDEFLATE,
     BGZF_ENGINE_IGZIP,

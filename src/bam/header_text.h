@@ -9,7 +9,7 @@
  *
  * Ownership: pieces point into the text, which must outlive them. A map owns its entries, but not
  * their keys. Threads: header_whole_text may change what htslib keeps of a header, and a map is
- * used by one thread at a time; all else is pure. Nothing can fail.
+ * used by one thread at a time; the rest is pure. Nothing can fail.
  */
 #ifndef ROCKSORT_BAM_HEADER_TEXT_H
 #define ROCKSORT_BAM_HEADER_TEXT_H

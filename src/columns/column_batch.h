@@ -55,7 +55,7 @@ struct column_batch *column_batch_create(const struct column_schema *schema);
 /* NULL is accepted. */
 void column_batch_destroy(struct column_batch *batch);
 
-/* Says that the next batches will have about so many records and bytes of them, or fewer. The
+/* Says that the next batches will have about n_rows records of n_bytes, or fewer. The
    memory for their bases and qualities is then taken at once. */
 void column_batch_expect(struct column_batch *batch, size_t n_rows, size_t n_bytes);
 
@@ -74,7 +74,7 @@ const struct column_values *column_batch_end(struct column_batch *batch);
 /* Bytes that the columns take now. */
 size_t column_batch_bytes(const struct column_batch *batch);
 
-/* Forgets the records. Keeps the memory, but for what the next batch is not likely to need. */
+/* Forgets the records. Keeps the memory that the next batch is likely to need. */
 void column_batch_clear(struct column_batch *batch);
 
 /* True if the name of a read has a character that would break a line of SAM, or another control

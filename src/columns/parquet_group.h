@@ -3,9 +3,9 @@
  * data pages of version 1): a thread makes one of a batch of columns, and it can be put anywhere in
  * a file.
  *
- * A column is stored as a chunk for each of its leaves: pages of at most 20,000 rows and, but for a
- * single larger row, about 1 MiB. A page begins with a whole row. Each has a CRC. How values are
- * encoded was chosen by measurement (parquet_group.c).
+ * A column is stored as a chunk for each of its leaves: pages of at most 20,000 rows and about 1
+ * MiB, unless a single row is larger. A page begins with a whole row. Each has a CRC. How values
+ * are encoded was chosen by measurement (parquet_group.c).
  *
  * Chunks have the number of nulls, and, for columns of numbers and those of few different texts,
  * the least and the greatest value. Pages of these have them, too.

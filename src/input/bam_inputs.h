@@ -19,7 +19,7 @@ struct opened_file {
     bool is_regular;
     struct stat st;
     uint64_t header_hash;               /* only if there are several inputs */
-    bool can_seek;                      /* likewise: a file of BGZF-compressed BAM */
+    bool can_seek;                      /* ... : it is a file of BGZF-compressed BAM */
     enum htsExactFormat format;
     bool by_coordinate;                 /* its header claims this order */
     bool is_cut;                        /* it was read, and is probably truncated */
@@ -92,7 +92,7 @@ void bam_inputs_close(struct bam_inputs *inputs);
 struct bam_ends {
     uint64_t begin;             /* byte of the file where the first block of records begins */
     bam1_t *first, *last;       /* NULL: there are no records; `last`: or it was not asked for */
-    bam1_t *after;              /* at placed_end; NULL: the file ends there, or nobody asked */
+    bam1_t *after;              /* at placed_end; NULL: the file ends there, or not asked for */
 };
 
 struct bam_ends_places {        /* virtual offsets, from an index; 0: this end does not matter */

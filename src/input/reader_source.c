@@ -196,7 +196,7 @@ static int next_blocks(struct reader_source *source, struct bam_piece *piece, ui
     piece->block_offset = 0;
     size_t n_read = s->n_carried;       /* beyond the piece before */
     xgrow(&piece->compressed, &piece->compressed_room, n_read, 0, 1);
-    (void)put_bytes(piece->compressed, s->carried, n_read);
+    (void)copy_bytes(piece->compressed, s->carried, n_read);
     int r;
     do {
         r = append_block(s, piece, &n_read);
@@ -204,7 +204,7 @@ static int next_blocks(struct reader_source *source, struct bam_piece *piece, ui
              piece->compressed_bytes < piece_bytes);
     source->failed = r == BAM_READER_ERROR;
     xgrow(&s->carried, &s->carried_room, n_read, 0, 1);
-    (void)put_bytes(s->carried, piece->compressed + piece->compressed_bytes, n_read);
+    (void)copy_bytes(s->carried, piece->compressed + piece->compressed_bytes, n_read);
     s->n_carried = n_read;
     if (piece->compressed_bytes > 0) {
         piece->end_offset = s->file_offset << 16;
@@ -357,7 +357,7 @@ static bool find_text_bytes(const struct record_source *s, uint32_t *n_bytes)
     return true;
 }
 
-/* True if compressed text, of which htslib has read all, lacks a newline at its end: then htslib
+/* True if compressed text, all of it read by htslib, lacks a newline at its end: then htslib
    counts one more byte than there is. If the last block was inflated before the last record, so
    many bytes there are; but what came after it may have been the newline alone. */
 static bool compressed_lacks_newline(const struct record_source *s)

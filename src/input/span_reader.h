@@ -45,7 +45,7 @@ struct record_span {
     size_t claimed_bytes;       /* this size */
 };
 
-struct span_reader {            /* for reading, but for span_reader.c */
+struct span_reader {            /* only span_reader.c writes it */
     /* fixed after span_reader_begin */
     struct bam_reader *reader;
     const char *name;           /* of the input in messages */
@@ -60,7 +60,7 @@ struct span_reader {            /* for reading, but for span_reader.c */
     size_t tail_bytes, tail_room;
 };
 
-/* Begins an input, of which n_records were read before. Pieces are to have about piece_bytes,
+/* Begins an input whose first n_records were read before. Pieces are to have about piece_bytes,
    uncompressed. */
 void span_reader_begin(struct span_reader *sr, struct bam_reader *reader, size_t piece_bytes,
                        uint64_t n_records);

@@ -153,7 +153,7 @@ static void on_terminate(void)
 static void on_abort(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    if (info->si_pid != getpid()) {     /* somebody asks for a core dump, whatever this thread does */
+    if (info->si_pid != getpid()) {     /* a user wants a core dump, whatever this thread does */
         (void)signal(number, SIG_DFL);
         (void)raise(number);            /* comes when this function returns */
         return;

@@ -54,7 +54,7 @@ void cgroup_read_at(const char *list, const char *root, struct cgroup *limits);
 /* Raises the limit as far as it goes, and returns it: 2^20 at most, 0 if it is not known. */
 size_t open_files_raise_limit(void);
 
-/* Raises the limit, too. True if so many files can be open, or if the limit is not known. *limit:
+/* Raises the limit, too. True if `needed` files can be open, or if the limit is not known. *limit:
    the limit. */
 bool open_files_suffice(size_t needed, size_t *limit);
 

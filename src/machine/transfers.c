@@ -5,7 +5,7 @@
  * RTLD_NEXT, but in the libraries of the caller.
  *
  * The time limit is long, because a server may take minutes to put the parts of a large object
- * together, and send nothing meanwhile. libcurl does not count the time in which nobody wants data.
+ * together, and send nothing meanwhile. libcurl does not count the time in which no data are asked for.
  *
  * The functions of libcurl are declared here: their types and numbers have been fixed since 2004,
  * and libcurl's headers need not be installed.

@@ -307,14 +307,14 @@ size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *
     if (take_apart(t, rec, &parts, problem) < 0) return 0;
     size_t name_bytes = strlen(parts.name) + 1;
     if (out) {
-        out = put_bytes(out, parts.ends, ENDS_BYTES);
-        out = put_bytes(out, parts.cb, parts.cb_bytes);
+        out = copy_bytes(out, parts.ends, ENDS_BYTES);
+        out = copy_bytes(out, parts.cb, parts.cb_bytes);
         *out++ = 0;
         /* Bytes that compare as signed characters do; none is 0. */
         for (const uint8_t *c = parts.mi; c < parts.mi + parts.mi_bytes; c++)
             *out++ = (uint8_t)(*c < 0x80 ? *c + 0x80 : *c - 0x7f);
         *out++ = 0;
-        out = put_bytes(out, parts.name, name_bytes);
+        out = copy_bytes(out, parts.name, name_bytes);
         *out = parts.is_upper;
     }
     return FIXED_BYTES + parts.cb_bytes + parts.mi_bytes + name_bytes;

@@ -63,7 +63,7 @@ static inline uint64_t get_big_endian(const uint8_t *at, int n_bytes)
 }
 
 /* Writes n_bytes, from any address if there are none. */
-static inline uint8_t *put_bytes(uint8_t *at, const void *bytes, size_t n_bytes)
+static inline uint8_t *copy_bytes(uint8_t *at, const void *bytes, size_t n_bytes)
 {
     if (n_bytes > 0) memcpy(at, bytes, n_bytes);
     return at + n_bytes;

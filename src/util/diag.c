@@ -43,9 +43,8 @@ static FILE *unguarded;         /* stderr as it was before diag_guard_stderr; NU
 
 /* Prints to standard error itself. If standard error is a pipe whose reader is gone, drops the
    SIGPIPE: it must not end a sort that may still complete its output. */
-static void print_anyway(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void print_anyway(const char *format, ...)
+static __attribute__((format(printf, 1, 2)))
+void print_anyway(const char *format, ...)
 {
     static const struct timespec no_time;
     sigset_t pipe, before;
@@ -79,7 +78,7 @@ enum { PIECE_BYTES = 1024 };
 /* Recursive, because a library that `react` calls may print again. */
 static pthread_mutex_t watch_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct {                 /* under watch_lock */
-    const char *words;          /* NULL: nobody watches */
+    const char *words;          /* NULL: none */
     void (*react)(void *arg);
     void *arg;
 } watched;
@@ -165,9 +164,8 @@ const char *diag_library_words(void)
 }
 
 /* Prints the error and returns true if it is the first one; otherwise returns false. */
-static bool print_error(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
-
-static bool print_error(const char *format, va_list args)
+static __attribute__((format(printf, 1, 0)))
+bool print_error(const char *format, va_list args)
 {
     if (atomic_exchange(&error_printed, true)) return false;
     int n = vsnprintf(error_text, sizeof error_text, format, args);
@@ -220,10 +218,8 @@ const char *diag_advice(int error)
     return error == EFBIG ? "; raise 'ulimit -f'" : "";
 }
 
-static void print_text(const char *kind, const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
-
-static void print_text(const char *kind, const char *format, va_list args)
+static __attribute__((format(printf, 2, 0)))
+void print_text(const char *kind, const char *format, va_list args)
 {
     char text[MESSAGE_BYTES];
     if (vsnprintf(text, sizeof text, format, args) >= 0) print_message(kind, text);

@@ -11,6 +11,7 @@
 #include "bam/bam_fields.h"
 #include "bam/header_text.h"
 #include "input/header_union.h"
+#include "util/byte_order.h"
 
 #include <htslib/kstring.h>
 #include <sys/wait.h>
@@ -451,7 +452,8 @@ static char *random_header(struct rng *rng)
 
 static int compare_pieces(const void *a, const void *b)
 {
-    return text_compare(*(const struct text *)a, *(const struct text *)b);
+    const struct text *x = a, *y = b;
+    return compare_bytes(x->at, x->n, y->at, y->n);
 }
 
 /*
