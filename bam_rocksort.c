@@ -8,13 +8,9 @@
 #define _GNU_SOURCE             /* O_PATH */
 #include "command/bam_rocksort.h"
 
-#include "command/duplicate_report.h"
 #include "command/library_versions.h"
 #include "command/report_file.h"
-#include "command/sort_options_output.h"
-#include "command/sort_options_parse.h"
-#include "command/sort_options_resume.h"
-#include "command/sort_options_usage.h"
+#include "command/sort_options.h"
 #include "command/sort_stats.h"
 #include "command/temp_clean.h"
 #include "pipeline/planner.h"
@@ -51,10 +47,12 @@ static int hold_closed_streams(void)
 
 static void print_version(void)
 {
-    char text[LIBRARY_VERSION_BYTES];
+    struct library_version libraries[LIBRARY_COUNT];
+    library_versions(libraries);
     (void)printf("samtools rocksort %s\nUsing ", ROCKSORT_VERSION);
     for (int i = 0; i < LIBRARY_COUNT; i++)
-        if (library_version((enum library)i, text)) (void)printf("%s%s", i > 0 ? ", " : "", text);
+        if (libraries[i].name)
+            (void)printf("%s%s %s", i > 0 ? ", " : "", libraries[i].name, libraries[i].version);
     const char *at_1 = bgzf_engine_name(bgzf_engine_choose((struct bgzf_method){.level = 1}));
     const char *usual = bgzf_engine_name(bgzf_engine_choose((struct bgzf_method){.level = -1}));
     const char *at_6 = bgzf_engine_name(bgzf_engine_choose((struct bgzf_method){.level = 6}));

@@ -6,11 +6,13 @@
  */
 #include "pipeline/bam_sort.h"
 
+#include "machine/exception_guard.h"
+#include "pipeline/count_files.h"
 #include "pipeline/early_end.h"
 #include "pipeline/load.h"
 #include "pipeline/merge_sorted.h"
 #include "pipeline/prepare.h"
-#include "pipeline/view_again.h"
+#include "pipeline/scan_runs.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -18,23 +20,12 @@
 
 /* Reads the input into sorted batches. When they fill the memory the spiller writes the oldest of
    them to the store, as runs. */
-static int load_phase(struct sort *sort)
+static int load_phase(struct sort_context *sort)
 {
-    const struct sort_settings *s = sort->settings;
-    const struct load_settings load = {
-        .crew = sort->crew, .pool = sort->pool, .totals = sort->totals, .inputs = sort->inputs,
-        .n_inputs = s->n_inputs, .n_refs = sam_hdr_nref(sort->header),
-        .start = sort->resume.start, .budget = &sort->budget, .rules = &sort->rules,
-        .observers = &sort->observers_in, .sum_only = s->sum_only,
-        .fixmate = s->fixmate ? &sort->fixmate : NULL,
-        .temp_prefix = s->resumed ? s->resumed->dirs[0].path : s->temp_prefixes[0],
-        .output = s->output,
-        .saves_part = checkpoint_writer_saves_part(sort->checkpoint),
-    };
-    bool may_spill = !s->sum_only;
+    bool may_spill = !sort->settings->sum_only;
     load_totals_set_loading(sort->totals, true);
     if (may_spill && spill_start(sort->spiller) < 0) return -1;
-    int r = load_input(&load);
+    int r = load_input(sort, 0);
     if (may_spill) spill_join(sort->spiller);
     if (r == 0 && crew_failed(sort->crew)) r = -1;
     return sort->verification ? verification_finish(sort->verification, r, sort->report) : r;
@@ -42,7 +33,7 @@ static int load_phase(struct sort *sort)
 
 /* Spills batches until the merge has the memory that it needs, and waits until all runs have
    ended. */
-static int settle_phase(struct sort *sort)
+static int settle_phase(struct sort_context *sort)
 {
     struct load_counts read;
     if (spill_to_fit(sort->spiller) < 0) return -1;
@@ -60,50 +51,53 @@ static int settle_phase(struct sort *sort)
 }
 
 /* The observers of records that are in runs. */
-static struct record_observers observers_of_runs(const struct sort *sort)
+static struct record_observers observers_of_runs(const struct sort_context *sort)
 {
     struct record_observers observers = sort->observers_in;
-    record_observers_add(&observers, sort->read_ends);
+    record_observers_add(&observers, duplicates_observer(sort->duplicates));
     return observers;
 }
 
 /* Looks again at records that an earlier process has put into the store. */
-static int view_earlier_runs(struct sort *sort)
+static int scan_earlier_runs(struct sort_context *sort)
 {
     struct mem_budget budget;
     batch_pool_budget(sort->pool, &budget);
     const struct record_observers observers = observers_of_runs(sort);
-    const struct view_again_settings again = {
-        .crew = sort->crew, .duplicates = sort->duplicates, .observers = &observers,
+    const struct scan_stored_settings earlier = {
+        .crew = sort->crew, .observers = &observers,
         .store = temp_store_runs(sort->store), .rules = &sort->rules,
         .n_refs = sam_hdr_nref(sort->header),
         .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
         .end_run = sort->first_own_run, .n_threads = sort->settings->n_threads,
         .queue_bytes = budget.total_bytes / 16,
     };
-    return view_again(&again);
+    return scan_stored_runs(&earlier);
 }
 
 /* Finds all duplicates, the ranges of pieces and the columns. */
-static int decide_phase(struct sort *sort)
+static int decide_phase(struct sort_context *sort)
 {
     struct spill_totals spilled;
-    size_t n;
     if (!sort->duplicates && !survey_is_needed(&sort->survey)) return 0;
     progress_enter(sort->progress, SORT_PHASE_MARK);
-    if (sort->first_own_run > 0 && view_earlier_runs(sort) < 0) return -1;
+    if (sort->first_own_run > 0 && scan_earlier_runs(sort) < 0) return -1;
     if (survey_settle(&sort->survey, sort->split, sort->columns) < 0) return -1;
     if (!sort->duplicates) return 0;
     spill_look(sort->spiller, &spilled);
-    struct batch *const *batches = batch_pool_kept(sort->pool, &n);
+    struct kept_batches kept = {.crew = sort->crew, .n_threads = sort->settings->n_threads,
+                                .first_run = spilled.next_run};
+    kept.batches = batch_pool_kept(sort->pool, &kept.n);
     /* Nothing is loaded any more, and nothing merged yet. */
-    size_t kept = batch_pool_kept_bytes(sort->pool), all = sort->budget.total_bytes;
-    return duplicates_decide(sort->duplicates, batches, n, spilled.next_run,
-                             kept < all ? all - kept : 0);
+    size_t kept_bytes = batch_pool_kept_bytes(sort->pool), all = sort->budget.total_bytes;
+    if (scan_kept_batches(&kept, &sort->observers_run) < 0 ||
+        duplicates_resolve(sort->duplicates, kept_bytes < all ? all - kept_bytes : 0) < 0)
+        return -1;
+    return mark_kept_batches(&kept, sort->duplicates);
 }
 
 /* Merges what was loaded; or, with --merge, the inputs. */
-static int merge_all(struct sort *sort)
+static int merge_all(struct sort_context *sort)
 {
     struct spill_totals spilled;
     struct load_counts read;
@@ -131,7 +125,7 @@ static int merge_all(struct sort *sort)
 }
 
 /* Merges into the sorted output, and closes it. */
-static int merge_phase(struct sort *sort)
+static int merge_phase(struct sort_context *sort)
 {
     struct output_result results[MOST_OUTPUTS];
     progress_enter(sort->progress, SORT_PHASE_MERGE);
@@ -148,7 +142,7 @@ static int merge_phase(struct sort *sort)
     return r;
 }
 
-static int run_phases(struct sort *sort)
+static int run_phases(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     bool reads_input = resume_reads_input(&sort->resume), nothing_to_check;
@@ -172,7 +166,7 @@ static int run_phases(struct sort *sort)
 
 int sort_run(const struct sort_settings *settings, struct sort_report *report)
 {
-    struct sort sort;
+    struct sort_context sort;
     if (sort_init(&sort, settings, report) < 0) return -1;
     struct early_end early_end = {
         .crew = sort.crew, .pool = sort.pool, .totals = sort.totals,
@@ -187,12 +181,12 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     }
     sort.progress = sort_start_progress(&sort);
     int r = run_phases(&sort);
-    temp_store_tell(sort.store, r);
+    checkpoint_writer_tell_failed_sync(sort.checkpoint, r);
     progress_enter(sort.progress, SORT_PHASE_CLOSE);
     progress_stop(sort.progress);
     cut_names_warn(&sort.cut_names);
     if (r < 0) checkpoint_writer_try_again(sort.checkpoint, spill_n_runs(sort.spiller));
-    early_end_hold(&early_end);
+    signals_hold(&early_end.signals);
     bool stay = r == 0 ? settings->keep_checkpoint
                        : early_end_after_failure(&early_end, sort.lost_reader);
     int stop_signal = load_totals_stop_signal(sort.totals), before = r;
@@ -202,9 +196,9 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     if (r < before) stay = early_end_after_failure(&early_end, false);
     if (r == 0 && stay) report->kept_directories = checkpoint_writer_copy_paths(sort.checkpoint);
     sort_close(&sort, stay);
-    early_end_is_over();
+    exception_guard_end();
     early_end_tell_complete(&early_end);
-    early_end_restore(&early_end);
+    signals_restore(&early_end.signals);
     if (r == 0) r = count_files_write(settings->count_files, true);
     sort_release(&sort);
     progress_finish(sort.progress);

@@ -7,7 +7,7 @@
  *
  * Compaction is universal, and there is only one level. RocksDB compacts only files of about one
  * size together, and compacted files are larger than runs, so each byte is rewritten about once.
- * Compaction is off until the settings of rocksdb_opts_compaction switch it on. The rule of 2014
+ * Compaction is off until rocksdb_opts_compact switches it on. The rule of 2014
  * (trigger 2k, width k to 2k) let RocksDB choose the width. Here width and trigger are two numbers,
  * because a larger width needs more memory; compaction_plan.h computes both.
  */
@@ -143,19 +143,20 @@ rocksdb_readoptions_t *rocksdb_opts_scan(size_t read_bytes)
     return scan;
 }
 
-void rocksdb_opts_compaction(struct rocksdb_setting settings[ROCKSDB_N_COMPACTION_SETTINGS],
-                             unsigned least_width, unsigned width, unsigned max_files)
+void rocksdb_opts_compact(rocksdb_t *db, unsigned least_width, unsigned width, unsigned max_files,
+                          char **error)
 {
-    settings[0].name = "level0_file_num_compaction_trigger";
-    (void)snprintf(settings[0].value, sizeof settings[0].value, "%u", max_files + 1);
-    settings[1].name = "compaction_options_universal";
-    (void)snprintf(settings[1].value, sizeof settings[1].value,
+    char trigger[16], universal[192];
+    const char *const names[] = {"level0_file_num_compaction_trigger",
+                                 "compaction_options_universal", "disable_auto_compactions"};
+    const char *const values[] = {trigger, universal, "false"};
+    (void)snprintf(trigger, sizeof trigger, "%u", max_files + 1);
+    (void)snprintf(universal, sizeof universal,
                    "{size_ratio=%d;min_merge_width=%u;max_merge_width=%u;"
                    "max_size_amplification_percent=%d;compression_size_percent=-1;"
                    "stop_style=kCompactionStopStyleSimilarSize}",
                    COMPACTION_SIMILAR_PERCENT, least_width, width, NEVER);
-    settings[2].name = "disable_auto_compactions";
-    (void)snprintf(settings[2].value, sizeof settings[2].value, "false");
+    rocksdb_set_options(db, sizeof names / sizeof *names, names, values, error);
 }
 
 void rocksdb_opts_release(struct rocksdb_opts *opts)

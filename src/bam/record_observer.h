@@ -7,7 +7,8 @@
  * pieces, and what an observer finds in a piece is a *part*.
  *
  * Order of calls: for each piece begin; add_records once or more; end, all three by one worker;
- * then combine, or discard after a failure. After the last piece finish; print; destroy.
+ * then combine, or discard after a failure. After the last piece finish; print; destroy. A run is
+ * written again if its disk is full: begin_run and undo_run come before and after its pieces then.
  *
  * Threads: any number may work on different parts. An observer of the output combines its parts in
  * the order of the output, one at a time; one of the input combines them in any order, and several
@@ -20,15 +21,12 @@
 
 #include <stdio.h>
 
-struct worker;
-
 struct observed_records {
     struct bam_records all;     /* checked */
     uint32_t run;               /* of the input: number of the run or input that they are in */
     uint64_t first_record;      /* ... and of the first one in it, from 0, or
                                    RECORD_NUMBER_UNKNOWN */
     const uint8_t *ordinals;    /* of records of a run (bam_block.h); NULL: none */
-    struct worker *worker;      /* that has them */
 };
 
 struct record_observer {
@@ -42,6 +40,8 @@ struct observer_kind {          /* what is NULL is not needed */
     void (*end)(struct record_observer *observer, void *part);
     int (*combine)(struct record_observer *observer, void *part);       /* frees the part */
     void (*discard)(void *part);
+    void (*begin_run)(struct record_observer *observer);        /* no part is under way */
+    void (*undo_run)(struct record_observer *observer, uint32_t run);   /* likewise; forgets it */
     void (*finish)(struct record_observer *observer);
     void (*print)(const struct record_observer *observer, FILE *to);
     void (*destroy)(struct record_observer *observer);

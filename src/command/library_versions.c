@@ -22,28 +22,31 @@ static const char *known(const char *version)
     return *version ? version : "of unknown version";
 }
 
-const char *library_version(enum library library, char text[LIBRARY_VERSION_BYTES])
+void library_versions(struct library_version list[LIBRARY_COUNT])
 {
-    const char *name = "", *version = "";
     unsigned number = XXH_versionNumber();
     char xxhash[sizeof "00000.00.00"];
-    switch (library) {
-    case LIBRARY_HTSLIB: name = "htslib", version = hts_version(); break;
-    case LIBRARY_LIBDEFLATE: name = bgzf_engine_library(BGZF_ENGINE_LIBDEFLATE, &version); break;
-    case LIBRARY_ISAL: name = bgzf_engine_library(BGZF_ENGINE_IGZIP, &version); break;
-    case LIBRARY_ZLIB: name = bgzf_engine_library(BGZF_ENGINE_ZLIB, &version); break;
-    case LIBRARY_ROCKSDB: name = "RocksDB", version = known(ROCKSDB_VERSION); break;
-    case LIBRARY_SNAPPY: name = "snappy", version = known(SNAPPY_VERSION); break;
-    case LIBRARY_LZ4: name = "lz4", version = LZ4_versionString(); break;
-    case LIBRARY_ZSTD: name = "zstd", version = ZSTD_versionString(); break;
-    case LIBRARY_XXHASH:
-        (void)snprintf(xxhash, sizeof xxhash, "%u.%u.%u", number / 10000 % 1000,
-                       number / 100 % 100, number % 100);
-        name = "xxHash", version = xxhash;
-        break;
-    case LIBRARY_COUNT: break;
+    const char *libdeflate = "", *zlib = "", *isal = "";
+    const char *libdeflate_name = bgzf_engine_library(BGZF_ENGINE_LIBDEFLATE, &libdeflate);
+    const char *zlib_name = bgzf_engine_library(BGZF_ENGINE_ZLIB, &zlib);
+    const char *isal_name = bgzf_engine_library(BGZF_ENGINE_IGZIP, &isal);
+    (void)snprintf(xxhash, sizeof xxhash, "%u.%u.%u", number / 10000 % 1000, number / 100 % 100,
+                   number % 100);
+    const struct {
+        const char *field, *name, *version;
+    } known_ones[LIBRARY_COUNT] = {
+        {"htslib", "htslib", hts_version()},
+        {NULL, libdeflate_name, libdeflate},
+        {"isal", isal_name, isal},
+        {"zlib", zlib_name, zlib},
+        {"rocksdb", "RocksDB", known(ROCKSDB_VERSION)},
+        {"snappy", "snappy", known(SNAPPY_VERSION)},
+        {"lz4", "lz4", LZ4_versionString()},
+        {"zstd", "zstd", ZSTD_versionString()},
+        {"xxhash", "xxHash", xxhash},
+    };
+    for (int i = 0; i < LIBRARY_COUNT; i++) {
+        list[i] = (struct library_version){known_ones[i].field, known_ones[i].name, ""};
+        (void)snprintf(list[i].version, LIBRARY_VERSION_BYTES, "%s", known_ones[i].version);
     }
-    if (!name) return NULL;
-    (void)snprintf(text, LIBRARY_VERSION_BYTES, "%s %s", name, version);
-    return text;
 }

@@ -3,28 +3,24 @@
  *
  * Most libraries tell their version when the program runs, so it is the version of the library that
  * is loaded. The C interfaces of RocksDB, snappy, libdeflate and ISA-L do not tell it; for them it
- * is the version that the program was built with. Pure functions; any thread.
+ * is the version that the program was built with. Any thread.
  */
 #ifndef ROCKSORT_COMMAND_LIBRARY_VERSIONS_H
 #define ROCKSORT_COMMAND_LIBRARY_VERSIONS_H
 
-enum library {
-    LIBRARY_HTSLIB,
-    LIBRARY_LIBDEFLATE,         /* may be not built in, as ISA-L */
-    LIBRARY_ISAL,
-    LIBRARY_ZLIB,
-    LIBRARY_ROCKSDB,
-    LIBRARY_SNAPPY,
-    LIBRARY_LZ4,
-    LIBRARY_ZSTD,
-    LIBRARY_XXHASH,
-    LIBRARY_COUNT
+enum {
+    LIBRARY_LIBDEFLATE = 1,     /* numbers in the list; if it is not built in zlib inflates */
+    LIBRARY_ZLIB = 3,
+    LIBRARY_COUNT = 9,
+    LIBRARY_VERSION_BYTES = 48,
 };
 
-enum { LIBRARY_VERSION_BYTES = 64 };
+struct library_version {
+    const char *field;          /* in the statistics; NULL: it has none of its own */
+    const char *name;           /* NULL: the library is not built in */
+    char version[LIBRARY_VERSION_BYTES];
+};
 
-/* Writes "RocksDB 7.8.3", name and version, into text and returns it. Returns NULL if the library
-   is not built in. */
-const char *library_version(enum library library, char text[LIBRARY_VERSION_BYTES]);
+void library_versions(struct library_version list[LIBRARY_COUNT]);
 
 #endif

@@ -62,22 +62,21 @@ static const struct {
     {NULL, "OMP_NUM_THREADS"},
 };
 
-void machine_grant_read(const char *(*look_up)(const char *name, void *arg), void *arg,
-                        struct machine_grant *grant)
+void machine_grant_read(struct machine_grant *grant)
 {
     *grant = (struct machine_grant){0};
     size_t n = sizeof cpu_variables / sizeof *cpu_variables;
     for (size_t i = 0; i < n && grant->n_cpus == 0; i++) {
-        if (cpu_variables[i].job && !look_up(cpu_variables[i].job, arg)) continue;
-        uint64_t value = leading_number(look_up(cpu_variables[i].cpus, arg));
+        if (cpu_variables[i].job && !getenv(cpu_variables[i].job)) continue;
+        uint64_t value = leading_number(getenv(cpu_variables[i].cpus));
         grant->n_cpus = value < MACHINE_MAX_THREADS ? (unsigned)value : MACHINE_MAX_THREADS;
         grant->cpus_variable = cpu_variables[i].cpus;
     }
     if (grant->n_cpus == 0) grant->cpus_variable = NULL;
-    if (!look_up("SLURM_JOB_ID", arg)) return;
-    uint64_t of_node = leading_number(look_up("SLURM_MEM_PER_NODE", arg));
-    uint64_t of_cpu = leading_number(look_up("SLURM_MEM_PER_CPU", arg));
-    uint64_t n_cpus = leading_number(look_up("SLURM_CPUS_ON_NODE", arg));
+    if (!getenv("SLURM_JOB_ID")) return;
+    uint64_t of_node = leading_number(getenv("SLURM_MEM_PER_NODE"));
+    uint64_t of_cpu = leading_number(getenv("SLURM_MEM_PER_CPU"));
+    uint64_t n_cpus = leading_number(getenv("SLURM_CPUS_ON_NODE"));
     if (n_cpus == 0) n_cpus = grant->n_cpus > 0 ? grant->n_cpus : 1;
     uint64_t n_mib = of_node > 0 ? of_node : of_cpu < UINT64_MAX / n_cpus ? of_cpu * n_cpus : 0;
     if (n_mib == 0 || n_mib > UINT64_MAX / mib) return;
@@ -221,12 +220,6 @@ static uint64_t address_limit(void)
     return data < least ? data : least;
 }
 
-static const char *look_up(const char *name, void *arg)
-{
-    (void)arg;
-    return getenv(name);
-}
-
 void machine_facts_gather(struct machine_facts *facts)
 {
     struct cgroup cgroup;
@@ -239,5 +232,5 @@ void machine_facts_gather(struct machine_facts *facts)
         .cgroup_bytes = cgroup.free_bytes,
         .address_bytes = address_limit(),
     };
-    machine_grant_read(look_up, NULL, &facts->grant);
+    machine_grant_read(&facts->grant);
 }

@@ -9,8 +9,8 @@
  * thread, but at most half of what the machine has. If the input is a pipe, a quarter of the
  * CPUs and half of that memory are left to the program that feeds the pipe, such as an aligner.
  *
- * Order of calls: machine_facts_gather, the only function that is not pure; the caller sets
- * has_feeder; machine_fit_choose. Any thread. Nothing fails.
+ * Order of calls: machine_facts_gather; the caller sets has_feeder; machine_fit_choose, which is
+ * pure. Any thread. Nothing fails.
  */
 #ifndef ROCKSORT_COMMAND_MACHINE_FIT_H
 #define ROCKSORT_COMMAND_MACHINE_FIT_H
@@ -47,12 +47,9 @@ struct machine_fit {
     char memory_reason[MACHINE_REASON_BYTES];
 };
 
-/*
- * Reads the environment variables of batch systems: Slurm, LSF, Grid Engine, PBS and Torque; and
- * last OMP_NUM_THREADS. look_up returns a variable's value or NULL.
- */
-void machine_grant_read(const char *(*look_up)(const char *name, void *arg), void *arg,
-                        struct machine_grant *grant);
+/* Reads the environment variables of batch systems: Slurm, LSF, Grid Engine, PBS and Torque; and
+   last OMP_NUM_THREADS. */
+void machine_grant_read(struct machine_grant *grant);
 
 /* Finds out all facts except has_feeder. */
 void machine_facts_gather(struct machine_facts *facts);

@@ -2,13 +2,15 @@
  * report_file.h -- files beside the output and its index that say something about a sort: those of
  * --stats, --flagstat, --idxstats, --coverage, and the statistics of --markdup.
  *
- * Order of calls: report_file_choose before the sort; report_file_write after it;
- * output_path_release with the path. Errors: -1 after a message. One thread at a time.
+ * Order of calls: choose before the sort; write after it, or before the output gets its name;
+ * release. Errors: -1 after a message. One thread at a time.
  */
 #ifndef ROCKSORT_COMMAND_REPORT_FILE_H
 #define ROCKSORT_COMMAND_REPORT_FILE_H
 
 #include "command/sort_options.h"
+#include "output/output_set.h"
+#include "pipeline/sort_report.h"
 
 #include <stdio.h>
 
@@ -24,18 +26,26 @@ int report_file_choose(struct output_path *path, const char *option, const char 
    writes these files. */
 int report_file_choose_counts(struct sort_options *options);
 
-/* A report whose place was chosen. */
-struct chosen_report {
-    const char *option;         /* for messages */
-    const struct output_path *path;     /* NULL: it is not wanted */
-};
-
-/* Refuses two reports that would go to one place. Both may be unwanted. */
-int report_file_keep_apart(const struct chosen_report *a, const struct chosen_report *b);
-
 /* Calls put(to, arg), which writes to a stream of the file; put need not look for errors of it. The
    file gets its name when it is complete. `what`, such as "statistics", is for messages. */
 int report_file_write(struct output_path *path, const char *what,
                       void (*put)(FILE *to, const void *arg), const void *arg);
+
+/* ---- the reports of --markdup: -s, -f, --json and --metrics ---- */
+
+struct duplicate_report {
+    struct output_path statistics, metrics;
+};
+
+/* Chooses where the reports go that the options ask for. Checkpoints of the sort know them then.
+   stats: where --stats goes, from which they are kept apart; NULL: it is not wanted. */
+int duplicate_report_choose(struct duplicate_report *paths, struct sort_settings *settings,
+                            const struct output_path *stats);
+
+/* Writes those that have temporary files, and adds them to the set; or, with NULL, the others. */
+int duplicate_report_write(struct duplicate_report *paths, const struct sort_settings *settings,
+                           const struct sort_report *report, struct output_set *set);
+
+void duplicate_report_release(struct duplicate_report *paths);
 
 #endif

@@ -12,21 +12,14 @@
  *   1. Device and inode. A candidate that is the same file as /proc/self/exe is this program,
  *      through whatever symbolic or hard link it was found.
  *   2. The environment variable ROCKSORT_FRONT_END_TRIED, a list of files. Before each hand-over
- *      the identities of our own file and of the candidate are added to it. A copy of this program,
- *      another build of it or a wrapper script around it is a different file, and only running it
- *      shows what it is: it starts this program again, which finds the variable and goes on to the
- *      first candidate that is not listed. Each hand-over adds a file, so this ends: at the latest
- *      with "no upstream". It cannot loop, neither in one process (exec) nor through children (a
- *      script that does not exec).
+ *      the identities of our own file and of the candidate are added to it. A copy of this program
+ *      or a wrapper script around it is a different file: it starts this program again, which finds
+ *      the variable and goes on to the first candidate that is not listed. Each hand-over adds a
+ *      file, so this ends, at the latest with "no upstream".
  *
- * The list holds identities of files, not a position in PATH, because wrappers change PATH. It does
- * not hold the process id, because a script that runs this program as a child must be recognised,
- * too.
- *
- * The upstream and its children inherit the variable; only the upstream could remove it. That is
- * harmless: only this front end reads it, and a front end that an upstream starts merely skips the
- * samtools that started it. One case is not recognised: a wrapper script that runs this program
- * again and clears the environment.
+ * The list holds identities of files, because wrappers change PATH and may run this program as a
+ * child. The upstream inherits the variable; only this front end reads it. One case is not
+ * recognised: a wrapper script that runs this program again and clears the environment.
  *
  * `samtools --version` runs the upstream as a child and prints our own line after its lines:
  * scripts take the version from the first line.

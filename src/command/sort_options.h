@@ -8,21 +8,16 @@
  *
  * Order of calls: init; sort_options_parse; with --resume open that checkpoint and
  * sort_options_adopt it; use the settings; release. Ownership: the settings point into the options
- * and into argv, both of which must stay. Threads: one at a time.
- *
- * sort_options_parse.h    options one after the other, then what they mean together
- * sort_options_output.h   what is written: names and formats of output and index
- * sort_options_format.h   format options of htslib
- * sort_options_also.h     a second output
- * sort_options_resources.h   threads, memory, codec
- * sort_options_resume.h   options that go on with a checkpoint
- * sort_options_usage.h    the usage text
+ * and into argv, both of which must stay. Threads: one at a time. Errors: -1 after a message.
  */
 #ifndef ROCKSORT_COMMAND_SORT_OPTIONS_H
 #define ROCKSORT_COMMAND_SORT_OPTIONS_H
 
 #include "command/machine_fit.h"
 #include "pipeline/bam_sort.h"
+#include "pipeline/count_files.h"
+
+#include <stdio.h>
 
 #define DEFAULT_MEMORY "768M"           /* a thread, as samtools sort */
 
@@ -39,12 +34,13 @@ struct sort_options {
     bool verify;                        /* --verify, of each input by itself */
     bool plan;                          /* --plan */
     bool quiet;
+    int verbosity;
     const char *stats;                  /* --stats, or NULL */
     const char *counts[COUNT_N_KINDS];  /* --flagstat, --idxstats, --coverage, or NULL */
     bool nothing_given;                 /* no input: a user at a terminal wants help */
     const char *resume;                 /* --resume: the checkpoint to go on with */
     bool clean;                         /* --clean */
-    const char *clean_place;            /* where to look for unused temporary data */
+    const char *clean_place;            /* with --clean: where to look for unused data */
     bool yes;                           /* --yes: and remove them */
     struct machine_fit fit;             /* what auto chose; n_threads is 0 without auto */
     /* options that the settings are made of */
@@ -81,5 +77,65 @@ struct sort_options {
 
 void sort_options_init(struct sort_options *options, enum sort_dialect dialect);
 void sort_options_release(struct sort_options *options);
+
+/* Takes all options and arguments. With --help, --version and --clean the settings are not complete;
+   with --resume they are after sort_options_adopt. */
+int sort_options_parse(struct sort_options *options, int argc, char **argv);
+
+/* Prints the common options, in at most 48 lines; with help_all, every option. */
+void sort_options_print_usage(const struct sort_options *options, FILE *to);
+
+/* True if one of --flagstat, --idxstats and --coverage was given. */
+bool sort_options_ask_for_counts(const struct sort_options *options);
+
+/* With all options chosen, before a sort: refuses to write BAM, CRAM or compressed SAM to a
+   terminal. */
+int sort_options_check_terminal(const struct sort_options *options);
+
+/* ---- resuming ---- */
+
+/* Takes from a checkpoint what was not given, and refuses what contradicts it. The checkpoint
+   outlives the options. */
+int sort_options_adopt(struct sort_options *options, const struct checkpoint *checkpoint);
+
+/* After adopt: true if the options ask for other files than those that the checkpoint names, or for
+   the same ones made in another way. */
+bool sort_options_ask_for_more(const struct sort_options *options,
+                               const struct checkpoint *checkpoint);
+
+/* ---- between the files of this module ---- */
+
+/* Take an option of the table; `options` is a struct sort_options. */
+int sort_options_take_engine(void *options, const char *name);
+int sort_options_take_input_option(void *options, const char *text);
+int sort_options_take_output_option(void *options, const char *text);
+int sort_options_take_reference(void *options, const char *fasta);
+
+/* Refuses options that cannot be used together. n_args is the number of arguments that are no
+   options. */
+int sort_options_check_modes(const struct sort_options *options, int n_args);
+
+/* Takes the argument of --split-by. By tag, it changes the order: pieces come one after the other,
+   and records within them in the order that was asked for. */
+int sort_options_choose_split(struct sort_options *options);
+
+/* The same for a sort that is resumed, whose order is that of the checkpoint. `split_by`: what the
+   checkpoint says, or NULL. */
+int sort_options_adopt_split(struct sort_options *options, const char *split_by);
+
+/* Takes the engine of a checkpoint if none was given, and if this build and the level, which is
+   known, allow it. */
+void sort_options_adopt_engine(struct sort_options *options, enum bgzf_engine engine);
+
+/* Takes threads, memory and codec from a checkpoint if they were not given. */
+void sort_options_adopt_resources(struct sort_options *options,
+                                  const struct checkpoint_resources *resources);
+
+/* When the inputs are known: sets threads and memory as the options say or as fits the machine
+   (auto), and warns of memory that the machine does not have. */
+int sort_options_finish_resources(struct sort_options *options);
+
+/* Chooses output, format, level and index from all options that concern them. */
+int sort_options_choose_output(struct sort_options *options);
 
 #endif

@@ -6,195 +6,148 @@
  */
 #include "command/sort_options_markdup.h"
 
-#include "command/option_text.h"
-#include "duplicates/name_pattern.h"
+#include "command/option_table.h"
+#include "duplicates/read_names.h"
 #include "util/diag.h"
 #include "util/words.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    OPTION_INCLUDE_FAILS = OPTION_TEXT_FIRST,
-    OPTION_IGNORE_STRAND,
-    OPTION_OPTICAL_ONLY,
-    OPTION_NO_MULTI_DUP,
-    OPTION_READ_COORDS,
-    OPTION_COORDS_ORDER,
-    OPTION_BARCODE_TAG,
-    OPTION_BARCODE_NAME,
-    OPTION_BARCODE_RGX,
-    OPTION_USE_READ_GROUPS,
-    OPTION_USE_LIBRARIES,
-    OPTION_JSON,
-    OPTION_METRICS,
-    OPTION_DUPLICATE_COUNT,
-    OPTION_MOVE_UMI,
-    OPTION_UMI_SEPARATOR,
-    OPTION_BARCODE_MISMATCHES,
-    OPTION_BARCODE_OWN,
-    OPTION_INPUT_FMT,
+/* Rows that are options of ours, too. */
+#define REFUSED_ROWS                                            \
+    {"input-fmt-option", 0, "OPT", .kind = OPTION_REFUSED},     \
+    {"output-fmt", 'O', "FORMAT", .kind = OPTION_REFUSED},      \
+    {"output-fmt-option", 0, "OPT", .kind = OPTION_REFUSED},    \
+    {"reference", 0, "FASTA", .kind = OPTION_REFUSED},          \
+    {"threads", '@', "INT", .kind = OPTION_REFUSED},            \
+    {"write-index", 0, NULL, .kind = OPTION_REFUSED},           \
+    {"verbosity", 0, "INT", .kind = OPTION_REFUSED},            \
+    {"no-PG", 0, NULL, .kind = OPTION_REFUSED},                 \
+    {NULL, 'u', NULL, .kind = OPTION_REFUSED}
+
+#define N_ROWS(rows) (sizeof(rows) / sizeof *(rows))
+
+/* ---- --fixmate ---- */
+
+static int take_sanitize(void *arg, const char *text)
+{
+    struct fixmate_rules *rules = arg;
+    int flags = sanitize_parse(text);
+    if (flags < 0) return OPTION_WRONG;
+    rules->sanitize = (unsigned)flags;
+    return 0;
+}
+
+#define FIXMATE_FLAG(of) .kind = OPTION_FLAG, .member = offsetof(struct fixmate_rules, of)
+
+static const struct option_row fixmate_rows[] = {
+    {NULL, 'r', NULL, FIXMATE_FLAG(removes)},
+    {NULL, 'p', NULL, FIXMATE_FLAG(any_orientation)},
+    {NULL, 'c', NULL, FIXMATE_FLAG(template_cigar)},
+    {NULL, 'M', NULL, FIXMATE_FLAG(base_mods)},
+    {NULL, 'm', NULL, .kind = OPTION_CALL},     /* mate scores are always written */
+    {"sanitize", 'z', "FLAGS", .kind = OPTION_CALL, .take = take_sanitize,
+     .takes = "all, on, off or a list of pos, mqual, unmap, cigar, cigdup, cigarx and aux"},
+    REFUSED_ROWS,
 };
 
-static const struct option long_options[] = {
-    {"include-fails", no_argument, NULL, OPTION_INCLUDE_FAILS},
-    {"mode", required_argument, NULL, 'm'},
-    {"ignore-strand", no_argument, NULL, OPTION_IGNORE_STRAND},
-    {"optical-only", no_argument, NULL, OPTION_OPTICAL_ONLY},
-    {"no-multi-dup", no_argument, NULL, OPTION_NO_MULTI_DUP},
-    {"read-coords", required_argument, NULL, OPTION_READ_COORDS},
-    {"coords-order", required_argument, NULL, OPTION_COORDS_ORDER},
-    {"barcode-tag", required_argument, NULL, OPTION_BARCODE_TAG},
-    {"barcode-name", no_argument, NULL, OPTION_BARCODE_NAME},
-    {"barcode-rgx", required_argument, NULL, OPTION_BARCODE_RGX},
-    {"barcode-mismatches", required_argument, NULL, OPTION_BARCODE_MISMATCHES},
-    {"barcode-own", no_argument, NULL, OPTION_BARCODE_OWN},
-    {"use-read-groups", no_argument, NULL, OPTION_USE_READ_GROUPS},
-    {"use-libraries", no_argument, NULL, OPTION_USE_LIBRARIES},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"metrics", required_argument, NULL, OPTION_METRICS},
-    {"duplicate-count", no_argument, NULL, OPTION_DUPLICATE_COUNT},
-    {"move-umi-to-tag", no_argument, NULL, OPTION_MOVE_UMI},
-    {"umi-separator", required_argument, NULL, OPTION_UMI_SEPARATOR},
-    {"input-fmt", required_argument, NULL, OPTION_INPUT_FMT},
-    OPTION_TEXT_OURS,
-};
+int sort_options_parse_fixmate(const char *text, struct fixmate_rules *rules)
+{
+    static const struct option_table table = {fixmate_rows, N_ROWS(fixmate_rows), "--fixmate",
+                                              "samtools fixmate"};
+    char **words;
+    *rules = (struct fixmate_rules){.sanitize = SANITIZE_ALL};
+    int r = option_table_parse_text(&table, text, rules, &words);
+    words_free(words);
+    return r;
+}
+
+/* ---- --markdup ---- */
 
 struct gathered {
     struct duplicate_rules rules;
     const char *coords, *coords_order, *barcode;        /* of options; or NULL */
-    bool barcode_in_name;
-    bool mismatches_given;
+    bool barcode_in_name, mismatches_given;
+    int distance, read_length;          /* the latter is the window of samtools: here, duplicates are
+                                           found at any distance */
 };
 
-/* Parses a whole number from 0 to `high`. Returns 0, or -1 after a message. */
-static int parse_number(const char *option, const char *text, long high, long *value)
-{
-    char *end;
-    errno = 0;
-    *value = strtol(text, &end, 10);
-    if (isdigit((unsigned char)*text) && *end == '\0' && errno == 0 && *value <= high) return 0;
-    diag_error("--markdup: %s takes a whole number from 0 to %ld, not '%s'", option, high, text);
-    return -1;
-}
-
-/* The window of samtools: duplicates are found at any distance. */
-static int take_read_length(const char *text)
-{
-    long bases;
-    return parse_number("-l", text, INT32_MAX, &bases);
-}
-
-static int take_distance(const char *text, struct duplicate_rules *rules)
-{
-    long distance;
-    if (parse_number("-d", text, INT32_MAX, &distance) < 0) return -1;
-    rules->optical_distance = distance;
-    return 0;
-}
-
-static int take_mode(const char *text, struct duplicate_rules *rules)
-{
-    rules->by_sequence = strcmp(text, "s") == 0;
-    if (rules->by_sequence || strcmp(text, "t") == 0) return 0;
-    diag_error("--markdup: --mode takes t (ends of templates) or s (ends of reads), not '%s'", text);
-    return -1;
-}
-
-static int take_barcode_tag(const char *text, struct duplicate_rules *rules)
-{
-    if (strlen(text) != 2 || !isalpha((unsigned char)text[0]) ||
-        !isalnum((unsigned char)text[1])) {
-        diag_error("--markdup: --barcode-tag takes a tag of two characters such as RX, not '%s'",
-                   text);
-        return -1;
-    }
-    rules->barcode_source = BARCODE_TAG;
-    memcpy(rules->barcode_tag, text, 2);
-    return 0;
-}
-
-static int take_mismatches(const char *text, struct gathered *to)
-{
-    long n;
-    if (parse_number("--barcode-mismatches", text, 1, &n) < 0) return -1;
-    to->mismatches_given = true;
-    to->rules.barcode_mismatches = (unsigned)n;
-    return 0;
-}
-
-static int take_separator(const char *text, struct duplicate_rules *rules)
-{
-    if (strlen(text) != 1) {
-        diag_error("--markdup: --umi-separator takes one character, not '%s'", text);
-        return -1;
-    }
-    rules->umi_separator = *text;
-    return 0;
-}
-
-static int take_path(const char *option, const char *text, const char **path)
-{
-    if (!*text) {
-        diag_error("--markdup: %s takes the name of a file", option);
-        return -1;
-    }
-    *path = text;
-    return 0;
-}
-
-/* Takes an option of what duplicates are. */
-static int take_definition(int c, const char *value, struct gathered *to)
-{
-    switch (c) {
-    case 'l': return take_read_length(value);
-    case 'm': return take_mode(value, &to->rules);
-    case OPTION_IGNORE_STRAND: to->rules.ignores_strand = true; return 0;
-    case OPTION_INCLUDE_FAILS: to->rules.include_fails = true; return 0;
-    case OPTION_USE_READ_GROUPS: to->rules.use_read_groups = true; return 0;
-    case OPTION_USE_LIBRARIES: to->rules.use_libraries = true; return 0;
-    case OPTION_BARCODE_TAG: return take_barcode_tag(value, &to->rules);
-    case OPTION_BARCODE_NAME: to->barcode_in_name = true; return 0;
-    case OPTION_BARCODE_RGX:
-        to->barcode_in_name = true;
-        to->barcode = value;
-        return 0;
-    case OPTION_BARCODE_MISMATCHES: return take_mismatches(value, to);
-    case OPTION_BARCODE_OWN: to->rules.own_barcodes = true; return 0;
-    default:
-        diag_error("--markdup does not take --input-fmt: rocksort finds out the format itself");
-        return -1;
-    }
-}
-
-static int take_option(int c, const char *value, void *arg)
+static int take_mode(void *arg, const char *text)
 {
     struct gathered *to = arg;
-    struct duplicate_rules *rules = &to->rules;
-    switch (c) {
-    case 'r': rules->removes = true; return 0;
-    case 'c': rules->clears = true; return 0;
-    case 'S': rules->marks_others = true; return 0;
-    case 't': rules->names_original = true; return 0;
-    case 'd': return take_distance(value, rules);
-    case OPTION_DUPLICATE_COUNT: rules->counts = true; return 0;
-    case OPTION_OPTICAL_ONLY: rules->only_optical = true; return 0;
-    case OPTION_NO_MULTI_DUP: rules->checks_chains = false; return 0;
-    case OPTION_READ_COORDS: to->coords = value; return 0;
-    case OPTION_COORDS_ORDER: to->coords_order = value; return 0;
-    case OPTION_MOVE_UMI: rules->moves_umi = true; return 0;
-    case OPTION_UMI_SEPARATOR: return take_separator(value, rules);
-    case 's': rules->prints_statistics = true; return 0;
-    case 'f':
-        rules->prints_statistics = true;
-        return take_path("-f", value, &rules->statistics_path);
-    case OPTION_JSON: rules->json = rules->prints_statistics = true; return 0;
-    case OPTION_METRICS: return take_path("--metrics", value, &rules->metrics_path);
-    default: return take_definition(c, value, to);
-    }
+    to->rules.by_sequence = strcmp(text, "s") == 0;
+    return to->rules.by_sequence || strcmp(text, "t") == 0 ? 0 : OPTION_WRONG;
 }
+
+static int take_barcode_tag(void *arg, const char *text)
+{
+    struct gathered *to = arg;
+    if (strlen(text) != 2 || !isalpha((unsigned char)text[0]) || !isalnum((unsigned char)text[1]))
+        return OPTION_WRONG;
+    to->rules.barcode_source = BARCODE_TAG;
+    memcpy(to->rules.barcode_tag, text, 2);
+    return 0;
+}
+
+static int take_separator(void *arg, const char *text)
+{
+    struct gathered *to = arg;
+    if (strlen(text) != 1) return OPTION_WRONG;
+    to->rules.umi_separator = *text;
+    return 0;
+}
+
+static int refuse_format(void *arg, const char *text)
+{
+    (void)arg;
+    (void)text;
+    diag_error("--markdup does not take --input-fmt: rocksort finds out the format itself");
+    return -1;
+}
+
+#define AT(of) offsetof(struct gathered, of)
+#define FLAG(of) .kind = OPTION_FLAG, .member = AT(of)
+#define TEXT(of) .kind = OPTION_TEXT, .member = AT(of)
+#define NUMBER(of, most)                                                        \
+    .kind = OPTION_NUMBER, .member = AT(of), .high = (most),                    \
+    .takes = "a whole number from 0 to " #most
+#define CALL(function, what) .kind = OPTION_CALL, .take = (function), .takes = (what)
+
+static const struct option_row markdup_rows[] = {
+    {NULL, 'l', "INT", NUMBER(read_length, 2147483647)},
+    {NULL, 'r', NULL, FLAG(rules.removes)},
+    {NULL, 'c', NULL, FLAG(rules.clears)},
+    {NULL, 'S', NULL, FLAG(rules.marks_others)},
+    {NULL, 't', NULL, FLAG(rules.names_original)},
+    {NULL, 'd', "INT", NUMBER(distance, 2147483647)},
+    {NULL, 's', NULL, FLAG(rules.prints_statistics)},
+    {NULL, 'f', "FILE", TEXT(rules.statistics_path), .given = AT(rules.prints_statistics)},
+    {"json", 0, NULL, FLAG(rules.json), .given = AT(rules.prints_statistics)},
+    {"metrics", 0, "FILE", TEXT(rules.metrics_path)},
+    {"include-fails", 0, NULL, FLAG(rules.include_fails)},
+    {"mode", 'm', "TYPE", CALL(take_mode, "t (ends of templates) or s (ends of reads)")},
+    {"ignore-strand", 0, NULL, FLAG(rules.ignores_strand)},
+    {"optical-only", 0, NULL, FLAG(rules.only_optical)},
+    {"no-multi-dup", 0, NULL, .kind = OPTION_OFF, .member = AT(rules.checks_chains)},
+    {"duplicate-count", 0, NULL, FLAG(rules.counts)},
+    {"read-coords", 0, "REGEX", TEXT(coords)},
+    {"coords-order", 0, "STR", TEXT(coords_order)},
+    {"barcode-tag", 0, "TAG", CALL(take_barcode_tag, "a tag of two characters such as RX")},
+    {"barcode-name", 0, NULL, FLAG(barcode_in_name)},
+    {"barcode-rgx", 0, "REGEX", TEXT(barcode), .given = AT(barcode_in_name)},
+    {"barcode-mismatches", 0, "INT", NUMBER(rules.barcode_mismatches, 1),
+     .given = AT(mismatches_given)},
+    {"barcode-own", 0, NULL, FLAG(rules.own_barcodes)},
+    {"use-read-groups", 0, NULL, FLAG(rules.use_read_groups)},
+    {"use-libraries", 0, NULL, FLAG(rules.use_libraries)},
+    {"move-umi-to-tag", 0, NULL, FLAG(rules.moves_umi)},
+    {"umi-separator", 0, "CHAR", CALL(take_separator, "one character")},
+    {"input-fmt", 0, "FORMAT", CALL(refuse_format, NULL)},
+    {NULL, 'T', "PREFIX", .kind = OPTION_REFUSED},
+    REFUSED_ROWS,
+};
 
 /* Sets which group of the pattern is x, y and t. Both orders of x and y mean the same: what counts
    is how far each of them is away. */
@@ -257,33 +210,32 @@ static int finish_barcode(struct gathered *from)
 static int check_together(const struct gathered *from)
 {
     const struct duplicate_rules *rules = &from->rules;
-    const char *problem = NULL;
     bool has_tag = rules->barcode_source == BARCODE_TAG;
-    if (has_tag && from->barcode_in_name)
-        problem = "--barcode-tag cannot be used together with --barcode-name or --barcode-rgx";
-    else if (rules->moves_umi && !from->barcode_in_name)
-        problem = "--move-umi-to-tag needs --barcode-name or --barcode-rgx";
-    else if (from->mismatches_given && !has_tag && !from->barcode_in_name)
-        problem = "--barcode-mismatches needs --barcode-tag, --barcode-name or --barcode-rgx";
-    else if (rules->own_barcodes && !has_tag)
-        problem = "--barcode-own needs --barcode-tag";
-    else if (rules->use_read_groups && rules->use_libraries)
-        problem = "--use-read-groups and --use-libraries cannot be used together";
-    else if (rules->only_optical && rules->optical_distance == 0)
-        problem = "--optical-only needs -d N, the distance of optical duplicates in pixels";
-    if (problem) diag_error("--markdup: %s", problem);
-    return problem ? -1 : 0;
+    const struct option_clash clashes[] = {
+        {has_tag && from->barcode_in_name,
+         "--barcode-tag cannot be used together with --barcode-name or --barcode-rgx"},
+        {rules->moves_umi && !from->barcode_in_name,
+         "--move-umi-to-tag needs --barcode-name or --barcode-rgx"},
+        {from->mismatches_given && !has_tag && !from->barcode_in_name,
+         "--barcode-mismatches needs --barcode-tag, --barcode-name or --barcode-rgx"},
+        {rules->own_barcodes && !has_tag, "--barcode-own needs --barcode-tag"},
+        {rules->use_read_groups && rules->use_libraries,
+         "--use-read-groups and --use-libraries cannot be used together"},
+        {rules->only_optical && rules->optical_distance == 0,
+         "--optical-only needs -d N, the distance of optical duplicates in pixels"},
+        {rules->statistics_path && !*rules->statistics_path, "-f takes the name of a file"},
+        {rules->metrics_path && !*rules->metrics_path, "--metrics takes the name of a file"},
+    };
+    return option_refuse_clash("--markdup: ", clashes, N_ROWS(clashes));
 }
 
 int sort_options_parse_markdup(const char *text, struct duplicate_rules *rules)
 {
-    static const struct option_text options = {
-        .option = "--markdup", .program = "samtools markdup",
-        .letters = "rsl:StT:O:@:f:d:cm:u", .long_options = long_options, .refused = "TO@u",
-        .take = take_option,
-    };
+    static const struct option_table table = {markdup_rows, N_ROWS(markdup_rows), "--markdup",
+                                              "samtools markdup"};
     struct gathered found = {.rules = {.checks_chains = true, .umi_separator = ':'}};
-    int r = option_text_parse(&options, text, &found, &found.rules.words);
+    int r = option_table_parse_text(&table, text, &found, &found.rules.words);
+    found.rules.optical_distance = found.distance;
     if (r == 0 && (check_together(&found) < 0 || finish_coords(&found) < 0 ||
                    finish_barcode(&found) < 0))
         r = -1;

@@ -1,16 +1,23 @@
 /*
- * sort_options_markdup.h -- the options of samtools markdup and some more, as --markdup takes them
- * in one text.
+ * sort_options_markdup.h -- the options of other programs in one text: those of samtools fixmate, as
+ * --fixmate takes them, and those of samtools markdup and some more, as --markdup takes them.
+ *
+ * Threads: one at a time, because the parser uses getopt.
  */
 #ifndef ROCKSORT_COMMAND_SORT_OPTIONS_MARKDUP_H
 #define ROCKSORT_COMMAND_SORT_OPTIONS_MARKDUP_H
 
 #include "duplicates/duplicate_rules.h"
+#include "template/fixmate.h"
+
+/* Parses `text`, such as "-r -z off", and sets the rules except for the references. Returns 0, or -1
+   after a message. */
+int sort_options_parse_fixmate(const char *text, struct fixmate_rules *rules);
 
 /*
  * Parses `text`, such as "-S -d 2500 -f stats.txt", and sets the rules but for the read groups.
  * Returns 0, or -1 after a message. Both times the rules hold memory only until
- * sort_options_release_markdup. Threads: one at a time; it uses getopt.
+ * sort_options_release_markdup.
  */
 int sort_options_parse_markdup(const char *text, struct duplicate_rules *rules);
 

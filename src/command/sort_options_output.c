@@ -1,18 +1,205 @@
-/* sort_options_output.c -- see sort_options_output.h. */
-#include "command/sort_options_output.h"
+/*
+ * sort_options_output.c -- options of what is written: format options of htslib, --split-by, then
+ * the names and formats of output and index once all options are known.
+ */
+#include "command/sort_options.h"
 
 #include "columns/column_schema.h"
-#include "command/sort_options_format.h"
-#include "command/sort_options_split.h"
+#include "command/option_table.h"
 #include "input/bam_reader.h"
-#include "output/bam_writer.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/xalloc.h"
 
+#include <htslib/kstring.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- format options ---- */
+
+/* Takes nthreads out of a list: htslib would start threads of its own, besides those of -@. */
+static void drop_threads(hts_opt **list)
+{
+    while (*list) {
+        hts_opt *option = *list;
+        if (option->opt != HTS_OPT_NTHREADS) {
+            list = &option->next;
+            continue;
+        }
+        diag_warning("format option nthreads is ignored: give threads with -@");
+        *list = option->next;
+        option->next = NULL;
+        hts_opt_free(option);
+    }
+}
+
+/* Adds a format option of htslib, "name" or "name=value", to a list. `option` is for messages. */
+static int add_format(const char *option, const char *text, hts_opt **list)
+{
+    if (hts_opt_add(list, text) < 0) {
+        diag_error("option %s: htslib does not know '%s'; 'man samtools' lists what it takes",
+                   option, text);
+        return -1;
+    }
+    drop_threads(list);
+    return 0;
+}
+
+/* A copy of a format option, or of a list of them with commas between. The file of a reference gets
+   its whole path, since a sort may be resumed from another directory. The caller frees it. */
+static char *whole_paths(const char *options, bool is_list)
+{
+    static const char key[] = "reference=";
+    const size_t n_key = sizeof key - 1;
+    kstring_t text = {0, 0, NULL};
+    bool had_memory = kputs("", &text) >= 0;
+    for (const char *at = options; *at && had_memory;) {
+        size_t n = is_list ? strcspn(at, ",") : strlen(at);
+        bool is_file = n > n_key && strncmp(at, key, n_key) == 0;
+        char *file = is_file ? xmemdup(at, n + 1) : NULL;
+        if (file) file[n] = '\0';
+        char *real = file ? realpath(file + n_key, NULL) : NULL;
+        bool fits = real && !(is_list && strchr(real, ','));
+        had_memory = (fits ? ksprintf(&text, "%s%s", key, real) : kputsn(at, n, &text)) >= 0;
+        free(real);
+        free(file);
+        at += n;
+        if (*at) had_memory = had_memory && kputc(*at++, &text) >= 0;
+    }
+    xalloc_require(had_memory);
+    return ks_release(&text);
+}
+
+/* The same for the output; its text is kept for the checkpoint. */
+static int add_output_format(struct sort_options *o, const char *option, const char *text)
+{
+    size_t n = o->n_output_texts++;
+    o->output_texts = xrealloc(o->output_texts, (n + 1) * sizeof *o->output_texts);
+    o->output_texts[n] = whole_paths(text, false);
+    return add_format(option, text, &o->output_options);
+}
+
+int sort_options_take_input_option(void *options, const char *text)
+{
+    struct sort_options *o = options;
+    return add_format("--input-fmt-option", text,
+                      (hts_opt **)&o->settings.input_format.specific);
+}
+
+int sort_options_take_output_option(void *options, const char *text)
+{
+    return add_output_format(options, "--output-fmt-option", text);
+}
+
+int sort_options_take_reference(void *options, const char *fasta)
+{
+    struct sort_options *o = options;
+    /* The name of the index stands for that of the FASTA file, as in htslib. */
+    static const char index[] = ".fai";
+    size_t n = strlen(fasta), n_index = sizeof index - 1;
+    if (n > n_index && strcmp(fasta + n - n_index, index) == 0) n -= n_index;
+    char *text = xasprintf("reference=%.*s", (int)n, fasta);
+    int r = add_format("--reference", text,
+                                    (hts_opt **)&o->settings.input_format.specific);
+    if (r == 0) r = add_output_format(o, "--reference", text);
+    free(text);
+    return r;
+}
+
+/* ---- --split-by ---- */
+
+/* Makes the order by tag, then by the order that was asked for. */
+static int divide_by_tag(struct sort_options *o)
+{
+    struct sort_rules *rules = &o->settings.rules;
+    if (o->settings.merge) {
+        diag_error("--merge cannot divide by a tag: leave it out, and the inputs are sorted by the "
+                   "tag");
+        return -1;
+    }
+    if (rules->order != SORT_COORDINATE && rules->order != SORT_NAME_NATURAL &&
+        rules->order != SORT_NAME_LEXICAL) {
+        diag_error("--split-by %s divides output by coordinate or by name: leave out other orders",
+                   o->settings.split_by);
+        return -1;
+    }
+    rules->below = rules->order;
+    rules->order = SORT_TAG;
+    memcpy(rules->tag, o->settings.split.tag, sizeof rules->tag);
+    return 0;
+}
+
+int sort_options_choose_split(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    if (split_request_parse(s->split_by, &s->split) < 0) return -1;
+    if (split_is_by_tag(s->split.kind)) return divide_by_tag(o);
+    if (s->rules.order == SORT_COORDINATE || s->rules.order == SORT_MINHASH) return 0;
+    diag_error("--split-by %s divides output by coordinate: leave out other orders", s->split_by);
+    return -1;
+}
+
+int sort_options_adopt_split(struct sort_options *o, const char *split_by)
+{
+    struct sort_settings *s = &o->settings;
+    if (s->split_by && split_request_parse(s->split_by, &s->split) < 0) return -1;
+    /* The checkpoint has the absolute name of a BED file. */
+    bool is_bed = s->split_by && s->split.kind == SPLIT_BED;
+    char *real = is_bed ? realpath(s->split_by, NULL) : NULL;
+    const char *given = real ? real : s->split_by;
+    bool differs = given && (!split_by || strcmp(given, split_by) != 0);
+    free(real);
+    if (differs) {
+        diag_error("cannot resume '%s' with another --split-by: leave the option out", o->resume);
+        return -1;
+    }
+    s->split_by = split_by;
+    return split_by ? split_request_parse(split_by, &s->split) : 0;
+}
+
+/* True if a pattern has a % in a directory above that of the file. */
+static bool is_too_high(const char *pattern)
+{
+    char *fixed = path_fixed_parent(pattern);
+    bool has_percent = strchr(fixed, '%') != NULL;
+    free(fixed);
+    return has_percent;
+}
+
+/* Checks the names of output and index, once they are known; with --split-by only. */
+static int check_pattern(const struct sort_options *o)
+{
+    const struct sort_settings *s = &o->settings;
+    if (!s->split_by) return 0;
+    const char *name = s->output, *problem = NULL;
+    if (!name)
+        problem = "--split-by writes files: give -o DIR/%.bam, where % stands for the name of a "
+                  "piece";
+    else if (path_is_url(name))
+        problem = "--split-by writes files in a local directory, not to a URL";
+    else if (!strchr(name, '%'))
+        problem = "--split-by needs a % in the name of -o, as in DIR/%.bam or DIR/%/reads.bam: it "
+                  "stands for the name of a piece";
+    else if (is_too_high(name) || (o->index_name && is_too_high(o->index_name)))
+        problem = "--split-by takes a % in the name of the file and in that of its directory, not "
+                  "further up";
+    else if (o->index_name && path_is_url(o->index_name))
+        problem = "--split-by writes indexes in a local directory, not to a URL";
+    else if (o->index_name && !strchr(o->index_name, '%'))
+        problem = "--split-by needs a % in the name of the index, too";
+    if (problem) diag_error("%s", problem);
+    return problem ? -1 : 0;
+}
+
+/* The order of records within a file of the output. */
+static enum sort_order file_order(const struct sort_options *o)
+{
+    const struct sort_rules *rules = &o->settings.rules;
+    return split_is_by_tag(o->settings.split.kind) ? rules->below : rules->order;
+}
+
+/* ---- names and formats ---- */
 
 /* True in an order in which references and positions ascend. Reads without a place come last in any
    order that they have. */
@@ -34,7 +221,7 @@ static int check_counts(const struct sort_options *o)
 static int choose_index(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
-    enum sort_order order = sort_options_file_order(o);
+    enum sort_order order = file_order(o);
     bool can_index = output_format_can_have_index(&s->output_format);
     const char *format = output_format_has_columns(&s->output_format)
                              ? output_format_name(&s->output_format) : "uncompressed SAM";
@@ -83,7 +270,7 @@ static int choose_format(struct sort_options *o)
     struct sort_settings *s = &o->settings;
     if (output_format_choose(o->format_option, s->output, &s->output_format) < 0) return -1;
     hts_opt **last = (hts_opt **)&s->output_format.hts.specific;
-    sort_options_drop_threads(last);
+    drop_threads(last);
     while (*last) last = &(*last)->next;
     *last = o->output_options;
     o->output_options = NULL;
@@ -123,7 +310,7 @@ static int choose_also(struct sort_options *o)
     if (output_format_choose_also(s->also, &s->also_format) < 0) return -1;
     if (s->also_format.kind != OUTPUT_CRAM) return 0;
     for (size_t i = 0; i < o->n_output_texts; i++)
-        if (sort_options_add_format("--output-fmt-option", o->output_texts[i],
+        if (add_format("--output-fmt-option", o->output_texts[i],
                                     (hts_opt **)&s->also_format.hts.specific) < 0)
             return -1;
     return bam_reader_check_reference(&s->also_format.hts);
@@ -188,13 +375,11 @@ static int choose_columns(struct sort_options *o)
 
 /* ---- the engine ---- */
 
-int sort_options_take_engine(struct sort_options *o, const char *name)
+int sort_options_take_engine(void *options, const char *name)
 {
+    struct sort_options *o = options;
     enum bgzf_engine *engine = &o->settings.engine;
-    if (bgzf_engine_parse(name, engine) < 0) {
-        diag_error("option --deflate takes auto, libdeflate, igzip, rocksort or zlib, not '%s'", name);
-        return -1;
-    }
+    if (bgzf_engine_parse(name, engine) < 0) return OPTION_WRONG;
     if (bgzf_engine_is_built_in(*engine)) return 0;
     if (*engine == BGZF_ENGINE_IGZIP)
         diag_error("--deflate igzip is not built in: give %szlib or auto, or build rocksort with "
@@ -275,7 +460,7 @@ int sort_options_choose_output(struct sort_options *o)
     divide_output_name(o);
     s->output = o->output && !path_is_standard_output(o->output) ? o->output : NULL;
     free(o->format_text);
-    o->format_text = o->format_option ? sort_options_whole_paths(o->format_option, true) : NULL;
+    o->format_text = o->format_option ? whole_paths(o->format_option, true) : NULL;
     if (s->split.kind == SPLIT_BED && !o->split_text) o->split_text = realpath(s->split.bed, NULL);
     s->asked_output = (struct checkpoint_output){
         .format = o->format_text,
@@ -288,7 +473,7 @@ int sort_options_choose_output(struct sort_options *o)
         .n_options = o->n_output_texts,
         .options = (const char **)o->output_texts,
     };
-    if (sort_options_check_pattern(o) < 0 || choose_format(o) < 0 ||
+    if (check_pattern(o) < 0 || choose_format(o) < 0 ||
         choose_also(o) < 0 || choose_columns(o) < 0 ||
         check_engine(o) < 0 || check_counts(o) < 0)
         return -1;

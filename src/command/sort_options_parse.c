@@ -1,13 +1,10 @@
-/* sort_options_parse.c -- see sort_options_parse.h. */
-#include "command/sort_options_parse.h"
+/*
+ * sort_options_parse.c -- the options one after the other, by a table; then what they mean together.
+ */
+#include "command/sort_options.h"
 
-#include "command/sort_options_fixmate.h"
-#include "command/sort_options_format.h"
+#include "command/option_table.h"
 #include "command/sort_options_markdup.h"
-#include "command/sort_options_output.h"
-#include "command/sort_options_resources.h"
-#include "command/sort_options_resume.h"
-#include "command/sort_options_split.h"
 #include "input/input_file.h"
 #include "util/diag.h"
 #include "util/size.h"
@@ -15,7 +12,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,187 +23,96 @@
 #define TEST_PROGRESS_VARIABLE "ROCKSORT_TEST_PROGRESS" /* seconds between lines */
 #define TEST_DURABLE_VARIABLE "ROCKSORT_TEST_DURABLE"   /* seconds before syncs */
 
-enum { MAX_WINDOW = 1 << 20, MAX_TEMP_DIRS = 32 };
+enum { MAX_TEMP_DIRS = 32 };
 
-/* Options that set a bool, and those whose argument is taken as it is: their numbers say which
-   member of the options they set. */
-enum { FLAGS = 1 << 16, TEXTS = 1 << 17 };
-_Static_assert(sizeof(struct sort_options) < FLAGS, "these numbers are all different");
-#define FLAG(member) (FLAGS + (int)offsetof(struct sort_options, member))
-#define TEXT(member) (TEXTS + (int)offsetof(struct sort_options, member))
+/* Temporary data are not synced during their first DURABLE_AFTER_SECONDS, so a power failure then
+   may damage the checkpoint (durable.h). That loses less time than the machine takes to boot. */
+enum { DURABLE_AFTER_SECONDS = 30 };
 
-/* Other long options without a short one; numbers that are no character. */
-enum long_option {
-    OPTION_NO_PG = 256,
-    OPTION_VERBOSITY,
-    OPTION_MAX_MEMORY,
-    OPTION_TEMP_CODEC,
-    OPTION_DEFLATE,
-    OPTION_TEMPLATE,
-    OPTION_SHUFFLE,
-    OPTION_FIXMATE,
-    OPTION_MARKDUP,
-    OPTION_INPUT_OPTION,
-    OPTION_OUTPUT_OPTION,
-    OPTION_REFERENCE,
-    OPTION_CLEAN,
-    OPTION_VERIFY,
-    OPTION_QUIET,
-    OPTION_STATS,
-    OPTION_HELP,
-};
+static const double progress_seconds = 10;      /* between lines of --progress */
 
-static const char short_options[] = "@:m:l:uo:O:T:nNt:MI:K:w:RHs:kfh";
-
-static const struct option long_options[] = {
-    {"threads", required_argument, NULL, '@'},
-    {"output-fmt", required_argument, NULL, 'O'},
-    {"template-coordinate", no_argument, NULL, OPTION_TEMPLATE},
-    {"shuffle", optional_argument, NULL, OPTION_SHUFFLE},
-    {"fixmate", optional_argument, NULL, OPTION_FIXMATE},
-    {"markdup", optional_argument, NULL, OPTION_MARKDUP},
-    {"merge", no_argument, NULL, FLAG(settings.merge)},
-    {"also", required_argument, NULL, TEXT(settings.also)},
-    {"columns", required_argument, NULL, TEXT(settings.columns.list)},
-    {"split-by", required_argument, NULL, TEXT(settings.split_by)},
-    {"input-fmt-option", required_argument, NULL, OPTION_INPUT_OPTION},
-    {"output-fmt-option", required_argument, NULL, OPTION_OUTPUT_OPTION},
-    {"reference", required_argument, NULL, OPTION_REFERENCE},
-    {"write-index", no_argument, NULL, FLAG(write_index)},
-    {"fsync", no_argument, NULL, FLAG(settings.durable)},
-    {"checksum", no_argument, NULL, FLAG(print_checksum)},
-    {"checksum-only", no_argument, NULL, FLAG(settings.sum_only)},
-    {"keep", no_argument, NULL, 'k'},
-    {"resume", required_argument, NULL, TEXT(resume)},
-    {"no-resume", no_argument, NULL, FLAG(settings.no_resume)},
-    {"partial", no_argument, NULL, FLAG(settings.partial)},
-    {"clean", optional_argument, NULL, OPTION_CLEAN},
-    {"yes", no_argument, NULL, FLAG(yes)},
-    {"verify", optional_argument, NULL, OPTION_VERIFY},
-    {"plan", no_argument, NULL, FLAG(plan)},
-    {"no-PG", no_argument, NULL, OPTION_NO_PG},
-    {"verbosity", required_argument, NULL, OPTION_VERBOSITY},
-    {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
-    {"temp-codec", required_argument, NULL, OPTION_TEMP_CODEC},
-    {"deflate", required_argument, NULL, OPTION_DEFLATE},
-    {"progress", no_argument, NULL, FLAG(settings.progress)},
-    {"quiet", no_argument, NULL, OPTION_QUIET},
-    {"stats", required_argument, NULL, OPTION_STATS},
-    {"flagstat", required_argument, NULL, TEXT(counts[COUNT_FLAGSTAT])},
-    {"idxstats", required_argument, NULL, TEXT(counts[COUNT_IDXSTATS])},
-    {"coverage", required_argument, NULL, TEXT(counts[COUNT_COVERAGE])},
-    {"help", optional_argument, NULL, OPTION_HELP},
-    {"version", no_argument, NULL, FLAG(version)},
-    {NULL, 0, NULL, 0},
-};
-
-/* Takes a FLAG or a TEXT. Returns false if it is neither. */
-static bool take_simple_option(struct sort_options *o, int c, const char *text)
+void sort_options_init(struct sort_options *options, enum sort_dialect dialect)
 {
-    if (c >= TEXTS)
-        *(const char **)((char *)o + (c - TEXTS)) = text;
-    else if (c >= FLAGS)
-        *(bool *)((char *)o + (c - FLAGS)) = true;
-    return c >= FLAGS;
+    static const char *const no_prefix[] = {NULL};
+    *options = (struct sort_options){
+        .dialect = dialect,
+        .settings = {
+            .temp_prefixes = no_prefix,
+            .n_temp_prefixes = 1,
+            .level = -1,
+            .codec_auto = true,
+            .n_threads = 1,
+            .add_pg = true,
+            .progress_seconds = progress_seconds,
+            .durable_after_seconds = DURABLE_AFTER_SECONDS,
+            .minhash_window = MINHASH_WINDOW,
+            .rules = {.minhash = {.k = MINHASH_K}},
+        },
+        .verbosity = hts_verbose,
+    };
+    options->settings.count_files = options->count_files;
+    (void)size_parse(DEFAULT_MEMORY, &options->thread_memory_bytes);
 }
 
-/* Parses a whole decimal number. One that does not fit a long becomes the nearest that does. */
-static int parse_number(const char *text, long *value)
+void sort_options_release(struct sort_options *o)
 {
-    char *end;
-    *value = strtol(text, &end, 10);
-    return isdigit((unsigned char)text[text[0] == '-']) && *end == 0 ? 0 : -1;
+    sort_options_release_markdup(&o->settings.duplicate_rules);
+    hts_opt_free(o->settings.input_format.specific);
+    hts_opt_free(o->settings.output_format.hts.specific);
+    hts_opt_free(o->settings.also_format.hts.specific);
+    hts_opt_free(o->output_options);
+    for (size_t i = 0; i < o->n_output_texts; i++) free(o->output_texts[i]);
+    free(o->output_texts);
+    free(o->format_text);
+    free(o->split_text);
+    for (char **name = o->input_names; name && *name; name++) free(*name);
+    free(o->input_names);
+    free(o->resumed_inputs);
+    free(o->temp_prefixes);
+    free(o->output_name);
+    free(o->index_name);
+    for (int i = 0; i < COUNT_N_KINDS; i++) output_path_release(&o->count_files[i].path);
 }
 
-/* Parses a whole decimal number in [low, high]. Returns 0, or -1 after a message. */
-static int parse_int(const char *option, const char *text, long low, long high, long *value)
-{
-    if (parse_number(text, value) == 0 && *value >= low && *value <= high) return 0;
-    diag_error("option %s takes a number from %ld to %ld, not '%s'", option, low, high, text);
-    return -1;
-}
+/* ---- what single options take ---- */
 
 static int parse_memory(const char *option, const char *text, uint64_t *n_bytes)
 {
-    if (size_parse(text, n_bytes) < 0) {
-        diag_error("option %s takes a size such as 768M or 1.5G (K, M, G or T)%s, not '%s'",
-                   option, strcmp(option, "--max-memory") == 0 ? " or auto" : "", text);
-        return -1;
-    }
+    if (size_parse(text, n_bytes) < 0) return OPTION_WRONG;
     if (*n_bytes >= MIN_MEMORY_BYTES) return 0;
     diag_error("option %s %s is too little memory: give at least 1M", option, text);
     return -1;
 }
 
-static int parse_level(const char *text, int *level)
+static int take_thread_memory(void *arg, const char *text)
 {
-    long value;
-    if (parse_int("-l", text, 0, 9, &value) < 0) return -1;
-    *level = (int)value;
+    struct sort_options *o = arg;
+    return parse_memory("-m", text, &o->thread_memory_bytes);
+}
+
+static int take_total_memory(void *arg, const char *text)
+{
+    struct sort_options *o = arg;
+    o->auto_memory = strcmp(text, "auto") == 0;
+    o->total_memory_bytes = 0;
+    return o->auto_memory ? 0 : parse_memory("--max-memory", text, &o->total_memory_bytes);
+}
+
+static int take_threads(void *arg, const char *text)
+{
+    struct sort_options *o = arg;
+    long value = 0;
+    o->auto_threads = strcmp(text, "auto") == 0;
+    if (o->auto_threads) return 0;
+    if (option_number(text, &value) < 0 || value < 0 || value > MACHINE_MAX_THREADS)
+        return OPTION_WRONG;
+    o->settings.n_threads = value > 1 ? (unsigned)value : 1;
     return 0;
 }
 
-static int parse_seed(const char *text, uint64_t *seed)
+static int take_temp_prefix(void *arg, const char *prefix)
 {
-    char *end;
-    errno = 0;
-    *seed = strtoull(text, &end, 10);
-    if (isdigit((unsigned char)*text) && *end == 0 && errno == 0) return 0;
-    diag_error("option --shuffle takes a whole number as its seed, not '%s'", text);
-    return -1;
-}
-
-static int take_tag(struct sort_options *o, const char *text)
-{
-    if (strlen(text) != 2) {
-        diag_error("option -t takes a tag of two characters such as CB, not '%s'", text);
-        return -1;
-    }
-    o->tag = text;
-    return 0;
-}
-
-/* Takes an option of the order. If two contradict each other the last counts, as in samtools. */
-static int take_order_option(struct sort_options *o, int c, const char *text)
-{
-    struct sort_rules *rules = &o->settings.rules;
-    long value;
-    if (c == 'K' || c == 'w' || c == 'R' || c == 'H')
-        o->minimiser_given = true;
-    else
-        o->order_given = true;
-    switch (c) {
-    case 'N': o->lexical_names = true; rules->order = SORT_NAME_NATURAL; return 0;
-    case 'n': rules->order = SORT_NAME_NATURAL; return 0;
-    case 't': return take_tag(o, text);
-    case OPTION_TEMPLATE: rules->order = SORT_TEMPLATE; return 0;
-    case 'I': o->settings.minhash_fasta = text; rules->order = SORT_MINHASH; return 0;
-    case 'M': rules->order = SORT_MINHASH; return 0;
-    case 'K':
-        if (parse_number(text, &value) < 0) {
-            diag_error("option -K takes a number from %d to %d, not '%s'", MINHASH_K_MIN,
-                       MINHASH_K_MAX, text);
-            return -1;
-        }
-        /* As samtools does. */
-        rules->minhash.k = value < MINHASH_K_MIN   ? MINHASH_K_MIN
-                           : value > MINHASH_K_MAX ? MINHASH_K_MAX
-                                                   : (int)value;
-        return 0;
-    case 'w':
-        if (parse_int("-w", text, 1, MAX_WINDOW, &value) < 0) return -1;
-        o->settings.minhash_window = (int)value;
-        return 0;
-    case 'R': rules->minhash.forward_only = true; return 0;
-    case 'H': rules->minhash.squeeze = true; return 0;
-    default:
-        rules->order = SORT_SHUFFLE;
-        return text ? parse_seed(text, &rules->seed) : 0;
-    }
-}
-
-static int add_temp_prefix(struct sort_options *o, const char *prefix)
-{
+    struct sort_options *o = arg;
     struct sort_settings *s = &o->settings;
     size_t n = o->temp_prefixes ? s->n_temp_prefixes : 0;
     if (n == MAX_TEMP_DIRS) {
@@ -221,153 +126,191 @@ static int add_temp_prefix(struct sort_options *o, const char *prefix)
     return 0;
 }
 
-static int parse_input_size(const char *text, struct sort_settings *s)
+static int take_input_size(void *arg, const char *text)
 {
+    struct sort_options *o = arg;
+    struct sort_settings *s = &o->settings;
     s->input_bytes = 0;
     s->compaction = COMPACTION_ON;
     if (strcmp(text, "auto") == 0)
         s->compaction = COMPACTION_AUTO;
     else if (strcmp(text, "off") == 0)
         s->compaction = COMPACTION_OFF;
-    else if (size_parse(text, &s->input_bytes) < 0) {
-        diag_error("option -s takes a size such as 512G (K, M, G or T), auto or off, not '%s'",
-                   text);
-        return -1;
-    }
+    else if (size_parse(text, &s->input_bytes) < 0)
+        return OPTION_WRONG;
     return 0;
 }
 
-static int take_verify(struct sort_options *o, const char *order)
+static int take_codec(void *arg, const char *text)
 {
+    struct sort_options *o = arg;
+    struct sort_settings *s = &o->settings;
+    s->codec_auto = strcmp(text, "auto") == 0;
+    return s->codec_auto || temp_codec_parse(text, &s->codec) == 0 ? 0 : OPTION_WRONG;
+}
+
+static int take_tag(void *arg, const char *text)
+{
+    struct sort_options *o = arg;
+    o->tag = text;
+    return strlen(text) == 2 ? 0 : OPTION_WRONG;
+}
+
+static int take_fasta(void *arg, const char *text)
+{
+    struct sort_options *o = arg;
+    o->settings.minhash_fasta = text;
+    o->settings.rules.order = SORT_MINHASH;
+    return 0;
+}
+
+/* Lengths that are too small or too large become the nearest good one, as in samtools. */
+static int take_minimiser_length(void *arg, const char *text)
+{
+    struct sort_options *o = arg;
+    long value;
+    if (option_number(text, &value) < 0) return OPTION_WRONG;
+    o->settings.rules.minhash.k = value < MINHASH_K_MIN   ? MINHASH_K_MIN
+                                  : value > MINHASH_K_MAX ? MINHASH_K_MAX
+                                                          : (int)value;
+    return 0;
+}
+
+static int take_seed(void *arg, const char *text)
+{
+    struct sort_options *o = arg;
+    char *end;
+    o->settings.rules.order = SORT_SHUFFLE;
+    if (!text) return 0;
+    errno = 0;
+    o->settings.rules.seed = strtoull(text, &end, 10);
+    return isdigit((unsigned char)*text) && *end == 0 && errno == 0 ? 0 : OPTION_WRONG;
+}
+
+static int take_also(void *arg, const char *text)
+{
+    struct sort_options *o = arg;
+    if (o->settings.also) {
+        diag_error("--also can be given once: a sort writes at most two files");
+        return -1;
+    }
+    o->settings.also = text;
+    return 0;
+}
+
+static int take_verify(void *arg, const char *order)
+{
+    struct sort_options *o = arg;
     if (order && strcmp(order, "coordinate") != 0) {
         diag_error("option --verify takes nothing or =coordinate, not '%s'; other orders are named "
                    "by their options", order);
         return -1;
     }
     if (order) o->order_given = true;
-    o->verify = o->settings.verify = o->settings.sum_only = true;
+    o->settings.verify = o->settings.sum_only = true;
     return 0;
 }
 
-static int take_threads(struct sort_options *o, const char *text)
+static int take_quiet(void *arg, const char *text)
 {
-    long value = 0;
-    o->threads_given = true;
-    o->auto_threads = strcmp(text, "auto") == 0;
-    if (o->auto_threads) return 0;
-    if (parse_number(text, &value) < 0 || value < 0 || value > MACHINE_MAX_THREADS) {
-        diag_error("option -@ takes a number from 0 to %d, or auto, not '%s'",
-                   MACHINE_MAX_THREADS, text);
-        return -1;
-    }
-    o->settings.n_threads = value > 1 ? (unsigned)value : 1;
+    (void)arg;
+    (void)text;
+    diag_set_quiet();
     return 0;
 }
 
-static int take_total_memory(struct sort_options *o, const char *text)
+static int take_help(void *arg, const char *text)
 {
-    o->auto_memory = strcmp(text, "auto") == 0;
-    o->total_memory_bytes = 0;
-    return o->auto_memory ? 0 : parse_memory("--max-memory", text, &o->total_memory_bytes);
+    struct sort_options *o = arg;
+    o->help_all |= text != NULL;
+    return !text || strcmp(text, "all") == 0 ? 0 : OPTION_WRONG;
 }
 
-static int take_codec(struct sort_options *o, const char *text)
-{
-    struct sort_settings *s = &o->settings;
-    o->codec_given = true;
-    s->codec_auto = strcmp(text, "auto") == 0;
-    if (s->codec_auto || temp_codec_parse(text, &s->codec) == 0) return 0;
-    diag_error("option --temp-codec takes auto, none, snappy, lz4 or zstd, not '%s'", text);
-    return -1;
-}
+#define AT(of) offsetof(struct sort_options, of)
+#define FLAG(of) .kind = OPTION_FLAG, .member = AT(of)
+#define TEXT(of) .kind = OPTION_TEXT, .member = AT(of)
+#define VALUE(of, value) .kind = OPTION_VALUE, .member = AT(of), .low = (value)
+#define NUMBER(of, least, most)                                                         \
+    .kind = OPTION_NUMBER, .member = AT(of), .low = (least), .high = (most),            \
+    .takes = "a number from " #least " to " #most
+#define CALL(function, what) .kind = OPTION_CALL, .take = (function), .takes = (what)
+#define A_SIZE "a size such as 768M or 1.5G (K, M, G or T)"
+#define GIVEN(of) .given = AT(of)
+/* If two options of the order contradict each other the last counts, as in samtools. */
+#define ORDER(value) VALUE(settings.rules.order, value), GIVEN(order_given)
 
-static int take_verbosity(const char *text)
-{
-    long value;
-    if (parse_int("--verbosity", text, 0, 100, &value) < 0) return -1;
-    hts_verbose = (int)value;
-    return 0;
-}
+static const struct option_row rows[] = {
+    {NULL, 'n', NULL, ORDER(SORT_NAME_NATURAL)},
+    {NULL, 'N', NULL, VALUE(settings.rules.order, SORT_NAME_NATURAL), GIVEN(lexical_names)},
+    {NULL, 't', "TAG", CALL(take_tag, "a tag of two characters such as CB"), GIVEN(order_given)},
+    {"template-coordinate", 0, NULL, ORDER(SORT_TEMPLATE)},
+    {NULL, 'M', NULL, ORDER(SORT_MINHASH)},
+    {NULL, 'K', "INT", CALL(take_minimiser_length, "a number from 1 to 31"),
+     GIVEN(minimiser_given)},
+    {NULL, 'I', "FASTA", CALL(take_fasta, NULL), GIVEN(order_given)},
+    {NULL, 'w', "INT", NUMBER(settings.minhash_window, 1, 1048576), GIVEN(minimiser_given)},
+    {NULL, 'R', NULL, FLAG(settings.rules.minhash.forward_only), GIVEN(minimiser_given)},
+    {NULL, 'H', NULL, FLAG(settings.rules.minhash.squeeze), GIVEN(minimiser_given)},
+    {"shuffle", 0, "[SEED]", CALL(take_seed, "a whole number as its seed"), GIVEN(order_given)},
+    {"merge", 0, NULL, FLAG(settings.merge)},
+    {"fixmate", 0, "[OPTIONS]", TEXT(settings.fixmate)},
+    {"markdup", 0, "[OPTIONS]", TEXT(settings.markdup)},
+    {NULL, 'o', "FILE", TEXT(output)},
+    {"output-fmt", 'O', "FORMAT", TEXT(format_option)},
+    {NULL, 'l', "INT", NUMBER(settings.level, 0, 9)},
+    {NULL, 'u', NULL, VALUE(settings.level, 0)},
+    {"deflate", 0, "STR",
+     CALL(sort_options_take_engine, "auto, libdeflate, igzip, rocksort or zlib"),
+     GIVEN(engine_given)},
+    {"write-index", 0, NULL, FLAG(write_index)},
+    {"also", 0, "FILE", CALL(take_also, NULL)},
+    {"columns", 0, "LIST", TEXT(settings.columns.list)},
+    {"split-by", 0, "HOW", TEXT(settings.split_by)},
+    {NULL, 'f', NULL, FLAG(whole_name)},
+    {"fsync", 0, NULL, FLAG(settings.durable)},
+    {"no-PG", 0, NULL, .kind = OPTION_OFF, .member = AT(settings.add_pg)},
+    {"reference", 0, "FASTA", CALL(sort_options_take_reference, NULL)},
+    {"input-fmt-option", 0, "OPT", CALL(sort_options_take_input_option, NULL),
+     GIVEN(input_option_given)},
+    {"output-fmt-option", 0, "OPT", CALL(sort_options_take_output_option, NULL)},
+    {"flagstat", 0, "FILE", TEXT(counts[COUNT_FLAGSTAT])},
+    {"idxstats", 0, "FILE", TEXT(counts[COUNT_IDXSTATS])},
+    {"coverage", 0, "FILE", TEXT(counts[COUNT_COVERAGE])},
+    {"plan", 0, NULL, FLAG(plan)},
+    {"verify", 0, "[coordinate]", CALL(take_verify, NULL), GIVEN(verify)},
+    {"checksum", 0, NULL, FLAG(print_checksum)},
+    {"checksum-only", 0, NULL, FLAG(settings.sum_only)},
+    {"threads", '@', "INT", CALL(take_threads, "a number from 0 to 1024, or auto"),
+     GIVEN(threads_given)},
+    {NULL, 'm', "SIZE", CALL(take_thread_memory, A_SIZE), GIVEN(thread_memory_given)},
+    {"max-memory", 0, "SIZE", CALL(take_total_memory, A_SIZE " or auto")},
+    {NULL, 'T', "PREFIX", CALL(take_temp_prefix, NULL)},
+    {NULL, 's', "SIZE", CALL(take_input_size, "a size such as 512G (K, M, G or T), auto or off")},
+    {"keep", 'k', NULL, FLAG(settings.keep_checkpoint)},
+    {"temp-codec", 0, "STR", CALL(take_codec, "auto, none, snappy, lz4 or zstd"),
+     GIVEN(codec_given)},
+    {"resume", 0, "DIR", TEXT(resume)},
+    {"partial", 0, NULL, FLAG(settings.partial)},
+    {"no-resume", 0, NULL, FLAG(settings.no_resume)},
+    {"clean", 0, "[PLACE]", TEXT(clean_place), GIVEN(clean)},
+    {"yes", 0, NULL, FLAG(yes)},
+    {"progress", 0, NULL, FLAG(settings.progress)},
+    {"quiet", 0, NULL, CALL(take_quiet, NULL), GIVEN(quiet)},
+    {"stats", 0, "FILE", TEXT(stats), GIVEN(settings.sample)},
+    {"verbosity", 0, "INT", NUMBER(verbosity, 0, 100)},
+    {NULL, 'h', NULL, FLAG(help)},
+    {"help", 0, "[all]", CALL(take_help, "nothing or =all"), GIVEN(help)},
+    {"version", 0, NULL, FLAG(version)},
+};
 
-static int take_help(struct sort_options *o, const char *text)
-{
-    if (text && strcmp(text, "all") != 0) {
-        diag_error("option --help takes nothing or =all, not '%s'", text);
-        return -1;
-    }
-    o->help = true;
-    if (text) o->help_all = true;
-    return 0;
-}
-
-/* Takes one option. Returns 0, or -1 after a message. */
-static int take_option(struct sort_options *o, int c, const char *text)
-{
-    struct sort_settings *s = &o->settings;
-    if (c == 'f' && o->dialect == DIALECT_SAMTOOLS_SORT) {
-        diag_error("samtools sort has no option -f: name the output with -o");
-        return -1;
-    }
-    if (c == TEXT(settings.also) && s->also) {
-        diag_error("--also can be given once: a sort writes at most two files");
-        return -1;
-    }
-    if (take_simple_option(o, c, text)) return 0;
-    switch (c) {
-    case '@': return take_threads(o, text);
-    case 'f': o->whole_name = true; return 0;
-    case 'h': o->help = true; return 0;
-    case 'k': s->keep_checkpoint = true; return 0;
-    case 'o': o->output = text; return 0;
-    case 'O': o->format_option = text; return 0;
-    case 'm':
-        o->thread_memory_given = true;
-        return parse_memory("-m", text, &o->thread_memory_bytes);
-    case OPTION_MAX_MEMORY: return take_total_memory(o, text);
-    case 'l': return parse_level(text, &s->level);
-    case 'u': s->level = 0; return 0;
-    case 'T': return add_temp_prefix(o, text);
-    case 's': return parse_input_size(text, s);
-    case OPTION_FIXMATE: s->fixmate = text ? text : ""; return 0;
-    case OPTION_MARKDUP: s->markdup = text ? text : ""; return 0;
-    case OPTION_INPUT_OPTION:
-        o->input_option_given = true;
-        return sort_options_add_format("--input-fmt-option", text,
-                                       (hts_opt **)&s->input_format.specific);
-    case OPTION_OUTPUT_OPTION:
-        return sort_options_add_output_format(o, "--output-fmt-option", text);
-    case OPTION_REFERENCE: return sort_options_add_reference(o, text);
-    case OPTION_CLEAN:
-        o->clean = true;
-        if (text) o->clean_place = text;
-        return 0;
-    case OPTION_VERIFY: return take_verify(o, text);
-    case OPTION_NO_PG: s->add_pg = false; return 0;
-    case OPTION_VERBOSITY: return take_verbosity(text);
-    case OPTION_TEMP_CODEC: return take_codec(o, text);
-    case OPTION_DEFLATE:
-        o->engine_given = true;
-        return sort_options_take_engine(o, text);
-    case OPTION_QUIET:
-        o->quiet = true;
-        diag_set_quiet();
-        return 0;
-    case OPTION_STATS:
-        o->stats = text;
-        s->sample = true;
-        return 0;
-    case OPTION_HELP: return take_help(o, text);
-    case '?':
-    case ':': return -1;        /* getopt_long has said why */
-    default: return take_order_option(o, c, text);
-    }
-}
+/* ---- what they mean together ---- */
 
 /* Makes the order of all options that concern it. */
 static void finish_order(struct sort_options *o)
 {
     struct sort_rules *rules = &o->settings.rules;
     bool by_name = rules->order == SORT_NAME_NATURAL;
+    o->order_given |= o->lexical_names;
     if (by_name && o->lexical_names) rules->order = SORT_NAME_LEXICAL;
     if (!o->tag) return;
     rules->below = by_name ? rules->order : SORT_COORDINATE;
@@ -448,9 +391,10 @@ static void finish_messages(struct sort_options *o)
     const char *test_durable = getenv(TEST_DURABLE_VARIABLE);
     if (test_durable)
         o->settings.durable_after_seconds = (unsigned)strtoul(test_durable, NULL, 10);
+    hts_verbose = o->verbosity;
     if (o->quiet && hts_verbose > 1) hts_verbose = 1;
     if (hts_verbose >= HTS_LOG_ERROR) return;
-    /* htslib's errors are needed, also if they are not shown (bam_writer.c). */
+    /* htslib's errors are needed, also if they are not shown (cram_writer.c). */
     diag_hide_htslib();
     hts_verbose = HTS_LOG_ERROR;
 }
@@ -466,25 +410,25 @@ static void print_how_to_call(const struct sort_options *o)
                   command);
 }
 
-/* Takes all options. Returns 0, or -1 after a message. */
+/* Takes all options. Returns the number of the first argument that is none, or -1 after a message. */
 static int take_options(struct sort_options *o, int argc, char **argv)
 {
+    static const struct option_table table = {.rows = rows, .n_rows = sizeof rows / sizeof *rows};
     static char said_by[] = "samtools rocksort";    /* getopt_long's messages begin with argv[0] */
     char *called = argv[0];
-    int c, r = 0;
     argv[0] = said_by;
-    optind = 1;
-    while (r == 0 && (c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1)
-        r = take_option(o, c, optarg);
+    int next = option_table_parse(&table, argc, argv, o);
     argv[0] = called;
-    if (r < 0 && !diag_failed()) print_how_to_call(o);
-    return r;
+    if (next < 0 && !diag_failed()) print_how_to_call(o);
+    if (next < 0 || !o->whole_name || o->dialect != DIALECT_SAMTOOLS_SORT) return next;
+    diag_error("samtools sort has no option -f: name the output with -o");
+    return -1;
 }
 
 int sort_options_parse(struct sort_options *o, int argc, char **argv)
 {
-    if (take_options(o, argc, argv) < 0) return -1;
-    const int n_options = optind;       /* arguments that are none follow */
+    const int n_options = take_options(o, argc, argv);
+    if (n_options < 0) return -1;
     o->nothing_given = n_options == argc && !o->resume && !o->clean;
     if (o->help || o->version) return 0;
     finish_order(o);
@@ -495,7 +439,7 @@ int sort_options_parse(struct sort_options *o, int argc, char **argv)
     if (sort_options_check_modes(o, argc - n_options) < 0 ||
         (s->split_by && !o->resume && sort_options_choose_split(o) < 0))
         return -1;
-    if (o->clean && !o->clean_place) o->clean_place = argv[n_options];
+    if (o->clean && !*o->clean_place) o->clean_place = argv[n_options];
     if (o->clean) return 0;
     if (o->resume) return 0;
     if (finish_verify(o) < 0 || take_positionals(o, argc - n_options, argv + n_options) < 0)

@@ -1,5 +1,5 @@
-/* sort_options_resources.c -- see sort_options_resources.h. */
-#include "command/sort_options_resources.h"
+/* sort_options_resources.c -- threads, memory and the codec of temporary data. */
+#include "command/sort_options.h"
 
 #include "input/input_file.h"
 #include "machine/memory.h"

@@ -1,13 +1,11 @@
-/* sort_options_resume.c -- see sort_options_resume.h. */
-#include "command/sort_options_resume.h"
+/*
+ * sort_options_resume.c -- options that go on with a checkpoint: which ones contradict it, and what
+ * is taken from it.
+ */
+#include "command/sort_options.h"
 
-#include "command/sort_options_fixmate.h"
-#include "command/sort_options_format.h"
+#include "command/option_table.h"
 #include "command/sort_options_markdup.h"
-#include "command/sort_options_output.h"
-#include "command/sort_options_resources.h"
-#include "command/sort_options_split.h"
-#include "output/bam_writer.h"
 #include "output/output_path.h"
 #include "pipeline/resume.h"
 #include "util/diag.h"
@@ -19,53 +17,49 @@
 int sort_options_check_modes(const struct sort_options *o, int n_args)
 {
     const struct sort_settings *s = &o->settings;
-    const char *problem = NULL;
-    if (o->resume && (o->clean || s->no_resume || s->sum_only || o->verify || o->plan))
-        problem = "--resume cannot be used together with --clean, --no-resume, --checksum-only, "
-                  "--verify or --plan";
-    else if (o->resume && n_args > 0)
-        problem = "with --resume no input is named: the checkpoint knows its inputs, and the "
-                  "output is named with -o";
-    else if (o->clean && (o->clean_place != NULL) + n_args != 1)
-        problem = "--clean takes one directory or output file and nothing else";
-    else if (o->resume && o->input_option_given)
-        problem = "with --resume the input is read as before: --input-fmt-option cannot be given";
-    else if (s->fixmate && (s->sum_only || o->verify))
-        problem = "--fixmate changes records: it cannot be used together with --checksum-only or "
-                  "--verify";
-    else if (s->markdup && (s->sum_only || o->verify || o->print_checksum))
-        problem = "--markdup cannot be used together with --checksum, --checksum-only or --verify";
-    else if (s->split_by && (s->sum_only || o->clean))
-        problem = "--split-by cannot be used together with --checksum-only, --verify or --clean";
-    else if (s->also && (s->sum_only || o->clean))
-        problem = "--also cannot be used together with --checksum-only, --verify or --clean";
-    else if (s->also && s->split_by)
-        problem = "--also cannot be used together with --split-by";
-    else if (s->split_by && o->tag)
-        problem = "--split-by and -t cannot be used together";
-    else if (s->markdup && !o->resume && s->rules.order != SORT_COORDINATE)
-        problem = "--markdup needs the order by coordinate, where duplicates lie together: leave "
-                  "out other orders";
-    else if (s->merge && (o->resume || o->clean || s->keep_checkpoint || s->sum_only || o->plan))
-        problem = "--merge cannot be used together with -k, --resume, --clean, --checksum-only, "
-                  "--verify or --plan";
-    else if (s->merge && s->fixmate)
-        problem = "--fixmate needs reads of one name together: give it where inputs are sorted, not "
-                  "with --merge";
-    else if (s->merge && s->rules.order == SORT_MINHASH && s->minhash_fasta &&
-             !s->rules.minhash.forward_only)
-        problem = "--merge cannot tell the order of -I without -R, which turns reads around";
-    else if (s->partial && !o->resume)
-        problem = "--partial can be used with --resume only";
-    else if (o->stats && (o->clean || o->verify || o->plan))
-        problem = "--stats can be used with a sort only, not with --clean, --verify or --plan";
-    else if (sort_options_ask_for_counts(o) && (o->clean || s->sum_only || o->verify))
-        problem = "counts such as --flagstat go with a sort only, not with --clean, --checksum-only "
-                  "or --verify";
-    else if (o->yes && !o->clean)
-        problem = "--yes can be used with --clean only";
-    if (problem) diag_error("%s", problem);
-    return problem ? -1 : 0;
+    const struct option_clash clashes[] = {
+        {o->resume && (o->clean || s->no_resume || s->sum_only || o->verify || o->plan),
+         "--resume cannot be used together with --clean, --no-resume, --checksum-only, "
+         "--verify or --plan"},
+        {o->resume && n_args > 0,
+         "with --resume no input is named: the checkpoint knows its inputs, and the "
+         "output is named with -o"},
+        {o->clean && (*o->clean_place != '\0') + n_args != 1,
+         "--clean takes one directory or output file and nothing else"},
+        {o->resume && o->input_option_given,
+         "with --resume the input is read as before: --input-fmt-option cannot be given"},
+        {s->fixmate && (s->sum_only || o->verify),
+         "--fixmate changes records: it cannot be used together with --checksum-only or "
+         "--verify"},
+        {s->markdup && (s->sum_only || o->verify || o->print_checksum),
+         "--markdup cannot be used together with --checksum, --checksum-only or --verify"},
+        {s->split_by && (s->sum_only || o->clean),
+         "--split-by cannot be used together with --checksum-only, --verify or --clean"},
+        {s->also && (s->sum_only || o->clean),
+         "--also cannot be used together with --checksum-only, --verify or --clean"},
+        {s->also && s->split_by, "--also cannot be used together with --split-by"},
+        {s->split_by && o->tag, "--split-by and -t cannot be used together"},
+        {s->markdup && !o->resume && s->rules.order != SORT_COORDINATE,
+         "--markdup needs the order by coordinate, where duplicates lie together: leave "
+         "out other orders"},
+        {s->merge && (o->resume || o->clean || s->keep_checkpoint || s->sum_only || o->plan),
+         "--merge cannot be used together with -k, --resume, --clean, --checksum-only, "
+         "--verify or --plan"},
+        {s->merge && s->fixmate,
+         "--fixmate needs reads of one name together: give it where inputs are sorted, not "
+         "with --merge"},
+        {s->merge && s->rules.order == SORT_MINHASH && s->minhash_fasta &&
+         !s->rules.minhash.forward_only,
+         "--merge cannot tell the order of -I without -R, which turns reads around"},
+        {s->partial && !o->resume, "--partial can be used with --resume only"},
+        {o->stats && (o->clean || o->verify || o->plan),
+         "--stats can be used with a sort only, not with --clean, --verify or --plan"},
+        {sort_options_ask_for_counts(o) && (o->clean || s->sum_only || o->verify),
+         "counts such as --flagstat go with a sort only, not with --clean, --checksum-only "
+         "or --verify"},
+        {o->yes && !o->clean, "--yes can be used with --clean only"},
+    };
+    return option_refuse_clash("", clashes, sizeof clashes / sizeof *clashes);
 }
 
 /* Refuses --also where the checkpoint has pieces. */
@@ -194,7 +188,7 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
     if (output->write_index && !o->write_index) o->write_index = o->index_of_checkpoint = true;
     bool has_options = o->n_output_texts > 0;
     for (size_t i = 0; !has_options && i < output->n_options; i++)
-        if (sort_options_add_output_format(o, "--output-fmt-option", output->options[i]) < 0)
+        if (sort_options_take_output_option(o, output->options[i]) < 0)
             return -1;
     return sort_options_choose_output(o);
 }

@@ -1,10 +1,10 @@
 /*
- * sort_options_usage.c -- see sort_options_usage.h.
+ * sort_options_usage.c -- the usage text.
  *
  * The common options fit two screens of 24 lines. Tests compare the text of --help=all with the
  * manual page and the completions (completions/options.tsv).
  */
-#include "command/sort_options_usage.h"
+#include "command/sort_options.h"
 
 enum usage_kind {
     TITLE,                      /* of the options that follow; printed if one of them is */

@@ -9,7 +9,6 @@
 #include "command/library_versions.h"
 #include "command/report_file.h"
 #include "machine/memory.h"
-#include "output/bam_writer.h"
 #include "util/diag.h"
 #include "util/json_writer.h"
 #include "util/version.h"
@@ -52,22 +51,18 @@ static void write_time(struct json_writer *json, const char *name, time_t time)
 
 static void write_versions(struct json_writer *json)
 {
-    static const char *const names[LIBRARY_COUNT] = {
-        [LIBRARY_HTSLIB] = "htslib", [LIBRARY_LIBDEFLATE] = NULL, [LIBRARY_ISAL] = "isal",
-        [LIBRARY_ZLIB] = "zlib", [LIBRARY_ROCKSDB] = "rocksdb", [LIBRARY_SNAPPY] = "snappy",
-        [LIBRARY_LZ4] = "lz4", [LIBRARY_ZSTD] = "zstd", [LIBRARY_XXHASH] = "xxhash",
-    };
-    char text[LIBRARY_VERSION_BYTES];
+    struct library_version libraries[LIBRARY_COUNT];
+    library_versions(libraries);
+    const struct library_version *inflates = &libraries[LIBRARY_LIBDEFLATE];
+    if (!inflates->name) inflates = &libraries[LIBRARY_ZLIB];
+    char text[2 * LIBRARY_VERSION_BYTES];
+    (void)snprintf(text, sizeof text, "%s %s", inflates->name, inflates->version);
     json_begin_object(json, "versions");
     json_string(json, "rocksort", ROCKSORT_VERSION);
-    /* The one that inflates, with its name. */
-    json_string(json, "deflate", library_version(LIBRARY_LIBDEFLATE, text)
-                                     ? text : library_version(LIBRARY_ZLIB, text));
-    for (int i = 0; i < LIBRARY_COUNT; i++) {
-        if (!names[i]) continue;
-        const char *version = library_version((enum library)i, text);
-        json_string(json, names[i], version ? strchr(version, ' ') + 1 : NULL);
-    }
+    json_string(json, "deflate", text);
+    for (int i = 0; i < LIBRARY_COUNT; i++)
+        if (libraries[i].field)
+            json_string(json, libraries[i].field, libraries[i].name ? libraries[i].version : NULL);
     json_end_object(json);
 }
 
@@ -85,18 +80,10 @@ static void write_machine(struct json_writer *json)
     json_end_object(json);
 }
 
-static const char *compaction_mode_name(enum compaction_mode mode)
-{
-    switch (mode) {
-    case COMPACTION_AUTO: return "auto";
-    case COMPACTION_OFF: return "off";
-    case COMPACTION_ON: return "on";
-    }
-    return NULL;
-}
-
 static void write_options(struct json_writer *json, const struct sort_settings *s)
 {
+    static const char *const compaction_modes[] = {
+        [COMPACTION_AUTO] = "auto", [COMPACTION_OFF] = "off", [COMPACTION_ON] = "on"};
     const struct sort_rules *rules = &s->rules;
     bool by_tag = rules->order == SORT_TAG && !s->sum_only;
     char tag[3] = {rules->tag[0], rules->tag[1], '\0'};
@@ -115,7 +102,7 @@ static void write_options(struct json_writer *json, const struct sort_settings *
         json_unsigned(json, "level", (uint64_t)s->level);
     json_string(json, "deflate", bgzf_engine_name(s->engine));
     json_string(json, "temp_codec", s->codec_auto ? "auto" : temp_codec_name(s->codec));
-    json_string(json, "compaction", compaction_mode_name(s->compaction));
+    json_string(json, "compaction", compaction_modes[s->compaction]);
     write_known(json, "expected_raw_bytes", s->input_bytes);
     json_begin_array(json, "temp_prefixes");
     for (size_t i = 0; i < s->n_temp_prefixes; i++)

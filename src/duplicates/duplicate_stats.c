@@ -7,28 +7,105 @@
 #include "duplicates/duplicate_stats.h"
 
 #include "util/json_writer.h"
+#include "util/xalloc.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 void duplicate_counts_join(struct duplicate_counts *sum, const struct duplicate_counts *other)
 {
-    sum->read += other->read;
-    sum->written += other->written;
-    sum->excluded += other->excluded;
-    sum->examined += other->examined;
-    sum->paired += other->paired;
-    sum->single += other->single;
-    sum->paired_duplicates += other->paired_duplicates;
-    sum->single_duplicates += other->single_duplicates;
-    sum->paired_optical += other->paired_optical;
-    sum->single_optical += other->single_optical;
-    sum->other_duplicates += other->other_duplicates;
-    sum->other_optical += other->other_optical;
-    sum->unmapped += other->unmapped;
-    sum->other_alignments += other->other_alignments;
+    uint64_t *to = (uint64_t *)sum;
+    const uint64_t *from = (const uint64_t *)other;
+    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
+}
+
+/* ---- counts of groups ---- */
+
+struct group_totals {
+    size_t n;
+    struct duplicate_counts *counts, *marked;
+    pthread_mutex_t lock;       /* for adding to counts */
+};
+
+struct group_totals *group_totals_create(size_t n)
+{
+    struct group_totals *totals = xcalloc(1, sizeof *totals);
+    totals->n = n;
+    totals->counts = xcalloc(n, sizeof *totals->counts);
+    totals->marked = xcalloc(n, sizeof *totals->marked);
+    (void)pthread_mutex_init(&totals->lock, NULL);
+    return totals;
+}
+
+void group_totals_destroy(struct group_totals *totals)
+{
+    if (!totals) return;
+    free(totals->counts);
+    free(totals->marked);
+    (void)pthread_mutex_destroy(&totals->lock);
+    free(totals);
+}
+
+void group_totals_mark(struct group_totals *totals)
+{
+    memcpy(totals->marked, totals->counts, totals->n * sizeof *totals->counts);
+}
+
+void group_totals_undo(struct group_totals *totals)
+{
+    memcpy(totals->counts, totals->marked, totals->n * sizeof *totals->counts);
+}
+
+const struct duplicate_counts *group_totals_counts(const struct group_totals *totals, size_t *n)
+{
+    *n = totals ? totals->n : 0;
+    return totals ? totals->counts : NULL;
+}
+
+/* The place of a group is its number modulo the number of places. With few groups each has a place
+   of its own, and the lock is taken only when a part ends. */
+
+static void create_places(struct group_counts *part, size_t n_groups)
+{
+    size_t n = 1;
+    while (n < n_groups && n < GROUP_COUNTS_PLACES) n *= 2;
+    part->places = xcalloc(n, sizeof *part->places);
+    part->mask = n - 1;
+    for (size_t i = 0; i < n; i++) part->places[i].group = i < n_groups ? i : 0;
+}
+
+static void empty_place(struct group_place *place, struct group_totals *totals)
+{
+    (void)pthread_mutex_lock(&totals->lock);
+    duplicate_counts_join(&totals->counts[place->group], &place->counts);
+    (void)pthread_mutex_unlock(&totals->lock);
+    place->counts = (struct duplicate_counts){0};
+}
+
+struct duplicate_counts *group_counts_of(struct group_counts *part, struct group_totals *totals,
+                                         size_t group)
+{
+    if (!part->places) create_places(part, totals->n);
+    struct group_place *place = &part->places[group & part->mask];
+    if (place->group != group) {
+        empty_place(place, totals);
+        place->group = group;
+    }
+    return &place->counts;
+}
+
+void group_counts_end(struct group_counts *part, struct group_totals *totals)
+{
+    for (size_t i = 0; part->places && i <= part->mask; i++) empty_place(&part->places[i], totals);
+}
+
+void group_counts_release(struct group_counts *part)
+{
+    free(part->places);
+    *part = (struct group_counts){0};
 }
 
 /* ---- the size of the library ---- */
@@ -133,7 +210,7 @@ static void write_json_part(struct json_writer *json, const char *title, const c
 
 static const char *group_name(const struct read_groups *groups, size_t group)
 {
-    return group == 0 ? "ungrouped" : read_groups_id(groups, group);
+    return group == 0 ? "ungrouped" : groups->ids.names[group - 1];
 }
 
 static void write_json(FILE *to, const char *command, const struct duplicate_counts *sum,
@@ -145,7 +222,7 @@ static void write_json(FILE *to, const char *command, const struct duplicate_cou
     json_begin_object(&json, NULL);
     write_json_part(&json, "COMMAND", command, sum);
     if (groups) json_begin_array(&json, "READ GROUPS");
-    for (size_t i = 0; groups && i <= read_groups_count(groups); i++) {
+    for (size_t i = 0; groups && i <= groups->ids.n; i++) {
         if (i == 0 && counts[0].read == 0) continue;
         json_begin_object(&json, NULL);
         write_json_part(&json, "READ GROUP", group_name(groups, i), &counts[i]);
@@ -158,7 +235,7 @@ static void write_json(FILE *to, const char *command, const struct duplicate_cou
 void duplicate_stats_write(FILE *to, bool json, const char *command,
                            const struct duplicate_counts *counts, const struct read_groups *groups)
 {
-    size_t n_groups = groups ? read_groups_count(groups) : 0;
+    size_t n_groups = groups ? groups->ids.n : 0;
     struct duplicate_counts sum = counts[0];
     for (size_t i = 1; i <= n_groups; i++) duplicate_counts_join(&sum, &counts[i]);
     if (json) {
@@ -232,7 +309,7 @@ void duplicate_metrics_write(FILE *to, const char *command, const char *started,
                              const struct duplicate_counts *counts,
                              const struct read_groups *groups)
 {
-    size_t n_libraries = groups ? read_groups_count_libraries(groups) : 0;
+    size_t n_libraries = groups ? groups->libraries.n : 0;
     bool has_unknown = counts[0].read > 0 || n_libraries == 0;
     (void)fprintf(to,
                   "## htsjdk.samtools.metrics.StringHeader\n"
@@ -248,7 +325,7 @@ void duplicate_metrics_write(FILE *to, const char *command, const char *started,
                   command, started);
     if (has_unknown) write_library(to, "Unknown Library", &counts[0]);
     for (size_t i = 1; i <= n_libraries; i++)
-        write_library(to, read_groups_library_name(groups, i), &counts[i]);
+        write_library(to, groups->libraries.names[i - 1], &counts[i]);
     /* No empty line follows the table, as in Picard's files: MultiQC 1.35 would take the first
        library for all. */
     if (n_libraries + has_unknown == 1) write_histogram(to, &counts[has_unknown ? 0 : 1]);

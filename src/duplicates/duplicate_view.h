@@ -23,7 +23,7 @@
 #define ROCKSORT_DUPLICATES_DUPLICATE_VIEW_H
 
 #include "duplicates/duplicate_rules.h"
-#include "duplicates/read_barcode.h"
+#include "duplicates/read_names.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -77,16 +77,6 @@ struct duplicate_view {
 
 _Static_assert(sizeof(struct duplicate_view) == 96, "no space is lost");
 
-/* Reference, position and strand as a number, by which records are in the order of the sorted file;
-   those with equal numbers by run and ordinal. Not for references of more than 2^39 bases: but
-   their records have numbers, too. */
-static inline int64_t duplicate_view_place(const struct duplicate_view *view)
-{
-    enum { POS_BITS = 40 };     /* and strand */
-    uint64_t pos = (uint64_t)view->pos + 1;     /* it may be -1 */
-    return (int64_t)((uint64_t)view->ref << POS_BITS | pos << 1 | view->is_reverse);
-}
-
 /* True if the single reads that have the single key of this member of a pair lie at its `here`. */
 static inline bool duplicate_view_meets_singles(const struct duplicate_rules *rules,
                                                 const struct duplicate_view *view)
@@ -112,5 +102,23 @@ struct record_views {
  */
 const char *duplicate_views_make(const struct duplicate_rules *rules, const uint8_t *rec,
                                  struct record_views *views);
+
+/* ---- keys ---- */
+
+/* The 128-bit hash of what must be equal of two duplicates, which stands for it. */
+struct duplicate_key {
+    uint64_t low, high;
+};
+
+/* Of a pair; and of a single read, or the 5' end of a member of a pair. */
+struct duplicate_key duplicate_key_of_pair(const struct duplicate_rules *rules,
+                                           const struct duplicate_view *view);
+struct duplicate_key duplicate_key_of_single(const struct duplicate_rules *rules,
+                                             const struct duplicate_view *view);
+
+/* Of a name or any other text; and of a key that was made without barcode, with one. */
+struct duplicate_key duplicate_key_of_text(const void *text, size_t n_bytes);
+struct duplicate_key duplicate_key_with_barcode(struct duplicate_key key, const uint8_t *barcode,
+                                                size_t n_bytes);
 
 #endif

@@ -1,9 +1,4 @@
-/*
- * read_groups.c -- see read_groups.h.
- *
- * IDs, and names of libraries, are found in hash tables with open addressing that are at most half
- * full.
- */
+/* read_groups.c -- see read_groups.h. */
 #include "duplicates/read_groups.h"
 
 #include "bam/bam_aux.h"
@@ -11,60 +6,48 @@
 
 #include <htslib/kstring.h>
 #include <stdlib.h>
-#include <string.h>
 
-#ifndef XXH_INLINE_ALL
-#define XXH_INLINE_ALL
-#endif
-#include <xxhash.h>
-
-struct name_table {
-    size_t n;
-    char **names;               /* of number i + 1 */
-    size_t *slots;              /* numbers by the hash of the name; 0: free */
-    size_t mask;
-};
-
-struct read_groups {
-    struct name_table ids, libraries;
-    size_t *library_of;         /* of group i + 1 */
-};
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#include <htslib/khash.h>
+KHASH_MAP_INIT_STR(number, size_t)
+#pragma GCC diagnostic pop
 
 static void create_table(struct name_table *table, size_t most)
 {
-    size_t n_slots = 2;
-    while (n_slots < 2 * most + 1) n_slots *= 2;
     table->names = xcalloc(most + 1, sizeof *table->names);
-    table->slots = xcalloc(n_slots, sizeof *table->slots);
-    table->mask = n_slots - 1;
+    table->numbers = kh_init(number);
+    xalloc_require(table->numbers != NULL);
 }
 
 static void release_table(struct name_table *table)
 {
     for (size_t i = 0; i < table->n; i++) free(table->names[i]);
     free(table->names);
-    free(table->slots);
+    kh_destroy(number, table->numbers);
 }
 
-/* Returns the slot that has the number of this name, or else the one where it belongs. */
-static size_t *find_slot(const struct name_table *table, const char *name, size_t n)
+/* Returns 0 if the table does not have the name. */
+static size_t find_number(const struct name_table *table, const char *name)
 {
-    size_t at = XXH3_64bits(name, n) & table->mask;
-    for (;; at = (at + 1) & table->mask) {
-        size_t number = table->slots[at];
-        if (number == 0 || (strncmp(table->names[number - 1], name, n) == 0 &&
-                            table->names[number - 1][n] == '\0'))
-            return &table->slots[at];
-    }
+    const khash_t(number) *numbers = table->numbers;
+    khint_t at = kh_get(number, numbers, name);
+    return at == kh_end(numbers) ? 0 : kh_val(numbers, at);
 }
 
 /* Returns the number of a name, which is added if it is a new one. */
 static size_t number_of(struct name_table *table, const char *name)
 {
-    size_t *slot = find_slot(table, name, strlen(name));
-    if (*slot > 0) return *slot;
-    table->names[table->n++] = xstrdup(name);
-    return *slot = table->n;
+    size_t number = find_number(table, name);
+    if (number > 0) return number;
+    int r;
+    khash_t(number) *numbers = table->numbers;
+    table->names[table->n] = xstrdup(name);
+    khint_t at = kh_put(number, numbers, table->names[table->n], &r);
+    xalloc_require(r >= 0);
+    return kh_val(numbers, at) = ++table->n;
 }
 
 static void take_line(struct read_groups *groups, sam_hdr_t *header, const char *id)
@@ -102,33 +85,13 @@ void read_groups_destroy(struct read_groups *groups)
     free(groups);
 }
 
-size_t read_groups_count(const struct read_groups *groups)
-{
-    return groups->ids.n;
-}
-
-const char *read_groups_id(const struct read_groups *groups, size_t group)
-{
-    return groups->ids.names[group - 1];
-}
-
-size_t read_groups_count_libraries(const struct read_groups *groups)
-{
-    return groups->libraries.n;
-}
-
-const char *read_groups_library_name(const struct read_groups *groups, size_t library)
-{
-    return groups->libraries.names[library - 1];
-}
-
 size_t read_groups_of(const struct read_groups *groups, const uint8_t *rec)
 {
     struct bam_aux aux;
     if (groups->ids.n == 0 || bam_aux_find(rec, "RG", &aux) <= 0 ||
         (aux.type != 'Z' && aux.type != 'H'))
         return 0;
-    return *find_slot(&groups->ids, (const char *)aux.value, aux.value_bytes - 1);
+    return find_number(&groups->ids, (const char *)aux.value);
 }
 
 size_t read_groups_library(const struct read_groups *groups, size_t group)

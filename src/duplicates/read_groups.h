@@ -17,27 +17,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct read_groups;
+struct name_table {
+    char **names; /* of number i + 1 */
+    size_t n;
+    void *numbers; /* khash, of names */
+};
 
-/*
- * Takes the @RG lines. Where two have one ID the first counts; htslib warns, and drops the others.
- * A header without such lines has no groups: samtools markdup warns then, and goes on without. The
- * header is parsed, so no other thread may use it.
- */
+struct read_groups {
+    struct name_table ids, libraries;
+    size_t *library_of; /* of group i + 1 */
+};
+
+/* Takes the @RG lines; of two with one ID the first. The header is parsed, so no other thread may
+   use it. */
 struct read_groups *read_groups_create(sam_hdr_t *header);
 
 /* NULL is accepted. */
 void read_groups_destroy(struct read_groups *groups);
-
-/* The number of groups, without 0. */
-size_t read_groups_count(const struct read_groups *groups);
-
-/* The ID of group 1 to count. */
-const char *read_groups_id(const struct read_groups *groups, size_t group);
-
-/* The number of libraries, without 0; and the name of library 1 to that number. */
-size_t read_groups_count_libraries(const struct read_groups *groups);
-const char *read_groups_library_name(const struct read_groups *groups, size_t library);
 
 /* The library of a group, 0 included. */
 size_t read_groups_library(const struct read_groups *groups, size_t group);

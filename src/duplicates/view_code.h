@@ -1,9 +1,8 @@
 /*
  * view_code.h -- views (duplicate_view.h) as few bytes. Those of ordinary pairs take some 20.
  *
- * A view is stored as its difference from the one before it. So views are decoded in the order in
- * which they were encoded, each time with a view_coder that begins anew. Whatever stores them
- * checks that the bytes are those that were encoded.
+ * A view is stored as its difference from the one before it, so views are decoded in the order in
+ * which they were encoded, from the first one on. The caller verifies the bytes.
  *
  * Threads: one at a time for each coder.
  */

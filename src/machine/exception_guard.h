@@ -6,7 +6,7 @@
  * no memory, in our threads and in its own; our functions are C and catch nothing. RocksDB and
  * htslib's CRAM encoder also use the result of some allocations without a check. If RocksDB is
  * built with asserts, it aborts after some disk errors; htslib aborts with some references and
- * options of CRAM, and frees what its threads are using when its CRAM encoder fails (bam_writer.c).
+ * options of CRAM, and frees what its threads are using when its CRAM encoder fails (cram_writer.c).
  * In all these cases the guard prints one message, calls clean_up, and ends the process with status
  * 1.
  *

@@ -1,12 +1,27 @@
 /*
- * bam_index.c -- see bam_index.h. index_bins.c makes the bytes about one reference; this file puts
- * them together into the index file.
+ * bam_index.c -- see bam_index.h. Where the specifications of BAI (SAM specification, section 5.2)
+ * and CSI leave a choice, this file does what htslib's index files show.
+ *
+ * In the index file each bin has a list of chunks. A bin whose chunks all lie within 64 KB of the
+ * file is given to its parent, level by level from the lowest, because a reader would inflate those
+ * bytes for the parent anyway. The parent must exist: it has records of its own, or received other
+ * bins. Whether a bin is small depends only on its first begin and its last end, so the parent gets
+ * these two numbers, and no lists are moved. At the end each chunk goes to the bin to which its own
+ * bin was given. Chunks are kept and handed out in the order in which they begin, so each list is
+ * sorted. Two chunks of a bin are joined if one begins in the block in which the other ends.
+ *
+ * For each window (BAI), or for the first window of each bin (CSI), the linear index says where the
+ * first record that touches the window begins. A window that no record touches gets the value of
+ * the next window.
+ *
+ * Bins are in the file in the order of a hash table: htslib's khash, filled in the order in which
+ * bins are first seen. Readers do not need that order; it makes the bytes equal to those of htslib.
+ * The table also finds parents.
  */
 #include "output/bam_index.h"
 
 #include "bam/bgzf_block.h"
 #include "machine/disk_space.h"
-#include "output/index_bins.h"
 #include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -17,6 +32,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#include <htslib/khash.h>
+KHASH_MAP_INIT_INT(bin, uint32_t)       /* number of a bin to its place in index->bins */
+#pragma GCC diagnostic pop
+
+enum { SMALL_BIN_BYTES = 0x10000 };     /* of the file; a smaller bin is given to its parent */
+
+struct bin {
+    uint32_t number;
+    int level;
+    uint64_t begin, end;                /* of its chunks, and of the chunks of bins that were given
+                                           to it */
+    size_t last_chunk;                  /* place in index->chunks of its own last chunk */
+    uint32_t goes_to;                   /* place of the bin that it is given to; or its own place */
+    /* its list in the file */
+    uint32_t first, n_chunks;
+};
+
+struct chunk {
+    uint64_t begin, end;
+    uint32_t bin;                       /* place in index->bins */
+};
+
+struct pair {                           /* a chunk in the file */
+    uint64_t begin, end;
+};
+
+struct bytes {
+    uint8_t *at;
+    size_t n, room;
+};
+
 struct bam_index {
     /* fixed after bam_index_create */
     enum bam_index_format format;
@@ -24,15 +74,27 @@ struct bam_index {
     int32_t n_refs;
     /* the index file so far: its head, and the references that are finished. In a CSI, bytes that
        fill a BGZF block are compressed and moved to `packed`. */
-    struct index_bytes out, packed;
+    struct bytes out, packed;
     struct bgzf_coder coder;
     int32_t n_finished;
     uint64_t n_unplaced;
     uint64_t end;                       /* of the last segment */
-    /* the current reference, number n_finished */
+    /* the current reference, number n_finished; the next one uses the same memory again */
     bool ref_open;
-    struct index_bins *bins;
+    uint64_t begin;
+    uint64_t n_mapped, n_unmapped;
+    struct bin *bins;                   /* in the order in which they are first seen */
+    size_t n_bins, bins_room;
+    struct chunk *chunks;               /* in the order in which they begin */
+    size_t n_chunks, chunks_room;
+    uint64_t *windows;
+    size_t n_windows, windows_room;
+    int64_t level_bin[BAM_INDEX_MAX_DEPTH + 1];         /* place of each level's last bin, or -1 */
+    struct pair *pairs;                 /* chunks of all bins, bin by bin */
+    size_t pairs_room;
 };
+
+static const uint64_t untouched = UINT64_MAX;           /* a window that no record touches */
 
 /* ---- shape ---- */
 
@@ -81,9 +143,16 @@ const struct bam_index_shape *bam_index_shape(const struct bam_index *index)
 
 /* ---- bytes of the file ---- */
 
+/* Makes room for n_more bytes. Returns where they go. */
+static uint8_t *reserve(struct bytes *to, size_t n_more)
+{
+    bam_index_reserve(&to->at, &to->room, to->n + n_more, 1);
+    return to->at + to->n;
+}
+
 static void put_file_head(struct bam_index *index)
 {
-    uint8_t *at = index_bytes_reserve(&index->out, 20);
+    uint8_t *at = reserve(&index->out, 20);
     memcpy(at, index->format == BAM_INDEX_BAI ? "BAI\1" : "CSI\1", 4);
     at += 4;
     if (index->format == BAM_INDEX_CSI) {
@@ -92,7 +161,7 @@ static void put_file_head(struct bam_index *index)
         at = put_u32(at, 0);            /* number of bytes of further data */
     }
     at = put_u32(at, (uint32_t)index->n_refs);
-    index->out.n = (size_t)(at - index->out.bytes);
+    index->out.n = (size_t)(at - index->out.at);
 }
 
 /* Writes the references before number up_to that have no records: they have no bins and, in a BAI,
@@ -101,7 +170,7 @@ static void put_empty_refs(struct bam_index *index, int32_t up_to)
 {
     size_t n = (size_t)(up_to - index->n_finished) * (index->format == BAM_INDEX_BAI ? 8 : 4);
     if (n == 0) return;
-    memset(index_bytes_reserve(&index->out, n), 0, n);
+    memset(reserve(&index->out, n), 0, n);
     index->out.n += n;
     index->n_finished = up_to;
 }
@@ -111,12 +180,12 @@ static void put_empty_refs(struct bam_index *index, int32_t up_to)
 static int pack_blocks(struct bam_index *index, bool all)
 {
     static const struct bgzf_method method = {.level = -1, .is_text = true};
-    struct index_bytes *out = &index->out, *packed = &index->packed;
+    struct bytes *out = &index->out, *packed = &index->packed;
     size_t done = 0, left;
     while ((left = out->n - done) >= (all ? 1 : BGZF_PAYLOAD_BYTES)) {
         size_t n = left < BGZF_PAYLOAD_BYTES ? left : BGZF_PAYLOAD_BYTES;
-        uint8_t *to = index_bytes_reserve(packed, BGZF_MAX_BYTES);
-        ssize_t size = bgzf_block_deflate(&index->coder, method, out->bytes + done, n, to);
+        uint8_t *to = reserve(packed, BGZF_MAX_BYTES);
+        ssize_t size = bgzf_block_deflate(&index->coder, method, out->at + done, n, to);
         if (size < 0) {
             diag_error("a block of the index cannot be compressed; please report this");
             return -1;
@@ -124,9 +193,192 @@ static int pack_blocks(struct bam_index *index, bool all)
         packed->n += (size_t)size;
         done += n;
     }
-    if (done > 0) memmove(out->bytes, out->bytes + done, left);
+    if (done > 0) memmove(out->at, out->at + done, left);
     out->n = left;
     return 0;
+}
+
+/* ---- the current reference ---- */
+
+/* Returns the last bin of a level, or makes a new bin if the last one has another number. */
+static struct bin *take_bin(struct bam_index *index, const struct bam_index_chunk *from,
+                            uint64_t begin)
+{
+    int64_t at = index->level_bin[from->level];
+    if (at >= 0 && index->bins[at].number == from->bin) return &index->bins[at];
+    bam_index_reserve(&index->bins, &index->bins_room, index->n_bins + 1, sizeof *index->bins);
+    at = index->level_bin[from->level] = (int64_t)index->n_bins++;
+    index->bins[at] = (struct bin){.number = from->bin, .level = from->level, .begin = begin,
+                                  .last_chunk = SIZE_MAX, .goes_to = (uint32_t)at};
+    return &index->bins[at];
+}
+
+static void add_chunk(struct bam_index *index, const struct bam_index_chunk *from, uint64_t base)
+{
+    uint64_t begin = base + from->begin, end = base + from->end;
+    struct bin *bin = take_bin(index, from, begin);
+    if (end > bin->end) bin->end = end;
+    struct chunk *last = bin->last_chunk != SIZE_MAX ? &index->chunks[bin->last_chunk] : NULL;
+    if (last && last->end >> 16 >= begin >> 16) {       /* they meet in a block */
+        if (end > last->end) last->end = end;
+        return;
+    }
+    bam_index_reserve(&index->chunks, &index->chunks_room, index->n_chunks + 1,
+                      sizeof *index->chunks);
+    bin->last_chunk = index->n_chunks;
+    index->chunks[index->n_chunks++] = (struct chunk){begin, end, (uint32_t)(bin - index->bins)};
+}
+
+static void add_windows(struct bam_index *index, const struct bam_index_windows *from,
+                        uint64_t base)
+{
+    size_t n = index->n_windows;
+    bam_index_reserve(&index->windows, &index->windows_room, (size_t)from->last + 1,
+                      sizeof *index->windows);
+    /* If a record of an earlier part reaches further, nothing is added. */
+    for (; n < from->first; n++) index->windows[n] = untouched;
+    for (; n <= from->last; n++) index->windows[n] = base + from->begin;
+    index->n_windows = n;
+}
+
+static khash_t(bin) *make_table(const struct bam_index *index)
+{
+    khash_t(bin) *table = kh_init(bin);
+    xalloc_require(table != NULL);
+    int r;
+    for (size_t i = 0; i < index->n_bins; i++) {
+        khint_t at = kh_put(bin, table, index->bins[i].number, &r);
+        xalloc_require(r >= 0);
+        kh_val(table, at) = (uint32_t)i;
+    }
+    /* htslib puts the pseudo-bin twice, once for each of its two chunks. A full table grows even if
+       the bin that is put is in it already. */
+    for (int i = 0; i < 2; i++) {
+        (void)kh_put(bin, table, bam_index_pseudo_bin(&index->shape), &r);
+        xalloc_require(r >= 0);
+    }
+    return table;
+}
+
+static void fill_windows(struct bam_index *index)
+{
+    for (size_t i = index->n_windows - 1; i > 0; i--)
+        if (index->windows[i - 1] == untouched) index->windows[i - 1] = index->windows[i];
+}
+
+static bool is_small(const struct bin *bin)
+{
+    return (bin->end >> 16) - (bin->begin >> 16) < SMALL_BIN_BYTES;
+}
+
+/* Decides which bins are given to their parents, and removes them from the table. */
+static void join_small_bins(struct bam_index *index, khash_t(bin) *table)
+{
+    for (int level = index->shape.depth; level > 0; level--) {
+        for (size_t i = 0; i < index->n_bins; i++) {
+            struct bin *bin = &index->bins[i];
+            if (bin->level != level || !is_small(bin)) continue;
+            uint32_t parent_number = (bin->number - 1) >> 3;
+            khint_t at = kh_get(bin, table, parent_number);
+            if (at == kh_end(table)) continue;
+            struct bin *parent = &index->bins[kh_val(table, at)];
+            bin->goes_to = kh_val(table, at);
+            if (bin->begin < parent->begin) parent->begin = bin->begin;
+            if (bin->end > parent->end) parent->end = bin->end;
+            kh_del(bin, table, kh_get(bin, table, bin->number));
+        }
+    }
+}
+
+static uint32_t final_bin(const struct bam_index *index, uint32_t bin)
+{
+    while (index->bins[bin].goes_to != bin) bin = index->bins[bin].goes_to;
+    return bin;
+}
+
+/* Makes the chunk lists of the remaining bins in index->pairs. Returns the number of chunks. */
+static size_t group_chunks(struct bam_index *index)
+{
+    bam_index_reserve(&index->pairs, &index->pairs_room, index->n_chunks, sizeof *index->pairs);
+    /* Each list gets as much room as if no chunks were joined. */
+    for (size_t i = 0; i < index->n_chunks; i++) {
+        index->chunks[i].bin = final_bin(index, index->chunks[i].bin);
+        index->bins[index->chunks[i].bin].n_chunks++;
+    }
+    uint32_t first = 0;
+    for (size_t i = 0; i < index->n_bins; i++) {
+        index->bins[i].first = first;
+        first += index->bins[i].n_chunks;
+        index->bins[i].n_chunks = 0;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < index->n_chunks; i++) {
+        const struct chunk *chunk = &index->chunks[i];
+        struct bin *bin = &index->bins[chunk->bin];
+        struct pair *list = &index->pairs[bin->first];
+        struct pair *last = bin->n_chunks > 0 ? &list[bin->n_chunks - 1] : NULL;
+        if (last && last->end >> 16 >= chunk->begin >> 16) {
+            if (chunk->end > last->end) last->end = chunk->end;
+            continue;
+        }
+        list[bin->n_chunks++] = (struct pair){chunk->begin, chunk->end};
+        n++;
+    }
+    return n;
+}
+
+/* The place of the first record that touches the first window of a bin. */
+static uint64_t bin_loff(const struct bam_index *index, const struct bin *bin)
+{
+    uint64_t window = bam_index_first_window(&index->shape, bin->number, bin->level);
+    return window < index->n_windows ? index->windows[window] : 0;
+}
+
+static uint8_t *put_bin(const struct bam_index *index, const struct bin *bin, uint8_t *at)
+{
+    at = put_u32(at, bin->number);
+    if (index->format == BAM_INDEX_CSI) at = put_u64(at, bin_loff(index, bin));
+    at = put_u32(at, bin->n_chunks);
+    for (uint32_t i = 0; i < bin->n_chunks; i++) {
+        at = put_u64(at, index->pairs[bin->first + i].begin);
+        at = put_u64(at, index->pairs[bin->first + i].end);
+    }
+    return at;
+}
+
+static uint8_t *put_pseudo_bin(const struct bam_index *index, uint64_t end, uint8_t *at)
+{
+    at = put_u32(at, bam_index_pseudo_bin(&index->shape));
+    if (index->format == BAM_INDEX_CSI) at = put_u64(at, 0);
+    at = put_u32(at, 2);
+    at = put_u64(at, index->begin);
+    at = put_u64(at, end);
+    at = put_u64(at, index->n_mapped);
+    return put_u64(at, index->n_unmapped);
+}
+
+/* Appends what the index file says of the reference, whose last record ends at `end`. */
+static void put_ref(struct bam_index *index, uint64_t end)
+{
+    khash_t(bin) *table = make_table(index);
+    fill_windows(index);
+    join_small_bins(index, table);
+    size_t n_chunks = group_chunks(index) + 2;
+    size_t most = 8 + 16 * (size_t)kh_size(table) + 16 * n_chunks + 8 * index->n_windows;
+    uint8_t *at = put_u32(reserve(&index->out, most), kh_size(table));
+    for (khint_t i = kh_begin(table); i != kh_end(table); i++) {
+        if (!kh_exist(table, i)) continue;
+        if (kh_key(table, i) == bam_index_pseudo_bin(&index->shape))
+            at = put_pseudo_bin(index, end, at);
+        else
+            at = put_bin(index, &index->bins[kh_val(table, i)], at);
+    }
+    if (index->format == BAM_INDEX_BAI) {
+        at = put_u32(at, index->n_windows);
+        for (size_t i = 0; i < index->n_windows; i++) at = put_u64(at, index->windows[i]);
+    }
+    index->out.n = (size_t)(at - index->out.at);
+    kh_destroy(bin, table);
 }
 
 /* Ends the current reference, if there is one, at `end` in the file. Returns 0, or -1 after a
@@ -135,7 +387,7 @@ static int finish_ref(struct bam_index *index, uint64_t end)
 {
     if (!index->ref_open) return 0;
     index->ref_open = false;
-    index_bins_finish(index->bins, end, &index->out);
+    put_ref(index, end);
     index->n_finished++;
     return index->format == BAM_INDEX_CSI ? pack_blocks(index, false) : 0;
 }
@@ -146,7 +398,10 @@ static int begin_ref(struct bam_index *index, int32_t tid, uint64_t begin)
     if (finish_ref(index, begin) < 0) return -1;
     put_empty_refs(index, tid);
     index->ref_open = true;
-    index_bins_begin(index->bins, begin);
+    index->begin = begin;
+    index->n_mapped = index->n_unmapped = 0;
+    index->n_bins = index->n_chunks = index->n_windows = 0;
+    for (int i = 0; i <= index->shape.depth; i++) index->level_bin[i] = -1;
     return 0;
 }
 
@@ -161,7 +416,6 @@ struct bam_index *bam_index_create(enum bam_index_format format, const sam_hdr_t
         bam_index_destroy(index);
         return NULL;
     }
-    index->bins = index_bins_create(&index->shape, format == BAM_INDEX_CSI);
     put_file_head(index);
     return index;
 }
@@ -170,9 +424,12 @@ void bam_index_destroy(struct bam_index *index)
 {
     if (!index) return;
     bgzf_coder_release(&index->coder);
-    index_bins_destroy(index->bins);
-    free(index->out.bytes);
-    free(index->packed.bytes);
+    free(index->bins);
+    free(index->chunks);
+    free(index->windows);
+    free(index->pairs);
+    free(index->out.at);
+    free(index->packed.at);
     free(index);
 }
 
@@ -193,11 +450,10 @@ int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
             return -1;
         }
         if (!goes_on && begin_ref(index, ref->tid, base + ref->begin) < 0) return -1;
-        index_bins_add_counts(index->bins, ref->n_mapped, ref->n_unmapped);
-        for (size_t k = 0; k < ref->n_chunks; k++)
-            index_bins_add_chunk(index->bins, chunk++, base);
-        for (size_t k = 0; k < ref->n_windows; k++)
-            index_bins_add_windows(index->bins, windows++, base);
+        index->n_mapped += ref->n_mapped;
+        index->n_unmapped += ref->n_unmapped;
+        for (size_t k = 0; k < ref->n_chunks; k++) add_chunk(index, chunk++, base);
+        for (size_t k = 0; k < ref->n_windows; k++) add_windows(index, windows++, base);
     }
     if (part->n_unplaced > 0 && finish_ref(index, base + part->unplaced_begin) < 0) return -1;
     index->n_unplaced += part->n_unplaced;
@@ -211,7 +467,7 @@ static int end_file(struct bam_index *index)
 {
     if (finish_ref(index, index->end) < 0) return -1;
     put_empty_refs(index, index->n_refs);
-    (void)put_u64(index_bytes_reserve(&index->out, 8), index->n_unplaced);
+    (void)put_u64(reserve(&index->out, 8), index->n_unplaced);
     index->out.n += 8;
     return index->format == BAM_INDEX_CSI ? pack_blocks(index, true) : 0;
 }
@@ -226,8 +482,8 @@ static int write_file(const struct bam_index *index, struct output_path *path)
 {
     hFILE *file = output_path_open(path);
     if (!file) return -1;
-    int r = write_bytes(file, index->packed.bytes, index->packed.n);
-    if (r == 0) r = write_bytes(file, index->out.bytes, index->out.n);
+    int r = write_bytes(file, index->packed.at, index->packed.n);
+    if (r == 0) r = write_bytes(file, index->out.at, index->out.n);
     if (r == 0 && index->format == BAM_INDEX_CSI)
         r = write_bytes(file, bgzf_end_block, BGZF_END_BYTES);
     r = output_path_end(path, file, r);

@@ -2,11 +2,9 @@
  * bam_index.h -- makes the BAI or CSI index of the output while the output is written.
  *
  * Workers collect parts (bam_index_part.h), one for each segment of the output. The writer appends
- * them in the order of the segments. When a reference is complete (index_bins.h), its bytes of the
- * index file are made, and compressed for CSI. So little is left to do at the end. For a million
- * reads of 150 bp (0.35 GB uncompressed), workers need 10 to 50 ns for each record. The writer
- * needs 1 ms in all if the reads lie densely, and 35 ms if they are spread over a human genome,
- * which has 4.7 MB of index. Compressing that for CSI takes another 0.2 s.
+ * them in the order of the segments. When a reference is complete, its bytes of the index file are
+ * made, and compressed for CSI. So little is left to do at the end: 1 ms for a million short reads
+ * that lie densely, 35 ms if they are spread over a human genome, and 0.2 s to compress a CSI.
  *
  * The result is byte for byte what `samtools index` makes of the same file (htslib 1.16 and 1.24;
  * CSI is compared before compression), with two exceptions. When htslib indexes SAM, it counts a
@@ -15,10 +13,8 @@
  * Order of calls: create; init parts with the index's shape; append each part, in file order, when
  * the place of its segment is known; write, once; destroy, also after a failure.
  *
- * Memory: the size of the index file so far, and the memory of index_bins.h for the current
- * reference. If reads lie densely, the index has 0.4 MB for each GB of BAM. If reads are sparse,
- * every window has its own bin and takes 25 bytes: 4.7 MB for a human genome.
- *
+ * Memory: the size of the index file so far, at most 4.7 MB for a human genome; and for the current
+ * reference 40 bytes for each chunk, 48 for each bin, and 8 for each window.
  * Threads: one at a time. Errors: -1 or NULL after a message.
  */
 #ifndef ROCKSORT_OUTPUT_BAM_INDEX_H

@@ -14,7 +14,6 @@
 #include "output/bam_index_part.h"
 
 #include "bam/bam_long.h"
-#include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -32,8 +31,7 @@ void bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes)
 
 void bam_index_part_init(struct bam_index_part *part, const struct bam_index_shape *shape)
 {
-    *part = (struct bam_index_part){.shape = *shape};
-    bam_index_part_reset(part);
+    *part = (struct bam_index_part){.shape = *shape, .tid = -1, .open_chunk = no_chunk};
 }
 
 void bam_index_part_release(struct bam_index_part *part)
@@ -42,14 +40,6 @@ void bam_index_part_release(struct bam_index_part *part)
     free(part->chunks);
     free(part->windows);
     *part = (struct bam_index_part){0};
-}
-
-void bam_index_part_reset(struct bam_index_part *part)
-{
-    part->n_refs = part->n_chunks = part->n_windows = 0;
-    part->n_unplaced = part->unplaced_begin = part->end = 0;
-    part->tid = -1;
-    part->open_chunk = no_chunk;
 }
 
 /* The position where the alignment ends on its reference. */

@@ -7,8 +7,8 @@
  * the segment. Parts are small: consecutive records of a bin share a chunk, and the linear index
  * has an entry only where a record reaches further than all records before it.
  *
- * Order of calls: init once. Then for each segment: add for every record in order, end,
- * bam_index_append, reset. Release at the end; a part of zeros may be released, too.
+ * Order of calls: init; add for every record in order; end; bam_index_append; release. A part of
+ * zeros may be released, too.
  *
  * A virtual offset (bam_index_voffset) is the place of a BGZF block, here counted from the start of
  * the segment, and a place in the block's uncompressed data. Records must follow each other without
@@ -116,16 +116,13 @@ struct bam_index_part {
 void bam_index_part_init(struct bam_index_part *part, const struct bam_index_shape *shape);
 void bam_index_part_release(struct bam_index_part *part);
 
-/* Makes the part ready for another segment; keeps its memory. */
-void bam_index_part_reset(struct bam_index_part *part);
-
 /* Adds a checked record that begins at the virtual offset. Records come in coordinate order. */
 int bam_index_part_add(struct bam_index_part *part, const uint8_t *rec, uint64_t begin);
 
 /* The segment ends here: bam_index_voffset(its size in bytes, 0). */
 void bam_index_part_end(struct bam_index_part *part, uint64_t end);
 
-/* Makes room for n items in an array, and about half as many more. index_bins.c uses it, too. */
+/* Makes room for n items in an array, and about half as many more. */
 void bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * index_names.h -- where readers look for the index of a file.
+ * index_names.h -- the names under which readers look for the index of a file.
  *
  * htslib tries the name of the file with an ending of indexes added, and with its own ending
  * replaced by that one. Any thread; nothing fails.
@@ -7,12 +7,23 @@
 #ifndef ROCKSORT_OUTPUT_INDEX_NAMES_H
 #define ROCKSORT_OUTPUT_INDEX_NAMES_H
 
-#include <stdbool.h>
+#include "output/output_format.h"
+#include "output/output_path.h"
 
 /* The names that the index of a file may have, in the order in which htslib tries them; ends with
    NULL. index_names_free frees them. */
 char **index_names_of(const char *file, bool is_cram);
 
 void index_names_free(char **names);
+
+/*
+ * Calls found(arg, name) for each file that readers of the output would take for its index, but that
+ * belongs to the file that the output replaces, and for an older file at `index`, the name of the
+ * output's own index, or NULL. Looks beside the output and, if its name is a link, beside that. x.csi
+ * stays out for x.bam if there is x.bcf, whose index it may be. SAM text and columns have no indexes.
+ */
+void index_names_find_stale(const struct output_path *output, const char *index,
+                            const struct output_format *format,
+                            void (*found)(void *arg, const char *name), void *arg);
 
 #endif

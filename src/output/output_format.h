@@ -29,9 +29,14 @@ struct output_format {
 
 /* Chooses the format: by the argument of -O, else by the extension of the path, else BAM. Both may
    be NULL; without a path, or to a pipe, Arrow is a stream. Returns 0, or -1 after a message. A name
-   that promises another format (foreign_name.h) is an error, too. The caller frees
-   format->hts.specific with hts_opt_free. */
+   that promises another format is an error, too. The caller frees format->hts.specific with
+   hts_opt_free. */
 int output_format_choose(const char *option, const char *path, struct output_format *format);
+
+/* The format that the name of a file promises, such as "FASTQ" (a static string), by the usual
+   extensions, also if one of a compression format follows. NULL: BAM or nothing: as in samtools, such
+   files get BAM. A file that is called reads.fastq.gz and holds BAM would mislead its readers. */
+const char *output_format_promised(const char *path);
 
 /* True if the extension of the path names a format. */
 bool output_format_is_named(const char *path);

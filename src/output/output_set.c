@@ -1,7 +1,7 @@
 /* output_set.c -- see output_set.h. */
 #include "output/output_set.h"
 
-#include "output/stale_index.h"
+#include "output/index_names.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/words.h"
@@ -50,7 +50,7 @@ static void add_stale(void *arg, const char *name)
 void output_set_add_stale(struct output_set *set, const struct output_path *output,
                           const char *index, const struct output_format *format)
 {
-    stale_index_find(output, index, format, add_stale, set);
+    index_names_find_stale(output, index, format, add_stale, set);
 }
 
 /* Gives the first n old indexes their names back. */

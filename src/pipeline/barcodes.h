@@ -1,7 +1,14 @@
 /*
- * barcodes.h -- gives reads the barcode of their cluster (--barcode-mismatches): among reads whose
- * keys agree but for the barcode, barcodes that differ in one character are joined by the
- * directional method of UMI-tools (duplicates/barcode_clusters.h).
+ * barcodes.h -- gives reads the barcode of their cluster (--barcode-mismatches).
+ *
+ * Among reads whose keys agree but for the barcode, barcodes of one length are joined by the
+ * directional method of UMI-tools. The most frequent barcode is the first, of equal ones that which
+ * memcmp puts first. With n reads it takes in the barcodes that differ in one character and have at
+ * most (n + 1) / 2 reads, and each of those does the same. Then comes the most frequent barcode
+ * that is left. So errors of a frequent barcode are found, also two errors in a read, but two
+ * frequent barcodes that happen to be similar stay two molecules. To join whatever is similar would
+ * make one molecule of all in deep piles, where most of the possible barcodes occur. Both reads of
+ * a pair meet the same barcodes equally often, so they are decided alike.
  *
  * Order of calls: create; add; join, which empties it; destroy. Threads: one at a time, but several
  * may share a barcode_room.
@@ -9,21 +16,24 @@
 #ifndef ROCKSORT_PIPELINE_BARCODES_H
 #define ROCKSORT_PIPELINE_BARCODES_H
 
+#include "pipeline/crew.h"
 #include "pipeline/read_items.h"
-
-#include <pthread.h>
 
 struct barcodes;
 
 /* Memory for the different barcodes of one key, which must fit in it. Who needs more than
    small_bytes waits for the lock. */
 struct barcode_room {
+    const struct crew *crew; /* when it has failed, nothing is joined any more */
     pthread_mutex_t lock;
     size_t small_bytes, most_bytes;
 };
 
-struct barcodes *barcodes_create(const struct external_sort_settings *settings,
-                                 struct barcode_room *room);
+/* What each barcode takes besides five quarters of its text. */
+enum { BARCODE_LIST_BYTES = 44 };
+
+/* Takes the sort over. */
+struct barcodes *barcodes_create(struct external_sort *sort, struct barcode_room *room);
 
 /* NULL is accepted. */
 void barcodes_destroy(struct barcodes *barcodes);
@@ -33,7 +43,8 @@ void barcodes_destroy(struct barcodes *barcodes);
 int barcodes_add(struct barcodes *barcodes, struct duplicate_key key, struct read_name text,
                  const struct item_read *read);
 
-/* Adds all reads, with the keys of their clusters, to a sort. Returns 0, or -1 after a message. */
+/* Adds all reads, with the keys of their clusters, to a sort. Returns 0, or -1 after a message or
+   if the crew has failed. */
 int barcodes_join(struct barcodes *barcodes, struct external_sort *to);
 
 #endif

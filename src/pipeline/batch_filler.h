@@ -11,33 +11,10 @@
 #ifndef ROCKSORT_PIPELINE_BATCH_FILLER_H
 #define ROCKSORT_PIPELINE_BATCH_FILLER_H
 
-#include "input/bam_inputs.h"
-#include "pipeline/batch_pool.h"
-#include "pipeline/load_totals.h"
-#include "pipeline/record_observers.h"
-
-/* Fixed during the load. A batch's `owner` points to it. */
-struct load_settings {
-    struct crew *crew;
-    struct batch_pool *pool;
-    struct load_totals *totals;
-    struct bam_inputs *inputs;
-    size_t n_inputs;
-    int32_t n_refs;
-    struct input_position start;        /* where reading begins */
-    const struct mem_budget *budget;
-    const struct sort_rules *rules;
-    bool sum_only;              /* only the checksum is wanted */
-    const struct fixmate_rules *fixmate;        /* NULL: records stay as they are */
-    const char *temp_prefix, *output;   /* where templates go that do not fit in memory: see
-                                           temp_dir.h */
-    const struct record_observers *observers;   /* of all records that are read */
-    bool saves_part;            /* what came of an input that ends with an error is to be kept */
-    uint64_t most_bytes;        /* so much of the inputs is read, what follows is left; 0: all */
-};
+#include "pipeline/sort_context.h"
 
 struct batch_filler {           /* for reading, but for batch_filler.c */
-    const struct load_settings *settings;
+    const struct sort_context *sort;
     struct batch *batch;        /* NULL: none was taken yet */
     struct input_position at;   /* after the last record that was placed */
     uint64_t n_bytes;           /* of records that were read, for an estimate; set by the callers */
@@ -56,7 +33,7 @@ struct placed_records {
 };
 
 /* Returns 0, or -1. */
-int batch_filler_begin(struct batch_filler *filler, const struct load_settings *settings);
+int batch_filler_begin(struct batch_filler *filler, const struct sort_context *sort);
 
 /* How many bytes of records the batch at hand has room for. */
 size_t batch_filler_room(const struct batch_filler *filler);

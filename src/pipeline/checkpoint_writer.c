@@ -4,6 +4,7 @@
 #include "bam/header_text.h"
 #include "input/input_file.h"
 #include "machine/disk_space.h"
+#include "pipeline/leftovers.h"
 #include "pipeline/other_disk.h"
 #include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"
@@ -33,15 +34,13 @@ struct checkpoint_writer {
     struct checkpoint_sort_parts parts;
     /* fixed before loading */
     bool overwrites_input;      /* the output is an input, and is written in place */
-    bool can_read_again;        /* a later process can read on from any record */
-    struct checkpoint_input *inputs;    /* borrowed from settings->resumed, if that is set */
-    size_t n_inputs;
+    struct checkpoint_file file;        /* all that does not change until the sort is loaded;
+                                           borrowed from settings->resumed, if that is set */
     char *own_header_text;      /* a copy, before the order was put into it */
-    const char *header_text;
     sam_hdr_t *header;
     /* fixed when the store is open */
     char id[CHECKPOINT_ID_BYTES + 1];
-    unsigned n_lanes;
+    struct durable *durable;
 
     /* under the crew's lock */
     char **paths;               /* of all directories, NULL-terminated */
@@ -61,17 +60,16 @@ struct checkpoint_writer *checkpoint_writer_create(const struct sort_settings *s
     return w;
 }
 
-void free_paths(char **paths)
+static void free_path(const char *path)
 {
-    for (size_t i = 0; paths && paths[i]; i++) free(paths[i]);
-    free(paths);
+    free((char *)(uintptr_t)path);
 }
 
-static void free_inputs(struct checkpoint_writer *w)
+static void free_file(const struct checkpoint_file *file)
 {
-    if (w->settings->resumed) return;
-    for (size_t i = 0; i < w->n_inputs; i++) free((char *)(uintptr_t)w->inputs[i].path);
-    free(w->inputs);
+    for (size_t i = 0; i < file->n_inputs; i++) free_path(file->inputs[i].path);
+    free(file->inputs);
+    free_path(file->fasta.path);
 }
 
 void checkpoint_writer_destroy(struct checkpoint_writer *w)
@@ -81,7 +79,7 @@ void checkpoint_writer_destroy(struct checkpoint_writer *w)
         if (w->lock_fds[i] >= 0) (void)close(w->lock_fds[i]);
     free(w->lock_fds);
     free_paths(w->paths);
-    free_inputs(w);
+    if (!w->settings->resumed) free_file(&w->file);
     free(w->own_header_text);
     free(w);
 }
@@ -122,9 +120,13 @@ void checkpoint_writer_look_at_output(struct checkpoint_writer *w)
         w->overwrites_input = checkpoint_writer_is_input(w, w->parts.output_path->name);
 }
 
-bool checkpoint_writer_overwrites_input(const struct checkpoint_writer *w)
+/* Describes the FASTA file of -I; its path is to be freed. */
+static struct checkpoint_input describe_fasta(const char *path)
 {
-    return w->overwrites_input;
+    struct checkpoint_input fasta = {0};
+    if (path && checkpoint_describe_file(path, &fasta)) fasta.path = realpath(path, NULL);
+    if (path && !fasta.path) fasta.path = xstrdup(path);
+    return fasta;
 }
 
 void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
@@ -133,11 +135,18 @@ void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_i
     const struct sort_settings *s = w->settings;
     w->header = header;
     if (s->no_resume || s->sum_only) return;
-    w->n_inputs = s->n_inputs;
-    w->inputs = xcalloc(s->n_inputs, sizeof *w->inputs);
-    w->can_read_again = inputs->can_seek;
+    w->file = (struct checkpoint_file){
+        .rules = s->rules,
+        .fasta = describe_fasta(s->minhash_fasta),
+        .minhash_window = s->minhash_window,
+        .fixmate = s->fixmate,
+        .markdup = s->markdup,
+        .can_read_again = inputs->can_seek,
+        .n_inputs = s->n_inputs,
+        .inputs = xcalloc(s->n_inputs, sizeof *w->file.inputs),
+    };
     for (size_t i = 0; i < s->n_inputs; i++) {
-        struct checkpoint_input *input = &w->inputs[i];
+        struct checkpoint_input *input = &w->file.inputs[i];
         /* Describe the file that was opened: its name may belong to another one now. */
         const struct stat *st = bam_inputs_file(inputs, i);
         if (st && strcmp(s->inputs[i], "-") != 0) {
@@ -146,19 +155,12 @@ void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_i
         }
         if (input->path) continue;
         /* A pipe, or a file without a name, which /dev/stdin may be. */
-        w->can_read_again = false;
+        w->file.can_read_again = false;
         input->path = xstrdup(s->inputs[i]);
     }
     /* Copy the text, since htslib frees it when a line changes. Do it now, before other threads
        look at the header. */
-    w->header_text = w->own_header_text = xstrdup(header_whole_text(w->header));
-}
-
-const struct checkpoint_input *checkpoint_writer_inputs(const struct checkpoint_writer *w,
-                                                        size_t *n)
-{
-    *n = w->n_inputs;
-    return w->inputs;
+    w->file.header = w->own_header_text = xstrdup(header_whole_text(w->header));
 }
 
 /* ---- the directories ---- */
@@ -194,8 +196,9 @@ static void make_room(struct checkpoint_writer *w, size_t n)
     for (size_t i = 0; i < n; i++) w->lock_fds[i] = -1;
 }
 
-int checkpoint_writer_make_directories(struct checkpoint_writer *w)
+static int make_directories(void *arg, struct temp_dirs *dirs)
 {
+    struct checkpoint_writer *w = arg;
     const struct sort_settings *s = w->settings;
     if (w->n_paths + s->n_temp_prefixes > CHECKPOINT_MOST_DIRECTORIES) {
         diag_error("a sort can have %d temporary directories at most: give fewer -T",
@@ -205,16 +208,13 @@ int checkpoint_writer_make_directories(struct checkpoint_writer *w)
     if (!w->paths) make_room(w, s->n_temp_prefixes);
     for (size_t i = 0; i < s->n_temp_prefixes; i++)
         if (make_directory(w, s->temp_prefixes[i]) < 0) return -1;
+    *dirs = (struct temp_dirs){(const char *const *)w->paths, w->n_paths,
+                               w->n_paths > w->n_adopted ? w->n_adopted : 0};
     return 0;
 }
 
-const char *const *checkpoint_writer_directories(const struct checkpoint_writer *w, size_t *n)
-{
-    *n = w->n_paths;
-    return (const char *const *)w->paths;
-}
-
-char **checkpoint_writer_absolute_directories(const struct checkpoint_writer *w)
+/* The absolute paths of the directories, NULL-terminated. */
+static char **absolute_directories(const struct checkpoint_writer *w)
 {
     char **paths = xcalloc(w->n_paths + 1, sizeof *paths);
     for (size_t i = 0; i < w->n_paths; i++) {
@@ -259,11 +259,6 @@ void checkpoint_writer_remove_unlisted(struct checkpoint_writer *w)
     for (size_t i = w->n_listed; i < w->n_paths; i++) remove_directory(w, i);
 }
 
-size_t checkpoint_writer_n_adopted(const struct checkpoint_writer *w)
-{
-    return w->n_adopted;
-}
-
 /* The absolute path of an output, which the caller frees. NULL: it has no name. */
 static char *absolute_name(const struct output_path *path)
 {
@@ -272,7 +267,9 @@ static char *absolute_name(const struct output_path *path)
     return real ? real : xstrdup(path->final ? path->final : path->name);
 }
 
-char *checkpoint_writer_output_name(const struct checkpoint_writer *w)
+/* The absolute path of the output, followed by that of its index, if there is one. The caller frees
+   it. NULL: standard output. */
+static char *output_name(const struct checkpoint_writer *w)
 {
     const char *final = w->parts.index_path->final;
     const char *index = final ? final : w->settings->index_path;
@@ -284,15 +281,6 @@ char *checkpoint_writer_output_name(const struct checkpoint_writer *w)
 }
 
 /* ---- the checkpoint file ---- */
-
-/* Describes the FASTA file of -I; its path is to be freed. */
-static struct checkpoint_input describe_fasta(const char *path)
-{
-    struct checkpoint_input fasta = {0};
-    if (path && checkpoint_describe_file(path, &fasta)) fasta.path = realpath(path, NULL);
-    if (path && !fasta.path) fasta.path = xstrdup(path);
-    return fasta;
-}
 
 static int make_id(char id[CHECKPOINT_ID_BYTES + 1])
 {
@@ -358,41 +346,31 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
 {
     const struct sort_settings *s = w->settings;
     const struct checkpoint_sort_parts *parts = &w->parts;
-    char *output = checkpoint_writer_output_name(w), *also = absolute_name(parts->also_path);
-    char **paths = checkpoint_writer_absolute_directories(w);
-    struct checkpoint_file file = {
-        .program = ROCKSORT_VERSION,
-        .id = w->id,
-        .state = state,
-        .n_directories = w->n_paths,
-        .directories = (const char **)paths,
-        .n_lanes = w->n_lanes,
-        .resources = s->resources,
-        .rules = s->rules,
-        .fasta = describe_fasta(s->minhash_fasta),
-        .fixmate = s->fixmate,
-        .markdup = s->markdup,
-        .minhash_window = s->minhash_window,
-        .can_read_again = w->can_read_again,
-        .n_inputs = w->n_inputs,
-        .inputs = w->inputs,
-        .output = s->asked_output,
-        .header = state == CHECKPOINT_LOADING ? w->header_text : header_whole_text(w->header),
-    };
+    char *output = output_name(w), *also = absolute_name(parts->also_path);
+    char **paths = absolute_directories(w);
+    struct checkpoint_file file = w->file;
+    file.program = ROCKSORT_VERSION;
+    file.state = state;
+    file.n_directories = w->n_paths;
+    file.directories = (const char **)paths;
+    file.resources = s->resources;
+    file.output = s->asked_output;
     file.output.path = output;
     file.output.write_index = s->index_path != NULL;
     file.output.also = also;
     /* A resumed sort that writes to standard output keeps the output of the first one. */
     if (s->resumed && !s->output) file.output = s->resumed->file.output;
-    file.output.temporary = parts->pieces->path ? parts->pieces->path
-                                                : parts->output_path->temporary;
-    file.output.index_temporary = parts->index_path->temporary;
-    file.output.also_temporary = parts->also_path->temporary;
+    const char **temporaries = file.output.temporaries;
+    temporaries[CHECKPOINT_OF_OUTPUT] =
+        parts->pieces->path ? parts->pieces->path : parts->output_path->temporary;
+    temporaries[CHECKPOINT_OF_INDEX] = parts->index_path->temporary;
+    temporaries[CHECKPOINT_OF_ALSO] = parts->also_path->temporary;
     if (state != CHECKPOINT_LOADING) {
         struct load_counts counts;
         load_totals_look(w->parts.totals, &counts);
         file.n_runs = n_runs;
         file.sum = counts.sum;
+        file.header = header_whole_text(w->header);
     }
     file.header_bytes = strlen(file.header);
     size_t n_written = write_to_all(w, &file);
@@ -401,7 +379,6 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
     free_paths(paths);
     free(output);
     free(also);
-    free((char *)(uintptr_t)file.fasta.path);
     errno = error;
     return n_written > 0 ? 0 : -1;
 }
@@ -413,10 +390,25 @@ static void set_progress(struct checkpoint_writer *w, enum progress progress)
     crew_unlock(w->parts.crew);
 }
 
-int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes)
+static void tell_leftovers(const struct checkpoint_writer *w)
 {
+    char *output = output_name(w);
+    const struct leftovers_sort sort = {output, w->file.inputs, w->file.n_inputs};
+    leftovers_tell(&sort, (const char *const *)w->paths, w->n_paths);
+    free(output);
+}
+
+static int begin(void *arg, unsigned n_lanes)
+{
+    struct checkpoint_writer *w = arg;
     struct crew *crew = w->parts.crew;
-    w->n_lanes = n_lanes;
+    w->file.n_lanes = n_lanes;
+    w->file.id = w->id;
+    /* If an input is overwritten, its records will exist only here. */
+    w->durable = durable_begin(w->settings, crew, absolute_directories(w), w->overwrites_input);
+    if (!w->durable) return -1;
+    if (w->settings->resumed) return 0;
+    tell_leftovers(w);
     if (w->settings->no_resume) return 0;
     if (make_id(w->id) < 0) {
         diag_warning("the system has no random numbers: if this sort fails it cannot be resumed");
@@ -429,12 +421,9 @@ int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes)
 void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header)
 {
     const struct checkpoint *resumed = w->settings->resumed;
-    const struct checkpoint_file *file = &resumed->file;
-    memcpy(w->id, file->id, sizeof w->id);
+    w->file = resumed->file;
+    memcpy(w->id, w->file.id, sizeof w->id);
     w->header = header;
-    w->header_text = file->header;
-    w->inputs = file->inputs;
-    w->n_inputs = file->n_inputs;
     crew_lock(w->parts.crew);
     make_room(w, resumed->n_dirs + w->settings->n_temp_prefixes);
     for (size_t i = 0; i < resumed->n_dirs; i++) w->paths[i] = xstrdup(resumed->dirs[i].path);
@@ -442,13 +431,10 @@ void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header)
     crew_unlock(w->parts.crew);
 }
 
-int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, unsigned n_runs)
+int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_runs)
 {
-    const struct checkpoint_file *file = &w->settings->resumed->file;
-    w->n_lanes = n_lanes;
-    w->can_read_again = file->can_read_again;
-    set_progress(w, file->state == CHECKPOINT_LOADED ? LOADED : RECORDED);
-    int r = write_checkpoint(w, file->state, n_runs), error = errno;
+    set_progress(w, w->file.state == CHECKPOINT_LOADED ? LOADED : RECORDED);
+    int r = write_checkpoint(w, w->file.state, n_runs), error = errno;
     if (r < 0 && w->n_paths > w->n_adopted) {
         diag_error("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "', which must name the new "
                    "temporary directory: %s; free a little space there", w->paths[0],
@@ -458,20 +444,26 @@ int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, uns
     return crew_failed(w->parts.crew) ? -1 : 0;
 }
 
-bool checkpoint_writer_needs_all_runs(const struct checkpoint_writer *w)
+static bool needs_all_runs(void *arg)
 {
+    const struct checkpoint_writer *w = arg;
     const struct sort_settings *s = w->settings;
     struct load_counts counts;
     load_totals_look(w->parts.totals, &counts);
     if (w->overwrites_input || counts.input_is_cut || load_totals_stop_signal(w->parts.totals))
         return true;
-    return w->progress >= RECORDED && (!w->can_read_again || s->keep_checkpoint);
+    return w->progress >= RECORDED && (!w->file.can_read_again || s->keep_checkpoint);
+}
+
+struct temp_store_hooks checkpoint_writer_hooks(struct checkpoint_writer *w)
+{
+    return (struct temp_store_hooks){make_directories, begin, needs_all_runs, w};
 }
 
 bool checkpoint_writer_saves_part(const struct checkpoint_writer *w)
 {
     const struct sort_settings *s = w->settings;
-    return s->keep_checkpoint && !s->no_resume && !s->sum_only && !w->can_read_again;
+    return s->keep_checkpoint && !s->no_resume && !s->sum_only && !w->file.can_read_again;
 }
 
 int checkpoint_writer_end_load(struct checkpoint_writer *w, unsigned n_runs)
@@ -507,6 +499,17 @@ bool checkpoint_writer_may_write(const struct checkpoint_writer *w)
     return false;
 }
 
+void checkpoint_writer_tell_failed_sync(struct checkpoint_writer *w, int result)
+{
+    durable_tell(w->durable, result);
+}
+
+void checkpoint_writer_end_syncs(struct checkpoint_writer *w, bool directories_stay)
+{
+    durable_end(w->durable, directories_stay);
+    w->durable = NULL;
+}
+
 /* ---- whether it stays ---- */
 
 bool checkpoint_writer_is_loaded(const struct checkpoint_writer *w)
@@ -530,7 +533,7 @@ bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_numbe
     if (s->resumed || (w->overwrites_input && w->progress == LOADED)) return true;
     if (w->progress == NOT_RECORDED || (is_wish && !s->keep_checkpoint)) return false;
     if (w->progress >= HAS_ALL_RUNS) return true;
-    return n_durable > 0 && ((w->can_read_again && !counts->input_is_bad) || s->keep_checkpoint);
+    return n_durable > 0 && ((w->file.can_read_again && !counts->input_is_bad) || s->keep_checkpoint);
 }
 
 /* Finds room for what the disk that is full cannot take. */
@@ -539,7 +542,7 @@ static struct other_disk choose_other_disk(const struct checkpoint_writer *w, bo
     char *output = absolute_name(w->parts.output_path);
     char *also = absolute_name(w->parts.also_path);
     uint64_t n_bytes = 0;
-    for (size_t i = 0; i < w->n_inputs; i++) n_bytes += w->inputs[i].n_bytes;
+    for (size_t i = 0; i < w->file.n_inputs; i++) n_bytes += w->file.inputs[i].n_bytes;
     struct other_disk_sort sort = {
         .temp_dirs = (const char *const *)w->paths, .n_temp_dirs = w->n_paths,
         .writes_runs = !partial && w->progress != LOADED,
@@ -558,7 +561,7 @@ static void tell_how(const struct checkpoint_writer *w)
 {
     const struct sort_settings *s = w->settings;
     const struct load_counts *counts = load_totals_locked(w->parts.totals);
-    bool partial = counts->input_is_cut || (w->progress != LOADED && !w->can_read_again);
+    bool partial = counts->input_is_cut || (w->progress != LOADED && !w->file.can_read_again);
     const char *path = checkpoint_dir_find((const char *const *)w->paths, w->n_paths);
     if (!path) {
         diag_left("warning: '%s' cannot be resumed as it is: somebody has moved, closed or "
@@ -592,10 +595,10 @@ void checkpoint_writer_tell(const struct checkpoint_writer *w, bool kept, unsign
     if (w->progress == NOT_RECORDED) return;    /* no file written, or resuming refused */
     if (kept)
         tell_how(w);
-    else if (n_durable > 0 && !w->can_read_again && w->progress == LOADED)
+    else if (n_durable > 0 && !w->file.can_read_again && w->progress == LOADED)
         diag_warning("what was sorted is removed, since nobody reads the output any more; -k would "
                      "have kept it");
-    else if (n_durable > 0 && !w->can_read_again)
+    else if (n_durable > 0 && !w->file.can_read_again)
         diag_warning("what was sorted so far is removed: only a BAM file can be read on from "
                      "where it stopped; -k would have kept it");
 }

@@ -2,28 +2,27 @@
  * checkpoint_writer.h -- makes a checkpoint of the temporary directories of a sort, so that a later
  * process can finish the sort.
  *
- * RocksDB makes each run and its label (run_label.h) durable in one step, so loading needs no other
- * syncs. A later process follows the chain of labels. It goes on reading where the last run of the
- * chain ends, if the inputs can be read from there. Everything else that it needs is in the
- * checkpoint file (checkpoint_file.h), which is written when the store is made, and again when
- * all records are in runs.
+ * RocksDB makes each run and its label (run_label.h) durable in one step. A later process follows
+ * the chain of labels and goes on reading where the last run of the chain ends, if the inputs can be
+ * read from there. Everything else that it needs is in the checkpoint file (checkpoint_file.h),
+ * which is written when the store is made, and again when all records are in runs.
  *
  * Without -k, records of BAM files need not all be in runs when the merge begins, since they can be
  * read again. Records of other inputs, such as pipes, must be.
  *
- * Order of calls: create; look_at_output; for a new sort remember_inputs, make_directories, begin;
- * for a sort that is resumed adopt, make_directories, adopted; then end_load or save_part; keeps,
- * tell; remove_directories or leave them; destroy. All by the thread that runs the sort. The thread
- * that handles signals also calls functions, but only those that need the lock.
+ * Order of calls: create; look_at_output; for a new sort remember_inputs, then the hooks; for a sort
+ * that is resumed adopt, the hooks, adopted; then end_load or save_part; keeps, tell; end_syncs;
+ * remove_directories or leave them; destroy. All by the thread that runs the sort. The thread that
+ * handles signals also calls functions, but only those that need the lock.
  */
 #ifndef ROCKSORT_PIPELINE_CHECKPOINT_WRITER_H
 #define ROCKSORT_PIPELINE_CHECKPOINT_WRITER_H
 
 #include "input/bam_inputs.h"
-#include "pipeline/crew.h"
-#include "pipeline/load_totals.h"
+#include "output/output_path.h"
+#include "pipeline/durable.h"
 #include "pipeline/piece_dir.h"
-#include "pipeline/sort_settings.h"
+#include "pipeline/temp_store.h"
 
 struct checkpoint_writer;
 
@@ -46,7 +45,6 @@ void checkpoint_writer_destroy(struct checkpoint_writer *w);
 
 /* Once the output is chosen: finds out whether writing it in place would overwrite an input. */
 void checkpoint_writer_look_at_output(struct checkpoint_writer *w);
-bool checkpoint_writer_overwrites_input(const struct checkpoint_writer *w);
 
 /* True if `file` is a regular file and one of the inputs. */
 bool checkpoint_writer_is_input(const struct checkpoint_writer *w, const char *file);
@@ -55,45 +53,27 @@ bool checkpoint_writer_is_input(const struct checkpoint_writer *w, const char *f
 void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
                                        sam_hdr_t *header);
 
-/* The inputs, as they stand in the checkpoint file. */
-const struct checkpoint_input *checkpoint_writer_inputs(const struct checkpoint_writer *w,
-                                                        size_t *n);
-
 /* ---- the directories ---- */
 
-/* Makes a directory for each -T, and locks it. A sort that goes on with a checkpoint adds them to
-   those that it has. Returns 0, or -1 after a message. */
-int checkpoint_writer_make_directories(struct checkpoint_writer *w);
+/* What the store calls. It makes a directory for each -T, and locks it; a sort that goes on with a
+   checkpoint adds them to those that it has, and puts no new data into these: who adds a directory
+   has too little space in the others, or wants no more data there. When the databases of a new sort
+   are open, the checkpoint file is written; if that fails there is only a warning. */
+struct temp_store_hooks checkpoint_writer_hooks(struct checkpoint_writer *w);
 
-const char *const *checkpoint_writer_directories(const struct checkpoint_writer *w, size_t *n);
-
-/* Returns the absolute paths of the directories, NULL-terminated; free_paths frees them. */
-char **checkpoint_writer_absolute_directories(const struct checkpoint_writer *w);
-void free_paths(char **paths);
-
-/* Copies the paths of the directories as they are, NULL-terminated; free_paths frees them. */
+/* Copies the paths of the directories as they are, NULL-terminated; free_paths (durable.h) frees
+   them. */
 char **checkpoint_writer_copy_paths(const struct checkpoint_writer *w);
 
-/* Removes each directory, and releases its lock after that, since other processes do not touch a
-   locked directory. With the crew's lock held, or when all other threads have ended. */
+/* Removes each directory, then releases its lock. With the crew's lock held, or when all other
+   threads have ended. */
 void checkpoint_writer_remove_directories(struct checkpoint_writer *w);
 
 /* Removes the directories that were added to a checkpoint and that no checkpoint file lists yet:
    the checkpoint does not need them. */
 void checkpoint_writer_remove_unlisted(struct checkpoint_writer *w);
 
-/* The number of directories that belonged to the checkpoint before this sort. */
-size_t checkpoint_writer_n_adopted(const struct checkpoint_writer *w);
-
-/* The absolute path of the output, followed by that of its index, if there is one. The caller frees
-   it. NULL: standard output. */
-char *checkpoint_writer_output_name(const struct checkpoint_writer *w);
-
 /* ---- the checkpoint file ---- */
-
-/* When the store was made, with n_lanes databases in each directory: writes the checkpoint file.
-   If that fails there is only a warning. Returns 0, or -1 if the crew has failed. */
-int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes);
 
 /* For a sort that is resumed: takes its directories from the checkpoint, and what its checkpoint
    file says. `header` is the one in that file. */
@@ -102,10 +82,7 @@ void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header);
 /* For a sort that is resumed, when its runs are known: writes the checkpoint file again, with the
    temporary outputs of this process and directories that were added. Returns 0; or -1 if the
    crew has failed or, after a message, if the file cannot name the new directories. */
-int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, unsigned n_runs);
-
-/* True if all batches must be in runs before the merge. */
-bool checkpoint_writer_needs_all_runs(const struct checkpoint_writer *w);
+int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_runs);
 
 /* True if the records that were read are saved when an error or a signal ends the input. */
 bool checkpoint_writer_saves_part(const struct checkpoint_writer *w);
@@ -127,12 +104,19 @@ bool checkpoint_writer_may_write(const struct checkpoint_writer *w);
 
 /* ---- whether it stays ---- */
 
+/* If the sort failed (result below 0) because data could not be made durable, prints that error. */
+void checkpoint_writer_tell_failed_sync(struct checkpoint_writer *w, int result);
+
+/* When the store is closed: ends the thread that syncs. If directories_stay, their data are made
+   durable. */
+void checkpoint_writer_end_syncs(struct checkpoint_writer *w, bool directories_stay);
+
 /* True if the user has ended the sort, or the program that reads its output has (SIGPIPE): then
    nobody waits for the rest. */
 bool checkpoint_writer_is_wish(int signal_number);
 
-/* Decides whether the directories stay after a failure (signal_number is 0) or after a signal.
-   n_durable: the number of runs that another process would find. With the lock held. */
+/* With the lock held: decides whether the directories stay after a failure (signal_number is 0) or
+   after a signal. n_durable: the number of runs that another process would find. */
 bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_number,
                              unsigned n_durable);
 

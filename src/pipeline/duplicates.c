@@ -2,11 +2,10 @@
 #include "pipeline/duplicates.h"
 
 #include "duplicates/duplicate_tags.h"
-#include "duplicates/read_barcode.h"
-#include "pipeline/duplicate_marks.h"
-#include "pipeline/record_ordinals.h"
+#include "duplicates/read_names.h"
 #include "pipeline/resolve_duplicates.h"
 #include "pipeline/view_chunks.h"
+#include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -18,21 +17,38 @@ enum {
     SHARE = 8,       /* of all memory, for the search */
     MARKS_SHARE = 4, /* of that, for marks: 196 MiB of 6 GiB, for 1.6 G records */
     MIN_BYTES = 2 << 20,
-    RANGE_RECORDS = 16384, /* of a batch, for one job: some milliseconds */
     COORDS_FIRST = 1024,   /* -d: the first names of a run are checked for coordinates, */
     COORDS_EVERY = 64,     /* then every 64th: matching a pattern takes microseconds */
-    NOTED_RECORDS = 1024,  /* of a block, whose notes are in memory at a time: 300 KB */
+    MARKED_RECORDS = 1024, /* of a block, whose notes are in memory at a time: 300 KB */
+};
+
+/* How many examined reads lack what the options look for. */
+struct lacks {
+    uint64_t n_examined, n_lacking;     /* examined reads; those that have no barcode */
+    uint64_t n_unreadable;              /* record_views.lacks_barcode */
+    uint64_t n_names, n_without_coords; /* names searched for coordinates; those without */
+};
+
+/* The views of some consecutive records of a run: the part of the observer. */
+struct looks {
+    struct looks *next;
+    uint32_t run, end; /* index after the last record */
+    uint64_t attempt;  /* of the run */
+    struct view_gather gather;
+    uint8_t *bytes; /* chunks */
+    size_t n_bytes, room;
+    struct group_counts counts; /* of the records */
+    struct lacks lacks;
 };
 
 struct duplicates {
-    struct duplicates_settings settings;
-    struct temp_streams *views, *names, *sent; /* names: for -S; sent: for sets */
-    struct duplicate_notes *notes;             /* only for tags */
-    struct duplicate_marks *marks;
-    struct group_totals *counts; /* marked before the run that is being written */
-    struct barcode_counts barcodes, barcodes_before;
-    uint64_t view_bytes, file_bytes; /* set when all is decided */
-    pthread_mutex_t lock;            /* for taking views, and nothing else */
+    struct record_observer base; /* must be the first member */
+    struct resolve_settings search;
+    size_t memory_bytes;
+    struct lacks lacks, lacks_before;
+    uint64_t view_bytes, file_bytes; /* set when all is resolved */
+    pthread_mutex_t lock;            /* for taking views, and for the next */
+    struct looks *unused;
 };
 
 size_t duplicates_memory(size_t total_bytes)
@@ -63,45 +79,14 @@ size_t duplicates_view_memory(const struct duplicate_rules *rules, size_t total_
     return share_streams(rules, duplicates_memory(total_bytes)).views;
 }
 
-struct duplicates *duplicates_create(const struct duplicates_settings *settings)
-{
-    struct duplicates *d = xcalloc(1, sizeof *d);
-    d->settings = *settings;
-    const struct stream_shares shares = share_streams(settings->rules, settings->memory_bytes);
-    const struct temp_places *places = &settings->places;
-    d->views = temp_streams_create(VIEW_N_STREAMS, shares.views, places);
-    if (shares.names > 0) d->names = temp_streams_create(VIEW_N_PARTITIONS, shares.names, places);
-    if (shares.notes > 0)
-        d->sent = temp_streams_create(VIEW_N_PARTITIONS, shares.notes / 4, places);
-    d->marks = duplicate_marks_create(settings->memory_bytes / MARKS_SHARE, places);
-    (void)pthread_mutex_init(&d->lock, NULL);
-    if (duplicate_rules_set_tags(settings->rules))
-        d->notes = duplicate_notes_create(settings->crew, settings->n_threads, d->marks,
-                                          shares.notes / 4 * 3, places);
-    return d;
-}
-
 void duplicates_prepare(struct duplicates *d)
 {
-    const struct duplicate_rules *rules = d->settings.rules;
+    const struct duplicate_rules *rules = d->search.rules;
     size_t n = 1;
     if (rules->groups)
-        n += rules->use_read_groups ? read_groups_count(rules->groups)
-                                    : read_groups_count_libraries(rules->groups);
-    d->counts = group_totals_create(n);
-}
-
-void duplicates_destroy(struct duplicates *d)
-{
-    if (!d) return;
-    temp_streams_destroy(d->views);
-    temp_streams_destroy(d->names);
-    temp_streams_destroy(d->sent);
-    duplicate_notes_destroy(d->notes);
-    duplicate_marks_destroy(d->marks);
-    group_totals_destroy(d->counts);
-    (void)pthread_mutex_destroy(&d->lock);
-    free(d);
+        n += rules->use_read_groups ? rules->groups->ids.n
+                                    : rules->groups->libraries.n;
+    d->search.counts = group_totals_create(n);
 }
 
 /* ---- views ---- */
@@ -124,77 +109,103 @@ static void count(const struct duplicate_rules *rules, const uint8_t *rec, enum 
 
 /* Counts the barcodes and coordinates that examined reads lack. */
 static void count_lacking(const struct duplicate_rules *rules, const uint8_t *rec, uint64_t index,
-                          const struct record_views *views, struct duplicate_looks *looks)
+                          const struct record_views *views, struct looks *looks)
 {
     if (views->as == EXAMINED_NOT) return;
-    looks->barcodes.n_examined++;
-    looks->barcodes.n_lacking += views->view[0].barcode == 0;
-    looks->barcodes.n_unreadable += views->lacks_barcode;
+    looks->lacks.n_examined++;
+    looks->lacks.n_lacking += views->view[0].barcode == 0;
+    looks->lacks.n_unreadable += views->lacks_barcode;
     if (rules->optical_distance == 0 || (index >= COORDS_FIRST && index % COORDS_EVERY > 0)) return;
     struct read_coords coords = read_coords_of(rules, (const char *)bam_record_name(rec));
-    looks->barcodes.n_names++;
-    looks->barcodes.n_without_coords += !coords.known;
+    looks->lacks.n_names++;
+    looks->lacks.n_without_coords += !coords.known;
 }
 
-static void release_gather(void *gather)
+/* Of runs that were written again, earlier attempts do not count. */
+static uint64_t label_of(uint32_t run, uint64_t attempt)
 {
-    view_gather_release(gather);
+    return attempt << 32 | run;
 }
 
-struct view_gather *worker_view_gather(struct worker *worker)
+static void end_gather(struct looks *looks)
 {
-    static const struct scratch_kind kind = {sizeof(struct view_gather), release_gather};
-    return worker_scratch(worker, &kind);
+    view_gather_end(&looks->gather, label_of(looks->run, looks->attempt), &looks->bytes,
+                    &looks->n_bytes, &looks->room);
 }
 
-int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
-                        struct duplicate_looks *looks, const uint8_t *rec,
-                        const struct record_place *place)
+static int add_views(const struct duplicates *d, struct looks *looks, const uint8_t *rec,
+                     uint64_t index, uint64_t ordinal)
 {
     struct record_views views;
-    const struct duplicate_rules *rules = d->settings.rules;
+    const struct duplicate_rules *rules = d->search.rules;
     const char *problem = duplicate_views_make(rules, rec, &views);
     if (problem) {
         diag_error("read '%s' %s", (const char *)bam_record_name(rec), problem);
         return -1;
     }
-    if (place->index > UINT32_MAX) { /* needs some hundred gigabytes of memory for one run */
+    if (index >= UINT32_MAX) { /* needs some hundred gigabytes of memory for one run */
         diag_error("--markdup takes at most 4 billion records in a run: give less memory with -m");
         return -1;
     }
-    count(rules, rec, views.as, group_counts_of(&looks->counts, d->counts, views.group));
+    count(rules, rec, views.as, group_counts_of(&looks->counts, d->search.counts, views.group));
     for (unsigned i = 0; i < views.n; i++) {
-        views.view[i].index = (uint32_t)place->index;
-        views.view[i].ordinal = place->ordinal & DUPLICATE_ORDINAL_MASK;
-        view_gather_add(gather, &views.view[i]);
+        views.view[i].index = (uint32_t)index;
+        views.view[i].ordinal = ordinal & DUPLICATE_ORDINAL_MASK;
+        view_gather_add(&looks->gather, &views.view[i]);
     }
-    count_lacking(rules, rec, place->index, &views, looks);
-    if (gather->n >= VIEW_GATHER_ENOUGH) duplicate_looks_end(gather, looks, place->run);
+    count_lacking(rules, rec, index, &views, looks);
+    looks->end = (uint32_t)index + 1;
+    if (looks->gather.n >= VIEW_GATHER_ENOUGH)
+        end_gather(looks);
     return 0;
 }
 
-void duplicate_looks_end(struct view_gather *gather, struct duplicate_looks *looks, uint32_t run)
+/* ---- the observer ---- */
+
+static struct duplicates *of(const struct record_observer *observer)
 {
-    view_gather_end(gather, run, &looks->bytes, &looks->n_bytes, &looks->room);
+    return (struct duplicates *)(uintptr_t)observer;
 }
 
-void duplicate_looks_release(struct duplicate_looks *looks)
+static void *begin(const struct record_observer *observer)
 {
-    free(looks->bytes);
+    struct duplicates *d = of(observer);
+    (void)pthread_mutex_lock(&d->lock);
+    struct looks *looks = d->unused;
+    if (looks)
+        d->unused = looks->next;
+    else
+        looks = xcalloc(1, sizeof *looks);
+    looks->attempt = d->search.undone.n;
+    (void)pthread_mutex_unlock(&d->lock);
+    return looks;
+}
+
+static int add_records(struct record_observer *observer, void *part,
+                       const struct observed_records *observed)
+{
+    struct looks *looks = part;
+    struct bam_records records = observed->all;
+    uint64_t index = observed->first_record;
+    const uint8_t *rec;
+    looks->run = observed->run;
+    for (uint32_t i = 0; (rec = bam_records_next(&records)); i++, index++) {
+        uint64_t ordinal = observed->ordinals ? bam_block_ordinal(observed->ordinals, i) : index;
+        if (add_views(of(observer), looks, rec, index, ordinal) < 0) return -1;
+    }
+    return 0;
+}
+
+static void discard(void *part)
+{
+    struct looks *looks = part;
+    view_gather_release(&looks->gather);
     group_counts_release(&looks->counts);
-    *looks = (struct duplicate_looks){0};
+    free(looks->bytes);
+    free(looks);
 }
 
-/* ---- runs ---- */
-
-void duplicates_begin_run(struct duplicates *d)
-{
-    temp_streams_mark(d->views);
-    group_totals_mark(d->counts);
-    d->barcodes_before = d->barcodes;
-}
-
-static void join_barcode_counts(struct barcode_counts *sum, const struct barcode_counts *other)
+static void join_lacks(struct lacks *sum, const struct lacks *other)
 {
     sum->n_examined += other->n_examined;
     sum->n_lacking += other->n_lacking;
@@ -203,141 +214,114 @@ static void join_barcode_counts(struct barcode_counts *sum, const struct barcode
     sum->n_without_coords += other->n_without_coords;
 }
 
-static void take_counts(struct duplicates *d, struct duplicate_looks *looks)
+/* Any job may do this: for the spiller it would be 0.07 s of CPU for each million records. It may
+   wait for another job, and for a write to the file. */
+static int combine(struct record_observer *observer, void *part)
 {
-    join_barcode_counts(&d->barcodes, &looks->barcodes);
-    looks->barcodes = (struct barcode_counts){0};
-    group_counts_end(&looks->counts, d->counts);
-}
-
-static int take(struct duplicates *d, struct duplicate_looks *looks)
-{
-    if (view_chunks_append(d->views, looks->bytes, looks->n_bytes) < 0) return -1;
-    looks->n_bytes = 0;
-    take_counts(d, looks);
-    return 0;
-}
-
-int duplicates_take(struct duplicates *d, struct duplicate_looks *looks)
-{
+    struct duplicates *d = of(observer);
+    struct looks *looks = part;
+    end_gather(looks);
     (void)pthread_mutex_lock(&d->lock);
-    int r = take(d, looks);
+    int r = view_chunks_append(d->search.views, looks->bytes, looks->n_bytes);
+    join_lacks(&d->lacks, &looks->lacks);
+    group_counts_end(&looks->counts, d->search.counts);
+    if (looks->end > 0) duplicate_marks_add_run(d->search.marks, looks->run, looks->end);
+    looks->n_bytes = looks->end = 0;
+    looks->lacks = (struct lacks){0};
+    looks->next = d->unused;
+    d->unused = looks;
     (void)pthread_mutex_unlock(&d->lock);
     return r;
 }
 
-void duplicates_end_run(struct duplicates *d, uint32_t run, uint64_t n_records)
+static void begin_run(struct record_observer *observer)
 {
-    duplicate_marks_add_run(d->marks, run, (uint32_t)n_records);
+    struct duplicates *d = of(observer);
+    group_totals_mark(d->search.counts);
+    d->lacks_before = d->lacks;
 }
 
-int duplicates_undo_run(struct duplicates *d)
+static void undo_run(struct record_observer *observer, uint32_t run)
 {
-    group_totals_undo(d->counts);
-    d->barcodes = d->barcodes_before;
-    return temp_streams_undo(d->views);
+    struct duplicates *d = of(observer);
+    struct undone_runs *undone = &d->search.undone;
+    group_totals_undo(d->search.counts);
+    d->lacks = d->lacks_before;
+    xgrow(&undone->labels, &undone->room, undone->n + 1, 0, sizeof *undone->labels);
+    undone->labels[undone->n] = label_of(run, undone->n);
+    undone->n++;
 }
 
-/* ---- batches in memory ---- */
-
-/* Records of a batch that one job looks at, or marks. */
-struct range {
-    struct crew_slot slot;
-    struct duplicates *d;
-    const struct batch *batch;
-    uint32_t run;
-    size_t from, to;
-    struct duplicate_looks looks;
-};
-
-static const uint8_t *record_at(const struct batch *batch, size_t i)
+static void destroy_views(struct duplicates *d)
 {
-    return sort_entry_record(batch->rules->order, &batch->entries[i]);
-}
-
-static int look_at_range(struct worker *worker, void *item)
-{
-    struct range *range = item;
-    struct view_gather *gather = worker_view_gather(worker);
-    bool has_ordinals = record_ordinals_are_needed(range->batch->rules);
-    for (size_t i = range->from; i < range->to; i++) {
-        if (i + 8 < range->to) __builtin_prefetch(record_at(range->batch, i + 8));
-        const uint8_t *rec = record_at(range->batch, i);
-        const struct record_place place = {
-            range->run, i, has_ordinals ? record_ordinal_in_batch(range->batch, rec) : i};
-        if (duplicate_looks_add(range->d, gather, &range->looks, rec, &place) < 0) return -1;
+    temp_streams_destroy(d->search.views);
+    temp_streams_destroy(d->search.names);
+    temp_streams_destroy(d->search.sent);
+    d->search.views = d->search.names = d->search.sent = NULL;
+    for (struct looks *looks = d->unused, *next; looks; looks = next) {
+        next = looks->next;
+        discard(looks);
     }
-    duplicate_looks_end(gather, &range->looks, range->run);
-    return duplicates_take(range->d, &range->looks);
+    d->unused = NULL;
 }
 
-/* The entries of a batch point into memory that belongs to it, and nobody reads the records now. */
-static int mark_range(struct worker *worker, void *item)
+static void destroy(struct record_observer *observer)
 {
-    (void)worker;
-    struct range *range = item;
-    size_t n = range->to - range->from;
-    struct found_marks found = {0};
-    int r = duplicate_marks_find(range->d->marks, range->run, range->from, n, &found);
-    for (size_t i = 0; i < n && r == 0; i++)
-        if (found_marks_have(&found, i)) {
-            uint8_t *rec = (uint8_t *)(uintptr_t)record_at(range->batch, range->from + i);
-            (void)put_u16(rec + BAM_FLAG_AT, bam_record_flag(rec) | BAM_FDUP);
-        }
-    found_marks_release(&found);
-    return r;
+    struct duplicates *d = of(observer);
+    destroy_views(d);
+    duplicate_marks_destroy(d->search.marks);
+    group_totals_destroy(d->search.counts);
+    free(d->search.undone.labels);
+    (void)pthread_mutex_destroy(&d->lock);
+    free(d);
 }
 
-struct ranges {
-    struct range *all;
-    unsigned n;
-};
-
-/* Has jobs go through all records of a batch. Returns 0, or -1 after a message. */
-static int go_through(struct duplicates *d, const struct batch *batch, uint32_t run,
-                      int (*work)(struct worker *, void *), const struct ranges *ranges)
+struct duplicates *duplicates_create(const struct duplicates_settings *settings)
 {
-    for (size_t from = 0; from < batch->n_records; from += RANGE_RECORDS) {
-        size_t left = batch->n_records - from;
-        struct range *range =
-            crew_take_slot(d->settings.crew, ranges->all, ranges->n, sizeof *range);
-        if (!range) return -1;
-        range->d = d;
-        range->batch = batch;
-        range->run = run;
-        range->from = from;
-        range->to = from + (left < RANGE_RECORDS ? left : RANGE_RECORDS);
-        if (crew_submit_slot(d->settings.crew, &range->slot, work) < 0) return -1;
-    }
-    return 0;
+    static const struct observer_kind kind = {
+        .begin = begin, .add_records = add_records, .combine = combine, .discard = discard,
+        .begin_run = begin_run, .undo_run = undo_run, .destroy = destroy};
+    struct duplicates *d = xcalloc(1, sizeof *d);
+    const struct stream_shares shares = share_streams(settings->rules, settings->memory_bytes);
+    const struct temp_places *places = &settings->places;
+    bool has_tags = duplicate_rules_set_tags(settings->rules);
+    const struct duplicate_marks_settings marks = {
+        .crew = settings->crew, .n_threads = settings->n_threads,
+        .bits_bytes = settings->memory_bytes / MARKS_SHARE,
+        .tags_bytes = has_tags ? shares.notes / 4 * 3 : 0, .places = *places};
+    d->base.kind = &kind;
+    d->memory_bytes = settings->memory_bytes;
+    d->search = (struct resolve_settings){.crew = settings->crew, .rules = settings->rules,
+                                          .n_threads = settings->n_threads, .places = *places};
+    d->search.views = temp_streams_create(VIEW_N_STREAMS, shares.views, places);
+    if (shares.names > 0)
+        d->search.names = temp_streams_create(VIEW_N_PARTITIONS, shares.names, places);
+    if (shares.notes > 0)
+        d->search.sent = temp_streams_create(VIEW_N_PARTITIONS, shares.notes / 4, places);
+    d->search.marks = duplicate_marks_create(&marks);
+    (void)pthread_mutex_init(&d->lock, NULL);
+    return d;
 }
 
-static int for_all_batches(struct duplicates *d, struct batch *const *batches, size_t n,
-                           uint32_t first_run, int (*work)(struct worker *, void *))
+struct record_observer *duplicates_observer(struct duplicates *d)
 {
-    struct ranges ranges = {.n = 2 * d->settings.n_threads};
-    ranges.all = xcalloc(ranges.n, sizeof *ranges.all);
-    for (size_t i = 0; i < n; i++)
-        if (go_through(d, batches[i], first_run + (uint32_t)i, work, &ranges) < 0) break;
-    int r = crew_finish_jobs(d->settings.crew);
-    for (unsigned i = 0; i < ranges.n; i++)
-        duplicate_looks_release(&ranges.all[i].looks);
-    free(ranges.all);
-    return r;
+    return d ? &d->base : NULL;
+}
+
+/* ---- memory ---- */
+
+static bool rewrite_records(const struct duplicates *d)
+{
+    return d && duplicate_rules_rewrite(d->search.rules);
 }
 
 bool duplicates_need_runs(const struct duplicates *d)
 {
     /* Barcodes with errors take the memory that batches would keep. */
-    return duplicates_rewrite_records(d) || (d && d->settings.rules->barcode_mismatches > 0);
+    return rewrite_records(d) || (d && d->search.rules->barcode_mismatches > 0);
 }
 
-bool duplicates_rewrite_records(const struct duplicates *d)
-{
-    return d && duplicate_rules_rewrite(d->settings.rules);
-}
-
-/* The same without the names of originals. */
+/* What tags add to a record at most, but for the names of originals. */
 static size_t growth_without_names(const struct duplicate_rules *rules)
 {
     return (rules->optical_distance > 0 ? (size_t)DUPLICATE_TYPE_BYTES : 0) +
@@ -347,26 +331,28 @@ static size_t growth_without_names(const struct duplicate_rules *rules)
 
 size_t duplicates_growth(const struct duplicates *d)
 {
-    if (!duplicates_rewrite_records(d)) return 0;
-    const struct duplicate_rules *rules = d->settings.rules;
+    if (!rewrite_records(d)) return 0;
+    const struct duplicate_rules *rules = d->search.rules;
     return growth_without_names(rules) + (rules->names_original ? DUPLICATE_ORIGINAL_BYTES : 0);
 }
 
 size_t duplicates_usual_growth(const struct duplicates *d)
 {
-    if (!duplicates_rewrite_records(d)) return 0;
-    uint64_t n_bytes = d->notes ? duplicate_notes_bytes(d->notes) : 0;
-    size_t average = (size_t)(n_bytes / (duplicate_marks_count(d->marks) + 1)),
-           most = duplicates_growth(d), usual = growth_without_names(d->settings.rules) + average;
+    if (!rewrite_records(d)) return 0;
+    uint64_t n_bytes = duplicate_marks_tag_bytes(d->search.marks);
+    size_t average = (size_t)(n_bytes / (duplicate_marks_count(d->search.marks) + 1)),
+           most = duplicates_growth(d), usual = growth_without_names(d->search.rules) + average;
     return usual < most ? usual : most;
 }
+
+/* ---- resolving ---- */
 
 /* Warns if most reads lack a barcode, also when quiet: nearly all of them are marked then, and with
    -r they are gone. */
 static bool warn_of_most(const struct duplicates *d)
 {
-    const struct duplicate_rules *rules = d->settings.rules;
-    const struct barcode_counts *n = &d->barcodes;
+    const struct duplicate_rules *rules = d->search.rules;
+    const struct lacks *n = &d->lacks;
     bool is_tag = rules->barcode_source == BARCODE_TAG;
     if (rules->barcode_source == BARCODE_NONE || n->n_lacking <= n->n_examined / 2) return false;
     diag_left("warning: %s%.2s finds no barcode in %" PRIu64 " of %" PRIu64 " reads: these are "
@@ -383,8 +369,8 @@ static bool warn_of_most(const struct duplicates *d)
 
 static void warn_of_barcodes(const struct duplicates *d)
 {
-    uint64_t n = d->barcodes.n_unreadable;
-    bool is_tag = d->settings.rules->barcode_source == BARCODE_TAG;
+    uint64_t n = d->lacks.n_unreadable;
+    bool is_tag = d->search.rules->barcode_source == BARCODE_TAG;
     if (!warn_of_most(d) && n > 0 && !is_tag)
         diag_warning("%" PRIu64 " reads have no barcode where --markdup looks for it: they are "
                      "compared with each other only",
@@ -397,10 +383,10 @@ static void warn_of_barcodes(const struct duplicates *d)
 
 static void warn_of_coords(const struct duplicates *d)
 {
-    const struct barcode_counts *n = &d->barcodes;
+    const struct lacks *n = &d->lacks;
     if (n->n_without_coords <= n->n_names / 2) return;
     uint64_t percent = n->n_without_coords * 100 / n->n_names;
-    if (d->settings.rules->coords)
+    if (d->search.rules->coords)
         diag_warning("--read-coords does not fit %" PRIu64 " %% of the read names: these reads are "
                      "no optical duplicates; give a pattern that fits",
                      percent);
@@ -410,48 +396,23 @@ static void warn_of_coords(const struct duplicates *d)
                      percent);
 }
 
-int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
-                      uint32_t first_run, size_t spare_bytes)
+int duplicates_resolve(struct duplicates *d, size_t spare_bytes)
 {
-    for (size_t i = 0; i < n; i++)
-        duplicates_end_run(d, first_run + (uint32_t)i, batches[i]->n_records);
-    if (for_all_batches(d, batches, n, first_run, look_at_range) < 0) return -1;
-    size_t most_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3;
-    size_t marks_bytes = duplicate_marks_begin(d->marks);
-    if (d->notes) duplicate_notes_begin(d->notes);
-    const struct resolve_settings resolve = {
-        .crew = d->settings.crew,
-        .rules = d->settings.rules,
-        .n_threads = d->settings.n_threads,
-        .memory_bytes = most_bytes > marks_bytes ? most_bytes - marks_bytes : 0,
-        .places = d->settings.places,
-        .file_bytes = &d->file_bytes,
-        .views = d->views,
-        .names = d->names,
-        .sent = d->sent,
-        .notes = d->notes,
-        .marks = d->marks,
-        .counts = d->counts,
-    };
-    if (resolve_duplicates(&resolve) < 0) return -1;
-    if (d->notes && duplicate_notes_sort(d->notes, resolve.memory_bytes) < 0) return -1;
-    if (duplicate_marks_end(d->marks, resolve.memory_bytes) < 0) {
-        crew_fail(d->settings.crew);
+    size_t most_bytes = d->memory_bytes / 2 + spare_bytes / 4 * 3;
+    size_t marks_bytes = duplicate_marks_begin(d->search.marks);
+    d->search.memory_bytes = most_bytes > marks_bytes ? most_bytes - marks_bytes : 0;
+    if (resolve_duplicates(&d->search, &d->file_bytes) < 0 ||
+        duplicate_marks_end(d->search.marks, d->search.memory_bytes) < 0)
         return -1;
-    }
     warn_of_barcodes(d);
     warn_of_coords(d);
-    d->view_bytes = temp_streams_all_bytes(d->views);
-    d->file_bytes += temp_streams_file_bytes(d->views);
-    if (d->names) d->file_bytes += temp_streams_file_bytes(d->names);
-    if (d->sent) d->file_bytes += temp_streams_file_bytes(d->sent);
-    if (d->notes) d->file_bytes += duplicate_notes_file_bytes(d->notes);
-    d->file_bytes += duplicate_marks_file_bytes(d->marks);
-    temp_streams_destroy(d->views);
-    temp_streams_destroy(d->names);
-    temp_streams_destroy(d->sent);
-    d->views = d->names = d->sent = NULL;
-    return for_all_batches(d, batches, n, first_run, mark_range);
+    d->view_bytes = temp_streams_all_bytes(d->search.views);
+    d->file_bytes += duplicate_marks_file_bytes(d->search.marks);
+    d->file_bytes += temp_streams_file_bytes(d->search.views);
+    if (d->search.names) d->file_bytes += temp_streams_file_bytes(d->search.names);
+    if (d->search.sent) d->file_bytes += temp_streams_file_bytes(d->search.sent);
+    destroy_views(d);
+    return 0;
 }
 
 void duplicates_bytes(const struct duplicates *d, uint64_t *views, uint64_t *files)
@@ -462,22 +423,16 @@ void duplicates_bytes(const struct duplicates *d, uint64_t *views, uint64_t *fil
 
 const struct duplicate_counts *duplicates_counts(const struct duplicates *d, size_t *n)
 {
-    return group_totals_counts(d->counts, n);
+    return group_totals_counts(d->search.counts, n);
 }
 
-int duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first_index, uint8_t *raw,
-                    size_t n)
+/* ---- marking ---- */
+
+int duplicates_find(const struct duplicates *d, uint32_t run, uint64_t first, uint64_t n,
+                    struct found_marks *found)
 {
-    struct found_marks found = {0};
-    int r = duplicate_marks_find(d->marks, run, first_index, n, &found);
-    for (size_t i = 0; i < n && r == 0; i++, raw += bam_record_bytes(raw))
-        if (found_marks_have(&found, i))
-            (void)put_u16(raw + BAM_FLAG_AT, bam_record_flag(raw) | BAM_FDUP);
-    found_marks_release(&found);
-    return r;
+    return duplicate_marks_find(d->search.marks, run, first, n, found);
 }
-
-/* ---- tags ---- */
 
 /* Where records are written that grow. */
 struct rewritten {
@@ -515,32 +470,40 @@ static void rewrite_record(const struct duplicate_rules *rules, const uint8_t *r
     out->n_bytes += n_bytes;
 }
 
-uint8_t *duplicates_rewrite(const struct duplicates *d, uint32_t run, uint64_t first_index,
-                            const uint8_t *raw, size_t n, size_t *raw_bytes, size_t tail_bytes)
+/* Sets the flag of the duplicate, and writes its tags if `out` is not NULL. */
+static void mark_record(const struct duplicates *d, uint8_t *rec, bool is_marked,
+                        const struct duplicate_note *note, struct rewritten *out)
 {
-    struct found_notes found = {0};
+    if (is_marked) (void)put_u16(rec + BAM_FLAG_AT, bam_record_flag(rec) | BAM_FDUP);
+    if (out) rewrite_record(d->search.rules, rec, note, out);
+}
+
+int duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first,
+                    struct marked_records *records, size_t tail_bytes)
+{
+    struct found_marks found = {0};
     struct rewritten out = {0};
-    xgrow(&out.bytes, &out.room, *raw_bytes + *raw_bytes / 16 + tail_bytes, 0, 1);
-    for (size_t i = 0, next = 0, end = 0; i < n; i++, raw += bam_record_bytes(raw)) {
-        if (d->notes && i == end) {
-            next = 0;
-            end = n - i < NOTED_RECORDS ? n : i + NOTED_RECORDS;
-            if (duplicate_notes_find(d->notes, run, first_index + i, first_index + end, &found) < 0)
-                goto err;
+    bool rewrites = rewrite_records(d);
+    uint8_t *rec = records->bytes;
+    int r = 0;
+    if (rewrites)
+        xgrow(&out.bytes, &out.room, records->n_bytes + records->n_bytes / 16 + tail_bytes, 0, 1);
+    for (size_t i = 0, n; i < records->n && r == 0; i += n, first += n) {
+        n = records->n - i < MARKED_RECORDS ? records->n - i : MARKED_RECORDS;
+        r = duplicate_marks_find(d->search.marks, run, first, n, &found);
+        for (size_t k = 0, next = 0; k < n && r == 0; k++, rec += bam_record_bytes(rec)) {
+            bool has_note = next < found.n_notes && found.notes[next].index == first + k;
+            mark_record(d, rec, found_marks_have(&found, k),
+                        has_note ? &found.notes[next] : NULL, rewrites ? &out : NULL);
+            next += has_note;
         }
-        bool has_note = next < found.n && found.notes[next].index == first_index + i;
-        rewrite_record(d->settings.rules, raw, has_note ? &found.notes[next] : NULL, &out);
-        next += has_note;
     }
+    found_marks_release(&found);
+    free(out.moved);
+    if (r < 0) free(out.bytes);
+    if (r < 0 || !rewrites) return r;
     /* The block stays open, perhaps until all others are. */
-    out.bytes = xrealloc(out.bytes, out.n_bytes + tail_bytes);
-    free(out.moved);
-    found_notes_release(&found);
-    *raw_bytes = out.n_bytes;
-    return out.bytes;
-err:
-    free(out.bytes);
-    free(out.moved);
-    found_notes_release(&found);
-    return NULL;
+    records->bytes = xrealloc(out.bytes, out.n_bytes + tail_bytes);
+    records->n_bytes = out.n_bytes;
+    return 0;
 }

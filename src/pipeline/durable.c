@@ -86,10 +86,15 @@ static int init_lock(struct durable *d)
     return error;
 }
 
+void free_paths(char **paths)
+{
+    for (size_t i = 0; paths && paths[i]; i++) free(paths[i]);
+    free(paths);
+}
+
 static void free_durable(struct durable *d)
 {
-    for (char **directory = d->directories; *directory; directory++) free(*directory);
-    free(d->directories);
+    free_paths(d->directories);
     free(d);
 }
 

@@ -1,12 +1,11 @@
 /*
  * durable.h -- decides from when on temporary data survive a power failure, and syncs them.
  *
- * They survive the end of the process in any case: the kernel has what was written. To survive a
- * power failure, RocksDB syncs half a dozen times a run. Together that is a tenth of the wall
- * time of a sort of 2 GB (bench/options.py), to save work that is done again in half a minute. So
- * the syncs of the first half minute after the first run was spilled are left out. Then a separate
- * thread syncs everything, and from then on data are durable when RocksDB says so. With --no-resume
- * nothing is synced.
+ * They survive the end of the process in any case. To survive a power failure, RocksDB syncs half a
+ * dozen times a run: a tenth of the wall time of a sort of 2 GB (bench/options.py), to save work
+ * that is done again in half a minute. So the syncs of the first half minute after the first run are
+ * left out. Then a thread syncs everything, and from then on data are durable when RocksDB says so.
+ * With --no-resume nothing is synced.
  *
  * After a power failure within that time the temporary data may be damaged; --resume then says so.
  * A sort that goes on with a checkpoint syncs at once: the process that made it may have ended
@@ -23,9 +22,12 @@
 
 struct durable;
 
-/* Takes over the directories: absolute, NULL-terminated, see free(). The crew fails if a sync does.
-   at_once: everything is synced from the beginning, whatever the settings say. NULL after a
-   message. */
+/* Frees a NULL-terminated list of paths. NULL is accepted. */
+void free_paths(char **paths);
+
+/* Takes over the directories: absolute, NULL-terminated, as free_paths wants them. The crew fails if
+   a sync does. at_once: everything is synced from the beginning, whatever the settings say. NULL
+   after a message. */
 struct durable *durable_begin(const struct sort_settings *settings, struct crew *crew,
                               char **directories, bool at_once);
 

@@ -2,6 +2,7 @@
 #include "pipeline/early_end.h"
 
 #include "machine/exception_guard.h"
+#include "store/temp_dir.h"
 #include "util/diag.h"
 
 #include <unistd.h>
@@ -14,7 +15,7 @@ static void remove_temporaries(struct early_end *end, bool keep_directories)
     diag_silence();             /* other threads will miss their files and print errors */
     diag_end_status();
     output_set_unlink(end->outputs);
-    if (end->outputs->state != OUTPUT_SET_NAMING) piece_dir_unlink(end->pieces);
+    if (end->outputs->state != OUTPUT_SET_NAMING) (void)temp_dir_remove(end->pieces->path);
     if (keep_directories)
         checkpoint_writer_remove_unlisted(end->checkpoint);
     else
@@ -98,11 +99,6 @@ int early_end_watch(struct early_end *end)
     return 0;
 }
 
-void early_end_hold(struct early_end *end)
-{
-    signals_hold(&end->signals);
-}
-
 bool early_end_after_failure(struct early_end *end, bool lost_reader)
 {
     int signal_number = lost_reader ? SIGPIPE : 0;
@@ -114,19 +110,9 @@ bool early_end_after_failure(struct early_end *end, bool lost_reader)
     return stay;
 }
 
-void early_end_is_over(void)
-{
-    exception_guard_end();
-}
-
 void early_end_tell_complete(const struct early_end *end)
 {
     if (end->outputs->state == OUTPUT_SET_NAMED && signals_wait())
         diag_left("ended by a signal after the last record was written: '%s' is complete",
                   end->outputs->output);
-}
-
-void early_end_restore(const struct early_end *end)
-{
-    signals_restore(&end->signals);
 }

@@ -4,15 +4,16 @@
  * A sort has temporary files and directories of its own. When it ends early the files are removed,
  * and the directories, too, unless they are a checkpoint that is kept.
  *
- * Order of calls: watch; hold; after_failure; is_over; tell_complete; restore. By one thread.
+ * Order of calls: watch; signals_hold; after_failure; exception_guard_end, before anything is freed;
+ * tell_complete; signals_restore, when temporary data are removed. By one thread.
  */
 #ifndef ROCKSORT_PIPELINE_EARLY_END_H
 #define ROCKSORT_PIPELINE_EARLY_END_H
 
 #include "output/output_set.h"
+#include "pipeline/checkpoint_writer.h"
 #include "pipeline/piece_dir.h"
 #include "pipeline/signals.h"
-#include "pipeline/temp_store.h"
 
 struct early_end {              /* set by the caller except for signals; all is borrowed */
     struct crew *crew;
@@ -30,21 +31,12 @@ struct early_end {              /* set by the caller except for signals; all is 
    message. */
 int early_end_watch(struct early_end *end);
 
-/* From here on signals wait until early_end_restore. */
-void early_end_hold(struct early_end *end);
-
 /* When the sort has failed without a signal: tells the user what becomes of the temporary
    directories, and returns true if they stay. lost_reader: it failed because the program that reads
    standard output has closed it. */
 bool early_end_after_failure(struct early_end *end, bool lost_reader);
 
-/* After closing and removing, before anything is freed: exceptions have their old effect again. */
-void early_end_is_over(void);
-
 /* When files have got their names: says so if a signal waits, of which the process will die. */
 void early_end_tell_complete(const struct early_end *end);
-
-/* When temporary data are removed: signals have their old effect again, also those that have waited. */
-void early_end_restore(const struct early_end *end);
 
 #endif

@@ -2,9 +2,11 @@
 #include "pipeline/feed.h"
 
 #include "pipeline/thread.h"
+#include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +30,97 @@ struct feeders {
     bool stopped;               /* under the lock */
     size_t n;
     struct feeder *feeders;
-    struct feeder *shown;
 };
+
+/* ---- blocks ---- */
+
+/* Makes the block at the scan's position, without its value. */
+static struct fed_block *find_block(struct run_scan *scan, const uint8_t *key, size_t key_bytes)
+{
+    const uint8_t *part;
+    size_t part_bytes;
+    struct fed_block *block = xmalloc(sizeof *block + key_bytes);
+    *block = (struct fed_block){.dir = run_scan_dir(scan), .key_bytes = key_bytes};
+    memcpy(block->key, key, key_bytes);
+    run_scan_value(scan, &part, &part_bytes);
+    block->value_bytes = bam_block_value_bytes(part, part_bytes);
+    /* Not a block: the merge will print a message about it. */
+    if (block->value_bytes == 0) block->value_bytes = part_bytes;
+    return block;
+}
+
+/* Moves the scan to the next part. Returns 1, 0 if the block has no more parts, or -1. */
+static int next_part(const struct fed_block *block, struct run_scan *scan)
+{
+    const uint8_t *key;
+    size_t key_bytes;
+    run_scan_next(scan);
+    int r = run_scan_key(scan, &key, &key_bytes);
+    return r > 0 ? bam_block_is_part(key, key_bytes, block->key, block->key_bytes) : r;
+}
+
+/* Reads the value with all its parts (bam_block.h), and moves the scan to the next block. If a part
+   is missing, the value is too short and will not parse. Returns 0, or -1 after a message. */
+static int fetch_block(struct fed_block *block, struct run_scan *scan)
+{
+    size_t n = 0;
+    int r = 1;
+    block->value = xmalloc(block->value_bytes);
+    while (r > 0) {
+        const uint8_t *part;
+        size_t part_bytes;
+        run_scan_value(scan, &part, &part_bytes);
+        if (part_bytes > block->value_bytes - n) break;
+        memcpy(block->value + n, part, part_bytes);
+        n += part_bytes;
+        r = next_part(block, scan);
+    }
+    block->value_bytes = n;
+    return r < 0 ? -1 : 0;
+}
+
+/* Moves the scan to the next block without reading the value. Returns 0, or -1 after a message. */
+static int skip_block(const struct fed_block *block, struct run_scan *scan)
+{
+    int r;
+    while ((r = next_part(block, scan)) > 0) continue;
+    return r;
+}
+
+/* True if the block belongs to a run that is to be left out. */
+static bool is_dropped(const struct fed_block *block, const struct feed_settings *s)
+{
+    uint32_t run;
+    uint64_t index;
+    if (s->n_dropped == 0 || !merge_bound_is_sound(block->key_bytes)) return false;
+    merge_bound_position(block->key, block->key_bytes, &run, &index);
+    for (size_t i = 0; i < s->n_dropped; i++)
+        if (s->dropped_runs[i] == run) return true;
+    return false;
+}
+
+int fed_block_report_run(const char *dir, uint32_t run)
+{
+    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: run %" PRIu32 " fails its "
+                  "checksum; sort again on another disk", dir, run);
+    return -1;
+}
+
+int fed_block_report_entry(const char *dir)
+{
+    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: an entry is not a block; sort "
+                  "again on another disk", dir);
+    return -1;
+}
+
+void fed_block_free(struct fed_block *block)
+{
+    if (!block) return;
+    free(block->value);
+    free(block);
+}
+
+/* ---- the threads ---- */
 
 static void free_list(struct fed_block *block)
 {
@@ -81,13 +172,13 @@ static void queue_block(struct feeder *feeder, struct fed_block *block)
 static int feed_block(struct feeder *feeder, const uint8_t *key, size_t key_bytes)
 {
     const struct feed_settings *s = &feeder->all->settings;
-    struct fed_block *block = fed_block_find(feeder->scan, key, key_bytes);
+    struct fed_block *block = find_block(feeder->scan, key, key_bytes);
     int r = 1;
-    if (fed_block_is_dropped(block, s->dropped_runs, s->n_dropped)) {
-        if (fed_block_skip(block, feeder->scan) < 0) r = -1;
+    if (is_dropped(block, s)) {
+        if (skip_block(block, feeder->scan) < 0) r = -1;
     } else if (!wait_for_room(feeder, block->key_bytes + block->value_bytes)) {
         r = 0;
-    } else if (fed_block_fetch(block, feeder->scan) < 0) {
+    } else if (fetch_block(block, feeder->scan) < 0) {
         r = -1;
     } else {
         queue_block(feeder, block);
@@ -137,41 +228,27 @@ struct feeders *feeders_start(const struct feed_settings *settings)
     return all;
 }
 
-/* Waits for the first block of a feeder. NULL after the last block or after a failure. */
-static struct fed_block *first_block(struct feeder *feeder)
+int feeders_first(struct feeders *all, size_t i, struct fed_block **block)
 {
-    struct crew *crew = feeder->all->settings.crew;
-    if (feeder->taken) return feeder->taken;
-    crew_lock(crew);
-    while (!feeder->first && !feeder->ended && !crew_failed(crew))
-        crew_wait_for(crew, WAIT_DISPATCHER_BLOCKS);
-    feeder->taken = feeder->first;
-    feeder->first = NULL;
-    feeder->last = &feeder->first;
-    crew_unlock(crew);
-    return feeder->taken;
-}
-
-int feeders_next(struct feeders *all, struct fed_block **block)
-{
-    all->shown = NULL;
-    for (size_t i = 0; i < all->n; i++) {
-        struct feeder *feeder = &all->feeders[i];
-        struct fed_block *first = first_block(feeder);
-        if (!first) continue;
-        const struct merge_limit mine = fed_block_first(first);
-        const struct merge_limit best =
-            all->shown ? fed_block_first(all->shown->taken) : (struct merge_limit){NULL, 0};
-        if (merge_bound_compare(&mine, &best) < 0) all->shown = feeder;
+    struct feeder *feeder = &all->feeders[i];
+    struct crew *crew = all->settings.crew;
+    if (!feeder->taken) {
+        crew_lock(crew);
+        while (!feeder->first && !feeder->ended && !crew_failed(crew))
+            crew_wait_for(crew, WAIT_DISPATCHER_BLOCKS);
+        feeder->taken = feeder->first;
+        feeder->first = NULL;
+        feeder->last = &feeder->first;
+        crew_unlock(crew);
     }
-    if (crew_failed(all->settings.crew)) return -1;
-    *block = all->shown ? all->shown->taken : NULL;
-    return all->shown ? 1 : 0;
+    *block = feeder->taken;
+    if (crew_failed(crew)) return -1;
+    return feeder->taken ? 1 : 0;
 }
 
-void feeders_drop(struct feeders *all)
+void feeders_drop(struct feeders *all, size_t i)
 {
-    struct feeder *feeder = all->shown;
+    struct feeder *feeder = &all->feeders[i];
     struct fed_block *block = feeder->taken;
     struct crew *crew = all->settings.crew;
     feeder->taken = block->next;

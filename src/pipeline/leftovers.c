@@ -1,7 +1,7 @@
 /* leftovers.c -- see leftovers.h. */
 #include "pipeline/leftovers.h"
 
-#include "store/checkpoint.h"
+#include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/path.h"
@@ -44,14 +44,9 @@ static void tell(const char *path, const struct checkpoint_file *file)
 {
     const char *output = file->output.path, *to = output ? output : "standard output";
     char command[CHECKPOINT_COMMAND_BYTES];
-    char *real = realpath(path, NULL);
-    bool partial = checkpoint_is_partial(file);
-    const struct checkpoint_resuming resuming = {
-        .path = real ? real : path, .partial = partial, .has_output = output != NULL};
     diag_note("an earlier sort to '%.*s' has left %s: %s", (int)checkpoint_output_length(to), to,
-              partial ? "runs; to write these" : "its runs; to write it",
-              checkpoint_command(&resuming, command));
-    free(real);
+              checkpoint_is_partial(file) ? "runs; to write these" : "its runs; to write it",
+              checkpoint_command_of(file, path, command));
 }
 
 /* True for the first directory of a sort that has a checkpoint file: each sort is named only once.

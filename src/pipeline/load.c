@@ -23,7 +23,8 @@ enum {
 };
 
 struct loader {
-    const struct load_settings *settings;
+    const struct sort_context *sort;
+    uint64_t most_bytes;        /* that are read of the inputs; 0: all */
     struct crew *crew;
     struct load_totals *totals;
     struct bam_reader *reader;  /* of the input at hand */
@@ -47,7 +48,7 @@ static int place_records(struct loader *ld, struct queued_span *span, const uint
     const struct placed_records records = {
         .at = at, .n_bytes = (size_t)(to - at), .n_records = n, .first = first,
         .input = ld->reader->file.name,
-        .end = {bam_inputs_number(ld->settings->inputs), record_span_offset(&span->records, to),
+        .end = {bam_inputs_number(ld->sort->inputs), record_span_offset(&span->records, to),
                 first + n},
         .n_users = &span->n_users, .drop = drop_span, .owner = span};
     return batch_filler_place(&ld->filler, &records);
@@ -105,11 +106,11 @@ static int take_span(struct loader *ld)
 /* With the lock held: tells how far the input has been read. */
 static void note_position(const struct loader *ld, bool all)
 {
-    const struct load_settings *s = ld->settings;
-    uint64_t n_bytes = s->inputs->n_bytes, n_read = 0;
+    const struct sort_context *sort = ld->sort;
+    uint64_t n_bytes = sort->inputs->n_bytes, n_read = 0;
     /* If one of several inputs is a pipe, only the position in the last one is known. */
-    if (n_bytes > 0 || s->n_inputs == 1)
-        n_read = all && n_bytes > 0 ? n_bytes : bam_inputs_bytes_read(s->inputs);
+    if (n_bytes > 0 || sort->settings->n_inputs == 1)
+        n_read = all && n_bytes > 0 ? n_bytes : bam_inputs_bytes_read(sort->inputs);
     load_totals_set_position(ld->totals, n_bytes, n_read);
 }
 
@@ -216,15 +217,15 @@ static int fetch(struct loader *ld)
 
 static int load_one_input(struct loader *ld)
 {
-    const struct load_settings *s = ld->settings;
-    uint32_t number = bam_inputs_number(s->inputs);
-    uint64_t n_records = number == s->start.input ? s->start.n_records : 0;
+    const struct sort_context *sort = ld->sort;
+    uint32_t number = bam_inputs_number(sort->inputs);
+    uint64_t n_records = number == sort->resume.start.input ? sort->resume.start.n_records : 0;
     span_queue_begin(&ld->spans, ld->reader, number, n_records,
-                     bam_inputs_renames(s->inputs, number));
+                     bam_inputs_renames(sort->inputs, number));
     if (ld->templates)
         template_splitter_begin(ld->templates, ld->reader->file.name, n_records);
     for (;;) {
-        bool is_enough = s->most_bytes > 0 && ld->n_fetched >= s->most_bytes;
+        bool is_enough = ld->most_bytes > 0 && ld->n_fetched >= ld->most_bytes;
         enum load_step step = wait_for_step(ld, !is_enough);
         if (step == LOAD_FAILED || load_totals_stop_signal(ld->totals)) return -1;
         if (step == LOAD_IDLE) return end_early(ld);
@@ -239,18 +240,19 @@ static int load_one_input(struct loader *ld)
 static int input_failed(struct loader *ld)
 {
     if (crew_failed(ld->crew)) return -1;
-    if (ld->settings->saves_part) return end_early(ld);
+    if (ld->sort->checkpoint && checkpoint_writer_saves_part(ld->sort->checkpoint))
+        return end_early(ld);
     if (!ld->reader->source->io_failed) load_totals_set_bad(ld->totals);
     return -1;
 }
 
 static int load_all(struct loader *ld)
 {
-    const struct load_settings *s = ld->settings;
+    const struct sort_context *sort = ld->sort;
     int r = 0;
-    while (!ld->is_cut && (r = bam_inputs_next(s->inputs, &ld->reader)) > 0)
+    while (!ld->is_cut && (r = bam_inputs_next(sort->inputs, &ld->reader)) > 0)
         if (load_one_input(ld) < 0 && (r = input_failed(ld)) < 0) break;
-    if (r < 0 && s->inputs->changed) load_totals_set_bad(ld->totals);
+    if (r < 0 && sort->inputs->changed) load_totals_set_bad(ld->totals);
     if (r < 0) return -1;
     crew_lock(ld->crew);
     note_position(ld, true);
@@ -269,21 +271,23 @@ static void tell_alone(const struct loader *ld)
                  counts.n_alone, counts.n_paired);
 }
 
-int load_input(const struct load_settings *s)
+int load_input(const struct sort_context *sort, uint64_t most_bytes)
 {
-    struct loader ld = {.settings = s, .crew = s->crew, .totals = s->totals};
-    const struct span_queue_settings spans = {.crew = s->crew, .totals = s->totals,
-                                              .piece_bytes = s->budget->piece_bytes,
-                                              .most_bytes = s->budget->input_bytes,
-                                              .n_refs = s->n_refs, .has_offsets = true};
+    struct loader ld = {.sort = sort, .most_bytes = most_bytes, .crew = sort->crew,
+                        .totals = sort->totals};
+    const struct span_queue_settings spans = {.crew = ld.crew, .totals = ld.totals,
+                                              .piece_bytes = sort->budget.piece_bytes,
+                                              .most_bytes = sort->budget.input_bytes,
+                                              .n_refs = sam_hdr_nref(sort->header),
+                                              .has_offsets = true};
     span_queue_init(&ld.spans, &spans);
-    if (s->fixmate) ld.templates = template_splitter_create(s, &ld.filler);
-    int r = batch_filler_begin(&ld.filler, s) < 0 ? -1 : load_all(&ld);
+    if (sort->settings->fixmate) ld.templates = template_splitter_create(sort, &ld.filler);
+    int r = batch_filler_begin(&ld.filler, sort) < 0 ? -1 : load_all(&ld);
     if (r == 0) batch_filler_end(&ld.filler);
     if (r < 0) crew_fail(ld.crew);
     crew_add_wait(ld.crew, WAIT_READER_INPUT, ld.input_seconds);
     load_totals_set_loading(ld.totals, false);
-    /* Batches are freed, and point to the settings. */
+    /* Batches are freed, and point to the sort. */
     r = crew_finish_jobs(ld.crew);
     batch_filler_release(&ld.filler);
     if (r == 0) tell_alone(&ld);

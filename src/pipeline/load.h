@@ -9,11 +9,11 @@
 #include "pipeline/batch_filler.h"
 
 /*
- * Reads all inputs. The caller has set the totals to loading; this sets them to not loading when
- * the last batch is sealed. When it returns no job is left that works on a batch. Returns 0, or -1
- * after a message and crew_fail. If the input ended early and what came is to be kept it returns 0,
- * and the totals say that the input is cut.
+ * Reads all inputs, or only their first bytes: about most_bytes, uncompressed; 0: all. The caller
+ * has set the totals to loading; this sets them to not loading when the last batch is sealed. When
+ * it returns no job works on a batch. Returns 0, or -1 after a message and crew_fail. If the input
+ * ended early and what came is to be kept it returns 0, and the totals say that the input is cut.
  */
-int load_input(const struct load_settings *settings);
+int load_input(const struct sort_context *sort, uint64_t most_bytes);
 
 #endif

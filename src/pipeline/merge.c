@@ -4,6 +4,7 @@
 #include "pipeline/feed.h"
 #include "pipeline/thread.h"
 #include "util/diag.h"
+#include "util/loser_tree.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
 
@@ -28,11 +29,16 @@ struct merger {
     size_t n_places, next_place;
     struct merge_bound place;   /* bound of the next place */
     /* dispatcher only */
+    size_t n_streams;           /* of blocks: feeders or inputs */
+    struct merge_limit *fronts; /* of the next block of each, and of the next place; NULL: it has
+                                   ended */
+    struct loser_tree tree;     /* of fronts */
     struct open_block **live;   /* open blocks not wholly below the last cut, by run and index */
     size_t n_live, live_room;
     uint64_t n_taken;           /* number of blocks taken */
     size_t gathered_bytes;      /* bytes taken since the last cut, from blocks and batches */
-    size_t place_bytes;         /* the part of gathered_bytes that is in batches */
+    size_t complete_bytes;      /* the part of it below the frontier, an estimate: in batches, and in
+                                   live blocks that end there */
     struct merge_bound last_cut;
     size_t limit_bytes;         /* limit for the memory of blocks */
     size_t segment_bytes;       /* of the records of a segment */
@@ -67,7 +73,7 @@ static void *write_segments(void *arg)
     struct segment *segment;
     while ((segment = next_segment(m))) {
         double start = monotonic_seconds();
-        if (sorted_output_write(output, segment) < 0 ||
+        if (sorted_output_write(output, segment->outputs) < 0 ||
             observed_parts_combine(&segment->observed) < 0)
             crew_fail(m->crew);
         crew_add_wait(m->crew, WAIT_WRITER_OUTPUT, monotonic_seconds() - start);
@@ -87,13 +93,6 @@ static void *write_segments(void *arg)
 
 /* ---- the dispatcher ---- */
 
-/* The block that comes next. */
-struct next_block {
-    struct merge_limit first;   /* bound of its first record */
-    struct fed_block *fed;      /* set if the block comes from a feeder */
-    struct open_block *open;    /* set if it comes from an input */
-};
-
 /* Adds a block to the list of live blocks, after all others of its run: they arrive in order. */
 static void add_live(struct merger *m, struct open_block *block)
 {
@@ -112,31 +111,16 @@ static void add_live(struct merger *m, struct open_block *block)
     m->gathered_bytes += block->grown_bytes;
 }
 
-/* Takes the next block from the feeders and has it opened. */
-static int take_fed(struct merger *m, const struct next_block *next)
+/* Notes which live blocks end below the frontier: they will not come into a later segment. */
+static void note_complete(struct merger *m, const struct merge_limit *frontier)
 {
-    struct open_block *block = segmenter_open_block(m->segmenter, next->fed);
-    if (!block) return -1;
-    m->n_taken++;
-    add_live(m, block);
-    feeders_drop(m->feeders);
-    return 0;
-}
-
-/* True if the block's last record lies below the frontier. */
-static bool ends_below(const struct open_block *block, const struct merge_limit *frontier)
-{
-    const struct merge_limit last = merge_limit_of(&block->last);
-    return merge_bound_compare(&last, frontier) < 0;
-}
-
-/* Bytes in batches, and in live blocks that end below the frontier; an estimate. */
-static size_t complete_bytes(const struct merger *m, const struct merge_limit *frontier)
-{
-    size_t complete = m->place_bytes;
-    for (size_t i = 0; i < m->n_live; i++)
-        if (ends_below(m->live[i], frontier)) complete += m->live[i]->grown_bytes;
-    return complete;
+    for (size_t i = 0; i < m->n_live; i++) {
+        struct open_block *block = m->live[i];
+        const struct merge_limit last = merge_limit_of(&block->last);
+        if (block->is_complete || merge_bound_compare(&last, frontier) >= 0) continue;
+        block->is_complete = true;
+        m->complete_bytes += block->grown_bytes;
+    }
 }
 
 /* With the lock held: true if another segment of n_bytes may be cut. If large records make segments
@@ -181,24 +165,23 @@ static int wait_for_segment_slot(struct merger *m)
     return crew_failed(m->crew) ? -1 : 0;
 }
 
-/* Takes live blocks that end below the frontier off the list. */
-static void close_blocks(struct merger *m, const struct merge_limit *frontier)
+/* Takes complete blocks off the list of live ones. */
+static void close_blocks(struct merger *m)
 {
     size_t n_left = 0;
     crew_lock(m->crew);
     for (size_t i = 0; i < m->n_live; i++) {
-        struct open_block *block = m->live[i];
-        if (ends_below(block, frontier))
-            segmenter_drop_block(block);
+        if (m->live[i]->is_complete)
+            segmenter_drop_block(m->live[i]);
         else
-            m->live[n_left++] = block;
+            m->live[n_left++] = m->live[i];
     }
     m->n_live = n_left;
     crew_unlock(m->crew);
 }
 
-/* Makes a segment of all records from the last cut up to the frontier; bytes NULL: up to the
-   end. */
+/* Makes a segment of all records from the last cut up to the frontier, for which note_complete was
+   called. */
 static int cut_segment(struct merger *m, const struct merge_limit *frontier)
 {
     if (wait_for_segment_slot(m) < 0) return -1;
@@ -209,11 +192,11 @@ static int cut_segment(struct merger *m, const struct merge_limit *frontier)
     merge_bound_copy(&m->last_cut, frontier);
     crew_lock(m->crew);
     segment->expected_bytes = expect_segment(m);
-    m->gathered_bytes = m->place_bytes = 0;
+    m->gathered_bytes = m->complete_bytes = 0;
     m->ring[m->n_cut++ % m->budget.n_segments] = segment;
     m->ring_bytes += segment->expected_bytes;
     crew_unlock(m->crew);
-    close_blocks(m, frontier);
+    close_blocks(m);
     return segmenter_merge(m->segmenter, segment);
 }
 
@@ -223,15 +206,6 @@ static bool is_over_limit(const struct merger *m)
 {
     size_t excess = m->inputs ? merge_inputs_excess_bytes(m->inputs) : 0;
     return segmenter_block_bytes(m->segmenter) + excess > m->limit_bytes;
-}
-
-/* The same, without the lock. */
-static bool over_limit(struct merger *m)
-{
-    crew_lock(m->crew);
-    bool over = is_over_limit(m);
-    crew_unlock(m->crew);
-    return over;
 }
 
 /* Waits until blocks take no more than their share, or all segments that were cut are written. */
@@ -248,77 +222,86 @@ static int wait_for_memory(struct merger *m)
 static int maybe_cut(struct merger *m, const struct merge_limit *frontier)
 {
     size_t want = m->segment_bytes;
-    bool over = over_limit(m);
+    crew_lock(m->crew);
+    bool over = is_over_limit(m);
+    crew_unlock(m->crew);
     if (m->gathered_bytes < want && !over) return 0;
-    size_t complete = complete_bytes(m, frontier);
-    if ((complete >= want || (over && complete > 0)) && cut_segment(m, frontier) < 0) return -1;
+    note_complete(m, frontier);
+    bool has_enough = m->complete_bytes >= (over ? 1 : want);
+    if (has_enough && cut_segment(m, frontier) < 0) return -1;
     return over ? wait_for_memory(m) : 0;
-}
-
-/* ---- inputs of --merge ---- */
-
-static int start_inputs(struct merger *m)
-{
-    const struct merge_settings *s = m->settings;
-    m->limit_bytes = s->streams->share.block_bytes;
-    m->inputs = merge_inputs_start(s->streams, m->segmenter, m->rules, s->header);
-    return m->inputs ? 0 : -1;
 }
 
 /* ---- all blocks and places ---- */
 
-/* Sets *next to the next block. Returns 1, 0 after the last, or -1. */
-static int show_next(struct merger *m, struct next_block *next)
+static bool comes_first(const void *fronts, size_t a, size_t b)
 {
-    *next = (struct next_block){0};
-    if (m->inputs) return merge_inputs_next(m->inputs, &next->open, &next->first);
-    if (!m->feeders) return 0;
-    struct fed_block *fed;
-    int r = feeders_next(m->feeders, &fed);
-    if (r > 0) *next = (struct next_block){.first = fed_block_first(fed), .fed = fed};
-    return r;
+    const struct merge_limit *limits = fronts;
+    return merge_bound_compare(&limits[a], &limits[b]) < 0;
 }
 
-/* Takes the next block; first cuts before it if a cut is due. */
-static int take_next(struct merger *m, const struct next_block *next)
+/* Waits for the next block of stream i, or looks at the next place, and sets its front. */
+static int find_front(struct merger *m, size_t i)
 {
-    if (maybe_cut(m, &next->first) < 0) return -1;
-    if (next->fed) return take_fed(m, next);
-    merge_inputs_take(m->inputs);
-    add_live(m, next->open);
+    struct merge_limit *front = &m->fronts[i];
+    struct fed_block *fed;
+    if (i < m->n_streams && m->inputs) return merge_inputs_first(m->inputs, i, front);
+    *front = (struct merge_limit){NULL, 0};
+    if (i < m->n_streams) {
+        int r = feeders_first(m->feeders, i, &fed);
+        if (r > 0) *front = (struct merge_limit){fed->key, fed->key_bytes};
+        return r;
+    }
+    if (m->next_place < m->n_places) {
+        const struct cut_place *place = &m->places[m->next_place];
+        merge_bound_set(&m->place, m->rules->order, place->source, place->index);
+        *front = merge_limit_of(&m->place);
+    }
     return 0;
 }
 
-/* Takes the next place in a batch; first cuts before it if a cut is due. */
-static int take_place(struct merger *m, const struct merge_limit *at)
+/* Takes the next place, or the next block of stream i; one of the store is opened by a worker. */
+static int take(struct merger *m, size_t i)
 {
-    const struct cut_place *place = &m->places[m->next_place];
-    if (maybe_cut(m, at) < 0) return -1;
-    m->gathered_bytes += place->n_bytes;
-    m->place_bytes += place->n_bytes;
-    m->next_place++;
+    struct fed_block *fed;
+    if (i == m->n_streams) {
+        size_t n_bytes = m->places[m->next_place++].n_bytes;
+        m->gathered_bytes += n_bytes;
+        m->complete_bytes += n_bytes;
+        return 0;
+    }
+    if (m->inputs) {
+        add_live(m, merge_inputs_take(m->inputs, i));
+        return 0;
+    }
+    if (feeders_first(m->feeders, i, &fed) < 0) return -1;
+    struct open_block *block = segmenter_open_block(m->segmenter, fed);
+    if (!block) return -1;
+    m->n_taken++;
+    add_live(m, block);
+    feeders_drop(m->feeders, i);
     return 0;
 }
 
 /* Takes blocks and places in key order, cutting as they come. */
 static int dispatch_all(struct merger *m)
 {
-    for (;;) {
-        if (crew_failed(m->crew)) return -1;
-        struct next_block next;
-        struct merge_limit at = {NULL, 0};        /* above all blocks */
-        int have_block = show_next(m, &next);
-        if (have_block < 0) return -1;
-        bool have_place = m->next_place < m->n_places;
-        if (!have_block && !have_place) return cut_segment(m, &at);
-        if (have_place) {
-            const struct cut_place *place = &m->places[m->next_place];
-            merge_bound_set(&m->place, m->rules->order, place->source, place->index);
-            at = merge_limit_of(&m->place);
+    size_t n = m->n_streams + 1;
+    m->fronts = xcalloc(n, sizeof *m->fronts);
+    for (size_t i = 0; i < n; i++)
+        if (find_front(m, i) < 0) return -1;
+    loser_tree_build(&m->tree, n, comes_first, m->fronts);
+    while (!crew_failed(m->crew)) {
+        size_t i = loser_tree_first(&m->tree);
+        const struct merge_limit *frontier = &m->fronts[i];
+        if (!frontier->bytes) {
+            note_complete(m, frontier);
+            return cut_segment(m, frontier);
         }
-        bool block_first = have_block && merge_bound_compare(&next.first, &at) < 0;
-        if ((block_first ? take_next(m, &next) : take_place(m, &at)) < 0) return -1;
+        if (maybe_cut(m, frontier) < 0 || take(m, i) < 0 || find_front(m, i) < 0) return -1;
+        loser_tree_replay(&m->tree, i, comes_first, m->fronts);
     }
+    return -1;
 }
 
 /* ---- the phase ---- */
@@ -380,7 +363,6 @@ static size_t plan_memory(struct merger *m)
 static int prepare_merge(struct merger *m)
 {
     const struct merge_settings *s = m->settings;
-    struct sorted_output *output = s->output;
     batch_pool_drop_free(s->pool);
     (void)crew_finish_jobs(m->crew);
     batch_pool_budget(s->pool, &m->budget);
@@ -395,33 +377,15 @@ static int prepare_merge(struct merger *m)
         .n_dropped = s->n_dropped,
         .queue_bytes = plan_memory(m),
     };
-    struct segment_settings segments = {
-        .crew = m->crew,
-        .rules = s->rules,
-        .header = s->header,
-        .n_outputs = output->n_files,
-        .observers = s->observers,
-        .kept = m->kept,
-        .n_kept = m->n_kept,
-        .duplicates = s->duplicates,
-        .split = output->plan,
-    };
-    for (unsigned i = 0; i < output->n_files; i++) {
-        const struct output_file *file = &output->files[i];
-        segments.forms[i] = (struct output_form){
-            .number = i,
-            .format = &file->settings.format,
-            .method = file->settings.method,
-            .index = file->index,
-            .columns = file->settings.columns,
-            .doubt = file->settings.doubt,
-            /* Some segments are larger than planned, the last one above all. */
-            .column_batch_bytes = 2 * m->segment_bytes,
-        };
-    }
     m->ring = xcalloc(m->budget.n_segments, sizeof *m->ring);
-    m->segmenter = segmenter_create(&segments);
-    if (s->streams) return start_inputs(m);
+    m->segmenter = segmenter_create(s, m->kept, m->n_kept, m->segment_bytes);
+    if (s->streams) {
+        m->n_streams = s->streams->n_inputs;
+        m->limit_bytes = s->streams->share.block_bytes;
+        m->inputs = merge_inputs_start(s->streams, m->segmenter, m->rules, s->header);
+        return m->inputs ? 0 : -1;
+    }
+    m->n_streams = m->n_scans;
     if (s->store) m->feeders = feeders_start(&feed);
     return s->store && !m->feeders ? -1 : 0;
 }
@@ -479,6 +443,8 @@ static void release_merger(struct merger *m)
     segmenter_destroy(m->segmenter);
     for (size_t i = 0; i < m->n_scans; i++) run_scan_close(m->scans[i]);
     free(m->scans);
+    loser_tree_release(&m->tree);
+    free(m->fronts);
     free(m->ring);
     free(m->live);
     free(m->places);

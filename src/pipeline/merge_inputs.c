@@ -2,7 +2,6 @@
 #include "pipeline/merge_inputs.h"
 
 #include "pipeline/violation.h"
-#include "util/loser_tree.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -26,9 +25,6 @@ struct merge_inputs {
     size_t n;
     struct merge_input *inputs;
     struct content_sum sum;     /* under the lock */
-    struct loser_tree tree;     /* of inputs, by their fronts */
-    bool is_begun;
-    bool first_is_taken;        /* the front that came first was taken, and has no successor yet */
 };
 
 /* ---- blocks, by workers ---- */
@@ -90,17 +86,6 @@ static void drop_block(void *arg, void *made)
 
 /* ---- the dispatcher ---- */
 
-/* Inputs that have ended come last. */
-static bool comes_first(const void *inputs, size_t i, size_t k)
-{
-    const struct merge_input *a = (const struct merge_input *)inputs + i;
-    const struct merge_input *b = (const struct merge_input *)inputs + k;
-    if (!a->front || !b->front) return a->front != NULL;
-    const struct merge_limit first_a = merge_limit_of(&a->first);
-    const struct merge_limit first_b = merge_limit_of(&b->first);
-    return merge_bound_compare(&first_a, &first_b) < 0;
-}
-
 static void drop_before(struct merge_input *input)
 {
     struct crew *crew = input->all->crew;
@@ -125,49 +110,24 @@ static int check_front(const struct merge_input *input)
                         block->source.first_index);
 }
 
-/* Waits for the next block of an input, if it has one. Returns 0, or -1. */
-static int find_front(struct merge_input *input)
+int merge_inputs_first(struct merge_inputs *m, size_t i, struct merge_limit *first)
 {
-    struct merge_inputs *m = input->all;
-    int r = input_streams_next(m->streams, input->number, &input->front);
+    struct merge_input *input = &m->inputs[i];
+    int r = input_streams_next(m->streams, i, &input->front);
+    *first = (struct merge_limit){NULL, 0};
     if (r > 0) {
         input->block = input->front->made;
         merge_bound_set(&input->first, m->rules->order, &input->block->source, 0);
-        r = check_front(input);
+        *first = merge_limit_of(&input->first);
+        if (check_front(input) < 0) r = -1;
     }
     drop_before(input);
     return r;
 }
 
-/* Finds the fronts that are missing: of all inputs, or of that whose front was taken. */
-static int find_fronts(struct merge_inputs *m)
+struct open_block *merge_inputs_take(struct merge_inputs *m, size_t i)
 {
-    size_t first = m->is_begun ? loser_tree_first(&m->tree) : 0;
-    if (m->is_begun && !m->first_is_taken) return 0;
-    for (size_t i = first; i < (m->is_begun ? first + 1 : m->n); i++)
-        if (find_front(&m->inputs[i]) < 0) return -1;
-    if (m->is_begun)
-        loser_tree_replay(&m->tree, first, comes_first, m->inputs);
-    else
-        loser_tree_build(&m->tree, m->n, comes_first, m->inputs);
-    m->is_begun = true;
-    m->first_is_taken = false;
-    return 0;
-}
-
-int merge_inputs_next(struct merge_inputs *m, struct open_block **block, struct merge_limit *first)
-{
-    if (find_fronts(m) < 0) return -1;
-    const struct merge_input *input = &m->inputs[loser_tree_first(&m->tree)];
-    if (!input->front) return 0;
-    *block = input->block;
-    *first = merge_limit_of(&input->first);
-    return 1;
-}
-
-void merge_inputs_take(struct merge_inputs *m)
-{
-    struct merge_input *input = &m->inputs[loser_tree_first(&m->tree)];
+    struct merge_input *input = &m->inputs[i];
     crew_lock(m->crew);
     segmenter_count_adopted(input->block);
     input->block->n_users++;            /* until the next one was compared with it */
@@ -176,7 +136,7 @@ void merge_inputs_take(struct merge_inputs *m)
     input->front->made = NULL;
     input_streams_release(input->front);
     input->front = NULL;
-    m->first_is_taken = true;
+    return input->block;
 }
 
 struct merge_inputs *merge_inputs_start(const struct input_streams_settings *streams,
@@ -224,6 +184,5 @@ void merge_inputs_destroy(struct merge_inputs *m)
     }
     input_streams_destroy(m->streams);
     free(m->inputs);
-    loser_tree_release(&m->tree);
     free(m);
 }

@@ -18,8 +18,8 @@ struct duplicate_taker {
     void *arg;
 };
 
-struct optical *optical_create(const struct duplicate_rules *rules,
-                               const struct external_sort_settings *settings,
+/* Takes the sort over. */
+struct optical *optical_create(const struct duplicate_rules *rules, struct external_sort *sort,
                                struct duplicate_taker taker);
 
 /* NULL is accepted. */

@@ -116,11 +116,6 @@ int piece_dir_try_name(const char *dir, const char *name, pthread_mutex_t *lock)
     return error;
 }
 
-void piece_dir_unlink(const struct piece_dir *dir)
-{
-    if (dir->path) (void)temp_dir_remove(dir->path);
-}
-
 void piece_dir_remove(struct piece_dir *dir)
 {
     if (!dir->path) return;

@@ -45,7 +45,4 @@ void piece_dir_remove(struct piece_dir *dir);
    process has it. Accepts NULL, and names of other things. */
 void piece_dir_drop_leftover(const char *path);
 
-/* Like piece_dir_remove, for the thread that handles signals; allocates nothing, and says nothing. */
-void piece_dir_unlink(const struct piece_dir *dir);
-
 #endif

@@ -4,14 +4,12 @@
  *
  * One struct has the facts and the estimates. --plan fills and prints it. A sort fills it once,
  * before its first run or, without runs, before its output, and warns if there is too little space.
- * The estimates ask the modules that decide while a sort runs: mem_budget.h, spill_policy.h,
- * codec_policy.h, compaction_plan.h. Sizes are as good as the estimate of the input's size. Times
- * are rough.
+ * The estimates ask the modules that decide while a sort runs: mem_budget, spill_policy,
+ * store_layout, compaction_plan. Sizes are as good as that of the input is known; times are rough.
  *
- * Order of calls: planner_begin; set what is known of the input; planner_set_disks and
- * planner_look_at_space; planner_sample and planner_estimate, or planner_warn. planner_print does
- * all of this. Ownership: a plan owns nothing. Threads: one for each plan. Errors: -1 after a
- * message.
+ * Order of calls: begin; set what is known of the input; set_disks and look_at_space; sample and
+ * estimate, or warn. planner_print does all of this. A plan owns nothing. Threads: one for each
+ * plan. Errors: -1 after a message.
  */
 #ifndef ROCKSORT_PIPELINE_PLANNER_H
 #define ROCKSORT_PIPELINE_PLANNER_H
@@ -20,7 +18,7 @@
 #include "pipeline/batch.h"
 #include "pipeline/mem_budget.h"
 #include "pipeline/sort_settings.h"
-#include "store/codec_policy.h"
+#include "store/store_layout.h"
 #include "store/run_store.h"
 
 struct plan_cost {              /* of a step, for each raw byte of the records */
@@ -98,8 +96,6 @@ void planner_estimate(struct plan *plan);
 /* Writes a text for each place with too little space. Returns how many there are. */
 enum { PLAN_TEXT_BYTES = PATH_MAX + 256, PLAN_MOST_TEXTS = 3 };
 size_t planner_compare_space(const struct plan *plan, char (*texts)[PLAN_TEXT_BYTES]);
-
-/* ---- planner_sample.c ---- */
 
 /* Measures n sorted batches that were filled one after the other, the last one perhaps in part.
    Compresses some records of the first. Returns false if they tell nothing. */

@@ -5,7 +5,6 @@
 #include "machine/exception_guard.h"
 #include "machine/memory.h"
 #include "pipeline/load.h"
-#include "pipeline/template_splitter.h"
 #include "pipeline/prepare.h"
 #include "store/store_layout.h"
 #include "store/temp_dir.h"
@@ -33,18 +32,18 @@ enum {
 /* ---- gathering ---- */
 
 /* Sets what the batches of the sample tell, and what the input's size tells. */
-static void take_batches(struct plan *plan, const struct load_settings *load,
+static void take_batches(struct plan *plan, const struct sort_context *sample, size_t n_inputs,
                          const struct process_usage *used)
 {
     struct load_counts counts;
     size_t n;
-    struct batch *const *batches = batch_pool_kept(load->pool, &n);
-    load_totals_look(load->totals, &counts);
+    struct batch *const *batches = batch_pool_kept(sample->pool, &n);
+    load_totals_look(sample->totals, &counts);
     double raw_bytes = (double)counts.sum.n_bytes, growth = 1;
-    double n_read = (double)bam_inputs_bytes_read(load->inputs);
-    const htsFormat format = {.format = load->inputs->files[0].format};
+    double n_read = (double)bam_inputs_bytes_read(sample->inputs);
+    const htsFormat format = {.format = sample->inputs->files[0].format};
     plan->format = hts_format_file_extension(&format);
-    plan->size_is_exact = !counts.input_is_cut && load->n_inputs == plan->settings->n_inputs;
+    plan->size_is_exact = !counts.input_is_cut && n_inputs == plan->settings->n_inputs;
     if (!plan->size_is_exact) growth = n_read > 0 ? (double)plan->file_bytes / n_read : 0;
     if (growth > 0) plan->expected_bytes = (uint64_t)(raw_bytes * growth);
     if (growth > 0) plan->size_is_known = true;
@@ -57,31 +56,24 @@ static void take_batches(struct plan *plan, const struct load_settings *load,
 }
 
 /* Loads the beginning of the first n inputs as a sort would, with one thread. */
-static int load_sample(struct plan *plan, struct load_settings *load, struct rules_maker *maker)
+static int load_sample(struct plan *plan, struct sort_context *sample, size_t n)
 {
     const struct sort_settings *s = plan->settings;
-    struct sort_rules rules = s->rules;
-    struct fixmate_rules fixmate = s->fixmate_rules;
     struct process_usage before, after, used = {0};
-    if (crew_start(load->crew, 1) < 0) return -1;
-    load->inputs = bam_inputs_open(s->inputs, load->n_inputs, &s->input_format,
-                                   crew_pool(load->crew), false);
-    if (!load->inputs) return -1;
-    sam_hdr_t *header = load->inputs->header;
-    if (rules_complete(maker, header, &rules) < 0) return -1;
-    rules_complete_fixmate(maker, header, &fixmate);
-    fixmate.long_positions = rules.long_positions;
-    fixmate.max_template_bytes = 2 * template_splitter_max_template(load->budget);
-    fixmate.usual_bytes = 2 * load->budget->piece_bytes;
-    load->n_refs = sam_hdr_nref(header);
-    load->rules = &rules;
-    load->fixmate = s->fixmate ? &fixmate : NULL;
-    if (batch_pool_open(load->pool, &rules) < 0) return -1;
+    if (crew_start(sample->crew, 1) < 0) return -1;
+    sample->inputs = bam_inputs_open(s->inputs, n, &s->input_format, crew_pool(sample->crew),
+                                     false);
+    if (!sample->inputs) return -1;
+    sample->header = sample->inputs->header;
+    sample->rules = s->rules;
+    if (rules_complete(&sample->rules_maker, sample->header, &sample->rules) < 0) return -1;
+    if (s->fixmate) prepare_fixmate(sample);
+    if (batch_pool_open(sample->pool, &sample->rules) < 0) return -1;
     process_usage_now(&before);
-    if (load_input(load) < 0) return -1;
+    if (load_input(sample, SAMPLE_BYTES) < 0) return -1;
     process_usage_now(&after);
     process_usage_add(&used, &before, &after);
-    take_batches(plan, load, &used);
+    take_batches(plan, sample, n, &used);
     return 0;
 }
 
@@ -90,31 +82,31 @@ static int load_sample(struct plan *plan, struct load_settings *load, struct rul
 static int look_at_input(struct plan *plan)
 {
     const struct sort_settings *s = plan->settings;
-    struct rules_maker maker = {.header_name = s->inputs[0], .minhash_window = s->minhash_window};
-    struct mem_budget budget;
-    struct load_settings load = {.budget = &budget, .most_bytes = SAMPLE_BYTES};
+    struct sort_context sample = {.settings = s, .cut_names = CUT_NAMES_START,
+                                  .temp_places = {s->temp_prefixes, s->n_temp_prefixes, s->output},
+                                  .rules_maker = {.header_name = s->inputs[0],
+                                                  .minhash_window = s->minhash_window}};
+    size_t n = 0;
     int r = 0;
     plan->file_bytes = input_bytes_of_all(s->inputs, s->n_inputs);
     plan->expected_bytes = s->input_bytes;
     plan->size_is_known = s->input_bytes > 0;
     /* Another process may have read a part of standard input, even if it is a file. */
-    while (load.n_inputs < s->n_inputs && !input_is_pipe(s->inputs[load.n_inputs]) &&
-           strcmp(s->inputs[load.n_inputs], "-") != 0)
-        load.n_inputs++;
-    if (load.n_inputs > 0) {
+    while (n < s->n_inputs && !input_is_pipe(s->inputs[n]) && strcmp(s->inputs[n], "-") != 0) n++;
+    if (n > 0) {
         sort_plan_memory(s, s->memory_bytes < SAMPLE_MEMORY ? s->memory_bytes : SAMPLE_MEMORY,
-                         &budget);
-        load.crew = crew_create();
-        if (!load.crew) return -1;
-        load.pool = batch_pool_create(load.crew, &budget);
-        load.totals = load_totals_create(load.crew, 0);
-        batch_pool_let_grow(load.pool);
-        r = load_sample(plan, &load, &maker);
-        bam_inputs_close(load.inputs);
-        batch_pool_destroy(load.pool);
-        load_totals_destroy(load.totals);
-        crew_destroy(load.crew);
-        rules_release(&maker);
+                         &sample.budget);
+        sample.crew = crew_create();
+        if (!sample.crew) return -1;
+        sample.pool = batch_pool_create(sample.crew, &sample.budget);
+        sample.totals = load_totals_create(sample.crew, 0);
+        batch_pool_let_grow(sample.pool);
+        r = load_sample(plan, &sample, n);
+        bam_inputs_close(sample.inputs);
+        batch_pool_destroy(sample.pool);
+        load_totals_destroy(sample.totals);
+        crew_destroy(sample.crew);
+        rules_release(&sample.rules_maker);
     }
     if (plan->expected_bytes == 0) plan->expected_bytes = plan->size_is_known ? 1 : ASSUMED_BYTES;
     return r;

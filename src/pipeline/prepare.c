@@ -5,8 +5,8 @@
 #include "input/input_file.h"
 #include "order/minhash_index.h"
 #include "output/cram_reference.h"
+#include "pipeline/count_files.h"
 #include "pipeline/template_splitter.h"
-#include "split/value_counts.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -34,7 +34,7 @@ int prepare_path(const struct sort_settings *s, const char *name, struct output_
 }
 
 /* Chooses where an output goes. */
-static int prepare_one(struct sort *sort, const char *name, struct output_path *path,
+static int prepare_one(struct sort_context *sort, const char *name, struct output_path *path,
                        enum output_role role)
 {
     struct output_path chosen;
@@ -64,7 +64,7 @@ static bool is_same_place(const struct output_path *output, const struct output_
 }
 
 /* Refuses names that two files would have. Only the output may have that of an input. */
-static int refuse_same_names(const struct sort *sort)
+static int refuse_same_names(const struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     const struct output_path *output = &sort->output_path, *index = &sort->index_path;
@@ -83,7 +83,7 @@ static int refuse_same_names(const struct sort *sort)
     return problem ? -1 : 0;
 }
 
-int prepare_outputs(struct sort *sort)
+int prepare_outputs(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     /* Who looks whether the sort is done looks at the output, which comes after the second one. */
@@ -104,23 +104,20 @@ int prepare_outputs(struct sort *sort)
 }
 
 /* Takes over what another process left. */
-static int open_checkpoint(struct sort *sort)
+static int open_checkpoint(struct sort_context *sort)
 {
     struct load_counts counts;
     struct spill_totals spilled;
-    if (resume_open(&sort->resume, sort->checkpoint, sort->store, sort->totals,
-                    sort->spiller) < 0)
+    if (resume_open(&sort->resume, sort->checkpoint, sort->store, sort->totals, &spilled) < 0)
         return -1;
+    spill_go_on(sort->spiller, &spilled);
     sort->header = sort->resume.header;
     load_totals_look(sort->totals, &counts);
-    spill_look(sort->spiller, &spilled);
     sort->first_own_run = spilled.next_run;
     if (resume_check_part(&sort->resume, sort->checkpoint, &sort->output_path,
                           counts.sum.n_records) < 0)
         return -1;
-    return checkpoint_writer_adopted(sort->checkpoint,
-                                     run_store_n_lanes(temp_store_runs(sort->store)),
-                                     spilled.n_runs);
+    return checkpoint_writer_adopted(sort->checkpoint, spilled.n_runs);
 }
 
 /* Templates are whole only where reads of one name stand together. */
@@ -134,7 +131,7 @@ static int refuse_coordinate_order(const struct bam_inputs *inputs)
 }
 
 /* True if columns of an output depend on which tags the records have. */
-static bool needs_census(const struct sort *sort)
+static bool needs_census(const struct sort_context *sort)
 {
     for (int i = 0; i < MOST_OUTPUTS; i++) {
         const struct column_request *request = sort->columns[i].request;
@@ -144,7 +141,7 @@ static bool needs_census(const struct sort *sort)
 }
 
 /* A merge that must know all records before it writes any reads its inputs twice. */
-static int refuse_pipes(const struct sort *sort)
+static int refuse_pipes(const struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     const char *option = NULL, *advice = "";
@@ -170,7 +167,7 @@ static int refuse_pipes(const struct sort *sort)
 }
 
 /* Says so if inputs are sorted that seem to be in order already. */
-static void tell_of_merge(const struct sort *sort)
+static void tell_of_merge(const struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     enum sort_order order = s->rules.order;
@@ -182,7 +179,7 @@ static void tell_of_merge(const struct sort *sort)
 }
 
 /* Opens the inputs and takes their header. */
-static int open_inputs(struct sort *sort)
+static int open_inputs(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     sort->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format,
@@ -198,14 +195,14 @@ static int open_inputs(struct sort *sort)
     return 0;
 }
 
-int prepare_inputs(struct sort *sort)
+int prepare_inputs(struct sort_context *sort)
 {
     if (sort->settings->resumed && open_checkpoint(sort) < 0) return -1;
     return resume_reads_input(&sort->resume) ? open_inputs(sort) : 0;
 }
 
 /* The pieces of the output. Ranges are known when all is read. */
-static int prepare_pieces(struct sort *sort)
+static int prepare_pieces(struct sort_context *sort)
 {
     const struct split_request *request = &sort->settings->split;
     sort->pieces = piece_list_create();
@@ -215,7 +212,7 @@ static int prepare_pieces(struct sort *sort)
         record_observers_add(&sort->observers_in, range_counts_observer(sort->survey.ranges));
     }
     if (request->kind == SPLIT_TAG)
-        record_observers_add(&sort->observers_in, value_counts_observer(request->tag));
+        record_observers_add(&sort->observers_in, split_values_observer(request->tag));
     sort->output.plan = sort->split;
     sort->output.pieces = sort->pieces;
 #ifdef __GLIBC__
@@ -226,7 +223,7 @@ static int prepare_pieces(struct sort *sort)
 }
 
 /* An index of references takes memory of the budget, and so do the intervals of pieces. */
-static void plan_around_tables(struct sort *sort)
+static void plan_around_tables(struct sort_context *sort)
 {
     size_t total = sort->settings->memory_bytes, n_bytes = 0;
     if (sort->rules_maker.minhash_index)
@@ -243,7 +240,7 @@ static void plan_around_tables(struct sort *sort)
     batch_pool_set_budget(sort->pool, &sort->budget);
 }
 
-static void prepare_fixmate(struct sort *sort)
+void prepare_fixmate(struct sort_context *sort)
 {
     sort->fixmate = sort->settings->fixmate_rules;
     rules_complete_fixmate(&sort->rules_maker, sort->header, &sort->fixmate);
@@ -256,24 +253,23 @@ static void prepare_fixmate(struct sort *sort)
 }
 
 /* Read groups, for markdup. */
-static void prepare_duplicates(struct sort *sort)
+static void prepare_duplicates(struct sort_context *sort)
 {
     struct duplicate_rules *rules = &sort->duplicate_rules;
     if (rules->use_read_groups || rules->use_libraries || rules->metrics_path) {
         sort->read_groups = read_groups_create(sort->header);
         rules->groups = sort->read_groups;
-        if (rules->use_read_groups && read_groups_count(sort->read_groups) == 0) {
+        if (rules->use_read_groups && sort->read_groups->ids.n == 0) {
             diag_warning("the header has no read groups: --markdup goes on as without "
                          "--use-read-groups");
             rules->use_read_groups = false;
         }
     }
     duplicates_prepare(sort->duplicates);
-    sort->read_ends = read_ends_observer(sort->duplicates);
 }
 
 /* The columns of the outputs: known now, or when the tags of all records are. */
-static int prepare_columns(struct sort *sort)
+static int prepare_columns(struct sort_context *sort)
 {
     if (needs_census(sort)) {
         sort->survey.tags = tag_census_create();
@@ -290,7 +286,7 @@ static int prepare_columns(struct sort *sort)
 }
 
 /* Checks that the formats of the outputs can hold what the header says. */
-static int check_formats(const struct sort *sort)
+static int check_formats(const struct sort_context *sort)
 {
     for (unsigned i = 0; i < sort->output.n_files; i++) {
         const struct output_settings *output = &sort->output.files[i].settings;
@@ -302,7 +298,7 @@ static int check_formats(const struct sort *sort)
     return 0;
 }
 
-int prepare_rules(struct sort *sort, bool *nothing_to_check)
+int prepare_rules(struct sort_context *sort, bool *nothing_to_check)
 {
     const struct sort_settings *s = sort->settings;
     *nothing_to_check = false;
@@ -333,7 +329,7 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
     return sorted_output_prepare(&sort->output, sort->header, s->memory_bytes);
 }
 
-int prepare_output_header(struct sort *sort)
+int prepare_output_header(struct sort_context *sort)
 {
     struct load_counts read;
     load_totals_look(sort->totals, &read);

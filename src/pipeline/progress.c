@@ -2,7 +2,6 @@
 #include "pipeline/progress.h"
 
 #include "machine/memory.h"
-#include "pipeline/progress_line.h"
 #include "pipeline/thread.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
@@ -11,11 +10,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <htslib/hts_log.h>
+#include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+enum { PART_BYTES = 64 };
+
+/* After this time a rate counts 1 / e as much. A plain mean would hide that the disk got slow. */
+static const double rate_memory_seconds = 5;
+
+/* Until then the share that is done says nothing about the time left: the first pieces are still
+   on their way through the pipeline. */
+static const double first_seconds = 2, first_share = 0.003;
 
 /* Often enough to look alive, seldom enough to be read. */
 static const double draw_seconds = 0.25;
@@ -24,7 +34,7 @@ enum { USUAL_WIDTH = 80, PRINTED_WIDTH = 200 };
 
 struct progress {
     const struct sort_settings *settings;
-    void (*look)(void *arg, struct progress_counts *counts);
+    void (*look)(void *arg, struct sample *sample);
     void *arg;
     struct sort_report *report;
     double start_seconds;       /* of the monotonic clock */
@@ -45,19 +55,157 @@ struct progress {
     enum sort_phase rate_phase;
 };
 
-/* What the thread sees at one moment. */
-struct look {
-    struct progress_facts facts;
-    struct sample sample;
-};
+/* ---- the line ---- */
+
+void progress_rate_update(struct progress_rate *rate, double seconds, uint64_t n_bytes)
+{
+    double elapsed = seconds - rate->seconds;
+    if (rate->seconds > 0 && elapsed > 0 && n_bytes >= rate->n_bytes) {
+        double now = (double)(n_bytes - rate->n_bytes) / elapsed;
+        double share = 1 - exp(-elapsed / rate_memory_seconds);
+        /* The division by the weight keeps the time before the first look from counting as a rate
+           of 0. */
+        double sum = (1 - share) * rate->bytes_per_second * rate->weight + share * now;
+        rate->weight = (1 - share) * rate->weight + share;
+        rate->bytes_per_second = sum / rate->weight;
+    }
+    rate->seconds = seconds;
+    rate->n_bytes = n_bytes;
+}
+
+/* done / all, from 0 to 1; negative if `all` is 0, which means unknown. */
+static double share_of(uint64_t done, uint64_t all)
+{
+    if (all == 0) return -1;
+    return done < all ? (double)done / (double)all : 1;     /* a file may grow while it is read */
+}
+
+double progress_share(const struct progress_facts *facts)
+{
+    bool reads = facts->now.phase == SORT_PHASE_LOAD ||
+                 (facts->now.phase == SORT_PHASE_MERGE && facts->merges_inputs);
+    if (reads && facts->now.file_bytes_read > 0)
+        return share_of(facts->now.file_bytes_read, facts->now.file_bytes);
+    if (facts->now.phase == SORT_PHASE_MERGE && !facts->merges_inputs)
+        return share_of(facts->now.records_out, facts->now.records_in);
+    return -1;
+}
+
+double progress_seconds_left(const struct progress_facts *facts)
+{
+    /* What an earlier process has read says nothing about the speed of this one. */
+    uint64_t before = facts->now.phase == SORT_PHASE_LOAD ? facts->now.file_bytes_before : 0;
+    struct progress_facts own = *facts;
+    own.now.file_bytes -= before < own.now.file_bytes ? before : own.now.file_bytes;
+    own.now.file_bytes_read -= before < own.now.file_bytes_read ? before : own.now.file_bytes_read;
+    double share = progress_share(&own);
+    if (share < first_share || facts->phase_seconds < first_seconds) return -1;
+    return facts->phase_seconds * (1 - share) / share;
+}
+
+/* "999", "1.23 K", "45.6 M", "789 M": three digits. */
+static void format_count(char *text, uint64_t n)
+{
+    static const char units[] = {'K', 'M', 'G', 'T'};
+    if (n < 1000) {
+        (void)snprintf(text, PART_BYTES, "%u", (unsigned)n);
+        return;
+    }
+    double value = (double)n / 1000;
+    size_t unit = 0;
+    /* 999.5 would be rounded up to 1000, so it gets the next unit. */
+    for (; value >= 999.5 && unit + 1 < sizeof units; unit++) value /= 1000;
+    int n_decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+    (void)snprintf(text, PART_BYTES, "%.*f %c", n_decimals, value, units[unit]);
+}
+
+/* "0:05", "12:34", "3:04:05". */
+static void format_time(char *text, double seconds)
+{
+    const double most = 1e7;                    /* four months are enough */
+    unsigned long s = (unsigned long)((seconds < most ? seconds : most) + 0.5);
+    unsigned long hours = s / 3600, minutes = s / 60 % 60;
+    if (hours > 0)
+        (void)snprintf(text, PART_BYTES, "%lu:%02lu:%02lu", hours, minutes, s % 60);
+    else
+        (void)snprintf(text, PART_BYTES, "%lu:%02lu", minutes, s % 60);
+}
+
+static void format_phase(char *text, const struct progress_facts *facts)
+{
+    const char *some = facts->now.n_runs > 0 ? " runs" : "";
+    char what[PART_BYTES];
+    switch (facts->now.phase) {
+    case SORT_PHASE_LOAD: (void)snprintf(what, sizeof what, "reading"); break;
+    case SORT_PHASE_SETTLE: (void)snprintf(what, sizeof what, "finishing%s", some); break;
+    case SORT_PHASE_MARK: (void)snprintf(what, sizeof what, "marking duplicates"); break;
+    case SORT_PHASE_MERGE: (void)snprintf(what, sizeof what, "merging"); break;
+    default: (void)snprintf(what, sizeof what, facts->writes_index ? "indexing" : "closing");
+    }
+    double share = progress_share(facts);
+    /* Rounded down, so that 100 % means all is done. */
+    if (share >= 0)
+        (void)snprintf(text, PART_BYTES, "%.32s %d %%", what, (int)(100 * share));
+    else
+        (void)snprintf(text, PART_BYTES, "%.32s", what);
+}
+
+/* Appends ", part". Returns false if it does not fit; then no more parts should follow. */
+static bool append(char *line, size_t room, size_t width, const char *part)
+{
+    size_t n = strlen(line), n_part = strlen(part), n_comma = n > 0 ? 2 : 0;
+    if (n + n_comma + n_part > width || n + n_comma + n_part >= room) return false;
+    (void)snprintf(line + n, room - n, "%s%s", n_comma ? ", " : "", part);
+    return true;
+}
+
+/* The parts of the line, the most important first; returns how many. */
+static size_t make_parts(char parts[][PART_BYTES], const struct progress_facts *facts)
+{
+    char text[PART_BYTES];
+    size_t n = 0;
+    format_phase(parts[n++], facts);
+    double left = progress_seconds_left(facts);
+    if (left >= 0) {
+        format_time(text, left);
+        (void)snprintf(parts[n++], PART_BYTES, "%.32s left", text);
+    }
+    if (facts->bytes_per_second > 0)
+        (void)snprintf(parts[n++], PART_BYTES, "%.*f MB/s", facts->bytes_per_second < 9.95e6,
+                       1e-6 * facts->bytes_per_second);
+    format_count(text, facts->now.records_in);
+    (void)snprintf(parts[n++], PART_BYTES, "%.32s records", text);
+    if (facts->now.n_runs > 0)
+        (void)snprintf(parts[n++], PART_BYTES, "%u run%s", (unsigned)facts->now.n_runs,
+                       facts->now.n_runs == 1 ? "" : "s");
+    format_time(text, facts->now.seconds);
+    (void)snprintf(parts[n++], PART_BYTES, "%.32s so far", text);
+    return n;
+}
+
+size_t progress_line(char *line, size_t room, size_t width, const struct progress_facts *facts)
+{
+    char parts[6][PART_BYTES];
+    size_t n = make_parts(parts, facts);
+    if (room == 0) return 0;
+    line[0] = '\0';
+    if (!append(line, room, width, parts[0])) {
+        /* Not even the phase fits: print its beginning. */
+        size_t most = width < room - 1 ? width : room - 1;
+        (void)snprintf(line, most + 1, "%s", parts[0]);
+    } else {
+        for (size_t i = 1; i < n && append(line, room, width, parts[i]); i++) continue;
+    }
+    return strlen(line);
+}
 
 /* ---- phases ---- */
 
+/* Only the thread of the sort changes the phase and its beginning. */
 static void account_phase(struct progress *progress)
 {
     struct process_usage now;
     process_usage_now(&now);
-    /* Only this thread changes the phase and its beginning. */
     process_usage_add(&progress->report->phases[progress->phase], &progress->phase_began, &now);
     progress->phase_began = now;
 }
@@ -65,54 +213,41 @@ static void account_phase(struct progress *progress)
 void progress_enter(struct progress *progress, enum sort_phase phase)
 {
     account_phase(progress);
-    if (progress->thread_runs) (void)pthread_mutex_lock(&progress->lock);
+    (void)pthread_mutex_lock(&progress->lock);
     progress->phase = phase;
     progress->phase_seconds = progress->phase_began.wall_seconds;
-    if (progress->thread_runs) (void)pthread_mutex_unlock(&progress->lock);
+    (void)pthread_mutex_unlock(&progress->lock);
 }
 
 void progress_finish(struct progress *progress)
 {
     account_phase(progress);
+    (void)pthread_mutex_destroy(&progress->lock);
     free(progress);
 }
 
 /* ---- looking ---- */
 
-/* Copies the counters. */
-static void look_at(struct progress *progress, struct look *look)
+static void look_at(struct progress *progress, struct progress_facts *facts)
 {
-    struct sample *sample = &look->sample;
-    struct progress_facts *facts = &look->facts;
-    struct progress_counts counts;
-    *look = (struct look){0};
+    struct sample *now = &facts->now;
+    *facts = (struct progress_facts){.writes_index = progress->settings->index_path != NULL,
+                                     .merges_inputs = progress->settings->merge};
+    progress->look(progress->arg, now);
     (void)pthread_mutex_lock(&progress->lock);
-    sample->phase = facts->phase = progress->phase;
-    double phase_began = progress->phase_seconds;
+    now->phase = progress->phase;
+    double phase_began = progress->phase_seconds, time = monotonic_seconds();
     (void)pthread_mutex_unlock(&progress->lock);
-    progress->look(progress->arg, &counts);
-    sample->records_in = facts->n_records = counts.records_in;
-    sample->raw_bytes_in = counts.raw_bytes_in;
-    sample->records_out = facts->n_records_written = counts.records_out;
-    sample->output_bytes = counts.output_bytes;
-    sample->n_runs = facts->n_runs = counts.n_runs;
-    sample->spilled_bytes = counts.spilled_bytes;
-    facts->input_bytes = counts.file_bytes;
-    facts->input_bytes_read = counts.file_bytes_read;
-    facts->input_bytes_before = counts.file_bytes_before;
-    double now = monotonic_seconds();
-    sample->seconds = facts->seconds = now - progress->start_seconds;
-    facts->phase_seconds = now - phase_began;
-    facts->writes_index = progress->settings->index_path != NULL;
-    facts->merges_inputs = progress->settings->merge;
-    if (progress->rate_phase != facts->phase)
+    now->seconds = time - progress->start_seconds;
+    facts->phase_seconds = time - phase_began;
+    if (progress->rate_phase != now->phase)
         progress->rate = (struct progress_rate){.seconds = phase_began};
-    progress->rate_phase = facts->phase;
-    if (facts->phase == SORT_PHASE_LOAD || facts->phase == SORT_PHASE_MERGE) {
-        uint64_t raw_bytes = facts->phase == SORT_PHASE_LOAD
-                                 ? counts.raw_bytes_in - counts.raw_bytes_before
-                                 : counts.raw_bytes_out;
-        progress_rate_update(&progress->rate, now, raw_bytes);
+    progress->rate_phase = now->phase;
+    if (now->phase == SORT_PHASE_LOAD || now->phase == SORT_PHASE_MERGE) {
+        progress_rate_update(&progress->rate, time,
+                             now->phase == SORT_PHASE_LOAD
+                                 ? now->raw_bytes_in - now->raw_bytes_before
+                                 : now->raw_bytes_out);
         facts->bytes_per_second = progress->rate.bytes_per_second;
     }
 }
@@ -138,7 +273,7 @@ static size_t terminal_width(void)
     return known ? (size_t)size.ws_col : USUAL_WIDTH;
 }
 
-/* Whether another sort of this pipe draws already. One of another job does not count: if it is
+/* True if another sort of this pipe draws already. One of another job does not count: if it is
    stopped it keeps its lock. */
 static bool other_draws(void)
 {
@@ -154,7 +289,7 @@ static void draw(const struct progress_facts *facts)
     pid_t foreground = tcgetpgrp(STDERR_FILENO);
     if ((foreground >= 0 && foreground != getpgrp()) || other_draws()) return;
     char line[512];
-    /* In the last column some terminals go on to the next line. */
+    /* In the last column some terminals wrap the line. */
     (void)progress_line(line, sizeof line, terminal_width() - 1, facts);
     diag_status(line);
 }
@@ -175,11 +310,6 @@ static bool sleep_until(struct progress *progress, double seconds)
     return go_on;
 }
 
-static double earlier(double a, double b)
-{
-    return a < b ? a : b;
-}
-
 static void *show_progress(void *arg)
 {
     struct progress *progress = arg;
@@ -190,19 +320,19 @@ static void *show_progress(void *arg)
     double next_print = progress->prints ? print_seconds : never;
     for (;;) {
         double next_sample = series->samples ? sample_series_due(series) : never;
-        double due = earlier(earlier(next_draw, next_print), next_sample);
+        double due = fmin(fmin(next_draw, next_print), next_sample);
         if (!sleep_until(progress, progress->start_seconds + due)) return NULL;
-        struct look look;
-        look_at(progress, &look);
-        double now = look.sample.seconds;
-        if (now >= next_sample) keep_sample(progress, &look.sample);
+        struct progress_facts facts;
+        look_at(progress, &facts);
+        double now = facts.now.seconds;
+        if (now >= next_sample) keep_sample(progress, &facts.now);
         if (now >= next_draw) {
-            draw(&look.facts);
+            draw(&facts);
             next_draw = now + draw_seconds;
         }
         if (now >= next_print) {
             char line[PRINTED_WIDTH + 1];
-            (void)progress_line(line, sizeof line, PRINTED_WIDTH, &look.facts);
+            (void)progress_line(line, sizeof line, PRINTED_WIDTH, &facts);
             diag_note("%s", line);
             next_print += print_seconds;
             if (next_print < now) next_print = now;     /* the process had been stopped */
@@ -222,28 +352,21 @@ static bool should_draw(const struct sort_settings *s)
 /* Returns 0, or -1 if no thread can be created. */
 static int start_thread(struct progress *progress)
 {
-    if (pthread_mutex_init(&progress->lock, NULL) != 0) return -1;
-    if (monotonic_cond_init(&progress->wake) != 0) {
-        (void)pthread_mutex_destroy(&progress->lock);
-        return -1;
-    }
-    progress->thread_runs = true;
-    if (thread_start(&progress->thread, "progress", show_progress, progress) == 0) return 0;
-    progress->thread_runs = false;
+    if (monotonic_cond_init(&progress->wake) != 0) return -1;
+    progress->thread_runs =
+        thread_start(&progress->thread, "progress", show_progress, progress) == 0;
+    if (progress->thread_runs) return 0;
     (void)pthread_cond_destroy(&progress->wake);
-    (void)pthread_mutex_destroy(&progress->lock);
     return -1;
 }
 
 struct progress *progress_start(const struct sort_settings *settings,
-                                void (*look)(void *arg, struct progress_counts *counts),
-                                void *arg, struct sort_report *report)
+                                void (*look)(void *arg, struct sample *sample), void *arg,
+                                struct sort_report *report)
 {
     struct progress *progress = xcalloc(1, sizeof *progress);
-    progress->settings = settings;
-    progress->look = look;
-    progress->arg = arg;
-    progress->report = report;
+    *progress = (struct progress){.settings = settings, .look = look, .arg = arg,
+                                  .report = report, .lock = PTHREAD_MUTEX_INITIALIZER};
     process_usage_now(&progress->before);
     progress->phase_began = progress->before;
     progress->start_seconds = progress->phase_seconds = progress->before.wall_seconds;
@@ -268,10 +391,9 @@ void progress_stop(struct progress *progress)
     (void)pthread_mutex_unlock(&progress->lock);
     (void)pthread_join(progress->thread, NULL);
     diag_end_status();
-    struct look look;
-    look_at(progress, &look);
-    if (progress->report->series.samples) keep_sample(progress, &look.sample);
+    struct progress_facts facts;
+    look_at(progress, &facts);
+    if (progress->report->series.samples) keep_sample(progress, &facts.now);
     (void)pthread_cond_destroy(&progress->wake);
-    (void)pthread_mutex_destroy(&progress->lock);
     progress->thread_runs = false;
 }

@@ -1,17 +1,15 @@
 /*
- * progress.h -- how far the sort is, while it runs: its phases, and a thread that looks at the
- * counters now and then.
+ * progress.h -- shows how far the sort is while it runs, accounts its phases, and takes samples.
  *
- * The stages count anyway; the callback `look` copies their counters. The thread prints and samples
- * without holding any lock of the sort. There is no thread if nobody wants
- * to know. It waits for a condition of its own, so that it ends at once, and the ends of jobs do
- * not wake it.
+ * The stages count anyway; the callback `look` copies their counters. A thread prints and samples
+ * without holding any lock of the sort; if nothing is to be shown or sampled there is no thread. It
+ * waits for a condition of its own, so that it ends at once, and the ends of jobs do not wake it.
  *
  * The line on a terminal is drawn while this process is in its foreground: a process in the
- * background that writes may be stopped for it. Of two sorts in one pipe the first that draws goes
- * on until it ends, then the other: a lock of the terminal says whose the line is.
+ * background that writes may be stopped for it. Of two sorts in one pipe the first that draws
+ * continues until it ends, then the other: a lock of the terminal says which one draws.
  *
- * Order of calls: start; enter; stop; finish. By one thread.
+ * Order of calls: start; enter; stop; finish. By one thread. The functions below them are pure.
  */
 #ifndef ROCKSORT_PIPELINE_PROGRESS_H
 #define ROCKSORT_PIPELINE_PROGRESS_H
@@ -21,23 +19,13 @@
 
 struct progress;
 
-/* What has been done until now. */
-struct progress_counts {
-    uint64_t records_in, raw_bytes_in;
-    uint64_t raw_bytes_before;  /* of these, read by an earlier process */
-    uint64_t file_bytes, file_bytes_read, file_bytes_before;   /* of the input files; 0: unknown */
-    unsigned n_runs;
-    uint64_t spilled_bytes;
-    uint64_t records_out, raw_bytes_out, output_bytes;
-};
-
-/* The sort begins. look(arg, &counts) is called by another thread. The report gets the phases and
-   the samples. */
+/* The sort begins. look(arg, &sample) is called by another thread, and sets what stages count. The
+   report gets the phases and the samples. */
 struct progress *progress_start(const struct sort_settings *settings,
-                                void (*look)(void *arg, struct progress_counts *counts),
-                                void *arg, struct sort_report *report);
+                                void (*look)(void *arg, struct sample *sample), void *arg,
+                                struct sort_report *report);
 
-/* The sort goes on to a phase, which may be the one it is in. */
+/* The sort enters a phase, which may be the one it is in. */
 void progress_enter(struct progress *progress, enum sort_phase phase);
 
 /* Ends the thread: nothing is shown any more. */
@@ -45,5 +33,37 @@ void progress_stop(struct progress *progress);
 
 /* All is done, and what the sort held is released. Frees the progress. */
 void progress_finish(struct progress *progress);
+
+/* ---- one line of text ---- */
+
+struct progress_facts {
+    struct sample now;
+    double phase_seconds;       /* since the phase began */
+    bool writes_index;
+    bool merges_inputs;         /* --merge: the merge reads the inputs */
+    double bytes_per_second;    /* of progress_rate: read or merged; 0: unknown */
+};
+
+/* Uncompressed bytes a second: a mean in which the last seconds count most. Each phase begins with a
+   new rate, with the time and the bytes of that moment. */
+struct progress_rate {
+    double seconds;             /* time of the last look; 0: there was none */
+    uint64_t n_bytes;
+    double weight;              /* of all looks so far together: 0 to 1 */
+    double bytes_per_second;
+};
+
+/* To be called at each look at the counters, before progress_line. */
+void progress_rate_update(struct progress_rate *rate, double seconds, uint64_t n_bytes);
+
+/* The share of the phase that is done, 0 to 1; negative: unknown. */
+double progress_share(const struct progress_facts *facts);
+
+/* Seconds until the phase ends if its speed stays the same; negative: unknown. */
+double progress_seconds_left(const struct progress_facts *facts);
+
+/* Makes the line, in ASCII and without a newline, of at most `width` columns and room - 1 bytes.
+   Leaves out the less important parts if they do not fit. Returns its length. */
+size_t progress_line(char *line, size_t room, size_t width, const struct progress_facts *facts);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "util/byte_order.h"
 
+#include <stddef.h>
+
 /* ---- moments ---- */
 
 static uint8_t *put_signed(uint8_t *at, int64_t number)
@@ -111,34 +113,20 @@ void item_put_text(struct item_writer *writer, const uint8_t *text, size_t n_byt
     item_put_bytes(writer, text, n_bytes);
 }
 
+/* The fields that are copied as they are. */
 enum {
-    PAIRED = 1,
-    FAILED_QC = 2,
-    HAS_OTHERS = 4,
-    LACKS_SCORE = 8,
-    WAS_MARKED = 16,
-    OPTICAL = 32,
-    WAS_OPTICAL = 64,
-    HAS_HOME = 128,
+    FACTS_AT = offsetof(struct item_read, score),
+    FACTS_BYTES = sizeof(int64_t) + 3 * sizeof(uint32_t) + 1,
 };
 
-static uint8_t flags_of(const struct item_read *read)
-{
-    return (uint8_t)((read->is_paired ? PAIRED : 0) | (read->failed_qc ? FAILED_QC : 0) |
-                     (read->has_others ? HAS_OTHERS : 0) | (read->lacks_score ? LACKS_SCORE : 0) |
-                     (read->was_marked ? WAS_MARKED : 0) | (read->is_optical ? OPTICAL : 0) |
-                     (read->was_optical ? WAS_OPTICAL : 0) | (read->has_home ? HAS_HOME : 0));
-}
+_Static_assert(offsetof(struct item_read, group) + sizeof(uint32_t) + 1 == FACTS_AT + FACTS_BYTES,
+               "the flags follow, in one byte");
 
 void item_put_read(struct item_writer *writer, const struct item_read *read)
 {
     item_put_bytes(writer, read->moment.bytes, sizeof read->moment.bytes);
     *writer->at++ = read->is_found;
-    *writer->at++ = flags_of(read);
-    writer->at = put_u32(writer->at, read->run);
-    writer->at = put_u32(writer->at, read->index);
-    writer->at = put_u32(writer->at, read->group);
-    writer->at = put_u64(writer->at, (uint64_t)read->score);
+    item_put_bytes(writer, (const uint8_t *)read + FACTS_AT, FACTS_BYTES);
     item_put_text(writer, read->name.text, read->name.n_bytes);
     if (read->is_found) {
         item_put_bytes(writer, read->by.bytes, sizeof read->by.bytes);
@@ -185,20 +173,8 @@ void item_get_read(const uint8_t **at, struct item_read *read)
     memcpy(read->moment.bytes, item_get_bytes(at, sizeof read->moment.bytes),
            sizeof read->moment.bytes);
     read->is_found = *(*at)++;
-    unsigned flags = *(*at)++;
-    read->is_paired = flags & PAIRED;
-    read->failed_qc = flags & FAILED_QC;
-    read->has_others = flags & HAS_OTHERS;
-    read->lacks_score = flags & LACKS_SCORE;
-    read->was_marked = flags & WAS_MARKED;
-    read->is_optical = flags & OPTICAL;
-    read->was_optical = flags & WAS_OPTICAL;
-    read->has_home = flags & HAS_HOME;
+    memcpy((uint8_t *)read + FACTS_AT, item_get_bytes(at, FACTS_BYTES), FACTS_BYTES);
     read->has_coords = false;
-    read->run = get_u32(item_get_bytes(at, 4));
-    read->index = get_u32(item_get_bytes(at, 4));
-    read->group = get_u32(item_get_bytes(at, 4));
-    read->score = (int64_t)get_u64(item_get_bytes(at, 8));
     read->name = item_get_text(at);
     if (read->is_found) {
         memcpy(read->by.bytes, item_get_bytes(at, sizeof read->by.bytes), sizeof read->by.bytes);
@@ -212,19 +188,49 @@ void item_get_read(const uint8_t **at, struct item_read *read)
     read->home.barcode_bytes = (uint8_t)barcode.n_bytes;
 }
 
-int item_readers_begin(struct external_sort *sort, struct external_sort_reader *readers, size_t n)
+/* ---- groups ---- */
+
+/* Has the visitor look at the group at whose first item `lead` is. Returns 1 if another one
+   follows, 0 if none does, or -1. */
+static int look_at_group(const struct item_visitor *v, void *arg,
+                         struct external_sort_reader *lead, size_t *n)
 {
-    if (external_sort_finish(sort) < 0) return -1;
-    for (size_t i = 0; i < n; i++) {
-        external_sort_read(&readers[i], sort);
-        if (external_sort_next(&readers[i]) < 0) return -1;
-    }
+    uint8_t key[MOST_GROUP_KEY_BYTES];
+    int r = 1;
+    memcpy(key, lead->item, v->key_bytes);
+    for (*n = 0; r > 0 && item_begins(lead, key, v->key_bytes); ++*n)
+        r = v->look(arg, lead->item, *n == 0) < 0 ? -1 : external_sort_next(lead);
+    return r;
+}
+
+static int take_group(const struct item_visitor *v, void *arg,
+                      struct external_sort_reader *follow, size_t n)
+{
+    if (v->decide(arg) < 0) return -1;
+    for (; n > 0; n--)
+        if (external_sort_next(follow) < 0 ||
+            v->take(arg, follow->item, follow->n_bytes) < 0)
+            return -1;
     return 0;
 }
 
-void item_readers_end(struct external_sort *sort, struct external_sort_reader *readers, size_t n)
+int item_groups_visit(struct external_sort *sort, const struct item_visitor *v, void *arg)
 {
-    for (size_t i = 0; i < n; i++)
-        external_sort_reader_release(&readers[i]);
-    external_sort_clear(sort);
+    struct external_sort_reader lead = {0}, follow = {0};
+    int r = external_sort_finish(sort);
+    external_sort_read(&lead, sort);
+    external_sort_read(&follow, sort);
+    if (r == 0) r = external_sort_next(&lead);
+    while (r > 0) {
+        size_t n;
+        if (v->skips_alone && external_sort_is_alone(&lead)) {
+            r = external_sort_next(&follow) < 0 ? -1 : external_sort_next(&lead);
+            continue;
+        }
+        r = look_at_group(v, arg, &lead, &n);
+        if (r >= 0 && take_group(v, arg, &follow, n) < 0) r = -1;
+    }
+    external_sort_reader_release(&lead);
+    external_sort_reader_release(&follow);
+    return r;
 }

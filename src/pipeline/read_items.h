@@ -12,8 +12,8 @@
 #ifndef ROCKSORT_PIPELINE_READ_ITEMS_H
 #define ROCKSORT_PIPELINE_READ_ITEMS_H
 
-#include "duplicates/duplicate_key.h"
-#include "duplicates/read_coords.h"
+#include "duplicates/duplicate_view.h"
+#include "duplicates/read_names.h"
 #include "store/external_sort.h"
 
 #include <string.h>
@@ -49,19 +49,18 @@ struct pair_home {
 };
 
 struct item_read {
-    uint32_t run, index, group;
-    bool is_paired, failed_qc, has_others, lacks_score, was_marked;
-    int64_t score;
-    struct read_name name;
     struct read_moment moment; /* where it is in the file; if is_found: when it was found */
-    /* a duplicate */
-    bool is_found;    /* it lost to `by`, when the later of both was read */
-    bool is_optical;  /* tag dt: SQ, else LB */
-    bool was_optical; /* already when it was found */
+    bool is_found;             /* a duplicate: it lost to `by`, when the later of both was read */
+    /* copied from here to the flags as they are: no padding between */
+    int64_t score;
+    uint32_t run, index, group;
+    bool is_paired : 1, failed_qc : 1, has_others : 1, lacks_score : 1, was_marked : 1;
+    bool is_optical : 1;  /* tag dt: SQ, else LB */
+    bool was_optical : 1; /* already when it was found */
+    bool has_home : 1;    /* a member of a pair among single reads */
+    struct read_name name;
     struct read_moment by;
     struct read_name by_name; /* where it is needed */
-    /* a member of a pair among single reads */
-    bool has_home;
     struct pair_home home;
     /* where its name says it lies on the flow cell; item_read_coords */
     bool has_coords;
@@ -83,6 +82,44 @@ const struct read_coords *item_read_coords(const struct duplicate_rules *rules,
                                            struct item_read *read);
 bool item_reads_are_near(const struct duplicate_rules *rules, struct item_read *a,
                          struct item_read *b);
+
+/* ---- which of two reads that meet is the better one, as in samtools markdup 1.24 ---- */
+
+/* Two reads that are both pairs or both single: below 0 if a is better, 0 if their names are equal,
+   too. */
+static inline int duplicate_rank_compare(const struct item_read *a, const struct item_read *b)
+{
+    if (a->failed_qc != b->failed_qc) return a->failed_qc ? 1 : -1;
+    if (a->score != b->score) return a->score > b->score ? -1 : 1;
+    size_t n = a->name.n_bytes < b->name.n_bytes ? a->name.n_bytes : b->name.n_bytes;
+    int r = n > 0 ? memcmp(a->name.text, b->name.text, n) : 0;
+    return r != 0 ? r : a->name.n_bytes < b->name.n_bytes ? -1 : a->name.n_bytes > b->name.n_bytes;
+}
+
+/* A single read, and the best read of its key so far: is it a duplicate of that one? If not, it is
+   the best now. */
+static inline bool duplicate_rank_single_loses(const struct item_read *single,
+                                               const struct item_read *best)
+{
+    return best->is_paired || single->score <= best->score;
+}
+
+/* Two pairs of one key: the one that lacks a score that is needed, or NULL. */
+static inline const struct item_read *duplicate_rank_lacks_score(const struct item_read *a,
+                                                                 const struct item_read *best)
+{
+    if (a->failed_qc != best->failed_qc) return NULL;
+    return a->lacks_score ? a : best->lacks_score ? best : NULL;
+}
+
+/* Two duplicates of one set: is a the better one? Of equal ones it is the one that was found last,
+   as in samtools. */
+static inline bool duplicate_rank_is_better(const struct item_read *a, const struct item_read *b)
+{
+    if (a->is_paired != b->is_paired) return a->is_paired;
+    int r = duplicate_rank_compare(a, b);
+    return r != 0 ? r < 0 : read_moment_compare(&a->moment, &b->moment) > 0;
+}
 
 /* ---- writing ---- */
 
@@ -130,10 +167,21 @@ static inline bool item_begins(const struct external_sort_reader *reader, const 
     return reader->n_bytes >= n_bytes && memcmp(reader->item, bytes, n_bytes) == 0;
 }
 
-/* Ends a sort, and goes to its first item with n readers. Returns 0, or -1 after a message. */
-int item_readers_begin(struct external_sort *sort, struct external_sort_reader *readers, size_t n);
+/* ---- groups ---- */
 
-/* Releases n readers, and empties the sort. */
-void item_readers_end(struct external_sort *sort, struct external_sort_reader *readers, size_t n);
+enum { MOST_GROUP_KEY_BYTES = 64 };
+
+/* What is done with the items of a sort, in groups that begin with the same bytes. All functions
+   return 0, or -1 after a message. */
+struct item_visitor {
+    size_t key_bytes; /* no item has fewer */
+    bool skips_alone; /* groups of one item may be left out */
+    int (*look)(void *arg, const uint8_t *item, bool is_first); /* at each item of a group; */
+    int (*decide)(void *arg);                                   /* when it knows them all; */
+    int (*take)(void *arg, const uint8_t *item, size_t n_bytes); /* then each item again */
+};
+
+/* Ends a sort and visits its groups. Returns 0, or -1 after a message. */
+int item_groups_visit(struct external_sort *sort, const struct item_visitor *visitor, void *arg);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "bam/bam_check.h"
 #include "bam/bam_long.h"
-#include "duplicates/duplicate_sum.h"
 #include "duplicates/duplicate_tags.h"
 
 #include <assert.h>

@@ -16,14 +16,26 @@ void record_observers_finish(const struct record_observers *observers)
         if (observers->all[i]->kind->finish) observers->all[i]->kind->finish(observers->all[i]);
 }
 
-void record_observer_destroy(struct record_observer *observer)
+void record_observers_begin_run(const struct record_observers *observers)
 {
-    if (observer) observer->kind->destroy(observer);
+    for (unsigned i = 0; i < observers->n; i++)
+        if (observers->all[i]->kind->begin_run)
+            observers->all[i]->kind->begin_run(observers->all[i]);
+}
+
+void record_observers_undo_run(const struct record_observers *observers, uint32_t run)
+{
+    for (unsigned i = 0; i < observers->n; i++)
+        if (observers->all[i]->kind->undo_run)
+            observers->all[i]->kind->undo_run(observers->all[i], run);
 }
 
 void record_observers_destroy(struct record_observers *observers)
 {
-    while (observers->n > 0) record_observer_destroy(observers->all[--observers->n]);
+    while (observers->n > 0) {
+        struct record_observer *observer = observers->all[--observers->n];
+        observer->kind->destroy(observer);
+    }
 }
 
 void observed_parts_begin(struct observed_parts *parts, const struct record_observers *observers)
@@ -62,17 +74,29 @@ void observed_parts_discard(struct observed_parts *parts)
         if (parts->all[i]) parts->observers->all[i]->kind->discard(parts->all[i]);
 }
 
+int observed_parts_show(struct observed_parts *parts, const struct observed_records *records)
+{
+    int r = 0;
+    for (unsigned i = 0; r == 0 && i < parts->observers->n; i++) {
+        struct record_observer *observer = parts->observers->all[i];
+        r = observer->kind->add_records(observer, parts->all[i], records);
+    }
+    return r;
+}
+
+int observed_parts_close(struct observed_parts *parts, int r)
+{
+    if (r == 0) r = observed_parts_end(parts);
+    if (r == 0) r = observed_parts_combine(parts);
+    observed_parts_discard(parts);
+    return r;
+}
+
 int record_observers_look(const struct record_observers *observers,
                           const struct observed_records *records)
 {
     struct observed_parts parts;
-    int r = 0;
     if (!observers || observers->n == 0) return 0;
     observed_parts_begin(&parts, observers);
-    for (unsigned i = 0; r == 0 && i < observers->n; i++)
-        r = observers->all[i]->kind->add_records(observers->all[i], parts.all[i], records);
-    if (r == 0) r = observed_parts_end(&parts);
-    if (r == 0) r = observed_parts_combine(&parts);
-    observed_parts_discard(&parts);
-    return r;
+    return observed_parts_close(&parts, observed_parts_show(&parts, records));
 }

@@ -25,12 +25,15 @@ struct observed_parts {         /* starts as {0} */
 /* Adds an observer to the list; NULL is accepted. */
 void record_observers_add(struct record_observers *observers, struct record_observer *observer);
 
+/* Before a run is written, and before it is written again. */
+void record_observers_begin_run(const struct record_observers *observers);
+void record_observers_undo_run(const struct record_observers *observers, uint32_t run);
+
 /* After the last record of all. */
 void record_observers_finish(const struct record_observers *observers);
 
-/* Destroys all observers of the list; and one, or NULL. */
+/* Destroys all observers of the list. */
 void record_observers_destroy(struct record_observers *observers);
-void record_observer_destroy(struct record_observer *observer);
 
 /* Shows records to all observers, in a part of their own. NULL: there are none. Returns 0, or -1
    after a message. */
@@ -42,7 +45,10 @@ int record_observers_look(const struct record_observers *observers,
 /* observers NULL: none. */
 void observed_parts_begin(struct observed_parts *parts, const struct record_observers *observers);
 
-/* Adds a record. */
+/* Adds records. Returns 0, or -1 after a message. */
+int observed_parts_show(struct observed_parts *parts, const struct observed_records *records);
+
+/* Adds a record of the output. */
 static inline void observed_parts_add(struct observed_parts *parts, const uint8_t *rec)
 {
     const struct record_observers *observers = parts->observers;
@@ -61,5 +67,8 @@ int observed_parts_combine(struct observed_parts *parts);
 
 /* Frees parts that were not combined. */
 void observed_parts_discard(struct observed_parts *parts);
+
+/* Ends and combines the parts if r is 0, else discards them. Returns 0, or -1 after a message. */
+int observed_parts_close(struct observed_parts *parts, int r);
 
 #endif

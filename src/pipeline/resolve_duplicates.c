@@ -11,7 +11,6 @@
  */
 #include "pipeline/resolve_duplicates.h"
 
-#include "duplicates/view_streams.h"
 #include "pipeline/resolve_sets.h"
 #include "pipeline/view_chunks.h"
 #include "util/byte_order.h"
@@ -24,12 +23,16 @@ enum {
     MAX_PARTS = 8,
     FILTER_VIEW_BYTES = 2, /* of the views that are added for each byte of a filter: some twelve
                               bits for each */
-    FILTER_SHARE = 16,     /* of the memory of a job, at most */
     MIN_FILTER_BYTES = 64,
     MIN_BARCODE_BYTES = 1 << 20, /* 20,000 barcodes of one key */
 };
 
 struct resolution;
+
+/* What a pass does. With sets, all single reads must be sent before the first pair is decided. */
+struct steps {
+    bool singles, pairs, others;
+};
 
 /* What one job works with. */
 struct resolver {
@@ -51,8 +54,9 @@ struct resolver {
 struct resolution {
     const struct resolve_settings *settings;
     struct resolver *resolvers;                /* one for each job that may run at a time */
-    int (*resolve)(struct resolver *resolver); /* a partition; returns 0, or -1 after a message */
+    struct steps steps;                        /* of this pass over all partitions */
     pthread_mutex_t lock; /* for appending names and what is sent, and nothing else */
+    struct resolve_shares shares;
     struct barcode_room barcode_room;
 };
 
@@ -61,9 +65,17 @@ static const struct resolve_settings *settings_of(const struct resolver *resolve
     return resolver->resolution->settings;
 }
 
-static size_t memory_of(const struct resolve_settings *s)
+struct resolve_shares resolve_share(size_t memory_bytes, unsigned n_threads, bool joins_barcodes)
 {
-    return s->memory_bytes / s->n_threads;
+    size_t of_job = memory_bytes / n_threads, part = of_job / 16;
+    struct resolve_shares shares = {.job_bytes = of_job, .filter_bytes = part,
+                                    .sort_bytes = of_job - part};
+    if (!joins_barcodes) return shares;
+    shares.small_bytes = part;
+    shares.sort_bytes = 7 * part;
+    shares.barcode_bytes = 7 * part * n_threads;
+    if (shares.barcode_bytes < MIN_BARCODE_BYTES) shares.barcode_bytes = MIN_BARCODE_BYTES;
+    return shares;
 }
 
 static struct duplicate_counts *counts_of(struct resolver *resolver, size_t group)
@@ -76,7 +88,7 @@ static struct duplicate_counts *counts_of(struct resolver *resolver, size_t grou
 /* For the keys of a stream of view_bytes. */
 static void filter_begin(struct resolver *resolver, uint64_t view_bytes)
 {
-    size_t n_bytes = MIN_FILTER_BYTES, most = memory_of(settings_of(resolver)) / FILTER_SHARE;
+    size_t n_bytes = MIN_FILTER_BYTES, most = resolver->resolution->shares.filter_bytes;
     while (n_bytes < view_bytes / FILTER_VIEW_BYTES && 2 * n_bytes <= most)
         n_bytes *= 2;
     xgrow(&resolver->filter, &resolver->filter_room, n_bytes, 0, 1);
@@ -96,28 +108,14 @@ static bool filter_may_have(const struct resolver *resolver, struct duplicate_ke
 
 /* ---- what was found ---- */
 
-/* Appends an item, after its length and what stands before it, to a stream that all jobs have. */
-static int append_item(struct resolver *resolver, struct temp_streams *to, unsigned stream,
-                       int64_t before, const uint8_t *item, size_t n_bytes)
+/* Appends an item to a tape that all jobs have. */
+static int append_item(struct resolver *resolver, struct temp_streams *to, unsigned tape,
+                       const uint8_t *item, size_t n_bytes)
 {
-    uint8_t head[10];
-    (void)put_u16(put_u64(head, (uint64_t)before), n_bytes);
     (void)pthread_mutex_lock(&resolver->resolution->lock);
-    int r = temp_streams_append(to, stream, head, sizeof head);
-    if (r == 0) r = temp_streams_append(to, stream, item, n_bytes);
+    int r = tape_append(to, tape, item, n_bytes);
     (void)pthread_mutex_unlock(&resolver->resolution->lock);
     return r;
-}
-
-/* Reads the next such item. Returns it, or NULL after a message. */
-static const uint8_t *read_appended(struct temp_stream_reader *reader, int64_t *before,
-                                    size_t *n_bytes)
-{
-    const uint8_t *head = temp_stream_read(reader, 10);
-    if (!head) return NULL;
-    *before = (int64_t)get_u64(head);
-    *n_bytes = get_u16(head + 8);
-    return temp_stream_read(reader, *n_bytes);
 }
 
 /* Items of names: duplicates, in the order in which they were found, stand before other records. */
@@ -132,14 +130,14 @@ static int remember_name(struct resolver *resolver, const struct item_read *read
     uint8_t group[4];
     (void)put_u32(group, read->group);
     item_begin(writer);
-    item_put_key(writer, duplicate_key_of_name(name->text, name->n_bytes));
+    item_put_key(writer, duplicate_key_of_text(name->text, name->n_bytes));
     item_put_bytes(writer, &(uint8_t){NAME_OF_DUPLICATE}, 1);
     item_put_bytes(writer, read->moment.bytes, sizeof read->moment.bytes);
     item_put_bytes(writer, group, sizeof group);
     item_put_bytes(writer, flags, sizeof flags);
     item_put_text(writer, read->by_name.text, read->by_name.n_bytes);
     return append_item(resolver, settings_of(resolver)->names,
-                       view_name_partition(view_name_hash(name->text, name->n_bytes)), 0,
+                       view_name_partition(view_name_hash(name->text, name->n_bytes)),
                        writer->bytes, item_bytes(writer));
 }
 
@@ -150,6 +148,14 @@ static void count_duplicate(struct resolver *resolver, const struct item_read *r
     counts->single_duplicates += !read->is_paired;
 }
 
+/* Marks a record, with tags if it gets some and stays. */
+static int mark(const struct resolve_settings *s, const struct duplicate_note *note)
+{
+    if (s->rules->removes || !duplicate_rules_set_tags(s->rules))
+        return duplicate_marks_set(s->marks, note->run, note->index);
+    return duplicate_marks_put(s->marks, note);
+}
+
 /* Marks a duplicate and writes down its tags. */
 static int take_duplicate(void *arg, const struct item_read *read, struct read_name original)
 {
@@ -158,7 +164,6 @@ static int take_duplicate(void *arg, const struct item_read *read, struct read_n
     const struct duplicate_rules *rules = s->rules;
     count_duplicate(resolver, read);
     if (rules->only_optical && !read->is_optical) return 0;
-    if (duplicate_marks_set(s->marks, read->run, read->index) < 0) return -1;
     struct duplicate_counts *counts = counts_of(resolver, read->group);
     if (rules->removes && !read->was_marked) counts->written--;
     counts->paired_optical += read->is_optical && read->is_paired;
@@ -170,7 +175,7 @@ static int take_duplicate(void *arg, const struct item_read *read, struct read_n
         .original = rules->names_original ? original.text : NULL,
         .original_bytes = rules->names_original ? original.n_bytes : 0,
     };
-    if (s->notes && !rules->removes && duplicate_notes_put(s->notes, &note) < 0) return -1;
+    if (mark(s, &note) < 0) return -1;
     return read->has_others ? remember_name(resolver, read) : 0;
 }
 
@@ -179,16 +184,19 @@ static int take_count(void *arg, const struct item_read *best, uint64_t count)
     struct resolver *resolver = arg;
     const struct duplicate_note note = {
         .run = best->run, .index = best->index, .count = (uint32_t)count};
-    return duplicate_notes_put(settings_of(resolver)->notes, &note);
+    return duplicate_marks_put(settings_of(resolver)->marks, &note);
 }
 
+/* Its part stands before the item. */
 static int send_item(void *arg, int32_t ref, int64_t here, const uint8_t *item, size_t n_bytes)
 {
     struct resolver *resolver = arg;
     const struct duplicate_view home = {.ref = ref, .here = here};
-    const uint64_t place = (uint64_t)duplicate_view_place_part(&home, MAX_PARTS);
-    return append_item(resolver, settings_of(resolver)->sent, duplicate_view_partition(&home),
-                       (int64_t)place, item, n_bytes);
+    uint8_t sent[1 + sizeof resolver->writer.bytes];
+    sent[0] = (uint8_t)duplicate_view_place_part(&home, MAX_PARTS);
+    memcpy(sent + 1, item, n_bytes);
+    return append_item(resolver, settings_of(resolver)->sent, duplicate_view_partition(&home), sent,
+                       1 + n_bytes);
 }
 
 /* ---- single reads and pairs ---- */
@@ -196,6 +204,13 @@ static int send_item(void *arg, int32_t ref, int64_t here, const uint8_t *item, 
 /* What is done with each view of a part. Returns 0, or -1 after a message. */
 typedef int (*view_visitor)(struct resolver *resolver, const struct duplicate_view *view,
                             uint32_t run);
+
+static bool is_undone(const struct undone_runs *undone, uint64_t label)
+{
+    size_t i = 0;
+    while (i < undone->n && undone->labels[i] != label) i++;
+    return i < undone->n;
+}
 
 /* Visits the views of a stream: all, or if it is one of places those of the part. Returns 0, or -1
    after a message. */
@@ -207,10 +222,11 @@ static int visit_stream(struct resolver *resolver, unsigned stream, view_visitor
     temp_stream_reader_begin(&resolver->reader, settings_of(resolver)->views, stream);
     while (r == 0 && (got = view_chunks_next(&resolver->reader, &chunk)) != 0) {
         if (got < 0) return -1;
+        if (is_undone(&settings_of(resolver)->undone, chunk.label)) continue;
         while (r == 0 && view_chunk_next(&chunk, &view))
             if (resolver->n_parts == 1 ||
                 duplicate_view_place_part(&view, resolver->n_parts) == resolver->part)
-                r = visit(resolver, &view, chunk.run);
+                r = visit(resolver, &view, (uint32_t)chunk.label);
     }
     return r;
 }
@@ -243,28 +259,20 @@ static int visit_end_and_pair(struct resolver *resolver, const struct duplicate_
 /* Adds the single reads that were sent to sets of this part. */
 static int add_sent(struct resolver *resolver)
 {
-    struct temp_stream_reader *reader = &resolver->reader;
-    temp_stream_reader_begin(reader, settings_of(resolver)->sent, resolver->partition);
-    while (!temp_stream_is_at_end(reader)) {
-        int64_t part;
-        size_t n_bytes;
-        const uint8_t *item = read_appended(reader, &part, &n_bytes);
-        if (!item) return -1;
-        if ((unsigned)part / (MAX_PARTS / resolver->n_parts) == resolver->part &&
-            resolve_sets_add_sent(resolver->sets, item) < 0)
+    const uint8_t *item;
+    size_t n_bytes;
+    int r;
+    temp_stream_reader_begin(&resolver->reader, settings_of(resolver)->sent, resolver->partition);
+    while ((r = tape_read(&resolver->reader, &item, &n_bytes)) == 0 && item)
+        if (*item / (MAX_PARTS / resolver->n_parts) == resolver->part &&
+            resolve_sets_add_sent(resolver->sets, item + 1) < 0)
             return -1;
-    }
-    return 0;
+    return r;
 }
 
-/* Which of the two steps a pass makes: with sets, all single reads must be sent before the first
-   pair is decided. */
-struct steps {
-    bool singles, pairs;
-};
-
-static int resolve_part(struct resolver *resolver, struct steps steps)
+static int resolve_part(struct resolver *resolver)
 {
+    const struct steps steps = resolver->resolution->steps;
     const struct resolve_settings *s = settings_of(resolver);
     unsigned singles = VIEW_STREAM_SINGLES + resolver->partition;
     unsigned pairs = VIEW_STREAM_PAIRS + resolver->partition;
@@ -285,58 +293,43 @@ static int resolve_part(struct resolver *resolver, struct steps steps)
     return resolve_sets_end_pairs(resolver->sets);
 }
 
-static int resolve_places(struct resolver *resolver, struct steps steps)
+static int resolve_places(struct resolver *resolver)
 {
     const struct resolve_settings *s = settings_of(resolver);
     uint64_t n_bytes = temp_streams_bytes(s->views, VIEW_STREAM_PAIRS + resolver->partition) +
                        temp_streams_bytes(s->views, VIEW_STREAM_SINGLES + resolver->partition);
     resolver->n_parts = 1;
     while (resolver->n_parts < MAX_PARTS &&
-           n_bytes * ITEM_BYTES_PER_VIEW_BYTE / resolver->n_parts > memory_of(s) / 4)
+           n_bytes * ITEM_BYTES_PER_VIEW_BYTE / resolver->n_parts >
+               resolver->resolution->shares.job_bytes / 4)
         resolver->n_parts *= 2;
     for (resolver->part = 0; resolver->part < resolver->n_parts; resolver->part++)
-        if (resolve_part(resolver, steps) < 0) return -1;
+        if (resolve_part(resolver) < 0) return -1;
     return 0;
-}
-
-static int resolve_all(struct resolver *resolver)
-{
-    return resolve_places(resolver, (struct steps){.singles = true, .pairs = true});
-}
-
-static int resolve_singles(struct resolver *resolver)
-{
-    return resolve_places(resolver, (struct steps){.singles = true});
-}
-
-static int resolve_pairs(struct resolver *resolver)
-{
-    return resolve_places(resolver, (struct steps){.pairs = true});
 }
 
 /* ---- other records of duplicates ---- */
 
 static int add_names(struct resolver *resolver)
 {
-    struct temp_stream_reader *reader = &resolver->reader;
     struct temp_streams *names = settings_of(resolver)->names;
+    const uint8_t *item;
+    size_t n_bytes;
+    int r;
     filter_begin(resolver, temp_streams_bytes(names, resolver->partition));
-    temp_stream_reader_begin(reader, names, resolver->partition);
-    while (!temp_stream_is_at_end(reader)) {
-        int64_t nothing;
-        size_t n_bytes;
-        const uint8_t *item = read_appended(reader, &nothing, &n_bytes), *at = item;
-        if (!item) return -1;
+    temp_stream_reader_begin(&resolver->reader, names, resolver->partition);
+    while ((r = tape_read(&resolver->reader, &item, &n_bytes)) == 0 && item) {
+        const uint8_t *at = item;
         filter_add(resolver, item_get_key(&at));
         if (external_sort_add(resolver->names, item, n_bytes) < 0) return -1;
     }
-    return 0;
+    return r;
 }
 
 static int add_other(struct resolver *resolver, const struct duplicate_view *view, uint32_t run)
 {
     struct item_writer *writer = &resolver->writer;
-    struct duplicate_key key = duplicate_key_of_name(view->name, view->name_bytes);
+    struct duplicate_key key = duplicate_key_of_text(view->name, view->name_bytes);
     uint8_t place[9];
     if (!filter_may_have(resolver, key)) return 0;
     *put_u32(put_u32(place, run), view->index) = view->was_marked;
@@ -385,30 +378,31 @@ static int mark_other(struct resolver *resolver, const struct duplicate_name *na
     };
     /* As in samtools, records with earlier marks are removed before others are looked for. */
     bool is_counted = !s->rules->removes || !at[8];
-    if (duplicate_marks_set(s->marks, note.run, note.index) < 0) return -1;
     if (is_counted) counts_of(resolver, name->group)->other_duplicates++;
     if (is_counted && note.is_optical) counts_of(resolver, name->group)->other_optical++;
-    return s->notes && !s->rules->removes ? duplicate_notes_put(s->notes, &note) : 0;
+    return mark(s, &note);
 }
 
 static int mark_others(struct resolver *resolver)
 {
     struct external_sort_reader *reader = &resolver->name;
     struct duplicate_name name = {.is_known = false};
-    int r = item_readers_begin(resolver->names, reader, 1);
-    while (r == 0 && reader->item) {
+    int r = external_sort_finish(resolver->names);
+    external_sort_read(reader, resolver->names);
+    while (r == 0 && (r = external_sort_next(reader)) > 0) {
         const uint8_t *at = reader->item + ITEM_KEY_BYTES;
         if (!item_begins(reader, name.key, sizeof name.key)) {
             name.is_known = name.turned_optical = false;
             memcpy(name.key, reader->item, sizeof name.key);
         }
+        r = 0;
         if (*at == NAME_OF_DUPLICATE)
             take_name(&name, at + 1 + sizeof(struct read_moment));
         else if (name.is_known)
             r = mark_other(resolver, &name, at + 1);
-        if (r == 0 && external_sort_next(reader) < 0) r = -1;
     }
-    item_readers_end(resolver->names, reader, 1);
+    external_sort_reader_release(reader);
+    external_sort_clear(resolver->names);
     return r;
 }
 
@@ -439,26 +433,32 @@ static int resolve_numbered(struct worker *worker, void *item)
     const struct resolve_settings *s = settings_of(resolver);
     resolver->partition = resolver->slot.number;
     advise(s, resolver->partition + s->n_threads);
-    return resolver->resolution->resolve(resolver);
+    return resolver->resolution->steps.others ? resolve_others(resolver) : resolve_places(resolver);
 }
 
 /* Has all partitions resolved. Returns 0, or -1 if the crew has failed. */
-static int resolve_partitions(struct resolution *resolution, int (*resolve)(struct resolver *))
+static int resolve_partitions(struct resolution *resolution, struct steps steps)
 {
     const struct resolve_settings *s = resolution->settings;
-    resolution->resolve = resolve;
+    resolution->steps = steps;
     return crew_for_each(s->crew, VIEW_N_PARTITIONS, resolution->resolvers, s->n_threads,
                          sizeof *resolution->resolvers, resolve_numbered);
 }
 
-static void create_sets(struct resolver *resolver, size_t memory_bytes)
+static struct external_sort_settings sort_settings(struct resolver *resolver)
 {
-    const struct resolve_settings *s = settings_of(resolver);
-    const struct resolve_sets_settings sets = {
-        .rules = s->rules,
-        .memory_bytes = memory_bytes,
-        .places = s->places,
+    return (struct external_sort_settings){
+        .memory_bytes = resolver->resolution->shares.sort_bytes,
+        .places = settings_of(resolver)->places,
         .file_bytes = &resolver->file_bytes,
+    };
+}
+
+static void create_sets(struct resolver *resolver)
+{
+    const struct resolve_sets_settings sets = {
+        .rules = settings_of(resolver)->rules,
+        .sort = sort_settings(resolver),
         .barcode_room = &resolver->resolution->barcode_room,
         .taker = {take_duplicate, resolver},
         .take_count = take_count,
@@ -470,48 +470,32 @@ static void create_sets(struct resolver *resolver, size_t memory_bytes)
 
 static void create_names(struct resolver *resolver)
 {
-    const struct resolve_settings *s = settings_of(resolver);
-    const struct external_sort_settings names = {
-        .memory_bytes = memory_of(s),
-        .places = s->places,
-        .file_bytes = &resolver->file_bytes,
-    };
+    const struct external_sort_settings names = sort_settings(resolver);
     resolver->names = external_sort_create(&names);
-}
-
-/* Barcodes of one key take up to half of the memory. */
-static size_t share_with_barcodes(struct resolution *resolution)
-{
-    const struct resolve_settings *s = resolution->settings;
-    struct barcode_room *room = &resolution->barcode_room;
-    if (s->rules->barcode_mismatches == 0) return memory_of(s);
-    room->most_bytes =
-        s->memory_bytes / 2 > MIN_BARCODE_BYTES ? s->memory_bytes / 2 : MIN_BARCODE_BYTES;
-    room->small_bytes = memory_of(s) / 16;
-    return memory_of(s) / 2;
 }
 
 static int resolve_reads(struct resolution *resolution)
 {
     const struct resolve_settings *s = resolution->settings;
-    size_t memory_bytes = share_with_barcodes(resolution);
     for (unsigned i = 0; i < s->n_threads; i++)
-        create_sets(&resolution->resolvers[i], memory_bytes);
-    int r;
-    if (duplicate_rules_need_sets(s->rules)) {
-        r = resolve_partitions(resolution, resolve_singles);
-        if (r == 0) r = resolve_partitions(resolution, resolve_pairs);
-    } else {
-        r = resolve_partitions(resolution, resolve_all);
-    }
+        create_sets(&resolution->resolvers[i]);
+    bool at_once = !duplicate_rules_need_sets(s->rules);
+    int r = resolve_partitions(resolution, (struct steps){.singles = true, .pairs = at_once});
+    if (r == 0 && !at_once) r = resolve_partitions(resolution, (struct steps){.pairs = true});
     for (unsigned i = 0; i < s->n_threads; i++)
         resolve_sets_destroy(resolution->resolvers[i].sets);
     return r;
 }
 
-int resolve_duplicates(const struct resolve_settings *s)
+int resolve_duplicates(const struct resolve_settings *s, uint64_t *file_bytes)
 {
-    struct resolution resolution = {.settings = s};
+    struct resolution resolution = {
+        .settings = s,
+        .shares = resolve_share(s->memory_bytes, s->n_threads, s->rules->barcode_mismatches > 0),
+    };
+    resolution.barcode_room = (struct barcode_room){.crew = s->crew,
+                                                    .small_bytes = resolution.shares.small_bytes,
+                                                    .most_bytes = resolution.shares.barcode_bytes};
     (void)pthread_mutex_init(&resolution.lock, NULL);
     (void)pthread_mutex_init(&resolution.barcode_room.lock, NULL);
     resolution.resolvers = xcalloc(s->n_threads, sizeof *resolution.resolvers);
@@ -520,13 +504,13 @@ int resolve_duplicates(const struct resolve_settings *s)
     int r = resolve_reads(&resolution);
     for (unsigned i = 0; i < s->n_threads && s->names; i++)
         create_names(&resolution.resolvers[i]);
-    if (r == 0 && s->names) r = resolve_partitions(&resolution, resolve_others);
+    if (r == 0 && s->names) r = resolve_partitions(&resolution, (struct steps){.others = true});
     for (unsigned i = 0; i < s->n_threads; i++) {
         struct resolver *resolver = &resolution.resolvers[i];
         group_counts_end(&resolver->counts, s->counts);
         external_sort_reader_release(&resolver->name);
         external_sort_destroy(resolver->names);
-        *s->file_bytes += resolver->file_bytes;
+        *file_bytes += resolver->file_bytes;
         temp_stream_reader_release(&resolver->reader);
         group_counts_release(&resolver->counts);
         free(resolver->filter);

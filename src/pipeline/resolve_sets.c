@@ -1,8 +1,7 @@
 /*
  * resolve_sets.c -- see resolve_sets.h.
  *
- * Each group of equal keys is read twice: by a reader that leads, to find out what must be known of
- * the whole group, and by one that follows.
+ * Each group of equal keys is visited twice: first to find out what must be known of the whole.
  *
  * Counts need the order of the file: a single read counts for the first pair of its key, and that
  * pair hands its count on when a better pair comes. So single reads stand among the reads of a set
@@ -11,13 +10,10 @@
  */
 #include "pipeline/resolve_sets.h"
 
-#include "pipeline/duplicate_rank.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
-
-enum { LEAD, FOLLOW, N_READERS };
 
 struct resolve_sets {
     struct resolve_sets_settings settings;
@@ -28,8 +24,8 @@ struct resolve_sets {
     struct optical *optical;   /* NULL: duplicates are not compared with each other */
     struct item_writer writer;
     /* of the group that is looked at */
-    struct external_sort_reader readers[N_READERS];
-    uint8_t key[ITEM_KEY_BYTES];
+    bool of_singles;
+    struct duplicate_key key;
     size_t n;                    /* reads in it */
     struct kept_read best, lost; /* the best so far, and the one that was before it */
     bool has_best;
@@ -41,11 +37,8 @@ struct resolve_sets {
 
 static struct external_sort *create_sort(const struct resolve_sets_settings *s, size_t eighths)
 {
-    const struct external_sort_settings sort = {
-        .memory_bytes = s->memory_bytes / 8 * eighths,
-        .places = s->places,
-        .file_bytes = s->file_bytes,
-    };
+    struct external_sort_settings sort = s->sort;
+    sort.memory_bytes = sort.memory_bytes / 8 * eighths;
     return external_sort_create(&sort);
 }
 
@@ -53,27 +46,21 @@ struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *set
 {
     struct resolve_sets *sets = xcalloc(1, sizeof *sets);
     const struct duplicate_rules *rules = settings->rules;
-    const struct external_sort_settings part = {
-        .memory_bytes = settings->memory_bytes / 4,
-        .places = settings->places,
-        .file_bytes = settings->file_bytes,
-    };
     sets->settings = *settings;
     sets->joins = rules->barcode_mismatches > 0;
     sets->needs_sets = duplicate_rules_need_sets(rules);
     sets->singles = create_sort(settings, 2);
     sets->pairs = create_sort(settings, sets->joins ? 2 : sets->needs_sets ? 4 : 6);
-    if (sets->joins) sets->barcodes = barcodes_create(&part, settings->barcode_room);
+    if (sets->joins)
+        sets->barcodes = barcodes_create(create_sort(settings, 2), settings->barcode_room);
     if (rules->optical_distance > 0 && rules->checks_chains)
-        sets->optical = optical_create(rules, &part, settings->taker);
+        sets->optical = optical_create(rules, create_sort(settings, 2), settings->taker);
     return sets;
 }
 
 void resolve_sets_destroy(struct resolve_sets *sets)
 {
     if (!sets) return;
-    for (int i = 0; i < N_READERS; i++)
-        external_sort_reader_release(&sets->readers[i]);
     external_sort_destroy(sets->singles);
     external_sort_destroy(sets->pairs);
     barcodes_destroy(sets->barcodes);
@@ -191,8 +178,7 @@ static void find(const struct resolve_sets *sets, struct item_read *read, struct
 }
 
 /* Gives a duplicate of the set of sets->root, or lets it be compared with others. */
-static int take_duplicate(struct resolve_sets *sets, struct duplicate_key key,
-                          struct item_read *read)
+static int take_duplicate(struct resolve_sets *sets, struct item_read *read)
 {
     const struct duplicate_rules *rules = sets->settings.rules;
     const struct duplicate_taker *taker = &sets->settings.taker;
@@ -200,7 +186,7 @@ static int take_duplicate(struct resolve_sets *sets, struct duplicate_key key,
     if (sets->optical) {
         if (!read->is_optical) read->is_optical = item_reads_are_near(rules, read, root);
         if (item_read_coords(rules, root)->known && item_read_coords(rules, read)->known)
-            return optical_add(sets->optical, key, read);
+            return optical_add(sets->optical, sets->key, read);
     }
     return taker->take(taker->arg, read, rules->checks_chains ? root->name : read->by_name);
 }
@@ -251,22 +237,24 @@ static enum meeting meet(struct resolve_sets *sets, const struct item_read *read
 }
 
 /* The read that follows. */
-static int take_read(struct resolve_sets *sets, struct duplicate_key key, struct item_read *read)
+static int take_read(struct resolve_sets *sets, struct item_read *read)
 {
     switch (meet(sets, read)) {
-    case READ_LOSES: find(sets, read, &sets->best.read); return take_duplicate(sets, key, read);
+    case READ_LOSES: find(sets, read, &sets->best.read); return take_duplicate(sets, read);
     case BEST_LOSES:
         find(sets, &sets->lost.read, &sets->best.read);
-        return take_duplicate(sets, key, &sets->lost.read);
-    default: return read->is_found ? take_duplicate(sets, key, read) : 0;
+        return take_duplicate(sets, &sets->lost.read);
+    default: return read->is_found ? take_duplicate(sets, read) : 0;
     }
 }
 
 /* The best read of the group is known. */
-static int begin_set(struct resolve_sets *sets, struct duplicate_key key)
+static int begin_set(struct resolve_sets *sets)
 {
     item_read_keep(&sets->root, &sets->best.read);
-    if (sets->optical && optical_begin_set(sets->optical, key, sets->root.read.name) < 0) return -1;
+    if (sets->optical &&
+        optical_begin_set(sets->optical, sets->key, sets->root.read.name) < 0)
+        return -1;
     if (!sets->settings.rules->counts || sets->count <= 1) return 0;
     return sets->settings.take_count(sets->settings.arg, &sets->root.read, sets->count);
 }
@@ -301,7 +289,10 @@ static int take_beside_pair(struct resolve_sets *sets, struct item_read *read)
     if (place == 0 && sets->has_best) return take_single(sets, &sets->best.read, pair);
     if (read->is_paired) return 0;
     if (place > 0) return take_single(sets, read, pair);
-    if (!sets->has_best) return begin_best(sets, read) == MEETING_NONE ? 0 : -1;
+    if (!sets->has_best) {
+        (void)begin_best(sets, read);
+        return 0;
+    }
     if (duplicate_rank_single_loses(read, &sets->best.read))
         return take_single(sets, read, &sets->best.read);
     item_read_keep(&sets->lost, &sets->best.read);
@@ -311,75 +302,63 @@ static int take_beside_pair(struct resolve_sets *sets, struct item_read *read)
 
 /* ---- groups ---- */
 
-/* Goes through a group with the leading reader. Returns 0, or -1 after a message. */
-static int look_at_group(struct resolve_sets *sets, bool of_singles)
+static int look_at_read(void *arg, const uint8_t *item, bool is_first)
 {
-    struct external_sort_reader *lead = &sets->readers[LEAD];
-    struct item_read read;
-    do {
-        const uint8_t *at = lead->item + ITEM_KEY_BYTES;
-        item_get_read(&at, &read);
-        sets->n++;
-        if (of_singles && read.is_paired && !sets->has_pair) {
-            item_read_keep(&sets->first_pair, &read);
-            sets->has_pair = true;
-        } else if (!sets->has_pair && meet(sets, &read) == MEETING_LACKS_SCORE) {
-            return -1;
-        }
-        if (external_sort_next(lead) < 0) return -1;
-    } while (item_begins(lead, sets->key, sizeof sets->key));
-    return 0;
-}
-
-/* Goes through it again. */
-static int resolve_group(struct resolve_sets *sets)
-{
-    struct external_sort_reader *follow = &sets->readers[FOLLOW];
-    const uint8_t *at = sets->key;
+    struct resolve_sets *sets = arg;
+    const uint8_t *at = item;
     struct duplicate_key key = item_get_key(&at);
     struct item_read read;
-    bool is_set = !sets->has_pair;
-    if (is_set && sets->n > 1 && begin_set(sets, key) < 0) return -1;
-    sets->has_best = false;
-    for (; sets->n > 0; sets->n--) {
-        at = follow->item + ITEM_KEY_BYTES;
-        item_get_read(&at, &read);
-        if ((is_set ? take_read(sets, key, &read) : take_beside_pair(sets, &read)) < 0 ||
-            external_sort_next(follow) < 0)
-            return -1;
+    item_get_read(&at, &read);
+    if (is_first) {
+        sets->key = key;
+        sets->has_best = sets->has_pair = false;
+        sets->n = 0;
     }
+    sets->n++;
+    if (sets->has_pair) return 0;
+    if (!sets->of_singles || !read.is_paired)
+        return meet(sets, &read) == MEETING_LACKS_SCORE ? -1 : 0;
+    item_read_keep(&sets->first_pair, &read);
+    sets->has_pair = true;
     return 0;
 }
 
-static int resolve_groups(struct resolve_sets *sets, struct external_sort *sort, bool of_singles)
+static int decide_group(void *arg)
 {
-    struct external_sort_reader *lead = &sets->readers[LEAD], *follow = &sets->readers[FOLLOW];
-    int r = item_readers_begin(sort, sets->readers, N_READERS);
-    while (r == 0 && lead->item) {
-        sets->has_best = sets->has_pair = false;
-        sets->n = 0;
-        if (external_sort_is_alone(lead)) {
-            if (external_sort_next(lead) < 0 || external_sort_next(follow) < 0) r = -1;
-            continue;
-        }
-        memcpy(sets->key, lead->item, sizeof sets->key);
-        r = look_at_group(sets, of_singles);
-        if (r == 0) r = resolve_group(sets);
-    }
-    item_readers_end(sort, sets->readers, N_READERS);
-    return r;
+    struct resolve_sets *sets = arg;
+    if (!sets->has_pair && sets->n > 1 && begin_set(sets) < 0) return -1;
+    sets->has_best = false;
+    return 0;
+}
+
+static int resolve_read(void *arg, const uint8_t *item, size_t n_bytes)
+{
+    struct resolve_sets *sets = arg;
+    const uint8_t *at = item + ITEM_KEY_BYTES;
+    struct item_read read;
+    (void)n_bytes;
+    item_get_read(&at, &read);
+    return sets->has_pair ? take_beside_pair(sets, &read) : take_read(sets, &read);
+}
+
+static int resolve_groups(struct resolve_sets *sets, struct external_sort *sort)
+{
+    static const struct item_visitor visitor = {.key_bytes = ITEM_KEY_BYTES, .skips_alone = true,
+                                                .look = look_at_read, .decide = decide_group,
+                                                .take = resolve_read};
+    if (sets->joins && barcodes_join(sets->barcodes, sort) < 0) return -1;
+    sets->of_singles = sort == sets->singles;
+    if (item_groups_visit(sort, &visitor, sets) < 0) return -1;
+    external_sort_clear(sort);
+    return sets->optical ? optical_resolve(sets->optical) : 0;
 }
 
 int resolve_sets_end_singles(struct resolve_sets *sets)
 {
-    if (sets->joins && barcodes_join(sets->barcodes, sets->singles) < 0) return -1;
-    if (resolve_groups(sets, sets->singles, true) < 0) return -1;
-    return sets->optical ? optical_resolve(sets->optical) : 0;
+    return resolve_groups(sets, sets->singles);
 }
 
 int resolve_sets_end_pairs(struct resolve_sets *sets)
 {
-    if (sets->joins && barcodes_join(sets->barcodes, sets->pairs) < 0) return -1;
-    if (resolve_groups(sets, sets->pairs, false) < 0) return -1;
-    return sets->optical ? optical_resolve(sets->optical) : 0;
+    return resolve_groups(sets, sets->pairs);
 }

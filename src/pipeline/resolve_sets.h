@@ -31,9 +31,7 @@ struct resolve_sets;
 
 struct resolve_sets_settings {
     const struct duplicate_rules *rules;
-    size_t memory_bytes;
-    struct temp_places places; /* of temporary files */
-    uint64_t *file_bytes;      /* as in external_sort.h */
+    struct external_sort_settings sort; /* its memory is for all of it */
     struct barcode_room *barcode_room;
     struct duplicate_taker taker;
     /* Takes the number of reads in the set of a best read, if there are more than one. */

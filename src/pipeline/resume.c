@@ -191,7 +191,7 @@ int resume_publish(const struct checkpoint *checkpoint)
 {
     int r = 0;
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES && r == 0; i++) {
-        const char *temporary = checkpoint_temporary(&checkpoint->file.output, i);
+        const char *temporary = checkpoint->file.output.temporaries[i];
         if (temporary) r = publish(temporary);
     }
     return r;
@@ -200,11 +200,10 @@ int resume_publish(const struct checkpoint *checkpoint)
 /* ---- the rest ---- */
 
 int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct temp_store *store,
-                struct load_totals *totals, struct spiller *spiller)
+                struct load_totals *totals, struct spill_totals *spilled)
 {
     const struct checkpoint *checkpoint = resume->checkpoint;
     const struct checkpoint_file *file = &checkpoint->file;
-    struct spill_totals spilled;
     resume->header = make_header(file);
     checkpoint_writer_adopt(writer, resume->header);
     if (!resume->header)
@@ -213,15 +212,14 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
     if (reads && check_inputs(resume) < 0) return -1;
     for (size_t i = 0; i < checkpoint->n_dirs; i++) temp_dir_tidy(checkpoint->dirs[i].path);
     if (temp_store_open(store) < 0 ||
-        follow_labels(resume, temp_store_runs(store), &spilled, totals) < 0)
+        follow_labels(resume, temp_store_runs(store), spilled, totals) < 0)
         return -1;
     if (reads && resume->start.input >= file->n_inputs)
         return refuse(resume, "it does not say where reading is to go on; sort the input again");
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
-        output_leftover_drop(checkpoint_temporary(&file->output, i));
-    piece_dir_drop_leftover(file->output.temporary);
-    temp_store_set_before(store, spilled.n_runs, spilled.raw_bytes);
-    spill_go_on(spiller, &spilled);
+        output_leftover_drop(file->output.temporaries[i]);
+    piece_dir_drop_leftover(file->output.temporaries[CHECKPOINT_OF_OUTPUT]);
+    temp_store_set_before(store, spilled->n_runs, spilled->raw_bytes);
     return 0;
 }
 

@@ -8,7 +8,8 @@
 #ifndef ROCKSORT_PIPELINE_RESUME_H
 #define ROCKSORT_PIPELINE_RESUME_H
 
-#include "pipeline/spill.h"
+#include "pipeline/checkpoint_writer.h"
+#include "store/run_label.h"
 
 struct resume {                 /* starts as {0} */
     const struct checkpoint *checkpoint;        /* set by the caller */
@@ -29,7 +30,7 @@ int resume_publish(const struct checkpoint *checkpoint);
 
 /* Opens the store, removes outputs left unfinished, and counts the records in its runs. */
 int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct temp_store *store,
-                struct load_totals *totals, struct spiller *spiller);
+                struct load_totals *totals, struct spill_totals *spilled);
 
 /* Checks whether the n_records may be written. Returns 0, or -1 after a message: a part of the
    input is written only with --partial, and never over an input. */

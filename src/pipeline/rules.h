@@ -9,7 +9,7 @@
 
 #include "bam_sort_key.h"
 #include "output/output_format.h"
-#include "template/mates.h"
+#include "template/fixmate.h"
 
 #include <htslib/sam.h>
 

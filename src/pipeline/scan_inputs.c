@@ -7,7 +7,6 @@
 struct scan {
     struct input_streams_settings streams;
     /* of scan_inputs_view */
-    struct duplicates *duplicates;
     const struct record_observers *observers;
     const struct sort_rules *rules;
     /* of scan_inputs_ids */
@@ -22,12 +21,8 @@ static int scan_all(struct scan *scan)
     struct input_streams *streams = input_streams_start(&scan->streams);
     struct queued_span *none;
     if (!streams) return -1;
-    for (size_t i = 0; i < scan->streams.n_inputs && !crew_failed(crew); i++) {
-        if (input_streams_next(streams, i, &none) < 0)
-            crew_fail(crew);
-        else if (scan->duplicates)
-            duplicates_end_run(scan->duplicates, (uint32_t)i, input_streams_n_records(streams, i));
-    }
+    for (size_t i = 0; i < scan->streams.n_inputs && !crew_failed(crew); i++)
+        if (input_streams_next(streams, i, &none) < 0) crew_fail(crew);
     input_streams_stop(streams);
     int r = crew_finish_jobs(crew);
     input_streams_destroy(streams);
@@ -39,6 +34,7 @@ static int scan_all(struct scan *scan)
 static int look_at_records(void *arg, struct worker *worker, struct queued_span *span,
                            const char *input)
 {
+    (void)worker;
     const struct scan *scan = arg;
     const struct record_span *records = &span->records;
     struct record_problem problem;
@@ -47,18 +43,16 @@ static int look_at_records(void *arg, struct worker *worker, struct queued_span 
     const uint8_t *end = record_entries_check(&rules, scan->streams.n_refs, records->from,
                                               records->to, records->first_record, &problem);
     const struct observed_records observed = {.all = {records->from, end}, .run = span->input,
-                                              .first_record = records->first_record,
-                                              .worker = worker};
+                                              .first_record = records->first_record};
     if (end) return record_observers_look(scan->observers, &observed);
     record_problem_print(&problem, input);
     return -1;
 }
 
-int scan_inputs_view(const struct input_streams_settings *streams, struct duplicates *duplicates,
+int scan_inputs_view(const struct input_streams_settings *streams,
                      const struct record_observers *observers, const struct sort_rules *rules)
 {
-    struct scan scan = {*streams, .duplicates = duplicates, .observers = observers,
-                        .rules = rules};
+    struct scan scan = {*streams, .observers = observers, .rules = rules};
     scan.streams.make = look_at_records;
     return scan_all(&scan);
 }

@@ -8,13 +8,12 @@
 #ifndef ROCKSORT_PIPELINE_SCAN_INPUTS_H
 #define ROCKSORT_PIPELINE_SCAN_INPUTS_H
 
-#include "pipeline/duplicates.h"
+#include "bam_sort_key.h"
 #include "pipeline/input_streams.h"
 #include "pipeline/record_observers.h"
 
-/* Shows all records to observers. An input is a run; `duplicates`, or NULL, learns how long it is.
-   */
-int scan_inputs_view(const struct input_streams_settings *streams, struct duplicates *duplicates,
+/* Shows all records to observers. An input is a run. */
+int scan_inputs_view(const struct input_streams_settings *streams,
                      const struct record_observers *observers, const struct sort_rules *rules);
 
 /*

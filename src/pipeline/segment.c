@@ -8,17 +8,20 @@
  */
 #include "pipeline/segment.h"
 
-#include "duplicates/duplicate_sum.h"
+#include "duplicates/duplicate_tags.h"
+#include "pipeline/batch.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct segmenter {
-    struct segment_settings settings;
+    const struct merge_settings *settings;
+    struct output_form forms[MOST_OUTPUTS];     /* of each output, by its number */
+    const struct merge_source *kept;
+    size_t n_kept;
     int32_t n_refs;
     enum sort_order order;
     size_t record_growth;       /* by so many bytes a record gets longer, an estimate */
@@ -35,10 +38,18 @@ struct segmenter {
    5 times as much as arrays of small numbers. With 4, each worker has a segment to merge. */
 enum { FIRST_EXPANSION = 4 };
 
-struct segmenter *segmenter_create(const struct segment_settings *settings)
+struct segmenter *segmenter_create(const struct merge_settings *settings,
+                                   const struct merge_source *kept, size_t n_kept,
+                                   size_t segment_bytes)
 {
     struct segmenter *s = xcalloc(1, sizeof *s);
-    s->settings = *settings;
+    s->settings = settings;
+    s->kept = kept;
+    s->n_kept = n_kept;
+    for (unsigned i = 0; i < settings->output->n_files; i++)
+        /* Some segments are larger than planned, the last one above all. */
+        s->forms[i] = (struct output_form){.number = i, .file = &settings->output->files[i],
+                                           .column_batch_bytes = 2 * segment_bytes};
     s->n_refs = sam_hdr_nref(settings->header);
     s->order = settings->rules->order;
     s->record_growth = duplicates_usual_growth(settings->duplicates);
@@ -60,13 +71,13 @@ struct content_sum segmenter_sum(const struct segmenter *s)
 
 size_t segmenter_block_bytes(const struct segmenter *s)
 {
-    crew_assert_locked(s->settings.crew);
+    crew_assert_locked(s->settings->crew);
     return s->block_bytes;
 }
 
 size_t segmenter_expect_large(const struct segmenter *s, size_t raw_bytes)
 {
-    crew_assert_locked(s->settings.crew);
+    crew_assert_locked(s->settings->crew);
     return (size_t)(s->expansion * (double)raw_bytes);
 }
 
@@ -88,27 +99,27 @@ void segmenter_drop_block(struct open_block *block)
     free_block(block);
 }
 
-/* Makes the entries of a block's n records, and their keys if the order is not a fixed one. */
-static void make_entries(struct segmenter *s, struct open_block *block,
-                         struct sort_entry *entries, size_t n, size_t keyed_bytes)
+/* The place of the entries of stored records, after raw_bytes of these. */
+static size_t entries_at(size_t raw_bytes)
 {
-    const struct sort_rules *rules = s->settings.rules;
-    const uint8_t *rec = block->raw;
+    return (raw_bytes + 15) & ~(size_t)15;
+}
+
+/* Makes the entries of a block's n records up to `end`, with keys at `keyed` if the order is not a
+   fixed one. sum, any_placed: as in record_entries.h. */
+static void make_entries(struct segmenter *s, struct open_block *block, size_t n,
+                         const uint8_t *end, struct sort_entry *entries, uint8_t *keyed,
+                         struct content_sum *sum, bool *any_placed)
+{
+    const struct sort_rules *rules = s->settings->rules;
     block->source.entries = entries;
     block->source.n_entries = n;
     if (sort_order_is_fixed(s->order)) {
-        for (size_t i = 0; i < n; i++, rec += bam_record_bytes(rec))
-            entries[i] = (struct sort_entry){sort_key_fixed(rules, rec), rec};
+        record_entries_make(rules, block->raw, end, entries, sum);
         return;
     }
-    uint8_t *at = block->keyed = xmalloc(keyed_bytes);
-    for (size_t i = 0; i < n; i++, rec += bam_record_bytes(rec)) {
-        struct keyed_record *kr = (struct keyed_record *)at;
-        kr->record = rec;
-        kr->key_bytes = (uint32_t)sort_key_encode(rules, rec, kr->key);
-        at += keyed_record_bytes(kr->key_bytes);
-        entries[i] = (struct sort_entry){0, kr};
-    }
+    record_entries_make_keyed(rules, block->raw, end, keyed, sum, any_placed);
+    (void)record_entries_of_keyed(keyed, n, entries);
 }
 
 /* Memory of the entries of a block, if all keys are as long as the longer one of the keys in its
@@ -139,52 +150,58 @@ static void count_block(struct open_block *block, size_t entry_bytes)
 static int mark_duplicates(struct segmenter *s, struct open_block *block, size_t n,
                            size_t *raw_bytes)
 {
-    const struct duplicates *duplicates = s->settings.duplicates;
+    const struct duplicates *duplicates = s->settings->duplicates;
     uint32_t run = block->source.run;
     uint64_t first_index = block->source.first_index;
-    if (duplicates_mark(duplicates, run, first_index, block->raw, n) < 0) return -1;
-    if (!duplicates_rewrite_records(duplicates)) return 0;
-    uint8_t *raw = duplicates_rewrite(duplicates, run, first_index, block->raw, n,
-                                      raw_bytes, 15 + n * sizeof(struct sort_entry));
-    if (!raw) return -1;
+    struct marked_records records = {block->raw, *raw_bytes, n};
+    if (duplicates_mark(duplicates, run, first_index, &records,
+                        15 + n * sizeof(struct sort_entry)) < 0)
+        return -1;
+    if (records.bytes == block->raw) return 0;
     free(block->memory);
-    block->memory = block->raw = raw;
+    block->memory = block->raw = records.bytes;
+    *raw_bytes = records.n_bytes;
     return 0;
 }
 
-/* Verifies, decompresses and indexes a block. Returns 0, or -1 after a message. */
+/* Verifies and decompresses a block. Returns the bytes of the keys of its records, or -1. */
+static ssize_t unpack_block(const struct segmenter *s, struct temp_coder *coder,
+                            struct open_block *block, struct bam_block *stored)
+{
+    if (bam_block_parse(block->value, block->value_bytes, stored) < 0 ||
+        !bam_block_verify(block->value, block->value_bytes))
+        return -1;
+    block->memory = xmalloc(entries_at(block->raw_bytes) +
+                            stored->n_records * sizeof(struct sort_entry));
+    block->raw = block->memory;
+    if (temp_codec_decompress(coder, stored->codec, stored->payload, stored->payload_bytes,
+                              block->raw, block->raw_bytes) < 0)
+        return -1;
+    return bam_block_measure(s->settings->rules, stored, block->raw, s->n_refs);
+}
+
+/* Unpacks and indexes a block. Returns 0, or -1 after a message. */
 static int open_block(struct segmenter *s, struct temp_coder *coder, struct open_block *block)
 {
     struct bam_block stored;
-    ssize_t keyed_bytes = -1;
     /* The dispatcher reads block->raw_bytes meanwhile: it stays as it is. */
     size_t raw_bytes = block->raw_bytes;
-    if (bam_block_parse(block->value, block->value_bytes, &stored) == 0 &&
-        bam_block_verify(block->value, block->value_bytes)) {
-        size_t entries_at = (raw_bytes + 15) & ~(size_t)15;
-        block->memory = xmalloc(entries_at + stored.n_records * sizeof(struct sort_entry));
-        block->raw = block->memory;
-        if (temp_codec_decompress(coder, stored.codec, stored.payload,
-                                  stored.payload_bytes, block->raw, block->raw_bytes) == 0)
-            keyed_bytes = bam_block_measure(s->settings.rules, &stored, block->raw, s->n_refs);
-        if (keyed_bytes >= 0 && s->settings.duplicates &&
-            mark_duplicates(s, block, stored.n_records, &raw_bytes) < 0)
-            return -1;
-        entries_at = (raw_bytes + 15) & ~(size_t)15;
-        if (keyed_bytes >= 0)
-            make_entries(s, block, (struct sort_entry *)(block->raw + entries_at),
-                         stored.n_records, (size_t)keyed_bytes);
-    }
+    bool any_placed = false;
+    ssize_t keyed_bytes = unpack_block(s, coder, block, &stored);
+    if (keyed_bytes < 0) return fed_block_report_run(block->dir, block->source.run);
+    if (s->settings->duplicates && mark_duplicates(s, block, stored.n_records, &raw_bytes) < 0)
+        return -1;
+    if (!sort_order_is_fixed(s->order)) block->keyed = xmalloc((size_t)keyed_bytes);
+    make_entries(s, block, stored.n_records, block->raw + raw_bytes,
+                 (struct sort_entry *)(block->raw + entries_at(raw_bytes)), block->keyed, NULL,
+                 &any_placed);
     free(block->value);
     block->value = NULL;
-    if (keyed_bytes >= 0) {
-        crew_lock(s->settings.crew);
-        count_block(block, raw_bytes - block->raw_bytes +
-                               stored.n_records * sizeof(struct sort_entry) + (size_t)keyed_bytes);
-        crew_unlock(s->settings.crew);
-        return 0;
-    }
-    return fed_block_report_run(block->dir, block->source.run);
+    crew_lock(s->settings->crew);
+    count_block(block, raw_bytes - block->raw_bytes +
+                           stored.n_records * sizeof(struct sort_entry) + (size_t)keyed_bytes);
+    crew_unlock(s->settings->crew);
+    return 0;
 }
 
 struct segment_scratch {
@@ -219,11 +236,11 @@ static struct segment *take_ready_segment(struct segmenter *s)
 static int submit_ready_segments(struct segmenter *s)
 {
     for (;;) {
-        crew_lock(s->settings.crew);
+        crew_lock(s->settings->crew);
         struct segment *segment = take_ready_segment(s);
-        crew_unlock(s->settings.crew);
+        crew_unlock(s->settings->crew);
         if (!segment) return 0;
-        if (crew_submit(s->settings.crew, segment_job, segment) < 0) return -1;
+        if (crew_submit(s->settings->crew, segment_job, segment) < 0) return -1;
     }
 }
 
@@ -231,7 +248,7 @@ static void open_block_job(struct worker *worker, void *arg)
 {
     struct open_block *block = arg;
     struct segmenter *s = block->segmenter;
-    struct crew *crew = s->settings.crew;
+    struct crew *crew = s->settings->crew;
     struct segment_scratch *scratch = worker_scratch(worker, &scratch_kind);
     if (!crew_failed(crew) && open_block(s, &scratch->coder, block) < 0) crew_fail(crew);
     crew_lock(crew);
@@ -254,7 +271,7 @@ static struct open_block *take_block(struct segmenter *s, struct fed_block *fed)
         (void)fed_block_report_entry(fed->dir);
         return NULL;
     }
-    const struct merge_limit first = fed_block_first(fed);
+    const struct merge_limit first = {fed->key, fed->key_bytes};
     const struct merge_limit last = {stored.last_bound, stored.last_bound_bytes};
     struct open_block *block = xcalloc(1, sizeof *block);
     block->segmenter = s;
@@ -268,9 +285,9 @@ static struct open_block *take_block(struct segmenter *s, struct fed_block *fed)
     merge_bound_copy(&block->last, stored.n_records == 1 ? &first : &last);
     merge_bound_position(fed->key, fed->key_bytes, &block->source.run,
                          &block->source.first_index);
-    crew_lock(s->settings.crew);
+    crew_lock(s->settings->crew);
     count_block(block, block->grown_bytes - block->raw_bytes + expect_entries(s, fed, &stored));
-    crew_unlock(s->settings.crew);
+    crew_unlock(s->settings->crew);
     return block;
 }
 
@@ -278,11 +295,11 @@ struct open_block *segmenter_open_block(struct segmenter *s, struct fed_block *f
 {
     struct open_block *block = take_block(s, fed);
     if (!block) return NULL;
-    crew_lock(s->settings.crew);
+    crew_lock(s->settings->crew);
     *s->last_unopened = block;
     s->last_unopened = &block->next_unopened;
-    crew_unlock(s->settings.crew);
-    (void)crew_submit(s->settings.crew, open_block_job, block);
+    crew_unlock(s->settings->crew);
+    (void)crew_submit(s->settings->crew, open_block_job, block);
     return block;
 }
 
@@ -293,7 +310,7 @@ struct open_block *segmenter_open_block(struct segmenter *s, struct fed_block *f
 static int mark_records(struct segmenter *s, struct open_block *block,
                         struct input_records *records, size_t *raw_bytes)
 {
-    const struct duplicate_rules *rules = s->settings.rules->duplicates;
+    const struct duplicate_rules *rules = s->settings->rules->duplicates;
     uint8_t *end = block->raw + *raw_bytes;
     for (uint8_t *rec = block->raw; rec < end; rec += bam_record_bytes(rec))
         duplicate_sum_add_input(rules, &records->sum, rec);
@@ -306,8 +323,8 @@ static int mark_records(struct segmenter *s, struct open_block *block,
 static int index_records(struct segmenter *s, struct open_block *block, size_t raw_bytes,
                          struct input_records *records)
 {
-    const struct sort_rules *rules = s->settings.rules;
-    struct content_sum *sum = s->settings.duplicates ? NULL : &records->sum;
+    const struct sort_rules *rules = s->settings->rules;
+    struct content_sum *sum = s->settings->duplicates ? NULL : &records->sum;
     const uint8_t *end = block->raw + raw_bytes;
     size_t n = records->span->n_records, entries_bytes = n * sizeof(struct sort_entry);
     ssize_t keyed_bytes = 0;
@@ -316,17 +333,9 @@ static int index_records(struct segmenter *s, struct open_block *block, size_t r
                                              &records->problem);
     if (keyed_bytes < 0) return -1;
     block->keyed = xmalloc(entries_bytes + (size_t)keyed_bytes);
-    struct sort_entry *entries = (struct sort_entry *)block->keyed;
-    uint8_t *keyed = block->keyed + entries_bytes;
-    block->source.entries = entries;
-    block->source.n_entries = n;
     block->entry_bytes = entries_bytes + (size_t)keyed_bytes;
-    if (sort_order_is_fixed(s->order)) {
-        record_entries_make(rules, block->raw, end, entries, sum);
-    } else {
-        record_entries_make_keyed(rules, block->raw, end, keyed, sum, &records->any_placed);
-        (void)record_entries_of_keyed(keyed, n, entries);
-    }
+    make_entries(s, block, n, end, (struct sort_entry *)block->keyed,
+                 block->keyed + entries_bytes, sum, &records->any_placed);
     return 0;
 }
 
@@ -349,11 +358,11 @@ struct open_block *segmenter_adopt_records(struct segmenter *s, struct input_rec
     block->raw = records->span->from;
     block->source.run = records->run;
     block->source.first_index = records->span->first_record;
-    const uint8_t *end = record_entries_check(s->settings.rules, s->n_refs, block->raw,
+    const uint8_t *end = record_entries_check(s->settings->rules, s->n_refs, block->raw,
                                               records->span->to, block->source.first_index,
                                               &records->problem);
     size_t raw_bytes = end ? (size_t)(end - block->raw) : 0;
-    if (!end || (s->settings.duplicates && mark_records(s, block, records, &raw_bytes) < 0) ||
+    if (!end || (s->settings->duplicates && mark_records(s, block, records, &raw_bytes) < 0) ||
         index_records(s, block, raw_bytes, records) < 0) {
         keep_read_name(records);
         free_block(block);
@@ -381,18 +390,18 @@ struct segment *segment_create(struct segmenter *s, const struct merge_limit *lo
     merge_bound_copy(&segment->high, high);
     segment->blocks = xmemdup(blocks, n * sizeof *blocks);
     segment->n_blocks = n;
-    crew_lock(s->settings.crew);
+    crew_lock(s->settings->crew);
     for (size_t i = 0; i < n; i++) blocks[i]->n_users++;
-    crew_unlock(s->settings.crew);
+    crew_unlock(s->settings->crew);
     return segment;
 }
 
 int segmenter_merge(struct segmenter *s, struct segment *segment)
 {
-    crew_lock(s->settings.crew);
+    crew_lock(s->settings->crew);
     *s->last_waiting = segment;
     s->last_waiting = &segment->next;
-    crew_unlock(s->settings.crew);
+    crew_unlock(s->settings->crew);
     return submit_ready_segments(s);
 }
 
@@ -417,7 +426,7 @@ void segment_destroy(struct segment *segment)
 /* The part of a source that belongs to the segment. */
 static struct merge_slice slice_of(const struct segment *segment, const struct merge_source *source)
 {
-    const struct sort_rules *rules = segment->segmenter->settings.rules;
+    const struct sort_rules *rules = segment->segmenter->settings->rules;
     const struct merge_limit low = merge_limit_of(&segment->low);
     const struct merge_limit high = merge_limit_of(&segment->high);
     size_t from = low.bytes ? merge_cut(rules, source, &low) : 0;
@@ -429,7 +438,7 @@ static struct merge_slice slice_of(const struct segment *segment, const struct m
    records does not depend on their order, so it would not find such an error. */
 static bool is_in_order(const struct segment *segment, const struct sort_entry *merged, size_t n)
 {
-    const struct sort_rules *rules = segment->segmenter->settings.rules;
+    const struct sort_rules *rules = segment->segmenter->settings->rules;
     const struct merge_limit low = merge_limit_of(&segment->low);
     const struct merge_limit high = merge_limit_of(&segment->high);
     return n == 0 || (merge_is_sorted(rules, merged, n) &&
@@ -441,15 +450,15 @@ static bool is_in_order(const struct segment *segment, const struct sort_entry *
 static int merge_segment(struct segment *segment, struct worker *worker, struct content_sum *sum)
 {
     struct segmenter *s = segment->segmenter;
-    const struct segment_settings *settings = &s->settings;
-    size_t n_sources = segment->n_blocks + settings->n_kept;
+    const struct merge_settings *settings = s->settings;
+    size_t n_sources = segment->n_blocks + s->n_kept;
     struct segment_scratch *scratch = worker_scratch(worker, &scratch_kind);
     const struct sort_entry *merged;
     xgrow(&scratch->slices, &scratch->slices_room, n_sources, n_sources, sizeof *scratch->slices);
     for (size_t i = 0; i < segment->n_blocks; i++)
         scratch->slices[i] = slice_of(segment, &segment->blocks[i]->source);
-    for (size_t i = 0; i < settings->n_kept; i++)
-        scratch->slices[segment->n_blocks + i] = slice_of(segment, &settings->kept[i]);
+    for (size_t i = 0; i < s->n_kept; i++)
+        scratch->slices[segment->n_blocks + i] = slice_of(segment, &s->kept[i]);
     size_t n = merge_slices(settings->rules, scratch->slices, n_sources,
                             worker_merge_space(worker), &merged);
     if (!is_in_order(segment, merged, n)) {
@@ -459,14 +468,14 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
     }
     observed_parts_begin(&segment->observed, settings->observers);
     struct segment_records records = {
-        .rules = settings->rules, .header = settings->header, .split = settings->split,
+        .rules = settings->rules, .header = settings->header, .split = settings->output->plan,
         .entries = merged, .n_entries = n, .sum = sum,
         .observed = &segment->observed,
     };
     int r = 0;
-    for (unsigned i = 0; r == 0 && i < settings->n_outputs; i++) {
+    for (unsigned i = 0; r == 0 && i < settings->output->n_files; i++) {
         records.is_first = i == 0;
-        r = segment_output_make(&segment->outputs[i], &s->settings.forms[i], &records, worker);
+        r = segment_output_make(&segment->outputs[i], &s->forms[i], &records, worker);
     }
     return observed_parts_end(&segment->observed) < 0 ? -1 : r;
 }
@@ -488,7 +497,7 @@ static void segment_job(struct worker *worker, void *arg)
 {
     struct segment *segment = arg;
     struct segmenter *s = segment->segmenter;
-    struct crew *crew = s->settings.crew;
+    struct crew *crew = s->settings->crew;
     struct content_sum sum = {0};
     if (!crew_failed(crew) && merge_segment(segment, worker, &sum) < 0) crew_fail(crew);
     segment->n_records = sum.n_records;

@@ -13,26 +13,42 @@
 #define ROCKSORT_PIPELINE_SEGMENT_H
 
 #include "pipeline/duplicates.h"
-#include "pipeline/fed_block.h"
+#include "pipeline/feed.h"
 #include "pipeline/record_entries.h"
-#include "pipeline/segment_output.h"
+#include "pipeline/sorted_output.h"
 
 struct segmenter;
 
-struct segment_settings {
-    struct crew *crew;
-    const struct sort_rules *rules;
-    sam_hdr_t *header;          /* of the output */
-    struct output_form forms[MOST_OUTPUTS];     /* of each output, by its number */
-    unsigned n_outputs;
-    const struct record_observers *observers;   /* of its records; NULL: none */
-    const struct merge_source *kept;    /* batches in memory: part of every segment */
-    size_t n_kept;
-    const struct duplicates *duplicates;        /* decided; NULL: none are marked */
-    const struct split_plan *split;     /* NULL: the output is one piece */
+/* What was written so far, for the progress display. The crew's lock guards it. */
+struct merge_counts {
+    uint64_t n_records;
+    uint64_t raw_bytes;
+    uint64_t output_bytes;      /* CRAM: 0 */
 };
 
-struct open_block;
+/* What the dispatcher and the workers of a merge get. */
+struct merge_settings {
+    struct crew *crew;
+    struct batch_pool *pool;    /* the batches that it kept are merged, too */
+    struct run_store *store;    /* NULL: all records are in memory */
+    const uint32_t *dropped_runs;       /* runs to leave out (resume.h) */
+    size_t n_dropped;
+    uint32_t next_run;          /* the batches in memory count as runs from this number on */
+    size_t open_bytes;          /* sum over runs of their largest block, uncompressed;
+                                   blocks of one record are not counted */
+    const struct sort_rules *rules;
+    sam_hdr_t *header;
+    struct sorted_output *output;
+    const struct input_streams_settings *streams;       /* with --merge: the inputs are the runs;
+                                                           NULL: those in the store are */
+    struct load_totals *totals; /* with --merge: counts what is read */
+    const struct duplicates *duplicates;        /* decided; NULL: none are marked */
+    const struct content_sum *sum;      /* of the input: the output must have the same. With
+                                           --merge it is not known before */
+    const char *resumed_path;   /* where the runs are if another process wrote them, or NULL */
+    const struct record_observers *observers;   /* of the output's records */
+    struct merge_counts *counts;
+};
 
 struct open_block {
     struct segmenter *segmenter;
@@ -47,6 +63,7 @@ struct open_block {
     size_t raw_bytes;           /* as it was stored */
     size_t grown_bytes;         /* with the tags that its records get, an estimate */
     struct merge_bound last;    /* of its last record */
+    bool is_complete;           /* for the dispatcher's use: it ends below the frontier */
     uint8_t *memory;            /* owned; the records are there */
     uint8_t *raw, *keyed;       /* set by opening, as are the source's entries */
     size_t entry_bytes;         /* of records that were read: of their entries and keys */
@@ -67,7 +84,10 @@ struct segment {
     bool done;                  /* under the lock */
 };
 
-struct segmenter *segmenter_create(const struct segment_settings *settings);
+/* kept: the batches in memory, part of every segment. segment_bytes: of its records, as planned. */
+struct segmenter *segmenter_create(const struct merge_settings *settings,
+                                   const struct merge_source *kept, size_t n_kept,
+                                   size_t segment_bytes);
 
 /* When all jobs are done. NULL is accepted. */
 void segmenter_destroy(struct segmenter *s);

@@ -8,7 +8,7 @@
 
 #include "bam/bam_convert.h"
 #include "bam/bgzf_block.h"
-#include "duplicates/duplicate_sum.h"
+#include "duplicates/duplicate_tags.h"
 #include "order/slice_merge.h"
 #include "output/cram_check.h"
 #include "util/diag.h"
@@ -154,7 +154,7 @@ static struct segment_stretch *begin_stretch(struct emission *e)
     out->n_stretches++;
     struct segment_stretch *stretch = last_stretch(e);
     *stretch = (struct segment_stretch){.begin = out->n_bytes};
-    if (e->form->index) bam_index_part_init(&stretch->part, bam_index_shape(e->form->index));
+    if (e->form->file->index) bam_index_part_init(&stretch->part, bam_index_shape(e->form->file->index));
     return stretch;
 }
 
@@ -162,7 +162,7 @@ static void end_stretch(struct emission *e)
 {
     struct segment_stretch *stretch = last_stretch(e);
     stretch->end = e->out->n_bytes;
-    if (e->form->index)
+    if (e->form->file->index)
         bam_index_part_end(&stretch->part, bam_index_voffset(stretch->end - stretch->begin, 0));
 }
 
@@ -172,7 +172,7 @@ static void begin_payload(struct emission *e)
 {
     reserve(e, BGZF_MAX_BYTES);
     e->payload_bytes = 0;
-    if (e->form->method.level == 0) {
+    if (e->form->file->settings.method.level == 0) {
         e->payload = e->out->bytes + e->out->n_bytes + BGZF_STORED_OFFSET;
         return;
     }
@@ -182,7 +182,7 @@ static void begin_payload(struct emission *e)
 /* Makes a BGZF block of the payload, unless it is empty. Returns 0, or -1 after a message. */
 static int end_payload(struct emission *e)
 {
-    struct bgzf_method method = e->form->method;
+    struct bgzf_method method = e->form->file->settings.method;
     if (!e->payload || e->payload_bytes == 0) return 0;
     uint8_t *to = e->out->bytes + e->out->n_bytes;
     ssize_t n = method.level == 0 ? (ssize_t)bgzf_block_store(to, e->payload_bytes)
@@ -204,7 +204,7 @@ static int add_to_payload(struct emission *e, const uint8_t *rec, const uint8_t 
 {
     if (e->payload && e->payload_bytes + n_bytes > BGZF_PAYLOAD_BYTES && end_payload(e) < 0)
         return -1;
-    if (e->form->index) {
+    if (e->form->file->index) {
         struct segment_stretch *stretch = last_stretch(e);
         uint64_t begin = bam_index_voffset(e->out->n_bytes - stretch->begin,
                                            e->payload ? e->payload_bytes : 0);
@@ -259,7 +259,7 @@ static int enter_stretch(struct emission *e, const uint8_t *rec)
         }
         struct segment_stretch *stretch = begin_stretch(e);
         stretch->piece = e->cursor.piece;
-        if (split_is_by_tag(split_plan_kind(split)))
+        if (split_is_by_tag(split->request.kind))
             stretch->value = split_plan_value(split, rec, &stretch->value_bytes);
     }
     struct segment_stretch *stretch = last_stretch(e);
@@ -269,109 +269,94 @@ static int enter_stretch(struct emission *e, const uint8_t *rec)
     return 0;
 }
 
-/* Writes the records as BGZF blocks of BAM. */
-static int emit_blocks(struct emission *e)
+/* Adds the record as a line of SAM, compressed or not. */
+static int add_line(struct emission *e, const uint8_t *rec)
 {
-    const uint8_t *rec;
-    while ((rec = next_written(e))) {
-        if (enter_stretch(e, rec) < 0) return -1;
-        if (add_to_payload(e, rec, rec, bam_record_bytes(rec)) < 0) return -1;
-    }
-    return end_payload(e);
-}
-
-/* Writes the records as lines of SAM, compressed or not. */
-static int emit_lines(struct emission *e)
-{
-    enum { LONG_BYTES = 4 << 20 };      /* a longer record's memory is freed after the segment */
-    bool is_text = e->form->format->kind == OUTPUT_SAM;
+    kstring_t *line = &e->scratch->line;
     if (!e->scratch->record) e->scratch->record = bam_init1();
     bam1_t *record = e->scratch->record;
     xalloc_require(record != NULL);
-    kstring_t *line = &e->scratch->line;
-    const uint8_t *rec;
-    while ((rec = next_written(e))) {
-        if (enter_stretch(e, rec) < 0) return -1;
-        bam_record_unpack(rec, record);
-        if (sam_format1(e->records->header, record, line) < 0) {
-            diag_error("read '%s' cannot be written as SAM: its tags are damaged",
-                       (const char *)bam_record_name(rec));
-            return -1;
-        }
-        xalloc_require(kputc('\n', line) >= 0);
-        const uint8_t *bytes = (const uint8_t *)line->s;
-        if (is_text)
-            add_bytes(e, bytes, line->l);
-        else if (add_to_payload(e, rec, bytes, line->l) < 0)
-            return -1;
+    bam_record_unpack(rec, record);
+    if (sam_format1(e->records->header, record, line) < 0) {
+        diag_error("read '%s' cannot be written as SAM: its tags are damaged",
+                   (const char *)bam_record_name(rec));
+        return -1;
     }
-    int r = end_payload(e);
-    if (line->m > LONG_BYTES) ks_free(line);
-    if (record->m_data > LONG_BYTES) {
-        bam_destroy1(record);
-        e->scratch->record = NULL;
-    }
-    e->out->large_bytes = e->out->n_bytes;
-    return r;
-}
-
-/* Writes the raw records, for htslib's CRAM writer. */
-static int emit_records(struct emission *e)
-{
-    const uint8_t *rec;
-    while ((rec = next_written(e))) {
-        const char *problem = cram_record_check(rec, e->form->doubt);
-        if (problem) {
-            diag_error("read '%s' cannot be written as CRAM: %s; write BAM with -O bam",
-                       (const char *)bam_record_name(rec), problem);
-            return -1;
-        }
-        if (enter_stretch(e, rec) < 0) return -1;
-        add_bytes(e, rec, bam_record_bytes(rec));
-    }
+    xalloc_require(kputc('\n', line) >= 0);
+    const uint8_t *bytes = (const uint8_t *)line->s;
+    if (e->form->file->settings.format.kind == OUTPUT_SAM_GZ)
+        return add_to_payload(e, rec, bytes, line->l);
+    add_bytes(e, bytes, line->l);
     return 0;
 }
 
-/* Writes the records as batches of columns. */
-static int emit_columns(struct emission *e)
+static int refuse_record(const uint8_t *rec, const char *format, const char *problem)
 {
-    struct column_encoder **columns = &e->scratch->columns[e->form->number];
+    diag_error("read '%s' cannot be written as %s: %s; write BAM with -O bam",
+               (const char *)bam_record_name(rec), format, problem);
+    return -1;
+}
+
+/* Adds the record to the batch of columns, which ends if it is full. */
+static int add_row(struct emission *e, const uint8_t *rec)
+{
+    const char *problem = column_batch_add(column_encoder_batch(e->columns), rec);
+    if (problem) return refuse_record(rec, "columns", problem);
+    return column_batch_raw_bytes(column_encoder_batch(e->columns)) >= e->form->column_batch_bytes ? end_batch(e) : 0;
+}
+
+/* After a segment of SAM: frees the memory of long records. */
+static void trim(struct output_scratch *scratch)
+{
+    enum { LONG_BYTES = 4 << 20 };
+    if (scratch->line.m > LONG_BYTES) ks_free(&scratch->line);
+    if (!scratch->record || scratch->record->m_data <= LONG_BYTES) return;
+    bam_destroy1(scratch->record);
+    scratch->record = NULL;
+}
+
+/* Writes all records. */
+static int emit(struct emission *e)
+{
+    const struct output_settings *settings = &e->form->file->settings;
     const uint8_t *rec;
-    if (!*columns) *columns = column_encoder_create(e->form->columns, e->records->header);
-    e->columns = *columns;
-    struct column_batch *batch = column_encoder_batch(*columns);
-    column_batch_expect(batch, e->records->n_entries, e->form->column_batch_bytes);
-    while ((rec = next_written(e))) {
-        if (enter_stretch(e, rec) < 0) return -1;
-        const char *problem = column_batch_add(batch, rec);
-        if (problem) {
-            diag_error("read '%s' cannot be written as columns: %s; write BAM with -O bam",
-                       (const char *)bam_record_name(rec), problem);
-            return -1;
+    const char *problem;
+    int r = 0;
+    while (r == 0 && (rec = next_written(e))) {
+        switch (settings->format.kind) {
+        case OUTPUT_BAM:
+            r = enter_stretch(e, rec) < 0 ? -1 : add_to_payload(e, rec, rec, bam_record_bytes(rec));
+            break;
+        case OUTPUT_SAM:
+        case OUTPUT_SAM_GZ: r = enter_stretch(e, rec) < 0 ? -1 : add_line(e, rec); break;
+        case OUTPUT_CRAM:       /* htslib makes CRAM of the raw records */
+            if ((problem = cram_record_check(rec, settings->doubt)))
+                return refuse_record(rec, "CRAM", problem);
+            r = enter_stretch(e, rec);
+            add_bytes(e, rec, bam_record_bytes(rec));
+            break;
+        default: r = enter_stretch(e, rec) < 0 ? -1 : add_row(e, rec);
         }
-        if (column_batch_raw_bytes(batch) >= e->form->column_batch_bytes &&
-            end_batch(e) < 0)
-            return -1;
     }
-    return end_batch(e);
+    return r < 0 || end_payload(e) < 0 || end_batch(e) < 0 ? -1 : 0;
 }
 
 int segment_output_make(struct segment_output *out, struct output_form *form,
                         const struct segment_records *records, struct worker *worker)
 {
+    const struct output_settings *settings = &form->file->settings;
     struct emission e = {.out = out, .form = form, .records = records,
                          .scratch = worker_scratch(worker, &scratch_kind)};
-    int r = 0;
     if (!records->split) (void)begin_stretch(&e);
-    switch (form->format->kind) {
-    case OUTPUT_BAM: r = emit_blocks(&e); break;
-    case OUTPUT_SAM:
-    case OUTPUT_SAM_GZ: r = emit_lines(&e); break;
-    case OUTPUT_CRAM: r = emit_records(&e); break;
-    case OUTPUT_ARROW:
-    case OUTPUT_ARROW_STREAM:
-    case OUTPUT_PARQUET: r = emit_columns(&e); break;
+    if (settings->columns) {
+        struct column_encoder **columns = &e.scratch->columns[form->number];
+        if (!*columns) *columns = column_encoder_create(settings->columns, records->header);
+        e.columns = *columns;
+        column_batch_expect(column_encoder_batch(e.columns), records->n_entries, form->column_batch_bytes);
     }
+    int r = emit(&e);
+    trim(e.scratch);
+    if (output_format_is_sam(&settings->format)) out->large_bytes = out->n_bytes;
     if (out->n_stretches > 0) end_stretch(&e);
     remember_room(&e);
     return r;

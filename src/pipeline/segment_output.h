@@ -13,9 +13,8 @@
 #include "bam/content_sum.h"
 #include "bam_sort_key.h"
 #include "columns/column_file.h"
-#include "output/bam_index.h"
-#include "output/output_format.h"
 #include "pipeline/crew.h"
+#include "pipeline/output_file.h"
 #include "pipeline/record_observers.h"
 #include "split/split_plan.h"
 
@@ -24,11 +23,7 @@
 /* What all segments of one output share. */
 struct output_form {
     unsigned number;            /* of the output, below MOST_OUTPUTS */
-    const struct output_format *format;
-    struct bgzf_method method;
-    struct bam_index *index;    /* NULL: segments make no parts of an index */
-    const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
-    struct cram_doubt *doubt;   /* CRAM: of the records of all segments */
+    const struct output_file *file;     /* its settings and its index */
     size_t column_batch_bytes;  /* of records: a batch of columns with so many ends */
     _Atomic size_t room_hint;   /* bytes of the largest segment so far, and a margin; starts as 0 */
 };

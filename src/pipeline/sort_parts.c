@@ -30,7 +30,7 @@ void sort_plan_memory(const struct sort_settings *s, size_t total_bytes,
 
 /* A sort that goes on with a checkpoint has places of its own only if it got -T; the first
    directory of the checkpoint is one, too. */
-static void list_temp_places(struct sort *sort)
+static void list_temp_places(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     size_t n = s->n_temp_prefixes;
@@ -40,7 +40,7 @@ static void list_temp_places(struct sort *sort)
     sort->temp_places = (struct temp_places){sort->temp_prefixes, n, s->output};
 }
 
-static void create_duplicates(struct sort *sort)
+static void create_duplicates(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     sort->duplicate_rules = s->duplicate_rules;
@@ -50,9 +50,10 @@ static void create_duplicates(struct sort *sort)
         .places = sort->temp_places,
     };
     sort->duplicates = duplicates_create(&duplicates);
+    record_observers_add(&sort->observers_run, duplicates_observer(sort->duplicates));
 }
 
-static void create_output(struct sort *sort)
+static void create_output(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     sort->output = (struct sorted_output){.n_files = s->also ? 2 : 1, .set = &sort->outputs};
@@ -82,7 +83,7 @@ static void create_output(struct sort *sort)
 }
 
 /* Gives each object the settings that it needs. */
-static void create_objects(struct sort *sort)
+static void create_objects(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     list_temp_places(sort);
@@ -102,23 +103,28 @@ static void create_objects(struct sort *sort)
     };
     sort->checkpoint = checkpoint_writer_create(s, &parts);
     const struct temp_store_settings store = {
-        .sort = s, .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
-        .checkpoint = sort->checkpoint, .reads_input = resume_reads_input(&sort->resume),
+        .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
+        .hooks = checkpoint_writer_hooks(sort->checkpoint), .compaction = s->compaction,
+        .long_keys = sort_order_has_long_keys(s->rules.order),
+        .n_lanes = s->resumed ? s->resumed->file.n_lanes : 0,
+        .reads_input = resume_reads_input(&sort->resume),
     };
     sort->store = temp_store_create(&store);
     if (s->markdup) create_duplicates(sort);
     const struct spill_settings spill = {
         .sort = s, .output = &sort->output_path, .also = &sort->also_path, .crew = sort->crew,
-        .pool = sort->pool, .totals = sort->totals, .checkpoint = sort->checkpoint,
-        .store = sort->store, .rules = &sort->rules, .duplicates = sort->duplicates,
+        .pool = sort->pool, .totals = sort->totals,
+        .store = sort->store, .rules = &sort->rules, .observers = &sort->observers_run,
+        .record_growth = duplicates_growth(sort->duplicates),
+        .needs_all_runs = duplicates_need_runs(sort->duplicates),
     };
     sort->spiller = spill_create(&spill);
     create_output(sort);
 }
 
-int sort_init(struct sort *sort, const struct sort_settings *settings, struct sort_report *report)
+int sort_init(struct sort_context *sort, const struct sort_settings *settings, struct sort_report *report)
 {
-    *sort = (struct sort){.settings = settings, .report = report, .cut_names = CUT_NAMES_START};
+    *sort = (struct sort_context){.settings = settings, .report = report, .cut_names = CUT_NAMES_START};
     *report = (struct sort_report){.begun = time(NULL), .output = settings->output,
                                    .also = settings->also};
     sort_plan_memory(settings, settings->memory_bytes, &sort->budget);
@@ -129,13 +135,13 @@ int sort_init(struct sort *sort, const struct sort_settings *settings, struct so
 }
 
 /* Copies what was done until now; by the thread that shows progress. */
-static void look(void *arg, struct progress_counts *counts)
+static void look(void *arg, struct sample *sample)
 {
-    struct sort *sort = arg;
+    struct sort_context *sort = arg;
     crew_lock(sort->crew);
     const struct load_counts *read = load_totals_locked(sort->totals);
     const struct spill_totals *spilled = spill_locked(sort->spiller);
-    *counts = (struct progress_counts){
+    *sample = (struct sample){
         .records_in = read->sum.n_records, .raw_bytes_in = read->sum.n_bytes,
         .raw_bytes_before = read->raw_bytes_before, .file_bytes = read->file_bytes,
         .file_bytes_read = read->file_bytes_read, .file_bytes_before = read->file_bytes_before,
@@ -146,14 +152,14 @@ static void look(void *arg, struct progress_counts *counts)
     crew_unlock(sort->crew);
 }
 
-struct progress *sort_start_progress(struct sort *sort)
+struct progress *sort_start_progress(struct sort_context *sort)
 {
     return progress_start(sort->settings, look, sort, sort->report);
 }
 
 /* Reports the budget with all its batches, also if compactions took some of them, but with the
    longer runs of a disk that is slow to seek. */
-static void report_budget(struct sort *sort)
+static void report_budget(struct sort_context *sort)
 {
     struct mem_budget last;
     batch_pool_budget(sort->pool, &last);
@@ -162,7 +168,7 @@ static void report_budget(struct sort *sort)
 }
 
 /* Fills the report when no thread is left that counts. */
-static void fill_report(struct sort *sort)
+static void fill_report(struct sort_context *sort)
 {
     struct sort_report *report = sort->report;
     struct load_counts counts;
@@ -189,7 +195,7 @@ static void fill_report(struct sort *sort)
 }
 
 /* The report takes over what --markdup counted. */
-static void report_duplicates(struct sort *sort)
+static void report_duplicates(struct sort_context *sort)
 {
     size_t n = 0;
     const struct duplicate_counts *counts = duplicates_counts(sort->duplicates, &n);
@@ -202,20 +208,20 @@ static void report_duplicates(struct sort *sort)
                      &sort->report->duplicates.file_bytes);
 }
 
-void sort_report_pieces(struct sort *sort)
+void sort_report_pieces(struct sort_context *sort)
 {
     sort->report->pieces = sort->pieces;
-    sort->pieces = sort->output.pieces = NULL;
+    sort->pieces = NULL;
 }
 
-void sort_close_store(struct sort *sort, bool directories_stay)
+void sort_close_store(struct sort_context *sort, bool directories_stay)
 {
     temp_store_close(sort->store, directories_stay, &sort->report->store);
     fill_report(sort);
     if (sort->duplicates) report_duplicates(sort);
 }
 
-void sort_publish(struct sort *sort, int *result)
+void sort_publish(struct sort_context *sort, int *result)
 {
     const struct sort_settings *s = sort->settings;
     if (sort->outputs.state != OUTPUT_SET_COMPLETE) return;
@@ -224,9 +230,9 @@ void sort_publish(struct sort *sort, int *result)
     if (output_set_publish(&sort->outputs) < 0) *result = -1;
 }
 
-void sort_close(struct sort *sort, bool directories_stay)
+void sort_close(struct sort_context *sort, bool directories_stay)
 {
-    temp_store_end(sort->store, directories_stay);
+    checkpoint_writer_end_syncs(sort->checkpoint, directories_stay);
     output_set_drop(&sort->outputs);
     if (directories_stay)
         checkpoint_writer_remove_unlisted(sort->checkpoint);
@@ -235,17 +241,16 @@ void sort_close(struct sort *sort, bool directories_stay)
     if (sort->outputs.state != OUTPUT_SET_NAMING) piece_dir_remove(&sort->pieces_dir);
 }
 
-void sort_release(struct sort *sort)
+void sort_release(struct sort_context *sort)
 {
     bam_inputs_close(sort->inputs);
     batch_pool_destroy(sort->pool);
     spill_destroy(sort->spiller);
     temp_store_destroy(sort->store);
-    duplicates_destroy(sort->duplicates);
     read_groups_destroy(sort->read_groups);
     record_observers_destroy(&sort->observers_in);
     record_observers_destroy(&sort->observers_out);
-    record_observer_destroy(sort->read_ends);
+    record_observers_destroy(&sort->observers_run);
     sorted_output_release(&sort->output);
     free(sort->temp_prefixes);          /* after the output, whose notes point to them */
     split_plan_destroy(sort->split);

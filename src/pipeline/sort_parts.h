@@ -1,93 +1,39 @@
 /*
- * sort_parts.h -- the objects of one sort: made before it begins, released when it has ended.
+ * sort_parts.h -- makes the objects of a sort before it begins, and releases them when it has ended.
  *
- * The frame of the sort has them (bam_sort.c, prepare.c). A stage gets only those that it works
- * with, in its settings.
- *
- * Order of calls: init; close_store, publish, close and release, with all other threads but the crew's ended. Threads:
- * one.
+ * Order of calls: init; close_store, publish, close and release when all threads but the crew's have
+ * ended. Threads: one.
  */
 #ifndef ROCKSORT_PIPELINE_SORT_PARTS_H
 #define ROCKSORT_PIPELINE_SORT_PARTS_H
 
-#include "output/cram_check.h"
-#include "pipeline/merge.h"
-#include "pipeline/progress.h"
-#include "pipeline/read_ends_observer.h"
-#include "pipeline/resume.h"
-#include "pipeline/rules.h"
-#include "pipeline/sort_settings.h"
-#include "pipeline/survey.h"
-#include "pipeline/verify.h"
-
-struct sort {
-    const struct sort_settings *settings;
-    struct sort_report *report;
-    struct mem_budget budget;           /* as it is when the sort begins */
-    struct sort_rules rules;
-    struct rules_maker rules_maker;
-    struct fixmate_rules fixmate;       /* if the settings ask for it */
-    struct cut_names cut_names;         /* of the records that were read */
-    struct crew *crew;
-    struct batch_pool *pool;
-    struct load_totals *totals;
-    struct checkpoint_writer *checkpoint;
-    struct temp_store *store;
-    struct spiller *spiller;
-    struct duplicates *duplicates;      /* NULL: none are looked for */
-    const char **temp_prefixes; /* of temp_places */
-    struct temp_places temp_places;     /* of temporary files without a name */
-    struct duplicate_rules duplicate_rules;     /* if the settings ask for it */
-    struct read_groups *read_groups;    /* for it, or NULL */
-    uint32_t first_own_run;     /* runs before it are of an earlier process */
-    struct resume resume;
-    struct bam_inputs *inputs;
-    sam_hdr_t *header;
-    struct verification *verification;  /* NULL: nothing is verified */
-    struct output_path output_path, index_path, also_path;      /* set with the lock held */
-    struct output_path no_path; /* of the index of the second output, which has none */
-    struct output_set outputs;          /* of these, and reports; likewise */
-    struct piece_dir pieces_dir;        /* set with the lock held */
-    struct split_plan *split;           /* NULL: the output is one file */
-    struct piece_list *pieces;          /* with it, until the report has them */
-    struct survey survey;
-    struct column_output columns[MOST_OUTPUTS]; /* of Arrow and Parquet; else {NULL} */
-    struct sorted_output output;
-    struct cram_doubt cram_doubt;       /* of the records of all outputs */
-    struct record_observers observers_in, observers_out;        /* of records that are read, and
-                                           written */
-    struct record_observer *read_ends;  /* of records in runs; NULL: no duplicates are looked for */
-    struct merge_counts merged;         /* under the lock */
-    struct content_sum sum_out;
-    bool lost_reader;                   /* the program that reads standard output closed it */
-    struct progress *progress;
-};
+#include "pipeline/sort_context.h"
 
 /* Makes the objects. Returns 0, or -1 after a message. */
-int sort_init(struct sort *sort, const struct sort_settings *settings, struct sort_report *report);
+int sort_init(struct sort_context *sort, const struct sort_settings *settings, struct sort_report *report);
 
 /* Splits total_bytes of memory for a sort with these settings; before batches are made. */
 void sort_plan_memory(const struct sort_settings *settings, size_t total_bytes,
                       struct mem_budget *budget);
 
 /* Starts showing how far the sort is. */
-struct progress *sort_start_progress(struct sort *sort);
+struct progress *sort_start_progress(struct sort_context *sort);
 
 /* When all pieces of the output are written: the report takes over what they are. */
-void sort_report_pieces(struct sort *sort);
+void sort_report_pieces(struct sort_context *sort);
 
 /* Closes the store, and fills the report. directories_stay: the temporary directories are a
    checkpoint that is kept. */
-void sort_close_store(struct sort *sort, bool directories_stay);
+void sort_close_store(struct sort_context *sort, bool directories_stay);
 
 /* Gives the files of a complete output their names, together with the reports of the settings, if
    *result is 0. Sets *result to -1 after a failure. Does nothing if the output is not complete. */
-void sort_publish(struct sort *sort, int *result);
+void sort_publish(struct sort_context *sort, int *result);
 
 /* Removes the files that have no names, and the temporary directories, unless they stay. */
-void sort_close(struct sort *sort, bool directories_stay);
+void sort_close(struct sort_context *sort, bool directories_stay);
 
 /* When it is closed: ends the crew and frees everything. */
-void sort_release(struct sort *sort);
+void sort_release(struct sort_context *sort);
 
 #endif

@@ -13,7 +13,7 @@
 #include "pipeline/crew.h"
 #include "pipeline/mem_budget.h"
 #include "split/piece_list.h"
-#include "store/codec_policy.h"
+#include "store/store_layout.h"
 #include "store/run_store.h"
 #include "store/temp_codec.h"
 
@@ -44,11 +44,13 @@ const char *sort_phase_name(enum sort_phase phase);
 
 enum { SAMPLE_MOST = 1024 };
 
-struct sample {
+struct sample {                 /* what was done until one moment */
     double seconds;             /* since the start */
     enum sort_phase phase;
     uint64_t records_in, raw_bytes_in;
-    uint64_t records_out, output_bytes;         /* written */
+    uint64_t raw_bytes_before;  /* of these, read by an earlier process */
+    uint64_t file_bytes, file_bytes_read, file_bytes_before;   /* of the input files; 0: unknown */
+    uint64_t records_out, raw_bytes_out, output_bytes;         /* written */
     uint64_t n_runs, spilled_bytes;     /* uncompressed */
     uint64_t resident_bytes;
     double cpu_seconds;

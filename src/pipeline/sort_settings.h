@@ -12,9 +12,8 @@
 #include "columns/column_schema.h"
 #include "duplicates/duplicate_rules.h"
 #include "output/output_format.h"
-#include "pipeline/count_files.h"
-#include "split/split_request.h"
-#include "store/checkpoint.h"
+#include "split/split_plan.h"
+#include "store/checkpoint_dir.h"
 #include "store/compaction_plan.h"
 #include "store/temp_codec.h"
 #include "template/fixmate.h"
@@ -24,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct count_file;
+struct output_set;
 struct sort_report;
 
 struct sort_settings {

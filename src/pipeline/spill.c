@@ -100,7 +100,6 @@ static void check_space(struct spiller *spiller, struct run_store *store,
     struct mem_budget budget;
     struct run_store_disks disks;
     struct plan plan;
-    size_t n_dirs = 0;
     load_totals_look(s->totals, &counts);
     uint64_t expected_bytes = counts.is_loading ? counts.expected_bytes : counts.sum.n_bytes;
     if (spiller->space_is_checked || expected_bytes == 0) return;
@@ -109,12 +108,12 @@ static void check_space(struct spiller *spiller, struct run_store *store,
     planner_begin(&plan, s->sort, &budget);
     plan.expected_bytes = expected_bytes;
     plan.size_is_known = true;
-    const char *const *dirs =
-        store ? checkpoint_writer_directories(s->checkpoint, &n_dirs) : NULL;
-    planner_look_at_space(&plan, dirs, n_dirs, s->output->final, s->also->final);
+    struct temp_dirs dirs = {NULL};
+    if (store) dirs = *temp_store_dirs(s->store);
+    planner_look_at_space(&plan, dirs.paths, dirs.n, s->output->final, s->also->final);
     if (store) {
         run_store_look(store, &disks);
-        planner_set_disks(&plan, &disks, (unsigned)n_dirs, run_store_n_lanes(store));
+        planner_set_disks(&plan, &disks, (unsigned)dirs.n, run_store_n_lanes(store));
     }
     planner_warn(&plan, batches, n);
 }
@@ -130,9 +129,9 @@ static int spill_run(struct spiller *spiller, struct batch *const *batches, size
         .crew = s->crew,
         .rules = s->rules,
         .store = temp_store_runs(s->store),
-        .duplicates = s->duplicates,
+        .observers = s->observers,
         .label = make_label(&totals, batches, n),
-        .record_growth = duplicates_growth(s->duplicates),
+        .record_growth = s->record_growth,
     }};
     batch_pool_budget(s->pool, &planned.settings.budget);
     plan_run(spiller, &totals, &planned);
@@ -245,8 +244,8 @@ int spill_to_fit(struct spiller *spiller)
         batch_pool_budget(s->pool, &budget);
         size_t left = batch_pool_n_kept(s->pool);
         bool fits = merge_fits(spiller, &budget);
-        if (left == 0 || (fits && !checkpoint_writer_needs_all_runs(s->checkpoint) &&
-                          !duplicates_need_runs(s->duplicates)))
+        if (left == 0 ||
+            (fits && !temp_store_needs_all_runs(s->store) && !s->needs_all_runs))
             return ender ? run_ender_settle(ender) : 0;
         if (spill_oldest(spiller, spill_policy_run_batches(&budget, left)) < 0) return -1;
     }

@@ -14,9 +14,11 @@
 #ifndef ROCKSORT_PIPELINE_SPILL_H
 #define ROCKSORT_PIPELINE_SPILL_H
 
-#include "pipeline/duplicates.h"
+#include "output/output_path.h"
+#include "pipeline/record_observers.h"
+#include "pipeline/sort_settings.h"
 #include "pipeline/temp_store.h"
-#include "store/codec_policy.h"
+#include "store/store_layout.h"
 #include "store/run_label.h"
 
 struct spiller;
@@ -27,18 +29,11 @@ struct spill_settings {
     struct crew *crew;
     struct batch_pool *pool;
     struct load_totals *totals;
-    struct checkpoint_writer *checkpoint;
     struct temp_store *store;
     const struct sort_rules *rules;
-    struct duplicates *duplicates;      /* NULL: none are looked for */
-};
-
-/* What has been spilled so far. */
-struct spill_totals {
-    unsigned n_runs;            /* runs that were written; some may not have ended yet */
-    uint32_t next_run, last_run;        /* numbers of runs; RUN_LABEL_NONE before the first */
-    uint64_t raw_bytes;         /* in runs, uncompressed */
-    size_t open_bytes;          /* sum over runs (spilled_run.h) */
+    const struct record_observers *observers;   /* of the records of runs */
+    size_t record_growth;       /* by so many bytes a record may get longer when it is read */
+    bool needs_all_runs;        /* all records must be in runs before the merge */
 };
 
 struct spiller *spill_create(const struct spill_settings *settings);

@@ -25,7 +25,7 @@ struct pack {
                                    the tags that they may get */
     uint8_t *blocks;            /* packed_blocks, reused from pack to pack */
     size_t n_bytes, room;
-    struct duplicate_looks looks;       /* at its records */
+    struct observed_parts parts;
     uint8_t *ordinals;          /* of the records of the next block, if they have some */
     size_t ordinals_bytes, ordinals_room;
     bool done;                  /* under the lock */
@@ -119,20 +119,21 @@ static int end_block(struct pack *pack, struct pack_scratch *scratch,
     return 0;
 }
 
-/* Makes the view of a record that will be in the next block. Returns 0, or -1 after a message. */
-static int look_at_record(struct pack *pack, struct view_gather *gather, const uint8_t *rec,
-                          uint64_t index)
+/* Shows a record that will be in the next block to the observers. Returns 0, or -1 after a
+   message. */
+static int show_record(struct pack *pack, const uint8_t *rec, uint64_t index)
 {
     const struct spilled_run *run = pack->file->run;
-    struct record_place place = {run->settings.label.run, index, index};
+    struct observed_records one = {.all = {rec, rec + bam_record_bytes(rec)},
+                                   .run = run->settings.label.run, .first_record = index};
     if (run->ordinals) {
-        place.ordinal = record_ordinals_find(run->ordinals, rec);
         size_t at = pack->ordinals_bytes, end = at + BAM_BLOCK_ORDINAL_BYTES;
         xgrow(&pack->ordinals, &pack->ordinals_room, end, end, 1);
-        bam_block_put_ordinal(pack->ordinals + at, place.ordinal);
+        bam_block_put_ordinal(pack->ordinals + at, record_ordinals_find(run->ordinals, rec));
+        one.ordinals = pack->ordinals + at;
         pack->ordinals_bytes = end;
     }
-    return duplicate_looks_add(run->settings.duplicates, gather, &pack->looks, rec, &place);
+    return observed_parts_show(&pack->parts, &one);
 }
 
 /* Has the processor fetch a short read into its cache: a sort takes 4 % less CPU time. */
@@ -158,8 +159,7 @@ static int make_blocks(struct pack *pack, struct worker *worker)
     struct merge_source merged = {.run = s->label.run, .first_index = pack->first_index};
     merged.n_entries = merge_slices(s->rules, pack->slices, run->n_sources,
                                     worker_merge_space(worker), &merged.entries);
-    struct duplicates *duplicates = s->duplicates;
-    struct view_gather *gather = worker_view_gather(worker);
+    bool is_observed = s->observers->n > 0;
     size_t from = 0, raw_bytes = 0;
     for (size_t i = 0; i < merged.n_entries; i++) {
         if (i + PREFETCH < merged.n_entries)
@@ -177,11 +177,7 @@ static int make_blocks(struct pack *pack, struct worker *worker)
               (raw_bytes + rec_bytes) / 4, 1);
         memcpy(scratch->raw + raw_bytes, rec, rec_bytes);
         raw_bytes += rec_bytes;
-        if (duplicates && look_at_record(pack, gather, rec, merged.first_index + i) < 0) return -1;
-    }
-    if (duplicates) {
-        duplicate_looks_end(gather, &pack->looks, merged.run);
-        if (duplicates_take(duplicates, &pack->looks) < 0) return -1;
+        if (is_observed && show_record(pack, rec, merged.first_index + i) < 0) return -1;
     }
     return end_block(pack, scratch, &merged, (struct stretch){from, merged.n_entries, raw_bytes});
 }
@@ -192,9 +188,10 @@ static void pack_job(struct worker *worker, void *arg)
     struct crew *crew = pack->file->run->settings.crew;
     pack->n_bytes = 0;
     pack->max_block_bytes = 0;
-    pack->looks.n_bytes = 0;
     pack->ordinals_bytes = 0;
-    if (!crew_failed(crew) && make_blocks(pack, worker) < 0) crew_fail(crew);
+    observed_parts_begin(&pack->parts, pack->file->run->settings.observers);
+    int r = crew_failed(crew) ? -1 : make_blocks(pack, worker);
+    if (observed_parts_close(&pack->parts, r) < 0) crew_fail(crew);
     crew_lock(crew);
     pack->done = true;
     crew_unlock(crew);
@@ -380,7 +377,7 @@ static uint64_t n_records_of(const struct spilled_run *run)
 int spilled_run_write(struct spilled_run *run, struct stored_run **stored)
 {
     const struct spilled_run_settings *s = &run->settings;
-    if (s->duplicates) duplicates_begin_run(s->duplicates);
+    record_observers_begin_run(s->observers);
     int r = run_store_begin_run(s->store, run->n_files, &run->stored);
     if (r == 0) {
         r = write_files(run);
@@ -389,14 +386,10 @@ int spilled_run_write(struct spilled_run *run, struct stored_run **stored)
     }
     *stored = run->stored;
     run->stored = NULL;
-    if (r == 0) {
-        if (s->duplicates) duplicates_end_run(s->duplicates, s->label.run, n_records_of(run));
-        return 0;
-    }
+    if (r == 0) return 0;
     run_store_abandon_run(*stored);
     *stored = NULL;
-    if (r == RUN_STORE_AGAIN && s->duplicates && duplicates_undo_run(s->duplicates) < 0)
-        r = RUN_STORE_ERROR;
+    if (r == RUN_STORE_AGAIN) record_observers_undo_run(s->observers, s->label.run);
     if (r == RUN_STORE_ERROR) crew_fail(s->crew);
     return r;
 }
@@ -475,7 +468,7 @@ struct spilled_run *spilled_run_create(const struct spilled_run_settings *settin
     run->places = merge_cut_places(settings->rules, run->sources, raw_bytes, n,
                                    settings->budget.pack_bytes / 8, &run->n_places);
     free(raw_bytes);
-    if (settings->duplicates && record_ordinals_are_needed(settings->rules))
+    if (record_ordinals_are_needed(settings->rules))
         run->ordinals = record_ordinals_create(batches, n);
     make_files(run);
     return run;
@@ -490,7 +483,6 @@ void spilled_run_destroy(struct spilled_run *run)
             free(file->ring[k].slices);
             free(file->ring[k].blocks);
             free(file->ring[k].ordinals);
-            duplicate_looks_release(&file->ring[k].looks);
         }
         free(file->ring);
         free(file->cut_at);

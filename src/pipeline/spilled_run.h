@@ -15,8 +15,8 @@
 
 #include "pipeline/batch.h"
 #include "pipeline/crew.h"
-#include "pipeline/duplicates.h"
 #include "pipeline/mem_budget.h"
+#include "pipeline/record_observers.h"
 #include "store/run_label.h"
 #include "store/run_store.h"
 #include "store/temp_codec.h"
@@ -27,7 +27,7 @@ struct spilled_run_settings {
     struct crew *crew;
     const struct sort_rules *rules;
     struct run_store *store;
-    struct duplicates *duplicates;      /* NULL: none are looked for */
+    const struct record_observers *observers;   /* of its records */
     struct mem_budget budget;
     struct run_label label;     /* but open_bytes, which the run sets */
     enum temp_codec codec;

@@ -1,7 +1,6 @@
 /* temp_store.c -- see temp_store.h. */
 #include "pipeline/temp_store.h"
 
-#include "pipeline/leftovers.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 struct temp_store {
     struct temp_store_settings settings;
     struct run_store *runs;
-    struct durable *durable;
+    struct temp_dirs dirs;      /* of the open store */
     struct run_ender *ender;    /* set under the crew's lock */
 };
 
@@ -33,27 +32,24 @@ static struct run_store_means plan_means(uint64_t expected_bytes, const struct m
 static int open_databases(struct temp_store *ts)
 {
     const struct temp_store_settings *s = &ts->settings;
-    const struct checkpoint *resumed = s->sort->resumed;
     struct mem_budget budget, long_runs;
     batch_pool_budget(s->pool, &budget);
     long_runs = budget;
     mem_budget_lengthen_runs(&long_runs);
     uint64_t expected_bytes = load_totals_expected_bytes(s->totals);
-    struct run_store_settings settings = {
-        .n_lanes = resumed ? resumed->file.n_lanes : 0,
-        .existing = resumed != NULL,
+    const struct run_store_settings settings = {
+        .dirs = ts->dirs.paths,
+        .n_dirs = ts->dirs.n,
+        .n_closed_dirs = ts->dirs.n_closed,
+        .n_lanes = s->n_lanes,
+        .existing = s->n_lanes > 0,
         .read_only = !s->reads_input,
-        .compaction = s->sort->compaction,
-        .long_keys = sort_order_has_long_keys(s->sort->rules.order),
+        .compaction = s->compaction,
+        .long_keys = s->long_keys,
         .input_bytes = expected_bytes,
         .means = plan_means(expected_bytes, &budget),
         .slow_means = plan_means(expected_bytes, &long_runs),
     };
-    settings.dirs = checkpoint_writer_directories(s->checkpoint, &settings.n_dirs);
-    /* A user who adds a directory to a checkpoint has too little space in the others, or wants no
-       more data there. So no new data are put into these. */
-    size_t n_adopted = checkpoint_writer_n_adopted(s->checkpoint);
-    if (settings.n_dirs > n_adopted) settings.n_closed_dirs = n_adopted;
     ts->runs = run_store_create(&settings);
     if (!ts->runs) return -1;
     struct run_store_disks disks;
@@ -73,37 +69,24 @@ static int start_ender(struct temp_store *ts)
     return ender ? 0 : -1;
 }
 
-static int start_syncing(struct temp_store *ts)
-{
-    const struct temp_store_settings *s = &ts->settings;
-    /* If an input is overwritten, its records will exist only here. */
-    bool at_once = checkpoint_writer_overwrites_input(s->checkpoint);
-    ts->durable = durable_begin(s->sort, s->crew,
-                                checkpoint_writer_absolute_directories(s->checkpoint), at_once);
-    return ts->durable ? 0 : -1;
-}
-
-static void tell_leftovers(const struct temp_store *ts)
-{
-    struct checkpoint_writer *checkpoint = ts->settings.checkpoint;
-    char *output = checkpoint_writer_output_name(checkpoint);
-    struct leftovers_sort sort = {.output = output};
-    sort.inputs = checkpoint_writer_inputs(checkpoint, &sort.n_inputs);
-    size_t n;
-    const char *const *directories = checkpoint_writer_directories(checkpoint, &n);
-    leftovers_tell(&sort, directories, n);
-    free(output);
-}
-
 int temp_store_open(struct temp_store *ts)
 {
-    const struct temp_store_settings *s = &ts->settings;
+    const struct temp_store_hooks *hooks = &ts->settings.hooks;
     if (ts->runs) return 0;
-    if (checkpoint_writer_make_directories(s->checkpoint) < 0) return -1;
-    if (open_databases(ts) < 0 || start_ender(ts) < 0 || start_syncing(ts) < 0) return -1;
-    if (s->sort->resumed) return 0;
-    tell_leftovers(ts);
-    return checkpoint_writer_begin(s->checkpoint, run_store_n_lanes(ts->runs));
+    if (hooks->make_directories(hooks->arg, &ts->dirs) < 0 || open_databases(ts) < 0 ||
+        start_ender(ts) < 0)
+        return -1;
+    return hooks->is_open(hooks->arg, run_store_n_lanes(ts->runs));
+}
+
+const struct temp_dirs *temp_store_dirs(const struct temp_store *ts)
+{
+    return &ts->dirs;
+}
+
+bool temp_store_needs_all_runs(const struct temp_store *ts)
+{
+    return ts->settings.hooks.needs_all_runs(ts->settings.hooks.arg);
 }
 
 struct run_store *temp_store_runs(const struct temp_store *ts)
@@ -129,11 +112,6 @@ void temp_store_set_before(struct temp_store *ts, unsigned n_runs, uint64_t raw_
     crew_unlock(ts->settings.crew);
 }
 
-void temp_store_tell(struct temp_store *ts, int result)
-{
-    durable_tell(ts->durable, result);
-}
-
 void temp_store_close(struct temp_store *ts, bool directories_stay,
                       struct run_store_stats *stats)
 {
@@ -143,12 +121,6 @@ void temp_store_close(struct temp_store *ts, bool directories_stay,
     if (ts->runs && directories_stay) (void)run_store_flush(ts->runs);
     run_store_destroy(ts->runs);
     ts->runs = NULL;
-}
-
-void temp_store_end(struct temp_store *ts, bool directories_stay)
-{
-    durable_end(ts->durable, directories_stay);
-    ts->durable = NULL;
 }
 
 void temp_store_destroy(struct temp_store *ts)

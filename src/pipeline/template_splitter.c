@@ -6,7 +6,8 @@
  */
 #include "pipeline/template_splitter.h"
 
-#include "pipeline/load_large.h"
+#include "store/temp_streams.h"
+#include "template/fixed_records.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -14,12 +15,30 @@
 enum { LARGE_TEMPLATE_BYTES = 8 << 20 };        /* whatever the memory: the copies of it that are in
                                                    memory at once fit the allowance */
 
+/* A template that does not fit in memory. Its records go to a stream, in parts, each with its head.
+   They come back in these parts, which workers fix. */
+struct part_head {
+    size_t n_bytes;
+    uint64_t first_record;
+    struct large_place place;
+};
+
+struct oversized_template {
+    const struct sort_context *sort;
+    struct large_template *template;    /* what the records need to know of each other */
+    struct temp_streams *records;
+    struct temp_stream_reader reader;
+    uint64_t n_records;         /* of the input, up to the last one that was added */
+    struct part_head head;      /* of the part that is being made */
+    struct record_bytes made;
+};
+
 struct template_work {          /* the templates that a span completes */
     struct template_splitter *ts;
     struct queued_span *span;   /* NULL: a part of a large template, or the end of the input */
     struct template_stretch stretch;
     uint64_t first_record;      /* of the stretch: its number in the input, from 0 */
-    struct load_large *large;   /* a template that comes before the stretch, or NULL */
+    struct oversized_template *large;   /* a template that comes before the stretch, or NULL */
     struct fixed_part part;     /* instead of a stretch, if part.template is not NULL */
     struct record_bytes part_records;
     struct fixed_records fixed;
@@ -29,15 +48,14 @@ struct template_work {          /* the templates that a span completes */
 };
 
 struct template_splitter {
-    const struct load_settings *settings;
+    const struct sort_context *sort;
     struct crew *crew;
     struct batch_filler *filler;
-    struct load_large_settings large_settings;
     size_t max_template_bytes;
     /* of the input at hand */
     const char *input;
     struct template_cutter cutter;
-    struct load_large *large;   /* the template that is open, or NULL */
+    struct oversized_template *large;   /* the template that is open, or NULL */
     uint64_t n_records;         /* in stretches, and of `large` */
     uint64_t end_offset;        /* once it has ended */
     /* all */
@@ -53,6 +71,100 @@ size_t template_splitter_max_template(const struct mem_budget *budget)
     return n_bytes < LARGE_TEMPLATE_BYTES ? LARGE_TEMPLATE_BYTES : n_bytes;
 }
 
+/* ---- oversized templates ---- */
+
+static void begin_part(struct oversized_template *large)
+{
+    large->made.n_bytes = 0;
+    large->head = (struct part_head){.first_record = large->n_records,
+                                     .place = large_template_place(large->template)};
+}
+
+/* first_record: number of its first record in the input, from 0. */
+static struct oversized_template *oversized_create(const struct sort_context *sort,
+                                                   uint64_t first_record)
+{
+    struct oversized_template *large = xcalloc(1, sizeof *large);
+    large->sort = sort;
+    large->n_records = first_record;
+    large->template = large_template_create(&sort->fixmate);
+    large->records = temp_streams_create(1, 2 * sort->budget.piece_bytes, &sort->temp_places);
+    begin_part(large);
+    return large;
+}
+
+static void oversized_destroy(struct oversized_template *large)
+{
+    if (!large) return;
+    large_template_destroy(large->template);
+    temp_stream_reader_release(&large->reader);
+    temp_streams_destroy(large->records);
+    free(large->made.at);
+    free(large);
+}
+
+static int write_part(struct oversized_template *large)
+{
+    large->head.n_bytes = large->made.n_bytes;
+    if (large->made.n_bytes == 0) return 0;
+    if (temp_streams_append(large->records, 0, &large->head, sizeof large->head) < 0 ||
+        temp_streams_append(large->records, 0, large->made.at, large->made.n_bytes) < 0)
+        return -1;
+    begin_part(large);
+    return 0;
+}
+
+/* Adds n_bytes of whole records. */
+static int oversized_add(struct oversized_template *large, const uint8_t *records, size_t n_bytes)
+{
+    struct record_bytes *made = &large->made;
+    struct bam_records all = {records, records + n_bytes};
+    for (const uint8_t *rec; (rec = bam_records_next(&all));) {
+        size_t rec_bytes = bam_record_bytes(rec);
+        large_template_look(large->template, rec);
+        xgrow(&made->at, &made->room, made->n_bytes + rec_bytes, made->n_bytes / 2, 1);
+        memcpy(made->at + made->n_bytes, rec, rec_bytes);
+        made->n_bytes += rec_bytes;
+        large->n_records++;
+        if (made->n_bytes >= large->sort->budget.piece_bytes && write_part(large) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* No more are added. */
+static int oversized_end(struct oversized_template *large)
+{
+    if (write_part(large) < 0) return -1;
+    large_template_end(large->template);
+    free(large->made.at);
+    large->made = (struct record_bytes){NULL, 0, 0};
+    temp_stream_reader_begin(&large->reader, large->records, 0);
+    return 0;
+}
+
+/* Reads the records of the next part. Returns 1, 0 if there is none, or -1. */
+static int oversized_next(struct oversized_template *large, struct template_work *work)
+{
+    struct record_bytes *records = &work->part_records;
+    struct part_head head;
+    if (temp_stream_is_at_end(&large->reader)) return 0;
+    const uint8_t *bytes = temp_stream_read(&large->reader, sizeof head);
+    if (!bytes) return -1;
+    memcpy(&head, bytes, sizeof head);
+    bytes = temp_stream_read(&large->reader, head.n_bytes);
+    if (!bytes) return -1;
+    xgrow(&records->at, &records->room, head.n_bytes, 0, 1);
+    memcpy(records->at, bytes, head.n_bytes);
+    work->first_record = head.first_record;
+    work->part = (struct fixed_part){.template = large->template, .place = head.place,
+                                     .records = records->at, .n_bytes = head.n_bytes,
+                                     .max_bytes = 4 * large->sort->budget.piece_bytes};
+    return 1;
+}
+
+/* ---- the splitter ---- */
+
 static struct template_work *make_works(struct template_splitter *ts, unsigned n)
 {
     struct template_work *works = xcalloc(n, sizeof *works);
@@ -64,23 +176,21 @@ static void free_works(struct template_work *works, unsigned n)
 {
     for (unsigned i = 0; works && i < n; i++) {
         free(works[i].part_records.at);
-        load_large_destroy(works[i].large);
+        oversized_destroy(works[i].large);
         template_stretch_release(&works[i].stretch);
         fixed_records_release(&works[i].fixed);
     }
     free(works);
 }
 
-struct template_splitter *template_splitter_create(const struct load_settings *s,
+struct template_splitter *template_splitter_create(const struct sort_context *sort,
                                                    struct batch_filler *filler)
 {
     struct template_splitter *ts = xcalloc(1, sizeof *ts);
     *ts = (struct template_splitter){
-        .settings = s, .crew = s->crew, .filler = filler,
-        .large_settings = {.rules = s->fixmate, .temp_prefix = s->temp_prefix,
-                           .output = s->output, .part_bytes = s->budget->piece_bytes},
-        .max_template_bytes = template_splitter_max_template(s->budget),
-        .n_ring = 2 * s->budget->n_pieces, .n_parts = s->budget->n_threads + 1,
+        .sort = sort, .crew = sort->crew, .filler = filler,
+        .max_template_bytes = template_splitter_max_template(&sort->budget),
+        .n_ring = 2 * sort->budget.n_pieces, .n_parts = sort->budget.n_threads + 1,
     };
     ts->ring = make_works(ts, ts->n_ring);
     return ts;
@@ -92,7 +202,7 @@ void template_splitter_destroy(struct template_splitter *ts)
     free_works(ts->ring, ts->n_ring);
     free_works(ts->parts, ts->n_parts);
     template_cutter_release(&ts->cutter);
-    load_large_destroy(ts->large);
+    oversized_destroy(ts->large);
     free(ts);
 }
 
@@ -107,7 +217,7 @@ void template_splitter_begin(struct template_splitter *ts, const char *input, ui
 
 static int fix_records(struct template_work *work, struct record_problem *problem)
 {
-    const struct fixmate_rules *rules = work->ts->settings->fixmate;
+    const struct fixmate_rules *rules = &work->ts->sort->fixmate;
     uint8_t *records = work->span ? work->span->records.from : NULL;
     if (work->part.template)
         return fixed_records_make_part(&work->fixed, rules, &work->part, problem);
@@ -118,18 +228,18 @@ static void fix_job(struct worker *worker, void *arg)
 {
     (void)worker;
     struct template_work *work = arg;
-    const struct load_settings *load = work->ts->settings;
+    const struct sort_context *sort = work->ts->sort;
     const struct fixmate_space *space = &work->fixed.space;
     struct record_problem problem = {.record = work->first_record, .is_damaged = true};
-    if (!crew_failed(load->crew) && fix_records(work, &problem) < 0) {
+    if (!crew_failed(sort->crew) && fix_records(work, &problem) < 0) {
         record_problem_print(&problem, work->ts->input);
-        load_totals_set_bad(load->totals);
-        crew_fail(load->crew);
+        load_totals_set_bad(sort->totals);
+        crew_fail(sort->crew);
     }
-    crew_lock(load->crew);
-    load_totals_add_pairs(load->totals, space->n_paired, space->n_alone);
+    crew_lock(sort->crew);
+    load_totals_add_pairs(sort->totals, space->n_paired, space->n_alone);
     work->done = true;
-    crew_unlock(load->crew);
+    crew_unlock(sort->crew);
 }
 
 static int submit(struct template_work *work)
@@ -165,7 +275,7 @@ static int wait_until_fixed(const struct template_work *work)
 static void drop_user(void *owner)
 {
     struct template_work *work = owner;
-    size_t keep_bytes = 2 * work->ts->settings->budget->piece_bytes;
+    size_t keep_bytes = 2 * work->ts->sort->budget.piece_bytes;
     if (--work->n_users > 0) return;
     /* One template of many records should not make every buffer in the ring stay large. */
     fixed_records_shrink(&work->fixed, keep_bytes);
@@ -198,8 +308,8 @@ static int add_to_large(struct template_splitter *ts, const uint8_t *records,
 {
     size_t n_bytes = stretch->to - stretch->from;
     ts->n_records += stretch->n_records;
-    int r = load_large_add(ts->large, stretch->left.at, stretch->left.n_bytes);
-    if (r == 0 && n_bytes > 0) r = load_large_add(ts->large, records + stretch->from, n_bytes);
+    int r = oversized_add(ts->large, stretch->left.at, stretch->left.n_bytes);
+    if (r == 0 && n_bytes > 0) r = oversized_add(ts->large, records + stretch->from, n_bytes);
     template_stretch_release(stretch);
     return r;
 }
@@ -208,8 +318,7 @@ static int add_to_large(struct template_splitter *ts, const uint8_t *records,
 static int begin_large(struct template_splitter *ts)
 {
     struct template_stretch stretch = {.n_records = 0};
-    ts->large = load_large_create(&ts->large_settings, ts->n_records);
-    if (!ts->large) return -1;
+    ts->large = oversized_create(ts->sort, ts->n_records);
     template_cut_open(&ts->cutter, &stretch);
     return add_to_large(ts, NULL, &stretch);
 }
@@ -229,7 +338,7 @@ static int go_on_with_large(struct template_work *work, const uint8_t *records, 
     ts->cutter.is_open = false;
     work->large = ts->large;
     ts->large = NULL;
-    return load_large_end(work->large);
+    return oversized_end(work->large);
 }
 
 /* Cuts a span, or what is left at the end. is_last: nothing follows that can be used. */
@@ -294,7 +403,7 @@ int template_splitter_finish(struct template_splitter *ts, uint64_t end_offset)
 static struct input_position position_after(const struct template_work *work,
                                             const struct fixed_end *end)
 {
-    struct input_position position = {bam_inputs_number(work->ts->settings->inputs),
+    struct input_position position = {bam_inputs_number(work->ts->sort->inputs),
                                       INPUT_OFFSET_UNKNOWN,
                                       work->first_record + end->n_records};
     if (end->piece_at == FIXED_END_UNKNOWN) return position;
@@ -349,10 +458,10 @@ static int fix_rest(struct template_work *work)
 
 /* Reads the next part of a large template, and submits the job that fixes it. Returns 1, 0 if there
    is none, or -1. */
-static int fetch_part(struct load_large *large, struct template_work *part)
+static int fetch_part(struct oversized_template *large, struct template_work *part)
 {
     if (wait_for_users(part, 0) < 0) return -1;
-    int r = load_large_next(large, &part->part_records, &part->part, &part->first_record);
+    int r = oversized_next(large, part);
     if (r < 0) crew_fail(part->ts->crew);
     if (r <= 0) return r;
     part->n_users = 1;
@@ -383,7 +492,7 @@ static int place_large(struct template_work *work)
         if (r < 0 || (n > 0 && place_part(&ts->parts[first]) < 0)) return -1;
         first = (first + 1) % ts->n_parts;
     } while (n-- > 1);
-    load_large_destroy(work->large);
+    oversized_destroy(work->large);
     work->large = NULL;
     return 0;
 }
@@ -393,14 +502,14 @@ static int place_large(struct template_work *work)
 static int make_large(struct template_work *work)
 {
     const struct fixed_records *fixed = &work->fixed;
-    work->large = load_large_create(&work->ts->large_settings,
-                                    work->first_record + fixed->n_done - fixed->too_large);
-    int r = work->large ? 0 : -1;
+    work->large = oversized_create(work->ts->sort,
+                                   work->first_record + fixed->n_done - fixed->too_large);
+    int r = 0;
     for (size_t i = 0; r == 0 && i < fixed->too_large; i++) {
         const uint8_t *rec = fixed->space.drafts[i].rec;
-        r = load_large_add(work->large, rec, bam_record_bytes(rec));
+        r = oversized_add(work->large, rec, bam_record_bytes(rec));
     }
-    if (r == 0) r = load_large_end(work->large);
+    if (r == 0) r = oversized_end(work->large);
     if (r < 0) crew_fail(work->ts->crew);
     return r;
 }

@@ -2,8 +2,9 @@
  * template_splitter.h -- --fixmate while the input is loaded: finds the whole templates that each
  * span completes, has workers tell their records of each other, and places these in batches.
  *
- * A template that does not fit in memory is kept in a file (load_large.h). When the span in which
- * it ends is the oldest one, its records are fixed in parts, and the loader waits for each part.
+ * A template that does not fit in memory goes to temporary files (temp_streams.h). When the span in
+ * which it ends is the oldest one, its records are fixed in parts, and the loader waits for each
+ * part.
  *
  * Order of calls: create; for each input begin, then add and place in turns, and finish when no
  * other span follows or the rest cannot be used; destroy with all jobs done.
@@ -24,7 +25,7 @@ struct template_splitter;
 size_t template_splitter_max_template(const struct mem_budget *budget);
 
 /* The filler outlives the splitter. */
-struct template_splitter *template_splitter_create(const struct load_settings *settings,
+struct template_splitter *template_splitter_create(const struct sort_context *sort,
                                                    struct batch_filler *filler);
 
 /* NULL is accepted. */

@@ -7,7 +7,6 @@
 #include "util/xalloc.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct verification {
     struct record_observer base;        /* must be the first member */

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <htslib/hts.h>
 #include <htslib/kstring.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

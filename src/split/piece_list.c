@@ -20,6 +20,7 @@ struct piece {
     struct piece_counts counts;
     uint32_t last_number;       /* that was put after this name to make another one */
     size_t title, name;         /* where they stand in the texts */
+    size_t begin;               /* likewise, from 1; 0: none */
 };
 
 /* The size is a power of two; at most two thirds of the slots are in use. */
@@ -34,8 +35,6 @@ struct piece_list {
     size_t n, room;
     struct text_pool texts;
     struct piece_set by_title, by_name;
-    size_t *begins;             /* where they stand, from 1; 0: none. NULL: no piece has one */
-    size_t n_begins;
     char *patterns[2];          /* of the file, and of the index */
 };
 
@@ -144,7 +143,6 @@ void piece_list_destroy(struct piece_list *list)
     free(list->texts.bytes);
     free(list->by_title.slots);
     free(list->by_name.slots);
-    free(list->begins);
     for (size_t i = 0; i < 2; i++) free(list->patterns[i]);
     free(list);
 }
@@ -189,17 +187,12 @@ struct piece_counts *piece_list_counts(struct piece_list *list, size_t piece)
 
 void piece_list_set_begin(struct piece_list *list, size_t piece, const char *begin)
 {
-    if (!begin) return;
-    if (!list->begins) {
-        list->n_begins = list->n;
-        list->begins = xcalloc(list->n, sizeof *list->begins);
-    }
-    list->begins[piece] = text_pool_put(&list->texts, begin) + 1;
+    if (begin) list->pieces[piece].begin = text_pool_put(&list->texts, begin) + 1;
 }
 
 const char *piece_list_begin(const struct piece_list *list, size_t piece)
 {
-    size_t begin = piece < list->n_begins ? list->begins[piece] : 0;
+    size_t begin = list->pieces[piece].begin;
     return begin ? list->texts.bytes + begin - 1 : NULL;
 }
 

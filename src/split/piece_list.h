@@ -8,7 +8,7 @@
  * PIECE_NAME_BYTES. A name that is taken already gets _2, or _3 and so on. So names depend only on
  * the titles before. Names of files are made of a pattern and the name when they are asked for.
  *
- * Memory: there may be 100,000 pieces, so each takes some 70 bytes, its title, and its name if that
+ * Memory: there may be 100,000 pieces, so each takes some 80 bytes, its title, and its name if that
  * differs.
  *
  * Order of calls: create; add, any number of times; set_patterns, before files are asked for.

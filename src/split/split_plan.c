@@ -7,25 +7,62 @@
 #include "util/diag.h"
 #include "util/xalloc.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
-/* There may be 100,000 intervals, with two spans each: these are as small as they can be. */
-struct split_span {
-    int64_t pos;                /* where it begins; it ends where the next one begins */
-    int32_t tid;
-    uint32_t piece;
-};
+/* ---- the argument ---- */
 
-struct split_plan {
-    struct split_request request;
-    size_t n_pieces;            /* that are known */
-    uint32_t *last_span;        /* by place: of each of them */
-    struct split_span *spans;
-    size_t n_spans, spans_room;
-    size_t most_open;
-};
+static int parse_ranges(const char *text, struct split_request *request)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+    if (isdigit((unsigned char)*text) && *end == '\0' && n >= 1 && n <= SPLIT_MOST_PIECES) {
+        request->n_ranges = (unsigned)n;
+        return 0;
+    }
+    diag_error("option --split-by ranges takes a number from 1 to %d, not '%s'",
+               SPLIT_MOST_PIECES, text);
+    return -1;
+}
+
+static int parse_tag(const char *text, struct split_request *request)
+{
+    if (strlen(text) == 2 && isalpha((unsigned char)text[0]) && isalnum((unsigned char)text[1])) {
+        memcpy(request->tag, text, 2);
+        return 0;
+    }
+    diag_error("option --split-by tag takes a tag of two characters such as tag:CB, not '%s'",
+               text);
+    return -1;
+}
+
+int split_request_parse(const char *text, struct split_request *request)
+{
+    static const char ranges[] = "ranges:", tag[] = "tag:";
+    *request = (struct split_request){.kind = SPLIT_BED, .bed = text};
+    if (strcmp(text, "contig") == 0) {
+        request->kind = SPLIT_CONTIG;
+    } else if (strcmp(text, "rg") == 0) {
+        request->kind = SPLIT_READ_GROUP;
+        memcpy(request->tag, "RG", 2);
+    } else if (strncmp(text, ranges, sizeof ranges - 1) == 0) {
+        request->kind = SPLIT_RANGES;
+        return parse_ranges(text + sizeof ranges - 1, request);
+    } else if (strncmp(text, tag, sizeof tag - 1) == 0) {
+        request->kind = SPLIT_TAG;
+        return parse_tag(text + sizeof tag - 1, request);
+    } else if (!*text) {
+        diag_error("option --split-by takes contig, ranges:N, rg, tag:XX or a BED file, not ''");
+        return -1;
+    }
+    return 0;
+}
+
+/* ---- places ---- */
 
 /* No reference has this number: records without one come last. */
 enum { NO_REFERENCE = INT32_MAX };
@@ -240,21 +277,6 @@ void split_plan_set_ranges(struct split_plan *plan, const struct range_counts *c
 
 /* ---- asking ---- */
 
-enum split_kind split_plan_kind(const struct split_plan *plan)
-{
-    return plan->request.kind;
-}
-
-size_t split_plan_n_pieces(const struct split_plan *plan)
-{
-    return plan->n_pieces;
-}
-
-size_t split_plan_none(const struct split_plan *plan)
-{
-    return plan->n_pieces - 1;
-}
-
 char *split_plan_range_begin(const struct split_plan *plan, size_t piece, const sam_hdr_t *header)
 {
     if (plan->request.kind != SPLIT_RANGES || piece >= plan->request.n_ranges || !plan->last_span)
@@ -270,11 +292,6 @@ char *split_plan_range_begin(const struct split_plan *plan, size_t piece, const 
 size_t split_plan_bytes(const struct split_plan *plan)
 {
     return plan->n_spans * sizeof *plan->spans + plan->n_pieces * sizeof *plan->last_span;
-}
-
-size_t split_plan_most_open(const struct split_plan *plan)
-{
-    return plan->most_open;
 }
 
 bool split_plan_ends(const struct split_plan *plan, size_t piece, size_t span)
@@ -329,3 +346,64 @@ uint8_t *split_plan_value(const struct split_plan *plan, const uint8_t *rec, siz
     return value;
 }
 
+/* ---- values while records are read ---- */
+
+enum { N_SLOTS = 1 << 17 };
+_Static_assert(SPLIT_MOST_PIECES < N_SLOTS / 5 * 4, "probing stays short");
+
+/* A table with linear probing, into which threads put hashes without a lock. */
+struct value_counts {
+    struct record_observer base;        /* must be the first member */
+    char tag[2];
+    atomic_uint n;
+    _Atomic uint64_t slots[N_SLOTS];    /* 0: free */
+};
+
+static uint64_t hash_of(const struct value_counts *counts, const uint8_t *rec)
+{
+    uint8_t value[512];
+    size_t n = bam_key_tag_encode(counts->tag, rec, value, sizeof value);
+    uint64_t hash = XXH3_64bits(value, n < sizeof value ? n : sizeof value);
+    return hash ? hash : 1;
+}
+
+/* Puts a hash into the table if it is not there. */
+static void put_hash(struct value_counts *counts, uint64_t hash)
+{
+    for (size_t i = hash % N_SLOTS;; i = (i + 1) % N_SLOTS) {
+        uint64_t there = 0;
+        if (atomic_compare_exchange_strong(&counts->slots[i], &there, hash)) {
+            (void)atomic_fetch_add(&counts->n, 1);
+            return;
+        }
+        if (there == hash) return;
+    }
+}
+
+static int add_records(struct record_observer *observer, void *part,
+                       const struct observed_records *observed)
+{
+    struct value_counts *counts = (struct value_counts *)observer;
+    struct bam_records records = observed->all;
+    (void)part;
+    for (const uint8_t *rec; (rec = bam_records_next(&records));) {
+        /* Other threads may add one value each before they look. */
+        if (check_number(SPLIT_TAG, atomic_load(&counts->n)) < 0) return -1;
+        put_hash(counts, hash_of(counts, rec));
+    }
+    return check_number(SPLIT_TAG, atomic_load(&counts->n));
+}
+
+static void destroy(struct record_observer *observer)
+{
+    free(observer);
+}
+
+struct record_observer *split_values_observer(const char tag[2])
+{
+    static const struct observer_kind kind = {.add_records = add_records, .destroy = destroy};
+    struct value_counts *counts = xcalloc(1, sizeof *counts);
+    counts->base.kind = &kind;
+    memcpy(counts->tag, tag, sizeof counts->tag);
+    return &counts->base;
+}

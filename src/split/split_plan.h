@@ -9,7 +9,7 @@
  * Pieces that are known before a record was read have numbers. Those of the header or the BED file
  * come first, in the order there, then those of records that belong to none of them: SPLIT_OUTSIDE
  * of all intervals, SPLIT_UNPLACED without a reference, SPLIT_NO_VALUE of the tag. Other values of a
- * tag become pieces when they are met (split_output.h).
+ * tag become pieces when they are met (sorted_output.h).
  *
  * Order of calls: create; with SPLIT_RANGES set_ranges; then any thread may ask. Errors: NULL after
  * a message.
@@ -19,7 +19,6 @@
 
 #include "split/piece_list.h"
 #include "split/range_counts.h"
-#include "split/split_request.h"
 
 #include <htslib/sam.h>
 #include <stdbool.h>
@@ -28,7 +27,54 @@
 #define SPLIT_OUTSIDE "outside"
 #define SPLIT_NO_VALUE "none"
 
-struct split_plan;
+enum split_kind {
+    SPLIT_NONE,
+    SPLIT_CONTIG,               /* a piece for each reference */
+    SPLIT_BED,                  /* a piece for each name in a BED file */
+    SPLIT_RANGES,               /* pieces of about the same size, by position */
+    SPLIT_READ_GROUP,           /* a piece for each read group */
+    SPLIT_TAG,                  /* a piece for each value of a tag */
+};
+
+enum { SPLIT_MOST_PIECES = 100000 };
+
+struct split_request {
+    enum split_kind kind;
+    const char *bed;            /* SPLIT_BED: the file; borrowed from the argument */
+    unsigned n_ranges;          /* SPLIT_RANGES */
+    char tag[2];                /* SPLIT_TAG, SPLIT_READ_GROUP */
+};
+
+/* Parses the argument of --split-by. Returns 0, or -1 after a message. */
+int split_request_parse(const char *text, struct split_request *request);
+
+/* True if pieces are parts of the genome, false if they are values of a tag. */
+static inline bool split_is_by_place(enum split_kind kind)
+{
+    return kind == SPLIT_CONTIG || kind == SPLIT_BED || kind == SPLIT_RANGES;
+}
+
+static inline bool split_is_by_tag(enum split_kind kind)
+{
+    return kind == SPLIT_READ_GROUP || kind == SPLIT_TAG;
+}
+
+/* There may be 100,000 intervals, with two spans each: these are as small as they can be. */
+struct split_span {
+    int64_t pos;                /* where it begins; it ends where the next one begins */
+    int32_t tid;
+    uint32_t piece;
+};
+
+struct split_plan {             /* fixed once it is made, and ranges are set */
+    struct split_request request;
+    size_t n_pieces;            /* that are known */
+    uint32_t *last_span;        /* by place: of each of them */
+    struct split_span *spans;
+    size_t n_spans, spans_room;
+    size_t most_open;           /* pieces have begun and will go on, at the most, while records come by
+                                   place */
+};
 
 /* Says that there would be more than SPLIT_MOST_PIECES pieces. */
 void split_plan_refuse(enum split_kind kind);
@@ -43,11 +89,11 @@ void split_plan_destroy(struct split_plan *plan);
 /* Divides the genome into the ranges that were asked for. */
 void split_plan_set_ranges(struct split_plan *plan, const struct range_counts *counts);
 
-enum split_kind split_plan_kind(const struct split_plan *plan);
-
-/* How many pieces are known, and which is that of records without a value. */
-size_t split_plan_n_pieces(const struct split_plan *plan);
-size_t split_plan_none(const struct split_plan *plan);
+/* The piece of records without a value. */
+static inline size_t split_plan_none(const struct split_plan *plan)
+{
+    return plan->n_pieces - 1;
+}
 
 /* Where a range begins, "chr1:4001"; the caller frees it. NULL if the piece is no range, or if no
    record can belong to it, because the next range begins there or no reference is left. */
@@ -55,9 +101,6 @@ char *split_plan_range_begin(const struct split_plan *plan, size_t piece, const 
 
 /* The memory that its spans take; the pieces are not in it. */
 size_t split_plan_bytes(const struct split_plan *plan);
-
-/* How many pieces have begun and will go on, at the most, while records come by place. */
-size_t split_plan_most_open(const struct split_plan *plan);
 
 /* True if no span of the piece comes after this one. */
 bool split_plan_ends(const struct split_plan *plan, size_t piece, size_t span);
@@ -73,6 +116,12 @@ struct split_cursor {
    outlives the cursor. Returns true if both belong to the same piece. */
 bool split_cursor_move(struct split_cursor *cursor, const struct split_plan *plan,
                        const uint8_t *rec);
+
+/* An observer of the input that counts the values of the tag, and fails after a message if there are
+   more than SPLIT_MOST_PIECES: so --split-by finds out early that it would write too many files. A
+   value counts by the hash of its first 512 bytes, so there may be more values than are counted.
+   Takes a megabyte. */
+struct record_observer *split_values_observer(const char tag[2]);
 
 /* By tag: the value of a record as it is compared (bam_key_tag.h, which has its text). The caller
    frees it. */

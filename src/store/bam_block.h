@@ -17,14 +17,13 @@
  *                    the records, compressed
  *
  * Ordinals (pipeline/record_ordinals.h) say how the records came in the input, where the order of
- * the run does not: --resume makes views of the records again (pipeline/view_again.h).
+ * the run does not: --resume makes views of the records again (pipeline/scan_runs.h).
  *
- * Parts: a scan holds one entry of each file of the database in memory. One very large record can
- * make a value much larger than the other blocks of its run. Such a value is stored as several
- * entries, its *parts*. The first part has the key of the block. The key of a later part is the key
- * of the block followed by the number of the part. So later parts come right after the first one:
- * no bound is the beginning of another bound. A scan is at a later part of one file at a time. So
- * these parts may be larger than the first one, and there are not so many to find.
+ * Parts: a scan holds one entry of each file of the database in memory. A value with one very large
+ * record is stored as several entries, its *parts*. The first part has the key of the block; the key
+ * of a later part is the key of the block followed by the number of the part. No bound is the
+ * beginning of another bound, so later parts come right after the first one. A scan is at a later
+ * part of one file at a time, so these may be larger.
  *
  * Ownership: functions borrow what they are given. Pure; any thread, with a temp_coder of its own.
  */

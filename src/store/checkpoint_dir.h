@@ -1,21 +1,26 @@
 /*
- * checkpoint_dir.h -- a temporary directory as part of a checkpoint: its lock, and the file that
- * says what is in it.
+ * checkpoint_dir.h -- the temporary directories of a sort as a checkpoint: the lock of each, and the
+ * file that says what is in it.
  *
  * Two files lie beside the databases. LOCK is locked (flock) by the process that works in the
  * directory; the system releases the lock when the process ends, in any way. The file says which
  * process that is (file_owner.h), since there are hosts without locks, and locks that other hosts
  * do not see. STORE is the checkpoint file (checkpoint_file.h).
  *
- * Order of calls: a sort makes the directory, claims it, and writes the checkpoint file. Another
- * process opens the directory, which locks it, and reads the checkpoint file. It takes the
- * directory if it will work there. It closes the directory.
+ * A sort makes the directory, claims it, and writes the checkpoint file. Another process opens the
+ * directory, which locks it, reads the checkpoint file, takes the directory if it will work there,
+ * and closes it; or it opens a whole checkpoint. All directories are needed: if one is lost, such as
+ * one on the disk of another host, the checkpoint is useless, and a message says so.
+ *
+ * A sort that is resumed may add directories. It writes the longer list into the directories one
+ * after the other, and may die meanwhile. So the longest list that any directory has is the valid
+ * one.
  *
  * Other users may plant files in a shared place, so nothing there is followed or trusted: the
  * directory must be ours, closed to others, and no symbolic link; files are made exclusively.
  *
- * Ownership: an open checkpoint_dir owns its path and its descriptors. Threads: one at a time for
- * each directory. No messages: problems are texts for the caller's message.
+ * Ownership: a struct owns what it points to. Threads: one at a time for each directory. Errors:
+ * functions of single directories print nothing; problems are texts for the caller's message.
  */
 #ifndef ROCKSORT_STORE_CHECKPOINT_DIR_H
 #define ROCKSORT_STORE_CHECKPOINT_DIR_H
@@ -23,6 +28,7 @@
 #include "machine/file_owner.h"
 #include "store/checkpoint_file.h"
 
+#include <limits.h>
 #include <stdint.h>
 
 struct checkpoint_dir {
@@ -84,5 +90,54 @@ const char *checkpoint_dir_find(const char *const *paths, size_t n);
 
 /* Accepts {.fd = -1, .lock_fd = -1}. */
 void checkpoint_dir_close(struct checkpoint_dir *dir);
+
+/* ---- all directories of a checkpoint ---- */
+
+struct checkpoint {
+    struct checkpoint_file file;
+    struct checkpoint_dir *dirs;        /* in the order of file.directories */
+    size_t n_dirs;
+};
+
+/* `path`: one of its directories. Returns NULL after a message that says why there is nothing to
+   resume. */
+struct checkpoint *checkpoint_open(const char *path);
+
+/* Removes its directories, which nobody needs any more; warns if that fails. */
+void checkpoint_remove(const struct checkpoint *checkpoint);
+
+/* Releases the locks. Accepts NULL. */
+void checkpoint_close(struct checkpoint *checkpoint);
+
+/* The first of the other directories of a checkpoint that does not exist, borrowed from the
+   checkpoint file; NULL: all exist. */
+const char *checkpoint_lost_part(const struct checkpoint_file *file);
+
+/* ---- how to resume a checkpoint ---- */
+
+/* True if a checkpoint can give only a part of the sorted input. */
+bool checkpoint_is_partial(const struct checkpoint_file *file);
+
+/* The length of an output's name without ##idx## and the name of its index. */
+size_t checkpoint_output_length(const char *output);
+
+enum { CHECKPOINT_COMMAND_BYTES = 8 * PATH_MAX };
+
+struct checkpoint_resuming {
+    const char *path;           /* of the checkpoint */
+    bool partial;               /* only a part can be written */
+    bool has_output;            /* the checkpoint names an output file */
+    /* other places than those of the checkpoint, or NULL */
+    const char *temp_dir, *files[CHECKPOINT_N_FILES];
+};
+
+/* Writes the shell command that resumes a checkpoint. The command does not repeat threads, memory
+   and output, because the checkpoint has them. Allocates nothing. Returns text. */
+const char *checkpoint_command(const struct checkpoint_resuming *resuming,
+                               char text[CHECKPOINT_COMMAND_BYTES]);
+
+/* The same for what is in the directory `path`. */
+const char *checkpoint_command_of(const struct checkpoint_file *file, const char *path,
+                                  char text[CHECKPOINT_COMMAND_BYTES]);
 
 #endif

@@ -1,8 +1,10 @@
 /*
  * checkpoint_file.c -- see checkpoint_file.h.
  *
- * The text is parsed in place, in a copy that the checkpoint file owns: the end of each line
- * becomes a NUL, escapes are replaced, and the checkpoint file points into the copy.
+ * One description of the file serves both directions: walk_file names each line and its values, and
+ * a struct line_io either appends them to a text or takes them from one. The text is parsed in
+ * place, in a copy that the checkpoint file owns: the end of each line becomes a NUL, escapes are
+ * replaced, and the checkpoint file points into the copy.
  */
 #include "store/checkpoint_file.h"
 
@@ -25,9 +27,20 @@ enum {
 
 static const char first_word[] = "rocksort-store ";
 
-static const char *const state_names[] = {"loading", "loaded", "partial"};
+const char *checkpoint_count_word(int i)
+{
+    static const char *const words[CHECKPOINT_N_COUNTS] = {"flagstat", "idxstats", "coverage"};
+    return words[i];
+}
 
-/* ---- writing ---- */
+/* ---- lines and their values ---- */
+
+struct line_io {
+    kstring_t *to;              /* NULL: lines are read */
+    char *at, *end;             /* what is left to be read, without the line "end" */
+    char *values;               /* what is left of the line that is being read */
+    bool is_bad;                /* what was read is no checkpoint file */
+};
 
 static void put(kstring_t *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -39,7 +52,102 @@ static void put(kstring_t *to, const char *format, ...)
     va_end(args);
 }
 
-/* Appends a text with escapes. */
+static void require(struct line_io *io, bool is_good)
+{
+    if (!is_good) io->is_bad = true;
+}
+
+static void begin_line(struct line_io *io, const char *keyword)
+{
+    static char nothing[] = "";
+    if (io->to) {
+        put(io->to, "%s", keyword);
+        return;
+    }
+    char *line = io->at;
+    char *newline = line < io->end ? memchr(line, '\n', (size_t)(io->end - line)) : NULL;
+    size_t n = strlen(keyword);
+    io->values = nothing;
+    require(io, newline && newline - line <= MAX_LINE_BYTES && (size_t)(newline - line) > n &&
+                    memcmp(line, keyword, n) == 0 && !memchr(line, '\0', (size_t)(newline - line)));
+    if (io->is_bad) return;
+    *newline = '\0';
+    io->values = line + n;
+    io->at = newline + 1;
+}
+
+static void end_line(struct line_io *io)
+{
+    if (io->to)
+        put(io->to, "\n");
+    else
+        require(io, *io->values == '\0');
+}
+
+/* Reads the blank before a value. */
+static void begin_value(struct line_io *io)
+{
+    require(io, *io->values == ' ');
+    if (!io->is_bad) io->values++;
+}
+
+static void value_number(struct line_io *io, uint64_t *number, uint64_t most)
+{
+    if (io->to) {
+        put(io->to, " %" PRIu64, *number);
+        return;
+    }
+    begin_value(io);
+    char *digit = io->values;
+    *number = 0;
+    for (; *digit >= '0' && *digit <= '9' && !io->is_bad; digit++) {
+        unsigned value = (unsigned)(*digit - '0');
+        require(io, value <= most && *number <= (most - value) / 10);
+        *number = *number * 10 + value;
+    }
+    require(io, digit > io->values);
+    if (io->is_bad) *number = 0;
+    io->values = digit;
+}
+
+/* A number in a variable of any type. */
+#define VALUE_NUMBER(io, variable, most)                        \
+    do {                                                        \
+        uint64_t number_ = (uint64_t)(variable);                \
+        value_number(io, &number_, most);                       \
+        if (!(io)->to) (variable) = (__typeof__(variable))number_; \
+    } while (0)
+
+#define LINE_NUMBER(io, keyword, variable, most)                \
+    do {                                                        \
+        begin_line(io, keyword);                                \
+        VALUE_NUMBER(io, variable, most);                       \
+        end_line(io);                                           \
+    } while (0)
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Replaces the escapes in place. Returns false if an escape is wrong. */
+static bool unescape(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        char c = *at;
+        if (c == '%') {
+            int high = hex_digit(at[1]), low = high < 0 ? -1 : hex_digit(at[2]);
+            if (low < 0 || high + low == 0) return false;
+            c = (char)(high << 4 | low);
+            at += 2;
+        }
+        *to++ = c;
+    }
+    *to = '\0';
+    return true;
+}
+
 static void put_text(kstring_t *to, const char *text)
 {
     for (; *text; text++) {
@@ -51,296 +159,130 @@ static void put_text(kstring_t *to, const char *text)
     }
 }
 
-static void put_line(kstring_t *to, const char *keyword, const char *text)
+/* A text, which is the last value of its line. */
+static void value_text(struct line_io *io, const char **text)
 {
-    put(to, "%s ", keyword);
-    put_text(to, text);
-    put(to, "\n");
-}
-
-static void put_optional(kstring_t *to, const char *keyword, const char *text)
-{
-    put(to, "%s %s", keyword, text ? "=" : "none");
-    if (text) put_text(to, text);
-    put(to, "\n");
-}
-
-static void put_number(kstring_t *to, const char *keyword, uint64_t number)
-{
-    put(to, "%s %" PRIu64 "\n", keyword, number);
-}
-
-static void put_place(kstring_t *to, const struct checkpoint_file *file)
-{
-    put(to, "%s%d\n", first_word, CHECKPOINT_VERSION);
-    put_line(to, "program", file->program);
-    put_line(to, "id", file->id);
-    put_line(to, "state", state_names[file->state]);
-    put(to, "directory %u %zu\n", file->directory, file->n_directories);
-    for (size_t i = 0; i < file->n_directories; i++)
-        put_line(to, "path", file->directories[i]);
-    put_number(to, "lanes", file->n_lanes);
-}
-
-static void put_resources(kstring_t *to, const struct checkpoint_resources *resources)
-{
-    put_number(to, "threads", resources->n_threads);
-    put(to, "memory %" PRIu64 " %" PRIu64 "\n", resources->thread_bytes, resources->total_bytes);
-    put_optional(to, "codec", resources->codec_auto ? NULL : temp_codec_name(resources->codec));
-}
-
-static void put_input(kstring_t *to, const char *keyword, const struct checkpoint_input *input)
-{
-    put(to, "%s %" PRIu64 " %" PRId64 " ", keyword, input->n_bytes, input->mtime_ns);
-    put_text(to, input->path);
-    put(to, "\n");
-}
-
-static void put_rules(kstring_t *to, const struct checkpoint_file *file)
-{
-    const struct sort_rules *rules = &file->rules;
-    const struct minhash_settings *m = &rules->minhash;
-    char tag[3] = {rules->tag[0], rules->tag[0] ? rules->tag[1] : '\0', '\0'};
-    put_line(to, "order", sort_order_word(rules->order));
-    put_line(to, "below", sort_order_word(rules->below));
-    put_optional(to, "tag", tag[0] ? tag : NULL);
-    put(to, "minhash %d %d %d %d\n", m->k, m->forward_only, m->squeeze, file->minhash_window);
-    if (file->fasta.path)
-        put_input(to, "fasta", &file->fasta);
-    else
-        put(to, "fasta none\n");
-    put_number(to, "seed", rules->seed);
-    put_optional(to, "fixmate", file->fixmate);
-    put_optional(to, "markdup", file->markdup);
-}
-
-const char *checkpoint_temporary(const struct checkpoint_output *output, int i)
-{
-    return i == 0 ? output->temporary : i == 1 ? output->also_temporary : output->index_temporary;
-}
-
-const char *checkpoint_count_word(int i)
-{
-    static const char *const words[CHECKPOINT_N_COUNTS] = {"flagstat", "idxstats", "coverage"};
-    return words[i];
-}
-
-static void put_files(kstring_t *to, const struct checkpoint_file *file)
-{
-    const struct checkpoint_output *output = &file->output;
-    put(to, "inputs %zu %s\n", file->n_inputs, file->can_read_again ? "again" : "once");
-    for (size_t i = 0; i < file->n_inputs; i++) put_input(to, "input", &file->inputs[i]);
-    put_optional(to, "output", output->path);
-    put_optional(to, "output-format", output->format);
-    put(to, "output-level %d %s\n", output->level, bgzf_engine_name(output->engine));
-    put_number(to, "output-index", output->write_index);
-    put_number(to, "output-fsync", output->durable);
-    put_optional(to, "output-columns", output->columns);
-    put_optional(to, "output-split", output->split_by);
-    put_optional(to, "output-also", output->also);
-    for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
-        put_optional(to, checkpoint_count_word(i), output->counts[i]);
-    put_optional(to, "statistics", output->statistics);
-    put_optional(to, "metrics", output->metrics);
-    put_number(to, "output-options", output->n_options);
-    for (size_t i = 0; i < output->n_options; i++)
-        put_line(to, "output-option", output->options[i]);
-    put_optional(to, "temporary", output->temporary);
-    put_optional(to, "index-temporary", output->index_temporary);
-    put_optional(to, "also-temporary", output->also_temporary);
-}
-
-static void put_content(kstring_t *to, const struct checkpoint_file *file)
-{
-    put_number(to, "runs", file->n_runs);
-    put_number(to, "records", file->sum.n_records);
-    put_number(to, "bytes", file->sum.n_bytes);
-    put_number(to, "sum", file->sum.hash);
-    put_number(to, "header", file->header_bytes);
-    xalloc_require(kputsn(file->header, file->header_bytes, to) >= 0);
-    put(to, "\n");
-}
-
-void checkpoint_file_format(const struct checkpoint_file *file, kstring_t *text)
-{
-    size_t start = text->l;
-    put_place(text, file);
-    put_resources(text, &file->resources);
-    put_rules(text, file);
-    put_files(text, file);
-    put_content(text, file);
-    uint64_t sum = long_hash(text->s + start, text->l - start);
-    put(text, "end %016" PRIx64 "\n", sum);
-}
-
-/* ---- parsing ---- */
-
-struct parser {
-    char *at, *end;             /* the text that is left, without the line "end" */
-};
-
-/* Takes the next line and returns its values; NULL if it has another keyword. */
-static char *take_line(struct parser *from, const char *keyword)
-{
-    char *line = from->at;
-    char *newline = line < from->end ? memchr(line, '\n', (size_t)(from->end - line)) : NULL;
-    size_t n = strlen(keyword);
-    if (!newline || newline - line > MAX_LINE_BYTES || (size_t)(newline - line) <= n ||
-        memcmp(line, keyword, n) != 0 || line[n] != ' ' ||
-        memchr(line, '\0', (size_t)(newline - line)))
-        return NULL;
-    *newline = '\0';
-    from->at = newline + 1;
-    return line + n + 1;
-}
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* Replaces the escapes in place. Returns the text, or NULL if an escape is wrong. */
-static char *unescape(char *text)
-{
-    char *to = text;
-    for (const char *at = text; *at; at++) {
-        char c = *at;
-        if (c == '%') {
-            int high = hex_digit(at[1]), low = high < 0 ? -1 : hex_digit(at[2]);
-            if (low < 0 || high + low == 0) return NULL;
-            c = (char)(high << 4 | low);
-            at += 2;
-        }
-        *to++ = c;
+    if (io->to) {
+        put(io->to, " ");
+        put_text(io->to, *text);
+        return;
     }
-    *to = '\0';
-    return text;
+    begin_value(io);
+    *text = io->values;
+    require(io, unescape(io->values));
+    io->values += strlen(io->values);
 }
 
-/* Parses a whole number at *at, which must end with `stop`, and moves *at past that. */
-static bool parse_number(char **at, char stop, uint64_t most, uint64_t *number)
+static void line_text(struct line_io *io, const char *keyword, const char **text)
 {
-    char *digit = *at;
-    *number = 0;
-    for (; *digit >= '0' && *digit <= '9'; digit++) {
-        unsigned value = (unsigned)(*digit - '0');
-        if (value > most || *number > (most - value) / 10) return false;
-        *number = *number * 10 + value;
+    begin_line(io, keyword);
+    value_text(io, text);
+    end_line(io);
+}
+
+static void line_optional(struct line_io *io, const char *keyword, const char **text)
+{
+    begin_line(io, keyword);
+    if (io->to) {
+        put(io->to, " %s", *text ? "=" : "none");
+        if (*text) put_text(io->to, *text);
+    } else {
+        value_text(io, text);
+        require(io, **text == '=' || strcmp(*text, "none") == 0);
+        *text = **text == '=' ? *text + 1 : NULL;
     }
-    if (digit == *at || *digit != stop) return false;
-    *at = digit + (stop != '\0');
-    return true;
+    end_line(io);
 }
 
-static bool take_number(struct parser *from, const char *keyword, uint64_t most, uint64_t *number)
+/* One of n words, the last value of its line. Returns its number; 0 if the text has another word. */
+static int value_word(struct line_io *io, int word, const char *const *words, int n)
 {
-    char *at = take_line(from, keyword);
-    return at && parse_number(&at, '\0', most, number);
+    const char *text = words[word];
+    value_text(io, &text);
+    for (int i = 0; i < n; i++)
+        if (strcmp(text, words[i]) == 0) return i;
+    require(io, false);
+    return 0;
 }
 
-static bool take_text(struct parser *from, const char *keyword, const char **text)
+/* When reading, makes an array of n items, as the text claims to have: that is at most as many as
+   there are bytes left, so the claim is checked before memory is taken for it. */
+static void make_array(struct line_io *io, void *array, size_t *n, size_t item_bytes)
 {
-    char *at = take_line(from, keyword);
-    return at && (*text = unescape(at)) != NULL;
+    if (io->to) return;
+    require(io, !io->is_bad && *n <= (size_t)(io->end - io->at));
+    if (io->is_bad) *n = 0;
+    *(void **)array = xcalloc(*n + 1, item_bytes);
 }
 
-static bool take_optional(struct parser *from, const char *keyword, const char **text)
+/* ---- the file ---- */
+
+static void walk_place(struct line_io *io, struct checkpoint_file *file)
 {
-    char *at = take_line(from, keyword);
-    *text = NULL;
-    if (!at || strcmp(at, "none") == 0) return at != NULL;
-    return *at == '=' && (*text = unescape(at + 1)) != NULL;
+    static const char *const states[] = {"loading", "loaded", "partial"};
+    line_text(io, "program", &file->program);
+    line_text(io, "id", &file->id);
+    require(io, strlen(file->id) == CHECKPOINT_ID_BYTES &&
+                    strspn(file->id, "0123456789abcdef") == CHECKPOINT_ID_BYTES);
+    begin_line(io, "state");
+    file->state = (enum checkpoint_state)value_word(io, (int)file->state, states, 3);
+    end_line(io);
+    begin_line(io, "directory");
+    VALUE_NUMBER(io, file->directory, CHECKPOINT_MOST_DIRECTORIES);
+    VALUE_NUMBER(io, file->n_directories, CHECKPOINT_MOST_DIRECTORIES);
+    end_line(io);
+    require(io, file->directory < file->n_directories);
+    make_array(io, &file->directories, &file->n_directories, sizeof *file->directories);
+    for (size_t i = 0; i < file->n_directories && !io->is_bad; i++) {
+        line_text(io, "path", &file->directories[i]);
+        require(io, *file->directories[i] != '\0');
+    }
+    LINE_NUMBER(io, "lanes", file->n_lanes, MAX_LANES);
+    require(io, file->n_lanes > 0);
 }
 
-/* Takes one of n words; returns its number, or -1. */
-static int take_word(struct parser *from, const char *keyword, const char *const *words, int n)
+static void walk_resources(struct line_io *io, struct checkpoint_resources *resources)
 {
-    const char *at = take_line(from, keyword);
-    for (int i = 0; at && i < n; i++)
-        if (strcmp(at, words[i]) == 0) return i;
-    return -1;
-}
-
-/* Makes an array for n items that the text claims to have. Returns NULL if there are more items
-   than bytes left: the claim is checked before memory is taken for it. */
-static void *make_array(const struct parser *from, uint64_t n, size_t item_bytes)
-{
-    if (n > (size_t)(from->end - from->at)) return NULL;
-    return xcalloc((size_t)n + 1, item_bytes);
-}
-
-static bool parse_place(struct parser *from, struct checkpoint_file *file)
-{
-    uint64_t directory, n, lanes;
-    char *at;
-    if (!take_text(from, "program", &file->program) || !take_text(from, "id", &file->id) ||
-        strlen(file->id) != CHECKPOINT_ID_BYTES ||
-        strspn(file->id, "0123456789abcdef") != CHECKPOINT_ID_BYTES)
-        return false;
-    int state = take_word(from, "state", state_names, CHECKPOINT_PARTIAL + 1);
-    if (state < 0) return false;
-    file->state = (enum checkpoint_state)state;
-    if (!(at = take_line(from, "directory")) ||
-        !parse_number(&at, ' ', CHECKPOINT_MOST_DIRECTORIES, &directory) ||
-        !parse_number(&at, '\0', CHECKPOINT_MOST_DIRECTORIES, &n) || directory >= n)
-        return false;
-    file->directory = (unsigned)directory;
-    file->n_directories = (size_t)n;
-    file->directories = make_array(from, n, sizeof *file->directories);
-    if (!file->directories) return false;
-    for (size_t i = 0; i < n; i++)
-        if (!take_text(from, "path", &file->directories[i]) || !*file->directories[i])
-            return false;
-    if (!take_number(from, "lanes", MAX_LANES, &lanes) || lanes == 0) return false;
-    file->n_lanes = (unsigned)lanes;
-    return true;
-}
-
-static bool parse_codec(struct parser *from, struct checkpoint_resources *resources)
-{
-    const char *codec;
-    if (!take_optional(from, "codec", &codec)) return false;
+    LINE_NUMBER(io, "threads", resources->n_threads, MAX_THREADS);
+    begin_line(io, "memory");
+    VALUE_NUMBER(io, resources->thread_bytes, SIZE_MAX);
+    VALUE_NUMBER(io, resources->total_bytes, SIZE_MAX);
+    end_line(io);
+    require(io, resources->n_threads > 0 &&
+                    (resources->thread_bytes > 0 || resources->total_bytes > 0));
+    const char *codec = resources->codec_auto ? NULL : temp_codec_name(resources->codec);
+    line_optional(io, "codec", &codec);
     resources->codec_auto = !codec;
-    return !codec || temp_codec_parse(codec, &resources->codec) == 0;
+    require(io, !codec || temp_codec_parse(codec, &resources->codec) == 0);
 }
 
-static bool parse_resources(struct parser *from, struct checkpoint_resources *resources)
+/* The values that describe a file. */
+static void walk_input(struct line_io *io, struct checkpoint_input *input)
 {
-    uint64_t n_threads;
-    if (!take_number(from, "threads", MAX_THREADS, &n_threads) || n_threads == 0) return false;
-    resources->n_threads = (unsigned)n_threads;
-    char *at = take_line(from, "memory");
-    return at && parse_number(&at, ' ', SIZE_MAX, &resources->thread_bytes) &&
-           parse_number(&at, '\0', SIZE_MAX, &resources->total_bytes) &&
-           (resources->thread_bytes > 0 || resources->total_bytes > 0) &&
-           parse_codec(from, resources);
+    VALUE_NUMBER(io, input->n_bytes, UINT64_MAX);
+    VALUE_NUMBER(io, input->mtime_ns, INT64_MAX);
+    value_text(io, &input->path);
+    require(io, *input->path != '\0');
 }
 
-static bool parse_minhash(struct parser *from, struct checkpoint_file *file)
+static void walk_minhash(struct line_io *io, struct checkpoint_file *file)
 {
     struct minhash_settings *m = &file->rules.minhash;
-    char *at = take_line(from, "minhash");
-    uint64_t k, forward_only, squeeze, window;
-    if (!at || !parse_number(&at, ' ', MINHASH_K_MAX, &k) ||
-        !parse_number(&at, ' ', 1, &forward_only) || !parse_number(&at, ' ', 1, &squeeze) ||
-        !parse_number(&at, '\0', INT32_MAX, &window) || k < MINHASH_K_MIN || window == 0)
-        return false;
-    m->k = (int)k;
-    m->forward_only = forward_only;
-    m->squeeze = squeeze;
-    file->minhash_window = (int)window;
-    return true;
-}
-
-/* Takes the values of a line that describes a file. */
-static bool parse_input(char *at, struct checkpoint_input *input)
-{
-    uint64_t n_bytes, mtime_ns;
-    if (!parse_number(&at, ' ', UINT64_MAX, &n_bytes) ||
-        !parse_number(&at, ' ', INT64_MAX, &mtime_ns) || !*at || !unescape(at))
-        return false;
-    *input = (struct checkpoint_input){at, n_bytes, (int64_t)mtime_ns};
-    return true;
+    begin_line(io, "minhash");
+    VALUE_NUMBER(io, m->k, MINHASH_K_MAX);
+    VALUE_NUMBER(io, m->forward_only, 1);
+    VALUE_NUMBER(io, m->squeeze, 1);
+    VALUE_NUMBER(io, file->minhash_window, INT32_MAX);
+    end_line(io);
+    require(io, m->k >= MINHASH_K_MIN && file->minhash_window > 0);
+    begin_line(io, "fasta");
+    if (io->to ? file->fasta.path != NULL : strcmp(io->values, " none") != 0) {
+        walk_input(io, &file->fasta);
+    } else {
+        const char *none = "none";
+        value_text(io, &none);
+    }
+    end_line(io);
 }
 
 /* True if records are sorted by coordinate, or, for --split-by, by a tag and then by coordinate. */
@@ -350,107 +292,132 @@ static bool is_by_coordinate(const struct sort_rules *rules)
            (rules->order == SORT_TAG && rules->below == SORT_COORDINATE);
 }
 
-static bool parse_rules(struct parser *from, struct checkpoint_file *file)
+static void walk_rules(struct line_io *io, struct checkpoint_file *file)
 {
     struct sort_rules *rules = &file->rules;
-    const char *tag;
-    int order = sort_order_of_word(take_line(from, "order"));
-    int below = sort_order_of_word(take_line(from, "below"));
-    if (order < 0 || order == SORT_COORDINATE_LONG || below < 0 || below > SORT_NAME_LEXICAL ||
-        !take_optional(from, "tag", &tag) || (order == SORT_TAG) != (tag != NULL) ||
-        (tag && strlen(tag) != 2))
-        return false;
-    rules->order = (enum sort_order)order;
-    rules->below = (enum sort_order)below;
-    if (tag) memcpy(rules->tag, tag, 2);
-    if (!parse_minhash(from, file)) return false;
-    char *at = take_line(from, "fasta");
-    if (!at || (strcmp(at, "none") != 0 && !parse_input(at, &file->fasta))) return false;
-    return take_number(from, "seed", UINT64_MAX, &rules->seed) &&
-           take_optional(from, "fixmate", &file->fixmate) &&
-           take_optional(from, "markdup", &file->markdup) &&
-           (!file->markdup || is_by_coordinate(rules));
-}
-
-static bool parse_inputs(struct parser *from, struct checkpoint_file *file)
-{
-    uint64_t n;
-    char *at = take_line(from, "inputs");
-    if (!at || !parse_number(&at, ' ', SIZE_MAX / 64, &n)) return false;
-    file->can_read_again = strcmp(at, "again") == 0;
-    if (!file->can_read_again && strcmp(at, "once") != 0) return false;
-    file->n_inputs = (size_t)n;
-    file->inputs = make_array(from, n, sizeof *file->inputs);
-    if (!file->inputs) return false;
-    for (size_t i = 0; i < n; i++) {
-        at = take_line(from, "input");
-        if (!at || !parse_input(at, &file->inputs[i])) return false;
+    const char *order_word = sort_order_word(rules->order);
+    const char *below_word = sort_order_word(rules->below);
+    char tag_text[3] = {rules->tag[0], rules->tag[0] ? rules->tag[1] : '\0', '\0'};
+    const char *tag = tag_text[0] ? tag_text : NULL;
+    line_text(io, "order", &order_word);
+    line_text(io, "below", &below_word);
+    line_optional(io, "tag", &tag);
+    int order = sort_order_of_word(order_word), below = sort_order_of_word(below_word);
+    require(io, order >= 0 && order != SORT_COORDINATE_LONG && below >= 0 &&
+                    below <= SORT_NAME_LEXICAL && (order == SORT_TAG) == (tag != NULL) &&
+                    (!tag || strlen(tag) == 2));
+    if (!io->to && !io->is_bad) {
+        rules->order = (enum sort_order)order;
+        rules->below = (enum sort_order)below;
+        if (tag) memcpy(rules->tag, tag, 2);
     }
-    return true;
+    walk_minhash(io, file);
+    LINE_NUMBER(io, "seed", rules->seed, UINT64_MAX);
+    line_optional(io, "fixmate", &file->fixmate);
+    line_optional(io, "markdup", &file->markdup);
+    require(io, !file->markdup || is_by_coordinate(rules));
 }
 
-/* Parses "-1 auto", or "1 igzip". */
-static bool parse_level(struct parser *from, struct checkpoint_output *output)
+static void walk_inputs(struct line_io *io, struct checkpoint_file *file)
 {
-    char *at = take_line(from, "output-level");
-    uint64_t level = 0;
-    if (!at) return false;
-    bool is_default = strncmp(at, "-1 ", 3) == 0;
-    if (is_default)
-        at += 3;
-    else if (!parse_number(&at, ' ', 9, &level))
-        return false;
-    output->level = is_default ? -1 : (int)level;
-    return bgzf_engine_parse(at, &output->engine) == 0;
+    static const char *const readings[] = {"once", "again"};
+    begin_line(io, "inputs");
+    VALUE_NUMBER(io, file->n_inputs, SIZE_MAX / 64);
+    file->can_read_again = value_word(io, file->can_read_again, readings, 2) == 1;
+    end_line(io);
+    make_array(io, &file->inputs, &file->n_inputs, sizeof *file->inputs);
+    for (size_t i = 0; i < file->n_inputs && !io->is_bad; i++) {
+        begin_line(io, "input");
+        walk_input(io, &file->inputs[i]);
+        end_line(io);
+    }
 }
 
-static bool parse_output(struct parser *from, struct checkpoint_file *file)
+/* "-1 auto", or "1 igzip". */
+static void walk_level(struct line_io *io, struct checkpoint_output *output)
 {
-    struct checkpoint_output *output = &file->output;
-    uint64_t write_index, durable, n;
-    if (!take_optional(from, "output", &output->path) ||
-        !take_optional(from, "output-format", &output->format))
-        return false;
-    if (!parse_level(from, output)) return false;
-    if (!take_number(from, "output-index", 1, &write_index) ||
-        !take_number(from, "output-fsync", 1, &durable) ||
-        !take_optional(from, "output-columns", &output->columns) ||
-        !take_optional(from, "output-split", &output->split_by) ||
-        !take_optional(from, "output-also", &output->also))
-        return false;
+    static const char default_level[] = " -1";
+    const size_t n = sizeof default_level - 1;
+    const char *engine = bgzf_engine_name(output->engine);
+    begin_line(io, "output-level");
+    if (io->to ? output->level >= 0 : strncmp(io->values, default_level, n) != 0) {
+        VALUE_NUMBER(io, output->level, 9);
+    } else {
+        output->level = -1;
+        if (io->to)
+            put(io->to, "%s", default_level);
+        else
+            io->values += n;
+    }
+    value_text(io, &engine);
+    end_line(io);
+    require(io, bgzf_engine_parse(engine, &output->engine) == 0);
+}
+
+static void walk_output(struct line_io *io, struct checkpoint_output *output)
+{
+    line_optional(io, "output", &output->path);
+    line_optional(io, "output-format", &output->format);
+    walk_level(io, output);
+    LINE_NUMBER(io, "output-index", output->write_index, 1);
+    LINE_NUMBER(io, "output-fsync", output->durable, 1);
+    line_optional(io, "output-columns", &output->columns);
+    line_optional(io, "output-split", &output->split_by);
+    line_optional(io, "output-also", &output->also);
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
-        if (!take_optional(from, checkpoint_count_word(i), &output->counts[i])) return false;
-    if (!take_optional(from, "statistics", &output->statistics) ||
-        !take_optional(from, "metrics", &output->metrics) ||
-        !take_number(from, "output-options", MAX_OPTIONS, &n))
-        return false;
-    output->write_index = write_index;
-    output->durable = durable;
-    output->n_options = (size_t)n;
-    output->options = make_array(from, n, sizeof *output->options);
-    if (!output->options) return false;
-    for (size_t i = 0; i < n; i++)
-        if (!take_text(from, "output-option", &output->options[i])) return false;
-    return take_optional(from, "temporary", &output->temporary) &&
-           take_optional(from, "index-temporary", &output->index_temporary) &&
-           take_optional(from, "also-temporary", &output->also_temporary);
+        line_optional(io, checkpoint_count_word(i), &output->counts[i]);
+    line_optional(io, "statistics", &output->statistics);
+    line_optional(io, "metrics", &output->metrics);
+    LINE_NUMBER(io, "output-options", output->n_options, MAX_OPTIONS);
+    make_array(io, &output->options, &output->n_options, sizeof *output->options);
+    for (size_t i = 0; i < output->n_options && !io->is_bad; i++)
+        line_text(io, "output-option", &output->options[i]);
+    static const char *const temporaries[CHECKPOINT_N_TEMPORARIES] = {
+        "temporary", "index-temporary", "also-temporary"};
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
+        line_optional(io, temporaries[i], &output->temporaries[i]);
 }
 
-static bool parse_content(struct parser *from, struct checkpoint_file *file)
+/* The rest of the text is the header. */
+static void walk_content(struct line_io *io, struct checkpoint_file *file)
 {
-    uint64_t n;
-    if (!take_number(from, "runs", UINT32_MAX, &file->n_runs) ||
-        !take_number(from, "records", UINT64_MAX, &file->sum.n_records) ||
-        !take_number(from, "bytes", UINT64_MAX, &file->sum.n_bytes) ||
-        !take_number(from, "sum", UINT64_MAX, &file->sum.hash) ||
-        !take_number(from, "header", SIZE_MAX / 2, &n) ||
-        n != (size_t)(from->end - from->at) - 1 || from->at == from->end)
-        return false;
-    if (from->end[-1] != '\n' || memchr(from->at, '\0', (size_t)n)) return false;
-    from->end[-1] = '\0';
-    file->header = from->at;
-    file->header_bytes = (size_t)n;
-    return true;
+    LINE_NUMBER(io, "runs", file->n_runs, UINT32_MAX);
+    LINE_NUMBER(io, "records", file->sum.n_records, UINT64_MAX);
+    LINE_NUMBER(io, "bytes", file->sum.n_bytes, UINT64_MAX);
+    LINE_NUMBER(io, "sum", file->sum.hash, UINT64_MAX);
+    LINE_NUMBER(io, "header", file->header_bytes, SIZE_MAX / 2);
+    size_t n = file->header_bytes;
+    if (io->to) {
+        xalloc_require(kputsn(file->header, n, io->to) >= 0);
+        put(io->to, "\n");
+        return;
+    }
+    require(io, io->at < io->end && n == (size_t)(io->end - io->at) - 1 &&
+                    io->end[-1] == '\n' && !memchr(io->at, '\0', n));
+    if (io->is_bad) return;
+    io->end[-1] = '\0';
+    file->header = io->at;
+}
+
+static void walk_file(struct line_io *io, struct checkpoint_file *file)
+{
+    walk_place(io, file);
+    walk_resources(io, &file->resources);
+    walk_rules(io, file);
+    walk_inputs(io, file);
+    walk_output(io, &file->output);
+    walk_content(io, file);
+}
+
+void checkpoint_file_format(const struct checkpoint_file *file, kstring_t *text)
+{
+    struct line_io io = {.to = text};
+    struct checkpoint_file copy = *file;        /* walk_file changes nothing in it */
+    size_t start = text->l;
+    put(text, "%s%d\n", first_word, CHECKPOINT_VERSION);
+    walk_file(&io, &copy);
+    uint64_t sum = long_hash(text->s + start, text->l - start);
+    put(text, "end %016" PRIx64 "\n", sum);
 }
 
 /* Returns what is wrong with the first line, or NULL. */
@@ -483,13 +450,11 @@ int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_fi
     *problem = "has a damaged STORE file; sort the input again";
     if (!verify_end(text, n_bytes)) return -1;
     file->memory = xmemdup(text, n_bytes);
-    struct parser from = {file->memory, file->memory + n_bytes - END_BYTES};
-    from.at += sizeof first_word + 1;           /* skips the first line, which check_version has
+    struct line_io io = {.at = file->memory, .end = file->memory + n_bytes - END_BYTES};
+    io.at += sizeof first_word + 1;             /* skips the first line, which check_version has
                                                    read */
-    if (parse_place(&from, file) && parse_resources(&from, &file->resources) &&
-        parse_rules(&from, file) && parse_inputs(&from, file) && parse_output(&from, file) &&
-        parse_content(&from, file))
-        return 0;
+    walk_file(&io, file);
+    if (!io.is_bad) return 0;
     checkpoint_file_release(file);
     return -1;
 }

@@ -2,32 +2,20 @@
  * checkpoint_file.h -- what the file STORE in a temporary directory says about the sort whose
  * runs lie there: all that another process needs to finish the sort.
  *
- * The file is text. Each line has a keyword and its values; the order is always this:
+ * The file is text. Each line has a keyword and its values, in the order of walk_file:
  *
  *     rocksort-store 6                   the version of this format
- *     program 0.1.0
- *     id 0f3a...                         random, the same in all directories of a sort
- *     state loading                      or loaded, or partial; see enum checkpoint_state
+ *     ...
  *     directory 0 2                      number of this directory, number of directories
  *     path /tmp/rocksort.77.aBcDeF       of each directory
- *     lanes 1                            databases in each directory
- *     threads 4
- *     memory 805306368 0                 bytes of each thread, bytes of all; 0: not given
- *     codec =lz4                         or none: auto
- *     order coordinate, below, tag, minhash, fasta, seed
- *     fixmate =-r -z off                 or none: records stay as they are
- *     markdup =-S -d 2500                or none: no duplicates are looked for
+ *     codec =lz4                         a text that may be missing: none, or = and the text
  *     inputs 1 again                     how many; again: reading can start at any record
  *     input 651000000 1700000000000000000 /data/in.bam      bytes, time of change in ns, path
- *     output, output-format, output-level 1 igzip, output-index, output-fsync, output-columns,
- *     output-split, output-also, flagstat, idxstats, coverage, statistics, metrics, output-options,
- *     output-option, temporary, index-temporary, also-temporary
- *     runs, records, bytes, sum          totals, once it is loaded
+ *     ...
  *     header 1234                        bytes of the header's text, which follows, and a newline
  *     end 0123456789abcdef               XXH3-64 of everything before this line
  *
- * Control characters and % stand as %XX in a text. Where a text may be missing, the line has
- * "none", or = and the text.
+ * Control characters and % stand as %XX in a text.
  *
  * Ownership: a checkpoint file that was parsed owns its memory (checkpoint_file_release). One
  * that is made to be formatted borrows all that it points to. Pure; any thread.
@@ -59,9 +47,16 @@ enum {                          /* files that can be written elsewhere when a so
     CHECKPOINT_N_FILES = CHECKPOINT_COUNTS + CHECKPOINT_N_COUNTS,
 };
 
+enum {
+    CHECKPOINT_OF_OUTPUT,       /* with --split-by the directory of the pieces */
+    CHECKPOINT_OF_INDEX,
+    CHECKPOINT_OF_ALSO,
+    CHECKPOINT_N_TEMPORARIES,
+};
+
 enum checkpoint_state {
-    CHECKPOINT_LOADING,         /* the durable runs count; the rest of the input is read again */
-    CHECKPOINT_LOADED,          /* the runs hold all records of the input */
+    CHECKPOINT_LOADING,         /* what is not in durable runs is read again */
+    CHECKPOINT_LOADED,          /* the runs hold all records */
     CHECKPOINT_PARTIAL,         /* the runs hold all that came before the input was cut off */
 };
 
@@ -74,8 +69,7 @@ struct checkpoint_input {
 struct checkpoint_resources {   /* as the options give them, or as auto chose */
     unsigned n_threads;
     uint64_t thread_bytes;      /* of memory for each thread */
-    uint64_t total_bytes;       /* of memory for all threads, instead of thread_bytes; 0: not
-                                   given */
+    uint64_t total_bytes;       /* for all threads, instead of thread_bytes; 0: not given */
     bool codec_auto;            /* of temporary data; else: */
     enum temp_codec codec;
 };
@@ -94,16 +88,13 @@ struct checkpoint_output {      /* as the options ask for it */
     const char *statistics, *metrics;   /* likewise, of -f and --metrics in --markdup */
     size_t n_options;           /* --output-fmt-option and --reference */
     const char **options;
-    /* files being written (with split_by `temporary` is the directory of the pieces), or NULL;
-       useless once the process is dead */
-    const char *temporary, *index_temporary, *also_temporary;
+    /* files that the process was writing, or NULL */
+    const char *temporaries[CHECKPOINT_N_TEMPORARIES];
 };
-
-enum { CHECKPOINT_N_TEMPORARIES = 3 };
 
 struct checkpoint_file {
     const char *program;        /* its version */
-    const char *id;
+    const char *id;             /* random, the same in all directories of a sort */
     enum checkpoint_state state;
     unsigned directory;
     size_t n_directories;
@@ -129,15 +120,12 @@ struct checkpoint_file {
 /* Appends the checkpoint file as text. */
 void checkpoint_file_format(const struct checkpoint_file *file, kstring_t *text);
 
-/* Takes the text apart; trusts nothing in it. Returns 0, or -1 with *problem, which says why in
-   words that follow the name of the directory. */
+/* Validates all of the text. Returns 0, or -1 with *problem, which says why in words that follow the
+   name of the directory. */
 int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_file *file,
                           const char **problem);
 
 void checkpoint_file_release(struct checkpoint_file *file);
-
-/* Returns one of the files being written, the one of -o first; or NULL. */
-const char *checkpoint_temporary(const struct checkpoint_output *output, int i);
 
 /* The words for counts[i]: the option without its dashes. */
 const char *checkpoint_count_word(int i);

@@ -2,23 +2,21 @@
  * compaction_plan.h -- decides whether runs are compacted before the final scan, and how.
  *
  * A scan that merges n files within scan_bytes of memory reads scan_bytes / n of a file at a time,
- * so it needs n / scan_bytes seeks for each byte of temporary data. If `width` files are compacted
- * into one, again and again while the input is loaded, the scan has fewer files and reads more of
- * each at a time. The price: the data are written and read once more, with width / compaction_bytes
- * seeks for each byte. If n runs end up in n / width compacted files and `width` other files,
- * each byte needs
+ * so it needs n / scan_bytes seeks for each byte. If `width` files are compacted into one, again and
+ * again while the input is loaded, the scan reads more of each at a time; but the data are written
+ * and read once more, with width / compaction_bytes seeks for each byte. If n runs end up in
+ * n / width compacted files and `width` other files, each byte needs
  *
  *     width / compaction_bytes + (n / width + width) / scan_bytes
  *
  * seeks. That number is smallest near width = sqrt(n), and at a smaller width if memory for
- * compactions is scarce. We use the width of the rocksort of 2014, sqrt(n) + 1. With a smaller
- * width there are so many compacted files that some are compacted again. Compaction waits until
- * there are more than max_files = n / width + width files, and a few more because n is an estimate.
- * A scan of fewer files would not be faster. So nothing is rewritten needlessly, and each byte is
- * rewritten about once.
+ * compactions is scarce. The width is sqrt(n) + 1; with a smaller one there are so many compacted
+ * files that some are compacted again. Compaction waits until there are more than max_files =
+ * n / width + width files, and a few more because n is an estimate. So each byte is rewritten about
+ * once.
  *
- * On a device without seeks compaction never saves time. There compaction is done only to stay
- * below the limit of open files, and within the memory, because each open file takes some memory.
+ * On a device without seeks compaction never saves time. There it only keeps the number of files
+ * below the limit of open files, and their memory within bounds.
  *
  * Pure functions.
  */

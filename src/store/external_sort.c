@@ -2,12 +2,12 @@
  * external_sort.c -- see external_sort.h.
  *
  * The buffer has items from its start on, each after its length, and entries, which point to them,
- * from its end on. Entries have the first bytes of their item as a number, so that most comparisons
- * do not look at items, and a first pass puts entries into buckets by the first bits in which these
- * numbers differ: if keys begin with a hash, as most do, buckets have few entries.
+ * from its end on: sort_entries (entry_sort.h), whose prefix is the first bytes of the item. They
+ * are sorted by it; then the few items with equal ones are compared.
  */
 #include "store/external_sort.h"
 
+#include "order/slice_merge.h"
 #include "util/byte_order.h"
 #include "util/loser_tree.h"
 
@@ -19,13 +19,6 @@ enum {
     MIN_BYTES = 32 << 10,
     LENGTH_BYTES = sizeof(uint16_t),
     PREFIX_BYTES = sizeof(uint64_t),
-    SMALL_BUCKET = 16, /* that insertion sorts fastest */
-    MAX_BUCKET_BITS = 13,
-};
-
-struct entry {
-    uint64_t prefix;
-    const uint8_t *item; /* its length stands before it */
 };
 
 struct level {
@@ -35,11 +28,11 @@ struct level {
 
 struct external_sort {
     struct external_sort_settings settings;
-    struct entry *buffer;          /* NULL: nothing was added yet */
+    struct sort_entry *buffer;          /* NULL: nothing was added yet */
     size_t buffer_entries;         /* its size in entries */
     size_t items_bytes, n_entries; /* in use */
     struct level levels[MAX_LEVELS];
-    const struct entry *entries; /* all, in order, if they are in memory and finished */
+    const struct sort_entry *entries; /* all, in order, if they are in memory and finished */
     struct temp_streams *sorted; /* else one tape with all */
 };
 
@@ -110,61 +103,22 @@ static int compare_rest(const uint8_t *a, size_t a_bytes, const uint8_t *b, size
 
 static int compare_entries(const void *a, const void *b)
 {
-    const struct entry *x = a, *y = b;
-    if (x->prefix != y->prefix) return x->prefix < y->prefix ? -1 : 1;
-    return compare_rest(x->item, length_of(x->item), y->item, length_of(y->item));
+    const uint8_t *x = ((const struct sort_entry *)a)->ref;
+    const uint8_t *y = ((const struct sort_entry *)b)->ref;
+    return compare_rest(x, length_of(x), y, length_of(y));
 }
 
-static void sort_bucket(struct entry *e, size_t n)
+static void sort_all(struct sort_entry *e, size_t n)
 {
-    if (n > SMALL_BUCKET) {
-        qsort(e, n, sizeof *e, compare_entries);
-        return;
-    }
-    for (size_t i = 1; i < n; i++) {
-        struct entry moving = e[i];
-        size_t at = i;
-        for (; at > 0 && compare_entries(&moving, &e[at - 1]) < 0; at--)
-            e[at] = e[at - 1];
-        e[at] = moving;
-    }
-}
-
-/* By how many bits prefixes are shifted to be numbers of 2^bits buckets, if they agree in all bits
-   before; those are cut off. */
-static unsigned bucket_shift(const struct entry *e, size_t n, unsigned bits)
-{
-    uint64_t differ = 0;
-    for (size_t i = 1; i < n; i++)
-        differ |= e[i].prefix ^ e[0].prefix;
-    unsigned n_differ = differ ? 64 - (unsigned)__builtin_clzll(differ) : 0;
-    return n_differ > bits ? n_differ - bits : 0;
-}
-
-static void sort_entries_of(struct entry *e, size_t n)
-{
-    uint32_t ends[(1 << MAX_BUCKET_BITS) + 1];
-    unsigned bits = 1;
-    if (n <= SMALL_BUCKET || n > UINT32_MAX) {
-        sort_bucket(e, n);
-        return;
-    }
-    while (bits < MAX_BUCKET_BITS && (size_t)2 << bits < n)
-        bits++;
-    unsigned shift = bucket_shift(e, n, bits);
-    uint64_t mask = (UINT64_C(1) << bits) - 1;
-    struct entry *spare = xmalloc(n * sizeof *spare);
-    memset(ends, 0, ((size_t)2 << bits) / 2 * sizeof *ends + sizeof *ends);
-    for (size_t i = 0; i < n; i++)
-        ends[(e[i].prefix >> shift & mask) + 1]++;
-    for (size_t i = 0; i < mask; i++)
-        ends[i + 1] += ends[i];
-    for (size_t i = 0; i < n; i++)
-        spare[ends[e[i].prefix >> shift & mask]++] = e[i];
-    memcpy(e, spare, n * sizeof *e);
+    static const struct sort_rules by_prefix = {.order = SORT_COORDINATE};
+    struct sort_entry *spare = xmalloc(n * sizeof *spare);
+    sort_entries(&by_prefix, e, n, spare);
     free(spare);
-    for (size_t i = 0, from = 0; i <= mask; from = ends[i++])
-        sort_bucket(e + from, ends[i] - from);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && e[end].prefix == e[i].prefix;)
+            end++;
+        if (end - i > 1) qsort(e + i, end - i, sizeof *e, compare_entries);
+    }
 }
 
 /* ---- merging ---- */
@@ -185,9 +139,15 @@ static bool is_before(const void *heads, size_t i, size_t k)
     return compare_rest(a->item, a->n_bytes, b->item, b->n_bytes) < 0;
 }
 
-/* Reads the next item of a tape, or sets it to NULL at the end. Returns 0, or -1 after a message.
- */
-static int read_item(struct temp_stream_reader *tape, const uint8_t **item, size_t *n_bytes)
+int tape_append(struct temp_streams *to, unsigned tape, const uint8_t *item, size_t n_bytes)
+{
+    uint8_t length[LENGTH_BYTES];
+    (void)put_u16(length, n_bytes);
+    if (temp_streams_append(to, tape, length, sizeof length) < 0) return -1;
+    return temp_streams_append(to, tape, item, n_bytes);
+}
+
+int tape_read(struct temp_stream_reader *tape, const uint8_t **item, size_t *n_bytes)
 {
     *item = NULL;
     *n_bytes = 0;
@@ -203,17 +163,9 @@ static int read_item(struct temp_stream_reader *tape, const uint8_t **item, size
 
 static int read_head(struct head *head)
 {
-    int r = read_item(&head->reader, &head->item, &head->n_bytes);
+    int r = tape_read(&head->reader, &head->item, &head->n_bytes);
     if (head->item) head->prefix = prefix_of(head->item);
     return r;
-}
-
-static int append(struct temp_streams *to, unsigned stream, const uint8_t *item, size_t n_bytes)
-{
-    uint8_t length[LENGTH_BYTES];
-    (void)put_u16(length, n_bytes);
-    if (temp_streams_append(to, stream, length, sizeof length) < 0) return -1;
-    return temp_streams_append(to, stream, item, n_bytes);
 }
 
 /* Merges n tapes, whose heads have not been read, into one. Returns 0, or -1 after a message. */
@@ -228,7 +180,7 @@ static int merge_heads(struct head *heads, size_t n, struct temp_streams *to, un
         size_t first = loser_tree_first(&tree);
         struct head *head = &heads[first];
         if (!head->item) break;
-        r = append(to, tape, head->item, head->n_bytes);
+        r = tape_append(to, tape, head->item, head->n_bytes);
         if (r == 0) r = read_head(head);
         if (r == 0) loser_tree_replay(&tree, first, is_before, heads);
     }
@@ -271,10 +223,10 @@ static int make_room(struct external_sort *sort, size_t number)
 
 /* ---- the buffer ---- */
 
-static struct entry *sort_buffer(struct external_sort *sort)
+static struct sort_entry *sort_buffer(struct external_sort *sort)
 {
-    struct entry *entries = sort->buffer + sort->buffer_entries - sort->n_entries;
-    sort_entries_of(entries, sort->n_entries);
+    struct sort_entry *entries = sort->buffer + sort->buffer_entries - sort->n_entries;
+    sort_all(entries, sort->n_entries);
     return entries;
 }
 
@@ -283,20 +235,19 @@ static int write_piece(struct external_sort *sort)
 {
     if (make_room(sort, 0) < 0) return -1;
     struct level *level = &sort->levels[0];
-    const struct entry *entries = sort_buffer(sort);
+    const struct sort_entry *entries = sort_buffer(sort);
     unsigned tape = level->n++;
     int r = 0;
     for (size_t i = 0; i < sort->n_entries && r == 0; i++)
-        r = temp_streams_append(level->streams, tape, entries[i].item - LENGTH_BYTES,
-                                LENGTH_BYTES + length_of(entries[i].item));
+        r = tape_append(level->streams, tape, entries[i].ref, length_of(entries[i].ref));
     sort->items_bytes = sort->n_entries = 0;
     return r;
 }
 
 int external_sort_add(struct external_sort *sort, const uint8_t *item, size_t n_bytes)
 {
-    size_t used = sort->items_bytes + (sort->n_entries + 1) * sizeof(struct entry);
-    if (used + LENGTH_BYTES + n_bytes > sort->buffer_entries * sizeof(struct entry) &&
+    size_t used = sort->items_bytes + (sort->n_entries + 1) * sizeof(struct sort_entry);
+    if (used + LENGTH_BYTES + n_bytes > sort->buffer_entries * sizeof(struct sort_entry) &&
         write_piece(sort) < 0)
         return -1;
     /* What is not used takes no memory. */
@@ -307,8 +258,21 @@ int external_sort_add(struct external_sort *sort, const uint8_t *item, size_t n_
     sort->items_bytes += LENGTH_BYTES + n_bytes;
     sort->n_entries++;
     sort->buffer[sort->buffer_entries - sort->n_entries] =
-        (struct entry){prefix_of(item), at + LENGTH_BYTES};
+        (struct sort_entry){prefix_of(item), at + LENGTH_BYTES};
     return 0;
+}
+
+int external_sort_add_tape(struct external_sort *sort, struct temp_streams *from, unsigned tape)
+{
+    struct temp_stream_reader reader = {0};
+    const uint8_t *item;
+    size_t n_bytes;
+    int r;
+    temp_stream_reader_begin(&reader, from, tape);
+    while ((r = tape_read(&reader, &item, &n_bytes)) == 0 && item)
+        if ((r = external_sort_add(sort, item, n_bytes)) < 0) break;
+    temp_stream_reader_release(&reader);
+    return r;
 }
 
 int external_sort_finish(struct external_sort *sort)
@@ -342,12 +306,12 @@ int external_sort_next(struct external_sort_reader *reader)
 {
     const struct external_sort *sort = reader->sort;
     if (sort->sorted)
-        return read_item(&reader->tape, &reader->item, &reader->n_bytes) < 0 ? -1
+        return tape_read(&reader->tape, &reader->item, &reader->n_bytes) < 0 ? -1
                                                                              : reader->item != NULL;
     reader->item = NULL;
     reader->n_bytes = 0;
     if (reader->next == sort->n_entries) return 0;
-    reader->item = sort->entries[reader->next++].item;
+    reader->item = sort->entries[reader->next++].ref;
     reader->n_bytes = length_of(reader->item);
     return 1;
 }
@@ -356,7 +320,7 @@ bool external_sort_is_alone(const struct external_sort_reader *reader)
 {
     const struct external_sort *sort = reader->sort;
     if (sort->sorted) return false;
-    const struct entry *next = &sort->entries[reader->next];
+    const struct sort_entry *next = &sort->entries[reader->next];
     return reader->next == sort->n_entries || next->prefix != next[-1].prefix;
 }
 

@@ -37,8 +37,9 @@ void external_sort_destroy(struct external_sort *sort);
 /* Forgets all items, whose readers were released. */
 void external_sort_clear(struct external_sort *sort);
 
-/* Return 0, or -1 after a message. */
+/* Add an item, and all items of a tape. Return 0, or -1 after a message, as does finish. */
 int external_sort_add(struct external_sort *sort, const uint8_t *item, size_t n_bytes);
+int external_sort_add_tape(struct external_sort *sort, struct temp_streams *from, unsigned tape);
 int external_sort_finish(struct external_sort *sort);
 
 struct external_sort_reader {
@@ -59,5 +60,14 @@ int external_sort_next(struct external_sort_reader *reader);
 bool external_sort_is_alone(const struct external_sort_reader *reader);
 
 void external_sort_reader_release(struct external_sort_reader *reader);
+
+/* ---- tapes: streams of items ---- */
+
+/* Returns 0, or -1 after a message. */
+int tape_append(struct temp_streams *to, unsigned tape, const uint8_t *item, size_t n_bytes);
+
+/* Reads the next item, which is there until the next call; NULL at the end. Returns 0, or -1 after
+   a message. */
+int tape_read(struct temp_stream_reader *reader, const uint8_t **item, size_t *n_bytes);
 
 #endif

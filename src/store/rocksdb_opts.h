@@ -40,18 +40,10 @@ int rocksdb_opts_init(struct rocksdb_opts *opts, bool existing, size_t compactio
    ahead. The caller destroys them. */
 rocksdb_readoptions_t *rocksdb_opts_scan(size_t read_bytes);
 
-/* A setting that is changed while the database is open. */
-struct rocksdb_setting {
-    const char *name;
-    char value[192];
-};
-
-enum { ROCKSDB_N_COMPACTION_SETTINGS = 3 };
-
-/* The settings that switch compaction on: whenever there are more than max_files files, least_width
-   to width of them that have about one size become one file. */
-void rocksdb_opts_compaction(struct rocksdb_setting settings[ROCKSDB_N_COMPACTION_SETTINGS],
-                             unsigned least_width, unsigned width, unsigned max_files);
+/* Switches compaction of an open database on: whenever there are more than max_files files,
+   least_width to width of them that have about one size become one file. */
+void rocksdb_opts_compact(rocksdb_t *db, unsigned least_width, unsigned width, unsigned max_files,
+                          char **error);
 
 /* Accepts {0}, and options of which only some were made. */
 void rocksdb_opts_release(struct rocksdb_opts *opts);

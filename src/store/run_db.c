@@ -11,7 +11,9 @@
  *
  * Each key begins with a byte of ours: `b` for blocks, `r` for labels, so that all labels come
  * after all blocks. Labels are ordinary entries: RocksDB admits them together with their runs, as
- * one step, and compactions keep them.
+ * one step, and compactions keep them. The key of a label has the number of the run and the size of
+ * the longest key of its blocks, each in 4 bytes: another process must know that size before it
+ * plans compactions.
  *
  * A scan opens all files at once; run_store.c raises the limit of open files for that.
  */
@@ -21,6 +23,7 @@
 #include "store/compaction_plan.h"
 #include "store/rocksdb_opts.h"
 #include "store/store_error.h"
+#include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -32,7 +35,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK_KEY = 'b', LABEL_KEY = 'r', LABEL_KEY_BYTES = 5 };
+enum { BLOCK_KEY = 'b', LABEL_KEY = 'r', LABEL_KEY_BYTES = 9 };
 
 struct run_db {
     /* fixed after run_db_create */
@@ -43,16 +46,13 @@ struct run_db {
     /* the thread that begins runs */
     unsigned n_begun;                   /* numbers the files of runs */
     /* the thread that ends runs, and compacts and scans */
-    unsigned n_runs;                    /* that have ended */
-    unsigned n_written;                 /* files of these */
+    struct run_db_totals totals;
     struct run_writer **ended;          /* runs that have ended and are not part of the database
                                            yet */
     size_t n_ended, ended_room;
     unsigned n_waiting;                 /* files of these */
     double ended_since;                 /* when the first of them ended */
     uint64_t n_open;                    /* most files that RocksDB has open */
-    uint64_t n_bytes;                   /* of the files of runs, as they were written */
-    size_t key_bytes;                   /* of the longest key of their blocks */
     bool is_direct;                     /* db was opened again, to read past the page cache */
     unsigned least_width, max_files;    /* of compactions, as RocksDB was told last; 0: none */
     /* any thread */
@@ -66,7 +66,7 @@ struct run_file {
     uint64_t n_bytes;
     size_t pending_bytes;               /* put since the file grew */
     char *key;                          /* of the last block, with our byte in front */
-    size_t key_room;
+    size_t key_room;                    /* size of the longest one */
     char *path;
 };
 
@@ -139,7 +139,7 @@ static int count_run(void *arg, const uint8_t *label, size_t n_bytes)
     struct run_db *db = arg;
     (void)label;
     (void)n_bytes;
-    db->n_runs++;
+    db->totals.n_runs++;
     return 0;
 }
 
@@ -147,10 +147,16 @@ static int count_run(void *arg, const uint8_t *label, size_t n_bytes)
 static int count_runs(struct run_db *db)
 {
     unsigned n_files = run_db_n_files(db);
-    db->n_bytes = property(db, "rocksdb.total-sst-files-size");
+    db->totals.n_bytes = property(db, "rocksdb.total-sst-files-size");
     int r = run_db_labels(db, count_run, db);
-    db->n_written = db->n_runs > n_files ? db->n_runs : n_files;
+    db->totals.n_files = db->totals.n_runs > n_files ? db->totals.n_runs : n_files;
     return r;
+}
+
+static rocksdb_t *open_with(const struct run_db *db, const rocksdb_options_t *options, char **error)
+{
+    return db->settings.read_only ? rocksdb_open_for_read_only(options, db->path, 0, error)
+                                  : rocksdb_open(options, db->path, error);
 }
 
 /*
@@ -161,9 +167,7 @@ static int count_runs(struct run_db *db)
 static rocksdb_t *open_db(const struct run_db *db, char **error)
 {
     const struct run_db_settings *settings = &db->settings;
-    rocksdb_t *opened = settings->read_only
-                            ? rocksdb_open_for_read_only(db->opts.db, db->path, 0, error)
-                            : rocksdb_open(db->opts.db, db->path, error);
+    rocksdb_t *opened = open_with(db, db->opts.db, error);
     bool may_lack = settings->existing && (!settings->read_only || settings->may_lack_files);
     if (opened || !may_lack || !*error || !strstr(*error, "No such file")) return opened;
     rocksdb_options_t *best_efforts = rocksdb_options_create_copy(db->opts.db);
@@ -277,10 +281,13 @@ static bool is_stuck(const struct run_db *db, struct run_file *file, size_t n_by
 int run_db_label_run(struct run_writer *w, uint32_t run, const uint8_t *label, size_t label_bytes)
 {
     char *error = NULL;
-    char key[LABEL_KEY_BYTES] = {LABEL_KEY, (char)(run >> 24), (char)(run >> 16), (char)(run >> 8),
-                                 (char)run};
-    rocksdb_sstfilewriter_put(w->files[w->n_files - 1].sst, key, sizeof key, (const char *)label,
-                              label_bytes, &error);
+    uint8_t key[LABEL_KEY_BYTES] = {LABEL_KEY};
+    size_t key_bytes = 0;
+    for (unsigned i = 0; i < w->n_files; i++)
+        if (w->files[i].key_room > key_bytes) key_bytes = w->files[i].key_room;
+    (void)put_big_endian(put_big_endian(key + 1, run, 4), key_bytes, 4);
+    rocksdb_sstfilewriter_put(w->files[w->n_files - 1].sst, (const char *)key, sizeof key,
+                              (const char *)label, label_bytes, &error);
     return check_write_error(w->db, error);
 }
 
@@ -309,7 +316,7 @@ static int end_file(struct run_db *db, struct run_file *file)
     rocksdb_sstfilewriter_file_size(file->sst, &file->n_bytes);
     rocksdb_sstfilewriter_destroy(file->sst);
     file->sst = NULL;
-    if (file->key_room > db->key_bytes) db->key_bytes = file->key_room;
+    if (file->key_room > db->totals.key_bytes) db->totals.key_bytes = file->key_room;
     return 0;
 }
 
@@ -348,9 +355,9 @@ int run_db_end_run(struct run_writer *w)
         run_db_abandon_run(w);
         return r;
     }
-    db->n_runs++;
-    db->n_written += w->n_files;
-    db->n_bytes += bytes_of(w);
+    db->totals.n_runs++;
+    db->totals.n_files += w->n_files;
+    db->totals.n_bytes += bytes_of(w);
     db->n_waiting += w->n_files;
     if (db->n_ended == 0) db->ended_since = monotonic_seconds();
     xgrow(&db->ended, &db->ended_room, db->n_ended + 1, db->ended_room, sizeof *db->ended);
@@ -385,9 +392,9 @@ int run_db_admit_runs(struct run_db *db)
     for (; db->n_ended > 0; free_writer(db->ended[--db->n_ended])) {
         if (!error) continue;
         const struct run_writer *last = db->ended[db->n_ended - 1];
-        db->n_runs--;                   /* no other process would find this run */
-        db->n_written -= last->n_files;
-        db->n_bytes -= bytes_of(last);
+        db->totals.n_runs--;                   /* no other process would find this run */
+        db->totals.n_files -= last->n_files;
+        db->totals.n_bytes -= bytes_of(last);
     }
     return check_write_error(db, error);
 }
@@ -414,7 +421,10 @@ int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label
     rocksdb_iterator_t *iter = rocksdb_create_iterator(db->db, options);
     rocksdb_iter_seek(iter, &first, 1);
     for (; r == 0 && rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) {
-        size_t n_bytes;
+        size_t n_bytes, n_key;
+        const uint8_t *key = (const uint8_t *)rocksdb_iter_key(iter, &n_key);
+        size_t key_bytes = n_key == LABEL_KEY_BYTES ? (size_t)get_big_endian(key + 5, 4) : 0;
+        if (key_bytes > db->totals.key_bytes) db->totals.key_bytes = key_bytes;
         const char *label = rocksdb_iter_value(iter, &n_bytes);
         r = take(arg, (const uint8_t *)label, n_bytes);
     }
@@ -425,29 +435,14 @@ int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label
     return r;
 }
 
-unsigned run_db_n_runs(const struct run_db *db)
+const struct run_db_totals *run_db_totals(const struct run_db *db)
 {
-    return db->n_runs;
+    return &db->totals;
 }
 
 unsigned run_db_n_durable(const struct run_db *db)
 {
-    return db->n_runs - (unsigned)db->n_ended;
-}
-
-unsigned run_db_n_written(const struct run_db *db)
-{
-    return db->n_written;
-}
-
-uint64_t run_db_bytes(const struct run_db *db)
-{
-    return db->n_bytes;
-}
-
-size_t run_db_key_bytes(const struct run_db *db)
-{
-    return db->key_bytes;
+    return db->totals.n_runs - (unsigned)db->n_ended;
 }
 
 unsigned run_db_n_files(const struct run_db *db)
@@ -483,9 +478,7 @@ static int reopen_direct(struct run_db *db)
     if (db->is_direct) return 0;
     (void)pthread_mutex_lock(&db->opening);
     rocksdb_close(db->db);
-    db->db = db->settings.read_only
-                 ? rocksdb_open_for_read_only(db->opts.direct_db, db->path, 0, &error)
-                 : rocksdb_open(db->opts.direct_db, db->path, &error);
+    db->db = open_with(db, db->opts.direct_db, &error);
     (void)pthread_mutex_unlock(&db->opening);
     db->is_direct = true;
     return check_error(db, "open", error);
@@ -493,18 +486,11 @@ static int reopen_direct(struct run_db *db)
 
 int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsigned max_files)
 {
-    struct rocksdb_setting settings[ROCKSDB_N_COMPACTION_SETTINGS];
-    const char *keys[ROCKSDB_N_COMPACTION_SETTINGS], *values[ROCKSDB_N_COMPACTION_SETTINGS];
     char *error = NULL;
     if (db->settings.direct && reopen_direct(db) < 0) return RUN_DB_ERROR;
-    rocksdb_opts_compaction(settings, least_width, width, max_files);
-    for (size_t i = 0; i < ROCKSDB_N_COMPACTION_SETTINGS; i++) {
-        keys[i] = settings[i].name;
-        values[i] = settings[i].value;
-    }
     db->least_width = least_width;
     db->max_files = max_files;
-    rocksdb_set_options(db->db, ROCKSDB_N_COMPACTION_SETTINGS, keys, values, &error);
+    rocksdb_opts_compact(db->db, least_width, width, max_files, &error);
     return check_error(db, "compact", error);
 }
 

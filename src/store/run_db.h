@@ -3,18 +3,15 @@
  *
  * A run is one file or several until it ends, and a part of the database from then on: with all of
  * its files, or with none. RocksDB's manifest lists durably all runs that have ended. Each run has
- * a label, which is bytes of the caller's. Another process can open the database and read the
- * labels of all runs.
+ * a label, which is bytes of the caller's. Another process can open the database and read them.
  *
  * Order of calls: create; for each run begin, put its blocks in key order, label, then end or
  * abandon; compact where that pays; then scans, which show the blocks of all runs in key order.
  * Destroy at any time.
  *
  * Ownership: the database copies what it is given. A key or value that a scan shows is valid until
- * the next call for that scan.
- * Threads: at a time one thread may begin runs, one may end runs, one may put into each file of a
- * run, and one may use each scan. Compactions run in RocksDB's own thread. Any thread may ask what
- * is being compacted.
+ * the next call for that scan. Threads: one at a time begins runs, one ends runs, one puts into each
+ * file of a run, and one uses each scan. Any thread may ask what is being compacted.
  * Errors: RUN_DB_ERROR or NULL after a message that names the directory. RUN_DB_FULL comes without
  * a message, because the caller may have another directory.
  */
@@ -38,9 +35,8 @@ enum { RUN_DB_ADMITTED_WHEN_SLOW = 4 };
 struct run_db_settings {
     size_t compaction_read_bytes;       /* of a file at a time; 0: as the kernel reads ahead */
     /* Compactions and scans read past the page cache. There may be one scan at a time, and no runs
-       after the first one. The database is opened again for the first compaction or scan: if it
-       were opened this way from the start, RocksDB would read the end of each new run from the
-       disk. */
+       after it. The database is opened again for the first of them: otherwise RocksDB would read the
+       end of each new run from the disk. */
     bool direct;
     bool existing;                      /* another process made the database */
     bool read_only;                     /* existing; no runs, no compactions, nothing is written */
@@ -53,9 +49,8 @@ struct run_db_settings {
     bool few_files, long_keys;          /* see rocksdb_opts.h */
 };
 
-/* Creates the database in a directory, or opens the existing one. Returns NULL after a message. If
-   there is no space and `full` is not NULL, there is no message; *full is set to what the system
-   said, a constant text. */
+/* If there is no space and `full` is not NULL, there is no message, and *full is set to what the
+   system said, a constant text. */
 struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings,
                              const char **full);
 
@@ -67,16 +62,13 @@ void run_db_destroy(struct run_db *db);
 
 /* ---- writing runs ---- */
 
-/* Begins a run of n_files files. All keys of a file come before those of the next one, and each
-   file gets at least one block. */
+/* All keys of a file come before those of the next one, and each file gets at least one block. */
 int run_db_begin_run(struct run_db *db, unsigned n_files, struct run_writer **writer);
 
-/* Puts a block into a file of the run, the first of which is number 0. */
 int run_db_put(struct run_writer *writer, unsigned file, const uint8_t *key, size_t key_bytes,
                const uint8_t *value, size_t value_bytes);
 
-/* Gives run number `run` its label. Call it once for each run, after the last block of all its
-   files. */
+/* Once for each run, after the last block of all its files. */
 int run_db_label_run(struct run_writer *writer, uint32_t run, const uint8_t *label,
                      size_t label_bytes);
 
@@ -101,15 +93,18 @@ const char *run_db_full_reason(const struct run_db *db);
 int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label, size_t n_bytes),
                   void *arg);
 
-/* How many runs have ended, how many of them another process would find, how many files they were
-   written as, and the bytes of these. */
-unsigned run_db_n_runs(const struct run_db *db);
-unsigned run_db_n_durable(const struct run_db *db);
-unsigned run_db_n_written(const struct run_db *db);
-uint64_t run_db_bytes(const struct run_db *db);
+/* The runs that have ended. */
+struct run_db_totals {
+    unsigned n_runs;
+    unsigned n_files;           /* as which they were written */
+    uint64_t n_bytes;           /* of these files */
+    size_t key_bytes;           /* the size of the longest key of a block, about */
+};
 
-/* The longest key of a block in a run that this process has ended. */
-size_t run_db_key_bytes(const struct run_db *db);
+const struct run_db_totals *run_db_totals(const struct run_db *db);
+
+/* How many of them another process would find. */
+unsigned run_db_n_durable(const struct run_db *db);
 
 /* How many files hold the runs now; and how many are open at most when all runs that have ended are
    part of the database, which can be more while files are compacted. For the thread that ends runs,

@@ -21,21 +21,29 @@
 
 static const uint8_t magic[4] = {'R', 'S', 'L', 1};
 
+static const struct {
+    size_t at, member, n_bytes;
+} fields[] = {
+    {12, offsetof(struct run_label, run), 4},
+    {16, offsetof(struct run_label, before), 4},
+    {20, offsetof(struct run_label, any_placed), sizeof(bool)},
+    {24, offsetof(struct run_label, sum.n_records), 8},
+    {32, offsetof(struct run_label, sum.n_bytes), 8},
+    {40, offsetof(struct run_label, sum.hash), 8},
+    {48, offsetof(struct run_label, open_bytes), 8},
+    {56, offsetof(struct run_label, end.input), 4},
+    {64, offsetof(struct run_label, end.offset), 8},
+    {72, offsetof(struct run_label, end.n_records), 8},
+};
+
+enum { N_FIELDS = sizeof fields / sizeof *fields };
+
 void run_label_encode(const struct run_label *label, uint8_t out[RUN_LABEL_BYTES])
 {
-    uint32_t any_placed = label->any_placed;
     memset(out, 0, RUN_LABEL_BYTES);
-    memcpy(out + 8, magic, 4);
-    memcpy(out + 12, &label->run, 4);
-    memcpy(out + 16, &label->before, 4);
-    memcpy(out + 20, &any_placed, 4);
-    memcpy(out + 24, &label->sum.n_records, 8);
-    memcpy(out + 32, &label->sum.n_bytes, 8);
-    memcpy(out + 40, &label->sum.hash, 8);
-    memcpy(out + 48, &label->open_bytes, 8);
-    memcpy(out + 56, &label->end.input, 4);
-    memcpy(out + 64, &label->end.offset, 8);
-    memcpy(out + 72, &label->end.n_records, 8);
+    memcpy(out + 8, magic, sizeof magic);
+    for (size_t i = 0; i < N_FIELDS; i++)
+        memcpy(out + fields[i].at, (const char *)label + fields[i].member, fields[i].n_bytes);
     uint64_t checksum = long_hash(out + 8, RUN_LABEL_BYTES - 8);
     memcpy(out, &checksum, 8);
 }
@@ -43,21 +51,11 @@ void run_label_encode(const struct run_label *label, uint8_t out[RUN_LABEL_BYTES
 int run_label_decode(const uint8_t *bytes, size_t n_bytes, struct run_label *label)
 {
     uint64_t checksum;
-    uint32_t any_placed;
-    if (n_bytes != RUN_LABEL_BYTES || memcmp(bytes + 8, magic, 4) != 0) return -1;
+    if (n_bytes != RUN_LABEL_BYTES || memcmp(bytes + 8, magic, sizeof magic) != 0) return -1;
     memcpy(&checksum, bytes, 8);
-    if (checksum != long_hash(bytes + 8, RUN_LABEL_BYTES - 8)) return -1;
-    memcpy(&label->run, bytes + 12, 4);
-    memcpy(&label->before, bytes + 16, 4);
-    memcpy(&any_placed, bytes + 20, 4);
-    memcpy(&label->sum.n_records, bytes + 24, 8);
-    memcpy(&label->sum.n_bytes, bytes + 32, 8);
-    memcpy(&label->sum.hash, bytes + 40, 8);
-    memcpy(&label->open_bytes, bytes + 48, 8);
-    memcpy(&label->end.input, bytes + 56, 4);
-    memcpy(&label->end.offset, bytes + 64, 8);
-    memcpy(&label->end.n_records, bytes + 72, 8);
-    label->any_placed = any_placed != 0;
+    if (checksum != long_hash(bytes + 8, RUN_LABEL_BYTES - 8) || bytes[20] > 1) return -1;
+    for (size_t i = 0; i < N_FIELDS; i++)
+        memcpy((char *)label + fields[i].member, bytes + fields[i].at, fields[i].n_bytes);
     /* The numbers of a chain ascend. */
     bool is_first = label->before == RUN_LABEL_NONE;
     return label->run != RUN_LABEL_NONE && (is_first || label->before < label->run) ? 0 : -1;

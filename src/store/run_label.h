@@ -3,10 +3,10 @@
  * process learns which runs there are, what they hold, and where in the input to go on reading.
  *
  * Runs are numbered in input order. The label of a run names the run before it, so the runs form a
- * chain. Runs are written in order, but with several databases a later run may become durable while
- * an earlier one does not. So another process uses the runs of the chain, from the first one on,
- * and drops the others. It reads the records of the dropped runs again, into runs with new numbers,
- * and the first new run names the last run of the chain. So there is one chain at any time.
+ * chain. With several databases a later run may become durable while an earlier one does not. So
+ * another process uses the runs of the chain, from the first one on, and drops the others. It reads
+ * their records again, into runs with new numbers, the first of which names the last run of the
+ * chain.
  *
  * Where a run ends within a template that is being fixed, the place in the input is unknown: a
  * process that reads on leaves out such runs at the end of the chain, too. If two runs name the

@@ -16,7 +16,6 @@
 
 #include "machine/disk_space.h"
 #include "store/run_compactor.h"
-#include "store/store_layout.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -208,8 +207,8 @@ static int open_volumes(struct run_store *store)
         if (!run_db_exists(volume->dir, volume->lane)) continue;
         volume->db = open_db(store, volume, true, NULL);
         if (!volume->db) return -1;
-        volume->n_runs = run_db_n_runs(volume->db);
-        volume->n_bytes = run_db_bytes(volume->db);
+        volume->n_runs = run_db_totals(volume->db)->n_runs;
+        volume->n_bytes = run_db_totals(volume->db)->n_bytes;
         store->n_runs += volume->n_runs;
         if (volume->n_runs > 0 && !volume->closed)
             run_compactor_start(&volume->compactor, volume->db, volume->dir);
@@ -446,8 +445,8 @@ static double put_seconds(const struct stored_run *run)
 static void count_runs(struct run_store *store, struct volume *volume)
 {
     store->n_runs -= volume->n_runs;
-    volume->n_runs = run_db_n_runs(volume->db);
-    volume->n_bytes = run_db_bytes(volume->db);
+    volume->n_runs = run_db_totals(volume->db)->n_runs;
+    volume->n_bytes = run_db_totals(volume->db)->n_bytes;
     store->n_runs += volume->n_runs;
 }
 
@@ -503,12 +502,12 @@ bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expecte
         struct volume *volume = &store->volumes[i];
         if (volume->n_runs == 0 || volume->closed) continue;
         struct compaction_facts facts = store->facts;
-        facts.n_runs = run_db_n_written(volume->db);
+        facts.n_runs = run_db_totals(volume->db)->n_files;
         facts.n_runs_expected = n_runs_expected * facts.n_runs / store->n_runs;
         facts.seek_seconds = volume->disk.seek_seconds;
         facts.bytes_per_second = volume->disk.bytes_per_second;
         facts.parallel = volume->disk.parallel;
-        facts.key_bytes = run_db_key_bytes(volume->db);
+        facts.key_bytes = run_db_totals(volume->db)->key_bytes;
         if (run_compactor_plan(&volume->compactor, &facts, store->width, stuck)) wanted = true;
     }
     return wanted;
@@ -618,19 +617,6 @@ unsigned run_store_n_durable(const struct run_store *store)
     return n;
 }
 
-void run_store_disks_add(struct run_store_disks *disks, const struct disk_traits *disk)
-{
-    double rate = disk->bytes_per_second;
-    if (!disk->is_memory) disks->in_memory = false;
-    if (disk_is_slow_to_seek(disk)) disks->slow_to_seek = true;
-    if (disk->seek_seconds > disks->seek_seconds) {
-        disks->seek_seconds = disk->seek_seconds;
-        disks->parallel = disk->parallel;
-    }
-    if (rate > 0 && (disks->bytes_per_second <= 0 || rate < disks->bytes_per_second))
-        disks->bytes_per_second = rate;
-}
-
 void run_store_look(struct run_store *store, struct run_store_disks *disks)
 {
     *disks = (struct run_store_disks){.in_memory = true, .slow_to_seek = store->slow_to_seek};
@@ -649,7 +635,7 @@ void run_store_look(struct run_store *store, struct run_store_disks *disks)
 static void add_stats(const struct volume *volume, struct run_store_stats *stats)
 {
     const struct run_compactor *compactor = &volume->compactor;
-    stats->run_bytes += run_db_bytes(volume->db);
+    stats->run_bytes += run_db_totals(volume->db)->n_bytes;
     stats->compacted_bytes += run_db_compacted_bytes(volume->db);
     if (compactor->plan.reason < stats->reason) return;
     stats->reason = compactor->plan.reason;

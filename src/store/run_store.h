@@ -2,32 +2,26 @@
  * run_store.h -- all sorted runs of a sort, in databases (run_db.h) in the temporary directories:
  * one in each directory, or several where seeks are slow (store_layout.h).
  *
- * The store chooses a directory for each run: the one with enough space that will probably finish
- * writing it first, judged by the speed of earlier runs. A directory that was found full gets no
- * more runs; those that it has stay. Each time a run ends, the store also decides what to compact
- * (compaction_plan.h, run_compactor.h).
+ * Each run goes to the directory with enough space that will probably finish writing it first,
+ * judged by the speed of earlier runs. A directory that was found full gets no more runs. Each time
+ * a run ends, the store decides what to compact (compaction_plan.h, run_compactor.h).
  *
  * Order of calls: create; for each run begin, put its blocks in key order, label, end; settle; then
- * scan. There is one scan for each database; its blocks are in key order, and the caller merges the
- * scans. Destroy at any time. With `existing`, create opens the store of another process, and the
- * labels of its runs (run_db.h) tell what is in it.
+ * scan each database, and merge the scans. Destroy at any time.
  *
- * Ownership: as in run_db.h.
- * Threads: one thread begins runs and labels them. One thread at a time puts blocks into each file
- * of a run. Another thread may end the earlier runs in their order; that thread then also calls the
- * functions about compaction.
- * Errors: RUN_STORE_ERROR or NULL after a message. RUN_STORE_FULL: the directory of the run is
- * full, or nearly full while another one is not; there was no message. Then nothing more is put,
- * and run_store_make_room says what to do. RUN_STORE_AGAIN: abandon the run and begin it again.
- * Either its directory is full: then there was a warning, and the run will go to another directory.
- * Or a compaction will soon free space in the same directory: then there was no warning.
+ * Ownership: as in run_db.h. Threads: one begins and labels runs; one at a time puts blocks into
+ * each file of a run; one ends runs in their order and calls the functions about compaction.
+ * Errors: RUN_STORE_ERROR or NULL after a message. RUN_STORE_FULL, without a message: the directory
+ * is full, or nearly full while another one is not; call run_store_make_room. RUN_STORE_AGAIN:
+ * abandon the run and begin it again, either in another directory, after a warning, or in the same
+ * one, where a compaction will soon free space.
  */
 #ifndef ROCKSORT_STORE_RUN_STORE_H
 #define ROCKSORT_STORE_RUN_STORE_H
 
-#include "machine/disk_probe.h"
 #include "store/compaction_plan.h"
 #include "store/run_db.h"
+#include "store/store_layout.h"
 
 struct run_store;
 struct stored_run;              /* a run that has begun */
@@ -44,8 +38,7 @@ struct run_store_means {
 struct run_store_settings {
     const char *const *dirs;    /* exist; outlive the store */
     size_t n_dirs;
-    size_t n_closed_dirs;       /* existing: this many of the first directories get no more runs and
-                                   are only read */
+    size_t n_closed_dirs;       /* existing: so many of the first directories are only read */
     unsigned n_lanes;           /* databases in each directory; 0: as many as suit the disks */
     bool existing;              /* another process made the databases, n_lanes in each directory;
                                    directories without any get theirs with their first run */
@@ -64,49 +57,40 @@ void run_store_destroy(struct run_store *store);
 
 /* ---- writing runs ---- */
 
-/* Before a run begins: raw_done bytes of the input are in runs, and about raw_left are to come.
-   Messages about a full disk use this. */
+/* For messages about a full disk: raw_done bytes of the input are in runs, about raw_left to come. */
 void run_store_expect(struct run_store *store, uint64_t raw_done, uint64_t raw_left);
 
 /* How many files all runs together may have (compaction_most_run_files). */
 unsigned run_store_most_files(const struct run_store *store);
 
-/* Begins a run of n_files files; see run_db_begin_run. Returns 0, RUN_STORE_ERROR or
-   RUN_STORE_AGAIN; if *run is not NULL then, it is to be abandoned. */
+/* See run_db_begin_run. Returns 0, RUN_STORE_ERROR or RUN_STORE_AGAIN; then a *run that is not NULL
+   is to be abandoned. */
 int run_store_begin_run(struct run_store *store, unsigned n_files, struct stored_run **run);
 
-/* Puts a block into a file of the run. Returns 0, RUN_STORE_ERROR or RUN_STORE_FULL. */
+/* Return 0, RUN_STORE_ERROR or RUN_STORE_FULL. The label comes after the last block of all files. */
 int run_store_put(struct stored_run *run, unsigned file, const uint8_t *key, size_t key_bytes,
                   const uint8_t *value, size_t value_bytes);
 
-/* Gives run `number` its label, after the last block of all files. Returns what run_store_put
-   returns. */
 int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *label,
                         size_t label_bytes);
 
 /* After RUN_STORE_FULL: returns RUN_STORE_AGAIN, or RUN_STORE_ERROR after a message. */
 int run_store_make_room(struct stored_run *run);
 
-/* Makes the run durable, for which it waits for the disk, and frees it, also on failure. Never
-   returns RUN_STORE_AGAIN. */
+/* Waits until the run is on the disk, and frees it, also on failure. Returns 0 or RUN_STORE_ERROR. */
 int run_store_end_run(struct stored_run *run);
 
 /* Drops the run and frees it. Accepts NULL. */
 void run_store_abandon_run(struct stored_run *run);
 
-/* Adds all runs that have ended to their databases. Call it before run_store_settle and before
-   scans. */
+/* Adds all runs that have ended to their databases; to be called before settle and scan. */
 int run_store_flush(struct run_store *store);
 
 /* ---- compactions ---- */
 
-/*
- * After a run has ended. n_runs_expected: how many runs are expected in all by now; 0: unknown.
- * Returns true if something should be compacted: the caller then frees compaction_bytes of memory,
- * unless it has done so, and calls run_store_compact. `stuck`: the caller waited in vain for a
- * compaction that was due, because no neighbouring files have about the same size. Then the store
- * may have more files before the next one is due.
- */
+/* After a run has ended. n_runs_expected: of all runs; 0: unknown. If it returns true the caller
+   frees compaction_bytes of memory, unless it has done so, and calls run_store_compact. `stuck`: as
+   in run_compactor_plan. */
 bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected, bool stuck);
 int run_store_compact(struct run_store *store);
 
@@ -116,18 +100,15 @@ int run_store_settle(struct run_store *store);
 /* True while a compaction runs. */
 bool run_store_is_compacting(const struct run_store *store);
 
-/* True if run_store_wants_compaction plans compactions because the limit of open files or the memory
-   does not allow as many files as there are runs. */
+/* True if compactions are planned because there may not be as many files as there are runs. */
 bool run_store_lacks_files(const struct run_store *store);
 
 /* True if a compaction will begin, as soon as RocksDB's thread gets a CPU. */
 bool run_store_compaction_is_due(const struct run_store *store);
 
-/*
- * True if the next run should wait until a compaction has ended. Either there are nearly as many
- * files as may be open, or a second compaction is due. In the second case more runs would do harm:
- * RocksDB compacts the newest files first, so it would never compact some of the files before them.
- */
+/* True if the next run should wait until a compaction has ended: there are nearly as many files as
+   may be open, or a second compaction is due. RocksDB compacts the newest files first, so with more
+   runs it would never compact some of the files before them. */
 bool run_store_is_crowded(const struct run_store *store);
 
 /* ---- reading runs ---- */
@@ -139,9 +120,8 @@ int run_store_labels(struct run_store *store,
 /* How much memory the scans would take to read ahead if they began now. */
 size_t run_store_scan_bytes(const struct run_store *store);
 
-/* Starts the scans, one for each database that has runs. Together they read ahead within
-   scan_bytes. Returns the number of scans. The caller closes each scan, and frees the array
-   *scans. */
+/* Starts a scan of each database that has runs; together they read ahead within scan_bytes. Returns
+   their number. The caller closes each scan, and frees the array *scans. */
 size_t run_store_scan(struct run_store *store, struct run_scan ***scans);
 
 /* ---- facts ---- */
@@ -151,18 +131,6 @@ unsigned run_store_n_lanes(const struct run_store *store);
 
 /* How many runs another process would find. Only the thread that ends runs may ask. */
 unsigned run_store_n_durable(const struct run_store *store);
-
-struct run_store_disks {
-    bool in_memory;             /* all directories are in memory; true before the first disk is
-                                   added */
-    bool slow_to_seek;          /* at least one disk is slow to seek */
-    double seek_seconds, parallel;      /* of the disk that is slowest to seek; 0: unknown */
-    double bytes_per_second;    /* of the slowest disk; 0: unknown */
-    uint64_t free_bytes;        /* in all directories that were not found full */
-};
-
-/* Adds what one disk is like to what all of them are like. */
-void run_store_disks_add(struct run_store_disks *disks, const struct disk_traits *disk);
 
 /* What the disks are like. Any thread may ask at any time. */
 void run_store_look(struct run_store *store, struct run_store_disks *disks);

@@ -42,8 +42,8 @@ enum { TEMP_DIR_BASE_BYTES = 200 };
    message. */
 int temp_dir_check(const char *prefix);
 
-/* True if a name, without its directory, ends as the names of temporary directories do:
-   rocksort.NUMBER.XXXXXX. *n_output: how many bytes before that are the name of an output. */
+/* True if a name ends as those of temporary directories: rocksort.NUMBER.XXXXXX. *n_output: how many
+   bytes before that are the name of an output. */
 bool temp_dir_is_name(const char *name, size_t *n_output);
 
 /* Lists the names in a directory that temp_dir_is_name accepts, sorted. The caller frees each name,
@@ -53,20 +53,17 @@ ssize_t temp_dir_list(const char *path, char ***names);
 /* The path of a name in the directory `parent`; the caller frees it. */
 char *temp_dir_path(const char *parent, const char *name);
 
-/*
- * Removes the directory and all that is in it. Accepts NULL. Tries again if files appear meanwhile.
- * Removes the checkpoint file first and the lock last: what an interrupted removal leaves is still
- * locked, and is no checkpoint any more. Allocates nothing. Returns 0, or -1 with errno set.
- */
+/* Removes the directory and all that is in it: the checkpoint file first and the lock last, so that
+   what an interrupted removal leaves is locked, and is no checkpoint. Accepts NULL. Tries again if
+   files appear meanwhile. Allocates nothing. Returns 0, or -1 with errno set. */
 int temp_dir_remove(const char *path);
 
-/* Removes the checkpoint file only. Of several directories of a sort, do so with all before the
-   first is removed: a directory that still had its file would stand for a checkpoint whose other
-   parts are not whole. */
+/* Removes the checkpoint file only. To be called for all directories of a sort before the first is
+   removed: a directory with its file would stand for a checkpoint that is not whole any more. */
 void temp_dir_remove_checkpoint(const char *path);
 
-/* Waits until the directory and all that is in it are on the disk, or until *stop. Files that are
-   removed meanwhile do not matter. Returns 0, or -1 with errno set. */
+/* Waits until the directory and all that is in it are on the disk, or until *stop. Returns 0, or -1
+   with errno set. */
 int temp_dir_sync(const char *path, const atomic_bool *stop);
 
 /* Removes what a killed process left beside the databases: runs that are no part of a database yet,

@@ -43,7 +43,7 @@ struct stream {
     size_t first_in_memory;     /* pages before it are in a file */
     uint64_t *leaves;           /* their places */
     size_t leaves_room;
-    uint64_t n_bytes, marked_bytes;
+    uint64_t n_bytes;
 };
 
 struct temp_file {
@@ -62,8 +62,6 @@ struct temp_streams {
     struct stream *streams;
     struct temp_file *files;    /* one for each prefix; pages go to the last one that is open */
     unsigned n_files;           /* that are open */
-    uint64_t *free_places;
-    size_t n_free_places, places_room;
 };
 
 struct temp_streams *temp_streams_create(unsigned n_streams, size_t memory_bytes,
@@ -106,7 +104,6 @@ void temp_streams_destroy(struct temp_streams *s)
     }
     free(s->files);
     free(s->streams);
-    free(s->free_places);
     free(s);
 }
 
@@ -183,16 +180,8 @@ static int read_page(const struct temp_streams *s, uint64_t place, uint8_t *byte
 
 static uint64_t take_place(struct temp_streams *s)
 {
-    if (s->n_free_places > 0) return s->free_places[--s->n_free_places];
     unsigned number = s->n_files - 1;
     return s->files[number].n_pages++ << PLACE_FILE_BITS | number;
-}
-
-static void free_place(struct temp_streams *s, uint64_t place)
-{
-    xgrow(&s->free_places, &s->places_room, s->n_free_places + 1, s->n_free_places,
-          sizeof *s->free_places);
-    s->free_places[s->n_free_places++] = place;
 }
 
 /* Writes a page to the last file; if its disk is full, to a file in the next directory. Stores its
@@ -209,7 +198,6 @@ static int write_page(struct temp_streams *s, uint8_t *bytes, uint64_t *place)
         if (!is_full || s->n_files == s->places.n_prefixes)
             return report_file(file_of(s, *place), "write", error);
         if (open_file(s) < 0) return -1;
-        s->n_free_places = 0;   /* they are on the disk that is full */
     }
 }
 
@@ -227,23 +215,6 @@ static int make_leaf(struct temp_streams *s, struct stream *stream, uint8_t *byt
     stream->n_in_leaves += n;
     s->n_places -= n;
     return 0;
-}
-
-/* Reads a leaf back into a table that is empty. */
-static int fetch_leaf(struct temp_streams *s, struct stream *stream)
-{
-    size_t n = s->leaf_pages, last = stream->n_in_leaves / n - 1;
-    uint8_t *bytes = xmalloc(stored_bytes(s));
-    int r = read_page(s, stream->leaves[last], bytes);
-    if (r == 0) {
-        xgrow(&stream->pages, &stream->room, n, 0, sizeof *stream->pages);
-        memcpy(stream->pages, bytes, n * sizeof *stream->pages);
-        free_place(s, stream->leaves[last]);
-        stream->n_in_leaves -= n;
-        s->n_places += n;
-    }
-    free(bytes);
-    return r;
 }
 
 /* Makes all leaves that can be made. */
@@ -313,61 +284,6 @@ int temp_streams_append(struct temp_streams *s, unsigned number, const void *byt
         stream->n_bytes += n;
         from += n;
         n_bytes -= n;
-    }
-    return 0;
-}
-
-void temp_streams_mark(struct temp_streams *s)
-{
-    for (unsigned i = 0; i < s->n_streams; i++)
-        s->streams[i].marked_bytes = s->streams[i].n_bytes;
-}
-
-/* Makes sure that the table has the last page of a stream. Returns 0, or -1 after a message. */
-static int list_last_page(struct temp_streams *s, struct stream *stream)
-{
-    return stream->n_pages == stream->n_in_leaves ? fetch_leaf(s, stream) : 0;
-}
-
-/* Brings the last page of a stream back to memory. */
-static int fetch_last_page(struct temp_streams *s, struct stream *stream)
-{
-    if (list_last_page(s, stream) < 0) return -1;
-    union page *last = listed_page(stream, stream->n_pages - 1);
-    uint8_t *bytes = xmalloc(stored_bytes(s));
-    if (read_page(s, last->place, bytes) < 0) {
-        free(bytes);
-        return -1;
-    }
-    free_place(s, last->place);
-    last->bytes = bytes;
-    s->n_pages++;
-    s->n_places--;
-    stream->first_in_memory = stream->n_pages - 1;
-    return 0;
-}
-
-int temp_streams_undo(struct temp_streams *s)
-{
-    for (unsigned i = 0; i < s->n_streams; i++) {
-        struct stream *stream = &s->streams[i];
-        stream->n_bytes = stream->marked_bytes;
-        size_t n_pages = (size_t)((stream->n_bytes + s->page_bytes - 1) / s->page_bytes);
-        while (stream->n_pages > n_pages) {
-            if (list_last_page(s, stream) < 0) return -1;
-            const union page *last = listed_page(stream, --stream->n_pages);
-            if (stream->n_pages < stream->first_in_memory) {
-                free_place(s, last->place);
-                s->n_places--;
-            } else {
-                free(last->bytes);
-                s->n_pages--;
-            }
-        }
-        if (stream->first_in_memory > n_pages) stream->first_in_memory = n_pages;
-        if (stream->n_bytes % s->page_bytes != 0 && stream->first_in_memory == n_pages &&
-            fetch_last_page(s, stream) < 0)
-            return -1;
     }
     return 0;
 }

@@ -7,10 +7,9 @@
  * left of it when the process ends. When its disk is full, pages go to a file in the next
  * directory. Each page in a file has a checksum, which is verified when it is read.
  *
- * Order of calls: create; append, mark and undo, in any order; reading, when nothing is appended to
- * that stream any more; destroy. Threads: append, mark and undo one at a time, and while nobody
- * reads any stream, because they move pages of all. Any number of threads may read, each with a
- * reader of its own.
+ * Order of calls: create; append; read, when nothing is appended to that stream any more; destroy.
+ * Threads: one at a time appends, and while nobody reads any stream, because appending moves pages
+ * of all. Any number of threads may read, each with a reader of its own.
  */
 #ifndef ROCKSORT_STORE_TEMP_STREAMS_H
 #define ROCKSORT_STORE_TEMP_STREAMS_H
@@ -40,11 +39,6 @@ void temp_streams_destroy(struct temp_streams *streams);
 /* Appends bytes to a stream. Returns 0, or -1 after a message. */
 int temp_streams_append(struct temp_streams *streams, unsigned stream, const void *bytes,
                         size_t n_bytes);
-
-/* Remembers how long all streams are, and makes them as long as they were then. Undo returns 0, or
-   -1 after a message. */
-void temp_streams_mark(struct temp_streams *streams);
-int temp_streams_undo(struct temp_streams *streams);
 
 uint64_t temp_streams_bytes(const struct temp_streams *streams, unsigned stream);
 

@@ -9,7 +9,6 @@
  */
 #include "template/base_mods.h"
 
-#include "template/mod_lists.h"
 #include "util/byte_order.h"
 #include "util/xalloc.h"
 
@@ -17,6 +16,7 @@
 #include <stdlib.h>
 
 enum {
+    ANY_BASE = 15,
     MAX_CODES = 255,            /* in all lists of a record, as in htslib */
     LENGTH_ROOM = 8,            /* more than MN can grow */
 };
@@ -37,6 +37,87 @@ struct mods {
     char *own_lists;            /* that were cut, or NULL */
     uint8_t *own_likely;
 };
+
+/* ---- lists of modifications ---- */
+
+/* Returns 0 if the letter is not a base that can have a list. */
+static uint32_t base_of(char letter)
+{
+    switch (letter) {
+    case 'A': return 1;
+    case 'C': return 2;
+    case 'G': return 4;
+    case 'T':
+    case 'U': return 8;
+    case 'N': return ANY_BASE;
+    default: return 0;
+    }
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Returns -1 if there is no number, or if it has more than 31 bits. htslib allows a plus sign. */
+static int64_t take_number(const char **at)
+{
+    const char *c = *at;
+    int64_t n = 0;
+    if (*c == '+') c++;
+    if (!is_digit(*c)) return -1;
+    for (; is_digit(*c); c++) {
+        n = 10 * n + (*c - '0');
+        if (n > INT32_MAX) return -1;
+    }
+    *at = c;
+    return n;
+}
+
+/* Reads what stands before the steps. As in htslib, there may be no code. */
+static int take_head(const char **at, struct mod_list *list)
+{
+    const char *c = *at;
+    *list = (struct mod_list){.text = c, .base = base_of(*c++)};
+    if (list->base == 0 || (*c != '+' && *c != '-')) return -1;
+    c++;
+    if (is_digit(*c)) {
+        if (take_number(&c) < 0) return -1;
+        list->n_codes = 1;
+    } else {
+        for (; is_letter(*c); c++) list->n_codes++;
+    }
+    if (*c == '.' || *c == '?') c++;
+    list->steps = *at = c;
+    return 0;
+}
+
+int mod_lists_next(const char **at, struct mod_list *list)
+{
+    if (!**at) return 0;
+    if (take_head(at, list) < 0) return -1;
+    while (**at == ',') {
+        ++*at;
+        int64_t step = take_number(at);
+        if (step < 0) return -1;
+        list->n_steps++;
+        list->n_bases += (uint64_t)step + 1;
+    }
+    if (**at != ';') return -1;
+    ++*at;
+    return 1;
+}
+
+uint32_t mod_lists_step(const char **at)
+{
+    ++*at;
+    return (uint32_t)take_number(at);
+}
 
 /* ---- finding the tags ---- */
 
@@ -111,7 +192,7 @@ static void release_mods(struct mods *mods)
 /* ---- the read ---- */
 
 struct base_counts {
-    uint64_t of[16];            /* by their code in BAM; at MOD_LISTS_ANY_BASE all bases */
+    uint64_t of[16];            /* by their code in BAM; at ANY_BASE all bases */
 };
 
 static uint32_t complement(uint32_t base)
@@ -138,7 +219,7 @@ static struct base_counts count_bases(const struct draft *draft, size_t from, si
         uint32_t stored = is_reverse ? complement(base) : base;
         counts.of[base] = upper[stored] + lower[stored];
     }
-    counts.of[MOD_LISTS_ANY_BASE] = to - from;
+    counts.of[ANY_BASE] = to - from;
     return counts;
 }
 

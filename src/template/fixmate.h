@@ -17,7 +17,25 @@
 #ifndef ROCKSORT_TEMPLATE_FIXMATE_H
 #define ROCKSORT_TEMPLATE_FIXMATE_H
 
-#include "template/mates.h"
+#include "bam/cut_names.h"
+#include "template/draft.h"
+#include "template/sanitize.h"
+
+struct fixmate_rules {
+    bool removes;               /* -r: unmapped and secondary records are left out */
+    bool any_orientation;       /* -p: the flag of proper pairs stays whatever the orientation */
+    bool template_cigar;        /* -c: the leftmost record gets ct */
+    char barcode_tag[2];        /* a primary record without it gets that of its mate; 0: none */
+    bool base_mods;             /* -M: MM, ML and MN are checked, and cut where reads are */
+    unsigned sanitize;          /* -z */
+    int32_t n_refs;             /* references in the header */
+    const int64_t *reference_bases;     /* of each of them */
+    bool long_positions;        /* some reference is longer than 2^31 - 1 */
+    struct cut_names *cut_names;        /* counts names that were cut; NULL: nobody asks */
+    size_t max_template_bytes;  /* of a template whose mates are fixed; 0: any */
+    size_t usual_bytes;         /* tags of mates may make a template so large, and a larger one four
+                                   times as large as it was; 0: as large as any may be */
+};
 
 struct fixmate_space {
     struct draft *drafts;       /* of the template at hand */
@@ -49,5 +67,35 @@ void fixmate_write(const struct fixmate_rules *rules, struct fixmate_space *spac
                    const struct draft *draft);
 
 void fixmate_release(struct fixmate_space *space);
+
+/* ---- what records learn of each other, for large_template.h ---- */
+
+/*
+ * Order of calls, for each template: mates_open for each record; mates_pair for the first primary
+ * record and each later one, in their order, or mates_leave_alone if there is one alone; then
+ * mates_tell_other for each record that is not primary; fixmate_write.
+ */
+
+bool mates_is_primary(const struct draft *draft);
+
+/* 0: first or only segment, 1: second. */
+int mates_segment(const struct draft *draft);
+
+/* Begins the draft of a record whose fields were checked (bam_check.h): corrects it, and its base
+   modifications if it is primary. The caller closes the draft. Returns NULL, or why the record
+   cannot be used (record_problem.h). */
+const char *mates_open(const struct fixmate_rules *rules, struct draft *draft, const uint8_t *rec);
+
+/* Tells two primary records of each other; `a` is the first of the template. Of `a`, `b` learns
+   nothing that an earlier call has changed but flags and place. */
+void mates_pair(const struct fixmate_rules *rules, struct draft *a, struct draft *b);
+
+/* For a primary record that has no mate. */
+void mates_leave_alone(struct draft *draft);
+
+/* Tells a record that is not primary of the last primary record of each segment; NULL: there is
+   none. */
+void mates_tell_other(const struct fixmate_rules *rules, struct draft *draft,
+                      const struct draft *const last_of[2]);
 
 #endif

@@ -89,7 +89,8 @@ static int append_segment(struct bam_index *index, struct bam_index_part *part,
                           const struct placed *records, size_t n, uint64_t end)
 {
     uint64_t base = bam_index_voffset(records[0].segment, 0);
-    bam_index_part_reset(part);
+    bam_index_part_release(part);
+    bam_index_part_init(part, bam_index_shape(index));
     for (size_t i = 0; i < n; i++)
         if (bam_index_part_add(part, records[i].bytes, records[i].begin - base) < 0) return -1;
     bam_index_part_end(part, end - base);

@@ -251,7 +251,8 @@ static void end_segment(struct output *out)
         if (!out->indexes[i]) continue;
         bam_index_part_end(&out->parts[i], bam_index_voffset(out->segment.l, 0));
         assert_int_equal(bam_index_append(out->indexes[i], &out->parts[i], out->n_written), 0);
-        bam_index_part_reset(&out->parts[i]);
+        bam_index_part_release(&out->parts[i]);
+        bam_index_part_init(&out->parts[i], bam_index_shape(out->indexes[i]));
     }
     size_t n = out->segment.l;
     assert_true(n == 0 || fwrite(out->segment.s, 1, n, out->file) == n);

@@ -2,7 +2,7 @@
 #include "unit_test.h"
 
 #include "command/sort_options_markdup.h"
-#include "duplicates/name_pattern.h"
+#include "duplicates/read_names.h"
 #include "util/diag.h"
 
 static struct duplicate_rules parse(const char *text)

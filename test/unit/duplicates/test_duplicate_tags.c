@@ -5,7 +5,7 @@
 #include "bam/bam_check.h"
 #include "bam/bam_long.h"
 #include "duplicates/duplicate_tags.h"
-#include "duplicates/read_barcode.h"
+#include "duplicates/read_names.h"
 
 #define LINE(flag) "q\t" flag "\tc\t5\t60\t2S2M\t*\t0\t0\tACGT\tFFFF"
 

@@ -38,18 +38,4 @@ TEST(test_impossible_mate_cigar)
     assert_true(end_of_mate(cigar.s) > INT32_MAX);
 }
 
-/* Also of records without a position or reference, which the flags call mapped. */
-TEST(test_places)
-{
-    static const struct duplicate_view in_order[] = {
-        {.ref = 0, .pos = -1}, {.ref = 0, .pos = -1, .is_reverse = true},
-        {.ref = 0, .pos = 0}, {.ref = 0, .pos = 0, .is_reverse = true},
-        {.ref = 0, .pos = INT64_C(1) << 38}, {.ref = 1, .pos = -1}, {.ref = 1, .pos = 5},
-    };
-    static const struct duplicate_view strange[] = {
-        {.ref = -1, .pos = -1}, {.ref = INT32_MAX, .pos = INT64_C(1) << 61},
-    };
-    for (size_t i = 1; i < sizeof in_order / sizeof *in_order; i++)
-        assert_true(duplicate_view_place(&in_order[i - 1]) < duplicate_view_place(&in_order[i]));
-    assert_true(duplicate_view_place(&strange[0]) != duplicate_view_place(&strange[1]));
 }

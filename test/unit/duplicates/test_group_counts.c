@@ -1,7 +1,7 @@
 /* test_group_counts.c -- what parts count of many or few groups is in the sum, once. */
 #include "unit_test.h"
 
-#include "duplicates/group_counts.h"
+#include "duplicates/duplicate_stats.h"
 
 enum { MOST_GROUPS = 5 * GROUP_COUNTS_PLACES, N_PARTS = 3, N_RECORDS = 5000 };
 

@@ -1,7 +1,7 @@
 /* test_name_pattern.c -- patterns, also in several threads at one time. */
 #include "unit_test.h"
 
-#include "duplicates/name_pattern.h"
+#include "duplicates/read_names.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

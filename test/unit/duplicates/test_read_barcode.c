@@ -4,8 +4,7 @@
 
 #include "bam/bam_check.h"
 #include "bam/bam_fields.h"
-#include "duplicates/name_pattern.h"
-#include "duplicates/read_barcode.h"
+#include "duplicates/read_names.h"
 
 /* The expression of samtools markdup for --barcode-name, and where it begins. */
 #define FIELD "[0-9A-Za-z]+:"

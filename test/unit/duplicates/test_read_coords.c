@@ -1,8 +1,7 @@
 /* test_read_coords.c -- coordinates in read names, by colons and by patterns. */
 #include "unit_test.h"
 
-#include "duplicates/name_pattern.h"
-#include "duplicates/read_coords.h"
+#include "duplicates/read_names.h"
 
 static const struct duplicate_rules by_colons;
 

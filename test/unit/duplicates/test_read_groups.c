@@ -27,12 +27,12 @@ TEST(test_groups)
 {
     struct read_groups *groups = groups_of("@SQ\tSN:c\tLN:9\n@RG\tID:b\tLB:two\n@RG\tID:a\n"
                                            "@RG\tLB:one\tID:c\n@RG\tID:abc\tSM:x\tLB:two\n");
-    assert_int_equal(read_groups_count(groups), 4);
-    assert_string_equal(read_groups_id(groups, 1), "b");
-    assert_string_equal(read_groups_id(groups, 4), "abc");
-    assert_int_equal(read_groups_count_libraries(groups), 2);
-    assert_string_equal(read_groups_library_name(groups, 1), "two");
-    assert_string_equal(read_groups_library_name(groups, 2), "one");
+    assert_int_equal(groups->ids.n, 4);
+    assert_string_equal(groups->ids.names[1 - 1], "b");
+    assert_string_equal(groups->ids.names[4 - 1], "abc");
+    assert_int_equal(groups->libraries.n, 2);
+    assert_string_equal(groups->libraries.names[1 - 1], "two");
+    assert_string_equal(groups->libraries.names[2 - 1], "one");
     check(groups, "\tXX:i:1\tRG:Z:b\tYY:i:1", 1, 1);
     check(groups, "\tRG:Z:a", 2, 0);
     check(groups, "\tRG:Z:c", 3, 2);
@@ -49,8 +49,8 @@ TEST(test_groups)
 TEST(test_no_groups)
 {
     RELEASED(own_read_groups_destroy) struct read_groups *groups = groups_of("@SQ\tSN:c\tLN:9\n");
-    assert_int_equal(read_groups_count(groups), 0);
-    assert_int_equal(read_groups_count_libraries(groups), 0);
+    assert_int_equal(groups->ids.n, 0);
+    assert_int_equal(groups->libraries.n, 0);
     check(groups, "\tRG:Z:a", 0, 0);
 }
 
@@ -58,10 +58,10 @@ TEST(test_no_groups)
 TEST(test_one_id_twice)
 {
     struct read_groups *groups = groups_of("@RG\tID:a\tLB:l\n@RG\tID:b\n@RG\tID:a\tLB:m\n");
-    assert_int_equal(read_groups_count(groups), 2);
+    assert_int_equal(groups->ids.n, 2);
     check(groups, "\tRG:Z:a", 1, 1);
     check(groups, "\tRG:Z:b", 2, 0);
-    assert_string_equal(read_groups_library_name(groups, 1), "l");
+    assert_string_equal(groups->libraries.names[1 - 1], "l");
     read_groups_destroy(groups);
 }
 
@@ -72,9 +72,9 @@ TEST(test_many)
     for (int i = 0; i < N; i++)
         assert_true(ksprintf(&text, "@RG\tID:g%d\tLB:l%d\n", 7 * i, i % 5) > 0);
     RELEASED(own_read_groups_destroy) struct read_groups *groups = groups_of(text.s);
-    assert_int_equal(read_groups_count(groups), N);
-    assert_int_equal(read_groups_count_libraries(groups), 5);
-    assert_string_equal(read_groups_library_name(groups, 5), "l4");
+    assert_int_equal(groups->ids.n, N);
+    assert_int_equal(groups->libraries.n, 5);
+    assert_string_equal(groups->libraries.names[5 - 1], "l4");
     for (int i = 0; i < N; i += 37) {
         char tag[20];
         (void)snprintf(tag, sizeof tag, "\tRG:Z:g%d", 7 * i);
@@ -91,9 +91,9 @@ TEST(test_many_libraries)
     OWNED_TEXT kstring_t text = KS_INITIALIZE;
     for (int i = 0; i < N; i++) assert_true(ksprintf(&text, "@RG\tID:g%d\tLB:%d\n", i, i) > 0);
     RELEASED(own_read_groups_destroy) struct read_groups *groups = groups_of(text.s);
-    assert_int_equal(read_groups_count_libraries(groups), N);
+    assert_int_equal(groups->libraries.n, N);
     for (int i = 0; i < N; i++) {
         assert_int_equal(read_groups_library(groups, (size_t)i + 1), i + 1);
-        assert_int_equal(atoi(read_groups_library_name(groups, (size_t)i + 1)), i);
+        assert_int_equal(atoi(groups->libraries.names[i]), i);
     }
 }

@@ -337,7 +337,8 @@ TEST_WITH(test_what_no_index_can_hold_is_refused, enter_place, leave_indexed_pla
     bam_index_part_init(&part, bam_index_shape(index));
     add_one(&part, 0, (1 << 29) - 1, 0);
     add_one(&part, 0, 1 << 29, -1);
-    bam_index_part_reset(&part);
+    bam_index_part_release(&part);
+    bam_index_part_init(&part, bam_index_shape(index));
     /* References must ascend, and records without one must come last. */
     static const int32_t disorders[][2] = {{1, 0}, {-1, 2}, {2, 1}};
     for (int i = 0; i < 3; i++) {
@@ -346,7 +347,8 @@ TEST_WITH(test_what_no_index_can_hold_is_refused, enter_place, leave_indexed_pla
             bam_index_part_end(&part, bam_index_voffset(1, 0));
             int r = bam_index_append(index, &part, (uint64_t)k);
             assert_int_equal(r, k == 0 ? 0 : -1);
-            bam_index_part_reset(&part);
+            bam_index_part_release(&part);
+            bam_index_part_init(&part, bam_index_shape(index));
         }
         bam_index_destroy(index);
         index = bam_index_create(BAM_INDEX_BAI, header);

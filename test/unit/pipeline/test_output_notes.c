@@ -7,7 +7,7 @@
 
 #include "columns/arrow_message.h"
 #include "columns/column_file.h"
-#include "pipeline/output_notes.h"
+#include "pipeline/output_file.h"
 #include "util/path.h"
 
 enum { BATCHES = 3000, BATCHES_AT_A_TIME = 7 };

@@ -3,20 +3,20 @@
  */
 #include "unit_test.h"
 
-#include "pipeline/progress_line.h"
+#include "pipeline/progress.h"
 
 #include <math.h>
 
 static struct progress_facts reading(void)
 {
     return (struct progress_facts){
-        .phase = SORT_PHASE_LOAD,
-        .seconds = 75,
+        .now.phase = SORT_PHASE_LOAD,
+        .now.seconds = 75,
         .phase_seconds = 75,
-        .n_records = 12345678,
-        .input_bytes = 1000000,
-        .input_bytes_read = 250000,
-        .n_runs = 12,
+        .now.records_in = 12345678,
+        .now.file_bytes = 1000000,
+        .now.file_bytes_read = 250000,
+        .now.n_runs = 12,
         .bytes_per_second = 123.4e6,
     };
 }
@@ -24,12 +24,12 @@ static struct progress_facts reading(void)
 static struct progress_facts merging(void)
 {
     return (struct progress_facts){
-        .phase = SORT_PHASE_MERGE,
-        .seconds = 4000,
+        .now.phase = SORT_PHASE_MERGE,
+        .now.seconds = 4000,
         .phase_seconds = 100,
-        .n_records = 3000,
-        .n_records_written = 2000,
-        .n_runs = 1,
+        .now.records_in = 3000,
+        .now.records_out = 2000,
+        .now.n_runs = 1,
         .bytes_per_second = 2.34e6,
     };
 }
@@ -47,10 +47,10 @@ TEST(test_line_while_reading)
     check_line(&facts, 200,
                "reading 25 %, 3:45 left, 123 MB/s, 12.3 M records, 12 runs, 1:15 so far");
     /* A pipe. */
-    facts.input_bytes = facts.input_bytes_read = 0;
+    facts.now.file_bytes = facts.now.file_bytes_read = 0;
     check_line(&facts, 200, "reading, 123 MB/s, 12.3 M records, 12 runs, 1:15 so far");
     /* Nothing was read yet. */
-    facts = (struct progress_facts){.seconds = 0.3};
+    facts = (struct progress_facts){.now.seconds = 0.3};
     check_line(&facts, 200, "reading, 0 records, 0:00 so far");
 }
 
@@ -58,16 +58,16 @@ TEST(test_line_while_reading)
 TEST(test_reading_on)
 {
     struct progress_facts facts = reading();
-    facts.input_bytes_before = 800000;
-    facts.input_bytes_read = 850000;
+    facts.now.file_bytes_before = 800000;
+    facts.now.file_bytes_read = 850000;
     facts.phase_seconds = 10;
     assert_true(fabs(progress_share(&facts) - 0.85) < 1e-9);
     assert_true(fabs(progress_seconds_left(&facts) - 30) < 1e-9);
-    facts.input_bytes_read = 800000;            /* this process has read nothing yet */
+    facts.now.file_bytes_read = 800000;            /* this process has read nothing yet */
     assert_true(progress_seconds_left(&facts) < 0);
-    facts.input_bytes_read = 1000000;
+    facts.now.file_bytes_read = 1000000;
     assert_true(progress_seconds_left(&facts) == 0);
-    facts.input_bytes = 700000;                 /* the file has shrunk */
+    facts.now.file_bytes = 700000;                 /* the file has shrunk */
     assert_true(progress_seconds_left(&facts) < 0);
 }
 
@@ -80,13 +80,13 @@ TEST(test_line_while_merging)
 
 TEST(test_other_phases)
 {
-    struct progress_facts facts = {.phase = SORT_PHASE_SETTLE, .n_runs = 7, .n_records = 7,
-                                   .seconds = 59.6};
+    struct progress_facts facts = {.now.phase = SORT_PHASE_SETTLE, .now.n_runs = 7, .now.records_in = 7,
+                                   .now.seconds = 59.6};
     check_line(&facts, 200, "finishing runs, 7 records, 7 runs, 1:00 so far");
-    facts.phase = SORT_PHASE_MARK;
+    facts.now.phase = SORT_PHASE_MARK;
     check_line(&facts, 200, "marking duplicates, 7 records, 7 runs, 1:00 so far");
-    facts.phase = SORT_PHASE_CLOSE;
-    facts.n_runs = 0;
+    facts.now.phase = SORT_PHASE_CLOSE;
+    facts.now.n_runs = 0;
     check_line(&facts, 200, "closing, 7 records, 1:00 so far");
     facts.writes_index = true;
     check_line(&facts, 200, "indexing, 7 records, 1:00 so far");
@@ -96,15 +96,15 @@ TEST(test_share_stays_between_nothing_and_all)
 {
     struct progress_facts facts = reading();
     assert_true(fabs(progress_share(&facts) - 0.25) < 1e-9);
-    facts.input_bytes_read = 1000001;           /* the file grew */
+    facts.now.file_bytes_read = 1000001;           /* the file grew */
     assert_true(progress_share(&facts) == 1);
     assert_true(progress_seconds_left(&facts) == 0);
-    facts.input_bytes_read = 0;
+    facts.now.file_bytes_read = 0;
     assert_true(progress_share(&facts) < 0);
     facts = merging();
-    facts.n_records = facts.n_records_written = 0;       /* an empty input */
+    facts.now.records_in = facts.now.records_out = 0;       /* an empty input */
     assert_true(progress_share(&facts) < 0);
-    facts.phase = SORT_PHASE_CLOSE;
+    facts.now.phase = SORT_PHASE_CLOSE;
     assert_true(progress_share(&facts) < 0);
 }
 
@@ -115,9 +115,9 @@ TEST(test_seconds_left)
     facts.phase_seconds = 1;                    /* too early to say */
     assert_true(progress_seconds_left(&facts) < 0);
     facts = reading();
-    facts.input_bytes_read = 1000;
+    facts.now.file_bytes_read = 1000;
     assert_true(progress_seconds_left(&facts) < 0);
-    facts.input_bytes_read = 4000;
+    facts.now.file_bytes_read = 4000;
     facts.phase_seconds = 1e9;
     char line[256];
     assert_true(progress_line(line, sizeof line, 200, &facts) > 0);
@@ -126,7 +126,7 @@ TEST(test_seconds_left)
 
 static void check_records(uint64_t n, const char *expected)
 {
-    struct progress_facts facts = {.n_records = n};
+    struct progress_facts facts = {.now.records_in = n};
     char line[256], wanted[64];
     (void)progress_line(line, sizeof line, 200, &facts);
     (void)snprintf(wanted, sizeof wanted, "reading, %s records, 0:00 so far", expected);
@@ -175,14 +175,14 @@ TEST(test_random_facts)
     struct rng rng = rng_start(313);
     for (int i = 0; i < 20000; i++) {
         struct progress_facts facts = {
-            .phase = (enum sort_phase)rng_below(&rng, SORT_N_PHASES),
-            .seconds = (double)rng_next(&rng),
+            .now.phase = (enum sort_phase)rng_below(&rng, SORT_N_PHASES),
+            .now.seconds = (double)rng_next(&rng),
             .phase_seconds = (double)(rng_next(&rng) >> rng_below(&rng, 64)),
-            .n_records = rng_next(&rng) >> rng_below(&rng, 64),
-            .n_records_written = rng_next(&rng) >> rng_below(&rng, 64),
-            .input_bytes = rng_next(&rng) >> rng_below(&rng, 64),
-            .input_bytes_read = rng_next(&rng) >> rng_below(&rng, 64),
-            .n_runs = (unsigned)rng_next(&rng),
+            .now.records_in = rng_next(&rng) >> rng_below(&rng, 64),
+            .now.records_out = rng_next(&rng) >> rng_below(&rng, 64),
+            .now.file_bytes = rng_next(&rng) >> rng_below(&rng, 64),
+            .now.file_bytes_read = rng_next(&rng) >> rng_below(&rng, 64),
+            .now.n_runs = (unsigned)rng_next(&rng),
             .bytes_per_second = (double)(rng_next(&rng) >> rng_below(&rng, 64)),
         };
         char line[128];

@@ -3,7 +3,7 @@
 #include "random_records.h"
 #include "test_place.h"
 
-#include "duplicates/barcode_clusters.h"
+#include "pipeline/resolve_duplicates.h"
 #include "pipeline/resolve_sets.h"
 #include "util/xalloc.h"
 
@@ -92,6 +92,7 @@ struct member {
 
 static size_t memory_bytes; /* for resolve_sets */
 static size_t barcode_bytes = 16 << 20; /* for the barcodes of one key */
+static struct crew *crew;
 
 /* Sent items, to be added again. */
 struct sent {
@@ -176,12 +177,11 @@ static int try_to_resolve(const struct duplicate_rules *rules, struct member *me
 {
     static const char *const prefixes[] = {"./"};
     struct results results = {.members = members};
-    struct barcode_room room = {.small_bytes = 40, .most_bytes = barcode_bytes};
+    struct barcode_room room = {.crew = crew, .small_bytes = 40, .most_bytes = barcode_bytes};
     (void)pthread_mutex_init(&room.lock, NULL);
     const struct resolve_sets_settings settings = {
         .rules = rules,
-        .memory_bytes = memory_bytes,
-        .places = {prefixes, 1, NULL},
+        .sort = {.memory_bytes = memory_bytes, .places = {prefixes, 1, NULL}},
         .barcode_room = &room,
         .taker = {take, &results},
         .take_count = take_count,
@@ -573,6 +573,30 @@ static void time_and_memory_of_a_pile_are_bounded(void **state)
     free(names);
 }
 
+/* Also of records without a position or reference, which the flags call mapped. */
+static void moments_are_in_the_order_of_the_file(void **state)
+{
+    (void)state;
+    static const struct duplicate_view in_order[] = {
+        {.ref = -1, .pos = -1},
+        {.ref = 0, .pos = -1},
+        {.ref = 0, .pos = -1, .is_reverse = true},
+        {.ref = 0, .pos = 0},
+        {.ref = 0, .pos = 0, .is_reverse = true},
+        {.ref = 0, .pos = INT64_C(1) << 38},
+        {.ref = 1, .pos = -1},
+        {.ref = 1, .pos = 5},
+        {.ref = 1, .pos = 5, .ordinal = 1},
+        {.ref = INT32_MAX, .pos = INT64_C(1) << 61},
+    };
+    for (size_t i = 1; i < sizeof in_order / sizeof *in_order; i++) {
+        struct item_read a, b;
+        item_read_view(&in_order[i - 1], 3, &a);
+        item_read_view(&in_order[i], 3, &b);
+        assert_true(read_moment_compare(&a.moment, &b.moment) < 0);
+    }
+}
+
 /* ---- barcodes ---- */
 
 /* Reads of one place with these barcodes; which of them are no duplicates. */
@@ -632,6 +656,40 @@ static void barcodes_that_just_fit_in_memory_are_joined_alike(void **state)
     barcode_bytes = 2 * (BARCODE_LIST_BYTES + 4 + 1);
     check_both_kinds(two, 6, "b..b..");
     barcode_bytes = most;
+}
+
+/* Whatever the pile, a sort that has failed ends soon. */
+static void barcodes_are_not_joined_once_the_sort_has_failed(void **state)
+{
+    (void)state;
+    struct duplicate_rules rules = tags;
+    rules.barcode_mismatches = 1;
+    struct member m[] = {pair_member("a", 10, 0), pair_member("b", 9, 1)};
+    for (size_t i = 0; i < 2; i++) {
+        m[i].view.barcode_text = (const uint8_t *)"ACGT";
+        m[i].view.barcode_bytes = 4;
+    }
+    assert_int_equal(try_to_resolve(&rules, m, 2), 0);
+    crew_fail(crew);
+    assert_int_equal(try_to_resolve(&rules, m, 2), -1);
+    crew_destroy(crew);
+    crew = crew_create();
+}
+
+static void shares_of_all_jobs_are_not_more_than_the_memory(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(614);
+    for (int i = 0; i < 1000; i++) {
+        unsigned n = 1 + (unsigned)rng_below(&rng, 64);
+        size_t all = ((size_t)4 << 20) + rng_below(&rng, (size_t)1 << 36);
+        const struct resolve_shares plain = resolve_share(all, n, false);
+        const struct resolve_shares joins = resolve_share(all, n, true);
+        assert_true(n * (plain.filter_bytes + plain.sort_bytes) <= all);
+        assert_true(n * (joins.filter_bytes + joins.sort_bytes + joins.small_bytes) +
+                        joins.barcode_bytes <= all);
+        assert_true(joins.sort_bytes > all / n / 3 && joins.barcode_bytes > all / 3);
+    }
 }
 
 /* Reads of pairs and single reads of one place, all of one molecule. */
@@ -726,7 +784,12 @@ static void random_barcodes_are_joined_like_the_model(void **state)
 
 int main(void)
 {
+    crew = crew_create();
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moments_are_in_the_order_of_the_file),
+        cmocka_unit_test(shares_of_all_jobs_are_not_more_than_the_memory),
+        cmocka_unit_test_setup_teardown(barcodes_are_not_joined_once_the_sort_has_failed,
+                                        enter_place, leave_place),
         cmocka_unit_test_setup_teardown(random_sets_are_those_of_samtools, enter_place,
                                         leave_place),
         cmocka_unit_test_setup_teardown(sets_on_the_disk_are_those_in_memory, enter_place,
@@ -746,5 +809,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(barcodes_are_joined_by_the_directional_method, enter_place,
                                         leave_place),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int r = cmocka_run_group_tests(tests, NULL, NULL);
+    crew_destroy(crew);
+    return r;
 }

@@ -11,6 +11,8 @@ struct place {
     struct crew *crew;
     struct sort_rules rules;
     struct segmenter *segmenter;
+    struct sorted_output output;
+    struct merge_settings settings;
     sam_hdr_t *header;
 };
 
@@ -22,9 +24,10 @@ static void start(struct place *place, enum sort_order order)
     place->rules = (struct sort_rules){.order = order};
     place->header = sam_hdr_parse(3, "@HD");
     assert_non_null(place->header);
-    const struct segment_settings settings = {.crew = place->crew, .rules = &place->rules,
-                                              .header = place->header};
-    place->segmenter = segmenter_create(&settings);
+    place->output = (struct sorted_output){.n_files = 0};
+    place->settings = (struct merge_settings){.crew = place->crew, .rules = &place->rules,
+                                              .header = place->header, .output = &place->output};
+    place->segmenter = segmenter_create(&place->settings, NULL, 0, 1 << 20);
 }
 
 static void stop(struct place *place)

@@ -150,7 +150,7 @@ static void check_cursor(struct rng *rng, const struct split_plan *plan,
         bool is_first = !cursor.record, same = split_cursor_move(&cursor, plan, rec);
         numbers[i] = cursor.piece;
         spans[i] = cursor.span;
-        CHECK(rng, cursor.piece < split_plan_n_pieces(plan));
+        CHECK(rng, cursor.piece < plan->n_pieces);
         CHECK(rng, i == 0 || spans[i] >= spans[i - 1]);
         CHECK(rng, same == (!is_first && numbers[i] == numbers[i - 1]));
         if (model)
@@ -161,7 +161,7 @@ static void check_cursor(struct rng *rng, const struct split_plan *plan,
     }
     /* A piece that has ended does not come again, and never are more open than was said. */
     for (size_t i = 0; i < N_RECORDS; i++) {
-        for (size_t k = 0; k < split_plan_n_pieces(plan); k++) {
+        for (size_t k = 0; k < plan->n_pieces; k++) {
             bool ended = spans[i] > 0 && split_plan_ends(plan, k, spans[i] - 1);
             if (ended && open[k]) n_open--;
             if (ended) open[k] = false;
@@ -171,7 +171,7 @@ static void check_cursor(struct rng *rng, const struct split_plan *plan,
         open[numbers[i]] = true;
         if (n_open > most) most = n_open;
     }
-    CHECK(rng, most <= split_plan_most_open(plan));
+    CHECK(rng, most <= plan->most_open);
 }
 
 TEST_IN_OWN_DIR(test_bed_files)
@@ -223,7 +223,7 @@ TEST_IN_OWN_DIR(test_damaged_bed_files)
             uint8_t rec[RECORD_ROOM];
             (void)put_at(&rng, rec, 0, 50);
             (void)split_cursor_move(&cursor, plan, rec);
-            CHECK(&rng, cursor.piece < split_plan_n_pieces(plan));
+            CHECK(&rng, cursor.piece < plan->n_pieces);
         }
         split_plan_destroy(plan);
         piece_list_destroy(pieces);
@@ -239,8 +239,8 @@ TEST(test_each_contig_is_a_piece)
     const struct split_request request = {.kind = SPLIT_CONTIG};
     struct piece_list *pieces = piece_list_create();
     struct split_plan *plan = split_plan_create(&request, header, pieces);
-    assert_int_equal(split_plan_n_pieces(plan), N_REFS + 1);
-    assert_int_equal(split_plan_most_open(plan), 1);
+    assert_int_equal(plan->n_pieces, N_REFS + 1);
+    assert_int_equal(plan->most_open, 1);
     check_cursor(&rng, plan, pieces, NULL);
     uint8_t rec[RECORD_ROOM];
     for (int32_t tid = -1; tid < N_REFS; tid++) {
@@ -255,7 +255,7 @@ TEST(test_each_contig_is_a_piece)
     header = make_header(NULL, 0);
     pieces = piece_list_create();
     plan = split_plan_create(&request, header, pieces);
-    assert_int_equal(split_plan_n_pieces(plan), 1);
+    assert_int_equal(plan->n_pieces, 1);
     assert_string_equal(piece_list_title(pieces, 0), SPLIT_UNPLACED);
     split_plan_destroy(plan);
     split_plan_destroy(NULL);
@@ -280,7 +280,7 @@ TEST(test_ranges_are_those_of_the_counts)
             (void)observe(range_counts_observer(counts), rec, rec + n);
         }
         split_plan_set_ranges(plan, counts);
-        CHECK(&rng, split_plan_n_pieces(plan) == n_ranges + 1);
+        CHECK(&rng, plan->n_pieces == n_ranges + 1);
         CHECK(&rng, strlen(piece_list_title(pieces, 0)) ==
                         strlen(piece_list_title(pieces, n_ranges - 1)));
         check_cursor(&rng, plan, pieces, NULL);

@@ -5,7 +5,7 @@
 #include "unit_test.h"
 #include "test_place.h"
 
-#include "store/checkpoint.h"
+#include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 

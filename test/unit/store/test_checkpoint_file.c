@@ -41,7 +41,7 @@ static struct checkpoint_file full_file(void)
                    .counts = {"/out/a b.txt", NULL, "/out/none"},
                    .statistics = "/out/dups", .metrics = "/out/a b.metrics", .n_options = 2,
                    .options = (const char **)(uintptr_t)options,
-                   .temporary = "/out/a.bam.rocksort.7.tmp", .index_temporary = "/out/i%.tmp"},
+                   .temporaries = {"/out/a.bam.rocksort.7.tmp", "/out/i%.tmp"}},
         .n_runs = 4636,
         .sum = {UINT64_C(6000000), UINT64_C(2080000000), UINT64_C(0xfedcba9876543210)},
         .header = "@HD\tVN:1.6\n@CO\t100%\nend 0000000000000000\n",
@@ -121,8 +121,8 @@ static void assert_same(const struct checkpoint_file *a, const struct checkpoint
     assert_int_equal(a->output.n_options, b->output.n_options);
     for (size_t i = 0; i < a->output.n_options; i++)
         assert_string_equal(a->output.options[i], b->output.options[i]);
-    assert_same_text(a->output.temporary, b->output.temporary);
-    assert_same_text(a->output.index_temporary, b->output.index_temporary);
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
+        assert_same_text(a->output.temporaries[i], b->output.temporaries[i]);
     assert_true(a->n_runs == b->n_runs && content_sum_equal(&a->sum, &b->sum));
     assert_int_equal(a->header_bytes, b->header_bytes);
     assert_string_equal(a->header, b->header);

@@ -138,6 +138,32 @@ static int scan_all(struct rng *rng, struct run_db *db, const struct block *bloc
 
 #define TEST_IN_DIR(test) TEST_WITH(test, make_dir, remove_dir)
 
+/* Compactions are planned by this size before a run of this process ends. */
+TEST_IN_DIR(test_longest_key_is_known_to_a_process_that_opens_the_database)
+{
+    static const uint8_t short_key[] = "a", long_key[] = "bcdefghijklmnopqrstuvwxyz";
+    const struct run_db_settings existing = {.existing = true, .n_admitted = 1,
+                                             .n_compactions = 1};
+    struct run_db *db = make_db(*state);
+    assert_int_equal(run_db_totals(db)->key_bytes, 0);
+    for (uint32_t run = 0; run < 2; run++) {
+        struct run_writer *writer;
+        size_t n = run == 0 ? sizeof long_key : sizeof short_key;
+        assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
+        assert_int_equal(run_db_put(writer, 0, run == 0 ? long_key : short_key, n, short_key, 1), 0);
+        assert_int_equal(run_db_label_run(writer, run, short_key, 1), 0);
+        assert_int_equal(run_db_end_run(writer), 0);
+    }
+    size_t longest = run_db_totals(db)->key_bytes;
+    assert_in_range(longest, sizeof long_key, sizeof long_key + 1);
+    run_db_destroy(db);
+    db = run_db_create(*state, &existing, NULL);
+    assert_non_null(db);
+    assert_int_equal(run_db_totals(db)->n_runs, 2);
+    assert_int_equal(run_db_totals(db)->key_bytes, longest);
+    run_db_destroy(db);
+}
+
 TEST_IN_DIR(test_runs_come_back_in_order)
 {
     enum { N_RUNS = 20, N_BLOCKS = 60 };
@@ -153,21 +179,21 @@ TEST_IN_DIR(test_runs_come_back_in_order)
         OWNED struct block *blocks = make_run(&rng, run, n_blocks, run % 4 < 2 ? 100 : 20000);
         n_run_files = 1 + run % 4;
         n_files += n_blocks < n_run_files ? (unsigned)n_blocks : n_run_files;
-        assert_int_equal(run_db_n_runs(db), run);
+        assert_int_equal(run_db_totals(db)->n_runs, run);
         store_run(&rng, db, blocks, n_blocks);
-        assert_int_equal(run_db_n_runs(db), run + 1);
+        assert_int_equal(run_db_totals(db)->n_runs, run + 1);
         memcpy(all + n, blocks, n_blocks * sizeof *blocks);
         for (size_t i = 0; i < n_blocks; i++) value_bytes += blocks[i].value_bytes;
         n += n_blocks;
     }
     n_run_files = 1;
     assert_int_equal(run_db_n_files(db), n_files);
-    assert_int_equal(run_db_n_written(db), n_files);
+    assert_int_equal(run_db_totals(db)->n_files, n_files);
     qsort(all, n, sizeof *all, compare_blocks);
     assert_int_equal(scan_all(&rng, db, all, n), 0);
     /* Files hold the values, uncompressed, and little else. */
-    assert_true(run_db_bytes(db) > value_bytes);
-    assert_true(run_db_bytes(db) < value_bytes + 60 * n + 4096 * n_files);
+    assert_true(run_db_totals(db)->n_bytes > value_bytes);
+    assert_true(run_db_totals(db)->n_bytes < value_bytes + 60 * n + 4096 * n_files);
     /* A second scan shows the same. */
     assert_int_equal(scan_all(&rng, db, all, n), 0);
     run_db_destroy(db);
@@ -192,7 +218,7 @@ TEST_IN_DIR(test_index_of_long_keys)
         assert_int_equal(run_db_put(writer, 0, key, sizeof key, value, VALUE_BYTES), 0);
     }
     assert_int_equal(run_db_end_run(writer), 0);
-    assert_true(run_db_bytes(db) < (uint64_t)N * (KEY_BYTES + VALUE_BYTES + 120));
+    assert_true(run_db_totals(db)->n_bytes < (uint64_t)N * (KEY_BYTES + VALUE_BYTES + 120));
     free(value);
 }
 
@@ -217,7 +243,7 @@ TEST_IN_DIR(test_large_files_have_a_small_index)
     assert_int_equal(run_db_end_run(writer), 0);
     /* RocksDB writes a whole key for one value of 16, and of the others what differs. */
     uint64_t data_bytes = (uint64_t)N * (VALUE_BYTES + 12 + KEY_BYTES / 16 + 4);
-    assert_true(run_db_bytes(db) < data_bytes);
+    assert_true(run_db_totals(db)->n_bytes < data_bytes);
 }
 
 TEST_IN_DIR(test_empty_database)
@@ -225,8 +251,8 @@ TEST_IN_DIR(test_empty_database)
     struct rng rng = rng_start(92);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     assert_non_null(db);
-    assert_int_equal(run_db_n_runs(db), 0);
-    assert_int_equal(run_db_bytes(db), 0);
+    assert_int_equal(run_db_totals(db)->n_runs, 0);
+    assert_int_equal(run_db_totals(db)->n_bytes, 0);
     assert_int_equal(scan_all(&rng, db, NULL, 0), 0);
     run_db_destroy(NULL);
     run_scan_close(NULL);
@@ -242,9 +268,9 @@ TEST_IN_DIR(test_abandoned_within_a_run)
     struct run_writer *writer;
     assert_int_equal(run_db_begin_run(db, 3, &writer), 0);
     put_block(&rng, writer, 0, &blocks[0]);
-    assert_int_equal(run_db_n_runs(db), 0);
+    assert_int_equal(run_db_totals(db)->n_runs, 0);
     run_db_abandon_run(writer);
-    assert_int_equal(run_db_n_runs(db), 0);
+    assert_int_equal(run_db_totals(db)->n_runs, 0);
     assert_int_equal(scan_all(&rng, db, NULL, 0), 0);
     run_db_destroy(db);
     release_blocks(blocks, 10);
@@ -462,8 +488,8 @@ static void check_compaction_while_runs_come(void **state, bool direct)
     if (n_files > 2 * MANY_WIDTH)
         assert_int_equal(run_db_compact(db, 2, MANY_WIDTH, n_files - 1), 0);
     wait_for_compactions(db);
-    assert_int_equal(run_db_n_runs(db), MANY_RUNS);
-    double n_bytes = (double)run_db_bytes(db), compacted = (double)run_db_compacted_bytes(db);
+    assert_int_equal(run_db_totals(db)->n_runs, MANY_RUNS);
+    double n_bytes = (double)run_db_totals(db)->n_bytes, compacted = (double)run_db_compacted_bytes(db);
     CHECK(&rng, run_db_n_files(db) <= 2.5 * MANY_WIDTH);
     CHECK(&rng, compacted > 0.5 * n_bytes);
     CHECK(&rng, compacted <= (n_waits_in_vain == 0 ? 1.2 : 2.0) * n_bytes);
@@ -531,8 +557,8 @@ TEST_IN_DIR(test_compaction_of_what_is_there)
     assert_int_equal(run_db_compact(db, 2, 60, 5), 0);
     wait_for_compactions(db);
     CHECK(&rng, run_db_n_files(db) <= 5);
-    CHECK(&rng, run_db_compacted_bytes(db) >= run_db_bytes(db) / 2);
-    assert_int_equal(run_db_n_runs(db), 60);
+    CHECK(&rng, run_db_compacted_bytes(db) >= run_db_totals(db)->n_bytes / 2);
+    assert_int_equal(run_db_totals(db)->n_runs, 60);
     assert_int_equal(scan_all(&rng, db, all, 60 * EVEN_BLOCKS), 0);
     run_db_destroy(db);
     release_blocks(all, 60 * EVEN_BLOCKS);
@@ -636,7 +662,7 @@ TEST_IN_DIR(test_admitted_in_groups)
     n_run_files = 3;
     add_runs(&rng, db, 20, EVEN_BLOCKS, all, NULL);
     n_run_files = 1;
-    assert_int_equal(run_db_n_runs(db), 20);
+    assert_int_equal(run_db_totals(db)->n_runs, 20);
     assert_int_equal(run_db_n_files(db), 3 * 20);
     assert_int_equal(run_db_n_durable(db), 18);
     assert_int_equal(run_db_admit_runs(db), 0);
@@ -658,7 +684,7 @@ static void check_durable(struct rng *rng, struct run_db *db, uint8_t first, uin
         store_run(rng, db, blocks, 1);
         release_blocks(blocks, 1);
     }
-    assert_int_equal(run_db_n_runs(db), first + n);
+    assert_int_equal(run_db_totals(db)->n_runs, first + n);
     assert_int_equal(run_db_n_files(db), first + n);
     assert_int_equal(run_db_n_durable(db), n_durable);
 }
@@ -721,17 +747,17 @@ TEST_IN_DIR(test_not_admitted)
     add_runs(&rng, db, 3, EVEN_BLOCKS, all, NULL);
     n_run_files = 1;
     assert_int_equal(run_db_n_durable(db), 2);
-    uint64_t n_bytes = run_db_bytes(db);
+    uint64_t n_bytes = run_db_totals(db)->n_bytes;
     (void)snprintf(path, sizeof path, "%s/run-0-000005.sst", (const char *)*state);
     assert_int_equal(unlink(path), 0);
     diag_silence();
     assert_int_equal(run_db_admit_runs(db), -1);
     diag_renew();
     assert_int_equal(run_db_n_durable(db), 2);
-    assert_int_equal(run_db_n_runs(db), 2);
-    assert_int_equal(run_db_n_written(db), 4);
+    assert_int_equal(run_db_totals(db)->n_runs, 2);
+    assert_int_equal(run_db_totals(db)->n_files, 4);
     assert_int_equal(run_db_n_files(db), 4);     /* nothing of the third run */
-    assert_true(run_db_bytes(db) < n_bytes && run_db_bytes(db) > n_bytes / 2);
+    assert_true(run_db_totals(db)->n_bytes < n_bytes && run_db_totals(db)->n_bytes > n_bytes / 2);
     run_db_destroy(db);
     release_blocks(all, 3 * EVEN_BLOCKS);
 }
@@ -749,7 +775,7 @@ TEST_IN_DIR(test_direct_scan_of_a_lost_database)
     assert_int_equal(unlink(path), 0);
     assert_int_equal(scan_how(&rng, db, all, 4 * EVEN_BLOCKS, 0), -1);
     assert_int_equal(run_db_n_files(db), 0);
-    assert_int_equal(run_db_n_runs(db), 4);
+    assert_int_equal(run_db_totals(db)->n_runs, 4);
     assert_false(run_db_is_compacting(db));
     run_db_destroy(db);
     release_blocks(all, 4 * EVEN_BLOCKS);
@@ -796,7 +822,7 @@ TEST_IN_DIR(test_no_space_for_a_run)
     assert_int_equal(r, RUN_DB_FULL);
     assert_non_null(strstr(run_db_full_reason(db), "No space"));
     run_db_abandon_run(writer);
-    assert_int_equal(run_db_n_runs(db), N_RUNS);
+    assert_int_equal(run_db_totals(db)->n_runs, N_RUNS);
     assert_int_equal(scan_all(&rng, db, all, N_RUNS * N_BLOCKS), 0);
     run_db_destroy(db);
     unmount_small_disk(path);

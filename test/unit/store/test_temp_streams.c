@@ -1,5 +1,5 @@
-/* test_temp_streams.c -- streams of any length in little memory: what is read is what was written,
-   also after an undo. */
+/* test_temp_streams.c -- streams of any length in little memory: what is read is what was written.
+   */
 #include "unit_test.h"
 #include "test_place.h"
 
@@ -16,26 +16,20 @@ static struct temp_streams *create(unsigned n_streams, size_t memory_bytes)
     return temp_streams_create(n_streams, memory_bytes, &places);
 }
 
-/* What a stream must have: a byte follows from its place, and from which try it is of. */
+/* What a stream must have: a byte follows from its place. */
 struct written {
-    uint64_t n_bytes, marked_bytes;
-    struct try { uint64_t from; unsigned number; } tries[64];   /* each is valid from there on */
-    unsigned n_tries, n_marked_tries;
+    uint64_t n_bytes;
 };
 
-static uint8_t byte_at(const struct written *w, unsigned stream, uint64_t at)
+static uint8_t byte_at(unsigned stream, uint64_t at)
 {
-    unsigned number = 0;
-    for (unsigned i = 0; i < w->n_tries; i++)
-        if (w->tries[i].from <= at) number = w->tries[i].number;
-    uint64_t z = (at + 1) * UINT64_C(0x9e3779b97f4a7c15) + stream * 77 + number * 13;
-    return (uint8_t)(z >> 40);
+    return (uint8_t)(((at + 1) * UINT64_C(0x9e3779b97f4a7c15) + stream * 77) >> 40);
 }
 
 static void append(struct temp_streams *streams, struct written *w, unsigned stream, size_t n)
 {
     OWNED uint8_t *bytes = test_alloc(n + 1);
-    for (size_t i = 0; i < n; i++) bytes[i] = byte_at(w, stream, w->n_bytes + i);
+    for (size_t i = 0; i < n; i++) bytes[i] = byte_at(stream, w->n_bytes + i);
     assert_int_equal(temp_streams_append(streams, stream, bytes, n), 0);
     w->n_bytes += n;
 }
@@ -54,15 +48,15 @@ static void check(struct temp_streams *streams, const struct written *w, unsigne
         if (n > w->n_bytes - at) n = (size_t)(w->n_bytes - at);
         const uint8_t *bytes = temp_stream_read(&reader, n);
         assert_non_null(bytes);
-        for (size_t i = 0; i < n; i++) assert_int_equal(bytes[i], byte_at(w, stream, at + i));
+        for (size_t i = 0; i < n; i++) assert_int_equal(bytes[i], byte_at(stream, at + i));
         at += n;
         if (rng_one_in(rng, 3000)) reader.at = at = w->n_bytes;
     }
     assert_true(temp_stream_is_at_end(&reader));
 }
 
-/* Streams that are written, marked and undone at random. The first one gets most: tables with and
-   without leaves are next to each other. */
+/* Streams that are written at random. The first one gets most: tables with and without leaves are
+   next to each other. */
 TEST_IN_OWN_DIR(test_random)
 {
     for (size_t k = 0; k < 12; k++) {
@@ -75,16 +69,6 @@ TEST_IN_OWN_DIR(test_random)
             for (size_t i = rng_below(&rng, 8); i-- > 0;) {
                 unsigned stream = (unsigned)rng_below(&rng, n_streams);
                 append(streams, &w[stream], stream, rng_below(&rng, stream == 0 ? most : 900));
-            }
-            if (rng_one_in(&rng, 3)) {
-                temp_streams_mark(streams);
-                for (unsigned i = 0; i < n_streams; i++) w[i].marked_bytes = w[i].n_bytes;
-            } else if (rng_one_in(&rng, 2)) {
-                assert_int_equal(temp_streams_undo(streams), 0);
-                for (unsigned i = 0; i < n_streams; i++) {
-                    w[i].n_bytes = w[i].marked_bytes;
-                    w[i].tries[w[i].n_tries++] = (struct try){w[i].n_bytes, number};
-                }
             }
         }
         uint64_t all = 0;

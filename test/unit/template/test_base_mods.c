@@ -7,7 +7,7 @@
 #include "unit_test.h"
 #include "fixed_lines.h"
 
-#include "template/mod_lists.h"
+#include "template/base_mods.h"
 
 static const struct fixmate_rules mods = {.sanitize = SANITIZE_ALL, .base_mods = true,
                                           .reference_bases = reference_bases};

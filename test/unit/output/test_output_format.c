@@ -1,7 +1,7 @@
-/* test_foreign_name.c -- which names promise a format that rocksort does not write. */
+/* test_output_format.c -- which names promise a format that rocksort does not write. */
 #include "unit_test.h"
 
-#include "output/foreign_name.h"
+#include "output/output_format.h"
 
 TEST(test_names_promise_formats)
 {
@@ -50,7 +50,7 @@ TEST(test_names_promise_formats)
         {"/dev/null", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *format = foreign_name_format(cases[i].path);
+        const char *format = output_format_promised(cases[i].path);
         if (!format != !cases[i].format || (format && strcmp(format, cases[i].format) != 0))
             fail_msg("'%s' gave %s", cases[i].path, format ? format : "nothing");
     }

@@ -1,0 +1,61 @@
+/*
+ * cram_writer.h -- writes records as CRAM with htslib, and its index.
+ *
+ * htslib's output goes through a pump (cram_pump.h), which needs a thread of its own.
+ *
+ * Order of calls: create; pump, in its thread; start; write, in sorted order; check and end; when
+ * the thread has ended, send_index if the output is complete; destroy. Ownership: the writer borrows
+ * what its settings point to. Threads: one, besides the pump's. Errors: -1 after a message that names
+ * the output.
+ */
+#ifndef ROCKSORT_OUTPUT_CRAM_WRITER_H
+#define ROCKSORT_OUTPUT_CRAM_WRITER_H
+
+#include "output/cram_check.h"
+#include "output/output_path.h"
+
+#include <htslib/sam.h>
+#include <htslib/thread_pool.h>
+
+struct cram_writer;
+
+struct cram_writer_settings {
+    const char *name;           /* of the output, for messages */
+    hFILE *target;              /* where the CRAM goes */
+    sam_hdr_t *header;
+    const htsFormat *format;    /* with its options */
+    int level;                  /* 0-9, or -1: the default */
+    htsThreadPool *pool;        /* htslib encodes there */
+    struct cram_doubt *doubt;   /* of the records so far */
+    struct output_path *index_path;     /* NULL: no index */
+    /* Says why writing to the target failed, by errno. Returns -1. */
+    int (*explain)(void *arg);
+    void *arg;
+};
+
+/* NULL after a message. */
+struct cram_writer *cram_writer_create(void);
+
+/* Returns after cram_writer_end was called, whatever that returned. */
+void cram_writer_pump(struct cram_writer *writer);
+
+/* Begins the file, and writes the header. Returns -1 with errno set if there was no message. */
+int cram_writer_start(struct cram_writer *writer, const struct cram_writer_settings *settings);
+
+/* Writes whole records, as BAM has them. */
+int cram_writer_write(struct cram_writer *writer, const uint8_t *records, size_t n_bytes);
+
+/* Call this after the last write. The mark of the end of the file is written only if the output is
+   complete. */
+int cram_writer_end(struct cram_writer *writer, bool complete);
+
+/* Reports the error of the pump, which htslib does not see. */
+int cram_writer_check(struct cram_writer *writer);
+
+/* Sends the index if that is a URL. */
+int cram_writer_send_index(const struct cram_writer *writer);
+
+/* When the pump's thread has ended. Accepts NULL. */
+void cram_writer_destroy(struct cram_writer *writer);
+
+#endif
