@@ -3,14 +3,13 @@
  *
  * A sort order turns a record into a string of bytes, its key. Records are in order if their keys
  * are in the order of memcmp. Nothing else in rocksort compares two records. Keys of one order are
- * prefix-free: no key is the beginning of another. So a run number and an index can be appended to
- * a key without changing the order.
+ * prefix-free, so a run number and an index can be appended to a key without changing the order.
  *
  * Coordinate and shuffle keys always have 8 bytes and are handled as one integer. Keys of the other
- * orders vary in length, up to SORT_KEY_MOST_BYTES: the value of a tag may be as long as its
- * record, and a record with a longer key is refused (record_entries.h). Orders are those of samtools sort
- * 1.24; the manual page has their rules. struct sort_rules holds the order and everything else that
- * keys depend on. It does not change once records are read.
+ * orders vary in length, up to SORT_KEY_MOST_BYTES; a record with a longer key is refused
+ * (record_entries.h). Orders are those of samtools sort 1.24; the manual page has their rules.
+ * struct sort_rules holds the order and everything else that keys depend on. It does not change
+ * once records are read.
  *
  * Each record must have passed bam_record_check. Calls for a record, in this order:
  *
@@ -21,8 +20,8 @@
  *     sort_key_encode      make the key in any other order, any number of times.
  *     sort_rules_restore   once, before the record is written.
  *
- * Ownership: records and keys belong to the caller; nothing is allocated. Functions may be called
- * from any thread, on different records. sort_rules_update_header is for one thread at a time.
+ * Records and keys belong to the caller; nothing is allocated. Any thread, on different records;
+ * sort_rules_update_header one at a time.
  */
 #ifndef ROCKSORT_BAM_SORT_KEY_H
 #define ROCKSORT_BAM_SORT_KEY_H
@@ -68,7 +67,7 @@ struct sort_rules {
     const struct bam_key_template *template_ends;       /* SORT_TEMPLATE */
     struct minhash_settings minhash;                    /* SORT_MINHASH */
     uint64_t seed;              /* SORT_SHUFFLE */
-    struct cut_names *cut_names;        /* counts names that were cut; NULL: nobody asks */
+    struct cut_names *cut_names;        /* counts names that were cut; NULL: does not count */
     const struct duplicate_rules *duplicates;   /* NULL: none are marked. Nothing to keys, but to
                                                    checksums, which leave marks out */
 };

@@ -2,11 +2,11 @@
  * bam_aux.h -- tags (auxiliary fields) of raw records, read in place.
  *
  * A raw record (bam_fields.h) ends in tags: two letters, a type, a value (SAM specification,
- * section 4.2.4). bam_record_check does not check the tags. So every function here stays within the
+ * section 4.2.4). bam_record_check does not check them, so every function here stays within the
  * record whatever bytes it has. A tag whose value does not fit into the record is damaged, and no
  * tag after it can be read.
  *
- * All functions are pure and may be called from any thread. Pointers point into the record.
+ * Pure; any thread. Pointers point into the record.
  */
 #ifndef ROCKSORT_BAM_BAM_AUX_H
 #define ROCKSORT_BAM_BAM_AUX_H
@@ -29,8 +29,8 @@ size_t bam_aux_varying_bytes(char type, const uint8_t *value, const uint8_t *end
 
 /*
  * Reads the tag at *at and moves *at to the next one. The tags end before `end`, wherever they are.
- * Returns 1, 0 at the end, or -1 if the tag is damaged. It is inline because --fixmate and --markdup
- * each go through all tags of each record.
+ * Returns 1, 0 at the end, or -1 if the tag is damaged. It is inline because --fixmate and
+ * --markdup each go through all tags of each record.
  */
 static inline int bam_aux_next_before(const uint8_t *end, const uint8_t **at, struct bam_aux *aux)
 {

@@ -2,17 +2,15 @@
  * bam_check.h -- is a raw record sound?
  *
  * Every record is checked when it is read from the input, and again when it comes back from
- * temporary data. (The checksum of temporary data proves that the bytes are those that were
- * written, but not that rocksort wrote them.) All other code relies on these checks and on nothing
- * else. Tags are not checked; bam_aux.h reads them safely whatever bytes they have.
+ * temporary data, whose checksum does not prove that rocksort wrote them. All other code relies on
+ * these checks and on nothing else. Tags are not checked; bam_aux.h reads them safely.
  *
- * The function is pure and may be called from any thread.
+ * Pure; any thread.
  */
 #ifndef ROCKSORT_BAM_BAM_CHECK_H
 #define ROCKSORT_BAM_BAM_CHECK_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "bam/bam_fields.h"
 
 /*
  * Checks that the fields of a whole record agree with its size, with each other and with a header
@@ -24,5 +22,33 @@ const char *bam_record_check(const uint8_t *rec, int32_t n_refs);
 /* The same for a record of an input. Without long_positions it has no long tag (bam_long.h):
    whoever made a file with such a tag meant to deceive. */
 const char *bam_record_check_input(const uint8_t *rec, int32_t n_refs, bool long_positions);
+
+/*
+ * Walks the records in a part of BAM before it is known where its first record begins. The guess is
+ * the first place where a plausible record lies; the part is walked from there. Later another walk
+ * begins where the first record really begins. If it reaches the place of the guess, both walks go
+ * on alike, and the rest need not be walked again, for which it would have to come back into the
+ * cache. If it does not, the guess was wrong and is not used.
+ */
+struct guessed_walk {
+    size_t from;                /* offset in the stretch of the first record */
+    size_t to;                  /* of the end of the last whole record; equal to `from`: no guess */
+    size_t n_records;
+};
+
+/* Walks the n_bytes of a stretch. */
+void guessed_walk_make(struct guessed_walk *guess, const uint8_t *stretch, size_t n_bytes);
+
+/* True if the walk, which goes through the stretch, has come to where the guess begins. */
+static inline bool guessed_walk_is_met(const struct guessed_walk *guess, const uint8_t *stretch,
+                                       const struct bam_walk *walk)
+{
+    return walk->at == stretch + guess->from && guess->n_records > 0;
+}
+
+/* Walks on to the end, by the guess where the walk meets it. Returns the number of whole records.
+   */
+size_t guessed_walk_go(const struct guessed_walk *guess, const uint8_t *stretch,
+                       struct bam_walk *walk);
 
 #endif

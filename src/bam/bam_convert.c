@@ -13,35 +13,17 @@ enum {
 
 /* ---- to raw form ---- */
 
-/* The size of the record's data without the NULs that bam1_t has after the read name. */
-static size_t unpadded_data_bytes(const bam1_t *b)
-{
-    return (size_t)b->l_data - b->core.l_extranul;
-}
-
-/* True if BAM's fields of 32 bits hold the coordinates. */
-static bool has_short_coordinates(const bam1_core_t *c)
-{
-    return c->pos <= INT32_MAX && c->mpos <= INT32_MAX && c->isize <= INT32_MAX &&
-           c->isize >= INT32_MIN;
-}
-
-size_t bam_record_packed_bytes(const bam1_t *b)
+/* The number of bytes that b takes in the form of BAM, without a long tag; 0 if it is too long. */
+static size_t packed_bytes(const bam1_t *b)
 {
     const bam1_core_t *c = &b->core;
-    if (!has_short_coordinates(c)) return 0;
-    size_t size = BAM_RECORD_FIXED_BYTES + unpadded_data_bytes(b);
+    /* bam1_t has more NULs after the read name. */
+    size_t size = BAM_RECORD_FIXED_BYTES + (size_t)b->l_data - c->l_extranul;
     if (c->n_cigar > MAX_FIELD_OPS) {
         if (bam_cigar2rlen((int)c->n_cigar, bam_get_cigar(b)) > MAX_OP_LENGTH) return 0;
         size += PLACEHOLDER_OPS * sizeof(uint32_t) + BAM_CG_TAG_BYTES;
     }
     return size <= INT32_MAX ? size : 0;
-}
-
-static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t n_bytes)
-{
-    memcpy(to, bytes, n_bytes);
-    return to + n_bytes;
 }
 
 /* Writes what follows the read name: the placeholder; sequence, qualities and tags; the CIGAR in a
@@ -53,18 +35,19 @@ static void put_long_cigar(const bam1_t *b, uint8_t *to)
     const uint8_t *rest = bam_get_seq(b);
     to = put_u32(to, (uint32_t)c->l_qseq << BAM_CIGAR_SHIFT | BAM_CSOFT_CLIP);
     to = put_u32(to, (uint32_t)ref_bases << BAM_CIGAR_SHIFT | BAM_CREF_SKIP);
-    to = put_bytes(to, rest, (size_t)(b->data + b->l_data - rest));
-    to = put_bytes(to, "CGBI", 4);
+    to = copy_bytes(to, rest, (size_t)(b->data + b->l_data - rest));
+    to = copy_bytes(to, "CGBI", 4);
     to = put_u32(to, c->n_cigar);
-    (void)put_bytes(to, bam_get_cigar(b), (size_t)c->n_cigar * sizeof(uint32_t));
+    (void)copy_bytes(to, bam_get_cigar(b), (size_t)c->n_cigar * sizeof(uint32_t));
 }
 
-void bam_record_pack(const bam1_t *b, uint8_t *out)
+/* Writes b, whose coordinates have 32 bits, as a record of n_bytes. */
+static void pack(const bam1_t *b, size_t n_bytes, uint8_t *out)
 {
     const bam1_core_t *c = &b->core;
     size_t name_bytes = (size_t)(c->l_qname - c->l_extranul);
     bool is_long = c->n_cigar > MAX_FIELD_OPS;
-    uint8_t *to = put_u32(out, bam_record_packed_bytes(b) - 4);
+    uint8_t *to = put_u32(out, n_bytes - 4);
     to = put_u32(to, (uint32_t)c->tid);
     to = put_u32(to, (uint32_t)c->pos);
     to = put_u32(to, (uint32_t)c->bin << 16 | (uint32_t)c->qual << 8 | (uint32_t)name_bytes);
@@ -73,64 +56,35 @@ void bam_record_pack(const bam1_t *b, uint8_t *out)
     to = put_u32(to, (uint32_t)c->mtid);
     to = put_u32(to, (uint32_t)c->mpos);
     to = put_u32(to, (uint32_t)c->isize);
-    to = put_bytes(to, b->data, name_bytes);
+    to = copy_bytes(to, b->data, name_bytes);
     if (is_long)
         put_long_cigar(b, to);
     else
-        (void)put_bytes(to, b->data + c->l_qname, (size_t)b->l_data - c->l_qname);
+        (void)copy_bytes(to, b->data + c->l_qname, (size_t)b->l_data - c->l_qname);
 }
-
-/* ---- to raw form, with long coordinates ---- */
 
 static int64_t clamp_to_32(int64_t value)
 {
     return value > INT32_MAX || value < INT32_MIN ? INT32_MAX : value;
 }
 
-/* Returns b with INT32_MAX in place of each coordinate that does not fit into 32 bits. The result
-   borrows the data of b. */
-static bam1_t shorten(const bam1_t *b)
-{
-    bam1_t shorter = *b;
-    shorter.core.pos = clamp_to_32(b->core.pos);
-    shorter.core.mpos = clamp_to_32(b->core.mpos);
-    shorter.core.isize = clamp_to_32(b->core.isize);
-    return shorter;
-}
-
-size_t bam_record_long_bytes(const bam1_t *b)
-{
-    const bam1_core_t *c = &b->core;
-    bam1_t shorter = shorten(b);
-    const bam1_core_t *s = &shorter.core;
-    if (c->pos == s->pos && c->mpos == s->mpos && c->isize == s->isize) return 0;
-    size_t n = bam_record_packed_bytes(&shorter);
-    return n > 0 && n <= INT32_MAX - BAM_LONG_TAG_BYTES ? n + BAM_LONG_TAG_BYTES : 0;
-}
-
-void bam_record_pack_long(const bam1_t *b, uint8_t *out)
-{
-    bam1_t shorter = shorten(b);
-    size_t n = bam_record_packed_bytes(&shorter);
-    bam_record_pack(&shorter, out);
-    (void)put_u32(out, n + BAM_LONG_TAG_BYTES - 4);
-    (void)bam_long_tag_put(out + n, b->core.pos, b->core.mpos, b->core.isize);
-}
-
 const char *bam_record_put(const bam1_t *b, bool long_positions, uint8_t **buffer, size_t *room,
                            size_t at)
 {
-    size_t n_bytes = bam_record_packed_bytes(b);
-    bool is_long = n_bytes == 0 && long_positions;
-    if (is_long) n_bytes = bam_record_long_bytes(b);
-    if (!is_long && !has_short_coordinates(&b->core))
+    bam1_t shorter = *b;        /* borrows the data of b */
+    const bam1_core_t *c = &b->core;
+    shorter.core.pos = clamp_to_32(c->pos);
+    shorter.core.mpos = clamp_to_32(c->mpos);
+    shorter.core.isize = clamp_to_32(c->isize);
+    bool is_long = c->pos != shorter.core.pos || c->mpos != shorter.core.mpos ||
+                   c->isize != shorter.core.isize;
+    if (is_long && !long_positions)
         return "its POS, PNEXT or TLEN is beyond 2^31 - 1, and no reference is that long";
-    if (n_bytes == 0) return "it or its CIGAR is too long for BAM";
+    size_t n = packed_bytes(&shorter), n_bytes = n + (is_long ? BAM_LONG_TAG_BYTES : 0);
+    if (n == 0 || n_bytes > INT32_MAX) return "it or its CIGAR is too long for BAM";
     xgrow(buffer, room, at + n_bytes, (at + n_bytes) / 4, 1);
-    if (is_long)
-        bam_record_pack_long(b, *buffer + at);
-    else
-        bam_record_pack(b, *buffer + at);
+    pack(&shorter, n_bytes, *buffer + at);
+    if (is_long) (void)bam_long_tag_put(*buffer + at + n, c->pos, c->mpos, c->isize);
     return NULL;
 }
 
@@ -180,11 +134,11 @@ void bam_record_unpack(const uint8_t *rec, bam1_t *b)
     size_t before_bytes = (size_t)(tag_start - seq), after_bytes = (size_t)(end - tag_end);
     size_t data_bytes = name_bytes + padding + cigar_bytes + before_bytes + after_bytes;
     reserve_data(b, data_bytes);
-    uint8_t *to = put_bytes(b->data, bam_record_name(rec), name_bytes);
+    uint8_t *to = copy_bytes(b->data, bam_record_name(rec), name_bytes);
     memset(to, 0, padding);
-    to = put_bytes(to + padding, cigar.ops, cigar_bytes);
-    to = put_bytes(to, seq, before_bytes);
-    (void)put_bytes(to, tag_end, after_bytes);
+    to = copy_bytes(to + padding, cigar.ops, cigar_bytes);
+    to = copy_bytes(to, seq, before_bytes);
+    (void)copy_bytes(to, tag_end, after_bytes);
     b->l_data = (int)data_bytes;
     unpack_fixed(rec, c);
     c->l_qname = (uint16_t)(name_bytes + padding);

@@ -3,15 +3,14 @@
  *
  * Throughout rocksort a record is a pointer to its bytes as a BAM file holds them (SAM
  * specification, section 4.2): a little-endian 32-bit block_size, then block_size bytes: 32 bytes
- * of fixed fields, the NUL-terminated read name, CIGAR, sequence, qualities, tags. From BAM to BAM
- * no record is ever unpacked; htslib's bam1_t appears only where htslib parses or prints SAM and
- * CRAM.
+ * of fixed fields, the NUL-terminated read name, CIGAR, sequence, qualities, tags. htslib's bam1_t
+ * appears only where htslib parses or prints SAM and CRAM.
  *
- * Order of calls: first, bam_walk_next or the reader of a file makes sure that a record is whole.
- * Then bam_record_check (bam_check.h) makes sure that its fields agree with its size. The functions
- * under "fields of variable length" below may be called only after that.
+ * Order of calls: first, bam_walk_next or the reader of a file makes sure that a record is whole;
+ * then bam_record_check (bam_check.h) that its fields agree with its size. The functions under
+ * "fields of variable length" may be called only after that.
  *
- * All functions are pure and may be called from any thread. Pointers need no alignment.
+ * Pure; any thread. Pointers need no alignment.
  */
 #ifndef ROCKSORT_BAM_BAM_FIELDS_H
 #define ROCKSORT_BAM_BAM_FIELDS_H
@@ -151,19 +150,11 @@ static inline const uint8_t *bam_record_end(const uint8_t *rec)
 
 /* ---- records one after another in memory ---- */
 
-/*
- * Goes through records that were not checked yet, in a piece of memory that may end within a
- * record:
- *
- *     struct bam_walk walk = {from, end};
- *     while ((rec = bam_walk_next(&walk)) != NULL) ...     each whole record
- *
- * After the loop walk.at is the end of the last whole record, and walk.claimed_bytes is the size
- * that the record at walk.at claims to have, or 0 if not even its size field is whole.
- */
+/* Goes through records that were not checked yet, in memory that may end within a record. Starts as
+   {from, end}; bam_walk_next returns each whole record, then NULL. */
 struct bam_walk {
-    const uint8_t *at, *end;
-    size_t claimed_bytes;
+    const uint8_t *at, *end;    /* at: the end of the last whole record */
+    size_t claimed_bytes;       /* of the record at `at`; 0 if not even its size field is whole */
     bool is_damaged;            /* the record at walk.at claims an impossible size, or is no record
                                    but a BAM file that cat has appended */
 };

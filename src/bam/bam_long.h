@@ -1,6 +1,5 @@
 /*
- * bam_long.h -- CIGARs and coordinates that are too long for the fields of a raw record, and where
- * they are instead.
+ * bam_long.h -- CIGARs and coordinates that are too long for the fields of a raw record.
  *
  * Long CIGARs. The CIGAR field counts its operations with 16 bits. The SAM specification (section
  * 4.2.2) stores a CIGAR of more than 65,535 operations in a tag CG:B,I. The CIGAR field then holds
@@ -8,14 +7,11 @@
  *
  * Long coordinates. BAM cannot hold coordinates beyond 2^31 - 1, but SAM can. Records with such
  * coordinates go from SAM to SAM. In raw form the field of such a coordinate holds INT32_MAX, and a
- * tag of our own at the end of the record, the long tag, has the true values. The name of the long
- * tag consists of bytes that no sound file has in the name of a tag.
+ * tag of our own at the end of the record, the long tag, has the true values. No sound file has a
+ * tag of its name.
  *
- * Callers must have checked the records (bam_check.h). Only bam_check.c itself calls these
- * functions before its check is complete, but after it found that the fields agree with the
- * record's size.
- *
- * All functions may be called from any thread; but for bam_record_restore_cigar they are pure.
+ * Records are checked ones (bam_check.h; bam_check.c itself calls these functions once the fields
+ * agree with the record's size). Any thread; pure, except bam_record_restore_cigar.
  */
 #ifndef ROCKSORT_BAM_BAM_LONG_H
 #define ROCKSORT_BAM_BAM_LONG_H
@@ -44,11 +40,8 @@ static inline int64_t bam_cigar_reference_bases(struct bam_cigar cigar)
 
 enum { BAM_CG_TAG_BYTES = 8 };  /* what stands before the operations: C G B I and a 32-bit count */
 
-/*
- * True if the CIGAR field looks like a placeholder. It is one if the record has a CG tag, too. As
- * in htslib, only a record with a reference and a position can have a placeholder, whatever its
- * flags say.
- */
+/* True if the CIGAR field looks like a placeholder. It is one if the record has a CG tag, too. As
+   in htslib, the record must have a reference and a position, whatever its flags say. */
 static inline bool bam_record_has_placeholder(const uint8_t *rec)
 {
     if (bam_record_n_ops(rec) == 0) return false;
@@ -63,11 +56,9 @@ static inline bool bam_record_has_placeholder(const uint8_t *rec)
    else it is the CIGAR field. */
 struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg);
 
-/*
- * Moves a CIGAR from the CG tag to the CIGAR field, in place, if the field can count its
- * operations. samtools does so with all CIGARs on reading, and those of more than 65,535 operations
- * go back into the tag on writing. Returns the size of the record, which may have become less.
- */
+/* Moves a CIGAR from the CG tag to the CIGAR field, in place, if the field can count its
+   operations, as samtools does on reading. Returns the size of the record, which may have become
+   less. */
 size_t bam_record_restore_cigar(uint8_t *rec);
 
 /* ---- long coordinates ---- */
@@ -78,7 +69,7 @@ enum { BAM_LONG_TAG_BYTES = 8 + 3 * 8 };    /* name, type and count; three value
 uint8_t *bam_long_tag_put(uint8_t *out, int64_t pos, int64_t mate_pos, int64_t template_length);
 
 /* True if the record ends in the long tag. The tag is only for records in memory and in temporary
-   data: if a record of an input has it, somebody made that file to deceive. */
+   data: a file that has it was made to deceive. */
 bool bam_record_is_long(const uint8_t *rec);
 
 /* Where the tags of a record end, the long tag left out: new tags go there. */

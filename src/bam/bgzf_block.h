@@ -1,17 +1,14 @@
 /*
- * bgzf_block.h -- inflates and deflates single BGZF blocks in worker threads.
- *
- * htslib's BGZF reader and writer copy every byte two more times and allocate a (de)compressor for
- * each 64 KB block. These functions work directly between the buffers of the caller, and keep a
- * (de)compressor in a bgzf_coder. bgzf_engine.h has the libraries that deflate. With libdeflate a
- * level gives the same size as in an htslib that has libdeflate.
+ * bgzf_block.h -- inflates and deflates single BGZF blocks in worker threads, directly between the
+ * buffers of the caller: htslib's BGZF reader and writer copy every byte two more times and
+ * allocate a (de)compressor for each block. With libdeflate a level gives the same size as in an
+ * htslib that has libdeflate.
  *
  * To read a block: bgzf_block_bytes of its header, bgzf_block_raw_bytes once the block is whole,
  * bgzf_block_inflate. To write one: bgzf_block_deflate, or bgzf_block_store for level 0. A file
  * ends with bgzf_end_block.
  *
- * Ownership and threads: the caller owns all buffers. A bgzf_coder starts as {0} and is used by one
- * thread at a time; its owner calls bgzf_coder_release. The other functions are pure.
+ * Threads: a bgzf_coder (bgzf_engine.h) is used by one at a time. The other functions are pure.
  */
 #ifndef ROCKSORT_BAM_BGZF_BLOCK_H
 #define ROCKSORT_BAM_BGZF_BLOCK_H

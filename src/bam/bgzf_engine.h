@@ -3,16 +3,15 @@
  *
  * A build has our own (deflate.h) and zlib always, libdeflate if HAVE_LIBDEFLATE is defined, igzip
  * if HAVE_ISAL is. Our own is made for BAM records, and has levels 1 to 5; its level 3 makes the
- * size of libdeflate's 6, the usual one, in a third of the time. Igzip takes half the time of
- * libdeflate at level 1, where it makes files 3 to 6 % larger, and has no other level
- * (bgzf_engine.c). Libdeflate is the best for other data and the smallest files; zlib is slower than
- * all. What they make of a block depends on their version only, but from igzip it may be a few bytes
- * longer or shorter from run to run (bgzf_engine.c).
+ * size of libdeflate's 6, the usual one, in a third of the time. Igzip has only level 1, where it
+ * takes half the time of libdeflate and makes files 3 to 6 % larger. Libdeflate is the best for
+ * other data and the smallest files. The output depends on the version of the library only; igzip
+ * may write a few bytes more or less from run to run (bgzf_engine.c).
  *
  * Ownership and threads: a bgzf_coder starts as {0} and is used by one thread at a time; its owner
  * calls bgzf_coder_release. It keeps one compressor: of igzip 404 KiB, of zlib 262 KiB, of
- * libdeflate 200 KiB at level 1, 650 up to level 7, and 8.6 MiB at levels 8 and 9, of our own 600
- * KiB. The caller owns all buffers. The other functions are pure.
+ * libdeflate 200 KiB at level 1, 650 up to level 7, 8.6 MiB at levels 8 and 9, of our own 600 KiB.
+ * The other functions are pure.
  */
 #ifndef ROCKSORT_BAM_BGZF_ENGINE_H
 #define ROCKSORT_BAM_BGZF_ENGINE_H
@@ -23,7 +22,7 @@
 #include <sys/types.h>
 
 enum bgzf_engine {
-    BGZF_ENGINE_AUTO,           /* the first of igzip, our own (but for text), libdeflate and zlib
+    BGZF_ENGINE_AUTO,           /* the first of igzip, our own (not for text), libdeflate and zlib
                                    that has the level and is built in */
     BGZF_ENGINE_LIBDEFLATE,
     BGZF_ENGINE_IGZIP,

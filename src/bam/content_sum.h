@@ -1,13 +1,10 @@
 /*
- * content_sum.h -- a checksum of a set of records that does not depend on their order. It has the
- * number of records, the number of their bytes, and the sum, modulo 2^64, of the XXH3-64 hashes of
- * the raw BAM bytes of each record, block_size field included.
+ * content_sum.h -- a checksum of a set of records that does not depend on their order: the number
+ * of records, the number of their bytes, and the sum, modulo 2^64, of the XXH3-64 hashes of the raw
+ * BAM bytes of each record, block_size field included. A sort computes it over the records that it
+ * reads and over those that it writes.
  *
- * A sort computes it over the records that it reads and over those that it writes. A lost, doubled
- * or changed record changes the sum; another order does not.
- *
- * A sum starts as {0}. The functions change nothing but the sum. The sums of parts, such as those
- * of several threads, can be joined.
+ * A sum starts as {0}. The sums of parts, such as those of several threads, can be joined.
  */
 #ifndef ROCKSORT_BAM_CONTENT_SUM_H
 #define ROCKSORT_BAM_CONTENT_SUM_H

@@ -3,8 +3,7 @@
  *
  * Some programs pad read names in BAM with NULs. htslib takes the padding for a part of the name:
  * it writes NULs to SAM, and shifts the names of later reads in CRAM. So such a record is repaired
- * where it is checked (bam_check.h), before its key and its checksum are made. In all other code a
- * name ends where its field ends.
+ * where it is checked, before its key and its checksum are made.
  *
  * Threads: cut_names_cut from any, on different records; cut_names_warn when these have ended.
  */

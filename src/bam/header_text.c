@@ -20,13 +20,6 @@ bool text_equal(struct text a, struct text b)
     return a.n == b.n && (a.n == 0 || memcmp(a.at, b.at, a.n) == 0);
 }
 
-int text_compare(struct text a, struct text b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int c = n > 0 ? memcmp(a.at, b.at, n) : 0;
-    return c ? c : (a.n > b.n) - (a.n < b.n);
-}
-
 const char *header_whole_text(sam_hdr_t *header)
 {
     static const char *const types[] = {"HD", "SQ", "RG", "PG", "CO"};
@@ -171,41 +164,32 @@ char *header_complete_comments(const char *text)
     return complete;
 }
 
-/* Calls visit with the value of each field of @PG lines that has this tag, until visit returns
-   true. Returns true if it did. */
-static bool visit_program_fields(const char *text, const char *tag,
-                                 bool (*visit)(struct text_map *map, struct text value),
-                                 struct text_map *map)
+/* Finds the next value of this tag in @PG lines. *rest: of the line at hand; at first no text. */
+static bool next_program_value(const char **at, struct text *rest, const char *tag,
+                               struct text *value)
 {
     struct text line, field;
-    bool done = false;
-    while (!done && header_next_line(&text, &line)) {
-        if (!header_line_is(line, "@PG")) continue;
-        struct text rest = header_line_rest(line);
-        while (!done && header_next_field(&rest, &field)) {
-            struct text value = header_field_value(field, tag);
-            done = value.at && visit(map, value);
+    for (;;) {
+        while (header_next_field(rest, &field)) {
+            *value = header_field_value(field, tag);
+            if (value->at) return true;
         }
+        do {
+            if (!header_next_line(at, &line)) return false;
+        } while (!header_line_is(line, "@PG"));
+        *rest = header_line_rest(line);
     }
-    return done;
-}
-
-static bool put_name(struct text_map *map, struct text name)
-{
-    (void)text_map_put(map, name, 0);
-    return false;
-}
-
-static bool lacks_name(struct text_map *map, struct text name)
-{
-    return !text_map_find(map, name);
 }
 
 bool header_programs_have_end(const char *text)
 {
     struct text_map named = {NULL, 0, 0};
-    (void)visit_program_fields(text, "PP:", put_name, &named);
-    bool has_end = named.n == 0 || visit_program_fields(text, "ID:", lacks_name, &named);
+    struct text rest = {NULL, 0}, name;
+    for (const char *at = text; next_program_value(&at, &rest, "PP:", &name);)
+        (void)text_map_put(&named, name, 0);
+    bool has_end = named.n == 0;
+    for (const char *at = text; !has_end && next_program_value(&at, &rest, "ID:", &name);)
+        has_end = !text_map_find(&named, name);
     text_map_release(&named);
     return has_end;
 }

@@ -7,11 +7,9 @@
  *             for (rest = header_line_rest(line); header_next_field(&rest, &field);)
  *                 value = header_field_value(field, "ID:");
  *
- * Ownership: pieces point into the text, which must outlive them; nothing is copied. A map owns its
- * entries, but not their keys.
- *
- * Threads: header_whole_text may change what htslib keeps of a header, and a map is used by one
- * thread at a time. All other functions are pure. None can fail.
+ * Ownership: pieces point into the text, which must outlive them. A map owns its entries, but not
+ * their keys. Threads: header_whole_text may change what htslib keeps of a header, and a map is
+ * used by one thread at a time; the rest is pure. Nothing can fail.
  */
 #ifndef ROCKSORT_BAM_HEADER_TEXT_H
 #define ROCKSORT_BAM_HEADER_TEXT_H
@@ -32,9 +30,6 @@ static inline struct text text_of(const char *string)
 }
 
 bool text_equal(struct text a, struct text b);
-
-/* Like strcmp. */
-int text_compare(struct text a, struct text b);
 
 /* The text of a header, valid until the header changes. It is "" for a header without lines, such
    as that of FASTQ. */
@@ -61,19 +56,16 @@ bool header_next_field(struct text *rest, struct text *field);
 struct text header_field_value(struct text field, const char *tag);
 
 /*
- * Finds the first line that htslib cannot parse, or an @SQ line that has no name, no length above 0,
- * or two lengths that differ. Other types than those of the specification are a fault only if
+ * Finds the first line that htslib cannot parse, or an @SQ line that has no name, no length above
+ * 0, or two lengths that differ. Other types than those of the specification are a fault only if
  * known_types: htslib takes them in BAM, not in SAM. Stores the line and returns what is wrong with
  * it. Returns NULL if there is no such line. Like htslib, ignores a line of at most three bytes at
  * the end.
  */
 const char *header_find_bad_line(const char *text, bool known_types, struct text *line);
 
-/*
- * Returns the text with a tab after each @CO line that has none: "@CO" becomes "@CO\t", which
- * samtools 1.24 writes. An older htslib drops such lines. NULL if there is no such line. The caller
- * frees it.
- */
+/* Returns the text with "@CO\t", which samtools 1.24 writes, for each line "@CO", which an older
+   htslib drops. NULL if there is no such line. The caller frees it. */
 char *header_complete_comments(const char *text);
 
 /* True if there is an @PG line that a new @PG line can follow: some line is not named by the PP of

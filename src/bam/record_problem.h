@@ -1,14 +1,10 @@
 /*
  * record_problem.h -- what is wrong with a record of an input, and the message that says so.
  *
- * There are two kinds of problems. A damaged record breaks the rules of its format: nothing in it
- * can be relied on. Any other record is sound, but lacks something that this sort needs, such as
- * the tag to sort by.
- *
- * The function that finds the problem fills the struct; a caller that knows the name of the input
- * prints the message. Texts and names are borrowed: they must last until the message is printed.
- *
- * Any thread.
+ * A damaged record breaks the rules of its format. Any other record is sound, but lacks something
+ * that this sort needs, such as the tag to sort by. The function that finds the problem fills the
+ * struct; a caller that knows the name of the input prints the message. Texts and names are
+ * borrowed until then. Any thread.
  */
 #ifndef ROCKSORT_BAM_RECORD_PROBLEM_H
 #define ROCKSORT_BAM_RECORD_PROBLEM_H

@@ -6,7 +6,6 @@
  */
 #include "columns/arrow_message.h"
 
-#include "columns/column_metadata.h"
 #include "util/byte_order.h"
 #include "util/xalloc.h"
 
@@ -67,10 +66,10 @@ static flat_place make_message(struct arrow_coder *coder, uint8_t kind, flat_pla
 {
     struct flat_buffer *flat = &coder->flat;
     flat_table_begin(flat);
-    flat_field_u64(flat, 3, body_bytes);
+    flat_field(flat, 3, 8, body_bytes);
     flat_field_place(flat, 2, header);
-    flat_field_u16(flat, 0, ARROW_METADATA_VERSION);
-    flat_field_u8(flat, 1, kind);
+    flat_field(flat, 0, 2, ARROW_METADATA_VERSION);
+    flat_field(flat, 1, 1, kind);
     return flat_table_end(flat);
 }
 
@@ -87,25 +86,23 @@ void arrow_put_stream_end(struct column_bytes *out)
 
 /* ---- schema ---- */
 
-static flat_place make_int(struct flat_buffer *flat, unsigned n_bits, bool is_signed)
-{
-    flat_table_begin(flat);
-    flat_field_u32(flat, 0, n_bits);
-    flat_field_u8(flat, 1, is_signed);
-    return flat_table_end(flat);
-}
-
-static flat_place make_float(struct flat_buffer *flat)
-{
-    flat_table_begin(flat);
-    flat_field_u16(flat, 0, ARROW_PRECISION_SINGLE);
-    return flat_table_end(flat);
-}
-
 /* The table of a type without parameters. */
 static flat_place make_plain_type(struct flat_buffer *flat)
 {
     flat_table_begin(flat);
+    return flat_table_end(flat);
+}
+
+/* The type of the numbers of a column, or of the elements of its lists. */
+static flat_place make_number_type(struct flat_buffer *flat, struct column_number number)
+{
+    flat_table_begin(flat);
+    if (number.is_float) {
+        flat_field(flat, 0, 2, ARROW_PRECISION_SINGLE);
+    } else {
+        flat_field(flat, 0, 4, 8u * number.n_bytes);
+        flat_field(flat, 1, 1, number.is_signed);
+    }
     return flat_table_end(flat);
 }
 
@@ -127,8 +124,8 @@ static flat_place make_field(struct flat_buffer *flat, const struct field *field
     flat_field_place(flat, 3, field->type);
     if (field->dictionary) flat_field_place(flat, 4, field->dictionary);
     flat_field_place(flat, 5, children);
-    flat_field_u8(flat, 1, !field->is_required);
-    flat_field_u8(flat, 2, field->type_kind);
+    flat_field(flat, 1, 1, !field->is_required);
+    flat_field(flat, 2, 1, field->type_kind);
     return flat_table_end(flat);
 }
 
@@ -137,6 +134,18 @@ static flat_place make_text_field(struct flat_buffer *flat, const char *name, bo
     const struct field field = {
         .name = name, .is_required = is_required, .type_kind = ARROW_TYPE_UTF8,
         .type = make_plain_type(flat),
+    };
+    return make_field(flat, &field);
+}
+
+static flat_place make_number_field(struct flat_buffer *flat, const char *name, bool is_required,
+                                    enum column_type type)
+{
+    const struct column_number number = column_type_number(type);
+    const struct field field = {
+        .name = name, .is_required = is_required,
+        .type_kind = number.is_float ? ARROW_TYPE_FLOAT : ARROW_TYPE_INT,
+        .type = make_number_type(flat, number),
     };
     return make_field(flat, &field);
 }
@@ -153,60 +162,31 @@ static flat_place make_entries_field(struct flat_buffer *flat)
     return make_field(flat, &field);
 }
 
-/* Sets the type of numbers or of a list's elements. */
-static void set_number_type(struct flat_buffer *flat, enum column_type type, struct field *field)
-{
-    const struct column_number number = column_type_number(type);
-    field->type_kind = number.is_float ? ARROW_TYPE_FLOAT : ARROW_TYPE_INT;
-    field->type = number.is_float ? make_float(flat)
-                                  : make_int(flat, 8u * number.n_bytes, number.is_signed);
-}
-
-static flat_place make_list_field(struct flat_buffer *flat, const char *name, enum column_type type)
-{
-    struct field item = {.name = "item", .is_required = true};
-    set_number_type(flat, type, &item);
-    const struct field field = {
-        .name = name, .type_kind = ARROW_TYPE_LIST, .children = {make_field(flat, &item)},
-        .n_children = 1, .type = make_plain_type(flat),
-    };
-    return make_field(flat, &field);
-}
-
-static flat_place make_map_field(struct flat_buffer *flat, const char *name)
-{
-    flat_place entries = make_entries_field(flat);
-    flat_table_begin(flat);
-    flat_field_u8(flat, 0, false);      /* keys are not sorted */
-    const struct field field = {
-        .name = name, .type_kind = ARROW_TYPE_MAP, .children = {entries}, .n_children = 1,
-        .type = flat_table_end(flat),
-    };
-    return make_field(flat, &field);
-}
-
-static flat_place make_reference_field(struct flat_buffer *flat, const char *name)
-{
-    flat_place index = make_int(flat, 32, true);
-    flat_table_begin(flat);
-    flat_field_u64(flat, 0, REFERENCES_ID);
-    flat_field_place(flat, 1, index);
-    flat_place dictionary = flat_table_end(flat);
-    const struct field field = {
-        .name = name, .type_kind = ARROW_TYPE_UTF8, .dictionary = dictionary,
-        .type = make_plain_type(flat),
-    };
-    return make_field(flat, &field);
-}
-
 static flat_place make_column_field(struct flat_buffer *flat, const struct column *column)
 {
     struct field field = {.name = column->name};
     if (column_type_is_text(column->type)) return make_text_field(flat, column->name, false);
-    if (column_type_is_list(column->type)) return make_list_field(flat, column->name, column->type);
-    if (column->type == COLUMN_MAP) return make_map_field(flat, column->name);
-    if (column->type == COLUMN_REFERENCE) return make_reference_field(flat, column->name);
-    set_number_type(flat, column->type, &field);
+    if (column_type_is_list(column->type)) {
+        field.type_kind = ARROW_TYPE_LIST;
+        field.children[field.n_children++] = make_number_field(flat, "item", true, column->type);
+        field.type = make_plain_type(flat);
+    } else if (column->type == COLUMN_MAP) {
+        field.type_kind = ARROW_TYPE_MAP;
+        field.children[field.n_children++] = make_entries_field(flat);
+        flat_table_begin(flat);
+        flat_field(flat, 0, 1, false);  /* keys are not sorted */
+        field.type = flat_table_end(flat);
+    } else if (column->type == COLUMN_REFERENCE) {
+        field.type_kind = ARROW_TYPE_UTF8;
+        flat_place index = make_number_type(flat, column_type_number(column->type));
+        flat_table_begin(flat);
+        flat_field(flat, 0, 8, REFERENCES_ID);
+        flat_field_place(flat, 1, index);
+        field.dictionary = flat_table_end(flat);
+        field.type = make_plain_type(flat);
+    } else {
+        return make_number_field(flat, column->name, false, column->type);
+    }
     return make_field(flat, &field);
 }
 
@@ -406,14 +386,14 @@ static flat_place make_batch(const struct body *body, uint64_t n_rows)
     bool is_zstd = body->codec == COLUMN_CODEC_ZSTD;
     if (body->codec != COLUMN_CODEC_NONE) {
         flat_table_begin(flat);
-        flat_field_u8(flat, 0, is_zstd ? ARROW_CODEC_ZSTD : ARROW_CODEC_LZ4);
-        flat_field_u8(flat, 1, 0);      /* each buffer for itself */
+        flat_field(flat, 0, 1, is_zstd ? ARROW_CODEC_ZSTD : ARROW_CODEC_LZ4);
+        flat_field(flat, 1, 1, 0);      /* each buffer for itself */
         compression = flat_table_end(flat);
     }
     flat_place buffers = flat_structs(flat, body->buffers.bytes, body->buffers.n_bytes / 16, 16);
     flat_place nodes = flat_structs(flat, body->nodes.bytes, body->nodes.n_bytes / 16, 16);
     flat_table_begin(flat);
-    flat_field_u64(flat, 0, n_rows);
+    flat_field(flat, 0, 8, n_rows);
     flat_field_place(flat, 1, nodes);
     flat_field_place(flat, 2, buffers);
     if (compression) flat_field_place(flat, 3, compression);
@@ -438,23 +418,24 @@ static flat_place make_batch_message(const struct body *body, uint64_t n_rows, u
  * many buffers there are: so they are made twice, first for their size, and the body is put where
  * it stays. A copy of it would take as much memory again.
  */
-struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct column_schema *schema,
-                                   const struct column_values *columns, uint64_t n_rows,
-                                   const struct column_request *request, struct column_bytes *out)
+struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct encoded_batch *batch,
+                                   struct column_bytes *out)
 {
-    struct body counted = {.coder = coder, .codec = request->codec};
-    struct body body = {.coder = coder, .codec = request->codec, .level = request->level,
-                        .out = out};
+    const struct column_schema *schema = batch->schema;
+    struct body counted = {.coder = coder, .codec = batch->request->codec}, body = counted;
     struct arrow_place place = {.at = out->n_bytes};
     for (unsigned i = 0; i < schema->n_columns; i++)
-        add_column(&counted, schema->columns[i].type, &columns[i]);
-    place.metadata_bytes = append_metadata(coder, make_batch_message(&counted, n_rows, 0), out);
+        add_column(&counted, schema->columns[i].type, &batch->columns[i]);
+    place.metadata_bytes =
+        append_metadata(coder, make_batch_message(&counted, batch->n_rows, 0), out);
+    body.level = batch->request->level;
+    body.out = out;
     body.begin = out->n_bytes;
     for (unsigned i = 0; i < schema->n_columns; i++)
-        add_column(&body, schema->columns[i].type, &columns[i]);
+        add_column(&body, schema->columns[i].type, &batch->columns[i]);
     place.body_bytes = out->n_bytes - body.begin;
     out->n_bytes = place.at;
-    (void)append_metadata(coder, make_batch_message(&body, n_rows, place.body_bytes), out);
+    (void)append_metadata(coder, make_batch_message(&body, batch->n_rows, place.body_bytes), out);
     out->n_bytes += place.body_bytes;
     release_body(&counted);
     release_body(&body);
@@ -483,7 +464,7 @@ struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *he
     struct flat_buffer *flat = &coder->flat;
     flat_place batch = make_batch(&body, (uint64_t)n);
     flat_table_begin(flat);
-    flat_field_u64(flat, 0, REFERENCES_ID);
+    flat_field(flat, 0, 8, REFERENCES_ID);
     flat_field_place(flat, 1, batch);
     struct arrow_place place = {.at = out->n_bytes, .body_bytes = bytes.n_bytes};
     flat_place message = make_message(coder, ARROW_HEADER_DICTIONARY, flat_table_end(flat),
@@ -521,7 +502,7 @@ size_t arrow_put_file_end(struct arrow_coder *coder, const struct column_schema 
     flat_field_place(flat, 1, schema_place);
     flat_field_place(flat, 2, reference_places);
     flat_field_place(flat, 3, batch_places);
-    flat_field_u16(flat, 0, ARROW_METADATA_VERSION);
+    flat_field(flat, 0, 2, ARROW_METADATA_VERSION);
     flat_place footer = flat_table_end(flat);
     const uint8_t *bytes = flat_finish(flat, footer, &n_bytes);
     column_bytes_copy(out, bytes, n_bytes);

@@ -2,9 +2,9 @@
  * arrow_message.h -- record batches as Arrow IPC has them: the bytes of streams and files (Arrow
  * Columnar Format, "Serialization and Interprocess Communication").
  *
- * A stream is: the message of the schema; one of the names of all references, the dictionary of rname
- * and rnext; a message a batch; the mark of the end. A file is the begin of files, a stream, and the
- * end of files, which says where each batch is.
+ * A stream is: the message of the schema; one of the names of all references, the dictionary of
+ * rname and rnext; a message a batch; the mark of the end. A file is a mark of the beginning, a
+ * stream, and a footer, which says where each batch is.
  *
  * Functions append to `out`, which the caller frees. Messages take a multiple of 8 bytes and must
  * begin at one.
@@ -15,10 +15,7 @@
 #define ROCKSORT_COLUMNS_ARROW_MESSAGE_H
 
 #include "columns/column_batch.h"
-#include "columns/column_request.h"
 #include "columns/flat_buffer.h"
-
-#include <htslib/sam.h>
 
 /* The memory of one thread that makes messages. Starts as {0}. */
 struct arrow_coder {
@@ -46,10 +43,7 @@ void arrow_put_schema(struct arrow_coder *coder, const struct column_schema *sch
 struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *header,
                                         struct column_bytes *out);
 
-/* A batch of n_rows rows. */
-struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct column_schema *schema,
-                                   const struct column_values *columns, uint64_t n_rows,
-                                   const struct column_request *request,
+struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct encoded_batch *batch,
                                    struct column_bytes *out);
 
 void arrow_put_stream_end(struct column_bytes *out);

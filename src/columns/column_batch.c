@@ -100,11 +100,6 @@ static size_t next_offset(const struct column_values *column, enum column_type t
     return column_type_is_text(type) ? n_bytes : n_bytes / column_type_bytes(type);
 }
 
-static void set_bits(struct column_bytes *bits, uint64_t from, uint64_t to)
-{
-    for (uint64_t i = from; i < to; i++) bits->bytes[i / 8] |= (uint8_t)(1u << i % 8);
-}
-
 /* Makes the validity bits as long as n_rows rows need; new bits say null. */
 static void extend_validity(struct column_values *column, uint64_t n_rows)
 {
@@ -123,9 +118,10 @@ static void add_nulls(struct column_values *column, enum column_type type, uint6
     if (has_offsets(type) && offsets->n_bytes == 0) append_offset(offsets, 0);
     uint64_t n = n_rows - column->n_rows;
     if (n == 0) return;
-    bool is_first = column->n_nulls == 0;
     extend_validity(column, n_rows);
-    if (is_first) set_bits(&column->buffers[BUFFER_VALIDITY], 0, column->n_rows);
+    uint8_t *bits = column->buffers[BUFFER_VALIDITY].bytes;
+    for (uint64_t i = 0; column->n_nulls == 0 && i < column->n_rows; i++)
+        bits[i / 8] |= (uint8_t)(1u << i % 8);
     column->n_nulls += n;
     column->n_rows = n_rows;
     if (!has_offsets(type)) {
@@ -247,11 +243,8 @@ static const char *add_cigar(struct column_batch *batch, struct bam_cigar cigar)
     return is_known ? NULL : "its CIGAR has an operation that SAM does not know";
 }
 
-/*
- * Appends room for n bases or qualities. The first record makes room for those of all: while glibc
- * reallocates a large buffer it holds a lock, for which 16 workers waited so often that the merge
- * took 1.3 times as long.
- */
+/* Appends room for n bases or qualities. The first record makes room for those of all: glibc holds
+   a lock while it reallocates a large buffer, for which 16 workers would wait. */
 static uint8_t *append_bases(const struct column_batch *batch, struct column_values *column,
                              size_t n)
 {
@@ -496,7 +489,8 @@ static const char *add_tag(struct column_batch *batch, const struct bam_aux *aux
     return add_to_map(batch, aux);
 }
 
-/* Adds all tags but the one that holds the CIGAR, if *cg is that. Returns NULL, or what is wrong. */
+/* Adds all tags but the one that holds the CIGAR, if *cg is that. Returns NULL, or what is wrong.
+   */
 static const char *add_tags(struct column_batch *batch, const uint8_t *rec, const uint8_t *cg)
 {
     const uint8_t *at = bam_record_tags(rec);
@@ -607,8 +601,8 @@ size_t column_batch_bytes(const struct column_batch *batch)
     return n_bytes;
 }
 
-/* True if the next batch may need as much memory. Memory that one batch needs, and no other, adds up
-   if each takes it for another column: batches of few long records, and buffers of rare tags. */
+/* True if the next batch may need as much memory. Memory that one batch needs, and no other, adds
+   up if each takes it for another column: batches of few long records, and buffers of rare tags. */
 static bool is_worth_keeping(const struct column_batch *batch, const struct column_bytes *buffer)
 {
     if (buffer->room <= SMALL_BYTES) return true;

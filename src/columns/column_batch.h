@@ -2,14 +2,14 @@
  * column_batch.h -- turns records into the columns of one record batch, laid out in memory as Arrow
  * has them (Arrow Columnar Format, version 1).
  *
- * Order of calls: create; for each batch: add for each record, end, look at the columns, clear.
+ * Order of calls: create; for each batch: add for each record, end, use the columns, clear.
  *
  * Positions count from 1, as in SAM. What SAM writes as "*" or 0 because there is no such thing (a
  * name, reference, position, CIGAR, sequence, qualities) is null. `end` is the last base of the
- * reference that the read covers. A read that covers none, or is not mapped, ends where it begins.
+ * reference that the read covers; a read that covers none, or is not mapped, ends where it begins.
  *
- * Ownership: the caller destroys the batch; the schema must outlive it. One thread at a time. Memory
- * grows to what the largest batch needs.
+ * The schema must outlive the batch. One thread at a time. Memory grows to what the largest batch
+ * needs.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_BATCH_H
 #define ROCKSORT_COLUMNS_COLUMN_BATCH_H
@@ -36,6 +36,15 @@ struct column_values {
     struct column_bytes buffers[N_COLUMN_BUFFERS];
 };
 
+/* A batch that is encoded. */
+struct encoded_batch {
+    const struct column_schema *schema;
+    const struct column_values *columns;
+    uint64_t n_rows;            /* at least 1 */
+    const struct column_request *request;
+    sam_hdr_t *header;          /* with the names of references */
+};
+
 /* Frees the buffers. */
 void column_values_release(struct column_values *values);
 
@@ -46,12 +55,12 @@ struct column_batch *column_batch_create(const struct column_schema *schema);
 /* NULL is accepted. */
 void column_batch_destroy(struct column_batch *batch);
 
-/* Says that the next batches will have about so many records and bytes of them, or fewer. The
+/* Says that the next batches will have about n_rows records of n_bytes, or fewer. The
    memory for their bases and qualities is then taken at once. */
 void column_batch_expect(struct column_batch *batch, size_t n_rows, size_t n_bytes);
 
-/* Adds a checked record. Returns NULL; or, if columns cannot hold the record, a static text that says
-   why. Then the batch is of no use before it is cleared. */
+/* Adds a checked record. Returns NULL; or, if columns cannot hold the record, a static text that
+   says why. Then the batch is of no use before it is cleared. */
 const char *column_batch_add(struct column_batch *batch, const uint8_t *rec);
 
 uint64_t column_batch_n_rows(const struct column_batch *batch);
@@ -65,7 +74,7 @@ const struct column_values *column_batch_end(struct column_batch *batch);
 /* Bytes that the columns take now. */
 size_t column_batch_bytes(const struct column_batch *batch);
 
-/* Forgets the records. Keeps the memory, but for what the next batch is not likely to need. */
+/* Forgets the records. Keeps the memory that the next batch is likely to need. */
 void column_batch_clear(struct column_batch *batch);
 
 /* True if the name of a read has a character that would break a line of SAM, or another control

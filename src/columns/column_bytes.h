@@ -1,10 +1,13 @@
 /*
- * column_bytes.h -- bytes that grow. They start as {0}; the owner frees `bytes`. One thread at a
- * time. Nothing can fail but a sink.
+ * column_bytes.h -- bytes that grow; where they are written; where notes for the end of a file are
+ * kept.
+ *
+ * Bytes start as {0}; the owner frees `bytes`. One thread at a time. Only sinks and notes can fail.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_BYTES_H
 #define ROCKSORT_COLUMNS_COLUMN_BYTES_H
 
+#include "util/varint.h"
 #include "util/xalloc.h"
 
 #include <stdbool.h>
@@ -18,10 +21,25 @@ struct column_bytes {
     size_t n_bytes, room;
 };
 
-/* Where bytes go that need not be in memory all at once. `write` returns false if it failed; then it
+/* Takes bytes that need not be in memory all at once. `write` returns false if it failed; then it
    is not called again. */
 struct column_sink {
     bool (*write)(void *arg, const uint8_t *bytes, size_t n_bytes);
+    void *arg;
+};
+
+/*
+ * Keeps what the end of a file says of its batches: 24 bytes a batch of Arrow, about 50 bytes a
+ * column of a row group of Parquet. For a large file that is more than fits in memory, so the
+ * writer of the file decides where the notes are. Order of calls: append, until all is written;
+ * then rewind and read, from the first byte on, as often as needed. Errors: -1 or NULL after a
+ * message.
+ */
+struct column_notes {
+    int (*append)(void *arg, const uint8_t *bytes, size_t n_bytes);
+    void (*rewind)(void *arg);
+    /* Returns the next n_bytes, valid until the next call. They must exist. */
+    const uint8_t *(*read)(void *arg, size_t n_bytes);
     void *arg;
 };
 
@@ -42,7 +60,7 @@ static inline uint8_t *column_bytes_append(struct column_bytes *out, size_t n_by
     return at;
 }
 
-/* Forgets the bytes. Their memory is kept, if told so. */
+/* Forgets the bytes, and frees their memory unless is_kept. */
 static inline void column_bytes_forget(struct column_bytes *out, bool is_kept)
 {
     out->n_bytes = 0;
@@ -54,6 +72,18 @@ static inline void column_bytes_forget(struct column_bytes *out, bool is_kept)
 static inline void column_bytes_copy(struct column_bytes *out, const void *bytes, size_t n_bytes)
 {
     if (n_bytes > 0) memcpy(column_bytes_append(out, n_bytes), bytes, n_bytes);
+}
+
+static inline void column_bytes_varint(struct column_bytes *out, uint64_t value)
+{
+    uint8_t *at = column_bytes_reserve(out, VARINT_MAX_BYTES);
+    out->n_bytes += (size_t)(put_varint(at, value) - at);
+}
+
+static inline void column_bytes_signed_varint(struct column_bytes *out, int64_t value)
+{
+    uint8_t *at = column_bytes_reserve(out, VARINT_MAX_BYTES);
+    out->n_bytes += (size_t)(put_signed_varint(at, value) - at);
 }
 
 #endif

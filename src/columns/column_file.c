@@ -3,15 +3,72 @@
 
 #include "columns/arrow_message.h"
 #include "columns/parquet_file.h"
-#include "util/byte_order.h"
-#include "util/diag.h"
+#include "columns/parquet_group.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
 
+/* ---- batches ---- */
+
+struct column_encoder {
+    const struct column_output *output;
+    sam_hdr_t *header;
+    struct column_batch *batch;
+    struct arrow_coder arrow;
+    struct parquet_coder parquet;
+};
+
+struct column_encoder *column_encoder_create(const struct column_output *output,
+                                             sam_hdr_t *header)
+{
+    struct column_encoder *encoder = xcalloc(1, sizeof *encoder);
+    encoder->output = output;
+    encoder->header = header;
+    encoder->batch = column_batch_create(output->schema);
+    return encoder;
+}
+
+void column_encoder_destroy(struct column_encoder *encoder)
+{
+    if (!encoder) return;
+    column_batch_destroy(encoder->batch);
+    arrow_coder_release(&encoder->arrow);
+    parquet_coder_release(&encoder->parquet);
+    free(encoder);
+}
+
+struct column_batch *column_encoder_batch(struct column_encoder *encoder)
+{
+    return encoder->batch;
+}
+
+const char *column_encoder_put(struct column_encoder *encoder, size_t begin,
+                               struct column_bytes *out, struct column_bytes *notes)
+{
+    const struct column_output *output = encoder->output;
+    const struct encoded_batch batch = {
+        .schema = output->schema, .columns = column_batch_end(encoder->batch),
+        .n_rows = column_batch_n_rows(encoder->batch), .request = output->request,
+        .header = encoder->header,
+    };
+    const char *problem = NULL;
+    if (batch.n_rows == 0) return NULL;
+    if (output->request->format == COLUMN_FORMAT_PARQUET) {
+        problem = parquet_put_group(&encoder->parquet, &batch, begin, out, notes);
+    } else {
+        struct arrow_place place = arrow_put_batch(&encoder->arrow, &batch, out);
+        place.at -= begin;
+        arrow_put_place(column_bytes_append(notes, ARROW_PLACE_BYTES), &place);
+    }
+    column_batch_clear(encoder->batch);
+    return problem;
+}
+
+/* ---- files ---- */
+
 struct column_file {
     const struct column_output *output;
-    const struct column_notes *notes;   /* Arrow: arrow_put_place; Parquet: parquet_note.h */
+    const struct column_notes *notes;   /* Arrow: arrow_put_place; Parquet: parquet_file.h */
     const char *name;
     size_t n_batches;           /* that are noted */
     uint64_t n_rows;            /* of these; Parquet */
@@ -42,13 +99,22 @@ void column_file_begin(struct column_file *file, sam_hdr_t *header, struct colum
     const struct column_schema *schema = file->output->schema;
     enum column_format format = file->output->request->format;
     if (format == COLUMN_FORMAT_PARQUET) {
-        parquet_put_file_begin(out);
+        column_bytes_copy(out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
         return;
     }
     if (format == COLUMN_FORMAT_ARROW) arrow_put_file_begin(out);
     arrow_put_schema(&file->coder, schema, header, out);
     if (column_schema_has_references(schema))
         file->references = arrow_put_references(&file->coder, header, out);
+}
+
+static struct parquet_file parquet_file_of(const struct column_file *file, sam_hdr_t *header)
+{
+    return (struct parquet_file){
+        .name = file->name, .schema = file->output->schema, .header = header,
+        .is_compressed = file->output->request->codec != COLUMN_CODEC_NONE, .notes = file->notes,
+        .n_groups = file->n_batches, .n_rows = file->n_rows,
+    };
 }
 
 /* Moves the batches of the notes by n_bytes in the file. Returns how many there are. */
@@ -60,32 +126,26 @@ static size_t move_places(struct column_bytes *notes, uint64_t n_bytes)
     return at / ARROW_PLACE_BYTES;
 }
 
-static int refuse_footer(const struct column_file *file)
-{
-    diag_error("cannot write '%s': its footer would exceed 1 GiB: give more memory (-m), for "
-               "larger row groups, or use --split-by", file->name);
-    return -1;
-}
-
 int column_file_note(struct column_file *file, struct column_bytes *notes, uint64_t position)
 {
     enum column_format format = file->output->request->format;
     if (format == COLUMN_FORMAT_ARROW_STREAM || notes->n_bytes == 0) return 0;
-    bool is_parquet = format == COLUMN_FORMAT_PARQUET;
-    file->n_batches += is_parquet ? parquet_note_move(notes->bytes, notes->n_bytes, position,
-                                                      &file->n_rows)
-                                  : move_places(notes, position);
-    /* The footer is written last: a file that cannot have one is refused before more is written. */
-    if (is_parquet && parquet_file_has_too_many(file->n_batches, file->output->schema))
-        return refuse_footer(file);
+    if (format == COLUMN_FORMAT_PARQUET) {
+        file->n_batches += parquet_note_move(notes->bytes, notes->n_bytes, position,
+                                             &file->n_rows);
+        /* The footer is written last: a file that cannot have one is refused here. */
+        const struct parquet_file parquet = parquet_file_of(file, NULL);
+        if (parquet_file_check(&parquet) < 0) return -1;
+    } else {
+        file->n_batches += move_places(notes, position);
+    }
     return file->notes->append(file->notes->arg, notes->bytes, notes->n_bytes);
 }
 
 static int write_out(struct column_bytes *out, const struct column_sink *sink)
 {
     bool is_written = sink->write(sink->arg, out->bytes, out->n_bytes);
-    free(out->bytes);
-    *out = (struct column_bytes){0};
+    column_bytes_forget(out, false);
     return is_written ? 0 : -1;
 }
 
@@ -121,14 +181,8 @@ static int write_arrow_end(struct column_file *file, sam_hdr_t *header,
 int column_file_end(struct column_file *file, sam_hdr_t *header, uint64_t position,
                     const struct column_sink *sink)
 {
-    const struct column_request *request = file->output->request;
-    if (request->format != COLUMN_FORMAT_PARQUET) return write_arrow_end(file, header, sink);
-    const struct parquet_file parquet = {
-        .schema = file->output->schema, .header = header,
-        .is_compressed = request->codec != COLUMN_CODEC_NONE,
-        .notes = file->notes, .n_groups = file->n_batches, .n_rows = file->n_rows,
-    };
-    enum parquet_file_end end = parquet_put_file_end(&parquet, position, sink);
-    if (end == PARQUET_END_TOO_LARGE) return refuse_footer(file);
-    return end == PARQUET_END_OK ? 0 : -1;
+    if (file->output->request->format != COLUMN_FORMAT_PARQUET)
+        return write_arrow_end(file, header, sink);
+    const struct parquet_file parquet = parquet_file_of(file, header);
+    return parquet_put_file_end(&parquet, position, sink);
 }

@@ -1,22 +1,83 @@
 /*
- * column_schema.h -- which columns the output has, in which order, and of which types.
+ * column_schema.h -- what the user asks of an output of columns; which columns it has, in which
+ * order, of which types; and how tags of BAM become values of these types.
  *
- * doc/columns.md describes them for users. Two columns serve the way back to BAM: `tags`, a map with
- * every tag that has no column of its own, and `tag_types`, which says for each record in which
- * order its tags stood and of which types of BAM they were.
+ * doc/columns.md describes the columns for users. Two of them serve the way back to BAM: `tags`, a
+ * map with every tag that has no column of its own, and `tag_types`, which says for each record in
+ * which order its tags stood and of which types of BAM they were.
  *
- * Ownership: the caller destroys the schema; it borrows nothing. It does not change once it is made:
- * any thread may look at it.
+ * Ownership: the caller destroys the schema; it borrows nothing. A schema does not change once it
+ * is made: any thread may use it.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_SCHEMA_H
 #define ROCKSORT_COLUMNS_COLUMN_SCHEMA_H
 
-#include "columns/column_type.h"
+#include "bam/bam_aux.h"
 #include "columns/tag_census.h"
 
-/* Goes into the metadata of each file. It changes when a reader of today's files would not
-   understand those of tomorrow. */
-#define COLUMN_SCHEMA_VERSION "1"
+/* ---- types ---- */
+
+/* The elements of lists are in the order of the lists. */
+enum column_type {
+    COLUMN_TEXT,                /* UTF-8, offsets of 32 bits */
+    COLUMN_CHAR,                /* a text of one character */
+    COLUMN_INT64,
+    COLUMN_REFERENCE,           /* name of a reference: a dictionary with indexes of 32 bits */
+    COLUMN_MAP,                 /* from texts to texts */
+    COLUMN_INT8,                /* only elements are of this type, of INT16 and of UINT32 */
+    COLUMN_UINT8,
+    COLUMN_INT16,
+    COLUMN_UINT16,
+    COLUMN_INT32,
+    COLUMN_UINT32,
+    COLUMN_FLOAT32,
+    COLUMN_INT8_LIST,
+    COLUMN_UINT8_LIST,
+    COLUMN_INT16_LIST,
+    COLUMN_UINT16_LIST,
+    COLUMN_INT32_LIST,
+    COLUMN_UINT32_LIST,
+    COLUMN_FLOAT32_LIST
+};
+
+static inline bool column_type_is_text(enum column_type type)
+{
+    return type == COLUMN_TEXT || type == COLUMN_CHAR;
+}
+
+static inline bool column_type_is_list(enum column_type type)
+{
+    return type >= COLUMN_INT8_LIST;
+}
+
+/* The type of one value: of an element, if the type is a list. */
+static inline enum column_type column_type_element(enum column_type type)
+{
+    return column_type_is_list(type) ? type - COLUMN_INT8_LIST + COLUMN_INT8 : type;
+}
+
+/* What the values of a type are, or the elements of a list. The numbers of references are indexes
+   of their dictionary. */
+struct column_number {
+    uint8_t n_bytes;            /* 0: texts and maps are no numbers */
+    bool is_float, is_signed;
+};
+
+struct column_number column_type_number(enum column_type type);
+
+/* Bytes of a value, or of an element of a list; 0 for texts and maps. */
+static inline size_t column_type_bytes(enum column_type type)
+{
+    return column_type_number(type).n_bytes;
+}
+
+/* True if elements of an array of BAM may be of this type: one of cCsSiIf. */
+bool column_type_is_element(uint8_t letter);
+
+/* True if a column of this type can hold the tag. */
+bool column_type_holds(enum column_type type, const struct bam_aux *aux);
+
+/* ---- columns ---- */
 
 enum column_field {
     FIELD_QNAME,
@@ -37,16 +98,20 @@ enum column_field {
     FIELD_TAG = N_COLUMN_FIELDS         /* one tag */
 };
 
-enum { NO_COLUMN = 0xffff };
-
-/* Each column of each batch takes memory and a part of the footer, whether or not it has values. */
-enum { COLUMN_SCHEMA_MOST = 256 };  /* columns that a list may name */
-
 struct column {
     char name[12];
     enum column_field field;
     enum column_type type;
 };
+
+/* The tags that the SAM specification defines, and their columns, in the order of their names. */
+extern const struct column standard_tags[];
+extern const unsigned n_standard_tags;
+
+/* NULL if the specification does not define a tag of these two letters. */
+const struct column *standard_tag_find(const char letters[2]);
+
+enum { NO_COLUMN = 0xffff };
 
 struct column_schema {
     struct column *columns;
@@ -59,13 +124,12 @@ struct column_schema {
  * Makes the schema of a list of columns that --columns takes: names, separated by commas, of the
  * fields above and of tags; a tag that is no standard one with its type, as XS:i or XM:B:c. `all`
  * stands for all fields and each standard tag that the census has seen. A list of NULL is `all`;
- * without a census all standard tags count as seen. Returns NULL and a static text in *problem, and
- * the offending part of the list in *part and *part_bytes, if the list is wrong or has more than
- * COLUMN_SCHEMA_MOST columns.
+ * without a census all standard tags count as seen. Returns NULL after a message.
  */
-struct column_schema *column_schema_create(const char *list, const struct tag_census *census,
-                                           const char **problem, const char **part,
-                                           size_t *part_bytes);
+struct column_schema *column_schema_create(const char *list, const struct tag_census *census);
+
+/* True if the columns of a list depend on which tags the records have. */
+bool column_schema_needs_census(const char *list);
 
 /* NULL is accepted. */
 void column_schema_destroy(struct column_schema *schema);
@@ -77,10 +141,45 @@ static inline unsigned column_schema_of_tag(const struct column_schema *schema,
     return schema->by_tag[(letters[0] & 0x7fu) << 7 | (letters[1] & 0x7fu)];
 }
 
-/* Bytes that a row takes in which all is null. */
+/* Bytes of a row in which every value is null. */
 size_t column_schema_null_bytes(const struct column_schema *schema);
 
 /* True if some column has names of references. */
 bool column_schema_has_references(const struct column_schema *schema);
+
+/* ---- outputs ---- */
+
+enum column_format {
+    COLUMN_FORMAT_ARROW,
+    COLUMN_FORMAT_ARROW_STREAM, /* read from beginning to end, as from a pipe */
+    COLUMN_FORMAT_PARQUET
+};
+
+/* LZ4 is for Arrow only. */
+enum column_codec { COLUMN_CODEC_NONE, COLUMN_CODEC_LZ4, COLUMN_CODEC_ZSTD };
+
+struct column_request {
+    const char *list;           /* of --columns; NULL: all */
+    enum column_format format;
+    enum column_codec codec;
+    int level;                  /* of zstd */
+};
+
+/*
+ * The metadata of a file: the version of the schema and the text of the SAM header. Metadata are
+ * UTF-8. A header that is not (usually an old one in Latin-1) is written as if each of its bytes
+ * were a character of Latin-1, and a third pair says so: scripts/columns2sam.py undoes it.
+ */
+struct column_metadata {
+    unsigned n;
+    struct {
+        const char *key, *value;
+    } pairs[3];
+    char *latin;
+};
+
+/* The values are valid until the header changes, or the metadata are released. */
+void column_metadata_make(struct column_metadata *metadata, sam_hdr_t *header);
+void column_metadata_release(struct column_metadata *metadata);
 
 #endif

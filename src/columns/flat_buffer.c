@@ -101,44 +101,24 @@ void flat_table_begin(struct flat_buffer *flat)
     flat->table_end = here(flat);
 }
 
-/* Puts the bytes of a field in front and returns where. */
-static uint8_t *add_field(struct flat_buffer *flat, unsigned field, size_t n_bytes)
+void flat_field(struct flat_buffer *flat, unsigned field, size_t n_bytes, uint64_t value)
 {
     align(flat, n_bytes, n_bytes);
     uint8_t *at = prepend(flat, n_bytes);
+    for (size_t i = 0; i < n_bytes; i++) at[i] = (uint8_t)(value >> 8 * i);
     flat->fields[field] = here(flat);
     if (flat->n_fields <= field) flat->n_fields = field + 1;
-    return at;
-}
-
-void flat_field_u8(struct flat_buffer *flat, unsigned field, uint8_t value)
-{
-    *add_field(flat, field, 1) = value;
-}
-
-void flat_field_u16(struct flat_buffer *flat, unsigned field, uint16_t value)
-{
-    (void)put_u16(add_field(flat, field, 2), value);
-}
-
-void flat_field_u32(struct flat_buffer *flat, unsigned field, uint32_t value)
-{
-    (void)put_u32(add_field(flat, field, 4), value);
-}
-
-void flat_field_u64(struct flat_buffer *flat, unsigned field, uint64_t value)
-{
-    (void)put_u64(add_field(flat, field, 8), value);
 }
 
 void flat_field_place(struct flat_buffer *flat, unsigned field, flat_place place)
 {
-    uint8_t *at = add_field(flat, field, 4);
-    (void)put_u32(at, here(flat) - place);
+    align(flat, 4, 4);
+    flat_field(flat, field, 4, here(flat) + 4 - place);
 }
 
 /* In front of the table stands its vtable: its own size, that of the table, and for each field how
-   far it is from the begin of the table, or 0. The table begins with the distance to the vtable. */
+   far it is from the beginning of the table, or 0. The table begins with the distance to the
+   vtable. */
 flat_place flat_table_end(struct flat_buffer *flat)
 {
     size_t vtable_bytes = 4 + 2 * (size_t)flat->n_fields;

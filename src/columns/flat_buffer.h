@@ -1,16 +1,16 @@
 /*
- * flat_buffer.h -- makes FlatBuffers: tables, vectors and texts in one piece of memory, which readers
- * use where they are (FlatBuffers Internals, "Encoding"). Arrow's metadata are FlatBuffers.
+ * flat_buffer.h -- makes FlatBuffers: tables, vectors and texts in one piece of memory, which
+ * readers use where they are (FlatBuffers Internals, "Encoding"). Arrow's metadata are FlatBuffers.
  *
- * A buffer is made from its end to its begin, because whatever a table refers to must lie behind it:
- * so make texts, vectors and inner tables first, then the table, then the root. A place is counted
+ * A buffer is made from its end to its beginning, because what a table refers to must lie after it:
+ * make texts, vectors and inner tables first, then the table, then the root. A place is counted
  * from the end of the buffer; 0 is no place.
  *
- * nanoarrow 0.9, the library for C that writes Arrow's metadata, can write neither compressed
- * batches nor dictionaries, and Debian 12 has no library for FlatBuffers in C.
+ * nanoarrow 0.9 can write neither compressed batches nor dictionaries, and Debian 12 has no library
+ * for FlatBuffers in C.
  *
- * A buffer starts as {0}; flat_release frees it, flat_clear begins a new one in the same memory. One
- * thread at a time. Nothing can fail.
+ * A buffer starts as {0}; flat_release frees it, flat_clear begins a new one in the same memory.
+ * One thread at a time. Nothing can fail.
  */
 #ifndef ROCKSORT_COLUMNS_FLAT_BUFFER_H
 #define ROCKSORT_COLUMNS_FLAT_BUFFER_H
@@ -49,12 +49,10 @@ flat_place flat_structs_after(struct flat_buffer *flat, size_t n, size_t item_by
 flat_place flat_vector(struct flat_buffer *flat, const flat_place *places, size_t n);
 
 /* A table: begin; its fields by their numbers in the schema; end. No other thing can be made
-   meanwhile. A field that is left out has its default value. */
+   meanwhile. flat_field adds a number of 1, 2, 4 or 8 bytes. A field that is left out has its
+   default value. */
 void flat_table_begin(struct flat_buffer *flat);
-void flat_field_u8(struct flat_buffer *flat, unsigned field, uint8_t value);
-void flat_field_u16(struct flat_buffer *flat, unsigned field, uint16_t value);
-void flat_field_u32(struct flat_buffer *flat, unsigned field, uint32_t value);
-void flat_field_u64(struct flat_buffer *flat, unsigned field, uint64_t value);
+void flat_field(struct flat_buffer *flat, unsigned field, size_t n_bytes, uint64_t value);
 void flat_field_place(struct flat_buffer *flat, unsigned field, flat_place place);
 flat_place flat_table_end(struct flat_buffer *flat);
 

@@ -10,23 +10,15 @@
  */
 #include "columns/parquet_encode.h"
 
-#include "util/varint.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
 
 unsigned parquet_bit_width(uint64_t value)
 {
     return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
-}
-
-static void append_varint(struct column_bytes *out, uint64_t value)
-{
-    uint8_t *at = column_bytes_reserve(out, VARINT_MAX_BYTES);
-    out->n_bytes += (size_t)(put_varint(at, value) - at);
-}
-
-static void append_signed(struct column_bytes *out, int64_t value)
-{
-    uint8_t *at = column_bytes_reserve(out, VARINT_MAX_BYTES);
-    out->n_bytes += (size_t)(put_signed_varint(at, value) - at);
 }
 
 /* ---- packed bits ---- */
@@ -67,7 +59,7 @@ static void put_pending(struct parquet_runs *runs)
     if (runs->n_pending == 0) return;
     unsigned n_groups = (runs->n_pending + 7) / 8;
     while (runs->n_pending < n_groups * 8) runs->pending[runs->n_pending++] = 0;
-    append_varint(runs->out, (uint64_t)n_groups << 1 | 1);
+    column_bytes_varint(runs->out, (uint64_t)n_groups << 1 | 1);
     struct packer packer = {.at = column_bytes_append(runs->out, (size_t)n_groups * runs->width)};
     for (unsigned i = 0; i < runs->n_pending; i++) pack(&packer, runs->pending[i], runs->width);
     runs->n_pending = 0;
@@ -75,7 +67,7 @@ static void put_pending(struct parquet_runs *runs)
 
 static void put_run(struct parquet_runs *runs)
 {
-    append_varint(runs->out, runs->n_equal << 1);
+    column_bytes_varint(runs->out, runs->n_equal << 1);
     for (unsigned bit = 0; bit < runs->width; bit += 8)
         *column_bytes_append(runs->out, 1) = (uint8_t)(runs->value >> bit);
     runs->n_equal = 0;
@@ -135,7 +127,7 @@ static void put_block(const int64_t *differences, size_t n, struct column_bytes 
     int64_t least = differences[0];
     for (size_t i = 1; i < n; i++) least = differences[i] < least ? differences[i] : least;
     for (size_t i = 0; i < n; i++) above[i] = (uint64_t)differences[i] - (uint64_t)least;
-    append_signed(out, least);
+    column_bytes_signed_varint(out, least);
     unsigned widths[MINIBLOCKS];
     uint8_t *at = column_bytes_append(out, MINIBLOCKS);
     for (unsigned k = 0; k < MINIBLOCKS; k++) {
@@ -150,10 +142,10 @@ static void put_block(const int64_t *differences, size_t n, struct column_bytes 
 
 void parquet_put_deltas(const int64_t *values, size_t n, unsigned n_bits, struct column_bytes *out)
 {
-    append_varint(out, BLOCK);
-    append_varint(out, MINIBLOCKS);
-    append_varint(out, n);
-    append_signed(out, n > 0 ? values[0] : 0);
+    column_bytes_varint(out, BLOCK);
+    column_bytes_varint(out, MINIBLOCKS);
+    column_bytes_varint(out, n);
+    column_bytes_signed_varint(out, n > 0 ? values[0] : 0);
     for (size_t begin = 1; begin < n; begin += BLOCK) {
         size_t n_here = n - begin < BLOCK ? n - begin : BLOCK;
         int64_t differences[BLOCK];
@@ -161,4 +153,78 @@ void parquet_put_deltas(const int64_t *values, size_t n, unsigned n_bits, struct
             differences[i] = difference(values[begin + i], values[begin + i - 1], n_bits);
         put_block(differences, n_here, out);
     }
+}
+
+/* ---- dictionaries ---- */
+
+enum { NO_ENTRY = UINT32_MAX, LEAST_SLOTS = 1024 };
+
+void parquet_dictionary_clear(struct parquet_dictionary *dictionary)
+{
+    dictionary->n_entries = 0;
+    dictionary->text_bytes = 0;
+    /* A large table would take longer to clear than to make again. */
+    if (dictionary->n_slots > LEAST_SLOTS) dictionary->n_slots = LEAST_SLOTS;
+    if (dictionary->n_slots > 0)
+        memset(dictionary->slots, 0xff, dictionary->n_slots * sizeof *dictionary->slots);
+}
+
+void parquet_dictionary_release(struct parquet_dictionary *dictionary)
+{
+    free(dictionary->entries);
+    free(dictionary->slots);
+    *dictionary = (struct parquet_dictionary){0};
+}
+
+/* The high bits of a product depend on all bits of the number. */
+static inline uint64_t hash_entry(const struct parquet_entry *entry)
+{
+    uint64_t hash = entry->number * UINT64_C(0x9e3779b97f4a7c15);
+    return entry->text ? XXH3_64bits(entry->text, (size_t)entry->number) : hash ^ hash >> 32;
+}
+
+/* Makes the table so large that it is at most half full. */
+static void grow_table(struct parquet_dictionary *dictionary)
+{
+    size_t n = dictionary->n_slots ? 4 * dictionary->n_slots : LEAST_SLOTS;
+    dictionary->slots = xrealloc(dictionary->slots, n * sizeof *dictionary->slots);
+    dictionary->n_slots = n;
+    memset(dictionary->slots, 0xff, n * sizeof *dictionary->slots);
+    for (uint32_t i = 0; i < dictionary->n_entries; i++) {
+        size_t slot = (size_t)hash_entry(&dictionary->entries[i]) & (n - 1);
+        while (dictionary->slots[slot] != NO_ENTRY) slot = (slot + 1) & (n - 1);
+        dictionary->slots[slot] = i;
+    }
+}
+
+/* Inlined for numbers and for texts. */
+static inline uint32_t add_entry(struct parquet_dictionary *dictionary,
+                                 const struct parquet_entry *entry)
+{
+    if (2 * (size_t)dictionary->n_entries >= dictionary->n_slots) grow_table(dictionary);
+    size_t mask = dictionary->n_slots - 1, slot = (size_t)hash_entry(entry) & mask;
+    for (uint32_t at; (at = dictionary->slots[slot]) != NO_ENTRY; slot = (slot + 1) & mask) {
+        const struct parquet_entry *other = &dictionary->entries[at];
+        if (other->number == entry->number &&
+            (!entry->text || memcmp(other->text, entry->text, (size_t)entry->number) == 0))
+            return at;
+    }
+    uint32_t number = dictionary->n_entries++;
+    xgrow(&dictionary->entries, &dictionary->entries_room, dictionary->n_entries,
+          dictionary->n_entries, sizeof *entry);
+    dictionary->entries[number] = *entry;
+    dictionary->slots[slot] = number;
+    if (entry->text) dictionary->text_bytes += entry->number;
+    return number;
+}
+
+uint32_t parquet_dictionary_add_number(struct parquet_dictionary *dictionary, uint64_t number)
+{
+    return add_entry(dictionary, &(struct parquet_entry){.number = number});
+}
+
+uint32_t parquet_dictionary_add_text(struct parquet_dictionary *dictionary, const uint8_t *text,
+                                     size_t n_bytes)
+{
+    return add_entry(dictionary, &(struct parquet_entry){.number = n_bytes, .text = text});
 }

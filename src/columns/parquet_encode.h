@@ -1,6 +1,6 @@
 /*
- * parquet_encode.h -- numbers as Parquet stores them (Parquet format, "Encodings"): runs and packed
- * bits, and differences.
+ * parquet_encode.h -- values as Parquet stores them (Parquet format, "Encodings"): runs and packed
+ * bits, differences, and the dictionary of a column.
  *
  * Functions append to `out`, which the caller frees. One thread at a time. Nothing can fail.
  */
@@ -44,5 +44,32 @@ static inline void parquet_runs_add(struct parquet_runs *runs, uint32_t value, u
 /* DELTA_BINARY_PACKED: n integers of n_bits bits, 32 or 64. Those of 32 bits are taken modulo
    2^32. */
 void parquet_put_deltas(const int64_t *values, size_t n, unsigned n_bits, struct column_bytes *out);
+
+/*
+ * The distinct values of a column, numbered as they come. Order of calls: clear; add for each
+ * value, all numbers or all texts. Texts are not copied and must not change. A dictionary starts as
+ * {0}.
+ */
+struct parquet_entry {
+    uint64_t number;            /* of a text: its bytes */
+    const uint8_t *text;
+};
+
+struct parquet_dictionary {
+    struct parquet_entry *entries;
+    uint32_t n_entries;
+    size_t entries_room;
+    uint64_t text_bytes;        /* of all entries */
+    uint32_t *slots;            /* of a hash table: numbers of entries */
+    size_t n_slots;
+};
+
+void parquet_dictionary_clear(struct parquet_dictionary *dictionary);
+void parquet_dictionary_release(struct parquet_dictionary *dictionary);
+
+/* Return the number of the value's entry. */
+uint32_t parquet_dictionary_add_number(struct parquet_dictionary *dictionary, uint64_t number);
+uint32_t parquet_dictionary_add_text(struct parquet_dictionary *dictionary, const uint8_t *text,
+                                     size_t n_bytes);
 
 #endif

@@ -1,17 +1,158 @@
-/* parquet_file.c -- see parquet_file.h. */
+/*
+ * parquet_file.c -- see parquet_file.h.
+ *
+ * After its head a note has 8 bytes, where the group is. The rest is varints and the bytes of
+ * bounds.
+ */
 #include "columns/parquet_file.h"
 
-#include "columns/column_metadata.h"
-#include "columns/parquet_format.h"
 #include "util/byte_order.h"
+#include "util/diag.h"
 #include "util/version.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-void parquet_put_file_begin(struct column_bytes *out)
+/* ---- notes ---- */
+
+int parquet_bound_compare(enum parquet_type type, const struct parquet_bound *a,
+                          const struct parquet_bound *b)
 {
-    column_bytes_copy(out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
+    if (type == PARQUET_BYTE_ARRAY)
+        return compare_bytes(a->bytes, a->n_bytes, b->bytes, b->n_bytes);
+    if (type == PARQUET_FLOAT) {
+        float x, y;
+        uint32_t x_bits = get_u32(a->bytes), y_bits = get_u32(b->bytes);
+        memcpy(&x, &x_bits, sizeof x);
+        memcpy(&y, &y_bits, sizeof y);
+        return (x > y) - (x < y);
+    }
+    int64_t x = (int64_t)get_u64(a->bytes), y = (int64_t)get_u64(b->bytes);
+    if (type == PARQUET_INT32) {
+        x = (int32_t)get_u32(a->bytes);
+        y = (int32_t)get_u32(b->bytes);
+    }
+    return (x > y) - (x < y);
+}
+
+
+/* A note that is being written or read: what it holds is described once, for both. */
+struct note {
+    struct column_bytes *to;    /* NULL: it is read */
+    const uint8_t *from;
+};
+
+static void note_number(struct note *note, uint64_t *value)
+{
+    if (note->to)
+        column_bytes_varint(note->to, *value);
+    else
+        *value = get_varint(&note->from);
+}
+
+static void note_truth(struct note *note, bool *value)
+{
+    uint64_t n = *value;
+    note_number(note, &n);
+    *value = n != 0;
+}
+
+static void note_bound(struct note *note, struct parquet_bound *bound)
+{
+    uint64_t n_bytes = bound->n_bytes;
+    note_number(note, &n_bytes);
+    bound->n_bytes = (uint8_t)n_bytes;
+    if (note->to) {
+        column_bytes_copy(note->to, bound->bytes, bound->n_bytes);
+        return;
+    }
+    memcpy(bound->bytes, note->from, bound->n_bytes);
+    note->from += bound->n_bytes;
+}
+
+static void note_bounds(struct note *note, struct parquet_bounds *bounds)
+{
+    note_truth(note, &bounds->are_known);
+    if (!bounds->are_known) return;
+    note_bound(note, &bounds->least);
+    note_bound(note, &bounds->most);
+}
+
+static void note_chunk(struct note *note, struct parquet_chunk *chunk)
+{
+    uint64_t encoding = chunk->encoding, n_pages = chunk->n_pages;
+    note_number(note, &encoding);
+    chunk->encoding = (enum parquet_encoding)encoding;
+    note_number(note, &chunk->n_values);
+    note_number(note, &chunk->n_nulls);
+    note_number(note, &chunk->raw_bytes);
+    note_number(note, &chunk->n_bytes);
+    note_number(note, &chunk->dictionary_bytes);
+    note_truth(note, &chunk->has_page_bounds);
+    note_number(note, &n_pages);
+    chunk->n_pages = (size_t)n_pages;
+    note_bounds(note, &chunk->bounds);
+    if (!note->to)
+        xgrow(&chunk->pages, &chunk->pages_room, chunk->n_pages, chunk->n_pages,
+              sizeof *chunk->pages);
+    for (size_t i = 0; i < chunk->n_pages; i++) {
+        struct parquet_page *page = &chunk->pages[i];
+        note_number(note, &page->n_rows);
+        note_number(note, &page->n_bytes);
+        if (!chunk->has_page_bounds) continue;
+        note_number(note, &page->n_nulls);
+        note_bounds(note, &page->bounds);
+    }
+}
+
+size_t parquet_note_begin(struct column_bytes *notes, const struct parquet_group *group)
+{
+    size_t place = notes->n_bytes;
+    uint8_t *at = column_bytes_append(notes, PARQUET_NOTE_HEAD_BYTES + 8);
+    (void)put_u64(at + PARQUET_NOTE_HEAD_BYTES, group->at);
+    column_bytes_varint(notes, group->n_rows);
+    column_bytes_varint(notes, group->is_sorted);
+    return place;
+}
+
+void parquet_note_chunk(struct column_bytes *notes, struct parquet_chunk *written)
+{
+    note_chunk(&(struct note){.to = notes}, written);
+}
+
+void parquet_note_end(struct column_bytes *notes, size_t place)
+{
+    (void)put_u32(notes->bytes + place, notes->n_bytes - place - PARQUET_NOTE_HEAD_BYTES);
+}
+
+const uint8_t *parquet_note_read(const uint8_t *at, struct parquet_group *group)
+{
+    group->at = get_u64(at);
+    at += 8;
+    group->n_rows = get_varint(&at);
+    group->is_sorted = get_varint(&at) != 0;
+    return at;
+}
+
+const uint8_t *parquet_note_read_chunk(const uint8_t *at, struct parquet_chunk *read)
+{
+    struct note note = {.from = at};
+    note_chunk(&note, read);
+    return note.from;
+}
+
+size_t parquet_note_move(uint8_t *notes, size_t notes_bytes, uint64_t n_bytes, uint64_t *n_rows)
+{
+    size_t n = 0;
+    struct parquet_group group;
+    for (uint8_t *at = notes; at < notes + notes_bytes; n++) {
+        uint8_t *place = at + PARQUET_NOTE_HEAD_BYTES;
+        (void)put_u64(place, get_u64(place) + n_bytes);
+        (void)parquet_note_read(place, &group);
+        *n_rows += group.n_rows;
+        at = place + parquet_note_bytes(at);
+    }
+    return n;
 }
 
 /* ---- indexes of pages ---- */
@@ -20,7 +161,7 @@ void parquet_put_file_begin(struct column_bytes *out)
 struct end_maker {
     const struct parquet_file *file;
     const struct column_sink *sink;
-    enum parquet_file_end state;
+    bool has_failed;            /* after a message: nothing more is written */
     struct column_bytes out;    /* bytes that the sink did not get yet */
     uint64_t position;          /* in the file, of the first of these */
     struct parquet_leaf *leaves;
@@ -88,9 +229,9 @@ static void put_page_offsets(struct column_bytes *out, const struct parquet_chun
     for (size_t i = 0; i < chunk->n_pages; i++) {
         const struct parquet_page *page = &chunk->pages[i];
         thrift_item_struct(&writer);
-        thrift_i64(&writer, 1, (int64_t)at);
+        thrift_i64(&writer, 1, at);
         thrift_i32(&writer, 2, (int32_t)page->n_bytes);
-        thrift_i64(&writer, 3, (int64_t)row);
+        thrift_i64(&writer, 3, row);
         thrift_end(&writer);
         at += page->n_bytes;
         row += page->n_rows;
@@ -107,18 +248,10 @@ static uint64_t next_position(const struct end_maker *maker)
 static void write_out(struct end_maker *maker)
 {
     struct column_bytes *out = &maker->out;
-    if (maker->state == PARQUET_END_OK && out->n_bytes > 0 &&
-        !maker->sink->write(maker->sink->arg, out->bytes, out->n_bytes))
-        maker->state = PARQUET_END_SINK_FAILED;
+    if (!maker->has_failed && out->n_bytes > 0)
+        maker->has_failed = !maker->sink->write(maker->sink->arg, out->bytes, out->n_bytes);
     maker->position += out->n_bytes;
     out->n_bytes = 0;
-}
-
-/* Writes what was made if it is much. */
-static void write_much(struct end_maker *maker)
-{
-    enum { WRITE_BYTES = 1 << 20 };
-    if (maker->out.n_bytes >= WRITE_BYTES) write_out(maker);
 }
 
 /* Reads the note of the next group. Returns where its first chunk is, or NULL if that failed. */
@@ -127,7 +260,7 @@ static const uint8_t *read_note(struct end_maker *maker, struct parquet_group *g
     const struct column_notes *notes = maker->file->notes;
     const uint8_t *note = notes->read(notes->arg, PARQUET_NOTE_HEAD_BYTES);
     if (note) note = notes->read(notes->arg, parquet_note_bytes(note));
-    if (!note) maker->state = PARQUET_END_NOTES_FAILED;
+    if (!note) maker->has_failed = true;
     return note ? parquet_note_read(note, group) : NULL;
 }
 
@@ -136,14 +269,15 @@ static void visit_groups(struct end_maker *maker,
                          void (*visit)(struct end_maker *, const struct parquet_group *,
                                        const uint8_t *))
 {
+    enum { WRITE_BYTES = 1 << 20 };
     const struct parquet_file *file = maker->file;
     struct parquet_group group;
     file->notes->rewind(file->notes->arg);
-    for (size_t i = 0; i < file->n_groups && maker->state == PARQUET_END_OK; i++) {
+    for (size_t i = 0; i < file->n_groups && !maker->has_failed; i++) {
         const uint8_t *at = read_note(maker, &group);
         if (!at) return;
         visit(maker, &group, at);
-        write_much(maker);
+        if (maker->out.n_bytes >= WRITE_BYTES) write_out(maker);
     }
 }
 
@@ -175,7 +309,7 @@ static void put_statistics(struct thrift_writer *writer, const struct parquet_ch
 {
     const struct parquet_bounds *bounds = &chunk->bounds;
     thrift_struct(writer, COLUMN_STATISTICS);
-    thrift_i64(writer, STATISTICS_NULLS, (int64_t)chunk->n_nulls);
+    thrift_i64(writer, STATISTICS_NULLS, chunk->n_nulls);
     if (bounds->are_known) {
         thrift_bytes(writer, STATISTICS_MOST, bounds->most.bytes, bounds->most.n_bytes);
         thrift_bytes(writer, STATISTICS_LEAST, bounds->least.bytes, bounds->least.n_bytes);
@@ -200,11 +334,11 @@ static void put_chunk_metadata(struct thrift_writer *writer, const struct end_ma
     parquet_put_path(writer, COLUMN_PATH, maker->file->schema, leaf);
     thrift_i32(writer, COLUMN_CODEC,
                maker->file->is_compressed ? PARQUET_CODEC_ZSTD : PARQUET_CODEC_NONE);
-    thrift_i64(writer, COLUMN_VALUES, (int64_t)chunk->n_values);
-    thrift_i64(writer, COLUMN_RAW_BYTES, (int64_t)chunk->raw_bytes);
-    thrift_i64(writer, COLUMN_STORED_BYTES, (int64_t)chunk->n_bytes);
-    thrift_i64(writer, COLUMN_DATA_AT, (int64_t)(at + chunk->dictionary_bytes));
-    if (has_dictionary) thrift_i64(writer, COLUMN_DICTIONARY_AT, (int64_t)at);
+    thrift_i64(writer, COLUMN_VALUES, chunk->n_values);
+    thrift_i64(writer, COLUMN_RAW_BYTES, chunk->raw_bytes);
+    thrift_i64(writer, COLUMN_STORED_BYTES, chunk->n_bytes);
+    thrift_i64(writer, COLUMN_DATA_AT, (at + chunk->dictionary_bytes));
+    if (has_dictionary) thrift_i64(writer, COLUMN_DICTIONARY_AT, at);
     put_statistics(writer, chunk);
     thrift_end(writer);
 }
@@ -215,7 +349,7 @@ static void put_index_place(struct thrift_writer *writer, struct end_maker *make
                             int at_field, int bytes_field)
 {
     size_t n_bytes = maker->measured.n_bytes;
-    thrift_i64(writer, at_field, (int64_t)*at);
+    thrift_i64(writer, at_field, *at);
     thrift_i32(writer, bytes_field, (int32_t)n_bytes);
     *at += n_bytes;
     maker->measured.n_bytes = 0;
@@ -272,13 +406,13 @@ static void put_group(struct end_maker *maker, const struct parquet_group *group
         place += maker->chunk.n_bytes;
         raw_bytes += maker->chunk.raw_bytes;
     }
-    thrift_i64(writer, GROUP_RAW_BYTES, (int64_t)raw_bytes);
-    thrift_i64(writer, GROUP_ROWS, (int64_t)group->n_rows);
+    thrift_i64(writer, GROUP_RAW_BYTES, raw_bytes);
+    thrift_i64(writer, GROUP_ROWS, group->n_rows);
     if (group->is_sorted) put_sorting(writer, maker);
-    thrift_i64(writer, GROUP_AT, (int64_t)group->at);
-    thrift_i64(writer, GROUP_BYTES, (int64_t)(place - group->at));
+    thrift_i64(writer, GROUP_AT, group->at);
+    thrift_i64(writer, GROUP_BYTES, (place - group->at));
     if (maker->n_groups <= INT16_MAX)
-        thrift_i16(writer, GROUP_ORDINAL, (int16_t)maker->n_groups);
+        thrift_integer(writer, GROUP_ORDINAL, THRIFT_I16, (int64_t)maker->n_groups);
     thrift_end(writer);
     maker->n_groups++;
 }
@@ -298,7 +432,7 @@ static void put_footer(struct end_maker *maker)
     const struct parquet_file *file = maker->file;
     thrift_i32(&writer, FILE_VERSION, 2);
     parquet_put_schema(&writer, FILE_SCHEMA, file->schema);
-    thrift_i64(&writer, FILE_ROWS, (int64_t)file->n_rows);
+    thrift_i64(&writer, FILE_ROWS, file->n_rows);
     thrift_list(&writer, FILE_GROUPS, THRIFT_STRUCT, file->n_groups);
     maker->footer = &writer;
     visit_groups(maker, put_group);
@@ -318,15 +452,23 @@ static void put_footer(struct end_maker *maker)
     thrift_end(&writer);
 }
 
-bool parquet_file_has_too_many(size_t n_groups, const struct column_schema *schema)
+static int refuse_footer(const char *name)
+{
+    diag_error("cannot write '%s': its footer would exceed 1 GiB: give more memory (-m), for "
+               "larger row groups, or use --split-by", name);
+    return -1;
+}
+
+int parquet_file_check(const struct parquet_file *file)
 {
     /* Of a chunk in the footer, with all numbers as small as can be. Usually it is 68 to 115. */
     enum { LEAST_CHUNK_BYTES = 44 };
-    return n_groups > PARQUET_MOST_FOOTER_BYTES / LEAST_CHUNK_BYTES / schema->n_columns;
+    size_t most = PARQUET_MOST_FOOTER_BYTES / LEAST_CHUNK_BYTES / file->schema->n_columns;
+    return file->n_groups <= most ? 0 : refuse_footer(file->name);
 }
 
-enum parquet_file_end parquet_put_file_end(const struct parquet_file *file, uint64_t position,
-                                           const struct column_sink *sink)
+int parquet_put_file_end(const struct parquet_file *file, uint64_t position,
+                         const struct column_sink *sink)
 {
     struct end_maker maker = {.file = file, .sink = sink, .position = position};
     maker.leaves = parquet_leaves(file->schema, &maker.n_leaves);
@@ -339,9 +481,10 @@ enum parquet_file_end parquet_put_file_end(const struct parquet_file *file, uint
     uint64_t footer_bytes = next_position(&maker) - footer;
     (void)put_u32(column_bytes_append(&maker.out, 4), footer_bytes);
     column_bytes_copy(&maker.out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
-    if (maker.state == PARQUET_END_OK) {
+    if (!maker.has_failed) {
         assert(maker.bounds_at == offsets_begin && maker.offsets_at == footer);
-        if (footer_bytes > PARQUET_MOST_FOOTER_BYTES) maker.state = PARQUET_END_TOO_LARGE;
+        if (footer_bytes > PARQUET_MOST_FOOTER_BYTES)
+            maker.has_failed = refuse_footer(file->name) < 0;
     }
     /* After a failure the file must not look complete: its last bytes are not written. */
     write_out(&maker);
@@ -349,5 +492,5 @@ enum parquet_file_end parquet_put_file_end(const struct parquet_file *file, uint
     free(maker.measured.bytes);
     free(maker.leaves);
     free(maker.chunk.pages);
-    return maker.state;
+    return maker.has_failed ? -1 : 0;
 }

@@ -17,8 +17,6 @@
 #include "columns/parquet_group.h"
 
 #include "bam/bgzf_engine.h"
-#include "columns/parquet_encode.h"
-#include "columns/parquet_format.h"
 #include "util/byte_order.h"
 #include "util/xalloc.h"
 
@@ -39,7 +37,7 @@ static const char too_large[] = "the values of a record are too long for a page 
 /* A chunk that is being made. */
 struct chunk_maker {
     struct parquet_coder *coder;
-    const struct parquet_batch *batch;
+    const struct encoded_batch *batch;
     const struct parquet_leaf *leaf;
     const struct column_values *column;
     const uint8_t *validity;    /* of rows; NULL: there is no null, or the leaf is repeated */
@@ -61,8 +59,7 @@ void parquet_coder_release(struct parquet_coder *coder)
     free(coder->numbers);
     parquet_dictionary_release(&coder->dictionary);
     free(coder->indexes);
-    free(coder->ranks.of_entry);
-    free(coder->ranks.entries);
+    free(coder->ranks);
     free(coder->chunk.pages);
     *coder = (struct parquet_coder){0};
 }
@@ -97,9 +94,9 @@ static int64_t number_of(const struct chunk_maker *maker, uint64_t value)
 {
     const uint8_t *at = maker->values + maker->value_bytes * value;
     switch (maker->leaf->value) {
-    case COLUMN_INT8_LIST: return (int8_t)*at;
+    case COLUMN_INT8: return (int8_t)*at;
     case COLUMN_UINT8: return *at;
-    case COLUMN_INT16_LIST: return (int16_t)get_u16(at);
+    case COLUMN_INT16: return (int16_t)get_u16(at);
     case COLUMN_UINT16: return get_u16(at);
     case COLUMN_INT64: return (int64_t)get_u64(at);
     default: return (int32_t)get_u32(at);
@@ -193,19 +190,14 @@ static enum parquet_encoding choose_encoding(struct chunk_maker *maker)
     return tries && make_dictionary(maker) ? PARQUET_DICTIONARY : encoding_without(maker);
 }
 
-static const char *reference_name(const struct chunk_maker *maker, uint64_t tid)
-{
-    const char *name = sam_hdr_tid2name(maker->batch->header, (int)tid);
-    return name ? name : "";
-}
-
 /* The bytes of a text entry. */
 static const uint8_t *entry_text(const struct chunk_maker *maker, uint32_t number, size_t *n_bytes)
 {
     const struct parquet_entry *entry = &maker->coder->dictionary.entries[number];
     *n_bytes = (size_t)entry->number;
     if (maker->leaf->value != COLUMN_REFERENCE) return entry->text;
-    const char *name = reference_name(maker, entry->number);
+    const char *name = sam_hdr_tid2name(maker->batch->header, (int)entry->number);
+    if (!name) name = "";
     *n_bytes = strlen(name);
     return (const uint8_t *)name;
 }
@@ -219,18 +211,14 @@ struct ranked {
 static int compare_ranked(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
-    size_t n = x->n_bytes < y->n_bytes ? x->n_bytes : y->n_bytes;
-    int r = memcmp(x->text, y->text, n);
-    return r ? r : (x->n_bytes > y->n_bytes) - (x->n_bytes < y->n_bytes);
+    return compare_bytes(x->text, x->n_bytes, y->text, y->n_bytes);
 }
 
 /* Ranks the entries by their bytes, unless there are too many or one is too long for a bound. */
 static void rank_entries(const struct chunk_maker *maker)
 {
     struct parquet_coder *coder = maker->coder;
-    struct parquet_ranks *ranks = &coder->ranks;
     uint32_t n = coder->dictionary.n_entries;
-    ranks->n = 0;
     if (n > (maker->leaf->value == COLUMN_REFERENCE ? MOST_ENTRIES : MOST_RANKED)) return;
     struct ranked *sorted = xmalloc(n * sizeof *sorted);
     bool are_short = true;
@@ -241,13 +229,9 @@ static void rank_entries(const struct chunk_maker *maker)
     }
     if (are_short) {
         qsort(sorted, n, sizeof *sorted, compare_ranked);
-        xgrow(&ranks->of_entry, &ranks->of_entry_room, n, 0, sizeof *ranks->of_entry);
-        xgrow(&ranks->entries, &ranks->entries_room, n, 0, sizeof *ranks->entries);
-        ranks->n = n;
-        for (uint32_t i = 0; i < n; i++) {
-            ranks->entries[i] = sorted[i].entry;
-            ranks->of_entry[sorted[i].entry] = i;
-        }
+        xgrow(&coder->ranks, &coder->ranks_room, n, 0, sizeof *coder->ranks);
+        coder->has_ranks = true;
+        for (uint32_t i = 0; i < n; i++) coder->ranks[sorted[i].entry] = i;
     }
     free(sorted);
 }
@@ -299,11 +283,11 @@ static void find_float_bounds(const struct chunk_maker *maker, size_t n,
     set_bound(maker, bits_of(most == 0.0f ? 0.0f : most), &bounds->most);
 }
 
-static void set_text_bound(const struct chunk_maker *maker, uint32_t rank,
+static void set_text_bound(const struct chunk_maker *maker, uint32_t entry,
                            struct parquet_bound *bound)
 {
     size_t n_bytes;
-    const uint8_t *text = entry_text(maker, maker->coder->ranks.entries[rank], &n_bytes);
+    const uint8_t *text = entry_text(maker, entry, &n_bytes);
     bound->n_bytes = (uint8_t)n_bytes;
     memcpy(bound->bytes, text, n_bytes);
 }
@@ -313,12 +297,11 @@ static void find_text_bounds(const struct chunk_maker *maker, size_t n,
                              struct parquet_bounds *bounds)
 {
     const uint32_t *indexes = maker->coder->indexes + maker->n_indexed;
-    const uint32_t *rank_of = maker->coder->ranks.of_entry;
-    uint32_t least = rank_of[indexes[0]], most = least;
+    const uint32_t *ranks = maker->coder->ranks;
+    uint32_t least = indexes[0], most = least;
     for (size_t i = 1; i < n; i++) {
-        uint32_t rank = rank_of[indexes[i]];
-        least = rank < least ? rank : least;
-        most = rank > most ? rank : most;
+        least = ranks[indexes[i]] < ranks[least] ? indexes[i] : least;
+        most = ranks[indexes[i]] > ranks[most] ? indexes[i] : most;
     }
     set_text_bound(maker, least, &bounds->least);
     set_text_bound(maker, most, &bounds->most);
@@ -335,7 +318,7 @@ static void find_bounds(const struct chunk_maker *maker, size_t n, struct parque
         find_float_bounds(maker, n, &page->bounds);
     else if (type != PARQUET_BYTE_ARRAY)
         find_integer_bounds(maker, n, &page->bounds);
-    else if (maker->coder->ranks.n > 0)
+    else if (maker->coder->has_ranks)
         find_text_bounds(maker, n, &page->bounds);
     if (!page->bounds.are_known) {
         chunk->has_page_bounds = false;
@@ -529,12 +512,6 @@ static void put_texts(const struct chunk_maker *maker, uint64_t from, uint64_t t
     if (last > first) column_bytes_copy(&coder->page, maker->values + first, last - first);
 }
 
-static void put_plain_floats(struct parquet_coder *coder, size_t n)
-{
-    uint8_t *at = column_bytes_append(&coder->page, 4 * n);
-    for (size_t i = 0; i < n; i++) at = put_u32(at, (uint64_t)coder->numbers[i]);
-}
-
 /* Makes the page of rows [from, to). Returns false if it is too large. */
 static bool make_page(struct chunk_maker *maker, uint64_t from, uint64_t to)
 {
@@ -559,7 +536,10 @@ static bool make_page(struct chunk_maker *maker, uint64_t from, uint64_t to)
         parquet_put_deltas(coder->numbers, n, maker->leaf->type == PARQUET_INT64 ? 64 : 32,
                            &coder->page);
         break;
-    default: put_plain_floats(coder, n); break;
+    default:                    /* numbers with a fraction */
+        for (size_t i = 0; i < n; i++)
+            (void)put_u32(column_bytes_append(&coder->page, 4), (uint64_t)coder->numbers[i]);
+        break;
     }
     maker->n_indexed += n;
     page.n_bytes = put_page(maker, PAGE_DATA, n_values);
@@ -625,7 +605,7 @@ static bool put_chunk(struct chunk_maker *maker)
     };
     point_at_values(maker);
     chunk->encoding = choose_encoding(maker);
-    coder->ranks.n = 0;
+    coder->has_ranks = false;
     if (has_dictionary(maker)) {
         if (!maker->leaf->is_repeated && maker->leaf->type == PARQUET_BYTE_ARRAY)
             rank_entries(maker);
@@ -641,7 +621,7 @@ static bool put_chunk(struct chunk_maker *maker)
 /* ---- groups ---- */
 
 /* True if the rows are sorted by the bytes of rname, then by pos, with nulls after all values. */
-static bool is_sorted(const struct parquet_batch *batch)
+static bool is_sorted(const struct encoded_batch *batch)
 {
     unsigned rname = batch->schema->by_field[FIELD_RNAME];
     unsigned pos = batch->schema->by_field[FIELD_POS];
@@ -668,18 +648,11 @@ static bool is_sorted(const struct parquet_batch *batch)
     return true;
 }
 
-static void trim(struct column_bytes *buffer)
-{
-    if (buffer->room <= KEPT_BYTES) return;
-    free(buffer->bytes);
-    *buffer = (struct column_bytes){0};
-}
-
 /* Frees what only a large group needs. */
 static void trim_coder(struct parquet_coder *coder)
 {
-    trim(&coder->page);
-    trim(&coder->packed);
+    column_bytes_forget(&coder->page, coder->page.room <= KEPT_BYTES);
+    column_bytes_forget(&coder->packed, coder->packed.room <= KEPT_BYTES);
     if (coder->numbers_room * sizeof *coder->numbers > KEPT_BYTES) {
         free(coder->numbers);
         coder->numbers = NULL;
@@ -692,7 +665,7 @@ static void trim_coder(struct parquet_coder *coder)
     }
 }
 
-const char *parquet_put_group(struct parquet_coder *coder, const struct parquet_batch *batch,
+const char *parquet_put_group(struct parquet_coder *coder, const struct encoded_batch *batch,
                               size_t begin, struct column_bytes *out, struct column_bytes *notes)
 {
     const struct parquet_group group = {

@@ -1,31 +1,26 @@
 /* parquet_schema.c -- see parquet_schema.h. */
 #include "columns/parquet_schema.h"
 
-#include "columns/parquet_format.h"
 #include "util/xalloc.h"
 
-static enum column_type element_of(enum column_type list)
-{
-    switch (list) {
-    case COLUMN_UINT8_LIST: return COLUMN_UINT8;
-    case COLUMN_UINT16_LIST: return COLUMN_UINT16;
-    case COLUMN_INT32_LIST: return COLUMN_INT32;
-    case COLUMN_FLOAT32_LIST: return COLUMN_FLOAT32;
-    default: return list;       /* of types that only lists have */
-    }
-}
-
-static enum parquet_type stored_as(enum column_type value)
-{
-    switch (value) {
-    case COLUMN_TEXT:
-    case COLUMN_CHAR:
-    case COLUMN_REFERENCE: return PARQUET_BYTE_ARRAY;
-    case COLUMN_INT64: return PARQUET_INT64;
-    case COLUMN_FLOAT32: return PARQUET_FLOAT;
-    default: return PARQUET_INT32;
-    }
-}
+/* How values are stored, by their type. */
+static const struct {
+    enum parquet_type type;
+    bool is_text;
+    int8_t converted, n_bits;   /* of integers that need a type besides; n_bits 0: none */
+} stored[] = {
+    [COLUMN_TEXT] = {PARQUET_BYTE_ARRAY, true, 0, 0},
+    [COLUMN_CHAR] = {PARQUET_BYTE_ARRAY, true, 0, 0},
+    [COLUMN_REFERENCE] = {PARQUET_BYTE_ARRAY, true, 0, 0},
+    [COLUMN_INT64] = {PARQUET_INT64, false, 0, 0},
+    [COLUMN_INT8] = {PARQUET_INT32, false, CONVERTED_INT8, 8},
+    [COLUMN_UINT8] = {PARQUET_INT32, false, CONVERTED_UINT8, 8},
+    [COLUMN_INT16] = {PARQUET_INT32, false, CONVERTED_INT16, 16},
+    [COLUMN_UINT16] = {PARQUET_INT32, false, CONVERTED_UINT16, 16},
+    [COLUMN_INT32] = {PARQUET_INT32, false, 0, 0},
+    [COLUMN_UINT32] = {PARQUET_INT32, false, CONVERTED_UINT32, 32},
+    [COLUMN_FLOAT32] = {PARQUET_FLOAT, false, 0, 0},
+};
 
 struct parquet_leaf *parquet_leaves(const struct column_schema *schema, unsigned *n)
 {
@@ -33,20 +28,15 @@ struct parquet_leaf *parquet_leaves(const struct column_schema *schema, unsigned
     *n = 0;
     for (unsigned i = 0; i < schema->n_columns; i++) {
         const struct column *column = &schema->columns[i];
+        bool is_map = column->type == COLUMN_MAP, is_list = column_type_is_list(column->type);
         struct parquet_leaf leaf = {
-            .column = i, .field = column->field, .value = column->type, .max_definition = 1,
+            .column = i, .field = column->field, .part = is_map ? PART_KEYS : PART_VALUES,
+            .value = is_map ? COLUMN_TEXT : column_type_element(column->type),
+            .is_repeated = is_map || is_list, .max_definition = is_map || is_list ? 2 : 1,
         };
-        if (column->type == COLUMN_MAP) {
-            leaf.value = COLUMN_TEXT;
-            leaf.part = PART_KEYS;
-        } else if (column_type_is_list(column->type)) {
-            leaf.value = element_of(column->type);
-        }
-        leaf.is_repeated = column->type == COLUMN_MAP || column_type_is_list(column->type);
-        leaf.max_definition = leaf.is_repeated ? 2 : 1;
-        leaf.type = stored_as(leaf.value);
+        leaf.type = stored[leaf.value].type;
         leaves[(*n)++] = leaf;
-        if (column->type != COLUMN_MAP) continue;
+        if (!is_map) continue;
         leaf.part = PART_MAPPED;
         leaf.max_definition = 3;        /* it might be null */
         leaves[(*n)++] = leaf;
@@ -56,8 +46,9 @@ struct parquet_leaf *parquet_leaves(const struct column_schema *schema, unsigned
 
 /* ---- the schema ---- */
 
-/* Writes an element that is none of a struct: its children follow. */
-static void put_parent(struct thrift_writer *writer, const char *name, int repetition, int children)
+/* Begins an element that has children, which follow when it has ended. */
+static void begin_parent(struct thrift_writer *writer, const char *name, int repetition,
+                         int children)
 {
     thrift_item_struct(writer);
     thrift_i32(writer, ELEMENT_REPETITION, repetition);
@@ -73,15 +64,14 @@ static void put_converted(struct thrift_writer *writer, int converted, int logic
     thrift_end(writer);
 }
 
-static void put_integer_type(struct thrift_writer *writer, int converted, int n_bits,
-                             bool is_signed)
+/* Writes a column of lists or maps, and the group of its elements. */
+static void put_groups(struct thrift_writer *writer, const char *name, int converted, int logical,
+                       const char *group, int children)
 {
-    thrift_i32(writer, ELEMENT_CONVERTED, converted);
-    thrift_struct(writer, ELEMENT_LOGICAL);
-    thrift_struct(writer, LOGICAL_INTEGER);
-    thrift_i8(writer, INTEGER_BITS, (int8_t)n_bits);
-    thrift_bool(writer, INTEGER_IS_SIGNED, is_signed);
+    begin_parent(writer, name, OPTIONAL, 1);
+    put_converted(writer, converted, logical);
     thrift_end(writer);
+    begin_parent(writer, group, REPEATED, children);
     thrift_end(writer);
 }
 
@@ -89,19 +79,18 @@ static void put_leaf(struct thrift_writer *writer, const char *name, int repetit
                      enum column_type value)
 {
     thrift_item_struct(writer);
-    thrift_i32(writer, ELEMENT_TYPE, stored_as(value));
+    thrift_i32(writer, ELEMENT_TYPE, stored[value].type);
     thrift_i32(writer, ELEMENT_REPETITION, repetition);
     thrift_text(writer, ELEMENT_NAME, name);
-    switch (value) {
-    case COLUMN_TEXT:
-    case COLUMN_CHAR:
-    case COLUMN_REFERENCE: put_converted(writer, CONVERTED_UTF8, LOGICAL_STRING); break;
-    case COLUMN_UINT8: put_integer_type(writer, CONVERTED_UINT8, 8, false); break;
-    case COLUMN_UINT16: put_integer_type(writer, CONVERTED_UINT16, 16, false); break;
-    case COLUMN_UINT32_LIST: put_integer_type(writer, CONVERTED_UINT32, 32, false); break;
-    case COLUMN_INT8_LIST: put_integer_type(writer, CONVERTED_INT8, 8, true); break;
-    case COLUMN_INT16_LIST: put_integer_type(writer, CONVERTED_INT16, 16, true); break;
-    default: break;
+    if (stored[value].is_text) put_converted(writer, CONVERTED_UTF8, LOGICAL_STRING);
+    if (stored[value].n_bits > 0) {
+        thrift_i32(writer, ELEMENT_CONVERTED, stored[value].converted);
+        thrift_struct(writer, ELEMENT_LOGICAL);
+        thrift_struct(writer, LOGICAL_INTEGER);
+        thrift_integer(writer, INTEGER_BITS, THRIFT_I8, stored[value].n_bits);
+        thrift_bool(writer, INTEGER_IS_SIGNED, column_type_number(value).is_signed);
+        thrift_end(writer);
+        thrift_end(writer);
     }
     thrift_end(writer);
 }
@@ -109,18 +98,10 @@ static void put_leaf(struct thrift_writer *writer, const char *name, int repetit
 static void put_column(struct thrift_writer *writer, const struct column *column)
 {
     if (column_type_is_list(column->type)) {
-        put_parent(writer, column->name, OPTIONAL, 1);
-        put_converted(writer, CONVERTED_LIST, LOGICAL_LIST);
-        thrift_end(writer);
-        put_parent(writer, "list", REPEATED, 1);
-        thrift_end(writer);
-        put_leaf(writer, "element", REQUIRED, element_of(column->type));
+        put_groups(writer, column->name, CONVERTED_LIST, LOGICAL_LIST, "list", 1);
+        put_leaf(writer, "element", REQUIRED, column_type_element(column->type));
     } else if (column->type == COLUMN_MAP) {
-        put_parent(writer, column->name, OPTIONAL, 1);
-        put_converted(writer, CONVERTED_MAP, LOGICAL_MAP);
-        thrift_end(writer);
-        put_parent(writer, "key_value", REPEATED, 2);
-        thrift_end(writer);
+        put_groups(writer, column->name, CONVERTED_MAP, LOGICAL_MAP, "key_value", 2);
         put_leaf(writer, "key", REQUIRED, COLUMN_TEXT);
         put_leaf(writer, "value", OPTIONAL, COLUMN_TEXT);
     } else {
@@ -144,19 +125,15 @@ void parquet_put_schema(struct thrift_writer *writer, int field,
     for (unsigned i = 0; i < schema->n_columns; i++) put_column(writer, &schema->columns[i]);
 }
 
-static void put_names(struct thrift_writer *writer, int field, const char *const *names, size_t n)
-{
-    thrift_list(writer, field, THRIFT_BYTES, n);
-    for (size_t i = 0; i < n; i++) thrift_item_bytes(writer, names[i], strlen(names[i]));
-}
-
 void parquet_put_path(struct thrift_writer *writer, int field, const struct column_schema *schema,
                       const struct parquet_leaf *leaf)
 {
     const char *names[3] = {schema->columns[leaf->column].name, "list", "element"};
+    size_t n = leaf->is_repeated ? 3 : 1;
     if (leaf->part != PART_VALUES) {
         names[1] = "key_value";
         names[2] = leaf->part == PART_KEYS ? "key" : "value";
     }
-    put_names(writer, field, names, leaf->is_repeated ? 3 : 1);
+    thrift_list(writer, field, THRIFT_BYTES, n);
+    for (size_t i = 0; i < n; i++) thrift_item_bytes(writer, names[i], strlen(names[i]));
 }

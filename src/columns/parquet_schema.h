@@ -1,6 +1,6 @@
 /*
- * parquet_schema.h -- what the columns are in Parquet: which values are stored for each, and the
- * schema of a file.
+ * parquet_schema.h -- what the columns are in Parquet: which values are stored for each, the schema
+ * of a file, and the numbers of Parquet's parquet.thrift: fields of structs, values of enums.
  *
  * A column of lists or maps is stored as its elements, or as its keys and its values: the leaves of
  * the schema. Two levels say for each stored value where it belongs (Parquet format, "Nested
@@ -15,7 +15,8 @@
 #include "columns/column_schema.h"
 #include "columns/thrift_compact.h"
 
-/* The numbers are those of Parquet's parquet.thrift, here and below. */
+/* ---- numbers of parquet.thrift ---- */
+
 enum parquet_type {
     PARQUET_INT32 = 1,
     PARQUET_INT64 = 2,
@@ -30,6 +31,52 @@ enum parquet_encoding {
     PARQUET_DELTA_LENGTH = 6,   /* DELTA_LENGTH_BYTE_ARRAY */
     PARQUET_DICTIONARY = 8      /* RLE_DICTIONARY */
 };
+
+#define PARQUET_MAGIC "PAR1"
+
+enum { PARQUET_MAGIC_BYTES = 4 };
+
+/* A larger footer is not written: readers have the footer in memory. */
+enum { PARQUET_MOST_FOOTER_BYTES = 1 << 30 };
+
+enum { PARQUET_CODEC_NONE = 0, PARQUET_CODEC_ZSTD = 6 };
+
+/* FileMetaData */
+enum { FILE_VERSION = 1, FILE_SCHEMA, FILE_ROWS, FILE_GROUPS, FILE_METADATA, FILE_CREATED_BY,
+       FILE_ORDERS };
+enum { PAIR_KEY = 1, PAIR_VALUE };
+
+/* SchemaElement, ConvertedType (for readers of before 2018), LogicalType and IntType */
+enum { ELEMENT_TYPE = 1, ELEMENT_REPETITION = 3, ELEMENT_NAME, ELEMENT_CHILDREN, ELEMENT_CONVERTED,
+       ELEMENT_LOGICAL = 10 };
+enum { REQUIRED = 0, OPTIONAL, REPEATED };
+enum { CONVERTED_UTF8 = 0, CONVERTED_MAP = 1, CONVERTED_LIST = 3 };
+enum { CONVERTED_UINT8 = 11, CONVERTED_UINT16, CONVERTED_UINT32 };
+enum { CONVERTED_INT8 = 15, CONVERTED_INT16 };
+enum { LOGICAL_STRING = 1, LOGICAL_MAP = 2, LOGICAL_LIST = 3, LOGICAL_INTEGER = 10 };
+enum { INTEGER_BITS = 1, INTEGER_IS_SIGNED };
+
+/* RowGroup, ColumnChunk, ColumnMetaData, Statistics, BoundaryOrder */
+enum { GROUP_CHUNKS = 1, GROUP_RAW_BYTES, GROUP_ROWS, GROUP_SORTING, GROUP_AT, GROUP_BYTES,
+       GROUP_ORDINAL };
+enum { CHUNK_AT = 2, CHUNK_METADATA, CHUNK_OFFSETS_AT, CHUNK_OFFSETS_BYTES, CHUNK_BOUNDS_AT,
+       CHUNK_BOUNDS_BYTES };
+enum { COLUMN_PHYSICAL = 1, COLUMN_ENCODINGS, COLUMN_PATH, COLUMN_CODEC, COLUMN_VALUES,
+       COLUMN_RAW_BYTES, COLUMN_STORED_BYTES, COLUMN_DATA_AT = 9, COLUMN_DICTIONARY_AT = 11,
+       COLUMN_STATISTICS };
+enum { STATISTICS_NULLS = 3, STATISTICS_MOST = 5, STATISTICS_LEAST, STATISTICS_MOST_IS_VALUE,
+       STATISTICS_LEAST_IS_VALUE };
+enum { ORDER_NONE = 0, ORDER_ASCENDING = 1 };
+
+/* PageHeader */
+enum { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
+enum { HEADER_TYPE = 1, HEADER_RAW_BYTES, HEADER_BYTES, HEADER_CRC, HEADER_DATA,
+       HEADER_DICTIONARY = 7 };
+
+/* DataPageHeader and DictionaryPageHeader */
+enum { DATA_VALUES = 1, DATA_ENCODING, DATA_DEFINITIONS, DATA_REPETITIONS };
+
+/* ---- leaves ---- */
 
 enum parquet_part { PART_VALUES, PART_KEYS, PART_MAPPED };
 

@@ -1,7 +1,7 @@
 /*
  * tag_census.h -- which tags the records of an input have.
  *
- * Threads: it is looked at when nobody adds any more.
+ * Threads: any may add; it is read when all have ended.
  */
 #ifndef ROCKSORT_COLUMNS_TAG_CENSUS_H
 #define ROCKSORT_COLUMNS_TAG_CENSUS_H

@@ -6,28 +6,12 @@
  */
 #include "columns/thrift_compact.h"
 
-#include "util/varint.h"
-
-enum { FIELD_TRUE = 1, FIELD_FALSE = 2, FIELD_I8 = 3, FIELD_I16 = 4, FIELD_LIST = 9 };
+enum { FIELD_TRUE = 1, FIELD_FALSE = 2, FIELD_LIST = 9 };
 enum { MOST_STEP = 15, MOST_SHORT_LIST = 14 };
 
 static void put_byte(struct thrift_writer *writer, unsigned value)
 {
     *column_bytes_append(writer->out, 1) = (uint8_t)value;
-}
-
-static void put_length(struct thrift_writer *writer, uint64_t n)
-{
-    struct column_bytes *out = writer->out;
-    uint8_t *at = column_bytes_reserve(out, VARINT_MAX_BYTES);
-    out->n_bytes += (size_t)(put_varint(at, n) - at);
-}
-
-static void put_integer(struct thrift_writer *writer, int64_t value)
-{
-    struct column_bytes *out = writer->out;
-    uint8_t *at = column_bytes_reserve(out, VARINT_MAX_BYTES);
-    out->n_bytes += (size_t)(put_signed_varint(at, value) - at);
 }
 
 static void put_field(struct thrift_writer *writer, int field, unsigned type)
@@ -37,7 +21,7 @@ static void put_field(struct thrift_writer *writer, int field, unsigned type)
         put_byte(writer, (unsigned)step << 4 | type);
     } else {
         put_byte(writer, type);
-        put_integer(writer, field);
+        column_bytes_signed_varint(writer->out, field);
     }
     *last = field;
 }
@@ -58,28 +42,13 @@ void thrift_bool(struct thrift_writer *writer, int field, bool value)
     put_field(writer, field, value ? FIELD_TRUE : FIELD_FALSE);
 }
 
-void thrift_i8(struct thrift_writer *writer, int field, int8_t value)
+void thrift_integer(struct thrift_writer *writer, int field, enum thrift_type type, int64_t value)
 {
-    put_field(writer, field, FIELD_I8);
-    put_byte(writer, (uint8_t)value);
-}
-
-void thrift_i16(struct thrift_writer *writer, int field, int16_t value)
-{
-    put_field(writer, field, FIELD_I16);
-    put_integer(writer, value);
-}
-
-void thrift_i32(struct thrift_writer *writer, int field, int32_t value)
-{
-    put_field(writer, field, THRIFT_I32);
-    put_integer(writer, value);
-}
-
-void thrift_i64(struct thrift_writer *writer, int field, int64_t value)
-{
-    put_field(writer, field, THRIFT_I64);
-    put_integer(writer, value);
+    put_field(writer, field, type);
+    if (type == THRIFT_I8)
+        put_byte(writer, (uint8_t)value);
+    else
+        column_bytes_signed_varint(writer->out, value);
 }
 
 void thrift_bytes(struct thrift_writer *writer, int field, const void *bytes, size_t n_bytes)
@@ -112,7 +81,7 @@ void thrift_list(struct thrift_writer *writer, int field, enum thrift_type type,
         put_byte(writer, (unsigned)n << 4 | type);
     } else {
         put_byte(writer, 0xf0u | type);
-        put_length(writer, n);
+        column_bytes_varint(writer->out, n);
     }
 }
 
@@ -123,12 +92,12 @@ void thrift_item_bool(struct thrift_writer *writer, bool value)
 
 void thrift_item_integer(struct thrift_writer *writer, int64_t value)
 {
-    put_integer(writer, value);
+    column_bytes_signed_varint(writer->out, value);
 }
 
 void thrift_item_bytes(struct thrift_writer *writer, const void *bytes, size_t n_bytes)
 {
-    put_length(writer, n_bytes);
+    column_bytes_varint(writer->out, n_bytes);
     column_bytes_copy(writer->out, bytes, n_bytes);
 }
 

@@ -18,8 +18,10 @@
 
 enum { THRIFT_MOST_DEPTH = 8 };         /* structs within structs */
 
-enum thrift_type {              /* of the items of a list */
+enum thrift_type {              /* of integers, and of the items of a list */
     THRIFT_BOOL = 1,
+    THRIFT_I8 = 3,
+    THRIFT_I16 = 4,
     THRIFT_I32 = 5,
     THRIFT_I64 = 6,
     THRIFT_BYTES = 8,
@@ -39,10 +41,19 @@ struct thrift_writer thrift_begin(struct column_bytes *out);
 void thrift_end(struct thrift_writer *writer);
 
 void thrift_bool(struct thrift_writer *writer, int field, bool value);
-void thrift_i8(struct thrift_writer *writer, int field, int8_t value);
-void thrift_i16(struct thrift_writer *writer, int field, int16_t value);
-void thrift_i32(struct thrift_writer *writer, int field, int32_t value);
-void thrift_i64(struct thrift_writer *writer, int field, int64_t value);
+void thrift_integer(struct thrift_writer *writer, int field, enum thrift_type type, int64_t value);
+
+/* The usual types. */
+static inline void thrift_i32(struct thrift_writer *writer, int field, int32_t value)
+{
+    thrift_integer(writer, field, THRIFT_I32, value);
+}
+
+static inline void thrift_i64(struct thrift_writer *writer, int field, uint64_t value)
+{
+    thrift_integer(writer, field, THRIFT_I64, (int64_t)value);
+}
+
 void thrift_bytes(struct thrift_writer *writer, int field, const void *bytes, size_t n_bytes);
 void thrift_text(struct thrift_writer *writer, int field, const char *text);
 void thrift_struct(struct thrift_writer *writer, int field);

@@ -21,7 +21,6 @@
 #define _GNU_SOURCE              /* sched_getaffinity */
 #include "command/machine_fit.h"
 
-#include "machine/cgroup.h"
 #include "machine/memory.h"
 #include "pipeline/mem_budget.h"
 

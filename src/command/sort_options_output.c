@@ -4,7 +4,7 @@
  */
 #include "command/sort_options.h"
 
-#include "columns/standard_tags.h"
+#include "columns/column_schema.h"
 #include "command/option_table.h"
 #include "input/bam_reader.h"
 #include "util/diag.h"
@@ -342,7 +342,7 @@ static void warn_of_types(const struct column_schema *schema)
 {
     for (unsigned i = 0; i < schema->n_columns; i++) {
         const struct column *column = &schema->columns[i];
-        const struct standard_tag *standard =
+        const struct column *standard =
             column->field == FIELD_TAG ? standard_tag_find(column->name) : NULL;
         if (standard && standard->type != column->type)
             diag_warning("--columns gives '%s' another type than the SAM specification, so it "
@@ -367,7 +367,7 @@ static int choose_columns(struct sort_options *o)
     s->also_columns.list = s->columns.list;
     s->also_columns.format = column_format_of(s->also_format.kind);
     choose_codec(&s->also_format, -1, &s->also_columns);
-    struct column_schema *schema = column_request_schema(&s->columns, NULL);
+    struct column_schema *schema = column_schema_create(s->columns.list, NULL);
     if (schema) warn_of_types(schema);
     column_schema_destroy(schema);
     return schema ? 0 : -1;

@@ -8,41 +8,13 @@
 #include "util/diag.h"
 #include "util/xalloc.h"
 
+#include <htslib/bgzf.h>
 #include <htslib/hts_log.h>
 #include <htslib/kstring.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-
-/* An input as it was when it was opened. */
-struct opened_file {
-    bool is_regular;
-    struct stat st;
-    XXH64_hash_t header_hash;           /* only if there are several inputs */
-    bool can_seek;                      /* likewise: a file of BGZF-compressed BAM */
-    enum htsExactFormat format;
-    bool by_coordinate;                 /* its header claims this order */
-    bool is_cut;                        /* see bam_reader_is_cut */
-    bool is_warned_of;                  /* what there is to warn of was said */
-};
-
-struct bam_inputs {
-    const char *const *paths;
-    size_t n;
-    const htsFormat *options;
-    htsThreadPool *pool;
-    struct bam_reader **readers;        /* NULL: not open */
-    struct opened_file *files;
-    char *common_order;                 /* see bam_inputs_common_order; NULL: none was opened */
-    struct header_union *names;         /* NULL if there is a single input */
-    size_t at;                          /* number of the next input */
-    uint64_t n_bytes;                   /* size of all files; 0: unknown */
-    uint64_t n_bytes_before;            /* size of the files that were read or skipped */
-    bool can_seek;
-    bool changed;                       /* the error was that an input changed */
-    struct input_position start;        /* where reading begins */
-};
 
 static bool can_open_again(const char *path)
 {
@@ -78,7 +50,7 @@ static int check_size(struct bam_inputs *in, size_t i)
         return 0;
     in->changed = true;
     diag_error("'%s' was changed while it was read: it had %" PRId64 " bytes and has %" PRId64 "; "
-               "sort it again when it is complete", bam_reader_name(in->readers[i]),
+               "sort it again when it is complete", in->readers[i]->file.name,
                (int64_t)file->st.st_size, (int64_t)now.st_size);
     return -1;
 }
@@ -86,7 +58,7 @@ static int check_size(struct bam_inputs *in, size_t i)
 /* Notes the format of input i, and the order that its header claims. */
 static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reader)
 {
-    const char *at = header_whole_text(bam_reader_header(reader));
+    const char *at = header_whole_text(reader->file.header);
     struct text line, field, rest = {"", 0}, order = {"", 0}, sub_order = {NULL, 0};
     if (header_next_line(&at, &line) && header_line_is(line, "@HD")) rest = header_line_rest(line);
     while (header_next_field(&rest, &field)) {
@@ -95,7 +67,7 @@ static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reade
         if (ss.at) sub_order = ss;
     }
     in->files[i].by_coordinate = text_equal(order, text_of("coordinate"));
-    in->files[i].format = bam_reader_format(reader)->format;
+    in->files[i].format = hts_get_format(reader->file.hts)->format;
     if (sub_order.at) order = sub_order;
     if (!in->common_order)
         in->common_order = xasprintf("%.*s", (int)order.n, order.at);
@@ -155,12 +127,12 @@ static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *firs
     struct bam_reader *reader = open_file(in, i);
     hts_set_log_level(level);
     if (!reader) return NULL;
-    sam_hdr_t *header = bam_reader_header(reader);
+    sam_hdr_t *header = reader->file.header;
     in->files[i].header_hash = hash_header(header);
     note_order(in, i, reader);
     in->files[i].can_seek = again && bam_reader_can_seek(reader);
     if (!in->files[i].can_seek) in->can_seek = false;
-    names[i] = bam_reader_name(reader);         /* is valid after the reader is closed, too */
+    names[i] = reader->file.name;         /* is valid after the reader is closed, too */
     sam_hdr_t *copy = copy_header(header, i, first, names);
     if (again)
         bam_reader_close(reader);
@@ -207,14 +179,13 @@ struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const hts
         .n_bytes = input_bytes_of_all(paths, n),
         .can_seek = true,
     };
-    if ((n == 1 && !is_merge ? open_single(in) : unite_headers(in)) == 0) return in;
+    if ((n == 1 && !is_merge ? open_single(in) : unite_headers(in)) == 0) {
+        in->header = in->names ? in->names->header
+                               : in->readers[0]->file.header;
+        return in;
+    }
     bam_inputs_close(in);
     return NULL;
-}
-
-sam_hdr_t *bam_inputs_header(struct bam_inputs *in)
-{
-    return in->names ? header_union_header(in->names) : bam_reader_header(in->readers[0]);
 }
 
 const char *bam_inputs_sorted_by_coordinate(const struct bam_inputs *in)
@@ -222,26 +193,6 @@ const char *bam_inputs_sorted_by_coordinate(const struct bam_inputs *in)
     for (size_t i = 0; i < in->n; i++)
         if (in->files[i].by_coordinate) return input_shown_name(in->paths[i]);
     return NULL;
-}
-
-const char *bam_inputs_common_order(const struct bam_inputs *in)
-{
-    return in->common_order;
-}
-
-bool bam_inputs_can_seek(const struct bam_inputs *in)
-{
-    return in->can_seek;
-}
-
-bool bam_inputs_can_copy(const struct bam_inputs *in, size_t i)
-{
-    return in->files[i].can_seek && in->files[i].by_coordinate;
-}
-
-enum htsExactFormat bam_inputs_format(const struct bam_inputs *in, size_t i)
-{
-    return in->files[i].format;
 }
 
 const struct id_renames *bam_inputs_renames(const struct bam_inputs *in, size_t i)
@@ -278,10 +229,10 @@ static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
                                                       in->files[i].is_warned_of);
     in->files[i].is_warned_of = true;
     if (!reader) return NULL;
-    if (hash_header(bam_reader_header(reader)) == in->files[i].header_hash) return reader;
+    if (hash_header(reader->file.header) == in->files[i].header_hash) return reader;
     in->changed = true;
     diag_error("'%s' was replaced while others were read: it has another header now; sort again",
-               bam_reader_name(reader));
+               reader->file.name);
     bam_reader_close(reader);
     return NULL;
 }
@@ -307,7 +258,10 @@ static struct bam_reader *prepare_reader(struct bam_inputs *in, size_t i)
 int bam_inputs_leave(struct bam_inputs *in, size_t i)
 {
     if (in->readers[i] && check_size(in, i) < 0) return -1;
-    if (in->readers[i] && bam_reader_is_cut(in->readers[i])) in->files[i].is_cut = true;
+    if (in->readers[i] && bam_reader_is_cut(in->readers[i]) && !in->files[i].is_cut) {
+        in->files[i].is_cut = true;
+        in->n_cut++;
+    }
     if (in->n_bytes > 0) in->n_bytes_before += (uint64_t)input_bytes(in->paths[i]);
     if (!in->names) return 0;           /* the header of a single input is still needed */
     bam_reader_close(in->readers[i]);
@@ -321,23 +275,6 @@ int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
     if (in->at == in->n) return 0;
     *reader = prepare_reader(in, in->at++);
     return *reader ? 1 : -1;
-}
-
-bool bam_inputs_changed(const struct bam_inputs *in)
-{
-    return in->changed;
-}
-
-size_t bam_inputs_n_cut(const struct bam_inputs *in)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < in->n; i++) n += in->files[i].is_cut;
-    return n;
-}
-
-uint64_t bam_inputs_bytes(const struct bam_inputs *in)
-{
-    return in->n_bytes;
 }
 
 uint64_t bam_inputs_bytes_read(const struct bam_inputs *in)
@@ -356,4 +293,80 @@ void bam_inputs_close(struct bam_inputs *in)
     free(in->files);
     free(in->readers);
     free(in);
+}
+
+/* ---- ends of a file ---- */
+
+enum { BGZF_COMPRESSED = 2 };
+
+/* Reads the next record into *record, which is made if it is NULL. Returns 1, 0 at the end, or
+   -1. */
+static int read_record(BGZF *file, bam1_t **record)
+{
+    enum { END = -1 };
+    bam1_t *next = bam_init1();
+    int r = next ? bam_read1(file, next) : -2;
+    if (r < 0) {
+        bam_destroy1(next);
+        return r == END ? 0 : -1;
+    }
+    bam_destroy1(*record);
+    *record = next;
+    return 1;
+}
+
+/* With the header read: where the next block begins, or -1 if the block at hand has records. */
+static int64_t end_of_header(BGZF *file)
+{
+    int64_t at = bgzf_tell(file);
+    if ((at & 0xffff) == 0) return at >> 16;
+    if (file->block_offset < file->block_length) return -1;
+    /* htslib goes on to the next block when it reads. */
+    return bgzf_read_block(file) < 0 ? -1 : file->block_address;
+}
+
+static int read_ends(BGZF *file, const struct bam_ends_places *places, struct bam_ends *ends)
+{
+    bam_hdr_t *header = bam_hdr_read(file);
+    if (!header) return -1;
+    bam_hdr_destroy(header);
+    int64_t begin = end_of_header(file);
+    if (begin < 0) return -1;
+    ends->begin = (uint64_t)begin;
+    int r = read_record(file, &ends->first);
+    if (r <= 0) return r;
+    if (places->placed_end > 0 && (bgzf_seek(file, (int64_t)places->placed_end, SEEK_SET) < 0 ||
+                                   read_record(file, &ends->after) < 0))
+        return -1;
+    if (places->last_begin == 0) return 0;
+    if (bgzf_seek(file, (int64_t)places->last_begin, SEEK_SET) < 0) return -1;
+    while ((r = read_record(file, &ends->last)) > 0) continue;
+    return r < 0 || !ends->last ? -1 : 0;
+}
+
+int bam_ends_read(const char *path, const struct bam_ends_places *places, struct bam_ends *ends)
+{
+    *ends = (struct bam_ends){0};
+    /* What is wrong with the file will be found again when it is read. If the places are wrong,
+       that is no error. */
+    enum htsLogLevel level = hts_get_log_level();
+    hts_set_log_level(HTS_LOG_OFF);
+    BGZF *file = bgzf_open(path, "r");
+    int r = -1;
+    if (file) {
+        if (bgzf_compression(file) == BGZF_COMPRESSED && bgzf_check_EOF(file) == 1)
+            r = read_ends(file, places, ends);
+        if (bgzf_close(file) < 0) r = -1;
+    }
+    hts_set_log_level(level);
+    if (r < 0) bam_ends_release(ends);
+    return r;
+}
+
+void bam_ends_release(struct bam_ends *ends)
+{
+    bam_destroy1(ends->first);
+    bam_destroy1(ends->last);
+    bam_destroy1(ends->after);
+    *ends = (struct bam_ends){0};
 }

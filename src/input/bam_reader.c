@@ -7,12 +7,10 @@
 
 #include "bam/bam_long.h"
 #include "bam/header_text.h"
-#include "input/bgzf_source.h"
 #include "input/header_references.h"
 #include "input/input_error.h"
 #include "input/input_file.h"
-#include "input/record_source.h"
-#include "input/sam_text.h"
+#include "input/reader_source.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/words.h"
@@ -32,11 +30,6 @@
 
 /* htslib reads this much in one system call; its default of 32 KiB needs 4 times as many calls. */
 enum { READ_BYTES = 128 << 10 };
-
-struct bam_reader {
-    struct reader_file file;
-    struct reader_source *source;
-};
 
 /* ---- opening ---- */
 
@@ -59,17 +52,12 @@ static bool is_text(const samFile *hts)
     return hts->format.format == sam;
 }
 
-static bool is_bgzf(const samFile *hts)
-{
-    return bgzf_compression(hts->fp.bgzf) == 2;
-}
-
 /* Lets htslib use the pool for input that our own workers do not inflate. */
 static int use_pool(samFile *hts, htsThreadPool *pool)
 {
     if (!pool || is_whole_bam(hts)) return 0;
     if (hts->format.format != sam) return hts_set_opt(hts, HTS_OPT_THREAD_POOL, pool);
-    /* hts_set_opt would start htslib's SAM parser, too; see sam_text.h. */
+    /* hts_set_opt would start htslib's SAM parser, too; see reader_source.h. */
     return hts->format.compression == bgzf
                ? bgzf_thread_pool(hts->fp.bgzf, pool->pool, pool->qsize) : 0;
 }
@@ -166,8 +154,8 @@ int bam_reader_check_reference(const htsFormat *options)
     return 0;
 }
 
-/* Refuses lines that htslib cannot parse, and @SQ lines without a sound length, as htslib 1.24 does;
-   1.16 accepts these. */
+/* Refuses lines that htslib cannot parse, and @SQ lines without a sound length, as htslib 1.24
+   does; 1.16 accepts these. */
 static int check_lines(const struct reader_file *file)
 {
     const char *text = header_whole_text(file->header);
@@ -315,11 +303,12 @@ static int read_header(struct reader_file *file, bool is_checked, bool is_quiet)
 /* NULL after a message. */
 static struct reader_source *open_source(const struct reader_file *file)
 {
+    enum { BGZF_FORMAT = 2 };
     samFile *hts = file->hts;
     if (is_whole_bam(hts))
-        return is_bgzf(hts) ? bgzf_source_open(file) : bgzf_source_open_plain(file);
-    if (!is_text(hts)) return record_source_open(file);
-    return hts->filter ? record_source_open_lines(file) : sam_text_open_source(file);
+        return bgzf_compression(hts->fp.bgzf) == BGZF_FORMAT ? bgzf_source_open(file)
+                                                             : bgzf_source_open_plain(file);
+    return is_text(hts) ? sam_text_open_source(file) : record_source_open(file);
 }
 
 static struct bam_reader *open_reader(const char *path, const htsFormat *options,
@@ -331,7 +320,8 @@ static struct bam_reader *open_reader(const char *path, const htsFormat *options
     file->is_quiet = is_quiet;
     if (open_file(file, path, options) < 0) goto err;
     if (use_pool(file->hts, pool) < 0) {
-        input_error_threads(file->name);
+        diag_error("cannot read '%s' with threads: htslib reports an error; give fewer with -@",
+                   file->name);
         goto err;
     }
     if (read_header(file, is_checked, is_quiet) < 0 || look_at_end(file) < 0) goto err;
@@ -373,31 +363,11 @@ int bam_reader_seek(struct bam_reader *reader, uint64_t offset, uint64_t n_recor
 
 /* ---- reading ---- */
 
-sam_hdr_t *bam_reader_header(struct bam_reader *reader)
-{
-    return reader->file.header;
-}
-
 void bam_reader_drop_header(struct bam_reader *reader)
 {
     if (reader->source->kind->needs_header) return;
     sam_hdr_destroy(reader->file.header);
     reader->file.header = NULL;
-}
-
-bool bam_reader_is_text(const struct bam_reader *reader)
-{
-    return reader->source->kind->is_text;
-}
-
-const htsFormat *bam_reader_format(const struct bam_reader *reader)
-{
-    return hts_get_format(reader->file.hts);
-}
-
-const char *bam_reader_name(const struct bam_reader *reader)
-{
-    return reader->file.name;
 }
 
 int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
@@ -421,11 +391,6 @@ uint64_t bam_reader_offset(const struct bam_reader *reader)
 {
     const struct source_kind *kind = reader->source->kind;
     return kind->offset ? kind->offset(reader->source) : 0;
-}
-
-bool bam_reader_io_failed(const struct bam_reader *reader)
-{
-    return reader->source->io_failed;
 }
 
 bool bam_reader_is_cut(const struct bam_reader *reader)

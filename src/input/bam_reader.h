@@ -1,17 +1,10 @@
 /*
  * bam_reader.h -- one input, in any format that htslib opens, as a stream of pieces of raw BAM.
  *
- * Order of calls:
+ * Order of calls: open; seek, if needed; next, until it returns no piece, while workers inflate or
+ * parse the pieces (reader_source.h); close.
  *
- *     reader = bam_reader_open(path, options, pool);
- *     bam_reader_seek                                  if needed
- *     while (bam_reader_next(...) == BAM_READER_PIECE)
- *         workers inflate or parse the piece (bam_piece.h)
- *     bam_reader_close(reader);
- *
- * bam_reader.c opens the file and chooses the source that reads it (reader_source.h).
- *
- * Threads: bam_reader_* by one thread. Errors: -1 or NULL after a message that names the file.
+ * Threads: one at a time. Errors: -1 or NULL after a message that names the file.
  */
 #ifndef ROCKSORT_INPUT_BAM_READER_H
 #define ROCKSORT_INPUT_BAM_READER_H
@@ -20,13 +13,14 @@
 
 #include <htslib/thread_pool.h>
 
-struct bam_reader;
+/* To be read; and the caller may change the header, for instance by adding @PG lines. */
+struct bam_reader {
+    struct reader_file file;
+    struct reader_source *source;
+};
 
-/*
- * Opens `path` ("-": standard input), with htslib's options for the format, and reads its header.
- * Path and pool must outlive the reader. Without a pool (NULL) htslib decodes in the calling
- * thread.
- */
+/* Opens `path` ("-": standard input), with htslib's options for the format, and reads its header.
+   Path and pool must outlive the reader. pool NULL: htslib decodes in the calling thread. */
 struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
                                    htsThreadPool *pool);
 
@@ -39,35 +33,20 @@ struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *opti
    use. Returns 0, or -1 after a message. */
 int bam_reader_check_reference(const htsFormat *options);
 
-/*
- * bam_reader_can_seek returns true if reading can begin at any record, as in a BGZF-compressed BAM
- * file. bam_reader_seek, to be called before the first piece, makes reading begin at `offset`, a
- * BGZF virtual offset at which a record begins. n_records records come before it.
- */
+/* True if reading can begin at any record, as in a BGZF-compressed BAM file. */
 bool bam_reader_can_seek(const struct bam_reader *reader);
+
+/* To be called before the first piece: makes reading begin at `offset`, a BGZF virtual offset at
+   which a record begins. n_records records come before it. */
 int bam_reader_seek(struct bam_reader *reader, uint64_t offset, uint64_t n_records);
 
-/* Owned by the reader; the caller may change it, for instance by adding @PG lines. */
-sam_hdr_t *bam_reader_header(struct bam_reader *reader);
-
-/* Frees the header unless the reader needs it; bam_reader_header must not be called again. With
-   many references it may take more memory than all that is read. */
+/* Frees the header unless the reader needs it; it is NULL then. With many references it may take
+   more memory than all that is read. */
 void bam_reader_drop_header(struct bam_reader *reader);
 
-/* True if pieces are lines of SAM, which must be parsed. The answer is the same for all pieces. */
-bool bam_reader_is_text(const struct bam_reader *reader);
-
-/* The format of the file. Owned by the reader. */
-const htsFormat *bam_reader_format(const struct bam_reader *reader);
-
-/* The name of the input in messages: its path, or "standard input". Outlives the reader. */
-const char *bam_reader_name(const struct bam_reader *reader);
-
-/*
- * Fetches the next piece, of about piece_bytes and at most `room`. Returns one of the codes of
- * reader_source.h. Its bytes are at `raw` on return, or after bam_piece_inflate has put them there.
- * `raw` and `room` are not used for SAM, whose lines must be parsed first.
- */
+/* Fetches the next piece, of about piece_bytes and at most `room`. Returns one of the codes of
+   reader_source.h. Its bytes are at `raw` on return, or after bam_piece_inflate has put them there.
+   `raw` and `room` are not used for SAM. */
 int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
                     size_t piece_bytes, size_t room);
 
@@ -76,9 +55,6 @@ size_t bam_reader_room_needed(const struct bam_reader *reader);
 
 /* How many bytes of the file have been read; 0: unknown. */
 uint64_t bam_reader_offset(const struct bam_reader *reader);
-
-/* After an error: true if the system could not read the file. Then its content may be sound. */
-bool bam_reader_io_failed(const struct bam_reader *reader);
 
 /* After its end: true if it ended as a truncated file may: without an EOF marker, or SAM without a
    newline. There was a warning. */

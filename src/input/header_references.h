@@ -3,9 +3,9 @@
  *
  * A BAM file names its references twice: in a list, to which the numbers in records refer, and in
  * the @SQ lines of its text, which SAM and CRAM take over. If the lines differ from the list, reads
- * would get onto other contigs. The list decides, as for all programs that read BAM: its order,
- * its names, its lengths. A list that @SQ lines cannot hold is refused: a reference without a name or
- * of no bases, a tab or a newline in a name.
+ * would get onto other contigs. The list decides, as for all programs that read BAM. A list that
+ * @SQ lines cannot hold is refused: a reference without a name or of no bases, a tab or a newline
+ * in a name.
  *
  * Threads: one at a time. Errors: -1 after a message.
  */

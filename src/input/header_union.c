@@ -1,10 +1,9 @@
 /*
  * header_union.c -- see header_union.h.
  *
- * Headers are read as text, line by line: htslib would parse the @SQ lines of each, which costs
- * hundreds of bytes a line, and thousands of inputs of 100,000 references would fill the memory.
- * Strings are pieces of these texts and are looked up by hash, so that the work is linear in the
- * size of all headers.
+ * Headers are read as text, line by line: htslib would parse the @SQ lines of each, and thousands
+ * of inputs of 100,000 references would fill the memory. Strings are pieces of these texts and are
+ * looked up by hash, so that the work is linear in the size of all headers.
  *
  * First all IDs of all inputs are collected, since a new ID must not be one that a later input has.
  * Then each input is united with those before it. For each line a text is made, its content: its ID
@@ -13,12 +12,13 @@
  * programs of a chain are united from the oldest to the youngest, so two contents are equal only if
  * the whole chains are equal.
  *
- * If a line refers to an ID that has no line, this ID is treated as a line without tags. Otherwise
- * it could come to mean a line of another input.
+ * If a line refers to an ID that has no line, this ID is treated as a line without tags: else it
+ * could come to mean a line of another input.
  */
 #include "input/header_union.h"
 
-#include "input/header_ids.h"
+#include "bam/header_text.h"
+#include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -32,10 +32,28 @@ enum kind { GROUP = ID_GROUP, PROGRAM = ID_PROGRAM, OTHER = N_ID_KINDS, N_KINDS 
 
 enum { TYPE_BYTES = 3, TAG_BYTES = 3 };     /* "@RG", "ID:" */
 
-struct header_union {
-    sam_hdr_t *header;
-    size_t n_inputs;
-    struct id_renames *renames; /* of each input */
+/* The IDs of one header: its @RG and @PG lines, and the programs that these lines refer to. Texts
+   are pieces of the header. */
+struct header_id {
+    struct text line;           /* none if the header has no line with this ID */
+    struct text id;
+    struct text ref;            /* ID of the program that the line refers to, or none (PP of @PG,
+                                   PG of @RG) */
+    size_t parent;              /* index of that program among the programs; set by link */
+    struct text new_id;         /* in the united header; none as long as it is unknown */
+    bool is_added;              /* the united header gets this line */
+    bool is_visited;
+    size_t child;               /* the program from which this one was reached */
+};
+
+struct header_id_list {
+    struct header_id *at;
+    size_t n, room;
+    struct text_map places;     /* by ID: index in `at` */
+};
+
+struct header_ids {
+    struct header_id_list kinds[N_ID_KINDS];
 };
 
 /* This is what is known of one kind of lines in the inputs that are united so far. */
@@ -61,6 +79,70 @@ struct builder {
     struct text *kept;          /* strings that were made, each its own allocation */
     size_t n_kept, kept_room;
 };
+
+/* ---- IDs of a header ---- */
+
+static const char *const line_types[N_ID_KINDS] = {"@RG", "@PG"};
+static const char *const ref_tags[N_ID_KINDS] = {"PG:", "PP:"};
+
+/* The kind of a line; N_ID_KINDS if it is neither @RG nor @PG. */
+static enum id_kind kind_of(struct text line)
+{
+    enum id_kind kind = ID_GROUP;
+    while (kind < N_ID_KINDS && !header_line_is(line, line_types[kind])) kind++;
+    return kind;
+}
+
+/* Adds an ID unless it is in the list already. Returns its index in the list. */
+static size_t add_id(struct header_id_list *list, const struct header_id *id)
+{
+    size_t place = text_map_put(&list->places, id->id, list->n);
+    if (place < list->n) return place;
+    xgrow(&list->at, &list->room, list->n + 1, list->n, sizeof *list->at);
+    list->at[list->n] = *id;
+    return list->n++;
+}
+
+/* Adds a line, unless an earlier line has the same ID. Returns -1 after a message if the line has
+   no ID. */
+static int add_line(struct header_ids *ids, enum id_kind kind, struct text line, const char *file)
+{
+    struct header_id id = {.line = line};
+    struct text rest = header_line_rest(line), field;
+    while (header_next_field(&rest, &field)) {
+        if (!id.id.at) id.id = header_field_value(field, "ID:");
+        if (!id.ref.at) id.ref = header_field_value(field, ref_tags[kind]);
+    }
+    if (!id.id.at) {
+        diag_error("the header of '%s' has an %s line without ID; add it with 'samtools reheader'",
+                   file, line_types[kind]);
+        return -1;
+    }
+    (void)add_id(&ids->kinds[kind], &id);
+    return 0;
+}
+
+/* Sets all parents. Adds each program that a line refers to but that has no line itself. */
+static void link_programs(struct header_ids *ids)
+{
+    for (enum id_kind kind = ID_GROUP; kind < N_ID_KINDS; kind++) {
+        struct header_id_list *list = &ids->kinds[kind];
+        for (size_t k = 0; k < list->n; k++) {
+            struct header_id missing = {.id = list->at[k].ref};
+            if (!missing.id.at) continue;
+            size_t parent = add_id(&ids->kinds[ID_PROGRAM], &missing);
+            list->at[k].parent = parent;
+        }
+    }
+}
+
+static void release_ids(struct header_ids *ids)
+{
+    for (enum id_kind kind = ID_GROUP; kind < N_ID_KINDS; kind++) {
+        free(ids->kinds[kind].at);
+        text_map_release(&ids->kinds[kind].places);
+    }
+}
 
 static void put(kstring_t *out, struct text t)
 {
@@ -96,9 +178,9 @@ static void read_other_line(struct builder *b, size_t i, struct text line)
 static int read_line(struct builder *b, size_t i, struct text line)
 {
     if (header_line_is(line, "@HD") || header_line_is(line, "@SQ")) return 0;
-    enum id_kind kind = header_ids_kind_of(line);
+    enum id_kind kind = kind_of(line);
     if (i == 0) b->kinds[kind].last_of_first = line;
-    if (kind < N_ID_KINDS) return header_ids_add(&b->ids[i], kind, line, b->file_names[i]);
+    if (kind < N_ID_KINDS) return add_line(&b->ids[i], kind, line, b->file_names[i]);
     read_other_line(b, i, line);
     return 0;
 }
@@ -109,7 +191,7 @@ static int read_header(struct builder *b, size_t i)
     struct text line;
     while (header_next_line(&at, &line))
         if (read_line(b, i, line) < 0) return -1;
-    header_ids_link(&b->ids[i]);
+    link_programs(&b->ids[i]);
     for (enum id_kind kind = ID_GROUP; kind < N_ID_KINDS; kind++) {
         struct header_id_list *list = &b->ids[i].kinds[kind];
         for (size_t k = 0; k < list->n; k++)
@@ -123,7 +205,8 @@ static int read_header(struct builder *b, size_t i)
 
 static int compare_fields(const void *a, const void *b)
 {
-    return text_compare(*(const struct text *)a, *(const struct text *)b);
+    const struct text *x = a, *y = b;
+    return compare_bytes(x->at, x->n, y->at, y->n);
 }
 
 /* True if `value` is the value of this field. Compares addresses: a value of the same bytes in
@@ -323,7 +406,7 @@ static sam_hdr_t *make_header(struct builder *b)
 
 static void builder_release(struct builder *b)
 {
-    for (size_t i = 0; i < b->n_inputs; i++) header_ids_release(&b->ids[i]);
+    for (size_t i = 0; i < b->n_inputs; i++) release_ids(&b->ids[i]);
     free(b->ids);
     for (enum kind kind = GROUP; kind < N_KINDS; kind++) {
         free(b->kinds[kind].added.s);
@@ -395,11 +478,6 @@ void header_union_destroy(struct header_union *u)
     free(u->renames);
     sam_hdr_destroy(u->header);
     free(u);
-}
-
-sam_hdr_t *header_union_header(struct header_union *u)
-{
-    return u->header;
 }
 
 const struct id_renames *header_union_renames(const struct header_union *u, size_t i)

@@ -7,7 +7,7 @@
  *
  * What the united header holds:
  *   @SQ  the first input's lines. All inputs must have the same names and lengths in the same
- *        order, or the union fails. Other tags of these lines (M5, UR, AS, ...) are not compared.
+ *        order. Other tags of these lines (M5, UR, AS, ...) are not compared.
  *   @HD  the first input's line.
  *   @PG  all programs. Two lines become one if they agree in ID, in their tags (in any order), and
  *        in the whole chain of programs that PP leads to. If an earlier input uses an ID for
@@ -16,25 +16,28 @@
  *   @RG  all read groups, by the same rules. PG is changed with the program's ID, so read groups
  *        whose programs differ are different.
  *   @CO  all comments, and lines of unknown types, except those that an earlier input has, too.
- * The first input keeps its IDs and its lines as they are. Lines of later inputs are put after its
- * last line of their type. If an input has an ID twice, the first line counts, as in htslib.
+ * The first input keeps its IDs and its lines as they are. Lines of later inputs follow its last
+ * line of their type. If an input has an ID twice, the first line counts, as in htslib.
  *
  * Records refer to @RG and @PG lines in their tags RG:Z and PG:Z. If the header of a record's input
- * has a line with this ID, the tag gets the new ID of the line. If it has no such line the tag
- * stays as it is, even if the header of another input has the ID. There is one exception: an ID
- * without a line that the PP or PG of some line refers to. It is treated like the ID of a line, so
- * that it does not come to mean a line of another input.
+ * has a line with this ID, or a line whose PP or PG refers to it, the tag gets the new ID. Else it
+ * stays as it is, even if the header of another input has the ID.
  *
  * Ownership: the union owns its header and keeps no pointer to what it is given. Threads: during
  * create no other thread may use the headers (htslib may rebuild their text); after that any thread
- * may use the renames. Errors: a message, then NULL.
+ * may use the renames. Errors: NULL after a message.
  */
 #ifndef ROCKSORT_INPUT_HEADER_UNION_H
 #define ROCKSORT_INPUT_HEADER_UNION_H
 
 #include "input/id_renames.h"
 
-struct header_union;
+/* For header_union.c to change, and for all to read; the header may be changed. */
+struct header_union {
+    sam_hdr_t *header;
+    size_t n_inputs;
+    struct id_renames *renames; /* of each input */
+};
 
 /* Checks that y has the references of x. The names are for the message. Returns 0 or -1. */
 int header_union_check_references(const sam_hdr_t *x, const char *x_file, const sam_hdr_t *y,
@@ -50,9 +53,6 @@ struct header_union *header_union_create(sam_hdr_t *const *headers, const char *
 
 /* NULL is accepted. */
 void header_union_destroy(struct header_union *u);
-
-/* The header belongs to the union. */
-sam_hdr_t *header_union_header(struct header_union *u);
 
 /* Returns the IDs of input i that have changed. If none has, returns NULL, and the records stay as
    they are. */

@@ -40,11 +40,8 @@ bool id_renames_touch(const struct id_renames *renames, const uint8_t *rec);
 /* Upper bound of the size of the rewritten record; quick to compute. */
 size_t id_renames_rewrite_bound(const struct id_renames *renames, const uint8_t *rec);
 
-/*
- * Writes a checked record (bam_record_check) to out, with the new IDs in its first RG:Z and its
- * first PG:Z, and returns its size. Everything else is copied as it is. If a tag is damaged,
- * everything from this tag on is copied as it is.
- */
+/* Writes a checked record to out, with the new IDs in its first RG:Z and its first PG:Z, and
+   returns its size. Everything else, and what follows a damaged tag, is copied as it is. */
 size_t id_renames_rewrite(const struct id_renames *renames, const uint8_t *rec, uint8_t *out);
 
 #endif

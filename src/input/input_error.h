@@ -11,26 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct bam_piece;
-struct sam_chunk;
-
 /* A record is damaged. Its number counts from 1; the name of the read is NULL or empty if it is not
    known. (A short form of record_problem_print.) */
 void input_error_record(const char *input, uint64_t number, const char *read_name,
                         const char *problem);
 
-/* The same: the record claims a size that it cannot have, or another file begins in its place
-   (bam_walk_next). */
-void input_error_size(const char *input, uint64_t number, size_t claimed_bytes);
-
-/* A file of this format ("BAM") begins after a record or a byte (the unit) of this number, from 1. */
+/* A file of this format ("BAM") begins after a record or a byte (the unit) of this number, from 1.
+   */
 void input_error_joined(const char *input, const char *format, const char *unit, uint64_t number);
-
-/* The input ends within a record. */
-void input_error_end(const char *input, uint64_t number);
-
-/* bam_piece_inflate failed. */
-void input_error_piece(const char *input, const struct bam_piece *piece);
 
 /* Reading failed near a byte of the file. errno is the reason; 0: the content of the file is
    bad. */
@@ -43,19 +31,8 @@ void input_error_header(const char *input, const char *text, bool known_types, b
 /* There is no header, or it cannot be read. */
 void input_error_no_header(const char *input);
 
-/* Checks the lines of a chunk that was parsed. n_before: number of records before the first one that
-   the caller has not taken. Returns 0 if all are sound, after a warning if the file ends within the
-   last one; else -1 after a message. */
-int input_check_lines(const char *input, uint64_t n_before, const struct sam_chunk *lines);
-
 /* A warning: the file ends within the last line of text, which is of this read. */
 void input_warn_cut(const char *input, const char *read_name);
-
-/* A warning: the file ends within its header, after n_lines. */
-void input_warn_cut_header(const char *input, uint64_t n_lines);
-
-/* htslib could not be given threads. */
-void input_error_threads(const char *input);
 
 /* A warning: the last block of BGZF or CRAM is not the one that marks the end. */
 void input_warn_no_eof_marker(const char *input);

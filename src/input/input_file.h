@@ -2,11 +2,8 @@
  * input_file.h -- what the system knows about an input before it is opened.
  *
  * An input is named by its path, or by "-" for standard input, which may be a regular file, too.
- * htslib also takes "file:///DIR/FILE" and "FILE##idx##INDEX". The system does not know such names.
- * So the parser of options turns them into paths (input_plain_name), and all other code sees only
- * paths and "-".
- *
- * Threads: any. Errors: no messages.
+ * htslib also takes "file:///DIR/FILE" and "FILE##idx##INDEX", which the parser of options turns
+ * into paths (input_plain_name). Any thread. No messages.
  */
 #ifndef ROCKSORT_INPUT_INPUT_FILE_H
 #define ROCKSORT_INPUT_INPUT_FILE_H

@@ -1,19 +1,50 @@
 /*
- * reader_source.h -- the interface that bam_reader.c has to its sources. Each source reads one kind
- * of input:
+ * reader_source.h -- pieces of an input, and the sources that bam_reader.c takes them from. Each
+ * source reads one kind of input. The struct of each source begins with a struct reader_source. The
+ * reader opens the file, reads its header, opens a source and calls the functions of the source's
+ * kind; the function close frees the source.
  *
- *     bgzf_source.h    BAM, whole blocks of BGZF; also gzipped and uncompressed BAM
- *     sam_text.h       SAM, whole lines
- *     record_source.h  input that is read record by record: CRAM, FASTQ, filtered input
- *
- * The struct of each source begins with a struct reader_source. The reader opens the file, reads
- * its header, opens a source and calls the functions of the source's kind; the function close frees
- * the source. Threads: only the reader's.
+ * Threads: sources only by the reader's; pieces by any, one at a time.
  */
 #ifndef ROCKSORT_INPUT_READER_SOURCE_H
 #define ROCKSORT_INPUT_READER_SOURCE_H
 
-#include "input/bam_piece.h"
+#include "bam/bgzf_block.h"
+#include "bam/input_position.h"
+#include "input/sam_chunk.h"
+
+/* ---- pieces ---- */
+
+/*
+ * A piece of an input, as a worker gets it from the reader. It starts as {0} and has one of three
+ * forms:
+ *   - whole BGZF blocks, which a worker inflates directly to the place where the records stay;
+ *   - whole lines of SAM, which a worker parses into a buffer of the piece (sam_chunk.h);
+ *   - raw bytes that are in place already.
+ * The raw bytes of a piece continue those of the piece before it. A record may begin in one piece
+ * and end in the next, except in SAM, and where the records were read one by one.
+ */
+struct bam_piece {
+    uint8_t *compressed;        /* BGZF blocks, owned by the piece */
+    size_t compressed_bytes;    /* 0: the raw bytes are in place already */
+    size_t compressed_room;
+    size_t raw_bytes;
+    uint64_t file_offset;       /* of the BGZF block in which the raw bytes begin */
+    uint32_t block_offset;      /* where in that block they begin; 0 for compressed pieces */
+    uint64_t end_offset;        /* BGZF virtual offset of the piece's end; often unknown */
+    struct sam_chunk lines;     /* SAM only */
+};
+
+/* Inflates the blocks to raw. Returns 0, or -1 without a message if a block is damaged. */
+int bam_piece_inflate(const struct bam_piece *piece, struct bgzf_coder *coder, uint8_t *raw);
+
+/* The BGZF virtual offset of a raw byte of the piece, or of its end (raw_at is raw_bytes).
+   INPUT_OFFSET_UNKNOWN unless the reader can seek. */
+uint64_t bam_piece_offset(const struct bam_piece *piece, size_t raw_at);
+
+void bam_piece_release(struct bam_piece *piece);
+
+/* ---- sources ---- */
 
 enum {                          /* what fetching a piece returns */
     BAM_READER_END = 0,
@@ -30,7 +61,7 @@ struct reader_file {
     bool long_positions;        /* some reference is longer than 2^31 - 1 */
     bool is_cut;                /* it ends within its header, or has no EOF marker */
     bool is_quiet;              /* the user was warned when it was read before */
-    bool end_is_unseen;         /* BAM from a pipe: nobody has looked for the EOF marker yet */
+    bool end_is_unseen;         /* BAM from a pipe: the EOF marker was not looked for yet */
 };
 
 struct reader_source {
@@ -60,5 +91,55 @@ struct source_kind {
 
     void (*close)(struct reader_source *source);
 };
+
+/* BGZF-compressed BAM: pieces are whole blocks. */
+struct reader_source *bgzf_source_open(const struct reader_file *file);
+
+/* Gzipped or uncompressed BAM: htslib inflates in the calling thread. */
+struct reader_source *bgzf_source_open_plain(const struct reader_file *file);
+
+/* SAM: pieces are whole lines (sam_text.c). */
+struct reader_source *sam_text_open_source(const struct reader_file *file);
+
+/* Formats that htslib decodes, and BAM that it filters: pieces are whole records. The reader's
+   thread copies each record once more than the other sources need. */
+struct reader_source *record_source_open(const struct reader_file *file);
+
+/* True if BGZF reported an error. To be asked at the end of the file: with threads htslib may
+   return "end of file" for a damaged block. */
+bool record_source_bgzf_failed(const samFile *file);
+
+/* ---- SAM ---- */
+
+/*
+ * SAM, cut into chunks of whole lines for workers to parse. htslib's own threaded SAM reader is not
+ * used. It parses up to 1,000 lines a job whatever their length, so long reads exceed any memory
+ * budget; it reports an error before it returns the last sound records; in htslib 1.16 it may wait
+ * forever after an error. Order of calls: read_header, open, next until it returns 0, release.
+ */
+struct sam_text {
+    samFile *file;
+    char *tail;                 /* the beginning of a line whose end was not read yet */
+    size_t tail_bytes, tail_room;
+    uint64_t first_line;        /* number of the first line after the header, from 1 */
+    bool ended;
+};
+
+/*
+ * Reads the header, which may have no lines, and lets htslib parse it. *is_cut: the file ends
+ * within it. Returns NULL after a message that names the line, if it is known. htslib would read
+ * the first line after the header, too, and hide whether it has a newline.
+ */
+sam_hdr_t *sam_text_read_header(samFile *file, const char *name, bool *is_cut);
+
+/* Prepares to read the lines after the header. */
+void sam_text_open(struct sam_text *text, samFile *file);
+
+/* Fetches about chunk_bytes of lines, or one line if it is longer. Returns 1, or 0 at the end, or
+   -1 with errno set if the file cannot be read; EBADMSG means that it is damaged. */
+int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_bytes);
+
+/* An empty text is accepted. */
+void sam_text_release(struct sam_text *text);
 
 #endif

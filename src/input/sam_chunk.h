@@ -1,20 +1,22 @@
 /*
  * sam_chunk.h -- a chunk of SAM: whole lines, which a worker parses into raw records.
  *
- * Order of calls: sam_text.h puts lines into the chunk; sam_chunk_parse; the caller takes the
+ * Order of calls: sam_text.c puts lines into the chunk; sam_chunk_parse; the caller takes the
  * records; the chunk can be filled again. A chunk starts as {0} and owns its buffers.
  * Threads: any, each chunk one at a time. Errors: no messages; a bad line is in the chunk.
  */
 #ifndef ROCKSORT_INPUT_SAM_CHUNK_H
 #define ROCKSORT_INPUT_SAM_CHUNK_H
 
-#include "input/sam_problem.h"
-
 #include <htslib/sam.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SAM_LINE_START_BYTES = 44 };       /* how much of a line messages quote */
+enum {
+    SAM_PROBLEM_BYTES = 200,
+    SAM_LINE_START_BYTES = 44,  /* of a line, quoted by messages */
+};
 
 struct sam_chunk {
     char *text;                 /* whole lines */
@@ -31,7 +33,13 @@ struct sam_chunk {
     uint64_t first_line;        /* number, from 1, of the file's first record line */
     bool is_cut;                /* the last line has no newline, since the file ends within it */
     bool long_positions;        /* references may be longer than 2^31 - 1 */
-    struct hts_filter_t *filter;        /* drops records; one thread at a time; NULL: none */
+    struct sam_filter *filter;  /* drops records; NULL: none */
+};
+
+/* A filter of htslib, which one thread at a time can use. */
+struct sam_filter {
+    struct hts_filter_t *filter;
+    pthread_mutex_t lock;
 };
 
 /*

@@ -1,6 +1,6 @@
-/* sam_text.c -- see sam_text.h. */
+/* sam_text.c -- see reader_source.h. */
 #define _GNU_SOURCE             /* memrchr */
-#include "input/sam_text.h"
+#include "input/reader_source.h"
 
 #include "bam/header_text.h"
 #include "input/input_error.h"
@@ -11,6 +11,7 @@
 #include <htslib/bgzf.h>
 #include <htslib/hfile.h>
 #include <htslib/kstring.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,12 +168,23 @@ int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_b
 
 /* ---- as a source of the reader ---- */
 
-int sam_text_fetch(struct sam_text *text, struct reader_source *source, struct sam_chunk *chunk,
-                   size_t chunk_bytes)
+struct text_source {
+    struct reader_source base;  /* must be the first member */
+    struct sam_text text;
+    struct sam_filter filter;
+};
+
+static int next_lines(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
+                      size_t piece_bytes, size_t room)
 {
+    struct text_source *s = (struct text_source *)source;
     const struct reader_file *file = source->file;
+    struct sam_chunk *chunk = &piece->lines;
+    (void)raw;
+    (void)room;
     chunk->long_positions = file->long_positions;
-    int r = sam_text_next(text, chunk, chunk_bytes);
+    chunk->filter = s->filter.filter ? &s->filter : NULL;
+    int r = sam_text_next(&s->text, chunk, piece_bytes);
     if (r > 0) {
         source->is_cut = chunk->is_cut;
         if (file->is_quiet) chunk->is_cut = false;
@@ -180,26 +192,13 @@ int sam_text_fetch(struct sam_text *text, struct reader_source *source, struct s
     }
     if (r == 0) {
         if (file->is_cut && !file->is_quiet)
-            input_warn_cut_header(file->name, (uint64_t)file->hts->lineno);
+            diag_warning("'%s' has no newline at its end: it is probably truncated, within line "
+                         "%" PRIu64 " of its header", file->name, (uint64_t)file->hts->lineno);
         return BAM_READER_END;
     }
     diag_error("cannot read '%s': %s", file->name,
                errno == EBADMSG ? "it is truncated or damaged" : strerror(errno));
     return BAM_READER_ERROR;
-}
-
-struct text_source {
-    struct reader_source base;  /* must be the first member */
-    struct sam_text text;
-};
-
-static int next_lines(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
-                      size_t piece_bytes, size_t room)
-{
-    (void)raw;
-    (void)room;
-    struct sam_text *text = &((struct text_source *)source)->text;
-    return sam_text_fetch(text, source, &piece->lines, piece_bytes);
 }
 
 /* For compressed text the offset is not known, because htslib's threads read ahead. */
@@ -211,8 +210,10 @@ static uint64_t text_offset(const struct reader_source *source)
 
 static void close_source(struct reader_source *source)
 {
-    sam_text_release(&((struct text_source *)source)->text);
-    free(source);
+    struct text_source *s = (struct text_source *)source;
+    sam_text_release(&s->text);
+    (void)pthread_mutex_destroy(&s->filter.lock);
+    free(s);
 }
 
 struct reader_source *sam_text_open_source(const struct reader_file *file)
@@ -222,6 +223,7 @@ struct reader_source *sam_text_open_source(const struct reader_file *file)
         .close = close_source};
     struct text_source *s = xcalloc(1, sizeof *s);
     s->base = (struct reader_source){.kind = &kind, .file = file};
+    s->filter = (struct sam_filter){file->hts->filter, PTHREAD_MUTEX_INITIALIZER};
     sam_text_open(&s->text, file->hts);
     return &s->base;
 }

@@ -3,8 +3,10 @@
 
 #include "bam/bam_check.h"
 #include "input/input_error.h"
+#include "util/diag.h"
 #include "util/xalloc.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@ void span_reader_begin(struct span_reader *sr, struct bam_reader *reader, size_t
                        uint64_t n_records)
 {
     *sr = (struct span_reader){
-        .reader = reader, .name = bam_reader_name(reader), .is_text = bam_reader_is_text(reader),
+        .reader = reader, .name = reader->file.name, .is_text = reader->source->kind->is_text,
         .piece_bytes = piece_bytes, .n_records = n_records, .end_offset = INPUT_OFFSET_UNKNOWN,
         .tail = sr->tail, .tail_room = sr->tail_room};
 }
@@ -55,13 +57,14 @@ int span_reader_fill(const struct span_reader *sr, struct record_span *span,
                      struct bgzf_coder *coder, bam1_t *record)
 {
     if (sr->is_text) {
-        sam_chunk_parse(&span->piece.lines, bam_reader_header(sr->reader), record);
+        sam_chunk_parse(&span->piece.lines, sr->reader->file.header, record);
         sam_chunk_shrink_text(&span->piece.lines, sr->piece_bytes);
         return 0;
     }
     uint8_t *raw = span->memory + GAP_BYTES;
     if (bam_piece_inflate(&span->piece, coder, raw) < 0) {
-        input_error_piece(sr->name, &span->piece);
+        diag_error("'%s' is damaged: a BGZF block after byte %" PRIu64 " cannot be inflated or "
+                   "fails its checksum", sr->name, span->piece.file_offset);
         return -1;
     }
     guessed_walk_make(&span->guess, raw, span->piece.raw_bytes);
@@ -206,6 +209,8 @@ static void cut_lines(struct span_reader *sr, struct record_span *span)
         span->to = lines->raw + lines->raw_bytes;
         span->n_records = lines->n_records;
     }
+    sr->n_dropped += lines->n_dropped;
+    span->n_dropped = sr->n_dropped;
     sr->is_ended = lines->problem != NULL;
 }
 
@@ -231,15 +236,52 @@ void span_reader_cut(struct span_reader *sr, struct record_span *span)
 int span_reader_end(const struct span_reader *sr)
 {
     if (sr->tail_bytes == 0) return 0;
-    input_error_end(sr->name, sr->n_records + 1);
+    diag_error("'%s' is truncated: it ends within record %" PRIu64, sr->name, sr->n_records + 1);
+    return -1;
+}
+
+/* A record claims a size that it cannot have, or another file begins in its place. */
+static void refuse_size(const char *input, uint64_t number, size_t claimed_bytes)
+{
+    char problem[64];
+    if (bam_size_is_magic(claimed_bytes)) {
+        input_error_joined(input, "BAM", "record", number - 1);
+        return;
+    }
+    (void)snprintf(problem, sizeof problem, "it claims a size of %zu bytes", claimed_bytes);
+    input_error_record(input, number, NULL, problem);
+}
+
+/* Checks the lines of a chunk, after n_before records that the caller has taken. Returns 0 if all
+   are sound, after a warning if the file ends within the last one; else -1 after a message. */
+static int check_lines(const char *input, uint64_t n_before, const struct sam_chunk *lines)
+{
+    char text[SAM_PROBLEM_BYTES + SAM_LINE_START_BYTES + 32];
+    uint64_t number = n_before + 1;
+    const char *name = lines->read_name;
+    if (!lines->problem) {
+        if (lines->is_cut) input_warn_cut(input, name);
+        return 0;
+    }
+    (void)snprintf(text, sizeof text, "%s; line %" PRIu64 ": '%s'", lines->problem,
+                   lines->first_line + n_before, lines->line_start);
+    if (!lines->is_cut)
+        input_error_record(input, number, name, text);
+    else if (*name)
+        diag_error("'%s' is truncated: it ends within record %" PRIu64 " (read '%s'): %s", input,
+                   number, name, text);
+    else
+        diag_error("'%s' is truncated: it ends within record %" PRIu64 ": %s", input, number, text);
     return -1;
 }
 
 int record_span_check(const struct record_span *span, const char *input)
 {
-    uint64_t n_records = span->first_record + span->n_records;
-    if (!span->is_damaged) return input_check_lines(input, n_records, &span->piece.lines);
-    input_error_size(input, n_records + 1, span->claimed_bytes);
+    uint64_t n_records = span->first_record + span->n_records + span->n_dropped;
+    if (span->is_damaged)
+        refuse_size(input, n_records + 1, span->claimed_bytes);
+    else if (check_lines(input, n_records, &span->piece.lines) == 0)
+        return 0;
     return -1;
 }
 

@@ -1,24 +1,23 @@
 /*
  * span_reader.h -- one input as spans of whole records.
  *
- * A span is a piece of the input (bam_piece.h): it is read, then inflated or parsed, and then cut.
- * Cutting finds the whole records. A record that begins in one piece and ends in a later one
+ * A span is a piece of the input (reader_source.h): it is read, then inflated or parsed, and then
+ * cut. Cutting finds the whole records. A record that begins in one piece and ends in a later one
  * belongs to the span in which it ends: its beginning is copied before the bytes of that piece. A
- * record that is longer than a piece is gathered in a buffer, which then becomes the memory of the
- * span: there is never a second copy.
+ * record that is longer than a piece is gathered in a buffer, which becomes the memory of the span.
  *
  * Order of calls: span_reader_begin; for each span span_reader_read, span_reader_fill and
  * span_reader_cut; span_reader_end when no other piece follows.
  *
  * Threads: one that reads; any that fill, each span one at a time; one at a time that cuts, in the
  * order in which the pieces were read. Ownership: a span owns its memory and starts as {0}; so does
- * the reader. Errors: -1 after a message; what is wrong with a record is said by record_span_check,
- * when the records before it have been taken.
+ * the reader. Errors: -1 after a message; record_span_check says what is wrong with a record, when
+ * the records before it have been taken.
  */
 #ifndef ROCKSORT_INPUT_SPAN_READER_H
 #define ROCKSORT_INPUT_SPAN_READER_H
 
-#include "bam/guessed_walk.h"
+#include "bam/bam_check.h"
 #include "input/bam_reader.h"
 #include "input/id_renames.h"
 
@@ -32,6 +31,7 @@ struct record_span {
     const uint8_t *to;
     size_t n_records;           /* may be 0 */
     uint64_t first_record;      /* number of the first one in the input, from 0 */
+    uint64_t n_dropped;         /* lines that a filter dropped, in this span and before */
     /* for span_reader.c */
     struct bam_piece piece;
     uint8_t *memory;            /* of BAM: a gap, and the raw bytes; of text only if the records are
@@ -45,7 +45,7 @@ struct record_span {
     size_t claimed_bytes;       /* this size */
 };
 
-struct span_reader {            /* for reading, but for span_reader.c */
+struct span_reader {            /* only span_reader.c writes it */
     /* fixed after span_reader_begin */
     struct bam_reader *reader;
     const char *name;           /* of the input in messages */
@@ -53,13 +53,14 @@ struct span_reader {            /* for reading, but for span_reader.c */
     size_t piece_bytes;
     /* by the thread that cuts */
     uint64_t n_records;         /* in the spans that were cut */
+    uint64_t n_dropped;         /* lines of these that a filter dropped */
     uint64_t end_offset;        /* where the last of them ends */
     bool is_ended;              /* nothing more of the input can be used */
     uint8_t *tail;              /* the beginning of a record that a later piece ends */
     size_t tail_bytes, tail_room;
 };
 
-/* Begins an input, of which n_records were read before. Pieces are to have about piece_bytes,
+/* Begins an input whose first n_records were read before. Pieces are to have about piece_bytes,
    uncompressed. */
 void span_reader_begin(struct span_reader *sr, struct bam_reader *reader, size_t piece_bytes,
                        uint64_t n_records);

@@ -21,13 +21,10 @@ enum {
     N_CHUNKS = 4,               /* 16 MiB in all: more than a disk caches of one region */
 };
 
-/* A disk is slow to seek if a random read takes at least this time. The value lies between the 10
-   ms of a rotating disk and the 0.1 ms of an SSD. It is below 3 ms because the probe reads at
-   places that are close together: a quarter of these reads take less than 3 ms on a rotating disk.
-   A read from a cloud volume of 500 operations a second takes 2 ms. On such a volume a sort of 2 GB
-   in 128 MiB took 34.9 s with short runs, and 26.5 s with the settings for slow disks. On volumes
-   of 1,000 and 2,000 operations a second both took 26.5 s. Fast network volumes take 1 ms under
-   load. */
+/* A disk is slow to seek if a random read takes at least this time: between the 10 ms of a rotating
+   disk and the 0.1 ms of an SSD. A quarter of the probe's reads take less than 3 ms on a rotating
+   disk, as its places are close together; a cloud volume of 500 operations a second, which needs
+   the settings for slow disks, takes 2 ms; fast network volumes take 1 ms under load. */
 static const double slow_seek_seconds = 0.0015;
 
 /* No read from a slow disk takes less than this. Some reads from an SSD do, even if other processes

@@ -1,12 +1,10 @@
 /*
  * disk_probe.h -- measures how fast the disk under a directory seeks and reads.
  *
- * The kernel's flag for rotating disks is 1 for most virtual disks, rotating or not, and is missing
- * for network, FUSE, btrfs and overlay file systems. So disk_probe writes a file of 16 MiB and
- * reads it past the page cache: a few blocks at random places, one after the other and then all at
- * once, and 12 MiB in order. This takes 0.4 s on a rotating disk, 0.03 s on others.
- *
- * Any thread.
+ * The kernel's flag for rotating disks is 1 for most virtual disks, and is missing for network,
+ * FUSE, btrfs and overlay file systems. So disk_probe writes a file of 16 MiB and reads it past the
+ * page cache: blocks at random places, one after the other and then all at once, and 12 MiB in
+ * order. This takes 0.4 s on a rotating disk, 0.03 s on others. Any thread.
  */
 #ifndef ROCKSORT_MACHINE_DISK_PROBE_H
 #define ROCKSORT_MACHINE_DISK_PROBE_H

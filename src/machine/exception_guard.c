@@ -2,16 +2,15 @@
  * exception_guard.c -- see exception_guard.h.
  *
  * If no function catches an exception, the C++ library calls the terminate handler at the place
- * where the exception was thrown, before it unwinds the stack. This is a C program, and the C++
- * library is loaded only because RocksDB needs it, so the handler is set by a function that the
- * dynamic linker finds by name. The exception is recognised by the name of its type, which all C++
- * compilers of this platform mangle in the same way (Itanium C++ ABI).
+ * where the exception was thrown, before it unwinds the stack. The C++ library is loaded only
+ * because RocksDB needs it, so the dynamic linker finds the function that sets the handler by name.
+ * The exception is recognised by the mangled name of its type (Itanium C++ ABI).
  *
- * A failed assert of RocksDB (7.8.3: a read that fails while a file is ingested) or of htslib (1.16:
- * a count of references in its CRAM encoder) calls abort in the thread that failed, which holds no
- * lock of the C library. Whose assert it was is found in the stack: it is the innermost library that
- * is called from our own code, or that began the thread. The C library also calls abort when it
- * finds its heap damaged. After that clean_up may wait forever, so an alarm ends the process after
+ * A failed assert of RocksDB (7.8.3: a read that fails while a file is ingested) or of htslib
+ * (1.16: a count of references in its CRAM encoder) calls abort in the thread that failed, which
+ * holds no lock of the C library. The innermost library in the stack that is called from our own
+ * code, or that began the thread, is to blame. The C library also calls abort when it finds its
+ * heap damaged. After that clean_up may wait forever, so an alarm ends the process after
  * ABORT_SECONDS. A SIGABRT that another process sends ends this one at once.
  */
 #define _GNU_SOURCE             /* RTLD_DEFAULT, dladdr */
@@ -22,6 +21,7 @@
 #include "util/xalloc.h"
 
 #include <errno.h>
+#include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -29,9 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#ifdef __GLIBC__
-#include <execinfo.h>
-#endif
 
 /* The reserve is freed before clean_up, which needs some memory to open directories. */
 enum { RESERVE_BYTES = 256 << 10, ABORT_SECONDS = 10 };
@@ -78,20 +75,17 @@ static const char *thrown_type(void)
 
 enum culprit { UNKNOWN, ROCKSDB, HTSLIB };
 
-#ifdef __GLIBC__
-
-enum { MOST_FRAMES = 64 };
-
 static bool is_in(const void *frame, const Dl_info *object, Dl_info *info)
 {
     return dladdr(frame, info) && info->dli_fbase == object->dli_fbase;
 }
 
-/* Which library has called abort. Goes outwards from this function. After the frames of the handler,
-   which are ours, those of libraries follow. Where our frames begin again, nothing further out is
-   to blame. */
+/* Which library has called abort. Goes outwards from this function. After the frames of the
+   handler, which are ours, those of libraries follow. Where our frames begin again, nothing further
+   out is to blame. */
 static enum culprit find_culprit(void)
 {
+    enum { MOST_FRAMES = 64 };
     void *frames[MOST_FRAMES];
     Dl_info own, info;
     int n = backtrace(frames, MOST_FRAMES), i = 0;
@@ -106,29 +100,15 @@ static enum culprit find_culprit(void)
     return UNKNOWN;
 }
 
-/* The first call allocates, which on_abort must not. */
-static void prepare_to_look(void)
+static void report_abort(void)
 {
-    void *frame;
-    (void)backtrace(&frame, 1);
-}
-
-#else
-
-static enum culprit find_culprit(void)
-{
-    return UNKNOWN;
-}
-
-static void prepare_to_look(void)
-{
-}
-
-#endif
-
-/* Prints what is known of an abort in htslib. */
-static void report_htslib(void)
-{
+    enum culprit culprit = find_culprit();
+    if (culprit == ROCKSDB)
+        diag_error("RocksDB has given up%s; the disk of the temporary data may be faulty",
+                   diag_library_words());
+    if (culprit == UNKNOWN)
+        diag_error("the program has given up (abort)%s; please report this", diag_library_words());
+    if (culprit != HTSLIB) return;
     (void)pthread_mutex_lock(&explanation.lock);
     if (explanation.print)
         explanation.print(explanation.arg);
@@ -136,21 +116,6 @@ static void report_htslib(void)
         diag_error("htslib has given up%s; an input may be damaged, or htslib has a fault",
                    diag_library_words());
     (void)pthread_mutex_unlock(&explanation.lock);
-}
-
-static void report_abort(void)
-{
-    switch (find_culprit()) {
-    case ROCKSDB:
-        diag_error("RocksDB has given up%s; the disk of the temporary data may be faulty",
-                   diag_library_words());
-        break;
-    case HTSLIB: report_htslib(); break;
-    case UNKNOWN:
-        diag_error("the program has given up (abort)%s; please report this",
-                   diag_library_words());
-        break;
-    }
 }
 
 static void report(const char *type)
@@ -188,7 +153,7 @@ static void on_terminate(void)
 static void on_abort(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    if (info->si_pid != getpid()) {     /* somebody asks for a core dump, whatever this thread does */
+    if (info->si_pid != getpid()) {     /* a user wants a core dump, whatever this thread does */
         (void)signal(number, SIG_DFL);
         (void)raise(number);            /* comes when this function returns */
         return;
@@ -221,7 +186,8 @@ void exception_guard_begin(void (*clean_up)(void *arg), void *arg)
     guard.clean_up = clean_up;
     guard.arg = arg;
     guard.reserve = xmalloc(RESERVE_BYTES);
-    prepare_to_look();
+    void *frame;
+    (void)backtrace(&frame, 1); /* the first call allocates, which on_abort must not */
     guard.before = set_handler(on_terminate);
     struct sigaction action = {.sa_sigaction = on_abort, .sa_flags = SA_SIGINFO};
     (void)sigaction(SIGABRT, &action, &guard.abort_before);

@@ -3,24 +3,22 @@
  * exception, when memory runs out, or when a library calls abort.
  *
  * RocksDB throws std::system_error when it cannot start a thread and std::bad_alloc when there is
- * no memory, in our threads and in its own. Our functions are C and catch nothing, so the C++
- * library would call abort. RocksDB and htslib's CRAM encoder also use the result of some
- * allocations without a check. If RocksDB is built with asserts, it aborts after some disk errors;
- * htslib aborts with some references and options of CRAM. And when htslib's CRAM encoder fails, it
- * frees what its threads are using (cram_writer.c). In all these cases the guard prints one message,
- * calls clean_up, and ends the process with status 1.
+ * no memory, in our threads and in its own; our functions are C and catch nothing. RocksDB and
+ * htslib's CRAM encoder also use the result of some allocations without a check. If RocksDB is
+ * built with asserts, it aborts after some disk errors; htslib aborts with some references and
+ * options of CRAM, and frees what its threads are using when its CRAM encoder fails (cram_writer.c).
+ * In all these cases the guard prints one message, calls clean_up, and ends the process with status
+ * 1.
  *
  * Order of calls: begin; end. One guard at a time. No other thread may run during either call.
  */
 #ifndef ROCKSORT_MACHINE_EXCEPTION_GUARD_H
 #define ROCKSORT_MACHINE_EXCEPTION_GUARD_H
 
-/*
- * clean_up (or NULL) is called with arg, once, in the thread that failed, while all other threads
- * keep running. The thread that failed may hold any lock. So clean_up must not call RocksDB, and
- * must not wait for a lock of ours without a time limit. If clean_up itself runs out of memory,
- * throws or aborts, the process ends at once.
- */
+/* clean_up (or NULL) is called with arg, once, in the thread that failed, while all other threads
+   keep running. That thread may hold any lock: clean_up must not call RocksDB, and must not wait
+   for a lock of ours without a time limit. If it fails in the same way, the process ends at once.
+   */
 void exception_guard_begin(void (*clean_up)(void *arg), void *arg);
 void exception_guard_end(void);
 

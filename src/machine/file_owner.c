@@ -3,6 +3,7 @@
 #include "machine/file_owner.h"
 
 #include "util/path.h"
+#include "util/words.h"
 #include "util/xalloc.h"
 
 #include <ctype.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
@@ -19,6 +21,39 @@
 #include <unistd.h>
 
 static const char *const reach_names[] = {"none", "host", "all"};
+
+/* ---- locks ---- */
+
+enum file_lock file_lock_try(int fd)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return FILE_LOCK_HELD;
+    if (errno == EWOULDBLOCK) return FILE_LOCK_BUSY;
+    bool has_none = errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL;
+    return has_none ? FILE_LOCK_NONE : FILE_LOCK_ERROR;
+}
+
+enum file_lock file_lock_patiently(int fd)
+{
+    enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
+    enum file_lock lock = file_lock_try(fd);
+    for (int i = 0; lock == FILE_LOCK_BUSY && i < TRIES; i++) {
+        (void)usleep(WAIT_MICROSECONDS);
+        lock = file_lock_try(fd);
+    }
+    return lock;
+}
+
+void file_lock_drop(int fd)
+{
+    (void)flock(fd, LOCK_UN);
+}
+
+bool file_lock_has_name(int fd, int dir_fd, const char *name)
+{
+    struct stat held, there;
+    return fstat(fd, &held) == 0 && fstatat(dir_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           held.st_ino == there.st_ino && held.st_dev == there.st_dev;
+}
 
 /* ---- how far locks reach ---- */
 
@@ -40,22 +75,13 @@ static bool reaches_all(unsigned long magic)
     return false;
 }
 
-/* True if a list that is separated by commas has this word. */
-static bool has_option(const char *options, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *at = options; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-        if (strncmp(at, word, n) == 0 && (at[n] == ',' || at[n] == '\0')) return true;
-    return false;
-}
-
 enum lock_reach file_owner_reach(unsigned long magic, const char *options)
 {
     bool all = reaches_all(magic);
     if (magic == MAGIC_NFS && options)
-        all = !has_option(options, "nolock") && !has_option(options, "local_lock=all") &&
-              !has_option(options, "local_lock=flock");
-    if (magic == MAGIC_LUSTRE && options) all = has_option(options, "flock");
+        all = !words_list_has(options, "nolock") && !words_list_has(options, "local_lock=all") &&
+              !words_list_has(options, "local_lock=flock");
+    if (magic == MAGIC_LUSTRE && options) all = words_list_has(options, "flock");
     return all ? LOCK_REACH_ALL : LOCK_REACH_HOST;
 }
 

@@ -2,10 +2,10 @@
  * file_owner.h -- which process works with a file, and whether it still does: the rule by which
  * files of dead sorts are resumed or removed.
  *
- * A lock (file_lock.h) shows it only where the locks of all hosts that see the file are the same.
- * On NFS that is mounted with nolock, each host has its own locks; other file systems have none at
- * all. Then a lock that can be had proves nothing. So the process that works with the file LOCK of
- * a temporary directory writes into it who it is, and how far its lock reaches.
+ * A lock shows it only where the locks of all hosts that see the file are the same. On NFS that is
+ * mounted with nolock, each host has its own locks; other file systems have none at all. So the
+ * process that works with the file LOCK of a temporary directory writes into it who it is, and how
+ * far its lock reaches:
  *
  *     rocksort-owner 1
  *     host n17.cluster
@@ -14,14 +14,13 @@
  *     process 4711
  *     lock all                                       or host, or none; see enum lock_reach
  *
- * The rule. The owner is dead
+ * The owner is dead
  *   - if it had a lock, the same kernel runs this process, and this process has the lock now; or
  *   - if both locks reach all hosts, and this process has the lock now; or
  *   - if the same kernel runs this process, and the process with that number does not have the file
  *     open: an owner has it open as long as it lives.
- * Otherwise the owner is alive, or it cannot be known. In an empty file there is no owner, and the
- * lock alone decides: it may come from an earlier version, or somebody who knows that the owner is
- * dead has emptied it.
+ * Otherwise the owner is alive or unknown. An empty file has no owner, and the lock alone decides:
+ * an earlier version made it, or a user emptied it because the owner is dead.
  *
  * Files of outputs cannot carry such a text; see file_owner_writes_output.
  *
@@ -30,11 +29,35 @@
 #ifndef ROCKSORT_MACHINE_FILE_OWNER_H
 #define ROCKSORT_MACHINE_FILE_OWNER_H
 
-#include "machine/file_lock.h"
-
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+
+/* ---- locks ---- */
+
+/* A lock (flock) belongs to a descriptor and its copies. It ends when the last of them is closed,
+   however the process ends. */
+enum file_lock {
+    FILE_LOCK_HELD,             /* this descriptor has the lock now */
+    FILE_LOCK_NONE,             /* the file system has no locks */
+    FILE_LOCK_BUSY,             /* another descriptor has it */
+    FILE_LOCK_ERROR,            /* errno says why */
+};
+
+/* Tries to lock an open file. file_lock_patiently tries for 0.2 seconds while another descriptor
+   has the lock: a process that only looks at the file holds it for a moment. */
+enum file_lock file_lock_try(int fd);
+enum file_lock file_lock_patiently(int fd);
+
+/* Gives the lock up; the descriptor stays open. */
+void file_lock_drop(int fd);
+
+/* True if `name`, in the open directory dir_fd (or AT_FDCWD), still stands for the open file. The
+   process that had the lock may have removed or renamed the file. */
+bool file_lock_has_name(int fd, int dir_fd, const char *name);
+
+/* ---- owners ---- */
 
 enum lock_reach {
     LOCK_REACH_NONE,            /* no lock could be had */
@@ -85,16 +108,14 @@ enum file_owner_place file_owner_find_place(const struct file_owner *owner,
 enum file_owner_state file_owner_judge(const struct file_owner *owner,
                                        const struct file_owner *self, bool has_open);
 
-/*
- * The rule for a temporary output, which this process has opened and locked. Its name says the
- * number of the process that made it, but not the host. True if a process of this host with that
- * number has the file open. Also true if the file is recent and another host may have changed it
- * without a lock that is seen here.
- */
+/* The rule for a temporary output, which this process has opened and locked. Its name says the
+   number of the process that made it. True if a process of this host with that number has the file
+   open, or if the file is recent and another host may have changed it without a lock that is seen
+   here. */
 bool file_owner_writes_output(int fd, const char *path, long process);
 
-/* True if a file was changed in the last ten minutes, by the clock of its file system; to see that,
-   this function makes a file beside it for a moment. Also true if it cannot. */
+/* True if a file was changed in the last ten minutes, by the clock of its file system, which a file
+   made beside it shows; also true if that cannot be made. */
 bool file_owner_is_recent(const char *path, const struct stat *st);
 
 /* How far locks reach on a file system, by its magic number (statfs) and its mount options; NULL:

@@ -4,23 +4,20 @@
  * Memory. RocksDB uses the result of posix_memalign without a check, and when an allocation fails,
  * htslib's CRAM encoder frees memory that its threads still use: both crash (`make fault-sweep`
  * shows it). So no library ever sees an allocation fail during a sort: instead the process prints a
- * message, removes its temporary data, and ends (exception_guard.h). The detour costs two jumps a
- * call; a sort of 600,000 records, 208 MB in 32 MB of memory, makes 48,000 calls. Sanitizers have
- * their own allocators, which are not replaced. With a sanitizer, and before and after a sort, the
- * caller gets NULL.
+ * message, removes its temporary data, and ends (exception_guard.h). Sanitizers have their own
+ * allocators, which are not replaced. With a sanitizer, and before and after a sort, the caller
+ * gets NULL.
  *
  * Page cache. RocksDB's SstFileWriter drops each file from the page cache as it writes it, and the
- * C interface has no option against that. Dropped pages must be read from the disk again. When a
- * file becomes part of the database, RocksDB reads its last and first blocks: four random reads a
- * run, which take a rotating disk as long as writing the run. The merge would read the whole file
- * from the disk, although a machine with free memory need not read the disk at all.
+ * C interface has no option against that. The merge would read the whole file from the disk; and
+ * when a file becomes part of the database, RocksDB reads its last and first blocks, which takes a
+ * rotating disk as long as writing the run.
  *
  * sync_file_range. RocksDB calls it once for each file, with size and flags 0, to see whether the
  * file system supports it. If RocksDB is built with asserts, as Debian's 7.8.3 is, it aborts at any
  * error except ENOSYS. So if this trial fails, the error is always ENOSYS.
  *
- * Syncs. RocksDB syncs half a dozen times for each run. Without replacing fsync, only a file system
- * layer of our own (an Env of RocksDB) could skip them, and the C interface has none.
+ * Syncs. RocksDB syncs half a dozen times for each run; its C interface has no way to skip them.
  */
 #define _GNU_SOURCE             /* RTLD_NEXT */
 #include "machine/interpose.h"
@@ -49,8 +46,7 @@
 #endif
 #endif
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&       \
-    !defined(HAS_OWN_ALLOCATOR)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(HAS_OWN_ALLOCATOR)
 
 /* The C library's own functions, for the calls that dlsym itself makes. */
 extern void *__libc_malloc(size_t n_bytes);
@@ -66,8 +62,7 @@ static struct {
 } next;
 
 /* The first call comes from the dynamic linker or from a constructor of a library, before there are
-   any threads. Its memory will later be freed by the allocator that is found here. So the allocator
-   is found before that first call is answered. */
+   any threads. The allocator that is found here will free its memory, so it must answer it, too. */
 static inline void find_allocator(void)
 {
     if (__builtin_expect(next.known, true) || next.looking) return;
@@ -117,7 +112,6 @@ int posix_memalign(void **mem, size_t alignment, size_t n_bytes)
 
 /* ---- page cache ---- */
 
-#if defined(__linux__)
 /* Finds the function that one of ours replaces. *known keeps the address between calls. */
 static void find_next(void *_Atomic *known, const char *name, void *function)
 {
@@ -128,9 +122,7 @@ static void find_next(void *_Atomic *known, const char *name, void *function)
     }
     memcpy(function, &address, sizeof address);
 }
-#endif
 
-#if defined(__linux__) && defined(__LP64__)
 int posix_fadvise(int fd, off_t offset, off_t n_bytes, int advice)
 {
     if (advice == POSIX_FADV_DONTNEED) return 0;
@@ -149,7 +141,6 @@ int sync_file_range(int fd, off_t offset, off_t n_bytes, unsigned flags)
     if (r < 0 && n_bytes == 0 && flags == 0) errno = ENOSYS;
     return r;
 }
-#endif
 
 /* ---- syncs ---- */
 
@@ -171,7 +162,6 @@ bool interpose_make_all_syncs(void)
     return atomic_exchange(&skipped, NULL) != NULL;
 }
 
-#if defined(__linux__)
 static bool is_skipped(int fd)
 {
     char *const *paths = atomic_load(&skipped);
@@ -194,8 +184,7 @@ static bool is_skipped(int fd)
 }
 
 /* Some file systems, such as those that several machines share, cannot sync a directory and report
-   EINVAL. There is nothing to wait for then, but RocksDB would give up. So EINVAL counts as success
-   for a directory. For a file it is an error. */
+   EINVAL, at which RocksDB would give up: it counts as success for a directory. */
 static int check_sync(int fd, int result)
 {
     struct stat st;
@@ -216,4 +205,3 @@ static int check_sync(int fd, int result)
 
 SYNC_FUNCTION(fsync)
 SYNC_FUNCTION(fdatasync)
-#endif

@@ -11,8 +11,7 @@
  *                       thread that has put them off
  * Each of them calls the function that it replaces: the C library's, or one that was preloaded.
  *
- * The functions below are for one sort at a time in a process. Any thread may call them. On other
- * systems than Linux every sync is made.
+ * The functions below are for one sort at a time in a process. Any thread may call them.
  */
 #ifndef ROCKSORT_MACHINE_INTERPOSE_H
 #define ROCKSORT_MACHINE_INTERPOSE_H

@@ -1,11 +1,11 @@
 /*
  * transfers.c -- see transfers.h.
  *
- * Debian's htslib is a library without libcurl that loads plug-ins, which have libcurl. So the real
- * functions are not found by RTLD_NEXT, but in the libraries of whoever calls.
+ * Debian's htslib loads plug-ins, which have libcurl. So the real functions are not found by
+ * RTLD_NEXT, but in the libraries of the caller.
  *
  * The time limit is long, because a server may take minutes to put the parts of a large object
- * together, and send nothing meanwhile. libcurl does not count the time in which nobody wants data.
+ * together, and send nothing meanwhile. libcurl does not count the time in which no data are asked for.
  *
  * The functions of libcurl are declared here: their types and numbers have been fixed since 2004,
  * and libcurl's headers need not be installed.
@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,11 +74,6 @@ static _Thread_local struct {
     bool performs;              /* within curl_easy_perform, which calls curl_multi_info_read */
 } mine;
 
-void transfers_forget(void)
-{
-    mine.failure[0] = '\0';
-}
-
 void transfers_tell(const char *failure)
 {
     (void)snprintf(mine.failure, sizeof mine.failure, "%s", failure);
@@ -88,24 +84,35 @@ const char *transfers_failure(void)
     return mine.failure[0] ? mine.failure : NULL;
 }
 
-void transfers_end_without_answer(const char *name)
+hFILE *transfers_open_output(const char *name)
 {
+    mine.failure[0] = '\0';
     mine.opening = name;
+    errno = 0;
+    hFILE *file = hopen(name, "w");
+    mine.opening = NULL;
+    if (!file && errno == 0) errno = EIO;       /* htslib's S3 does not set it */
+    if (file) mine.failure[0] = '\0';           /* htslib asked again, in another region */
+    return file;
 }
 
-void transfers_closing(bool closing)
+int transfers_close_output(hFILE *file)
 {
-    if (closing) transfers_forget();
-    mine.closing = closing;
+    mine.failure[0] = '\0';
+    mine.closing = true;
+    errno = EIO;
+    int r = hclose(file);
+    mine.closing = false;
+    return r == 0 && !mine.failure[0] ? 0 : -1;
 }
 
-bool transfers_refuse_next(void)
+void transfers_abandon_output(const char *name, hFILE *file)
 {
-    return mine.refuse = atomic_load(&is_used);
-}
-
-void transfers_allow(void)
-{
+    if (strncmp(name, "s3", 2) != 0 || !atomic_load(&is_used)) return;
+    mine.refuse = true;
+    /* Without a byte to send, there would be no request, and the upload would stay begun. */
+    if (hputc(0, file) == 0) (void)!hflush(file);
+    hclose_abruptly(file);
     mine.refuse = false;
 }
 
@@ -163,7 +170,7 @@ static const char *status_text(long status)
 static void keep_failure(const struct curl_functions *curl, void *easy, int r)
 {
     long status = 0;
-    transfers_forget();
+    mine.failure[0] = '\0';
     if (curl->easy_getinfo) (void)curl->easy_getinfo(easy, CURL_RESPONSE_CODE, &status);
     if (status >= FIRST_ERROR_STATUS)
         (void)snprintf(mine.failure, sizeof mine.failure, "the server answered %ld%s", status,

@@ -65,7 +65,7 @@ static uint64_t ordered_bits(double number)
     return bits & sign ? ~bits : bits | sign;
 }
 
-/* The number of which ordered_bits made an integer. */
+/* Undoes ordered_bits. */
 static double number_of_bits(uint64_t ordered)
 {
     const uint64_t sign = UINT64_C(1) << 63;

@@ -3,16 +3,15 @@
  *
  * Records without the tag come first, then characters (A), arrays (B, all equal), text (Z and H
  * together, by strcmp), numbers. Numbers of all types compare by value, also integers with floats;
- * -0.0 equals 0.0. A NaN comes after all other numbers, and all NaNs are equal. (samtools leaves
- * them wherever its merge sort happens to put them.)
+ * -0.0 equals 0.0. A NaN comes after all other numbers, and all NaNs are equal (samtools leaves
+ * them wherever its merge sort puts them).
  *
  * If several tags have the same letters the first one counts. A tag that is damaged, or comes after
- * a damaged one, counts as missing. A CG tag counts as there even if it holds a long CIGAR. (When
- * samtools sorts, it has already moved the CIGAR to its place, and the tag is gone.)
+ * a damaged one, counts as missing. A CG tag counts as there even if it holds a long CIGAR, which
+ * samtools has moved to its place when it sorts.
  *
- * Equal values have equal bytes, and the bytes of no value are the beginning of those of another,
- * so the caller can append the second key. The function is pure and may be called from any thread.
- * It cannot fail.
+ * The bytes of no value are the beginning of those of another, so a second key can be appended.
+ * Pure; any thread. Nothing can fail.
  */
 #ifndef ROCKSORT_ORDER_BAM_KEY_TAG_H
 #define ROCKSORT_ORDER_BAM_KEY_TAG_H

@@ -10,9 +10,8 @@
  *
  * - An unmapped end comes after all others and is not reversed, whatever its flags say. The mate of
  *   an unpaired read is unmapped.
- * - A mapped end without a reference (-1, which no aligner writes) comes before all others.
- *   (samtools sorts it before reference 0, but after unmapped ends. That contradicts itself:
- *   unmapped ends come after reference 0.)
+ * - A mapped end without a reference (-1, which no aligner writes) comes before all others. (The
+ *   order of samtools contradicts itself there.)
  * - If both ends are equal, the read's own end is the lower one if it is on the forward strand. So
  *   both records of such a pair count as lower, or neither does.
  * - The reverse strand comes before the forward strand.
@@ -21,8 +20,7 @@
  *   the end of a reversed mate, every soft clip after its first base on the reference counts. A
  *   read without bases on the reference counts as one base long; such a mate as 0 bases long.
  * - MC must be there if the mate is mapped; CB and MI need not. Each may be of type Z or H, but RG
- *   only of type Z. If an MI ends in "/" and one more character, these two do not count. All of a
- *   CB counts.
+ *   only of type Z. If an MI ends in "/" and one more character, these two do not count.
  * - MI compares by signed characters, as on the platform of samtools: bytes from 0x80 on come
  *   before all others. Libraries, cell barcodes and read names compare by strcmp. A missing CB is
  *   the same as an empty one.
@@ -302,26 +300,6 @@ static int take_apart(const struct bam_key_template *t, const uint8_t *rec, stru
     return 0;
 }
 
-/* A byte of MI so that it compares as a signed character does; never 0. */
-static uint8_t signed_byte(uint8_t c)
-{
-    return (uint8_t)(c < 0x80 ? c + 0x80 : c - 0x7f);
-}
-
-static uint8_t *put(uint8_t *out, const void *bytes, size_t n_bytes)
-{
-    if (n_bytes > 0) memcpy(out, bytes, n_bytes);
-    return out + n_bytes;
-}
-
-/* Writes a text and a NUL. */
-static uint8_t *put_signed_text(uint8_t *out, const uint8_t *text, size_t n_bytes)
-{
-    for (size_t i = 0; i < n_bytes; i++) *out++ = signed_byte(text[i]);
-    *out++ = 0;
-    return out;
-}
-
 size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *rec, uint8_t *out,
                                const char **problem)
 {
@@ -329,11 +307,14 @@ size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *
     if (take_apart(t, rec, &parts, problem) < 0) return 0;
     size_t name_bytes = strlen(parts.name) + 1;
     if (out) {
-        out = put(out, parts.ends, ENDS_BYTES);
-        out = put(out, parts.cb, parts.cb_bytes);
+        out = copy_bytes(out, parts.ends, ENDS_BYTES);
+        out = copy_bytes(out, parts.cb, parts.cb_bytes);
         *out++ = 0;
-        out = put_signed_text(out, parts.mi, parts.mi_bytes);
-        out = put(out, parts.name, name_bytes);
+        /* Bytes that compare as signed characters do; none is 0. */
+        for (const uint8_t *c = parts.mi; c < parts.mi + parts.mi_bytes; c++)
+            *out++ = (uint8_t)(*c < 0x80 ? *c + 0x80 : *c - 0x7f);
+        *out++ = 0;
+        out = copy_bytes(out, parts.name, name_bytes);
         *out = parts.is_upper;
     }
     return FIXED_BYTES + parts.cb_bytes + parts.mi_bytes + name_bytes;

@@ -2,19 +2,14 @@
  * bam_key_template.h -- keys of the order --template-coordinate.
  *
  * The order puts the reads of a template together, and templates with equal ends next to each
- * other, as is needed by tools that collapse duplicates or unique molecular identifiers. An end is
- * a reference, a position (that of the read's 5' end with its soft-clipped bases) and a strand. The
- * end of the mate comes from the mate's position and the tag MC. Records are ordered by both ends,
- * the lower one first, then by library, cell barcode (CB), molecular identifier (MI) and read name;
- * then the read at the lower end comes first. bam_key_template.c has the exact rules.
- *
- *     t = bam_key_template_create(header);
- *     n = bam_key_template_encode(t, rec, NULL, &problem);      for each record, in any thread
- *     n = bam_key_template_encode(t, rec, key, &problem);
- *     bam_key_template_destroy(t);
+ * other, for tools that collapse duplicates or unique molecular identifiers. An end is a reference,
+ * a position (that of the read's 5' end with its soft-clipped bases) and a strand. The end of the
+ * mate comes from the mate's position and the tag MC. Records are ordered by both ends, the lower
+ * one first, then by library, cell barcode (CB), molecular identifier (MI) and read name; then the
+ * read at the lower end comes first. bam_key_template.c has the exact rules.
  *
  * The object owns copies of what the header says about read groups. It does not change once it is
- * made, and threads share it. Nothing here prints a message.
+ * made, and threads share it. No messages.
  */
 #ifndef ROCKSORT_ORDER_BAM_KEY_TEMPLATE_H
 #define ROCKSORT_ORDER_BAM_KEY_TEMPLATE_H

@@ -149,17 +149,12 @@ static size_t encode_coordinate(const struct sort_rules *rules, const uint8_t *r
     return SORT_KEY_FIXED_BYTES;
 }
 
-/* The part of a -t key that follows the value. */
-static size_t encode_below(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
-{
-    return rules->below == SORT_COORDINATE ? encode_coordinate(rules, rec, out)
-                                           : encode_name(rules, rules->below, rec, out);
-}
-
 static size_t encode_tag(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
 {
     size_t n = bam_key_tag_encode(rules->tag, rec, out, SIZE_MAX);
-    return n + encode_below(rules, rec, out ? out + n : NULL);
+    if (out) out += n;
+    return n + (rules->below == SORT_COORDINATE ? encode_coordinate(rules, rec, out)
+                                                : encode_name(rules, rules->below, rec, out));
 }
 
 static size_t encode_minhash(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)

@@ -2,29 +2,23 @@
  * minhash.h -- the minimiser order: option -M (with -K, -R, -H and -I) of samtools sort 1.24.
  *
  * Placed records (reference 0 and up) come first, by coordinate. The other records, the tail, are
- * ordered by their sequence: similar records then lie together and compress well. A k-mer is k
+ * ordered by their sequence, so that similar records lie together and compress well. A k-mer is k
  * bases of 2 bits each, the first base highest, XORed with a constant. The smallest k-mer of a read
  * on either strand is its minimiser. If it is on the other strand the record is
  * reverse-complemented. The order is by the minimiser, then by its place in the read. With an index
- * (minhash_index.h) the order is by the place in the reference at which the read would begin.
- * K-mers that are unique in the reference are preferred to repeated ones, and repeated k-mers to
- * k-mers that are not in the index.
+ * (minhash_index.h) the order is by the place in the reference at which the read would begin;
+ * k-mers that are unique in the reference are preferred to repeated ones, and these to k-mers that
+ * are not in the index.
  *
- * For each record of the tail (minhash_is_tail), in this order:
+ * For each record of the tail, in this order: minhash_apply brings the record into its final form
+ * and computes its value; minhash_key_encode makes the key; minhash_stash hides the value in the
+ * record if the key is needed again, since applying twice would not give the same value;
+ * minhash_recall gets the value back, any number of times, and minhash_unstash restores the final
+ * form. The final form has no position, mate's position or template length, as with samtools.
  *
- *   minhash_apply        brings the record into its final form and computes its value.
- *   minhash_key_encode   makes the key from the value.
- *   minhash_stash        if the key is needed again later: hides the value in the record. Applying
- *                        twice would not give the same value again. minhash_recall gets the value
- *                        back, any number of times, and minhash_unstash restores the final form.
- *
- * The final form has no position, mate's position or template length, as with samtools, which
- * hides its value there. Placed records are not changed and have the coordinate key. Keys of both
- * kinds are in memcmp order and prefix-free.
- *
- * Records are checked ones (bam_check.h) and belong to the caller. Functions change nothing but the
- * record, allocate nothing and cannot fail. They may be called from any thread, on different
- * records.
+ * Placed records are not changed and have the coordinate key. Keys of both kinds are in memcmp
+ * order and prefix-free. Records are checked ones (bam_check.h) and belong to the caller. Nothing
+ * can fail. Any thread, on different records.
  */
 #ifndef ROCKSORT_ORDER_MINHASH_H
 #define ROCKSORT_ORDER_MINHASH_H

@@ -4,21 +4,20 @@
  * The k-mers are in a hash table with linear probing. A slot has 16 bytes and at most three
  * quarters of the slots are taken, so a search mostly touches one cache line.
  *
- * The windows must be those of samtools 1.24, since the order depends on them. A window begins k
- * bases after the beginning of the one before it, or one base after the beginning of the k-mer that
- * was found in that window, if this is further. The last one ends with the sequence. Each window is
+ * The windows are those of samtools 1.24, since the order depends on them. A window begins k bases
+ * after the beginning of the one before it, or one base after the beginning of the k-mer that was
+ * found in that window, if this is further. The last one ends with the sequence. Each window is
  * searched by itself: with squeeze, a run of one base that began before the window counts from the
  * beginning of the window. The place of a k-mer is always k - 1 bases before the base that
  * completes it. With squeeze this is not where the k-mer begins, but minhash.c does the same with
  * the read, and only the difference matters.
  *
- * A window can be without any k-mer: if it has fewer than k bases, and with squeeze in a long run
- * of one base. samtools then enters UINT64_MAX as if it were a k-mer, and each read without a k-mer
- * finds that entry. no_kmer_place has the place of that entry.
+ * A window of fewer than k bases, or with squeeze in a long run of one base, has no k-mer. samtools
+ * then enters UINT64_MAX as if it were a k-mer, and each read without a k-mer finds that entry,
+ * whose place no_kmer_place has.
  *
- * The file is parsed here and not by htslib, which would hold a whole sequence twice, limits the
- * length of names and, in 1.16, takes some errors for the end of the file. Only the bases of
- * windows to come are kept.
+ * The file is parsed here: htslib would hold a whole sequence twice, limits the length of names
+ * and, in 1.16, takes some errors for the end of the file.
  */
 #include "order/minhash_index.h"
 
@@ -124,13 +123,6 @@ static void add_waiting(struct loader *ld)
     ld->n_waiting = 0;
 }
 
-static void queue_kmer(struct loader *ld, uint64_t kmer, uint64_t place)
-{
-    minhash_index_prefetch(ld->index, kmer);
-    ld->waiting[ld->n_waiting++] = (struct waiting_kmer){kmer, place};
-    if (ld->n_waiting == WAITING_MAX) add_waiting(ld);
-}
-
 /* ---- windows ---- */
 
 /*
@@ -176,10 +168,13 @@ static void add_window(struct loader *ld, int64_t to)
     int64_t first = ld->from + last - (ld->k - 1);
     uint64_t place = (ld->offset + (uint64_t)first) & place_mask;
     ld->from = first + 1 > ld->from + ld->k ? first + 1 : ld->from + ld->k;
-    if (kmer != MINHASH_NO_KMER)
-        queue_kmer(ld, kmer, place);
-    else
+    if (kmer == MINHASH_NO_KMER) {
         ld->index->no_kmer_place = place;
+        return;
+    }
+    minhash_index_prefetch(ld->index, kmer);
+    ld->waiting[ld->n_waiting++] = (struct waiting_kmer){kmer, place};
+    if (ld->n_waiting == WAITING_MAX) add_waiting(ld);
 }
 
 /* Adds the windows that end before the last base so far, and drops the bases before the next. */
@@ -284,13 +279,6 @@ static struct loader *create_loader(int k, int window, bool squeeze)
     return ld;
 }
 
-static void destroy_loader(struct loader *ld)
-{
-    minhash_index_destroy(ld->index);
-    free(ld->bases);
-    free(ld);
-}
-
 struct minhash_index *minhash_index_load(const char *fasta, int k, int window, bool squeeze)
 {
     struct minhash_index *index = NULL;
@@ -304,7 +292,9 @@ struct minhash_index *minhash_index_load(const char *fasta, int k, int window, b
         index = ld->index;
         ld->index = NULL;
     }
-    destroy_loader(ld);
+    minhash_index_destroy(ld->index);
+    free(ld->bases);
+    free(ld);
     if (bgzf_close(file) < 0 && index) {
         diag_error("cannot read '%s': %s", fasta, strerror(errno));
         minhash_index_destroy(index);

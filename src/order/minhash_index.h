@@ -1,18 +1,13 @@
 /*
  * minhash_index.h -- the k-mers of a FASTA file and their places: option -I of the minimiser order
- * (minhash.h).
+ * (minhash.h, which says what k-mers are).
  *
- * The index has the smallest k-mer of each window of the reference. minhash.h says what k-mers are.
- * A k-mer that is the smallest of several windows is repeated, and the index keeps its last place.
- * Places count bases from the first base of the first sequence. Sequences shorter than the window
- * are left out and not counted.
+ * The index has the smallest k-mer of each window of the reference. A k-mer that is the smallest of
+ * several windows is repeated, and the index keeps its last place. Places count bases from the
+ * first base of the first sequence. Sequences shorter than the window are left out and not counted.
  *
- * Order of calls: minhash_index_load once, minhash_index_find for any number of k-mers, then
- * minhash_index_destroy.
- *
- * The caller of minhash_index_load owns the index. It does not change after loading, so any number
- * of threads may use it. minhash_index_load prints a message (diag.h) if it fails; nothing else can
- * fail.
+ * The caller of minhash_index_load owns the index, which does not change any more: any thread may
+ * use it. Only loading can fail, after a message.
  */
 #ifndef ROCKSORT_ORDER_MINHASH_INDEX_H
 #define ROCKSORT_ORDER_MINHASH_INDEX_H
@@ -87,12 +82,9 @@ struct minhash_index {          /* for the functions of this module only */
     uint64_t no_kmer_place;     /* place of the last window without a k-mer; 0: there is none */
 };
 
-/*
- * Reads a FASTA file, plain or compressed with gzip or bgzip. k is from MINHASH_K_MIN to
- * MINHASH_K_MAX. window is a number of bases. A window below k gives an index without k-mers, and
- * even a window below 1 is no error, as in samtools. With squeeze a run of one base counts as one
- * base. Returns NULL after a message.
- */
+/* Reads a FASTA file, plain or compressed with gzip or bgzip. A window, a number of bases, below k
+   gives an index without k-mers, as in samtools. With squeeze a run of one base counts as one base.
+   Returns NULL after a message. */
 struct minhash_index *minhash_index_load(const char *fasta, int k, int window, bool squeeze);
 void minhash_index_destroy(struct minhash_index *index);
 
@@ -115,11 +107,9 @@ static inline struct minhash_slot *minhash_index_slot(const struct minhash_index
     return &index->slots[at];
 }
 
-/*
- * False if the index surely does not have the k-mer. The smallest k-mers of windows are mostly
- * small numbers. So one bit for each value of the first 16 bits of a k-mer is enough to reject most
- * other k-mers, and all these bits stay in the first-level cache.
- */
+/* False if the index surely does not have the k-mer. The smallest k-mers of windows are mostly
+   small numbers: one bit for each value of the first 16 bits rejects most other k-mers, and all
+   these bits stay in the first-level cache. */
 static inline bool minhash_index_may_have(const struct minhash_index *index, uint64_t kmer)
 {
     uint64_t prefix = kmer >> index->filter_shift;

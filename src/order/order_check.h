@@ -1,13 +1,17 @@
 /*
- * order_check.h -- checks whether the records of a file are in order, in several threads.
+ * order_check.h -- which order a file claims to have, and whether its records are in this order,
+ * checked in several threads.
  *
- * The records come in spans, which are consecutive stretches of the file. Each span is scanned by
- * itself, in any thread. The result is the span's first and last keys and its first violation.
- * Results are joined in the order of the file. So the violation that is reported is the first one
- * of the file, wherever spans begin and end.
+ * A claim is a list of candidate orders, strictest first. It is true if the file has the order of
+ * one candidate; all are checked at the same time, until all are violated. There are several
+ * because headers are less exact than sorters. SO:coordinate asks for reference and position only
+ * (SAM specification, section 1.3), while samtools also orders the reads at one place by strand.
+ * SO:queryname without SS may be the order by numbers of samtools, the older one of samtools 1.16,
+ * or the plain one of Picard.
  *
- * All candidate orders of the claim (order_claim.h) are checked at the same time, until all are
- * violated.
+ * The records come in spans, consecutive parts of the file. The first and last keys and the first
+ * violation of each are found in any thread. Results are joined in the order of the file, so the
+ * violation that is reported is the first one of the file, wherever spans begin and end.
  *
  *     check = order_check_create(claim);
  *     span = order_check_scan(check, ...);     any thread; each span of the file once
@@ -15,15 +19,48 @@
  *     order_check_verdict(check, &verdict);    after the last span
  *     order_check_destroy(check);
  *
- * Memory: a few KB for each span that waits for an earlier span, and two keys for each candidate.
  * Ownership: order_check_join takes the span. The claim must outlive the check; its rules are
  * complete before the first scan.
  */
 #ifndef ROCKSORT_ORDER_ORDER_CHECK_H
 #define ROCKSORT_ORDER_ORDER_CHECK_H
 
+#include "bam_sort_key.h"
 #include "bam/record_problem.h"
-#include "order/order_claim.h"
+
+/* ---- claims ---- */
+
+enum order_part {               /* the part of the key that is compared */
+    ORDER_WHOLE,
+    ORDER_PLACES,               /* coordinate: without the strand; reads without a reference are all
+                                   equal */
+    ORDER_NAMES,                /* names: without the flags */
+    ORDER_MINIMISERS,           /* -M: only the minimiser of reads without reference */
+};
+
+struct order_candidate {
+    struct sort_rules rules;    /* the caller adds template_ends, minhash.index, long_positions */
+    enum order_part part;
+    char words[96];             /* "sorted by coordinate", as part of a sentence */
+    const char *note;           /* how it differs from stricter candidates; or NULL */
+};
+
+enum { ORDER_MAX_CANDIDATES = 5 };
+
+struct order_claim {
+    struct order_candidate candidates[ORDER_MAX_CANDIDATES];
+    unsigned n_candidates;      /* 0: the file claims no order that can be checked */
+    bool is_unsorted;           /* the header says SO:unsorted */
+    char header_says[256];      /* "@HD SO:unsorted GO:query", for messages */
+};
+
+/* The claim of the @HD line. htslib may parse the header meanwhile: one thread at a time. */
+void order_claim_of_header(sam_hdr_t *header, struct order_claim *claim);
+
+/* The claim that the user makes with options: one candidate, the whole order of these rules. */
+void order_claim_of_rules(const struct sort_rules *rules, struct order_claim *claim);
+
+/* ---- checks ---- */
 
 struct order_check;
 struct order_span;

@@ -1,29 +1,87 @@
 /*
- * slice_merge.h -- cuts sorted sources of records into slices and merges them. No threads, no
- * files, no databases.
+ * slice_merge.h -- entries, which stand for records while they are sorted and merged; a stable sort
+ * of the entries of one batch; and sorted sources, which are cut into slices and merged.
  *
- * A *source* is a stretch of one sorted run in memory: an opened block, or a whole batch. The full
- * key of a record is its sort key, the number of its run, and its index in the run. No two records
- * have the same full key. This makes the sort stable: runs are numbered in the order of the input,
- * and equal keys keep their order within a run.
+ * In a fixed order (sort_order_is_fixed) an entry holds the whole key and points to the record. In
+ * any other order it points to a keyed_record, and its `prefix` is 8 bytes of the key. The function
+ * that sorts or merges chooses the depth at which they begin: if all names share their first 20
+ * bytes, the first 8 would not distinguish any.
  *
- * A *bound* is a full key, as bytes in memcmp order: the key (bam_sort_key.h), run, index.
- *
- * The records of all sources between two bounds are a *segment*. Segments can be merged
- * independently, in any order. Bounds are full keys. So even records with equal sort keys can be
- * cut into segments of any size: run and index give them an order.
+ * A *source* is a part of one sorted run in memory: an opened block, or a whole batch. The full key
+ * of a record is its sort key, the number of its run, and its index in the run; no two are equal.
+ * Runs are numbered in the order of the input, so the sort is stable. A *bound* is a full key, as
+ * bytes in memcmp order. The records of all sources between two bounds are a *segment*. Segments
+ * can be merged independently; even records with equal sort keys can be cut into segments of any
+ * size.
  *
  * Order of calls: merge_cut for each source at the lower bound and at the upper bound; then
  * merge_slices for the slices between the two cuts, in the order of their runs.
  *
  * Ownership: sources and slices borrow their entries. A merge_bound owns its bytes, and a
- * merge_space its buffers; both start as {0}. Threads: any; a merge_space belongs to one thread at a time.
- * Nothing can fail.
+ * merge_space its buffers; both start as {0}. Threads: any, on different objects. Nothing can fail.
  */
 #ifndef ROCKSORT_ORDER_SLICE_MERGE_H
 #define ROCKSORT_ORDER_SLICE_MERGE_H
 
-#include "order/entry_sort.h"
+#include "bam_sort_key.h"
+
+#include <stddef.h>
+
+/* ---- entries ---- */
+
+struct sort_entry {
+    uint64_t prefix;            /* fixed order: the key; else 8 bytes of the key, see above */
+    const void *ref;            /* fixed order: the record; else its keyed_record */
+};
+
+struct keyed_record {
+    const uint8_t *record;
+    uint32_t key_bytes;
+    uint8_t key[];              /* has key_bytes bytes; the first 4 lie in the padding of the
+                                   struct */
+};
+
+/* Distance in bytes from one keyed_record to the next in an array of them. */
+static inline size_t keyed_record_bytes(size_t key_bytes)
+{
+    return (offsetof(struct keyed_record, key) + key_bytes + 7) & ~(size_t)7;
+}
+
+static inline const uint8_t *sort_entry_record(enum sort_order order,
+                                               const struct sort_entry *entry)
+{
+    if (sort_order_is_fixed(order)) return entry->ref;
+    return ((const struct keyed_record *)entry->ref)->record;
+}
+
+/* 8 bytes of a key from `depth` on, as an integer in memcmp order. Zeros follow the end of the
+   key. */
+static inline uint64_t keyed_record_prefix(const struct keyed_record *kr, size_t depth)
+{
+    uint64_t bytes = 0;
+    if (depth + 8 <= kr->key_bytes) {
+        memcpy(&bytes, kr->key + depth, 8);
+    } else if (depth < kr->key_bytes) {
+        memcpy(&bytes, kr->key + depth, kr->key_bytes - depth);
+    }
+    return __builtin_bswap64(bytes);
+}
+
+/* Compares two keys whose first `depth` bytes are equal: below 0, 0, above 0. */
+static inline int keyed_record_compare(const struct keyed_record *a, const struct keyed_record *b,
+                                       size_t depth)
+{
+    /* Keys are prefix-free: if the shorter one has no other bytes, they are equal. */
+    size_t n = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
+    return depth < n ? memcmp(a->key + depth, b->key + depth, n - depth) : 0;
+}
+
+/* Sorts n entries by their keys. Equal keys keep their order. `spare` has room for n entries. Sets
+   the prefixes in an order that is not fixed. */
+void sort_entries(const struct sort_rules *rules, struct sort_entry *entries, size_t n,
+                  struct sort_entry *spare);
+
+/* ---- bounds ---- */
 
 struct merge_source {
     const struct sort_entry *entries;
@@ -108,11 +166,8 @@ struct cut_place {
     size_t n_bytes;             /* raw bytes up to the source's next place, estimated */
 };
 
-/*
- * Lists places in n_sources sorted sources: one for every sample_bytes bytes of a source. Source i
- * has raw_bytes[i] bytes. Returns the malloc'ed array and its length in *n_places. The sources must
- * outlive the places.
- */
+/* Lists places in n_sources sorted sources, which must outlive them: one for every sample_bytes
+   bytes of a source. Source i has raw_bytes[i] bytes. The caller frees the array of *n_places. */
 struct cut_place *merge_cut_places(const struct sort_rules *rules,
                                    const struct merge_source *sources,
                                    const size_t *raw_bytes, size_t n_sources,
@@ -129,11 +184,9 @@ struct merge_space {
 void merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_slices);
 void merge_space_release(struct merge_space *space);
 
-/*
- * Merges n_slices sorted slices, which are in the order of their runs, into one sorted sequence.
- * Equal keys stay in the order of the slices. *merged points into the space, or at the entries of
- * the only slice, and is valid until the next call. Returns the number of entries.
- */
+/* Merges n_slices sorted slices, which are in the order of their runs, into one sorted sequence.
+   *merged points into the space, or at the entries of the only slice, and is valid until the next
+   call. Returns the number of entries. */
 size_t merge_slices(const struct sort_rules *rules, const struct merge_slice *slices,
                     size_t n_slices, struct merge_space *space, const struct sort_entry **merged);
 

@@ -2,8 +2,7 @@
 #define _GNU_SOURCE             /* statx, renameat2 */
 #include "output/output_path.h"
 
-#include "machine/file_lock.h"
-#include "machine/path_sync.h"
+#include "machine/file_owner.h"
 #include "machine/transfers.h"
 #include "util/diag.h"
 #include "util/path.h"
@@ -350,18 +349,6 @@ int output_path_descriptor(const struct output_path *path)
     return path->is_held ? path->held_fd : -1;
 }
 
-static hFILE *open_url(const char *name)
-{
-    transfers_forget();
-    transfers_end_without_answer(name);
-    errno = 0;
-    hFILE *file = hopen(name, "w");
-    transfers_end_without_answer(NULL);
-    if (!file && errno == 0) errno = EIO;       /* htslib's S3 does not set it */
-    if (file) transfers_forget();       /* htslib asked again, in another region */
-    return file;
-}
-
 const char *output_path_problem(const struct output_path *path, int error)
 {
     return path && path->is_url ? transfers_problem(error) : strerror(error);
@@ -371,36 +358,23 @@ int output_path_close(const struct output_path *path, hFILE *file)
 {
     /* hclose returns 0 if errno is 0 after a failure, and htslib's S3 does not set errno: a server
        that refused to complete the upload went unnoticed. */
-    bool is_url = path && path->is_url;
-    transfers_closing(is_url);
     errno = EIO;
-    int r = hclose(file);
-    transfers_closing(false);
-    if (r == 0 && !(is_url && transfers_failure())) return 0;
-    if (errno == 0) errno = EIO;
-    return -1;
+    int r = path && path->is_url ? transfers_close_output(file) : hclose(file);
+    if (r < 0 && errno == 0) errno = EIO;
+    return r < 0 ? -1 : 0;
 }
 
 void output_path_close_incomplete(const struct output_path *path, hFILE *file)
 {
-    if (!path || !path->is_url) {
+    if (path && path->is_url)
+        transfers_abandon_output(path->name, file);
+    else
         hclose_abruptly(file);
-        return;
-    }
-    /* Even hclose_abruptly completes an upload. The first request of closing one to S3 sends the
-       last part or completes the upload; if that fails, the upload is aborted. Uploads to other
-       servers end only with the process: then the server sees that they are not complete. */
-    if (strncmp(path->name, "s3", 2) == 0 && transfers_refuse_next()) {
-        /* Without a byte to send, there would be no request, and the upload would stay begun. */
-        if (hputc(0, file) == 0) (void)!hflush(file);
-        hclose_abruptly(file);
-        transfers_allow();
-    }
 }
 
 hFILE *output_path_open(struct output_path *path)
 {
-    if (path->is_url) return open_url(path->name);
+    if (path->is_url) return transfers_open_output(path->name);
     if (!path->temporary) return hopen(path->name, "w");
     int fd = output_path_create(path);
     hFILE *file = fd >= 0 ? hdopen(fd, "w") : NULL;

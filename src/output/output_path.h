@@ -10,7 +10,7 @@
  * Order of calls: choose, before hours of work; open, create or make; write and close the file;
  * commit, or drop on failure. Release at any time.
  *
- * The temporary file is locked (file_lock.h) from when it is made until it is renamed or removed,
+ * The temporary file is locked (file_owner.h) from when it is made until it is renamed or removed,
  * so that another process can tell it from one that a killed process left (output_journal.h). A
  * file that a library opens by its name is not locked where the lock keeps it from writing, as on
  * CIFS.

@@ -1,7 +1,6 @@
 /* output_set.c -- see output_set.h. */
 #include "output/output_set.h"
 
-#include "machine/path_sync.h"
 #include "output/index_names.h"
 #include "util/diag.h"
 #include "util/path.h"

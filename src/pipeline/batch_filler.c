@@ -83,7 +83,7 @@ static void seal(struct batch_filler *filler)
 static void estimate_input(const struct batch_filler *filler)
 {
     const struct bam_inputs *inputs = filler->sort->inputs;
-    uint64_t n_read = bam_inputs_bytes_read(inputs), n_bytes = bam_inputs_bytes(inputs);
+    uint64_t n_read = bam_inputs_bytes_read(inputs), n_bytes = inputs->n_bytes;
     if (n_read == 0 || n_bytes == 0) return;
     double expected = (double)filler->n_bytes * ((double)n_bytes / (double)n_read);
     crew_lock(filler->sort->crew);

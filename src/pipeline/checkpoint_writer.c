@@ -141,7 +141,7 @@ void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_i
         .minhash_window = s->minhash_window,
         .fixmate = s->fixmate,
         .markdup = s->markdup,
-        .can_read_again = bam_inputs_can_seek(inputs),
+        .can_read_again = inputs->can_seek,
         .n_inputs = s->n_inputs,
         .inputs = xcalloc(s->n_inputs, sizeof *w->file.inputs),
     };

@@ -47,7 +47,7 @@ static int place_records(struct loader *ld, struct queued_span *span, const uint
 {
     const struct placed_records records = {
         .at = at, .n_bytes = (size_t)(to - at), .n_records = n, .first = first,
-        .input = bam_reader_name(ld->reader),
+        .input = ld->reader->file.name,
         .end = {bam_inputs_number(ld->sort->inputs), record_span_offset(&span->records, to),
                 first + n},
         .n_users = &span->n_users, .drop = drop_span, .owner = span};
@@ -74,7 +74,7 @@ static int place_span(struct loader *ld, struct queued_span *span)
         if (r < 0) return -1;
         number += n;
     }
-    return record_span_check(records, bam_reader_name(ld->reader));
+    return record_span_check(records, ld->reader->file.name);
 }
 
 /* Counts bytes of records, to estimate how many the whole input has. */
@@ -105,7 +105,7 @@ static int take_span(struct loader *ld)
 static void note_position(const struct loader *ld, bool all)
 {
     const struct sort_context *sort = ld->sort;
-    uint64_t n_bytes = bam_inputs_bytes(sort->inputs), n_read = 0;
+    uint64_t n_bytes = sort->inputs->n_bytes, n_read = 0;
     /* If one of several inputs is a pipe, only the position in the last one is known. */
     if (n_bytes > 0 || sort->settings->n_inputs == 1)
         n_read = all && n_bytes > 0 ? n_bytes : bam_inputs_bytes_read(sort->inputs);
@@ -225,7 +225,7 @@ static int load_one_input(struct loader *ld)
     span_queue_begin(&ld->spans, ld->reader, number, n_records,
                      bam_inputs_renames(sort->inputs, number));
     if (ld->templates)
-        template_splitter_begin(ld->templates, bam_reader_name(ld->reader), n_records);
+        template_splitter_begin(ld->templates, ld->reader->file.name, n_records);
     for (;;) {
         bool is_enough = ld->most_bytes > 0 && ld->n_fetched >= ld->most_bytes;
         enum load_step step = wait_for_step(ld, !is_enough);
@@ -244,7 +244,7 @@ static int input_failed(struct loader *ld)
     if (crew_failed(ld->crew)) return -1;
     if (ld->sort->checkpoint && checkpoint_writer_saves_part(ld->sort->checkpoint))
         return end_early(ld);
-    if (!bam_reader_io_failed(ld->reader)) load_totals_set_bad(ld->totals);
+    if (!ld->reader->source->io_failed) load_totals_set_bad(ld->totals);
     return -1;
 }
 
@@ -254,7 +254,7 @@ static int load_all(struct loader *ld)
     int r = 0;
     while (!ld->is_cut && (r = bam_inputs_next(sort->inputs, &ld->reader)) > 0)
         if (load_one_input(ld) < 0 && (r = input_failed(ld)) < 0) break;
-    if (r < 0 && bam_inputs_changed(sort->inputs)) load_totals_set_bad(ld->totals);
+    if (r < 0 && sort->inputs->changed) load_totals_set_bad(ld->totals);
     if (r < 0) return -1;
     crew_lock(ld->crew);
     note_position(ld, true);

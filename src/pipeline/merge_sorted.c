@@ -10,9 +10,9 @@
 #include "bam/bam_convert.h"
 #include "bam/bgzf_block.h"
 #include "bam_sort_key.h"
-#include "input/bam_ends.h"
+#include "input/bam_inputs.h"
 #include "input/input_error.h"
-#include "machine/open_files.h"
+#include "machine/memory.h"
 #include "pipeline/merge.h"
 #include "pipeline/progress.h"
 #include "pipeline/scan_inputs.h"
@@ -84,7 +84,7 @@ static bool look_with(const struct bam_index_file *index, const char *path,
     const struct bam_index_shape *mine = &part->shape;
     if (shape && (shape->min_shift != mine->min_shift || shape->depth != mine->depth)) return false;
     const struct stat *file = bam_inputs_file(inputs, span->input);
-    if (!file || index->n_refs != sam_hdr_nref(bam_inputs_header(inputs))) return false;
+    if (!file || index->n_refs != sam_hdr_nref(inputs->header)) return false;
     const struct bam_ends_places places = {
         .placed_end = part->n_refs > 0 ? part->unplaced_begin : 0,
         .last_begin = part->n_unplaced > 0 ? 0 : index->last_begin};
@@ -103,7 +103,8 @@ static bool look(const char *path, struct bam_inputs *inputs, const struct bam_i
                  struct span *span)
 {
     struct bam_index_file index;
-    if (!bam_inputs_can_copy(inputs, span->input) || bam_index_file_read(path, &index) < 0)
+    const struct opened_file *opened = &inputs->files[span->input];
+    if (!opened->can_seek || !opened->by_coordinate || bam_index_file_read(path, &index) < 0)
         return false;
     bool can_copy = look_with(&index, path, inputs, shape, span);
     bam_index_part_release(&index.part);
@@ -237,7 +238,7 @@ static void count_read(const struct sort_context *sort, uint64_t n_bytes)
 {
     crew_lock(sort->crew);
     struct load_counts *counts = load_totals_locked(sort->totals);
-    counts->file_bytes = bam_inputs_bytes(sort->inputs);
+    counts->file_bytes = sort->inputs->n_bytes;
     counts->file_bytes_read = n_bytes;
     crew_unlock(sort->crew);
 }
@@ -491,7 +492,7 @@ int merge_sorted(struct sort_context *sort, const struct record_observers *obser
         const struct merge_step *step = &steps.steps[i];
         r = step->copies ? copy_step(sort, step, sum_out) : merge_step(sort, step, sum_out);
     }
-    if (r == 0) count_read(sort, bam_inputs_bytes(sort->inputs));
+    if (r == 0) count_read(sort, sort->inputs->n_bytes);
     merge_steps_release(&steps);
     return r;
 }

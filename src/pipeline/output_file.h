@@ -20,7 +20,7 @@
 #include "output/output_path.h"
 #include "store/temp_streams.h"
 
-/* The notes of a file of columns (column_notes.h): in memory, and when that is full in a temporary
+/* The notes of a file of columns (column_bytes.h): in memory, and when that is full in a temporary
    file without a name. 1.5 billion reads in 512 MiB of memory become 54,000 row groups, whose notes
    take 70 MB. */
 struct output_notes {           /* starts as {0}; must not move */

@@ -4,7 +4,6 @@
 #include "input/input_file.h"
 #include "machine/exception_guard.h"
 #include "machine/memory.h"
-#include "machine/process_usage.h"
 #include "pipeline/load.h"
 #include "pipeline/prepare.h"
 #include "store/store_layout.h"
@@ -42,7 +41,7 @@ static void take_batches(struct plan *plan, const struct sort_context *sample, s
     load_totals_look(sample->totals, &counts);
     double raw_bytes = (double)counts.sum.n_bytes, growth = 1;
     double n_read = (double)bam_inputs_bytes_read(sample->inputs);
-    const htsFormat format = {.format = bam_inputs_format(sample->inputs, 0)};
+    const htsFormat format = {.format = sample->inputs->files[0].format};
     plan->format = hts_format_file_extension(&format);
     plan->size_is_exact = !counts.input_is_cut && n_inputs == plan->settings->n_inputs;
     if (!plan->size_is_exact) growth = n_read > 0 ? (double)plan->file_bytes / n_read : 0;
@@ -65,7 +64,7 @@ static int load_sample(struct plan *plan, struct sort_context *sample, size_t n)
     sample->inputs = bam_inputs_open(s->inputs, n, &s->input_format, crew_pool(sample->crew),
                                      false);
     if (!sample->inputs) return -1;
-    sample->header = bam_inputs_header(sample->inputs);
+    sample->header = sample->inputs->header;
     sample->rules = s->rules;
     if (rules_complete(&sample->rules_maker, sample->header, &sample->rules) < 0) return -1;
     if (s->fixmate) prepare_fixmate(sample);

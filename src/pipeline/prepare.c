@@ -137,7 +137,7 @@ static bool needs_census(const struct sort_context *sort)
 {
     for (int i = 0; i < MOST_OUTPUTS; i++) {
         const struct column_request *request = sort->columns[i].request;
-        if (request && column_request_needs_census(request)) return true;
+        if (request && column_schema_needs_census(request->list)) return true;
     }
     return false;
 }
@@ -175,7 +175,7 @@ static void tell_of_merge(const struct sort_context *sort)
     enum sort_order order = s->rules.order;
     if (s->n_inputs < 2 || s->merge || s->sum_only || s->fixmate) return;
     if (order != SORT_COORDINATE && order != SORT_NAME_NATURAL && order != SORT_NAME_LEXICAL) return;
-    if (strcmp(bam_inputs_common_order(sort->inputs), sort_order_name(order)) == 0)
+    if (strcmp(sort->inputs->common_order, sort_order_name(order)) == 0)
         diag_note("all inputs say that they are in this order (%s): with --merge they need not be "
                   "sorted again", sort_order_name(order));
 }
@@ -190,7 +190,7 @@ static int open_inputs(struct sort_context *sort)
     if (s->fixmate && refuse_coordinate_order(sort->inputs) < 0) return -1;
     tell_of_merge(sort);
     if (s->resumed) return resume_open_inputs(&sort->resume, sort->inputs, sort->totals);
-    sort->header = bam_inputs_header(sort->inputs);
+    sort->header = sort->inputs->header;
     if (s->add_pg && rules_add_program(&sort->rules_maker, sort->header, s->command_line) < 0)
         return -1;
     checkpoint_writer_remember_inputs(sort->checkpoint, sort->inputs, sort->header);
@@ -281,7 +281,7 @@ static int prepare_columns(struct sort_context *sort)
     for (int i = 0; i < MOST_OUTPUTS; i++) {
         struct column_output *columns = &sort->columns[i];
         if (!columns->request) continue;
-        columns->schema = column_request_schema(columns->request, NULL);
+        columns->schema = column_schema_create(columns->request->list, NULL);
         if (!columns->schema) return -1;
     }
     return 0;

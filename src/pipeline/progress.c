@@ -2,7 +2,6 @@
 #include "pipeline/progress.h"
 
 #include "machine/memory.h"
-#include "machine/process_usage.h"
 #include "pipeline/crew.h"
 #include "util/diag.h"
 #include "util/monotonic.h"

@@ -14,7 +14,7 @@
 #include "bam/content_sum.h"
 #include "bam/record_problem.h"
 #include "input/span_reader.h"
-#include "order/entry_sort.h"
+#include "order/slice_merge.h"
 
 #include <sys/types.h>
 

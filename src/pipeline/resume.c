@@ -127,9 +127,9 @@ int resume_open_inputs(const struct resume *resume, struct bam_inputs *inputs,
 {
     if (check_inputs(resume) < 0) return -1;    /* again: a name may belong to another file now */
     /* Equal size and time of change do not prove that it is the same file. */
-    if (!bam_inputs_can_seek(inputs))
+    if (!inputs->can_seek)
         return refuse(resume, "its inputs are not the BAM files that they were; sort them again");
-    if (sam_hdr_nref(bam_inputs_header(inputs)) != sam_hdr_nref(resume->header))
+    if (sam_hdr_nref(inputs->header) != sam_hdr_nref(resume->header))
         return refuse(resume, "its inputs have other references now; sort them again");
     uint64_t n_bytes = bam_inputs_start_at(inputs, &resume->start);
     crew_lock(totals->crew);

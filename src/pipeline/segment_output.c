@@ -10,7 +10,7 @@
 #include "bam/bam_convert.h"
 #include "bam/bgzf_block.h"
 #include "duplicates/duplicate_tags.h"
-#include "order/entry_sort.h"
+#include "order/slice_merge.h"
 #include "output/cram_check.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -232,7 +232,7 @@ static int end_batch(struct emission *e)
 {
     struct segment_output *out = e->out;
     if (!e->columns || out->n_stretches == 0) return 0;
-    size_t value_bytes = column_encoder_value_bytes(e->columns);
+    size_t value_bytes = column_batch_bytes(column_encoder_batch(e->columns));
     reserve(e, value_bytes / 4);
     struct column_bytes bytes = {out->bytes, out->n_bytes, out->room};
     struct segment_stretch *stretch = last_stretch(e);
@@ -302,9 +302,9 @@ static int refuse_record(const uint8_t *rec, const char *format, const char *pro
 /* Adds the record to the batch of columns, which ends if it is full. */
 static int add_row(struct emission *e, const uint8_t *rec)
 {
-    const char *problem = column_encoder_add(e->columns, rec);
+    const char *problem = column_batch_add(column_encoder_batch(e->columns), rec);
     if (problem) return refuse_record(rec, "columns", problem);
-    return column_encoder_raw_bytes(e->columns) >= e->form->column_batch_bytes ? end_batch(e) : 0;
+    return column_batch_raw_bytes(column_encoder_batch(e->columns)) >= e->form->column_batch_bytes ? end_batch(e) : 0;
 }
 
 /* After a segment of SAM: frees the memory of long records. */
@@ -354,7 +354,7 @@ int segment_output_make(struct segment_output *out, struct output_form *form,
         struct column_encoder **columns = &e.scratch->columns[form->number];
         if (!*columns) *columns = column_encoder_create(settings->columns, records->header);
         e.columns = *columns;
-        column_encoder_expect(e.columns, records->n_entries, form->column_batch_bytes);
+        column_batch_expect(column_encoder_batch(e.columns), records->n_entries, form->column_batch_bytes);
     }
     int r = emit(&e);
     trim(e.scratch);

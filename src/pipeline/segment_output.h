@@ -12,7 +12,7 @@
 #include "bam/bgzf_engine.h"
 #include "bam/content_sum.h"
 #include "bam_sort_key.h"
-#include "columns/column_encoder.h"
+#include "columns/column_file.h"
 #include "pipeline/crew.h"
 #include "pipeline/output_file.h"
 #include "pipeline/record_observers.h"

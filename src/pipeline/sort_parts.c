@@ -156,7 +156,7 @@ static void fill_report(struct sort_context *sort)
     report->raw_bytes = counts.sum.n_bytes;
     report->checksum = counts.sum.hash;
     report->input_bytes = counts.file_bytes_read;
-    if (sort->inputs) report->n_inputs_cut = bam_inputs_n_cut(sort->inputs);
+    if (sort->inputs) report->n_inputs_cut = sort->inputs->n_cut;
     report->n_records_out = sort->sum_out.n_records;
     report->codec_reason = spill_codec_reason(sort->spiller);
     crew_lock(sort->crew);

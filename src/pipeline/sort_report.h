@@ -9,7 +9,7 @@
 #define ROCKSORT_PIPELINE_SORT_REPORT_H
 
 #include "duplicates/duplicate_stats.h"
-#include "machine/process_usage.h"
+#include "machine/memory.h"
 #include "pipeline/crew.h"
 #include "pipeline/mem_budget.h"
 #include "split/piece_list.h"

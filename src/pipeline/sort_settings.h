@@ -9,7 +9,7 @@
 
 #include "bam/bgzf_engine.h"
 #include "bam_sort_key.h"
-#include "columns/column_request.h"
+#include "columns/column_schema.h"
 #include "duplicates/duplicate_rules.h"
 #include "output/output_format.h"
 #include "split/split_plan.h"

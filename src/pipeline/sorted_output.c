@@ -2,7 +2,7 @@
 #include "pipeline/sorted_output.h"
 
 #include "machine/interpose.h"
-#include "machine/open_files.h"
+#include "machine/memory.h"
 #include "order/bam_key_tag.h"
 #include "util/diag.h"
 #include "util/path.h"

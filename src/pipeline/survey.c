@@ -7,7 +7,7 @@ int survey_settle(const struct survey *survey, struct split_plan *split,
     if (survey->ranges) split_plan_set_ranges(split, survey->ranges);
     for (int i = 0; survey->tags && i < MOST_OUTPUTS; i++) {
         if (!columns[i].request || columns[i].schema) continue;
-        columns[i].schema = column_request_schema(columns[i].request, survey->tags);
+        columns[i].schema = column_schema_create(columns[i].request->list, survey->tags);
         if (!columns[i].schema) return -1;
     }
     return 0;

@@ -7,7 +7,7 @@
 #ifndef ROCKSORT_PIPELINE_SURVEY_H
 #define ROCKSORT_PIPELINE_SURVEY_H
 
-#include "columns/column_encoder.h"
+#include "columns/column_file.h"
 #include "output/output_format.h"
 #include "split/split_plan.h"
 

@@ -2,7 +2,7 @@
 #include "store/bam_block.h"
 
 #include "bam/bam_check.h"
-#include "order/entry_sort.h"
+#include "order/slice_merge.h"
 #include "util/byte_order.h"
 #include "util/long_hash.h"
 

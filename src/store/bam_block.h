@@ -107,7 +107,7 @@ bool bam_block_verify(const uint8_t *value, size_t value_bytes);
 /*
  * Checks that `raw`, the decompressed payload, is n_records whole records that are sound for a
  * header of n_refs references: the checksum proves that the block is as it was written, but not who
- * wrote it. Returns how many bytes their keyed_records take (entry_sort.h), 0 in a fixed order; or
+ * wrote it. Returns how many bytes their keyed_records take (slice_merge.h), 0 in a fixed order; or
  * -1.
  */
 ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block *block,

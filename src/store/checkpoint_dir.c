@@ -1,7 +1,7 @@
 /* checkpoint_dir.c -- see checkpoint_dir.h. */
 #include "store/checkpoint_dir.h"
 
-#include "machine/file_lock.h"
+#include "machine/file_owner.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/words.h"

@@ -7,7 +7,7 @@
  */
 #include "store/external_sort.h"
 
-#include "order/entry_sort.h"
+#include "order/slice_merge.h"
 #include "util/byte_order.h"
 #include "util/loser_tree.h"
 

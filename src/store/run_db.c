@@ -19,7 +19,7 @@
  */
 #include "store/run_db.h"
 
-#include "machine/path_sync.h"
+#include "util/path.h"
 #include "store/compaction_plan.h"
 #include "store/rocksdb_opts.h"
 #include "store/store_error.h"

@@ -8,7 +8,6 @@
 #include "store/store_layout.h"
 
 #include "machine/memory.h"
-#include "machine/open_files.h"
 
 enum {
     OTHER_FILES = 42,           /* inputs, outputs, libraries, runs being written */

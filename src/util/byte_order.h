@@ -1,12 +1,14 @@
 /*
  * byte_order.h -- integers as bytes: little-endian for BAM files, big-endian for keys that memcmp
  * compares. Addresses need no alignment. Functions that write return the address after what they
- * wrote. Pure.
+ * wrote. Also copies and compares bytes. Pure.
  */
 #ifndef ROCKSORT_UTIL_BYTE_ORDER_H
 #define ROCKSORT_UTIL_BYTE_ORDER_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Read 16, 32 or 64 bits, little-endian. */
 static inline uint32_t get_u16(const uint8_t *at)
@@ -58,6 +60,21 @@ static inline uint64_t get_big_endian(const uint8_t *at, int n_bytes)
     uint64_t value = 0;
     for (int i = 0; i < n_bytes; i++) value = value << 8 | at[i];
     return value;
+}
+
+/* Writes n_bytes, from any address if there are none. */
+static inline uint8_t *copy_bytes(uint8_t *at, const void *bytes, size_t n_bytes)
+{
+    if (n_bytes > 0) memcpy(at, bytes, n_bytes);
+    return at + n_bytes;
+}
+
+/* Like strcmp: what is the beginning of the other comes first. */
+static inline int compare_bytes(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+{
+    size_t n = a_bytes < b_bytes ? a_bytes : b_bytes;
+    int c = n > 0 ? memcmp(a, b, n) : 0;
+    return c ? c : (a_bytes > b_bytes) - (a_bytes < b_bytes);
 }
 
 #endif

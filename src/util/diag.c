@@ -41,16 +41,10 @@ static atomic_bool library_shown, library_hidden;       /* a library has printed
 
 static FILE *unguarded;         /* stderr as it was before diag_guard_stderr; NULL before that */
 
-static FILE *standard_error(void)
-{
-    return unguarded ? unguarded : stderr;
-}
-
 /* Prints to standard error itself. If standard error is a pipe whose reader is gone, drops the
    SIGPIPE: it must not end a sort that may still complete its output. */
-static void print_anyway(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void print_anyway(const char *format, ...)
+static __attribute__((format(printf, 1, 2)))
+void print_anyway(const char *format, ...)
 {
     static const struct timespec no_time;
     sigset_t pipe, before;
@@ -61,7 +55,7 @@ static void print_anyway(const char *format, ...)
     (void)pthread_sigmask(SIG_BLOCK, &pipe, &before);
     va_start(args, format);
     /* There is nowhere to report that standard error cannot be written. */
-    (void)vfprintf(standard_error(), format, args);
+    (void)vfprintf(unguarded ? unguarded : stderr, format, args);
     va_end(args);
     if (!sigismember(&before, SIGPIPE)) (void)sigtimedwait(&pipe, NULL, &no_time);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -79,14 +73,12 @@ static void print_message(const char *kind, const char *text)
     (void)pthread_mutex_unlock(&status_lock);
 }
 
-#ifdef __GLIBC__
-
 enum { PIECE_BYTES = 1024 };
 
 /* Recursive, because a library that `react` calls may print again. */
 static pthread_mutex_t watch_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct {                 /* under watch_lock */
-    const char *words;          /* NULL: nobody watches */
+    const char *words;          /* NULL: none */
     void (*react)(void *arg);
     void *arg;
 } watched;
@@ -159,21 +151,6 @@ void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg
     (void)pthread_mutex_unlock(&watch_lock);
 }
 
-#else
-
-void diag_guard_stderr(void)
-{
-}
-
-void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg)
-{
-    (void)words;
-    (void)react;
-    (void)arg;
-}
-
-#endif
-
 void diag_hide_htslib(void)
 {
     atomic_store(&htslib_hidden, true);
@@ -187,9 +164,8 @@ const char *diag_library_words(void)
 }
 
 /* Prints the error and returns true if it is the first one; otherwise returns false. */
-static bool print_error(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
-
-static bool print_error(const char *format, va_list args)
+static __attribute__((format(printf, 1, 0)))
+bool print_error(const char *format, va_list args)
 {
     if (atomic_exchange(&error_printed, true)) return false;
     int n = vsnprintf(error_text, sizeof error_text, format, args);
@@ -242,10 +218,8 @@ const char *diag_advice(int error)
     return error == EFBIG ? "; raise 'ulimit -f'" : "";
 }
 
-static void print_text(const char *kind, const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
-
-static void print_text(const char *kind, const char *format, va_list args)
+static __attribute__((format(printf, 2, 0)))
+void print_text(const char *kind, const char *format, va_list args)
 {
     char text[MESSAGE_BYTES];
     if (vsnprintf(text, sizeof text, format, args) >= 0) print_message(kind, text);

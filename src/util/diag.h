@@ -1,15 +1,13 @@
 /*
  * diag.h -- messages to the person at the terminal, on standard error.
  *
- * A run that fails prints exactly one error: the first. One fault can make several threads fail: a
- * full disk fails the spill, which cancels the reader, and so on. Errors after the first are
- * dropped. The function that knows the cause prints; its callers only return -1.
+ * A run that fails prints exactly one error: the first. One fault can make several threads fail;
+ * errors after the first are dropped. The function that knows the cause prints; its callers only
+ * return -1. A message is one line; control characters in it, as in names from files, are printed
+ * as \xNN (terminal_text.h).
  *
- * A message is one line. Callers pass names from files as they are: control characters in them are
- * printed as \xNN (terminal_text.h).
- *
- * On a terminal, a status line may be the last line; each one replaces the one before. A message
- * erases it; the next status line is drawn below the message.
+ * On a terminal, a status line may be the last line. A message erases it; the next status line is
+ * drawn below the message.
  *
  * Any thread may call any function that does not say otherwise.
  */
@@ -39,10 +37,9 @@ void diag_error_of(enum diag_cause cause, const char *format, ...)
 void diag_full_disk(const char *place, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Print an error that can happen in any part of the program, always in the same words. */
+/* Print errors of any part of the program in the same words. error: what pthread_create or
+   pthread_mutex_init returned. */
 void diag_no_memory(void);
-
-/* error: what pthread_create or pthread_mutex_init returned. */
 void diag_no_thread(int error);
 
 /* What to do about the errno of a call that opens or writes a file, to be put after strerror's
@@ -72,30 +69,20 @@ void diag_silence(void);
    called between runs, while there is no other thread. */
 void diag_renew(void);
 
-/*
- * From now on, text that libraries print on the stream stderr is made safe for a terminal, too.
- * This matters because htslib quotes lines of headers. To be called once, before any other thread
- * is started. Needs the GNU C library; does nothing elsewhere.
- */
+/* From now on, text that libraries print on the stream stderr is made safe for a terminal, too:
+   htslib quotes lines of headers. To be called once, before any other thread is started. */
 void diag_guard_stderr(void);
 
-/*
- * Where diag_guard_stderr works: calls react(arg) when a library has printed these words. It is
- * called in a thread that is printing, and the thread that printed the words does not return from
- * printing before react returns. `words` stays with the caller; NULL ends it. One at a time. When
- * this function returns, no thread is in an earlier `react` any more, except the calling one.
- */
+/* After diag_guard_stderr: calls react(arg) when a library has printed these words, before the
+   thread that printed them returns from printing. `words` stays with the caller; NULL ends it. When
+   this function returns, no other thread is in an earlier `react` any more. */
 void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg);
 
-/* From now on lines of htslib, which begin with "[", are not shown. Where diag_guard_stderr
-   works. */
+/* From now on lines of htslib, which begin with "[", are not shown. */
 void diag_hide_htslib(void);
 
-/*
- * Where the words of a library are that say why it failed; to be put after "htslib refuses ..." in
- * an error: "; its words are above", or that an option shows them, or "" if it printed none that
- * diag_guard_stderr saw.
- */
+/* To be put after "htslib refuses ..." in an error: "; its words are above", or that an option
+   shows them, or "" if the library printed none. */
 const char *diag_library_words(void);
 
 /* ---- which error there was ---- */

@@ -132,7 +132,7 @@ void json_number(struct json_writer *json, const char *name, double value)
         return;
     }
     begin_value(json, name, false);
-    /* printf writes the decimal point as ".", since nobody calls setlocale. Nine digits resolve
+    /* printf writes the decimal point as ".", since setlocale is never called. Nine digits resolve
        nanoseconds within a second, and ten microseconds within an hour. */
     (void)fprintf(json->to, "%.9g", value);
 }

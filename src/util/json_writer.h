@@ -3,14 +3,11 @@
  * an array of plain values is on one line.
  *
  * Order of calls: json_start; one value, mostly an object with its contents; then the caller checks
- * with ferror(stream) that everything was written. Every object and array that is begun must be
- * ended, the innermost first. Members of objects have a name; elements of arrays, and the outermost
- * value, have none (NULL).
+ * with ferror(stream) that everything was written. Objects and arrays are ended, the innermost
+ * first. Elements of arrays, and the outermost value, have no name (NULL).
  *
- * Texts may hold any bytes, since they may be names of files: bytes that are not UTF-8 become
- * U+FFFD. A number that is not finite becomes null.
- *
- * The caller owns the stream. One thread at a time.
+ * Bytes of texts that are not UTF-8 become U+FFFD. A number that is not finite becomes null. One
+ * thread at a time.
  */
 #ifndef ROCKSORT_UTIL_JSON_WRITER_H
 #define ROCKSORT_UTIL_JSON_WRITER_H

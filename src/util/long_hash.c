@@ -1,8 +1,6 @@
 /* long_hash.c -- see long_hash.h. */
 #include "util/long_hash.h"
 
-#include "util/long_hash_avx2.h"
-
 #ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL
 #endif

@@ -15,4 +15,10 @@
 
 uint64_t long_hash(const void *bytes, size_t n_bytes);
 
+/* The same for processors that have AVX2; for long_hash.c only. */
+#ifdef __x86_64__
+#define LONG_HASH_HAS_AVX2
+uint64_t long_hash_avx2(const void *bytes, size_t n_bytes);
+#endif
+
 #endif

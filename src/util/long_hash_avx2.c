@@ -1,5 +1,5 @@
-/* long_hash_avx2.c -- see long_hash_avx2.h. Everything below the pragma is compiled for AVX2. */
-#include "util/long_hash_avx2.h"
+/* long_hash_avx2.c -- see long_hash.h. Everything below the pragma is compiled for AVX2. */
+#include "util/long_hash.h"
 
 #ifdef LONG_HASH_HAS_AVX2
 

@@ -5,11 +5,22 @@
 #include <pthread.h>
 #include <time.h>
 
-static inline double monotonic_seconds(void)
+static inline double clock_seconds(clockid_t clock)
 {
     struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(clock, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static inline double monotonic_seconds(void)
+{
+    return clock_seconds(CLOCK_MONOTONIC);
+}
+
+/* CPU time that the calling thread has used. */
+static inline double thread_cpu_seconds(void)
+{
+    return clock_seconds(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Initialises a condition for waits that end by this clock. Returns 0, or what pthread returned. */
@@ -22,14 +33,6 @@ static inline int monotonic_cond_init(pthread_cond_t *cond)
     if (!error) error = pthread_cond_init(cond, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     return error;
-}
-
-/* CPU time that the calling thread has used. */
-static inline double thread_cpu_seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 #endif

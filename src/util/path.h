@@ -1,6 +1,6 @@
 /*
  * path.h -- the directory and the file name in a path, from the text alone: links are not followed;
- * and the names in a directory. Any thread.
+ * the names in a directory; and syncing paths. Any thread.
  */
 #ifndef ROCKSORT_UTIL_PATH_H
 #define ROCKSORT_UTIL_PATH_H
@@ -37,5 +37,10 @@ bool path_is_standard_output(const char *name);
    name, and the array. Returns how many there are, or -1 with errno set. */
 ssize_t path_list(const char *path, bool (*accept)(const char *name, const void *arg),
                   const void *arg, char ***names);
+
+/* Wait until a file, or the names in a directory, are on the disk. Return 0, or -1 with errno set.
+   path_sync_directory succeeds also on a file system that cannot sync directories. */
+int path_sync_file(const char *path);
+int path_sync_directory(const char *path);
 
 #endif

@@ -1,12 +1,9 @@
 /*
  * terminal_text.h -- makes any text safe to print on a terminal and in a log. Also reads UTF-8.
  *
- * Messages quote read names, tags of headers and file names. These may hold control characters: an
- * escape sequence that clears the screen, or a newline followed by what looks like another message.
+ * Messages quote read names, tags of headers and file names, which may hold control characters.
  * Printable ASCII and UTF-8 stay as they are; every other byte becomes \xNN. A backslash is not
- * escaped, so the result is for people to read; the original cannot be recovered from it.
- *
- * Pure; any thread.
+ * escaped: the original cannot be recovered. Pure; any thread.
  */
 #ifndef ROCKSORT_UTIL_TERMINAL_TEXT_H
 #define ROCKSORT_UTIL_TERMINAL_TEXT_H

@@ -1,8 +1,8 @@
 /*
  * text_pool.h -- texts one after the other in one piece of memory, found by their places.
  *
- * Starts as {0}; the owner frees `bytes`. A place stays; the address of a text changes when texts are
- * added.
+ * Starts as {0}; the owner frees `bytes`. A place stays; the address of a text changes when texts
+ * are added.
  */
 #ifndef ROCKSORT_UTIL_TEXT_POOL_H
 #define ROCKSORT_UTIL_TEXT_POOL_H

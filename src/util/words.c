@@ -56,6 +56,16 @@ void words_free(char **words)
     free(words);
 }
 
+bool words_list_has(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, word, n) == 0 && (at[n] == '\0' || at[n] == ',')) return true;
+    }
+    return false;
+}
+
 /* True if a shell takes the word as it stands. */
 static bool is_plain(const char *word)
 {

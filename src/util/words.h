@@ -1,9 +1,11 @@
 /*
- * words.h -- splits the text of an option into words, as a shell would, and quotes a word for a shell.
+ * words.h -- splits the text of an option into words, as a shell would; quotes a word for a shell;
+ * finds a word in a list that commas separate.
  */
 #ifndef ROCKSORT_UTIL_WORDS_H
 #define ROCKSORT_UTIL_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -15,6 +17,9 @@ char **words_split(const char *text, size_t *n);
 
 /* NULL is accepted. */
 void words_free(char **words);
+
+/* True if a list that commas separate has the word. */
+bool words_list_has(const char *list, const char *word);
 
 /* Appends a word to the text in a buffer, as a shell must read it. Allocates nothing. */
 void words_quote(const char *word, char *text, size_t room);

@@ -1,16 +1,14 @@
 /*
  * xalloc.h -- allocates memory, or ends the process: callers check nothing.
  *
- * There is one rule for memory that cannot be had: the process cleans up and ends, with one message
- * and status 1. These functions never return NULL. The caller frees what they return, with free().
+ * If there is no memory, the process cleans up and ends, with one message and status 1. The caller
+ * frees what these functions return, with free().
  *
- * During a sort, the function that cleans up is set (machine/exception_guard.h), and malloc, calloc
- * and realloc follow the same rule (machine/interpose.h), so libraries see no failure either.
- * Before and after a sort, and under sanitizers, which have their own allocators, a function of a
- * library may fail for lack of memory. xalloc_require applies the rule to its result.
- *
- * A size that comes from a file must be checked against a limit before it is used here. Callers of
- * mmap check its result themselves.
+ * During a sort, malloc, calloc and realloc of libraries follow the same rule
+ * (machine/exception_guard.h, machine/interpose.h). Before and after a sort, and under sanitizers,
+ * a function of a library may fail for lack of memory: xalloc_require applies the rule to its
+ * result. A size that comes from a file must be checked against a limit before it is used here.
+ * Callers of mmap check its result themselves.
  *
  * Any thread.
  */
@@ -31,12 +29,9 @@ void *xmemdup(const void *mem, size_t n_bytes);
 /* Returns the text that printf would print. */
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/*
- * Makes sure that an allocated array has room for at least n items. `array` is the address of the
- * pointer to the array, and *room is the size of the array in items; at first the pointer is NULL
- * and *room is 0. An array that must grow gets room for n + some_more items, so that it is not
- * copied for every item.
- */
+/* Makes sure that an array has room for at least n items. `array` is the address of the pointer to
+   it, and *room its size in items; at first NULL and 0. An array that must grow gets room for n +
+   some_more items, so that it is not copied for every item. */
 void xgrow(void *array, size_t *room, size_t n, size_t some_more, size_t item_bytes);
 
 /* Ends the process if had_memory is false. For functions of libraries that fail only for lack of

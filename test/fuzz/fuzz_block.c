@@ -10,7 +10,6 @@
  */
 #include "fuzz_record.h"
 
-#include "order/entry_sort.h"
 #include "order/slice_merge.h"
 #include "store/bam_block.h"
 #include "util/long_hash.h"

@@ -30,8 +30,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     struct fuzz_input in = {data, data + n_bytes};
     unsigned mode = fuzz_u8(&in);
-    const char *problem, *part;
-    size_t part_bytes;
     struct column_request request = {
         .format = mode & 32 ? COLUMN_FORMAT_PARQUET
                             : mode & 16 ? COLUMN_FORMAT_ARROW_STREAM : COLUMN_FORMAT_ARROW,
@@ -40,8 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     if (request.format == COLUMN_FORMAT_PARQUET && request.codec == COLUMN_CODEC_LZ4)
         request.codec = COLUMN_CODEC_ZSTD;
     const struct column_output output = {
-        .request = &request, .schema = column_schema_create(NULL, NULL, &problem, &part,
-                                                            &part_bytes)};
+        .request = &request, .schema = column_schema_create(NULL, NULL)};
     const struct temp_places places = {NULL, 0, NULL};
     RELEASED(output_notes_release) struct output_notes kept = {.streams = NULL};
     output_notes_begin(&kept, OUTPUT_NOTES_PIECE_BYTES, &places);
@@ -53,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     column_file_begin(file, header, &written);
     for (unsigned i = 0; i < MAX_RECORDS && fuzz_left(&in) > 0; i++) {
         (void)fuzz_make_record(&in, rec);
-        if (!bam_record_check(rec, FUZZ_N_REFS) && !column_encoder_add(encoder, rec)) continue;
+        struct column_batch *batch = column_encoder_batch(encoder);
+        if (!bam_record_check(rec, FUZZ_N_REFS) && !column_batch_add(batch, rec)) continue;
         /* A batch with a record that is refused is of no use. */
         column_encoder_destroy(encoder);
         encoder = column_encoder_create(&output, header);

@@ -108,12 +108,12 @@ static void read_file(size_t piece_bytes)
     struct bam_reader *reader = bam_reader_open(file.path, &no_options, NULL);
     FUZZ_CHECK(reader || fuzz_n_errors() > 0);
     if (!reader) return;
-    bool is_text = bam_reader_is_text(reader);
+    bool is_text = reader->source->kind->is_text;
     struct stream s = {.bytes = stream_bytes};
     while (!is_text && take_piece(reader, &piece, piece_bytes, &s)) continue;
     if (!is_text && !s.failed && !s.too_long) {
         bool sound;
-        size_t n = walk(&s, sam_hdr_nref(bam_reader_header(reader)), &sound);
+        size_t n = walk(&s, sam_hdr_nref(reader->file.header), &sound);
         if (sound) compare_with_htslib(&s, n);
     }
     bam_reader_close(reader);

@@ -11,7 +11,7 @@
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
 #include "bam/bam_long.h"
-#include "input/sam_text.h"
+#include "input/reader_source.h"
 
 #include <htslib/hfile.h>
 
@@ -81,19 +81,13 @@ static void read_theirs(samFile *file, sam_hdr_t *header, struct records *out)
     int r;
     FUZZ_CHECK(record);
     while ((r = sam_read1(file, header, record)) >= 0) {
-        size_t n = bam_record_packed_bytes(record);
-        bool is_long = n == 0 && long_positions;
-        if (is_long) n = bam_record_long_bytes(record);
-        if (n == 0) {
+        OWNED uint8_t *raw = NULL;
+        size_t room = 0;
+        if (bam_record_put(record, long_positions, &raw, &room, 0)) {
             note_problem(out, "cannot be packed");
             break;
         }
-        OWNED uint8_t *raw = fuzz_alloc(n);
-        if (is_long)
-            bam_record_pack_long(record, raw);
-        else
-            bam_record_pack(record, raw);
-        append_bytes(out, raw, n);
+        append_bytes(out, raw, bam_record_bytes(raw));
         out->n_records++;
     }
     if (r < -1) note_problem(out, "htslib's error");

@@ -2,7 +2,7 @@
  * test_bam_convert.c -- raw records are byte for byte what htslib writes, and unpack to what htslib
  * reads.
  *
- * Records come from lines of SAM. htslib parses them and bam_record_pack packs them. The result is
+ * Records come from lines of SAM. htslib parses them and bam_record_put packs them. The result is
  * compared with the bytes that htslib writes for the same record.
  */
 #include "test_place.h"
@@ -152,6 +152,25 @@ static void add_long_cigar_lines(struct rng *rng, struct text *text)
     }
 }
 
+/* Packs a record into memory of exactly its size, which the caller frees; NULL if it has no raw
+   form. */
+static uint8_t *pack(const bam1_t *b, bool long_positions)
+{
+    OWNED uint8_t *buffer = NULL;
+    size_t room = 0;
+    if (bam_record_put(b, long_positions, &buffer, &room, 0)) return NULL;
+    uint8_t *exact = test_alloc(bam_record_bytes(buffer));
+    memcpy(exact, buffer, bam_record_bytes(buffer));
+    return exact;
+}
+
+/* The size of the record in BAM; 0 if BAM cannot hold it. */
+static size_t packed_bytes(const bam1_t *b)
+{
+    OWNED uint8_t *raw = pack(b, false);
+    return raw ? bam_record_bytes(raw) : 0;
+}
+
 /* The next record, as plain bytes, of a file that bam_write1 wrote without a header; NULL at its
    end. */
 static uint8_t *next_raw_record(BGZF *bgzf)
@@ -196,11 +215,9 @@ static size_t check_packing(struct rng *rng, const struct text *text)
     OWNED uint8_t **packed = test_alloc(n_room * sizeof *packed);
     int r;
     while ((r = sam_read1(sam, header, b)) >= 0) {
-        size_t size = bam_record_packed_bytes(b);
-        CHECK(rng, n < n_room && size > 0);
-        packed[n] = test_alloc(size);
-        bam_record_pack(b, packed[n]);
-        CHECK(rng, bam_record_bytes(packed[n]) == size);
+        CHECK(rng, n < n_room);
+        packed[n] = pack(b, false);
+        assert_non_null(packed[n]);
         CHECK(rng, bam_record_check(packed[n], N_REFS) == NULL);
         CHECK(rng, bam_write1(out, b) > 0);
         n++;
@@ -220,9 +237,8 @@ static size_t check_packing(struct rng *rng, const struct text *text)
         bam_record_unpack(packed[i], unpacked);
         check_same_record(rng, unpacked, b);
         /* And back to the same bytes. */
-        CHECK(rng, bam_record_packed_bytes(unpacked) == bam_record_bytes(theirs));
-        OWNED uint8_t *repacked = test_alloc(bam_record_bytes(theirs));
-        bam_record_pack(unpacked, repacked);
+        CHECK(rng, packed_bytes(unpacked) == bam_record_bytes(theirs));
+        OWNED uint8_t *repacked = pack(unpacked, false);
         CHECK(rng, memcmp(repacked, theirs, bam_record_bytes(theirs)) == 0);
         free(packed[i]);
     }
@@ -276,11 +292,11 @@ static size_t put_with_tags(uint8_t *out, uint32_t flag, const uint32_t cigar[2]
    record that it has read, but for the bin, which it computes anew. */
 static void check_restored(struct rng *rng, const uint8_t *rec, size_t size, const bam1_t *read)
 {
-    OWNED uint8_t *restored = test_alloc(size), *want = test_alloc(bam_record_packed_bytes(read));
+    OWNED uint8_t *restored = test_alloc(size), *want = pack(read, false);
+    assert_non_null(want);
     memcpy(restored, rec, size);
     size_t n_bytes = bam_record_restore_cigar(restored);
-    bam_record_pack(read, want);
-    CHECK(rng, n_bytes == bam_record_bytes(restored) && n_bytes == bam_record_packed_bytes(read));
+    CHECK(rng, n_bytes == bam_record_bytes(restored) && n_bytes == bam_record_bytes(want));
     memcpy(want + BAM_BIN_AT, rec + BAM_BIN_AT, 2);
     assert_memory_equal(restored, want, n_bytes);
     CHECK(rng, bam_record_restore_cigar(restored) == n_bytes);      /* nothing more to move */
@@ -349,21 +365,21 @@ TEST(test_positions_beyond_31_bits_are_not_packed)
 {
     OWNED_RECORD bam1_t *b = new_record();
     assert_true(bam_set1(b, 1, "r", 0, 0, 100, 60, 0, NULL, 0, 200, 50, 0, NULL, NULL, 0) >= 0);
-    assert_int_equal(bam_record_packed_bytes(b), 36 + 2);
+    assert_int_equal(packed_bytes(b), 36 + 2);
     b->core.pos = INT32_MAX;
-    assert_int_equal(bam_record_packed_bytes(b), 36 + 2);
+    assert_int_equal(packed_bytes(b), 36 + 2);
     b->core.pos = (hts_pos_t)INT32_MAX + 1;
-    assert_int_equal(bam_record_packed_bytes(b), 0);
+    assert_int_equal(packed_bytes(b), 0);
     b->core.pos = 100;
     b->core.mpos = (hts_pos_t)INT32_MAX + 1;
-    assert_int_equal(bam_record_packed_bytes(b), 0);
+    assert_int_equal(packed_bytes(b), 0);
     b->core.mpos = 200;
     b->core.isize = (hts_pos_t)INT32_MAX + 1;
-    assert_int_equal(bam_record_packed_bytes(b), 0);
+    assert_int_equal(packed_bytes(b), 0);
     b->core.isize = (hts_pos_t)INT32_MIN - 1;
-    assert_int_equal(bam_record_packed_bytes(b), 0);
+    assert_int_equal(packed_bytes(b), 0);
     b->core.isize = INT32_MIN;
-    assert_int_equal(bam_record_packed_bytes(b), 36 + 2);
+    assert_int_equal(packed_bytes(b), 36 + 2);
 }
 
 /* A coordinate near one of the limits. */
@@ -388,15 +404,12 @@ TEST(test_long_coordinates_unpack_to_what_was_packed)
         assert_true(bam_set1(b, 1, "r", 0, 0, pos, 60, 1, &cigar, 0, mate, length, 4, "ACGT",
                              NULL, 100) >= 0);
         if (rng_one_in(&rng, 2)) assert_int_equal(bam_aux_update_str(b, "RG", 3, "xy"), 0);
-        size_t plain = bam_record_packed_bytes(b), n_bytes = bam_record_long_bytes(b);
-        CHECK(&rng, (plain == 0) == (n_bytes > 0));
-        OWNED uint8_t *raw = test_alloc(plain + n_bytes);
-        if (n_bytes)
-            bam_record_pack_long(b, raw);
-        else
-            bam_record_pack(b, raw);
-        n_long += n_bytes > 0;
-        CHECK(&rng, bam_record_bytes(raw) == plain + n_bytes && !bam_record_check(raw, 1));
+        size_t plain = packed_bytes(b);
+        OWNED uint8_t *raw = pack(b, true);
+        assert_non_null(raw);
+        CHECK(&rng, bam_record_is_long(raw) == (plain == 0));
+        n_long += plain == 0;
+        CHECK(&rng, (plain == 0 || bam_record_bytes(raw) == plain) && !bam_record_check(raw, 1));
         CHECK(&rng, bam_record_true_pos(raw) == pos && bam_record_true_mate_pos(raw) == mate);
         bam_record_unpack(raw, back);
         CHECK(&rng, back->core.pos == pos && back->core.mpos == mate);
@@ -420,7 +433,7 @@ TEST(test_long_cigar_that_covers_too_much)
         assert_true(bam_set1(b, 1, "r", 0, 0, 100, 60, N, cigar, -1, -1, 0, 0, NULL, NULL, 0) >= 0);
         assert_true(bam_cigar2rlen((int)b->core.n_cigar, bam_get_cigar(b)) == most + beyond);
         size_t size = 36 + 2 + 8 + 8 + (size_t)N * 4;
-        assert_int_equal(bam_record_packed_bytes(b), beyond ? 0 : size);
+        assert_int_equal(packed_bytes(b), beyond ? 0 : size);
     }
 }
 
@@ -487,7 +500,7 @@ TEST(test_unpacks_into_any_buffer)
             b->m_data = (uint32_t)room;
             bam_record_unpack(rec, b);
             assert_string_equal(bam_get_qname(b), f.name);
-            assert_int_equal(bam_record_packed_bytes(b), size);
+            assert_int_equal(packed_bytes(b), size);
             assert_true(b->m_data >= (uint32_t)b->l_data);
         }
     }
@@ -518,9 +531,8 @@ TEST(test_true_records_are_accepted)
         assert_int_equal(bam_record_name_bytes(rec), strlen(f->name) + 1);
         assert_string_equal((const char *)bam_record_name(rec), f->name);
         bam_record_unpack(rec, b);
-        assert_int_equal(bam_record_packed_bytes(b), size);
-        OWNED uint8_t *back = test_alloc(size);
-        bam_record_pack(b, back);
+        assert_int_equal(packed_bytes(b), size);
+        OWNED uint8_t *back = pack(b, false);
         assert_memory_equal(back, rec, size);
     }
     /* Without references only unplaced records are sound. */

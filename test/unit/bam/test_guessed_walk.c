@@ -7,7 +7,7 @@
  */
 #include "unit_test.h"
 
-#include "bam/guessed_walk.h"
+#include "bam/bam_check.h"
 
 enum { N_RECORDS = 60, MOST_RECORD_BYTES = 1024 };
 

@@ -4,9 +4,8 @@
  */
 #include "unit_test.h"
 
-#include "columns/parquet_dictionary.h"
 #include "columns/parquet_encode.h"
-#include "columns/parquet_note.h"
+#include "columns/parquet_file.h"
 #include "columns/thrift_compact.h"
 #include "util/varint.h"
 

@@ -60,7 +60,7 @@ static void open_reading(struct reading *in, enum form form)
     in->reader = bam_reader_open(path, &options, &in->pool);
     assert_non_null(in->reader);
     if (options.specific) hts_opt_free(options.specific);
-    assert_false(bam_reader_is_text(in->reader));
+    assert_false(in->reader->source->kind->is_text);
     assert_int_equal(bam_reader_can_seek(in->reader), form == BGZF_BLOCKS);
 }
 
@@ -185,7 +185,7 @@ TEST_IN_OWN_DIR(test_comments_without_text)
     htsFormat options = {0};
     struct bam_reader *reader = bam_reader_open(path, &options, NULL);
     assert_non_null(reader);
-    sam_hdr_t *header = bam_reader_header(reader);
+    sam_hdr_t *header = reader->file.header;
     assert_int_equal(sam_hdr_count_lines(header, "CO"), 6);
     bam_reader_close(reader);
     assert_int_equal(unlink(path), 0);

@@ -11,7 +11,7 @@
 
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
-#include "input/sam_text.h"
+#include "input/reader_source.h"
 
 #include <errno.h>
 #include <htslib/bgzf.h>
@@ -138,11 +138,10 @@ struct content {
 /* Packs a record; -1 if BAM cannot hold it. */
 static int add_record(struct content *c, const bam1_t *record)
 {
-    size_t size = bam_record_packed_bytes(record);
-    if (size == 0) return -1;
-    OWNED uint8_t *raw = test_alloc(size);
-    bam_record_pack(record, raw);
-    assert_true(kputsn((const char *)raw, size, &c->raw) >= 0);
+    OWNED uint8_t *raw = NULL;
+    size_t room = 0;
+    if (bam_record_put(record, false, &raw, &room, 0)) return -1;
+    assert_true(kputsn((const char *)raw, bam_record_bytes(raw), &c->raw) >= 0);
     c->n_records++;
     return 0;
 }

@@ -2,7 +2,7 @@
 #include "unit_test.h"
 #include "test_place.h"
 
-#include "machine/cgroup.h"
+#include "machine/memory.h"
 
 #include <sys/stat.h>
 

@@ -3,7 +3,7 @@
 #include "unit_test.h"
 #include "test_place.h"
 
-#include "machine/file_lock.h"
+#include "machine/file_owner.h"
 
 #include <stdio.h>
 

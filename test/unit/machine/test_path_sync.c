@@ -5,7 +5,7 @@
 #include "unit_test.h"
 #include "test_place.h"
 
-#include "machine/path_sync.h"
+#include "util/path.h"
 
 #include <errno.h>
 #include <unistd.h>

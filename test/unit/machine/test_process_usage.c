@@ -1,7 +1,7 @@
 /* test_process_usage.c -- what the kernel counts for this process, and sums of it. */
 #include "unit_test.h"
 
-#include "machine/process_usage.h"
+#include "machine/memory.h"
 
 #include <math.h>
 

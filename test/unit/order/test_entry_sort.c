@@ -5,7 +5,7 @@
 #include "unit_test.h"
 #include "test_rules.h"
 
-#include "order/entry_sort.h"
+#include "order/slice_merge.h"
 
 /* 24 is where insertion sort ends; 2 x 24 lets a range split into two small ones. */
 static const size_t sizes[] = {0, 1, 2, 3, 22, 23, 24, 25, 26, 48, 255, 256, 257, 1000, 5000};

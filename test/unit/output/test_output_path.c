@@ -6,7 +6,7 @@
 #include "unit_test.h"
 #include "test_place.h"
 
-#include "machine/file_lock.h"
+#include "machine/file_owner.h"
 #include "output/output_path.h"
 #include "util/diag.h"
 

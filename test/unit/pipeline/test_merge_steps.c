@@ -6,7 +6,7 @@
 #include "unit_test.h"
 #include "test_place.h"
 
-#include "input/bam_ends.h"
+#include "input/bam_inputs.h"
 #include "pipeline/merge_sorted.h"
 
 #include <htslib/bgzf.h>

@@ -38,12 +38,11 @@ static ssize_t count_files(void)
    are in a file. */
 static uint64_t write_end(size_t memory_bytes, struct column_bytes *end)
 {
-    const char *prefix = ".", *problem, *part;
-    size_t part_bytes;
+    const char *prefix = ".";
     const struct column_request request = {.format = COLUMN_FORMAT_ARROW, .level = 1};
     const struct column_output output = {
         .request = &request,
-        .schema = column_schema_create("pos", NULL, &problem, &part, &part_bytes)};
+        .schema = column_schema_create("pos", NULL)};
     const struct temp_places places = {&prefix, 1, NULL};
     const struct column_sink sink = {put_bytes, end};
     OWNED_HEADER sam_hdr_t *header = sam_hdr_init();

@@ -2,7 +2,6 @@
 #include "unit_test.h"
 
 #include "util/long_hash.h"
-#include "util/long_hash_avx2.h"
 #include "util/xalloc.h"
 
 #include <xxhash.h>
