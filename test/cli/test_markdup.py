@@ -759,7 +759,7 @@ class Faults(FaultTest):
         calls = self.calls("-@", "2", "-T", self.scratch, "--fixmate", "--markdup", "-o", self.out,
                            of=f"{kind}:(deleted)")
         os.unlink(self.out)
-        return calls["fault0"]
+        return calls
 
     def test_disk_is_full(self):
         n = self.n_calls("pwrite")
@@ -785,7 +785,7 @@ class Faults(FaultTest):
         self.sort_ok(*options, self.source)
         want, both = self.read_output(), options + ["-T", places[0], "-T", places[1]]
         part = f"{places[0]}/#"     # of files without a name
-        n = self.calls(*both, budget=SPILLING, of=f"pwrite:{part}")["fault0"]
+        n = self.calls(*both, budget=SPILLING, of=f"pwrite:{part}")
         self.assertGreater(n, 10)
         for number in (1, n // 2, n):
             result = self.with_fault(f"pwrite:{number}+:ENOSPC:{part}", *both, budget=SPILLING)
@@ -808,7 +808,7 @@ class Faults(FaultTest):
             for i in range(40_000)))
         words = ["-@", "2", "-T", self.scratch, "--markdup=-t -d 100", "-o", self.out, source]
         self.check_flips_are_found(*words, step=20, budget=SPILLING)
-        n = self.calls(*words, budget=SPILLING, of="pwrite:(deleted)")["fault0"]
+        n = self.calls(*words, budget=SPILLING, of="pwrite:(deleted)")
         os.unlink(self.out)
         for number in range(1, n * 9 // 10, n // 12):
             result = self.with_fault(f"pwrite:{number}+:ENOSPC:(deleted)", *words, budget=SPILLING)
