@@ -47,6 +47,18 @@ static inline size_t keyed_record_bytes(size_t key_bytes)
     return (offsetof(struct keyed_record, key) + key_bytes + 7) & ~(size_t)7;
 }
 
+/* Writes an entry for each of n keyed_records. Returns the entry after the last. */
+static inline struct sort_entry *keyed_records_entries(const uint8_t *keyed, size_t n,
+                                                       struct sort_entry *entries)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct keyed_record *kr = (const struct keyed_record *)keyed;
+        *entries++ = (struct sort_entry){0, kr};
+        keyed += keyed_record_bytes(kr->key_bytes);
+    }
+    return entries;
+}
+
 static inline const uint8_t *sort_entry_record(enum sort_order order,
                                                const struct sort_entry *entry)
 {

@@ -1,7 +1,6 @@
 /* batch.c -- see batch.h. */
 #include "pipeline/batch.h"
 
-#include "pipeline/record_entries.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -118,50 +117,9 @@ struct batch_part *batch_add_part(struct batch *batch, const uint8_t *source, si
     return part;
 }
 
-/* Takes n_bytes at the upper end of the free room. */
-static void *take_from_top(struct batch *batch, size_t n_bytes)
+void *batch_take_from_top(struct batch *batch, size_t n_bytes)
 {
     return batch->mem + (atomic_fetch_sub(&batch->top, n_bytes) - n_bytes);
-}
-
-/* Writes the entries of a part in a fixed order. */
-static void index_fixed(struct batch_part *part, struct content_sum *sum)
-{
-    struct sort_entry *entries = take_from_top(part->batch, part->n_records * sizeof *entries);
-    part->index = entries;
-    record_entries_make(part->batch->rules, part->from, part->to, entries, sum);
-}
-
-/* Writes the keyed_records of a part. Returns 0, or -1 with *problem if a record has no key. */
-static int index_keyed(struct batch_part *part, struct content_sum *sum,
-                       struct record_problem *problem)
-{
-    struct batch *batch = part->batch;
-    ssize_t n_bytes = record_entries_measure(batch->rules, part->from, part->to,
-                                             part->first_record, problem);
-    if (n_bytes < 0) return -1;
-    atomic_fetch_add(&batch->result_bytes, part->n_records * sizeof(struct sort_entry));
-    uint8_t *keyed = take_from_top(batch, (size_t)n_bytes);
-    part->index = keyed;
-    record_entries_make_keyed(batch->rules, part->from, part->to, keyed, sum, &part->any_placed);
-    return 0;
-}
-
-int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum *sum,
-                     struct record_problem *problem)
-{
-    const struct sort_rules *rules = part->batch->rules;
-    size_t raw_bytes = (size_t)(part->to - part->from);
-    memcpy(part->from, part->source, raw_bytes);
-    part->to = record_entries_check(rules, n_refs, part->from, part->to, part->first_record,
-                                    problem);
-    if (!part->to) return -1;
-    if (sort_order_is_fixed(rules->order))
-        index_fixed(part, sum);
-    else if (index_keyed(part, sum, problem) < 0)
-        return -1;
-    atomic_fetch_sub(&part->batch->unindexed_bytes, raw_bytes);
-    return 0;
 }
 
 /* Gathers the entries of all parts in input order. */
@@ -172,7 +130,7 @@ static void gather_entries(const struct batch *batch, struct sort_entry *out)
             memcpy(out, part->index, part->n_records * sizeof *out);
             out += part->n_records;
         } else {
-            out = record_entries_of_keyed(part->index, part->n_records, out);
+            out = keyed_records_entries(part->index, part->n_records, out);
         }
     }
 }

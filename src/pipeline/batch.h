@@ -9,7 +9,7 @@
  *
  *     batch_create; batch_reset before each use;
  *     batch_room, batch_add_part                one thread, the filler, claims a place for a part
- *     batch_index_part                          a worker copies the part there, moves `top` down
+ *     record_entries_index_part (record_entries.h): a worker copies the part there, moves `top` down
  *                                               and writes its entries or keys; each part once
  *     batch_sort                                a worker, when all parts are indexed
  *     batch_destroy
@@ -88,10 +88,8 @@ size_t batch_bytes_for(enum sort_order order, size_t raw_bytes);
 struct batch_part *batch_add_part(struct batch *batch, const uint8_t *source, size_t n_bytes,
                                   size_t n_records, uint64_t first_record);
 
-/* Copies the records of a part from its source, checks them against a header of n_refs references,
-   adds them to *sum and writes their entries or keys. Returns 0, or -1 with *problem. */
-int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum *sum,
-                     struct record_problem *problem);
+/* Takes n_bytes at the upper end of the free room, for entries or keys of a part. */
+void *batch_take_from_top(struct batch *batch, size_t n_bytes);
 
 /* The worker's memory to sort batches and to merge slices. */
 struct merge_space *worker_merge_space(struct worker *worker);

@@ -1,5 +1,6 @@
 /* batch_filler.c -- see batch_filler.h. */
 #include "pipeline/batch_filler.h"
+#include "pipeline/record_entries.h"
 
 #include <assert.h>
 
@@ -39,7 +40,7 @@ static void index_job(struct worker *worker, void *arg)
     struct record_problem problem;
     (void)worker;
     if (crew_failed(sort->crew)) return;
-    int r = batch_index_part(part, sam_hdr_nref(sort->header), &sum, &problem);
+    int r = record_entries_index_part(part, sam_hdr_nref(sort->header), &sum, &problem);
     if (r < 0) record_problem_print(&problem, part->input);
     const struct observed_records records = {.all = {part->from, part->to},
                                              .first_record = part->first_record};

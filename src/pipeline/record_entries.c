@@ -84,13 +84,42 @@ void record_entries_make_keyed(const struct sort_rules *rules, uint8_t *from, co
     }
 }
 
-struct sort_entry *record_entries_of_keyed(const uint8_t *keyed, size_t n,
-                                           struct sort_entry *entries)
+/* Writes the entries of a part in a fixed order. */
+static void index_fixed(struct batch_part *part, struct content_sum *sum)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct keyed_record *kr = (const struct keyed_record *)keyed;
-        *entries++ = (struct sort_entry){0, kr};
-        keyed += keyed_record_bytes(kr->key_bytes);
-    }
-    return entries;
+    struct sort_entry *entries = batch_take_from_top(part->batch, part->n_records * sizeof *entries);
+    part->index = entries;
+    record_entries_make(part->batch->rules, part->from, part->to, entries, sum);
+}
+
+/* Writes the keyed_records of a part. Returns 0, or -1 with *problem if a record has no key. */
+static int index_keyed(struct batch_part *part, struct content_sum *sum,
+                       struct record_problem *problem)
+{
+    struct batch *batch = part->batch;
+    ssize_t n_bytes = record_entries_measure(batch->rules, part->from, part->to,
+                                             part->first_record, problem);
+    if (n_bytes < 0) return -1;
+    atomic_fetch_add(&batch->result_bytes, part->n_records * sizeof(struct sort_entry));
+    uint8_t *keyed = batch_take_from_top(batch, (size_t)n_bytes);
+    part->index = keyed;
+    record_entries_make_keyed(batch->rules, part->from, part->to, keyed, sum, &part->any_placed);
+    return 0;
+}
+
+int record_entries_index_part(struct batch_part *part, int32_t n_refs, struct content_sum *sum,
+                              struct record_problem *problem)
+{
+    const struct sort_rules *rules = part->batch->rules;
+    size_t raw_bytes = (size_t)(part->to - part->from);
+    memcpy(part->from, part->source, raw_bytes);
+    part->to = record_entries_check(rules, n_refs, part->from, part->to, part->first_record,
+                                    problem);
+    if (!part->to) return -1;
+    if (sort_order_is_fixed(rules->order))
+        index_fixed(part, sum);
+    else if (index_keyed(part, sum, problem) < 0)
+        return -1;
+    atomic_fetch_sub(&part->batch->unindexed_bytes, raw_bytes);
+    return 0;
 }

@@ -15,6 +15,7 @@
 #include "bam/record_problem.h"
 #include "input/span_reader.h"
 #include "order/slice_merge.h"
+#include "pipeline/batch.h"
 
 #include <sys/types.h>
 
@@ -54,8 +55,9 @@ ssize_t record_entries_measure(const struct sort_rules *rules, const uint8_t *fr
 void record_entries_make_keyed(const struct sort_rules *rules, uint8_t *from, const uint8_t *to,
                                uint8_t *keyed, struct content_sum *sum, bool *any_placed);
 
-/* Writes an entry for each of n keyed_records. Returns the entry after the last. */
-struct sort_entry *record_entries_of_keyed(const uint8_t *keyed, size_t n,
-                                           struct sort_entry *entries);
+/* Copies the records of a part of a batch from its source, checks them against a header of n_refs
+   references, adds them to *sum and writes their entries or keys. Returns 0, or -1 with *problem. */
+int record_entries_index_part(struct batch_part *part, int32_t n_refs, struct content_sum *sum,
+                              struct record_problem *problem);
 
 #endif

@@ -80,7 +80,7 @@ static void make_entries(struct segmenter *s, struct open_block *block, size_t n
         return;
     }
     record_entries_make_keyed(rules, block->raw, end, keyed, sum, any_placed);
-    (void)record_entries_of_keyed(keyed, n, entries);
+    (void)keyed_records_entries(keyed, n, entries);
 }
 
 /* Memory of the entries of a block, if all keys are as long as the longer one of the keys in its

@@ -13,6 +13,7 @@
 #include "bam/cut_names.h"
 #include "order/slice_merge.h"
 #include "pipeline/batch.h"
+#include "pipeline/record_entries.h"
 
 enum {
     MAX_BATCHES = 20,
@@ -90,7 +91,7 @@ static size_t fill_batch(struct fuzz_input *in, struct batch *b, const struct st
         struct batch_part *part =
             batch_add_part(b, s->bytes + from, s->starts[first + n] - from, n, first);
         check_ends(b);
-        FUZZ_CHECK(batch_index_part(part, FUZZ_N_REFS, sum, &problem) == 0);
+        FUZZ_CHECK(record_entries_index_part(part, FUZZ_N_REFS, sum, &problem) == 0);
         check_ends(b);
     }
     return first;

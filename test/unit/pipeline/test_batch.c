@@ -8,6 +8,7 @@
 #include "test_rules.h"
 
 #include "pipeline/batch.h"
+#include "pipeline/record_entries.h"
 #include "util/xalloc.h"
 
 #include <pthread.h>
@@ -145,7 +146,7 @@ static void index_one(struct work *w)
     size_t i = rng_below(w->rng, w->n_waiting);
     struct batch_part *part = w->waiting[i];
     w->waiting[i] = w->waiting[--w->n_waiting];
-    CHECK(w->rng, batch_index_part(part, N_REFS, &w->sum, &problem) == 0);
+    CHECK(w->rng, record_entries_index_part(part, N_REFS, &w->sum, &problem) == 0);
     check_ends(w);
 }
 
@@ -288,7 +289,7 @@ TEST(test_damaged_record_is_numbered)
                 batch_add_part(batch, records, stream.n_bytes, stream.n_records, first);
             struct content_sum sum = {0};
             struct record_problem problem;
-            int r = batch_index_part(part, N_REFS, &sum, &problem);
+            int r = record_entries_index_part(part, N_REFS, &sum, &problem);
             CHECK(&rng, r == (damaged < stream.n_records ? -1 : 0));
             CHECK(&rng, r == 0 || (problem.record == first + damaged && problem.text &&
                                    problem.is_damaged && !problem.read_name));
@@ -313,7 +314,7 @@ TEST(test_forged_long_coordinates_are_refused)
         struct batch_part *part = batch_add_part(batch, rec, n, 1, 0);
         struct content_sum sum = {0};
         struct record_problem problem;
-        assert_int_equal(batch_index_part(part, N_REFS, &sum, &problem), i == 0 ? -1 : 0);
+        assert_int_equal(record_entries_index_part(part, N_REFS, &sum, &problem), i == 0 ? -1 : 0);
         batch_destroy(batch);
     }
 }

@@ -6,6 +6,7 @@
 #include "test_rules.h"
 
 #include "pipeline/planner.h"
+#include "pipeline/record_entries.h"
 
 #include <math.h>
 
@@ -383,7 +384,7 @@ static struct batch *make_batch(struct rng *rng, bool is_random)
         n_bytes += size;
     }
     struct batch_part *part = batch_add_part(batch, records, n_bytes, N_RECORDS, 0);
-    CHECK(rng, batch_index_part(part, 1, &sum, &problem) == 0);
+    CHECK(rng, record_entries_index_part(part, 1, &sum, &problem) == 0);
     batch_sort(batch, &space);
     return batch;
 }
