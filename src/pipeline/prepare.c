@@ -9,7 +9,6 @@
 #include "pipeline/template_splitter.h"
 #include "pipeline/verify.h"
 #include "store/temp_dir.h"
-#include "pipeline/verify.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
