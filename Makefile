@@ -77,7 +77,7 @@ ALL_CFLAGS = -std=gnu11 -pthread $(WARNINGS) $(HARDENING) $(if $(WERROR),-Werror
              $(if $(SAN),-fsanitize=$(SAN) $(SAN_FLAGS) -DROCKSORT_CHECK_LOCKS) $(CFLAGS)
 # What a sanitizer finds ends the program; UndefinedBehaviorSanitizer would go on.
 SAN_FLAGS = -fno-omit-frame-pointer -fno-sanitize-recover=all
-# htslib's plug-ins, which no linker sees, must find the functions of src/machine/transfers.c.
+# htslib's plug-ins, which no linker sees, must find the functions of src/os/transfers.c.
 EXPORTS = $(addprefix -Wl$(comma)--export-dynamic-symbol=,curl_easy_perform curl_multi_add_handle \
           curl_multi_info_read)
 ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now,-z,noexecstack $(EXPORTS) \
@@ -130,7 +130,7 @@ endef
 
 # The rooms below src/, and what stands at the top; doc/design.md is the map.
 SOURCES = $(wildcard *.c src/*/*.c)
-MODULES = $(filter-out src/command/samtools src/command/samtools_rocksort,$(basename $(SOURCES)))
+MODULES = $(filter-out src/cli/samtools src/cli/samtools_rocksort,$(basename $(SOURCES)))
 INCLUDES = -I. -Isrc
 
 BUILD = build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)$(if $(WERROR),-werror)
@@ -186,8 +186,8 @@ $(BUILD)/src/bam/bgzf_engine.o: NOTE = $(comma) with $(ENGINES)
 $(BIN)/samtools $(BIN)/samtools-rocksort: $(OBJECTS)
 	$(call say,LD,$(@F))
 	$(Q)$(CC) $^ $(LIBS) -o $@
-$(BIN)/samtools: $(BUILD)/src/command/samtools.o
-$(BIN)/samtools-rocksort: $(BUILD)/src/command/samtools_rocksort.o
+$(BIN)/samtools: $(BUILD)/src/cli/samtools.o
+$(BIN)/samtools-rocksort: $(BUILD)/src/cli/samtools_rocksort.o
 
 bench/simulate-reads: bench/simulate-reads.c | need-build
 	$(program)
@@ -209,7 +209,7 @@ bench/spindle bench/deflate-blocks: need-build
 endif
 
 # C interfaces do not tell these versions.
-$(BUILD)/src/command/library_versions.o: CPPFLAGS += -DSNAPPY_VERSION='"$(shell $(PKG_CONFIG) \
+$(BUILD)/src/cli/library_versions.o: CPPFLAGS += -DSNAPPY_VERSION='"$(shell $(PKG_CONFIG) \
     --modversion snappy 2>/dev/null)"' -DROCKSDB_VERSION='"$(shell $(if $(ROCKSDB_DIR),awk \
     '/^.define ROCKSDB_(MAJOR|MINOR|PATCH) / { v = v dot $$3; dot = "." } END { print v }' \
     $(ROCKSDB_DIR)/include/rocksdb/version.h,$(PKG_CONFIG) --modversion rocksdb) 2>/dev/null)"'
@@ -238,7 +238,7 @@ CLI_PROGRAMS = all $(BUILD)/fork-server $(ZLIB_ONLY)/samtools-rocksort build/fau
                completions bench/deflate-blocks bench/simulate-reads $(if $(HAS_FUSE),bench/spindle)
 test-programs: $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS) $(CLI_PROGRAMS)
 
-check-rooms: $(OBJECTS) $(BUILD)/src/command/samtools.o $(BUILD)/src/command/samtools_rocksort.o
+check-rooms: $(OBJECTS) $(BUILD)/src/cli/samtools.o $(BUILD)/src/cli/samtools_rocksort.o
 	$(call say,TEST,rooms)
 	$(Q)python3 scripts/check-rooms.py --objects $(BUILD)
 
@@ -318,7 +318,7 @@ $(ZLIB_ONLY)/bgzf_engine.o: DEFLATE_CFLAGS =
 $(ZLIB_ONLY)/bgzf_engine.o: NOTE = $(comma) with zlib only
 $(ZLIB_ONLY)/bgzf_engine.o: src/bam/bgzf_engine.c | need-build
 	$(object)
-$(ZLIB_ONLY)/samtools-rocksort: $(BUILD)/src/command/samtools_rocksort.o \
+$(ZLIB_ONLY)/samtools-rocksort: $(BUILD)/src/cli/samtools_rocksort.o \
         $(filter-out %/bgzf_engine.o,$(OBJECTS)) $(ZLIB_ONLY)/bgzf_engine.o
 	$(call say,LD,$@)
 	$(Q)$(CC) $^ $(LIBS) -o $@

@@ -6,15 +6,15 @@
  * verifies (--verify), or sorts (bam_sort.c).
  */
 #define _GNU_SOURCE             /* O_PATH */
-#include "command/bam_rocksort.h"
+#include "cli/bam_rocksort.h"
 
-#include "command/library_versions.h"
-#include "command/report_file.h"
-#include "command/sort_options.h"
-#include "command/sort_stats.h"
-#include "command/temp_clean.h"
-#include "pipeline/planner.h"
-#include "pipeline/resume.h"
+#include "cli/library_versions.h"
+#include "cli/report_file.h"
+#include "cli/sort_options.h"
+#include "cli/sort_stats.h"
+#include "cli/temp_clean.h"
+#include "resume/resume.h"
+#include "sort/planner.h"
 #include "util/diag.h"
 #include "util/version.h"
 #include "util/xalloc.h"
@@ -157,7 +157,7 @@ static int verify_inputs(const struct sort_settings *settings)
 struct reports {
     const struct sort_options *options;
     struct output_path stats;
-    struct duplicate_report duplicates;
+    struct markdup_report duplicates;
     bool has_stats;             /* they are written */
     int result;                 /* -1: a report could not be written */
 };
@@ -170,7 +170,7 @@ static void write_reports(void *arg, const struct sort_report *report, struct ou
     reports->has_stats = reports->stats.temporary != NULL;
     if (reports->has_stats) output_set_add(set, &reports->stats, OUTPUT_EXTRA);
     if ((reports->has_stats && sort_stats_write(&reports->stats, settings, report, false) < 0) ||
-        duplicate_report_write(&reports->duplicates, settings, report, set) < 0)
+        markdup_report_write(&reports->duplicates, settings, report, set) < 0)
         reports->result = -1;
 }
 
@@ -183,8 +183,8 @@ static int sort_and_report(struct sort_options *options)
     if (report_file_choose_counts(options) < 0 ||
         (options->stats &&
          report_file_choose(&reports.stats, "--stats", options->stats, settings) < 0) ||
-        duplicate_report_choose(&reports.duplicates, settings,
-                                options->stats ? &reports.stats : NULL) < 0)
+        markdup_report_choose(&reports.duplicates, settings,
+                              options->stats ? &reports.stats : NULL) < 0)
         return -1;
     settings->write_reports = write_reports;
     settings->reports_arg = &reports;
@@ -199,9 +199,9 @@ static int sort_and_report(struct sort_options *options)
         sort_stats_write(&reports.stats, settings, &report, r < 0) < 0)
         r = -1;
     if (r == 0 && reports.result == 0 &&
-        duplicate_report_write(&reports.duplicates, settings, &report, NULL) < 0)
+        markdup_report_write(&reports.duplicates, settings, &report, NULL) < 0)
         r = -1;
-    duplicate_report_release(&reports.duplicates);
+    markdup_report_release(&reports.duplicates);
     output_path_release(&reports.stats);
     sort_report_release(&report);
     return reports.result < 0 ? -1 : r;

@@ -1,28 +1,28 @@
 /*
- * bam_sort.c -- one sort from beginning to end. See pipeline/bam_sort.h.
+ * bam_sort.c -- one sort from beginning to end. See sort/bam_sort.h.
  *
- * Each part of a sort is an object with its own file below src/pipeline; sort_parts.h lists them.
+ * Each part of a sort is an object with its own file; sort_context.h lists them.
  * This file runs the phases in order and decides how the sort ends.
  */
-#include "pipeline/bam_sort.h"
+#include "sort/bam_sort.h"
 
-#include "machine/exception_guard.h"
-#include "pipeline/count_files.h"
-#include "pipeline/early_end.h"
-#include "pipeline/load.h"
-#include "pipeline/merge.h"
-#include "pipeline/merge_sorted.h"
-#include "pipeline/prepare.h"
-#include "pipeline/progress.h"
-#include "pipeline/scan_runs.h"
-#include "pipeline/verify.h"
+#include "markdup/scan_runs.h"
+#include "os/exception_guard.h"
+#include "output/count_files.h"
+#include "resume/abort_cleanup.h"
+#include "sort/load.h"
+#include "sort/merge.h"
+#include "sort/merge_sorted.h"
+#include "sort/prepare.h"
+#include "sort/progress.h"
+#include "sort/verify.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
-/* Reads the input into sorted batches. When they fill the memory the spiller writes the oldest of
-   them to the store, as runs. */
+/* Reads the input into sorted sort buffers. When they fill the memory the spiller writes the oldest
+   of them to the store, as runs. */
 static int load_phase(struct sort_context *sort)
 {
     bool may_spill = !sort->settings->sum_only;
@@ -30,11 +30,11 @@ static int load_phase(struct sort_context *sort)
     if (may_spill && spill_start(sort->spiller) < 0) return -1;
     int r = load_input(sort, 0);
     if (may_spill) spill_join(sort->spiller);
-    if (r == 0 && crew_failed(sort->crew)) r = -1;
+    if (r == 0 && thread_pool_failed(sort->threads)) r = -1;
     return sort->verification ? verification_finish(sort->verification, r, sort->report) : r;
 }
 
-/* Spills batches until the merge has the memory that it needs, and waits until all runs have
+/* Spills sort buffers until the merge has the memory that it needs, and waits until all runs have
    ended. */
 static int settle_phase(struct sort_context *sort)
 {
@@ -42,7 +42,7 @@ static int settle_phase(struct sort_context *sort)
     if (spill_to_fit(sort->spiller) < 0) return -1;
     load_totals_look(sort->totals, &read);
     unsigned n_runs = spill_n_runs(sort->spiller);
-    bool all_are_in_runs = batch_pool_n_kept(sort->pool) == 0;
+    bool all_are_in_runs = sort_buffer_pool_n_kept(sort->pool) == 0;
     if (read.input_is_cut)
         checkpoint_writer_save_part(sort->checkpoint, n_runs);
     else if (all_are_in_runs && checkpoint_writer_end_load(sort->checkpoint, n_runs) < 0)
@@ -57,18 +57,18 @@ static int settle_phase(struct sort_context *sort)
 static struct record_observers observers_of_runs(const struct sort_context *sort)
 {
     struct record_observers observers = sort->observers_in;
-    record_observers_add(&observers, duplicates_observer(sort->duplicates));
+    record_observers_add(&observers, markdup_observer(sort->duplicates));
     return observers;
 }
 
 /* Looks again at records that an earlier process has put into the store. */
 static int scan_earlier_runs(struct sort_context *sort)
 {
-    struct mem_budget budget;
-    batch_pool_budget(sort->pool, &budget);
+    struct memory_budget budget;
+    sort_buffer_pool_budget(sort->pool, &budget);
     const struct record_observers observers = observers_of_runs(sort);
     const struct scan_stored_settings earlier = {
-        .crew = sort->crew, .observers = &observers,
+        .threads = sort->threads, .observers = &observers,
         .store = temp_store_runs(sort->store), .rules = &sort->rules,
         .n_refs = sam_hdr_nref(sort->header),
         .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
@@ -79,24 +79,24 @@ static int scan_earlier_runs(struct sort_context *sort)
 }
 
 /* Finds all duplicates, the ranges of pieces and the columns. */
-static int decide_phase(struct sort_context *sort)
+static int resolve_phase(struct sort_context *sort)
 {
     struct spill_totals spilled;
-    if (!sort->duplicates && !survey_is_needed(&sort->survey)) return 0;
+    if (!sort->duplicates && !input_scan_is_needed(&sort->scan)) return 0;
     progress_enter(sort->progress, SORT_PHASE_MARK);
     if (sort->first_own_run > 0 && scan_earlier_runs(sort) < 0) return -1;
-    if (survey_settle(&sort->survey, sort->split, sort->columns) < 0) return -1;
+    if (input_scan_settle(&sort->scan, sort->split, sort->columns) < 0) return -1;
     if (!sort->duplicates) return 0;
     spill_look(sort->spiller, &spilled);
-    struct kept_batches kept = {.crew = sort->crew, .n_threads = sort->settings->n_threads,
+    struct kept_buffers kept = {.threads = sort->threads, .n_threads = sort->settings->n_threads,
                                 .first_run = spilled.next_run};
-    kept.batches = batch_pool_kept(sort->pool, &kept.n);
+    kept.buffers = sort_buffer_pool_kept(sort->pool, &kept.n);
     /* Nothing is loaded any more, and nothing merged yet. */
-    size_t kept_bytes = batch_pool_kept_bytes(sort->pool), all = sort->budget.total_bytes;
-    if (scan_kept_batches(&kept, &sort->observers_run) < 0 ||
-        duplicates_resolve(sort->duplicates, kept_bytes < all ? all - kept_bytes : 0) < 0)
+    size_t kept_bytes = sort_buffer_pool_kept_bytes(sort->pool), all = sort->budget.total_bytes;
+    if (scan_kept_buffers(&kept, &sort->observers_run) < 0 ||
+        markdup_resolve(sort->duplicates, kept_bytes < all ? all - kept_bytes : 0) < 0)
         return -1;
-    return mark_kept_batches(&kept, sort->duplicates);
+    return mark_kept_buffers(&kept, sort->duplicates);
 }
 
 /* Merges what was loaded; or, with --merge, the inputs. */
@@ -115,13 +115,13 @@ static int merge_phase(struct sort_context *sort)
     int r = merge_all(sort);
     progress_enter(sort->progress, SORT_PHASE_CLOSE);
     r = sorted_output_close(&sort->output, r == 0, results);
-    if (r == 0) sort_report_pieces(sort);
+    if (r == 0) sort_report_groups(sort);
     if (r == 0) record_observers_finish(&sort->observers_out);
     if (r == 0) r = count_files_write(sort->settings->count_files, false);
     sort->lost_reader = results[0].lost_reader;
     sort->report->output_bytes = results[0].n_bytes;
     sort->report->also_bytes = results[1].n_bytes;
-    sort->report->n_batches_kept = (unsigned)batch_pool_n_kept(sort->pool);
+    sort->report->n_buffers_kept = (unsigned)sort_buffer_pool_n_kept(sort->pool);
     return r;
 }
 
@@ -129,18 +129,19 @@ static int run_phases(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     bool reads_input = resume_reads_input(&sort->resume), nothing_to_check;
-    if (prepare_outputs(sort) < 0 || crew_start(sort->crew, s->n_threads) < 0 ||
+    if (prepare_outputs(sort) < 0 || thread_pool_start(sort->threads, s->n_threads) < 0 ||
         prepare_inputs(sort) < 0 || prepare_rules(sort, &nothing_to_check) < 0)
         return -1;
     if (nothing_to_check) return 0;
     if (s->merge) return prepare_output_header(sort) < 0 ? -1 : merge_phase(sort);
-    if (reads_input && (batch_pool_open(sort->pool, &sort->rules) < 0 || load_phase(sort) < 0))
+    if (reads_input &&
+        (sort_buffer_pool_open(sort->pool, &sort->rules) < 0 || load_phase(sort) < 0))
         return -1;
     if (s->sum_only) return 0;
     /* The header must not change before this: workers read it while they parse SAM. */
     if (prepare_output_header(sort) < 0) return -1;
     progress_enter(sort->progress, SORT_PHASE_SETTLE);
-    if (settle_phase(sort) < 0 || decide_phase(sort) < 0) return -1;
+    if (settle_phase(sort) < 0 || resolve_phase(sort) < 0) return -1;
 #ifdef __GLIBC__
     (void)malloc_trim(0);       /* the merge needs blocks of other sizes */
 #endif
@@ -151,12 +152,12 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
 {
     struct sort_context sort;
     if (sort_init(&sort, settings, report) < 0) return -1;
-    struct early_end early_end = {
-        .crew = sort.crew, .pool = sort.pool, .totals = sort.totals,
+    struct abort_cleanup abort_cleanup = {
+        .threads = sort.threads, .pool = sort.pool, .totals = sort.totals,
         .checkpoint = sort.checkpoint, .store = sort.store, .outputs = &sort.outputs,
-        .pieces = &sort.pieces_dir,
+        .groups = &sort.groups_dir,
     };
-    if (early_end_watch(&early_end) < 0) {
+    if (abort_cleanup_watch(&abort_cleanup) < 0) {
         sort_close_store(&sort, false);
         sort_close(&sort, false);
         sort_release(&sort);
@@ -169,19 +170,19 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     progress_stop(sort.progress);
     cut_names_warn(&sort.cut_names);
     if (r < 0) checkpoint_writer_try_again(sort.checkpoint, spill_n_runs(sort.spiller));
-    signals_hold(&early_end.signals);
+    signals_hold(&abort_cleanup.signals);
     bool stay = r == 0 ? settings->keep_checkpoint
-                       : early_end_after_failure(&early_end, sort.lost_reader);
+                       : abort_cleanup_after_failure(&abort_cleanup, sort.lost_reader);
     int stop_signal = sort.totals->stop_signal, before = r;
     sort_close_store(&sort, stay);
     progress_enter(sort.progress, SORT_PHASE_CLOSE);    /* the reports know its time until here */
     sort_publish(&sort, &r);
-    if (r < before) stay = early_end_after_failure(&early_end, false);
+    if (r < before) stay = abort_cleanup_after_failure(&abort_cleanup, false);
     if (r == 0 && stay) report->kept_directories = checkpoint_writer_copy_paths(sort.checkpoint);
     sort_close(&sort, stay);
     exception_guard_end();
-    early_end_tell_complete(&early_end);
-    signals_restore(&early_end.signals);
+    abort_cleanup_tell_complete(&abort_cleanup);
+    signals_restore(&abort_cleanup.signals);
     if (r == 0) r = count_files_write(settings->count_files, true);
     sort_release(&sort);
     progress_finish(sort.progress);

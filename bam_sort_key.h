@@ -56,7 +56,7 @@ const char *sort_order_text(enum sort_order order);
 const char *sort_order_word(enum sort_order order);
 int sort_order_of_word(const char *word);
 
-struct duplicate_rules;
+struct markdup_rules;
 
 struct sort_rules {
     enum sort_order order;
@@ -68,7 +68,7 @@ struct sort_rules {
     struct minhash_settings minhash;                    /* SORT_MINHASH */
     uint64_t seed;              /* SORT_SHUFFLE */
     struct cut_names *cut_names;        /* counts names that were cut; NULL: does not count */
-    const struct duplicate_rules *duplicates;   /* NULL: none are marked. Nothing to keys, but to
+    const struct markdup_rules *duplicates;     /* NULL: none are marked. Nothing to keys, but to
                                                    checksums, which leave marks out */
 };
 

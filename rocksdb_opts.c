@@ -11,9 +11,9 @@
  * (trigger 2k, width k to 2k) let RocksDB choose the width. Here width and trigger are two numbers,
  * because a larger width needs more memory; compaction_plan.h computes both.
  */
-#include "store/rocksdb_opts.h"
+#include "spill/rocksdb_opts.h"
 
-#include "store/compaction_plan.h"
+#include "spill/compaction_plan.h"
 #include "util/diag.h"
 
 #include <stdio.h>

@@ -99,7 +99,7 @@ def run_once(name, way, setting):
         if faults:
             command = ["env", "LD_PRELOAD=" + FAULTS, "FAULT=" + faults] + command
         if batch:
-            command = ["env", "ROCKSORT_TEST_BATCH=" + batch,
+            command = ["env", "ROCKSORT_TEST_SORT_BUFFER=" + batch,
                        "ROCKSORT_TEST_BUDGET=" + BATCHES_BUDGET] + command
         if experiment.pipe:
             command = ["sh", "-c", "cat %s | exec %s -" % (shlex.quote(setting.input),

@@ -22,28 +22,29 @@ import sys
 # Each room and the rooms that it may include, besides itself.
 ROOMS = {
     "util": "",
-    "machine": "util",
+    "os": "util",
     "deflate": "util",
     "bam": "util deflate",
-    "template": "util bam",
-    "duplicates": "util bam",
-    "counts": "util bam",
-    "columns": "util bam",
     "order": "util bam",
-    "input": "util bam",
+    "fixmate": "util bam",
+    "stats": "util bam",
+    "columns": "util bam",
+    "spill": "util os bam order",
+    "markdup": "util os bam spill",
+    "input": "util bam order spill markdup",
     "split": "util bam order",
-    "output": "util bam machine columns",
-    "store": "util bam order machine",
-    "pipeline": "util deflate bam template duplicates counts columns order machine input split output store",
-    "command": "util deflate bam template duplicates counts columns order machine input split output store pipeline",
+    "output": "util os bam order stats columns spill markdup split",
+    "resume": "util os bam order fixmate columns spill markdup input split output",
+    "sort": "util os bam order fixmate spill markdup input split output resume",
+    "cli": "util os bam fixmate columns spill markdup input output resume sort",
 }
 
 # The sources at the top, and the room that each belongs to.
 DOORS = {
-    "bam_rocksort.c": "command",
-    "bam_sort.c": "pipeline",
+    "bam_rocksort.c": "cli",
+    "bam_sort.c": "sort",
     "bam_sort_key.h": "order",
-    "rocksdb_opts.c": "store",
+    "rocksdb_opts.c": "spill",
 }
 
 

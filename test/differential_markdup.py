@@ -195,7 +195,7 @@ def our_command(case, program):
 
 
 def our_environment(case):
-    settings = {"ROCKSORT_TEST_BATCH": case.batch, "ROCKSORT_TEST_BUDGET": case.budget,
+    settings = {"ROCKSORT_TEST_SORT_BUFFER": case.batch, "ROCKSORT_TEST_BUDGET": case.budget,
                 "ROCKSORT_TEST_FILE": "32K"}
     return {name: str(value) for name, value in settings.items() if value}
 

@@ -84,24 +84,24 @@ static bool is_beginning(const uint8_t *rec, const uint8_t *end)
     return n_left < BAM_RECORD_FIXED_BYTES + UINT8_MAX || is_plausible(next, n_left);
 }
 
-void guessed_walk_make(struct guessed_walk *guess, const uint8_t *stretch, size_t n_bytes)
+void speculative_scan_make(struct speculative_scan *guess, const uint8_t *span, size_t n_bytes)
 {
-    const uint8_t *from = stretch, *end = stretch + n_bytes;
-    *guess = (struct guessed_walk){0};
+    const uint8_t *from = span, *end = span + n_bytes;
+    *guess = (struct speculative_scan){0};
     while (from < end && !is_beginning(from, end)) from++;
     struct bam_walk walk = {.at = from, .end = end};
     while (bam_walk_next(&walk)) guess->n_records++;
-    guess->from = (size_t)(from - stretch);
-    guess->to = (size_t)(walk.at - stretch);
+    guess->from = (size_t)(from - span);
+    guess->to = (size_t)(walk.at - span);
 }
 
-size_t guessed_walk_go(const struct guessed_walk *guess, const uint8_t *stretch,
-                       struct bam_walk *walk)
+size_t speculative_scan_go(const struct speculative_scan *guess, const uint8_t *span,
+                           struct bam_walk *walk)
 {
     for (size_t n_records = 0;; n_records++) {
-        if (guessed_walk_is_met(guess, stretch, walk)) {
+        if (speculative_scan_is_met(guess, span, walk)) {
             n_records += guess->n_records;
-            walk->at = stretch + guess->to;
+            walk->at = span + guess->to;
         }
         if (!bam_walk_next(walk)) return n_records;
     }

@@ -30,25 +30,25 @@ const char *bam_record_check_input(const uint8_t *rec, int32_t n_refs, bool long
  * on alike, and the rest need not be walked again, for which it would have to come back into the
  * cache. If it does not, the guess was wrong and is not used.
  */
-struct guessed_walk {
-    size_t from;                /* offset in the stretch of the first record */
+struct speculative_scan {
+    size_t from;                /* offset in the span of the first record */
     size_t to;                  /* of the end of the last whole record; equal to `from`: no guess */
     size_t n_records;
 };
 
-/* Walks the n_bytes of a stretch. */
-void guessed_walk_make(struct guessed_walk *guess, const uint8_t *stretch, size_t n_bytes);
+/* Walks the n_bytes of a span. */
+void speculative_scan_make(struct speculative_scan *guess, const uint8_t *span, size_t n_bytes);
 
-/* True if the walk, which goes through the stretch, has come to where the guess begins. */
-static inline bool guessed_walk_is_met(const struct guessed_walk *guess, const uint8_t *stretch,
-                                       const struct bam_walk *walk)
+/* True if the walk, which goes through the span, has come to where the guess begins. */
+static inline bool speculative_scan_is_met(const struct speculative_scan *guess,
+                                           const uint8_t *span, const struct bam_walk *walk)
 {
-    return walk->at == stretch + guess->from && guess->n_records > 0;
+    return walk->at == span + guess->from && guess->n_records > 0;
 }
 
 /* Walks on to the end, by the guess where the walk meets it. Returns the number of whole records.
    */
-size_t guessed_walk_go(const struct guessed_walk *guess, const uint8_t *stretch,
-                       struct bam_walk *walk);
+size_t speculative_scan_go(const struct speculative_scan *guess, const uint8_t *span,
+                           struct bam_walk *walk);
 
 #endif

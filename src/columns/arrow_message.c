@@ -260,7 +260,7 @@ static void add_node(struct body *body, uint64_t n_rows, uint64_t n_nulls)
 /*
  * Both functions append the compressed bytes. They return false if these cannot be had. They do not
  * ask for all the room that bytes need which cannot be compressed: most need a third of it, for
- * which `out` has room from the beginning (segment_output.c), and to grow it would be copied.
+ * which `out` has room from the beginning (chunk_encoder.c), and to grow it would be copied.
  */
 static bool append_zstd(struct body *body, const uint8_t *from, size_t n_bytes)
 {
@@ -486,15 +486,15 @@ void arrow_put_place(uint8_t *to, const struct arrow_place *place)
 }
 
 size_t arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *schema,
-                          sam_hdr_t *header, const struct arrow_place *references,
-                          size_t n_batches, struct column_bytes *out)
+                          sam_hdr_t *header, const struct arrow_place *references, size_t n_buffers,
+                          struct column_bytes *out)
 {
     struct flat_buffer *flat = &coder->flat;
     size_t n_bytes;
     uint8_t reference_bytes[ARROW_PLACE_BYTES];
     if (references) arrow_put_place(reference_bytes, references);
     flat_clear(flat);
-    flat_place batch_places = flat_structs_after(flat, n_batches, ARROW_PLACE_BYTES);
+    flat_place batch_places = flat_structs_after(flat, n_buffers, ARROW_PLACE_BYTES);
     flat_place reference_places = flat_structs(flat, reference_bytes, references != NULL,
                                                ARROW_PLACE_BYTES);
     flat_place schema_place = make_schema(coder, schema, header);
@@ -509,8 +509,8 @@ size_t arrow_put_file_end(struct arrow_coder *coder, const struct column_schema 
     return n_bytes;
 }
 
-void arrow_put_file_end_after(size_t end_bytes, size_t n_batches, struct column_bytes *out)
+void arrow_put_file_end_after(size_t end_bytes, size_t n_buffers, struct column_bytes *out)
 {
-    (void)put_u32(column_bytes_append(out, 4), end_bytes + n_batches * ARROW_PLACE_BYTES);
+    (void)put_u32(column_bytes_append(out, 4), end_bytes + n_buffers * ARROW_PLACE_BYTES);
     column_bytes_copy(out, magic, strlen(magic));
 }

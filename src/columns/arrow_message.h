@@ -52,10 +52,10 @@ void arrow_put_stream_end(struct column_bytes *out);
    put_file_end_after. references: NULL if no column has their names. put_file_end returns how many
    bytes it has put. */
 size_t arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *schema,
-                          sam_hdr_t *header, const struct arrow_place *references,
-                          size_t n_batches, struct column_bytes *out);
+                          sam_hdr_t *header, const struct arrow_place *references, size_t n_buffers,
+                          struct column_bytes *out);
 enum { ARROW_PLACE_BYTES = 24 };
 void arrow_put_place(uint8_t *to, const struct arrow_place *place);
-void arrow_put_file_end_after(size_t end_bytes, size_t n_batches, struct column_bytes *out);
+void arrow_put_file_end_after(size_t end_bytes, size_t n_buffers, struct column_bytes *out);
 
 #endif

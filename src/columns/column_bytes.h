@@ -35,7 +35,7 @@ struct column_sink {
  * then rewind and read, from the first byte on, as often as needed. Errors: -1 or NULL after a
  * message.
  */
-struct column_notes {
+struct footer_spool {
     int (*append)(void *arg, const uint8_t *bytes, size_t n_bytes);
     void (*rewind)(void *arg);
     /* Returns the next n_bytes, valid until the next call. They must exist. */

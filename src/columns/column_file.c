@@ -68,9 +68,9 @@ const char *column_encoder_put(struct column_encoder *encoder, size_t begin,
 
 struct column_file {
     const struct column_output *output;
-    const struct column_notes *notes;   /* Arrow: arrow_put_place; Parquet: parquet_file.h */
+    const struct footer_spool *notes;   /* Arrow: arrow_put_place; Parquet: parquet_file.h */
     const char *name;
-    size_t n_batches;           /* that are noted */
+    size_t n_buffers;           /* that are noted */
     uint64_t n_rows;            /* of these; Parquet */
     /* Arrow */
     struct arrow_coder coder;
@@ -78,7 +78,7 @@ struct column_file {
 };
 
 struct column_file *column_file_create(const struct column_output *output,
-                                       const struct column_notes *notes, const char *name)
+                                       const struct footer_spool *notes, const char *name)
 {
     struct column_file *file = xcalloc(1, sizeof *file);
     file->output = output;
@@ -113,7 +113,7 @@ static struct parquet_file parquet_file_of(const struct column_file *file, sam_h
     return (struct parquet_file){
         .name = file->name, .schema = file->output->schema, .header = header,
         .is_compressed = file->output->request->codec != COLUMN_CODEC_NONE, .notes = file->notes,
-        .n_groups = file->n_batches, .n_rows = file->n_rows,
+        .n_groups = file->n_buffers, .n_rows = file->n_rows,
     };
 }
 
@@ -131,13 +131,13 @@ int column_file_note(struct column_file *file, struct column_bytes *notes, uint6
     enum column_format format = file->output->request->format;
     if (format == COLUMN_FORMAT_ARROW_STREAM || notes->n_bytes == 0) return 0;
     if (format == COLUMN_FORMAT_PARQUET) {
-        file->n_batches += parquet_note_move(notes->bytes, notes->n_bytes, position,
-                                             &file->n_rows);
+        file->n_buffers +=
+            row_group_metadata_move(notes->bytes, notes->n_bytes, position, &file->n_rows);
         /* The footer is written last: a file that cannot have one is refused here. */
         const struct parquet_file parquet = parquet_file_of(file, NULL);
         if (parquet_file_check(&parquet) < 0) return -1;
     } else {
-        file->n_batches += move_places(notes, position);
+        file->n_buffers += move_places(notes, position);
     }
     return file->notes->append(file->notes->arg, notes->bytes, notes->n_bytes);
 }
@@ -153,10 +153,10 @@ static int write_out(struct column_bytes *out, const struct column_sink *sink)
 static int write_places(const struct column_file *file, const struct column_sink *sink)
 {
     enum { PLACES = 1024 };     /* at a time */
-    const struct column_notes *notes = file->notes;
+    const struct footer_spool *notes = file->notes;
     notes->rewind(notes->arg);
-    for (size_t i = 0; i < file->n_batches; i += PLACES) {
-        size_t n = file->n_batches - i < PLACES ? file->n_batches - i : PLACES;
+    for (size_t i = 0; i < file->n_buffers; i += PLACES) {
+        size_t n = file->n_buffers - i < PLACES ? file->n_buffers - i : PLACES;
         const uint8_t *places = notes->read(notes->arg, n * ARROW_PLACE_BYTES);
         if (!places || !sink->write(sink->arg, places, n * ARROW_PLACE_BYTES)) return -1;
     }
@@ -172,9 +172,9 @@ static int write_arrow_end(struct column_file *file, sam_hdr_t *header,
     if (file->output->request->format == COLUMN_FORMAT_ARROW_STREAM) return write_out(&out, sink);
     size_t n_bytes = arrow_put_file_end(
         &file->coder, schema, header,
-        column_schema_has_references(schema) ? &file->references : NULL, file->n_batches, &out);
+        column_schema_has_references(schema) ? &file->references : NULL, file->n_buffers, &out);
     if (write_out(&out, sink) < 0 || write_places(file, sink) < 0) return -1;
-    arrow_put_file_end_after(n_bytes, file->n_batches, &out);
+    arrow_put_file_end_after(n_bytes, file->n_buffers, &out);
     return write_out(&out, sink);
 }
 

@@ -48,7 +48,7 @@ struct column_file;
 
 /* `name` is for messages. */
 struct column_file *column_file_create(const struct column_output *output,
-                                       const struct column_notes *notes, const char *name);
+                                       const struct footer_spool *notes, const char *name);
 
 /* NULL is accepted. */
 void column_file_destroy(struct column_file *file);

@@ -141,11 +141,11 @@ static bool add_column(struct column_schema *schema, const struct column *column
     return true;
 }
 
-static void add_all(struct column_schema *schema, const struct tag_census *census)
+static void add_all(struct column_schema *schema, const struct tag_schema_scan *census)
 {
     for (unsigned i = 0; i < FIELD_TAG_TYPES; i++) (void)add_column(schema, &fields[i]);
     for (unsigned i = 0; i < n_standard_tags; i++)
-        if (!census || tag_census_has(census, standard_tags[i].name))
+        if (!census || tag_schema_scan_has(census, standard_tags[i].name))
             (void)add_column(schema, &standard_tags[i]);
     (void)add_column(schema, &fields[FIELD_TAG_TYPES]);
     (void)add_column(schema, &fields[FIELD_TAGS]);
@@ -153,7 +153,7 @@ static void add_all(struct column_schema *schema, const struct tag_census *censu
 
 /* Adds what one part of the list names. Returns NULL, or what is wrong with it. */
 static const char *add_part(struct column_schema *schema, const char *part, size_t n,
-                            const struct tag_census *census)
+                            const struct tag_schema_scan *census)
 {
     const struct column *field = find_column(fields, N_COLUMN_FIELDS, part, n);
     if (n == 3 && memcmp(part, "all", 3) == 0) {
@@ -190,7 +190,7 @@ static void refuse_part(const char *list, const char *part, size_t n, const char
                    problem);
 }
 
-struct column_schema *column_schema_create(const char *list, const struct tag_census *census)
+struct column_schema *column_schema_create(const char *list, const struct tag_schema_scan *census)
 {
     struct column_schema *schema = xcalloc(1, sizeof *schema);
     memset(schema->by_field, 0xff, sizeof schema->by_field);

@@ -13,7 +13,7 @@
 #define ROCKSORT_COLUMNS_COLUMN_SCHEMA_H
 
 #include "bam/bam_aux.h"
-#include "columns/tag_census.h"
+#include "columns/tag_schema_scan.h"
 
 /* ---- types ---- */
 
@@ -126,7 +126,7 @@ struct column_schema {
  * stands for all fields and each standard tag that the census has seen. A list of NULL is `all`;
  * without a census all standard tags count as seen. Returns NULL after a message.
  */
-struct column_schema *column_schema_create(const char *list, const struct tag_census *census);
+struct column_schema *column_schema_create(const char *list, const struct tag_schema_scan *census);
 
 /* True if the columns of a list depend on which tags the records have. */
 bool column_schema_needs_census(const char *list);

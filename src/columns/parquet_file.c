@@ -105,7 +105,7 @@ static void note_chunk(struct note *note, struct parquet_chunk *chunk)
     }
 }
 
-size_t parquet_note_begin(struct column_bytes *notes, const struct parquet_group *group)
+size_t row_group_metadata_begin(struct column_bytes *notes, const struct parquet_group *group)
 {
     size_t place = notes->n_bytes;
     uint8_t *at = column_bytes_append(notes, PARQUET_NOTE_HEAD_BYTES + 8);
@@ -115,17 +115,17 @@ size_t parquet_note_begin(struct column_bytes *notes, const struct parquet_group
     return place;
 }
 
-void parquet_note_chunk(struct column_bytes *notes, struct parquet_chunk *written)
+void row_group_metadata_chunk(struct column_bytes *notes, struct parquet_chunk *written)
 {
     note_chunk(&(struct note){.to = notes}, written);
 }
 
-void parquet_note_end(struct column_bytes *notes, size_t place)
+void row_group_metadata_end(struct column_bytes *notes, size_t place)
 {
     (void)put_u32(notes->bytes + place, notes->n_bytes - place - PARQUET_NOTE_HEAD_BYTES);
 }
 
-const uint8_t *parquet_note_read(const uint8_t *at, struct parquet_group *group)
+const uint8_t *row_group_metadata_read(const uint8_t *at, struct parquet_group *group)
 {
     group->at = get_u64(at);
     at += 8;
@@ -134,23 +134,24 @@ const uint8_t *parquet_note_read(const uint8_t *at, struct parquet_group *group)
     return at;
 }
 
-const uint8_t *parquet_note_read_chunk(const uint8_t *at, struct parquet_chunk *read)
+const uint8_t *row_group_metadata_read_chunk(const uint8_t *at, struct parquet_chunk *read)
 {
     struct note note = {.from = at};
     note_chunk(&note, read);
     return note.from;
 }
 
-size_t parquet_note_move(uint8_t *notes, size_t notes_bytes, uint64_t n_bytes, uint64_t *n_rows)
+size_t row_group_metadata_move(uint8_t *notes, size_t notes_bytes, uint64_t n_bytes,
+                               uint64_t *n_rows)
 {
     size_t n = 0;
     struct parquet_group group;
     for (uint8_t *at = notes; at < notes + notes_bytes; n++) {
         uint8_t *place = at + PARQUET_NOTE_HEAD_BYTES;
         (void)put_u64(place, get_u64(place) + n_bytes);
-        (void)parquet_note_read(place, &group);
+        (void)row_group_metadata_read(place, &group);
         *n_rows += group.n_rows;
-        at = place + parquet_note_bytes(at);
+        at = place + row_group_metadata_bytes(at);
     }
     return n;
 }
@@ -257,11 +258,11 @@ static void write_out(struct end_maker *maker)
 /* Reads the note of the next group. Returns where its first chunk is, or NULL if that failed. */
 static const uint8_t *read_note(struct end_maker *maker, struct parquet_group *group)
 {
-    const struct column_notes *notes = maker->file->notes;
+    const struct footer_spool *notes = maker->file->notes;
     const uint8_t *note = notes->read(notes->arg, PARQUET_NOTE_HEAD_BYTES);
-    if (note) note = notes->read(notes->arg, parquet_note_bytes(note));
+    if (note) note = notes->read(notes->arg, row_group_metadata_bytes(note));
     if (!note) maker->has_failed = true;
-    return note ? parquet_note_read(note, group) : NULL;
+    return note ? row_group_metadata_read(note, group) : NULL;
 }
 
 /* Calls `visit` for each group, with the place of its first chunk in its note. */
@@ -286,7 +287,7 @@ static void put_bounds_indexes(struct end_maker *maker, const struct parquet_gro
 {
     (void)group;
     for (unsigned i = 0; i < maker->n_leaves; i++) {
-        at = parquet_note_read_chunk(at, &maker->chunk);
+        at = row_group_metadata_read_chunk(at, &maker->chunk);
         if (maker->chunk.has_page_bounds)
             put_page_bounds(&maker->out, &maker->chunk, maker->leaves[i].type);
     }
@@ -297,7 +298,7 @@ static void put_offset_indexes(struct end_maker *maker, const struct parquet_gro
 {
     uint64_t place = group->at;
     for (unsigned i = 0; i < maker->n_leaves; i++) {
-        at = parquet_note_read_chunk(at, &maker->chunk);
+        at = row_group_metadata_read_chunk(at, &maker->chunk);
         put_page_offsets(&maker->out, &maker->chunk, place + maker->chunk.dictionary_bytes);
         place += maker->chunk.n_bytes;
     }
@@ -401,7 +402,7 @@ static void put_group(struct end_maker *maker, const struct parquet_group *group
     thrift_item_struct(writer);
     thrift_list(writer, GROUP_CHUNKS, THRIFT_STRUCT, maker->n_leaves);
     for (unsigned i = 0; i < maker->n_leaves; i++) {
-        note = parquet_note_read_chunk(note, &maker->chunk);
+        note = row_group_metadata_read_chunk(note, &maker->chunk);
         put_chunk(writer, maker, &maker->leaves[i], place);
         place += maker->chunk.n_bytes;
         raw_bytes += maker->chunk.raw_bytes;

@@ -19,10 +19,10 @@
 
 /*
  * A note is what the footer says of a row group, in few bytes, about 10 a page and 40 a column: it
- * is kept until the file ends (column_bytes.h). It begins with parquet_note_begin, has a chunk for
- * each leaf of the schema, and ends with parquet_note_end. Chunks follow each other in the file in
- * this order, each with its dictionary page, if it has one, and its pages. Notes are read by the
- * process that wrote them.
+ * is kept until the file ends (column_bytes.h). It begins with row_group_metadata_begin, has a
+ * chunk for each leaf of the schema, and ends with row_group_metadata_end. Chunks follow each other
+ * in the file in this order, each with its dictionary page, if it has one, and its pages. Notes are
+ * read by the process that wrote them.
  */
 enum { PARQUET_BOUND_BYTES = 64 };      /* longer texts are no bounds */
 
@@ -66,26 +66,27 @@ struct parquet_group {
 };
 
 /* Begins a note. Returns its place in `notes`. */
-size_t parquet_note_begin(struct column_bytes *notes, const struct parquet_group *group);
-void parquet_note_chunk(struct column_bytes *notes, struct parquet_chunk *chunk);
-void parquet_note_end(struct column_bytes *notes, size_t place);
+size_t row_group_metadata_begin(struct column_bytes *notes, const struct parquet_group *group);
+void row_group_metadata_chunk(struct column_bytes *notes, struct parquet_chunk *chunk);
+void row_group_metadata_end(struct column_bytes *notes, size_t place);
 
 /* A note begins with how many bytes follow. */
 enum { PARQUET_NOTE_HEAD_BYTES = 4 };
 
-static inline size_t parquet_note_bytes(const uint8_t *head)
+static inline size_t row_group_metadata_bytes(const uint8_t *head)
 {
     return get_u32(head);
 }
 
 /* Moves the groups of the notes by n_bytes in the file. Returns how many groups there are, and adds
    their rows to *n_rows. */
-size_t parquet_note_move(uint8_t *notes, size_t notes_bytes, uint64_t n_bytes, uint64_t *n_rows);
+size_t row_group_metadata_move(uint8_t *notes, size_t notes_bytes, uint64_t n_bytes,
+                               uint64_t *n_rows);
 
 /* Read what follows the head of a note, and its next chunk, whose pages' memory is used again.
    Return what follows: after the last chunk the next note. */
-const uint8_t *parquet_note_read(const uint8_t *at, struct parquet_group *group);
-const uint8_t *parquet_note_read_chunk(const uint8_t *at, struct parquet_chunk *chunk);
+const uint8_t *row_group_metadata_read(const uint8_t *at, struct parquet_group *group);
+const uint8_t *row_group_metadata_read_chunk(const uint8_t *at, struct parquet_chunk *chunk);
 
 /* ---- files ---- */
 
@@ -94,7 +95,7 @@ struct parquet_file {
     const struct column_schema *schema;
     sam_hdr_t *header;
     bool is_compressed;         /* its pages, by zstd */
-    const struct column_notes *notes;   /* of all groups, with their places in the file */
+    const struct footer_spool *notes;   /* of all groups, with their places in the file */
     size_t n_groups;
     uint64_t n_rows;
 };

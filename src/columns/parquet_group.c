@@ -671,7 +671,7 @@ const char *parquet_put_group(struct parquet_coder *coder, const struct encoded_
     const struct parquet_group group = {
         .at = out->n_bytes - begin, .n_rows = batch->n_rows, .is_sorted = is_sorted(batch),
     };
-    size_t note = parquet_note_begin(notes, &group);
+    size_t note = row_group_metadata_begin(notes, &group);
     unsigned n_leaves;
     struct parquet_leaf *leaves = parquet_leaves(batch->schema, &n_leaves);
     bool fits = true;
@@ -681,10 +681,10 @@ const char *parquet_put_group(struct parquet_coder *coder, const struct encoded_
             .column = &batch->columns[leaves[i].column], .out = out,
         };
         fits = put_chunk(&maker);
-        if (fits) parquet_note_chunk(notes, &coder->chunk);
+        if (fits) row_group_metadata_chunk(notes, &coder->chunk);
     }
     free(leaves);
-    parquet_note_end(notes, note);
+    row_group_metadata_end(notes, note);
     trim_coder(coder);
     return fits ? NULL : too_large;
 }

@@ -371,14 +371,14 @@ void bam_reader_drop_header(struct bam_reader *reader)
 }
 
 int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
-                    size_t piece_bytes, size_t room)
+                    size_t span_bytes, size_t room)
 {
     struct reader_source *source = reader->source;
     piece->compressed_bytes = 0;
     piece->raw_bytes = 0;
     piece->end_offset = INPUT_OFFSET_UNKNOWN;
     if (source->failed) return BAM_READER_ERROR;
-    return source->kind->next(source, piece, raw, piece_bytes, room);
+    return source->kind->next(source, piece, raw, span_bytes, room);
 }
 
 size_t bam_reader_room_needed(const struct bam_reader *reader)

@@ -44,11 +44,11 @@ int bam_reader_seek(struct bam_reader *reader, uint64_t offset, uint64_t n_recor
    more memory than all that is read. */
 void bam_reader_drop_header(struct bam_reader *reader);
 
-/* Fetches the next piece, of about piece_bytes and at most `room`. Returns one of the codes of
+/* Fetches the next piece, of about span_bytes and at most `room`. Returns one of the codes of
    reader_source.h. Its bytes are at `raw` on return, or after bam_piece_inflate has put them there.
    `raw` and `room` are not used for SAM. */
 int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
-                    size_t piece_bytes, size_t room);
+                    size_t span_bytes, size_t room);
 
 /* The least `room` that bam_reader_next needs now. */
 size_t bam_reader_room_needed(const struct bam_reader *reader);

@@ -34,7 +34,7 @@ struct bgzf_source {
     bool last_block_empty;
     uint8_t *carried;           /* bytes from there on that were read already */
     size_t n_carried, carried_room;
-    size_t piece_bytes;         /* of the piece at hand: no more is read ahead */
+    size_t span_bytes;          /* of the piece at hand: no more is read ahead */
     bool read_failed;           /* after those bytes */
     int read_errno;
 };
@@ -97,7 +97,7 @@ static void read_on(struct bgzf_source *s, struct bam_piece *piece, size_t n_byt
     hFILE *in = s->base.file->hts->fp.bgzf->fp;
     off_t before = htell(in);
     size_t at = piece->compressed_bytes + *n_read, n_more = n_bytes - *n_read;
-    size_t n_ahead = at < s->piece_bytes ? s->piece_bytes - at : 0;
+    size_t n_ahead = at < s->span_bytes ? s->span_bytes - at : 0;
     if (n_ahead > READ_BYTES) n_ahead = READ_BYTES;
     if (n_more < n_ahead) n_more = n_ahead;
     xgrow(&piece->compressed, &piece->compressed_room, at + n_more, 0, 1);
@@ -183,15 +183,15 @@ static int take_inflated(struct bgzf_source *s, struct bam_piece *piece, uint8_t
 }
 
 static int next_blocks(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
-                       size_t piece_bytes, size_t room)
+                       size_t span_bytes, size_t room)
 {
     struct bgzf_source *s = (struct bgzf_source *)source;
     const BGZF *bgzf = source->file->hts->fp.bgzf;
     if (room < BGZF_MAX_BYTES) return BAM_READER_NO_ROOM;
     if (bgzf->block_offset < bgzf->block_length) return take_inflated(s, piece, raw);
     if (s->file_offset == 0) s->file_offset = (uint64_t)htell(bgzf->fp);
-    if (piece_bytes > room) piece_bytes = room;
-    s->piece_bytes = piece_bytes;
+    if (span_bytes > room) span_bytes = room;
+    s->span_bytes = span_bytes;
     piece->file_offset = s->file_offset;
     piece->block_offset = 0;
     size_t n_read = s->n_carried;       /* beyond the piece before */
@@ -200,8 +200,8 @@ static int next_blocks(struct reader_source *source, struct bam_piece *piece, ui
     int r;
     do {
         r = append_block(s, piece, &n_read);
-    } while (r == BAM_READER_PIECE && piece->raw_bytes + BGZF_MAX_BYTES <= piece_bytes &&
-             piece->compressed_bytes < piece_bytes);
+    } while (r == BAM_READER_PIECE && piece->raw_bytes + BGZF_MAX_BYTES <= span_bytes &&
+             piece->compressed_bytes < span_bytes);
     source->failed = r == BAM_READER_ERROR;
     xgrow(&s->carried, &s->carried_room, n_read, 0, 1);
     (void)copy_bytes(s->carried, piece->compressed + piece->compressed_bytes, n_read);
@@ -227,13 +227,13 @@ static int seek_block(struct reader_source *source, uint64_t offset, uint64_t n_
 }
 
 static int next_bytes(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
-                      size_t piece_bytes, size_t room)
+                      size_t span_bytes, size_t room)
 {
     struct bgzf_source *s = (struct bgzf_source *)source;
     if (room < BGZF_MAX_BYTES) return BAM_READER_NO_ROOM;
     errno = 0;
     BGZF *bgzf = source->file->hts->fp.bgzf;
-    ssize_t n = bgzf_read(bgzf, raw, piece_bytes < room ? piece_bytes : room);
+    ssize_t n = bgzf_read(bgzf, raw, span_bytes < room ? span_bytes : room);
     s->file_offset = (uint64_t)htell(bgzf->fp);         /* of compressed bytes, if it is gzip */
     if (n < 0) return read_error(s);
     piece->raw_bytes = (size_t)n;
@@ -426,7 +426,7 @@ static int fetch_record(struct record_source *s)
 }
 
 static int next_records(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
-                        size_t piece_bytes, size_t room)
+                        size_t span_bytes, size_t room)
 {
     struct record_source *s = (struct record_source *)source;
     do {
@@ -439,7 +439,7 @@ static int next_records(struct reader_source *source, struct bam_piece *piece, u
         memcpy(raw + piece->raw_bytes, s->raw, n_bytes);
         piece->raw_bytes += n_bytes;
         s->is_waiting = false;
-    } while (piece->raw_bytes < piece_bytes);
+    } while (piece->raw_bytes < span_bytes);
     return BAM_READER_PIECE;
 }
 

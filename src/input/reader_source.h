@@ -78,7 +78,7 @@ struct source_kind {
 
     /* Like bam_reader_next, for a piece that is empty. */
     int (*next)(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
-                size_t piece_bytes, size_t room);
+                size_t span_bytes, size_t room);
 
     /* Like bam_reader_seek, without a message. NULL: the source cannot seek. */
     int (*seek)(struct reader_source *source, uint64_t offset, uint64_t n_records);

@@ -175,7 +175,7 @@ struct text_source {
 };
 
 static int next_lines(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
-                      size_t piece_bytes, size_t room)
+                      size_t span_bytes, size_t room)
 {
     struct text_source *s = (struct text_source *)source;
     const struct reader_file *file = source->file;
@@ -184,7 +184,7 @@ static int next_lines(struct reader_source *source, struct bam_piece *piece, uin
     (void)room;
     chunk->long_positions = file->long_positions;
     chunk->filter = s->filter.filter ? &s->filter : NULL;
-    int r = sam_text_next(&s->text, chunk, piece_bytes);
+    int r = sam_text_next(&s->text, chunk, span_bytes);
     if (r > 0) {
         source->is_cut = chunk->is_cut;
         if (file->is_quiet) chunk->is_cut = false;

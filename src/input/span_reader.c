@@ -12,12 +12,12 @@
 
 enum { GAP_BYTES = 4096 };      /* before a piece: room for the beginning of its first record */
 
-void span_reader_begin(struct span_reader *sr, struct bam_reader *reader, size_t piece_bytes,
+void span_reader_begin(struct span_reader *sr, struct bam_reader *reader, size_t span_bytes,
                        uint64_t n_records)
 {
     *sr = (struct span_reader){
         .reader = reader, .name = reader->file.name, .is_text = reader->source->kind->is_text,
-        .piece_bytes = piece_bytes, .n_records = n_records, .end_offset = INPUT_OFFSET_UNKNOWN,
+        .span_bytes = span_bytes, .n_records = n_records, .end_offset = INPUT_OFFSET_UNKNOWN,
         .tail = sr->tail, .tail_room = sr->tail_room};
 }
 
@@ -31,23 +31,23 @@ void span_reader_release(struct span_reader *sr)
 
 int span_reader_read(const struct span_reader *sr, struct record_span *span)
 {
-    size_t piece_bytes = sr->piece_bytes;
+    size_t span_bytes = sr->span_bytes;
     int r;
     if (sr->is_text) {          /* in memory as lines and as records */
         free(span->memory);
         span->memory = NULL;
         span->memory_bytes = 0;
-        return bam_reader_next(sr->reader, &span->piece, NULL, piece_bytes / 2, 0);
+        return bam_reader_next(sr->reader, &span->piece, NULL, span_bytes / 2, 0);
     }
     do {
         size_t room = bam_reader_room_needed(sr->reader);
-        if (room < piece_bytes) room = piece_bytes;
+        if (room < span_bytes) room = span_bytes;
         if (span->memory_bytes < GAP_BYTES + room) {
             free(span->memory);
             span->memory_bytes = GAP_BYTES + room;
             span->memory = xmalloc(span->memory_bytes);
         }
-        r = bam_reader_next(sr->reader, &span->piece, span->memory + GAP_BYTES, piece_bytes,
+        r = bam_reader_next(sr->reader, &span->piece, span->memory + GAP_BYTES, span_bytes,
                             span->memory_bytes - GAP_BYTES);
     } while (r == BAM_READER_NO_ROOM);
     return r;
@@ -58,7 +58,7 @@ int span_reader_fill(const struct span_reader *sr, struct record_span *span,
 {
     if (sr->is_text) {
         sam_chunk_parse(&span->piece.lines, sr->reader->file.header, record);
-        sam_chunk_shrink_text(&span->piece.lines, sr->piece_bytes);
+        sam_chunk_shrink_text(&span->piece.lines, sr->span_bytes);
         return 0;
     }
     uint8_t *raw = span->memory + GAP_BYTES;
@@ -67,7 +67,7 @@ int span_reader_fill(const struct span_reader *sr, struct record_span *span,
                    "fails its checksum", sr->name, span->piece.file_offset);
         return -1;
     }
-    guessed_walk_make(&span->guess, raw, span->piece.raw_bytes);
+    speculative_scan_make(&span->guess, raw, span->piece.raw_bytes);
     return 0;
 }
 
@@ -132,12 +132,12 @@ size_t span_reader_tail_bytes(const struct span_reader *sr)
 /* How many bytes a tail of n_bytes still gets: a long record and the rest of the piece in which it
    ends. Room for all of them is made at once: growing step by step would leave holes in the heap of
    as many bytes. A damaged record may claim any size, so there is a limit. */
-static size_t tail_to_come(const uint8_t *tail, size_t n_bytes, size_t piece_bytes)
+static size_t tail_to_come(const uint8_t *tail, size_t n_bytes, size_t span_bytes)
 {
     enum { MOST_BYTES = 64 << 20 };
     size_t record_bytes = bam_record_bytes(tail);
     if (record_bytes <= n_bytes) return 0;
-    size_t to_come = record_bytes - n_bytes + piece_bytes;
+    size_t to_come = record_bytes - n_bytes + span_bytes;
     return to_come < MOST_BYTES ? to_come : MOST_BYTES;
 }
 
@@ -147,7 +147,7 @@ static void keep_tail(struct span_reader *sr, const uint8_t *bytes, size_t n_byt
     size_t n_before = sr->tail_bytes, n = n_before + n_bytes, more = 0;
     if (n_bytes == 0) return;
     if (n > GAP_BYTES && (n_before == 0 || n_before >= 4))
-        more = tail_to_come(n_before > 0 ? sr->tail : bytes, n, sr->piece_bytes);
+        more = tail_to_come(n_before > 0 ? sr->tail : bytes, n, sr->span_bytes);
     xgrow(&sr->tail, &sr->tail_room, n, more, 1);
     memcpy(sr->tail + n_before, bytes, n_bytes);
     sr->tail_bytes = n;
@@ -194,7 +194,7 @@ static void cut_records(struct span_reader *sr, struct record_span *span)
     }
     prepend_tail(sr, span);
     struct bam_walk walk = {.at = span->from, .end = span->raw + n_bytes};
-    span->n_records = guessed_walk_go(&span->guess, span->raw, &walk);
+    span->n_records = speculative_scan_go(&span->guess, span->raw, &walk);
     span->to = walk.at;
     span->is_damaged = sr->is_ended = walk.is_damaged;
     span->claimed_bytes = walk.claimed_bytes;

@@ -40,7 +40,7 @@ struct record_span {
     const uint8_t *raw;         /* where the bytes of the piece begin, once it is cut */
     uint64_t from_offset, to_offset;    /* where the records begin and end in the file */
     struct span_place *places;  /* of records that were renamed; NULL: they are as in the file */
-    struct guessed_walk guess;
+    struct speculative_scan guess;
     bool is_damaged;            /* a record with an impossible size comes next */
     size_t claimed_bytes;       /* this size */
 };
@@ -50,7 +50,7 @@ struct span_reader {            /* only span_reader.c writes it */
     struct bam_reader *reader;
     const char *name;           /* of the input in messages */
     bool is_text;
-    size_t piece_bytes;
+    size_t span_bytes;
     /* by the thread that cuts */
     uint64_t n_records;         /* in the spans that were cut */
     uint64_t n_dropped;         /* lines of these that a filter dropped */
@@ -60,9 +60,9 @@ struct span_reader {            /* only span_reader.c writes it */
     size_t tail_bytes, tail_room;
 };
 
-/* Begins an input whose first n_records were read before. Pieces are to have about piece_bytes,
+/* Begins an input whose first n_records were read before. Pieces are to have about span_bytes,
    uncompressed. */
-void span_reader_begin(struct span_reader *sr, struct bam_reader *reader, size_t piece_bytes,
+void span_reader_begin(struct span_reader *sr, struct bam_reader *reader, size_t span_bytes,
                        uint64_t n_records);
 void span_reader_release(struct span_reader *sr);
 

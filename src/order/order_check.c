@@ -23,14 +23,14 @@ struct order_key {
     size_t n, room;
 };
 
-struct violation {
+struct order_violation {
     bool found;
     struct order_record before, after;
 };
 
 struct span_candidate {
     struct order_key first, last;
-    struct violation violation;
+    struct order_violation order_violation;
 };
 
 struct order_span {
@@ -46,7 +46,7 @@ struct order_check {
     struct order_span *last;    /* the last one that was joined, for its last keys */
     struct order_span *waiting; /* spans that come after one that is still missing */
     uint64_t n_records;
-    struct violation violations[ORDER_MAX_CANDIDATES];
+    struct order_violation violations[ORDER_MAX_CANDIDATES];
 };
 
 struct order_check *order_check_create(const struct order_claim *claim)
@@ -198,9 +198,9 @@ static int scan_candidate(const struct order_check *check, unsigned i, uint8_t *
             memcpy(scan->first.bytes, key.bytes, key.n);
             scan->first.n = key.n;
         } else if (compare_keys(&scan->last, &key) > 0) {
-            scan->violation.found = true;
-            describe(check, before, problem->record - 1, &scan->violation.before);
-            describe(check, rec, problem->record, &scan->violation.after);
+            scan->order_violation.found = true;
+            describe(check, before, problem->record - 1, &scan->order_violation.before);
+            describe(check, rec, problem->record, &scan->order_violation.after);
             break;
         }
         struct order_key swapped = scan->last;
@@ -242,12 +242,12 @@ static void join_next(struct order_check *check, struct order_span *span)
     for (unsigned i = 0; i < check->claim->n_candidates; i++) {
         if (violated & 1u << i) continue;
         const struct span_candidate *scan = &span->candidates[i];
-        struct violation *violation = &check->violations[i];
+        struct order_violation *order_violation = &check->violations[i];
         if (check->last && compare_keys(&check->last->candidates[i].last, &scan->first) > 0)
-            *violation = (struct violation){true, check->last->last, span->first};
-        else if (scan->violation.found)
-            *violation = scan->violation;
-        if (violation->found) violated |= 1u << i;
+            *order_violation = (struct order_violation){true, check->last->last, span->first};
+        else if (scan->order_violation.found)
+            *order_violation = scan->order_violation;
+        if (order_violation->found) violated |= 1u << i;
     }
     atomic_store(&check->violated, violated);
     check->n_records += span->n_records;
@@ -279,15 +279,15 @@ int order_check_join(struct order_check *check, struct order_span *span)
 void order_check_verdict(const struct order_check *check, struct order_verdict *verdict)
 {
     const struct order_claim *claim = check->claim;
-    const struct violation *told = &check->violations[0];
+    const struct order_violation *told = &check->violations[0];
     unsigned best = 0;
     *verdict = (struct order_verdict){0};
     for (unsigned i = 0; i < claim->n_candidates && !verdict->sorted; i++) {
-        const struct violation *violation = &check->violations[i];
-        verdict->sorted = !violation->found;
-        bool later = violation->after.number > check->violations[best].after.number;
+        const struct order_violation *order_violation = &check->violations[i];
+        verdict->sorted = !order_violation->found;
+        bool later = order_violation->after.number > check->violations[best].after.number;
         if (verdict->sorted || later) best = i;
-        if (!verdict->sorted && later) told = violation;
+        if (!verdict->sorted && later) told = order_violation;
     }
     if (verdict->sorted) told = &check->violations[0];
     verdict->candidate = &claim->candidates[best];

@@ -25,8 +25,8 @@
 #ifndef ROCKSORT_ORDER_ORDER_CHECK_H
 #define ROCKSORT_ORDER_ORDER_CHECK_H
 
-#include "bam_sort_key.h"
 #include "bam/record_problem.h"
+#include "bam_sort_key.h"
 
 /* ---- claims ---- */
 

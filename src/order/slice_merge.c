@@ -14,8 +14,8 @@
  * Merging. Neighbouring slices are merged in pairs, in ceil(log2(slices)) passes over 16-byte
  * entries, which stay in the second-level cache. In a fixed order the inner loop has no branch that
  * depends on the data. In any other order, the bytes that the smallest and the largest key of a
- * segment share at their beginning are shared by all its keys. The 8 bytes after them decide nearly
- * every comparison, so the keys are seldom fetched.
+ * output chunk share at their beginning are shared by all its keys. The 8 bytes after them decide
+ * nearly every comparison, so the keys are seldom fetched.
  */
 #include "order/slice_merge.h"
 
@@ -304,8 +304,8 @@ static void merge_two_keyed(const struct merge_slice *left, const struct merge_s
     memcpy(out, b, (size_t)((const uint8_t *)b_end - (const uint8_t *)b));
 }
 
-/* Sets the prefixes of the entries of a segment to the 8 bytes after the common beginning of all
-   its keys. Returns the length of the common beginning. */
+/* Sets the prefixes of the entries of an output chunk to the 8 bytes after the common beginning of
+   all its keys. Returns the length of the common beginning. */
 static size_t set_prefixes(const struct merge_slice *slices, size_t n_slices,
                            struct sort_entry *entries, size_t n)
 {

@@ -1,18 +1,18 @@
 /*
  * slice_merge.h -- entries, which stand for records while they are sorted and merged; a stable sort
- * of the entries of one batch; and sorted sources, which are cut into slices and merged.
+ * of the entries of one sort buffer; and sorted sources, which are cut into slices and merged.
  *
  * In a fixed order (sort_order_is_fixed) an entry holds the whole key and points to the record. In
  * any other order it points to a keyed_record, and its `prefix` is 8 bytes of the key. The function
  * that sorts or merges chooses the depth at which they begin: if all names share their first 20
  * bytes, the first 8 would not distinguish any.
  *
- * A *source* is a part of one sorted run in memory: an opened block, or a whole batch. The full key
- * of a record is its sort key, the number of its run, and its index in the run; no two are equal.
- * Runs are numbered in the order of the input, so the sort is stable. A *bound* is a full key, as
- * bytes in memcmp order. The records of all sources between two bounds are a *segment*. Segments
- * can be merged independently; even records with equal sort keys can be cut into segments of any
- * size.
+ * A *source* is a part of one sorted run in memory: an opened block, or a whole sort buffer. The
+ * full key of a record is its sort key, the number of its run, and its index in the run; no two are
+ * equal. Runs are numbered in the order of the input, so the sort is stable. A *bound* is a full
+ * key, as bytes in memcmp order. The records of all sources between two bounds are a *output
+ * chunk*. Output chunks can be merged independently; even records with equal sort keys can be cut
+ * into output chunks of any size.
  *
  * Order of calls: merge_cut for each source at the lower bound and at the upper bound; then
  * merge_slices for the slices between the two cuts, in the order of their runs.

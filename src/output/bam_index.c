@@ -22,7 +22,7 @@
 #include "output/bam_index.h"
 
 #include "bam/bgzf_block.h"
-#include "machine/disk_space.h"
+#include "os/disk_space.h"
 #include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -79,7 +79,7 @@ struct bam_index {
     struct bgzf_coder coder;
     int32_t n_finished;
     uint64_t n_unplaced;
-    uint64_t end;                       /* of the last segment */
+    uint64_t end;                       /* of the last output chunk */
     /* the current reference, number n_finished; the next one uses the same memory again */
     bool ref_open;
     uint64_t begin;

@@ -1,17 +1,18 @@
 /*
  * bam_index.h -- makes the BAI or CSI index of the output while the output is written.
  *
- * Workers collect parts (bam_index_part.h), one for each segment of the output. The writer appends
- * them in the order of the segments. When a reference is complete, its bytes of the index file are
- * made, and compressed for CSI. So little is left to do at the end: 1 ms for a million short reads
- * that lie densely, 35 ms if they are spread over a human genome, and 0.2 s to compress a CSI.
+ * Workers collect parts (bam_index_part.h), one for each output chunk of the output. The writer
+ * appends them in the order of the output chunks. When a reference is complete, its bytes of the
+ * index file are made, and compressed for CSI. So little is left to do at the end: 1 ms for a
+ * million short reads that lie densely, 35 ms if they are spread over a human genome, and 0.2 s to
+ * compress a CSI.
  *
  * The result is byte for byte what `samtools index` makes of the same file (htslib 1.16 and 1.24;
  * CSI is compared before compression), with two exceptions. When htslib indexes SAM, it counts a
  * mapped read without CIGAR as unmapped. And it refuses a reference with two reads at position -1.
  *
  * Order of calls: create; init parts with the index's shape; append each part, in file order, when
- * the place of its segment is known; write, once; destroy, also after a failure.
+ * the place of its output chunk is known; write, once; destroy, also after a failure.
  *
  * Memory: the size of the index file so far, at most 4.7 MB for a human genome; and for the current
  * reference 40 bytes for each chunk, 48 for each bin, and 8 for each window.
@@ -37,9 +38,9 @@ struct bam_index *bam_index_create(enum bam_index_format format, const sam_hdr_t
 
 const struct bam_index_shape *bam_index_shape(const struct bam_index *index);
 
-/* Adds the part of the segment at file_offset. Segments follow each other without gaps, and may
-   have no records. Returns 0, or -1 after a message, for instance if records are not in coordinate
-   order. */
+/* Adds the part of the output chunk at file_offset. Output chunks follow each other without gaps,
+   and may have no records. Returns 0, or -1 after a message, for instance if records are not in
+   coordinate order. */
 int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
                      uint64_t file_offset);
 

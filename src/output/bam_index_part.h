@@ -1,20 +1,20 @@
 /*
  * bam_index_part.h -- what one worker collects for the index of the output (bam_index.h).
  *
- * A worker that makes a segment of sorted records knows where each record is in the segment, but
- * not where the segment will be in the file. It collects what the index needs to know in a part,
- * with virtual offsets within the segment; bam_index_append adds the place of the segment. Parts
- * are small: consecutive records of a bin share a chunk, and the linear index has an entry only
- * where a record reaches further than all records before it.
+ * A worker that makes an output chunk of sorted records knows where each record is in the output
+ * chunk, but not where the output chunk will be in the file. It collects what the index needs to
+ * know in a part, with virtual offsets within the output chunk; bam_index_append adds the place of
+ * the output chunk. Parts are small: consecutive records of a bin share a chunk, and the linear
+ * index has an entry only where a record reaches further than all records before it.
  *
  * Order of calls: init; add for every record in order; end; bam_index_append; release. A part of
  * zeros may be released, too.
  *
  * A virtual offset (bam_index_voffset) is the place of a BGZF block, here counted from the start of
- * the segment, and a place in the block's uncompressed data. Records follow each other without
- * gaps, and the segment starts with a block, so a record ends where the next one begins. After a
- * full block the next record begins at offset 0 of the next block, even if that does not exist yet.
- * In a SAM file lines take the place of records.
+ * the output chunk, and a place in the block's uncompressed data. Records follow each other without
+ * gaps, and the output chunk starts with a block, so a record ends where the next one begins. After
+ * a full block the next record begins at offset 0 of the next block, even if that does not exist
+ * yet. In a SAM file lines take the place of records.
  *
  * The reference length of a record is that of its CIGAR; if this is in the CG tag, that of the
  * operation N of the two that stand in its place (bam_long.h). As in htslib, a read that is
@@ -102,7 +102,7 @@ struct bam_index_part {
     size_t n_windows, windows_room;
     uint64_t n_unplaced;                /* records without a reference */
     uint64_t unplaced_begin;            /* of the first of them */
-    uint64_t end;                       /* of the segment */
+    uint64_t end;                       /* of the output chunk */
     /* while records are added: the current reference */
     int32_t tid;                        /* -1: none */
     uint32_t bin;                       /* of the record before */
@@ -118,7 +118,7 @@ void bam_index_part_release(struct bam_index_part *part);
 /* Adds a checked record that begins at the virtual offset. Records come in coordinate order. */
 int bam_index_part_add(struct bam_index_part *part, const uint8_t *rec, uint64_t begin);
 
-/* The segment ends here: bam_index_voffset(its size in bytes, 0). */
+/* The output chunk ends here: bam_index_voffset(its size in bytes, 0). */
 void bam_index_part_end(struct bam_index_part *part, uint64_t end);
 
 /* Makes room for n items in an array, and about half as many more. */

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE             /* F_DUPFD_CLOEXEC, SOCK_CLOEXEC */
 #include "output/cram_pump.h"
 
-#include "machine/transfers.h"
+#include "os/transfers.h"
 #include "util/xalloc.h"
 
 #include <errno.h>

@@ -16,9 +16,9 @@
 
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
-#include "machine/disk_space.h"
-#include "machine/exception_guard.h"
-#include "machine/transfers.h"
+#include "os/disk_space.h"
+#include "os/exception_guard.h"
+#include "os/transfers.h"
 #include "output/cram_pump.h"
 #include "output/cram_reference.h"
 #include "util/diag.h"

@@ -1,7 +1,7 @@
 /* output_journal.c -- see output_journal.h. */
 #include "output/output_journal.h"
 
-#include "machine/file_owner.h"
+#include "os/file_owner.h"
 #include "output/output_path.h"
 #include "util/diag.h"
 #include "util/path.h"

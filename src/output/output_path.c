@@ -2,8 +2,8 @@
 #define _GNU_SOURCE             /* statx, renameat2 */
 #include "output/output_path.h"
 
-#include "machine/file_owner.h"
-#include "machine/transfers.h"
+#include "os/file_owner.h"
+#include "os/transfers.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/xalloc.h"

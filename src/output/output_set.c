@@ -22,17 +22,17 @@ void output_set_add(struct output_set *set, struct output_path *path, enum outpu
 }
 
 /* Some errors of a disk show only when it has been written to. */
-int output_set_add_pieces(struct output_set *set, const struct output_pieces *pieces)
+int output_set_add_groups(struct output_set *set, const struct output_groups *groups)
 {
-    struct output_piece piece;
-    for (size_t i = 0; i < pieces->n; i++) {
-        pieces->look_up(pieces->arg, i, &piece);
-        if (path_sync_file(piece.path) == 0) continue;
-        diag_error("cannot write '%s' to the disk: %s; no piece got its name", piece.name,
+    struct output_group group;
+    for (size_t i = 0; i < groups->n; i++) {
+        groups->look_up(groups->arg, i, &group);
+        if (path_sync_file(group.path) == 0) continue;
+        diag_error("cannot write '%s' to the disk: %s; no piece got its name", group.name,
                    strerror(errno));
         return -1;
     }
-    set->pieces = *pieces;
+    set->groups = *groups;
     return 0;
 }
 
@@ -98,30 +98,30 @@ struct journal {
     int fd;                     /* keeps it locked; -1: none */
 };
 
-/* Files while they get their names. First come the pieces, then paths: outputs before the rest. */
+/* Files while they get their names. First come the groups, then paths: outputs before the rest. */
 struct naming {
     struct output_set *set;
     struct output_path *paths[OUTPUT_SET_MOST]; /* that are complete */
     enum output_role roles[OUTPUT_SET_MOST];
-    size_t n_pieces, n;
+    size_t n_groups, n;
     bool *made;                 /* of each: its directory was made */
     bool replaced;              /* an older output is gone */
     struct journal journals[OUTPUT_SET_MOST + 1];       /* one in each place, all alike */
     unsigned n_journals;
-    struct output_piece piece;  /* the last one that was looked up */
+    struct output_group group;  /* the last one that was looked up */
 };
 
 /* Looks up a file. Allocates nothing. */
 static struct output_line look_up(struct naming *naming, size_t i)
 {
-    struct output_line line = {.role = OUTPUT_MAIN, .from = naming->piece.path,
-                               .to = naming->piece.name, .was = {-1, 0}};
-    if (i < naming->n_pieces) {
-        naming->set->pieces.look_up(naming->set->pieces.arg, i, &naming->piece);
+    struct output_line line = {.role = OUTPUT_MAIN, .from = naming->group.path,
+                               .to = naming->group.name, .was = {-1, 0}};
+    if (i < naming->n_groups) {
+        naming->set->groups.look_up(naming->set->groups.arg, i, &naming->group);
         return line;
     }
-    const struct output_path *path = naming->paths[i - naming->n_pieces];
-    line.role = naming->roles[i - naming->n_pieces];
+    const struct output_path *path = naming->paths[i - naming->n_groups];
+    line.role = naming->roles[i - naming->n_groups];
     line.from = path->temporary;
     line.to = path->final;
     line.was = output_mark_of(line.to);
@@ -160,13 +160,13 @@ static void write_journal(struct naming *naming, const char *temporary)
     journal->path = NULL;
 }
 
-/* Writes the journal where other processes find it: with the pieces, or beside the last output,
+/* Writes the journal where other processes find it: with the groups, or beside the last output,
    which is that of -o; and in each other directory that has a file of the set, so that no process
    takes the file for useless there. */
 static void write_journals(struct naming *naming)
 {
-    size_t n = naming->n - naming->n_pieces, n_main = 0;
-    if (naming->n_pieces > 0) write_journal(naming, naming->set->pieces.dir);
+    size_t n = naming->n - naming->n_groups, n_main = 0;
+    if (naming->n_groups > 0) write_journal(naming, naming->set->groups.dir);
     while (n_main < n && naming->roles[n_main] == OUTPUT_MAIN) n_main++;
     for (size_t i = n_main; i > 0; i--) write_journal(naming, naming->paths[i - 1]->temporary);
     for (size_t i = n_main; i < n; i++) write_journal(naming, naming->paths[i]->temporary);
@@ -210,13 +210,13 @@ static int give_up(struct naming *naming, size_t i, const struct output_line *li
         naming->set->state = OUTPUT_SET_OPEN;
         remove_journals(naming, 0);
         diag_error("cannot create '%s': %s%s", name, strerror(error),
-                   naming->n_pieces > 0 ? "; no piece got its name"
+                   naming->n_groups > 0 ? "; no piece got its name"
                    : naming->n > 1      ? "; no file got its name"
                                         : "");
         return -1;
     }
     if (journal)
-        words_quote(naming->n_pieces > 0 ? naming->set->pieces.dir : journal, command,
+        words_quote(naming->n_groups > 0 ? naming->set->groups.dir : journal, command,
                     sizeof command);
     diag_error("cannot create '%s': %s; other files have their names%s%s", name,
                strerror(error), *command ? "; to finish: samtools rocksort --clean --yes " : "",
@@ -224,9 +224,9 @@ static int give_up(struct naming *naming, size_t i, const struct output_line *li
     return -1;
 }
 
-static int name_piece(struct naming *naming, size_t i, const struct output_line *line)
+static int name_group(struct naming *naming, size_t i, const struct output_line *line)
 {
-    if (naming->set->pieces.make_directories) naming->made[i] = path_make_parent(line->to);
+    if (naming->set->groups.make_directories) naming->made[i] = path_make_parent(line->to);
     return output_path_rename_new(line->from, line->to);
 }
 
@@ -234,13 +234,13 @@ static int name_piece(struct naming *naming, size_t i, const struct output_line 
 static int name_file(struct naming *naming, size_t i, bool *failed)
 {
     struct output_line line = look_up(naming, i);
-    int r = i < naming->n_pieces ? name_piece(naming, i, &line) : rename(line.from, line.to);
+    int r = i < naming->n_groups ? name_group(naming, i, &line) : rename(line.from, line.to);
     int error = errno;
     if (r == 0 && line.role == OUTPUT_MAIN && line.was.n_bytes >= 0) naming->replaced = true;
     if (r == 0) return 0;
     if (line.role == OUTPUT_MAIN) return give_up(naming, i, &line, error);
     diag_error("cannot rename '%s' to '%s': %s", line.from, line.to, strerror(error));
-    output_path_drop(naming->paths[i - naming->n_pieces]);
+    output_path_drop(naming->paths[i - naming->n_groups]);
     *failed = true;
     return 0;
 }
@@ -257,16 +257,16 @@ static int sync_names(const char *name)
     return r;
 }
 
-/* Waits until the names of pieces are on the disk. A piece and its index stand for the two
-   directories that there may be, unless each piece has its own. */
-static int sync_pieces(struct naming *naming)
+/* Waits until the names of groups are on the disk. A group and its index stand for the two
+   directories that there may be, unless each group has its own. */
+static int sync_groups(struct naming *naming)
 {
-    const struct output_pieces *pieces = &naming->set->pieces;
-    for (size_t i = 0; i < pieces->n && (i < 2 || pieces->make_directories); i++) {
-        char *name = naming->piece.name;
+    const struct output_groups *groups = &naming->set->groups;
+    for (size_t i = 0; i < groups->n && (i < 2 || groups->make_directories); i++) {
+        char *name = naming->group.name;
         (void)look_up(naming, i);
         if (sync_names(name) < 0) return -1;
-        if (pieces->make_directories && i < 2 && path_go_up(name) && sync_names(name) < 0)
+        if (groups->make_directories && i < 2 && path_go_up(name) && sync_names(name) < 0)
             return -1;
     }
     return 0;
@@ -277,12 +277,12 @@ static int settle(struct naming *naming)
 {
     int r = 0;
     remove_stale(naming->set);
-    if (naming->set->pieces.durable && sync_pieces(naming) < 0) r = -1;
-    for (size_t i = 0; i < naming->n - naming->n_pieces; i++)
+    if (naming->set->groups.durable && sync_groups(naming) < 0) r = -1;
+    for (size_t i = 0; i < naming->n - naming->n_groups; i++)
         if (naming->paths[i]->is_complete && output_path_named(naming->paths[i]) < 0) r = -1;
-    /* Pieces cannot be written again: their journal goes with their directory, after the
+    /* Groups cannot be written again: their journal goes with their directory, after the
        checkpoint. */
-    remove_journals(naming, naming->n_pieces > 0);
+    remove_journals(naming, naming->n_groups > 0);
     naming->set->state = OUTPUT_SET_NAMED;
     return r;
 }
@@ -303,11 +303,11 @@ static int name_all(struct naming *naming)
 int output_set_publish(struct output_set *set)
 {
     struct naming naming = {.set = set};
-    naming.n_pieces = naming.n = set->pieces.n;
+    naming.n_groups = naming.n = set->groups.n;
     for (unsigned i = 0; i < set->n_paths; i++) {
         if (!set->paths[i]->is_complete) continue;
-        naming.roles[naming.n - naming.n_pieces] = set->roles[i];
-        naming.paths[naming.n++ - naming.n_pieces] = set->paths[i];
+        naming.roles[naming.n - naming.n_groups] = set->roles[i];
+        naming.paths[naming.n++ - naming.n_groups] = set->paths[i];
     }
     naming.made = xcalloc(naming.n + 1, sizeof *naming.made);
     set->state = OUTPUT_SET_NAMING;

@@ -1,5 +1,5 @@
 /*
- * output_set.h -- the files of a sort, which get their names together: outputs, or the pieces of
+ * output_set.h -- the files of a sort, which get their names together: outputs, or the groups of
  * one, indexes and reports.
  *
  * Each is written under a temporary name (output_path.h), closed, and committed, which notes that
@@ -10,10 +10,10 @@
  * If an output cannot get its name, those that have theirs lose them again, and the old indexes
  * come back. If an older file was replaced, which cannot come back, the temporary files and the
  * journal stay, and a message says how to finish. Without their index or report, outputs stay.
- * Signals wait while files get their names (early_end.h); a SIGKILL leaves the journal.
+ * Signals wait while files get their names (abort_cleanup.h); a SIGKILL leaves the journal.
  *
- * Order of calls: add, when a path is chosen; add_pieces, add_stale, complete; publish; drop, in
- * any case. Ownership: the set borrows paths and pieces, and starts as {0}. Threads: one at a time;
+ * Order of calls: add, when a path is chosen; add_groups, add_stale, complete; publish; drop, in
+ * any case. Ownership: the set borrows paths and groups, and starts as {0}. Threads: one at a time;
  * add and unlink with the lock of the sort held. Errors: -1 after a message.
  */
 #ifndef ROCKSORT_OUTPUT_OUTPUT_SET_H
@@ -25,17 +25,17 @@
 
 #include <limits.h>
 
-/* A file of pieces under its temporary name, and the name that it gets. */
-struct output_piece {
+/* A file of groups under its temporary name, and the name that it gets. */
+struct output_group {
     char path[PATH_MAX], name[PATH_MAX];
 };
 
-/* The files of all pieces. There may be 200,000, so their names are made when they are needed. */
-struct output_pieces {
+/* The files of all groups. There may be 200,000, so their names are made when they are needed. */
+struct output_groups {
     size_t n;
     bool make_directories;      /* those of the names, if they are not there */
     /* Allocates nothing. */
-    void (*look_up)(const void *arg, size_t i, struct output_piece *piece);
+    void (*look_up)(const void *arg, size_t i, struct output_group *group);
     const void *arg;
     const char *dir;            /* where they lie until they have their names */
     bool durable;               /* waits until the names are on the disk */
@@ -56,7 +56,7 @@ struct output_set {             /* starts as {0} */
     struct output_path *paths[OUTPUT_SET_MOST];
     enum output_role roles[OUTPUT_SET_MOST];
     unsigned n_paths;
-    struct output_pieces pieces;        /* n == 0: the output is not divided */
+    struct output_groups groups;        /* n == 0: the output is not divided */
     struct output_line *stale;  /* indexes of older files; `from`: what each is called until the new
                                    output has its name; both names owned */
     size_t n_stale, stale_room;
@@ -66,8 +66,8 @@ struct output_set {             /* starts as {0} */
    them. */
 void output_set_add(struct output_set *set, struct output_path *path, enum output_role role);
 
-/* Adds pieces, which are complete, and waits until they are on the disk. */
-int output_set_add_pieces(struct output_set *set, const struct output_pieces *pieces);
+/* Adds groups, which are complete, and waits until they are on the disk. */
+int output_set_add_groups(struct output_set *set, const struct output_groups *groups);
 
 /* Adds the indexes of the file that an output will replace; `index`: where its own index will lie,
    or NULL. */

@@ -98,56 +98,55 @@ void split_plan_refuse(enum split_kind kind)
                   SPLIT_MOST_PIECES, advice[kind]);
 }
 
-static int check_number(enum split_kind kind, size_t n_pieces)
+static int check_number(enum split_kind kind, size_t n_groups)
 {
-    if (n_pieces <= SPLIT_MOST_PIECES) return 0;
+    if (n_groups <= SPLIT_MOST_PIECES) return 0;
     split_plan_refuse(kind);
     return -1;
 }
 
-/* Adds a span after all others, unless it continues the piece of the last one. */
-static void add_span(struct split_plan *plan, int32_t tid, int64_t pos, size_t piece)
+/* Adds a span after all others, unless it continues the group of the last one. */
+static void add_span(struct split_plan *plan, int32_t tid, int64_t pos, size_t group)
 {
-    if (plan->n_spans > 0 && plan->spans[plan->n_spans - 1].piece == piece) return;
+    if (plan->n_spans > 0 && plan->spans[plan->n_spans - 1].group == group) return;
     xgrow(&plan->spans, &plan->spans_room, plan->n_spans + 1, plan->n_spans / 4 + 16,
           sizeof *plan->spans);
-    plan->spans[plan->n_spans++] = (struct split_span){pos, tid, (uint32_t)piece};
+    plan->spans[plan->n_spans++] = (struct split_span){pos, tid, (uint32_t)group};
 }
 
-/* Notes the last span of each piece, and how many pieces are open at the same time. */
+/* Notes the last span of each group, and how many groups are open at the same time. */
 static void finish_spans(struct split_plan *plan)
 {
-    uint32_t *first = xcalloc(plan->n_pieces, sizeof *first);
-    plan->last_span = xcalloc(plan->n_pieces, sizeof *plan->last_span);
-    for (size_t i = plan->n_spans; i > 0; i--) first[plan->spans[i - 1].piece] = (uint32_t)i - 1;
-    for (size_t i = 0; i < plan->n_spans; i++) plan->last_span[plan->spans[i].piece] = (uint32_t)i;
+    uint32_t *first = xcalloc(plan->n_groups, sizeof *first);
+    plan->last_span = xcalloc(plan->n_groups, sizeof *plan->last_span);
+    for (size_t i = plan->n_spans; i > 0; i--) first[plan->spans[i - 1].group] = (uint32_t)i - 1;
+    for (size_t i = 0; i < plan->n_spans; i++) plan->last_span[plan->spans[i].group] = (uint32_t)i;
     size_t n_open = 0;
     for (size_t i = 0; i < plan->n_spans; i++) {
-        size_t piece = plan->spans[i].piece;
-        if (first[piece] == i) n_open++;
+        size_t group = plan->spans[i].group;
+        if (first[group] == i) n_open++;
         if (n_open > plan->most_open) plan->most_open = n_open;
-        if (plan->last_span[piece] == i) n_open--;
+        if (plan->last_span[group] == i) n_open--;
     }
     free(first);
 }
 
-static int plan_contigs(struct split_plan *plan, const sam_hdr_t *header,
-                        struct piece_list *pieces)
+static int plan_contigs(struct split_plan *plan, const sam_hdr_t *header, struct group_list *groups)
 {
     int32_t n = sam_hdr_nref(header);
     if (check_number(SPLIT_CONTIG, (size_t)n + 1) < 0) return -1;
     for (int32_t tid = 0; tid < n; tid++)
-        add_span(plan, tid, INT64_MIN, piece_list_add(pieces, sam_hdr_tid2name(header, tid)));
-    add_span(plan, NO_REFERENCE, INT64_MIN, piece_list_add(pieces, SPLIT_UNPLACED));
+        add_span(plan, tid, INT64_MIN, group_list_add(groups, sam_hdr_tid2name(header, tid)));
+    add_span(plan, NO_REFERENCE, INT64_MIN, group_list_add(groups, SPLIT_UNPLACED));
     return 0;
 }
 
-/* Makes a piece for each name, in the order of the genome. An interval without a name is called
-   reference:begin-end, as samtools writes regions. Stops after more pieces than there may be. */
-static void name_pieces(const struct bed_intervals *bed, const sam_hdr_t *header,
-                        struct piece_list *pieces, uint32_t *numbers)
+/* Makes a group for each name, in the order of the genome. An interval without a name is called
+   reference:begin-end, as samtools writes regions. Stops after more groups than there may be. */
+static void name_groups(const struct bed_intervals *bed, const sam_hdr_t *header,
+                        struct group_list *groups, uint32_t *numbers)
 {
-    for (size_t i = 0; i < bed->n && piece_list_count(pieces) <= SPLIT_MOST_PIECES; i++) {
+    for (size_t i = 0; i < bed->n && group_list_count(groups) <= SPLIT_MOST_PIECES; i++) {
         const struct bed_interval *interval = &bed->intervals[i];
         const char *given = bed_interval_name(bed, i);
         char *made = given ? NULL
@@ -155,24 +154,24 @@ static void name_pieces(const struct bed_intervals *bed, const sam_hdr_t *header
                                        sam_hdr_tid2name(header, interval->tid),
                                        interval->begin + 1, interval->end);
         const char *name = given ? given : made;
-        ssize_t known = piece_list_find(pieces, name);
-        numbers[i] = (uint32_t)(known >= 0 ? (size_t)known : piece_list_add(pieces, name));
+        ssize_t known = group_list_find(groups, name);
+        numbers[i] = (uint32_t)(known >= 0 ? (size_t)known : group_list_add(groups, name));
         free(made);
     }
 }
 
-/* Adds the spans of intervals and of what lies between them. Those of one piece may overlap: `last`
+/* Adds the spans of intervals and of what lies between them. Those of one group may overlap: `last`
    is the one of them that ends last. Others may not. */
 static int add_intervals(struct split_plan *plan, const struct bed_intervals *bed,
                          const uint32_t *numbers, size_t outside)
 {
     const struct bed_interval *last = NULL;
-    size_t last_piece = outside;
+    size_t last_group = outside;
     for (size_t i = 0; i < bed->n; i++) {
         const struct bed_interval *here = &bed->intervals[i];
         bool is_near = last && last->tid == here->tid && last->end >= here->begin;
         bool overlaps = is_near && last->end > here->begin;
-        if (overlaps && numbers[i] != last_piece) {
+        if (overlaps && numbers[i] != last_group) {
             diag_error("'%s': the intervals of lines %zu and %zu overlap, and a record goes to one "
                        "piece only: give both one name", plan->request.bed, last->line,
                        here->line);
@@ -181,24 +180,24 @@ static int add_intervals(struct split_plan *plan, const struct bed_intervals *be
         if (last && !is_near) add_span(plan, last->tid, last->end, outside);
         add_span(plan, here->tid, here->begin, numbers[i]);
         if (!overlaps || here->end > last->end) last = here;
-        last_piece = numbers[i];
+        last_group = numbers[i];
     }
     if (last) add_span(plan, last->tid, last->end, outside);
     return 0;
 }
 
-static int plan_bed(struct split_plan *plan, sam_hdr_t *header, struct piece_list *pieces)
+static int plan_bed(struct split_plan *plan, sam_hdr_t *header, struct group_list *groups)
 {
     struct bed_intervals bed;
     if (bed_file_read(plan->request.bed, header, &bed) < 0) return -1;
     uint32_t *numbers = xcalloc(bed.n, sizeof *numbers);
-    name_pieces(&bed, header, pieces, numbers);
-    int r = check_number(SPLIT_BED, piece_list_count(pieces) + 2);
+    name_groups(&bed, header, groups, numbers);
+    int r = check_number(SPLIT_BED, group_list_count(groups) + 2);
     if (r == 0) {
-        size_t outside = piece_list_add(pieces, SPLIT_OUTSIDE);
+        size_t outside = group_list_add(groups, SPLIT_OUTSIDE);
         add_span(plan, 0, INT64_MIN, outside);
         r = add_intervals(plan, &bed, numbers, outside);
-        add_span(plan, NO_REFERENCE, INT64_MIN, piece_list_add(pieces, SPLIT_UNPLACED));
+        add_span(plan, NO_REFERENCE, INT64_MIN, group_list_add(groups, SPLIT_UNPLACED));
     }
     bed_intervals_release(&bed);
     free(numbers);
@@ -206,50 +205,50 @@ static int plan_bed(struct split_plan *plan, sam_hdr_t *header, struct piece_lis
 }
 
 /* All numbers have as many digits as the largest, so that they sort as text. */
-static void name_ranges(unsigned n, struct piece_list *pieces)
+static void name_ranges(unsigned n, struct group_list *groups)
 {
     char last[16], name[16];
     int n_digits = snprintf(last, sizeof last, "%u", n);
     for (unsigned i = 1; i <= n; i++) {
         (void)snprintf(name, sizeof name, "%0*u", n_digits, i);
-        (void)piece_list_add(pieces, name);
+        (void)group_list_add(groups, name);
     }
-    (void)piece_list_add(pieces, SPLIT_UNPLACED);
+    (void)group_list_add(groups, SPLIT_UNPLACED);
 }
 
-static int name_read_groups(sam_hdr_t *header, struct piece_list *pieces)
+static int name_read_groups(sam_hdr_t *header, struct group_list *groups)
 {
     int n = sam_hdr_count_lines(header, "RG");
     for (int i = 0; i < n; i++) {
         const char *id = sam_hdr_line_name(header, "RG", i);
-        if (id) (void)piece_list_add(pieces, id);
+        if (id) (void)group_list_add(groups, id);
     }
-    (void)piece_list_add(pieces, SPLIT_NO_VALUE);
-    return check_number(SPLIT_READ_GROUP, piece_list_count(pieces));
+    (void)group_list_add(groups, SPLIT_NO_VALUE);
+    return check_number(SPLIT_READ_GROUP, group_list_count(groups));
 }
 
-static int make_plan(struct split_plan *plan, sam_hdr_t *header, struct piece_list *pieces)
+static int make_plan(struct split_plan *plan, sam_hdr_t *header, struct group_list *groups)
 {
     switch (plan->request.kind) {
-    case SPLIT_CONTIG: return plan_contigs(plan, header, pieces);
-    case SPLIT_BED: return plan_bed(plan, header, pieces);
-    case SPLIT_RANGES: name_ranges(plan->request.n_ranges, pieces); return 0;
-    case SPLIT_READ_GROUP: return name_read_groups(header, pieces);
-    default: (void)piece_list_add(pieces, SPLIT_NO_VALUE); return 0;
+    case SPLIT_CONTIG: return plan_contigs(plan, header, groups);
+    case SPLIT_BED: return plan_bed(plan, header, groups);
+    case SPLIT_RANGES: name_ranges(plan->request.n_ranges, groups); return 0;
+    case SPLIT_READ_GROUP: return name_read_groups(header, groups);
+    default: (void)group_list_add(groups, SPLIT_NO_VALUE); return 0;
     }
 }
 
 struct split_plan *split_plan_create(const struct split_request *request, sam_hdr_t *header,
-                                     struct piece_list *pieces)
+                                     struct group_list *groups)
 {
     struct split_plan *plan = xcalloc(1, sizeof *plan);
     plan->request = *request;
     plan->most_open = 1;
-    if (make_plan(plan, header, pieces) < 0) {
+    if (make_plan(plan, header, groups) < 0) {
         split_plan_destroy(plan);
         return NULL;
     }
-    plan->n_pieces = piece_list_count(pieces);
+    plan->n_groups = group_list_count(groups);
     if (plan->n_spans > 0) finish_spans(plan);
     return plan;
 }
@@ -277,12 +276,12 @@ void split_plan_set_ranges(struct split_plan *plan, const struct range_counts *c
 
 /* ---- asking ---- */
 
-char *split_plan_range_begin(const struct split_plan *plan, size_t piece, const sam_hdr_t *header)
+char *split_plan_range_begin(const struct split_plan *plan, size_t group, const sam_hdr_t *header)
 {
-    if (plan->request.kind != SPLIT_RANGES || piece >= plan->request.n_ranges || !plan->last_span)
+    if (plan->request.kind != SPLIT_RANGES || group >= plan->request.n_ranges || !plan->last_span)
         return NULL;
-    const struct split_span *span = &plan->spans[plan->last_span[piece]];
-    if (span->piece != piece || span->tid >= sam_hdr_nref(header)) return NULL;
+    const struct split_span *span = &plan->spans[plan->last_span[group]];
+    if (span->group != group || span->tid >= sam_hdr_nref(header)) return NULL;
     /* Of ranges that begin at one place, the last one has its records. */
     if (!is_before(begin_of(span), begin_of(span + 1))) return NULL;
     int64_t pos = span->pos > 0 ? span->pos : 0;
@@ -291,12 +290,12 @@ char *split_plan_range_begin(const struct split_plan *plan, size_t piece, const 
 
 size_t split_plan_bytes(const struct split_plan *plan)
 {
-    return plan->n_spans * sizeof *plan->spans + plan->n_pieces * sizeof *plan->last_span;
+    return plan->n_spans * sizeof *plan->spans + plan->n_groups * sizeof *plan->last_span;
 }
 
-bool split_plan_ends(const struct split_plan *plan, size_t piece, size_t span)
+bool split_plan_ends(const struct split_plan *plan, size_t group, size_t span)
 {
-    return plan->last_span[piece] <= span;
+    return plan->last_span[group] <= span;
 }
 
 /* The last span that begins at or before a place. */
@@ -321,10 +320,10 @@ static bool move_to_place(struct split_cursor *cursor, const struct split_plan *
     if (cursor->record && (next == plan->n_spans || is_before(place, begin_of(&plan->spans[next]))))
         return true;
     bool is_first = !cursor->record;
-    size_t before = cursor->piece;
+    size_t before = cursor->group;
     cursor->span = find_span(plan, place);
-    cursor->piece = plan->spans[cursor->span].piece;
-    return !is_first && cursor->piece == before;
+    cursor->group = plan->spans[cursor->span].group;
+    return !is_first && cursor->group == before;
 }
 
 bool split_cursor_move(struct split_cursor *cursor, const struct split_plan *plan,

@@ -5,7 +5,7 @@
  * frees what these functions return, with free().
  *
  * During a sort, malloc, calloc and realloc of libraries follow the same rule
- * (machine/exception_guard.h, machine/interpose.h). Before and after a sort, and under sanitizers,
+ * (os/exception_guard.h, os/interpose.h). Before and after a sort, and under sanitizers,
  * a function of a library may fail for lack of memory: xalloc_require applies the rule to its
  * result. A size that comes from a file must be checked against a limit before it is used here.
  * Callers of mmap check its result themselves.

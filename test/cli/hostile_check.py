@@ -31,7 +31,7 @@ Run = namedtuple("Run", "status signal timed_out peak_kib err")
 Way = namedtuple("Way", "name options output to_stdout", defaults=(False,))
 
 BUDGET = 24 << 20
-SPILL = {"ROCKSORT_TEST_BUDGET": "400000", "ROCKSORT_TEST_BATCH": "16K"}
+SPILL = {"ROCKSORT_TEST_BUDGET": "400000", "ROCKSORT_TEST_SORT_BUFFER": "16K"}
 # The budget and 64 MiB. More is allowed for a single record or header that really is that large,
 # but in these files large sizes are only claimed.
 MEMORY_LIMIT_KIB = (BUDGET >> 10) + (64 << 10)

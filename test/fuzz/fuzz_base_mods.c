@@ -7,7 +7,7 @@
 
 #include "bam/bam_aux.h"
 #include "bam/bam_check.h"
-#include "template/fixmate.h"
+#include "fixmate/fixmate.h"
 
 enum { MAX_RECORDS = 5, MAX_BASES = 80, ROOM = 2048 };
 

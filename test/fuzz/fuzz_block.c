@@ -11,12 +11,12 @@
 #include "fuzz_record.h"
 
 #include "order/slice_merge.h"
-#include "store/bam_block.h"
+#include "spill/bam_block.h"
 #include "util/long_hash.h"
 
 enum { MAX_RAW_BYTES = 1 << 20 };
 
-/* Opens a decompressed block as segment.c does. */
+/* Opens a decompressed block as output_chunk.c does. */
 static void open_records(const struct bam_block *block, const uint8_t *raw)
 {
     static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_TAG};

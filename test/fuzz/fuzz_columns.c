@@ -8,7 +8,7 @@
 
 #include "bam/bam_check.h"
 #include "columns/column_file.h"
-#include "pipeline/output_file.h"
+#include "output/output_file.h"
 
 enum { MAX_RECORDS = 40 };
 

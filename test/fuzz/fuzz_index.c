@@ -1,15 +1,15 @@
 /*
  * fuzz_index.c -- indexes of sorted records with any fields: byte for byte the ones that htslib
- * makes from the same places in a file. The input says how records lie in blocks and segments. No
- * BAM file is written: an index only needs to know where records begin.
+ * makes from the same places in a file. The input says how records lie in blocks and output chunks.
+ * No BAM file is written: an index only needs to know where records begin.
  */
 #include "fuzz_file.h"
 #include "fuzz_record.h"
 
-#include "bam_sort_key.h"
 #include "bam/bam_check.h"
 #include "bam/bam_convert.h"
 #include "bam/bam_long.h"
+#include "bam_sort_key.h"
 #include "output/bam_index.h"
 #include "util/byte_order.h"
 
@@ -20,8 +20,8 @@ enum { MAX_RECORDS = 64, MAX_PAYLOAD = 0xff00 };
 struct placed {                 /* a record and where it is in the file */
     uint8_t *bytes;
     uint64_t begin;             /* virtual offset in the file */
-    bool new_segment;           /* a segment begins with this record */
-    uint64_t segment;           /* where its segment begins in the file */
+    bool new_chunk;             /* an output chunk begins with this record */
+    uint64_t output_chunk;      /* where its output chunk begins in the file */
 };
 
 /* A BAI cannot hold the third reference of fuzz_header_text: it is too long. */
@@ -59,12 +59,12 @@ static size_t make_records(struct fuzz_input *in, int32_t n_refs, struct placed 
     return n;
 }
 
-/* Lays the records out in blocks and segments; returns the file's end. With a larger scale, blocks
-   are so far apart that bins have more than 64 KB of the file. */
+/* Lays the records out in blocks and output chunks; returns the file's end. With a larger scale,
+   blocks are so far apart that bins have more than 64 KB of the file. */
 static uint64_t place_records(struct fuzz_input *in, unsigned scale, struct placed *records,
                               size_t n)
 {
-    uint64_t block = fuzz_u16(in), segment = block, in_block = 0;
+    uint64_t block = fuzz_u16(in), output_chunk = block, in_block = 0;
     for (size_t i = 0; i < n; i++) {
         unsigned how = fuzz_u8(in);
         size_t size = bam_record_bytes(records[i].bytes);
@@ -72,10 +72,10 @@ static uint64_t place_records(struct fuzz_input *in, unsigned scale, struct plac
         if (ends_block) {
             block += 1 + (how & 128 ? (uint64_t)fuzz_u16(in) << scale : how);
             in_block = 0;
-            if (how & 4) segment = block;
+            if (how & 4) output_chunk = block;
         }
-        records[i].new_segment = i == 0 || (ends_block && (how & 4));
-        records[i].segment = segment;
+        records[i].new_chunk = i == 0 || (ends_block && (how & 4));
+        records[i].output_chunk = output_chunk;
         records[i].begin = bam_index_voffset(block, in_block);
         in_block += size;
         if (in_block >= MAX_PAYLOAD) {
@@ -86,17 +86,18 @@ static uint64_t place_records(struct fuzz_input *in, unsigned scale, struct plac
     return bam_index_voffset(block + 28, 0);
 }
 
-/* Appends the records from one segment's first to its last. Returns 0, or -1 after a message. */
-static int append_segment(struct bam_index *index, struct bam_index_part *part,
-                          const struct placed *records, size_t n, uint64_t end)
+/* Appends the records from one output chunk's first to its last. Returns 0, or -1 after a message.
+ */
+static int append_chunk(struct bam_index *index, struct bam_index_part *part,
+                        const struct placed *records, size_t n, uint64_t end)
 {
-    uint64_t base = bam_index_voffset(records[0].segment, 0);
+    uint64_t base = bam_index_voffset(records[0].output_chunk, 0);
     bam_index_part_release(part);
     bam_index_part_init(part, bam_index_shape(index));
     for (size_t i = 0; i < n; i++)
         if (bam_index_part_add(part, records[i].bytes, records[i].begin - base) < 0) return -1;
     bam_index_part_end(part, end - base);
-    return bam_index_append(index, part, records[0].segment);
+    return bam_index_append(index, part, records[0].output_chunk);
 }
 
 static int write_ours(enum bam_index_format format, const struct placed *records, size_t n,
@@ -109,9 +110,9 @@ static int write_ours(enum bam_index_format format, const struct placed *records
     if (!index) return -1;
     bam_index_part_init(&part, bam_index_shape(index));
     for (size_t i = 0, next; r == 0 && i < n; i = next) {
-        for (next = i + 1; next < n && !records[next].new_segment; next++) continue;
-        uint64_t stop = next < n ? bam_index_voffset(records[next].segment, 0) : end;
-        r = append_segment(index, &part, records + i, next - i, stop);
+        for (next = i + 1; next < n && !records[next].new_chunk; next++) continue;
+        uint64_t stop = next < n ? bam_index_voffset(records[next].output_chunk, 0) : end;
+        r = append_chunk(index, &part, records + i, next - i, stop);
     }
     struct output_path path = {.name = ours.path, .mode = 0600};
     if (r == 0) r = bam_index_write(index, &path);

@@ -77,8 +77,8 @@ static void check_unpacked(const uint8_t *rec)
         bool is_long = c->pos > INT32_MAX || c->mpos > INT32_MAX || c->isize > INT32_MAX ||
                        c->isize < INT32_MIN;
         /* A forged record may have two long tags. Unpacking takes the second for ours and drops it.
-           The first one is last then, and looks like ours. batch.c refuses such a record unless
-           references are long. */
+           The first one is last then, and looks like ours. sort_buffer.c refuses such a record
+           unless references are long. */
         if (is_long || !bam_record_is_long(packed)) {
             FUZZ_CHECK(bam_record_check(packed, FUZZ_N_REFS) == NULL);
             bam_record_unpack(packed, again);
@@ -103,7 +103,7 @@ static void check_order(const struct sort_rules *rules, const struct record *rec
         size_t size = sort_key_bytes(rules, records[i].bytes, &problem);
         FUZZ_CHECK((size == 0) == (problem != NULL));
         if (size == 0) continue;
-        /* batch.c relies on this. */
+        /* sort_buffer.c relies on this. */
         FUZZ_CHECK(keyed_record_bytes(size) + sizeof(struct sort_entry) <=
                    2 * records[i].n_bytes);
         keys[n_keys] = fuzz_alloc(size);

@@ -11,9 +11,9 @@
 #include "bam/bam_check.h"
 #include "bam/bam_long.h"
 #include "bam/cut_names.h"
+#include "input/record_entries.h"
 #include "order/slice_merge.h"
-#include "pipeline/batch.h"
-#include "pipeline/record_entries.h"
+#include "spill/sort_buffer.h"
 
 enum {
     MAX_BATCHES = 20,
@@ -69,7 +69,7 @@ static void make_stream(struct fuzz_input *in, const struct sort_rules *rules, s
     }
 }
 
-static void check_ends(const struct batch *b)
+static void check_ends(const struct sort_buffer *b)
 {
     FUZZ_CHECK(b->raw_bytes + atomic_load(&b->result_bytes) <= atomic_load(&b->top));
     FUZZ_CHECK(atomic_load(&b->top) <= b->mem_bytes);
@@ -77,19 +77,19 @@ static void check_ends(const struct batch *b)
 
 /* Adds and indexes records of the stream from `first` on, some at a time, at most until the batch
    is full. Returns the number of the first one that was not added. */
-static size_t fill_batch(struct fuzz_input *in, struct batch *b, const struct stream *s,
-                         size_t first, struct content_sum *sum)
+static size_t fill_buffer(struct fuzz_input *in, struct sort_buffer *b, const struct stream *s,
+                          size_t first, struct content_sum *sum)
 {
     struct record_problem problem;
     for (size_t n; first < s->n_records && !fuzz_one_in(in, 3); first += n) {
-        size_t from = s->starts[first], most = fuzz_u16(in), room = batch_room(b);
+        size_t from = s->starts[first], most = fuzz_u16(in), room = sort_buffer_room(b);
         for (n = 0; first + n < s->n_records; n++) {
             size_t n_bytes = s->starts[first + n + 1] - from;
             if (n_bytes > room || (n > 0 && n_bytes > most)) break;
         }
         if (n == 0) break;
-        struct batch_part *part =
-            batch_add_part(b, s->bytes + from, s->starts[first + n] - from, n, first);
+        struct sort_buffer_part *part =
+            sort_buffer_add_part(b, s->bytes + from, s->starts[first + n] - from, n, first);
         check_ends(b);
         FUZZ_CHECK(record_entries_index_part(part, FUZZ_N_REFS, sum, &problem) == 0);
         check_ends(b);
@@ -98,25 +98,25 @@ static size_t fill_batch(struct fuzz_input *in, struct batch *b, const struct st
 }
 
 /* Divides the stream into sorted batches; returns their number. */
-static size_t make_batches(struct fuzz_input *in, const struct sort_rules *rules,
-                           const struct stream *s, struct batch *batches[MAX_BATCHES])
+static size_t make_buffers(struct fuzz_input *in, const struct sort_rules *rules,
+                           const struct stream *s, struct sort_buffer *buffers[MAX_BATCHES])
 {
     struct content_sum sum = {0}, wanted = {0};
     RELEASED(merge_space_release) struct merge_space space = {0};
-    size_t n_batches = 0, n_records = 0;
-    for (; n_batches < MAX_BATCHES && n_records < s->n_records; n_batches++) {
-        batches[n_batches] = batch_create(rules, NULL, BATCH_BYTES);
-        n_records = fill_batch(in, batches[n_batches], s, n_records, &sum);
+    size_t n_buffers = 0, n_records = 0;
+    for (; n_buffers < MAX_BATCHES && n_records < s->n_records; n_buffers++) {
+        buffers[n_buffers] = sort_buffer_create(rules, NULL, BATCH_BYTES);
+        n_records = fill_buffer(in, buffers[n_buffers], s, n_records, &sum);
     }
     for (size_t i = 0; i < n_records; i++) {
         OWNED uint8_t *rec = fuzz_copy(s->bytes + s->starts[i], s->starts[i + 1] - s->starts[i]);
-        cut_names_cut(NULL, rec, 0);            /* as batch_index_part does */
+        cut_names_cut(NULL, rec, 0);            /* as sort_buffer_index_part does */
         (void)bam_record_restore_cigar(rec);
         sort_rules_admit(rules, rec, &wanted);
     }
     FUZZ_CHECK(content_sum_equal(&sum, &wanted));
-    for (size_t i = 0; i < n_batches; i++) batch_sort(batches[i], &space);
-    return n_batches;
+    for (size_t i = 0; i < n_buffers; i++) sort_buffer_sort(buffers[i], &space);
+    return n_buffers;
 }
 
 /* Sets the bound to that of record *index of source *which. False if that source has no records. */
@@ -164,7 +164,7 @@ static struct place *sort_places(const struct sort_rules *rules, const struct me
     return places;
 }
 
-/* Merges all sources segment by segment: each record comes out once, in its place. */
+/* Merges all sources output chunk by output chunk: each record comes out once, in its place. */
 static void merge_all(struct fuzz_input *in, const struct sort_rules *rules,
                       const struct merge_source *sources, size_t n)
 {
@@ -200,24 +200,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct fuzz_input in = {data, data + n_bytes};
     struct sort_rules rules = choose_rules(&in);
     struct stream stream;
-    struct batch *batches[MAX_BATCHES];
+    struct sort_buffer *buffers[MAX_BATCHES];
     struct merge_source sources[MAX_SOURCES];
     /* The choices come from bytes before the records, so that they do not run out. */
     uint8_t choices[CHOICES];
     fuzz_fill(&in, choices, sizeof choices);
     make_stream(&in, &rules, &stream);
     in = (struct fuzz_input){choices, choices + sizeof choices};
-    size_t n = make_batches(&in, &rules, &stream, batches);
+    size_t n = make_buffers(&in, &rules, &stream, buffers);
     /* Two sources for each batch, as blocks of a run. */
     for (size_t i = 0; i < n; i++) {
-        size_t n_all = batches[i]->n_records, n_first = n_all * fuzz_below(&in, 5) / 4;
-        const struct sort_entry *entries = batches[i]->entries;
+        size_t n_all = buffers[i]->n_records, n_first = n_all * fuzz_below(&in, 5) / 4;
+        const struct sort_entry *entries = buffers[i]->entries;
         sources[2 * i] = (struct merge_source){entries, n_first, (uint32_t)i, 0};
         sources[2 * i + 1] = (struct merge_source){entries + n_first, n_all - n_first, (uint32_t)i,
                                                    n_first};
     }
     if (n > 0) merge_all(&in, &rules, sources, 2 * n);
-    for (size_t i = 0; i < n; i++) batch_destroy(batches[i]);
+    for (size_t i = 0; i < n; i++) sort_buffer_destroy(buffers[i]);
     free(stream.bytes);
     return 0;
 }

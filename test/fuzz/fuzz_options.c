@@ -6,7 +6,7 @@
  */
 #include "fuzz_input.h"
 
-#include "command/sort_options.h"
+#include "cli/sort_options.h"
 #include "util/size.h"
 
 #include <getopt.h>

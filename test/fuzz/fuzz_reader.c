@@ -31,7 +31,7 @@ struct stream {
 };
 
 /* Takes one piece; false after the last. */
-static bool take_piece(struct bam_reader *reader, struct bam_piece *piece, size_t piece_bytes,
+static bool take_piece(struct bam_reader *reader, struct bam_piece *piece, size_t span_bytes,
                        struct stream *s)
 {
     RELEASED(bgzf_coder_release) struct bgzf_coder coder = {0};
@@ -40,9 +40,9 @@ static bool take_piece(struct bam_reader *reader, struct bam_piece *piece, size_
     s->too_long = room < 2 * BGZF_MAX_BYTES;
     if (s->too_long) return false;
     /* No more room than promised, so that AddressSanitizer finds what is written beyond it. */
-    if (room > piece_bytes + BGZF_MAX_BYTES) room = piece_bytes + BGZF_MAX_BYTES;
+    if (room > span_bytes + BGZF_MAX_BYTES) room = span_bytes + BGZF_MAX_BYTES;
     OWNED uint8_t *exact = fuzz_alloc(room);
-    int r = bam_reader_next(reader, piece, exact, piece_bytes, room);
+    int r = bam_reader_next(reader, piece, exact, span_bytes, room);
     FUZZ_CHECK(r != BAM_READER_PIECE || piece->raw_bytes <= room);
     if (r == BAM_READER_PIECE && piece->compressed_bytes > 0 &&
         bam_piece_inflate(piece, &coder, exact) < 0)
@@ -99,7 +99,7 @@ static void compare_with_htslib(const struct stream *s, size_t n_records)
     (void)sam_close(theirs);
 }
 
-static void read_file(size_t piece_bytes)
+static void read_file(size_t span_bytes)
 {
     static const htsFormat no_options;
     RELEASED(bam_piece_release) struct bam_piece piece = {0};
@@ -110,7 +110,7 @@ static void read_file(size_t piece_bytes)
     if (!reader) return;
     bool is_text = reader->source->kind->is_text;
     struct stream s = {.bytes = stream_bytes};
-    while (!is_text && take_piece(reader, &piece, piece_bytes, &s)) continue;
+    while (!is_text && take_piece(reader, &piece, span_bytes, &s)) continue;
     if (!is_text && !s.failed && !s.too_long) {
         bool sound;
         size_t n = walk(&s, sam_hdr_nref(reader->file.header), &sound);
@@ -123,12 +123,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     struct fuzz_input in = {data, data + n_bytes};
     enum fuzz_form form = (enum fuzz_form)fuzz_below(&in, FUZZ_N_FORMS);
-    size_t piece_bytes = (size_t)(1 + fuzz_u8(&in)) << 9, file_bytes;
+    size_t span_bytes = (size_t)(1 + fuzz_u8(&in)) << 9, file_bytes;
     OWNED uint8_t *bytes = fuzz_make_file(&in, form, &file_bytes);
     fuzz_forget_messages();
     if (!fuzz_is_for_htslib(bytes, file_bytes)) {
         fuzz_file_write(&file, bytes, file_bytes);
-        read_file(piece_bytes);
+        read_file(span_bytes);
     }
     return 0;
 }

@@ -7,7 +7,7 @@
 #include "fuzz_file.h"
 #include "fuzz_record.h"
 
-#include "pipeline/bam_sort.h"
+#include "sort/bam_sort.h"
 
 #include <dirent.h>
 #include <htslib/bgzf.h>
@@ -58,7 +58,8 @@ static void check_place(bool have_output)
     FUZZ_CHECK(n == have_output);
 }
 
-/* The content of the output, without compression: blocks end at other records in other segments. */
+/* The content of the output, without compression: blocks end at other records in other output
+ * chunks. */
 static uint8_t *read_output(const char *path, size_t *n_bytes)
 {
     BGZF *output = bgzf_open(path, "r");
@@ -126,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         OWNED uint8_t *whole = sort(&settings, &n_whole);
         settings.n_threads = 3;
         settings.memory_bytes = SPILL_BUDGET;
-        settings.test_batch_bytes = SPILL_BATCH_BYTES;
+        settings.test_buffer_bytes = SPILL_BATCH_BYTES;
         OWNED uint8_t *spilled = sort(&settings, &n_spilled);
         FUZZ_CHECK(!whole == !spilled);
         if (whole) FUZZ_CHECK(n_whole == n_spilled && memcmp(whole, spilled, n_whole) == 0);

@@ -12,9 +12,9 @@
  */
 #include "fuzz_input.h"
 
-#include "store/run_db.h"
-#include "store/run_label.h"
-#include "store/temp_dir.h"
+#include "os/temp_dir.h"
+#include "spill/run_db.h"
+#include "spill/run_label.h"
 
 #include <dirent.h>
 #include <fcntl.h>

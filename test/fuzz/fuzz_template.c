@@ -8,7 +8,7 @@
  */
 #include "fuzz_record.h"
 
-#include "template/fixed_records.h"
+#include "fixmate/fixed_records.h"
 #include "util/xalloc.h"
 
 enum { MAX_RECORDS = 24, MAX_PLACES = 16 };
@@ -19,7 +19,7 @@ struct run {
     struct fuzz_input *in;
     struct fixmate_rules rules;
     struct template_cutter cutter;
-    struct template_stretch stretch;
+    struct template_span templates;
     struct fixed_records fixed;
     struct record_bytes out;
     struct record_bytes large;  /* records of the template that is open */
@@ -66,7 +66,7 @@ static void fix_part(struct run *run, struct fixed_part *part)
 /* Fixes the template that was collected, in parts. */
 static void fix_large(struct run *run)
 {
-    struct large_template *lt = large_template_create(&run->rules);
+    struct oversized_template *lt = oversized_template_create(&run->rules);
     struct fixed_part parts[MAX_PLACES];
     size_t n_parts = 0, n_bytes = run->large.n_bytes;
     for (size_t at = 0; at < n_bytes; at += bam_record_bytes(run->large.at + at)) {
@@ -74,26 +74,27 @@ static void fix_large(struct run *run)
             if (n_parts > 0)
                 parts[n_parts - 1].n_bytes = at - (size_t)(parts[n_parts - 1].records -
                                                            run->large.at);
-            parts[n_parts++] = (struct fixed_part){
-                .template = lt, .place = large_template_place(lt), .records = run->large.at + at,
-                .n_bytes = n_bytes - at};
+            parts[n_parts++] = (struct fixed_part){.template = lt,
+                                                   .place = oversized_template_place(lt),
+                                                   .records = run->large.at + at,
+                                                   .n_bytes = n_bytes - at};
         }
-        large_template_look(lt, run->large.at + at);
+        oversized_template_look(lt, run->large.at + at);
     }
-    large_template_end(lt);
+    oversized_template_end(lt);
     for (size_t i = 0; i < n_parts; i++) fix_part(run, &parts[i]);
-    large_template_destroy(lt);
+    oversized_template_destroy(lt);
     run->large.n_bytes = 0;
 }
 
-static void fix_stretch(struct run *run, uint8_t *piece)
+static void fix_span(struct run *run, uint8_t *piece)
 {
     struct record_problem problem = {.record = 0};
     size_t n_large;             /* fixing it overwrites run->fixed */
     bool has_rest;
     do {
-        run->failed = fixed_records_make(&run->fixed, &run->rules, piece, &run->stretch,
-                                         &problem) < 0;
+        run->failed =
+            fixed_records_make(&run->fixed, &run->rules, piece, &run->templates, &problem) < 0;
         if (run->failed) return;
         take_fixed(run);
         n_large = run->fixed.too_large;
@@ -114,38 +115,38 @@ static size_t whole_bytes(const uint8_t *stream, size_t n_bytes, size_t *n_recor
     return (size_t)(walk.at - stream);
 }
 
-static void check_count(const struct template_stretch *stretch, const uint8_t *span)
+static void check_count(const struct template_span *templates, const uint8_t *span)
 {
     size_t n_left, n_in_span = 0;
-    (void)whole_bytes(stretch->left.at, stretch->left.n_bytes, &n_left);
-    if (stretch->to > 0)
-        (void)whole_bytes(span + stretch->from, stretch->to - stretch->from, &n_in_span);
-    FUZZ_CHECK(stretch->n_records == n_left + n_in_span);
+    (void)whole_bytes(templates->left.at, templates->left.n_bytes, &n_left);
+    if (templates->to > 0)
+        (void)whole_bytes(span + templates->from, templates->to - templates->from, &n_in_span);
+    FUZZ_CHECK(templates->n_records == n_left + n_in_span);
 }
 
 /* Cuts n_records of n_bytes. */
 static void cut_span(struct run *run, uint8_t *span, size_t n_bytes, size_t n_records, bool is_last)
 {
-    struct template_stretch *stretch = &run->stretch;
+    struct template_span *templates = &run->templates;
     size_t from = 0;
     if (run->cutter.is_open) {
-        template_cut_more(&run->cutter, span, n_bytes, stretch);
-        check_count(stretch, span);
-        if (stretch->to > 0) put(&run->large, span, stretch->to);
-        from = stretch->to;
-        n_records -= stretch->n_records;
+        template_cut_more(&run->cutter, span, n_bytes, templates);
+        check_count(templates, span);
+        if (templates->to > 0) put(&run->large, span, templates->to);
+        from = templates->to;
+        n_records -= templates->n_records;
         if (is_last) run->cutter.is_open = false;
         if (run->cutter.is_open) return;
         fix_large(run);
         if (run->failed) return;
     }
     uint8_t *rest = from > 0 ? span + from : span;
-    template_cut(&run->cutter, rest, n_bytes - from, n_records, is_last, stretch);
-    check_count(stretch, rest);
-    fix_stretch(run, rest);
+    template_cut(&run->cutter, rest, n_bytes - from, n_records, is_last, templates);
+    check_count(templates, rest);
+    fix_span(run, rest);
     if (run->failed || run->cutter.n_kept == 0 || !fuzz_one_in(run->in, 4)) return;
-    template_cut_open(&run->cutter, stretch);
-    put(&run->large, stretch->left.at, stretch->left.n_bytes);
+    template_cut_open(&run->cutter, templates);
+    put(&run->large, templates->left.at, templates->left.n_bytes);
 }
 
 static void fix_in_spans(struct run *run, const uint8_t *stream, size_t n_bytes)
@@ -166,8 +167,8 @@ static void fix_in_spans(struct run *run, const uint8_t *stream, size_t n_bytes)
 static void fix_at_once(struct run *run, const uint8_t *stream, size_t n_bytes, size_t n_records)
 {
     OWNED uint8_t *all = fuzz_copy(stream, n_bytes);
-    template_cut(&run->cutter, all, n_bytes, n_records, true, &run->stretch);
-    fix_stretch(run, all);
+    template_cut(&run->cutter, all, n_bytes, n_records, true, &run->templates);
+    fix_span(run, all);
 }
 
 /* Gives a record another name; there must be room. Returns its size. */
@@ -211,7 +212,7 @@ static struct fixmate_rules make_rules(struct fuzz_input *in)
 static void release(struct run *run)
 {
     template_cutter_release(&run->cutter);
-    template_stretch_release(&run->stretch);
+    template_span_release(&run->templates);
     fixed_records_release(&run->fixed);
     free(run->out.at);
     free(run->large.at);

@@ -16,7 +16,7 @@
  * Standard input of the child is /dev/null, and so is standard output without >FILE.
  */
 #define _GNU_SOURCE
-#include "command/bam_rocksort.h"
+#include "cli/bam_rocksort.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
 

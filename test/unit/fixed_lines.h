@@ -8,7 +8,7 @@
 
 #include "bam/bam_check.h"
 #include "bam/bam_convert.h"
-#include "template/fixmate.h"
+#include "fixmate/fixmate.h"
 
 #include <htslib/kstring.h>
 

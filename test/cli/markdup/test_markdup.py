@@ -32,7 +32,7 @@ HEADER = ("@HD\tVN:1.6\tSO:unsorted\tGO:query\n" + bamfile.sq_text([("chr1", 100
                                                                     ("chr2", 100_000)]) +
           "@RG\tID:a\tLB:one\n@RG\tID:b\tLB:two\n")
 SPILLING = 400_000
-SMALL_BATCHES = {"ROCKSORT_TEST_BATCH": "20K"}
+SMALL_BATCHES = {"ROCKSORT_TEST_SORT_BUFFER": "20K"}
 N_RANDOM = 120
 
 
@@ -691,7 +691,7 @@ class MarksInFile(CliTest):
         with open(self.path("out.sam"), "rb") as file:
             while chunk := file.read(MIB):
                 digest.update(chunk)
-        return digest.digest(), counts.pop("file_bytes"), counts.pop("view_bytes"), counts
+        return digest.digest(), counts.pop("file_bytes"), counts.pop("read_ends_bytes"), counts
 
     def test_marks_in_a_file_are_those_in_memory(self):
         self.assertGreater(self.N, self.BUDGET / 64 * 8)
@@ -701,9 +701,9 @@ class MarksInFile(CliTest):
                 out, file_bytes, _, counts = self.results(mode, options)
                 self.assertEqual(file_bytes, 0)
                 self.assertGreater(counts["paired_duplicates"], 10_000)
-                small, file_bytes, view_bytes, small_counts = self.results(
+                small, file_bytes, read_ends_bytes, small_counts = self.results(
                     mode, options, budget=self.BUDGET)
-                self.assertGreater(file_bytes, 0.9 * view_bytes)
+                self.assertGreater(file_bytes, 0.9 * read_ends_bytes)
                 self.assertEqual(small_counts, counts)
                 self.assertEqual(small, out)
 

@@ -339,10 +339,10 @@ class ThreadNames(CliTest):
                                        for i in range(30_000)))
         process = self.start("-@2", "-u", "-", budget=SPILL_BUDGET)
         self.feed(process, data[:-28])
-        self.wait_for_names(process, {"samtools", "worker", "spiller", "run ender", "signals"})
+        self.wait_for_names(process, {"samtools", "worker", "spiller", "run committer", "signals"})
         process.stdin.write(data[-28:])
         process.stdin.close()
         process.stdin = None
-        self.wait_for_names(process, {"samtools", "worker", "writer", "feeder", "signals"})
+        self.wait_for_names(process, {"samtools", "worker", "writer", "run reader", "signals"})
         process.communicate(timeout=60 * SLOW)
         self.assertEqual(process.returncode, 0)

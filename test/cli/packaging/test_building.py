@@ -10,8 +10,8 @@ from harness import ROOT, SLOW, CliTest, environment
 
 MAIN = "int main(void)\n{\n    return 0;\n}\n"
 SOURCES = {
-    "src/command/samtools.c": MAIN,
-    "src/command/samtools_rocksort.c": MAIN,
+    "src/cli/samtools.c": MAIN,
+    "src/cli/samtools_rocksort.c": MAIN,
     "src/util/one.c": "int one(void);\nint one(void)\n{\n    return 1;\n}\n",
     "src/util/version.h": '#define ROCKSORT_VERSION "0.1"\n',
     "src/util/size.c": "int two(void);\nint two(void)\n{\n    return 2;\n}\n",
@@ -62,7 +62,7 @@ class BuildTest(CliTest):
 class ShortLines(BuildTest):
     def test_one_line_for_each_file(self):
         self.assertEqual(self.lines(), [
-            "CC src/command/samtools.c", "CC src/command/samtools_rocksort.c", "CC src/util/one.c",
+            "CC src/cli/samtools.c", "CC src/cli/samtools_rocksort.c", "CC src/util/one.c",
             "CC src/util/size.c", "LD samtools", "LD samtools-rocksort"])
         self.assertEqual(self.lines(), [])
         self.assertEqual(self.lines("check-unit"), [

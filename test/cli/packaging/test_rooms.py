@@ -82,7 +82,7 @@ class Rooms(CliTest):
                   "two.c": one_of_two}, "call"),
                 ({"one.c": "void one(void (*job)(void))\n{\n    job();\n}\n",
                   "two.c": pointer}, None),
-                ({"../machine/interpose.c": front, "../util/diag.c": (
+                ({"../os/interpose.c": front, "../util/diag.c": (
                     "#include <stdlib.h>\n#include <unistd.h>\n"
                     "void diag(void)\n{\n    free(malloc(1));\n    fsync(0);\n}\n")}, None)):
             with self.subTest(files=list(files), how=how):

@@ -248,7 +248,7 @@ class AtACall(KilledTest):
         takes such a group in, --resume goes on with the runs before the group."""
         source = self.bam_of(templates.Generator(27, odd=0).sam(9000))
         want = self.sort_bam("--no-PG", "--fixmate", source)
-        env = dict(self.faulty("link:301:kill:.sst"), ROCKSORT_TEST_BATCH="8K")
+        env = dict(self.faulty("link:301:kill:.sst"), ROCKSORT_TEST_SORT_BUFFER="8K")
         result = self.rocksort("--no-PG", "--fixmate", "-T", self.where,
                                "-o", self.path("out.bam"), source, clean=False, env=env,
                                budget=64 << 20)

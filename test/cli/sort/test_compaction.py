@@ -187,7 +187,7 @@ class ManyRuns(CliTest):
                     self.assertEqual(report.reason, "of the limit of open files")
 
     def test_hundreds_of_runs_in_little_memory(self):
-        report = self.limited("n 96", budget=16 * MIB, env={"ROCKSORT_TEST_BATCH": "64K"})
+        report = self.limited("n 96", budget=16 * MIB, env={"ROCKSORT_TEST_SORT_BUFFER": "64K"})
         self.assertGreater(report.n_runs, 150)
         self.assertLess(report.n_files, 96)
         self.assertEqual(report.reason, "of the limit of open files")
@@ -197,13 +197,13 @@ class ManyRuns(CliTest):
 
     def test_hundreds_of_runs_and_sixteen_files(self):
         """Of so few files hardly any are neighbours of one size: 860 runs were rewritten 79 times."""
-        report = self.limited("n 64", budget=16 * MIB, env={"ROCKSORT_TEST_BATCH": "32K"})
+        report = self.limited("n 64", budget=16 * MIB, env={"ROCKSORT_TEST_SORT_BUFFER": "32K"})
         self.assertGreater(report.n_runs, 300)
         self.assertLessEqual(report.amplification(), 11)
 
     def test_runs_are_longer_where_few_files_may_be_open(self):
         """A run is rewritten less often if there are fewer of them. It was 354 runs."""
-        report = self.limited("n 64", budget=8 * MIB, env={"ROCKSORT_TEST_BATCH": "64K"})
+        report = self.limited("n 64", budget=8 * MIB, env={"ROCKSORT_TEST_SORT_BUFFER": "64K"})
         self.assertEqual(report.reason, "of the limit of open files")
         self.assertLess(report.n_runs, 250)
 
@@ -213,7 +213,7 @@ class ManyRuns(CliTest):
         out = self.path("out.bam")
         self.sort("-s", "off")          # which makes `want`
         script = ('ulimit -n 260 || exit 9; cat "$SOURCE" | '
-                  'ROCKSORT_TEST_BATCH=64K ROCKSORT_TEST_FILE=16K "$0" "$@"')
+                  'ROCKSORT_TEST_SORT_BUFFER=64K ROCKSORT_TEST_FILE=16K "$0" "$@"')
         result = self.run_program(["/bin/sh", "-c", script, SAMTOOLS, "rocksort", *USUAL, "-@", "4",
                                    "-o", out, "-"], budget=16 * MIB, env={"SOURCE": self.source})
         self.assertEqual(result.status, 0, result.err)

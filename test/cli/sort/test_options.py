@@ -31,7 +31,7 @@ class Memory(CliTest):
     def test_batches_of_tests_are_whole_pages(self):
         """Memory is given back in pages: of less than whole ones some is that of the next batch."""
         for size in ("4K", "9000", "10K", "much"):
-            self.assert_error(self.rocksort(stdin=b"", env={"ROCKSORT_TEST_BATCH": size}),
+            self.assert_error(self.rocksort(stdin=b"", env={"ROCKSORT_TEST_SORT_BUFFER": size}),
                               "a multiple of 4K from 8K on, not '" + size)
 
     def test_memory_beyond_the_machine_is_warned_of(self):

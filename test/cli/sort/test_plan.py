@@ -121,8 +121,8 @@ class Plans(PlanTest):
                     planned = re.fullmatch(r"([\d.]+) (bytes|MB) remembered of all records, in "
                                            r"(memory|a temporary file)", plan["duplicates"][0])
                     size = float(planned[1]) * {"bytes": 1, "MB": 1e6}[planned[2]]
-                    self.assertLessEqual(abs(size - found["view_bytes"]),
-                                         0.15 * found["view_bytes"])
+                    self.assertLessEqual(abs(size - found["read_ends_bytes"]),
+                                         0.15 * found["read_ends_bytes"])
                     self.assertEqual(planned[3] == "memory", budget is None)
                     self.assertEqual(found["file_bytes"] == 0, budget is None)
                     self.assertNotIn("duplicates", runs_only)

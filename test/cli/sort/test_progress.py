@@ -141,7 +141,7 @@ class OnTerminal(ProgressTest):
 
     def test_line_is_drawn_and_removed(self):
         for budget in (None, SPILL_BUDGET):
-            env = {"ROCKSORT_TEST_BATCH": "32K"} if budget else {}
+            env = {"ROCKSORT_TEST_SORT_BUFFER": "32K"} if budget else {}
             process, terminal = self.on_terminal(budget=budget, env=env)
             terminal.wait_for(r"\rreading, .* records.*" + re.escape(CLEAR))
             if budget:
@@ -188,7 +188,7 @@ class OnTerminal(ProgressTest):
         terminal.wait_for(r"\rreading, ")
         second = self.held("--no-PG", "-o", self.path("b.bam"), stderr=terminal.follower,
                            stdout=subprocess.DEVNULL, budget=SPILL_BUDGET,
-                           env={"ROCKSORT_TEST_BATCH": "32K"})
+                           env={"ROCKSORT_TEST_SORT_BUFFER": "32K"})
         terminal.started()
         end = time.monotonic() + 1.5 * SLOW
         while time.monotonic() < end:

@@ -115,9 +115,9 @@ class Fields(StatsTest):
             with self.subTest(mib=mib):
                 total = memory["budget_bytes"]
                 self.assertEqual(total, mib << 20)
-                batches = memory["batches"] * memory["batch_bytes"]
+                batches = memory["batches"] * memory["sort_buffer_bytes"]
                 self.assertTrue(0.5 * total < batches <= total, memory)
-                self.assertTrue(0 < memory["batches_a_run"] < memory["batches"], memory)
+                self.assertTrue(0 < memory["sort_buffers_a_run"] < memory["batches"], memory)
                 for name, value in memory.items():
                     self.assertGreater(value, 0, name)
 

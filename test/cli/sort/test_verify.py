@@ -11,7 +11,7 @@ import generate
 from harness import ORDERS, CliTest, bytes_of, needs_pysam, own_lines, own_memory_only
 
 REFS = [("a", 1000000), ("b", 1000000)]
-SMALL_BATCHES = {"ROCKSORT_TEST_BATCH": "64K"}
+SMALL_BATCHES = {"ROCKSORT_TEST_SORT_BUFFER": "64K"}
 ALL_ORDERS = {**ORDERS, "tag": ["-t", "XI"], "tag, name": ["-t", "Xi", "-n"],
               "tag, character": ["-t", "XZ", "-N"], "minimiser": ["-M"],
               "minimiser, forward": ["-M", "-R"], "minimiser, squeezed": ["-MH", "-K7"],

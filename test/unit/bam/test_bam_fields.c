@@ -1,6 +1,6 @@
 /*
  * test_bam_fields.c -- the walk from record to record: it finds all whole records, says what the
- * next one claims, and never reads beyond the stretch of memory.
+ * next one claims, and never reads beyond the span of memory.
  *
  * Stretches lie in memory of exactly their size, so that AddressSanitizer notices one byte too
  * many.

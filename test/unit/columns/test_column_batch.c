@@ -2,8 +2,8 @@
  * test_column_batch.c -- columns of records: from the columns of random records the test makes the
  * lines of SAM again. Records that columns cannot hold are refused with the right words.
  */
-#include "unit_test.h"
 #include "sam_line.h"
+#include "unit_test.h"
 
 #include "columns/column_batch.h"
 #include "util/diag.h"
@@ -11,7 +11,7 @@
 OWNER(struct column_batch, column_batch_destroy)
 OWNER(struct column_schema, column_schema_destroy)
 
-static struct column_schema *schema_of(const char *list, const struct tag_census *census)
+static struct column_schema *schema_of(const char *list, const struct tag_schema_scan *census)
 {
     struct column_schema *schema = column_schema_create(list, census);
     assert_non_null(schema);
@@ -186,12 +186,12 @@ TEST(test_lists_of_columns_are_understood_or_refused)
 
 TEST(test_census_leaves_out_tags_that_do_not_occur)
 {
-    struct tag_census *census = tag_census_create();
+    struct tag_schema_scan *census = tag_schema_scan_create();
     OWNED uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tXS:i:1\tRG:Z:x");
     const struct observed_records records = {.all = {rec, rec + bam_record_bytes(rec)}};
     assert_int_equal(census->base.kind->add_records(&census->base, NULL, &records), 0);
-    assert_true(tag_census_has(census, "NM") && tag_census_has(census, "XS"));
-    assert_false(tag_census_has(census, "MD"));
+    assert_true(tag_schema_scan_has(census, "NM") && tag_schema_scan_has(census, "XS"));
+    assert_false(tag_schema_scan_has(census, "MD"));
     struct column_schema *schema = schema_of(NULL, census);
     assert_int_equal(schema->n_columns, N_COLUMN_FIELDS + 2);
     column_schema_destroy(schema);

@@ -38,9 +38,9 @@ static void note_groups(struct column_bytes *notes)
             .encoding = PARQUET_DELTA, .n_values = 9, .raw_bytes = 50, .n_bytes = 40,
             .bounds = page.bounds, .has_page_bounds = true, .pages = &page, .n_pages = 1,
         };
-        size_t place = parquet_note_begin(notes, &group);
-        parquet_note_chunk(notes, &chunk);
-        parquet_note_end(notes, place);
+        size_t place = row_group_metadata_begin(notes, &group);
+        row_group_metadata_chunk(notes, &chunk);
+        row_group_metadata_end(notes, place);
     }
 }
 
@@ -73,8 +73,8 @@ static int end_file(struct taker *taker, struct kept_notes *kept)
     struct column_schema *schema = column_schema_create("pos", NULL);
     OWNED_HEADER sam_hdr_t *header = sam_hdr_init();
     note_groups(&kept->bytes);
-    size_t n_groups = parquet_note_move(kept->bytes.bytes, kept->bytes.n_bytes, 4, &n_rows);
-    const struct column_notes notes = {NULL, rewind_notes, read_notes, kept};
+    size_t n_groups = row_group_metadata_move(kept->bytes.bytes, kept->bytes.n_bytes, 4, &n_rows);
+    const struct footer_spool notes = {NULL, rewind_notes, read_notes, kept};
     const struct parquet_file file = {.name = "out.parquet", .schema = schema,
                                       .header = header, .notes = &notes, .n_groups = n_groups,
                                       .n_rows = n_rows};
@@ -163,13 +163,13 @@ static size_t note_until_refused(enum column_format format, size_t note_bytes)
     const struct column_output output = {
         .request = &request,
         .schema = column_schema_create(list, NULL)};
-    const struct column_notes notes = {drop_note, NULL, NULL, NULL};
+    const struct footer_spool notes = {drop_note, NULL, NULL, NULL};
     struct column_file *file = column_file_create(&output, &notes, "out.parquet");
     for (int r = 0; r == 0 && n < MOST_NOTES; n += r == 0) {
         struct column_bytes note = {0};
         const struct parquet_group group = {.n_rows = 1};
         if (format == COLUMN_FORMAT_PARQUET)
-            parquet_note_end(&note, parquet_note_begin(&note, &group));
+            row_group_metadata_end(&note, row_group_metadata_begin(&note, &group));
         else
             memset(column_bytes_append(&note, note_bytes), 0, note_bytes);
         r = column_file_note(file, &note, 0);

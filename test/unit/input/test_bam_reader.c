@@ -46,7 +46,7 @@ static void write_file(struct rng *rng, enum form form, const struct content *c)
 struct reading {
     struct bam_reader *reader;
     htsThreadPool pool;
-    size_t piece_bytes, room;
+    size_t span_bytes, room;
     uint64_t offsets[MAX_PIECES];       /* of the ends of the first pieces */
     size_t ends[MAX_PIECES];            /* ... and how many raw bytes are before them */
     size_t n_pieces;
@@ -73,7 +73,7 @@ static void check_rest(struct reading *in, const struct content *c, size_t from)
     int r = BAM_READER_PIECE;
     for (in->n_pieces = 0; r != BAM_READER_END;) {
         OWNED uint8_t *raw = test_alloc(room);
-        r = bam_reader_next(in->reader, &piece, raw, in->piece_bytes, room);
+        r = bam_reader_next(in->reader, &piece, raw, in->span_bytes, room);
         if (r == BAM_READER_NO_ROOM) {
             assert_true(bam_reader_room_needed(in->reader) > room);
             room = bam_reader_room_needed(in->reader);
@@ -98,7 +98,7 @@ static void check_rest(struct reading *in, const struct content *c, size_t from)
 }
 
 struct setting {
-    size_t piece_bytes, room;
+    size_t span_bytes, room;
 };
 
 static const struct setting settings[] = {
@@ -116,11 +116,11 @@ TEST_IN_OWN_DIR(test_pieces_of_all_sizes)
         RELEASED(release_content) struct content c = make_content(&rng, 30000, 30000);
         write_file(&rng, form, &c);
         for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-            in->piece_bytes = settings[i].piece_bytes;
+            in->span_bytes = settings[i].span_bytes;
             in->room = settings[i].room;
             /* Other forms have whole blocks or records in a piece. */
-            if (in->piece_bytes == 1 && (form == GZIP || form == UNCOMPRESSED))
-                in->piece_bytes = 777;
+            if (in->span_bytes == 1 && (form == GZIP || form == UNCOMPRESSED))
+                in->span_bytes = 777;
             open_reading(in, form);
             check_rest(in, &c, 0);
         }

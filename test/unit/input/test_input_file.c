@@ -1,6 +1,6 @@
 /* test_input_file.c -- files, pipes and standard input as inputs. */
-#include "unit_test.h"
 #include "test_place.h"
+#include "unit_test.h"
 
 #include "input/input_file.h"
 

@@ -2,9 +2,9 @@
  * test_span_reader.c -- BAM cut into spans: whatever the size of pieces, spans have whole records,
  * all of them, in their order, and know where these begin in the file.
  */
-#include "unit_test.h"
 #include "bam_content.h"
 #include "test_place.h"
+#include "unit_test.h"
 
 #include "input/header_union.h"
 #include "input/span_reader.h"
@@ -72,12 +72,12 @@ static void check_span(struct rng *rng, struct reading *in, const struct content
 
 /* Reads the file, of which n_records come before the place that the reader is at. */
 static void read_all(struct rng *rng, struct reading *in, const struct content *c,
-                     struct bam_reader *reader, size_t piece_bytes, size_t n_records)
+                     struct bam_reader *reader, size_t span_bytes, size_t n_records)
 {
     int r;
     in->n_records = n_records;
     in->has_problem = false;
-    span_reader_begin(&in->reader, reader, piece_bytes, n_records);
+    span_reader_begin(&in->reader, reader, span_bytes, n_records);
     for (unsigned i = 0;; i = (i + 1) % 3) {
         struct record_span *span = &in->spans[i];
         record_span_shrink(span, rng_one_in(rng, 10) ? 0 : 1 << 20);

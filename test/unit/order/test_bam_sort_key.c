@@ -3,8 +3,8 @@
  * rules; what each order does to the header; and the names of orders.
  */
 #include "child.h"
-#include "unit_test.h"
 #include "test_rules.h"
+#include "unit_test.h"
 
 #include "bam_sort_key.h"
 #include "order/slice_merge.h"

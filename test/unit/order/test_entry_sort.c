@@ -2,8 +2,8 @@
  * test_entry_sort.c -- sorting in memory: every result is in order, keeps equal keys in input order
  * and has each entry once, for sizes on both sides of every threshold and keys of many kinds.
  */
-#include "unit_test.h"
 #include "test_rules.h"
+#include "unit_test.h"
 
 #include "order/slice_merge.h"
 

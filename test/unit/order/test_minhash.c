@@ -5,8 +5,8 @@
  */
 #include "unit_test.h"
 
-#include "bam_sort_key.h"
 #include "bam/bam_check.h"
+#include "bam_sort_key.h"
 #include "order/minhash.h"
 
 #include <unistd.h>

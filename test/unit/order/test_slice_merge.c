@@ -1,7 +1,7 @@
 /* test_slice_merge.c -- runs in order and out of order, and nothing to merge; fuzz_merge.c cuts and
    merges runs of random records. */
-#include "unit_test.h"
 #include "test_rules.h"
+#include "unit_test.h"
 
 #include "order/slice_merge.h"
 

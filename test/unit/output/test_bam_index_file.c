@@ -2,8 +2,8 @@
  * test_bam_index_file.c -- an index file is read as the specification says; damaged ones are
  * refused and harm nothing.
  */
-#include "unit_test.h"
 #include "test_place.h"
+#include "unit_test.h"
 
 #include "output/bam_index_file.h"
 #include "util/byte_order.h"

@@ -1,6 +1,6 @@
 /* test_cram_pump.c -- bytes go through the pump, and it ends when it is told to. */
-#include "unit_test.h"
 #include "test_place.h"
+#include "unit_test.h"
 
 #include "output/cram_pump.h"
 

@@ -2,8 +2,8 @@
  * test_output_leftover.c -- unfinished outputs of dead processes are told from those that are still
  * written, and from files of others.
  */
-#include "unit_test.h"
 #include "test_place.h"
+#include "unit_test.h"
 
 #include "output/output_journal.h"
 #include "output/output_path.h"

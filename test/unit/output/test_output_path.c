@@ -3,10 +3,10 @@
  * thread that handles a signal has removed it.
  */
 #define _GNU_SOURCE             /* AT_EMPTY_PATH */
-#include "unit_test.h"
 #include "test_place.h"
+#include "unit_test.h"
 
-#include "machine/file_owner.h"
+#include "os/file_owner.h"
 #include "output/output_path.h"
 #include "util/diag.h"
 

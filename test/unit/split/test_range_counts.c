@@ -2,8 +2,8 @@
  * test_range_counts.c -- bytes in windows of the genome, divided into ranges: each range has its
  * share, up to one window, and the ranges are those of a plain sum over all records.
  */
-#include "unit_test.h"
 #include "split_header.h"
+#include "unit_test.h"
 
 #include "split/range_counts.h"
 

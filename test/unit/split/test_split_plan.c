@@ -1,15 +1,15 @@
 /*
- * test_split_plan.c -- to which piece a record belongs, compared with an array that has the piece
+ * test_split_plan.c -- to which group a record belongs, compared with an array that has the group
  * of each position; random BED files, good ones and damaged ones.
  */
-#include "unit_test.h"
 #include "split_header.h"
 #include "test_place.h"
+#include "unit_test.h"
 
 #include "split/split_plan.h"
 #include "util/diag.h"
 
-OWNER(struct piece_list, piece_list_destroy)
+OWNER(struct group_list, group_list_destroy)
 
 enum {
     N_REFS = 4, LONGEST = 120, REACH = LONGEST + 20,
@@ -118,7 +118,7 @@ static void check_begins(struct rng *rng, const struct split_plan *plan, const s
             CHECK(rng, sscanf(begin, "r%" SCNd32 ":%" SCNd32, &tid, &pos) == 2);
             (void)put_at(rng, rec, tid, pos - 1);
             (void)split_cursor_move(&cursor, plan, rec);
-            CHECK(rng, cursor.piece == i);
+            CHECK(rng, cursor.group == i);
             free(before);
             before = begin;
         }
@@ -127,10 +127,10 @@ static void check_begins(struct rng *rng, const struct split_plan *plan, const s
     assert_null(split_plan_range_begin(plan, n_ranges, header));
 }
 
-/* Moves a cursor over records, and checks each against the model; without one, that pieces come in
+/* Moves a cursor over records, and checks each against the model; without one, that groups come in
    order. */
 static void check_cursor(struct rng *rng, const struct split_plan *plan,
-                         const struct piece_list *pieces, const struct model *model)
+                         const struct group_list *groups, const struct model *model)
 {
     struct placed places[N_RECORDS];
     size_t numbers[N_RECORDS], spans[N_RECORDS], n_open = 0, most = 0;
@@ -141,22 +141,22 @@ static void check_cursor(struct rng *rng, const struct split_plan *plan,
     for (size_t i = 0; i < N_RECORDS; i++) {
         uint8_t *rec = records + i * RECORD_ROOM;
         (void)put_at(rng, rec, places[i].tid, places[i].pos);
-        if (rng_one_in(rng, 30)) cursor = (struct split_cursor){0};    /* a new segment */
+        if (rng_one_in(rng, 30)) cursor = (struct split_cursor){0};    /* a new output chunk */
         bool is_first = !cursor.record, same = split_cursor_move(&cursor, plan, rec);
-        numbers[i] = cursor.piece;
+        numbers[i] = cursor.group;
         spans[i] = cursor.span;
-        CHECK(rng, cursor.piece < plan->n_pieces);
+        CHECK(rng, cursor.group < plan->n_groups);
         CHECK(rng, i == 0 || spans[i] >= spans[i - 1]);
         CHECK(rng, same == (!is_first && numbers[i] == numbers[i - 1]));
         if (model)
-            CHECK(rng, strcmp(piece_list_title(pieces, cursor.piece),
+            CHECK(rng, strcmp(group_list_title(groups, cursor.group),
                               model_name(model, places[i])) == 0);
         else
             CHECK(rng, i == 0 || numbers[i] >= numbers[i - 1]);
     }
-    /* A piece that has ended does not come again, and never are more open than was said. */
+    /* A group that has ended does not come again, and never are more open than was said. */
     for (size_t i = 0; i < N_RECORDS; i++) {
-        for (size_t k = 0; k < plan->n_pieces; k++) {
+        for (size_t k = 0; k < plan->n_groups; k++) {
             bool ended = spans[i] > 0 && split_plan_ends(plan, k, spans[i] - 1);
             if (ended && open[k]) n_open--;
             if (ended) open[k] = false;
@@ -182,10 +182,10 @@ TEST_IN_OWN_DIR(test_records_belong_to_the_interval_of_their_position)
         put_file(bed_name, text, n_bytes);
         diag_renew();
         diag_silence();
-        RELEASED(own_piece_list_destroy) struct piece_list *pieces = piece_list_create();
-        struct split_plan *plan = split_plan_create(&request, header, pieces);
+        RELEASED(own_group_list_destroy) struct group_list *groups = group_list_create();
+        struct split_plan *plan = split_plan_create(&request, header, groups);
         CHECK(&rng, (plan != NULL) == (model.n_intervals > 0 && !model.overlaps));
-        if (plan) check_cursor(&rng, plan, pieces, &model);
+        if (plan) check_cursor(&rng, plan, groups, &model);
         n_good += plan != NULL;
         split_plan_destroy(plan);
         release_model(&model);
@@ -209,14 +209,14 @@ TEST_IN_OWN_DIR(test_damaged_bed_files)
         put_file(bed_name, text, n_bytes);
         diag_renew();
         diag_silence();
-        RELEASED(own_piece_list_destroy) struct piece_list *pieces = piece_list_create();
-        struct split_plan *plan = split_plan_create(&request, header, pieces);
+        RELEASED(own_group_list_destroy) struct group_list *groups = group_list_create();
+        struct split_plan *plan = split_plan_create(&request, header, groups);
         if (plan) {
             struct split_cursor cursor = {0};
             uint8_t rec[RECORD_ROOM];
             (void)put_at(&rng, rec, 0, 50);
             (void)split_cursor_move(&cursor, plan, rec);
-            CHECK(&rng, cursor.piece < plan->n_pieces);
+            CHECK(&rng, cursor.group < plan->n_groups);
         }
         split_plan_destroy(plan);
         release_model(&model);
@@ -224,34 +224,34 @@ TEST_IN_OWN_DIR(test_damaged_bed_files)
     assert_int_equal(unlink(bed_name), 0);
 }
 
-TEST(test_each_contig_is_a_piece)
+TEST(test_each_contig_is_a_group)
 {
     struct rng rng = rng_start(1);
     sam_hdr_t *header = make_header(lengths, N_REFS);
     const struct split_request request = {.kind = SPLIT_CONTIG};
-    struct piece_list *pieces = piece_list_create();
-    struct split_plan *plan = split_plan_create(&request, header, pieces);
-    assert_int_equal(plan->n_pieces, N_REFS + 1);
+    struct group_list *groups = group_list_create();
+    struct split_plan *plan = split_plan_create(&request, header, groups);
+    assert_int_equal(plan->n_groups, N_REFS + 1);
     assert_int_equal(plan->most_open, 1);
-    check_cursor(&rng, plan, pieces, NULL);
+    check_cursor(&rng, plan, groups, NULL);
     uint8_t rec[RECORD_ROOM];
     for (int32_t tid = -1; tid < N_REFS; tid++) {
         struct split_cursor cursor = {0};
         (void)put_at(&rng, rec, tid, -1);
         assert_false(split_cursor_move(&cursor, plan, rec));
-        assert_int_equal(cursor.piece, tid < 0 ? N_REFS : tid);
+        assert_int_equal(cursor.group, tid < 0 ? N_REFS : tid);
     }
     split_plan_destroy(plan);
-    piece_list_destroy(pieces);
+    group_list_destroy(groups);
     sam_hdr_destroy(header);
     header = make_header(NULL, 0);
-    pieces = piece_list_create();
-    plan = split_plan_create(&request, header, pieces);
-    assert_int_equal(plan->n_pieces, 1);
-    assert_string_equal(piece_list_title(pieces, 0), SPLIT_UNPLACED);
+    groups = group_list_create();
+    plan = split_plan_create(&request, header, groups);
+    assert_int_equal(plan->n_groups, 1);
+    assert_string_equal(group_list_title(groups, 0), SPLIT_UNPLACED);
     split_plan_destroy(plan);
     split_plan_destroy(NULL);
-    piece_list_destroy(pieces);
+    group_list_destroy(groups);
     sam_hdr_destroy(header);
 }
 
@@ -262,8 +262,8 @@ TEST(test_ranges_are_those_of_the_counts)
         struct rng rng = rng_start(seed);
         unsigned n_ranges = 1 + (unsigned)rng_below(&rng, MAX_PIECES - 1);
         const struct split_request request = {.kind = SPLIT_RANGES, .n_ranges = n_ranges};
-        RELEASED(own_piece_list_destroy) struct piece_list *pieces = piece_list_create();
-        struct split_plan *plan = split_plan_create(&request, header, pieces);
+        RELEASED(own_group_list_destroy) struct group_list *groups = group_list_create();
+        struct split_plan *plan = split_plan_create(&request, header, groups);
         struct range_counts *counts = range_counts_create(header);
         uint8_t rec[RECORD_ROOM];
         for (size_t i = rng_below(&rng, 200); i > 0; i--) {
@@ -272,10 +272,10 @@ TEST(test_ranges_are_those_of_the_counts)
             (void)observe(range_counts_observer(counts), rec, rec + n);
         }
         split_plan_set_ranges(plan, counts);
-        CHECK(&rng, plan->n_pieces == n_ranges + 1);
-        CHECK(&rng, strlen(piece_list_title(pieces, 0)) ==
-                        strlen(piece_list_title(pieces, n_ranges - 1)));
-        check_cursor(&rng, plan, pieces, NULL);
+        CHECK(&rng, plan->n_groups == n_ranges + 1);
+        CHECK(&rng, strlen(group_list_title(groups, 0)) ==
+                        strlen(group_list_title(groups, n_ranges - 1)));
+        check_cursor(&rng, plan, groups, NULL);
         check_begins(&rng, plan, header, n_ranges);
         unobserve(range_counts_observer(counts));
         split_plan_destroy(plan);

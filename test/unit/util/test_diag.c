@@ -1,6 +1,6 @@
 /* test_diag.c -- which messages are printed, and how. Each test prints in a child process. */
-#include "unit_test.h"
 #include "child.h"
+#include "unit_test.h"
 
 #include "util/diag.h"
 

@@ -1,6 +1,6 @@
 /* test_xalloc.c -- what xalloc returns; and how the process ends when there is no memory. */
-#include "unit_test.h"
 #include "child.h"
+#include "unit_test.h"
 
 #include "util/xalloc.h"
 

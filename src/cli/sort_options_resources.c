@@ -1,0 +1,120 @@
+/* sort_options_resources.c -- threads, memory and the codec of temporary data. */
+#include "cli/sort_options.h"
+
+#include "input/input_file.h"
+#include "os/memory.h"
+#include "spill/memory_budget.h"
+#include "util/diag.h"
+#include "util/size.h"
+
+#include <stdlib.h>
+
+/* For tests only. */
+#define TEST_BUDGET_VARIABLE "ROCKSORT_TEST_BUDGET"     /* the whole budget in bytes */
+#define TEST_SORT_BUFFER_VARIABLE "ROCKSORT_TEST_SORT_BUFFER"       /* bytes of batches, each of them a run */
+#define TEST_FILE_VARIABLE "ROCKSORT_TEST_FILE" /* bytes that a file of a run has at least */
+
+/* Takes a size from an environment variable, if it is there. Returns 0, or -1 after a message. */
+static int take_test_size(const char *variable, uint64_t *n_bytes)
+{
+    const char *text = getenv(variable);
+    if (!text || size_parse(text, n_bytes) == 0) return 0;
+    diag_error("%s takes a size such as 1M, not '%s'", variable, text);
+    return -1;
+}
+
+/* Replaces auto by what fits the machine. */
+static void fit_machine(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    if (!o->auto_threads && !o->auto_memory) return;
+    struct machine_facts facts;
+    machine_facts_gather(&facts);       /* without has_run_reader */
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (input_is_pipe(s->inputs[i])) facts.has_run_reader = true;
+    machine_fit_choose(&facts, &o->fit);
+    if (o->auto_threads) s->n_threads = o->fit.n_threads;
+    if (o->auto_memory) {
+        o->total_memory_bytes = o->fit.memory_bytes;
+    } else if (!o->total_memory_bytes && !o->thread_memory_given &&
+               o->fit.memory_bytes < o->thread_memory_bytes * s->n_threads) {
+        /* -@ auto without any option of memory takes no more than --max-memory auto would. */
+        o->total_memory_bytes = o->fit.memory_bytes;
+    }
+}
+
+/* A sort takes its memory as it needs it, so that the system may end it hours later. */
+static void warn_of_memory(const struct sort_options *o, uint64_t n_bytes)
+{
+    char asked[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES];
+    uint64_t most = memory_of_machine();
+    if (n_bytes <= most) return;
+    diag_warning("%s of memory (%s) is more than the %s that there is: the system may kill the "
+                 "sort; give less", size_format(n_bytes, asked),
+                 o->total_memory_bytes ? "--max-memory" : "-m times -@", size_format(most, has));
+}
+
+void sort_options_adopt_resources(struct sort_options *o,
+                                  const struct checkpoint_resources *resources)
+{
+    struct sort_settings *s = &o->settings;
+    if (!o->threads_given) s->n_threads = resources->n_threads;
+    if (!o->codec_given) {
+        s->codec_auto = resources->codec_auto;
+        s->codec = resources->codec;
+    }
+    if (o->thread_memory_given || o->total_memory_bytes > 0 || o->auto_memory) return;
+    o->thread_memory_bytes = resources->thread_bytes;
+    o->total_memory_bytes = resources->total_bytes;
+}
+
+/* The memory of a batch is given back in pages, which must not have records of the next batch. */
+static int parse_test_buffer(uint64_t *n_bytes)
+{
+    enum { PAGE_BYTES = 4096, LEAST_BYTES = 2 * PAGE_BYTES };
+    const char *text = getenv(TEST_SORT_BUFFER_VARIABLE);
+    if (!text || (size_parse(text, n_bytes) == 0 && *n_bytes >= LEAST_BYTES &&
+                  *n_bytes % PAGE_BYTES == 0))
+        return 0;
+    diag_error(TEST_SORT_BUFFER_VARIABLE " takes a multiple of 4K from 8K on, not '%s'", text);
+    return -1;
+}
+
+/* Starts no more workers than the memory is enough for. Returns how many there will be. */
+static unsigned choose_threads(unsigned n_asked, uint64_t total_bytes)
+{
+    unsigned most = memory_budget_most_threads((size_t)total_bytes);
+    if (n_asked <= most) return n_asked;
+    diag_note("%zu MiB of memory is enough for %u worker threads, not for %u: for these give "
+              "--max-memory %zuM",
+              (size_t)total_bytes >> 20, most, n_asked, memory_budget_for_threads(n_asked) >> 20);
+    return most;
+}
+
+int sort_options_finish_resources(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    fit_machine(o);
+    uint64_t total = o->total_memory_bytes ? o->total_memory_bytes
+                                           : o->thread_memory_bytes * s->n_threads;
+    const unsigned n_asked = s->n_threads;
+    if (total <= SIZE_MAX / 2) s->n_threads = choose_threads(n_asked, total);
+    if (take_test_size(TEST_BUDGET_VARIABLE, &total) < 0 ||
+        parse_test_buffer(&s->test_buffer_bytes) < 0 ||
+        take_test_size(TEST_FILE_VARIABLE, &s->test_file_bytes) < 0)
+        return -1;
+    if (total > SIZE_MAX / 2 || o->thread_memory_bytes > SIZE_MAX / 2 / s->n_threads) {
+        diag_error("so much memory cannot be addressed; give less with -m");
+        return -1;
+    }
+    s->memory_bytes = (size_t)total;
+    s->resources = (struct checkpoint_resources){
+        .n_threads = n_asked,
+        .thread_bytes = o->thread_memory_bytes,
+        .total_bytes = o->total_memory_bytes,
+        .codec_auto = s->codec_auto,
+        .codec = s->codec,
+    };
+    if (!s->sum_only) warn_of_memory(o, s->memory_bytes);
+    return 0;
+}

@@ -1,0 +1,542 @@
+/*
+ * temp_clean.c -- see temp_clean.h.
+ *
+ * Looks at journals first, then at directories, then at other files: a journal says which files
+ * only lack their names, and a checkpoint says whose the other files are. Each is listed once.
+ */
+#include "cli/temp_clean.h"
+
+#include "os/temp_dir.h"
+#include "output/output_journal.h"
+#include "resume/checkpoint_dir.h"
+#include "resume/group_dir.h"
+#include "util/diag.h"
+#include "util/path.h"
+#include "util/terminal_text.h"
+#include "util/xalloc.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct cleaning {
+    bool removes;
+    const char *output;         /* only what belongs to this output, a name without its directory;
+                                   NULL: all */
+    bool has_groups;            /* its name is a pattern of --split-by */
+    unsigned n_found;
+    struct file_id {
+        dev_t device;
+        ino_t inode;
+    } *listed;                  /* directories and outputs: a checkpoint may name them again */
+    size_t n_listed, listed_room;
+};
+
+struct found {                  /* a directory, an output or a journal that no process uses */
+    const char *path, *state;
+    time_t since;
+    uint64_t n_bytes;
+    struct checkpoint_file file;        /* of a directory; if it has none the id is NULL */
+    const char *lost_part;      /* a directory without which the sort cannot be finished, or NULL */
+    struct output_journal journal;      /* {0}: there is none */
+};
+
+/* True if a file or directory is listed already; else it is from now on. */
+static bool is_listed(struct cleaning *c, const struct stat *st)
+{
+    for (size_t i = 0; i < c->n_listed; i++)
+        if (c->listed[i].device == st->st_dev && c->listed[i].inode == st->st_ino) return true;
+    xgrow(&c->listed, &c->listed_room, c->n_listed + 1, c->n_listed + 15, sizeof *c->listed);
+    c->listed[c->n_listed++] = (struct file_id){st->st_dev, st->st_ino};
+    return false;
+}
+
+/* ---- printing ---- */
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints a line without characters that a terminal would act on. */
+static void say(const char *format, ...)
+{
+    kstring_t text = {0, 0, NULL};
+    va_list args;
+    va_start(args, format);
+    xalloc_require(kvsprintf(&text, format, args) >= 0);
+    va_end(args);
+    size_t room = TERMINAL_TEXT_GROWTH * text.l + 1;
+    char *shown = xmalloc(room);
+    (void)terminal_text(text.s, shown, room);
+    (void)puts(shown);
+    free(shown);
+    ks_free(&text);
+}
+
+/* `state`: "in use" or "in use?". */
+static void say_in_use(const char *path, const char *state)
+{
+    say("%-10s %8s %12s     %s", state, "", "", path);
+}
+
+/* Says what was found, whether it is removed or finished now, and how far the files of a journal
+   have their names. */
+static void say_found(struct found *found, bool is_done)
+{
+    struct output_journal *journal = &found->journal;
+    bool finishes = journal->can_be_finished;
+    double hours = difftime(time(NULL), found->since) / 3600;
+    char age[32], part[48] = "";
+    (void)snprintf(age, sizeof age, hours >= 48 ? "%.0f d" : hours >= 1 ? "%.1f h" : "%.0f min",
+                   hours >= 48 ? hours / 24 : hours >= 1 ? hours : hours * 60);
+    if (found->file.n_directories > 1)
+        (void)snprintf(part, sizeof part, " (part %u of %zu)", found->file.directory + 1,
+                       found->file.n_directories);
+    say("%-10s %8s %12.1f MB  %s%s%s", found->state, age, 1e-6 * (double)found->n_bytes,
+        found->path, part, !is_done ? "" : finishes ? ", finished" : ", removed");
+    if (finishes)
+        say("           unfinished publishing of '%s': %zu of %zu files %s their names%s",
+            journal->output, journal->n_named, journal->n_files, is_done ? "had" : "have",
+            is_done ? "" : "; --yes gives the others theirs");
+    free(journal->output);
+}
+
+/* Says which sort it is and how to go on with it, or why that is not possible. */
+static void say_how(const struct found *found)
+{
+    char command[CHECKPOINT_COMMAND_BYTES];
+    const char *output = found->file.output.path, *to = output ? output : "standard output";
+    int n = (int)checkpoint_output_length(to);
+    if (found->lost_part)
+        say("           sort to '%.*s'; it cannot be finished without what is not on this host: "
+            "'%s'", n, to, found->lost_part);
+    else
+        say("           sort to '%.*s'; to %s: %s", n, to,
+            checkpoint_is_partial(&found->file) ? "write what there is" : "finish it",
+            checkpoint_command_of(&found->file, found->path, command));
+}
+
+static int refuse_without_locks(const char *path)
+{
+    diag_error("'%s' is left alone: its file system has no locks, so a sort may use it; remove "
+               "it yourself if none does", path);
+    return -1;
+}
+
+static int refuse_to_remove(const char *path)
+{
+    diag_error("cannot remove '%s': %s", path, strerror(errno));
+    return -1;
+}
+
+/* ---- journals, and outputs that are not complete ---- */
+
+static int list_file(void *arg, const struct output_line *line)
+{
+    struct stat st;
+    if (lstat(line->from, &st) == 0) (void)is_listed(arg, &st);
+    return 0;
+}
+
+/* The files of groups themselves lie in a directory that stays, too. */
+static int list_report(void *arg, const struct output_line *line)
+{
+    return line->role == OUTPUT_EXTRA ? list_file(arg, line) : 0;
+}
+
+static int has_name(void *arg, const struct output_line *line)
+{
+    const struct cleaning *c = arg;
+    return strcmp(path_name(line->to), c->output) == 0 ? -1 : 0;
+}
+
+/* Looks at a journal that is open. If told to, finishes it, or removes its files if that cannot be.
+   Calls `list` for its files. Returns 0, or -1 after a message. */
+static int finish_journal(struct cleaning *c, int fd, bool finishes,
+                          int (*list)(void *arg, const struct output_line *line),
+                          struct found *found)
+{
+    int r = output_journal_settle(fd, finishes, &found->journal);
+    if (!found->journal.can_be_finished) return 0;
+    found->state = "unfinished";
+    (void)output_journal_each(fd, list, c);
+    return r;
+}
+
+/* True if a temporary name whose first n_before bytes are the name of an output belongs to the
+   output that is asked for, or to its index. The name of the output may have been cut. Groups of
+   all patterns of a directory are written in directories of the same name. */
+static bool is_of_output(const struct cleaning *c, const char *name, size_t n_before)
+{
+    static const char *const endings[] = {"", ".csi", ".bai", ".crai"};
+    if (!c->output) return true;
+    if (c->has_groups && group_dir_is_name(name, n_before)) return true;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char *whole = xasprintf("%s%s", c->output, endings[i]);
+        size_t n = strlen(whole);
+        bool is_cut = n > n_before && n_before >= TEMP_DIR_BASE_BYTES;
+        bool same = (n == n_before || is_cut) && memcmp(name, whole, n_before) == 0;
+        free(whole);
+        if (same) return true;
+    }
+    return false;
+}
+
+/* Lists a file that is open, and removes it if told to. Returns 0, or -1 after a message. */
+static int clean_open_file(struct cleaning *c, const char *path, const struct output_leftover *left,
+                           bool is_dead)
+{
+    struct found found = {.path = path, .state = "useless", .since = left->st.st_mtime};
+    bool removes = c->removes && is_dead;
+    int r = c->removes && !is_dead ? refuse_without_locks(path) : 0;
+    if (output_leftover_is_journal(path_name(path)) &&
+        finish_journal(c, left->fd, removes, list_file, &found) < 0)
+        r = -1;
+    found.n_bytes = found.journal.n_bytes + (uint64_t)left->st.st_blocks * 512;
+    if (removes && r == 0 && output_leftover_remove(path, left) < 0 && errno != ENOENT)
+        r = refuse_to_remove(path);
+    say_found(&found, removes && r == 0);
+    return r;
+}
+
+/* Lists a file if it is an output that a killed process has not finished, or a journal, and removes
+   it if told to. `is_wanted`: also a journal of other outputs. Returns 0, or -1 after a message. */
+static int clean_file(struct cleaning *c, const char *path, bool is_wanted)
+{
+    struct output_leftover left;
+    size_t n_output;
+    const char *name = path_name(path);
+    if (!output_leftover_is_name(name, &n_output)) return 0;
+    enum output_leftover_state state = output_leftover_open(path, &left);
+    bool in_use = state == OUTPUT_LEFTOVER_IN_USE;
+    /* A journal is wanted if any of its files is. Those of a living process are listed anyway. */
+    if (!is_wanted)
+        is_wanted = !output_leftover_is_journal(name) ||
+                    (!in_use && (is_of_output(c, name, n_output) ||
+                                 output_journal_each(left.fd, has_name, c) < 0));
+    int r = 0;
+    if (state != OUTPUT_LEFTOVER_FOREIGN && is_wanted && !is_listed(c, &left.st)) {
+        c->n_found++;
+        if (in_use)
+            say_in_use(path, "in use");
+        else
+            r = clean_open_file(c, path, &left, state == OUTPUT_LEFTOVER_DEAD);
+    }
+    output_leftover_close(&left);
+    return r;
+}
+
+/* ---- directories ---- */
+
+/* Adds up the bytes on disk of all files in a directory. A run that is moved into a database has
+   two names for a moment. */
+static uint64_t count_bytes(const char *path)
+{
+    uint64_t n_bytes = 0;
+    char *name = xstrdup(path), *paths[] = {name, NULL};
+    FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    for (FTSENT *entry; tree && (entry = fts_read(tree)) != NULL;)
+        if (entry->fts_info == FTS_F)
+            n_bytes += (uint64_t)entry->fts_statp->st_blocks * 512 / entry->fts_statp->st_nlink;
+    if (tree) (void)fts_close(tree);
+    free(name);
+    return n_bytes;
+}
+
+static bool is_no_new_lock(const char *name, const void *arg)
+{
+    (void)arg;
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+           strcmp(name, TEMP_DIR_LOCK_NAME ".new") != 0;
+}
+
+/* True if a process was killed when it had just made the directory, which has no lock yet. */
+static bool is_stillborn(const char *path, const struct stat *st)
+{
+    enum { LONG_SECONDS = 60 };         /* a sort needs microseconds to make the lock */
+    char **names;
+    if (!S_ISDIR(st->st_mode) || st->st_uid != geteuid() || (st->st_mode & 077) != 0 ||
+        difftime(time(NULL), st->st_ctime) < LONG_SECONDS)
+        return false;
+    ssize_t n = path_list(path, is_no_new_lock, NULL, &names);
+    for (ssize_t i = 0; i < n; i++) free(names[i]);
+    if (n >= 0) free(names);
+    return n == 0;
+}
+
+/* Reads the checkpoint file. Returns the state of the checkpoint. */
+static const char *read_checkpoint(const struct checkpoint_dir *dir, struct found *found)
+{
+    const char *problem;
+    if (!checkpoint_dir_has_file(dir)) return "useless";
+    if (checkpoint_dir_read(dir, &found->file, &problem) < 0) return "damaged";
+    found->lost_part = checkpoint_lost_part(&found->file);
+    if (found->lost_part) return "damaged";
+    if (checkpoint_is_partial(&found->file)) return "partial";
+    return found->file.state == CHECKPOINT_LOADED ? "complete" : "resumable";
+}
+
+static int clean_part(struct cleaning *c, const char *path, const char *id);
+
+/* Cleans up the journal of the file with this temporary name, or the directory of groups. */
+static int clean_names_of(struct cleaning *c, const char *temporary)
+{
+    size_t n_output;
+    if (temp_dir_is_name(path_name(temporary), &n_output)) return clean_part(c, temporary, NULL);
+    char *journal = output_journal_path(temporary);
+    int r = journal ? clean_file(c, journal, true) : 0;
+    free(journal);
+    return r;
+}
+
+/* Says what a directory is and, if told to, removes it and the outputs that its sort has not
+   finished. Returns 0, or -1 after a message. */
+static int clean_found(struct cleaning *c, bool removes, struct found *found)
+{
+    const char *const *names = found->file.output.temporaries;
+    int r = 0;
+    /* Results that only lack names come first: the checkpoint stays if they cannot get them. */
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
+        if (names[i] && clean_names_of(c, names[i]) < 0) r = -1;
+    if (removes && r == 0 && temp_dir_remove(found->path) < 0) r = refuse_to_remove(found->path);
+    say_found(found, removes && r == 0);
+    if (found->file.id && !removes) say_how(found);
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
+        if (names[i] && clean_file(c, names[i], true) < 0) r = -1;
+    return r;
+}
+
+/* True if a process uses one of the other directories of a sort, or may use it. */
+static bool has_used_part(const struct checkpoint_file *file)
+{
+    bool used = false;
+    for (size_t i = 0; i < file->n_directories && !used; i++) {
+        struct checkpoint_dir dir;
+        const char *problem;
+        if (i == file->directory) continue;
+        int r = checkpoint_dir_open_patiently(file->directories[i], &dir, &problem);
+        used = r == CHECKPOINT_BUSY || r == CHECKPOINT_ELSEWHERE || r == CHECKPOINT_CLOSED;
+        if (r == CHECKPOINT_OK) checkpoint_dir_close(&dir);
+    }
+    return used;
+}
+
+/* Cleans up the other directories of a sort, wherever they are: the sort needs all of them. */
+static int clean_other_parts(struct cleaning *c, const struct checkpoint_file *file, bool removed)
+{
+    int r = 0;
+    for (size_t i = 0; i < file->n_directories; i++) {
+        const char *part = file->directories[i];
+        if (i == file->directory) continue;
+        if (removed && access(part, F_OK) < 0)
+            say("           its part '%s' is not on this host; without this one it is useless",
+                part);
+        else if (clean_part(c, part, file->id) < 0)
+            r = -1;
+    }
+    return r;
+}
+
+/* If the directory has the journal of groups: as finish_journal. */
+static int finish_groups(struct cleaning *c, bool finishes, struct found *found)
+{
+    struct output_leftover left = {.fd = -1};
+    char *name = output_journal_path(found->path);
+    if (name) (void)output_leftover_open(name, &left);
+    int r = left.fd < 0 ? 0 : finish_journal(c, left.fd, finishes, list_report, found);
+    output_leftover_close(&left);
+    free(name);
+    return r;
+}
+
+/* A directory that no process uses, or none that shows it; `id` as in clean_part. */
+static int clean_dead(struct cleaning *c, struct checkpoint_dir *dir, struct found *found,
+                      const char *id)
+{
+    const struct checkpoint_file *file = &found->file;
+    bool has_others = !id && file->n_directories > 1;
+    if (id && file->id && strcmp(file->id, id) != 0) return 0;
+    c->n_found++;
+    if (has_others && has_used_part(file)) {
+        say_in_use(found->path, "in use");
+        return 0;
+    }
+    found->n_bytes = count_bytes(found->path);
+    bool may_remove = c->removes && dir->is_locked;
+    int r = c->removes && !may_remove ? refuse_without_locks(found->path) : 0;
+    if (finish_groups(c, may_remove, found) < 0) {
+        r = -1;
+        may_remove = false;
+    }
+    if (clean_found(c, may_remove, found) < 0) r = -1;
+    if (has_others && clean_other_parts(c, file, may_remove && r == 0) < 0) r = -1;
+    return r;
+}
+
+/* Lists a directory in which a process of another host may work, and the outputs that it may write:
+   their locks may not be seen here, and the file of an index may not have been written to for
+   long. */
+static int refuse_elsewhere(struct cleaning *c, const char *path, const char *problem)
+{
+    struct checkpoint_file file;
+    struct stat st;
+    say_in_use(path, "in use?");
+    say("           it %s", problem);
+    if (checkpoint_dir_peek(path, &file) == CHECKPOINT_OK) {
+        for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++) {
+            const char *name = file.output.temporaries[i];
+            if (name && lstat(name, &st) == 0 && !is_listed(c, &st)) say_in_use(name, "in use?");
+        }
+        checkpoint_file_release(&file);
+    }
+    if (!c->removes) return 0;
+    diag_error("'%s' %s", path, problem);
+    return -1;
+}
+
+/* Lists one directory if it is one of rocksort's, and removes it if told to. `id`: of the sort
+   whose other directories are being cleaned up; NULL: this is the first one. Returns 0, or -1 after
+   a message. */
+static int clean_part(struct cleaning *c, const char *path, const char *id)
+{
+    struct checkpoint_dir dir;
+    struct stat st;
+    struct found found = {.path = path, .state = "useless"};
+    const char *problem;
+    if (lstat(path, &st) < 0 || (S_ISDIR(st.st_mode) && is_listed(c, &st))) return 0;
+    found.since = st.st_ctime;
+    int r = checkpoint_dir_open_patiently(path, &dir, &problem);
+    if (r == CHECKPOINT_LOST || (r == CHECKPOINT_FOREIGN && !is_stillborn(path, &st))) return 0;
+    if (r != CHECKPOINT_OK) c->n_found++;
+    switch (r) {
+    case CHECKPOINT_FOREIGN: return clean_found(c, c->removes, &found);
+    case CHECKPOINT_ELSEWHERE: return refuse_elsewhere(c, path, problem);
+    case CHECKPOINT_BUSY: say_in_use(path, "in use"); return 0;
+    case CHECKPOINT_CLOSED: diag_error("'%s' %s", path, problem); return -1;
+    default: break;
+    }
+    /* It stays locked until it is removed, so that no process resumes it meanwhile. */
+    found.state = read_checkpoint(&dir, &found);
+    if (fstat(dir.lock_fd, &st) == 0) found.since = st.st_mtime;
+    r = clean_dead(c, &dir, &found, id);
+    checkpoint_file_release(&found.file);
+    checkpoint_dir_close(&dir);
+    return r;
+}
+
+/* ---- places ---- */
+
+enum kind {                     /* in the order that the head of this file gives */
+    JOURNAL,
+    DIRECTORY,
+    OUTPUT,
+    N_KINDS,
+    NOT_OURS = N_KINDS,
+};
+
+/* What a name stands for. Which outputs a journal is for is looked at later. */
+static enum kind kind_of(const char *name, const struct cleaning *c)
+{
+    size_t n;
+    if (output_leftover_is_journal(name)) return JOURNAL;
+    bool is_directory = temp_dir_is_name(name, &n);
+    if (!is_directory && !output_leftover_is_name(name, &n)) return NOT_OURS;
+    return !is_of_output(c, name, n) ? NOT_OURS : is_directory ? DIRECTORY : OUTPUT;
+}
+
+static bool is_ours(const char *name, const void *cleaning)
+{
+    return kind_of(name, cleaning) != NOT_OURS;
+}
+
+/* Cleans up in a directory. */
+static int clean_below(struct cleaning *c, const char *place)
+{
+    char **names;
+    ssize_t n = path_list(place, is_ours, c, &names);
+    int r = 0;
+    if (n < 0) {
+        diag_error("cannot look into '%s': %s", place, strerror(errno));
+        return -1;
+    }
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        for (ssize_t i = 0; i < n; i++) {
+            if ((int)kind_of(names[i], c) != kind) continue;
+            char *path = temp_dir_path(place, names[i]);
+            int cleaned = kind == DIRECTORY ? clean_part(c, path, NULL)
+                                            : clean_file(c, path, false);
+            if (cleaned < 0) r = -1;
+            free(path);
+        }
+    }
+    for (ssize_t i = 0; i < n; i++) free(names[i]);
+    free(names);
+    return r;
+}
+
+/* Cleans up what belongs to the output of this very name. */
+static int clean_output(struct cleaning *c, const char *name)
+{
+    char *parent = path_parent(name), *place = path_fixed_parent(name);
+    c->output = path_name(name);
+    c->has_groups = strchr(c->output, '%') || strcmp(parent, place) != 0;
+    free(parent);
+    int r = clean_below(c, place);
+    free(place);
+    return r;
+}
+
+/* `name` is an output, which need not exist: cleans up beside it and, if it is a link, beside the
+   file that it leads to. */
+static int clean_beside(struct cleaning *c, const char *name)
+{
+    struct stat st;
+    bool is_link = lstat(name, &st) == 0 && S_ISLNK(st.st_mode);
+    char *real = is_link ? realpath(name, NULL) : NULL;
+    int r = real ? clean_output(c, real) : 0;
+    free(real);
+    if (clean_output(c, name) < 0) r = -1;
+    if (r < 0 || c->n_found > 0 || access(name, F_OK) == 0) return r;
+    diag_error("cannot find '%s', nor temporary data beside it; if -T put them elsewhere, give "
+               "that directory", name);
+    return -1;
+}
+
+static int clean_place(struct cleaning *c, const char *name)
+{
+    struct stat st;
+    size_t n_output;
+    int r = 0;
+    if (temp_dir_is_name(path_name(name), &n_output))
+        r = clean_part(c, name, NULL);
+    else
+        r = clean_file(c, name, false);
+    if (r < 0 || c->n_found > 0) return r;
+    bool is_place = stat(name, &st) == 0 && S_ISDIR(st.st_mode);
+    return is_place ? clean_below(c, name) : clean_beside(c, name);
+}
+
+int temp_clean(const char *path, bool remove)
+{
+    struct cleaning cleaning = {.removes = remove};
+    if (!*path) {
+        diag_error("option --clean takes a directory or an output file, not ''");
+        return -1;
+    }
+    /* A shell that completes the name of a directory ends it with a slash. */
+    char *name = xstrdup(path);
+    for (size_t n = strlen(name); n > 1 && name[n - 1] == '/'; n--) name[n - 1] = '\0';
+    int r = clean_place(&cleaning, name);
+    bool is_beside = cleaning.output != NULL;
+    if (r == 0 && cleaning.n_found == 0)
+        say("no temporary data of rocksort %s '%s'%s", is_beside ? "beside" : "in", path,
+            is_beside ? "; if -T put them elsewhere, give that directory" : "");
+    free(cleaning.listed);
+    free(name);
+    return r;
+}

@@ -1,0 +1,28 @@
+/*
+ * tag_schema_scan.h -- which tags the records of an input have.
+ *
+ * Threads: any may add; it is read when all have ended.
+ */
+#ifndef ROCKSORT_COLUMNS_TAG_SCHEMA_SCAN_H
+#define ROCKSORT_COLUMNS_TAG_SCHEMA_SCAN_H
+
+#include "bam/record_observer.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TAG_CENSUS_WORDS = (1 << 14) / 64 };     /* two letters of 7 bits */
+
+struct tag_schema_scan {
+    struct record_observer base;        /* an observer of the input */
+    _Atomic uint64_t seen[TAG_CENSUS_WORDS];
+};
+
+/* The base destroys it. */
+struct tag_schema_scan *tag_schema_scan_create(void);
+
+/* True if some record has a tag with these two letters. */
+bool tag_schema_scan_has(const struct tag_schema_scan *census, const char tag[2]);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * oversized_template.c -- see oversized_template.h.
+ *
+ * A later primary record learns of the first one what never changes (CIGAR, mapping quality, score)
+ * and its flags and place, which pairing with the records between them may have changed. So flags
+ * and place are all that a place must have.
+ */
+#include "fixmate/oversized_template.h"
+
+#include "bam/bam_check.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+
+enum { N_KEPT = 3 + DRAFT_N_TAGS + 1 };         /* the first, the last two, one for each tag of the
+                                                   first, and the one at hand */
+
+struct kept_record {
+    uint8_t *rec;
+    size_t room;
+    struct draft draft;
+    bool is_open;               /* the draft is */
+};
+
+struct oversized_template {
+    const struct fixmate_rules *rules;
+    struct kept_record kept[N_KEPT];
+    struct draft *first;        /* NULL: there was no primary record yet */
+    struct draft begun;         /* the first, before it was paired; owns nothing */
+    const struct draft *last_of[2];     /* the last primary record of each output chunk */
+    bool has_mate;              /* there are two primary records at least */
+};
+
+struct oversized_template *oversized_template_create(const struct fixmate_rules *rules)
+{
+    struct oversized_template *lt = xcalloc(1, sizeof *lt);
+    lt->rules = rules;
+    return lt;
+}
+
+static void close_kept(struct kept_record *kept)
+{
+    if (kept->is_open) draft_close(&kept->draft);
+    kept->is_open = false;
+}
+
+void oversized_template_destroy(struct oversized_template *lt)
+{
+    if (!lt) return;
+    for (int i = 0; i < N_KEPT; i++) {
+        close_kept(&lt->kept[i]);
+        free(lt->kept[i].rec);
+    }
+    free(lt);
+}
+
+/* True if some other record speaks of it. */
+static bool is_needed(const struct oversized_template *lt, const struct draft *draft)
+{
+    if (draft == lt->first || draft == lt->last_of[0] || draft == lt->last_of[1]) return true;
+    for (unsigned i = 0; lt->first && i < lt->first->n_appended; i++)
+        if (lt->first->from[lt->first->appended[i]] == draft) return true;
+    return false;
+}
+
+static struct kept_record *free_slot(struct oversized_template *lt)
+{
+    struct kept_record *kept = lt->kept;
+    while (kept->is_open && is_needed(lt, &kept->draft)) kept++;
+    close_kept(kept);
+    return kept;
+}
+
+void oversized_template_look(struct oversized_template *lt, const uint8_t *rec)
+{
+    if (bam_record_flag(rec) & (BAM_FSECONDARY | BAM_FSUPPLEMENTARY)) return;
+    struct kept_record *kept = free_slot(lt);
+    const struct fixmate_rules *rules = lt->rules;
+    size_t n_bytes = bam_record_bytes(rec);
+    xgrow(&kept->rec, &kept->room, n_bytes, 0, 1);
+    memcpy(kept->rec, rec, n_bytes);
+    if (bam_record_check_input(kept->rec, rules->n_refs, rules->long_positions)) return;
+    cut_names_cut(NULL, kept->rec, 0);
+    (void)bam_record_restore_cigar(kept->rec);
+    struct draft *draft = &kept->draft;
+    kept->is_open = true;
+    if (mates_open(rules, draft, kept->rec)) return;
+    lt->last_of[mates_chunk(draft)] = draft;
+    if (lt->first) {
+        mates_pair(rules, lt->first, draft);
+        lt->has_mate = true;
+    } else {
+        lt->first = draft;
+        lt->begun = *draft;
+        lt->begun.own_ops = lt->begun.own_tags = NULL;
+    }
+}
+
+static struct large_place place_of(bool has_first, const struct draft *first)
+{
+    return (struct large_place){has_first, first->flag, first->tid, first->pos};
+}
+
+struct large_place oversized_template_place(const struct oversized_template *lt)
+{
+    return lt->first ? place_of(true, lt->first) : (struct large_place){.has_first = false};
+}
+
+void oversized_template_end(struct oversized_template *lt)
+{
+    if (lt->first && !lt->has_mate) mates_leave_alone(lt->first);
+}
+
+void large_walk_begin(struct large_walk *walk, const struct oversized_template *lt,
+                      const struct large_place *place)
+{
+    *walk = (struct large_walk){.template = lt, .has_first = place->has_first};
+    if (!lt->first) return;
+    walk->first = lt->begun;
+    if (!place->has_first) return;
+    walk->first.flag = place->flag;
+    walk->first.tid = place->tid;
+    walk->first.pos = place->pos;
+}
+
+struct large_place large_walk_place(const struct large_walk *walk)
+{
+    return place_of(walk->has_first, &walk->first);
+}
+
+/* Gives a record what it learns. Returns the draft that is to be written: that of the first primary
+   record is there already. */
+static const struct draft *learn(struct large_walk *walk, struct draft *draft)
+{
+    const struct oversized_template *lt = walk->template;
+    if (!mates_is_primary(draft)) {
+        mates_tell_other(lt->rules, draft, lt->last_of);
+    } else if (walk->has_first) {
+        mates_pair(lt->rules, &walk->first, draft);
+    } else {
+        walk->has_first = true;
+        return lt->first;
+    }
+    return draft;
+}
+
+const char *large_walk_fix(struct large_walk *walk, struct fixmate_space *space,
+                           const uint8_t *rec)
+{
+    const struct fixmate_rules *rules = walk->template->rules;
+    struct draft draft;
+    const char *problem = mates_open(rules, &draft, rec);
+    if (!problem) fixmate_write(rules, space, learn(walk, &draft));
+    draft_close(&draft);
+    return problem;
+}

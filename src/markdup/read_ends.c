@@ -1,0 +1,351 @@
+/* read_ends.c -- see read_ends.h. */
+#include "markdup/read_ends.h"
+
+#include "bam/bam_long.h"
+#include "bam/read_score.h"
+#include "markdup/read_groups.h"
+
+#ifndef XXH_INLINE_ALL
+#define XXH_INLINE_ALL
+#endif
+#include <xxhash.h>
+
+#define NO_MATE_CIGAR "has no tag MC, which --markdup needs: add --fixmate if the input is " \
+    "grouped by name, or run samtools fixmate -m first"
+
+enum {
+    NOT_EXAMINED = BAM_FSECONDARY | BAM_FSUPPLEMENTARY | BAM_FUNMAP,
+};
+
+/* The tags that matter, each as its first occurrence has it. */
+struct wanted_tags {
+    const uint8_t *mate_cigar;  /* text; NULL: none */
+    bool has_mate_cigar;        /* of whatever type */
+    bool has_score, has_more_alignments;
+    int64_t mate_score;
+};
+
+static void look_at_tags(const uint8_t *rec, struct wanted_tags *tags)
+{
+    const uint8_t *at = bam_record_tags(rec);
+    struct bam_aux aux;
+    *tags = (struct wanted_tags){0};
+    while (bam_aux_read(rec, &at, &aux) > 0) {
+        switch (aux.start[0] << 8 | aux.start[1]) {
+        case 'M' << 8 | 'C':
+            if (tags->has_mate_cigar) break;
+            tags->has_mate_cigar = true;
+            if (aux.type == 'Z' || aux.type == 'H') tags->mate_cigar = aux.value;
+            break;
+        case 'm' << 8 | 's':
+            if (tags->has_score) break;
+            tags->has_score = true;
+            if (!bam_aux_integer(&aux, &tags->mate_score)) tags->mate_score = 0;
+            break;
+        case 'S' << 8 | 'A':
+        case 'X' << 8 | 'A':
+            tags->has_more_alignments = true;
+            break;
+        default: break;
+        }
+    }
+}
+
+/* ---- unclipped ends ---- */
+
+struct unclipped { int64_t start, end; };
+
+static bool is_clip(uint32_t op)
+{
+    return op == BAM_CSOFT_CLIP || op == BAM_CHARD_CLIP;
+}
+
+static struct unclipped unclip(const uint8_t *rec)
+{
+    struct bam_aux cg = {0};
+    if (bam_record_has_placeholder(rec)) (void)bam_aux_find(rec, "CG", &cg);
+    struct bam_cigar cigar = bam_record_cigar(rec, &cg);
+    int64_t pos = bam_record_true_pos(rec), length = bam_cigar_reference_bases(cigar);
+    struct unclipped pair = {pos + 1, pos + (length > 0 ? length : 1)};
+    for (size_t i = 0; i < cigar.n_ops; i++) {
+        uint32_t op = get_u32(cigar.ops + 4 * i);
+        if (!is_clip(bam_cigar_op(op))) break;
+        pair.start -= bam_cigar_oplen(op);
+    }
+    for (size_t i = cigar.n_ops; i > 0; i--) {
+        uint32_t op = get_u32(cigar.ops + 4 * (i - 1));
+        if (!is_clip(bam_cigar_op(op))) break;
+        pair.end += bam_cigar_oplen(op);
+    }
+    return pair;
+}
+
+/* Ends of the mate, from its position and the text of its CIGAR. As in samtools, the end of a mate
+   that covers no base of the reference is its position. */
+static struct unclipped unclip_mate(int64_t pos, const uint8_t *cigar)
+{
+    enum { MORE_THAN_ANY = 1 << 28 };   /* operation has; not even a text of 2 GiB can overflow */
+    struct unclipped pair = {pos + 1, pos};
+    bool is_leading = true, has_bases = false;
+    for (const uint8_t *at = cigar; *at && *at != '*'; at++) {
+        int64_t n = 0;
+        if (*at < '0' || *at > '9')
+            n = 1;
+        else
+            for (; *at >= '0' && *at <= '9'; at++)
+                if (n < MORE_THAN_ANY) n = 10 * n + (*at - '0');
+        switch (*at) {
+        case 'M': case 'D': case 'N': case '=': case 'X':
+            pair.end += n;
+            has_bases = true;
+            is_leading = false;
+            break;
+        case 'S': case 'H':
+            if (is_leading) pair.start -= n;
+            if (has_bases) pair.end += n;
+            break;
+        case '\0': return pair;
+        default: is_leading = false;
+        }
+    }
+    return pair;
+}
+
+/* ---- places of pairs ---- */
+
+struct pair_ends {
+    struct unclipped own, mate;
+    bool is_reverse, mate_is_reverse, is_first;
+};
+
+/* The end of the template at which the left read lies, if it is the left one. */
+static int64_t template_end(const struct unclipped *pair, bool at_end)
+{
+    return at_end ? pair->end : pair->start;
+}
+
+/* --mode t: both ends of the template. */
+static void make_template_key(const struct pair_ends *p, struct read_ends *ends)
+{
+    bool same_strand = p->is_reverse == p->mate_is_reverse;
+    if (ends->ref != ends->mate_ref)
+        ends->is_left = ends->ref < ends->mate_ref;
+    else if (same_strand)
+        ends->is_left = p->is_reverse ? p->own.end <= p->mate.end : p->own.start <= p->mate.start;
+    else
+        ends->is_left = p->is_reverse ? p->own.end <= p->mate.start : p->own.start <= p->mate.end;
+    if (same_strand) {
+        ends->here = template_end(&p->own, !ends->is_left);
+        ends->there = template_end(&p->mate, ends->is_left);
+        bool forward = (p->is_first != p->is_reverse) == ends->is_left;
+        ends->orientation = forward ? PAIR_FF : PAIR_RR;
+    } else {
+        ends->here = template_end(&p->own, p->is_reverse);
+        ends->there = template_end(&p->mate, !p->is_reverse);
+        ends->orientation = p->is_reverse == ends->is_left ? PAIR_RF : PAIR_FR;
+    }
+}
+
+/* --mode s: the 5' ends of both reads. */
+static void make_sequence_key(const struct pair_ends *p, int64_t mate_pos, struct read_ends *ends)
+{
+    bool same_strand = p->is_reverse == p->mate_is_reverse;
+    ends->here = p->is_reverse ? p->own.end : p->own.start;
+    ends->there = p->mate_is_reverse ? p->mate.end : p->mate.start;
+    int64_t own = ends->here, other = ends->there;
+    if (ends->ref != ends->mate_ref) {
+        own = ends->ref;
+        other = ends->mate_ref;
+    } else if (own == other) {
+        own = ends->pos;
+        other = mate_pos;
+    }
+    ends->is_left = own != other ? own < other : p->is_first;
+    bool is_forward = p->is_reverse != ends->is_left;
+    if (same_strand)
+        ends->orientation = is_forward ? PAIR_FF : PAIR_RR;
+    else
+        ends->orientation = is_forward ? PAIR_FR : PAIR_RF;
+}
+
+static bool is_member_of_pair(uint32_t flag, const uint8_t *rec)
+{
+    return (flag & BAM_FPAIRED) && !(flag & BAM_FMUNMAP) &&
+           !(bam_record_mate_tid(rec) == -1 && bam_record_mate_pos(rec) == -1);
+}
+
+/* A read that counts as mapped but has neither reference nor position, which --fixmate corrects, is
+   a duplicate of none, as in samtools. */
+static bool is_nowhere(const struct read_ends *ends)
+{
+    return ends->ref == -1 && ends->pos == -1;
+}
+
+static void take_name(const uint8_t *rec, struct read_ends *ends)
+{
+    ends->name = bam_record_name(rec);
+    ends->name_bytes = (uint8_t)(bam_record_name_bytes(rec) - 1);
+}
+
+/* Makes the read ends of a member of a pair. Returns NULL, or what is wrong with it. */
+static const char *ends_pair(const struct markdup_rules *rules, const uint8_t *rec,
+                             const struct unclipped *own, const struct wanted_tags *tags,
+                             struct record_read_ends *made)
+{
+    if (!tags->has_mate_cigar) return NO_MATE_CIGAR;
+    if (!tags->mate_cigar) return "has a tag MC that is no text: run samtools fixmate -m first";
+    struct read_ends *ends = &made->ends[0];
+    uint32_t flag = bam_record_flag(rec);
+    int64_t mate_pos = bam_record_true_mate_pos(rec);
+    const struct pair_ends pair = {
+        *own, unclip_mate(mate_pos, tags->mate_cigar), ends->is_reverse,
+        (flag & BAM_FMREVERSE) != 0, (flag & BAM_FREAD1) != 0};
+    ends->kind = READ_ENDS_PAIR;
+    ends->mate_ref = bam_record_mate_tid(rec);
+    ends->lacks_score = !tags->has_score;
+    ends->score += tags->mate_score;
+    take_name(rec, ends);
+    if (rules->by_sequence)
+        make_sequence_key(&pair, mate_pos, ends);
+    else
+        make_template_key(&pair, ends);
+    made->as = EXAMINED_AS_PAIR;
+    if (rules->ignores_strand) {
+        ends->orientation = PAIR_FF;
+        ends->other_place = ends->here == own->start ? own->end : own->start;
+    }
+    if (read_ends_meets_singles(rules, ends)) return NULL;
+    made->ends[1] = *ends;
+    made->ends[1].kind = READ_ENDS_END;
+    made->ends[1].here = ends->other_place;
+    made->ends[1].other_place = ends->here;
+    made->n = 2;
+    return NULL;
+}
+
+static uint32_t group_of(const struct markdup_rules *rules, const uint8_t *rec)
+{
+    if (!rules->groups) return 0;
+    return (uint32_t)(rules->use_read_groups ? read_groups_of(rules->groups, rec)
+                                             : read_groups_library_of(rules->groups, rec));
+}
+
+static void take_barcode(const struct markdup_rules *rules, const uint8_t *rec,
+                         struct record_read_ends *made)
+{
+    struct read_barcode barcode = read_barcode_of(rules, rec);
+    struct read_ends *ends = &made->ends[0];
+    made->lacks_barcode = barcode.is_unreadable;
+    if (!barcode.text) return;
+    ends->barcode = XXH3_64bits(barcode.text, barcode.n);
+    if (rules->barcode_mismatches == 0 || barcode.n > UINT8_MAX) return;
+    ends->barcode_text = (const uint8_t *)barcode.text;
+    ends->barcode_bytes = (uint8_t)barcode.n;
+}
+
+const char *read_ends_make(const struct markdup_rules *rules, const uint8_t *rec,
+                           struct record_read_ends *made)
+{
+    uint32_t flag = bam_record_flag(rec);
+    struct read_ends *ends = &made->ends[0];
+    bool was_marked = (flag & BAM_FDUP) != 0;
+    made->as = EXAMINED_NOT;
+    made->n = 0;
+    made->group = group_of(rules, rec);
+    made->lacks_barcode = false;
+    if (flag & NOT_EXAMINED) {
+        if (!rules->marks_others) return NULL;
+        *ends = (struct read_ends){.kind = READ_ENDS_OTHER, .was_marked = was_marked};
+        take_name(rec, ends);
+        made->n = 1;
+        return NULL;
+    }
+    if ((flag & BAM_FQCFAIL) && !rules->include_fails) return NULL;
+    struct wanted_tags tags;
+    look_at_tags(rec, &tags);
+    struct unclipped own = unclip(rec);
+    bool is_reverse = (flag & BAM_FREVERSE) != 0;
+    int64_t five = is_reverse ? own.end : own.start;
+    int64_t here = rules->ignores_strand ? own.start : five;
+    *ends = (struct read_ends){
+        .kind = READ_ENDS_SINGLE,
+        .ref = bam_record_tid(rec),
+        .pos = bam_record_true_pos(rec),
+        .here = here,
+        .other_place = rules->ignores_strand ? own.end : five,
+        .is_reverse = is_reverse,
+        .failed_qc = (flag & BAM_FQCFAIL) != 0,
+        .was_marked = was_marked,
+        .group = made->group,
+        .has_others = rules->marks_others && (tags.has_more_alignments || (flag & BAM_FMUNMAP)),
+        .score = read_score(bam_record_quals(rec), (size_t)bam_record_n_bases(rec)),
+    };
+    if (rules->barcode_source != BARCODE_NONE) take_barcode(rules, rec, made);
+    made->as = EXAMINED_AS_SINGLE;
+    made->n = 1;
+    const char *problem = NULL;
+    if (is_member_of_pair(flag, rec))
+        problem = ends_pair(rules, rec, &own, &tags, made);
+    else if (ends->has_others || duplicate_rules_set_tags(rules))
+        take_name(rec, ends);
+    if (is_nowhere(ends)) made->n = 0;
+    return problem;
+}
+
+/* ---- hashes of keys ---- */
+
+struct duplicate_key duplicate_key_of_text(const void *text, size_t n_bytes)
+{
+    XXH128_hash_t hash = XXH3_128bits(text, n_bytes);
+    return (struct duplicate_key){hash.low64, hash.high64};
+}
+
+struct duplicate_key duplicate_key_of_pair(const struct markdup_rules *rules,
+                                           const struct read_ends *ends)
+{
+    uint64_t group = duplicate_rules_keep_groups_apart(rules) ? ends->group : 0;
+    const uint64_t words[] = {
+        (uint64_t)ends->here,
+        (uint64_t)ends->there,
+        (uint64_t)(uint32_t)ends->ref << 32 | (uint32_t)ends->mate_ref,
+        group << 8 | (uint64_t)ends->orientation << 1 | ends->is_left,
+        ends->barcode,
+    };
+    return duplicate_key_of_text(words, sizeof words);
+}
+
+/* Hashes other numbers of words than the key of a pair has: both may be keys of sets. */
+struct duplicate_key duplicate_key_of_single(const struct markdup_rules *rules,
+                                             const struct read_ends *ends)
+{
+    int64_t here = ends->here, other = ends->other_place;
+    uint64_t ref = (uint64_t)(uint32_t)ends->ref << 1;
+    uint64_t group = duplicate_rules_keep_groups_apart(rules) ? ends->group : 0;
+    if (rules->ignores_strand) {
+        bool is_end = here > other;
+        const uint64_t words[] = {
+            (uint64_t)(is_end ? other : here),
+            (uint64_t)(is_end ? here : other),
+            ref,
+            group,
+            ends->barcode,
+            0,
+        };
+        return duplicate_key_of_text(words, sizeof words);
+    }
+    const uint64_t words[] = {
+        (uint64_t)(ends->kind == READ_ENDS_PAIR ? other : here),
+        ref | ends->is_reverse,
+        group,
+        ends->barcode,
+    };
+    return duplicate_key_of_text(words, sizeof words);
+}
+
+
+struct duplicate_key duplicate_key_with_barcode(struct duplicate_key key, const uint8_t *barcode,
+                                                size_t n_bytes)
+{
+    XXH128_hash_t hash = XXH3_128bits_withSeed(barcode, n_bytes, key.low);
+    return (struct duplicate_key){hash.low64 ^ key.high, hash.high64 ^ key.low};
+}

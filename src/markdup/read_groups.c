@@ -1,0 +1,105 @@
+/* read_groups.c -- see read_groups.h. */
+#include "markdup/read_groups.h"
+
+#include "bam/bam_aux.h"
+#include "util/xalloc.h"
+
+#include <htslib/kstring.h>
+#include <stdlib.h>
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#include <htslib/khash.h>
+KHASH_MAP_INIT_STR(number, size_t)
+#pragma GCC diagnostic pop
+
+static void create_table(struct name_table *table, size_t most)
+{
+    table->names = xcalloc(most + 1, sizeof *table->names);
+    table->numbers = kh_init(number);
+    xalloc_require(table->numbers != NULL);
+}
+
+static void release_table(struct name_table *table)
+{
+    for (size_t i = 0; i < table->n; i++) free(table->names[i]);
+    free(table->names);
+    kh_destroy(number, table->numbers);
+}
+
+/* Returns 0 if the table does not have the name. */
+static size_t find_number(const struct name_table *table, const char *name)
+{
+    const khash_t(number) *numbers = table->numbers;
+    khint_t at = kh_get(number, numbers, name);
+    return at == kh_end(numbers) ? 0 : kh_val(numbers, at);
+}
+
+/* Returns the number of a name, which is added if it is a new one. */
+static size_t number_of(struct name_table *table, const char *name)
+{
+    size_t number = find_number(table, name);
+    if (number > 0) return number;
+    int r;
+    khash_t(number) *numbers = table->numbers;
+    table->names[table->n] = xstrdup(name);
+    khint_t at = kh_put(number, numbers, table->names[table->n], &r);
+    xalloc_require(r >= 0);
+    return kh_val(numbers, at) = ++table->n;
+}
+
+static void take_line(struct read_groups *groups, sam_hdr_t *header, const char *id)
+{
+    kstring_t library = KS_INITIALIZE;
+    size_t n_before = groups->ids.n, group = number_of(&groups->ids, id);
+    if (group <= n_before) return;
+    int r = sam_hdr_find_tag_id(header, "RG", "ID", id, "LB", &library);
+    xalloc_require(r > -2);
+    if (r == 0) groups->library_of[group - 1] = number_of(&groups->libraries, ks_str(&library));
+    ks_free(&library);
+}
+
+struct read_groups *read_groups_create(sam_hdr_t *header)
+{
+    int n_lines = sam_hdr_count_lines(header, "RG");
+    size_t n = n_lines > 0 ? (size_t)n_lines : 0;
+    struct read_groups *groups = xcalloc(1, sizeof *groups);
+    create_table(&groups->ids, n);
+    create_table(&groups->libraries, n);
+    groups->library_of = xcalloc(n + 1, sizeof *groups->library_of);
+    for (size_t i = 0; i < n; i++) {
+        const char *id = sam_hdr_line_name(header, "RG", (int)i);
+        if (id) take_line(groups, header, id);
+    }
+    return groups;
+}
+
+void read_groups_destroy(struct read_groups *groups)
+{
+    if (!groups) return;
+    release_table(&groups->ids);
+    release_table(&groups->libraries);
+    free(groups->library_of);
+    free(groups);
+}
+
+size_t read_groups_of(const struct read_groups *groups, const uint8_t *rec)
+{
+    struct bam_aux aux;
+    if (groups->ids.n == 0 || bam_aux_find(rec, "RG", &aux) <= 0 ||
+        (aux.type != 'Z' && aux.type != 'H'))
+        return 0;
+    return find_number(&groups->ids, (const char *)aux.value);
+}
+
+size_t read_groups_library(const struct read_groups *groups, size_t group)
+{
+    return group > 0 ? groups->library_of[group - 1] : 0;
+}
+
+size_t read_groups_library_of(const struct read_groups *groups, const uint8_t *rec)
+{
+    return read_groups_library(groups, read_groups_of(groups, rec));
+}

@@ -1,0 +1,187 @@
+/*
+ * read_items.h -- reads as items of an external_sort (spill/external_sort.h), for the search for
+ * duplicates.
+ *
+ * An item begins with what it is sorted by. Reads that must be compared have one key; among them,
+ * *moments* are in the order of the sorted file: a moment is the place of a record. Then comes the
+ * read.
+ *
+ * Order of calls: item_begin, any of item_put_*, item_add; and for each item of a reader item_start
+ * and any of item_get_*, in the order in which they were put. Threads: one at a time.
+ */
+#ifndef ROCKSORT_MARKDUP_READ_ITEMS_H
+#define ROCKSORT_MARKDUP_READ_ITEMS_H
+
+#include "markdup/read_ends.h"
+#include "markdup/read_names.h"
+#include "spill/external_sort.h"
+
+#include <string.h>
+
+enum { ITEM_KEY_BYTES = 16 };
+
+/* Reference, position, strand, run and ordinal: in the order of the sorted file by memcmp. */
+struct read_moment {
+    uint8_t bytes[22];
+};
+
+/* What it says. */
+int32_t read_moment_reference(const struct read_moment *moment);
+int64_t read_moment_position(const struct read_moment *moment);
+
+static inline int read_moment_compare(const struct read_moment *a, const struct read_moment *b)
+{
+    return memcmp(a->bytes, b->bytes, sizeof a->bytes);
+}
+
+/* A name that belongs to the item or read ends that it was read from. */
+struct read_name {
+    const uint8_t *text; /* without NUL; NULL: none */
+    size_t n_bytes;
+};
+
+/* A member of a pair among single reads: what makes its set. */
+struct local_pair {
+    struct duplicate_key key; /* of the pair, without the barcode if barcodes are joined */
+    int64_t here;             /* of the pair */
+    const uint8_t *barcode;   /* text of its barcode if barcodes are joined */
+    uint8_t barcode_bytes;
+};
+
+struct item_read {
+    struct read_moment moment; /* where it is in the file; if is_found: when it was found */
+    bool is_found;             /* a duplicate: it lost to `by`, when the later of both was read */
+    /* copied from here to the flags as they are: no padding between */
+    int64_t score;
+    uint32_t run, index, group;
+    bool is_paired : 1, failed_qc : 1, has_others : 1, lacks_score : 1, was_marked : 1;
+    bool is_optical : 1;  /* tag dt: SQ, else LB */
+    bool was_optical : 1; /* already when it was found */
+    bool has_home : 1;    /* a member of a pair among single reads */
+    struct read_name name;
+    struct read_moment by;
+    struct read_name by_name; /* where it is needed */
+    struct local_pair local;
+    /* where its name says it lies on the flow cell; item_read_coords */
+    bool has_coords;
+    struct read_coords coords;
+};
+
+/* What read ends says of a read. Its texts stay those of the read ends. */
+void item_read_ends(const struct read_ends *ends, uint32_t run, struct item_read *read);
+
+/* A read that outlives its item. */
+struct kept_read {
+    struct item_read read;
+    uint8_t texts[3][256];
+};
+
+void item_read_keep(struct kept_read *kept, const struct item_read *read);
+
+const struct read_coords *item_read_coords(const struct markdup_rules *rules,
+                                           struct item_read *read);
+bool item_reads_are_near(const struct markdup_rules *rules, struct item_read *a,
+                         struct item_read *b);
+
+/* ---- which of two reads that meet is the better one, as in samtools markdup 1.24 ---- */
+
+/* Two reads that are both pairs or both single: below 0 if a is better, 0 if their names are equal,
+   too. */
+static inline int duplicate_rank_compare(const struct item_read *a, const struct item_read *b)
+{
+    if (a->failed_qc != b->failed_qc) return a->failed_qc ? 1 : -1;
+    if (a->score != b->score) return a->score > b->score ? -1 : 1;
+    size_t n = a->name.n_bytes < b->name.n_bytes ? a->name.n_bytes : b->name.n_bytes;
+    int r = n > 0 ? memcmp(a->name.text, b->name.text, n) : 0;
+    return r != 0 ? r : a->name.n_bytes < b->name.n_bytes ? -1 : a->name.n_bytes > b->name.n_bytes;
+}
+
+/* A single read, and the best read of its key so far: is it a duplicate of that one? If not, it is
+   the best now. */
+static inline bool duplicate_rank_single_loses(const struct item_read *single,
+                                               const struct item_read *best)
+{
+    return best->is_paired || single->score <= best->score;
+}
+
+/* Two pairs of one key: the one that lacks a score that is needed, or NULL. */
+static inline const struct item_read *duplicate_rank_lacks_score(const struct item_read *a,
+                                                                 const struct item_read *best)
+{
+    if (a->failed_qc != best->failed_qc) return NULL;
+    return a->lacks_score ? a : best->lacks_score ? best : NULL;
+}
+
+/* Two duplicates of one set: is a the better one? Of equal ones it is the one that was found last,
+   as in samtools. */
+static inline bool duplicate_rank_is_better(const struct item_read *a, const struct item_read *b)
+{
+    if (a->is_paired != b->is_paired) return a->is_paired;
+    int r = duplicate_rank_compare(a, b);
+    return r != 0 ? r < 0 : read_moment_compare(&a->moment, &b->moment) > 0;
+}
+
+/* ---- writing ---- */
+
+struct item_writer {
+    uint8_t bytes[2048]; /* more than any item */
+    uint8_t *at;
+};
+
+static inline void item_begin(struct item_writer *writer)
+{
+    writer->at = writer->bytes;
+}
+
+void item_put_bytes(struct item_writer *writer, const void *bytes, size_t n_bytes);
+void item_put_key(struct item_writer *writer, struct duplicate_key key);
+void item_put_number(struct item_writer *writer, int64_t number); /* in its order */
+void item_put_text(struct item_writer *writer, const uint8_t *text, size_t n_bytes);
+
+/* The moment first: those of equal keys are in its order, a read before one that it has found. */
+void item_put_read(struct item_writer *writer, const struct item_read *read);
+
+static inline size_t item_bytes(const struct item_writer *writer)
+{
+    return (size_t)(writer->at - writer->bytes);
+}
+
+/* Returns 0, or -1 after a message. */
+static inline int item_add(const struct item_writer *writer, struct external_sort *sort)
+{
+    return external_sort_add(sort, writer->bytes, item_bytes(writer));
+}
+
+/* ---- reading ---- */
+
+const uint8_t *item_get_bytes(const uint8_t **at, size_t n_bytes);
+struct duplicate_key item_get_key(const uint8_t **at);
+int64_t item_get_number(const uint8_t **at);
+struct read_name item_get_text(const uint8_t **at);
+void item_get_read(const uint8_t **at, struct item_read *read);
+
+/* True if the reader is at an item that begins with these bytes. */
+static inline bool item_begins(const struct external_sort_reader *reader, const void *bytes,
+                               size_t n_bytes)
+{
+    return reader->n_bytes >= n_bytes && memcmp(reader->item, bytes, n_bytes) == 0;
+}
+
+/* ---- groups ---- */
+
+enum { MOST_GROUP_KEY_BYTES = 64 };
+
+/* What is done with the items of a sort, in groups that begin with the same bytes. All functions
+   return 0, or -1 after a message. */
+struct item_visitor {
+    size_t key_bytes; /* no item has fewer */
+    bool skips_alone; /* groups of one item may be left out */
+    int (*look)(void *arg, const uint8_t *item, bool is_first); /* at each item of a group; */
+    int (*decide)(void *arg);                                   /* when it knows them all; */
+    int (*take)(void *arg, const uint8_t *item, size_t n_bytes); /* then each item again */
+};
+
+/* Ends a sort and visits its groups. Returns 0, or -1 after a message. */
+int item_groups_visit(struct external_sort *sort, const struct item_visitor *visitor, void *arg);
+
+#endif

@@ -1,0 +1,357 @@
+/*
+ * resolve_sets.c -- see resolve_sets.h.
+ *
+ * Each group of equal keys is visited twice: first to find out what must be known of the whole.
+ *
+ * Counts need the order of the file: a single read counts for the first pair of its key, and that
+ * pair hands its count on when a better pair comes. So single reads stand among the reads of a set
+ * at the moment when they were found. 1.24 counts all single reads before the first pair as one: of
+ * these only the best one was found by the pair.
+ */
+#include "markdup/resolve_sets.h"
+
+#include "util/diag.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+
+struct resolve_sets {
+    struct resolve_sets_settings settings;
+    bool joins;      /* barcodes */
+    bool needs_sets; /* a duplicate needs to know its set, not only that it is one */
+    struct external_sort *singles, *pairs;
+    struct barcodes *barcodes; /* of single reads, and then of pairs; NULL: all must be equal */
+    struct optical *optical;   /* NULL: duplicates are not compared with each other */
+    struct item_writer writer;
+    /* of the group that is looked at */
+    bool of_singles;
+    struct duplicate_key key;
+    size_t n;                    /* reads in it */
+    struct kept_read best, lost; /* the best so far, and the one that was before it */
+    bool has_best;
+    uint64_t count;              /* of the best */
+    struct kept_read first_pair; /* among single reads */
+    bool has_pair;
+    struct kept_read root; /* the best read of the set */
+};
+
+static struct external_sort *create_sort(const struct resolve_sets_settings *s, size_t eighths)
+{
+    struct external_sort_settings sort = s->sort;
+    sort.memory_bytes = sort.memory_bytes / 8 * eighths;
+    return external_sort_create(&sort);
+}
+
+struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *settings)
+{
+    struct resolve_sets *sets = xcalloc(1, sizeof *sets);
+    const struct markdup_rules *rules = settings->rules;
+    sets->settings = *settings;
+    sets->joins = rules->barcode_mismatches > 0;
+    sets->needs_sets = duplicate_rules_need_sets(rules);
+    sets->singles = create_sort(settings, 2);
+    sets->pairs = create_sort(settings, sets->joins ? 2 : sets->needs_sets ? 4 : 6);
+    if (sets->joins)
+        sets->barcodes = barcodes_create(create_sort(settings, 2), settings->barcode_room);
+    if (rules->optical_distance > 0 && rules->checks_chains)
+        sets->optical = optical_create(rules, create_sort(settings, 2), settings->taker);
+    return sets;
+}
+
+void resolve_sets_destroy(struct resolve_sets *sets)
+{
+    if (!sets) return;
+    external_sort_destroy(sets->singles);
+    external_sort_destroy(sets->pairs);
+    barcodes_destroy(sets->barcodes);
+    optical_destroy(sets->optical);
+    free(sets);
+}
+
+/* ---- what is added ---- */
+
+/* read ends whose barcode is joined with others have a key without it. */
+static struct read_ends ends_for_key(const struct markdup_rules *rules,
+                                     const struct read_ends *ends)
+{
+    struct read_ends without = *ends;
+    if (rules->barcode_mismatches > 0 && ends->barcode_text && ends->barcode_bytes > 0)
+        without.barcode = 0;
+    return without;
+}
+
+struct duplicate_key resolve_sets_single_key(const struct markdup_rules *rules,
+                                             const struct read_ends *ends)
+{
+    if (rules->barcode_mismatches == 0) return duplicate_key_of_single(rules, ends);
+    const struct read_ends without = ends_for_key(rules, ends);
+    return duplicate_key_of_single(rules, &without);
+}
+
+static struct duplicate_key pair_key(const struct markdup_rules *rules,
+                                     const struct read_ends *ends)
+{
+    if (rules->barcode_mismatches == 0) return duplicate_key_of_pair(rules, ends);
+    const struct read_ends without = ends_for_key(rules, ends);
+    return duplicate_key_of_pair(rules, &without);
+}
+
+static struct read_name barcode_of(const struct read_ends *ends)
+{
+    return (struct read_name){ends->barcode_text, ends->barcode_text ? ends->barcode_bytes : 0};
+}
+
+static int add(struct resolve_sets *sets, struct external_sort *sort, struct duplicate_key key,
+               struct read_name barcode, const struct item_read *read)
+{
+    if (sets->joins) return barcodes_add(sets->barcodes, key, barcode, read);
+    item_begin(&sets->writer);
+    item_put_key(&sets->writer, key);
+    item_put_read(&sets->writer, read);
+    return item_add(&sets->writer, sort);
+}
+
+/* What makes the set of a pair whose 5' end has this read ends. */
+static struct local_pair home_of(const struct resolve_sets *sets, const struct read_ends *ends)
+{
+    struct read_ends pair = *ends;
+    struct read_name barcode = barcode_of(ends);
+    if (ends->kind == READ_ENDS_END) {
+        pair.here = ends->other_place;
+        pair.other_place = ends->here;
+    }
+    return (struct local_pair){
+        .key = pair_key(sets->settings.rules, &pair),
+        .here = pair.here,
+        .barcode = sets->joins ? barcode.text : NULL,
+        .barcode_bytes = sets->joins ? (uint8_t)barcode.n_bytes : 0,
+    };
+}
+
+int resolve_sets_add(struct resolve_sets *sets, enum set_role role, const struct read_ends *ends,
+                     uint32_t run)
+{
+    const struct markdup_rules *rules = sets->settings.rules;
+    struct item_read read;
+    item_read_ends(ends, run, &read);
+    if (role == ROLE_PAIR)
+        return add(sets, sets->pairs, pair_key(rules, ends), barcode_of(ends), &read);
+    read.has_home = role == ROLE_END && sets->needs_sets;
+    if (read.has_home)
+        read.local = home_of(sets, ends);
+    else if (role == ROLE_END)
+        read.name.n_bytes = 0;
+    return add(sets, sets->singles, resolve_sets_single_key(rules, ends), barcode_of(ends), &read);
+}
+
+int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item)
+{
+    const uint8_t *at = item;
+    struct duplicate_key key = item_get_key(&at);
+    struct read_name barcode = item_get_text(&at);
+    struct item_read read;
+    item_get_read(&at, &read);
+    return add(sets, sets->pairs, key, barcode, &read);
+}
+
+/* ---- duplicates ---- */
+
+/* `read` and `by` have met, and `read` has lost. */
+static void find(const struct resolve_sets *sets, struct item_read *read, struct item_read *by)
+{
+    const struct markdup_rules *rules = sets->settings.rules;
+    read->is_found = true;
+    read->by = by->moment;
+    if (read_moment_compare(&by->moment, &read->moment) > 0) read->moment = by->moment;
+    if (rules->optical_distance > 0)
+        read->is_optical = read->was_optical = item_reads_are_near(rules, read, by);
+    read->by_name = (struct read_name){NULL, 0};
+    if (rules->names_original && (!rules->checks_chains || read->has_others))
+        read->by_name = by->name;
+}
+
+/* Gives a duplicate of the set of sets->root, or lets it be compared with others. */
+static int take_duplicate(struct resolve_sets *sets, struct item_read *read)
+{
+    const struct markdup_rules *rules = sets->settings.rules;
+    const struct duplicate_taker *taker = &sets->settings.taker;
+    struct item_read *root = &sets->root.read;
+    if (sets->optical) {
+        if (!read->is_optical) read->is_optical = item_reads_are_near(rules, read, root);
+        if (item_read_coords(rules, root)->known && item_read_coords(rules, read)->known)
+            return optical_add(sets->optical, sets->key, read);
+    }
+    return taker->take(taker->arg, read, rules->checks_chains ? root->name : read->by_name);
+}
+
+/* What happens when a read meets the best one so far. */
+enum meeting {
+    MEETING_NONE,        /* it is the first one, or was found before */
+    READ_LOSES,          /* it is a duplicate of the best */
+    BEST_LOSES,          /* sets->lost is a duplicate of it, and it is the best now */
+    MEETING_LACKS_SCORE, /* after a message */
+};
+
+static enum meeting begin_best(struct resolve_sets *sets, const struct item_read *read)
+{
+    sets->has_best = true;
+    sets->count = 1;
+    item_read_keep(&sets->best, read);
+    return MEETING_NONE;
+}
+
+static enum meeting report_lack_of_score(const struct item_read *read)
+{
+    diag_error("read '%.*s' has no tag ms, by which pairs are compared: add --fixmate, or run "
+               "samtools fixmate -m first",
+               (int)read->name.n_bytes, (const char *)read->name.text);
+    return MEETING_LACKS_SCORE;
+}
+
+static enum meeting meet(struct resolve_sets *sets, const struct item_read *read)
+{
+    const struct item_read *best = &sets->best.read;
+    if (read->is_found) {
+        if (sets->has_best && read_moment_compare(&read->by, &best->moment) == 0) sets->count++;
+        return MEETING_NONE;
+    }
+    if (!sets->has_best) return begin_best(sets, read);
+    if (read->is_paired) {
+        const struct item_read *lacks_score = duplicate_rank_lacks_score(read, best);
+        if (lacks_score) return report_lack_of_score(lacks_score);
+    }
+    sets->count++;
+    if (read->is_paired ? duplicate_rank_compare(read, best) >= 0
+                        : duplicate_rank_single_loses(read, best))
+        return READ_LOSES;
+    item_read_keep(&sets->lost, best);
+    item_read_keep(&sets->best, read);
+    return BEST_LOSES;
+}
+
+/* The read that follows. */
+static int take_read(struct resolve_sets *sets, struct item_read *read)
+{
+    switch (meet(sets, read)) {
+    case READ_LOSES: find(sets, read, &sets->best.read); return take_duplicate(sets, read);
+    case BEST_LOSES:
+        find(sets, &sets->lost.read, &sets->best.read);
+        return take_duplicate(sets, &sets->lost.read);
+    default: return read->is_found ? take_duplicate(sets, read) : 0;
+    }
+}
+
+/* The best read of the group is known. */
+static int begin_set(struct resolve_sets *sets)
+{
+    item_read_keep(&sets->root, &sets->best.read);
+    if (sets->optical &&
+        optical_begin_set(sets->optical, sets->key, sets->root.read.name) < 0)
+        return -1;
+    if (!sets->settings.rules->counts || sets->count <= 1) return 0;
+    return sets->settings.take_count(sets->settings.arg, &sets->root.read, sets->count);
+}
+
+/* ---- single reads beside pairs ---- */
+
+/* The set of the pair gets a single read that was found. */
+static int add_to_set_of_pair(struct resolve_sets *sets, const struct item_read *read)
+{
+    const struct local_pair *local = &sets->first_pair.read.local;
+    item_begin(&sets->writer);
+    item_put_key(&sets->writer, local->key);
+    item_put_text(&sets->writer, local->barcode, local->barcode_bytes);
+    item_put_read(&sets->writer, read);
+    return sets->settings.send(sets->settings.arg, read_moment_reference(&read->moment),
+                               local->here, sets->writer.bytes, item_bytes(&sets->writer));
+}
+
+static int take_single(struct resolve_sets *sets, struct item_read *read, struct item_read *by)
+{
+    const struct duplicate_taker *taker = &sets->settings.taker;
+    find(sets, read, by);
+    if (sets->needs_sets) return add_to_set_of_pair(sets, read);
+    return taker->take(taker->arg, read, read->by_name);
+}
+
+/* A read that follows, in a group that has a pair. */
+static int take_beside_pair(struct resolve_sets *sets, struct item_read *read)
+{
+    struct item_read *pair = &sets->first_pair.read;
+    int place = read_moment_compare(&read->moment, &pair->moment);
+    if (place == 0 && sets->has_best) return take_single(sets, &sets->best.read, pair);
+    if (read->is_paired) return 0;
+    if (place > 0) return take_single(sets, read, pair);
+    if (!sets->has_best) {
+        (void)begin_best(sets, read);
+        return 0;
+    }
+    if (duplicate_rank_single_loses(read, &sets->best.read))
+        return take_single(sets, read, &sets->best.read);
+    item_read_keep(&sets->lost, &sets->best.read);
+    item_read_keep(&sets->best, read);
+    return take_single(sets, &sets->lost.read, &sets->best.read);
+}
+
+/* ---- groups ---- */
+
+static int look_at_read(void *arg, const uint8_t *item, bool is_first)
+{
+    struct resolve_sets *sets = arg;
+    const uint8_t *at = item;
+    struct duplicate_key key = item_get_key(&at);
+    struct item_read read;
+    item_get_read(&at, &read);
+    if (is_first) {
+        sets->key = key;
+        sets->has_best = sets->has_pair = false;
+        sets->n = 0;
+    }
+    sets->n++;
+    if (sets->has_pair) return 0;
+    if (!sets->of_singles || !read.is_paired)
+        return meet(sets, &read) == MEETING_LACKS_SCORE ? -1 : 0;
+    item_read_keep(&sets->first_pair, &read);
+    sets->has_pair = true;
+    return 0;
+}
+
+static int decide_group(void *arg)
+{
+    struct resolve_sets *sets = arg;
+    if (!sets->has_pair && sets->n > 1 && begin_set(sets) < 0) return -1;
+    sets->has_best = false;
+    return 0;
+}
+
+static int resolve_read(void *arg, const uint8_t *item, size_t n_bytes)
+{
+    struct resolve_sets *sets = arg;
+    const uint8_t *at = item + ITEM_KEY_BYTES;
+    struct item_read read;
+    (void)n_bytes;
+    item_get_read(&at, &read);
+    return sets->has_pair ? take_beside_pair(sets, &read) : take_read(sets, &read);
+}
+
+static int resolve_groups(struct resolve_sets *sets, struct external_sort *sort)
+{
+    static const struct item_visitor visitor = {.key_bytes = ITEM_KEY_BYTES, .skips_alone = true,
+                                                .look = look_at_read, .decide = decide_group,
+                                                .take = resolve_read};
+    if (sets->joins && barcodes_join(sets->barcodes, sort) < 0) return -1;
+    sets->of_singles = sort == sets->singles;
+    if (item_groups_visit(sort, &visitor, sets) < 0) return -1;
+    external_sort_clear(sort);
+    return sets->optical ? optical_resolve(sets->optical) : 0;
+}
+
+int resolve_sets_end_singles(struct resolve_sets *sets)
+{
+    return resolve_groups(sets, sets->singles);
+}
+
+int resolve_sets_end_pairs(struct resolve_sets *sets)
+{
+    return resolve_groups(sets, sets->pairs);
+}

@@ -1,0 +1,299 @@
+/* file_owner.c -- see file_owner.h. */
+#define _GNU_SOURCE             /* mkostemp */
+#include "os/file_owner.h"
+
+#include "util/path.h"
+#include "util/words.h"
+#include "util/xalloc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const reach_names[] = {"none", "host", "all"};
+
+/* ---- locks ---- */
+
+enum file_lock file_lock_try(int fd)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return FILE_LOCK_HELD;
+    if (errno == EWOULDBLOCK) return FILE_LOCK_BUSY;
+    bool has_none = errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL;
+    return has_none ? FILE_LOCK_NONE : FILE_LOCK_ERROR;
+}
+
+enum file_lock file_lock_patiently(int fd)
+{
+    enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
+    enum file_lock lock = file_lock_try(fd);
+    for (int i = 0; lock == FILE_LOCK_BUSY && i < TRIES; i++) {
+        (void)usleep(WAIT_MICROSECONDS);
+        lock = file_lock_try(fd);
+    }
+    return lock;
+}
+
+void file_lock_drop(int fd)
+{
+    (void)flock(fd, LOCK_UN);
+}
+
+bool file_lock_has_name(int fd, int dir_fd, const char *name)
+{
+    struct stat held, there;
+    return fstat(fd, &held) == 0 && fstatat(dir_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           held.st_ino == there.st_ino && held.st_dev == there.st_dev;
+}
+
+/* ---- how far locks reach ---- */
+
+enum { MAGIC_NFS = 0x6969, MAGIC_LUSTRE = 0x0bd00bd0 };
+
+/* True for file systems that only one host can see, and for those whose locks all hosts see,
+   however they are mounted. */
+static bool reaches_all(unsigned long magic)
+{
+    static const unsigned long all[] = {
+        0xef53 /* ext */, 0x58465342 /* XFS */, 0x9123683e /* Btrfs */, 0x01021994 /* tmpfs */,
+        0x858458f6 /* ramfs */, 0x794c7630 /* overlay */, 0xf2f52010 /* F2FS */,
+        0x2fc12fc1 /* ZFS */, 0xca451a4e /* bcachefs */, 0x3153464a /* JFS */,
+        0x4d44 /* FAT */, 0x2011bab0 /* exFAT */, 0x7366746e /* NTFS */,
+        0x00c36400 /* Ceph */, 0x01161970 /* GFS2 */, 0x7461636f /* OCFS2 */,
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] == magic) return true;
+    return false;
+}
+
+enum lock_reach file_owner_reach(unsigned long magic, const char *options)
+{
+    bool all = reaches_all(magic);
+    if (magic == MAGIC_NFS && options)
+        all = !words_list_has(options, "nolock") && !words_list_has(options, "local_lock=all") &&
+              !words_list_has(options, "local_lock=flock");
+    if (magic == MAGIC_LUSTRE && options) all = words_list_has(options, "flock");
+    return all ? LOCK_REACH_ALL : LOCK_REACH_HOST;
+}
+
+/* Returns the options of the file system on a device, as the system lists them; NULL: not found.
+   The caller frees them. */
+static char *find_options(dev_t device)
+{
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    char *line = NULL, *options = NULL;
+    size_t room = 0;
+    while (mounts && !options && getline(&line, &room, mounts) > 0) {
+        unsigned a, b;
+        char *last = strrchr(line, ' ');
+        if (sscanf(line, "%*d %*d %u:%u", &a, &b) != 2 || !last) continue;
+        if (makedev(a, b) != device) continue;
+        last[strcspn(last, "\n")] = '\0';
+        options = xstrdup(last + 1);
+    }
+    free(line);
+    if (mounts) (void)fclose(mounts);
+    return options;
+}
+
+static enum lock_reach find_reach(int fd)
+{
+    struct statfs fs;
+    struct stat st;
+    if (fstatfs(fd, &fs) < 0) return LOCK_REACH_HOST;
+    unsigned long magic = (unsigned long)fs.f_type & 0xffffffff;
+    if (reaches_all(magic) || fstat(fd, &st) < 0) return file_owner_reach(magic, NULL);
+    char *options = find_options(st.st_dev);
+    enum lock_reach reach = file_owner_reach(magic, options);
+    free(options);
+    return reach;
+}
+
+/* ---- this process ---- */
+
+/* Copies a name that must be one printable word. */
+static void copy_word(const char *from, char to[FILE_OWNER_NAME_BYTES])
+{
+    size_t n = 0;
+    for (; from[n] && from[n] != '\n' && n + 1 < FILE_OWNER_NAME_BYTES; n++)
+        to[n] = isgraph((unsigned char)from[n]) ? from[n] : '?';
+    to[n] = '\0';
+    if (n == 0) (void)strcpy(to, "?");
+}
+
+/* Without /proc the kernel is called "?", which is the same as no other. */
+static void find_boot(char boot[FILE_OWNER_NAME_BYTES])
+{
+    char text[FILE_OWNER_NAME_BYTES] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file && !fgets(text, sizeof text, file)) *text = '\0';
+    if (file) (void)fclose(file);
+    copy_word(text, boot);
+}
+
+void file_owner_self(int fd, enum file_lock lock, struct file_owner *self)
+{
+    char host[FILE_OWNER_NAME_BYTES] = "", processes[FILE_OWNER_NAME_BYTES] = "";
+    *self = (struct file_owner){.process = (long)getpid()};
+    if (gethostname(host, sizeof host - 1) < 0) *host = '\0';
+    if (readlink("/proc/self/ns/pid", processes, sizeof processes - 1) < 0) *processes = '\0';
+    copy_word(host, self->host);
+    copy_word(processes, self->processes);
+    find_boot(self->boot);
+    self->reach = lock == FILE_LOCK_HELD ? find_reach(fd) : LOCK_REACH_NONE;
+}
+
+/* ---- what the file says ---- */
+
+enum { TEXT_BYTES = 512 };
+
+int file_owner_write(int fd, const struct file_owner *owner)
+{
+    char text[TEXT_BYTES];
+    int n = snprintf(text, sizeof text,
+                     "rocksort-owner 1\nhost %s\nboot %s\nprocesses %s\nprocess %ld\nlock %s\n",
+                     owner->host, owner->boot, owner->processes, owner->process,
+                     reach_names[owner->reach]);
+    ssize_t written = pwrite(fd, text, (size_t)n, 0);
+    int error = written < 0 ? errno : ENOSPC;
+    if (written == n && ftruncate(fd, n) == 0) return 0;
+    if (written == n) error = errno;
+    (void)!ftruncate(fd, 0);
+    errno = error;
+    return -1;
+}
+
+/* Returns 1 and the owner, 0 if the file is empty, or -1 if it says something else. */
+static int read_owner(int fd, struct file_owner *owner)
+{
+    char text[TEXT_BYTES], reach[8], end;
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    *owner = (struct file_owner){.host = "?"};
+    if (n <= 0) return n == 0 ? 0 : -1;
+    text[n] = '\0';
+    int fields = sscanf(text, "rocksort-owner 1\nhost %64s\nboot %64s\nprocesses %64s\n"
+                        "process %ld\nlock %7s%c", owner->host, owner->boot, owner->processes,
+                        &owner->process, reach, &end);
+    if (fields < 6 || end != '\n' || owner->process <= 0) return -1;
+    for (int i = LOCK_REACH_NONE; i <= LOCK_REACH_ALL; i++)
+        if (strcmp(reach, reach_names[i]) == 0) {
+            owner->reach = (enum lock_reach)i;
+            return 1;
+        }
+    return -1;
+}
+
+/* ---- the rule ---- */
+
+/* True if a process runs as the same user as this one. */
+static bool is_of_user(long process)
+{
+    char path[64], line[128];
+    unsigned long user = 0;
+    bool found = false;
+    (void)snprintf(path, sizeof path, "/proc/%ld/status", process);
+    FILE *file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof line, file))
+        found = sscanf(line, "Uid: %*u %lu", &user) == 1;
+    if (file) (void)fclose(file);
+    return found && user == (unsigned long)geteuid();
+}
+
+/* True if the process has this file open, or if that cannot be seen. A process of another user does
+   not have it: by now the number belongs to another process than the one that was meant. */
+static bool process_has_open(long process, const struct stat *st)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%ld/fd", process);
+    DIR *dir = opendir(path);
+    if (!dir) return errno != ENOENT && is_of_user(process);
+    bool found = false;
+    for (struct dirent *entry; !found && (entry = readdir(dir)) != NULL;) {
+        struct stat other;
+        found = isdigit((unsigned char)*entry->d_name) &&
+                fstatat(dirfd(dir), entry->d_name, &other, 0) == 0 &&
+                other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+    }
+    (void)closedir(dir);
+    return found;
+}
+
+static bool has_same_kernel(const struct file_owner *a, const struct file_owner *b)
+{
+    return strcmp(a->boot, b->boot) == 0 && strcmp(a->boot, "?") != 0;
+}
+
+enum file_owner_state file_owner_judge(const struct file_owner *owner,
+                                       const struct file_owner *self, bool has_open)
+{
+    if (self->reach == LOCK_REACH_ALL && owner->reach == LOCK_REACH_ALL) return FILE_OWNER_DEAD;
+    if (!has_same_kernel(owner, self)) return FILE_OWNER_UNKNOWN;
+    if (self->reach != LOCK_REACH_NONE && owner->reach != LOCK_REACH_NONE) return FILE_OWNER_DEAD;
+    if (strcmp(owner->processes, self->processes) != 0) return FILE_OWNER_UNKNOWN;
+    return has_open ? FILE_OWNER_ALIVE : FILE_OWNER_DEAD;
+}
+
+enum file_owner_state file_owner_look(int fd, enum file_lock lock, struct file_owner *owner)
+{
+    struct file_owner self;
+    struct stat st;
+    int r = read_owner(fd, owner);
+    if (r == 0) return FILE_OWNER_DEAD;
+    if (r < 0 || fstat(fd, &st) < 0) return FILE_OWNER_UNKNOWN;
+    file_owner_self(fd, lock, &self);
+    /* This process has it open itself. */
+    bool has_open = owner->process != self.process && process_has_open(owner->process, &st);
+    return file_owner_judge(owner, &self, has_open);
+}
+
+enum file_owner_place file_owner_find_place(const struct file_owner *owner,
+                                            const struct file_owner *self)
+{
+    if (has_same_kernel(owner, self)) return FILE_OWNER_IN_CONTAINER;
+    bool same = strcmp(owner->host, self->host) == 0 && strcmp(owner->host, "?") != 0;
+    return same ? FILE_OWNER_ON_NAMESAKE : FILE_OWNER_ON_HOST;
+}
+
+/* ---- outputs ---- */
+
+/* Sets what the clock of the file system says, by making a file beside `path`. Returns 0, or -1. */
+static int look_at_clock(const char *path, time_t *now)
+{
+    struct stat st;
+    char *dir = path_parent(path), *name = xasprintf("%s/.rocksort-clock-XXXXXX", dir);
+    int fd = mkostemp(name, O_CLOEXEC), r = -1;
+    if (fd >= 0) {
+        r = fstat(fd, &st);
+        (void)unlink(name);
+        (void)close(fd);
+    }
+    if (r == 0) *now = st.st_mtime;
+    free(name);
+    free(dir);
+    return r;
+}
+
+bool file_owner_is_recent(const char *path, const struct stat *st)
+{
+    enum { RECENT_SECONDS = 600 };      /* a disk on the network may stand still for minutes */
+    time_t now = 0;
+    return look_at_clock(path, &now) < 0 || difftime(now, st->st_mtime) < RECENT_SECONDS;
+}
+
+bool file_owner_writes_output(int fd, const char *path, long process)
+{
+    struct stat st;
+    struct statfs fs;
+    if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0) return true;
+    if (process != (long)getpid() && process_has_open(process, &st)) return true;
+    return !reaches_all((unsigned long)fs.f_type & 0xffffffff) && file_owner_is_recent(path, &st);
+}

@@ -1,0 +1,503 @@
+/* checkpoint_dir.c -- see checkpoint_dir.h. */
+#include "resume/checkpoint_dir.h"
+
+#include "os/file_owner.h"
+#include "os/temp_dir.h"
+#include "util/diag.h"
+#include "util/words.h"
+#include "util/xalloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <htslib/hts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* rocksort writes no larger checkpoint file: a header with ten million references has 500 MB. */
+#define MAX_FILE_BYTES ((off_t)8 << 30)
+
+enum { OPEN_DIR = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+
+static const char lock_new[] = TEMP_DIR_LOCK_NAME ".new";
+static const char checkpoint_new[] = TEMP_DIR_CHECKPOINT_NAME ".new";
+
+/* Makes a file that only we can read; fails if the name exists. */
+static int create_at(int dir_fd, const char *name)
+{
+    return openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* Closes without changing errno. */
+static void close_quietly(int fd)
+{
+    int saved = errno;
+    if (fd >= 0) (void)close(fd);
+    errno = saved;
+}
+
+/* Writes into the file LOCK that it belongs to this process, which has tried to lock it. The disk
+   may be full: if all hosts see the lock it is enough. Returns 0, or -1 with errno set. */
+static int write_owner(int fd, enum file_lock lock)
+{
+    struct file_owner self;
+    file_owner_self(fd, lock, &self);
+    return file_owner_write(fd, &self) == 0 || self.reach == LOCK_REACH_ALL ? 0 : -1;
+}
+
+/* Locks a new file, if the file system has locks. Returns 0, or -1 with errno set. */
+static int lock_new_file(int fd)
+{
+    enum file_lock lock = file_lock_try(fd);
+    return lock == FILE_LOCK_HELD || lock == FILE_LOCK_NONE ? write_owner(fd, lock) : -1;
+}
+
+int checkpoint_dir_claim(const char *path)
+{
+    int dir_fd = open(path, OPEN_DIR);
+    if (dir_fd < 0) return -1;
+    int fd = create_at(dir_fd, lock_new);
+    /* The file is renamed to LOCK only after it is locked, because other processes take a directory
+       that has a file LOCK for part of a checkpoint. */
+    if (fd >= 0 && (lock_new_file(fd) < 0 ||
+                    renameat(dir_fd, lock_new, dir_fd, TEMP_DIR_LOCK_NAME) < 0)) {
+        close_quietly(fd);
+        fd = -1;
+    }
+    close_quietly(dir_fd);
+    return fd;
+}
+
+static int write_all(int fd, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t written = write(fd, bytes, n);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return -1;
+        bytes += written;
+        n -= (size_t)written;
+    }
+    return 0;
+}
+
+/* Makes the name of the directory itself durable, if its parent can be opened. */
+static void sync_parent(int dir_fd)
+{
+    int fd = openat(dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;         /* we may be allowed to search it, but not to read it */
+    (void)fsync(fd);
+    (void)close(fd);
+}
+
+/* Returns 0, or -1 with errno set. */
+static int write_file(int dir_fd, const kstring_t *text)
+{
+    (void)unlinkat(dir_fd, checkpoint_new, 0);
+    int fd = create_at(dir_fd, checkpoint_new);
+    if (fd < 0) return -1;
+    int r = -1;
+    if (write_all(fd, text->s, text->l) == 0 && fsync(fd) == 0 &&
+        renameat(dir_fd, checkpoint_new, dir_fd, TEMP_DIR_CHECKPOINT_NAME) == 0 &&
+        fsync(dir_fd) == 0)
+        r = 0;
+    close_quietly(fd);
+    return r;
+}
+
+int checkpoint_dir_write(const char *path, const struct checkpoint_file *file)
+{
+    kstring_t text = {0, 0, NULL};
+    int dir_fd = open(path, OPEN_DIR);
+    if (dir_fd < 0) return -1;
+    checkpoint_file_format(file, &text);
+    int r = write_file(dir_fd, &text);
+    if (r == 0) sync_parent(dir_fd);
+    close_quietly(dir_fd);
+    ks_free(&text);
+    return r;
+}
+
+/* True if a file or directory is ours and closed to others. */
+static bool is_private(const struct stat *st)
+{
+    return st->st_uid == geteuid() && (st->st_mode & 077) == 0;
+}
+
+/* Makes the text of the problem: the owner may live where this process cannot see it. */
+static void put_unknown_owner(struct checkpoint_dir *dir, const struct file_owner *owner)
+{
+    static const char *const texts[][2] = {             /* before and after the name of the host */
+        [FILE_OWNER_ON_HOST] = {"may be in use on host '", "'; go there, or empty"},
+        [FILE_OWNER_IN_CONTAINER] = {"may be in use in another container on host '",
+                                     "'; go there, or empty"},
+        [FILE_OWNER_ON_NAMESAKE] = {"is from before '", "' was restarted, or in use on another "
+                                    "host with that name; empty"},
+    };
+    struct file_owner self;
+    file_owner_self(dir->lock_fd, FILE_LOCK_NONE, &self);
+    const char *const *text = texts[file_owner_find_place(owner, &self)];
+    (void)snprintf(dir->problem, sizeof dir->problem, "%s%s%s its file LOCK if no sort uses it",
+                   text[0], owner->host, text[1]);
+}
+
+/* Opens the file LOCK and locks it. */
+static int lock_dir(struct checkpoint_dir *dir, const char **problem)
+{
+    struct stat held;
+    dir->lock_fd = openat(dir->fd, TEMP_DIR_LOCK_NAME,
+                          O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (dir->lock_fd < 0 && (errno == EROFS || errno == EACCES || errno == EMFILE)) {
+        *problem = "cannot be locked; look at permissions, at the disk and 'ulimit -n'";
+        return CHECKPOINT_CLOSED;
+    }
+    if (dir->lock_fd < 0 || fstat(dir->lock_fd, &held) < 0 || !S_ISREG(held.st_mode) ||
+        !is_private(&held)) {
+        *problem = "is not a checkpoint of rocksort; --clean DIR lists those in DIR";
+        return CHECKPOINT_FOREIGN;
+    }
+    enum file_lock lock = file_lock_try(dir->lock_fd);
+    dir->is_locked = lock == FILE_LOCK_HELD;
+    struct file_owner owner;
+    enum file_owner_state state = FILE_OWNER_ALIVE;
+    if (dir->is_locked || lock == FILE_LOCK_NONE)
+        state = file_owner_look(dir->lock_fd, lock, &owner);
+    if (state == FILE_OWNER_ALIVE) {
+        *problem = "is in use by another rocksort; wait until that has ended";
+        return CHECKPOINT_BUSY;
+    }
+    if (state == FILE_OWNER_UNKNOWN) {          /* the locks of that host are not seen here */
+        put_unknown_owner(dir, &owner);
+        *problem = dir->problem;
+        return CHECKPOINT_ELSEWHERE;
+    }
+    /* The process that held the lock may have removed everything meanwhile. */
+    if (!file_lock_has_name(dir->lock_fd, dir->fd, TEMP_DIR_LOCK_NAME)) {
+        *problem = "has just been removed; sort the input again";
+        return CHECKPOINT_BUSY;
+    }
+    return CHECKPOINT_OK;
+}
+
+/* As checkpoint_dir_open, but without the lock. */
+static int open_dir(const char *path, struct checkpoint_dir *dir, const char **problem)
+{
+    struct stat st;
+    int r = CHECKPOINT_FOREIGN;
+    *dir = (struct checkpoint_dir){.fd = -1, .lock_fd = -1};
+    dir->fd = open(path, OPEN_DIR);
+    if (dir->fd < 0) {
+        if (errno == ENOENT) r = CHECKPOINT_LOST;
+        *problem = errno == ENOENT ? "does not exist; --clean DIR lists the checkpoints in DIR"
+                   : errno == ENOTDIR || errno == ELOOP
+                       ? "is not a directory, or is a symbolic link; name the directory itself"
+                       : "cannot be opened; look at its permissions and 'ulimit -n'";
+    } else if (fstat(dir->fd, &st) < 0 || !is_private(&st)) {
+        *problem = "must belong to you and be closed to others (chmod 700)";
+    } else {
+        dir->path = realpath(path, NULL);
+        if (dir->path)
+            r = CHECKPOINT_OK;
+        else
+            *problem = "has just been moved; give its new name";
+    }
+    if (r != CHECKPOINT_OK) checkpoint_dir_close(dir);
+    return r;
+}
+
+int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char **problem)
+{
+    int r = open_dir(path, dir, problem);
+    if (r != CHECKPOINT_OK) return r;
+    r = lock_dir(dir, problem);
+    if (r != CHECKPOINT_OK) checkpoint_dir_close(dir);
+    return r;
+}
+
+int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir,
+                                  const char **problem)
+{
+    enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
+    int r = checkpoint_dir_open(path, dir, problem);
+    for (int i = 0; r == CHECKPOINT_BUSY && i < TRIES; i++) {
+        (void)usleep(WAIT_MICROSECONDS);
+        r = checkpoint_dir_open(path, dir, problem);
+    }
+    return r;
+}
+
+int checkpoint_dir_take(const struct checkpoint_dir *dir, const char **problem)
+{
+    if (write_owner(dir->lock_fd, dir->is_locked ? FILE_LOCK_HELD : FILE_LOCK_NONE) == 0)
+        return CHECKPOINT_OK;
+    *problem = "has a file LOCK that cannot be written; free a little space there";
+    return CHECKPOINT_CLOSED;
+}
+
+int checkpoint_dir_peek(const char *path, struct checkpoint_file *file)
+{
+    enum { MOST_BYTES = 4 << 20 };      /* the header of an assembly with 100,000 contigs */
+    struct checkpoint_dir dir;
+    struct stat st;
+    const char *problem;
+    int r = open_dir(path, &dir, &problem);
+    if (r != CHECKPOINT_OK) return r;
+    bool is_small = fstatat(dir.fd, TEMP_DIR_CHECKPOINT_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    st.st_size <= MOST_BYTES;
+    r = is_small ? checkpoint_dir_read(&dir, file, &problem) : CHECKPOINT_BAD;
+    checkpoint_dir_close(&dir);
+    return r;
+}
+
+bool checkpoint_dir_has_file(const struct checkpoint_dir *dir)
+{
+    struct stat st;
+    return fstatat(dir->fd, TEMP_DIR_CHECKPOINT_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+const char *checkpoint_dir_find(const char *const *paths, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char name[PATH_MAX];
+        int length = snprintf(name, sizeof name, "%s/" TEMP_DIR_CHECKPOINT_NAME, paths[i]);
+        if (length < (int)sizeof name && access(name, F_OK) == 0) return paths[i];
+    }
+    return NULL;
+}
+
+/* Reads the whole checkpoint file. Returns NULL on failure, and *problem says why. */
+static char *read_file(int fd, size_t *n_bytes, const char **problem)
+{
+    struct stat st;
+    *problem = "has a STORE file that rocksort did not write; sort the input again";
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !is_private(&st) ||
+        st.st_size > MAX_FILE_BYTES)
+        return NULL;
+    char *text = malloc((size_t)st.st_size + 1);        /* the size comes from a file */
+    *problem = "has a STORE file that does not fit into memory";
+    if (!text) return NULL;
+    for (*n_bytes = 0; *n_bytes < (size_t)st.st_size;) {
+        ssize_t n = read(fd, text + *n_bytes, (size_t)st.st_size - *n_bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        *n_bytes += (size_t)n;
+    }
+    if (*n_bytes == (size_t)st.st_size) return text;
+    *problem = "has a STORE file that cannot be read; the disk may be faulty";
+    free(text);
+    return NULL;
+}
+
+int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_file *file,
+                        const char **problem)
+{
+    int fd = openat(dir->fd, TEMP_DIR_CHECKPOINT_NAME,
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        *problem = "has no STORE file: it began with --no-resume or ended early; sort the input "
+                   "again";
+        return CHECKPOINT_BAD;
+    }
+    size_t n_bytes;
+    char *text = read_file(fd, &n_bytes, problem);
+    (void)close(fd);
+    if (!text) return CHECKPOINT_BAD;
+    int r = checkpoint_file_parse(text, n_bytes, file, problem);
+    free(text);
+    return r == 0 ? CHECKPOINT_OK : CHECKPOINT_BAD;
+}
+
+/* Leaves the text of a problem, which may still be printed. */
+void checkpoint_dir_close(struct checkpoint_dir *dir)
+{
+    close_quietly(dir->lock_fd);
+    close_quietly(dir->fd);
+    free(dir->path);
+    dir->path = NULL;
+    dir->fd = dir->lock_fd = -1;
+    dir->is_locked = false;
+}
+
+/* ---- all directories of a checkpoint ---- */
+
+static int refuse(const char *path, const char *problem)
+{
+    diag_error("cannot resume '%s': it %s", path, problem);
+    return -1;
+}
+
+/* Has a checkpoint_dir for each directory that the checkpoint file lists. New ones are closed. */
+static void extend_dirs(struct checkpoint *checkpoint)
+{
+    size_t n = checkpoint->file.n_directories;
+    checkpoint->dirs = xrealloc(checkpoint->dirs, n * sizeof *checkpoint->dirs);
+    for (; checkpoint->n_dirs < n; checkpoint->n_dirs++)
+        checkpoint->dirs[checkpoint->n_dirs] = (struct checkpoint_dir){.fd = -1, .lock_fd = -1};
+}
+
+/* Reads the checkpoint file of directory i and uses it if it is newer: it lists more directories,
+   or has a later state. The checkpoint files can differ because a process writes them one after the
+   other. */
+static int compare_files(struct checkpoint *checkpoint, size_t i)
+{
+    struct checkpoint_file other, *file = &checkpoint->file;
+    const struct checkpoint_dir *dir = &checkpoint->dirs[i];
+    const char *problem;
+    /* A directory that was full when the sort began has no checkpoint file, and no runs. */
+    if (!checkpoint_dir_has_file(dir)) return 0;
+    if (checkpoint_dir_read(dir, &other, &problem) < 0) return refuse(dir->path, problem);
+    if (strcmp(other.id, file->id) != 0 ||
+        strcmp(other.directories[other.directory], file->directories[i]) != 0) {
+        checkpoint_file_release(&other);
+        return refuse(dir->path, "belongs to another sort; sort the input again");
+    }
+    if (other.n_directories > file->n_directories ||
+        (other.n_directories == file->n_directories && other.state > file->state)) {
+        struct checkpoint_file earlier = *file;
+        *file = other;
+        other = earlier;
+    }
+    checkpoint_file_release(&other);
+    extend_dirs(checkpoint);
+    return 0;
+}
+
+/* Opens directory i. */
+static int open_part(struct checkpoint *checkpoint, const char *path, size_t i)
+{
+    const char *problem;
+    /* A copy, because compare_files may release the checkpoint file that owns the name. */
+    char *name = xstrdup(checkpoint->file.directories[i]);
+    int r = checkpoint_dir_open_patiently(name, &checkpoint->dirs[i], &problem);
+    if (r == CHECKPOINT_LOST) problem = "does not exist on this host; sort the input again";
+    if (r != CHECKPOINT_OK)
+        diag_error("cannot resume '%s': its part '%s' %s", path, name, problem);
+    free(name);
+    return r == CHECKPOINT_OK ? compare_files(checkpoint, i) : -1;
+}
+
+static int open_others(struct checkpoint *checkpoint, const char *path)
+{
+    for (size_t i = 0; i < checkpoint->n_dirs; i++)
+        if (!checkpoint->dirs[i].path && open_part(checkpoint, path, i) < 0) return -1;
+    return 0;
+}
+
+const char *checkpoint_lost_part(const struct checkpoint_file *file)
+{
+    for (size_t i = 0; i < file->n_directories; i++)
+        if (i != file->directory && access(file->directories[i], F_OK) < 0 && errno == ENOENT)
+            return file->directories[i];
+    return NULL;
+}
+
+/* Marks all directories as those of this process. */
+static int take(const struct checkpoint *checkpoint)
+{
+    const char *problem;
+    for (size_t i = 0; i < checkpoint->n_dirs; i++)
+        if (checkpoint_dir_take(&checkpoint->dirs[i], &problem) != CHECKPOINT_OK)
+            return refuse(checkpoint->dirs[i].path, problem);
+    return 0;
+}
+
+struct checkpoint *checkpoint_open(const char *path)
+{
+    const char *problem;
+    struct checkpoint_dir dir;
+    struct checkpoint_file file;
+    if (checkpoint_dir_open_patiently(path, &dir, &problem) < 0) {
+        (void)refuse(path, problem);
+        return NULL;
+    }
+    if (checkpoint_dir_read(&dir, &file, &problem) < 0) {
+        (void)refuse(path, problem);
+        checkpoint_dir_close(&dir);
+        return NULL;
+    }
+    struct checkpoint *checkpoint = xcalloc(1, sizeof *checkpoint);
+    checkpoint->file = file;
+    extend_dirs(checkpoint);
+    checkpoint->dirs[file.directory] = dir;
+    if (open_others(checkpoint, path) == 0 && take(checkpoint) == 0) return checkpoint;
+    checkpoint_close(checkpoint);
+    return NULL;
+}
+
+void checkpoint_remove(const struct checkpoint *checkpoint)
+{
+    /* The last one first: until the first has lost its file the checkpoint is whole. */
+    for (size_t i = checkpoint->n_dirs; i > 0; i--)
+        temp_dir_remove_checkpoint(checkpoint->dirs[i - 1].path);
+    for (size_t i = 0; i < checkpoint->n_dirs; i++)
+        if (temp_dir_remove(checkpoint->dirs[i].path) < 0)
+            diag_left("warning: cannot remove the temporary directory '%s': %s",
+                      checkpoint->dirs[i].path, strerror(errno));
+}
+
+void checkpoint_close(struct checkpoint *checkpoint)
+{
+    if (!checkpoint) return;
+    for (size_t i = 0; i < checkpoint->n_dirs; i++) checkpoint_dir_close(&checkpoint->dirs[i]);
+    free(checkpoint->dirs);
+    checkpoint_file_release(&checkpoint->file);
+    free(checkpoint);
+}
+
+/* ---- how to resume a checkpoint ---- */
+
+bool checkpoint_is_partial(const struct checkpoint_file *file)
+{
+    return file->state == CHECKPOINT_PARTIAL ||
+           (file->state == CHECKPOINT_LOADING && !file->can_read_again);
+}
+
+size_t checkpoint_output_length(const char *output)
+{
+    const char *end = strstr(output, HTS_IDX_DELIM);
+    return end ? (size_t)(end - output) : strlen(output);
+}
+
+enum { OPTION_BYTES = 32 };
+
+/* Appends an option and its argument, unless that is NULL. Leaves out what does not fit. */
+static void put_option(const char *option, const char *argument,
+                       char text[CHECKPOINT_COMMAND_BYTES])
+{
+    enum { ROOM_BYTES = CHECKPOINT_COMMAND_BYTES - OPTION_BYTES };
+    size_t at = strlen(text);
+    if (!argument || at > ROOM_BYTES - OPTION_BYTES) return;
+    (void)snprintf(text + at, OPTION_BYTES, "%s", option);
+    words_quote(argument, text, ROOM_BYTES);
+}
+
+const char *checkpoint_command(const struct checkpoint_resuming *resuming,
+                               char text[CHECKPOINT_COMMAND_BYTES])
+{
+    (void)strcpy(text, "samtools rocksort");
+    put_option(" --resume ", resuming->path, text);
+    if (resuming->partial) put_option(" --partial", "", text);
+    put_option(" -T ", resuming->temp_dir, text);
+    const char *output = resuming->files[CHECKPOINT_OUTPUT];
+    put_option(" -o ", output || resuming->has_output ? output : "FILE", text);
+    put_option(" --also ", resuming->files[CHECKPOINT_ALSO], text);
+    for (int i = 0; i < CHECKPOINT_N_COUNTS; i++) {
+        char option[OPTION_BYTES];
+        (void)snprintf(option, sizeof option, " --%s ", checkpoint_count_word(i));
+        put_option(option, resuming->files[CHECKPOINT_COUNTS + i], text);
+    }
+    return text;
+}
+
+const char *checkpoint_command_of(const struct checkpoint_file *file, const char *path,
+                                  char text[CHECKPOINT_COMMAND_BYTES])
+{
+    char *real = realpath(path, NULL);
+    const struct checkpoint_resuming resuming = {
+        .path = real ? real : path, .partial = checkpoint_is_partial(file),
+        .has_output = file->output.path != NULL};
+    (void)checkpoint_command(&resuming, text);
+    free(real);
+    return text;
+}

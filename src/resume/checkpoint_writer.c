@@ -1,0 +1,607 @@
+/* checkpoint_writer.c -- see checkpoint_writer.h. */
+#include "resume/checkpoint_writer.h"
+
+#include "bam/header_text.h"
+#include "input/input_file.h"
+#include "os/disk_space.h"
+#include "os/temp_dir.h"
+#include "resume/checkpoint_dir.h"
+#include "resume/orphan_checkpoints.h"
+#include "resume/other_disk.h"
+#include "util/diag.h"
+#include "util/path.h"
+#include "util/version.h"
+#include "util/xalloc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* How complete the checkpoint is. Each state includes the ones before it. */
+enum progress {
+    NOT_RECORDED,
+    RECORDED,                   /* the checkpoint file was written */
+    HAS_ALL_RUNS,               /* also, all records are in runs */
+    LOADED,                     /* also, the checkpoint file says so */
+};
+
+struct checkpoint_writer {
+    const struct sort_settings *settings;
+    struct checkpoint_sort_parts parts;
+    /* fixed before loading */
+    bool overwrites_input;      /* the output is an input, and is written in place */
+    struct checkpoint_file file;        /* all that does not change until the sort is loaded;
+                                           borrowed from settings->resumed, if that is set */
+    char *own_header_text;      /* a copy, before the order was put into it */
+    sam_hdr_t *header;
+    /* fixed when the store is open */
+    char id[CHECKPOINT_ID_BYTES + 1];
+    struct durable *durable;
+
+    /* under the lock of the thread pool */
+    char **paths;               /* of all directories, NULL-terminated */
+    size_t n_paths;
+    size_t n_adopted;           /* the first n_adopted are those of settings->resumed */
+    size_t n_listed;            /* the first n_listed are in the checkpoint file */
+    int *lock_fds;              /* for directories that this process made; else -1 */
+    enum progress progress;
+};
+
+struct checkpoint_writer *checkpoint_writer_create(const struct sort_settings *settings,
+                                                   const struct checkpoint_sort_parts *parts)
+{
+    struct checkpoint_writer *w = xcalloc(1, sizeof *w);
+    w->settings = settings;
+    w->parts = *parts;
+    return w;
+}
+
+static void free_path(const char *path)
+{
+    free((char *)(uintptr_t)path);
+}
+
+static void free_file(const struct checkpoint_file *file)
+{
+    for (size_t i = 0; i < file->n_inputs; i++) free_path(file->inputs[i].path);
+    free(file->inputs);
+    free_path(file->fasta.path);
+}
+
+void checkpoint_writer_destroy(struct checkpoint_writer *w)
+{
+    if (!w) return;
+    for (size_t i = 0; i < w->n_paths; i++)
+        if (w->lock_fds[i] >= 0) (void)close(w->lock_fds[i]);
+    free(w->lock_fds);
+    free_paths(w->paths);
+    if (!w->settings->resumed) free_file(&w->file);
+    free(w->own_header_text);
+    free(w);
+}
+
+/* ---- before loading ---- */
+
+static void describe(const struct stat *st, struct checkpoint_input *input)
+{
+    int64_t ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    input->n_bytes = (uint64_t)st->st_size;
+    input->mtime_ns = ns < 0 ? 0 : ns;
+}
+
+bool checkpoint_describe_file(const char *path, struct checkpoint_input *input)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return false;
+    describe(&st, input);
+    return true;
+}
+
+bool checkpoint_writer_is_input(const struct checkpoint_writer *w, const char *file)
+{
+    const struct sort_settings *s = w->settings;
+    struct stat st, in;
+    if (stat(file, &st) != 0 || !S_ISREG(st.st_mode)) return false;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        if (input_stat(s->inputs[i], &in) == 0 && in.st_dev == st.st_dev && in.st_ino == st.st_ino)
+            return true;
+    }
+    return false;
+}
+
+void checkpoint_writer_look_at_output(struct checkpoint_writer *w)
+{
+    const struct sort_settings *s = w->settings;
+    if (s->output && !w->parts.output_path->final && !s->no_resume)
+        w->overwrites_input = checkpoint_writer_is_input(w, w->parts.output_path->name);
+}
+
+/* Describes the FASTA file of -I; its path is to be freed. */
+static struct checkpoint_input describe_fasta(const char *path)
+{
+    struct checkpoint_input fasta = {0};
+    if (path && checkpoint_describe_file(path, &fasta)) fasta.path = realpath(path, NULL);
+    if (path && !fasta.path) fasta.path = xstrdup(path);
+    return fasta;
+}
+
+void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
+                                       sam_hdr_t *header)
+{
+    const struct sort_settings *s = w->settings;
+    w->header = header;
+    if (s->no_resume || s->sum_only) return;
+    w->file = (struct checkpoint_file){
+        .rules = s->rules,
+        .fasta = describe_fasta(s->minhash_fasta),
+        .minhash_window = s->minhash_window,
+        .fixmate = s->fixmate,
+        .markdup = s->markdup,
+        .can_read_again = inputs->can_seek,
+        .n_inputs = s->n_inputs,
+        .inputs = xcalloc(s->n_inputs, sizeof *w->file.inputs),
+    };
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        struct checkpoint_input *input = &w->file.inputs[i];
+        /* Describe the file that was opened: its name may belong to another one now. */
+        const struct stat *st = bam_inputs_file(inputs, i);
+        if (st && strcmp(s->inputs[i], "-") != 0) {
+            describe(st, input);
+            input->path = realpath(s->inputs[i], NULL);
+        }
+        if (input->path) continue;
+        /* A pipe, or a file without a name, which /dev/stdin may be. */
+        w->file.can_read_again = false;
+        input->path = xstrdup(s->inputs[i]);
+    }
+    /* Copy the text, since htslib frees it when a line changes. Do it now, before other threads
+       look at the header. */
+    w->file.header = w->own_header_text = xstrdup(header_whole_text(w->header));
+}
+
+/* ---- the directories ---- */
+
+/* Makes a directory. The lock is held meanwhile: the thread that takes signals must see every
+   directory that exists. */
+static int make_directory(struct checkpoint_writer *w, const char *prefix)
+{
+    const struct sort_settings *s = w->settings;
+    /* Without -T it is made beside the output, if that is a file. */
+    const char *beside = w->parts.output_path->final ? s->output : NULL;
+    thread_pool_lock(w->parts.threads);
+    char *path = temp_dir_create(prefix, beside);
+    int fd = path ? checkpoint_dir_claim(path) : -1, error = errno;
+    if (path) {
+        w->lock_fds[w->n_paths] = fd;
+        w->paths[w->n_paths++] = path;
+    }
+    thread_pool_unlock(w->parts.threads);
+    if (path && fd < 0)
+        diag_error("cannot make files in the temporary directory '%s': %s; %s", path,
+                   strerror(error),
+                   error == EMFILE || error == ENFILE ? "raise 'ulimit -n'"
+                                                      : "choose another place with -T");
+    return fd < 0 ? -1 : 0;
+}
+
+/* Makes room for n directories. */
+static void make_room(struct checkpoint_writer *w, size_t n)
+{
+    w->paths = xcalloc(n + 1, sizeof *w->paths);
+    w->lock_fds = xcalloc(n, sizeof *w->lock_fds);
+    for (size_t i = 0; i < n; i++) w->lock_fds[i] = -1;
+}
+
+static int make_directories(void *arg, struct temp_dirs *dirs)
+{
+    struct checkpoint_writer *w = arg;
+    const struct sort_settings *s = w->settings;
+    if (w->n_paths + s->n_temp_prefixes > CHECKPOINT_MOST_DIRECTORIES) {
+        diag_error("a sort can have %d temporary directories at most: give fewer -T",
+                   CHECKPOINT_MOST_DIRECTORIES);
+        return -1;
+    }
+    if (!w->paths) make_room(w, s->n_temp_prefixes);
+    for (size_t i = 0; i < s->n_temp_prefixes; i++)
+        if (make_directory(w, s->temp_prefixes[i]) < 0) return -1;
+    *dirs = (struct temp_dirs){(const char *const *)w->paths, w->n_paths,
+                               w->n_paths > w->n_adopted ? w->n_adopted : 0};
+    return 0;
+}
+
+/* The absolute paths of the directories, NULL-terminated. */
+static char **absolute_directories(const struct checkpoint_writer *w)
+{
+    char **paths = xcalloc(w->n_paths + 1, sizeof *paths);
+    for (size_t i = 0; i < w->n_paths; i++) {
+        paths[i] = realpath(w->paths[i], NULL);
+        if (!paths[i]) paths[i] = xstrdup(w->paths[i]);
+    }
+    return paths;
+}
+
+char **checkpoint_writer_copy_paths(const struct checkpoint_writer *w)
+{
+    char **paths = xcalloc(w->n_paths + 1, sizeof *paths);
+    for (size_t i = 0; i < w->n_paths; i++) paths[i] = xstrdup(w->paths[i]);
+    return paths;
+}
+
+/* Removes a directory, then its lock. */
+static void remove_directory(struct checkpoint_writer *w, size_t i)
+{
+    const char *path = w->paths[i];
+    bool removed = temp_dir_remove(path) == 0;
+    if (w->lock_fds[i] >= 0) {
+        (void)close(w->lock_fds[i]);
+        w->lock_fds[i] = -1;
+    }
+    /* If few files may be open (ulimit -n 6), removing can work once the lock is closed. */
+    if (!removed && temp_dir_remove(path) < 0)
+        diag_left("warning: cannot remove the temporary directory '%s': %s", path,
+                  strerror(errno));
+}
+
+void checkpoint_writer_remove_directories(struct checkpoint_writer *w)
+{
+    /* The last one first: until the first has lost its file the checkpoint is whole. */
+    for (size_t i = w->n_paths; i > 0; i--) temp_dir_remove_checkpoint(w->paths[i - 1]);
+    for (size_t i = 0; i < w->n_paths; i++) remove_directory(w, i);
+}
+
+void checkpoint_writer_remove_unlisted(struct checkpoint_writer *w)
+{
+    if (!w->settings->resumed) return;
+    for (size_t i = w->n_listed; i < w->n_paths; i++) remove_directory(w, i);
+}
+
+/* The absolute path of an output, which the caller frees. NULL: it has no name. */
+static char *absolute_name(const struct output_path *path)
+{
+    if (!path->name) return NULL;
+    char *real = path->final || path->is_url ? NULL : realpath(path->name, NULL);
+    return real ? real : xstrdup(path->final ? path->final : path->name);
+}
+
+/* The absolute path of the output, followed by that of its index, if there is one. The caller frees
+   it. NULL: standard output. */
+static char *output_name(const struct checkpoint_writer *w)
+{
+    const char *final = w->parts.index_path->final;
+    const char *index = final ? final : w->settings->index_path;
+    char *file = absolute_name(w->parts.output_path);
+    if (!file || !index) return file;
+    char *name = xasprintf("%s%s%s", file, HTS_IDX_DELIM, index);
+    free(file);
+    return name;
+}
+
+/* ---- the checkpoint file ---- */
+
+static int make_id(char id[CHECKPOINT_ID_BYTES + 1])
+{
+    uint8_t bytes[CHECKPOINT_ID_BYTES / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return -1;
+    for (size_t i = 0; i < sizeof bytes; i++) (void)sprintf(id + 2 * i, "%02x", bytes[i]);
+    return 0;
+}
+
+/* Writes the checkpoint file into a directory. While it adds new directories to the file it holds
+   the lock. So a signal comes either before that, and they are removed, or after it, and they stay.
+   Returns 0, or -1 with errno set. */
+static int write_one(struct checkpoint_writer *w, size_t i, const struct checkpoint_file *file)
+{
+    bool names_new = w->settings->resumed && w->n_listed < w->n_paths;
+    if (names_new) thread_pool_lock(w->parts.threads);
+    int r = checkpoint_dir_write(w->paths[i], file), error = errno;
+    if (r == 0 && names_new) w->n_listed = w->n_paths;
+    if (names_new) thread_pool_unlock(w->parts.threads);
+    errno = error;
+    return r;
+}
+
+/*
+ * Writes the checkpoint file into all directories, but a directory without space gets none. Returns
+ * how many have it; errno is set unless all do. If directories were added, at least one of the old
+ * ones must get the new file. Else the old directories would be taken for the whole checkpoint.
+ */
+static size_t write_to_all(struct checkpoint_writer *w, struct checkpoint_file *file)
+{
+    size_t n_written = 0;
+    int error = 0;
+    for (size_t i = 0; i < w->n_paths; i++) {
+        if (i > 0 && i == w->n_adopted && n_written == 0) break;
+        file->directory = (unsigned)i;
+        if (write_one(w, i, file) == 0)
+            n_written++;
+        else
+            error = errno;
+    }
+    errno = error;
+    return n_written;
+}
+
+/* Warns unless all directories have the checkpoint file. Does not warn if some directories have it
+   and the others lack space, or if the sort was resumed and so has a file already. */
+static void warn_of_missing(const struct checkpoint_writer *w, enum checkpoint_state state,
+                            size_t n_written, int error)
+{
+    if (n_written == w->n_paths || w->settings->resumed || thread_pool_failed(w->parts.threads))
+        return;
+    if (n_written > 0 && disk_space_is_short(error)) return;
+    diag_warning("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "': %s; %s", w->paths[0],
+                 strerror(error),
+                 n_written > 0                  ? "it is in the other directories"
+                 : state == CHECKPOINT_LOADING  ? "if this sort fails it cannot be resumed"
+                                                : "if this sort fails it is tried again");
+}
+
+/* Writes the checkpoint file into all directories. Returns 0 if one of them has it, else -1 with
+   errno set. */
+static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state state,
+                            unsigned n_runs)
+{
+    const struct sort_settings *s = w->settings;
+    const struct checkpoint_sort_parts *parts = &w->parts;
+    char *output = output_name(w), *also = absolute_name(parts->also_path);
+    char **paths = absolute_directories(w);
+    struct checkpoint_file file = w->file;
+    file.program = ROCKSORT_VERSION;
+    file.state = state;
+    file.n_directories = w->n_paths;
+    file.directories = (const char **)paths;
+    file.resources = s->resources;
+    file.output = s->asked_output;
+    file.output.path = output;
+    file.output.write_index = s->index_path != NULL;
+    file.output.also = also;
+    /* A resumed sort that writes to standard output keeps the output of the first one. */
+    if (s->resumed && !s->output) file.output = s->resumed->file.output;
+    const char **temporaries = file.output.temporaries;
+    temporaries[CHECKPOINT_OF_OUTPUT] =
+        parts->groups->path ? parts->groups->path : parts->output_path->temporary;
+    temporaries[CHECKPOINT_OF_INDEX] = parts->index_path->temporary;
+    temporaries[CHECKPOINT_OF_ALSO] = parts->also_path->temporary;
+    if (state != CHECKPOINT_LOADING) {
+        struct load_counts counts;
+        load_totals_look(w->parts.totals, &counts);
+        file.n_runs = n_runs;
+        file.sum = counts.sum;
+        file.header = header_whole_text(w->header);
+    }
+    file.header_bytes = strlen(file.header);
+    size_t n_written = write_to_all(w, &file);
+    int error = errno;
+    warn_of_missing(w, state, n_written, error);
+    free_paths(paths);
+    free(output);
+    free(also);
+    errno = error;
+    return n_written > 0 ? 0 : -1;
+}
+
+static void set_progress(struct checkpoint_writer *w, enum progress progress)
+{
+    thread_pool_lock(w->parts.threads);
+    w->progress = progress;
+    thread_pool_unlock(w->parts.threads);
+}
+
+static void tell_orphan_checkpoints(const struct checkpoint_writer *w)
+{
+    char *output = output_name(w);
+    const struct orphan_checkpoints_sort sort = {output, w->file.inputs, w->file.n_inputs};
+    orphan_checkpoints_tell(&sort, (const char *const *)w->paths, w->n_paths);
+    free(output);
+}
+
+static int begin(void *arg, unsigned n_lanes)
+{
+    struct checkpoint_writer *w = arg;
+    struct threads *threads = w->parts.threads;
+    w->file.n_lanes = n_lanes;
+    w->file.id = w->id;
+    /* If an input is overwritten, its records will exist only here. */
+    w->durable =
+        delayed_fsync_begin(w->settings, threads, absolute_directories(w), w->overwrites_input);
+    if (!w->durable) return -1;
+    if (w->settings->resumed) return 0;
+    tell_orphan_checkpoints(w);
+    if (w->settings->no_resume) return 0;
+    if (make_id(w->id) < 0) {
+        diag_warning("the system has no random numbers: if this sort fails it cannot be resumed");
+        return 0;
+    }
+    if (write_checkpoint(w, CHECKPOINT_LOADING, 0) == 0) set_progress(w, RECORDED);
+    return thread_pool_failed(threads) ? -1 : 0;
+}
+
+void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header)
+{
+    const struct checkpoint *resumed = w->settings->resumed;
+    w->file = resumed->file;
+    memcpy(w->id, w->file.id, sizeof w->id);
+    w->header = header;
+    thread_pool_lock(w->parts.threads);
+    make_room(w, resumed->n_dirs + w->settings->n_temp_prefixes);
+    for (size_t i = 0; i < resumed->n_dirs; i++) w->paths[i] = xstrdup(resumed->dirs[i].path);
+    w->n_paths = w->n_adopted = w->n_listed = resumed->n_dirs;
+    thread_pool_unlock(w->parts.threads);
+}
+
+int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_runs)
+{
+    set_progress(w, w->file.state == CHECKPOINT_LOADED ? LOADED : RECORDED);
+    int r = write_checkpoint(w, w->file.state, n_runs), error = errno;
+    if (r < 0 && w->n_paths > w->n_adopted) {
+        diag_error("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "', which must name the new "
+                   "temporary directory: %s; free a little space there", w->paths[0],
+                   strerror(error));
+        return -1;
+    }
+    return thread_pool_failed(w->parts.threads) ? -1 : 0;
+}
+
+static bool needs_all_runs(void *arg)
+{
+    const struct checkpoint_writer *w = arg;
+    const struct sort_settings *s = w->settings;
+    struct load_counts counts;
+    load_totals_look(w->parts.totals, &counts);
+    if (w->overwrites_input || counts.input_is_cut || w->parts.totals->stop_signal)
+        return true;
+    return w->progress >= RECORDED && (!w->file.can_read_again || s->keep_checkpoint);
+}
+
+struct temp_store_hooks checkpoint_writer_hooks(struct checkpoint_writer *w)
+{
+    return (struct temp_store_hooks){make_directories, begin, needs_all_runs, w};
+}
+
+bool checkpoint_writer_saves_part(const struct checkpoint_writer *w)
+{
+    const struct sort_settings *s = w->settings;
+    return s->keep_checkpoint && !s->no_resume && !s->sum_only && !w->file.can_read_again;
+}
+
+int checkpoint_writer_end_load(struct checkpoint_writer *w, unsigned n_runs)
+{
+    if (w->progress < RECORDED || w->progress == LOADED) return 0;
+    /* When only a part is written, the checkpoint file must not say that all is loaded. */
+    if (!w->parts.reads_input) return 0;
+    bool written = write_checkpoint(w, CHECKPOINT_LOADED, n_runs) == 0;
+    set_progress(w, written ? LOADED : HAS_ALL_RUNS);
+    return thread_pool_failed(w->parts.threads) ? -1 : 0;
+}
+
+void checkpoint_writer_save_part(struct checkpoint_writer *w, unsigned n_runs)
+{
+    if (w->progress < RECORDED) return;
+    if (write_checkpoint(w, CHECKPOINT_PARTIAL, n_runs) == 0) set_progress(w, LOADED);
+}
+
+void checkpoint_writer_try_again(struct checkpoint_writer *w, unsigned n_runs)
+{
+    thread_pool_fail(w->parts.threads); /* then write_checkpoint prints no more warnings */
+    if (w->progress == HAS_ALL_RUNS) (void)checkpoint_writer_end_load(w, n_runs);
+}
+
+bool checkpoint_writer_may_write(const struct checkpoint_writer *w)
+{
+    const struct sort_settings *s = w->settings;
+    struct load_counts counts;
+    load_totals_look(w->parts.totals, &counts);
+    if (!w->overwrites_input || w->progress == LOADED || counts.sum.n_records == 0) return true;
+    diag_error("'%s' is an input, and there is no place for its records while it is written: name "
+               "another output", s->output);
+    return false;
+}
+
+void checkpoint_writer_tell_failed_sync(struct checkpoint_writer *w, int result)
+{
+    delayed_fsync_tell(w->durable, result);
+}
+
+void checkpoint_writer_end_syncs(struct checkpoint_writer *w, bool directories_stay)
+{
+    delayed_fsync_end(w->durable, directories_stay);
+    w->durable = NULL;
+}
+
+/* ---- whether it stays ---- */
+
+bool checkpoint_writer_is_loaded(const struct checkpoint_writer *w)
+{
+    thread_pool_assert_locked(w->parts.threads);
+    return w->progress == LOADED;
+}
+
+bool checkpoint_writer_is_wish(int signal_number)
+{
+    return signal_number == SIGINT || signal_number == SIGQUIT || signal_number == SIGPIPE;
+}
+
+bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_number,
+                             unsigned n_durable)
+{
+    const struct sort_settings *s = w->settings;
+    const struct load_counts *counts = load_totals_locked(w->parts.totals);
+    bool is_wish = checkpoint_writer_is_wish(signal_number);
+    if (diag_cause() == DIAG_HOPELESS && !s->resumed && !s->keep_checkpoint) return false;
+    if (s->resumed || (w->overwrites_input && w->progress == LOADED)) return true;
+    if (w->progress == NOT_RECORDED || (is_wish && !s->keep_checkpoint)) return false;
+    if (w->progress >= HAS_ALL_RUNS) return true;
+    bool can_go_on = w->file.can_read_again && !counts->input_is_bad;
+    return n_durable > 0 && (can_go_on || s->keep_checkpoint);
+}
+
+/* Finds room for what the disk that is full cannot take. */
+static struct other_disk choose_other_disk(const struct checkpoint_writer *w, bool partial)
+{
+    char *output = absolute_name(w->parts.output_path);
+    char *also = absolute_name(w->parts.also_path);
+    uint64_t n_bytes = 0;
+    for (size_t i = 0; i < w->file.n_inputs; i++) n_bytes += w->file.inputs[i].n_bytes;
+    struct other_disk_sort sort = {
+        .temp_dirs = (const char *const *)w->paths, .n_temp_dirs = w->n_paths,
+        .writes_runs = !partial && w->progress != LOADED,
+        .files = {[CHECKPOINT_OUTPUT] = output, [CHECKPOINT_ALSO] = also},
+        .output_bytes = n_bytes};
+    for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
+        sort.files[CHECKPOINT_COUNTS + i] = w->settings->asked_output.counts[i];
+    struct other_disk other = other_disk_choose(&sort);
+    free(output);
+    free(also);
+    return other;
+}
+
+/* Says how the sort is resumed. */
+static void tell_how(const struct checkpoint_writer *w)
+{
+    const struct sort_settings *s = w->settings;
+    const struct load_counts *counts = load_totals_locked(w->parts.totals);
+    bool partial = counts->input_is_cut || (w->progress != LOADED && !w->file.can_read_again);
+    const char *path = checkpoint_dir_find((const char *const *)w->paths, w->n_paths);
+    if (!path) {
+        diag_left("warning: '%s' cannot be resumed as it is: somebody has moved, closed or "
+                  "removed it, or its STORE file", w->paths[0]);
+        return;
+    }
+    if (diag_cause() == DIAG_HOPELESS) {
+        diag_left("'%s' is kept, but --resume would fail again", path);
+        return;
+    }
+    char command[CHECKPOINT_COMMAND_BYTES];
+    char *real = realpath(path, NULL);
+    struct other_disk other = choose_other_disk(w, partial);
+    struct checkpoint_resuming resuming = {
+        .path = real ? real : path, .partial = partial, .has_output = s->output != NULL,
+        .temp_dir = other.temp_dir};
+    memcpy(resuming.files, other.files, sizeof resuming.files);
+    /* Bytes may have changed on their way from the disk: a second try may work. */
+    diag_left("what was sorted so far is kept; to %s%s: %s",
+              diag_cause() == DIAG_DAMAGE ? "try once more"
+              : partial                   ? "write what there is"
+                                          : "finish",
+              other.note, checkpoint_command(&resuming, command));
+    other_disk_release(&other);
+    free(real);
+}
+
+void checkpoint_writer_tell(const struct checkpoint_writer *w, bool kept, unsigned n_durable)
+{
+    thread_pool_assert_locked(w->parts.threads);
+    if (w->progress == NOT_RECORDED) return;    /* no file written, or resuming refused */
+    if (kept)
+        tell_how(w);
+    else if (n_durable > 0 && !w->file.can_read_again && w->progress == LOADED)
+        diag_warning("what was sorted is removed, since nobody reads the output any more; -k would "
+                     "have kept it");
+    else if (n_durable > 0 && !w->file.can_read_again)
+        diag_warning("what was sorted so far is removed: only a BAM file can be read on from "
+                     "where it stopped; -k would have kept it");
+}

@@ -1,0 +1,167 @@
+/*
+ * other_disk.c -- see other_disk.h.
+ *
+ * Everything that would be written to the full disk goes to one other directory: the one with the
+ * most free space of those in which users expect files. File systems in memory are left out.
+ */
+#include "resume/other_disk.h"
+
+#include "os/disk_space.h"
+#include "os/temp_dir.h"
+#include "util/diag.h"
+#include "util/path.h"
+#include "util/xalloc.h"
+
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+struct choice {
+    const struct other_disk_sort *sort;
+    dev_t full;                 /* the disk that is full */
+    bool moves[CHECKPOINT_N_FILES];
+    char *best;                 /* NULL: none yet */
+    dev_t device;               /* of the best one; only its first place counts */
+    uint64_t free_bytes;
+};
+
+/* The part of a file's name, or of a pattern, that comes after the directory that exists. */
+static const char *name_in(const char *output, const char *dir)
+{
+    return strcmp(dir, ".") == 0 ? output : output + strlen(dir) + (strcmp(dir, "/") != 0);
+}
+
+/* Returns the name of a file in `dir`, which the caller frees. Files that have one name in several
+   directories get different ones there. */
+static char *moved(const struct choice *choice, int i, const char *dir)
+{
+    const char *const *files = choice->sort->files;
+    char *parent = path_fixed_parent(files[i]);
+    const char *last = name_in(files[i], parent);
+    char *name = temp_dir_path(dir, last);
+    bool is_taken = false;
+    for (int k = 0; k < CHECKPOINT_N_FILES && !is_taken; k++) {
+        if (k == i || !files[k] || (choice->moves[k] && k > i)) continue;
+        char *other = choice->moves[k] ? moved(choice, k, dir) : NULL;
+        is_taken = strcmp(name, other ? other : files[k]) == 0;
+        free(other);
+    }
+    if (is_taken) {
+        free(name);
+        char *word = xasprintf("%s-%s", i < CHECKPOINT_COUNTS ? "other"
+                               : checkpoint_count_word(i - CHECKPOINT_COUNTS), last);
+        name = temp_dir_path(dir, word);
+        free(word);
+    }
+    free(parent);
+    return name;
+}
+
+/* True if the disk of `path` is full, or has less than n_bytes left. */
+static bool lacks_space(const struct choice *choice, const char *path, uint64_t n_bytes)
+{
+    struct disk_space space;
+    return disk_space_look(path, &space) &&
+           (space.device == choice->full || space.free_bytes < n_bytes);
+}
+
+/* Notes which files would be written to a disk that lacks space for them. */
+static void look_at_files(struct choice *choice)
+{
+    for (int i = 0; i < CHECKPOINT_N_FILES; i++) {
+        const char *file = choice->sort->files[i];
+        char *dir = file && !path_is_url(file) ? path_fixed_parent(file) : NULL;
+        uint64_t n_bytes = i < CHECKPOINT_COUNTS ? choice->sort->output_bytes : 0;
+        choice->moves[i] = dir && lacks_space(choice, dir, n_bytes);
+        free(dir);
+    }
+}
+
+/* True if a file that moves would replace another one in the directory. */
+static bool would_replace(const struct choice *choice, const char *dir)
+{
+    bool would = false;
+    for (int i = 0; i < CHECKPOINT_N_FILES && !would; i++) {
+        char *name = choice->moves[i] ? moved(choice, i, dir) : NULL;
+        would = name && access(name, F_OK) == 0;
+        free(name);
+    }
+    return would;
+}
+
+static void consider(struct choice *choice, const char *place)
+{
+    char *dir = place ? realpath(place, NULL) : NULL;
+    struct disk_space space;
+    struct statfs fs;
+    if (!dir || access(dir, W_OK | X_OK) != 0 || statfs(dir, &fs) != 0 ||
+        fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC ||
+        !disk_space_look(dir, &space) || space.device == choice->full ||
+        (choice->best && space.device == choice->device) ||
+        space.free_bytes <= choice->free_bytes || would_replace(choice, dir)) {
+        free(dir);
+        return;
+    }
+    free(choice->best);
+    choice->best = dir;
+    choice->device = space.device;
+    choice->free_bytes = space.free_bytes;
+}
+
+static void consider_parent(struct choice *choice, const char *path)
+{
+    char *dir = path && !path_is_url(path) ? path_fixed_parent(path) : NULL;
+    consider(choice, dir);
+    free(dir);
+}
+
+static void consider_all(struct choice *choice)
+{
+    const struct other_disk_sort *sort = choice->sort;
+    for (int i = 0; i < CHECKPOINT_N_FILES; i++) consider_parent(choice, sort->files[i]);
+    for (size_t i = 0; i < sort->n_temp_dirs; i++) consider_parent(choice, sort->temp_dirs[i]);
+    const char *const places[] = {getenv("TMPDIR"), ".", getenv("HOME"), "/var/tmp", "/tmp"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) consider(choice, places[i]);
+}
+
+/* True if further temporary data would be written to the full disk. */
+static bool runs_need_space(const struct choice *choice)
+{
+    const struct other_disk_sort *sort = choice->sort;
+    for (size_t i = 0; sort->writes_runs && i < sort->n_temp_dirs; i++)
+        if (lacks_space(choice, sort->temp_dirs[i], 0)) return true;
+    return false;
+}
+
+struct other_disk other_disk_choose(const struct other_disk_sort *sort)
+{
+    struct other_disk other = {.note = ""};
+    struct choice choice = {.sort = sort};
+    struct disk_space space;
+    char size[SIZE_TEXT_BYTES];
+    const char *place = diag_full_place();
+    if (!place || !disk_space_look(place, &space)) return other;
+    choice.full = space.device;
+    look_at_files(&choice);
+    consider_all(&choice);
+    if (!choice.best) {
+        (void)strcpy(other.note, " when there is space");
+        return other;
+    }
+    for (int i = 0; i < CHECKPOINT_N_FILES; i++)
+        if (choice.moves[i]) other.files[i] = moved(&choice, i, choice.best);
+    if (runs_need_space(&choice)) other.temp_dir = xstrdup(choice.best);
+    (void)snprintf(other.note, sizeof other.note, " in '%s', which has %s free", choice.best,
+                   size_format(choice.free_bytes, size));
+    free(choice.best);
+    return other;
+}
+
+void other_disk_release(struct other_disk *other)
+{
+    free(other->temp_dir);
+    for (int i = 0; i < CHECKPOINT_N_FILES; i++) free(other->files[i]);
+}

@@ -1,0 +1,298 @@
+/*
+ * load.c -- see load.h.
+ *
+ * The loader fetches pieces of the input at hand into a queue (span_queue.h), and takes from it
+ * spans of whole records, which workers have inflated or parsed. It gives the records places in a
+ * sort buffer (sort_buffer_filler.h), or, if mates are fixed, hands the span to the splitter of
+ * templates (template_splitter.h), which does so later.
+ *
+ * It waits only for input, for workers if enough was read ahead, and for memory when sort buffers
+ * are filled faster than spilled.
+ */
+#include "sort/load.h"
+
+#include "sort/template_splitter.h"
+#include "util/diag.h"
+#include "util/monotonic.h"
+
+#include <inttypes.h>
+
+enum {
+    FEW_ALONE = 1000,           /* as many reads without a mate are no reason to warn */
+    ALONE_RATIO = 10,           /* nor is one in so many: a filter may have left out its mate */
+};
+
+struct loader {
+    const struct sort_context *sort;
+    uint64_t most_bytes;        /* that are read of the inputs; 0: all */
+    struct threads *threads;
+    struct load_totals *totals;
+    struct bam_reader *reader;  /* of the input at hand */
+    struct span_queue spans;    /* of this input */
+    struct template_splitter *templates;        /* NULL: records stay as they are */
+    struct sort_buffer_filler filler;
+    double input_seconds;       /* spent in reading */
+    uint64_t n_fetched;         /* bytes of pieces, uncompressed */
+    bool is_cut;                /* the input ended early; what came is kept */
+};
+
+static void drop_span(void *owner)
+{
+    span_queue_drop_locked(owner);
+}
+
+/* Places n records of a span, from `at` to `to`; `first` is the number of the first one. */
+static int place_records(struct loader *ld, struct queued_span *span, const uint8_t *at,
+                         const uint8_t *to, size_t n, uint64_t first)
+{
+    const struct placed_records records = {
+        .at = at, .n_bytes = (size_t)(to - at), .n_records = n, .first = first,
+        .input = ld->reader->file.name,
+        .end = {bam_inputs_number(ld->sort->inputs), record_span_offset(&span->records, to),
+                first + n},
+        .n_users = &span->n_users, .drop = drop_span, .owner = span};
+    return sort_buffer_filler_place(&ld->filler, &records);
+}
+
+/* Places the records of a span, and says what is wrong with what comes after them. */
+static int place_span(struct loader *ld, struct queued_span *span)
+{
+    const struct record_span *records = &span->records;
+    struct bam_walk walk = {.at = records->from};
+    uint64_t number = records->first_record, end = number + records->n_records;
+    while (number < end) {
+        const uint8_t *at = walk.at;
+        size_t room = sort_buffer_filler_room(&ld->filler), n = (size_t)(end - number);
+        if ((size_t)(records->to - at) <= room) {
+            walk.at = records->to;
+        } else {                /* as many as fit, which is none when the sort buffer is full */
+            walk.end = at + room;
+            for (n = 0; bam_walk_next(&walk);) n++;
+        }
+        int r = n > 0 ? place_records(ld, span, at, walk.at, n, number)
+                      : sort_buffer_filler_make_room(&ld->filler, bam_record_bytes(at));
+        if (r < 0) return -1;
+        number += n;
+    }
+    return record_span_check(records, ld->reader->file.name);
+}
+
+/* Counts bytes of records, to estimate how many the whole input has. */
+static void count_fetched(struct loader *ld, size_t n_bytes)
+{
+    ld->n_fetched += n_bytes;
+    /* Of text, and of templates, the size of the records is known when they are placed. */
+    if (!ld->templates && !ld->spans.reader.is_text) ld->filler.n_bytes += n_bytes;
+}
+
+/* Takes the next span: places its records, or has its templates fixed. */
+static int take_span(struct loader *ld)
+{
+    thread_pool_lock(ld->threads);
+    struct queued_span *span = span_queue_take_locked(&ld->spans);
+    thread_pool_unlock(ld->threads);
+    if (ld->templates) return template_splitter_add(ld->templates, span);
+    if (ld->spans.reader.is_text && span->records.n_records > 0)
+        ld->filler.n_bytes += (size_t)(span->records.to - span->records.from);
+    int r = place_span(ld, span);
+    span_queue_drop(span);
+    return r;
+}
+
+/* ---- waiting ---- */
+
+/* With the lock held: tells how far the input has been read. */
+static void note_position(const struct loader *ld, bool all)
+{
+    const struct sort_context *sort = ld->sort;
+    uint64_t n_bytes = sort->inputs->n_bytes, n_read = 0;
+    /* If one of several inputs is a pipe, only the position in the last one is known. */
+    if (n_bytes > 0 || sort->settings->n_inputs == 1)
+        n_read = all && n_bytes > 0 ? n_bytes : bam_inputs_bytes_read(sort->inputs);
+    struct load_counts *counts = load_totals_locked(ld->totals);
+    counts->file_bytes = n_bytes;
+    counts->file_bytes_read = n_read;
+}
+
+/* With the lock held: true if the next span can be taken. */
+static bool span_is_ready(const struct loader *ld)
+{
+    return span_queue_is_ready_locked(&ld->spans) &&
+           (!ld->templates || template_splitter_has_room_locked(ld->templates));
+}
+
+/* With the lock held: true if there is something to do with what was fetched. */
+static bool can_go_on(const struct loader *ld)
+{
+    return span_is_ready(ld) ||
+           (ld->templates && template_splitter_is_ready_locked(ld->templates));
+}
+
+/* With the lock held: true if everything that was fetched was placed. */
+static bool is_idle(const struct loader *ld)
+{
+    return span_queue_is_empty_locked(&ld->spans) &&
+           (!ld->templates || template_splitter_is_empty(ld->templates));
+}
+
+/* Takes a span, or else places templates; one of both can be done. */
+static int go_on(struct loader *ld)
+{
+    thread_pool_lock(ld->threads);
+    bool can_take = span_is_ready(ld);
+    thread_pool_unlock(ld->threads);
+    return can_take ? take_span(ld) : template_splitter_place(ld->templates);
+}
+
+enum load_step { LOAD_FAILED, LOAD_GO_ON, LOAD_FETCH, LOAD_IDLE };
+
+/* Waits until something can be done: what was fetched comes first. may_fetch: more may be read. */
+static enum load_step wait_for_step(struct loader *ld, bool may_fetch)
+{
+    enum load_step step = LOAD_FAILED;
+    thread_pool_lock(ld->threads);
+    note_position(ld, false);
+    while (!thread_pool_failed(ld->threads) && step == LOAD_FAILED) {
+        if (can_go_on(ld))
+            step = LOAD_GO_ON;
+        else if (may_fetch && span_queue_has_room_locked(&ld->spans))
+            step = LOAD_FETCH;
+        else if (!may_fetch && is_idle(ld))
+            step = LOAD_IDLE;
+        else
+            thread_pool_wait_for(ld->threads, WAIT_READER_WORKERS);
+    }
+    thread_pool_unlock(ld->threads);
+    return step;
+}
+
+/* Does all that can be done with what was fetched. */
+static int use_up(struct loader *ld)
+{
+    enum load_step step;
+    while ((step = wait_for_step(ld, false)) == LOAD_GO_ON)
+        if (go_on(ld) < 0) return -1;
+    return step == LOAD_IDLE ? 0 : -1;
+}
+
+/* ---- inputs ---- */
+
+/* Fixes and places the last template of an input. */
+static int finish_templates(struct loader *ld)
+{
+    if (!ld->templates) return 0;
+    if (template_splitter_finish(ld->templates, ld->spans.reader.end_offset) < 0) return -1;
+    return use_up(ld);
+}
+
+/* Places what is left of an input. It is an error if bytes are left after the last record. */
+static int finish_input(struct loader *ld)
+{
+    return use_up(ld) < 0 || finish_templates(ld) < 0 ? -1 : span_reader_end(&ld->spans.reader);
+}
+
+/*
+ * Ends the input after the last whole record that can be used, and drops the rest. For errors in an
+ * input that cannot be read again, for signals, and after most_bytes. What came of the last
+ * template is fixed as if it were whole.
+ */
+static int end_early(struct loader *ld)
+{
+    (void)use_up(ld);           /* after an error in a record nothing is left */
+    if (thread_pool_failed(ld->threads) || finish_templates(ld) < 0) return -1;
+    thread_pool_lock(ld->threads);
+    load_totals_locked(ld->totals)->input_is_cut = true;
+    thread_pool_unlock(ld->threads);
+    ld->is_cut = true;
+    return 0;
+}
+
+static int fetch(struct loader *ld)
+{
+    size_t n_bytes;
+    double start = monotonic_seconds();
+    int r = span_queue_fetch(&ld->spans, &n_bytes);
+    ld->input_seconds += monotonic_seconds() - start;
+    if (r == BAM_READER_PIECE) count_fetched(ld, n_bytes);
+    return r;
+}
+
+static int load_one_input(struct loader *ld)
+{
+    const struct sort_context *sort = ld->sort;
+    uint32_t number = bam_inputs_number(sort->inputs);
+    uint64_t n_records = number == sort->resume.start.input ? sort->resume.start.n_records : 0;
+    span_queue_begin(&ld->spans, ld->reader, number, n_records,
+                     bam_inputs_renames(sort->inputs, number));
+    if (ld->templates)
+        template_splitter_begin(ld->templates, ld->reader->file.name, n_records);
+    for (;;) {
+        bool is_enough = ld->most_bytes > 0 && ld->n_fetched >= ld->most_bytes;
+        enum load_step step = wait_for_step(ld, !is_enough);
+        if (step == LOAD_FAILED || ld->totals->stop_signal) return -1;
+        if (step == LOAD_IDLE) return end_early(ld);
+        int r = step == LOAD_GO_ON ? go_on(ld) : fetch(ld);
+        if (r < 0) return -1;
+        if (step == LOAD_FETCH && r == BAM_READER_END) return finish_input(ld);
+    }
+}
+
+/* Called after an error while an input was read. Marks the input as bad, unless something else
+   failed or the system could not read it. Returns 0 if what came is kept, else -1. */
+static int input_failed(struct loader *ld)
+{
+    if (thread_pool_failed(ld->threads)) return -1;
+    if (ld->sort->checkpoint && checkpoint_writer_saves_part(ld->sort->checkpoint))
+        return end_early(ld);
+    if (!ld->reader->source->io_failed) load_totals_set_bad(ld->totals);
+    return -1;
+}
+
+static int load_all(struct loader *ld)
+{
+    const struct sort_context *sort = ld->sort;
+    int r = 0;
+    while (!ld->is_cut && (r = bam_inputs_next(sort->inputs, &ld->reader)) > 0)
+        if (load_one_input(ld) < 0 && (r = input_failed(ld)) < 0) break;
+    if (r < 0 && sort->inputs->changed) load_totals_set_bad(ld->totals);
+    if (r < 0) return -1;
+    thread_pool_lock(ld->threads);
+    note_position(ld, true);
+    thread_pool_unlock(ld->threads);
+    return 0;
+}
+
+/* Warns if so many reads had no mate beside them that the input is probably not in groups. */
+static void tell_alone(const struct loader *ld)
+{
+    struct load_counts counts;
+    load_totals_look(ld->totals, &counts);
+    if (counts.n_alone <= FEW_ALONE || counts.n_alone * ALONE_RATIO <= counts.n_paired) return;
+    diag_warning("%" PRIu64 " of %" PRIu64 " paired reads have no mate beside them: if reads of "
+                 "one name lie apart, run samtools collate or rocksort -n first",
+                 counts.n_alone, counts.n_paired);
+}
+
+int load_input(const struct sort_context *sort, uint64_t most_bytes)
+{
+    struct loader ld = {.sort = sort, .most_bytes = most_bytes, .threads = sort->threads,
+                        .totals = sort->totals};
+    const struct input_streams_settings spans = {
+        .threads = ld.threads, .totals = ld.totals, .n_refs = sam_hdr_nref(sort->header),
+        .share = {.span_bytes = sort->budget.span_bytes, .ahead_bytes = sort->budget.input_bytes},
+        .has_offsets = true};
+    span_queue_init(&ld.spans, &spans);
+    if (sort->settings->fixmate) ld.templates = template_splitter_create(sort, &ld.filler);
+    int r = sort_buffer_filler_begin(&ld.filler, sort) < 0 ? -1 : load_all(&ld);
+    if (r == 0) sort_buffer_filler_end(&ld.filler);
+    if (r < 0) thread_pool_fail(ld.threads);
+    thread_pool_add_wait(ld.threads, WAIT_READER_INPUT, ld.input_seconds);
+    load_totals_set_loading(ld.totals, false);
+    /* Batches are freed, and point to the sort. */
+    r = thread_pool_finish_jobs(ld.threads);
+    sort_buffer_filler_release(&ld.filler);
+    if (r == 0) tell_alone(&ld);
+    template_splitter_destroy(ld.templates);
+    span_queue_release(&ld.spans);
+    return r;
+}

@@ -1,0 +1,498 @@
+/*
+ * merge_sorted.c -- see merge_sorted.h.
+ *
+ * When the BGZF blocks of an input are copied, each must begin where the one before it ends, and
+ * the file must end with the EOF block; nothing is inflated. The places in the index must be
+ * beginnings of blocks: this shows most indexes that are not that of the file.
+ */
+#include "sort/merge_sorted.h"
+
+#include "bam/bam_convert.h"
+#include "bam/bgzf_block.h"
+#include "bam_sort_key.h"
+#include "input/bam_inputs.h"
+#include "input/input_error.h"
+#include "input/scan_inputs.h"
+#include "os/memory.h"
+#include "sort/merge.h"
+#include "sort/progress.h"
+#include "util/diag.h"
+#include "util/xalloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- which steps there are ---- */
+
+/* What is known of an input. */
+struct span {
+    size_t input;
+    uint64_t first, last;       /* keys of its first and last record; 0 and the largest: unknown */
+    bool can_copy;
+    struct merge_copy copy;
+};
+
+/* Finds the coordinate key of a record. Returns false if it has none. */
+static bool find_key(const bam1_t *record, uint64_t *key)
+{
+    uint8_t *raw = NULL;
+    size_t room = 0;
+    bool has_key = bam_record_put(record, false, &raw, &room, 0) == NULL;
+    if (has_key) *key = sort_key_coordinate(raw);
+    free(raw);
+    return has_key;
+}
+
+/* True if the index may be that of the file with these ends: it begins and ends where the records
+   do, with the same references. An old index, or one of another file, rarely does. */
+static bool fits(const struct bam_index_file *index, const struct bam_ends *ends)
+{
+    const struct bam_index_part *part = &index->part;
+    const bam1_t *first = ends->first, *last = ends->last, *after = ends->after;
+    if (part->n_refs == 0) return part->n_unplaced > 0 ? first && first->core.tid < 0 : !first;
+    const struct bam_index_ref *from = &part->refs[0], *to = &part->refs[part->n_refs - 1];
+    if (!first || first->core.tid != from->tid || from->begin != bam_index_voffset(ends->begin, 0))
+        return false;
+    if (part->n_unplaced > 0) return after && after->core.tid < 0;
+    return last && last->core.tid == to->tid && !after;
+}
+
+/* Finds the keys of the ends. Returns false if the input must be read. */
+static bool find_keys(const struct bam_ends *ends, uint64_t n_unplaced, struct span *span)
+{
+    if (!ends->first) {         /* no records */
+        span->last = span->first;
+        return true;
+    }
+    if (!find_key(ends->first, &span->first)) return false;
+    /* Reads without a place are the last ones. */
+    if (n_unplaced > 0) return true;
+    return ends->last && find_key(ends->last, &span->last);
+}
+
+/* Looks at an input with this index. Returns true if its blocks can be copied. */
+static bool look_with(const struct bam_index_file *index, const char *path,
+                      struct bam_inputs *inputs, const struct bam_index_shape *shape,
+                      struct span *span)
+{
+    const struct bam_index_part *part = &index->part;
+    const struct bam_index_shape *mine = &part->shape;
+    if (shape && (shape->min_shift != mine->min_shift || shape->depth != mine->depth)) return false;
+    const struct stat *file = bam_inputs_file(inputs, span->input);
+    if (!file || index->n_refs != sam_hdr_nref(inputs->header)) return false;
+    const struct bam_ends_places places = {
+        .placed_end = part->n_refs > 0 ? part->unplaced_begin : 0,
+        .last_begin = part->n_unplaced > 0 ? 0 : index->last_begin};
+    struct bam_ends ends;
+    if (places.placed_end >> 16 >= (uint64_t)file->st_size) return false;
+    if (bam_ends_read(path, &places, &ends) < 0) return false;
+    bool can_copy = fits(index, &ends) && find_keys(&ends, part->n_unplaced, span);
+    span->copy = (struct merge_copy){ends.begin, index->n_records, index->last_begin};
+    bam_ends_release(&ends);
+    return can_copy;
+}
+
+/* Looks at an input. Returns true if its blocks can be copied. The index is not kept: those of
+   hundreds of inputs may be large. */
+static bool look(const char *path, struct bam_inputs *inputs, const struct bam_index_shape *shape,
+                 struct span *span)
+{
+    struct bam_index_file index;
+    const struct opened_file *opened = &inputs->files[span->input];
+    if (!opened->can_seek || !opened->by_coordinate || bam_index_file_read(path, &index) < 0)
+        return false;
+    bool can_copy = look_with(&index, path, inputs, shape, span);
+    bam_index_part_release(&index.part);
+    return can_copy;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+    if (x->first != y->first) return x->first < y->first ? -1 : 1;
+    return x->input < y->input ? -1 : x->input > y->input;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const size_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static void add_step(struct merge_steps *steps, const struct span *spans, size_t n)
+{
+    struct merge_step *step = &steps->steps[steps->n++];
+    *step = (struct merge_step){.n_inputs = n, .copies = n == 1 && spans->can_copy};
+    step->inputs = xcalloc(n, sizeof *step->inputs);
+    for (size_t i = 0; i < n; i++) step->inputs[i] = spans[i].input;
+    qsort(step->inputs, n, sizeof *step->inputs, compare_numbers);
+    if (step->copies) step->copy = spans->copy;
+}
+
+/* True if some record of the span may come before the last of those that end at `last`, in input
+   `last_input`. */
+static bool overlaps(const struct span *span, uint64_t last, size_t last_input)
+{
+    return span->first < last || (span->first == last && span->input < last_input);
+}
+
+void merge_steps_all(size_t n, struct merge_steps *steps)
+{
+    struct merge_step *step = xcalloc(1, sizeof *step);
+    *step = (struct merge_step){.inputs = xcalloc(n, sizeof *step->inputs), .n_inputs = n};
+    for (size_t i = 0; i < n; i++) step->inputs[i] = i;
+    *steps = (struct merge_steps){step, 1};
+}
+
+void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_t n,
+                      const struct bam_index_shape *shape, struct merge_steps *steps)
+{
+    struct span *spans = xcalloc(n, sizeof *spans);
+    *steps = (struct merge_steps){.steps = xcalloc(n, sizeof *steps->steps)};
+    for (size_t i = 0; i < n; i++) {
+        spans[i] = (struct span){.input = i, .last = UINT64_MAX};
+        spans[i].can_copy = look(paths[i], inputs, shape, &spans[i]);
+        if (spans[i].can_copy) continue;
+        spans[i].first = 0;
+        spans[i].last = UINT64_MAX;
+    }
+    qsort(spans, n, sizeof *spans, compare_spans);
+    for (size_t from = 0, to; from < n; from = to) {
+        uint64_t last = spans[from].last;
+        size_t last_input = spans[from].input;
+        for (to = from + 1; to < n && overlaps(&spans[to], last, last_input); to++)
+            if (spans[to].last > last || (spans[to].last == last && spans[to].input > last_input)) {
+                last = spans[to].last;
+                last_input = spans[to].input;
+            }
+        add_step(steps, spans + from, to - from);
+    }
+    free(spans);
+}
+
+void merge_steps_release(struct merge_steps *steps)
+{
+    for (size_t i = 0; i < steps->n; i++) free(steps->steps[i].inputs);
+    free(steps->steps);
+    *steps = (struct merge_steps){0};
+}
+
+/* ---- reading inputs before ---- */
+
+/* Checks that n inputs can be open at the same time. */
+static int check_open_files(size_t n)
+{
+    enum { OTHER_FILES = 32 };
+    size_t limit;
+    if (open_files_suffice(n + OTHER_FILES, &limit)) return 0;
+    diag_error("%zu inputs cannot be open at the same time: raise 'ulimit -n' from %zu to %zu, or "
+               "merge some of them first", n, limit, n + OTHER_FILES);
+    return -1;
+}
+
+/* Makes settings to read n inputs at the same time; checks that there is memory, and divides it. */
+static int plan_streams(struct sort_context *sort, const size_t *numbers, size_t n,
+                        struct input_streams_settings *streams)
+{
+    *streams = (struct input_streams_settings){
+        .threads = sort->threads, .inputs = sort->inputs, .numbers = numbers, .n_inputs = n,
+        .n_refs = sam_hdr_nref(sort->header), .totals = sort->totals,
+    };
+    if (memory_budget_share_inputs(&sort->budget, n, &streams->share)) return 0;
+    diag_error("%zu MiB of memory are too little to merge %zu inputs: give %zu MiB or more with "
+               "--max-memory, or merge some of them first", sort->budget.total_bytes >> 20, n,
+               (streams->share.needed_bytes >> 20) + 1);
+    return -1;
+}
+
+/* Reads all inputs, finds all duplicates, and makes ranges. `step` has all inputs. */
+static int look_first(struct sort_context *sort, const struct record_observers *observers,
+                      const struct merge_step *step)
+{
+    struct input_streams_settings streams;
+    if (check_open_files(sort->settings->n_inputs) < 0 ||
+        plan_streams(sort, step->inputs, step->n_inputs, &streams) < 0 ||
+        scan_inputs_ends(&streams, observers, &sort->rules) < 0)
+        return -1;
+    if (input_scan_settle(&sort->scan, sort->split, sort->columns) < 0) return -1;
+    return sort->duplicates ? markdup_resolve(sort->duplicates, sort->budget.total_bytes) : 0;
+}
+
+static void plan(struct sort_context *sort, struct merge_steps *steps)
+{
+    const struct bam_index *index = sort->output.files[0].index;
+    if (sort->settings->merge_may_copy)
+        merge_steps_plan(sort->settings->inputs, sort->inputs, sort->settings->n_inputs,
+                         index ? bam_index_shape(index) : NULL, steps);
+    else
+        merge_steps_all(sort->settings->n_inputs, steps);
+}
+
+/* Counts how much of the input files was read. */
+static void count_read(const struct sort_context *sort, uint64_t n_bytes)
+{
+    thread_pool_lock(sort->threads);
+    struct load_counts *counts = load_totals_locked(sort->totals);
+    counts->file_bytes = sort->inputs->n_bytes;
+    counts->file_bytes_read = n_bytes;
+    thread_pool_unlock(sort->threads);
+}
+
+/* Looks at the IDs in the records of n inputs, some at a time. */
+static int scan_inputs(struct sort_context *sort, const size_t *numbers, size_t n,
+                       bool *touched)
+{
+    enum { AT_A_TIME = 16 };
+    struct input_streams_settings streams;
+    for (size_t from = 0, n_now; from < n; from += n_now) {
+        n_now = n - from < AT_A_TIME ? n - from : AT_A_TIME;
+        if (plan_streams(sort, numbers + from, n_now, &streams) < 0 ||
+            scan_inputs_ids(&streams, touched) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Steps that copy an input whose IDs change merge it instead, if some record has such an ID. */
+static int look_at_ids(struct sort_context *sort, struct merge_steps *steps)
+{
+    size_t *numbers = xcalloc(sort->settings->n_inputs, sizeof *numbers), n = 0;
+    bool *touched = xcalloc(sort->settings->n_inputs, sizeof *touched);
+    for (size_t i = 0; i < steps->n; i++)
+        if (steps->steps[i].copies && bam_inputs_renames(sort->inputs, steps->steps[i].inputs[0]))
+            numbers[n++] = steps->steps[i].inputs[0];
+    int r = scan_inputs(sort, numbers, n, touched);
+    for (size_t i = 0; i < steps->n; i++)
+        if (touched[steps->steps[i].inputs[0]]) steps->steps[i].copies = false;
+    free(touched);
+    free(numbers);
+    return r;
+}
+
+/* ---- copying an input ---- */
+
+enum { BUFFER_BYTES = 1 << 20 };        /* room for many blocks */
+
+struct copy {
+    struct sort_context *sort;
+    const char *path;
+    const struct merge_copy *what;
+    struct output_file *output;
+    int fd;
+    uint64_t at, end;           /* what is read next, and the EOF block */
+    uint8_t *buffer;
+    size_t n_bytes;             /* in the buffer; they begin with a block */
+    struct bam_index_file index;
+    size_t next_chunk, next_window;     /* of the index: the first ones in blocks to come */
+    struct stat file;           /* when it was opened */
+};
+
+static int refuse_index(const struct copy *copy)
+{
+    diag_error("the index of '%s' is not that of the file: make the index again, or remove it",
+               copy->path);
+    return -1;
+}
+
+/* Reads the index, which must be the one that was looked at before. */
+static int read_index(struct copy *copy)
+{
+    struct bam_index_file *index = &copy->index;
+    if (bam_index_file_read(copy->path, index) == 0 &&
+        index->n_records == copy->what->n_records && index->last_begin == copy->what->last_begin)
+        return 0;
+    diag_error("the index of '%s' was changed while others were read; merge again", copy->path);
+    return -1;
+}
+
+/* Passes the places in the index that are in the block at byte `at`. False if one lies before it,
+   and so in no block. */
+static bool pass_places(struct copy *copy, uint64_t at)
+{
+    const struct bam_index_part *part = &copy->index.part;
+    size_t *chunk = &copy->next_chunk, *window = &copy->next_window;
+    while (*chunk < part->n_chunks && part->chunks[*chunk].begin >> 16 == at) ++*chunk;
+    while (*window < part->n_windows && part->windows[*window].begin >> 16 == at) ++*window;
+    return !(*chunk < part->n_chunks && part->chunks[*chunk].begin >> 16 < at) &&
+           !(*window < part->n_windows && part->windows[*window].begin >> 16 < at);
+}
+
+static bool differs(const struct stat *a, const struct stat *b)
+{
+    return a->st_size != b->st_size || a->st_mtim.tv_sec != b->st_mtim.tv_sec ||
+           a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
+}
+
+static int refuse_change(const char *path)
+{
+    diag_error("'%s' was changed while it, or others, were read; merge again", path);
+    return -1;
+}
+
+/* Opens the file, which must be the one that was looked at before. */
+static int open_file(struct copy *copy, const struct stat *before)
+{
+    struct stat now;
+    copy->fd = open(copy->path, O_RDONLY | O_CLOEXEC);
+    if (copy->fd < 0 || fstat(copy->fd, &now) < 0) {
+        diag_error("cannot open '%s': %s", copy->path, strerror(errno));
+        return -1;
+    }
+    if (!before || now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
+        differs(&now, before))
+        return refuse_change(copy->path);
+    copy->file = now;
+    copy->at = copy->what->begin;
+    copy->end = (uint64_t)now.st_size - BGZF_END_BYTES;
+    return 0;
+}
+
+/* Fills the buffer. */
+static int read_on(struct copy *copy)
+{
+    while (copy->n_bytes < BUFFER_BYTES && copy->at < copy->end) {
+        size_t n = BUFFER_BYTES - copy->n_bytes;
+        if (n > copy->end - copy->at) n = (size_t)(copy->end - copy->at);
+        ssize_t n_read = pread(copy->fd, copy->buffer + copy->n_bytes, n, (off_t)copy->at);
+        if (n_read < 0 && errno == EINTR) continue;
+        if (n_read <= 0) {
+            if (n_read == 0) errno = 0;         /* the file became shorter */
+            input_error_read(copy->path, copy->at);
+            return -1;
+        }
+        copy->n_bytes += (size_t)n_read;
+        copy->at += (uint64_t)n_read;
+    }
+    return 0;
+}
+
+/* The size of the whole blocks at the beginning of the buffer; 0 after a message. */
+static size_t whole_blocks(struct copy *copy)
+{
+    size_t at = 0;
+    while (at + BGZF_HEADER_BYTES <= copy->n_bytes) {
+        size_t n = bgzf_block_bytes(copy->buffer + at);
+        if (n == 0) {
+            diag_error("'%s' is damaged: no BGZF block at byte %" PRIu64, copy->path,
+                       copy->at - copy->n_bytes + at);
+            return 0;
+        }
+        if (at + n > copy->n_bytes) break;
+        if (!pass_places(copy, copy->at - copy->n_bytes + at)) {
+            (void)refuse_index(copy);
+            return 0;
+        }
+        at += n;
+    }
+    if (at > 0 && (at == copy->n_bytes || copy->at < copy->end)) return at;
+    diag_error("'%s' is truncated: it ends within the BGZF block at byte %" PRIu64,
+               copy->path, copy->at - copy->n_bytes + at);
+    return 0;
+}
+
+static int copy_blocks(struct copy *copy)
+{
+    struct sort_context *sort = copy->sort;
+    for (;;) {
+        if (read_on(copy) < 0) return -1;
+        if (copy->n_bytes == 0) break;
+        size_t n = whole_blocks(copy);
+        if (n == 0 || thread_pool_failed(sort->threads) ||
+            output_file_copy(copy->output, copy->buffer, n) < 0)
+            return -1;
+        copy->n_bytes -= n;
+        memmove(copy->buffer, copy->buffer + n, copy->n_bytes);
+        thread_pool_lock(sort->threads);
+        sort->merged.output_bytes += n;
+        load_totals_locked(sort->totals)->file_bytes_read += n;
+        thread_pool_unlock(sort->threads);
+    }
+    const struct bam_index_part *part = &copy->index.part;
+    struct stat now;
+    if (copy->next_chunk < part->n_chunks || copy->next_window < part->n_windows)
+        return refuse_index(copy);
+    return fstat(copy->fd, &now) < 0 || differs(&now, &copy->file) ? refuse_change(copy->path) : 0;
+}
+
+/* Copies the blocks of an input, as they are, into the first output of the merge. */
+static int copy_input(struct sort_context *sort, const struct merge_step *step)
+{
+    size_t input = step->inputs[0];
+    struct copy copy = {.sort = sort, .path = sort->settings->inputs[input], .what = &step->copy,
+                        .output = &sort->output.files[0], .fd = -1};
+    struct bam_index_part *part = &copy.index.part;
+    int r = open_file(&copy, bam_inputs_file(sort->inputs, input));
+    if (r == 0) r = read_index(&copy);
+    if (r == 0) {
+        part->end = bam_index_voffset(copy.end, 0);
+        if (part->n_refs == 0) part->unplaced_begin = bam_index_voffset(copy.what->begin, 0);
+        r = output_file_copy_index(copy.output, part, copy.what->begin);
+    }
+    copy.buffer = xmalloc(BUFFER_BYTES);
+    if (r == 0) r = copy_blocks(&copy);
+    free(copy.buffer);
+    bam_index_part_release(part);
+    if (copy.fd >= 0) (void)close(copy.fd);
+    return r;
+}
+
+static int copy_step(struct sort_context *sort, const struct merge_step *step,
+                     struct content_sum *sum_out)
+{
+    struct content_sum sum = {.n_records = step->copy.n_records};
+    uint64_t before = sort->merged.output_bytes;
+    if (copy_input(sort, step) < 0) return -1;
+    sort->report->n_inputs_copied++;
+    sort->report->copied_bytes += sort->merged.output_bytes - before;
+    thread_pool_lock(sort->threads);
+    sort->merged.n_records += sum.n_records;
+    load_totals_add(sort->totals, &sum, false);
+    thread_pool_unlock(sort->threads);
+    content_sum_join(sum_out, &sum);
+    return 0;
+}
+
+/* ---- taking the steps ---- */
+
+static int merge_step(struct sort_context *sort, const struct merge_step *step,
+                      struct content_sum *sum_out)
+{
+    struct input_streams_settings streams;
+    struct content_sum sum;
+    if (check_open_files(step->n_inputs) < 0 ||
+        plan_streams(sort, step->inputs, step->n_inputs, &streams) < 0)
+        return -1;
+    if (merge_to_output(sort, &streams, &sum) < 0) return -1;
+    sort->report->n_inputs_merged += step->n_inputs;
+    content_sum_join(sum_out, &sum);
+    return 0;
+}
+
+int merge_sorted(struct sort_context *sort, const struct record_observers *observers,
+                 struct content_sum *sum_out)
+{
+    struct merge_steps steps;
+    int r = 0;
+    *sum_out = (struct content_sum){0};
+    plan(sort, &steps);
+    if (sort->duplicates || input_scan_is_needed(&sort->scan)) {
+        progress_enter(sort->progress, SORT_PHASE_MARK);
+        r = look_first(sort, observers, &steps.steps[0]);
+        progress_enter(sort->progress, SORT_PHASE_MERGE);
+    }
+    if (r == 0) r = look_at_ids(sort, &steps);
+    count_read(sort, 0);
+    if (r == 0) r = sorted_output_open(&sort->output, sort->header, 0);
+    for (size_t i = 0; r == 0 && i < steps.n; i++) {
+        const struct merge_step *step = &steps.steps[i];
+        r = step->copies ? copy_step(sort, step, sum_out) : merge_step(sort, step, sum_out);
+    }
+    if (r == 0) count_read(sort, sort->inputs->n_bytes);
+    merge_steps_release(&steps);
+    return r;
+}

@@ -1,0 +1,342 @@
+/* prepare.c -- see prepare.h. */
+#include "sort/prepare.h"
+
+#include "bam/bam_long.h"
+#include "input/input_file.h"
+#include "order/minhash_index.h"
+#include "os/temp_dir.h"
+#include "output/count_files.h"
+#include "output/cram_reference.h"
+#include "sort/template_splitter.h"
+#include "sort/verify.h"
+#include "util/diag.h"
+#include "util/xalloc.h"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Checks the places that are named with -T. They are used when memory fills, if it does. */
+static int check_places(const struct sort_settings *s)
+{
+    for (size_t i = 0; !s->sum_only && i < s->n_temp_prefixes; i++)
+        if (s->temp_prefixes[i] && temp_dir_check(s->temp_prefixes[i]) < 0) return -1;
+    return 0;
+}
+
+int prepare_path(const struct sort_settings *s, const char *name, struct output_path *path)
+{
+    *path = (struct output_path){0};
+    if (!name) return 0;
+    return s->split_by ? output_path_choose_pattern(path, name) : output_path_choose(path, name);
+}
+
+/* Chooses where an output goes. */
+static int prepare_one(struct sort_context *sort, const char *name, struct output_path *path,
+                       enum output_role role)
+{
+    struct output_path chosen;
+    if (prepare_path(sort->settings, name, &chosen) < 0) return -1;
+    chosen.lock = thread_pool_mutex(sort->threads);
+    chosen.durable = sort->settings->durable;
+    thread_pool_lock(sort->threads);
+    *path = chosen;
+    if (!sort->settings->split_by) output_set_add(&sort->outputs, path, role);
+    thread_pool_unlock(sort->threads);
+    return 0;
+}
+
+/* True if bytes of both would go to one file, pipe or object. One that is written in place, such as
+   standard output, must not be the file that the other one replaces either. */
+static bool is_same_place(const struct output_path *output, const struct output_path *also)
+{
+    struct stat x, y;
+    if (!also->name) return false;
+    if (output_path_same(output, also)) return true;
+    if (output->is_url || also->is_url)
+        return output->is_url && also->is_url && strcmp(output->name, also->name) == 0;
+    if (output->temporary && also->temporary) return false;
+    int r = output->name ? stat(output->name, &x) : fstat(STDOUT_FILENO, &x);
+    return r == 0 && stat(also->name, &y) == 0 && !S_ISCHR(x.st_mode) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* Refuses names that two files would have. Only the output may have that of an input. */
+static int refuse_same_names(const struct sort_context *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    const struct output_path *output = &sort->output_path, *index = &sort->index_path;
+    const struct output_path *also = &sort->also_path;
+    const char *name = s->index_path, *problem = NULL;
+    if (output_path_same(output, index))
+        problem = "the output and its index: give another name to one of them";
+    else if (index->name && checkpoint_writer_is_input(sort->checkpoint, index->name))
+        problem = "an input and the index of the output: give another name to the index";
+    if (!problem) name = s->also;
+    if (!problem && (is_same_place(output, also) || (index->name && is_same_place(index, also))))
+        problem = "an output and that of --also: give another name to one of them";
+    else if (!problem && also->name && checkpoint_writer_is_input(sort->checkpoint, also->name))
+        problem = "an input and the output of --also: give another name to the output";
+    if (problem) diag_error("'%s' cannot be both %s", name, problem);
+    return problem ? -1 : 0;
+}
+
+int prepare_outputs(struct sort_context *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    /* Who looks whether the sort is done looks at the output, which comes after the second one. */
+    if (prepare_one(sort, s->also, &sort->also_path, OUTPUT_MAIN) < 0 ||
+        prepare_one(sort, s->output, &sort->output_path, OUTPUT_MAIN) < 0 ||
+        prepare_one(sort, s->index_path, &sort->index_path, OUTPUT_EXTRA) < 0)
+        return -1;
+    const char *output = sort->output_path.final ? sort->output_path.final : s->output;
+    sort->outputs.output = output ? output : "standard output";
+    thread_pool_lock(sort->threads);
+    count_files_guard(s->count_files, thread_pool_mutex(sort->threads), s->durable, &sort->outputs);
+    thread_pool_unlock(sort->threads);
+    checkpoint_writer_look_at_output(sort->checkpoint);
+    if (s->split_by && group_dir_make(&sort->groups_dir, sort->output_path.name,
+                                      thread_pool_mutex(sort->threads)) < 0)
+        return -1;
+    return refuse_same_names(sort) < 0 ? -1 : check_places(s);
+}
+
+/* Takes over what another process left. */
+static int open_checkpoint(struct sort_context *sort)
+{
+    struct load_counts counts;
+    struct spill_totals spilled;
+    if (resume_open(&sort->resume, sort->checkpoint, sort->store, sort->totals, &spilled) < 0)
+        return -1;
+    spill_go_on(sort->spiller, &spilled);
+    sort->header = sort->resume.header;
+    load_totals_look(sort->totals, &counts);
+    sort->first_own_run = spilled.next_run;
+    if (resume_check_part(&sort->resume, sort->checkpoint, &sort->output_path,
+                          counts.sum.n_records) < 0)
+        return -1;
+    return checkpoint_writer_adopted(sort->checkpoint, spilled.n_runs);
+}
+
+/* Templates are whole only where reads of one name stand together. */
+static int refuse_coordinate_order(const struct bam_inputs *inputs)
+{
+    const char *name = bam_inputs_sorted_by_coordinate(inputs);
+    if (!name) return 0;
+    diag_error("--fixmate needs reads of one name together, and '%s' is sorted by coordinate: sort "
+               "it with -n first", name);
+    return -1;
+}
+
+/* True if columns of an output depend on which tags the records have. */
+static bool needs_census(const struct sort_context *sort)
+{
+    for (int i = 0; i < MOST_OUTPUTS; i++) {
+        const struct column_request *request = sort->columns[i].request;
+        if (request && column_schema_needs_census(request->list)) return true;
+    }
+    return false;
+}
+
+/* A merge that must know all records before it writes any reads its inputs twice. */
+static int refuse_pipes(const struct sort_context *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    const char *option = NULL, *advice = "";
+    if (s->markdup) {
+        option = "--markdup";
+    } else if (s->split.kind == SPLIT_RANGES) {
+        option = "--split-by ranges";
+    } else if (needs_census(sort)) {
+        option = "all columns";
+        advice = ": name the columns with --columns, or make it a file";
+    }
+    if (!s->merge || !option) return 0;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        /* Standard input cannot be opened again, even if it is a file. */
+        bool is_name = strcmp(s->inputs[i], "-") != 0;
+        if (is_name && bam_inputs_file(sort->inputs, i)) continue;
+        diag_error("--merge with %s reads its inputs twice, and '%s' is not %s%s", option,
+                   input_shown_name(s->inputs[i]), is_name ? "a regular file" : "a named file",
+                   advice);
+        return -1;
+    }
+    return 0;
+}
+
+/* Says so if inputs are sorted that seem to be in order already. */
+static void tell_of_merge(const struct sort_context *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    enum sort_order order = s->rules.order;
+    if (s->n_inputs < 2 || s->merge || s->sum_only || s->fixmate) return;
+    if (order != SORT_COORDINATE && order != SORT_NAME_NATURAL && order != SORT_NAME_LEXICAL) return;
+    if (strcmp(sort->inputs->common_order, sort_order_name(order)) == 0)
+        diag_note("all inputs say that they are in this order (%s): with --merge they need not be "
+                  "sorted again", sort_order_name(order));
+}
+
+/* Opens the inputs and takes their header. */
+static int open_inputs(struct sort_context *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    sort->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format,
+                                   thread_pool_hts(sort->threads), s->merge);
+    if (!sort->inputs || refuse_pipes(sort) < 0) return -1;
+    if (s->fixmate && refuse_coordinate_order(sort->inputs) < 0) return -1;
+    tell_of_merge(sort);
+    if (s->resumed) return resume_open_inputs(&sort->resume, sort->inputs, sort->totals);
+    sort->header = sort->inputs->header;
+    if (s->add_pg && rules_add_program(&sort->rules_maker, sort->header, s->command_line) < 0)
+        return -1;
+    checkpoint_writer_remember_inputs(sort->checkpoint, sort->inputs, sort->header);
+    return 0;
+}
+
+int prepare_inputs(struct sort_context *sort)
+{
+    if (sort->settings->resumed && open_checkpoint(sort) < 0) return -1;
+    return resume_reads_input(&sort->resume) ? open_inputs(sort) : 0;
+}
+
+/* The groups of the output. Ranges are known when all is read. */
+static int prepare_groups(struct sort_context *sort)
+{
+    const struct split_request *request = &sort->settings->split;
+    sort->groups = group_list_create();
+    sort->split = split_plan_create(request, sort->header, sort->groups);
+    if (request->kind == SPLIT_RANGES) {
+        sort->scan.ranges = range_counts_create(sort->header);
+        record_observers_add(&sort->observers_in, range_counts_observer(sort->scan.ranges));
+    }
+    if (request->kind == SPLIT_TAG)
+        record_observers_add(&sort->observers_in, split_values_observer(request->tag));
+    sort->output.plan = sort->split;
+    sort->output.groups = sort->groups;
+#ifdef __GLIBC__
+    (void)malloc_trim(0);       /* of a BED file less stays than was read */
+#endif
+    sort->output.groups_dir = &sort->groups_dir;
+    return sort->split ? 0 : -1;
+}
+
+/* An index of references takes memory of the budget, and so do the intervals of groups. */
+static void plan_around_tables(struct sort_context *sort)
+{
+    size_t total = sort->settings->memory_bytes, n_bytes = 0;
+    if (sort->rules_maker.minhash_index)
+        n_bytes = minhash_index_bytes(sort->rules_maker.minhash_index);
+    if (n_bytes > total / 2)
+        diag_warning("the index of '%s' takes %zu MiB of memory, more than half of what may be "
+                     "used: give more with -m, or a larger -w", sort->settings->minhash_fasta,
+                     n_bytes >> 20);
+    if (sort->split) n_bytes += split_plan_bytes(sort->split);
+    if (n_bytes == 0) return;
+    /* A sort in less than half of the memory would be too slow. */
+    if (n_bytes > total / 2) n_bytes = total / 2;
+    sort_plan_memory(sort->settings, total - n_bytes, &sort->budget);
+    sort_buffer_pool_set_budget(sort->pool, &sort->budget);
+}
+
+void prepare_fixmate(struct sort_context *sort)
+{
+    sort->fixmate = sort->settings->fixmate_rules;
+    rules_complete_fixmate(&sort->rules_maker, sort->header, &sort->fixmate);
+    sort->fixmate.long_positions = sort->rules.long_positions;
+    sort->fixmate.cut_names = &sort->cut_names;
+    sort->fixmate.max_template_bytes = 2 * template_splitter_max_template(&sort->budget);
+    sort->fixmate.usual_bytes = 2 * sort->budget.span_bytes;
+    if (duplicate_rules_share_barcodes(&sort->markdup_rules))
+        memcpy(sort->fixmate.barcode_tag, sort->markdup_rules.barcode_tag, 2);
+}
+
+/* Read groups, for markdup. */
+static void prepare_duplicates(struct sort_context *sort)
+{
+    struct markdup_rules *rules = &sort->markdup_rules;
+    if (rules->use_read_groups || rules->use_libraries || rules->metrics_path) {
+        sort->read_groups = read_groups_create(sort->header);
+        rules->groups = sort->read_groups;
+        if (rules->use_read_groups && sort->read_groups->ids.n == 0) {
+            diag_warning("the header has no read groups: --markdup goes on as without "
+                         "--use-read-groups");
+            rules->use_read_groups = false;
+        }
+    }
+    markdup_prepare(sort->duplicates);
+}
+
+/* The columns of the outputs: known now, or when the tags of all records are. */
+static int prepare_columns(struct sort_context *sort)
+{
+    if (needs_census(sort)) {
+        sort->scan.tags = tag_schema_scan_create();
+        record_observers_add(&sort->observers_in, &sort->scan.tags->base);
+        return 0;
+    }
+    for (int i = 0; i < MOST_OUTPUTS; i++) {
+        struct column_output *columns = &sort->columns[i];
+        if (!columns->request) continue;
+        columns->schema = column_schema_create(columns->request->list, NULL);
+        if (!columns->schema) return -1;
+    }
+    return 0;
+}
+
+/* Checks that the formats of the outputs can hold what the header says. */
+static int check_formats(const struct sort_context *sort)
+{
+    for (unsigned i = 0; i < sort->output.n_files; i++) {
+        const struct output_settings *output = &sort->output.files[i].settings;
+        const char *name = output->path->name ? output->path->name : "standard output";
+        if (rules_check_format(sort->header, &output->format) < 0 ||
+            cram_reference_check(sort->header, &output->format.hts, name) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int prepare_rules(struct sort_context *sort, bool *nothing_to_check)
+{
+    const struct sort_settings *s = sort->settings;
+    *nothing_to_check = false;
+    if (s->sum_only) {          /* no order is the cheapest */
+        sort->rules.long_positions = bam_header_long_reference(sort->header) >= 0;
+    } else {
+        sort->rules = s->rules;
+        if (s->markdup) sort->rules.duplicates = &sort->markdup_rules;
+        if (check_formats(sort) < 0 ||
+            rules_complete(&sort->rules_maker, sort->header, &sort->rules) < 0)
+            return -1;
+    }
+    sort->rules.cut_names = &sort->cut_names;
+    if (s->verify) {
+        if (verification_create(sort) < 0) return -1;
+        *nothing_to_check = !sort->verification;
+    }
+    if (s->split_by && prepare_groups(sort) < 0) return -1;
+    plan_around_tables(sort);
+    if (s->fixmate) prepare_fixmate(sort);
+    if (sort->duplicates) prepare_duplicates(sort);
+    count_files_observe(s->count_files, sort->header, &sort->observers_out);
+    if (prepare_columns(sort) < 0) return -1;
+    return sorted_output_prepare(&sort->output, sort->header, s->memory_bytes);
+}
+
+int prepare_output_header(struct sort_context *sort)
+{
+    struct load_counts read;
+    load_totals_look(sort->totals, &read);
+    /* Nothing was read yet of inputs that are merged: they say themselves whether reads have
+       places. */
+    bool any_placed = sort->settings->merge
+                          ? bam_inputs_sorted_by_coordinate(sort->inputs) != NULL : read.any_placed;
+    /* Divided by a tag, the output is in the order within its groups. */
+    struct sort_rules rules = sort->rules;
+    if (split_is_by_tag(sort->settings->split.kind)) rules.order = rules.below;
+    if (sort_rules_update_header(&rules, any_placed, sort->header) == 0) return 0;
+    return rules_header_error(sort->rules_maker.header_name);
+}

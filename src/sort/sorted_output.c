@@ -1,0 +1,469 @@
+/* sorted_output.c -- see sorted_output.h. */
+#include "sort/sorted_output.h"
+
+#include "order/bam_key_tag.h"
+#include "os/interpose.h"
+#include "os/memory.h"
+#include "util/diag.h"
+#include "util/path.h"
+#include "util/xalloc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Values of a tag may be long, and there may be many: titles of groups are cut. */
+enum { MOST_TITLE_BYTES = PIECE_NAME_BYTES };
+
+struct open_group {
+    size_t number;
+    char *name, *index_name;    /* of its files; the index may be NULL */
+    struct output_path path, index_path;
+    struct output_file file;
+    sam_hdr_t *header;          /* its own, or NULL */
+};
+
+/* What groups are like. */
+static const struct output_settings *like_of(const struct sorted_output *out)
+{
+    return &out->files[0].settings;
+}
+
+/* ---- preparing groups ---- */
+
+/* Checks that the files of a group do not exist, and are not those of another one. */
+static int check_files(const struct sorted_output *out, size_t group)
+{
+    const struct group_list *groups = out->groups;
+    char *file = group_list_file(groups, group), *index = group_list_index(groups, group);
+    int r = group_dir_check_name(file);
+    if (r == 0 && index) r = group_dir_check_name(index);
+    free(file);
+    free(index);
+    if (r < 0) return -1;
+    char *clash = group_list_clash(groups, group);
+    if (clash)
+        diag_error("'%s' would be both a piece and an index of another one: give the pieces "
+                   "another name with -o", clash);
+    r = clash ? -1 : 0;
+    free(clash);
+    return r;
+}
+
+static int check_known(const struct sorted_output *out)
+{
+    const struct output_settings *like = like_of(out);
+    group_list_set_patterns(out->groups, like->path->name, like->index_path->name);
+    for (size_t i = 0; i < group_list_count(out->groups); i++)
+        if (check_files(out, i) < 0) return -1;
+    return 0;
+}
+
+/* Checks that indexes, which are written beside the groups, can get their names. */
+static int check_index_place(const struct sorted_output *out)
+{
+    const struct output_settings *like = like_of(out);
+    const struct output_path *index = like->index_path;
+    if (!index->name) return 0;
+    char *groups = path_fixed_parent(like->path->final);
+    char *indexes = path_fixed_parent(index->final);
+    char *name = xasprintf("%s/%s", indexes, path_name(index->temporary));
+    int error = strcmp(groups, indexes) == 0
+                    ? 0 : group_dir_try_name(out->groups_dir->path, name, like->path->lock);
+    free(groups);
+    free(indexes);
+    free(name);
+    if (error == EXDEV)
+        diag_error("the indexes '%s' would lie on another file system or mount than the pieces, "
+                   "and cannot be renamed: give another name", index->name);
+    else if (error)
+        diag_error("cannot create '%s': %s; give the indexes another name", index->name,
+                   strerror(error));
+    return error ? -1 : 0;
+}
+
+/* The memory that an open group may need. A BAI has an entry for each window of the genome. A CSI
+   has only those of windows with reads, which are few in all groups together. */
+static size_t open_bytes(const struct sorted_output *out)
+{
+    enum { PIECE_BYTES = 128 << 10, WINDOW_SHIFT = 14, ENTRY_BYTES = 8 };
+    size_t n_bytes = PIECE_BYTES;
+    if (!like_of(out)->index_path->name || !like_of(out)->index_is_bai) return n_bytes;
+    for (int tid = 0; tid < sam_hdr_nref(out->header); tid++)
+        n_bytes += (size_t)((sam_hdr_tid2len(out->header, tid) >> WINDOW_SHIFT) + 2) * ENTRY_BYTES;
+    return n_bytes;
+}
+
+/* Checks that as many groups can be open as must be. */
+static int check_open(const struct sorted_output *out, size_t memory_bytes)
+{
+    enum { OTHER_FILES = 64, FILES_OF_PIECE = 3, CRAM_PIECES = 4 };
+    size_t most = out->plan->most_open, needed = most * FILES_OF_PIECE + OTHER_FILES;
+    if (most <= 2) return 0;
+    size_t n_bytes = most * open_bytes(out), limit;
+    if (!open_files_suffice(needed, &limit))
+        diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
+                   "others: raise 'ulimit -n' from %zu to %zu", most, limit, needed);
+    else if (n_bytes > memory_bytes / 4)
+        diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
+                   "others: give %zu MiB of memory or more", most, (4 * n_bytes >> 20) + 1);
+    else if (!output_format_has_bytes(&like_of(out)->format) && most > CRAM_PIECES)
+        diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
+                   "others, and of CRAM %d can be: write BAM", most, CRAM_PIECES);
+    else
+        return 0;
+    return -1;
+}
+
+/* ---- opening and closing groups ---- */
+
+/* The header of a read group's group has no other read groups. */
+static int make_own_header(const struct sorted_output *out, struct open_group *open)
+{
+    if (out->plan->request.kind != SPLIT_READ_GROUP) return 0;
+    open->header = sam_hdr_dup(out->header);
+    const char *keep = open->number < split_plan_none(out->plan)
+                           ? group_list_title(out->groups, open->number) : NULL;
+    if (open->header && sam_hdr_remove_except(open->header, "RG", keep ? "ID" : NULL, keep) >= 0)
+        return 0;
+    diag_error("cannot make the header of '%s': it is damaged, or memory is short", open->name);
+    return -1;
+}
+
+/* Closes a group and frees it. Returns 0, or -1 after a message, or if it is not complete. */
+static int close_group(const struct sorted_output *out, struct open_group *open, bool complete)
+{
+    struct output_result result;
+    interpose_put_off_syncs(true);
+    if (complete && output_file_end(&open->file) < 0) complete = false;
+    int r = output_file_close(&open->file, complete, &result);
+    interpose_put_off_syncs(false);
+    group_list_counts(out->groups, open->number)->n_bytes = result.n_bytes;
+    output_path_release(&open->path);
+    output_path_release(&open->index_path);
+    sam_hdr_destroy(open->header);
+    free(open->name);
+    free(open->index_name);
+    free(open);
+    return r;
+}
+
+/* Files have numbers until all groups are complete. */
+static void put_number(const struct sorted_output *out, size_t group, bool index,
+                       char path[PATH_MAX])
+{
+    (void)snprintf(path, PATH_MAX, "%s/%zu%s", out->groups_dir->path, group, index ? ".index" : "");
+}
+
+static void place_file(const struct sorted_output *out, struct output_path *path, size_t group,
+                       const char *name, bool index)
+{
+    char file[PATH_MAX];
+    put_number(out, group, index, file);
+    output_path_place(path, name, file);
+    path->lock = like_of(out)->path->lock;
+}
+
+/* *made is to be closed, also after a failure. */
+static int open_group(struct sorted_output *out, size_t number, struct open_group **made)
+{
+    struct open_group *open = *made = xcalloc(1, sizeof *open);
+    open->number = number;
+    open->name = group_list_file(out->groups, number);
+    open->index_name = group_list_index(out->groups, number);
+    group_list_counts(out->groups, number)->begun = true;
+    place_file(out, &open->path, number, open->name, false);
+    if (open->index_name)
+        place_file(out, &open->index_path, number, open->index_name, true);
+    open->file.settings = out->files[0].settings;
+    open->file.settings.path = &open->path;
+    open->file.settings.index_path = &open->index_path;
+    open->file.notes_bytes = OUTPUT_NOTES_PIECE_BYTES;
+    open->file.places = out->files[0].places;
+    if (make_own_header(out, open) < 0) return -1;
+    if (!open->header) open->file.settings.shared_header = &out->shared_header;
+    sam_hdr_t *header = open->header ? open->header : out->header;
+    if (output_file_create_index(&open->file, header) < 0) return -1;
+    return output_file_open(&open->file, header, 0);
+}
+
+/* True if no record of the group will come after the span of the last span. */
+static bool has_ended(const struct sorted_output *out, size_t group)
+{
+    return out->span > 0 && split_plan_ends(out->plan, group, out->span - 1);
+}
+
+/* Closes the open groups: all, or those that have ended. */
+static int close_groups(struct sorted_output *out, bool all, bool complete)
+{
+    size_t n_left = 0;
+    int r = 0;
+    for (size_t i = 0; i < out->n_open; i++) {
+        struct open_group *open = out->open[i];
+        if (!all && !has_ended(out, open->number))
+            out->open[n_left++] = open;
+        else if (close_group(out, open, complete && r == 0) < 0)
+            r = -1;
+    }
+    out->n_open = n_left;
+    return r;
+}
+
+/* ---- the group of a span ---- */
+
+/* Adds a group for the value of a tag. Returns its number, or -1 after a message. */
+static ssize_t add_value(struct sorted_output *out, char *text)
+{
+    struct group_list *groups = out->groups;
+    if (group_list_count(groups) == SPLIT_MOST_PIECES) {
+        split_plan_refuse(out->plan->request.kind);
+        return -1;
+    }
+    if (strlen(text) > MOST_TITLE_BYTES) text[MOST_TITLE_BYTES] = '\0';
+    size_t number = group_list_add(groups, text);
+    return check_files(out, number) == 0 ? (ssize_t)number : -1;
+}
+
+/* The number of the group of a value, which may be new; -1 after a message. */
+static ssize_t group_of_value(struct sorted_output *out, const struct output_span *span)
+{
+    const struct split_plan *plan = out->plan;
+    struct group_list *groups = out->groups;
+    char *text = bam_key_tag_text(span->value, span->value_bytes);
+    if (!text) return (ssize_t)split_plan_none(plan);
+    ssize_t number = group_list_find(groups, text);
+    /* Only read groups of the header are known, not the group of those that have none. The value of
+       another type with the same text is another group. */
+    if (number < 0 || (size_t)number >= split_plan_none(plan) ||
+        group_list_counts(groups, (size_t)number)->begun)
+        number = add_value(out, text);
+    free(text);
+    return number;
+}
+
+static bool same_value(const struct sorted_output *out, const struct output_span *span)
+{
+    return out->value && out->value_bytes == span->value_bytes &&
+           memcmp(out->value, span->value, span->value_bytes) == 0;
+}
+
+/* Finds the group by its value. Values come in order: another one ends the group before. */
+static ssize_t find_by_value(struct sorted_output *out, const struct output_span *span)
+{
+    if (same_value(out, span)) return (ssize_t)out->open[0]->number;
+    if (close_groups(out, true, true) < 0) return -1;
+    free(out->value);
+    out->value = xmemdup(span->value, span->value_bytes);
+    out->value_bytes = span->value_bytes;
+    return group_of_value(out, span);
+}
+
+static ssize_t find_by_place(struct sorted_output *out, const struct output_span *span)
+{
+    bool is_new_span = span->span != out->span;
+    out->span = span->span;
+    if (is_new_span && close_groups(out, false, true) < 0) return -1;
+    return (ssize_t)span->group;
+}
+
+/* NULL if the group is not open. */
+static struct open_group *find_open(const struct sorted_output *out, size_t number)
+{
+    for (size_t i = 0; i < out->n_open; i++)
+        if (out->open[i]->number == number) return out->open[i];
+    return NULL;
+}
+
+/* The open file of the group to which a span belongs. */
+static struct output_file *file_of_group(struct sorted_output *out, const struct output_span *span)
+{
+    ssize_t number = span->value ? find_by_value(out, span)
+                                    : find_by_place(out, span);
+    if (number < 0) return NULL;
+    struct open_group *open = find_open(out, (size_t)number);
+    if (!open) {
+        xgrow(&out->open, &out->open_room, out->n_open + 1, out->n_open + 15,
+              sizeof *out->open);
+        int r = open_group(out, (size_t)number, &open);
+        out->open[out->n_open++] = open;
+        if (r < 0) return NULL;
+    }
+    group_list_counts(out->groups, (size_t)number)->n_records += span->n_records;
+    return &open->file;
+}
+
+/* ---- the end of groups ---- */
+
+/* Makes the groups that have no records. */
+static int make_empty(struct sorted_output *out)
+{
+    struct group_list *groups = out->groups;
+    for (size_t i = 0; i < group_list_count(groups); i++) {
+        struct open_group *open;
+        if (group_list_counts(groups, i)->begun) continue;
+        bool opened = open_group(out, i, &open) == 0;
+        if (close_group(out, open, opened) < 0) return -1;
+    }
+    return 0;
+}
+
+/* Notes older indexes that readers would take for those of the groups. */
+static void add_stale_indexes(const struct sorted_output *out)
+{
+    const struct group_list *groups = out->groups;
+    for (size_t i = 0; i < group_list_count(groups); i++) {
+        char *file = group_list_file(groups, i), *index = group_list_index(groups, i);
+        const struct output_path path = {.name = file, .final = file};
+        output_set_add_stale(out->set, &path, index, &like_of(out)->format);
+        free(file);
+        free(index);
+    }
+}
+
+/* Of two files of a group, the second one is its index. */
+static void look_up_file(const void *arg, size_t i, struct output_group *file)
+{
+    const struct sorted_output *out = arg;
+    size_t n_each = like_of(out)->index_path->name ? 2 : 1, group = i / n_each;
+    bool index = i % n_each == 1;
+    put_number(out, group, index, file->path);
+    group_list_put_file(out->groups, group, index, file->name, sizeof file->name);
+}
+
+/* True if groups of this pattern have a directory each. */
+static bool has_directories(const char *pattern)
+{
+    return pattern && memchr(pattern, '%', (size_t)(path_name(pattern) - pattern));
+}
+
+/* All groups wait for their names now. */
+static int complete_groups(const struct sorted_output *out)
+{
+    const struct output_groups files = {
+        .n = group_list_count(out->groups) * (like_of(out)->index_path->name ? 2 : 1),
+        .make_directories = has_directories(like_of(out)->path->name) ||
+                            has_directories(like_of(out)->index_path->name),
+        .look_up = look_up_file, .arg = out, .dir = out->groups_dir->path,
+        .durable = like_of(out)->path->durable,
+    };
+    if (output_set_add_groups(out->set, &files) < 0) return -1;
+    add_stale_indexes(out);
+    out->set->state = OUTPUT_SET_COMPLETE;
+    return 0;
+}
+
+/* For the report. */
+static void note_begins(const struct sorted_output *out)
+{
+    for (size_t i = 0; i < out->plan->n_groups; i++) {
+        char *begin = split_plan_range_begin(out->plan, i, out->header);
+        group_list_set_begin(out->groups, i, begin);
+        free(begin);
+    }
+}
+
+static int close_all_groups(struct sorted_output *out, bool complete, struct output_result *result)
+{
+    int r = close_groups(out, true, complete);
+    if (!complete) r = -1;
+    if (r == 0) r = make_empty(out);
+    if (r == 0) r = complete_groups(out);
+    if (r == 0) note_begins(out);
+    for (size_t i = 0; r == 0 && i < group_list_count(out->groups); i++)
+        result->n_bytes += group_list_counts(out->groups, i)->n_bytes;
+    return r;
+}
+
+/* ---- all outputs ---- */
+
+int sorted_output_prepare(struct sorted_output *out, sam_hdr_t *header, size_t memory_bytes)
+{
+    if (output_file_create_index(&out->files[0], header) < 0) return -1;
+    out->header = header;
+    if (!out->plan) return 0;
+    return check_index_place(out) < 0 || check_known(out) < 0 || check_open(out, memory_bytes) < 0
+               ? -1 : 0;
+}
+
+int sorted_output_open(struct sorted_output *out, sam_hdr_t *header, uint64_t raw_bytes)
+{
+    for (unsigned i = 0; !out->plan && i < out->n_files; i++)
+        if (output_file_open(&out->files[i], header, raw_bytes) < 0) return -1;
+    return 0;
+}
+
+static int write_span(struct output_file *file, const struct chunk_encoder *from,
+                      struct output_span *span)
+{
+    /* A span of no records has no bytes, and perhaps there is no buffer. */
+    const uint8_t *bytes = from->bytes ? from->bytes + span->begin : NULL;
+    return output_file_write(file, bytes, span->end - span->begin, span->raw_bytes, &span->part,
+                             &span->notes);
+}
+
+int sorted_output_write(struct sorted_output *out, struct chunk_encoder from[MOST_OUTPUTS])
+{
+    for (unsigned i = 0; i < out->n_files; i++)
+        for (size_t k = 0; k < from[i].n_spans; k++) {
+            struct output_span *span = &from[i].spans[k];
+            struct output_file *file = out->plan ? file_of_group(out, span) : &out->files[i];
+            if (!file || write_span(file, &from[i], span) < 0) return -1;
+        }
+    return 0;
+}
+
+/* Ends the files that get their names later, or the others. What stands in its place at once, as an
+   object does, comes last, and of two objects the first one: it cannot be taken back. */
+static int end_files(struct sorted_output *out, bool is_temporary)
+{
+    for (unsigned i = out->n_files; i-- > 0;)
+        if ((out->files[i].settings.path->temporary != NULL) == is_temporary &&
+            output_file_end(&out->files[i]) < 0)
+            return -1;
+    return 0;
+}
+
+/* Two files must both be on the disk before one gets its name. */
+static int sync_files(const struct sorted_output *out)
+{
+    for (unsigned i = 0; out->n_files > 1 && i < out->n_files; i++)
+        if (output_path_sync(out->files[i].settings.path) < 0) return -1;
+    return 0;
+}
+
+/* All outputs are closed. They get their names unless one could not be synced. */
+static void complete_set(struct sorted_output *out)
+{
+    for (unsigned i = 0; i < out->n_files; i++) {
+        const struct output_path *path = out->files[i].settings.path;
+        if (path->temporary && !path->is_complete) return;
+    }
+    for (unsigned i = 0; i < out->n_files; i++) {
+        const struct output_settings *s = &out->files[i].settings;
+        if (s->path->temporary)
+            output_set_add_stale(out->set, s->path, s->index_path->final, &s->format);
+    }
+    out->set->state = OUTPUT_SET_COMPLETE;
+}
+
+int sorted_output_close(struct sorted_output *out, bool complete,
+                        struct output_result results[MOST_OUTPUTS])
+{
+    memset(results, 0, MOST_OUTPUTS * sizeof *results);
+    if (out->plan) return close_all_groups(out, complete, &results[0]);
+    complete = complete && end_files(out, true) == 0 && sync_files(out) == 0 &&
+               end_files(out, false) == 0;
+    int r = complete ? 0 : -1;
+    for (unsigned i = out->n_files; i-- > 0;)
+        if (output_file_close(&out->files[i], complete, &results[i]) < 0) r = -1;
+    if (complete) complete_set(out);
+    return r;
+}
+
+void sorted_output_release(struct sorted_output *out)
+{
+    bam_index_destroy(out->files[0].index);
+    free(out->shared_header.bytes);
+    free(out->open);
+    free(out->value);
+}

@@ -1,0 +1,249 @@
+/* compaction_plan.c -- see compaction_plan.h. */
+#include "spill/compaction_plan.h"
+
+#include <math.h>
+
+enum {
+    KIB = 1024,
+    MIN_WIDTH = 6,              /* a compacted file must differ from runs: rocksdb_opts.c */
+    RUNS_IF_UNKNOWN = 400,      /* of all databases: a guess. If there are 100 or 1,600 runs, the
+                                   wrong guess costs a quarter more seeks */
+    MIN_READ_BYTES = 64 * KIB,
+    PAGE_BYTES = 4 * KIB,
+    N_PARALLEL = 2,             /* compactions at a time */
+    SPARE_FILES = 8,            /* that may appear while a compaction runs */
+    SQUARES = 5,                /* see compaction_decide */
+    PAIR_SQUARES = 3,           /* with fewer runs, a model of RocksDB's picker rewrites more with
+                                   pairs */
+    FILE_BYTES = 16 * KIB,      /* RocksDB holds about 12 KiB for each file that is scanned */
+    INDEX_BYTES = 64 * KIB,     /* and so much more of the index of each where keys may be long */
+    KEY_COPIES = 8,             /* for each file: first and last key in the list of files and in that
+                                   of the scan, that of its iterator, and a block, which has one and
+                                   at most twice as many bytes of records */
+    MANY_FILES = 64,
+    FEW_FILES = 64,
+    FILES_BYTES = 24 * KIB * KIB,       /* that the files may take besides the memory budget */
+};
+
+/* The number of runs is underestimated by this factor at most: runs get smaller when compaction
+   takes memory. */
+static const double estimate_slack = 1.1;
+
+/* On an array of four disks, compactions took about twice the time of their own seeks and bytes.
+   Runs are written and synced meanwhile, and the disk heads move between runs and compactions. */
+static const double disturbance = 2;
+
+unsigned compaction_n_parallel(unsigned n_lanes)
+{
+    return n_lanes > 1 ? N_PARALLEL : 1;
+}
+
+struct compaction_facts compaction_share(const struct compaction_totals *totals)
+{
+    unsigned n_databases = totals->n_dirs * totals->n_lanes;
+    return (struct compaction_facts){
+        .mode = totals->mode,
+        .n_runs_expected = totals->n_runs_expected / n_databases,
+        .n_scans = n_databases,
+        .scan_bytes = totals->scan_bytes / n_databases,
+        .direct = totals->slow_to_seek && totals->exceeds_memory,
+        .compaction_bytes = totals->compaction_bytes / compaction_n_parallel(totals->n_lanes),
+        .long_keys = totals->long_keys,
+        .reads_ahead = totals->slow_to_seek || totals->mode == COMPACTION_ON,
+        .most_files = totals->most_files,
+    };
+}
+
+unsigned compaction_width(const struct compaction_facts *facts)
+{
+    double n = (double)facts->n_runs_expected;
+    if (n < 1) n = (double)RUNS_IF_UNKNOWN / (facts->n_scans ? facts->n_scans : 1);
+    if (n < (double)facts->n_runs) n = (double)facts->n_runs;
+    double memory = (double)facts->compaction_bytes;
+    double width = floor(sqrt(n)) + 1;
+    double most = memory / MIN_READ_BYTES;
+    if (width > most) width = most;
+    if (width > facts->most_files / 3.0) width = facts->most_files / 3.0;
+    return width < MIN_WIDTH ? MIN_WIDTH : (unsigned)width;
+}
+
+/* RocksDB reads n_bytes and the rest of the block at their end. Rounds n_bytes down so that this
+   rest does not take one more request. */
+static size_t whole_requests(size_t n_bytes)
+{
+    enum {
+        REQUEST_BYTES = KIB * KIB,      /* about the size of the kernel's largest request to a
+                                           disk */
+        END_BYTES = 64 * KIB,
+    };
+    if (n_bytes > MAX_READ_BYTES) n_bytes = MAX_READ_BYTES;
+    if (n_bytes < REQUEST_BYTES) return n_bytes & ~(size_t)(PAGE_BYTES - 1);
+    return n_bytes / REQUEST_BYTES * REQUEST_BYTES - END_BYTES;
+}
+
+static size_t read_bytes_of_width(const struct compaction_facts *facts, unsigned width)
+{
+    size_t share = facts->compaction_bytes / width;
+    return share < MIN_READ_BYTES ? MIN_READ_BYTES : whole_requests(share);
+}
+
+size_t compaction_read_bytes(const struct compaction_facts *facts)
+{
+    return read_bytes_of_width(facts, compaction_width(facts));
+}
+
+size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct)
+{
+    size_t share = n_files > 0 ? memory / n_files : 0;
+    share = share > 2 * SCAN_FILE_BYTES ? share - SCAN_FILE_BYTES : share / 2;
+    if (direct && share < PAGE_BYTES) return PAGE_BYTES;    /* there are thousands of files, with -s
+                                                               off */
+    if (!direct && share < 2 * KERNEL_READ_BYTES) return 0;
+    return whole_requests(share);
+}
+
+double scan_seeks(double n_bytes, size_t read_bytes)
+{
+    return n_bytes / (double)(read_bytes > 0 ? read_bytes : KERNEL_READ_BYTES);
+}
+
+/* Seeks for each byte when n files are scanned. */
+static double seeks_per_byte(const struct compaction_facts *facts, uint64_t n)
+{
+    return scan_seeks(1, scan_read_bytes(n, facts->scan_bytes, facts->direct));
+}
+
+/* True if compacting and then scanning max_files files takes less time than scanning n files. */
+static bool pays(const struct compaction_facts *facts, uint64_t n, unsigned width,
+                 uint64_t max_files)
+{
+    if (facts->seek_seconds <= 0 || facts->bytes_per_second <= 0) return false;
+    /* Each database has its own scan. The scans wait for the disk at the same time. */
+    double parallel = facts->parallel < facts->n_scans ? facts->parallel : facts->n_scans;
+    double scan_seek = facts->seek_seconds / (parallel > 1 ? parallel : 1);
+    double saved = scan_seek * (seeks_per_byte(facts, n) - seeks_per_byte(facts, max_files));
+    double cost = facts->seek_seconds / (double)read_bytes_of_width(facts, width) +
+                  2 / facts->bytes_per_second;
+    return saved > disturbance * cost;
+}
+
+/* The memory that a file takes while it is scanned. */
+static size_t file_bytes(const struct compaction_facts *facts)
+{
+    size_t index_bytes = facts->long_keys ? INDEX_BYTES : 0;
+    return FILE_BYTES + index_bytes + KEY_COPIES * facts->key_bytes;
+}
+
+/* The reason for this limit: with a budget of 16 MiB, 6,156 files took 38 MiB more than the budget
+   and FILES_BYTES together. They also took ten times as long as 1,000 files, because their blocks
+   left little memory for sort buffers. */
+unsigned compaction_most_files(const struct compaction_facts *facts)
+{
+    unsigned n_scans = facts->n_scans > 1 ? facts->n_scans : 1;
+    size_t n_bytes = facts->scan_bytes / 4 + FILES_BYTES / n_scans;
+    size_t n = n_bytes / file_bytes(facts);
+    return n < facts->most_files ? (unsigned)n : facts->most_files;
+}
+
+unsigned compaction_most_run_files(const struct compaction_facts *facts)
+{
+    /* Half of the files that it may have: how many runs will come is only estimated, and the files
+       of runs that are being written are open, too. */
+    unsigned n = compaction_most_files(facts) / 2;
+    return facts->reads_ahead || n < FEW_FILES ? 0 : n;
+}
+
+/* How many files there may be before a compaction of `width` files begins. */
+static unsigned files_before(unsigned most_files, unsigned width)
+{
+    return most_files > width + 2 * SPARE_FILES ? most_files - width - SPARE_FILES : SPARE_FILES;
+}
+
+/* The width when there are too many files. It is a quarter of the files that may be open: with this
+   width, the most runs can come before compacted files are compacted again. But it is no more than
+   the memory allows, or MANY_FILES if the memory allows fewer. */
+static unsigned width_of_too_many(const struct compaction_facts *facts, unsigned most_files,
+                                  unsigned width)
+{
+    size_t each = facts->reads_ahead ? read_bytes_of_width(facts, width) : file_bytes(facts);
+    size_t most = facts->compaction_bytes / each;
+    if (most < MANY_FILES) most = MANY_FILES;
+    if (most > most_files / 4) most = most_files / 4;
+    return most > width ? (unsigned)most : width;
+}
+
+struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width)
+{
+    struct compaction_plan plan = {
+        .least_width = width, .width = width, .reason = COMPACTION_NO_NEED,
+    };
+    /* If the number is unknown, the best guess at any time is that half of the runs have come. */
+    uint64_t n = facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
+                                                        : 2 * facts->n_runs;
+    unsigned most_files = compaction_most_files(facts);
+    unsigned limit = files_before(most_files, width);
+    /* With so many runs there are many more than `width` compacted files. Groups of fewer than
+       `width` runs remain between them, so half the width must be enough for a compaction. */
+    if (n > SQUARES * (uint64_t)width * width) plan.least_width = width / 2;
+    uint64_t max_files = (uint64_t)(estimate_slack * (double)n / width) + width;
+    if (max_files > limit) max_files = limit;
+    plan.max_files = (unsigned)max_files;
+    unsigned wide = width_of_too_many(facts, most_files, width);
+    bool too_many = facts->n_runs + SPARE_FILES >= files_before(most_files, wide);
+    uint64_t sure = facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
+                                                           : facts->n_runs;
+    if (facts->mode == COMPACTION_ON)
+        plan.reason = facts->n_runs + 1 >= max_files ? COMPACTION_ASKED_FOR : COMPACTION_NO_NEED;
+    else if (facts->mode == COMPACTION_AUTO && pays(facts, sure, width, max_files))
+        plan.reason = facts->n_runs + 1 >= max_files ? COMPACTION_SAVES_SEEKS : COMPACTION_NO_NEED;
+    else
+        plan.reason = facts->mode == COMPACTION_OFF ? COMPACTION_SWITCHED_OFF : COMPACTION_NO_GAIN;
+    if (plan.reason < COMPACTION_ASKED_FOR && too_many) {
+        plan.reason = most_files < facts->most_files ? COMPACTION_MEMORY : COMPACTION_OPEN_FILES;
+        plan.width = wide;
+        /* Half the width must be enough: with 5,000 runs and 200 open files, the compacted files
+           would be a few too few for the whole width. RocksDB would then take the newest files
+           whatever their sizes. With still more runs, no row would be that long: 860 runs and 16
+           open files were rewritten 79 times, and 8 times when two files are enough. */
+        uint64_t square = (uint64_t)most_files * most_files;
+        plan.least_width = n > square / 4 ? 2 : plan.width / 2;
+        /* Compactions of pairs keep the fewest sizes of files, one for each doubling. So each run is
+           rewritten log2(n) times. With wider ones, 8,650 runs and 32 open files had too many sizes
+           and were rewritten 45 times. */
+        if (n > PAIR_SQUARES * square) plan.width = 2;
+        plan.max_files = files_before(most_files, plan.width);
+    }
+    plan.compact = plan.reason >= COMPACTION_ASKED_FOR;
+    return plan;
+}
+
+static bool are_similar(uint64_t a, uint64_t b)
+{
+    const double most = 1 + COMPACTION_SIMILAR_PERCENT / 100.0;
+    return (double)a <= most * (double)b && (double)b <= most * (double)a;
+}
+
+bool compaction_will_begin(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
+                           unsigned max_files)
+{
+    if (n_files <= max_files) return false;
+    if (n_files >= max_files + least_width) return true;
+    size_t n_row = 1;
+    for (size_t i = 1; i < n_files && n_row < least_width; i++)
+        n_row = are_similar(file_bytes[i - 1], file_bytes[i]) ? n_row + 1 : 1;
+    return n_row >= least_width;
+}
+
+const char *compaction_reason_text(enum compaction_reason reason)
+{
+    switch (reason) {
+    case COMPACTION_NO_NEED: return "there are few runs";
+    case COMPACTION_NO_GAIN: return "it would take longer than the seeks that it saves";
+    case COMPACTION_SWITCHED_OFF: return "-s off";
+    case COMPACTION_ASKED_FOR: return "-s was given";
+    case COMPACTION_SAVES_SEEKS: return "it takes less time than the seeks that it saves";
+    case COMPACTION_MEMORY: return "of the memory that so many files take";
+    case COMPACTION_OPEN_FILES: return "of the limit of open files";
+    }
+    return "";
+}

@@ -1,0 +1,74 @@
+/*
+ * record_observers.h -- lists of observers (bam/record_observer.h): those of the records that are
+ * read, and those of the records that are written.
+ *
+ * Threads: see record_observer.h. A list is made before its records come.
+ */
+#ifndef ROCKSORT_SPILL_RECORD_OBSERVERS_H
+#define ROCKSORT_SPILL_RECORD_OBSERVERS_H
+
+#include "bam/record_observer.h"
+
+enum { MOST_OBSERVERS = 16 };
+
+struct record_observers {       /* starts as {0}; a copy has the same observers */
+    struct record_observer *all[MOST_OBSERVERS];
+    unsigned n;
+};
+
+struct observed_parts {         /* starts as {0} */
+    const struct record_observers *observers;   /* NULL: there are no parts */
+    void *all[MOST_OBSERVERS];
+    bool failed;                /* an observer did */
+};
+
+/* Adds an observer to the list; NULL is accepted. */
+void record_observers_add(struct record_observers *observers, struct record_observer *observer);
+
+/* Before a run is written, and before it is written again. */
+void record_observers_begin_run(const struct record_observers *observers);
+void record_observers_undo_run(const struct record_observers *observers, uint32_t run);
+
+/* After the last record of all. */
+void record_observers_finish(const struct record_observers *observers);
+
+/* Destroys all observers of the list. */
+void record_observers_destroy(struct record_observers *observers);
+
+/* Shows records to all observers, in a part of their own. NULL: there are none. Returns 0, or -1
+   after a message. */
+int record_observers_look(const struct record_observers *observers,
+                          const struct observed_records *records);
+
+/* ---- parts that get their records one by one ---- */
+
+/* observers NULL: none. */
+void observed_parts_begin(struct observed_parts *parts, const struct record_observers *observers);
+
+/* Adds records. Returns 0, or -1 after a message. */
+int observed_parts_show(struct observed_parts *parts, const struct observed_records *records);
+
+/* Adds a record of the output. */
+static inline void observed_parts_add(struct observed_parts *parts, const uint8_t *rec)
+{
+    const struct record_observers *observers = parts->observers;
+    for (unsigned i = 0; i < observers->n; i++) {
+        const struct observed_records one = {.all = {rec, rec + bam_record_bytes(rec)}};
+        struct record_observer *observer = observers->all[i];
+        parts->failed |= observer->kind->add_records(observer, parts->all[i], &one) < 0;
+    }
+}
+
+/* After the last record. Returns 0, or -1 if an observer has failed. */
+int observed_parts_end(struct observed_parts *parts);
+
+/* Returns 0, or -1 after a message. */
+int observed_parts_combine(struct observed_parts *parts);
+
+/* Frees parts that were not combined. */
+void observed_parts_discard(struct observed_parts *parts);
+
+/* Ends and combines the parts if r is 0, else discards them. Returns 0, or -1 after a message. */
+int observed_parts_close(struct observed_parts *parts, int r);
+
+#endif

@@ -1,0 +1,216 @@
+/* run_committer.c -- see run_committer.h. */
+#include "spill/run_committer.h"
+
+#include "os/thread_pool.h"
+#include "util/diag.h"
+#include "util/monotonic.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_WAITING = 2 };      /* runs that wait to be ended: dirty pages of the page cache */
+
+struct run_committer {
+    /* fixed after init */
+    struct threads *threads;
+    struct sort_buffer_pool *pool;
+    struct run_store *store;
+    pthread_t thread;
+    bool thread_runs;
+
+    /* under the lock of the thread pool */
+    struct written_run waiting[MOST_WAITING];
+    size_t n_waiting;
+    bool is_ending;             /* a run is being ended */
+    bool is_closing;
+    bool compacting;            /* memory for compactions was asked for */
+    struct ender_totals totals;
+
+    /* the thread; after the last run, the thread that calls run_committer_settle */
+    bool waited_in_vain;        /* for a compaction */
+    bool waited_too_long;       /* for one that was due */
+};
+
+/* ---- compaction ---- */
+
+/* Between runs: lets the store compact what it wants to, once there is memory for that. Where the
+   next files could not be opened it compacts without. */
+static int compact_runs(struct run_committer *ender, uint64_t n_runs_expected)
+{
+    struct run_store *store = ender->store;
+    if (run_store_is_compacting(store)) ender->waited_in_vain = false;
+    if (!run_store_wants_compaction(store, n_runs_expected, ender->waited_in_vain)) return 0;
+    /* How often a run is rewritten depends on how many there are for the files that may be open. */
+    if (!ender->compacting && run_store_lacks_files(store))
+        sort_buffer_pool_lengthen_runs(ender->pool);
+    struct memory_budget budget;
+    sort_buffer_pool_budget(ender->pool, &budget);
+    thread_pool_lock(ender->threads);
+    /* After a failure sort buffers may be freed at any time. */
+    unsigned n = ender->compacting || thread_pool_failed(ender->threads)
+                     ? 0 : mem_budget_compaction_buffers(&budget);
+    bool ready = sort_buffer_pool_retire(ender->pool, n);
+    ender->compacting = true;
+    thread_pool_unlock(ender->threads);
+    return ready || run_store_is_crowded(store) ? run_store_compact(store) : 0;
+}
+
+/* Waits while a compaction is under way or due. With only_if_crowded: until one that is due has
+   begun, and then only while there are too many files and it helps. */
+static void wait_for_compaction(struct run_committer *ender, bool only_if_crowded)
+{
+    /* RocksDB takes the newest files. If one run more ended before it does, as when its thread gets
+       no CPU on a busy machine, rows of older runs would be left that are too short for it. A
+       compaction may begin or end between the two questions, so one answer is not enough. If what
+       is due never begins, this RocksDB does not compact as compaction_will_begin says: then
+       later waits are short. */
+    enum { LEAST_POLL_US = 1000, MOST_POLL_US = 16000, QUIET_POLLS = 3, LATE_POLLS = 60000 };
+    struct run_store *store = ender->store;
+    int quiet = 0, late = 0, most_late = ender->waited_too_long ? QUIET_POLLS : LATE_POLLS;
+    /* Compactions of small runs take milliseconds, and there may be thousands. */
+    unsigned poll_us = LEAST_POLL_US;
+    bool in_vain = true;
+    while (quiet < QUIET_POLLS && late < most_late && !thread_pool_failed(ender->threads)) {
+        bool is_running = run_store_is_compacting(store);
+        bool is_due = !is_running && run_store_compaction_is_due(store);
+        if (only_if_crowded && !is_due && !run_store_is_crowded(store)) {
+            in_vain = false;
+            break;
+        }
+        quiet = is_running || is_due ? 0 : quiet + 1;
+        late = is_due ? late + 1 : 0;
+        if (is_running) in_vain = false;
+        (void)usleep(is_due ? LEAST_POLL_US : poll_us);
+        if (poll_us < MOST_POLL_US) poll_us *= 2;
+    }
+    if (late == LATE_POLLS) ender->waited_too_long = true;
+    ender->waited_in_vain = in_vain;
+}
+
+/* ---- the thread ---- */
+
+/* With the lock held: takes the oldest run that waits. */
+static struct written_run take_waiting(struct run_committer *ender)
+{
+    struct written_run run = ender->waiting[0];
+    ender->n_waiting--;
+    memmove(ender->waiting, ender->waiting + 1, ender->n_waiting * sizeof *ender->waiting);
+    ender->is_ending = true;
+    thread_pool_announce(ender->threads);
+    return run;
+}
+
+/* Ends a run, or drops it after a failure. */
+static void end_run(struct run_committer *ender, const struct written_run *run)
+{
+    double start = monotonic_seconds();
+    if (thread_pool_failed(ender->threads)) {
+        run_store_abandon_run(run->stored);
+        return;
+    }
+    int r = run_store_end_run(run->stored);
+    double seconds = monotonic_seconds() - start;
+    thread_pool_lock(ender->threads);
+    ender->totals.end_seconds += seconds;
+    if (r == 0) ender->totals.raw_bytes += run->raw_bytes;
+    if (r == 0) ender->totals.n_of_codec[run->codec]++;
+    thread_pool_unlock(ender->threads);
+    if (r == 0 && !thread_pool_failed(ender->threads))
+        r = compact_runs(ender, run->n_runs_expected);
+    if (r == 0 && ender->compacting) wait_for_compaction(ender, true);
+    if (r < 0) thread_pool_fail(ender->threads);
+}
+
+static void *end_runs(void *arg)
+{
+    struct run_committer *ender = arg;
+    thread_pool_lock(ender->threads);
+    for (;;) {
+        while (ender->n_waiting == 0 && !ender->is_closing) thread_pool_wait(ender->threads);
+        if (ender->n_waiting == 0) break;
+        struct written_run run = take_waiting(ender);
+        thread_pool_unlock(ender->threads);
+        end_run(ender, &run);
+        unsigned n_durable = run_store_n_durable(ender->store);
+        thread_pool_lock(ender->threads);
+        ender->totals.n_durable = n_durable;
+        ender->is_ending = false;
+        thread_pool_announce(ender->threads);
+    }
+    thread_pool_unlock(ender->threads);
+    return NULL;
+}
+
+/* ---- the others ---- */
+
+struct run_committer *run_committer_create(struct threads *threads, struct sort_buffer_pool *pool,
+                                           struct run_store *store)
+{
+    struct run_committer *ender = xcalloc(1, sizeof *ender);
+    *ender = (struct run_committer){.threads = threads, .pool = pool, .store = store};
+    int error = thread_start(&ender->thread, "run committer", end_runs, ender);
+    ender->thread_runs = error == 0;
+    if (!error) return ender;
+    diag_no_thread(error);
+    free(ender);
+    return NULL;
+}
+
+int run_committer_take(struct run_committer *ender, const struct written_run *run)
+{
+    double start = monotonic_seconds();
+    thread_pool_lock(ender->threads);
+    while (ender->n_waiting == MOST_WAITING && !thread_pool_failed(ender->threads))
+        thread_pool_wait(ender->threads);
+    ender->totals.wait_seconds += monotonic_seconds() - start;
+    bool failed = thread_pool_failed(ender->threads);
+    if (!failed) ender->waiting[ender->n_waiting++] = *run;
+    thread_pool_announce(ender->threads);
+    thread_pool_unlock(ender->threads);
+    if (failed) run_store_abandon_run(run->stored);
+    return failed ? -1 : 0;
+}
+
+int run_committer_drain(struct run_committer *ender)
+{
+    thread_pool_lock(ender->threads);
+    while ((ender->n_waiting > 0 || ender->is_ending) && !thread_pool_failed(ender->threads))
+        thread_pool_wait(ender->threads);
+    thread_pool_unlock(ender->threads);
+    return thread_pool_failed(ender->threads) ? -1 : run_store_flush(ender->store);
+}
+
+int run_committer_settle(struct run_committer *ender)
+{
+    if (run_committer_drain(ender) < 0) return -1;
+    if (!ender->compacting) return 0;
+    wait_for_compaction(ender, false);
+    if (run_store_settle(ender->store) < 0) return -1;
+    wait_for_compaction(ender, false);
+    return thread_pool_failed(ender->threads) ? -1 : 0;
+}
+
+void run_committer_close(struct run_committer *ender)
+{
+    if (!ender || !ender->thread_runs) return;
+    thread_pool_lock(ender->threads);
+    ender->is_closing = true;
+    thread_pool_announce(ender->threads);
+    thread_pool_unlock(ender->threads);
+    (void)pthread_join(ender->thread, NULL);
+    ender->thread_runs = false;
+}
+
+void run_committer_destroy(struct run_committer *ender)
+{
+    run_committer_close(ender);
+    free(ender);
+}
+
+struct ender_totals *run_committer_totals(struct run_committer *ender)
+{
+    thread_pool_assert_locked(ender->threads);
+    return &ender->totals;
+}

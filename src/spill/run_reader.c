@@ -1,0 +1,278 @@
+/* run_reader.c -- see run_reader.h. */
+#include "spill/run_reader.h"
+
+#include "os/thread_pool.h"
+#include "spill/bam_block.h"
+#include "util/diag.h"
+#include "util/xalloc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct run_reader {
+    struct run_readers *all;
+    struct run_scan *scan;
+    pthread_t thread;
+    bool started;
+    /* under the lock */
+    struct stored_block *first, **last; /* the queue */
+    size_t n_bytes;             /* of the blocks in the queue and in `taken` */
+    bool waits;                 /* the thread waits for room in the queue */
+    bool ended;
+    /* dispatcher only */
+    struct stored_block *taken; /* blocks from the queue, taken all at once */
+};
+
+struct run_readers {
+    struct run_reader_settings settings;
+    size_t most_bytes;          /* limit for the queue of each run reader */
+    bool stopped;               /* under the lock */
+    size_t n;
+    struct run_reader *run_readers;
+};
+
+/* ---- blocks ---- */
+
+/* Makes the block at the scan's position, without its value. */
+static struct stored_block *find_block(struct run_scan *scan, const uint8_t *key, size_t key_bytes)
+{
+    const uint8_t *part;
+    size_t part_bytes;
+    struct stored_block *block = xmalloc(sizeof *block + key_bytes);
+    *block = (struct stored_block){.dir = run_scan_dir(scan), .key_bytes = key_bytes};
+    memcpy(block->key, key, key_bytes);
+    run_scan_value(scan, &part, &part_bytes);
+    block->value_bytes = bam_block_value_bytes(part, part_bytes);
+    /* Not a block: the merge will print a message about it. */
+    if (block->value_bytes == 0) block->value_bytes = part_bytes;
+    return block;
+}
+
+/* Moves the scan to the next part. Returns 1, 0 if the block has no more parts, or -1. */
+static int next_part(const struct stored_block *block, struct run_scan *scan)
+{
+    const uint8_t *key;
+    size_t key_bytes;
+    run_scan_next(scan);
+    int r = run_scan_key(scan, &key, &key_bytes);
+    return r > 0 ? bam_block_is_part(key, key_bytes, block->key, block->key_bytes) : r;
+}
+
+/* Reads the value with all its parts (bam_block.h), and moves the scan to the next block. If a part
+   is missing, the value is too short and will not parse. Returns 0, or -1 after a message. */
+static int fetch_block(struct stored_block *block, struct run_scan *scan)
+{
+    size_t n = 0;
+    int r = 1;
+    block->value = xmalloc(block->value_bytes);
+    while (r > 0) {
+        const uint8_t *part;
+        size_t part_bytes;
+        run_scan_value(scan, &part, &part_bytes);
+        if (part_bytes > block->value_bytes - n) break;
+        memcpy(block->value + n, part, part_bytes);
+        n += part_bytes;
+        r = next_part(block, scan);
+    }
+    block->value_bytes = n;
+    return r < 0 ? -1 : 0;
+}
+
+/* Moves the scan to the next block without reading the value. Returns 0, or -1 after a message. */
+static int skip_block(const struct stored_block *block, struct run_scan *scan)
+{
+    int r;
+    while ((r = next_part(block, scan)) > 0) continue;
+    return r;
+}
+
+/* True if the block belongs to a run that is to be left out. */
+static bool is_dropped(const struct stored_block *block, const struct run_reader_settings *s)
+{
+    uint32_t run;
+    uint64_t index;
+    if (s->n_dropped == 0 || !merge_bound_is_sound(block->key_bytes)) return false;
+    merge_bound_position(block->key, block->key_bytes, &run, &index);
+    for (size_t i = 0; i < s->n_dropped; i++)
+        if (s->dropped_runs[i] == run) return true;
+    return false;
+}
+
+int stored_block_report_run(const char *dir, uint32_t run)
+{
+    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: run %" PRIu32 " fails its "
+                  "checksum; sort again on another disk", dir, run);
+    return -1;
+}
+
+int stored_block_report_entry(const char *dir)
+{
+    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: an entry is not a block; sort "
+                  "again on another disk", dir);
+    return -1;
+}
+
+void stored_block_free(struct stored_block *block)
+{
+    if (!block) return;
+    free(block->value);
+    free(block);
+}
+
+/* ---- the threads ---- */
+
+static void free_list(struct stored_block *block)
+{
+    while (block) {
+        struct stored_block *next = block->next;
+        stored_block_free(block);
+        block = next;
+    }
+}
+
+/* With the lock held: true unless the run reader should end. */
+static bool goes_on(const struct run_reader *run_reader)
+{
+    return !run_reader->all->stopped && !thread_pool_failed(run_reader->all->settings.threads);
+}
+
+/* Waits until the queue has room for n_bytes; an empty queue always has. Returns false if the
+   run reader should end. */
+static bool wait_for_room(struct run_reader *run_reader, size_t n_bytes)
+{
+    struct threads *threads = run_reader->all->settings.threads;
+    thread_pool_lock(threads);
+    while (run_reader->n_bytes > 0 && run_reader->n_bytes + n_bytes > run_reader->all->most_bytes &&
+           goes_on(run_reader)) {
+        run_reader->waits = true;
+        thread_pool_wait_for(threads, WAIT_FEEDERS_QUEUE);
+    }
+    run_reader->waits = false;
+    bool go_on = goes_on(run_reader);
+    thread_pool_unlock(threads);
+    return go_on;
+}
+
+/* Appends to the queue. */
+static void queue_block(struct run_reader *run_reader, struct stored_block *block)
+{
+    struct threads *threads = run_reader->all->settings.threads;
+    thread_pool_lock(threads);
+    /* The dispatcher waits only while the queue is empty. */
+    if (!run_reader->first) thread_pool_announce(threads);
+    *run_reader->last = block;
+    run_reader->last = &block->next;
+    run_reader->n_bytes += block->key_bytes + block->value_bytes;
+    thread_pool_unlock(threads);
+}
+
+/* Reads the block at the scan's position into the queue, or skips it if its run is to be left out.
+   Returns 1, 0 if the run reader should end, or -1 after a message. */
+static int read_block(struct run_reader *run_reader, const uint8_t *key, size_t key_bytes)
+{
+    const struct run_reader_settings *s = &run_reader->all->settings;
+    struct stored_block *block = find_block(run_reader->scan, key, key_bytes);
+    int r = 1;
+    if (is_dropped(block, s)) {
+        if (skip_block(block, run_reader->scan) < 0) r = -1;
+    } else if (!wait_for_room(run_reader, block->key_bytes + block->value_bytes)) {
+        r = 0;
+    } else if (fetch_block(block, run_reader->scan) < 0) {
+        r = -1;
+    } else {
+        queue_block(run_reader, block);
+        return 1;
+    }
+    stored_block_free(block);
+    return r;
+}
+
+static void *feed(void *arg)
+{
+    struct run_reader *run_reader = arg;
+    const struct run_reader_settings *s = &run_reader->all->settings;
+    const uint8_t *key;
+    size_t key_bytes;
+    int r;
+    while ((r = run_scan_key(run_reader->scan, &key, &key_bytes)) > 0)
+        if ((r = read_block(run_reader, key, key_bytes)) <= 0) break;
+    if (r < 0) thread_pool_fail(s->threads);
+    thread_pool_lock(s->threads);
+    run_reader->ended = true;
+    thread_pool_announce(s->threads);
+    thread_pool_unlock(s->threads);
+    return NULL;
+}
+
+struct run_readers *run_readers_start(const struct run_reader_settings *settings)
+{
+    struct run_readers *all = xcalloc(1, sizeof *all);
+    all->settings = *settings;
+    all->n = settings->n_scans;
+    all->run_readers = xcalloc(all->n, sizeof *all->run_readers);
+    all->most_bytes = all->n > 0 ? settings->queue_bytes / all->n : 0;
+    for (size_t i = 0; i < all->n; i++) {
+        struct run_reader *run_reader = &all->run_readers[i];
+        *run_reader = (struct run_reader){.all = all, .scan = settings->scans[i]};
+        run_reader->last = &run_reader->first;
+    }
+    for (size_t i = 0; i < all->n; i++) {
+        int error = thread_start(&all->run_readers[i].thread, "run reader", feed, &all->run_readers[i]);
+        all->run_readers[i].started = error == 0;
+        if (!error) continue;
+        diag_no_thread(error);
+        run_readers_stop(all);
+        return NULL;
+    }
+    return all;
+}
+
+int run_readers_first(struct run_readers *all, size_t i, struct stored_block **block)
+{
+    struct run_reader *run_reader = &all->run_readers[i];
+    struct threads *threads = all->settings.threads;
+    if (!run_reader->taken) {
+        thread_pool_lock(threads);
+        while (!run_reader->first && !run_reader->ended && !thread_pool_failed(threads))
+            thread_pool_wait_for(threads, WAIT_DISPATCHER_BLOCKS);
+        run_reader->taken = run_reader->first;
+        run_reader->first = NULL;
+        run_reader->last = &run_reader->first;
+        thread_pool_unlock(threads);
+    }
+    *block = run_reader->taken;
+    if (thread_pool_failed(threads)) return -1;
+    return run_reader->taken ? 1 : 0;
+}
+
+void run_readers_drop(struct run_readers *all, size_t i)
+{
+    struct run_reader *run_reader = &all->run_readers[i];
+    struct stored_block *block = run_reader->taken;
+    struct threads *threads = all->settings.threads;
+    run_reader->taken = block->next;
+    thread_pool_lock(threads);
+    run_reader->n_bytes -= block->key_bytes + block->value_bytes;
+    if (run_reader->waits) thread_pool_announce(threads);
+    thread_pool_unlock(threads);
+    stored_block_free(block);
+}
+
+void run_readers_stop(struct run_readers *all)
+{
+    if (!all) return;
+    struct threads *threads = all->settings.threads;
+    thread_pool_lock(threads);
+    all->stopped = true;
+    thread_pool_announce(threads);
+    thread_pool_unlock(threads);
+    for (size_t i = 0; i < all->n; i++) {
+        struct run_reader *run_reader = &all->run_readers[i];
+        if (run_reader->started) (void)pthread_join(run_reader->thread, NULL);
+        free_list(run_reader->taken);
+        free_list(run_reader->first);
+    }
+    free(all->run_readers);
+    free(all);
+}

@@ -1,0 +1,654 @@
+/*
+ * run_store.c -- see run_store.h.
+ *
+ * How much a scan reads at a time. Unless told otherwise the kernel reads 128 KiB ahead of each
+ * file, outside of our memory. On a disk without seeks that is best, because what we read ahead is
+ * copied once more. Where seeks are slow, a scan reads as much at a time as the memory allows, if
+ * that is more than what the kernel would read.
+ *
+ * Where seeks are slow and the temporary data are much larger than the machine's memory, reading
+ * goes past the page cache. Through the page cache a read of a megabyte reaches the disk in steps
+ * of the kernel's readahead, and the head moves elsewhere between the steps; its pages would also
+ * push other pages out of the cache. Where the data are smaller, a good part of them is still in
+ * the page cache, which direct reads would not use.
+ */
+#include "spill/run_store.h"
+
+#include "os/disk_space.h"
+#include "spill/run_compactor.h"
+#include "util/diag.h"
+#include "util/monotonic.h"
+#include "util/xalloc.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    /* A quarter of a megabyte of each file that is being written, or waits to be ended, is not on
+       the disk yet. If it does not fit when the run ends, the run is lost. So this is kept free for
+       each file of a run: there are four runs at most. */
+    RESERVE_BYTES = 4 << 20,
+    FEW_FILES = 64,             /* at most 4 MiB of memory for the larger blocks of so many */
+    CHECK_BYTES = 1 << 20,      /* the free space is checked again after this many bytes of a
+                                   file */
+    MOST_RETRIES = 15,
+    RETRY_MICROSECONDS = 200000,
+};
+
+struct volume {                 /* a database in a temporary directory */
+    /* fixed after run_store_create */
+    const char *dir;
+    bool closed;                /* the directory is only read: its database is not opened for
+                                   writing */
+    unsigned lane;              /* number of the database in the directory */
+    struct disk_traits disk;
+    bool shares_space;          /* an earlier directory is on the same file system */
+    /* the thread that begins runs */
+    const char *full_reason;    /* why the database could not be made */
+    /* any thread; set by the thread that begins runs */
+    struct run_db *_Atomic db;  /* NULL until the first run */
+    /* under the lock */
+    bool full;                  /* gets no more runs: it is full, or nearly full while another one
+                                   is not, or closed */
+    unsigned n_runs;
+    uint64_t n_bytes;
+    double write_seconds;
+    /* the thread that ends runs */
+    struct run_compactor compactor;
+};
+
+struct run_store {
+    /* fixed after run_store_create */
+    struct run_store_settings settings;
+    struct compaction_facts facts;      /* of each database; compaction_share */
+    unsigned width;             /* of compactions */
+    size_t compaction_read_bytes;
+    size_t scan_bytes;          /* memory that the scans read ahead into */
+    bool slow_to_seek;          /* one of the disks is */
+    struct volume *volumes;
+    size_t n_volumes;
+    /* the thread that begins runs */
+    unsigned n_retries;         /* of runs that had no space */
+    /* the thread that ends runs */
+    unsigned n_end_waits;       /* for space when a run ended */
+    /* the thread that scans */
+    size_t scan_read_bytes;
+    /* under the lock */
+    pthread_mutex_t lock;
+    unsigned n_runs;            /* that have ended */
+    uint64_t raw_done, raw_left;        /* run_store_expect */
+};
+
+struct stored_file {
+    double seconds;             /* that puts have taken */
+    size_t unchecked_bytes;     /* put since the free space was checked */
+};
+
+struct stored_run {
+    struct run_store *store;
+    struct volume *volume;
+    struct run_writer *writer;
+    double seconds;             /* that beginning has taken */
+    unsigned n_files;
+    struct stored_file files[];
+};
+
+static void lock_store(struct run_store *store)
+{
+    (void)pthread_mutex_lock(&store->lock);
+}
+
+static void unlock_store(struct run_store *store)
+{
+    (void)pthread_mutex_unlock(&store->lock);
+}
+
+/* ---- creating and destroying ---- */
+
+/* True if a directory is on the same file system as an earlier one. */
+static bool shares_space(const struct run_store *store, size_t number)
+{
+    struct disk_space mine, other;
+    if (!disk_space_look(store->settings.dirs[number], &mine)) return false;
+    for (size_t i = 0; i < number; i++)
+        if (disk_space_look(store->settings.dirs[i], &other) && other.device == mine.device)
+            return true;
+    return false;
+}
+
+/* Each block is written and read once, in pieces of some 100 KB, and files are linked: mounted
+   object stores do that slowly or not at all. Says so once a directory and process. */
+static void warn_of_place(const struct volume *volume)
+{
+    char text[DISK_PROBLEM_TEXT_BYTES];
+    const char *problem = disk_problem(&volume->disk, text);
+    if (problem && !volume->closed)
+        diag_warning("temporary data go to '%s', which is on %s: choose a local disk with -T",
+                     volume->dir, problem);
+}
+
+/* Makes the volumes: finds out what the disks are like, and how many databases each directory
+   gets. Returns that number. */
+static unsigned make_volumes(struct run_store *store)
+{
+    const struct run_store_settings *settings = &store->settings;
+    struct volume *dirs = xcalloc(settings->n_dirs, sizeof *dirs);
+    for (size_t i = 0; i < settings->n_dirs; i++) {
+        dirs[i].dir = settings->dirs[i];
+        dirs[i].closed = dirs[i].full = i < settings->n_closed_dirs;
+        disk_probe(dirs[i].dir, &dirs[i].disk);
+        warn_of_place(&dirs[i]);
+        if (disk_is_slow_to_seek(&dirs[i].disk)) store->slow_to_seek = true;
+        dirs[i].shares_space = shares_space(store, i);
+    }
+    unsigned n_lanes = settings->n_lanes;
+    if (n_lanes == 0) n_lanes = store_layout_lanes(settings->n_dirs, store->slow_to_seek);
+    store->n_volumes = settings->n_dirs * n_lanes;
+    store->volumes = xcalloc(store->n_volumes, sizeof *store->volumes);
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        store->volumes[i] = dirs[i / n_lanes];
+        store->volumes[i].lane = (unsigned)(i % n_lanes);
+    }
+    free(dirs);
+    return n_lanes;
+}
+
+/* Plans how the databases are compacted and read. */
+static void plan_reading(struct run_store *store, unsigned n_lanes)
+{
+    const struct run_store_settings *settings = &store->settings;
+    const struct run_store_means *means =
+        store->slow_to_seek ? &settings->slow_means : &settings->means;
+    struct compaction_totals totals = {
+        .mode = settings->compaction,
+        .n_dirs = (unsigned)settings->n_dirs,
+        .n_lanes = n_lanes,
+        .most_files = store_layout_most_files(store->n_volumes),
+        .n_runs_expected = means->n_runs_expected,
+        .scan_bytes = means->scan_bytes,
+        .compaction_bytes = means->compaction_bytes,
+        .long_keys = settings->long_keys,
+        .slow_to_seek = store->slow_to_seek,
+        .exceeds_memory = store_layout_exceeds_memory(settings->input_bytes, means->scan_bytes),
+    };
+    store->facts = compaction_share(&totals);
+    store->scan_bytes = means->scan_bytes;
+    store->width = compaction_width(&store->facts);
+    if (store->facts.reads_ahead)
+        store->compaction_read_bytes = compaction_read_bytes(&store->facts);
+}
+
+/* Creates or opens the database; `full` as in run_db_create. */
+static struct run_db *open_db(const struct run_store *store, const struct volume *volume,
+                              bool existing, const char **full)
+{
+    struct run_db_settings settings = {
+        .compaction_read_bytes = store->compaction_read_bytes,
+        .direct = store->facts.direct,
+        .existing = existing,
+        .read_only = existing && (store->settings.read_only || volume->closed),
+        .may_lack_files = !store->settings.read_only,
+        .number = volume->lane,
+        .n_compactions = compaction_n_parallel(run_store_n_lanes(store)),
+        .n_admitted = store->slow_to_seek ? RUN_DB_ADMITTED_WHEN_SLOW : 1,
+        .long_keys = store->settings.long_keys,
+        .few_files = store->facts.most_files * store->n_volumes <= FEW_FILES,
+    };
+    return run_db_create(volume->dir, &settings, full);
+}
+
+/* Opens the databases that another process has made. */
+static int open_volumes(struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        struct volume *volume = &store->volumes[i];
+        if (!run_db_exists(volume->dir, volume->lane)) continue;
+        volume->db = open_db(store, volume, true, NULL);
+        if (!volume->db) return -1;
+        volume->n_runs = run_db_totals(volume->db)->n_runs;
+        volume->n_bytes = run_db_totals(volume->db)->n_bytes;
+        store->n_runs += volume->n_runs;
+        if (volume->n_runs > 0 && !volume->closed)
+            volume->compactor = (struct run_compactor){.db = volume->db, .dir = volume->dir};
+    }
+    return 0;
+}
+
+struct run_store *run_store_create(const struct run_store_settings *settings)
+{
+    struct run_store *store = xcalloc(1, sizeof *store);
+    xalloc_require(pthread_mutex_init(&store->lock, NULL) == 0);
+    store->settings = *settings;
+    plan_reading(store, make_volumes(store));
+    if (!settings->existing || open_volumes(store) == 0) return store;
+    run_store_destroy(store);
+    return NULL;
+}
+
+void run_store_destroy(struct run_store *store)
+{
+    if (!store) return;
+    for (size_t i = 0; i < store->n_volumes; i++) run_db_destroy(store->volumes[i].db);
+    (void)pthread_mutex_destroy(&store->lock);
+    free(store->volumes);
+    free(store);
+}
+
+/* ---- space ---- */
+
+/* Free bytes in the directory of a volume; 0 if unknown. */
+static uint64_t free_bytes(const struct volume *volume)
+{
+    uint64_t n_bytes;
+    (void)disk_space_free(volume->dir, &n_bytes);
+    return n_bytes;
+}
+
+/* How many seconds it takes until a directory has written what it got and one more run of
+   n_bytes. */
+static double seconds_to_write(const struct volume *volume, double n_bytes)
+{
+    if (volume->n_runs == 0) return 0;
+    return ((double)volume->n_bytes + n_bytes) * volume->write_seconds / (double)volume->n_bytes;
+}
+
+static uint64_t bytes_of_all(const struct run_store *store)
+{
+    uint64_t n_bytes = 0;
+    for (size_t i = 0; i < store->n_volumes; i++) n_bytes += store->volumes[i].n_bytes;
+    return n_bytes;
+}
+
+/* With the lock held: chooses the directory for the next run: the one that will have written it
+   first, if there is space, else the one with most space. NULL: all are full. */
+static struct volume *choose_volume(const struct run_store *store)
+{
+    uint64_t run_bytes = store->n_runs > 0 ? bytes_of_all(store) / store->n_runs : 0;
+    struct volume *best = NULL, *roomiest = NULL;
+    double best_seconds = 0;
+    uint64_t most_free = 0;
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        struct volume *volume = &store->volumes[i];
+        if (volume->full) continue;
+        if (store->n_volumes == 1) return volume;
+        uint64_t n_free = free_bytes(volume);
+        if (!roomiest || n_free > most_free) {
+            roomiest = volume;
+            most_free = n_free;
+        }
+        if (n_free < 2 * run_bytes) continue;
+        double seconds = seconds_to_write(volume, (double)run_bytes);
+        if (best && seconds >= best_seconds) continue;
+        best = volume;
+        best_seconds = seconds;
+    }
+    return best ? best : roomiest;
+}
+
+void run_store_expect(struct run_store *store, uint64_t raw_done, uint64_t raw_left)
+{
+    lock_store(store);
+    store->raw_done = raw_done;
+    store->raw_left = raw_left;
+    unlock_store(store);
+}
+
+/* Estimates how many temporary bytes are still to come; 0: unknown. */
+static uint64_t bytes_to_come(struct run_store *store)
+{
+    lock_store(store);
+    uint64_t n_bytes = bytes_of_all(store);
+    double ratio = 0.5;         /* before the first run: what lz4 makes of the input */
+    if (store->raw_done > 0 && n_bytes > 0) ratio = (double)n_bytes / (double)store->raw_done;
+    uint64_t left = (uint64_t)(ratio * (double)store->raw_left);
+    unlock_store(store);
+    return left;
+}
+
+static int report_full(struct run_store *store, const struct volume *volume)
+{
+    const char *reason = volume->full_reason ? volume->full_reason : run_db_full_reason(volume->db);
+    disk_space_print_full(volume->dir, reason, bytes_to_come(store));
+    return RUN_STORE_ERROR;
+}
+
+/* True if a compaction into the directory runs or has failed: its partial output occupies space
+   until it is deleted, which happens soon. */
+static bool compaction_has_space(const struct run_store *store, const struct volume *full)
+{
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        const struct volume *volume = &store->volumes[i];
+        if (volume->dir != full->dir || volume->closed) continue;
+        const struct run_db *db = volume->db;
+        if (db && (run_db_is_compacting(db) || run_db_compact_failed(db))) return true;
+    }
+    return false;
+}
+
+/* Waits a moment for the space that a compaction occupies. Returns false without waiting if none
+   does, or if there were MOST_RETRIES waits. */
+static bool wait_for_space(const struct run_store *store, const struct volume *full,
+                           unsigned *n_waits)
+{
+    if (*n_waits >= MOST_RETRIES || !compaction_has_space(store, full)) return false;
+    ++*n_waits;
+    (void)usleep(RETRY_MICROSECONDS);
+    return true;
+}
+
+/* ---- writing runs ---- */
+
+unsigned run_store_most_files(const struct run_store *store)
+{
+    return (unsigned)store->n_volumes * compaction_most_run_files(&store->facts);
+}
+
+int run_store_make_room(struct stored_run *run)
+{
+    struct run_store *store = run->store;
+    if (wait_for_space(store, run->volume, &store->n_retries)) return RUN_STORE_AGAIN;
+    lock_store(store);
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].dir == run->volume->dir) store->volumes[i].full = true;
+    bool have_other = choose_volume(store) != NULL;
+    unlock_store(store);
+    if (!have_other) return report_full(store, run->volume);
+    diag_warning("no space is left in '%s': temporary data go to the other directories",
+                 run->volume->dir);
+    return RUN_STORE_AGAIN;
+}
+
+int run_store_begin_run(struct run_store *store, unsigned n_files, struct stored_run **begun)
+{
+    double start = monotonic_seconds();
+    struct stored_run *run = *begun = xcalloc(1, sizeof *run + n_files * sizeof *run->files);
+    lock_store(store);
+    struct volume *volume = choose_volume(store);
+    unlock_store(store);
+    run->store = store;
+    run->volume = volume;
+    run->n_files = n_files;
+    if (!volume->db) {
+        volume->full_reason = NULL;
+        volume->db = open_db(store, volume, false, &volume->full_reason);
+        if (volume->full_reason) return run_store_make_room(run);
+    }
+    if (!volume->db) return RUN_STORE_ERROR;
+    int r = run_db_begin_run(volume->db, n_files, &run->writer);
+    run->seconds = monotonic_seconds() - start;
+    return r == RUN_STORE_FULL ? run_store_make_room(run) : r;
+}
+
+static bool is_nearly_full(const struct stored_run *run)
+{
+    return free_bytes(run->volume) < (uint64_t)RESERVE_BYTES * run->n_files;
+}
+
+/* True if the directory of a run is nearly full and another one is not known to be. */
+static bool should_go_elsewhere(const struct stored_run *run, struct stored_file *file,
+                                size_t n_bytes)
+{
+    struct run_store *store = run->store;
+    bool have_other = false;
+    if (store->settings.n_dirs == 1) return false;
+    bool check = file->unchecked_bytes == 0 || file->unchecked_bytes >= CHECK_BYTES;
+    file->unchecked_bytes = (check ? 0 : file->unchecked_bytes) + n_bytes;
+    if (!check || !is_nearly_full(run)) return false;
+    lock_store(store);
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        const struct volume *volume = &store->volumes[i];
+        if (volume->dir != run->volume->dir && !volume->full) have_other = true;
+    }
+    unlock_store(store);
+    return have_other;
+}
+
+int run_store_put(struct stored_run *run, unsigned number, const uint8_t *key, size_t key_bytes,
+                  const uint8_t *value, size_t value_bytes)
+{
+    double start = monotonic_seconds();
+    struct stored_file *file = &run->files[number];
+    int r = run_db_put(run->writer, number, key, key_bytes, value, value_bytes);
+    if (r == 0 && should_go_elsewhere(run, file, key_bytes + value_bytes)) r = RUN_STORE_FULL;
+    file->seconds += monotonic_seconds() - start;
+    return r;
+}
+
+int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *label,
+                        size_t label_bytes)
+{
+    return run_db_label_run(run->writer, number, label, label_bytes);
+}
+
+/* How many seconds it took to begin the run and to put its blocks: the mean of its files. */
+static double put_seconds(const struct stored_run *run)
+{
+    double seconds = 0;
+    for (unsigned i = 0; i < run->n_files; i++) seconds += run->files[i].seconds;
+    return run->seconds + seconds / run->n_files;
+}
+
+/* With the lock held: updates the counts from the database of a volume. */
+static void count_runs(struct run_store *store, struct volume *volume)
+{
+    store->n_runs -= volume->n_runs;
+    volume->n_runs = run_db_totals(volume->db)->n_runs;
+    volume->n_bytes = run_db_totals(volume->db)->n_bytes;
+    store->n_runs += volume->n_runs;
+}
+
+int run_store_end_run(struct stored_run *run)
+{
+    struct run_store *store = run->store;
+    struct volume *volume = run->volume;
+    double start = monotonic_seconds();
+    /* The run cannot be written again: the sort buffers that it came from may be gone. */
+    while (is_nearly_full(run) && wait_for_space(store, volume, &store->n_end_waits)) continue;
+    int r = run_db_end_run(run->writer);
+    run->writer = NULL;
+    if (r == RUN_DB_FULL) r = report_full(store, volume);
+    lock_store(store);
+    volume->write_seconds += put_seconds(run) + monotonic_seconds() - start;
+    count_runs(store, volume);
+    unlock_store(store);
+    if (volume->n_runs > 0 && !volume->compactor.db)
+        volume->compactor = (struct run_compactor){.db = volume->db, .dir = volume->dir};
+    free(run);
+    return r;
+}
+
+void run_store_abandon_run(struct stored_run *run)
+{
+    if (!run) return;
+    run_db_abandon_run(run->writer);
+    free(run);
+}
+
+int run_store_flush(struct run_store *store)
+{
+    int first = 0;
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        struct volume *volume = &store->volumes[i];
+        if (volume->n_runs == 0) continue;
+        int r = run_db_admit_runs(volume->db);
+        lock_store(store);
+        count_runs(store, volume);
+        unlock_store(store);
+        if (r == RUN_DB_FULL) r = report_full(store, volume);
+        if (r < 0 && first == 0) first = r;     /* the other databases are flushed all the same */
+    }
+    return first;
+}
+
+/* ---- compactions ---- */
+
+bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected, bool stuck)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        struct volume *volume = &store->volumes[i];
+        if (volume->n_runs == 0 || volume->closed) continue;
+        struct compaction_facts facts = store->facts;
+        facts.n_runs = run_db_totals(volume->db)->n_files;
+        facts.n_runs_expected = n_runs_expected * facts.n_runs / store->n_runs;
+        facts.seek_seconds = volume->disk.seek_seconds;
+        facts.bytes_per_second = volume->disk.bytes_per_second;
+        facts.parallel = volume->disk.parallel;
+        facts.key_bytes = run_db_totals(volume->db)->key_bytes;
+        if (run_compactor_plan(&volume->compactor, &facts, store->width, stuck)) wanted = true;
+    }
+    return wanted;
+}
+
+bool run_store_lacks_files(const struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].compactor.plan.reason >= COMPACTION_MEMORY) return true;
+    return false;
+}
+
+int run_store_compact(struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (run_compactor_apply(&store->volumes[i].compactor) < 0) return RUN_STORE_ERROR;
+    return 0;
+}
+
+int run_store_settle(struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (run_compactor_settle(&store->volumes[i].compactor) < 0) return RUN_STORE_ERROR;
+    return 0;
+}
+
+bool run_store_is_compacting(const struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (run_compactor_is_running(&store->volumes[i].compactor)) return true;
+    return false;
+}
+
+bool run_store_compaction_is_due(const struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (run_compactor_is_due(&store->volumes[i].compactor)) return true;
+    return false;
+}
+
+bool run_store_is_crowded(const struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (run_compactor_is_crowded(&store->volumes[i].compactor, store->facts.most_files))
+            return true;
+    return false;
+}
+
+/* ---- reading runs ---- */
+
+int run_store_labels(struct run_store *store,
+                     int (*take)(void *arg, const uint8_t *label, size_t n_bytes), void *arg)
+{
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        struct run_db *db = store->volumes[i].db;
+        if (db && run_db_labels(db, take, arg) < 0) return RUN_STORE_ERROR;
+    }
+    return 0;
+}
+
+static unsigned count_files(const struct run_store *store)
+{
+    unsigned n_files = 0;
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].n_runs > 0) n_files += run_db_n_files(store->volumes[i].db);
+    return n_files;
+}
+
+/* How many bytes the scans should read at a time of each of n_files files; 0: as the kernel
+   does. */
+static size_t choose_read_bytes(const struct run_store *store, unsigned n_files)
+{
+    if (!store->slow_to_seek) return 0;
+    return scan_read_bytes(n_files, store->scan_bytes, store->facts.direct);
+}
+
+size_t run_store_scan_bytes(const struct run_store *store)
+{
+    unsigned n_files = count_files(store);
+    size_t read_bytes = choose_read_bytes(store, n_files);
+    return read_bytes > 0 ? n_files * (read_bytes + SCAN_FILE_BYTES) : 0;
+}
+
+size_t run_store_scan(struct run_store *store, struct run_scan ***scans)
+{
+    size_t n = 0;
+    *scans = xcalloc(store->n_volumes, sizeof **scans);
+    store->scan_read_bytes = choose_read_bytes(store, count_files(store));
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].n_runs > 0)
+            (*scans)[n++] = run_scan_open(store->volumes[i].db, store->scan_read_bytes);
+    return n;
+}
+
+/* ---- facts ---- */
+
+unsigned run_store_n_lanes(const struct run_store *store)
+{
+    return (unsigned)(store->n_volumes / store->settings.n_dirs);
+}
+
+unsigned run_store_n_durable(const struct run_store *store)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].n_runs > 0) n += run_db_n_durable(store->volumes[i].db);
+    return n;
+}
+
+void run_store_look(struct run_store *store, struct run_store_disks *disks)
+{
+    *disks = (struct run_store_disks){.in_memory = true, .slow_to_seek = store->slow_to_seek};
+    lock_store(store);
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        const struct volume *volume = &store->volumes[i];
+        run_store_disks_add(disks, &volume->disk);
+        if (volume->lane == 0 && !volume->full && !volume->shares_space)
+            disks->free_bytes += free_bytes(volume);
+    }
+    unlock_store(store);
+}
+
+/* Adds what one database did. The reason of the sort is the highest one in enum compaction_reason
+   that a database has. */
+static void add_stats(const struct volume *volume, struct run_store_stats *stats)
+{
+    const struct run_compactor *compactor = &volume->compactor;
+    stats->run_bytes += run_db_totals(volume->db)->n_bytes;
+    stats->compacted_bytes += run_db_compacted_bytes(volume->db);
+    if (compactor->plan.reason < stats->reason) return;
+    stats->reason = compactor->plan.reason;
+    stats->compacted = compactor->width > 0;
+    stats->width = compactor->width;
+    stats->max_files = compactor->max_files;
+}
+
+void run_store_stats(const struct run_store *store, struct run_store_stats *stats)
+{
+    *stats = (struct run_store_stats){
+        .n_runs = store->n_runs,
+        .n_files = count_files(store),
+        .scan_read_bytes = store->scan_read_bytes,
+        .compaction_read_bytes = store->compaction_read_bytes,
+        .direct = store->facts.direct,
+        .disk = store->volumes[0].disk,
+    };
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].db) add_stats(&store->volumes[i], stats);
+    /* A compaction was wanted so late that none was switched on. */
+    if (!stats->compacted && stats->reason >= COMPACTION_ASKED_FOR)
+        stats->reason = COMPACTION_NO_NEED;
+    size_t compaction_read = stats->compaction_read_bytes;
+    if (compaction_read < KERNEL_READ_BYTES) compaction_read = KERNEL_READ_BYTES;
+    stats->n_seeks = (uint64_t)(scan_seeks((double)stats->run_bytes, stats->scan_read_bytes) +
+                                scan_seeks((double)stats->compacted_bytes, compaction_read));
+}

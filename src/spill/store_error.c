@@ -1,0 +1,64 @@
+/* store_error.c -- see store_error.h. */
+#include "spill/store_error.h"
+
+#include "os/disk_space.h"
+#include "util/diag.h"
+
+#include <rocksdb/c.h>
+#include <string.h>
+
+bool store_error_means_full(const char *error)
+{
+    return strstr(error, "No space left") || strstr(error, "NoSpace") ||
+           strstr(error, "Disk quota");
+}
+
+const char *store_error_full_reason(const char *error)
+{
+    return strstr(error, "Disk quota") ? "Disk quota exceeded" : "No space left on device";
+}
+
+static void cut_out(char *from, const char *to)
+{
+    memmove(from, to, strlen(to) + 1);
+}
+
+/* Removes from RocksDB's text what our message says already: the kind of error, what was being
+   done, and the directory of each file. Also removes the numbers around a wrong checksum. */
+static const char *shorten(char *error, const char *dir)
+{
+    size_t n = strlen(dir);
+    for (char *at = error; n > 0 && (at = strstr(at, dir)) != NULL;)
+        cut_out(at, at + n + (at[n] == '/'));
+    char *stored = strstr(error, ": stored = "), *in = stored ? strstr(stored, " in ") : NULL;
+    if (in) cut_out(stored, in);
+    char *more = strstr(error, stored ? " offset " : " in file ");
+    if (more) *more = '\0';
+    const char *doing = strstr(error, "While "), *end = strstr(doing ? doing : error, ": ");
+    return end ? end + strlen(": ") : error;
+}
+
+static void report(const char *dir, const char *doing, char *error)
+{
+    bool is_damaged = strncmp(error, "Corruption", strlen("Corruption")) == 0;
+    const char *text = shorten(error, dir);
+    if (is_damaged)
+        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: %s; sort again on another "
+                      "disk", dir, text);
+    else
+        diag_error("cannot %s the temporary data in '%s': %s%s", doing, dir, text,
+                   strstr(text, "Too many open files")
+                       ? "; raise 'ulimit -n', or give more with -m"
+                       : "");
+}
+
+int store_error_check(const char *dir, const char *doing, char *error)
+{
+    if (!error) return 0;
+    if (store_error_means_full(error))
+        disk_space_print_full(dir, store_error_full_reason(error), 0);
+    else
+        report(dir, doing, error);
+    rocksdb_free(error);
+    return -1;
+}

@@ -1,0 +1,17 @@
+/* count_kinds.c -- see count_kinds.h. */
+#include "stats/count_kinds.h"
+
+const char *count_kind_name(enum count_kind kind)
+{
+#define KIND_NAME(upper, lower) [COUNT_##upper] = #lower,
+    static const char *const names[COUNT_N_KINDS] = {COUNT_KINDS(KIND_NAME)};
+    return names[kind];
+}
+
+struct record_observer *count_kind_observer(enum count_kind kind, sam_hdr_t *header)
+{
+#define KIND_OBSERVER(upper, lower) [COUNT_##upper] = lower##_observer,
+    static struct record_observer *(*const make[COUNT_N_KINDS])(sam_hdr_t *) = {
+        COUNT_KINDS(KIND_OBSERVER)};
+    return make[kind](header);
+}

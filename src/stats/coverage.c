@@ -1,0 +1,373 @@
+/*
+ * coverage.c -- how well each reference is covered, printed as `samtools coverage` 1.24 does
+ * without options: coverage_observer (count_kinds.h).
+ *
+ * What samtools counts: records with a reference that are neither unmapped, secondary, failed nor
+ * duplicates. A base of them covers its position if its operation in the CIGAR is M, = or X, and
+ * the position lies on the reference. All numbers but one are sums over records. The exception is
+ * the number of positions that are covered at all: it is the length of the union of all these
+ * spans.
+ *
+ * A worker makes a part of each output chunk of the output. It knows the union of the output
+ * chunk's own records, as a list of intervals. Records of earlier output chunks may reach into the
+ * output chunk, and its own records into later ones, so combine puts the edges together, in the
+ * order of the output chunks: it looks at those intervals that begin before the reach of earlier
+ * records, and keeps those that end after the last record begins. All others are only a number for
+ * it.
+ *
+ * Memory: 56 bytes for each reference that has records; 16 bytes for each interval. An output chunk
+ * has at most as many intervals as its CIGARs have operations; between output chunks those stay
+ * that end after the last record begins.
+ */
+#include "stats/count_kinds.h"
+
+#include "bam/bam_long.h"
+#include "stats/interval_list.h"
+#include "util/xalloc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct ref_sums {
+    uint64_t n_records;
+    uint64_t mapq;              /* sum over records */
+    uint64_t n_bases;           /* on the reference: the sum of all depths */
+    uint64_t n_quals, quals;    /* bases among them whose record has a sequence; sum of qualities */
+    uint64_t n_covered;         /* positions */
+    bool is_crossed;            /* by a record with a CIGAR: it is among the first lines */
+};
+
+struct coverage {
+    struct record_observer base;        /* must be the first member */
+    const sam_hdr_t *header;
+    int32_t n_refs;
+    struct ref_sums *refs;      /* memory is only touched for references with records */
+    /* The last reference that was joined: its intervals to which later output chunks may add, whose
+       positions are not in n_covered yet. */
+    int32_t tid;                /* -1: none */
+    struct interval *open;
+    size_t n_open, open_room;
+    struct interval *merged;    /* for combine */
+    size_t merged_room;
+};
+
+struct part_ref {
+    int32_t tid;
+    struct ref_sums sums;       /* n_covered: unless the intervals are in a list of the part */
+};
+
+struct coverage_part {
+    const sam_hdr_t *header;
+    struct part_ref *refs;
+    size_t n_refs, refs_room;
+    int64_t ref_bases;          /* length of the last reference */
+    int64_t last_pos;           /* of the last record */
+    /* Earlier output chunks may cover more of the first reference, and later ones of the last one.
+       If that is the same, `first` is empty. */
+    struct interval_list first, last;
+    uint64_t n_first, n_last;   /* positions in the lists; n_last: set at the end */
+};
+
+static struct coverage *of(struct record_observer *observer)
+{
+    return (struct coverage *)observer;
+}
+
+static void destroy(struct record_observer *observer)
+{
+    struct coverage *sum = of(observer);
+    free(sum->refs);
+    free(sum->open);
+    free(sum->merged);
+    free(sum);
+}
+
+/* ---- parts ---- */
+
+static void *begin(const struct record_observer *observer)
+{
+    struct coverage_part *part = xcalloc(1, sizeof *part);
+    part->header = ((const struct coverage *)observer)->header;
+    return part;
+}
+
+static void discard(void *arg)
+{
+    struct coverage_part *part = arg;
+    interval_list_release(&part->first);
+    interval_list_release(&part->last);
+    free(part->refs);
+    free(part);
+}
+
+/* After the last record of a reference, unless it is the last one. */
+static void end_ref(struct coverage_part *part)
+{
+    interval_list_settle(&part->last);
+    uint64_t n_covered = interval_sum(part->last.sorted, part->last.n);
+    if (part->n_refs > 1) {
+        part->refs[part->n_refs - 1].sums.n_covered = n_covered;
+        interval_list_clear(&part->last);
+        return;
+    }
+    part->first = part->last;
+    part->n_first = n_covered;
+    part->last = (struct interval_list){0};
+}
+
+static void begin_ref(struct coverage_part *part, int32_t tid)
+{
+    if (part->n_refs > 0) end_ref(part);
+    xgrow(&part->refs, &part->refs_room, part->n_refs + 1, part->n_refs, sizeof *part->refs);
+    part->refs[part->n_refs++] = (struct part_ref){.tid = tid};
+    part->ref_bases = (int64_t)sam_hdr_tid2len(part->header, tid);
+}
+
+/* The sum of n bytes. Adds eight at a time: each of the four lanes of 16 bits takes two. */
+static uint64_t sum_bytes(const uint8_t *bytes, size_t n)
+{
+    enum { MOST_STEPS = UINT16_MAX / (2 * UINT8_MAX) };     /* before a lane overflows */
+    const uint64_t even = UINT64_C(0x00ff00ff00ff00ff);
+    uint64_t sum = 0;
+    while (n >= 8) {
+        size_t n_steps = n / 8 < MOST_STEPS ? n / 8 : MOST_STEPS;
+        uint64_t lanes = 0, eight;
+        for (size_t i = 0; i < n_steps; i++) {
+            memcpy(&eight, bytes + 8 * i, sizeof eight);
+            lanes += (eight & even) + (eight >> 8 & even);
+        }
+        lanes = (lanes & UINT64_C(0xffff0000ffff)) + (lanes >> 16 & UINT64_C(0xffff0000ffff));
+        sum += (lanes & UINT32_MAX) + (lanes >> 32);
+        bytes += 8 * n_steps;
+        n -= 8 * n_steps;
+    }
+    while (n-- > 0) sum += *bytes++;
+    return sum;
+}
+
+enum { CONSUMES_READ = 1, CONSUMES_REFERENCE = 2, ON_BOTH = 3 };        /* see bam_cigar_type */
+
+/* Adds a span of the last reference that bases of a record cover. Returns how many positions of
+   it lie on the reference. */
+static uint64_t add_span(struct coverage_part *part, int64_t begin, int64_t end)
+{
+    if (begin < 0) begin = 0;
+    if (end > part->ref_bases) end = part->ref_bases;
+    if (begin >= end) return 0;
+    interval_list_add(&part->last, begin, end);
+    return (uint64_t)(end - begin);
+}
+
+/* The sum of the qualities of a record's bases that lie on the last reference, if not all do. */
+static uint64_t sum_cut_quals(const struct coverage_part *part, struct bam_cigar cigar, int64_t x,
+                              const uint8_t *quals)
+{
+    uint64_t sum = 0;
+    for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
+        int64_t n = bam_cigar_oplen(get_u32(at));
+        int type = bam_cigar_type(bam_cigar_op(get_u32(at)));
+        int64_t begin = x < 0 ? 0 : x, end = x + n < part->ref_bases ? x + n : part->ref_bases;
+        if (type == ON_BOTH && begin < end)
+            sum += sum_bytes(quals + (begin - x), (size_t)(end - begin));
+        if (type & CONSUMES_READ) quals += n;
+        if (type & CONSUMES_REFERENCE) x += n;
+    }
+    return sum;
+}
+
+/* Adds the bases of a record. quals is NULL if it has no sequence. Long reads have thousands of
+   short operations, so few things are done for each: spans end at a deletion only, and all
+   qualities are added at once, less those of insertions and clips. */
+static void add_bases(struct coverage_part *part, struct bam_cigar cigar, int64_t pos,
+                      const uint8_t *quals)
+{
+    struct ref_sums *sums = &part->refs[part->n_refs - 1].sums;
+    int64_t x = pos, y = 0, begin = pos;
+    uint64_t n_aligned = 0, n_on_ref = 0, left_out = 0;
+    for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
+        int64_t n = bam_cigar_oplen(get_u32(at));
+        int type = bam_cigar_type(bam_cigar_op(get_u32(at)));
+        if (type == ON_BOTH) {
+            n_aligned += (uint64_t)n;
+        } else if (type == CONSUMES_READ && quals) {
+            left_out += sum_bytes(quals + y, (size_t)n);
+        } else if (type == CONSUMES_REFERENCE) {
+            n_on_ref += add_span(part, begin, x);
+            begin = x + n;
+        }
+        if (type & CONSUMES_READ) y += n;
+        if (type & CONSUMES_REFERENCE) x += n;
+    }
+    n_on_ref += add_span(part, begin, x);
+    sums->is_crossed |= x > pos;
+    sums->n_bases += n_on_ref;
+    if (!quals) return;
+    sums->n_quals += n_on_ref;
+    sums->quals += n_on_ref == n_aligned ? sum_bytes(quals, (size_t)y) - left_out
+                                         : sum_cut_quals(part, cigar, pos, quals);
+}
+
+static struct bam_cigar cigar_of(const uint8_t *rec)
+{
+    struct bam_aux cg;
+    bool has_cg = bam_record_has_placeholder(rec) && bam_aux_find(rec, "CG", &cg) > 0;
+    return bam_record_cigar(rec, has_cg ? &cg : NULL);
+}
+
+static void add_record(struct coverage_part *part, const uint8_t *rec)
+{
+    const uint32_t left_out = BAM_FUNMAP | BAM_FSECONDARY | BAM_FQCFAIL | BAM_FDUP;
+    int32_t tid = bam_record_tid(rec);
+    if (tid < 0 || bam_record_flag(rec) & left_out) return;
+    if (part->n_refs == 0 || part->refs[part->n_refs - 1].tid != tid) begin_ref(part, tid);
+    struct ref_sums *sums = &part->refs[part->n_refs - 1].sums;
+    sums->n_records++;
+    sums->mapq += rec[BAM_MAPQ_AT];
+    part->last_pos = bam_record_true_pos(rec);
+    add_bases(part, cigar_of(rec), part->last_pos,
+              bam_record_n_bases(rec) > 0 ? bam_record_quals(rec) : NULL);
+}
+
+static int add_records(struct record_observer *observer, void *part,
+                       const struct observed_records *observed)
+{
+    struct bam_records records = observed->all;
+    (void)observer;
+    for (const uint8_t *rec; (rec = bam_records_next(&records));) add_record(part, rec);
+    return 0;
+}
+
+static void end(struct record_observer *observer, void *arg)
+{
+    struct coverage_part *part = arg;
+    (void)observer;
+    interval_list_settle(&part->last);
+    part->n_last = interval_sum(part->last.sorted, part->last.n);
+    interval_list_trim(&part->first);
+    interval_list_trim(&part->last);
+}
+
+/* ---- the sum ---- */
+
+static void add_sums(struct ref_sums *to, const struct ref_sums *sums)
+{
+    to->n_records += sums->n_records;
+    to->mapq += sums->mapq;
+    to->n_bases += sums->n_bases;
+    to->n_quals += sums->n_quals;
+    to->quals += sums->quals;
+    to->n_covered += sums->n_covered;
+    to->is_crossed |= sums->is_crossed;
+}
+
+/* Makes tid the reference that is joined. */
+static void go_to_ref(struct coverage *sum, int32_t tid)
+{
+    if (sum->tid == tid) return;
+    if (sum->tid >= 0) sum->refs[sum->tid].n_covered += interval_sum(sum->open, sum->n_open);
+    sum->n_open = 0;
+    sum->tid = tid;
+}
+
+/* Keeps the intervals at the end of an array that end after `pos`. Returns how many positions they
+   have. */
+static uint64_t keep_open(struct coverage *sum, const struct interval *all, size_t n, int64_t pos)
+{
+    size_t n_closed = n;
+    while (n_closed > 0 && all[n_closed - 1].end > pos) n_closed--;
+    size_t n_kept = n - n_closed;
+    if (n_kept == 0) return 0;
+    xgrow(&sum->open, &sum->open_room, sum->n_open + n_kept, n_kept, sizeof *sum->open);
+    memcpy(sum->open + sum->n_open, all + n_closed, n_kept * sizeof *all);
+    sum->n_open += n_kept;
+    return interval_sum(all + n_closed, n_kept);
+}
+
+/* Joins the intervals that an output chunk has on the current reference, n_positions in all.
+   Records of later output chunks begin at or after last_pos. */
+static void join_list(struct coverage *sum, const struct interval_list *list,
+                      uint64_t n_positions, int64_t last_pos)
+{
+    const struct interval *sorted = list->sorted;
+    uint64_t n_covered = n_positions;
+    size_t n_touched = 0;       /* intervals that earlier records may touch */
+    if (sum->n_open > 0) {
+        int64_t reach = sum->open[sum->n_open - 1].end;
+        while (n_touched < list->n && sorted[n_touched].begin <= reach) n_touched++;
+        size_t most = sum->n_open + n_touched;
+        xgrow(&sum->merged, &sum->merged_room, most, most / 2, sizeof *sum->merged);
+        size_t n = interval_merge(sum->open, sum->n_open, sorted, n_touched, sum->merged);
+        n_covered += interval_sum(sum->merged, n) - interval_sum(sorted, n_touched);
+        sum->n_open = 0;
+        n_covered -= keep_open(sum, sum->merged, n, last_pos);
+    }
+    if (n_touched < list->n)
+        n_covered -= keep_open(sum, sorted + n_touched, list->n - n_touched, last_pos);
+    sum->refs[sum->tid].n_covered += n_covered;
+}
+
+static int combine(struct record_observer *observer, void *arg)
+{
+    struct coverage *sum = of(observer);
+    const struct coverage_part *part = arg;
+    for (size_t i = 0; i < part->n_refs; i++)
+        add_sums(&sum->refs[part->refs[i].tid], &part->refs[i].sums);
+    if (part->n_refs > 1) {
+        go_to_ref(sum, part->refs[0].tid);
+        join_list(sum, &part->first, part->n_first, INT64_MAX);
+    }
+    if (part->n_refs > 0) {
+        go_to_ref(sum, part->refs[part->n_refs - 1].tid);
+        join_list(sum, &part->last, part->n_last, part->last_pos);
+    }
+    discard(arg);
+    return 0;
+}
+
+static void finish(struct record_observer *observer)
+{
+    go_to_ref(of(observer), -1);
+}
+
+static double mean(uint64_t total, uint64_t n)
+{
+    return n > 0 ? (double)total / (double)n : 0;
+}
+
+static void print_ref(const struct coverage *sum, int32_t tid, FILE *to)
+{
+    const struct ref_sums *sums = &sum->refs[tid];
+    int64_t n_bases = (int64_t)sam_hdr_tid2len(sum->header, tid);
+    (void)fprintf(to, "%s\t1\t%" PRId64 "\t%" PRIu64 "\t%" PRIu64 "\t%g\t%g\t%.3g\t%.3g\n",
+                  sam_hdr_tid2name(sum->header, tid), n_bases, sums->n_records, sums->n_covered,
+                  100.0 * (double)sums->n_covered / (double)n_bases,
+                  (double)sums->n_bases / (double)n_bases, mean(sums->quals, sums->n_quals),
+                  mean(sums->mapq, sums->n_records));
+}
+
+static void print(const struct record_observer *observer, FILE *to)
+{
+    const struct coverage *sum = (const struct coverage *)observer;
+    if (sum->n_refs > 0)
+        (void)fputs("#rname\tstartpos\tendpos\tnumreads\tcovbases\tcoverage\tmeandepth\tmeanbaseq\t"
+                    "meanmapq\n", to);
+    /* samtools prints the references that its pileup met, and then all others. */
+    for (int32_t tid = 0; tid < sum->n_refs; tid++)
+        if (sum->refs[tid].is_crossed) print_ref(sum, tid, to);
+    for (int32_t tid = 0; tid < sum->n_refs; tid++)
+        if (!sum->refs[tid].is_crossed) print_ref(sum, tid, to);
+}
+
+struct record_observer *coverage_observer(sam_hdr_t *header)
+{
+    static const struct observer_kind kind = {
+        .begin = begin, .add_records = add_records, .end = end, .combine = combine,
+        .discard = discard, .finish = finish, .print = print, .destroy = destroy};
+    struct coverage *sum = xcalloc(1, sizeof *sum);
+    sum->base.kind = &kind;
+    sum->header = header;
+    sum->n_refs = sam_hdr_nref(header);
+    sum->refs = xcalloc((size_t)sum->n_refs + 1, sizeof *sum->refs);
+    sum->tid = -1;
+    return &sum->base;
+}
