@@ -243,7 +243,7 @@ class LikeSamtools(CountsTest):
         self.assertGreater(n_compared, 20)
 
     def is_strange(self, path):
-        """True if samtools counts its records in a way of its own; see doc/notes/samtools.md."""
+        """True if samtools counts its records in a way of its own; see doc/samtools.md."""
         text = reference_view(path)
         strange = re.compile(r"[^@][^\t]*\t\d+\t[^\t]*\t"
                              r"(0\t\d+\t[^*]|\d+\t\d+\t(\d+[DN]\t|(\d+[MIDNSHP=X])*0[MIDN=X]))")
