@@ -1,8 +1,8 @@
 /*
  * arrow_message.c -- see arrow_message.h.
  *
- * The numbers of fields and the names are those of Arrow's Message.fbs, Schema.fbs and File.fbs,
- * version 5 of the metadata.
+ * Field numbers and names are those of Arrow's Message.fbs, Schema.fbs and File.fbs, metadata
+ * version 5.
  */
 #include "columns/arrow_message.h"
 
@@ -48,7 +48,7 @@ static void append_padding(struct column_bytes *out, size_t n_bytes)
     column_bytes_copy(out, zeros, (0 - n_bytes) & 7);
 }
 
-/* Appends the metadata of a message, whose body follows. Returns how many bytes they take. */
+/* Appends the metadata of a message, which precede its body. Returns their size. */
 static uint32_t append_metadata(struct arrow_coder *coder, flat_place message,
                                 struct column_bytes *out)
 {
@@ -93,7 +93,7 @@ static flat_place make_plain_type(struct flat_buffer *flat)
     return flat_table_end(flat);
 }
 
-/* The type of the numbers of a column, or of the elements of its lists. */
+/* The type of a column of numbers, or of the elements of its lists. */
 static flat_place make_number_type(struct flat_buffer *flat, struct column_number number)
 {
     flat_table_begin(flat);
@@ -116,7 +116,7 @@ struct field {
 
 static flat_place make_field(struct flat_buffer *flat, const struct field *field)
 {
-    /* All fields have a vector of children: some readers ask for it. */
+    /* Every field has a vector of children, because some readers require it. */
     flat_place children = flat_vector(flat, field->children, field->n_children);
     flat_place name = flat_text(flat, field->name, strlen(field->name));
     flat_table_begin(flat);
@@ -237,12 +237,12 @@ void arrow_put_schema(struct arrow_coder *coder, const struct column_schema *sch
 
 /* ---- batches ---- */
 
-/* The body of a batch, and what its metadata say of it. */
+/* The body of a batch, and what its metadata need. */
 struct body {
     struct arrow_coder *coder;
     enum column_codec codec;
     int level;
-    struct column_bytes *out;           /* NULL: only nodes and buffers are counted */
+    struct column_bytes *out;           /* NULL: only count nodes and buffers */
     size_t begin;                       /* of the body in `out` */
     struct column_bytes nodes, buffers; /* pairs of numbers of 64 bits */
 };
@@ -258,9 +258,9 @@ static void add_node(struct body *body, uint64_t n_rows, uint64_t n_nulls)
 }
 
 /*
- * Both functions append the compressed bytes. They return false if these cannot be had. They do not
- * ask for all the room that bytes need which cannot be compressed: most need a third of it, for
- * which `out` has room from the beginning (chunk_encoder.c), and to grow it would be copied.
+ * Both functions append the compressed bytes. They return false on failure. They do not reserve the
+ * room for incompressible bytes: most bytes need a third of it, for which `out` has room from the
+ * start (chunk_encoder.c), and growing it would copy it.
  */
 static bool append_zstd(struct body *body, const uint8_t *from, size_t n_bytes)
 {
@@ -273,7 +273,7 @@ static bool append_zstd(struct body *body, const uint8_t *from, size_t n_bytes)
     size_t room = out->room - out->n_bytes;
     size_t size = ZSTD_compressCCtx(coder->zstd, column_bytes_reserve(out, 0), room, from, n_bytes,
                                     body->level);
-    /* Where there is hardly any room zstd makes other bytes. But these must not depend on it. */
+    /* With little room zstd writes other bytes, but the output must not depend on the room. */
     if (room < bound && (ZSTD_isError(size) || room - size < spare))
         size = ZSTD_compressCCtx(coder->zstd, column_bytes_reserve(out, bound), bound, from,
                                  n_bytes, body->level);
@@ -282,7 +282,7 @@ static bool append_zstd(struct body *body, const uint8_t *from, size_t n_bytes)
     return true;
 }
 
-/* Makes room for one block after the other. */
+/* Makes room block by block. */
 static bool append_lz4(struct body *body, const uint8_t *from, size_t n_bytes)
 {
     enum { BLOCK_BYTES = 256 << 10 };
@@ -314,7 +314,8 @@ static bool append_lz4(struct body *body, const uint8_t *from, size_t n_bytes)
     return true;
 }
 
-/* A compressed buffer begins with its size before, or -1 if it is stored as it is. */
+/* Appends a buffer. A compressed one begins with its uncompressed size, or -1 if it is stored as
+   is. */
 static void add_buffer(struct body *body, const uint8_t *bytes, size_t n_bytes)
 {
     struct column_bytes *out = body->out;
@@ -346,7 +347,7 @@ static void add_buffers(struct body *body, const struct column_values *column,
         add_buffer(body, column->buffers[i].bytes, column->buffers[i].n_bytes);
 }
 
-/* Adds texts that are not null, with their offsets and bytes in these two buffers. */
+/* Adds the texts of keys or values of a map, with their offsets. */
 static void add_child_texts(struct body *body, const struct column_values *column,
                             enum column_buffer offsets, uint64_t n)
 {
@@ -387,7 +388,7 @@ static flat_place make_batch(const struct body *body, uint64_t n_rows)
     if (body->codec != COLUMN_CODEC_NONE) {
         flat_table_begin(flat);
         flat_field(flat, 0, 1, is_zstd ? ARROW_CODEC_ZSTD : ARROW_CODEC_LZ4);
-        flat_field(flat, 1, 1, 0);      /* each buffer for itself */
+        flat_field(flat, 1, 1, 0);      /* buffers are compressed separately */
         compression = flat_table_end(flat);
     }
     flat_place buffers = flat_structs(flat, body->buffers.bytes, body->buffers.n_bytes / 16, 16);
@@ -414,9 +415,9 @@ static flat_place make_batch_message(const struct body *body, uint64_t n_rows, u
 }
 
 /*
- * Metadata precede the body, and say where each buffer is in it. Their size depends only on how
- * many buffers there are: so they are made twice, first for their size, and the body is put where
- * it stays. A copy of it would take as much memory again.
+ * Metadata precede the body and contain the places of its buffers. Their size depends only on the
+ * number of buffers, so they are made twice, first to learn their size: then the body is written to
+ * its final place, without a copy.
  */
 struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct encoded_batch *batch,
                                    struct column_bytes *out)
@@ -481,7 +482,7 @@ struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *he
 void arrow_put_place(uint8_t *to, const struct arrow_place *place)
 {
     to = put_u64(to, place->at);
-    to = put_u64(to, place->metadata_bytes);    /* 32 bits, and as many of padding */
+    to = put_u64(to, place->metadata_bytes);    /* 32 bits, and 32 of padding */
     (void)put_u64(to, place->body_bytes);
 }
 

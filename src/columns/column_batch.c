@@ -1,8 +1,8 @@
 /*
  * column_batch.c -- see column_batch.h.
  *
- * A column for which a record has no value is left as it is: it gets its nulls when the next value
- * comes, or at the end. So rare tags cost nothing.
+ * Nulls are added lazily: before the next value of a column, or at the end. So rare tags cost
+ * nothing.
  */
 #include "columns/column_batch.h"
 
@@ -22,7 +22,7 @@ enum {
     MOST_QUALITY = 93,          /* '~' - '!' */
 };
 
-/* In a map, a float that is no number is this, its bits and ")". */
+/* In a map, a NaN is written as this, its bits and ")". */
 #define COLUMN_NAN "nan(0x"
 
 static const char too_long[] = "its values are too long for columns";
@@ -38,8 +38,10 @@ struct column_batch {
     size_t raw_bytes;           /* of the records */
     size_t expected_rows, expected_bytes;       /* column_batch_expect */
     uint8_t *value_bytes;       /* of each column (column_type_bytes) */
-    bool has_misfit;            /* a tag with a column is in the map of this row: its type differs */
-    uint16_t bases[256];        /* the two bases of a byte of a sequence; the low byte is first */
+    bool has_misfit;            /* this row has a tag whose type does not fit its column: it is in
+                                   the map */
+    uint16_t bases[256];        /* the two bases of each byte of a sequence; the low byte is
+                                   first */
 };
 
 struct column_batch *column_batch_create(const struct column_schema *schema)
@@ -89,7 +91,7 @@ static bool has_offsets(enum column_type type)
     return column_type_is_text(type) || column_type_is_list(type) || type == COLUMN_MAP;
 }
 
-/* How many values, elements or entries the column has: the next offset. */
+/* The number of values, elements or entries in the column: the next offset. */
 static size_t next_offset(const struct column_values *column, enum column_type type)
 {
     if (type == COLUMN_MAP) {
@@ -100,7 +102,7 @@ static size_t next_offset(const struct column_values *column, enum column_type t
     return column_type_is_text(type) ? n_bytes : n_bytes / column_type_bytes(type);
 }
 
-/* Makes the validity bits as long as n_rows rows need; new bits say null. */
+/* Extends the validity bits to n_rows rows; new bits mean null. */
 static void extend_validity(struct column_values *column, uint64_t n_rows)
 {
     struct column_bytes *bits = &column->buffers[BUFFER_VALIDITY];
@@ -132,7 +134,7 @@ static void add_nulls(struct column_values *column, enum column_type type, uint6
     for (size_t offset = next_offset(column, type); n > 0; n--) append_offset(offsets, offset);
 }
 
-/* Begins the value of this row, with nulls in the rows before that have none. */
+/* Begins the value of this row, after nulls for earlier rows without one. */
 static inline void begin_value(struct column_batch *batch, struct column_values *column,
                                enum column_type type)
 {
@@ -155,7 +157,7 @@ static void end_value(struct column_values *column, enum column_type type)
     append_offset(&column->buffers[BUFFER_OFFSETS], next_offset(column, type));
 }
 
-/* The column of a field; NULL: there is none. */
+/* The column of a field, or NULL. */
 static struct column_values *column_of(struct column_batch *batch, enum column_field field)
 {
     unsigned number = batch->schema->by_field[field];
@@ -164,7 +166,7 @@ static struct column_values *column_of(struct column_batch *batch, enum column_f
 
 /* ---- values ---- */
 
-/* Adds a value of a fixed size, as little-endian bytes, to a column. */
+/* Adds a value of fixed size, in little-endian bytes, to a column. */
 static inline void add_fixed(struct column_batch *batch, unsigned number, uint64_t value)
 {
     struct column_values *column = &batch->columns[number];
@@ -185,7 +187,7 @@ static inline void add_field(struct column_batch *batch, enum column_field field
     if (number != NO_COLUMN) add_fixed(batch, number, value);
 }
 
-/* Adds a text, which a NUL follows. Returns NULL, or what is wrong. */
+/* Adds a text, which ends with a NUL. Returns NULL, or what is wrong. */
 static const char *add_text(struct column_batch *batch, struct column_values *column,
                             const uint8_t *text, size_t n_bytes)
 {
@@ -198,7 +200,7 @@ static const char *add_text(struct column_batch *batch, struct column_values *co
     return NULL;
 }
 
-enum { DECIMAL_BYTES = 20 };    /* most digits of 64 bits, or 19 and a sign */
+enum { DECIMAL_BYTES = 20 };    /* 64 bits: 20 digits, or 19 and a sign */
 
 static size_t put_decimal(uint8_t *to, int64_t value)
 {
@@ -228,7 +230,7 @@ static const char *add_cigar(struct column_batch *batch, struct bam_cigar cigar)
     if (!column || cigar.n_ops == 0) return NULL;
     struct column_bytes *values = &column->buffers[BUFFER_VALUES];
     bool is_known = true;
-    size_t most_bytes = cigar.n_ops * 10;       /* nine digits of 28 bits, and a letter */
+    size_t most_bytes = cigar.n_ops * 10;       /* nine digits for 28 bits, and a letter */
     if (!has_room(values, most_bytes)) return too_long;
     begin_value(batch, column, COLUMN_TEXT);
     uint8_t *begin = column_bytes_append(values, most_bytes), *to = begin;
@@ -243,8 +245,9 @@ static const char *add_cigar(struct column_batch *batch, struct bam_cigar cigar)
     return is_known ? NULL : "its CIGAR has an operation that SAM does not know";
 }
 
-/* Appends room for n bases or qualities. The first record makes room for those of all: glibc holds
-   a lock while it reallocates a large buffer, for which 16 workers would wait. */
+/* Appends room for n bases or qualities. The first record reserves room for the whole batch,
+   because glibc holds a lock while it reallocates a large buffer, and 16 workers would wait for
+   it. */
 static uint8_t *append_bases(const struct column_batch *batch, struct column_values *column,
                              size_t n)
 {
@@ -284,8 +287,8 @@ static const char *add_sequence(struct column_batch *batch, const uint8_t *rec)
     return NULL;
 }
 
-/* Writes n qualities as characters. Returns false if one is above MOST_QUALITY. Eight are done at
-   once: the carry of one that is too large spoils the next, but then all is refused. */
+/* Writes n qualities as characters, eight at once. Returns false if one is above MOST_QUALITY; its
+   carry may change the next one, but then the record is refused. */
 static bool put_qualities(uint8_t *to, const uint8_t *quals, size_t n)
 {
     const uint64_t every = UINT64_C(0x0101010101010101), top = 0x80 * every;
@@ -318,7 +321,7 @@ static const char *add_qualities(struct column_batch *batch, const uint8_t *rec)
 
 /* ---- tags ---- */
 
-enum { NUMBER_BYTES = 32 };     /* most of a number as text, and a NUL */
+enum { NUMBER_BYTES = 32 };     /* maximum of a number as text, with its NUL */
 
 static size_t put_number(uint8_t *to, char type, const uint8_t *value)
 {
@@ -331,7 +334,7 @@ static size_t put_number(uint8_t *to, char type, const uint8_t *value)
     memcpy(&f, &bits, sizeof f);
     uint64_t long_bits = type == 'd' ? get_u64(value) : 0;
     memcpy(&d, &long_bits, sizeof d);
-    /* 9 and 17 digits give the same number when they are read. There are many NaNs. */
+    /* 9 and 17 digits restore the exact number. NaNs differ in their bits. */
     char *text = (char *)to;
     int n;
     if (type == 'd')
@@ -454,7 +457,7 @@ static const char *add_to_column(struct column_batch *batch, unsigned number,
     return problem;
 }
 
-/* Notes the tag and its type: "NM:C,MD:Z". Returns NULL, or what is wrong. */
+/* Appends the tag and its type, as in "NM:C,MD:Z". Returns NULL, or what is wrong. */
 static const char *add_tag_type(struct column_batch *batch, const struct bam_aux *aux)
 {
     struct column_values *types = column_of(batch, FIELD_TAG_TYPES);
@@ -489,8 +492,7 @@ static const char *add_tag(struct column_batch *batch, const struct bam_aux *aux
     return add_to_map(batch, aux);
 }
 
-/* Adds all tags but the one that holds the CIGAR, if *cg is that. Returns NULL, or what is wrong.
-   */
+/* Adds all tags except `cg`, the tag with a long CIGAR, or NULL. Returns NULL, or what is wrong. */
 static const char *add_tags(struct column_batch *batch, const uint8_t *rec, const uint8_t *cg)
 {
     const uint8_t *at = bam_record_tags(rec);
@@ -601,8 +603,8 @@ size_t column_batch_bytes(const struct column_batch *batch)
     return n_bytes;
 }
 
-/* True if the next batch may need as much memory. Memory that one batch needs, and no other, adds
-   up if each takes it for another column: batches of few long records, and buffers of rare tags. */
+/* True if the next batch is likely to need the buffer. Else memory would grow with each batch that
+   is large in another column: few long records, or rare tags. */
 static bool is_worth_keeping(const struct column_batch *batch, const struct column_bytes *buffer)
 {
     if (buffer->room <= SMALL_BYTES) return true;

@@ -1,15 +1,16 @@
 /*
- * column_batch.h -- turns records into the columns of one record batch, laid out in memory as Arrow
- * has them (Arrow Columnar Format, version 1).
+ * column_batch.h -- converts records to the columns of one record batch, in Arrow's memory layout
+ * (Arrow Columnar Format, version 1).
  *
- * Order of calls: create; for each batch: add for each record, end, use the columns, clear.
+ * Order of calls: create; for each batch: add for each record, end, use the columns, clear;
+ * destroy.
  *
- * Positions count from 1, as in SAM. What SAM writes as "*" or 0 because there is no such thing (a
- * name, reference, position, CIGAR, sequence, qualities) is null. `end` is the last base of the
- * reference that the read covers; a read that covers none, or is not mapped, ends where it begins.
+ * Positions are 1-based, as in SAM. Missing values (written as "*" or 0 in SAM) are null. `end` is
+ * the last reference base that the read covers; for an unmapped read, or one that covers no base,
+ * it is the position.
  *
- * The schema must outlive the batch. One thread at a time. Memory grows to what the largest batch
- * needs.
+ * The schema must outlive the batch. One thread at a time. Memory grows to the size of the largest
+ * batch.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_BATCH_H
 #define ROCKSORT_COLUMNS_COLUMN_BATCH_H
@@ -18,11 +19,11 @@
 #include "columns/column_schema.h"
 #include "util/byte_order.h"
 
-/* A column has those that its type needs; the others are empty. */
+/* A column has the buffers that its type needs; the others are empty. */
 enum column_buffer {
-    BUFFER_VALIDITY,            /* a bit for each row, the lowest first; empty: there is no null */
-    BUFFER_OFFSETS,             /* texts, lists, maps: n + 1 of 32 bits. Value i lies from offset i to
-                                   offset i + 1 */
+    BUFFER_VALIDITY,            /* a bit for each row, the lowest first; empty: no nulls */
+    BUFFER_OFFSETS,             /* texts, lists, maps: n + 1 of 32 bits. Value i extends from offset
+                                   i to offset i + 1 */
     BUFFER_VALUES,
     BUFFER_KEY_OFFSETS,         /* maps */
     BUFFER_KEYS,
@@ -36,7 +37,7 @@ struct column_values {
     struct column_bytes buffers[N_COLUMN_BUFFERS];
 };
 
-/* A batch that is encoded. */
+/* What the encoders of Arrow and Parquet get. */
 struct encoded_batch {
     const struct column_schema *schema;
     const struct column_values *columns;
@@ -55,37 +56,37 @@ struct column_batch *column_batch_create(const struct column_schema *schema);
 /* NULL is accepted. */
 void column_batch_destroy(struct column_batch *batch);
 
-/* Says that the next batches will have about n_rows records of n_bytes, or fewer. The
-   memory for their bases and qualities is then taken at once. */
+/* Sets the expected size of the next batches: about n_rows records of n_bytes in total, or fewer.
+   Memory for their bases and qualities is then allocated at once. */
 void column_batch_expect(struct column_batch *batch, size_t n_rows, size_t n_bytes);
 
-/* Adds a checked record. Returns NULL; or, if columns cannot hold the record, a static text that
-   says why. Then the batch is of no use before it is cleared. */
+/* Adds a checked record. Returns NULL; or a static text that says why columns cannot hold the
+   record. Then the batch must be cleared before further use. */
 const char *column_batch_add(struct column_batch *batch, const uint8_t *rec);
 
 uint64_t column_batch_n_rows(const struct column_batch *batch);
 
-/* Bytes of its records. */
+/* Bytes of its records in BAM. */
 size_t column_batch_raw_bytes(const struct column_batch *batch);
 
-/* Makes all columns equally long. Returns them: as many as the schema has. */
+/* Adds missing nulls at the end of columns. Returns the columns, in the order of the schema. */
 const struct column_values *column_batch_end(struct column_batch *batch);
 
-/* Bytes that the columns take now. */
+/* The current size of the columns in bytes. */
 size_t column_batch_bytes(const struct column_batch *batch);
 
-/* Forgets the records. Keeps the memory that the next batch is likely to need. */
+/* Removes the records. Keeps the memory that the next batch is likely to need. */
 void column_batch_clear(struct column_batch *batch);
 
-/* True if the name of a read has a character that would break a line of SAM, or another control
-   character. Columns have no such names. */
+/* True if a read name contains a control character, such as a tab or a newline. Such names are
+   refused. */
 static inline bool column_name_has_control(const uint8_t *name, size_t n_bytes)
 {
     const uint64_t every = UINT64_C(0x0101010101010101), top = 0x80 * every;
     uint64_t found = 0;
     size_t i = 0;
-    /* A top bit is set if one of the eight is below 0x20, or equals 0x7f (x ^ 0x7f is below 1).
-       Without such a byte no bit is borrowed from the next. */
+    /* Tests eight bytes: a top bit is set if a byte is below 0x20, or is 0x7f (then x ^ 0x7f is
+       below 1). If there is no such byte, no byte borrows from the next. */
     for (; i + 8 <= n_bytes; i += 8) {
         uint64_t eight = get_u64(name + i), deleted = eight ^ 0x7f * every;
         found |= (((eight - 0x20 * every) & ~eight) | ((deleted - every) & ~deleted)) & top;

@@ -1,8 +1,9 @@
 /*
- * column_bytes.h -- bytes that grow; where they are written; where notes for the end of a file are
- * kept.
+ * column_bytes.h -- a growing byte buffer; and the interfaces of a sink, to which bytes are
+ * written, and of the spool for footers.
  *
- * Bytes start as {0}; the owner frees `bytes`. One thread at a time. Only sinks and notes can fail.
+ * A buffer starts as {0}; the owner frees `bytes`. One thread at a time. Only sinks and spools can
+ * fail.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_BYTES_H
 #define ROCKSORT_COLUMNS_COLUMN_BYTES_H
@@ -21,19 +22,19 @@ struct column_bytes {
     size_t n_bytes, room;
 };
 
-/* Takes bytes that need not be in memory all at once. `write` returns false if it failed; then it
-   is not called again. */
+/* Receives bytes piece by piece. `write` returns false if it failed; then it is not called
+   again. */
 struct column_sink {
     bool (*write)(void *arg, const uint8_t *bytes, size_t n_bytes);
     void *arg;
 };
 
 /*
- * Keeps what the end of a file says of its batches: 24 bytes a batch of Arrow, about 50 bytes a
- * column of a row group of Parquet. For a large file that is more than fits in memory, so the
- * writer of the file decides where the notes are. Order of calls: append, until all is written;
- * then rewind and read, from the first byte on, as often as needed. Errors: -1 or NULL after a
- * message.
+ * Spools the metadata of batches until the footer is written: 24 bytes for a batch of Arrow, about
+ * 50 bytes for a column of a row group of Parquet. Those of a large file may not fit in memory, so
+ * the writer of the file decides where they are stored. Order of calls: append, until all is
+ * written; then rewind and read from the first byte on, as often as needed. Errors: -1 or NULL
+ * after a message.
  */
 struct footer_spool {
     int (*append)(void *arg, const uint8_t *bytes, size_t n_bytes);
@@ -43,8 +44,8 @@ struct footer_spool {
     void *arg;
 };
 
-/* Makes room for n_bytes more, without counting them. Returns where they go: an address even for
-   none, as there is always room for one more. */
+/* Makes room for n_bytes more, without counting them. Returns their address, which is never NULL,
+   because there is always room for one more byte. */
 static inline uint8_t *column_bytes_reserve(struct column_bytes *out, size_t n_bytes)
 {
     if (out->room - out->n_bytes <= n_bytes)
@@ -52,7 +53,7 @@ static inline uint8_t *column_bytes_reserve(struct column_bytes *out, size_t n_b
     return out->bytes + out->n_bytes;
 }
 
-/* Makes room for n_bytes more and counts them. Returns where they go. */
+/* Makes room for n_bytes more and counts them. Returns their address. */
 static inline uint8_t *column_bytes_append(struct column_bytes *out, size_t n_bytes)
 {
     uint8_t *at = column_bytes_reserve(out, n_bytes);
@@ -60,7 +61,7 @@ static inline uint8_t *column_bytes_append(struct column_bytes *out, size_t n_by
     return at;
 }
 
-/* Forgets the bytes, and frees their memory unless is_kept. */
+/* Empties the buffer, and frees its memory unless is_kept. */
 static inline void column_bytes_forget(struct column_bytes *out, bool is_kept)
 {
     out->n_bytes = 0;

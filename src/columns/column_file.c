@@ -70,8 +70,8 @@ struct column_file {
     const struct column_output *output;
     const struct footer_spool *notes;   /* Arrow: arrow_put_place; Parquet: parquet_file.h */
     const char *name;
-    size_t n_buffers;           /* that are noted */
-    uint64_t n_rows;            /* of these; Parquet */
+    size_t n_buffers;           /* in the spool */
+    uint64_t n_rows;            /* in these; Parquet */
     /* Arrow */
     struct arrow_coder coder;
     struct arrow_place references;
@@ -117,7 +117,7 @@ static struct parquet_file parquet_file_of(const struct column_file *file, sam_h
     };
 }
 
-/* Moves the batches of the notes by n_bytes in the file. Returns how many there are. */
+/* Adds n_bytes to the places of the batches in the notes. Returns the number of batches. */
 static size_t move_places(struct column_bytes *notes, uint64_t n_bytes)
 {
     size_t at = 0;
@@ -133,7 +133,7 @@ int column_file_note(struct column_file *file, struct column_bytes *notes, uint6
     if (format == COLUMN_FORMAT_PARQUET) {
         file->n_buffers +=
             row_group_metadata_move(notes->bytes, notes->n_bytes, position, &file->n_rows);
-        /* The footer is written last: a file that cannot have one is refused here. */
+        /* Refuses a file whose footer would be too large, long before it is written. */
         const struct parquet_file parquet = parquet_file_of(file, NULL);
         if (parquet_file_check(&parquet) < 0) return -1;
     } else {

@@ -1,19 +1,20 @@
 /*
- * column_file.h -- files of columns: Arrow, as a stream or a file, and Parquet. Encoders make
- * batches of records: messages of Arrow or row groups of Parquet. A column_file writes what stands
- * before and after the batches.
+ * column_file.h -- writes columnar files: Arrow (stream or file) and Parquet. Encoders turn batches
+ * of records into Arrow messages or Parquet row groups. A column_file writes what precedes and
+ * follows the batches.
  *
  * Order of calls for an encoder: add records to its batch, then put, repeatedly. For a file: begin;
- * note, for the batches of each write; end.
+ * note, after each write of batches; end.
  *
- * Threads: one at a time an encoder or a file. Both borrow what they are created with.
+ * Threads: one at a time for each encoder and each file. What they are created with must outlive
+ * both.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_FILE_H
 #define ROCKSORT_COLUMNS_COLUMN_FILE_H
 
 #include "columns/column_batch.h"
 
-/* What all threads share. It does not change while encoders are in use. */
+/* Shared by all threads. It does not change while encoders are in use. */
 struct column_output {
     const struct column_request *request;
     struct column_schema *schema;       /* NULL: not known yet */
@@ -23,21 +24,21 @@ struct column_output {
 
 struct column_encoder;
 
-/* header: of the output. */
+/* The header is that of the output. */
 struct column_encoder *column_encoder_create(const struct column_output *output,
                                              sam_hdr_t *header);
 
 /* NULL is accepted. */
 void column_encoder_destroy(struct column_encoder *encoder);
 
-/* The batch, to which the caller adds records. It puts a batch long before its records have 2 GiB:
-   offsets have 32 bits. */
+/* The batch to which the caller adds records. The caller must call put long before the records
+   reach 2 GiB, because offsets have 32 bits. */
 struct column_batch *column_encoder_batch(struct column_encoder *encoder);
 
 /*
- * Appends the batch to `out`, and clears it. Appends to `notes` what the end of the file says of it
- * (column_file_note), counted from byte `begin` of `out`. Does nothing without records. Returns
- * NULL, or a static text if the format cannot hold the batch.
+ * Appends the encoded batch to `out`, and clears it. Appends its metadata for the footer to `notes`
+ * (column_file_note), with places relative to byte `begin` of `out`. Does nothing without records.
+ * Returns NULL, or a static text if the format cannot hold the batch.
  */
 const char *column_encoder_put(struct column_encoder *encoder, size_t begin,
                                struct column_bytes *out, struct column_bytes *notes);
@@ -56,12 +57,13 @@ void column_file_destroy(struct column_file *file);
 /* Appends what comes before the batches to `out`, which the caller writes and frees. */
 void column_file_begin(struct column_file *file, sam_hdr_t *header, struct column_bytes *out);
 
-/* Keeps the notes of batches that are written to byte `position` of the file; changes them. Returns
-   0, or -1 after a message, also if the format cannot hold that many batches. */
+/* Spools the metadata of batches that are written at byte `position` of the file, and makes their
+   places absolute. Returns 0, or -1 after a message, also if the format cannot hold that many
+   batches. */
 int column_file_note(struct column_file *file, struct column_bytes *notes, uint64_t position);
 
-/* Writes what comes after the batches of a complete file, from byte `position` on. Returns 0, or -1
-   after a message; a sink prints that of its own failure. */
+/* Writes what comes after the batches, from byte `position` of the file on. Returns 0, or -1 after
+   a message; if the sink fails, it prints the message. */
 int column_file_end(struct column_file *file, sam_hdr_t *header, uint64_t position,
                     const struct column_sink *sink);
 

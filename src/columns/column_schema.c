@@ -10,15 +10,15 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-/* Changes when a reader of today's files would not understand those of tomorrow. */
+/* To be changed when existing readers would not understand new files. */
 #define SCHEMA_VERSION "1"
 
-/* Each column of each batch takes memory and a part of the footer, whether or not it has values. */
+/* Each column takes memory and room in the footer in each batch, even without values. */
 enum { MOST_COLUMNS = 256 };
 
 /* ---- types ---- */
 
-/* In the order of the types of lists. */
+/* In the order of the types of lists in enum column_type. */
 static const char elements[] = "cCsSiIf";
 
 struct column_number column_type_number(enum column_type type)
@@ -33,7 +33,7 @@ struct column_number column_type_number(enum column_type type)
     return numbers[column_type_element(type)];
 }
 
-/* The place of a letter, or NULL. */
+/* The letter in `elements`, or NULL. */
 static const char *element_at(uint8_t letter)
 {
     return memchr(elements, letter, sizeof elements - 1);
@@ -44,8 +44,8 @@ bool column_type_is_element(uint8_t letter)
     return element_at(letter) != NULL;
 }
 
-/* Finds the type of the columns for tags of a type: A i f Z H, or B with the letter of the
-   elements. Returns false if there is no such type. */
+/* Finds the column type for a tag type: A i f Z H, or B with the letter of the elements. Returns
+   false if there is none. */
 static bool type_of_tag(char type, char element, enum column_type *column)
 {
     const char *at = element_at((uint8_t)element);
@@ -90,8 +90,8 @@ static const struct column fields[N_COLUMN_FIELDS] = {
     {"tags", FIELD_TAGS, COLUMN_MAP},
 };
 
-/* From the SAM optional fields specification, section 1, without the tags that are reserved or of
-   no use today, and without CG, which holds the CIGAR of a long read. */
+/* From the SAM optional fields specification, section 1, without reserved and obsolete tags, and
+   without CG, which holds long CIGARs. */
 #define TAG(name, type) {name, FIELD_TAG, COLUMN_##type}
 const struct column standard_tags[] = {
     TAG("AM", INT64), TAG("AS", INT64), TAG("BC", TEXT), TAG("BQ", TEXT), TAG("BZ", TEXT),
@@ -110,7 +110,7 @@ const struct column standard_tags[] = {
 
 const unsigned n_standard_tags = sizeof standard_tags / sizeof *standard_tags;
 
-/* Finds the column of a name in a table; NULL: there is none. */
+/* Finds the column with this name in a table, or NULL. */
 static const struct column *find_column(const struct column *table, unsigned n, const char *name,
                                         size_t n_bytes)
 {
@@ -151,7 +151,7 @@ static void add_all(struct column_schema *schema, const struct tag_schema_scan *
     (void)add_column(schema, &fields[FIELD_TAGS]);
 }
 
-/* Adds what one part of the list names. Returns NULL, or what is wrong with it. */
+/* Adds the columns of one item of the list. Returns NULL, or what is wrong with it. */
 static const char *add_part(struct column_schema *schema, const char *part, size_t n,
                             const struct tag_schema_scan *census)
 {
@@ -179,7 +179,7 @@ static const char *add_part(struct column_schema *schema, const char *part, size
     return add_column(schema, &column) ? NULL : "names a tag twice, with two types";
 }
 
-/* Prints what is wrong with one part of the list. */
+/* Prints what is wrong with one item of the list. */
 static void refuse_part(const char *list, const char *part, size_t n, const char *problem)
 {
     enum { MOST_QUOTED = 40 };
@@ -241,7 +241,7 @@ bool column_schema_has_references(const struct column_schema *schema)
 
 /* ---- metadata ---- */
 
-/* The characters of Latin-1 in UTF-8; the caller frees them. */
+/* Converts Latin-1 to UTF-8; the caller frees the result. */
 static char *make_latin(const char *text)
 {
     char *latin = xmalloc(2 * strlen(text) + 1), *to = latin;

@@ -1,13 +1,13 @@
 /*
- * column_schema.h -- what the user asks of an output of columns; which columns it has, in which
- * order, of which types; and how tags of BAM become values of these types.
+ * column_schema.h -- the schema of a columnar output: which columns it has, in which order and of
+ * which types, from the list in --columns; and how BAM tags become values of these types.
  *
- * doc/columns.md describes the columns for users. Two of them serve the way back to BAM: `tags`, a
- * map with every tag that has no column of its own, and `tag_types`, which says for each record in
- * which order its tags stood and of which types of BAM they were.
+ * doc/columns.md describes the columns for users. Two of them are needed to convert back to BAM:
+ * `tags`, a map with every tag that has no column of its own, and `tag_types`, the order and the
+ * BAM types of the tags of a record.
  *
- * Ownership: the caller destroys the schema; it borrows nothing. A schema does not change once it
- * is made: any thread may use it.
+ * Ownership: the caller destroys the schema; it keeps no pointers to other memory. It never
+ * changes, so any thread may use it.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_SCHEMA_H
 #define ROCKSORT_COLUMNS_COLUMN_SCHEMA_H
@@ -17,14 +17,14 @@
 
 /* ---- types ---- */
 
-/* The elements of lists are in the order of the lists. */
+/* INT8 to FLOAT32 are in the same order as their lists. */
 enum column_type {
     COLUMN_TEXT,                /* UTF-8, offsets of 32 bits */
     COLUMN_CHAR,                /* a text of one character */
     COLUMN_INT64,
-    COLUMN_REFERENCE,           /* name of a reference: a dictionary with indexes of 32 bits */
+    COLUMN_REFERENCE,           /* reference name: a dictionary with indexes of 32 bits */
     COLUMN_MAP,                 /* from texts to texts */
-    COLUMN_INT8,                /* only elements are of this type, of INT16 and of UINT32 */
+    COLUMN_INT8,                /* INT8, INT16 and UINT32 are only types of elements */
     COLUMN_UINT8,
     COLUMN_INT16,
     COLUMN_UINT16,
@@ -50,16 +50,16 @@ static inline bool column_type_is_list(enum column_type type)
     return type >= COLUMN_INT8_LIST;
 }
 
-/* The type of one value: of an element, if the type is a list. */
+/* The type of a value, or of an element of a list. */
 static inline enum column_type column_type_element(enum column_type type)
 {
     return column_type_is_list(type) ? type - COLUMN_INT8_LIST + COLUMN_INT8 : type;
 }
 
-/* What the values of a type are, or the elements of a list. The numbers of references are indexes
-   of their dictionary. */
+/* The format of the values of a type, or of the elements of a list. For references it is that of
+   the dictionary indexes. */
 struct column_number {
-    uint8_t n_bytes;            /* 0: texts and maps are no numbers */
+    uint8_t n_bytes;            /* 0 for texts and maps */
     bool is_float, is_signed;
 };
 
@@ -71,7 +71,7 @@ static inline size_t column_type_bytes(enum column_type type)
     return column_type_number(type).n_bytes;
 }
 
-/* True if elements of an array of BAM may be of this type: one of cCsSiIf. */
+/* True if this is a type of array elements in BAM: one of cCsSiIf. */
 bool column_type_is_element(uint8_t letter);
 
 /* True if a column of this type can hold the tag. */
@@ -108,7 +108,7 @@ struct column {
 extern const struct column standard_tags[];
 extern const unsigned n_standard_tags;
 
-/* NULL if the specification does not define a tag of these two letters. */
+/* Returns NULL if the specification does not define a tag with these two letters. */
 const struct column *standard_tag_find(const char letters[2]);
 
 enum { NO_COLUMN = 0xffff };
@@ -121,14 +121,14 @@ struct column_schema {
 };
 
 /*
- * Makes the schema of a list of columns that --columns takes: names, separated by commas, of the
- * fields above and of tags; a tag that is no standard one with its type, as XS:i or XM:B:c. `all`
- * stands for all fields and each standard tag that the census has seen. A list of NULL is `all`;
- * without a census all standard tags count as seen. Returns NULL after a message.
+ * Makes a schema from the list of --columns: comma-separated names of fields and tags. A tag that
+ * is not a standard one needs a type, as in XS:i or XM:B:c. `all` means all fields and each
+ * standard tag that the census has seen. list NULL: `all`; census NULL: all standard tags count as
+ * seen. Returns NULL after a message.
  */
 struct column_schema *column_schema_create(const char *list, const struct tag_schema_scan *census);
 
-/* True if the columns of a list depend on which tags the records have. */
+/* True if the list contains `all`, so its columns depend on the tags of the records. */
 bool column_schema_needs_census(const char *list);
 
 /* NULL is accepted. */
@@ -141,17 +141,17 @@ static inline unsigned column_schema_of_tag(const struct column_schema *schema,
     return schema->by_tag[(letters[0] & 0x7fu) << 7 | (letters[1] & 0x7fu)];
 }
 
-/* Bytes of a row in which every value is null. */
+/* The size of a row in which every value is null. */
 size_t column_schema_null_bytes(const struct column_schema *schema);
 
-/* True if some column has names of references. */
+/* True if a column has reference names. */
 bool column_schema_has_references(const struct column_schema *schema);
 
 /* ---- outputs ---- */
 
 enum column_format {
     COLUMN_FORMAT_ARROW,
-    COLUMN_FORMAT_ARROW_STREAM, /* read from beginning to end, as from a pipe */
+    COLUMN_FORMAT_ARROW_STREAM, /* without footer, for pipes */
     COLUMN_FORMAT_PARQUET
 };
 
@@ -166,9 +166,9 @@ struct column_request {
 };
 
 /*
- * The metadata of a file: the version of the schema and the text of the SAM header. Metadata are
- * UTF-8. A header that is not (usually an old one in Latin-1) is written as if each of its bytes
- * were a character of Latin-1, and a third pair says so: scripts/columns2sam.py undoes it.
+ * The metadata of a file: the version of the schema and the text of the SAM header. They must be
+ * UTF-8. If the header is not, it is converted from Latin-1 to UTF-8, and a third pair says so;
+ * scripts/columns2sam.py undoes that.
  */
 struct column_metadata {
     unsigned n;

@@ -18,7 +18,7 @@ void flat_release(struct flat_buffer *flat)
     *flat = (struct flat_buffer){0};
 }
 
-/* Puts n_bytes in front of the others and returns where. */
+/* Makes room for n_bytes in front and returns its address. */
 static uint8_t *prepend(struct flat_buffer *flat, size_t n_bytes)
 {
     if (!flat->bytes || flat->room - flat->n_bytes < n_bytes) {
@@ -40,21 +40,21 @@ static flat_place here(const struct flat_buffer *flat)
     return (flat_place)(flat->n_bytes + flat->n_after);
 }
 
-/* Puts zeros in front, so that what ends n_bytes further is aligned. The end of the whole buffer is
-   a multiple of 8. */
+/* Prepends zeros, so that after n_bytes more the front is aligned. Alignment counts from the end of
+   the buffer, which is at a multiple of 8. */
 static void align(struct flat_buffer *flat, size_t n_bytes, size_t alignment)
 {
     size_t n_zeros = (0 - (here(flat) + n_bytes)) & (alignment - 1);
     memset(prepend(flat, n_zeros), 0, n_zeros);
 }
 
-/* Puts a number of 32 bits in front. */
+/* Prepends a number of 32 bits. */
 static void prepend_u32(struct flat_buffer *flat, size_t value)
 {
     (void)put_u32(prepend(flat, 4), value);
 }
 
-/* Puts in front how far it is from here to the place. */
+/* Prepends the distance from here to the place. */
 static void prepend_distance(struct flat_buffer *flat, flat_place place)
 {
     prepend_u32(flat, here(flat) + 4 - place);
@@ -116,9 +116,8 @@ void flat_field_place(struct flat_buffer *flat, unsigned field, flat_place place
     flat_field(flat, field, 4, here(flat) + 4 - place);
 }
 
-/* In front of the table stands its vtable: its own size, that of the table, and for each field how
-   far it is from the beginning of the table, or 0. The table begins with the distance to the
-   vtable. */
+/* A vtable precedes the table. It has its own size, that of the table, and for each field the
+   offset in the table, or 0. The table begins with the distance to the vtable. */
 flat_place flat_table_end(struct flat_buffer *flat)
 {
     size_t vtable_bytes = 4 + 2 * (size_t)flat->n_fields;

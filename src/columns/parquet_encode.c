@@ -1,12 +1,12 @@
 /*
  * parquet_encode.c -- see parquet_encode.h.
  *
- * Runs: eight equal values or more become a run, once the values before it fill groups of eight.
- * Only the last group of a page may be padded: what follows it would be read at the wrong place.
+ * RLE: eight or more equal values become a run, once the values before them fill groups of eight,
+ * because only the last group of a page may be padded.
  *
- * Differences: blocks of 128 in four miniblocks of 32. A block has its least difference, what the
- * others are above it, and for each miniblock the bits that these need. Differences wrap around, so
- * that any values can be stored.
+ * Deltas: blocks of 128 in four miniblocks of 32. A block stores its minimum delta, the bit width
+ * of each miniblock, and the deltas minus the minimum. Deltas wrap around, so any values can be
+ * stored.
  */
 #include "columns/parquet_encode.h"
 
@@ -23,7 +23,7 @@ unsigned parquet_bit_width(uint64_t value)
 
 /* ---- packed bits ---- */
 
-/* Bits that are put one after the other, the lowest first. */
+/* Writes bits, the lowest first. */
 struct packer {
     uint8_t *at;
     uint64_t bits;
@@ -53,7 +53,7 @@ void parquet_runs_begin(struct parquet_runs *runs, unsigned width, struct column
     runs->n_pending = 0;
 }
 
-/* Puts the values that wait, as groups of 8. */
+/* Writes the pending values as groups of 8. */
 static void put_pending(struct parquet_runs *runs)
 {
     if (runs->n_pending == 0) return;
@@ -100,7 +100,7 @@ void parquet_runs_end(struct parquet_runs *runs)
 
 enum { BLOCK = 128, MINIBLOCKS = 4, MINIBLOCK = BLOCK / MINIBLOCKS };
 
-/* The difference modulo 2^n_bits, as a number with a sign. */
+/* The difference modulo 2^n_bits, as a signed number. */
 static inline int64_t difference(int64_t value, int64_t before, unsigned n_bits)
 {
     uint64_t d = (uint64_t)value - (uint64_t)before;
@@ -120,7 +120,7 @@ static void put_miniblock(const uint64_t *above, unsigned width, struct column_b
     }
 }
 
-/* Puts n differences, at most a block. Miniblocks without any have no bits. */
+/* Writes n deltas, at most a block. Empty miniblocks have a width of 0. */
 static void put_block(const int64_t *differences, size_t n, struct column_bytes *out)
 {
     uint64_t above[BLOCK] = {0};
@@ -163,7 +163,7 @@ void parquet_dictionary_clear(struct parquet_dictionary *dictionary)
 {
     dictionary->n_entries = 0;
     dictionary->text_bytes = 0;
-    /* A large table would take longer to clear than to make again. */
+    /* Clearing a large table would take longer than growing it again. */
     if (dictionary->n_slots > LEAST_SLOTS) dictionary->n_slots = LEAST_SLOTS;
     if (dictionary->n_slots > 0)
         memset(dictionary->slots, 0xff, dictionary->n_slots * sizeof *dictionary->slots);
@@ -176,14 +176,14 @@ void parquet_dictionary_release(struct parquet_dictionary *dictionary)
     *dictionary = (struct parquet_dictionary){0};
 }
 
-/* The high bits of a product depend on all bits of the number. */
+/* Multiplicative hash: the high bits of the product depend on all bits of the number. */
 static inline uint64_t hash_entry(const struct parquet_entry *entry)
 {
     uint64_t hash = entry->number * UINT64_C(0x9e3779b97f4a7c15);
     return entry->text ? XXH3_64bits(entry->text, (size_t)entry->number) : hash ^ hash >> 32;
 }
 
-/* Makes the table so large that it is at most half full. */
+/* Grows the table until it is at most half full. */
 static void grow_table(struct parquet_dictionary *dictionary)
 {
     size_t n = dictionary->n_slots ? 4 * dictionary->n_slots : LEAST_SLOTS;

@@ -1,6 +1,6 @@
 /*
- * parquet_encode.h -- values as Parquet stores them (Parquet format, "Encodings"): runs and packed
- * bits, differences, and the dictionary of a column.
+ * parquet_encode.h -- encodes values for Parquet (Parquet format, "Encodings"): RLE with bit
+ * packing, deltas, and dictionaries.
  *
  * Functions append to `out`, which the caller frees. One thread at a time. Nothing can fail.
  */
@@ -9,21 +9,21 @@
 
 #include "columns/column_bytes.h"
 
-/* How many bits the value needs. */
+/* The number of bits that a value needs. */
 unsigned parquet_bit_width(uint64_t value);
 
-enum { PARQUET_PENDING = 504 };         /* values: 63 groups of 8, whose number fits into a byte */
+enum { PARQUET_PENDING = 504 };         /* values: 63 groups of 8, a count that fits in a byte */
 
 /*
- * RLE, the hybrid of run lengths and packed bits. Values of the same width, at most 32 bits, come
- * one after the other: begin, add, end. With a width of 0 all values are 0.
+ * RLE, the hybrid of run lengths and packed bits, for values of the same width, at most 32 bits.
+ * Order of calls: begin, add, end. With a width of 0 all values are 0.
  */
 struct parquet_runs {
     struct column_bytes *out;
     unsigned width;
-    uint32_t value;             /* of the run that is open */
-    uint64_t n_equal;           /* its values so far */
-    unsigned n_pending;         /* values before it that become packed bits */
+    uint32_t value;             /* of the current run */
+    uint64_t n_equal;           /* values in the current run */
+    unsigned n_pending;         /* values before it, to be bit-packed */
     uint32_t pending[PARQUET_PENDING];
 };
 
@@ -31,7 +31,7 @@ void parquet_runs_begin(struct parquet_runs *runs, unsigned width, struct column
 void parquet_runs_flush(struct parquet_runs *runs);
 void parquet_runs_end(struct parquet_runs *runs);
 
-/* Adds n values that are equal. */
+/* Adds n equal values. */
 static inline void parquet_runs_add(struct parquet_runs *runs, uint32_t value, uint64_t n)
 {
     if (value != runs->value) {
@@ -41,17 +41,17 @@ static inline void parquet_runs_add(struct parquet_runs *runs, uint32_t value, u
     runs->n_equal += n;
 }
 
-/* DELTA_BINARY_PACKED: n integers of n_bits bits, 32 or 64. Those of 32 bits are taken modulo
+/* DELTA_BINARY_PACKED: n integers of n_bits bits, 32 or 64. Integers of 32 bits are taken modulo
    2^32. */
 void parquet_put_deltas(const int64_t *values, size_t n, unsigned n_bits, struct column_bytes *out);
 
 /*
- * The distinct values of a column, numbered as they come. Order of calls: clear; add for each
- * value, all numbers or all texts. Texts are not copied and must not change. A dictionary starts as
- * {0}.
+ * The distinct values of a column, numbered in the order of their first occurrence. Order of calls:
+ * clear; add for each value, all numbers or all texts. Texts are not copied and must not change. A
+ * dictionary starts as {0}.
  */
 struct parquet_entry {
-    uint64_t number;            /* of a text: its bytes */
+    uint64_t number;            /* of a text: its length in bytes */
     const uint8_t *text;
 };
 
@@ -67,7 +67,7 @@ struct parquet_dictionary {
 void parquet_dictionary_clear(struct parquet_dictionary *dictionary);
 void parquet_dictionary_release(struct parquet_dictionary *dictionary);
 
-/* Return the number of the value's entry. */
+/* Add a value unless it is there. Return the number of its entry. */
 uint32_t parquet_dictionary_add_number(struct parquet_dictionary *dictionary, uint64_t number);
 uint32_t parquet_dictionary_add_text(struct parquet_dictionary *dictionary, const uint8_t *text,
                                      size_t n_bytes);

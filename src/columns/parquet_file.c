@@ -1,7 +1,7 @@
 /*
  * parquet_file.c -- see parquet_file.h.
  *
- * After its head a note has 8 bytes, where the group is. The rest is varints and the bytes of
+ * After its head a note has the place of the group in 8 bytes. The rest is varints and the bytes of
  * bounds.
  */
 #include "columns/parquet_file.h"
@@ -36,9 +36,9 @@ int parquet_bound_compare(enum parquet_type type, const struct parquet_bound *a,
 }
 
 
-/* A note that is being written or read: what it holds is described once, for both. */
+/* A note that is written or read: the same functions describe its format for both. */
 struct note {
-    struct column_bytes *to;    /* NULL: it is read */
+    struct column_bytes *to;    /* NULL: reading */
     const uint8_t *from;
 };
 
@@ -158,21 +158,21 @@ size_t row_group_metadata_move(uint8_t *notes, size_t notes_bytes, uint64_t n_by
 
 /* ---- indexes of pages ---- */
 
-/* Writes the end of a file. */
+/* State of writing the end of a file. */
 struct end_maker {
     const struct parquet_file *file;
     const struct column_sink *sink;
     bool has_failed;            /* after a message: nothing more is written */
-    struct column_bytes out;    /* bytes that the sink did not get yet */
+    struct column_bytes out;    /* bytes not passed to the sink yet */
     uint64_t position;          /* in the file, of the first of these */
     struct parquet_leaf *leaves;
     unsigned n_leaves;
     struct thrift_writer *footer;
-    size_t n_groups;            /* that the footer has so far */
-    /* Where in the file the two indexes are of the chunk that the footer gets next. */
+    size_t n_groups;            /* in the footer so far */
+    /* Places in the file of the two indexes of the next chunk in the footer. */
     uint64_t bounds_at, offsets_at;
-    struct column_bytes measured;       /* an index that is made again, to know its size */
-    struct parquet_chunk chunk; /* that was read last; the memory of its pages is used again */
+    struct column_bytes measured;       /* an index that is made again to learn its size */
+    struct parquet_chunk chunk; /* read last; the memory of its pages is reused */
 };
 
 static bool is_null_page(const struct parquet_page *page)
@@ -180,7 +180,7 @@ static bool is_null_page(const struct parquet_page *page)
     return page->n_nulls == page->n_rows;
 }
 
-/* True if the bounds of each page are not below those of the page before. */
+/* True if the bounds of pages never decrease. */
 static bool pages_ascend(const struct parquet_chunk *chunk, enum parquet_type type)
 {
     const struct parquet_bounds *last = NULL;
@@ -240,7 +240,7 @@ static void put_page_offsets(struct column_bytes *out, const struct parquet_chun
     thrift_end(&writer);
 }
 
-/* Where the next byte goes in the file. */
+/* The place of the next byte in the file. */
 static uint64_t next_position(const struct end_maker *maker)
 {
     return maker->position + maker->out.n_bytes;
@@ -255,7 +255,7 @@ static void write_out(struct end_maker *maker)
     out->n_bytes = 0;
 }
 
-/* Reads the note of the next group. Returns where its first chunk is, or NULL if that failed. */
+/* Reads the note of the next group. Returns the address of its first chunk, or NULL on failure. */
 static const uint8_t *read_note(struct end_maker *maker, struct parquet_group *group)
 {
     const struct footer_spool *notes = maker->file->notes;
@@ -265,7 +265,7 @@ static const uint8_t *read_note(struct end_maker *maker, struct parquet_group *g
     return note ? row_group_metadata_read(note, group) : NULL;
 }
 
-/* Calls `visit` for each group, with the place of its first chunk in its note. */
+/* Calls `visit` for each group, with the address of its first chunk in the note. */
 static void visit_groups(struct end_maker *maker,
                          void (*visit)(struct end_maker *, const struct parquet_group *,
                                        const uint8_t *))
@@ -344,7 +344,7 @@ static void put_chunk_metadata(struct thrift_writer *writer, const struct end_ma
     thrift_end(writer);
 }
 
-/* Writes the place and size of the index in `measured`, empties that, and moves *at past the
+/* Writes the place and size of the index in `measured`, clears `measured`, and moves *at past the
    index. */
 static void put_index_place(struct thrift_writer *writer, struct end_maker *maker, uint64_t *at,
                             int at_field, int bytes_field)
@@ -356,13 +356,13 @@ static void put_index_place(struct thrift_writer *writer, struct end_maker *make
     maker->measured.n_bytes = 0;
 }
 
-/* The chunk of a leaf, which is at byte `at` of the file. */
+/* Writes the chunk of a leaf, which is at byte `at` of the file. */
 static void put_chunk(struct thrift_writer *writer, struct end_maker *maker,
                       const struct parquet_leaf *leaf, uint64_t at)
 {
     const struct parquet_chunk *chunk = &maker->chunk;
     thrift_item_struct(writer);
-    thrift_i64(writer, CHUNK_AT, 0);    /* there is no other copy of the metadata */
+    thrift_i64(writer, CHUNK_AT, 0);    /* no other copy of the metadata */
     put_chunk_metadata(writer, maker, leaf, at);
     put_page_offsets(&maker->measured, chunk, at + chunk->dictionary_bytes);
     put_index_place(writer, maker, &maker->offsets_at, CHUNK_OFFSETS_AT, CHUNK_OFFSETS_BYTES);
@@ -447,7 +447,7 @@ static void put_footer(struct end_maker *maker)
     thrift_list(&writer, FILE_ORDERS, THRIFT_STRUCT, maker->n_leaves);
     for (unsigned i = 0; i < maker->n_leaves; i++) {
         thrift_item_struct(&writer);
-        thrift_empty_struct(&writer, 1);        /* the order that is defined for the type */
+        thrift_empty_struct(&writer, 1);        /* the type-defined order */
         thrift_end(&writer);
     }
     thrift_end(&writer);
@@ -462,7 +462,7 @@ static int refuse_footer(const char *name)
 
 int parquet_file_check(const struct parquet_file *file)
 {
-    /* Of a chunk in the footer, with all numbers as small as can be. Usually it is 68 to 115. */
+    /* Minimum size of a chunk in the footer. Usually it is 68 to 115. */
     enum { LEAST_CHUNK_BYTES = 44 };
     size_t most = PARQUET_MOST_FOOTER_BYTES / LEAST_CHUNK_BYTES / file->schema->n_columns;
     return file->n_groups <= most ? 0 : refuse_footer(file->name);

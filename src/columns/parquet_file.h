@@ -1,10 +1,9 @@
 /*
- * parquet_file.h -- what stands before and after the row groups of a Parquet file, and the notes
- * that it is made from.
+ * parquet_file.h -- writes the page indexes and the footer of a Parquet file, from metadata of its
+ * row groups that are kept until then.
  *
- * After the groups come the indexes of pages and the footer: the schema, where the groups are, and
- * the metadata of column_schema.h. Nothing before them must be changed, so a file can be written to
- * a pipe.
+ * The footer has the schema, the places of the row groups and the metadata of column_schema.h.
+ * Nothing before it needs to be changed, so a file can be written to a pipe.
  *
  * One thread at a time. Errors: -1 after a message.
  */
@@ -18,21 +17,21 @@
 /* ---- notes ---- */
 
 /*
- * A note is what the footer says of a row group, in few bytes, about 10 a page and 40 a column: it
- * is kept until the file ends (column_bytes.h). It begins with row_group_metadata_begin, has a
- * chunk for each leaf of the schema, and ends with row_group_metadata_end. Chunks follow each other
- * in the file in this order, each with its dictionary page, if it has one, and its pages. Notes are
- * read by the process that wrote them.
+ * A note is the compact metadata of a row group, about 10 bytes for a page and 40 for a column,
+ * which are spooled until the footer is written (column_bytes.h). Order of calls:
+ * row_group_metadata_begin, row_group_metadata_chunk for each leaf of the schema,
+ * row_group_metadata_end. Chunks are in the file in this order, each with its dictionary page, if
+ * any, and its pages. Notes are read by the process that wrote them.
  */
-enum { PARQUET_BOUND_BYTES = 64 };      /* longer texts are no bounds */
+enum { PARQUET_BOUND_BYTES = 64 };      /* bounds are not written for longer texts */
 
-/* A value as statistics have it: numbers in little-endian bytes. */
+/* A value in statistics: numbers are little-endian. */
 struct parquet_bound {
     uint8_t n_bytes;
     uint8_t bytes[PARQUET_BOUND_BYTES];
 };
 
-/* The least and the greatest value. */
+/* The minimum and the maximum. */
 struct parquet_bounds {
     bool are_known;
     struct parquet_bound least, most;
@@ -43,16 +42,16 @@ int parquet_bound_compare(enum parquet_type type, const struct parquet_bound *a,
                           const struct parquet_bound *b);
 
 struct parquet_page {
-    uint64_t n_rows, n_bytes;   /* bytes in the file, with the header of the page */
+    uint64_t n_rows, n_bytes;   /* bytes in the file, with the page header */
     uint64_t n_nulls;
     struct parquet_bounds bounds;       /* unknown if all are null */
 };
 
 struct parquet_chunk {
     enum parquet_encoding encoding;
-    uint64_t n_values, n_nulls; /* values: with nulls and empty lists; so are nulls */
-    uint64_t raw_bytes, n_bytes;        /* of all pages with their headers: uncompressed, stored */
-    uint64_t dictionary_bytes;  /* stored, of the dictionary page; 0: there is none */
+    uint64_t n_values, n_nulls; /* both include nulls and empty lists */
+    uint64_t raw_bytes, n_bytes;        /* of all pages with headers: uncompressed, stored */
+    uint64_t dictionary_bytes;  /* stored size of the dictionary page; 0: none */
     struct parquet_bounds bounds;
     bool has_page_bounds;       /* of each page that is not all null */
     struct parquet_page *pages; /* owned */
@@ -60,12 +59,12 @@ struct parquet_chunk {
 };
 
 struct parquet_group {
-    uint64_t at;                /* its first byte */
+    uint64_t at;                /* its first byte in the file */
     uint64_t n_rows;
     bool is_sorted;             /* by rname and pos, with nulls last */
 };
 
-/* Begins a note. Returns its place in `notes`. */
+/* Begin, continue and end a note. begin returns its place in `notes`, which end needs. */
 size_t row_group_metadata_begin(struct column_bytes *notes, const struct parquet_group *group);
 void row_group_metadata_chunk(struct column_bytes *notes, struct parquet_chunk *chunk);
 void row_group_metadata_end(struct column_bytes *notes, size_t place);
@@ -78,13 +77,13 @@ static inline size_t row_group_metadata_bytes(const uint8_t *head)
     return get_u32(head);
 }
 
-/* Moves the groups of the notes by n_bytes in the file. Returns how many groups there are, and adds
+/* Adds n_bytes to the places of the groups in the notes. Returns the number of groups, and adds
    their rows to *n_rows. */
 size_t row_group_metadata_move(uint8_t *notes, size_t notes_bytes, uint64_t n_bytes,
                                uint64_t *n_rows);
 
-/* Read what follows the head of a note, and its next chunk, whose pages' memory is used again.
-   Return what follows: after the last chunk the next note. */
+/* Read what follows the head of a note; and its next chunk, reusing the memory of the pages. Return
+   the address of what follows. */
 const uint8_t *row_group_metadata_read(const uint8_t *at, struct parquet_group *group);
 const uint8_t *row_group_metadata_read_chunk(const uint8_t *at, struct parquet_chunk *chunk);
 
@@ -94,8 +93,8 @@ struct parquet_file {
     const char *name;           /* in messages */
     const struct column_schema *schema;
     sam_hdr_t *header;
-    bool is_compressed;         /* its pages, by zstd */
-    const struct footer_spool *notes;   /* of all groups, with their places in the file */
+    bool is_compressed;         /* pages, with zstd */
+    const struct footer_spool *notes;   /* of all groups, with places in the file */
     size_t n_groups;
     uint64_t n_rows;
 };
@@ -104,7 +103,7 @@ struct parquet_file {
 int parquet_file_check(const struct parquet_file *file);
 
 /* Writes what follows the groups, which end at byte `position` of the file, about 1 MiB at a time.
-   Stops at the first failure; a sink and notes print the message of theirs. */
+   Stops at the first failure; a sink or spool that fails prints the message. */
 int parquet_put_file_end(const struct parquet_file *file, uint64_t position,
                          const struct column_sink *sink);
 

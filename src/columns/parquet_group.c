@@ -1,18 +1,18 @@
 /*
  * parquet_group.c -- see parquet_group.h.
  *
- * Encodings, by what 1.5 million sorted reads took with zstd 1, bytes a record:
+ * Encodings, with bytes a record for 1.5 million sorted reads at zstd level 1:
  *
  *     positions: differences 0.36 (pos), plain 1.4, dictionary 3.2
  *     template lengths, CIGARs, tags: dictionary (1.42, 0.97), differences or lengths 1.5, 1.7
  *     names, sequences, qualities: lengths apart from the text, 3 to 6 % below plain
  *
- * A dictionary must be worth it for the whole chunk, which is known before its first page is made.
- * If it is not, integers are stored as differences, texts with their lengths apart, and numbers
- * with a fraction plainly. Names of references always have a dictionary.
+ * A dictionary is made for the whole chunk before its first page, and dropped if it is not worth
+ * it. Then integers are stored as deltas, texts with separate lengths, and floats plainly.
+ * Reference names always have a dictionary.
  *
- * Indexes of a dictionary are kept for all values of a chunk, 4 bytes each. For lists, whose
- * elements may be many and have 1 or 2 bytes, they are looked up again for each page.
+ * Dictionary indexes of all values of a chunk are kept, 4 bytes each. For lists with many elements
+ * of 1 or 2 bytes they are looked up again for each page.
  */
 #include "columns/parquet_group.h"
 
@@ -29,20 +29,20 @@ enum {
     KEPT_BYTES = 16 << 20,      /* of a buffer, from group to group */
     MOST_ENTRIES = 1 << 16,     /* of a dictionary */
     MOST_DICTIONARY_BYTES = 1 << 20,
-    MOST_RANKED = 1 << 10,      /* entries: bounds of more are of no use, and take time */
+    MOST_RANKED = 1 << 10,      /* entries: bounds of more are useless and take time */
 };
 
 static const char too_large[] = "the values of a record are too long for a page of Parquet";
 
-/* A chunk that is being made. */
+/* State of making a chunk. */
 struct chunk_maker {
     struct parquet_coder *coder;
     const struct encoded_batch *batch;
     const struct parquet_leaf *leaf;
     const struct column_values *column;
-    const uint8_t *validity;    /* of rows; NULL: there is no null, or the leaf is repeated */
-    const uint8_t *row_offsets; /* repeated: where the values of each row are */
-    const uint8_t *offsets;     /* texts: where the bytes of each value are */
+    const uint8_t *validity;    /* of rows; NULL: no nulls, or the leaf is repeated */
+    const uint8_t *row_offsets; /* repeated: offsets of the values of each row */
+    const uint8_t *offsets;     /* texts: offsets of the bytes of each value */
     const uint8_t *values;
     size_t value_bytes;         /* of a number */
     uint64_t n_present;         /* values that are not null */
@@ -89,7 +89,7 @@ static const uint8_t *text_of(const struct chunk_maker *maker, uint64_t value, s
     return *n_bytes > 0 ? maker->values + begin : (const uint8_t *)"";
 }
 
-/* A number, with the sign that Parquet gives it; of a fraction its bits. */
+/* A value as a number with Parquet's signedness; the bits of a float. */
 static int64_t number_of(const struct chunk_maker *maker, uint64_t value)
 {
     const uint8_t *at = maker->values + maker->value_bytes * value;
@@ -103,13 +103,13 @@ static int64_t number_of(const struct chunk_maker *maker, uint64_t value)
     }
 }
 
-/* True if values have 1 or 2 bytes, and there may be many in a row. */
+/* True if values have 1 or 2 bytes, and a row may have many. */
 static bool has_small_elements(const struct chunk_maker *maker)
 {
     return maker->leaf->is_repeated && maker->value_bytes > 0 && maker->value_bytes <= 2;
 }
 
-/* Stores the numbers of rows [from, to) that are not null in the coder. */
+/* Stores the numbers of rows [from, to), without nulls, in the coder. */
 static void gather_numbers(const struct chunk_maker *maker, uint64_t from, uint64_t to)
 {
     struct parquet_coder *coder = maker->coder;
@@ -138,7 +138,7 @@ static uint32_t entry_of(const struct chunk_maker *maker, uint64_t value)
     return parquet_dictionary_add_text(dictionary, text, n_bytes);
 }
 
-/* Makes the dictionary of all values. Returns false if the chunk is better stored without one. */
+/* Makes the dictionary of all values. Returns false if the chunk is smaller without one. */
 static bool make_dictionary(struct chunk_maker *maker)
 {
     enum { FIRST_LOOK = 4096 };
@@ -265,7 +265,7 @@ static int64_t bits_of(float value)
     return (int64_t)bits;
 }
 
-/* No bound is NaN. Zeros as bounds have the sign that includes both. */
+/* Bounds are never NaN. A bound of zero has the sign that includes both zeros. */
 static void find_float_bounds(const struct chunk_maker *maker, size_t n,
                               struct parquet_bounds *bounds)
 {
@@ -292,7 +292,7 @@ static void set_text_bound(const struct chunk_maker *maker, uint32_t entry,
     memcpy(bound->bytes, text, n_bytes);
 }
 
-/* Of the next n values of the chunk, whose entries have ranks. */
+/* Finds the bounds of the next n values of the chunk, whose entries have ranks. */
 static void find_text_bounds(const struct chunk_maker *maker, size_t n,
                              struct parquet_bounds *bounds)
 {
@@ -308,7 +308,7 @@ static void find_text_bounds(const struct chunk_maker *maker, size_t n,
     bounds->are_known = true;
 }
 
-/* Finds the bounds of a page with n values that are not null; adds them to those of the chunk. */
+/* Finds the bounds of a page with n non-null values; extends those of the chunk. */
 static void find_bounds(const struct chunk_maker *maker, size_t n, struct parquet_page *page)
 {
     struct parquet_chunk *chunk = maker->chunk;
@@ -344,13 +344,12 @@ static size_t compress(struct parquet_coder *coder, int level)
     coder->packed.n_bytes = 0;
     uint8_t *to = column_bytes_append(&coder->packed, bound);
     size_t size = ZSTD_compressCCtx(coder->zstd, to, bound, page->bytes, page->n_bytes, level);
-    /* With so much room, there is no other reason to fail. */
+    /* With this much room, only lack of memory can make it fail. */
     xalloc_require(!ZSTD_isError(size));
     return size;
 }
 
-/* Appends the page that is in the coder, with its header. Returns the bytes that it takes; 0 if it
-   is too large. */
+/* Appends the page in the coder, with its header. Returns its size, or 0 if it is too large. */
 static size_t put_page(struct chunk_maker *maker, int type, uint64_t n_values)
 {
     struct parquet_coder *coder = maker->coder;
@@ -408,7 +407,7 @@ static bool put_dictionary(struct chunk_maker *maker)
     return maker->chunk->dictionary_bytes > 0;
 }
 
-/* Levels, and the indexes of a dictionary, are runs; those of levels begin with their bytes. */
+/* Begins the RLE of levels, which starts with its size in bytes. */
 static size_t begin_levels(struct parquet_runs *runs, unsigned most, struct column_bytes *page)
 {
     size_t place = page->n_bytes;
@@ -424,7 +423,7 @@ static void end_levels(struct parquet_runs *runs, size_t place)
     (void)put_u32(page->bytes + place, page->n_bytes - place - 4);
 }
 
-/* Returns how many nulls there are. */
+/* Writes definition levels. Returns the number of nulls. */
 static uint64_t put_flat_levels(const struct chunk_maker *maker, uint64_t from, uint64_t to)
 {
     struct parquet_runs runs;
@@ -444,7 +443,7 @@ static uint64_t put_flat_levels(const struct chunk_maker *maker, uint64_t from, 
     return to - from - n_valid;
 }
 
-/* Returns how many rows are null or empty. */
+/* Writes both levels. Returns the number of rows that are null or empty. */
 static uint64_t put_nested_levels(const struct chunk_maker *maker, uint64_t from, uint64_t to)
 {
     struct parquet_runs runs;
@@ -495,7 +494,7 @@ static void put_texts(const struct chunk_maker *maker, uint64_t from, uint64_t t
     struct parquet_coder *coder = maker->coder;
     uint64_t begin = first_value(maker, from), end = first_value(maker, to);
     size_t n = 0;
-    if (maker->n_present == 0) {        /* perhaps of references, which are no texts here */
+    if (maker->n_present == 0) {        /* also of references, which are not texts here */
         parquet_put_deltas(NULL, 0, 32, &coder->page);
         return;
     }
@@ -507,7 +506,7 @@ static void put_texts(const struct chunk_maker *maker, uint64_t from, uint64_t t
         coder->numbers[n++] = (int64_t)n_bytes;
     }
     parquet_put_deltas(coder->numbers, n, 32, &coder->page);
-    /* A null has no bytes. */
+    /* Nulls have no bytes. */
     size_t first = get_u32(maker->offsets + 4 * begin), last = get_u32(maker->offsets + 4 * end);
     if (last > first) column_bytes_copy(&coder->page, maker->values + first, last - first);
 }
@@ -536,7 +535,7 @@ static bool make_page(struct chunk_maker *maker, uint64_t from, uint64_t to)
         parquet_put_deltas(coder->numbers, n, maker->leaf->type == PARQUET_INT64 ? 64 : 32,
                            &coder->page);
         break;
-    default:                    /* numbers with a fraction */
+    default:                    /* floats */
         for (size_t i = 0; i < n; i++)
             (void)put_u32(column_bytes_append(&coder->page, 4), (uint64_t)coder->numbers[i]);
         break;
@@ -550,7 +549,7 @@ static bool make_page(struct chunk_maker *maker, uint64_t from, uint64_t to)
     return page.n_bytes > 0;
 }
 
-/* Bytes of the values of rows [from, to), about. */
+/* Estimates the bytes of the values of rows [from, to). */
 static uint64_t expect_bytes(const struct chunk_maker *maker, uint64_t from, uint64_t to)
 {
     uint64_t begin = first_value(maker, from), end = first_value(maker, to), n = end - begin;
@@ -559,7 +558,7 @@ static uint64_t expect_bytes(const struct chunk_maker *maker, uint64_t from, uin
     return 2 * n + get_u32(maker->offsets + 4 * end) - get_u32(maker->offsets + 4 * begin);
 }
 
-/* Where the page that begins at this row ends. */
+/* The end of the page that begins at row `from`. */
 static uint64_t page_end(const struct chunk_maker *maker, uint64_t from)
 {
     uint64_t fits = from + 1, most = from + PARQUET_PAGE_ROWS;
@@ -593,7 +592,7 @@ static void point_at_values(struct chunk_maker *maker)
     if (!maker->leaf->is_repeated) maker->n_present -= maker->column->n_nulls;
 }
 
-/* Appends the chunk of a leaf, and describes it in the coder's. Returns false if a page is too
+/* Appends the chunk of a leaf, and describes it in coder->chunk. Returns false if a page is too
    large. */
 static bool put_chunk(struct chunk_maker *maker)
 {
@@ -648,7 +647,7 @@ static bool is_sorted(const struct encoded_batch *batch)
     return true;
 }
 
-/* Frees what only a large group needs. */
+/* Frees buffers that only a large group needs. */
 static void trim_coder(struct parquet_coder *coder)
 {
     column_bytes_forget(&coder->page, coder->page.room <= KEPT_BYTES);

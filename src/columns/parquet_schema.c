@@ -7,7 +7,7 @@
 static const struct {
     enum parquet_type type;
     bool is_text;
-    int8_t converted, n_bits;   /* of integers that need a type besides; n_bits 0: none */
+    int8_t converted, n_bits;   /* for integers that need a logical type; n_bits 0: none */
 } stored[] = {
     [COLUMN_TEXT] = {PARQUET_BYTE_ARRAY, true, 0, 0},
     [COLUMN_CHAR] = {PARQUET_BYTE_ARRAY, true, 0, 0},
@@ -38,7 +38,7 @@ struct parquet_leaf *parquet_leaves(const struct column_schema *schema, unsigned
         leaves[(*n)++] = leaf;
         if (!is_map) continue;
         leaf.part = PART_MAPPED;
-        leaf.max_definition = 3;        /* it might be null */
+        leaf.max_definition = 3;        /* entries could be null */
         leaves[(*n)++] = leaf;
     }
     return leaves;
@@ -46,7 +46,7 @@ struct parquet_leaf *parquet_leaves(const struct column_schema *schema, unsigned
 
 /* ---- the schema ---- */
 
-/* Begins an element that has children, which follow when it has ended. */
+/* Begins an element with children, which the caller writes after ending it. */
 static void begin_parent(struct thrift_writer *writer, const char *name, int repetition,
                          int children)
 {

@@ -1,11 +1,11 @@
 /*
- * parquet_schema.h -- what the columns are in Parquet: which values are stored for each, the schema
- * of a file, and the numbers of Parquet's parquet.thrift: fields of structs, values of enums.
+ * parquet_schema.h -- maps columns to Parquet: the stored leaves of each column, the schema of a
+ * file, and the field numbers and enum values of parquet.thrift.
  *
- * A column of lists or maps is stored as its elements, or as its keys and its values: the leaves of
- * the schema. Two levels say for each stored value where it belongs (Parquet format, "Nested
- * Encoding"): the definition level, what is there, and the repetition level, whether the value
- * continues the row. All columns may have nulls.
+ * Values are stored in the leaves of the schema: a list has one leaf (its elements), a map has two
+ * (keys and values). Each stored value has two levels (Parquet format, "Nested Encoding"): the
+ * definition level says what is null or empty, the repetition level whether the value continues the
+ * row. All columns may have nulls.
  *
  * Pure. Any thread.
  */
@@ -36,7 +36,7 @@ enum parquet_encoding {
 
 enum { PARQUET_MAGIC_BYTES = 4 };
 
-/* A larger footer is not written: readers have the footer in memory. */
+/* Larger footers are refused: readers keep the footer in memory. */
 enum { PARQUET_MOST_FOOTER_BYTES = 1 << 30 };
 
 enum { PARQUET_CODEC_NONE = 0, PARQUET_CODEC_ZSTD = 6 };
@@ -84,20 +84,20 @@ struct parquet_leaf {
     unsigned column;            /* its number in the schema */
     enum column_field field;
     enum parquet_part part;
-    enum column_type value;     /* of one value: of the column, or of an element of a list */
+    enum column_type value;     /* of a value of the column, or of an element of a list */
     enum parquet_type type;
     bool is_repeated;
-    unsigned max_definition;    /* definition level of a value that is there */
+    unsigned max_definition;    /* definition level of a value that is not null */
 };
 
-/* The leaves of all columns, in their order; the caller frees them. */
+/* Returns the leaves of all columns, in order; the caller frees them. */
 struct parquet_leaf *parquet_leaves(const struct column_schema *schema, unsigned *n);
 
 /* Writes the schema: a list of SchemaElement. */
 void parquet_put_schema(struct thrift_writer *writer, int field,
                         const struct column_schema *schema);
 
-/* Writes where the leaf is in the schema: a list of names. */
+/* Writes the path of the leaf in the schema: a list of names. */
 void parquet_put_path(struct thrift_writer *writer, int field, const struct column_schema *schema,
                       const struct parquet_leaf *leaf);
 

@@ -26,7 +26,7 @@ static int add_records(struct record_observer *observer, void *part,
             seen[place / 64] |= UINT64_C(1) << place % 64;
         }
     }
-    /* Only what is new is written: else workers would wait for each other's cache lines. */
+    /* Writes only new bits, to avoid contention for cache lines. */
     for (unsigned i = 0; i < TAG_CENSUS_WORDS; i++)
         if (seen[i] & ~atomic_load_explicit(&census->seen[i], memory_order_relaxed))
             (void)atomic_fetch_or(&census->seen[i], seen[i]);

@@ -1,7 +1,7 @@
 /*
- * tag_schema_scan.h -- which tags the records of an input have.
+ * tag_schema_scan.h -- an observer that collects which tags the input has: only these get columns.
  *
- * Threads: any may add; it is read when all have ended.
+ * Threads: any may add; read it when all have ended.
  */
 #ifndef ROCKSORT_COLUMNS_TAG_SCHEMA_SCAN_H
 #define ROCKSORT_COLUMNS_TAG_SCHEMA_SCAN_H
@@ -19,10 +19,10 @@ struct tag_schema_scan {
     _Atomic uint64_t seen[TAG_CENSUS_WORDS];
 };
 
-/* The base destroys it. */
+/* Destroyed by its base. */
 struct tag_schema_scan *tag_schema_scan_create(void);
 
-/* True if some record has a tag with these two letters. */
+/* True if a record has a tag with these two letters. */
 bool tag_schema_scan_has(const struct tag_schema_scan *census, const char tag[2]);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * thrift_compact.c -- see thrift_compact.h.
  *
- * A field begins with a byte: how far its number is from that of the field before, and its type. If
- * it is further than 15 the number itself follows. Integers are folded varints.
+ * A field begins with a byte: the difference of its number to the previous one, and its type. If
+ * the difference exceeds 15, the number itself follows. Integers are zigzag varints.
  */
 #include "columns/thrift_compact.h"
 

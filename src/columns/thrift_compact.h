@@ -1,11 +1,11 @@
 /*
- * thrift_compact.h -- writes structs as Apache Thrift's compact protocol has them. The metadata of
- * Parquet are such structs.
+ * thrift_compact.h -- writes structs in Apache Thrift's compact protocol, which Parquet uses for
+ * its metadata.
  *
- * Order of calls: thrift_begin; then, in the order of the numbers that the fields have in the
- * struct, a call for each field; thrift_end. A field that is itself a struct is begun, filled and
- * ended in the same way. A list is begun with the number of its items; a call for each item
- * follows, and nothing ends it. Fields that are left out are not set.
+ * Order of calls: thrift_begin; a call for each field, in ascending order of field numbers;
+ * thrift_end. For a field that is a struct, call thrift_struct, its fields, and thrift_end. For a
+ * list, call thrift_list with the number of items, then a call for each item. Fields without a call
+ * are not set.
  *
  * Ownership: the caller frees the bytes. One thread at a time. Nothing can fail.
  */
@@ -31,10 +31,10 @@ enum thrift_type {              /* of integers, and of the items of a list */
 struct thrift_writer {
     struct column_bytes *out;
     unsigned depth;
-    int last[THRIFT_MOST_DEPTH];        /* the field before, in each open struct */
+    int last[THRIFT_MOST_DEPTH];        /* the previous field, in each open struct */
 };
 
-/* Begins a struct that no other contains. */
+/* Begins an outermost struct. */
 struct thrift_writer thrift_begin(struct column_bytes *out);
 
 /* Ends the innermost open struct. */

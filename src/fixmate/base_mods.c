@@ -1,8 +1,8 @@
 /*
  * base_mods.c -- see base_mods.h.
  *
- * Tags are read once. Those that are right stay where they are; else the draft gets a copy of its
- * tags in which the three are other ones, or missing.
+ * Tags are read once. Correct tags stay where they are; else the draft gets a copy of its tags in
+ * which the three are replaced or missing.
  *
  * Positions in a read are those of the read as it was sequenced: the first base of a record on the
  * reverse strand is the complement of the last one that the record holds.
@@ -18,14 +18,14 @@
 enum {
     ANY_BASE = 15,
     MAX_CODES = 255,            /* in all lists of a record, as in htslib */
-    LENGTH_ROOM = 8,            /* more than MN can grow */
+    LENGTH_ROOM = 8,            /* MN grows by less */
 };
 
 enum mod_tag { TAG_MM, TAG_ML, TAG_MN, N_MOD_TAGS };
 
 struct mods {
-    const uint8_t *start[N_MOD_TAGS];   /* of the tags that count, or NULL */
-    bool is_tidy;               /* there are no others, and none has its draft name */
+    const uint8_t *start[N_MOD_TAGS];   /* of the tags that are used, or NULL */
+    bool is_tidy;               /* no duplicates, and no draft names */
     bool has_wrong_type;        /* MM is not text, or ML not an array of bytes */
     const char *lists;          /* value of MM */
     size_t lists_bytes;         /* with the NUL */
@@ -33,8 +33,8 @@ struct mods {
     size_t n_likely;
     int64_t length;             /* MN; -1 if there is none or it is not an integer */
     size_t length_bytes;        /* of an integer in MN */
-    bool length_is_new;         /* it was not read */
-    char *own_lists;            /* that were cut, or NULL */
+    bool length_is_new;         /* MN was not read but computed */
+    char *own_lists;            /* the cut lists, or NULL */
     uint8_t *own_likely;
 };
 
@@ -79,7 +79,7 @@ static int64_t take_number(const char **at)
     return n;
 }
 
-/* Reads what stands before the steps. As in htslib, there may be no code. */
+/* Reads what precedes the steps. As in htslib, the codes may be missing. */
 static int take_head(const char **at, struct mod_list *list)
 {
     const char *c = *at;
@@ -159,8 +159,8 @@ static void take_value(struct mods *mods, int tag, const struct bam_aux *aux)
 }
 
 /*
- * Finds the tags of a draft. If one is there twice the first counts, and MM and ML before Mm and
- * Ml, as for all who read a tag with htslib. Returns false if there are none.
+ * Finds the tags of a draft. Of duplicates the first counts, and MM and ML are preferred to Mm and
+ * Ml, as in htslib. Returns false if there are none.
  */
 static bool find_mods(const struct draft *draft, struct mods *mods)
 {
@@ -192,7 +192,7 @@ static void release_mods(struct mods *mods)
 /* ---- the read ---- */
 
 struct base_counts {
-    uint64_t of[16];            /* by their code in BAM; at ANY_BASE all bases */
+    uint64_t of[16];            /* by their code in BAM; ANY_BASE: all bases */
 };
 
 static uint32_t complement(uint32_t base)
@@ -223,7 +223,7 @@ static struct base_counts count_bases(const struct draft *draft, size_t from, si
     return counts;
 }
 
-/* How many bases of the read are missing in the record. */
+/* How many bases of the read are not in the record. */
 struct clips {
     size_t first, last;         /* before its first base and after its last one */
 };
@@ -242,8 +242,8 @@ static struct clips hard_clips(const struct draft *draft)
 
 /* ---- checking ---- */
 
-/* True if MM is well-formed, ML has as many probabilities as MM asks for, and the read has as many
-   bases; bases: NULL if they are not known. */
+/* True if MM is well-formed, and ML has the probabilities and the read the bases that MM requires.
+   bases NULL: not known. */
 static bool lists_are_valid(const struct mods *mods, const struct base_counts *bases)
 {
     const char *at = mods->lists;
@@ -274,7 +274,7 @@ static bool are_valid(const struct draft *draft, const struct mods *mods)
 
 /* ---- cutting ---- */
 
-/* Where in a read a record lies, counted in bases of each kind. */
+/* The part of a read that a record contains, counted in bases of each kind. */
 struct part {
     struct base_counts from, to;
 };
@@ -288,11 +288,11 @@ static struct part part_of(const struct draft *primary, const struct clips *clip
     return part;
 }
 
-/* What is written in cutting. It is never more than there was. */
+/* The output of cutting, which is never larger than the input. */
 struct cut {
     char *lists;
     uint8_t *likely;
-    const uint8_t *old_likely;  /* what follows in ML, or NULL if there is none */
+    const uint8_t *old_likely;  /* the rest of ML, or NULL if there is no ML */
 };
 
 static void put_text(struct cut *cut, const char *from, const char *to)
@@ -301,7 +301,7 @@ static void put_text(struct cut *cut, const char *from, const char *to)
     cut->lists += to - from;
 }
 
-/* Writes the steps of a list that lead to bases `from` to `to` - 1 of their kind. The first of them
+/* Writes the steps of a list that lead to bases `from` to `to` - 1 of their kind. The first step
    counts from `from`. */
 static void cut_list(struct cut *cut, const struct mod_list *list, uint64_t from, uint64_t to)
 {
@@ -373,7 +373,7 @@ static uint8_t *copy_tag(uint8_t *out, const uint8_t *from, const uint8_t *to)
     return out + (to - from);
 }
 
-/* Gives the draft tags with these modifications, or with none if mods is NULL. */
+/* Replaces the modifications in the draft's tags; mods NULL: removes them. */
 static void replace_tags(struct draft *draft, const struct mods *mods)
 {
     uint8_t *tags = xmalloc(draft->tags_bytes + LENGTH_ROOM), *out = tags;
@@ -396,7 +396,7 @@ static void replace_tags(struct draft *draft, const struct mods *mods)
 struct decision {
     bool keeps;                 /* else they are removed */
     bool sets_length;           /* MN gets the length of the sequence */
-    bool is_cut;                /* then MN is made anew, at the end of the tags */
+    bool is_cut;                /* then MN is removed and appended after the other tags */
 };
 
 static void apply(struct draft *draft, struct mods *mods, struct decision what)
@@ -433,7 +433,7 @@ void base_mods_fix_primary(struct draft *draft)
     apply(draft, &mods, what);
 }
 
-/* Decides on a record whose MN, if it has one, is not the length of its sequence. */
+/* Decides on a record that has no MN, or one that is not the length of its sequence. */
 static struct decision fit_to_read(const struct draft *draft, struct mods *mods,
                                    const struct draft *primary)
 {

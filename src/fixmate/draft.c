@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 enum {
-    OP_TEXT_BYTES = 10,         /* 28 bits are nine digits, and a letter */
+    OP_TEXT_BYTES = 10,         /* nine digits for 28 bits, and a letter */
     NUMBER_TEXT_BYTES = 21,
 };
 
@@ -37,7 +37,7 @@ static bool is_alignment_tag(const uint8_t *name)
 
 void draft_open(struct draft *draft, const uint8_t *rec)
 {
-    /* Field by field: to clear all of them took a third of the time. */
+    /* Field by field: clearing all of them first took a third of the time. */
     draft->rec = rec;
     draft->flag = bam_record_flag(rec);
     draft->mapq = rec[BAM_MAPQ_AT];
@@ -133,7 +133,7 @@ void draft_copy_tag(struct draft *draft, const struct bam_aux *tag, const struct
     draft->from[DRAFT_COPY] = mate;
 }
 
-/* ---- what others ask for ---- */
+/* ---- queries ---- */
 
 int64_t draft_end(const struct draft *draft)
 {
@@ -169,22 +169,22 @@ static uint8_t *put_ops(uint8_t *out, struct bam_cigar cigar)
     return out;
 }
 
-/* Number of the output chunk and strand: 1F to 2R. */
-static uint8_t *put_chunk(uint8_t *out, const struct draft *draft)
+/* Writes segment (read 1 or 2) and strand: 1F to 2R. */
+static uint8_t *put_segment(uint8_t *out, const struct draft *draft)
 {
     *out++ = draft->flag & BAM_FREAD1 ? '1' : '2';
     *out++ = draft->flag & BAM_FREVERSE ? 'R' : 'F';
     return put_ops(out, draft->cigar);
 }
 
-/* Both alignments, and between them the bases of the reference that neither covers. */
+/* Writes both alignments, and between them the reference bases that neither covers. */
 static uint8_t *put_template_cigar(uint8_t *out, const struct draft *left,
                                    const struct draft *right)
 {
-    out = put_chunk(out, left);
+    out = put_segment(out, left);
     out = put_number(out, right->pos - draft_end(left));
     *out++ = 'T';
-    return put_chunk(out, right);
+    return put_segment(out, right);
 }
 
 static uint8_t *put_tag(uint8_t *out, const struct draft *draft, enum draft_tag tag)
@@ -213,7 +213,8 @@ static uint8_t *put_tag(uint8_t *out, const struct draft *draft, enum draft_tag 
     return out;
 }
 
-/* True if of the draft's tags all stay but the first with some names, where draft_open found it. */
+/* True if the only tags to be left out are the first ones of their names, which draft_open has
+   found. */
 static bool keeps_nearly_all_tags(const struct draft *draft)
 {
     for (int i = 0; i < DRAFT_N_TAGS; i++)
@@ -239,7 +240,7 @@ static uint8_t *put_between(uint8_t *out, const struct draft *draft)
     }
 }
 
-/* The same for all other drafts. What follows a damaged tag is copied as it is. */
+/* The same for all other drafts. Copies what follows a damaged tag unchanged. */
 static uint8_t *put_kept_tags(uint8_t *out, const struct draft *draft)
 {
     unsigned n_left[DRAFT_N_TAGS];
@@ -277,7 +278,8 @@ size_t draft_bytes_at_most(const struct draft *draft)
     return n_bytes;
 }
 
-/* A CIGAR that its field cannot count is in a CG tag; the field holds a placeholder. */
+/* True if the CIGAR has too many operations for its field: it is in a CG tag then, and the field
+   holds a placeholder. */
 static bool has_long_cigar(const struct draft *draft)
 {
     return draft->cigar.n_ops > UINT16_MAX;
@@ -299,7 +301,7 @@ static bool is_long(int64_t value)
     return value > INT32_MAX || value < INT32_MIN;
 }
 
-/* Tags of the form of records in memory; they come last. */
+/* Appends the tags of long CIGARs and positions (bam_long.h), which come last. */
 static uint8_t *put_long_tags(uint8_t *out, const struct draft *draft)
 {
     if (has_long_cigar(draft)) {
@@ -318,8 +320,7 @@ static uint64_t field_of(int64_t value)
     return (uint32_t)(is_long(value) ? INT32_MAX : (int32_t)value);
 }
 
-/* Stores the bin. As in htslib, which computes it when it reads a record, one without a CIGAR keeps
-   the bin that it has. */
+/* Stores the bin. As in htslib, a record without a CIGAR keeps the bin that it has. */
 static void put_bin(uint8_t *out, const struct draft *draft)
 {
     if (draft->cigar.n_ops == 0) return;
@@ -328,7 +329,7 @@ static void put_bin(uint8_t *out, const struct draft *draft)
     out[BAM_BIN_AT + 1] = (uint8_t)(bin >> 8);
 }
 
-/* Overwrites the fields of fixed size, but for the size of the record. */
+/* Overwrites the fields of fixed size, except the size of the record. */
 static void put_fields(uint8_t *out, const struct draft *draft)
 {
     size_t n_ops = has_long_cigar(draft) ? 2 : draft->cigar.n_ops;

@@ -1,21 +1,20 @@
 /*
- * draft.h -- a raw record that will be written with other fields, another CIGAR and other tags.
- *
- * A draft has what differs from the record as it was read; the record is copied once, when it is
+ * draft.h -- changes fields, CIGAR and tags of a raw record, which is copied once, when it is
  * written.
  *
- * Order of calls: draft_open; the caller changes fields, draft_take_ops, draft_take_tags,
- * draft_set_tag and draft_remove_tag, in any order; draft_write; draft_close.
  *
- * Ownership: the record belongs to the caller and must outlive the draft, and so must the drafts
- * that draft_set_tag names. Threads: a draft belongs to one at a time. Nothing can fail.
+ * A draft holds the changes. Order of calls: draft_open; change fields and call draft_take_ops,
+ * draft_take_tags, draft_set_tag and draft_remove_tag, in any order; draft_write; draft_close.
+ *
+ * Ownership: the record belongs to the caller and must outlive the draft, and so must the mates
+ * given to draft_set_tag. Threads: one at a time. Nothing can fail.
  */
 #ifndef ROCKSORT_FIXMATE_DRAFT_H
 #define ROCKSORT_FIXMATE_DRAFT_H
 
 #include "bam/bam_long.h"
 
-/* The tags that a record gets: all but MN describe its mate. */
+/* The tags that a record gets: all except MN describe its mate. */
 enum draft_tag {
     DRAFT_MN,                   /* MN, length of its own sequence */
     DRAFT_MQ,                   /* MQ:i, mapping quality of the mate */
@@ -34,44 +33,46 @@ struct draft {
     int32_t tid, mate_tid;
     int64_t pos, mate_pos, template_length;
     struct bam_cigar cigar;
-    int64_t cigar_bases;        /* of the reference that it covers */
+    int64_t cigar_bases;        /* reference bases that it covers */
     bool without_alignment_tags;        /* NM, MD, CG and SM are left out */
     const uint8_t *tags;        /* all tags of the record but the long tag */
     size_t tags_bytes;
-    bool has_damaged_tags;      /* set by draft_open: the tags from the damaged one on stay */
+    bool has_damaged_tags;      /* set by draft_open; tags from the damaged one on are not
+                                   changed */
     /* set by draft_open, for draft.c only */
     const uint8_t *long_cigar;  /* the CG tag that holds the CIGAR, or NULL */
-    const uint8_t *first[DRAFT_N_TAGS];         /* the first with each name, or NULL */
+    const uint8_t *first[DRAFT_N_TAGS];         /* first tag with each name, or NULL */
     uint32_t first_bytes[DRAFT_N_TAGS];
     /* what was done to the tags */
-    unsigned n_removed[DRAFT_N_TAGS];   /* how many of the record's own are left out */
+    unsigned n_removed[DRAFT_N_TAGS];   /* how many of the record's own tags are left out */
     const struct draft *from[DRAFT_N_TAGS];     /* whose value is appended */
     enum draft_tag appended[DRAFT_N_TAGS];      /* in their order */
     unsigned n_appended;
     const uint8_t *copied;      /* the tag that DRAFT_COPY appends */
     size_t copied_bytes;
-    uint8_t *own_ops, *own_tags;        /* that were taken over, or NULL */
+    uint8_t *own_ops, *own_tags;        /* owned, or NULL */
 };
 
 /* Begins a draft of a checked record (bam_check.h), whose CIGAR was moved from the CG tag to its
    field if it fits there (bam_record_restore_cigar). */
 void draft_open(struct draft *draft, const uint8_t *rec);
 
-/* Frees what the draft took over. */
+/* Frees what the draft owns. */
 void draft_close(struct draft *draft);
 
-/* Give the draft another CIGAR of n_ops operations, or other tags. They take over what they are
-   given, which malloc gave. */
+/* Replace the CIGAR, by n_ops operations, or the tags. The draft takes ownership of the memory,
+   which malloc returned. */
 void draft_take_ops(struct draft *draft, uint8_t *ops, size_t n_ops);
 void draft_take_tags(struct draft *draft, uint8_t *tags, size_t tags_bytes);
 
-/* Deletes the first tag with this name, and appends one with the value that `mate` has when the
-   draft is written. For DRAFT_CT `mate` is the other record of the template, for DRAFT_MN NULL. */
+/* draft_set_tag deletes the first tag with this name and appends a new one; its value is computed
+   from `mate` when the draft is written. For DRAFT_CT `mate` is the other record of the template,
+   for DRAFT_MN NULL. */
 void draft_set_tag(struct draft *draft, enum draft_tag tag, const struct draft *mate);
 void draft_remove_tag(struct draft *draft, enum draft_tag tag);
 
-/* Appends a tag that `mate` was read with, before those of draft_set_tag. One tag at most, and none
-   with the name of a draft_tag. */
+/* Appends a copy of a tag of `mate`, before those of draft_set_tag. At most one tag, and none with
+   the name of a draft_tag. */
 void draft_copy_tag(struct draft *draft, const struct bam_aux *tag, const struct draft *mate);
 
 static inline bool draft_is_mapped(const struct draft *draft)
@@ -79,14 +80,14 @@ static inline bool draft_is_mapped(const struct draft *draft)
     return !(draft->flag & BAM_FUNMAP);
 }
 
-/* The position after the last base of the alignment. It covers one base at least, and also if the
-   read is unmapped. */
+/* The position after the last base of the alignment. An alignment counts as at least one base long,
+   also of an unmapped read. */
 int64_t draft_end(const struct draft *draft);
 
 /* Its score (bam/read_score.h). */
 uint32_t draft_score(const struct draft *draft);
 
-/* The most bytes that draft_write needs. */
+/* Upper bound of the bytes that draft_write writes. */
 size_t draft_bytes_at_most(const struct draft *draft);
 
 /* Writes the record to out, and returns its end. */

@@ -6,13 +6,13 @@
 
 #include <stdlib.h>
 
-/* What fixing a span works with. */
+/* State of fixing one span. */
 struct fixing {
     struct fixed_records *fixed;
     const struct fixmate_rules *rules;
     const uint8_t *piece;
-    size_t most_bytes;          /* with so many the rest of the span waits */
-    const uint8_t *before;      /* the record before; NULL: none */
+    size_t most_bytes;          /* stop at this size; the rest comes in the next call */
+    const uint8_t *before;      /* the previous record; NULL: none */
     size_t n_records;           /* of the span, so far */
     struct record_problem *problem;
 };
@@ -26,14 +26,14 @@ static void add_end(struct fixed_records *fixed, size_t n_records, size_t piece_
         .n_records = n_records, .piece_at = piece_at};
 }
 
-/* Makes sure that an end comes after so many records. */
+/* Adds an end after n_records unless it is there. */
 static void add_end_if_missing(struct fixed_records *fixed, size_t n_records)
 {
     size_t n_ended = fixed->n_ends > 0 ? fixed->ends[fixed->n_ends - 1].n_records : 0;
     if (n_records > n_ended) add_end(fixed, n_records, FIXED_END_UNKNOWN);
 }
 
-/* Ends the template of the record before. Returns false if it is too large. */
+/* Ends the template of the previous record. Returns false if it is too large. */
 static bool end_template(const struct fixing *f)
 {
     struct fixed_records *fixed = f->fixed;
@@ -57,16 +57,16 @@ static bool check_record(const struct fixmate_rules *rules, uint8_t *rec,
     return true;
 }
 
-/* Fixes the templates of the records from *at up to n_bytes; the last one may go on after them.
-   Ends are remembered if the records are in the piece. *at is where it ends: before n_bytes if a
-   template was too large, or if there is a rest. Returns 0, or -1 with a problem. */
+/* Fixes the templates of the records from *at up to n_bytes; the last one may continue after them.
+   Stores ends if the records are in the piece. Moves *at to where it stops: before n_bytes if a
+   template is too large or the limit is reached. Returns 0, or -1 with a problem. */
 static int fix_records(struct fixing *f, uint8_t *records, size_t *at, size_t n_bytes,
                        bool is_in_piece)
 {
     size_t rec_bytes;
     for (; *at < n_bytes; *at += rec_bytes) {
         uint8_t *rec = records + *at;
-        rec_bytes = bam_record_bytes(rec);      /* restoring its CIGAR makes it shorter */
+        rec_bytes = bam_record_bytes(rec);      /* restoring the CIGAR has made it shorter */
         if (f->before && !template_same_name(f->before, rec)) {
             if (!end_template(f)) return 0;
             if (is_in_piece) add_end(f->fixed, f->n_records, (size_t)(rec - f->piece));

@@ -1,8 +1,8 @@
 /*
  * fixmate.c -- see fixmate.h.
  *
- * Primary records pair up: the first with each later one. Two are usual; with more, the first and
- * each later one know of each other, and the first keeps what the last has told it, as in samtools.
+ * The first primary record is paired with each later one. Two are usual; with more, the first one
+ * keeps the mate fields of the last pairing, as in samtools.
  */
 #include "fixmate/fixmate.h"
 
@@ -16,14 +16,14 @@ bool mates_is_primary(const struct draft *draft)
     return !(draft->flag & (BAM_FSECONDARY | BAM_FSUPPLEMENTARY));
 }
 
-int mates_chunk(const struct draft *draft)
+int mates_segment(const struct draft *draft)
 {
     return draft->flag & BAM_FREAD2 ? 1 : 0;
 }
 
-/* ---- what one record learns of another ---- */
+/* ---- fields that one record gets of another ---- */
 
-/* An unmapped read lies where its mapped mate lies. */
+/* An unmapped read gets the place of its mapped mate. */
 static void take_place(struct draft *draft, const struct draft *mate)
 {
     if (draft_is_mapped(draft) || !draft_is_mapped(mate)) return;
@@ -46,7 +46,7 @@ static void take_mate_tags(struct draft *draft, const struct draft *mate)
     if (draft_is_mapped(mate) || draft_is_mapped(draft)) draft_set_tag(draft, DRAFT_MC, mate);
 }
 
-/* A barcode that is no text, or empty, is not copied, and not replaced either. */
+/* A barcode that is empty or not text is neither copied nor replaced. */
 static void take_barcode(struct draft *draft, const struct draft *mate, const char tag[2])
 {
     struct bam_aux own, other;
@@ -56,9 +56,9 @@ static void take_barcode(struct draft *draft, const struct draft *mate, const ch
     draft_copy_tag(draft, &other, mate);
 }
 
-/* ---- what both ends of a template have in common ---- */
+/* ---- what both reads of a template share ---- */
 
-/* Where the sequenced fragment ends on this side: the 5' end of the read, clips left out. */
+/* The end of the fragment on this side: the 5' end of the read, without clips. */
 static int64_t outer_end(const struct draft *draft)
 {
     return draft->flag & BAM_FREVERSE ? draft_end(draft) : draft->pos;
@@ -71,7 +71,7 @@ static void set_template_length(struct draft *a, struct draft *b)
     b->template_length = -a->template_length;
 }
 
-/* True if the reads face each other on one reference. How far apart they are does not matter. */
+/* True if the reads face each other on the same reference, at any distance. */
 static bool may_be_proper(const struct draft *a, const struct draft *b)
 {
     if (!draft_is_mapped(a) || !draft_is_mapped(b) || a->tid != b->tid) return false;
@@ -118,7 +118,7 @@ void mates_pair(const struct fixmate_rules *rules, struct draft *a, struct draft
     }
     draft_set_tag(b, DRAFT_MS, a);
     draft_set_tag(a, DRAFT_MS, b);
-    /* The mate of a read that will be left out. */
+    /* The read of an unmapped mate that will be left out. */
     const uint32_t of_pairs = BAM_FMREVERSE | BAM_FPROPER_PAIR;
     if (rules->removes && !draft_is_mapped(a)) b->flag &= ~of_pairs;
     if (rules->removes && !draft_is_mapped(b)) a->flag &= ~of_pairs;
@@ -135,12 +135,12 @@ void mates_leave_alone(struct draft *draft)
 void mates_tell_other(const struct fixmate_rules *rules, struct draft *draft,
                       const struct draft *const last_of[2])
 {
-    const struct draft *mate = last_of[!mates_chunk(draft)];
+    const struct draft *mate = last_of[!mates_segment(draft)];
     if (draft->flag & BAM_FSUPPLEMENTARY && draft->flag & BAM_FPAIRED && mate) {
         take_mate_fields(draft, mate);
         take_mate_tags(draft, mate);
     }
-    if (rules->base_mods) base_mods_fix_other(draft, last_of[mates_chunk(draft)]);
+    if (rules->base_mods) base_mods_fix_other(draft, last_of[mates_segment(draft)]);
 }
 
 const char *mates_open(const struct fixmate_rules *rules, struct draft *draft, const uint8_t *rec)
@@ -155,7 +155,7 @@ const char *mates_open(const struct fixmate_rules *rules, struct draft *draft, c
 
 /* ---- templates in memory ---- */
 
-/* Pairs the primary records, and stores the last one of each output chunk. */
+/* Pairs the primary records, and stores the last one of each segment. */
 static void fix_primaries(const struct fixmate_rules *rules, struct fixmate_space *space,
                           const struct draft *last_of[2])
 {
@@ -165,7 +165,7 @@ static void fix_primaries(const struct fixmate_rules *rules, struct fixmate_spac
         struct draft *draft = &space->drafts[i];
         if (!mates_is_primary(draft)) continue;
         if (draft->flag & BAM_FPAIRED) space->n_paired++;
-        last_of[mates_chunk(draft)] = draft;
+        last_of[mates_segment(draft)] = draft;
         if (first) {
             mates_pair(rules, first, draft);
             has_mate = true;
@@ -223,9 +223,9 @@ static void close_drafts(struct fixmate_space *space)
     space->n_drafts = 0;
 }
 
-/* Tags of mates can make a template a hundred times as large: a long CIGAR is in each of many short
-   records then. As there may be such templates in all pieces that are on their way, they count as
-   large ones long before a template does that is large by itself. */
+/* Tags of mates can make a template a hundred times larger: each of many short records gets a long
+   CIGAR. All pieces that are being processed may contain such templates, so their limit is far
+   below that for templates that are large by themselves. */
 static bool fits(const struct fixmate_rules *rules, const struct fixmate_space *space, size_t most)
 {
     size_t read_bytes = 0;

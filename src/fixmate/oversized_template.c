@@ -1,9 +1,9 @@
 /*
  * oversized_template.c -- see oversized_template.h.
  *
- * A later primary record learns of the first one what never changes (CIGAR, mapping quality, score)
- * and its flags and place, which pairing with the records between them may have changed. So flags
- * and place are all that a place must have.
+ * A later primary record uses fields of the first one that never change (CIGAR, mapping quality,
+ * score), and its flags and position, which pairing with earlier records may have changed. So a
+ * large_place needs only flags and position.
  */
 #include "fixmate/oversized_template.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 enum { N_KEPT = 3 + DRAFT_N_TAGS + 1 };         /* the first, the last two, one for each tag of the
-                                                   first, and the one at hand */
+                                                   first, and the current one */
 
 struct kept_record {
     uint8_t *rec;
@@ -25,10 +25,10 @@ struct kept_record {
 struct oversized_template {
     const struct fixmate_rules *rules;
     struct kept_record kept[N_KEPT];
-    struct draft *first;        /* NULL: there was no primary record yet */
-    struct draft begun;         /* the first, before it was paired; owns nothing */
-    const struct draft *last_of[2];     /* the last primary record of each output chunk */
-    bool has_mate;              /* there are two primary records at least */
+    struct draft *first;        /* NULL: no primary record yet */
+    struct draft begun;         /* a copy of the first before pairing; owns nothing */
+    const struct draft *last_of[2];     /* last primary record of each segment */
+    bool has_mate;              /* there are at least two primary records */
 };
 
 struct oversized_template *oversized_template_create(const struct fixmate_rules *rules)
@@ -54,7 +54,7 @@ void oversized_template_destroy(struct oversized_template *lt)
     free(lt);
 }
 
-/* True if some other record speaks of it. */
+/* True if another record needs this draft. */
 static bool is_needed(const struct oversized_template *lt, const struct draft *draft)
 {
     if (draft == lt->first || draft == lt->last_of[0] || draft == lt->last_of[1]) return true;
@@ -85,7 +85,7 @@ void oversized_template_look(struct oversized_template *lt, const uint8_t *rec)
     struct draft *draft = &kept->draft;
     kept->is_open = true;
     if (mates_open(rules, draft, kept->rec)) return;
-    lt->last_of[mates_chunk(draft)] = draft;
+    lt->last_of[mates_segment(draft)] = draft;
     if (lt->first) {
         mates_pair(rules, lt->first, draft);
         lt->has_mate = true;
@@ -128,8 +128,8 @@ struct large_place large_walk_place(const struct large_walk *walk)
     return place_of(walk->has_first, &walk->first);
 }
 
-/* Gives a record what it learns. Returns the draft that is to be written: that of the first primary
-   record is there already. */
+/* Fills in the mate fields of a record. Returns the draft to be written, which for the first
+   primary record is lt->first. */
 static const struct draft *learn(struct large_walk *walk, struct draft *draft)
 {
     const struct oversized_template *lt = walk->template;

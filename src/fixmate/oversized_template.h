@@ -1,18 +1,19 @@
 /*
- * oversized_template.h -- fixes a template whose records do not fit in memory together, in two
- * walks over them, with the result of fixmate.h.
+ * oversized_template.h -- fixes the mates of a template that does not fit in memory, in two walks
+ * over its records. The result is that of fixmate.h.
  *
- * The first walk remembers the records that others need: the first primary record, the last one of
- * each output chunk, and those whose values the first one gets as tags. Primary records also learn
- * what the first one has become by then: a *place*, which the first walk gives wherever it is
- * asked. The second walk may begin at each of these places, in several threads at a time.
+ * The first walk keeps the records that others need: the first primary record, the last one of each
+ * segment (read 1, read 2), and those whose values the first one gets as tags. A later primary
+ * record also needs the state of the first one at that point. The first walk returns this state as
+ * a *place*, whenever it is asked; the second walk can start at each place, in several threads at
+ * the same time.
  *
  * Order of calls: create; look for each record, in their order, and place between them; end; then
  * for each span of records large_walk_begin, and large_walk_fix for each of its records;
  * destroy.
  *
- * Ownership: it has copies of the records that it remembers. Threads: after end any thread may
- * walk, each with a walk of its own; else one at a time.
+ * Ownership: the object owns copies of the records that it keeps. Threads: one at a time until end;
+ * then any thread may walk, each with its own large_walk.
  */
 #ifndef ROCKSORT_FIXMATE_OVERSIZED_TEMPLATE_H
 #define ROCKSORT_FIXMATE_OVERSIZED_TEMPLATE_H
@@ -21,7 +22,7 @@
 
 struct oversized_template;
 
-struct large_place {            /* what the first primary record is before a record is fixed */
+struct large_place {            /* state of the first primary record before a record is fixed */
     bool has_first;             /* it comes before this place */
     uint32_t flag;
     int32_t tid;
@@ -40,8 +41,8 @@ struct oversized_template *oversized_template_create(const struct fixmate_rules 
 /* NULL is accepted. */
 void oversized_template_destroy(struct oversized_template *lt);
 
-/* The first walk: takes a whole record. Its fields need not be checked: what cannot be used is
-   ignored, and the second walk finds it. */
+/* The first walk: takes a whole record, whose fields need not be checked. Ignores a record that
+   cannot be used; the second walk reports it. */
 void oversized_template_look(struct oversized_template *lt, const uint8_t *rec);
 
 /* The place before the next record. */
@@ -50,16 +51,16 @@ struct large_place oversized_template_place(const struct oversized_template *lt)
 /* Ends the first walk. */
 void oversized_template_end(struct oversized_template *lt);
 
-/* Begins to walk at a place. The walk must not move in memory. */
+/* Begins the second walk at a place. The struct must not move in memory. */
 void large_walk_begin(struct large_walk *walk, const struct oversized_template *lt,
                       const struct large_place *place);
 
-/* Appends the next record, changed, to space->out. It was checked (bam_check.h). Returns NULL, or
-   why it cannot be used (record_problem.h). */
+/* Appends the next record, fixed, to space->out. It was checked (bam_check.h). Returns NULL, or why
+   the record cannot be used (record_problem.h). */
 const char *large_walk_fix(struct large_walk *walk, struct fixmate_space *space,
                            const uint8_t *rec);
 
-/* The place where the walk is. */
+/* The place of the walk. */
 struct large_place large_walk_place(const struct large_walk *walk);
 
 #endif

@@ -12,7 +12,7 @@ int sanitize_parse(const char *text)
 {
     static const struct {
         const char *word;
-        bool replaces;          /* the words before it do not count */
+        bool replaces;          /* it overrides earlier words */
         int flags;
     } words[] = {
         {"all", true, SANITIZE_ALL},
@@ -46,7 +46,7 @@ static uint32_t op_at(const struct draft *draft, size_t i)
     return get_u32(draft->cigar.ops + 4 * i);
 }
 
-/* Room for a CIGAR that replaces the draft's and has at most one operation more. */
+/* Allocates a CIGAR that replaces the draft's and has at most one more operation. */
 static uint8_t *new_ops(const struct draft *draft)
 {
     return xmalloc(4 * (draft->cigar.n_ops + 1));
@@ -59,10 +59,10 @@ static uint64_t query_bases(uint32_t op)
 }
 
 /*
- * Makes the CIGAR of a mapped read end where its reference ends: the bases behind it become a soft
- * clip, and hard clips stay. A read that lies behind its reference, or of which an operation begins
- * where the reference ends, becomes unmapped, as in samtools 1.24. (1.24 also counts deletions
- * among the clipped bases; then CIGAR and sequence differ in length, and nothing reads the record.)
+ * Trims the CIGAR of a mapped read at the end of its reference: later bases become a soft clip, and
+ * hard clips stay. If the read begins after the reference, or an operation begins exactly at its
+ * end, the read becomes unmapped, as in samtools 1.24. (1.24 also counts deletions as clipped
+ * bases; then CIGAR and sequence differ in length, and no program can read the record.)
  */
 static void trim(struct draft *draft, int64_t end)
 {
@@ -99,7 +99,7 @@ static void trim(struct draft *draft, int64_t end)
     draft_take_ops(draft, ops, (size_t)(out - ops) / 4);
 }
 
-/* Finds out whether a mapped read lies on its reference, and trims it. */
+/* Unmaps a mapped read that is not on its reference, or trims it. */
 static void place_on_reference(struct draft *draft, unsigned flags, int64_t reference_bases)
 {
     bool may_unmap = flags & SANITIZE_UNMAP;
@@ -115,7 +115,7 @@ static void place_on_reference(struct draft *draft, unsigned flags, int64_t refe
     }
 }
 
-/* True if two neighbours are equal, an operation is empty or, with cigarx, is = or X. */
+/* True if two adjacent operations are equal, or one is empty or, with cigarx, = or X. */
 static bool is_to_be_joined(const struct draft *draft, unsigned flags)
 {
     uint32_t last = UINT32_MAX;
@@ -128,8 +128,8 @@ static bool is_to_be_joined(const struct draft *draft, unsigned flags)
     return false;
 }
 
-/* Joins equal operations that are neighbours, up to the length that an operation can have, and
-   leaves out empty ones. */
+/* Joins adjacent equal operations, up to the maximum length of an operation, and leaves out empty
+   ones. */
 static void join_operations(struct draft *draft, unsigned flags)
 {
     if (!is_to_be_joined(draft, flags)) return;

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* The last records of a span whose places are remembered. Most templates have two or three. */
+/* How many of the last records of a span are remembered. Most templates have two or three. */
 enum { N_LAST = 16 };
 
 bool template_same_name(const uint8_t *a, const uint8_t *b)
@@ -19,7 +19,7 @@ bool template_same_name(const uint8_t *a, const uint8_t *b)
     const char *name_b = (const char *)bam_record_name(b);
     if (n_a == n_b && memcmp(name_a, name_b, n_a) == 0) return true;
     size_t n = n_a < n_b ? n_a : n_b;
-    /* Zeros may follow a name, as many as a program has written. */
+    /* Some programs pad names with several NULs. */
     return strncmp(name_a, name_b, n) == 0 && (n_a == n_b || memchr(name_a, 0, n));
 }
 
@@ -35,10 +35,10 @@ static void append(struct record_bytes *buffer, const uint8_t *bytes, size_t n_b
 
 struct last_template {
     size_t at;                  /* where it begins in the span */
-    size_t n_records;           /* that it has there */
+    size_t n_records;           /* in the span */
 };
 
-/* Walks all records and looks for the last that has another name than the one before it. */
+/* Walks all records to find the last one whose name differs from that of its predecessor. */
 static struct last_template look_from_the_beginning(const uint8_t *from, const uint8_t *to)
 {
     struct last_template last = {0, 0};
@@ -52,7 +52,7 @@ static struct last_template look_from_the_beginning(const uint8_t *from, const u
     return last;
 }
 
-/* The last template of records of n_bytes, or of none if there are none. */
+/* Finds the last template of records of n_bytes; without records it is empty. */
 static struct last_template find_last(const uint8_t *records, size_t n_bytes)
 {
     size_t starts[N_LAST], n_records = 0, n_same = 1;   /* record i starts at starts[i % N_LAST] */
@@ -102,13 +102,14 @@ void template_cut(struct template_cutter *cutter, const uint8_t *records, size_t
     cutter->n_kept += last.n_records;
 }
 
-/* ---- a template that is not kept ---- */
+/* ---- open templates ---- */
 
 void template_cut_open(struct template_cutter *cutter, struct template_span *templates)
 {
     const uint8_t *rec = cutter->kept.at;
     size_t n_bytes = BAM_RECORD_FIXED_BYTES + bam_record_name_bytes(rec);
-    if (n_bytes > bam_record_bytes(rec)) n_bytes = BAM_RECORD_FIXED_BYTES;  /* equals no other */
+    if (n_bytes > bam_record_bytes(rec)) n_bytes = BAM_RECORD_FIXED_BYTES;  /* equals no other
+                                                                               name */
     cutter->open.n_bytes = 0;
     append(&cutter->open, rec, n_bytes);
     (void)put_u32(cutter->open.at, n_bytes - 4);

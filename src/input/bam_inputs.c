@@ -36,9 +36,9 @@ static struct bam_reader *open_file(struct bam_inputs *in, size_t i)
 }
 
 /*
- * If a file became shorter or longer while it was read, perhaps only a part of it was read. If this
- * part ends between two blocks, nothing but the size shows it. If another file has taken the path
- * meanwhile, that is no error: the file that was opened was read to its end.
+ * If the size of a file changed while it was read, perhaps only a part was read. If the part ends
+ * between two blocks, only the size shows that. It is no error if the path now names another file:
+ * the opened file was read to its end.
  */
 static int check_size(struct bam_inputs *in, size_t i)
 {
@@ -116,7 +116,7 @@ static sam_hdr_t *copy_header(sam_hdr_t *header, size_t i, sam_hdr_t *first, con
     return copy;
 }
 
-/* Opens input i, notes its name, and returns a copy of its header; NULL after a message. */
+/* Opens input i, stores its name, and returns a copy of its header; NULL after a message. */
 static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *first,
                                 const char **names)
 {
@@ -132,7 +132,7 @@ static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *firs
     note_order(in, i, reader);
     in->files[i].can_seek = again && bam_reader_can_seek(reader);
     if (!in->files[i].can_seek) in->can_seek = false;
-    names[i] = reader->file.name;         /* is valid after the reader is closed, too */
+    names[i] = reader->file.name;         /* stays valid after the reader is closed */
     sam_hdr_t *copy = copy_header(header, i, first, names);
     if (again)
         bam_reader_close(reader);
@@ -209,7 +209,8 @@ uint64_t bam_inputs_start_at(struct bam_inputs *in, const struct input_position 
 {
     in->start = *position;
     in->at = position->input;
-    for (size_t i = 1; i < in->at; i++)         /* leaving will count the one before `at` */
+    for (size_t i = 1; i < in->at; i++)         /* bam_inputs_leave will count the one before
+                                                   `at` */
         in->n_bytes_before += (uint64_t)input_bytes(in->paths[i - 1]);
     uint64_t last = in->at > 0 ? (uint64_t)input_bytes(in->paths[in->at - 1]) : 0;
     return in->n_bytes_before + last + (position->offset >> 16);
@@ -243,7 +244,7 @@ struct bam_reader *bam_inputs_open_one(struct bam_inputs *in, size_t i)
     return in->readers[i];
 }
 
-/* Opens input i at the place to begin at. */
+/* Opens input i at the position where reading begins. */
 static struct bam_reader *prepare_reader(struct bam_inputs *in, size_t i)
 {
     struct bam_reader *reader = bam_inputs_open_one(in, i);
@@ -295,11 +296,11 @@ void bam_inputs_close(struct bam_inputs *in)
     free(in);
 }
 
-/* ---- ends of a file ---- */
+/* ---- first and last record of a file ---- */
 
 enum { BGZF_COMPRESSED = 2 };
 
-/* Reads the next record into *record, which is made if it is NULL. Returns 1, 0 at the end, or
+/* Reads the next record into *record, which is allocated if it is NULL. Returns 1, 0 at the end, or
    -1. */
 static int read_record(BGZF *file, bam1_t **record)
 {
@@ -315,13 +316,13 @@ static int read_record(BGZF *file, bam1_t **record)
     return 1;
 }
 
-/* With the header read: where the next block begins, or -1 if the block at hand has records. */
+/* After the header: the offset of the next block, or -1 if the current block has records. */
 static int64_t end_of_header(BGZF *file)
 {
     int64_t at = bgzf_tell(file);
     if ((at & 0xffff) == 0) return at >> 16;
     if (file->block_offset < file->block_length) return -1;
-    /* htslib goes on to the next block when it reads. */
+    /* htslib moves to the next block only when it reads. */
     return bgzf_read_block(file) < 0 ? -1 : file->block_address;
 }
 
@@ -347,8 +348,7 @@ static int read_ends(BGZF *file, const struct bam_ends_places *places, struct ba
 int bam_ends_read(const char *path, const struct bam_ends_places *places, struct bam_ends *ends)
 {
     *ends = (struct bam_ends){0};
-    /* What is wrong with the file will be found again when it is read. If the places are wrong,
-       that is no error. */
+    /* Faults of the file will be reported when it is read. Wrong places are no error. */
     enum htsLogLevel level = hts_get_log_level();
     hts_set_log_level(HTS_LOG_OFF);
     BGZF *file = bgzf_open(path, "r");

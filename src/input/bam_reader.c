@@ -35,13 +35,13 @@ enum { READ_BYTES = 128 << 10 };
 
 static bool is_alignment_file(const htsFormat *format)
 {
-    /* Empty and unknown files are refused later, when the header is read, with the words that users
+    /* Empty and unknown files are refused later, when the header is read, with messages that users
        of samtools know. */
     return format->category == sequence_data || format->format == empty_format ||
            format->format == unknown_format;
 }
 
-/* True for BAM that htslib does not filter: its bytes are used as they are. */
+/* True for BAM that htslib does not filter: its bytes are used unchanged. */
 static bool is_whole_bam(const samFile *hts)
 {
     return hts->format.format == bam && !hts->filter;
@@ -63,9 +63,9 @@ static int use_pool(samFile *hts, htsThreadPool *pool)
 }
 
 /*
- * Looks for the EOF marker at the end of the file, unless it is a pipe. (In BAM from a pipe the
- * last block is checked when it has been read.) A failed read is an error here: the file position
- * is lost, so the next read would report the end of the file at once.
+ * Checks the EOF marker, unless the file is a pipe. (In BAM from a pipe the last block is checked
+ * when it has been read.) A failed read is an error here: the file position is lost, so the next
+ * read would report the end of the file.
  */
 static int look_at_end(struct reader_file *file)
 {
@@ -87,7 +87,7 @@ static int look_at_end(struct reader_file *file)
     return 0;
 }
 
-/* Looks at the beginning of a file. Returns 0, or -1 after a message. */
+/* Checks the beginning of a file. Returns 0, or -1 after a message. */
 static int check_fasta(const char *path)
 {
     enum { GZIP = 1 };
@@ -113,7 +113,7 @@ static int check_fasta(const char *path)
     return r;
 }
 
-/* Reads the beginning of what is at a URL, or all of it. Returns 0, or -1 after a message. */
+/* Reads the beginning of a URL, or all of it. Returns 0, or -1 after a message. */
 static int try_url(const char *url, bool whole)
 {
     char bytes[4096];
@@ -147,14 +147,14 @@ int bam_reader_check_reference(const htsFormat *options)
             continue;
         }
         struct stat st;
-        /* What a pipe gives can be read only once. */
+        /* A pipe can be read only once. */
         bool is_file = stat(option->val.s, &st) < 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
         if (is_file && check_fasta(option->val.s) < 0) return -1;
     }
     return 0;
 }
 
-/* Refuses lines that htslib cannot parse, and @SQ lines without a sound length, as htslib 1.24
+/* Refuses lines that htslib cannot parse, and @SQ lines without a valid length, as htslib 1.24
    does; 1.16 accepts these. */
 static int check_lines(const struct reader_file *file)
 {
@@ -165,7 +165,7 @@ static int check_lines(const struct reader_file *file)
     return -1;
 }
 
-/* Why a file cannot be opened, as an errno, or 0. htslib would print a line of its own. */
+/* The errno if a file cannot be opened, or 0. Prevents htslib's own message. */
 static int file_problem(const char *path)
 {
     struct stat st;
@@ -187,7 +187,7 @@ static int apply_options(struct reader_file *file, const htsFormat *options)
     return -1;
 }
 
-/* True if a file may begin with these bytes, and be Arrow (a file or a stream) or Parquet. */
+/* True if these bytes may begin an Arrow file, an Arrow stream or a Parquet file. */
 static bool begins_columns(const uint8_t start[8])
 {
     static const uint8_t file[] = "ARROW1\0", message[] = {255, 255, 255, 255};
@@ -203,14 +203,14 @@ static void refuse_columns(const struct reader_file *file, const char *path)
                "rocksort-columns2sam %s | samtools rocksort -o out.bam -", file->name, word);
 }
 
-/* Opens what htslib knows. file->hts is NULL if it could not. Returns -1 after a message. */
+/* Opens a file with htslib. file->hts is NULL if htslib could not. Returns -1 after a message. */
 static int open_bytes(struct reader_file *file, const char *path)
 {
     uint8_t start[8];
     hFILE *bytes = hopen(path, "r");
     ssize_t n = bytes ? hpeek(bytes, start, sizeof start) : -1;
     bool has_columns = n == sizeof start && begins_columns(start);
-    /* A file that could not be read once stays marked: then htslib 1.16 would not free it. */
+    /* After a read error htslib 1.16 would not free the file. */
     if (n >= 0 && !has_columns) file->hts = hts_hopen(bytes, path, "r");
     if (bytes && !file->hts) {
         int error = errno;
@@ -232,7 +232,7 @@ static int open_file(struct reader_file *file, const char *path, const htsFormat
     errno = file_problem(path);
     if (!errno) {
         enum htsLogLevel level = hts_get_log_level();
-        /* The error is below. A higher level shows what is sent. */
+        /* The message is below. A higher level shows what is sent. */
         if (path_is_url(path) && level <= HTS_LOG_WARNING) hts_set_log_level(HTS_LOG_OFF);
         if (open_bytes(file, path) < 0) {
             hts_set_log_level(level);
@@ -262,7 +262,7 @@ static int open_file(struct reader_file *file, const char *path, const htsFormat
     return 0;
 }
 
-/* Puts another text into a header that htslib has not taken apart yet. */
+/* Changes the text of a header that htslib has not parsed yet. */
 static void complete_comments(sam_hdr_t *header)
 {
     char *complete = header->text && !header->hrecs ? header_complete_comments(header->text) : NULL;
@@ -285,9 +285,8 @@ static sam_hdr_t *read_with_htslib(samFile *hts, const char *name)
     return NULL;
 }
 
-/* Reads the header. Checks it unless is_checked: then it was checked when the file was opened for
-   the first time. Does not warn if is_quiet, or while several inputs are opened for the first
-   time. */
+/* Reads the header. Checks it unless is_checked, that is, since the file was opened for the first
+   time. Does not warn if is_quiet, or while several inputs are opened for the first time. */
 static int read_header(struct reader_file *file, bool is_checked, bool is_quiet)
 {
     if (is_text(file->hts))

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct reference {              /* as an @SQ line or the list has it */
-    struct text name;           /* no text: there is no such reference */
+struct reference {              /* from an @SQ line or the list */
+    struct text name;           /* no text: no such reference */
     uint64_t n_bases;
 };
 
@@ -29,7 +29,7 @@ static struct reference of_line(struct text line)
         struct text name = header_field_value(field, "SN:");
         struct text length = header_field_value(field, "LN:");
         if (name.at && !ref.name.at) ref.name = name;
-        /* The number ends with the field, or before it. */
+        /* strtoull stops at the end of the field. */
         if (length.at) ref.n_bases = strtoull(length.at, NULL, 10);
     }
     return ref;
@@ -60,8 +60,8 @@ static bool find_difference(const sam_hdr_t *header, struct reference *in_line, 
     return *number > 0 && *number < (size_t)header->n_targets;
 }
 
-/* Notes by name where each @SQ line begins in the text. Returns how many there are, or 0 if one has
-   no name, which htslib will refuse; or -1 after a message. */
+/* Maps the name of each @SQ line to its offset in the text. Returns the number of lines, 0 if one
+   has no name, which htslib will refuse, or -1 after a message. */
 static int read_lines(const char *text, const char *file, struct text_map *places)
 {
     const char *at = text;
@@ -87,8 +87,8 @@ static void put_line(kstring_t *out, struct text line)
     xalloc_require(kputsn(line.at, line.n, out) >= 0 && kputc('\n', out) >= 0);
 }
 
-/* Writes the line of reference i of the list. A line of another length describes another
-   sequence: its checksum and its place would be wrong. */
+/* Writes the line of reference i of the list. Drops the tags of a line with another length, which
+   describes another sequence. */
 static void put_reference(const sam_hdr_t *header, const struct text_map *places, size_t i,
                           kstring_t *out)
 {
@@ -102,7 +102,7 @@ static void put_reference(const sam_hdr_t *header, const struct text_map *places
         xalloc_require(ksprintf(out, "@SQ\tSN:%s\tLN:%" PRIu64 "\n", ref.name.at, ref.n_bases) >= 0);
 }
 
-/* Writes all lines of the header again, with an @SQ line for each reference of the list. */
+/* Rewrites all lines of the header, with an @SQ line for each reference of the list. */
 static void rewrite(sam_hdr_t *header, const struct text_map *places, int n_lines)
 {
     const char *at = header->text;
@@ -114,11 +114,11 @@ static void rewrite(sam_hdr_t *header, const struct text_map *places, int n_line
             put_line(&out, line);
             continue;
         }
-        /* The last line gives its place to all that are left. */
+        /* All remaining references are written in place of the last line. */
         size_t end = --n_lines == 0 ? n_refs : i + 1;
         for (; i < end && i < n_refs; i++) put_reference(header, places, i, &out);
     }
-    for (; i < n_refs; i++) put_reference(header, places, i, &out);     /* there are no lines */
+    for (; i < n_refs; i++) put_reference(header, places, i, &out);     /* no @SQ lines */
     xalloc_require(kputs("", &out) >= 0);
     free(header->text);
     header->l_text = ks_len(&out);

@@ -5,15 +5,15 @@
  * of inputs of 100,000 references would fill the memory. Strings are pieces of these texts and are
  * looked up by hash, so that the work is linear in the size of all headers.
  *
- * First all IDs of all inputs are collected, since a new ID must not be one that a later input has.
- * Then each input is united with those before it. For each line a text is made, its content: its ID
- * and its sorted tags, with the program that the line refers to (PP of @PG, PG of @RG) replaced by
- * that program's ID in the united header. Two lines with the same content become one line. The
- * programs of a chain are united from the oldest to the youngest, so two contents are equal only if
- * the whole chains are equal.
+ * First all IDs of all inputs are collected, because a new ID must not occur in a later input. Then
+ * each input is united with those before it. The *content* of a line is its ID and its sorted tags,
+ * with the program that the line refers to (PP of @PG, PG of @RG) replaced by that program's ID in
+ * the united header. Lines with the same content become one line. The programs of a chain are
+ * united from the oldest to the newest, so two contents are equal only if the whole chains are
+ * equal.
  *
- * If a line refers to an ID that has no line, this ID is treated as a line without tags: else it
- * could come to mean a line of another input.
+ * If a line refers to an ID without a line, this ID is treated as a line without tags. Otherwise it
+ * could end up referring to a line of another input.
  */
 #include "input/header_union.h"
 
@@ -40,7 +40,7 @@ struct header_id {
     struct text ref;            /* ID of the program that the line refers to, or none (PP of @PG,
                                    PG of @RG) */
     size_t parent;              /* index of that program among the programs; set by link */
-    struct text new_id;         /* in the united header; none as long as it is unknown */
+    struct text new_id;         /* in the united header; none until it is known */
     bool is_added;              /* the united header gets this line */
     bool is_visited;
     size_t child;               /* the program from which this one was reached */
@@ -56,10 +56,10 @@ struct header_ids {
     struct header_id_list kinds[N_ID_KINDS];
 };
 
-/* This is what is known of one kind of lines in the inputs that are united so far. */
+/* State of one kind of lines in the inputs united so far. */
 struct kind_state {
     struct text last_of_first;  /* the first input's last line of this kind */
-    kstring_t added;            /* lines of later inputs, to be put after that line */
+    kstring_t added;            /* lines of later inputs, to be written after that line */
     /* For groups and programs, every ID that an input has or that was made is a key. The value is 0
        if no line of the united header has the ID yet, else the number at which the search for a new
        ID begins. For OTHER, a line is a key, and the value is the first input that has the line. */
@@ -76,7 +76,7 @@ struct builder {
     kstring_t content;          /* scratch of unite_id */
     struct text *fields;        /* scratch of make_content */
     size_t fields_room;
-    struct text *kept;          /* strings that were made, each its own allocation */
+    struct text *kept;          /* allocated strings */
     size_t n_kept, kept_room;
 };
 
@@ -196,7 +196,8 @@ static int read_header(struct builder *b, size_t i)
         struct header_id_list *list = &b->ids[i].kinds[kind];
         for (size_t k = 0; k < list->n; k++)
             (void)text_map_put(&b->kinds[kind].numbers, list->at[k].id, 0);
-        text_map_release(&list->places);        /* those of thousands of inputs take much memory */
+        text_map_release(&list->places);        /* frees memory, which adds up over thousands of
+                                                   inputs */
     }
     return 0;
 }
@@ -209,8 +210,8 @@ static int compare_fields(const void *a, const void *b)
     return compare_bytes(x->at, x->n, y->at, y->n);
 }
 
-/* True if `value` is the value of this field. Compares addresses: a value of the same bytes in
-   another field is not meant. */
+/* True if `value` is the value of this field. Compares addresses, because other fields may have
+   equal values. */
 static bool has_value(struct text field, struct text value)
 {
     return value.at && value.at + value.n == field.at + field.n;
@@ -222,7 +223,7 @@ static const struct header_id *parent_of(const struct builder *b, size_t i,
     return &b->ids[i].kinds[ID_PROGRAM].at[id->parent];
 }
 
-/* Writes a tab and a field of the line of `id`, as the united header has it. */
+/* Writes a tab and a field of the line of `id`, as in the united header. */
 static void put_field(const struct builder *b, size_t i, const struct header_id *id,
                       struct text field, kstring_t *out)
 {
@@ -251,8 +252,8 @@ static size_t sort_fields(struct builder *b, const struct header_id *id)
 
 /*
  * Writes the line's content to b->content. A newline, which no line contains, marks two special
- * cases: an ID without a line, and a chain of programs that is a circle. A circle has no oldest
- * program to begin with, so the number of the input keeps it apart from the chains of other inputs.
+ * cases: an ID without a line, and a cyclic chain of programs. A cycle has no oldest program, so
+ * the number of the input is added to distinguish it from chains of other inputs.
  */
 static void make_content(struct builder *b, size_t i, const struct header_id *id)
 {
@@ -268,7 +269,7 @@ static void make_content(struct builder *b, size_t i, const struct header_id *id
         xalloc_require(ksprintf(&b->content, "\n%zu", i) >= 0);
 }
 
-/* Makes an ID that no line has. It is the line's own with "-" and a number, `from` or above. */
+/* Makes an ID that no line has: the line's own with "-" and a number, `from` or above. */
 static void make_id(struct builder *b, struct kind_state *state, struct header_id *id, size_t from)
 {
     kstring_t name = KS_INITIALIZE;
@@ -296,9 +297,8 @@ static void choose_id(struct builder *b, size_t i, struct kind_state *state, str
     id->new_id = id->id;
 }
 
-/* Gives the line its ID in the united header. This is the ID of an earlier line with the same
-   content, or an ID that no line has so far. The program that the line refers to must have its new
-   ID already. */
+/* Sets the line's ID in the united header: that of an earlier line with the same content, or an ID
+   that no line has so far. The program that the line refers to must have its new ID already. */
 static void unite_id(struct builder *b, size_t i, enum id_kind kind, struct header_id *id)
 {
     struct kind_state *state = &b->kinds[kind];
@@ -444,7 +444,7 @@ int header_union_check_references(const sam_hdr_t *x, const char *x_file, const 
 
 static int unite(struct header_union *u, struct builder *b)
 {
-    /* A single header needs no work, and it may be large. */
+    /* A single header, which may be large, needs no work. */
     size_t n = b->n_inputs > 1 ? b->n_inputs : 0;
     for (size_t i = 0; i < n; i++)
         if (read_header(b, i) < 0) return -1;

@@ -1,5 +1,5 @@
 /*
- * header_union.h -- one header for several inputs, and the renames that adapt records to it.
+ * header_union.h -- unites the headers of several inputs, and finds the IDs that change in records.
  *
  * Order of calls: create with the headers of all inputs; take the header, which may be changed
  * further (sort order, @PG) before others use it; take the renames of each input and rewrite its
@@ -32,14 +32,14 @@
 
 #include "input/id_renames.h"
 
-/* For header_union.c to change, and for all to read; the header may be changed. */
+/* Only header_union.c may change it, except the header. */
 struct header_union {
     sam_hdr_t *header;
     size_t n_inputs;
     struct id_renames *renames; /* of each input */
 };
 
-/* Checks that y has the references of x. The names are for the message. Returns 0 or -1. */
+/* Checks that y has the references of x; returns 0, or -1 after a message with the names. */
 int header_union_check_references(const sam_hdr_t *x, const char *x_file, const sam_hdr_t *y,
                                   const char *y_file);
 

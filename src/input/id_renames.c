@@ -67,11 +67,11 @@ static const char *new_id(const struct id_rename_list *list, const struct bam_au
     return found ? found->new_id : NULL;
 }
 
-/* Goes through the tags of a record. */
+/* Walks through the tags of a record. */
 struct id_walk {
     const struct id_renames *renames;
     const uint8_t *rec, *at;
-    bool seen[N_ID_KINDS];      /* the first tag of this kind; or no ID of it changes */
+    bool seen[N_ID_KINDS];      /* skip this kind: its first tag was seen, or no ID changes */
 };
 
 static struct id_walk begin_walk(const struct id_renames *renames, const uint8_t *rec)

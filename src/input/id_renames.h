@@ -1,6 +1,6 @@
 /*
- * id_renames.h -- the read groups and programs of one input that have another ID in the united
- * header (header_union.h). Rewrites records to the new IDs.
+ * id_renames.h -- changes the IDs of read groups and programs in records of one input to those of
+ * the united header (header_union.h).
  *
  * Order of calls: start with {0}; add each ID that changes; sort; rewrite records; release.
  * Ownership: the renames own copies of the IDs. Threads: any after sort. Nothing fails.
@@ -22,7 +22,7 @@ struct id_rename {
 struct id_rename_list {
     struct id_rename *at;
     size_t n, room;
-    size_t growth;              /* the most bytes by which an ID becomes longer */
+    size_t growth;              /* maximum growth of an ID in bytes */
 };
 
 struct id_renames {
@@ -41,7 +41,7 @@ bool id_renames_touch(const struct id_renames *renames, const uint8_t *rec);
 size_t id_renames_rewrite_bound(const struct id_renames *renames, const uint8_t *rec);
 
 /* Writes a checked record to out, with the new IDs in its first RG:Z and its first PG:Z, and
-   returns its size. Everything else, and what follows a damaged tag, is copied as it is. */
+   returns its size. Everything else is copied, also what follows a damaged tag. */
 size_t id_renames_rewrite(const struct id_renames *renames, const uint8_t *rec, uint8_t *out);
 
 #endif

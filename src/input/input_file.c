@@ -18,7 +18,7 @@ char *input_plain_name(const char *name)
     const char *end = strstr(name, HTS_IDX_DELIM);
     size_t n = end ? (size_t)(end - name) : strlen(name);
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
-        size_t before = strlen(schemes[i]) - 1;         /* the last slash is the path's */
+        size_t before = strlen(schemes[i]) - 1;         /* the last slash belongs to the path */
         if (n > before && strncmp(name, schemes[i], before + 1) == 0)
             return xasprintf("%.*s", (int)(n - before), name + before);
     }

@@ -1,9 +1,9 @@
 /*
- * input_file.h -- what the system knows about an input before it is opened.
+ * input_file.h -- finds out type, size and name of an input before it is opened.
  *
  * An input is named by its path, or by "-" for standard input, which may be a regular file, too.
- * htslib also takes "file:///DIR/FILE" and "FILE##idx##INDEX", which the parser of options turns
- * into paths (input_plain_name). Any thread. No messages.
+ * htslib also takes "file:///DIR/FILE" and "FILE##idx##INDEX", which the option parser converts to
+ * paths (input_plain_name). Any thread. No messages.
  */
 #ifndef ROCKSORT_INPUT_INPUT_FILE_H
 #define ROCKSORT_INPUT_INPUT_FILE_H
@@ -13,10 +13,10 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* What messages call the input: its path, or "standard input". */
+/* The name of the input in messages: its path, or "standard input". */
 const char *input_shown_name(const char *path);
 
-/* The path that a name of htslib means; the caller frees it. */
+/* Converts htslib's form of a name to a path; the caller frees it. */
 char *input_plain_name(const char *name);
 
 /* Like stat, or like fstat for standard input. Returns 0, or -1 with errno set. */

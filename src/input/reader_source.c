@@ -6,9 +6,9 @@
  * place of every byte is known before anything is inflated. htslib has already inflated the block
  * in which the header ends: the rest of this block is the first piece.
  *
- * So much is read at a time that hFILE lets the kernel write it into the piece itself. Read block
- * by block, all went through hFILE's buffer. What is read beyond the last block of a piece is
- * carried to the next one.
+ * Reads are so large that hFILE lets the kernel write directly into the piece; reading block by
+ * block would copy through hFILE's buffer. Bytes read beyond the last block of a piece are carried
+ * to the next one.
  *
  * Records. One record is read ahead, because only its size tells whether it fits into the piece.
  */
@@ -32,10 +32,10 @@ struct bgzf_source {
     struct reader_source base;  /* must be the first member */
     uint64_t file_offset;       /* of the next block, or of the next bytes to be read */
     bool last_block_empty;
-    uint8_t *carried;           /* bytes from there on that were read already */
+    uint8_t *carried;           /* bytes from file_offset on that were read already */
     size_t n_carried, carried_room;
-    size_t span_bytes;          /* of the piece at hand: no more is read ahead */
-    bool read_failed;           /* after those bytes */
+    size_t span_bytes;          /* of the current piece: limits reading ahead */
+    bool read_failed;           /* reading failed after those bytes */
     int read_errno;
 };
 
@@ -89,8 +89,8 @@ static int read_error(struct bgzf_source *s)
     return BAM_READER_ERROR;
 }
 
-/* Reads on until the piece's buffer has n_bytes after its last block, or no more can be read.
-   *n_read: how many it has. */
+/* Reads until the piece's buffer has n_bytes after its last block, or no more can be read. *n_read:
+   the number of bytes there. */
 static void read_on(struct bgzf_source *s, struct bam_piece *piece, size_t n_bytes, size_t *n_read)
 {
     if (*n_read >= n_bytes || s->read_failed) return;
@@ -106,10 +106,10 @@ static void read_on(struct bgzf_source *s, struct bam_piece *piece, size_t n_byt
         s->read_failed = true;
         s->read_errno = errno;
     }
-    *n_read += (size_t)(htell(in) - before);    /* before an error, too */
+    *n_read += (size_t)(htell(in) - before);    /* also before an error */
 }
 
-/* Prints why no block begins with these bytes. */
+/* Prints why these bytes are no block. */
 static void refuse_block(const struct bgzf_source *s, const uint8_t bytes[BGZF_HEADER_BYTES])
 {
     const char *name = s->base.file->name;
@@ -194,7 +194,7 @@ static int next_blocks(struct reader_source *source, struct bam_piece *piece, ui
     s->span_bytes = span_bytes;
     piece->file_offset = s->file_offset;
     piece->block_offset = 0;
-    size_t n_read = s->n_carried;       /* beyond the piece before */
+    size_t n_read = s->n_carried;       /* beyond the previous piece */
     xgrow(&piece->compressed, &piece->compressed_room, n_read, 0, 1);
     (void)copy_bytes(piece->compressed, s->carried, n_read);
     int r;
@@ -234,7 +234,7 @@ static int next_bytes(struct reader_source *source, struct bam_piece *piece, uin
     errno = 0;
     BGZF *bgzf = source->file->hts->fp.bgzf;
     ssize_t n = bgzf_read(bgzf, raw, span_bytes < room ? span_bytes : room);
-    s->file_offset = (uint64_t)htell(bgzf->fp);         /* of compressed bytes, if it is gzip */
+    s->file_offset = (uint64_t)htell(bgzf->fp);         /* of compressed bytes for gzip */
     if (n < 0) return read_error(s);
     piece->raw_bytes = (size_t)n;
     return n == 0 ? BAM_READER_END : BAM_READER_PIECE;
@@ -280,8 +280,8 @@ struct record_source {
     bam1_t *record;             /* as htslib decodes it */
     uint8_t *raw;               /* the record that was read last */
     size_t raw_room;
-    bool is_waiting;            /* raw was not handed out yet */
-    bool has_ended;             /* htslib must not be asked for more */
+    bool is_waiting;            /* `raw` was not handed out yet */
+    bool has_ended;             /* htslib must not be called again */
     int64_t inflated_bytes;     /* of FASTQ or FASTA, before the last record */
     uint64_t n_records;         /* read so far */
 };
@@ -293,8 +293,8 @@ bool record_source_bgzf_failed(const samFile *file)
     return has_bgzf && file->fp.bgzf->errcode != 0;
 }
 
-/* True if a second CRAM begins where htslib has failed: it has read the magic and the name of the
-   file as the header of a container. */
+/* True if a second CRAM begins where htslib has failed, because it read the magic and the file ID
+   as the header of a container. */
 static bool is_second_cram(const samFile *file)
 {
     enum { OWN_MAGIC_BYTES = 26, MOST_HEADER_BYTES = 1024 };
@@ -310,7 +310,7 @@ static bool is_second_cram(const samFile *file)
 }
 
 /* Prints "after record N": htslib decodes ahead and reports an error before it returns the last
-   sound records, so the number of the bad record is not known. */
+   valid records, so the number of the bad record is not known. */
 static int error_after_record(const struct record_source *s)
 {
     if (is_second_cram(s->base.file->hts)) {
@@ -329,37 +329,37 @@ static bool is_sequences(const samFile *file)
     return file->format.format == fastq_format || file->format.format == fasta_format;
 }
 
-/* Notes how far htslib has inflated FASTQ or FASTA before it reads a record. */
+/* Stores how far htslib has inflated FASTQ or FASTA before it reads a record. */
 static void look_ahead(struct record_source *s)
 {
     const samFile *hts = s->base.file->hts;
     if (!is_sequences(hts) || hts->format.compression == no_compression) return;
     BGZF *bgzf = hts->fp.bgzf;
-    if (bgzf_peek(bgzf) < 0) return;    /* inflates the next block, if this one is used up */
+    if (bgzf_peek(bgzf) < 0) return;    /* inflates the next block if the current one is used up */
     s->inflated_bytes = bgzf_utell(bgzf) + bgzf->block_length - bgzf->block_offset;
 }
 
-/* Reads how many bytes of text a compressed file holds from its end: right for a gzip file of one
-   member, and for BGZF if not more than one block came after those that look_ahead saw inflated.
-   Only the lowest 32 bits are known. Returns false if the file cannot be sought in. */
+/* Reads the size of the text from the end of a compressed file, modulo 2^32. Correct for a gzip
+   file of one member, and for BGZF if at most one block follows those that look_ahead saw. Returns
+   false if the file is not seekable. */
 static bool find_text_bytes(const struct record_source *s, uint32_t *n_bytes)
 {
     const samFile *hts = s->base.file->hts;
     bool is_bgzf = hts->format.compression == bgzf;
     hFILE *file = hts->fp.bgzf->fp;
-    uint8_t size[4];            /* of the last block that is not empty, or of the member */
+    uint8_t size[4];            /* of the last non-empty block, or of the member */
     off_t at = (off_t)sizeof size + (is_bgzf ? BGZF_END_BYTES : 0);
     if (hseek(file, -at, SEEK_END) < 0 || hread(file, size, sizeof size) != sizeof size) {
-        hclearerr(file);        /* else closing it fails, and htslib leaks what it has */
+        hclearerr(file);        /* else closing fails and htslib leaks memory */
         return false;
     }
     *n_bytes = get_u32(size) + (is_bgzf ? (uint32_t)s->inflated_bytes : 0);
     return true;
 }
 
-/* True if compressed text, all of it read by htslib, lacks a newline at its end: then htslib
-   counts one more byte than there is. If the last block was inflated before the last record, so
-   many bytes there are; but what came after it may have been the newline alone. */
+/* True if compressed text, which htslib has read completely, lacks a final newline: then htslib
+   counts one byte more than the text has. If the last block was inflated before the last record,
+   that count is exact; but a later block may have contained only the newline. */
 static bool compressed_lacks_newline(const struct record_source *s)
 {
     int64_t n_counted = bgzf_utell(s->base.file->hts->fp.bgzf);
@@ -370,7 +370,7 @@ static bool compressed_lacks_newline(const struct record_source *s)
     return n_counted == s->inflated_bytes + 1;
 }
 
-/* The same for all FASTQ and FASTA. A pipe that is not compressed cannot be looked at. */
+/* The same for all FASTQ and FASTA. An uncompressed pipe cannot be checked. */
 static bool lacks_newline(const struct record_source *s)
 {
     const samFile *hts = s->base.file->hts;
@@ -383,7 +383,7 @@ static bool lacks_newline(const struct record_source *s)
 
 /* ---- records ---- */
 
-/* Ends the source. The last record of the file may be one that a filter has dropped. */
+/* Ends the source. A filter may have dropped the last record of the file. */
 static int end_records(struct record_source *s)
 {
     const struct reader_file *file = s->base.file;
@@ -394,14 +394,14 @@ static int end_records(struct record_source *s)
     return BAM_READER_END;
 }
 
-/* Makes htslib decode a record, and packs it into `raw`. */
+/* Lets htslib decode a record, and packs it into `raw`. */
 static int decode_next(struct record_source *s)
 {
     const struct reader_file *file = s->base.file;
     if (s->has_ended) return BAM_READER_END;
     look_ahead(s);
     int r = sam_read1(file->hts, file->header, s->record);
-    /* After a container that cannot be read htslib 1.16 says "end" first, and "error" if asked
+    /* After an unreadable container htslib 1.16 returns "end" first, and an error if called
        again. */
     if (r == -1 && file->hts->format.format == cram)
         r = sam_read1(file->hts, file->header, s->record);

@@ -1,10 +1,9 @@
 /*
- * reader_source.h -- pieces of an input, and the sources that bam_reader.c takes them from. Each
- * source reads one kind of input. The struct of each source begins with a struct reader_source. The
- * reader opens the file, reads its header, opens a source and calls the functions of the source's
- * kind; the function close frees the source.
+ * reader_source.h -- pieces of an input, and the sources that read them: one for each kind of
+ * input. bam_reader.c opens the file, reads its header, opens a source and calls the functions of
+ * its kind; close frees the source. The struct of each source begins with a struct reader_source.
  *
- * Threads: sources only by the reader's; pieces by any, one at a time.
+ * Threads: a source is used by the thread of its reader; a piece by any thread, one at a time.
  */
 #ifndef ROCKSORT_INPUT_READER_SOURCE_H
 #define ROCKSORT_INPUT_READER_SOURCE_H
@@ -16,8 +15,7 @@
 /* ---- pieces ---- */
 
 /*
- * A piece of an input, as a worker gets it from the reader. It starts as {0} and has one of three
- * forms:
+ * A piece of an input, which a worker gets from the reader. It starts as {0} and has one of three forms:
  *   - whole BGZF blocks, which a worker inflates directly to the place where the records stay;
  *   - whole lines of SAM, which a worker parses into a buffer of the piece (sam_chunk.h);
  *   - raw bytes that are in place already.
@@ -35,7 +33,7 @@ struct bam_piece {
     struct sam_chunk lines;     /* SAM only */
 };
 
-/* Inflates the blocks to raw. Returns 0, or -1 without a message if a block is damaged. */
+/* Inflates the blocks to `raw`. Returns 0, or -1 without a message if a block is damaged. */
 int bam_piece_inflate(const struct bam_piece *piece, struct bgzf_coder *coder, uint8_t *raw);
 
 /* The BGZF virtual offset of a raw byte of the piece, or of its end (raw_at is raw_bytes).
@@ -61,20 +59,20 @@ struct reader_file {
     bool long_positions;        /* some reference is longer than 2^31 - 1 */
     bool is_cut;                /* it ends within its header, or has no EOF marker */
     bool is_quiet;              /* the user was warned when it was read before */
-    bool end_is_unseen;         /* BAM from a pipe: the EOF marker was not looked for yet */
+    bool end_is_unseen;         /* BAM from a pipe: the EOF marker was not checked yet */
 };
 
 struct reader_source {
     const struct source_kind *kind;
     const struct reader_file *file;
-    bool failed;                /* an error was printed; after the current piece no other comes */
+    bool failed;                /* an error was printed: the current piece is the last one */
     bool is_cut;                /* the file ends within its last line, or has no EOF marker */
     bool io_failed;             /* the system could not read the file */
 };
 
 struct source_kind {
     bool is_text;               /* pieces are lines of SAM, which workers parse */
-    bool needs_header;          /* to read records, after it was opened */
+    bool needs_header;          /* to read records, after opening */
 
     /* Like bam_reader_next, for a piece that is empty. */
     int (*next)(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
@@ -101,25 +99,25 @@ struct reader_source *bgzf_source_open_plain(const struct reader_file *file);
 /* SAM: pieces are whole lines (sam_text.c). */
 struct reader_source *sam_text_open_source(const struct reader_file *file);
 
-/* Formats that htslib decodes, and BAM that it filters: pieces are whole records. The reader's
-   thread copies each record once more than the other sources need. */
+/* Formats that htslib decodes, and BAM that it filters: pieces are whole records. Each record is
+   copied once more than by other sources, in the reader's thread. */
 struct reader_source *record_source_open(const struct reader_file *file);
 
-/* True if BGZF reported an error. To be asked at the end of the file: with threads htslib may
+/* True if BGZF reported an error. To be called at the end of the file: with threads htslib may
    return "end of file" for a damaged block. */
 bool record_source_bgzf_failed(const samFile *file);
 
 /* ---- SAM ---- */
 
 /*
- * SAM, cut into chunks of whole lines for workers to parse. htslib's own threaded SAM reader is not
- * used. It parses up to 1,000 lines a job whatever their length, so long reads exceed any memory
- * budget; it reports an error before it returns the last sound records; in htslib 1.16 it may wait
- * forever after an error. Order of calls: read_header, open, next until it returns 0, release.
+ * Cuts SAM into chunks of whole lines for workers to parse. htslib's threaded SAM reader is not
+ * used, because it parses up to 1,000 lines in a job, so long reads exceed any memory budget; it
+ * reports an error before it returns the last valid records; and in htslib 1.16 it may hang after
+ * an error. Order of calls: read_header, open, next until it returns 0, release.
  */
 struct sam_text {
     samFile *file;
-    char *tail;                 /* the beginning of a line whose end was not read yet */
+    char *tail;                 /* the beginning of an incomplete line */
     size_t tail_bytes, tail_room;
     uint64_t first_line;        /* number of the first line after the header, from 1 */
     bool ended;
@@ -127,19 +125,19 @@ struct sam_text {
 
 /*
  * Reads the header, which may have no lines, and lets htslib parse it. *is_cut: the file ends
- * within it. Returns NULL after a message that names the line, if it is known. htslib would read
- * the first line after the header, too, and hide whether it has a newline.
+ * within it. Returns NULL after a message that names the line, if known. (htslib would also read
+ * the first line after the header, and hide whether it ends with a newline.)
  */
 sam_hdr_t *sam_text_read_header(samFile *file, const char *name, bool *is_cut);
 
 /* Prepares to read the lines after the header. */
 void sam_text_open(struct sam_text *text, samFile *file);
 
-/* Fetches about chunk_bytes of lines, or one line if it is longer. Returns 1, or 0 at the end, or
-   -1 with errno set if the file cannot be read; EBADMSG means that it is damaged. */
+/* Fetches about chunk_bytes of lines, or one longer line. Returns 1, 0 at the end, or -1 with errno
+   set if the file cannot be read; EBADMSG: it is damaged. */
 int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_bytes);
 
-/* An empty text is accepted. */
+/* A struct of zeros is accepted. */
 void sam_text_release(struct sam_text *text);
 
 #endif

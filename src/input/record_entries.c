@@ -73,7 +73,7 @@ void record_entries_make_keyed(const struct sort_rules *rules, uint8_t *from, co
 {
     for (uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
         struct keyed_record *kr = (struct keyed_record *)keyed;
-        if (sum && rules->duplicates)   /* in the order of long coordinates: no record is turned */
+        if (sum && rules->duplicates)   /* long coordinate keys: no record is reversed */
             duplicate_sum_add_input(rules->duplicates, sum, rec);
         else if (sum)
             sort_rules_admit(rules, rec, sum);
@@ -84,7 +84,7 @@ void record_entries_make_keyed(const struct sort_rules *rules, uint8_t *from, co
     }
 }
 
-/* Writes the entries of a part in a fixed order. */
+/* Writes the entries of a part, for orders with fixed-size keys. */
 static void index_fixed(struct sort_buffer_part *part, struct content_sum *sum)
 {
     struct sort_entry *entries =

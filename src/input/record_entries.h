@@ -1,11 +1,11 @@
 /*
- * record_entries.h -- takes in records of an input: checks them, and makes the entries by which
- * they are sorted and merged.
+ * record_entries.h -- checks records of an input, and makes the entries by which they are sorted
+ * and merged.
  *
- * The records lie one after another in [from, to), all of them whole (bam_walk). Order of calls:
- * check; then make in a fixed order, else measure and make_keyed.
+ * Whole records are consecutive in [from, to) (bam_walk). Order of calls: check; then make in
+ * orders with fixed-size keys, else measure and make_keyed.
  *
- * Threads: any, on different records. Errors: no messages, but a record_problem whose texts point
+ * Threads: any, on different records. Errors: no messages but a record_problem, whose texts point
  * to the records.
  */
 #ifndef ROCKSORT_INPUT_RECORD_ENTRIES_H
@@ -19,39 +19,38 @@
 
 #include <sys/types.h>
 
-struct input_records {          /* records of an input that are taken in */
+struct input_records {          /* records of one span */
     struct record_span *span;
     uint32_t run;               /* number of the input */
-    /* set by whoever takes them in */
+    /* results */
     struct content_sum sum;     /* of these records */
-    bool any_placed;            /* not in fixed orders: some record has a reference */
-    struct record_problem problem;      /* if it fails */
-    char read_name[256];        /* of the problem, if the record is gone by then */
+    bool any_placed;            /* only with keyed_records: a record has a reference */
+    struct record_problem problem;      /* on failure */
+    char read_name[256];        /* of the problem, if the record is not kept */
 };
 
 /*
  * Checks the records against a header of n_refs references, and cuts their names at the first NUL.
- * Records that become shorter leave no gap between them. first_record is the number of the first
- * one in its input, from 0, or RECORD_NUMBER_UNKNOWN. Returns the end of the records, or NULL with
- * *problem.
+ * Closes gaps after records that become shorter. first_record is the number of the first one in its
+ * input, from 0, or RECORD_NUMBER_UNKNOWN. Returns the end of the records, or NULL with *problem.
  */
 uint8_t *record_entries_check(const struct sort_rules *rules, int32_t n_refs, uint8_t *from,
                               const uint8_t *to, uint64_t first_record,
                               struct record_problem *problem);
 
-/* Writes an entry for each record, in the order of the records, and adds the records to the sum as
-   they are before duplicates are marked. sum NULL: they are in it already, and marked. */
+/* Writes an entry for each record, in the order of the records, and adds the records to the sum.
+   Duplicates are not marked yet; sum NULL: they are marked, and the records were summed before. */
 void record_entries_make(const struct sort_rules *rules, uint8_t *from, const uint8_t *to,
                          struct sort_entry *entries, struct content_sum *sum);
 
-/* Returns the bytes of the keyed_records of all records, or -1 with *problem if one has no key or
-   too long a one. */
+/* Returns the bytes of the keyed_records of all records, or -1 with *problem if a key is missing or
+   too long. */
 ssize_t record_entries_measure(const struct sort_rules *rules, const uint8_t *from,
                                const uint8_t *to, uint64_t first_record,
                                struct record_problem *problem);
 
-/* Writes these keyed_records one after another; sum as above, NULL only with --markdup. *any_placed
-   becomes true if a record has a reference. The minimiser order changes records. */
+/* Writes the keyed_records one after another; `sum` as above, NULL only with --markdup. *any_placed
+   becomes true if a record has a reference. The minimiser order (-M) changes records. */
 void record_entries_make_keyed(const struct sort_rules *rules, uint8_t *from, const uint8_t *to,
                                uint8_t *keyed, struct content_sum *sum, bool *any_placed);
 

@@ -3,9 +3,8 @@
  *
  * Each line is first checked for values that htslib would change, then parsed by htslib.
  *
- * If htslib refuses a line, the reason is found here again: the first fault of the line, in the
- * order of its fields. htslib prints a reason for some faults only, without the read, to a log that
- * may be off.
+ * If htslib refuses a line, this module finds the reason: the first fault of the line, in the order
+ * of its fields. htslib reports only some reasons, without the read, to a log that may be off.
  */
 #include "input/sam_chunk.h"
 
@@ -79,7 +78,7 @@ enum { QNAME, FLAG, RNAME, POS, MAPQ, CIGAR, RNEXT, PNEXT, TLEN, SEQ, QUAL, N_FI
 enum {
     MOST_NAME_BYTES = 254,
     MOST_OPERATION = (1 << 28) - 1,     /* the length of an operation has 28 bits */
-    QUOTED_BYTES = 24                   /* so much of a wrong value is quoted */
+    QUOTED_BYTES = 24                   /* of a bad value */
 };
 
 #define MOST_POSITION ((UINT64_C(1) << 62) - 1)
@@ -87,7 +86,7 @@ enum {
 struct sam_line {
     struct text fields[N_FIELDS];
     size_t n_fields;            /* all fields, with the tags */
-    struct text tags;           /* with the tab before each; n is 0 if there are none */
+    struct text tags;           /* with the tab before each; n 0: none */
 };
 
 /* Writes the problem and returns true. */
@@ -101,7 +100,7 @@ bool say(char problem[SAM_PROBLEM_BYTES], const char *format, ...)
     return true;
 }
 
-/* How many bytes of a value to quote. */
+/* The number of bytes of a value to quote. */
 static int quoted(struct text value)
 {
     return value.n < QUOTED_BYTES ? (int)value.n : QUOTED_BYTES;
@@ -127,7 +126,7 @@ static bool has_flag(const struct sam_line *l)
     return l->n_fields > FLAG && l->fields[FLAG].n > 0 && isdigit((uint8_t)*l->fields[FLAG].at);
 }
 
-/* True if a message of bwa, minimap2 or htslib such as "[M::worker] ..." stands in the line, which
+/* True if the line contains a message of bwa, minimap2 or htslib, such as "[M::worker] ...", which
    may have interrupted a record. */
 static bool has_message(const char *line)
 {
@@ -141,7 +140,7 @@ static bool find_foreign(const struct sam_line *l, const char *line, bool is_cut
                          char problem[SAM_PROBLEM_BYTES])
 {
     bool begins_header = !has_flag(l) && header_line_is_known(text_of(line));
-    /* A header follows within the line if the first file lacks its last newline. */
+    /* A header is within the line if the first file lacks its last newline. */
     if (begins_header || strstr(line, "@HD\tVN:") || strstr(line, "@SQ\tSN:"))
         return say(problem, "the header of a second file follows; give both files as inputs "
                    "instead of joining them with cat");
@@ -189,7 +188,7 @@ static bool find_bad_number(const struct sam_line *l, char problem[SAM_PROBLEM_B
     return false;
 }
 
-/* Sums the bases of the read that the CIGAR takes. */
+/* Checks a CIGAR and sums the read bases that it consumes. */
 static bool find_bad_cigar(struct text cigar, uint64_t *n_bases, char problem[SAM_PROBLEM_BYTES])
 {
     const char *at = cigar.at, *end = cigar.at + cigar.n;
@@ -288,8 +287,8 @@ static bool find_bad_tag(const struct sam_line *l, char problem[SAM_PROBLEM_BYTE
     return false;
 }
 
-/* Writes what is wrong with a line, to be put after "is damaged: ". n_refs: number of @SQ lines of
-   the header. is_cut: the file ends within the line. */
+/* Writes what is wrong with a line, to follow "is damaged: ". n_refs: number of @SQ lines of the
+   header. is_cut: the file ends within the line. */
 static void find_problem(const char *line, int n_refs, bool is_cut,
                          char problem[SAM_PROBLEM_BYTES])
 {
@@ -310,7 +309,7 @@ static void find_problem(const char *line, int n_refs, bool is_cut,
 
 /* ---- records of a chunk ---- */
 
-/* Copies n bytes, or what fits and dots. */
+/* Copies n bytes, or as many as fit and dots. */
 static void note_text(char *to, size_t room, const char *from, size_t n)
 {
     bool fits = n < room;
@@ -318,13 +317,13 @@ static void note_text(char *to, size_t room, const char *from, size_t n)
                    fits ? "" : "...");
 }
 
-/* Undoes what htslib does to a line: it ends its fields with NULs. */
+/* Restores the tabs that htslib has replaced by NULs. */
 static void restore_tabs(char *line, size_t length)
 {
     for (char *at = line; (at = memchr(at, '\0', length - (size_t)(at - line))) != NULL;) *at = '\t';
 }
 
-/* Notes the read name and the beginning of a line, which ends with a NUL. */
+/* Stores the read name and the beginning of a line, which ends with a NUL. */
 static void note_line(struct sam_chunk *chunk, const char *line)
 {
     const struct sam_line l = split(line);
@@ -344,14 +343,14 @@ static const char *append_record(struct sam_chunk *chunk, const bam1_t *record)
     return NULL;
 }
 
-/* Says why htslib has refused a line of n bytes, whose tabs are there. */
+/* Returns why htslib has refused a line of n bytes, whose tabs were restored. */
 static const char *explain(struct sam_chunk *chunk, const char *line, size_t n, int n_refs)
 {
     if (errno != ENOMEM) {
         find_problem(line, n_refs, chunk->is_cut, chunk->problem_text);
         return chunk->problem_text;
     }
-    /* htslib says ENOMEM for a record of more than 2 GiB, too. A line of less than 1 GiB cannot
+    /* htslib also returns ENOMEM for a record of more than 2 GiB. A line of less than 1 GiB cannot
        become such a record, since an array takes at most twice the bytes of its text. */
     xalloc_require(n >= LONG_LINE_BYTES);
     return "it takes more than 2 GiB";
@@ -372,7 +371,7 @@ static const char *parse_line(struct sam_chunk *chunk, char *line, size_t length
                               bam1_t *record)
 {
     if (length == 0) return "its line is empty";
-    /* htslib would take the NUL for the end of the line. */
+    /* htslib would take a NUL as the end of the line. */
     if (memchr(line, '\0', length)) return "its line contains a NUL byte";
     const char *problem = sam_line_correct(line);
     if (problem) return problem;

@@ -1,9 +1,9 @@
 /*
- * sam_chunk.h -- a chunk of SAM: whole lines, which a worker parses into raw records.
+ * sam_chunk.h -- parses a chunk of SAM, which consists of whole lines, into raw records.
  *
  * Order of calls: sam_text.c puts lines into the chunk; sam_chunk_parse; the caller takes the
- * records; the chunk can be filled again. A chunk starts as {0} and owns its buffers.
- * Threads: any, each chunk one at a time. Errors: no messages; a bad line is in the chunk.
+ * records; the chunk can be filled again. A chunk starts as {0} and owns its buffers. Threads: any,
+ * each chunk one at a time. Errors: no messages; the chunk describes a bad line.
  */
 #ifndef ROCKSORT_INPUT_SAM_CHUNK_H
 #define ROCKSORT_INPUT_SAM_CHUNK_H
@@ -15,36 +15,36 @@
 
 enum {
     SAM_PROBLEM_BYTES = 200,
-    SAM_LINE_START_BYTES = 44,  /* of a line, quoted by messages */
+    SAM_LINE_START_BYTES = 44,  /* of a line, for messages */
 };
 
 struct sam_chunk {
     char *text;                 /* whole lines */
     size_t text_bytes, text_room;
-    uint8_t *raw;               /* the records of these lines, in raw form */
+    uint8_t *raw;               /* the raw records of these lines */
     size_t raw_bytes, raw_room;
     size_t n_records;           /* in raw */
     size_t n_dropped;           /* by the filter, of the lines before the one with the problem */
-    const char *problem;        /* what is wrong with the line after these records; NULL: nothing */
+    const char *problem;        /* what is wrong with the next line; NULL: nothing */
     char problem_text[SAM_PROBLEM_BYTES];       /* problem may point here */
-    char read_name[256];        /* of the line with the problem, or else of the last line, if the
-                                   file ends within it; empty: not known */
-    char line_start[SAM_LINE_START_BYTES];      /* the same line */
+    char read_name[256];        /* of the line with the problem, or of a last line that is cut;
+                                   empty: not known */
+    char line_start[SAM_LINE_START_BYTES];      /* of the same line */
     uint64_t first_line;        /* number, from 1, of the file's first record line */
-    bool is_cut;                /* the last line has no newline, since the file ends within it */
+    bool is_cut;                /* the file ends within the last line */
     bool long_positions;        /* references may be longer than 2^31 - 1 */
     struct sam_filter *filter;  /* drops records; NULL: none */
 };
 
-/* A filter of htslib, which one thread at a time can use. */
+/* A filter of htslib, for one thread at a time. */
 struct sam_filter {
     struct hts_filter_t *filter;
     pthread_mutex_t lock;
 };
 
 /*
- * Parses the lines into chunk->raw, up to the first one that is wrong. `record` is scratch space of
- * the caller. Overwrites the text, but does not change text_bytes.
+ * Parses the lines into chunk->raw, up to the first bad one. `record` is scratch space of the
+ * caller. Overwrites the text, but does not change text_bytes.
  */
 void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record);
 

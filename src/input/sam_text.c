@@ -21,7 +21,7 @@ static void reserve(char **buffer, size_t *room, size_t n_bytes)
     xgrow(buffer, room, n_bytes, n_bytes / 4, 1);
 }
 
-/* The next byte, which stays; EOF at the end, or -2 if the file cannot be read. */
+/* The next byte, without consuming it; EOF at the end, or -2 if the file cannot be read. */
 static int peek_byte(samFile *file)
 {
     char c;
@@ -49,8 +49,8 @@ static int read_header_text(samFile *file, kstring_t *text)
     return first < EOF ? -1 : 0;
 }
 
-/* Lets htslib read a header from memory. Returns NULL if it refuses it, or takes a read whose name
-   begins with @ for FASTQ. */
+/* Lets htslib read a header from memory. Returns NULL if htslib refuses it, or mistakes a read
+   whose name begins with @ for FASTQ. */
 static sam_hdr_t *parse_header(const char *text, size_t n_bytes)
 {
     if (n_bytes == 0) return sam_hdr_init();
@@ -124,8 +124,8 @@ static void keep_tail(struct sam_text *text, struct sam_chunk *chunk, size_t lin
 }
 
 /*
- * Adds a newline if the last line of the file lacks one, and returns true if it does. A carriage
- * return at the end of such a line belongs to the line, as in htslib. It is doubled here, since
+ * Adds a newline if the last line of the file lacks one, and returns true if it does. As in htslib,
+ * a carriage return at the end of such a line belongs to the line. It is doubled here, because
  * sam_chunk_parse drops one carriage return before a newline.
  */
 static bool end_line(struct sam_chunk *chunk)

@@ -1,13 +1,12 @@
 /*
  * span_queue.c -- see span_queue.h.
  *
- * The list has all spans that were fetched and not taken, in the order of the file; those before
- * `to_cut` are cut. The worker that fills the span that is to be cut next also cuts it, and all
- * after it that are filled. What only the thread that cuts uses needs no lock: it has set
- * is_cutting.
+ * The list has all spans that were fetched and not taken, in file order; those before `to_cut` are
+ * cut. The worker that fills the span `to_cut` also cuts it and all filled spans after it. The
+ * thread that has set is_cutting uses the state of cutting without a lock.
  *
- * Each of several inputs has memory of its own for what is read ahead, and may have one piece in any
- * case. So a thread that waits for an input never waits for the memory of another.
+ * Each of several inputs has its own memory limit for reading ahead, and may always have one piece.
+ * So a thread that waits for an input never waits for the memory of another.
  */
 #include "input/span_queue.h"
 
@@ -17,7 +16,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_READERS = 8 };      /* threads; as many files are read at the same time */
+enum { MOST_READERS = 8 };      /* threads, and files that are read at the same time */
 
 struct stream {                 /* an input */
     struct input_streams *all;
@@ -42,7 +41,7 @@ struct input_streams {
     /* under the lock */
     bool stopped;
     size_t ahead_bytes;         /* of all inputs */
-    pthread_cond_t room;        /* readers wait for memory here, not for each end of a job */
+    pthread_cond_t room;        /* readers wait here for memory, without a wake-up after each job */
 };
 
 void span_queue_init(struct span_queue *queue, const struct input_streams_settings *settings)
@@ -62,7 +61,7 @@ void span_queue_begin(struct span_queue *queue, struct bam_reader *reader, uint3
 
 /* ---- memory ---- */
 
-/* With the lock held: counts memory as n_bytes that was counted as `before`. */
+/* With the lock held: changes counted memory from `before` to n_bytes. */
 static void count(struct span_queue *queue, size_t n_bytes, size_t before)
 {
     struct input_streams *all = queue->streams;
@@ -87,7 +86,7 @@ bool span_queue_has_room_locked(const struct span_queue *queue)
                                    s->share.ahead_bytes);
 }
 
-/* A span that was used before, or a new one. */
+/* Returns a spare span, or a new one. */
 static struct queued_span *get_span(struct span_queue *queue)
 {
     struct threads *threads = queue->settings->threads;
@@ -113,7 +112,7 @@ void span_queue_drop_locked(struct queued_span *span)
     if (--span->n_users > 0) return;
     if (span->made) s->drop(s->arg, span->made);
     count_span(span, 0);
-    /* One line of a million bases should not make every buffer stay large. */
+    /* Lines of a million bases should not keep all buffers large. */
     record_span_shrink(&span->records, 2 * s->share.span_bytes);
     record_span_reuse(&span->records);
     span->next = queue->spare;
@@ -151,7 +150,8 @@ struct queued_span *span_queue_take_locked(struct span_queue *queue)
     return span;
 }
 
-/* With the lock held: the span can be taken. The thread pool announces the end of each job. */
+/* With the lock held: marks the span as ready to be taken. The thread pool wakes waiters after each
+   job. */
 static void be_done(struct queued_span *span)
 {
     struct span_queue *queue = span->queue;
@@ -182,8 +182,7 @@ static void make(struct worker *worker, struct queued_span *span)
         record_span_rename(&span->records, queue->renames, s->n_refs, s->has_offsets);
     size_t n_bytes = record_span_memory_bytes(&span->records);
     if (!thread_pool_failed(s->threads) && s->make) {
-        /* A damaged record is named before what is wrong after the records, and that before their
-           order. */
+        /* Reports a damaged record first, then what follows the records, then their order. */
         bool is_sound = !record_span_has_problem(&span->records) || are_sound(span);
         int r = is_sound ? record_span_check(&span->records, input) : 0;
         if (r == 0) r = s->make(s->arg, worker, span, input);
@@ -202,7 +201,7 @@ static void make_job(struct worker *worker, void *arg)
     make(worker, arg);
 }
 
-/* Cuts a span. Returns true if something is to be made of it. */
+/* Cuts a span. Returns true if its records are to be processed. */
 static bool cut(struct queued_span *span)
 {
     struct span_queue *queue = span->queue;
@@ -225,9 +224,9 @@ static bool cut(struct queued_span *span)
     return is_made;
 }
 
-/* The raw bytes of a span are there. Cuts all spans whose turn it is, unless another thread does
-   so. A worker makes something of the first one in this job: its records are in the cache. worker
-   NULL: the thread that fetches calls, and making becomes jobs. */
+/* Called when a span is filled. Cuts all spans whose turn it is, unless another thread does so. A
+   worker processes the first one in this job, because its records are in the cache. worker NULL:
+   called by the thread that fetches, and jobs process all. */
 static void be_filled(struct queued_span *span, struct worker *worker)
 {
     struct span_queue *queue = span->queue;
@@ -255,7 +254,7 @@ static void be_filled(struct queued_span *span, struct worker *worker)
 
 struct fill_scratch {
     struct bgzf_coder bgzf;
-    bam1_t *record;             /* that a line becomes; NULL: there was none yet */
+    bam1_t *record;             /* scratch space for lines; NULL: not allocated yet */
 };
 
 static void release_scratch(void *arg)
@@ -338,7 +337,8 @@ void span_queue_release(struct span_queue *queue)
 
 /* ---- several inputs ---- */
 
-/* Reads the next piece of an input and has it filled. Returns 0, or -1 after a message. */
+/* Reads the next piece of an input and submits a job to fill it. Returns 0, or -1 after a
+   message. */
 static int fetch(struct stream *stream)
 {
     struct threads *threads = stream->all->settings.threads;
@@ -354,8 +354,8 @@ static int fetch(struct stream *stream)
     return 0;
 }
 
-/* Waits until an input of the reader may be read; of several takes the one with the least ahead.
-   NULL if all were read, or the reader should end. */
+/* Waits until an input of the reader may be read; of several returns the one with the least memory
+   ahead. NULL if all were read, or the reader should end. */
 static struct stream *next_to_read(const struct reader *reader)
 {
     struct input_streams *all = reader->all;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP_BYTES = 4096 };      /* before a piece: room for the beginning of its first record */
+enum { GAP_BYTES = 4096 };      /* before a piece: room for the tail */
 
 void span_reader_begin(struct span_reader *sr, struct bam_reader *reader, size_t span_bytes,
                        uint64_t n_records)
@@ -33,7 +33,7 @@ int span_reader_read(const struct span_reader *sr, struct record_span *span)
 {
     size_t span_bytes = sr->span_bytes;
     int r;
-    if (sr->is_text) {          /* in memory as lines and as records */
+    if (sr->is_text) {          /* takes memory as lines and as records */
         free(span->memory);
         span->memory = NULL;
         span->memory_bytes = 0;
@@ -129,9 +129,9 @@ size_t span_reader_tail_bytes(const struct span_reader *sr)
     return sr->tail_bytes > GAP_BYTES ? sr->tail_bytes : 0;
 }
 
-/* How many bytes a tail of n_bytes still gets: a long record and the rest of the piece in which it
-   ends. Room for all of them is made at once: growing step by step would leave holes in the heap of
-   as many bytes. A damaged record may claim any size, so there is a limit. */
+/* How many more bytes a tail of n_bytes will get: a long record and the rest of the piece in which
+   it ends. Room for all of them is allocated at once, because growing step by step would leave
+   holes in the heap. A damaged record may claim any size, so there is a limit. */
 static size_t tail_to_come(const uint8_t *tail, size_t n_bytes, size_t span_bytes)
 {
     enum { MOST_BYTES = 64 << 20 };
@@ -172,8 +172,8 @@ static void prepend_tail(struct span_reader *sr, struct record_span *span)
     sr->tail_bytes = 0;
 }
 
-/* True if the record in the tail does not end in the next n_bytes. One that may be another file is
-   looked at again (bam_walk_next) if that could not be decided by the bytes in the tail. */
+/* True if the record in the tail does not end in the next n_bytes. False if the tail is too short
+   to decide whether it begins another file: bam_walk_next checks again. */
 static bool tail_goes_on(const struct span_reader *sr, size_t n_bytes)
 {
     enum { DECIDED_BYTES = 16 };        /* bam_begins_file */
@@ -204,7 +204,7 @@ static void cut_records(struct span_reader *sr, struct record_span *span)
 static void cut_lines(struct span_reader *sr, struct record_span *span)
 {
     const struct sam_chunk *lines = &span->piece.lines;
-    if (lines->n_records > 0) {         /* else there may be no memory */
+    if (lines->n_records > 0) {         /* else `raw` may be NULL */
         span->from = lines->raw;
         span->to = lines->raw + lines->raw_bytes;
         span->n_records = lines->n_records;
@@ -240,7 +240,7 @@ int span_reader_end(const struct span_reader *sr)
     return -1;
 }
 
-/* A record claims a size that it cannot have, or another file begins in its place. */
+/* Reports a record with an impossible size, or another file in its place. */
 static void refuse_size(const char *input, uint64_t number, size_t claimed_bytes)
 {
     char problem[64];
@@ -253,7 +253,7 @@ static void refuse_size(const char *input, uint64_t number, size_t claimed_bytes
 }
 
 /* Checks the lines of a chunk, after n_before records that the caller has taken. Returns 0 if all
-   are sound, after a warning if the file ends within the last one; else -1 after a message. */
+   are valid, after a warning if the file ends within the last one; else -1 after a message. */
 static int check_lines(const char *input, uint64_t n_before, const struct sam_chunk *lines)
 {
     char text[SAM_PROBLEM_BYTES + SAM_LINE_START_BYTES + 32];
@@ -314,7 +314,7 @@ void record_span_rename(struct record_span *span, const struct id_renames *renam
     span->to = out;
 }
 
-/* Where a record that was renamed is in the piece. */
+/* The offset in the piece of a record whose IDs were changed. */
 static size_t raw_place(const struct record_span *span, const uint8_t *at)
 {
     size_t low = 0, high = span->n_records, wanted = (size_t)(at - span->from);

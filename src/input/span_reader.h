@@ -1,18 +1,19 @@
 /*
- * span_reader.h -- one input as spans of whole records.
+ * span_reader.h -- reads one input as spans of whole records.
  *
- * A span is a piece of the input (reader_source.h): it is read, then inflated or parsed, and then
- * cut. Cutting finds the whole records. A record that begins in one piece and ends in a later one
- * belongs to the span in which it ends: its beginning is copied before the bytes of that piece. A
- * record that is longer than a piece is gathered in a buffer, which becomes the memory of the span.
+ * A span is made from a piece of the input (reader_source.h), which is read, then inflated or
+ * parsed, and then cut: cutting finds the whole records. A record that begins in one piece and ends
+ * in a later one belongs to the span in which it ends: its beginning, the *tail*, is copied before
+ * the bytes of that piece. A record that is longer than a piece is collected in the tail, which
+ * becomes the memory of the span.
  *
  * Order of calls: span_reader_begin; for each span span_reader_read, span_reader_fill and
  * span_reader_cut; span_reader_end when no other piece follows.
  *
- * Threads: one that reads; any that fill, each span one at a time; one at a time that cuts, in the
- * order in which the pieces were read. Ownership: a span owns its memory and starts as {0}; so does
- * the reader. Errors: -1 after a message; record_span_check says what is wrong with a record, when
- * the records before it have been taken.
+ * Threads: one reads; any may fill, each span one at a time; one at a time cuts, in the order in
+ * which the pieces were read. Ownership: spans and readers own their memory and start as {0}.
+ * Errors: -1 after a message; record_span_check reports a bad record, when the records before it
+ * have been taken.
  */
 #ifndef ROCKSORT_INPUT_SPAN_READER_H
 #define ROCKSORT_INPUT_SPAN_READER_H
@@ -22,8 +23,8 @@
 #include "input/id_renames.h"
 
 struct span_place {             /* of a record */
-    size_t at;                  /* after `from` */
-    size_t raw_at;              /* in the piece, before it was renamed */
+    size_t at;                  /* offset from `from` */
+    size_t raw_at;              /* offset in the piece, before IDs were changed */
 };
 
 struct record_span {
@@ -31,17 +32,17 @@ struct record_span {
     const uint8_t *to;
     size_t n_records;           /* may be 0 */
     uint64_t first_record;      /* number of the first one in the input, from 0 */
-    uint64_t n_dropped;         /* lines that a filter dropped, in this span and before */
+    uint64_t n_dropped;         /* lines that a filter dropped so far, with this span */
     /* for span_reader.c */
     struct bam_piece piece;
-    uint8_t *memory;            /* of BAM: a gap, and the raw bytes; of text only if the records are
-                                   not in piece.lines */
+    uint8_t *memory;            /* BAM: a gap, and the raw bytes; text: only if the records are not
+                                   in piece.lines */
     size_t memory_bytes;
-    const uint8_t *raw;         /* where the bytes of the piece begin, once it is cut */
-    uint64_t from_offset, to_offset;    /* where the records begin and end in the file */
-    struct span_place *places;  /* of records that were renamed; NULL: they are as in the file */
+    const uint8_t *raw;         /* where the bytes of the piece begin; set by cutting */
+    uint64_t from_offset, to_offset;    /* virtual offsets of the records' begin and end */
+    struct span_place *places;  /* of records whose IDs changed; NULL: none */
     struct speculative_scan guess;
-    bool is_damaged;            /* a record with an impossible size comes next */
+    bool is_damaged;            /* the next record has an impossible size */
     size_t claimed_bytes;       /* this size */
 };
 
@@ -52,15 +53,15 @@ struct span_reader {            /* only span_reader.c writes it */
     bool is_text;
     size_t span_bytes;
     /* by the thread that cuts */
-    uint64_t n_records;         /* in the spans that were cut */
-    uint64_t n_dropped;         /* lines of these that a filter dropped */
-    uint64_t end_offset;        /* where the last of them ends */
-    bool is_ended;              /* nothing more of the input can be used */
-    uint8_t *tail;              /* the beginning of a record that a later piece ends */
+    uint64_t n_records;         /* in all spans so far */
+    uint64_t n_dropped;         /* lines that a filter dropped so far */
+    uint64_t end_offset;        /* where the last record ends */
+    bool is_ended;              /* after a damaged record: the rest is not used */
+    uint8_t *tail;              /* the beginning of an incomplete record */
     size_t tail_bytes, tail_room;
 };
 
-/* Begins an input whose first n_records were read before. Pieces are to have about span_bytes,
+/* Begins an input whose first n_records were read before. Pieces get about span_bytes,
    uncompressed. */
 void span_reader_begin(struct span_reader *sr, struct bam_reader *reader, size_t span_bytes,
                        uint64_t n_records);
@@ -69,18 +70,18 @@ void span_reader_release(struct span_reader *sr);
 /* Reads a piece into a span. Returns a code of the reader. */
 int span_reader_read(const struct span_reader *sr, struct record_span *span);
 
-/* Inflates or parses what was read, unless the raw bytes are there already (record_span_is_raw).
-   `record` is scratch space for text. Returns 0, or -1. */
+/* Inflates or parses a piece, unless it is raw already (record_span_is_raw). `record` is scratch
+   space for text. Returns 0, or -1. */
 int span_reader_fill(const struct span_reader *sr, struct record_span *span,
                      struct bgzf_coder *coder, bam1_t *record);
 
-/* Finds the whole records of a span. After a damaged one no span has any. */
+/* Finds the whole records of a span. After a damaged record, all spans are empty. */
 void span_reader_cut(struct span_reader *sr, struct record_span *span);
 
-/* Memory that the beginning of a long record takes. That of a usual one is small: 0. */
+/* Memory of the tail if it is a long record; else 0. */
 size_t span_reader_tail_bytes(const struct span_reader *sr);
 
-/* When the input has ended: returns 0, or -1 if it ends within a record. */
+/* To be called at the end of the input: returns 0, or -1 if it ends within a record. */
 int span_reader_end(const struct span_reader *sr);
 
 /* ---- spans ---- */
@@ -90,18 +91,18 @@ static inline bool record_span_is_raw(const struct record_span *span)
     return span->piece.compressed_bytes == 0 && span->piece.raw_bytes > 0;
 }
 
-/* True if something is wrong with what comes after the records of the span. */
+/* True if what follows the records of the span is bad. */
 static inline bool record_span_has_problem(const struct record_span *span)
 {
     return span->is_damaged || span->piece.lines.problem;
 }
 
-/* Says what it is. Returns 0, or -1 if something is wrong. May warn. */
+/* Prints what is bad. Returns 0, or -1 if something is. May warn. */
 int record_span_check(const struct record_span *span, const char *input);
 
-/* Gives records the IDs of the united header, which has n_refs references. has_offsets: their
-   offsets in the file will be asked for. Those after a damaged record stay as they are; whoever
-   takes them will refuse it. */
+/* Changes IDs in records to those of the united header, which has n_refs references. has_offsets:
+   record_span_offset will be called. Changes nothing if a record is damaged, which the caller will
+   refuse. */
 void record_span_rename(struct record_span *span, const struct id_renames *renames, int32_t n_refs,
                         bool has_offsets);
 
@@ -112,11 +113,11 @@ uint64_t record_span_offset(const struct record_span *span, const uint8_t *at);
 /* Gives the memory of the records to the caller, who frees it. */
 uint8_t *record_span_take_memory(struct record_span *span);
 
-/* The memory that a span takes. Records of lines that are not parsed yet take about as much as
-   these. */
+/* The memory of a span. For lines that are not parsed yet, it includes an estimate for their
+   records. */
 size_t record_span_memory_bytes(const struct record_span *span);
 
-/* Frees buffers of more than keep_bytes. The records are lost. */
+/* Frees buffers of more than keep_bytes, and with them the records. */
 void record_span_shrink(struct record_span *span, size_t keep_bytes);
 
 /* Makes a span ready to be read again. */

@@ -1,14 +1,13 @@
 /*
  * barcodes.c -- see barcodes.h.
  *
- * Reads are sorted by key and then by barcode. A first visit lists the barcodes of a key and length
- * with their numbers of reads; when they are joined, a second one gives each read the key with the
- * barcode of its cluster. A duplicate that was found among single reads has the barcode of its
- * pair, and does not count.
+ * Reads are sorted by key and barcode. A first visit lists the barcodes of a key and length with
+ * their counts of reads; then they are clustered, and a second visit gives each read the key with
+ * the barcode of its cluster. Duplicates found among single reads have the barcode of their pair;
+ * they are not counted.
  *
- * The barcodes that differ from one in a character are found by changing each of its characters
- * into each that occurs in the list, and looking the result up. So n barcodes take O(n log n), not
- * n * n.
+ * Neighbours of a barcode are found by replacing each of its characters with each character that
+ * occurs in the list, and looking up the result. So n barcodes take O(n log n), not O(n^2).
  */
 #include "markdup/barcodes.h"
 
@@ -30,22 +29,22 @@ enum { LIST_KEY_BYTES = ITEM_KEY_BYTES + 1 }; /* key and length of the barcode *
 
 /* All barcodes of one key and one length. */
 struct barcode_list {
-    uint8_t *texts;             /* one after another, in the order of memcmp, each once */
+    uint8_t *texts;             /* distinct, in the order of memcmp */
     size_t n_bytes;             /* of each */
-    uint32_t *n_reads;          /* that have each */
-    uint32_t *joined;           /* the number of the barcode of its cluster */
+    uint32_t *n_reads;          /* of each barcode */
+    uint32_t *joined;           /* number of the barcode of its cluster */
     size_t n;
     size_t texts_room, reads_room, joined_room;
 };
 
 struct cluster_search {
     struct barcode_list *list;
-    /* Numbers of barcodes, from 1, at a place that the hash of the text says; 0 is free. The bits
-       that numbers do not need are a part of the hash, since few of the looked up texts exist. */
+    /* A hash table of barcode numbers, from 1; 0 is a free slot. Bits that numbers do not need
+       store part of the hash, because few of the texts that are looked up exist. */
     uint32_t *slots;
     size_t n_slots;             /* a power of two */
     uint32_t number_mask;
-    uint32_t *to_visit;         /* taken, but not looked around */
+    uint32_t *to_visit;         /* joined, but neighbours not searched yet */
     size_t n_to_visit, to_visit_room;
     uint8_t letters[256];
     size_t n_letters;
@@ -58,10 +57,10 @@ struct barcodes {
     struct item_writer writer;
     struct barcode_list list;
     uint8_t key[LIST_KEY_BYTES]; /* of the list */
-    uint64_t n_lacking;          /* barcodes for which there was no room */
-    uint8_t last[UINT8_MAX];     /* of them */
-    struct read_moment moment;   /* of the read that was listed last */
-    size_t number;               /* of the barcode of the read that was joined last */
+    uint64_t n_lacking;          /* barcodes that exceed the memory */
+    uint8_t last[UINT8_MAX];     /* of these */
+    struct read_moment moment;   /* of the read listed last */
+    size_t number;               /* of the barcode of the last read of the second visit */
 };
 
 /* ---- lists ---- */
@@ -101,8 +100,8 @@ static void list_letters(struct cluster_search *s)
         if (occurs[c]) s->letters[s->n_letters++] = (uint8_t)c;
 }
 
-/* The slot of the barcode with this text, or a free one where it belongs. *hash_bits: what the slot
-   has besides the number. */
+/* The slot of the barcode with this text, or the free slot where it belongs. *hash_bits: the bits
+   to store with the number. */
 static uint32_t *find_slot(const struct cluster_search *s, const uint8_t *text,
                            uint32_t *hash_bits)
 {
@@ -139,7 +138,7 @@ static void take(struct cluster_search *s, size_t barcode, uint32_t joined)
     s->to_visit[s->n_to_visit++] = (uint32_t)barcode;
 }
 
-/* Takes all barcodes that may be errors of this one. */
+/* Joins all barcodes that may be sequencing errors of this one. */
 static void take_neighbours(struct cluster_search *s, size_t barcode, uint32_t joined)
 {
     const struct barcode_list *list = s->list;
@@ -167,8 +166,8 @@ static int compare_ranks(const void *a, const void *b)
     return p < q ? -1 : p > q;
 }
 
-/* Returns the numbers of all barcodes in the lower half of each element, the most frequent first;
-   those that are equally frequent in their order. */
+/* Sorts the barcodes, the most frequent first, equally frequent ones by number. The lower half of
+   each element is the number. */
 static uint64_t *rank(const struct barcode_list *list)
 {
     uint64_t *ranks = xmalloc(list->n * sizeof *ranks);
@@ -253,7 +252,7 @@ static bool has_room(struct barcodes *b)
     return n_bytes <= b->room->small_bytes || n_bytes <= b->room->most_bytes;
 }
 
-/* Adds the barcode of a read; if there is no room for a new one, counts it. */
+/* Lists the barcode of a read; if memory does not suffice for a new one, counts it in n_lacking. */
 static void list_barcode(struct barcodes *b, const uint8_t *text)
 {
     size_t n_bytes = b->list.n_bytes, n = b->list.n;

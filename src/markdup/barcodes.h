@@ -1,17 +1,18 @@
 /*
- * barcodes.h -- gives reads the barcode of their cluster (--barcode-mismatches).
+ * barcodes.h -- clusters similar barcodes (UMIs) of reads that could be duplicates, and gives each
+ * read the barcode of its cluster (--barcode-mismatches).
  *
- * Among reads whose keys agree but for the barcode, barcodes of one length are joined by the
- * directional method of UMI-tools. The most frequent barcode is the first, of equal ones that which
- * memcmp puts first. With n reads it takes in the barcodes that differ in one character and have at
- * most (n + 1) / 2 reads, and each of those does the same. Then comes the most frequent barcode
- * that is left. So errors of a frequent barcode are found, also two errors in a read, but two
- * frequent barcodes that happen to be similar stay two molecules. To join whatever is similar would
- * make one molecule of all in deep piles, where most of the possible barcodes occur. Both reads of
- * a pair meet the same barcodes equally often, so they are decided alike.
+ * Clusters are made among reads whose keys differ only in the barcode, for each length of barcodes,
+ * by the directional method of UMI-tools. The most frequent barcode starts a cluster; of equally
+ * frequent ones, the first by memcmp. A barcode with n reads takes in the barcodes that differ from
+ * it in one character and have at most (n + 1) / 2 reads, and each of those does the same. Then the
+ * most frequent remaining barcode starts a cluster. This finds sequencing errors of a frequent
+ * barcode, even two in a read, but keeps two frequent, similar barcodes apart. Joining all similar
+ * barcodes would merge all molecules at deep positions, where most possible barcodes occur. Both
+ * reads of a pair get the same result, because they see the same barcodes with the same counts.
  *
- * Order of calls: create; add; join, which empties it; destroy. Threads: one at a time, but several
- * may share a barcode_room.
+ * Order of calls: create; add; join, which removes all reads; destroy. Threads: one at a time;
+ * several objects may share a barcode_room.
  */
 #ifndef ROCKSORT_MARKDUP_BARCODES_H
 #define ROCKSORT_MARKDUP_BARCODES_H
@@ -21,30 +22,30 @@
 
 struct barcodes;
 
-/* Memory for the different barcodes of one key, which must fit in it. Who needs more than
-   small_bytes waits for the lock. */
+/* Limits the memory for the distinct barcodes of one key. A job that needs more than small_bytes
+   takes the lock, and may then use most_bytes. More barcodes are an error. */
 struct barcode_room {
-    const struct threads *threads; /* when it has failed, nothing is joined any more */
+    const struct threads *threads; /* joining stops when this has failed */
     pthread_mutex_t lock;
     size_t small_bytes, most_bytes;
 };
 
-/* What each barcode takes besides five quarters of its text. */
+/* Memory for a barcode, in addition to 5/4 of its length. */
 enum { BARCODE_LIST_BYTES = 44 };
 
-/* Takes the sort over. */
+/* Takes ownership of the sort. */
 struct barcodes *barcodes_create(struct external_sort *sort, struct barcode_room *room);
 
 /* NULL is accepted. */
 void barcodes_destroy(struct barcodes *barcodes);
 
-/* A read, and its key without the barcode. text NULL: it has none that can be joined, and its key
-   stays. Returns 0, or -1 after a message. */
+/* Adds a read and its key without the barcode. text NULL: the read has no barcode that can be
+   joined, so its key stays. Returns 0, or -1 after a message. */
 int barcodes_add(struct barcodes *barcodes, struct duplicate_key key, struct read_name text,
                  const struct item_read *read);
 
-/* Adds all reads, with the keys of their clusters, to a sort. Returns 0, or -1 after a message or
-   if the thread pool has failed. */
+/* Adds all reads to a sort, with keys that include the barcode of their cluster. Returns 0, or -1
+   after a message or if the thread pool has failed. */
 int barcodes_join(struct barcodes *barcodes, struct external_sort *to);
 
 #endif

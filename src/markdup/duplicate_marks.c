@@ -1,9 +1,9 @@
 /*
  * duplicate_marks.c -- see duplicate_marks.h.
  *
- * Records have numbers that count through all runs. GROUP_RECORDS consecutive ones are a *group*,
- * and a stream has the notes of consecutive groups. A job sorts a stream (spill/external_sort.h)
- * and appends it to another one, followed by the places where its groups begin.
+ * Records are numbered through all runs. GROUP_RECORDS consecutive records are a *group*; a stream
+ * has the notes of consecutive groups. A job sorts a stream (spill/external_sort.h) and appends it
+ * to another stream, followed by the offsets of its groups.
  */
 #include "markdup/duplicate_marks.h"
 
@@ -27,15 +27,15 @@ enum {
 
 struct duplicate_marks {
     struct duplicate_marks_settings settings;
-    uint64_t *runs; /* by number: records in a run; after begin all records before it */
+    uint64_t *runs; /* by number: records in a run; after begin: records before the run */
     size_t n_runs, room;
     uint64_t n_records;
     _Atomic uint8_t *bits;             /* NULL: marks are notes */
     struct tape_set *put, *sorted; /* notes; NULL: there are none */
-    pthread_mutex_t lock;              /* for appending to either */
+    pthread_mutex_t lock;              /* for appending to both */
     uint64_t stream_groups;            /* groups of each stream */
-    uint64_t begins_at[N_STREAMS];     /* where in a sorted stream the places of its groups stand,
-                                          and where the last one ends: 8 bytes each */
+    uint64_t begins_at[N_STREAMS];     /* where in a sorted stream the offsets of its groups are,
+                                          and the end of the last one: 8 bytes each */
     size_t sort_bytes;                 /* memory for sorting */
     uint64_t file_bytes;               /* of files that were removed */
 };
@@ -153,14 +153,14 @@ int duplicate_marks_set(struct duplicate_marks *marks, uint32_t run, uint32_t in
 
 /* ---- sorting ---- */
 
-/* What one job works with. */
+/* State of one job. */
 struct sorting {
     struct thread_pool_slot slot;
     struct duplicate_marks *marks;
     uint64_t file_bytes;
     struct external_sort *sort;
     struct external_sort_reader reader;
-    uint64_t *begins; /* of the groups of the stream */
+    uint64_t *begins; /* offsets of the groups */
     uint8_t *out;     /* not appended yet */
     size_t out_bytes, out_room;
 };
@@ -175,7 +175,7 @@ static int append_sorted(struct sorting *s, const void *bytes, size_t n_bytes)
     return r;
 }
 
-/* Appends all notes in order, and then where each group begins. */
+/* Appends all notes in order, and then the offset of each group. */
 static int append_groups(struct sorting *s)
 {
     uint64_t n_groups = s->marks->stream_groups, group = 0, end = 0;
@@ -253,8 +253,8 @@ uint64_t duplicate_marks_file_bytes(const struct duplicate_marks *marks)
 
 /* ---- finding ---- */
 
-/* Adds the notes of records [first, end) that are in some groups; base: the number of the first
-   record of their run. */
+/* Adds the notes of records [first, end) among those of some groups. base: number of the first
+   record of the run. */
 static void take_groups(const uint8_t *at, const uint8_t *to, uint64_t base, uint64_t first,
                         uint64_t end, struct found_marks *found)
 {
@@ -308,7 +308,7 @@ static int find_notes(const struct duplicate_marks *marks, uint64_t base, uint64
         if (read_note_groups(marks, &found->reader, group, n, &from, &to) < 0) return -1;
         take_groups(from, to, base, first, end, found);
     }
-    /* The names have their place only now. */
+    /* Only now the address of the names is final. */
     for (size_t i = 0, at = 0; i < found->n_notes; i++) {
         if (!found->notes[i].original) continue;
         found->notes[i].original = found->names + at;
@@ -317,7 +317,7 @@ static int find_notes(const struct duplicate_marks *marks, uint64_t base, uint64
     return 0;
 }
 
-/* Makes bits of the notes of n records from index `first` on. */
+/* Sets bits from the notes of n records from index `first` on. */
 static void make_bits(struct found_marks *found, uint64_t first, uint64_t n)
 {
     size_t n_bytes = (size_t)(n / 8) + 1;

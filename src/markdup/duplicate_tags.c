@@ -29,7 +29,7 @@ static uint8_t *put(uint8_t *out, const void *from, size_t n_bytes)
     return out + n_bytes;
 }
 
-/* Begins to copy a record. Returns its copy's end, which is where its tags begin. */
+/* Copies a record up to its tags, with another flag. Returns the end of the copy. */
 static uint8_t *put_before_tags(const uint8_t *rec, uint32_t flag, uint8_t *out)
 {
     uint8_t *end = put(out, rec, (size_t)(bam_record_tags(rec) - rec));
@@ -50,7 +50,7 @@ static size_t integer_bytes(const struct bam_aux *aux)
     return aux && bam_aux_integer(aux, &value) ? aux->value_bytes : 0;
 }
 
-/* Writes a tag. before: the one that it replaces, or NULL. */
+/* Writes a tag. before: the tag that it replaces, or NULL. */
 static uint8_t *put_tag(uint8_t *out, unsigned tag, const struct duplicate_tags *tags,
                         const struct bam_aux *before)
 {
@@ -136,7 +136,7 @@ size_t duplicate_tags_strip(const uint8_t *rec, uint8_t *out)
 
 /* ---- checksums ---- */
 
-/* Memory for a copy of a record: nearly all fit on the stack. */
+/* Memory for a copy of a record; nearly all records fit on the stack. */
 struct copy {
     uint8_t small[2048];
     uint8_t *large;

@@ -1,14 +1,15 @@
 /*
- * duplicate_tags.h -- what --markdup writes into a record: flag 0x400 and the tags do (name of the
- * original), dt (SQ: an optical duplicate, LB: another one) and dc (how many there are).
+ * duplicate_tags.h -- writes what --markdup adds to a record: flag 0x400 and the tags do (name of
+ * the original read), dt (SQ: optical duplicate, LB: other duplicate) and dc (reads in the
+ * duplicate set).
  *
- * As in samtools markdup 1.24, a tag that is there is replaced where it stands, others are appended
- * in the order do, dt, dc. (1.24 ends with an error if a do is no text, and leaves such a dt and a
- * dc that is no number; here they are replaced.) After a damaged tag nothing is written.
+ * As in samtools markdup 1.24, existing tags are replaced in place, new ones are appended in the
+ * order do, dt, dc. Tags of the wrong type are replaced, too (1.24 fails if do is not text, and
+ * keeps such a dt or dc). If a record has a damaged tag, no tags are written after it.
  *
  * As in 1.24, a duplicate gets do (-t) and dt (-d). With --duplicate-count all records without the
- * flag get dc, 1 if they are not examined. A record that had the flag in the input, without -c,
- * keeps what it has.
+ * flag get dc; it is 1 if they are not examined. A record that had the flag in the input keeps its
+ * tags, unless -c is given.
  *
  * Records are raw and checked (bam_check.h). Pure; any thread.
  */
@@ -25,12 +26,12 @@ struct duplicate_tags {
     const uint8_t *original;    /* tag do, without NUL; NULL: no tag */
     size_t original_bytes;      /* at most 254 */
     enum duplicate_type type;   /* tag dt */
-    uint32_t count;             /* tag dc, but not for a record with the flag; 0: no tag */
-    bool drops_count;           /* takes the first dc from a record with the flag: 1.24 does with
+    uint32_t count;             /* tag dc, only for a record without the flag; 0: no tag */
+    bool drops_count;           /* removes the first dc of a record with the flag, as 1.24 does with
                                    --duplicate-count and -S */
 };
 
-/* The most bytes of each tag, and the most by which a record grows. */
+/* Maximum size of each tag, and by how much a record grows at most. */
 enum {
     DUPLICATE_ORIGINAL_BYTES = 3 + 255,
     DUPLICATE_TYPE_BYTES = 3 + 3,
@@ -39,12 +40,12 @@ enum {
         DUPLICATE_ORIGINAL_BYTES + DUPLICATE_TYPE_BYTES + DUPLICATE_COUNT_BYTES
 };
 
-/* Writes the record with flag and tags to `out`, which has DUPLICATE_TAGS_GROWTH_BYTES more than
-   the record has. Returns its size. */
+/* Writes the record with flag and tags to `out`, which has room for the record and
+   DUPLICATE_TAGS_GROWTH_BYTES more. Returns its size. */
 size_t duplicate_tags_write(const uint8_t *rec, const struct duplicate_tags *tags, uint8_t *out);
 
-/* -c: takes the flag, the first do and the first dt from a record that has the flag, in place.
-   Returns its size. */
+/* -c: if a record has the flag, removes the flag, the first do and the first dt in place. Returns
+   its size. */
 size_t duplicate_tags_clear(uint8_t *rec);
 
 /* ---- checksums of what --markdup does not change ---- */
@@ -57,10 +58,10 @@ bool duplicate_tags_has_any(const uint8_t *rec);
 size_t duplicate_tags_strip(const uint8_t *rec, uint8_t *out);
 
 /*
- * Add a raw, checked record to the checksum of what --markdup does not change, as it was read or as
- * it will be written; its flag is changed for the moment. rules: NULL: records stay as they are.
- * What --move-umi-to-tag takes from the name cannot be put back, so an input record is added as it
- * will be: errors of the move are not found. Any thread, on different records.
+ * Add a record of the input or of the output to the checksum, without what --markdup changes. Both
+ * change the flag of the record for a moment. rules NULL: --markdup is off. --move-umi-to-tag
+ * cannot be undone, so the input record is added after the move; the checksum does not protect the
+ * move itself. Any thread, on different records.
  */
 void duplicate_sum_add_input(const struct markdup_rules *rules, struct content_sum *sum,
                              uint8_t *rec);

@@ -14,22 +14,22 @@
 #include <string.h>
 
 enum {
-    SHARE = 8,       /* of all memory, for the search */
-    MARKS_SHARE = 4, /* of that, for marks: 196 MiB of 6 GiB, for 1.6 G records */
+    SHARE = 8,       /* 1/8 of all memory is for --markdup */
+    MARKS_SHARE = 4, /* 1/4 of that is for marks: 192 MiB of 6 GiB, for 1.6 G records */
     MIN_BYTES = 2 << 20,
     COORDS_FIRST = 1024,   /* -d: the first names of a run are checked for coordinates, */
-    COORDS_EVERY = 64,     /* then every 64th: matching a pattern takes microseconds */
-    MARKED_RECORDS = 1024, /* of a block, whose notes are in memory at a time: 300 KB */
+    COORDS_EVERY = 64,     /* then every 64th, because matching a pattern takes microseconds */
+    MARKED_RECORDS = 1024, /* of a block whose notes are in memory at a time: 300 KB */
 };
 
-/* How many examined reads lack what the options look for. */
+/* Counts examined reads without the barcode or coordinates that the options require. */
 struct lacks {
     uint64_t n_examined, n_lacking;     /* examined reads; those that have no barcode */
     uint64_t n_unreadable;              /* record_read_ends.lacks_barcode */
     uint64_t n_names, n_without_coords; /* names searched for coordinates; those without */
 };
 
-/* The read ends of some consecutive records of a run: the part of the observer. */
+/* A part of the observer: the read ends of consecutive records of a run. */
 struct read_ends_part {
     struct read_ends_part *next;
     uint32_t run, end; /* index after the last record */
@@ -47,7 +47,7 @@ struct markdup {
     size_t memory_bytes;
     struct lacks lacks, lacks_before;
     uint64_t read_ends_bytes, file_bytes; /* set when all is resolved */
-    pthread_mutex_t lock;            /* for taking read ends, and for the next */
+    pthread_mutex_t lock;            /* guards appending read ends, and what follows */
     struct read_ends_part *unused;
 };
 
@@ -60,7 +60,7 @@ size_t markdup_memory(size_t total_bytes)
 
 /* How the memory for streams is divided. */
 struct stream_shares {
-    size_t all_ends, names, notes; /* notes: and what is sent */
+    size_t all_ends, names, notes; /* notes: also for `sent` */
 };
 
 static struct stream_shares share_streams(const struct markdup_rules *rules, size_t memory_bytes)
@@ -89,7 +89,7 @@ void markdup_prepare(struct markdup *d)
     d->search.counts = group_totals_create(n);
 }
 
-/* ---- views ---- */
+/* ---- read ends ---- */
 
 static void count(const struct markdup_rules *rules, const uint8_t *rec, enum examined_as as,
                   struct duplicate_counts *counts)
@@ -121,7 +121,7 @@ static void count_lacking(const struct markdup_rules *rules, const uint8_t *rec,
     read_ends->lacks.n_without_coords += !coords.known;
 }
 
-/* Of runs that were written again, earlier attempts do not count. */
+/* Identifies an attempt at a run: if a run is written again, earlier attempts are ignored. */
 static uint64_t label_of(uint32_t run, uint64_t attempt)
 {
     return attempt << 32 | run;
@@ -143,7 +143,7 @@ static int add_ends(const struct markdup *d, struct read_ends_part *read_ends, c
         diag_error("read '%s' %s", (const char *)bam_record_name(rec), problem);
         return -1;
     }
-    if (index >= UINT32_MAX) { /* needs some hundred gigabytes of memory for one run */
+    if (index >= UINT32_MAX) { /* a run would take some hundred gigabytes of memory */
         diag_error("--markdup takes at most 4 billion records in a run: give less memory with -m");
         return -1;
     }
@@ -214,7 +214,7 @@ static void join_lacks(struct lacks *sum, const struct lacks *other)
     sum->n_without_coords += other->n_without_coords;
 }
 
-/* Any job may do this: for the spiller it would be 0.07 s of CPU for each million records. It may
+/* Runs in a job, since it would take the spiller 0.07 s of CPU for each million records. It may
    wait for another job, and for a write to the file. */
 static int combine(struct record_observer *observer, void *part)
 {
@@ -318,11 +318,11 @@ static bool rewrite_records(const struct markdup *d)
 
 bool markdup_need_runs(const struct markdup *d)
 {
-    /* Barcodes with errors take the memory that sort buffers would keep. */
+    /* Joining barcodes needs the memory of the sort buffers. */
     return rewrite_records(d) || (d && d->search.rules->barcode_mismatches > 0);
 }
 
-/* What tags add to a record at most, without the names of originals. */
+/* Maximum size of the tags of a record, without the names of originals. */
 static size_t growth_without_names(const struct markdup_rules *rules)
 {
     return (rules->optical_distance > 0 ? (size_t)DUPLICATE_TYPE_BYTES : 0) +
@@ -348,8 +348,8 @@ size_t markdup_usual_growth(const struct markdup *d)
 
 /* ---- resolving ---- */
 
-/* Warns if most reads lack a barcode, also when quiet: nearly all of them are marked then, and with
-   -r they are gone. */
+/* Warns, even with --quiet, if most reads lack a barcode: nearly all of them are marked as
+   duplicates then, and lost with -r. */
 static bool warn_of_most(const struct markdup *d)
 {
     const struct markdup_rules *rules = d->search.rules;
@@ -435,22 +435,22 @@ int markdup_find(const struct markdup *d, uint32_t run, uint64_t first, uint64_t
     return duplicate_marks_find(d->search.marks, run, first, n, found);
 }
 
-/* Where records are written that grow. */
+/* Output buffer for records that change. */
 struct rewritten {
     uint8_t *bytes;
     size_t n_bytes, room;
-    uint8_t *moved; /* one record whose barcode was moved */
+    uint8_t *moved; /* scratch: a record whose barcode was moved */
     size_t moved_room;
 };
 
-/* Writes a record with its tags. note: NULL: it has none. */
+/* Writes a record with its tags. note NULL: no tags. */
 static void rewrite_record(const struct markdup_rules *rules, const uint8_t *rec,
                            const struct duplicate_note *note, struct rewritten *out)
 {
     bool is_duplicate = (bam_record_flag(rec) & BAM_FDUP) != 0;
     struct duplicate_tags tags = {0};
     if (rules->counts && !is_duplicate) tags.count = note ? note->count : 1;
-    if (note && note->count == 0) { /* not the best read of a key, marked in the input */
+    if (note && note->count == 0) { /* a duplicate, or marked in the input */
         tags.is_duplicate = true;
         tags.original = note->original;
         tags.original_bytes = note->original_bytes;
@@ -503,7 +503,7 @@ int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
     free(out.moved);
     if (r < 0) free(out.bytes);
     if (r < 0 || !rewrites) return r;
-    /* The block stays open, perhaps until all others are. */
+    /* Frees unused memory, because the block stays open, perhaps until all others are. */
     records->bytes = xrealloc(out.bytes, out.n_bytes + tail_bytes);
     records->n_bytes = out.n_bytes;
     return 0;

@@ -1,18 +1,18 @@
 /*
- * markdup.h -- finds the duplicates among all records of a sort, and marks them.
+ * markdup.h -- finds and marks the duplicates among all records of a sort.
  *
- * It is an observer (bam/record_observer.h) of records in runs: of each it makes the read ends of
- * some 24 bytes (markdup/read_ends.h). read ends go to streams (read_ends_store.h), which go to a
- * temporary file when their memory is full. When all records were seen, jobs resolve one partition
- * of the read ends after another (resolve_duplicates.h). The result is a bit for each record of
- * each run, and tags (duplicate_marks.h), which the merge looks up when it opens blocks.
+ * An observer (bam/record_observer.h) of the records in runs makes read ends of each record, some
+ * 24 bytes (read_ends.h), and appends them to tapes (read_ends_store.h), which spill to a temporary
+ * file when their memory is full. When all records were seen, jobs resolve the read ends partition
+ * by partition (resolve_duplicates.h). The result is a bit for each record of each run, and tags
+ * (duplicate_marks.h), which the merge looks up when it opens blocks.
  *
- * Which reads are duplicates does not depend on the order in which read ends come, nor on how
- * records lie in runs: ordinals say what came first in the input (sort_buffer.h).
+ * The result depends neither on the order in which read ends arrive nor on how records are divided
+ * into runs: ordinals give the input order (spill/sort_buffer.h).
  *
- * Order of calls: create; prepare, when the rules know the read groups; all records; resolve; find,
- * mark and counts; destroy, by the observer. Threads: any may find and mark; one makes the other
- * calls.
+ * Order of calls: create; prepare, when the rules have the read groups; all records; resolve; find,
+ * mark and counts. The observer destroys it. Threads: any thread may call find and mark; one thread
+ * makes the other calls.
  */
 #ifndef ROCKSORT_MARKDUP_MARKDUP_H
 #define ROCKSORT_MARKDUP_MARKDUP_H
@@ -28,43 +28,43 @@ struct markdup_settings {
     struct threads *threads;
     const struct markdup_rules *rules;
     unsigned n_threads;
-    size_t memory_bytes;       /* for all of it */
+    size_t memory_bytes;       /* total */
     struct temp_places places; /* of temporary files */
 };
 
 struct markdup *markdup_create(const struct markdup_settings *settings);
 
-/* Its observer, which destroys it. NULL: NULL. */
+/* Returns the observer, which owns d. d NULL: returns NULL. */
 struct record_observer *markdup_observer(struct markdup *d);
 
-/* Before the first record: the rules have their groups now. */
+/* To be called before the first record, when the rules have their read groups. */
 void markdup_prepare(struct markdup *d);
 
-/* Of the whole memory of a sort, the part that the search takes; and the part of that for read
-   ends: if they need more, all go to a temporary file. */
+/* Return the part of a sort's memory that --markdup takes; and the part of that for read ends: if
+   they need more, all of them go to a temporary file. */
 size_t markdup_memory(size_t total_bytes);
 size_t duplicates_ends_memory(const struct markdup_rules *rules, size_t total_bytes);
 
-/* True if all records must be in runs before duplicates are resolved: records get more than a flag,
-   or resolving needs the memory. NULL: false. */
+/* True if all sort buffers must be spilled before duplicates are resolved: because records get more
+   than a flag, or because resolving needs the memory. NULL: false. */
 bool markdup_need_runs(const struct markdup *d);
 
-/* By how many bytes a record can grow at most; and by how many records grow on average, an estimate
-   that is known when all is resolved. NULL: 0. */
+/* Return the maximum growth of a record in bytes; and the average growth, an estimate that is known
+   after markdup_resolve. NULL: 0. */
 size_t markdup_growth(const struct markdup *d);
 size_t markdup_usual_growth(const struct markdup *d);
 
-/* Finds all duplicates. Takes up to spare_bytes more memory for so long. Returns 0, or -1 after a
-   message and thread_pool_fail. */
+/* Finds all duplicates. Uses up to spare_bytes of additional memory during the call. Returns 0, or
+   -1 after a message and thread_pool_fail. */
 int markdup_resolve(struct markdup *d, size_t spare_bytes);
 
-/* Bytes of all read ends, and bytes that went to temporary files. */
+/* Stores the bytes of all read ends, and the bytes written to temporary files. */
 void markdup_bytes(const struct markdup *d, uint64_t *all_ends, uint64_t *files);
 
-/* What was read and found: one element for each group, as in markdup_stats.h. */
+/* Returns the counts: *n elements, one for each group (markdup_stats.h). */
 const struct duplicate_counts *markdup_counts(const struct markdup *d, size_t *n);
 
-/* Finds which of n records of a run are duplicates, as duplicate_marks_find. */
+/* Finds which of n records of a run are duplicates, like duplicate_marks_find. */
 int markdup_find(const struct markdup *d, uint32_t run, uint64_t first, uint64_t n,
                  struct found_marks *found);
 
@@ -74,7 +74,7 @@ struct marked_records { /* raw, one after another */
 };
 
 /* Sets the flags of duplicates; `first` is the index of the first record in the run. If the rules
-   do more than that, the records become new memory, as they will be in the output, with room for
+   also change tags or names, replaces the memory of the records by a rewritten copy with room for
    tail_bytes after them. Returns 0, or -1 after a message. */
 int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
                  struct marked_records *records, size_t tail_bytes);

@@ -1,9 +1,9 @@
 /*
- * markdup_rules.h -- what duplicates are and what becomes of them: the options of --markdup.
+ * markdup_rules.h -- the options of --markdup: which reads are duplicates, and how they are marked.
  *
- * The parser of the options (cli/sort_options_markdup.h) sets all but `groups`, which comes
- * from the header of the records. The rules must not change while records are looked at. Threads:
- * any may read them, and match the patterns.
+ * The parser of the options (cli/sort_options_markdup.h) sets all fields except `groups`, which is
+ * made from the header. The rules must not change while they are in use. Threads: any thread may
+ * read them and match the patterns.
  */
 #ifndef ROCKSORT_MARKDUP_MARKDUP_RULES_H
 #define ROCKSORT_MARKDUP_MARKDUP_RULES_H
@@ -23,30 +23,31 @@ enum barcode_source {
 struct markdup_rules {
     /* which reads are duplicates of each other */
     bool by_sequence;           /* --mode s: both 5' ends; else the ends of the template */
-    bool ignores_strand;        /* --ignore-strand: strands play no part (read_ends.h) */
+    bool ignores_strand;        /* --ignore-strand (read_ends.h) */
     bool include_fails;         /* --include-fails: reads that failed QC are examined, too */
-    bool use_read_groups;       /* --use-read-groups: duplicates are of one RG */
-    bool use_libraries;         /* --use-libraries: duplicates are of one LB */
+    bool use_read_groups;       /* --use-read-groups: duplicates have the same RG */
+    bool use_libraries;         /* --use-libraries: duplicates have the same LB */
     enum barcode_source barcode_source;
     char barcode_tag[2];
     bool own_barcodes;          /* --barcode-own: --fixmate does not copy barcodes between mates */
-    struct name_pattern *barcode_pattern;       /* its first group is the barcode; NULL: the
-                                                   eighth field of the name is */
+    struct name_pattern *barcode_pattern;       /* its first group is the barcode; NULL: the eighth
+                                                   field of the name */
     unsigned barcode_mismatches;        /* --barcode-mismatches */
-    const struct read_groups *groups;   /* with use_read_groups or use_libraries, and statistics */
+    const struct read_groups *groups;   /* set if use_read_groups, use_libraries or statistics need
+                                           them */
 
     /* what becomes of them */
     bool removes;               /* -r */
     bool clears;                /* -c: earlier marks are removed first */
-    bool marks_others;          /* -S: also the other alignments of a duplicate */
+    bool marks_others;          /* -S: also marks other alignments of a duplicate */
     bool names_original;        /* -t: tag do */
     bool counts;                /* --duplicate-count: tag dc */
     int64_t optical_distance;   /* -d: tag dt; 0: not asked for */
-    bool only_optical;          /* --optical-only: other duplicates are counted and stay as they are */
-    bool checks_chains;         /* without --no-multi-dup: duplicates are compared, too */
-    struct name_pattern *coords;        /* --read-coords, or NULL: by colons */
-    unsigned coords_t, coords_x, coords_y;      /* its groups (--coords-order); t is 0 if it has
-                                                   none */
+    bool only_optical;          /* --optical-only: other duplicates are counted, not marked */
+    bool checks_chains;         /* false with --no-multi-dup: duplicates are also compared with each
+                                   other */
+    struct name_pattern *coords;        /* --read-coords; NULL: fields between colons */
+    unsigned coords_t, coords_x, coords_y;      /* its groups (--coords-order); t 0: no tile */
     bool moves_umi;             /* --move-umi-to-tag */
     char umi_separator;
 
@@ -55,17 +56,17 @@ struct markdup_rules {
     bool json;
     const char *statistics_path;        /* -f; NULL: standard error */
     const char *metrics_path;   /* --metrics */
-    char **words;               /* memory of the parser, sort_options_release_markdup frees it */
+    char **words;               /* owned by the parser; sort_options_release_markdup frees it */
 };
 
-/* True if reads of two groups are never duplicates of each other. */
+/* True if reads of different read groups or libraries are never duplicates. */
 static inline bool duplicate_rules_keep_groups_apart(const struct markdup_rules *rules)
 {
     return rules->use_read_groups || rules->use_libraries;
 }
 
-/* True if --fixmate gives a read without barcode that of its mate. Barcodes in names need not be
-   copied: both reads have one name. */
+/* True if --fixmate copies the barcode of the mate to a read without one. Barcodes in names need no
+   copy: both reads have the same name. */
 static inline bool duplicate_rules_share_barcodes(const struct markdup_rules *rules)
 {
     return rules->barcode_source == BARCODE_TAG && !rules->own_barcodes;
@@ -77,14 +78,13 @@ static inline bool duplicate_rules_set_tags(const struct markdup_rules *rules)
     return rules->names_original || rules->counts || rules->optical_distance > 0;
 }
 
-/* True if records change in other ways than by a flag. */
+/* True if more than the flag of a record changes. */
 static inline bool duplicate_rules_rewrite(const struct markdup_rules *rules)
 {
     return duplicate_rules_set_tags(rules) || rules->moves_umi;
 }
 
-/* True if it must be known of which reads each is a duplicate (markdup/resolve_sets.h), not only
-   that it is one. */
+/* True if duplicate sets must be known (resolve_sets.h), not only whether a read is a duplicate. */
 static inline bool duplicate_rules_need_sets(const struct markdup_rules *rules)
 {
     return duplicate_rules_set_tags(rules) || rules->barcode_mismatches > 0;

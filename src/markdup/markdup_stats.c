@@ -1,8 +1,8 @@
 /*
  * markdup_stats.c -- see markdup_stats.h.
  *
- * samtools counts reads, Picard pairs. Results of stdio are ignored here: the stream remembers its
- * errors.
+ * samtools counts reads, Picard counts pairs. Results of stdio functions are ignored, because the
+ * stream keeps its error flag.
  */
 #include "markdup/markdup_stats.h"
 
@@ -27,7 +27,7 @@ void duplicate_counts_join(struct duplicate_counts *sum, const struct duplicate_
 struct group_totals {
     size_t n;
     struct duplicate_counts *counts, *marked;
-    pthread_mutex_t lock;       /* for adding to counts */
+    pthread_mutex_t lock;       /* guards counts */
 };
 
 struct group_totals *group_totals_create(size_t n)
@@ -65,8 +65,8 @@ const struct duplicate_counts *group_totals_counts(const struct group_totals *to
     return totals ? totals->counts : NULL;
 }
 
-/* The place of a group is its number modulo the number of places. With few groups each has a place
-   of its own, and the lock is taken only when a part ends. */
+/* The place of a group is its number modulo the number of places. With few groups each has its own
+   place, and the lock is taken only when a part ends. */
 
 static void create_places(struct group_counts *part, size_t n_groups)
 {
@@ -111,9 +111,8 @@ void group_counts_release(struct group_counts *part)
 /* ---- the size of the library ---- */
 
 /*
- * If n pairs are drawn from a library of x molecules, and often the same again, one expects
- * x * (1 - exp(-n / x)) different ones. This is the share of the library by which `unique` is
- * larger.
+ * Drawing n pairs with replacement from a library of x molecules gives x * (1 - exp(-n / x))
+ * distinct ones on average. Returns by how much `unique` exceeds this number, divided by x.
  */
 static double surplus(double x, double unique, double n)
 {
@@ -121,9 +120,9 @@ static double surplus(double x, double unique, double n)
 }
 
 /*
- * The surplus falls as x grows; where it is 0 is the size. It is looked for between 1 and 100 times
- * the unique pairs, or further if it lies beyond. The steps are those of Picard and samtools, whose
- * result has rounding errors in its last digits that depend on them.
+ * The surplus falls as x grows; its zero is the size. It is searched between 1 and 100 times the
+ * unique pairs, or above. The steps are those of Picard and samtools, because the last digits of
+ * the result depend on them.
  */
 uint64_t duplicate_library_size(uint64_t n_pairs, uint64_t n_unique_pairs)
 {
@@ -146,8 +145,8 @@ uint64_t duplicate_library_size(uint64_t n_pairs, uint64_t n_unique_pairs)
     return size < (double)INT64_MAX ? (uint64_t)size : INT64_MAX;
 }
 
-/* Of counts of reads. samtools gives no size if less than a pair is a duplicate that is not
-   optical. */
+/* The library size from counts of reads. As in samtools, unknown if less than one pair is a
+   duplicate that is not optical. */
 static uint64_t library_size(const struct duplicate_counts *counts)
 {
     uint64_t n_duplicates = (counts->paired_duplicates - counts->paired_optical) / 2;
@@ -250,7 +249,7 @@ void markdup_stats_write(FILE *to, bool json, const char *command,
 
 /* ---- Picard's metrics ---- */
 
-/* Picard's numbers of a library. */
+/* Picard's metrics of a library. */
 struct metrics {
     uint64_t n_pairs, n_duplicates, n_optical;  /* pairs */
     uint64_t library_size;      /* 0: unknown */
@@ -264,7 +263,7 @@ static struct metrics metrics_of(const struct duplicate_counts *counts)
     return m;
 }
 
-/* Writes a number with at most six digits behind the point, as Picard does. */
+/* Writes a number with at most six decimals, as Picard does. */
 static void write_decimal(FILE *to, double value)
 {
     char text[400];             /* any double */
@@ -290,7 +289,7 @@ static void write_library(FILE *to, const char *name, const struct duplicate_cou
         (void)fputs("\t\n", to);
 }
 
-/* How many times as many different pairs would be found if x times as many were sequenced. */
+/* Writes, for each x, how many times more unique pairs x times the sequencing would give. */
 static void write_histogram(FILE *to, const struct duplicate_counts *counts)
 {
     enum { MOST_TIMES = 100 };

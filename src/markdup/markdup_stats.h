@@ -1,9 +1,9 @@
 /*
- * markdup_stats.h -- what --markdup counts, and its reports: in the form of samtools markdup -f,
- * as text or JSON, and in that of Picard MarkDuplicates (--metrics), which MultiQC reads.
+ * markdup_stats.h -- counts duplicates and writes the reports of --markdup: as samtools markdup -f
+ * does (text or JSON), and as Picard MarkDuplicates does (--metrics). MultiQC reads both.
  *
- * Counts are kept for each read group or library (read_groups.h), group 0 first, or in one array
- * element for all records. The caller checks streams with ferror.
+ * Counts are an array with one element for each read group or library (read_groups.h), group 0
+ * first, or with one element for all records. The caller checks streams with ferror.
  */
 #ifndef ROCKSORT_MARKDUP_MARKDUP_STATS_H
 #define ROCKSORT_MARKDUP_MARKDUP_STATS_H
@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct duplicate_counts {       /* of records; both reads of a pair count. All are uint64_t */
+struct duplicate_counts {       /* of records (a pair counts as two); all are uint64_t */
     uint64_t read, written;
     uint64_t excluded, examined;        /* of those that were read */
     uint64_t paired, single;    /* of those that were examined */
@@ -23,19 +23,19 @@ struct duplicate_counts {       /* of records; both reads of a pair count. All a
     uint64_t paired_optical, single_optical;    /* of the duplicates */
     uint64_t other_duplicates, other_optical;   /* -S: of secondary, supplementary and unmapped
                                                    records */
-    /* only for Picard's form */
+    /* only for Picard's metrics */
     uint64_t unmapped;          /* of those that were read */
     uint64_t other_alignments;  /* mapped secondary and supplementary records that were read */
 };
 
 void duplicate_counts_join(struct duplicate_counts *sum, const struct duplicate_counts *other);
 
-/* ---- the counts of all groups, to which many jobs add ---- */
+/* ---- counts of all groups, shared by jobs ---- */
 
 /*
- * A header may have a hundred thousand read groups, so all jobs share one array of counts. A job
- * collects the counts of some groups in a *part*, and adds them to the array when another group
- * takes the place, and at the end.
+ * All jobs share one array of counts, since a header may have 100,000 read groups. Each job has a
+ * *part*, a small cache of counts. It adds the counts of a group to the array when another group
+ * needs the place, and at the end.
  *
  * Order of calls: group_totals_create; parts, which start as {0}: group_counts_of for each record,
  * group_counts_end, group_counts_release; group_totals_counts when all parts have ended;
@@ -43,7 +43,7 @@ void duplicate_counts_join(struct duplicate_counts *sum, const struct duplicate_
  * were released. Threads: a part has one owner at a time.
  */
 
-enum { GROUP_COUNTS_PLACES = 128 };     /* at most, of a part: 15 KiB; a power of two */
+enum { GROUP_COUNTS_PLACES = 128 };     /* maximum of a part: 15 KiB; a power of two */
 
 struct group_totals;
 
@@ -63,39 +63,40 @@ struct group_totals *group_totals_create(size_t n);
 /* NULL is accepted. */
 void group_totals_destroy(struct group_totals *totals);
 
-/* Remembers all counts; and makes them again what they were then. */
+/* mark saves all counts; undo restores them. */
 void group_totals_mark(struct group_totals *totals);
 void group_totals_undo(struct group_totals *totals);
 
-/* One element for each group; of NULL none. */
+/* Returns the counts: *n elements, one for each group; none for NULL. */
 const struct duplicate_counts *group_totals_counts(const struct group_totals *totals, size_t *n);
 
-/* The part's counts of a group, to add to; until the next call. */
+/* Returns the part's counts of a group, to add to; valid until the next call. */
 struct duplicate_counts *group_counts_of(struct group_counts *part, struct group_totals *totals,
                                          size_t group);
 
-/* Adds all that the part still has, and makes it empty. */
+/* Adds what the part has collected to the totals, and empties it. */
 void group_counts_end(struct group_counts *part, struct group_totals *totals);
 
-/* Frees the part, and forgets what it still has. */
+/* Frees the part and discards what it has collected. */
 void group_counts_release(struct group_counts *part);
 
 /* ---- reports ---- */
 
-/* The number of molecules in the library, by how many pairs were seen again, as Picard and samtools
-   estimate it: of all pairs but optical duplicates, and of those that are no duplicates. 0: it
-   cannot be estimated. */
+/* Estimates the number of molecules in the library, as Picard and samtools do. n_pairs: all pairs
+   except optical duplicates; n_unique_pairs: pairs that are not duplicates. Returns 0 if it cannot
+   be estimated. */
 uint64_t duplicate_library_size(uint64_t n_pairs, uint64_t n_unique_pairs);
 
-/* Writes the report of samtools markdup, byte for byte. MultiQC wants the words "samtools markdup"
-   in the command line, and as text no colon. Without `groups`, counts has one element; else that of
-   group 0, and one for each ID. Each group gets a part after that of their sum; group 0 only if it
-   has records. */
+/* Writes the report of samtools markdup, byte for byte. For MultiQC, the command must contain
+   "samtools markdup" and, in a text report, no colon. groups NULL: counts has one element; else one
+   for group 0 and one for each ID. The totals come first, then a section for each group; group 0
+   has one only if it has records. */
 void markdup_stats_write(FILE *to, bool json, const char *command,
                          const struct duplicate_counts *counts, const struct read_groups *groups);
 
-/* Writes the metrics of Picard MarkDuplicates. counts[i] is of library i; the unknown library is
-   left out if it has no records and there are others. started: when the sort began, as text. */
+/* Writes the metrics of Picard MarkDuplicates. counts[i] belongs to library i. The unknown library
+   is left out if it has no records and there are others. started: start time of the sort, as
+   text. */
 void duplicate_metrics_write(FILE *to, const char *command, const char *started,
                              const struct duplicate_counts *counts,
                              const struct read_groups *groups);

@@ -1,12 +1,12 @@
 /*
  * optical.c -- see optical.h.
  *
- * The flow cell is divided into square cells of which the sides are one longer than the optical
- * distance, so all reads in a cell are near to each other. Items are sorted by set, tile and cell.
- * A first visit finds the best duplicate of a cell, and a second one gives all of them to the taker:
- * all but the best are near to a better one. The best is compared with the duplicates in the eight
- * cells around it. From cell to cell, each of the eight goes through all cells, too, in the same
- * order. So each has a reader of its own, which never goes back.
+ * Tiles are divided into square cells with sides of the optical distance plus one, so all reads in
+ * a cell are near each other. Items are sorted by set, tile and cell. A first visit finds the best
+ * duplicate of a cell; a second one passes all duplicates to the taker. All except the best are
+ * near a better one; the best is compared with the duplicates in the eight neighbouring cells. As
+ * the visit moves from cell to cell, each of the eight neighbours also moves through all cells in
+ * order, so each has its own reader, which never moves back.
  */
 #include "markdup/optical.h"
 
@@ -26,7 +26,7 @@ enum {
 
 enum { IS_SET, IS_DUPLICATE };
 
-/* A duplicate, as its item says. */
+/* A decoded item of a duplicate. */
 struct point {
     struct item_read read;
     int64_t x, y;
@@ -38,7 +38,7 @@ struct optical {
     struct external_sort *sort;
     struct item_writer writer;
     struct external_sort_reader around[N_AROUND];
-    uint8_t cell[CELL_BYTES]; /* that is looked at */
+    uint8_t cell[CELL_BYTES]; /* the current cell */
     struct kept_read best;    /* of the cell */
     int64_t best_x, best_y;
     uint8_t best_name[256]; /* of the set */
@@ -106,15 +106,15 @@ static void get_point(const uint8_t *item, struct point *point)
 
 /* ---- comparing ---- */
 
-/* Of a point on the tile of the best one of the cell. */
+/* True if a point is near the best one of the cell; both are on the same tile. */
 static bool is_near_to_best(const struct optical *o, const struct point *point)
 {
     return read_coords_within(point->x, o->best_x, o->rules->optical_distance) &&
            read_coords_within(point->y, o->best_y, o->rules->optical_distance);
 }
 
-/* Looks in another cell for a duplicate that is better than the best one of the cell, and near to
-   it. Returns 1 if there is one, 0 if not, or -1 after a message. */
+/* Searches another cell for a better duplicate near the best one of this cell. Returns 1 if there
+   is one, 0 if not, or -1 after a message. */
 static int look_in_cell(const struct optical *o, struct external_sort_reader *reader,
                         const uint8_t *cell)
 {
@@ -134,10 +134,10 @@ static int look_in_cell(const struct optical *o, struct external_sort_reader *re
     return 0;
 }
 
-/* The same in all cells around this one. */
+/* The same in all neighbouring cells. */
 static int look_around(struct optical *o)
 {
-    /* Items have numbers with their sign bit turned over: these are not signed. */
+    /* Numbers in items are unsigned, with an inverted sign bit. */
     uint64_t x = get_big_endian(o->cell + X_AT, 8), y = get_big_endian(o->cell + Y_AT, 8);
     size_t n = 0;
     int r = 0;

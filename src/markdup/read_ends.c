@@ -17,10 +17,10 @@ enum {
     NOT_EXAMINED = BAM_FSECONDARY | BAM_FSUPPLEMENTARY | BAM_FUNMAP,
 };
 
-/* The tags that matter, each as its first occurrence has it. */
+/* The tags that are used; of duplicate tags the first. */
 struct wanted_tags {
     const uint8_t *mate_cigar;  /* text; NULL: none */
-    bool has_mate_cigar;        /* of whatever type */
+    bool has_mate_cigar;        /* of any type */
     bool has_score, has_more_alignments;
     int64_t mate_score;
 };
@@ -80,11 +80,11 @@ static struct unclipped unclip(const uint8_t *rec)
     return pair;
 }
 
-/* Ends of the mate, from its position and the text of its CIGAR. As in samtools, the end of a mate
-   that covers no base of the reference is its position. */
+/* The unclipped ends of the mate, from its position and CIGAR text. As in samtools, a mate that
+   covers no reference base ends at its position. */
 static struct unclipped unclip_mate(int64_t pos, const uint8_t *cigar)
 {
-    enum { MORE_THAN_ANY = 1 << 28 };   /* operation has; not even a text of 2 GiB can overflow */
+    enum { MORE_THAN_ANY = 1 << 28 };   /* operation has; even a text of 2 GiB cannot overflow */
     struct unclipped pair = {pos + 1, pos};
     bool is_leading = true, has_bases = false;
     for (const uint8_t *at = cigar; *at && *at != '*'; at++) {
@@ -118,7 +118,7 @@ struct pair_ends {
     bool is_reverse, mate_is_reverse, is_first;
 };
 
-/* The end of the template at which the left read lies, if it is the left one. */
+/* The end of the template on the side of the left read. */
 static int64_t template_end(const struct unclipped *pair, bool at_end)
 {
     return at_end ? pair->end : pair->start;
@@ -174,8 +174,8 @@ static bool is_member_of_pair(uint32_t flag, const uint8_t *rec)
            !(bam_record_mate_tid(rec) == -1 && bam_record_mate_pos(rec) == -1);
 }
 
-/* A read that counts as mapped but has neither reference nor position, which --fixmate corrects, is
-   a duplicate of none, as in samtools. */
+/* True if a read is flagged as mapped but has neither reference nor position, which --fixmate
+   corrects. As in samtools, it is never a duplicate. */
 static bool is_nowhere(const struct read_ends *ends)
 {
     return ends->ref == -1 && ends->pos == -1;
@@ -187,7 +187,7 @@ static void take_name(const uint8_t *rec, struct read_ends *ends)
     ends->name_bytes = (uint8_t)(bam_record_name_bytes(rec) - 1);
 }
 
-/* Makes the read ends of a member of a pair. Returns NULL, or what is wrong with it. */
+/* Makes the read ends of a read of a pair. Returns NULL, or what is wrong with it. */
 static const char *ends_pair(const struct markdup_rules *rules, const uint8_t *rec,
                              const struct unclipped *own, const struct wanted_tags *tags,
                              struct record_read_ends *made)
@@ -314,7 +314,7 @@ struct duplicate_key duplicate_key_of_pair(const struct markdup_rules *rules,
     return duplicate_key_of_text(words, sizeof words);
 }
 
-/* Hashes other numbers of words than the key of a pair has: both may be keys of sets. */
+/* Hashes a different number of words than the key of a pair, because both may be keys of sets. */
 struct duplicate_key duplicate_key_of_single(const struct markdup_rules *rules,
                                              const struct read_ends *ends)
 {

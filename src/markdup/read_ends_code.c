@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The first byte has the kind (2 bits), the orientation (2) and these. */
+/* The first byte: kind (2 bits), orientation (2 bits) and these flags. */
 enum {
     IS_LEFT = 0x10, IS_REVERSE = 0x20, FAILED_QC = 0x40, HAS_OTHERS = 0x80,
 };
@@ -20,10 +20,10 @@ enum {
 /* ---- names ---- */
 
 /*
- * Names are digits and colons for the most part: they are stored by half bytes, fifteen for the
- * characters that are frequent, and one before any other, which takes two more. What a name shares
- * with the one before is counted. Eight digits and colons are stored at once: one by one, they took
- * half of the time of read ends.
+ * Names consist mostly of digits and colons. They are stored in half bytes: fifteen values for
+ * frequent characters, and one that precedes any other character, which takes two more. The common
+ * prefix with the previous name is stored as its length. Eight digits and colons are stored at
+ * once; one by one, they took half of the time for read ends.
  */
 enum { HALF_LITERAL = 15, N_AT_ONCE = 8, SHARED_AT_ONCE = 8 };
 
@@ -37,13 +37,13 @@ static int half_of(uint8_t c)
     return c == '.' ? 11 : c == '_' ? 12 : c == '/' ? 13 : c == '-' ? 14 : HALF_LITERAL;
 }
 
-/* True if each byte has one of the values 0 to 10. */
+/* True if each byte has a value from 0 to 10. */
 static bool all_are_digits(uint64_t values)
 {
     return ((values | (values + 5 * EACH_BYTE)) & 0xf0 * EACH_BYTE) == 0;
 }
 
-/* Joins the lower halves of eight bytes, the first lowest. */
+/* Packs the lower halves of eight bytes, the first lowest. */
 static uint32_t join_halves(uint64_t values)
 {
     values = (values | values >> 4) & UINT64_C(0x00ff00ff00ff00ff);
@@ -60,7 +60,7 @@ static uint64_t part_halves(uint32_t halves)
 
 struct half_bytes {
     uint8_t *at;
-    bool is_half;               /* the lower half of *at is taken */
+    bool is_half;               /* the lower half of *at is used */
 };
 
 static inline void put_half(struct half_bytes *halves, unsigned value)
@@ -81,7 +81,7 @@ static inline void put_char(struct half_bytes *halves, uint8_t c)
     put_half(halves, c >> 4);
 }
 
-/* How many bytes two texts have in common at their beginnings. */
+/* The length of the common prefix of two texts. */
 static size_t count_shared(const uint8_t *a, const uint8_t *b, size_t n_bytes)
 {
     size_t n = 0;
@@ -99,8 +99,8 @@ static uint64_t first_bytes(uint64_t values, size_t n)
     return n < 8 ? values & ((UINT64_C(1) << 8 * n) - 1) : values;
 }
 
-/* The n characters of a name from i on, n at most eight, less '0'; then zeros. Nothing is read
-   before or after the name. */
+/* The n characters of a name from i on, minus '0'; then zeros. n is at most eight. Reads nothing
+   outside the name. */
 static uint64_t digits_at(const uint8_t *name, size_t n_bytes, size_t i, size_t n)
 {
     uint64_t values = 0;
@@ -111,7 +111,7 @@ static uint64_t digits_at(const uint8_t *name, size_t n_bytes, size_t i, size_t 
     return first_bytes(values ^ '0' * EACH_BYTE, n);
 }
 
-/* Stores how many characters are shared and how many follow, and these. */
+/* Stores the length of the common prefix, the number of other characters, and these. */
 static uint8_t *put_name(struct read_ends_coder *coder, const uint8_t *name, size_t n_bytes,
                          uint8_t *out)
 {
@@ -174,8 +174,8 @@ static void get_name(struct read_ends_coder *coder, const uint8_t **at)
 /* ---- numbers ---- */
 
 /*
- * Most read ends have five numbers of one to four bytes each. Their sizes come first, three bits
- * each: so there are no branches on them, as there are in varints, which no processor can foresee.
+ * Most read ends have five numbers of one to four bytes. Their sizes come first, three bits each,
+ * which avoids the unpredictable branches of varints.
  */
 enum { N_NUMBERS = 5, SIZE_BITS = 3, SIZES_BYTES = 2 };
 
@@ -189,7 +189,7 @@ static int64_t unfold(uint64_t value)
     return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
 }
 
-/* Sizes of 0 to 6 bytes, and 8, have the numbers 0 to 7. */
+/* Codes 0 to 7 are sizes of 0 to 6 bytes, and 8. */
 static unsigned size_number(uint64_t value)
 {
     unsigned n = value == 0 ? 0 : (71 - (unsigned)__builtin_clzll(value)) / 8;
@@ -204,7 +204,7 @@ static unsigned bytes_of_size(unsigned number)
 /* The last bit of the sizes: the ordinal is not the index, and follows the numbers. */
 enum { HAS_ORDINAL = 1 << N_NUMBERS * SIZE_BITS };
 
-/* flags: those above the sizes. Writes up to 8 bytes more than it says. */
+/* flags: the bits above the sizes. May touch 8 bytes after the returned end. */
 static uint8_t *put_numbers(uint8_t *out, const uint64_t values[N_NUMBERS], unsigned flags)
 {
     uint8_t *sizes_at = out;
@@ -220,7 +220,7 @@ static uint8_t *put_numbers(uint8_t *out, const uint64_t values[N_NUMBERS], unsi
     return out;
 }
 
-/* Returns the flags. Reads up to READ_ENDS_CODE_SLACK_BYTES more. */
+/* Returns the flags. May read READ_ENDS_CODE_SLACK_BYTES after the end. */
 static unsigned get_numbers(const uint8_t **at, uint64_t values[N_NUMBERS])
 {
     static const uint64_t mask_of_size[] = {
@@ -236,9 +236,9 @@ static unsigned get_numbers(const uint8_t **at, uint64_t values[N_NUMBERS])
     return sizes & HAS_ORDINAL;
 }
 
-/* ---- views ---- */
+/* ---- read ends ---- */
 
-/* Of a pair: only if both reads have one strand. */
+/* For a pair, true only if both reads have the same strand. */
 static bool has_other_place(const struct read_ends *ends)
 {
     return ends->orientation == PAIR_FF || ends->orientation == PAIR_RR;

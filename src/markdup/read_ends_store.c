@@ -27,7 +27,7 @@ unsigned ends_name_partition(uint64_t name_hash)
     return (unsigned)(name_hash >> PARTITION_SHIFT);
 }
 
-/* Of ref and here only: barcodes and groups may be compared in other ways than for equality. */
+/* Hashes only ref and here, because barcodes and groups need not be equal. */
 static uint64_t hash_place(const struct read_ends *ends)
 {
     uint64_t hash = (uint64_t)ends->here * UINT64_C(0x9e3779b97f4a7c15) +
@@ -73,7 +73,7 @@ void read_ends_gather_add(struct read_ends_gather *gather, const struct read_end
     gather->streams[gather->n] = stream_of(ends);
     gather->n = n;
     if (!ends->name) return;
-    /* Copied while the record is in the cache: else it would have to be fetched again. */
+    /* Copied now because the record is in the cache. */
     size_t end = gather->names_bytes + ends->name_bytes;
     xgrow(&gather->names, &gather->names_room, end, 32 * READ_ENDS_GATHER_ENOUGH, 1);
     memcpy(gather->names + gather->names_bytes, ends->name, ends->name_bytes);
@@ -81,7 +81,7 @@ void read_ends_gather_add(struct read_ends_gather *gather, const struct read_end
     gather->names_bytes = end;
 }
 
-/* Sorts the read ends by stream; those of one stream stay in their order. */
+/* Sorts the read ends by stream; the sort is stable. */
 static void sort_by_stream(struct read_ends_gather *gather)
 {
     uint32_t ends[READ_ENDS_N_STREAMS + 1] = {0};
@@ -134,7 +134,7 @@ void read_ends_gather_release(struct read_ends_gather *gather)
     *gather = (struct read_ends_gather){0};
 }
 
-/* ---- in temporary streams ---- */
+/* ---- tapes ---- */
 
 int read_ends_chunks_append(struct tape_set *all_ends, const uint8_t *chunks, size_t n_bytes)
 {

@@ -37,7 +37,7 @@ static size_t find_number(const struct name_table *table, const char *name)
     return at == kh_end(numbers) ? 0 : kh_val(numbers, at);
 }
 
-/* Returns the number of a name, which is added if it is a new one. */
+/* Returns the number of a name, which is added if it is new. */
 static size_t number_of(struct name_table *table, const char *name)
 {
     size_t number = find_number(table, name);

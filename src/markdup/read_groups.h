@@ -1,14 +1,12 @@
 /*
- * read_groups.h -- the read groups of a header and their libraries, found by the tag RG of a
- * record.
+ * read_groups.h -- finds the read group and the library of a record, by its tag RG and the header.
  *
- * Groups have numbers from 1, in the order of the @RG lines; 0 stands for no group: a record
- * without the tag, or with one that the header does not have. Libraries have numbers from 1, too,
- * in the order in which the @RG lines name them first; 0 is the unknown library of groups without
- * LB, and of records without a group.
+ * Groups have numbers from 1, in the order of the @RG lines; 0 is no group: the record has no tag,
+ * or one that is not in the header. Libraries have numbers from 1, in the order of their first @RG
+ * lines; 0 is the unknown library: groups without LB, and records without a group.
  *
- * Order of calls: create; look up; destroy. All memory belongs to the struct; it keeps nothing of
- * the header. Once it is made any thread may read it.
+ * Order of calls: create; look up; destroy. The struct owns its memory and keeps no pointers into
+ * the header. After create any thread may read it.
  */
 #ifndef ROCKSORT_MARKDUP_READ_GROUPS_H
 #define ROCKSORT_MARKDUP_READ_GROUPS_H
@@ -28,8 +26,8 @@ struct read_groups {
     size_t *library_of; /* of group i + 1 */
 };
 
-/* Takes the @RG lines; of two with one ID the first. The header is parsed, so no other thread may
-   use it. */
+/* Reads the @RG lines; of two with the same ID the first counts. May let htslib parse the header:
+   no other thread may use it during the call. */
 struct read_groups *read_groups_create(sam_hdr_t *header);
 
 /* NULL is accepted. */
@@ -38,7 +36,7 @@ void read_groups_destroy(struct read_groups *groups);
 /* The library of a group, 0 included. */
 size_t read_groups_library(const struct read_groups *groups, size_t group);
 
-/* The group of a raw, checked record (bam_fields.h), and the library of its RG. */
+/* The group of a raw, checked record (bam_fields.h), and the library of its group. */
 size_t read_groups_of(const struct read_groups *groups, const uint8_t *rec);
 size_t read_groups_library_of(const struct read_groups *groups, const uint8_t *rec);
 

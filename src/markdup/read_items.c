@@ -113,7 +113,7 @@ void item_put_text(struct item_writer *writer, const uint8_t *text, size_t n_byt
     item_put_bytes(writer, text, n_bytes);
 }
 
-/* The fields that are copied as they are. */
+/* The fields that are copied as bytes. */
 enum {
     FACTS_AT = offsetof(struct item_read, score),
     FACTS_BYTES = sizeof(int64_t) + 3 * sizeof(uint32_t) + 1,
@@ -190,8 +190,8 @@ void item_get_read(const uint8_t **at, struct item_read *read)
 
 /* ---- groups ---- */
 
-/* Has the visitor look at the group at whose first item `lead` is. Returns 1 if another one
-   follows, 0 if none does, or -1. */
+/* Shows the group that begins at `lead` to the visitor. Returns 1 if another group follows, 0 if
+   none does, or -1. */
 static int look_at_group(const struct item_visitor *v, void *arg,
                          struct external_sort_reader *lead, size_t *n)
 {

@@ -1,13 +1,12 @@
 /*
- * read_items.h -- reads as items of an external_sort (spill/external_sort.h), for the search for
- * duplicates.
+ * read_items.h -- encodes reads as items of an external sort (spill/external_sort.h), and compares
+ * them as samtools markdup does.
  *
- * An item begins with what it is sorted by. Reads that must be compared have one key; among them,
- * *moments* are in the order of the sorted file: a moment is the place of a record. Then comes the
- * read.
+ * An item begins with the bytes by which it is sorted: a key, which is the same for reads that must
+ * be compared, and a *moment*, the place of the record in the sorted file. Then comes the read.
  *
- * Order of calls: item_begin, any of item_put_*, item_add; and for each item of a reader item_start
- * and any of item_get_*, in the order in which they were put. Threads: one at a time.
+ * Order of calls: item_begin, any of item_put_*, item_add; for each item of a reader, item_get_* in
+ * the order in which the parts were put. Threads: one at a time.
  */
 #ifndef ROCKSORT_MARKDUP_READ_ITEMS_H
 #define ROCKSORT_MARKDUP_READ_ITEMS_H
@@ -20,12 +19,12 @@
 
 enum { ITEM_KEY_BYTES = 16 };
 
-/* Reference, position, strand, run and ordinal: in the order of the sorted file by memcmp. */
+/* Reference, position, strand, run and ordinal: memcmp gives the order of the sorted file. */
 struct read_moment {
     uint8_t bytes[22];
 };
 
-/* What it says. */
+/* Decode a moment. */
 int32_t read_moment_reference(const struct read_moment *moment);
 int64_t read_moment_position(const struct read_moment *moment);
 
@@ -34,40 +33,41 @@ static inline int read_moment_compare(const struct read_moment *a, const struct 
     return memcmp(a->bytes, b->bytes, sizeof a->bytes);
 }
 
-/* A name that belongs to the item or read ends that it was read from. */
+/* A name, in the memory of the item or the read ends from which it was read. */
 struct read_name {
     const uint8_t *text; /* without NUL; NULL: none */
     size_t n_bytes;
 };
 
-/* A member of a pair among single reads: what makes its set. */
+/* The set of a pair, as a READ_ENDS_END among single reads stores it. */
 struct local_pair {
-    struct duplicate_key key; /* of the pair, without the barcode if barcodes are joined */
+    struct duplicate_key key; /* without the barcode if barcodes are joined */
     int64_t here;             /* of the pair */
-    const uint8_t *barcode;   /* text of its barcode if barcodes are joined */
+    const uint8_t *barcode;   /* its text if barcodes are joined */
     uint8_t barcode_bytes;
 };
 
 struct item_read {
-    struct read_moment moment; /* where it is in the file; if is_found: when it was found */
-    bool is_found;             /* a duplicate: it lost to `by`, when the later of both was read */
-    /* copied from here to the flags as they are: no padding between */
+    struct read_moment moment; /* its place in the file; if is_found: when it was found */
+    bool is_found;             /* a duplicate: it lost to `by`, when the later of the two was
+                                  read */
+    /* copied as bytes from here to the flags: no padding */
     int64_t score;
     uint32_t run, index, group;
     bool is_paired : 1, failed_qc : 1, has_others : 1, lacks_score : 1, was_marked : 1;
     bool is_optical : 1;  /* tag dt: SQ, else LB */
     bool was_optical : 1; /* already when it was found */
-    bool has_home : 1;    /* a member of a pair among single reads */
+    bool has_home : 1;    /* a read of a pair among single reads: `local` is set */
     struct read_name name;
     struct read_moment by;
-    struct read_name by_name; /* where it is needed */
+    struct read_name by_name; /* if needed */
     struct local_pair local;
-    /* where its name says it lies on the flow cell; item_read_coords */
+    /* place on the flow cell, from its name; set by item_read_coords */
     bool has_coords;
     struct read_coords coords;
 };
 
-/* What read ends says of a read. Its texts stay those of the read ends. */
+/* Makes an item_read of read ends. Its texts point into the memory of the read ends. */
 void item_read_ends(const struct read_ends *ends, uint32_t run, struct item_read *read);
 
 /* A read that outlives its item. */
@@ -83,10 +83,10 @@ const struct read_coords *item_read_coords(const struct markdup_rules *rules,
 bool item_reads_are_near(const struct markdup_rules *rules, struct item_read *a,
                          struct item_read *b);
 
-/* ---- which of two reads that meet is the better one, as in samtools markdup 1.24 ---- */
+/* ---- which of two reads is the better one, as in samtools markdup 1.24 ---- */
 
-/* Two reads that are both pairs or both single: below 0 if a is better, 0 if their names are equal,
-   too. */
+/* Compares two reads that are both of pairs or both single: below 0 if a is better; 0 if even their
+   names are equal. */
 static inline int duplicate_rank_compare(const struct item_read *a, const struct item_read *b)
 {
     if (a->failed_qc != b->failed_qc) return a->failed_qc ? 1 : -1;
@@ -96,15 +96,15 @@ static inline int duplicate_rank_compare(const struct item_read *a, const struct
     return r != 0 ? r : a->name.n_bytes < b->name.n_bytes ? -1 : a->name.n_bytes > b->name.n_bytes;
 }
 
-/* A single read, and the best read of its key so far: is it a duplicate of that one? If not, it is
-   the best now. */
+/* True if a single read is a duplicate of the best read of its key so far. If false, it becomes the
+   best. */
 static inline bool duplicate_rank_single_loses(const struct item_read *single,
                                                const struct item_read *best)
 {
     return best->is_paired || single->score <= best->score;
 }
 
-/* Two pairs of one key: the one that lacks a score that is needed, or NULL. */
+/* Of two pairs with equal keys, returns the one whose score is needed but missing, or NULL. */
 static inline const struct item_read *duplicate_rank_lacks_score(const struct item_read *a,
                                                                  const struct item_read *best)
 {
@@ -112,8 +112,8 @@ static inline const struct item_read *duplicate_rank_lacks_score(const struct it
     return a->lacks_score ? a : best->lacks_score ? best : NULL;
 }
 
-/* Two duplicates of one set: is a the better one? Of equal ones it is the one that was found last,
-   as in samtools. */
+/* True if a is the better of two duplicates of a set. Of equal ones, the later one is better, as in
+   samtools. */
 static inline bool duplicate_rank_is_better(const struct item_read *a, const struct item_read *b)
 {
     if (a->is_paired != b->is_paired) return a->is_paired;
@@ -138,7 +138,8 @@ void item_put_key(struct item_writer *writer, struct duplicate_key key);
 void item_put_number(struct item_writer *writer, int64_t number); /* in its order */
 void item_put_text(struct item_writer *writer, const uint8_t *text, size_t n_bytes);
 
-/* The moment first: those of equal keys are in its order, a read before one that it has found. */
+/* Puts the moment first, so reads of equal keys are in file order, and a read precedes those that
+   it has found. */
 void item_put_read(struct item_writer *writer, const struct item_read *read);
 
 static inline size_t item_bytes(const struct item_writer *writer)
@@ -171,14 +172,15 @@ static inline bool item_begins(const struct external_sort_reader *reader, const 
 
 enum { MOST_GROUP_KEY_BYTES = 64 };
 
-/* What is done with the items of a sort, in groups that begin with the same bytes. All functions
-   return 0, or -1 after a message. */
+/* Visits the items of a sort in groups that begin with the same bytes. All functions return 0, or
+   -1 after a message. */
 struct item_visitor {
-    size_t key_bytes; /* no item has fewer */
+    size_t key_bytes; /* by which items are grouped; no item has fewer */
     bool skips_alone; /* groups of one item may be left out */
-    int (*look)(void *arg, const uint8_t *item, bool is_first); /* at each item of a group; */
-    int (*decide)(void *arg);                                   /* when it knows them all; */
-    int (*take)(void *arg, const uint8_t *item, size_t n_bytes); /* then each item again */
+    int (*look)(void *arg, const uint8_t *item, bool is_first); /* called for each item of a
+                                                                   group; */
+    int (*decide)(void *arg);                                   /* after the last one; */
+    int (*take)(void *arg, const uint8_t *item, size_t n_bytes); /* then for each item again */
 };
 
 /* Ends a sort and visits its groups. Returns 0, or -1 after a message. */

@@ -64,7 +64,7 @@ bool name_pattern_match(struct name_pattern *pattern, const char *name,
     regex_t *regex = pthread_getspecific(pattern->copy);
     if (!regex) {
         regex = xmalloc(sizeof *regex);
-        if (compile(pattern->text, regex) != 0) abort(); /* it could be compiled before */
+        if (compile(pattern->text, regex) != 0) abort(); /* it was compiled before */
         xalloc_require(pthread_setspecific(pattern->copy, regex) == 0);
     }
     int error = regexec(regex, name, NAME_PATTERN_GROUPS + 1, found, 0);
@@ -76,14 +76,14 @@ bool name_pattern_match(struct name_pattern *pattern, const char *name,
 
 static const char umi_tag[] = {'R', 'X', 'Z'};
 
-/* The characters of read names, which have no @. */
+/* True for characters of read names, which never contain @. */
 static bool is_of_barcode(char c)
 {
     return c >= '!' && c <= '~' && c != '@';
 }
 
-/* Finds the eighth field of a name, between colons: what follows the seventh colon, up to the first
-   character that read names do not have. Further colons belong to it, as in samtools. */
+/* Finds the eighth field of a name: what follows the seventh colon, up to the first character that
+   is not allowed in names. As in samtools, it may contain more colons. */
 static struct read_barcode find_eighth_field(const char *name)
 {
     enum { COLONS_BEFORE = 7 };
@@ -189,8 +189,8 @@ size_t read_barcode_move(const struct markdup_rules *rules, const uint8_t *rec, 
 
 enum { MOST_COLONS = 7 };
 
-/* Reads the number that begins at `at`, as strtol does: what follows it plays no part, and one that
-   is too large counts as the largest. Returns false if there is none. */
+/* Reads the number at `at` like strtol: ignores what follows, and clamps a number that is too
+   large. Returns false if there is none. */
 static bool read_number(const char *at, const char *end, int64_t *number)
 {
     bool negative = at < end && *at == '-';
@@ -208,7 +208,7 @@ static bool read_number(const char *at, const char *end, int64_t *number)
 static struct read_coords by_colons(const char *name)
 {
     struct read_coords coords = {.known = false};
-    uint8_t after[MOST_COLONS + 1] = {0};       /* where what follows each colon begins */
+    uint8_t after[MOST_COLONS + 1] = {0};       /* index after each colon */
     size_t n = 0, at = 0;
     for (; name[at]; at++)
         if (name[at] == ':' && ++n <= MOST_COLONS) after[n] = (uint8_t)(at + 1);

@@ -1,13 +1,13 @@
 /*
  * resolve_duplicates.c -- see resolve_duplicates.h.
  *
- * Few single reads are at a place of pairs, and few records are those of duplicates. So a filter of
- * some bits a key keeps most pairs out of the sort of single reads, and most other records out of
- * the sort of names.
+ * Few pairs meet single reads, and few other records (-S) belong to duplicates. So a filter with
+ * some bits for each key keeps most pairs out of the sort of single reads, and most other records
+ * out of the sort of names.
  *
- * If the read ends of a partition do not fit in memory, its streams are read several times, a part
- * of the places each time. What still does not fit, as a pile of millions at one place, goes
- * through the disk. To read a stream again costs less than that up to some eight times.
+ * If the read ends of a partition do not fit in memory, its streams are read several times, each
+ * time for a part of the places. Up to some eight times this is cheaper than an external sort.
+ * Parts that still do not fit, such as millions of reads at one place, are sorted on disk.
  */
 #include "markdup/resolve_duplicates.h"
 
@@ -19,27 +19,28 @@
 #include <stdlib.h>
 
 enum {
-    ITEM_BYTES_PER_VIEW_BYTE = 5, /* in memory, of pairs with names of 25 characters */
+    ITEM_BYTES_PER_READ_ENDS_BYTE = 5, /* in memory, of pairs with names of 25 characters */
     MAX_PARTS = 8,
-    FILTER_VIEW_BYTES = 2, /* of the read ends that are added for each byte of a filter: some twelve
-                              bits for each */
+    FILTER_READ_ENDS_BYTES = 2, /* bytes of read ends for each byte of a filter: some twelve bits for
+                              each item */
     MIN_FILTER_BYTES = 64,
-    MIN_BARCODE_BYTES = 1 << 20, /* 20,000 barcodes of one key */
+    MIN_BARCODE_BYTES = 1 << 20, /* for 20,000 barcodes of one key */
 };
 
 struct resolution;
 
-/* What a pass does. With sets, all single reads must be sent before the first pair is decided. */
+/* What a pass does. For duplicate sets, all single reads must be sent before the first pair is
+   resolved. */
 struct steps {
     bool singles, pairs, others;
 };
 
-/* What one job works with. */
+/* State of one job. */
 struct resolver {
     struct thread_pool_slot slot;
     struct resolution *resolution;
-    unsigned partition, part, n_parts; /* by the places of read ends */
-    bool has_singles;                  /* the part that is resolved */
+    unsigned partition, part, n_parts; /* parts are by place */
+    bool has_singles;                  /* the current part has single reads */
     struct resolve_sets *sets;
     struct external_sort *names; /* with -S */
     struct external_sort_reader name;
@@ -51,12 +52,12 @@ struct resolver {
     size_t filter_bytes, filter_room; /* a power of two */
 };
 
-/* The work of all jobs. */
+/* State of all jobs. */
 struct resolution {
     const struct resolve_settings *settings;
-    struct resolver *resolvers; /* one for each job that may run at a time */
+    struct resolver *resolvers; /* one for each concurrent job */
     struct steps steps;         /* of this pass over all partitions */
-    pthread_mutex_t lock;       /* for appending names and what is sent, and nothing else */
+    pthread_mutex_t lock;       /* only for appending to names and sent */
     struct resolve_shares shares;
     struct barcode_room barcode_room;
 };
@@ -86,11 +87,11 @@ static struct duplicate_counts *counts_of(struct resolver *resolver, size_t grou
 
 /* ---- the filter ---- */
 
-/* For the keys of a stream of read_ends_bytes. */
+/* Clears the filter, with a size for the keys of a stream of read_ends_bytes. */
 static void filter_begin(struct resolver *resolver, uint64_t read_ends_bytes)
 {
     size_t n_bytes = MIN_FILTER_BYTES, most = resolver->resolution->shares.filter_bytes;
-    while (n_bytes < read_ends_bytes / FILTER_VIEW_BYTES && 2 * n_bytes <= most)
+    while (n_bytes < read_ends_bytes / FILTER_READ_ENDS_BYTES && 2 * n_bytes <= most)
         n_bytes *= 2;
     xgrow(&resolver->filter, &resolver->filter_room, n_bytes, 0, 1);
     memset(resolver->filter, 0, n_bytes);
@@ -107,9 +108,9 @@ static bool filter_may_have(const struct resolver *resolver, struct duplicate_ke
     return resolver->filter[key.low / 8 % resolver->filter_bytes] >> key.low % 8 & 1;
 }
 
-/* ---- what was found ---- */
+/* ---- results ---- */
 
-/* Appends an item to a tape that all jobs have. */
+/* Appends an item to a tape that all jobs share. */
 static int append_item(struct resolver *resolver, struct tape_set *to, unsigned tape,
                        const uint8_t *item, size_t n_bytes)
 {
@@ -119,10 +120,10 @@ static int append_item(struct resolver *resolver, struct tape_set *to, unsigned 
     return r;
 }
 
-/* Items of names: duplicates, in the order in which they were found, stand before other records. */
+/* Items of names: duplicates, in the order in which they were found, precede other records. */
 enum { NAME_OF_DUPLICATE, NAME_OF_OTHER };
 
-/* Remembers a duplicate that has other records, which will be marked, too. */
+/* Stores the name of a duplicate, whose other records will be marked, too. */
 static int remember_name(struct resolver *resolver, const struct item_read *read)
 {
     struct item_writer *writer = &resolver->writer;
@@ -149,7 +150,7 @@ static void count_duplicate(struct resolver *resolver, const struct item_read *r
     counts->single_duplicates += !read->is_paired;
 }
 
-/* Marks a record, with tags if it gets some and stays. */
+/* Marks a record; with tags if it gets tags and is not removed. */
 static int mark(const struct resolve_settings *s, const struct duplicate_note *note)
 {
     if (s->rules->removes || !duplicate_rules_set_tags(s->rules))
@@ -157,7 +158,7 @@ static int mark(const struct resolve_settings *s, const struct duplicate_note *n
     return duplicate_marks_put(s->marks, note);
 }
 
-/* Marks a duplicate and writes down its tags. */
+/* Marks a duplicate and stores its tags. */
 static int take_duplicate(void *arg, const struct item_read *read, struct read_name original)
 {
     struct resolver *resolver = arg;
@@ -188,7 +189,7 @@ static int take_count(void *arg, const struct item_read *best, uint64_t count)
     return duplicate_marks_put(settings_of(resolver)->marks, &note);
 }
 
-/* Its part stands before the item. */
+/* Writes the item, preceded by its part. */
 static int send_item(void *arg, int32_t ref, int64_t here, const uint8_t *item, size_t n_bytes)
 {
     struct resolver *resolver = arg;
@@ -200,9 +201,9 @@ static int send_item(void *arg, int32_t ref, int64_t here, const uint8_t *item, 
                        1 + n_bytes);
 }
 
-/* ---- views ---- */
+/* ---- read ends ---- */
 
-/* If its name may be that of a duplicate. */
+/* Adds an other record if its name may be that of a duplicate. */
 static int add_other(struct resolver *resolver, const struct read_ends *ends, uint32_t run)
 {
     struct item_writer *writer = &resolver->writer;
@@ -241,8 +242,8 @@ static int visit(struct resolver *resolver, const struct read_ends *ends, uint32
     return resolve_sets_add(resolver->sets, ROLE_PAIR, ends, run);
 }
 
-/* Visits the read ends of a stream: all, or if it is one of places those of the part. Returns 0, or
-   -1 after a message. */
+/* Visits the read ends of a stream; in streams by place, only those of the current part. Returns 0,
+   or -1 after a message. */
 static int visit_stream(struct resolver *resolver, unsigned stream)
 {
     struct read_ends_chunk chunk;
@@ -300,7 +301,7 @@ static int resolve_places(struct resolver *resolver)
                        tape_set_bytes(s->all_ends, READ_ENDS_STREAM_SINGLES + resolver->partition);
     resolver->n_parts = 1;
     while (resolver->n_parts < MAX_PARTS &&
-           n_bytes * ITEM_BYTES_PER_VIEW_BYTE / resolver->n_parts >
+           n_bytes * ITEM_BYTES_PER_READ_ENDS_BYTE / resolver->n_parts >
                resolver->resolution->shares.job_bytes / 4)
         resolver->n_parts *= 2;
     for (resolver->part = 0; resolver->part < resolver->n_parts; resolver->part++)
@@ -326,7 +327,7 @@ static int add_names(struct resolver *resolver)
     return r;
 }
 
-/* What the other records of a name get of its duplicates. */
+/* What other records get from the duplicates with their name. */
 struct duplicate_name {
     uint8_t key[ITEM_KEY_BYTES];
     bool is_known;
@@ -362,7 +363,7 @@ static int mark_other(struct resolver *resolver, const struct duplicate_name *na
         .original = name->original_bytes > 0 ? name->original : NULL,
         .original_bytes = name->original_bytes,
     };
-    /* As in samtools, records with earlier marks are removed before others are looked for. */
+    /* As in samtools, records marked in the input are removed before other records are searched. */
     bool is_counted = !s->rules->removes || !at[8];
     if (is_counted) counts_of(resolver, name->group)->other_duplicates++;
     if (is_counted && note.is_optical) counts_of(resolver, name->group)->other_optical++;
@@ -404,7 +405,7 @@ static int resolve_others(struct resolver *resolver)
 
 /* ---- jobs ---- */
 
-/* Has the streams of a partition read ahead, so that jobs need not wait for a disk. */
+/* Starts to read the streams of a partition ahead, so that jobs need not wait for a disk. */
 static void advise(const struct resolve_settings *s, unsigned partition)
 {
     if (partition >= READ_ENDS_N_PARTITIONS) return;
@@ -422,7 +423,7 @@ static int resolve_numbered(struct worker *worker, void *item)
     return resolver->resolution->steps.others ? resolve_others(resolver) : resolve_places(resolver);
 }
 
-/* Has all partitions resolved. Returns 0, or -1 if the thread pool has failed. */
+/* Resolves all partitions with jobs. Returns 0, or -1 if the thread pool has failed. */
 static int resolve_partitions(struct resolution *resolution, struct steps steps)
 {
     const struct resolve_settings *s = resolution->settings;

@@ -1,12 +1,13 @@
 /*
- * resolve_duplicates.h -- finds the duplicates among the read ends of all records: jobs that
- * resolve one partition of the streams (read_ends_store.h) after another.
+ * resolve_duplicates.h -- finds the duplicates among the read ends of all records, with jobs that
+ * resolve one partition (read_ends_store.h) after another.
  *
- * The read ends of a partition, or of a part of its places at a time, are sorted by what must be
- * equal, and each group is scanned (resolve_sets.h). With -S the names of duplicates that have
- * other records are collected and sorted together with those records, which then are marked, too.
+ * The read ends of a partition, or of a part of its places at a time, are sorted by key, and each
+ * group of equal keys is scanned (resolve_sets.h). With -S, the names of duplicates are sorted
+ * together with the other records (secondary, supplementary and unmapped), which are then marked,
+ * too.
  *
- * Threads: the caller submits the jobs and waits for them.
+ * Threads: one thread calls, submits the jobs and waits for them.
  */
 #ifndef ROCKSORT_MARKDUP_RESOLVE_DUPLICATES_H
 #define ROCKSORT_MARKDUP_RESOLVE_DUPLICATES_H
@@ -17,7 +18,8 @@
 #include "os/tape.h"
 #include "os/thread_pool.h"
 
-/* Labels of chunks of read ends (read_ends_store.h) that do not count. */
+/* Labels of chunks (read_ends_store.h) to ignore: earlier attempts at runs that were written
+   again. */
 struct undone_runs {
     uint64_t *labels;
     size_t n, room;
@@ -32,17 +34,17 @@ struct resolve_settings {
     struct tape_set *all_ends;     /* READ_ENDS_N_STREAMS, complete */
     struct undone_runs undone;
     struct tape_set *names;        /* READ_ENDS_N_PARTITIONS, empty, for -S; or NULL */
-    struct tape_set *sent;         /* READ_ENDS_N_PARTITIONS, empty, if reads need their sets */
+    struct tape_set *sent;         /* READ_ENDS_N_PARTITIONS, empty, if duplicate sets are needed */
     struct duplicate_marks *marks; /* knows all runs */
-    struct group_totals *counts;   /* what is found is added */
+    struct group_totals *counts;   /* duplicates are added */
 };
 
 /* How the memory is divided among n_threads jobs. */
 struct resolve_shares {
-    size_t job_bytes;                /* all of it by n_threads */
+    size_t job_bytes;                /* memory_bytes / n_threads */
     size_t filter_bytes, sort_bytes; /* of each job */
-    size_t small_bytes;              /* of each job, for the barcodes of one key */
-    size_t barcode_bytes;            /* for those of a key that need more; a MiB at least */
+    size_t small_bytes;              /* of each job, for barcodes of one key */
+    size_t barcode_bytes;            /* for a key that needs more, one at a time; at least 1 MiB */
 };
 
 struct resolve_shares resolve_share(size_t memory_bytes, unsigned n_threads, bool joins_barcodes);

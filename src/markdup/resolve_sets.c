@@ -1,12 +1,12 @@
 /*
  * resolve_sets.c -- see resolve_sets.h.
  *
- * Each group of equal keys is visited twice: first to find out what must be known of the whole.
+ * Each group of equal keys is visited twice: first to find its best read and its count.
  *
- * Counts need the order of the file: a single read counts for the first pair of its key, and that
- * pair hands its count on when a better pair comes. So single reads stand among the reads of a set
- * at the moment when they were found. 1.24 counts all single reads before the first pair as one: of
- * these only the best one was found by the pair.
+ * Counts depend on the file order: a single read counts for the first pair of its key, and that
+ * pair passes its count on to a better pair. So single reads are sorted into a set by the moment at
+ * which they were found. 1.24 counts all single reads before the first pair as one, because the
+ * pair finds only the best of them.
  */
 #include "markdup/resolve_sets.h"
 
@@ -18,16 +18,16 @@
 struct resolve_sets {
     struct resolve_sets_settings settings;
     bool joins;      /* barcodes */
-    bool needs_sets; /* a duplicate needs to know its set, not only that it is one */
+    bool needs_sets; /* duplicate sets are needed */
     struct external_sort *singles, *pairs;
-    struct barcodes *barcodes; /* of single reads, and then of pairs; NULL: all must be equal */
+    struct barcodes *barcodes; /* of single reads, then of pairs; NULL: barcodes must be equal */
     struct optical *optical;   /* NULL: duplicates are not compared with each other */
     struct item_writer writer;
-    /* of the group that is looked at */
+    /* the current group */
     bool of_singles;
     struct duplicate_key key;
     size_t n;                    /* reads in it */
-    struct kept_read best, lost; /* the best so far, and the one that was before it */
+    struct kept_read best, lost; /* the best so far, and the previous best */
     bool has_best;
     uint64_t count;              /* of the best */
     struct kept_read first_pair; /* among single reads */
@@ -70,7 +70,7 @@ void resolve_sets_destroy(struct resolve_sets *sets)
 
 /* ---- what is added ---- */
 
-/* read ends whose barcode is joined with others have a key without it. */
+/* Removes a barcode that will be joined, for keys. */
 static struct read_ends ends_for_key(const struct markdup_rules *rules,
                                      const struct read_ends *ends)
 {
@@ -111,7 +111,7 @@ static int add(struct resolve_sets *sets, struct external_sort *sort, struct dup
     return item_add(&sets->writer, sort);
 }
 
-/* What makes the set of a pair whose 5' end has this read ends. */
+/* The set of a pair, from the read ends of its 5' end. */
 static struct local_pair home_of(const struct resolve_sets *sets, const struct read_ends *ends)
 {
     struct read_ends pair = *ends;
@@ -156,7 +156,7 @@ int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item)
 
 /* ---- duplicates ---- */
 
-/* `read` and `by` have met, and `read` has lost. */
+/* Sets the fields of `read`, which has lost to `by`. */
 static void find(const struct resolve_sets *sets, struct item_read *read, struct item_read *by)
 {
     const struct markdup_rules *rules = sets->settings.rules;
@@ -170,7 +170,8 @@ static void find(const struct resolve_sets *sets, struct item_read *read, struct
         read->by_name = by->name;
 }
 
-/* Gives a duplicate of the set of sets->root, or lets it be compared with others. */
+/* Passes on a duplicate of sets->root: to the taker, or first to be compared with others
+   (optical.h). */
 static int take_duplicate(struct resolve_sets *sets, struct item_read *read)
 {
     const struct markdup_rules *rules = sets->settings.rules;
@@ -184,11 +185,11 @@ static int take_duplicate(struct resolve_sets *sets, struct item_read *read)
     return taker->take(taker->arg, read, rules->checks_chains ? root->name : read->by_name);
 }
 
-/* What happens when a read meets the best one so far. */
+/* Result of comparing a read with the best one so far. */
 enum meeting {
-    MEETING_NONE,        /* it is the first one, or was found before */
-    READ_LOSES,          /* it is a duplicate of the best */
-    BEST_LOSES,          /* sets->lost is a duplicate of it, and it is the best now */
+    MEETING_NONE,        /* it is the first read, or was found before */
+    READ_LOSES,          /* the read is a duplicate of the best */
+    BEST_LOSES,          /* sets->lost is a duplicate of the read, which is now the best */
     MEETING_LACKS_SCORE, /* after a message */
 };
 
@@ -229,7 +230,7 @@ static enum meeting meet(struct resolve_sets *sets, const struct item_read *read
     return BEST_LOSES;
 }
 
-/* The read that follows. */
+/* Processes the next read of a group. */
 static int take_read(struct resolve_sets *sets, struct item_read *read)
 {
     switch (meet(sets, read)) {
@@ -241,7 +242,7 @@ static int take_read(struct resolve_sets *sets, struct item_read *read)
     }
 }
 
-/* The best read of the group is known. */
+/* Called when the best read of the group is known. */
 static int begin_set(struct resolve_sets *sets)
 {
     item_read_keep(&sets->root, &sets->best.read);
@@ -254,7 +255,7 @@ static int begin_set(struct resolve_sets *sets)
 
 /* ---- single reads beside pairs ---- */
 
-/* The set of the pair gets a single read that was found. */
+/* Sends a single read, a duplicate, to the set of the pair. */
 static int add_to_set_of_pair(struct resolve_sets *sets, const struct item_read *read)
 {
     const struct local_pair *local = &sets->first_pair.read.local;
@@ -274,7 +275,7 @@ static int take_single(struct resolve_sets *sets, struct item_read *read, struct
     return taker->take(taker->arg, read, read->by_name);
 }
 
-/* A read that follows, in a group that has a pair. */
+/* Processes the next read of a group with a pair. */
 static int take_beside_pair(struct resolve_sets *sets, struct item_read *read)
 {
     struct item_read *pair = &sets->first_pair.read;

@@ -1,20 +1,19 @@
 /*
- * resolve_sets.h -- who is a duplicate of whom: scans of reads that are sorted by what must be
- * equal of duplicates.
+ * resolve_sets.h -- finds duplicate sets, by scanning reads that are sorted by key.
  *
- * The results are those of samtools markdup 1.24 with a window without end. It reads the records in
- * the order of the sorted file: reference, position, strand, run, ordinal. Whenever two reads of
- * one key meet, the worse of them becomes a duplicate of the better one. A best read with all that
- * became duplicates of it, or of a duplicate of it, is a *set*. When the set is complete,
- * duplicates are compared with the best read once more, and then with each other (optical.h).
+ * The results are those of samtools markdup 1.24 with an unlimited window. It reads the records in
+ * the order of the sorted file: reference, position, strand, run, ordinal. When it meets a read
+ * with the key of an earlier one, the worse of the two becomes a duplicate of the better one. A
+ * *set* is a best read with its duplicates and their duplicates. In a complete set, duplicates are
+ * compared with the best read again, and then with each other, to find optical ones (optical.h).
  *
- * Other than in 1.24, a read whose name has no coordinates is not optical, and names whose tiles
- * differ in length are on different tiles.
+ * Unlike 1.24, a read whose name has no coordinates is not optical, and tiles of different lengths
+ * are different.
  *
- * Single reads and members of pairs meet by the key of a single read, pairs by that of a pair. All
- * pairs of a key are one set, together with the single reads of the keys of which the first pair is
- * in it: that pair never leaves its place in samtools' table of single reads. Such single reads are
- * sent to the set of the pair, which may be in another partition.
+ * Single reads meet pairs by the single key; pairs meet each other by the pair key. A set consists
+ * of all pairs of a key, and of the single reads of each single key whose first pair belongs to the
+ * set (in samtools' table of single reads, the first pair is never replaced). These single reads
+ * are sent to the set of the pair, which may be in another partition.
  *
  * Order of calls: create; add_single and add_end; end_singles; add_pair and add_sent; end_pairs;
  * then the same for other reads; destroy. Threads: one at a time.
@@ -29,14 +28,14 @@ struct resolve_sets;
 
 struct resolve_sets_settings {
     const struct markdup_rules *rules;
-    struct external_sort_settings sort; /* its memory is for all of it */
+    struct external_sort_settings sort; /* its memory limit is that of the whole object */
     struct barcode_room *barcode_room;
     struct duplicate_taker taker;
-    /* Takes the number of reads in the set of a best read, if there are more than one. */
+    /* Receives the number of reads in the set of a best read, if it is more than one. */
     int (*take_count)(void *arg, const struct item_read *best, uint64_t count);
-    /* Takes an item for add_sent, for a set at (reference, here). */
+    /* Receives an item for add_sent; its set is at (ref, here). */
     int (*send)(void *arg, int32_t ref, int64_t here, const uint8_t *item, size_t n_bytes);
-    void *arg; /* of both */
+    void *arg; /* of both functions */
 };
 
 struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *settings);
@@ -44,20 +43,20 @@ struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *set
 /* NULL is accepted. */
 void resolve_sets_destroy(struct resolve_sets *sets);
 
-/* What read ends is to a set: a single read; a pair, as what single reads meet at its 5' end; a
- * pair. */
+/* The role of read ends: a single read; the 5' end of a pair, which single reads meet; a pair. */
 enum set_role { ROLE_SINGLE, ROLE_END, ROLE_PAIR };
 
-/* Add read ends, and an item that was sent. Return 0, or -1 after a message. */
+/* Add read ends, or an item that was sent. Return 0, or -1 after a message. */
 int resolve_sets_add(struct resolve_sets *sets, enum set_role role, const struct read_ends *ends,
                      uint32_t run);
 int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item);
 
-/* Resolve what was added. Return 0, or -1 after a message. */
+/* Resolve what was added so far. Return 0, or -1 after a message. */
 int resolve_sets_end_singles(struct resolve_sets *sets);
 int resolve_sets_end_pairs(struct resolve_sets *sets);
 
-/* The key by which single reads and ends meet, without the barcode if barcodes are joined. */
+/* The single key, by which single reads and 5' ends of pairs meet; without the barcode if barcodes
+   are joined. */
 struct duplicate_key resolve_sets_single_key(const struct markdup_rules *rules,
                                              const struct read_ends *ends);
 

@@ -10,12 +10,12 @@
 
 /* ---- runs in the store ---- */
 
-/* A block that is looked at. */
+/* A block to be scanned. */
 struct scanned_block {
     struct thread_pool_slot slot;
     const struct scan_stored_settings *settings;
-    const char *dir;            /* that it is in, for messages */
-    uint8_t *value;             /* as it was stored */
+    const char *dir;            /* its directory, for messages */
+    uint8_t *value;             /* its stored bytes */
     size_t value_bytes;
     uint32_t run;
     uint64_t first_index;
@@ -182,7 +182,7 @@ static int scan_range(const struct buffer_scan *scan, const struct range *range)
     return observed_parts_close(&parts, r);
 }
 
-/* The entries of a sort buffer point into memory that belongs to it. */
+/* Marks through the entries, which point into the memory of the sort buffer. */
 static int mark_range(const struct buffer_scan *scan, const struct range *range)
 {
     size_t n = range->to - range->from;

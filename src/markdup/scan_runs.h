@@ -1,9 +1,9 @@
 /*
- * scan_runs.h -- shows records of runs to observers: of runs that an earlier process wrote, since
- * what its observers found was lost, and of sort buffers in memory, each of which is a run to the
- * merge.
+ * scan_runs.h -- shows records to observers again: of runs that an earlier process wrote, because
+ * the results of its observers are lost, and of sort buffers in memory, each of which the merge
+ * treats as a run.
  *
- * Threads: one; jobs look at the records. All functions return 0, or -1 after a message and
+ * Threads: one calls; jobs read the records. All functions return 0, or -1 after a message and
  * thread_pool_fail.
  */
 #ifndef ROCKSORT_MARKDUP_SCAN_RUNS_H
@@ -39,7 +39,7 @@ struct kept_buffers {
 
 int scan_kept_buffers(const struct kept_buffers *kept, const struct record_observers *observers);
 
-/* Sets the flags of the duplicates in the sort buffers. Nobody else may read the records. */
+/* Sets the flags of the duplicates in the sort buffers. No other thread may read the records. */
 int mark_kept_buffers(const struct kept_buffers *kept, const struct markdup *duplicates);
 
 #endif

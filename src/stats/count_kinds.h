@@ -1,6 +1,6 @@
 /*
- * count_kinds.h -- the counts that a sort can make of its output on the way: one line for each,
- * with the name of its option and of its observer (bam/record_observer.h): `flagstat` is made by
+ * count_kinds.h -- the statistics that a sort can compute of its output (--flagstat and others):
+ * one line for each, with the name of its option and of its observer (bam/record_observer.h), as in
  * flagstat_observer.
  */
 #ifndef ROCKSORT_STATS_COUNT_KINDS_H
@@ -11,18 +11,19 @@
 #define COUNT_KINDS(KIND)                                                                          \
     KIND(FLAGSTAT, flagstat)                                                                       \
     KIND(IDXSTATS, idxstats)                                                                       \
-    KIND(COVERAGE, coverage)    /* only in an order in which references and positions ascend */
+    KIND(COVERAGE, coverage)    /* only in coordinate order */
 
 #define DECLARE_KIND(upper, lower) COUNT_##upper,
 enum count_kind { COUNT_KINDS(DECLARE_KIND) COUNT_N_KINDS };
 #undef DECLARE_KIND
 
-/* Each makes an observer of the output. The header is that of the output and stays as it is. */
+/* Each function makes an observer of the output. The header is that of the output and is not
+   changed. */
 #define DECLARE_KIND(upper, lower) struct record_observer *lower##_observer(sam_hdr_t *header);
 COUNT_KINDS(DECLARE_KIND)
 #undef DECLARE_KIND
 
-/* The option without its dashes. */
+/* The name of the option, without dashes. */
 const char *count_kind_name(enum count_kind kind);
 
 struct record_observer *count_kind_observer(enum count_kind kind, sam_hdr_t *header);

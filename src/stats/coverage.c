@@ -1,23 +1,20 @@
 /*
- * coverage.c -- how well each reference is covered, printed as `samtools coverage` 1.24 does
- * without options: coverage_observer (count_kinds.h).
+ * coverage.c -- computes the coverage of each reference, and prints it as `samtools coverage` 1.24
+ * does without options: coverage_observer (count_kinds.h).
  *
- * What samtools counts: records with a reference that are neither unmapped, secondary, failed nor
- * duplicates. A base of them covers its position if its operation in the CIGAR is M, = or X, and
- * the position lies on the reference. All numbers but one are sums over records. The exception is
- * the number of positions that are covered at all: it is the length of the union of all these
- * spans.
+ * As in samtools, counts records with a reference that are not unmapped, secondary, QC-failed or
+ * duplicates. A base covers its position if its CIGAR operation is M, = or X, and the position is
+ * on the reference. All numbers are sums over records, except the number of covered positions: the
+ * length of the union of all covered intervals.
  *
- * A worker makes a part of each output chunk of the output. It knows the union of the output
- * chunk's own records, as a list of intervals. Records of earlier output chunks may reach into the
- * output chunk, and its own records into later ones, so combine puts the edges together, in the
- * order of the output chunks: it looks at those intervals that begin before the reach of earlier
- * records, and keeps those that end after the last record begins. All others are only a number for
- * it.
+ * A worker computes a part for each output chunk: the union of the intervals of its records.
+ * Records may reach into later output chunks, so combine, which gets the parts in order, joins
+ * their edges: it merges intervals that begin before earlier records end, and keeps those that end
+ * after the last record begins. Of all other intervals it only needs the total length.
  *
- * Memory: 56 bytes for each reference that has records; 16 bytes for each interval. An output chunk
- * has at most as many intervals as its CIGARs have operations; between output chunks those stay
- * that end after the last record begins.
+ * Memory: 56 bytes for each reference that has records; 16 bytes for each interval. A part has at
+ * most as many intervals as its CIGARs have operations; combine keeps those that end after the last
+ * record begins.
  */
 #include "stats/count_kinds.h"
 
@@ -32,18 +29,19 @@ struct ref_sums {
     uint64_t n_records;
     uint64_t mapq;              /* sum over records */
     uint64_t n_bases;           /* on the reference: the sum of all depths */
-    uint64_t n_quals, quals;    /* bases among them whose record has a sequence; sum of qualities */
+    uint64_t n_quals, quals;    /* of these, bases whose record has a sequence; sum of their
+                                   qualities */
     uint64_t n_covered;         /* positions */
-    bool is_crossed;            /* by a record with a CIGAR: it is among the first lines */
+    bool is_crossed;            /* by a record with a CIGAR: it is printed first */
 };
 
 struct coverage {
     struct record_observer base;        /* must be the first member */
     const sam_hdr_t *header;
     int32_t n_refs;
-    struct ref_sums *refs;      /* memory is only touched for references with records */
-    /* The last reference that was joined: its intervals to which later output chunks may add, whose
-       positions are not in n_covered yet. */
+    struct ref_sums *refs;      /* pages are only touched for references with records */
+    /* The last reference so far: intervals that later parts may extend, which n_covered does not
+       include yet. */
     int32_t tid;                /* -1: none */
     struct interval *open;
     size_t n_open, open_room;
@@ -53,7 +51,7 @@ struct coverage {
 
 struct part_ref {
     int32_t tid;
-    struct ref_sums sums;       /* n_covered: unless the intervals are in a list of the part */
+    struct ref_sums sums;       /* n_covered: without intervals in the lists of the part */
 };
 
 struct coverage_part {
@@ -62,8 +60,8 @@ struct coverage_part {
     size_t n_refs, refs_room;
     int64_t ref_bases;          /* length of the last reference */
     int64_t last_pos;           /* of the last record */
-    /* Earlier output chunks may cover more of the first reference, and later ones of the last one.
-       If that is the same, `first` is empty. */
+    /* Intervals of the first and the last reference, which may overlap those of other parts. If
+       both are the same reference, `first` is empty. */
     struct interval_list first, last;
     uint64_t n_first, n_last;   /* positions in the lists; n_last: set at the end */
 };
@@ -100,7 +98,7 @@ static void discard(void *arg)
     free(part);
 }
 
-/* After the last record of a reference, unless it is the last one. */
+/* Ends a reference that is not the last one of the part. */
 static void end_ref(struct coverage_part *part)
 {
     interval_list_settle(&part->last);
@@ -147,8 +145,8 @@ static uint64_t sum_bytes(const uint8_t *bytes, size_t n)
 
 enum { CONSUMES_READ = 1, CONSUMES_REFERENCE = 2, ON_BOTH = 3 };        /* see bam_cigar_type */
 
-/* Adds a span of the last reference that bases of a record cover. Returns how many positions of
-   it lie on the reference. */
+/* Adds an interval that bases of a record cover, on the last reference. Returns how many of its
+   positions are on the reference. */
 static uint64_t add_span(struct coverage_part *part, int64_t begin, int64_t end)
 {
     if (begin < 0) begin = 0;
@@ -158,7 +156,7 @@ static uint64_t add_span(struct coverage_part *part, int64_t begin, int64_t end)
     return (uint64_t)(end - begin);
 }
 
-/* The sum of the qualities of a record's bases that lie on the last reference, if not all do. */
+/* Sums the qualities of a record's bases that are on the last reference, if not all of them are. */
 static uint64_t sum_cut_quals(const struct coverage_part *part, struct bam_cigar cigar, int64_t x,
                               const uint8_t *quals)
 {
@@ -175,9 +173,9 @@ static uint64_t sum_cut_quals(const struct coverage_part *part, struct bam_cigar
     return sum;
 }
 
-/* Adds the bases of a record. quals is NULL if it has no sequence. Long reads have thousands of
-   short operations, so few things are done for each: spans end at a deletion only, and all
-   qualities are added at once, less those of insertions and clips. */
+/* Adds the bases of a record. quals NULL: no sequence. Long reads have thousands of short
+   operations, so little is done for each: intervals end only at deletions, and all qualities are
+   summed at once, minus those of insertions and clips. */
 static void add_bases(struct coverage_part *part, struct bam_cigar cigar, int64_t pos,
                       const uint8_t *quals)
 {
@@ -260,7 +258,7 @@ static void add_sums(struct ref_sums *to, const struct ref_sums *sums)
     to->is_crossed |= sums->is_crossed;
 }
 
-/* Makes tid the reference that is joined. */
+/* Makes tid the current reference. */
 static void go_to_ref(struct coverage *sum, int32_t tid)
 {
     if (sum->tid == tid) return;
@@ -283,8 +281,8 @@ static uint64_t keep_open(struct coverage *sum, const struct interval *all, size
     return interval_sum(all + n_closed, n_kept);
 }
 
-/* Joins the intervals that an output chunk has on the current reference, n_positions in all.
-   Records of later output chunks begin at or after last_pos. */
+/* Joins the intervals of a part on the current reference, which have n_positions positions. Records
+   of later parts begin at or after last_pos. */
 static void join_list(struct coverage *sum, const struct interval_list *list,
                       uint64_t n_positions, int64_t last_pos)
 {
@@ -351,7 +349,7 @@ static void print(const struct record_observer *observer, FILE *to)
     if (sum->n_refs > 0)
         (void)fputs("#rname\tstartpos\tendpos\tnumreads\tcovbases\tcoverage\tmeandepth\tmeanbaseq\t"
                     "meanmapq\n", to);
-    /* samtools prints the references that its pileup met, and then all others. */
+    /* samtools prints the references that its pileup reached, and then all others. */
     for (int32_t tid = 0; tid < sum->n_refs; tid++)
         if (sum->refs[tid].is_crossed) print_ref(sum, tid, to);
     for (int32_t tid = 0; tid < sum->n_refs; tid++)

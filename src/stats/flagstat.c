@@ -8,8 +8,9 @@
 #include <stdlib.h>
 
 enum {
-    FLAGSTAT_FLAGS = 1024,      /* combinations of the ten flags that matter */
-    FLAGSTAT_MATES = 3,         /* the mate's reference is the same, another, another and sure */
+    FLAGSTAT_FLAGS = 1024,      /* combinations of the ten relevant flags */
+    FLAGSTAT_MATES = 3,         /* the mate's reference: the same, another, another with mapping
+                                   quality >= 5 */
 };
 
 struct observer {
@@ -21,7 +22,7 @@ struct part {
     uint32_t n[FLAGSTAT_MATES][FLAGSTAT_FLAGS];
 };
 
-/* The strands (0x10, 0x20) do not matter: the flags above them move down by two bits. */
+/* Drops the strand flags (0x10, 0x20): the flags above them move down by two bits. */
 static uint32_t pack(uint32_t flag)
 {
     return (flag & 0xf) | (flag >> 2 & 0x3f0);
@@ -65,7 +66,7 @@ static void add_alike(struct flagstat *sum, uint32_t flag, int mates, uint64_t n
         [FLAGSTAT_TOTAL] = true,
         [FLAGSTAT_PRIMARY] = is_primary,
         [FLAGSTAT_SECONDARY] = flag & BAM_FSECONDARY,
-        /* A record with both flags is a secondary one. */
+        /* A record with both flags counts as secondary. */
         [FLAGSTAT_SUPPLEMENTARY] = !is_primary && !(flag & BAM_FSECONDARY),
         [FLAGSTAT_DUPLICATES] = is_duplicate,
         [FLAGSTAT_PRIMARY_DUPLICATES] = is_primary && is_duplicate,
@@ -95,8 +96,8 @@ static int combine(struct record_observer *observer, void *arg)
     return 0;
 }
 
-/* "12.34%", or N/A of nothing. samtools divides in single precision, which shows in files of
-   millions of records. */
+/* Writes "12.34%", or "N/A" if the total is 0. samtools divides in single precision, which shows in
+   files of millions of records. */
 static const char *percent(uint64_t n, uint64_t total, char text[32])
 {
     if (total == 0) return "N/A";

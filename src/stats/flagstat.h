@@ -1,9 +1,9 @@
 /*
  * flagstat.h -- counts records by their flags, and prints the counts as `samtools flagstat` 1.24
- * does. An observer of the output: flagstat_observer (count_kinds.h).
+ * does. Its observer is flagstat_observer (count_kinds.h).
  *
  * Adding a record must take about a nanosecond, so a part only counts how often each combination of
- * flags occurs. What flagstat shows is derived from these numbers once for each part.
+ * flags occurs. The lines of flagstat are derived from these numbers once for each part.
  */
 #ifndef ROCKSORT_STATS_FLAGSTAT_H
 #define ROCKSORT_STATS_FLAGSTAT_H

@@ -1,12 +1,12 @@
 /*
  * idxstats.c -- counts mapped and unmapped records of each reference, and prints the counts as
- * `samtools idxstats` 1.24 does of a BAM file with an index: idxstats_observer (count_kinds.h).
+ * `samtools idxstats` 1.24 does for an indexed BAM file: idxstats_observer (count_kinds.h).
  *
- * All threads share one array of counts. In coordinate order a worker meets the same reference
- * again and again. In other orders a file has either few references, and the worker meets each of
- * them often; or many, and two workers hardly ever meet the same one at the same time. So each part
- * collects the counts of some references, and adds them to the array when another reference takes
- * the place, and at the end. Memory: 16 bytes for each reference.
+ * All threads share one array of counts, 16 bytes for each reference. Each part has a small cache
+ * of counts. It adds the count of a reference to the array when another reference needs the place,
+ * and at the end. This causes little contention: in coordinate order a worker gets the same
+ * reference many times in a row; in other orders either the references are few and stay in the
+ * cache, or two workers rarely get the same one at the same time.
  */
 #include "stats/count_kinds.h"
 
@@ -22,8 +22,8 @@ struct observer {
     struct record_observer base;        /* must be the first member */
     const sam_hdr_t *header;
     int32_t n_refs;
-    _Atomic uint64_t (*n)[2];   /* mapped, unmapped; [0] is of records without a reference, and
-                                   [tid + 1] of those of tid */
+    _Atomic uint64_t (*n)[2];   /* mapped, unmapped; [0]: records without a reference, [tid + 1]:
+                                   records of tid */
 };
 
 struct place {
@@ -37,7 +37,7 @@ static void *begin(const struct record_observer *observer)
     return xcalloc(N_PLACES, sizeof(struct place));
 }
 
-/* Adds a place to the shared counts and empties it. */
+/* Adds the counts of a place to the shared ones and empties it. */
 static void flush(struct record_observer *observer, struct place *place)
 {
     struct observer *stats = (struct observer *)observer;
@@ -74,7 +74,7 @@ static void end(struct record_observer *observer, void *part)
 
 static int combine(struct record_observer *observer, void *part)
 {
-    (void)observer;             /* the end has added it */
+    (void)observer;             /* end has added it already */
     free(part);
     return 0;
 }
@@ -92,7 +92,7 @@ static void print(const struct record_observer *observer, FILE *to)
                       sam_hdr_tid2name(stats->header, tid),
                       (int64_t)sam_hdr_tid2len(stats->header, tid), count_of(stats, tid, 0),
                       count_of(stats, tid, 1));
-    /* As an index has it: a record without a reference is unmapped, whatever its flags say. */
+    /* As in an index, a record without a reference counts as unmapped, whatever its flags are. */
     (void)fprintf(to, "*\t0\t0\t%" PRIu64 "\n", count_of(stats, -1, 0) + count_of(stats, -1, 1));
 }
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Late intervals wait until they are so many, and a quarter of the sorted ones: merging costs as
-   much as all sorted ones. */
+/* Late intervals are merged when there are at least this many, and a quarter as many as sorted
+   ones: merging walks through all sorted ones. */
 enum { LEAST_LATE = 256 };
 
 void interval_list_append(struct interval_list *list, int64_t begin, int64_t end)
@@ -16,8 +16,8 @@ void interval_list_append(struct interval_list *list, int64_t begin, int64_t end
     list->sorted[list->n++] = (struct interval){begin, end};
 }
 
-/* Returns how many sorted intervals begin at or before `begin`. Looks near the last result first,
-   in steps that double: the next interval is mostly the next one of the same record. */
+/* Returns how many sorted intervals begin at or before `begin`. Searches from the last result in
+   doubling steps, since the next interval is mostly of the same record. */
 static size_t count_before(struct interval_list *list, int64_t begin)
 {
     const struct interval *sorted = list->sorted;
@@ -80,7 +80,8 @@ static int compare_begin(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Adds an interval, which does not begin before the last one of out, to the n that are in out. */
+/* Adds an interval to the n in `out`; it does not begin before the last one. Returns their
+   number. */
 static inline size_t put(struct interval *out, size_t n, const struct interval *interval)
 {
     if (n == 0 || interval->begin > out[n - 1].end) {

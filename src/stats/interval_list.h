@@ -1,15 +1,15 @@
 /*
- * interval_list.h -- the union of intervals that come roughly in order: which positions of one
- * reference are covered.
+ * interval_list.h -- computes the union of intervals that arrive roughly in order: the covered
+ * positions of one reference.
  *
- * In coordinate order nearly each interval touches the last one or comes after it. Those after a
- * deletion or an intron come too early: the next records begin before them. So the list has two
- * parts: `sorted`, of intervals in order that do not touch each other, and `late`, of intervals
- * that would have to be put in between. When there are many late ones all are merged into the
- * sorted part at once. So an interval costs a few nanoseconds, and with late ones O(log n) on
- * average, whatever the records look like. An array of depths would take memory for each position.
+ * In coordinate order nearly every interval touches the last one or comes after it. An exception
+ * are records that follow one with a deletion or an intron: their intervals begin before the last
+ * one. So the list has two parts: `sorted`, of disjoint intervals in order, and `late`, of
+ * intervals that would have to be inserted. Many late intervals are merged into the sorted part at
+ * once. An interval takes a few nanoseconds, a late one O(log n) on average, for any input. An
+ * array of depths would need memory for each position.
  *
- * Order of calls: a list starts as {0}; add; settle, before the sorted part is read; release.
+ * Order of calls: a list starts as {0}; add; settle, before reading the sorted part; release.
  * Threads: a list has one owner at a time. No errors.
  */
 #ifndef ROCKSORT_STATS_INTERVAL_LIST_H
@@ -30,7 +30,8 @@ struct interval_list {
     size_t n_late, late_room;
 };
 
-/* For interval_list_add: one after all others of `sorted`, and one that begins before the last. */
+/* For interval_list_add: append an interval to `sorted`; insert one that begins before the last
+   one. */
 void interval_list_append(struct interval_list *list, int64_t begin, int64_t end);
 void interval_list_insert(struct interval_list *list, int64_t begin, int64_t end);
 
@@ -49,7 +50,7 @@ static inline void interval_list_add(struct interval_list *list, int64_t begin, 
 /* Merges late intervals into the sorted part. */
 void interval_list_settle(struct interval_list *list);
 
-/* Merges late intervals into the sorted part, and gives back memory that is not needed then. */
+/* Merges late intervals into the sorted part, and frees memory that is no longer needed. */
 void interval_list_trim(struct interval_list *list);
 
 /* Forgets all intervals and keeps the memory. */
@@ -60,8 +61,8 @@ void interval_list_release(struct interval_list *list);
 /* The number of positions in n intervals that do not touch each other. */
 uint64_t interval_sum(const struct interval *intervals, size_t n);
 
-/* Writes the union of two arrays of intervals, each in order and without any that touch, to out,
-   which has room for n_a + n_b. Returns the number of intervals in it. */
+/* Writes the union of two arrays of disjoint intervals in order to out, which has room for n_a +
+   n_b. Returns the number of intervals in the union. */
 size_t interval_merge(const struct interval *a, size_t n_a, const struct interval *b, size_t n_b,
                       struct interval *out);
 
