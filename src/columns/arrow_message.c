@@ -1,8 +1,7 @@
 /*
  * arrow_message.c -- see arrow_message.h.
  *
- * Field numbers and names are those of Arrow's Message.fbs, Schema.fbs and File.fbs, metadata
- * version 5.
+ * Field numbers and names are those of Arrow's Message.fbs, Schema.fbs and File.fbs, version 5.
  */
 #include "columns/arrow_message.h"
 
@@ -314,8 +313,7 @@ static bool append_lz4(struct body *body, const uint8_t *from, size_t n_bytes)
     return true;
 }
 
-/* Appends a buffer. A compressed one begins with its uncompressed size, or -1 if it is stored as
-   is. */
+/* Appends a buffer. With compression its original size precedes it, or -1 if it is stored. */
 static void add_buffer(struct body *body, const uint8_t *bytes, size_t n_bytes)
 {
     struct column_bytes *out = body->out;

@@ -1,8 +1,7 @@
 /*
  * column_batch.c -- see column_batch.h.
  *
- * Nulls are added lazily: before the next value of a column, or at the end. So rare tags cost
- * nothing.
+ * Nulls are added before the next value of a column, or at the end. So rare tags cost nothing.
  */
 #include "columns/column_batch.h"
 
@@ -38,10 +37,10 @@ struct column_batch {
     size_t raw_bytes;           /* of the records */
     size_t expected_rows, expected_bytes;       /* column_batch_expect */
     uint8_t *value_bytes;       /* of each column (column_type_bytes) */
-    bool has_misfit;            /* this row has a tag whose type does not fit its column: it is in
-                                   the map */
-    uint16_t bases[256];        /* the two bases of each byte of a sequence; the low byte is
-                                   first */
+    bool has_misfit;            /* a tag of this row is in the map, not in its column: its type
+                                   differs */
+    uint16_t bases[256];        /* two bases for each byte of a sequence, the first in the low
+                                   byte */
 };
 
 struct column_batch *column_batch_create(const struct column_schema *schema)
@@ -187,7 +186,7 @@ static inline void add_field(struct column_batch *batch, enum column_field field
     if (number != NO_COLUMN) add_fixed(batch, number, value);
 }
 
-/* Adds a text, which ends with a NUL. Returns NULL, or what is wrong. */
+/* Adds a text, followed by a NUL. Returns NULL, or what is wrong. */
 static const char *add_text(struct column_batch *batch, struct column_values *column,
                             const uint8_t *text, size_t n_bytes)
 {
@@ -246,8 +245,7 @@ static const char *add_cigar(struct column_batch *batch, struct bam_cigar cigar)
 }
 
 /* Appends room for n bases or qualities. The first record reserves room for the whole batch,
-   because glibc holds a lock while it reallocates a large buffer, and 16 workers would wait for
-   it. */
+   because glibc reallocates large buffers under a lock, for which 16 workers would wait. */
 static uint8_t *append_bases(const struct column_batch *batch, struct column_values *column,
                              size_t n)
 {
@@ -397,7 +395,8 @@ static bool map_has(const struct column_values *map, const uint8_t *letters)
 {
     const struct column_bytes *offsets = &map->buffers[BUFFER_OFFSETS];
     const uint8_t *keys = map->buffers[BUFFER_KEYS].bytes;
-    size_t begin = get_u32(offsets->bytes + offsets->n_bytes - 4), end = next_offset(map, COLUMN_MAP);
+    size_t begin = get_u32(offsets->bytes + offsets->n_bytes - 4);
+    size_t end = next_offset(map, COLUMN_MAP);
     for (size_t i = begin; i < end; i++)
         if (memcmp(keys + 2 * i, letters, 2) == 0) return true;
     return false;

@@ -2,15 +2,13 @@
  * column_batch.h -- converts records to the columns of one record batch, in Arrow's memory layout
  * (Arrow Columnar Format, version 1).
  *
- * Order of calls: create; for each batch: add for each record, end, use the columns, clear;
- * destroy.
+ * Order of calls: create; for each batch: add for each record, end, use the columns, clear.
  *
  * Positions are 1-based, as in SAM. Missing values (written as "*" or 0 in SAM) are null. `end` is
  * the last reference base that the read covers; for an unmapped read, or one that covers no base,
  * it is the position.
  *
- * The schema must outlive the batch. One thread at a time. Memory grows to the size of the largest
- * batch.
+ * The schema must outlive the batch. One thread at a time. Memory grows as needed.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_BATCH_H
 #define ROCKSORT_COLUMNS_COLUMN_BATCH_H
@@ -78,8 +76,7 @@ size_t column_batch_bytes(const struct column_batch *batch);
 /* Removes the records. Keeps the memory that the next batch is likely to need. */
 void column_batch_clear(struct column_batch *batch);
 
-/* True if a read name contains a control character, such as a tab or a newline. Such names are
-   refused. */
+/* True if a read name contains a control character, such as a tab. Such names are refused. */
 static inline bool column_name_has_control(const uint8_t *name, size_t n_bytes)
 {
     const uint64_t every = UINT64_C(0x0101010101010101), top = 0x80 * every;

@@ -2,8 +2,8 @@
  * column_bytes.h -- a growing byte buffer; and the interfaces of a sink, to which bytes are
  * written, and of the spool for footers.
  *
- * A buffer starts as {0}; the owner frees `bytes`. One thread at a time. Only sinks and spools can
- * fail.
+ * A buffer starts as {0}; the owner frees `bytes`. One thread at a time. Errors: only of sinks and
+ * spools.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_BYTES_H
 #define ROCKSORT_COLUMNS_COLUMN_BYTES_H
@@ -22,8 +22,7 @@ struct column_bytes {
     size_t n_bytes, room;
 };
 
-/* Receives bytes piece by piece. `write` returns false if it failed; then it is not called
-   again. */
+/* Receives bytes piece by piece. `write` returns false on failure; then it is not called again. */
 struct column_sink {
     bool (*write)(void *arg, const uint8_t *bytes, size_t n_bytes);
     void *arg;

@@ -6,8 +6,7 @@
  * Order of calls for an encoder: add records to its batch, then put, repeatedly. For a file: begin;
  * note, after each write of batches; end.
  *
- * Threads: one at a time for each encoder and each file. What they are created with must outlive
- * both.
+ * Threads: one at a time for each encoder and each file. The arguments of create must outlive them.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_FILE_H
 #define ROCKSORT_COLUMNS_COLUMN_FILE_H

@@ -49,15 +49,13 @@ flat_place flat_structs_after(struct flat_buffer *flat, size_t n, size_t item_by
 flat_place flat_vector(struct flat_buffer *flat, const flat_place *places, size_t n);
 
 /* Add a table: begin; its fields, by their numbers in the schema; end. Nothing else can be added in
-   between. flat_field adds a number of 1, 2, 4 or 8 bytes. A field that is left out has its default
-   value. */
+   between. flat_field adds a number of 1, 2, 4 or 8 bytes. Fields left out have defaults. */
 void flat_table_begin(struct flat_buffer *flat);
 void flat_field(struct flat_buffer *flat, unsigned field, size_t n_bytes, uint64_t value);
 void flat_field_place(struct flat_buffer *flat, unsigned field, flat_place place);
 flat_place flat_table_end(struct flat_buffer *flat);
 
-/* Makes the table the root, which completes the buffer. Returns it, with its size, a multiple of 8,
-   in *n_bytes. */
+/* Completes the buffer with this table as its root. *n_bytes: its size, a multiple of 8. */
 const uint8_t *flat_finish(struct flat_buffer *flat, flat_place root, size_t *n_bytes);
 
 #endif

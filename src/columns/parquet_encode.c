@@ -5,8 +5,7 @@
  * because only the last group of a page may be padded.
  *
  * Deltas: blocks of 128 in four miniblocks of 32. A block stores its minimum delta, the bit width
- * of each miniblock, and the deltas minus the minimum. Deltas wrap around, so any values can be
- * stored.
+ * of each miniblock, and the deltas minus the minimum. Deltas wrap around.
  */
 #include "columns/parquet_encode.h"
 

@@ -213,8 +213,7 @@ static uint8_t *put_tag(uint8_t *out, const struct draft *draft, enum draft_tag 
     return out;
 }
 
-/* True if the only tags to be left out are the first ones of their names, which draft_open has
-   found. */
+/* True if only first tags of their names, which draft_open has found, are to be left out. */
 static bool keeps_nearly_all_tags(const struct draft *draft)
 {
     for (int i = 0; i < DRAFT_N_TAGS; i++)
@@ -278,8 +277,7 @@ size_t draft_bytes_at_most(const struct draft *draft)
     return n_bytes;
 }
 
-/* True if the CIGAR has too many operations for its field: it is in a CG tag then, and the field
-   holds a placeholder. */
+/* True if the CIGAR is too long for its field, which then holds a placeholder; CG has the CIGAR. */
 static bool has_long_cigar(const struct draft *draft)
 {
     return draft->cigar.n_ops > UINT16_MAX;

@@ -1,7 +1,5 @@
 /*
- * draft.h -- changes fields, CIGAR and tags of a raw record, which is copied once, when it is
- * written.
- *
+ * draft.h -- changes fields, CIGAR and tags of a raw record, which is copied only when written.
  *
  * A draft holds the changes. Order of calls: draft_open; change fields and call draft_take_ops,
  * draft_take_tags, draft_set_tag and draft_remove_tag, in any order; draft_write; draft_close.
@@ -37,8 +35,7 @@ struct draft {
     bool without_alignment_tags;        /* NM, MD, CG and SM are left out */
     const uint8_t *tags;        /* all tags of the record but the long tag */
     size_t tags_bytes;
-    bool has_damaged_tags;      /* set by draft_open; tags from the damaged one on are not
-                                   changed */
+    bool has_damaged_tags;      /* set by draft_open; these and later tags do not change */
     /* set by draft_open, for draft.c only */
     const uint8_t *long_cigar;  /* the CG tag that holds the CIGAR, or NULL */
     const uint8_t *first[DRAFT_N_TAGS];         /* first tag with each name, or NULL */
@@ -60,14 +57,12 @@ void draft_open(struct draft *draft, const uint8_t *rec);
 /* Frees what the draft owns. */
 void draft_close(struct draft *draft);
 
-/* Replace the CIGAR, by n_ops operations, or the tags. The draft takes ownership of the memory,
-   which malloc returned. */
+/* Replace the CIGAR or the tags. The draft takes ownership of the memory, which is from malloc. */
 void draft_take_ops(struct draft *draft, uint8_t *ops, size_t n_ops);
 void draft_take_tags(struct draft *draft, uint8_t *tags, size_t tags_bytes);
 
-/* draft_set_tag deletes the first tag with this name and appends a new one; its value is computed
-   from `mate` when the draft is written. For DRAFT_CT `mate` is the other record of the template,
-   for DRAFT_MN NULL. */
+/* draft_set_tag deletes the first tag with this name and appends a new one; draft_write computes
+   its value from `mate`: for DRAFT_CT the other record of the template, for DRAFT_MN NULL. */
 void draft_set_tag(struct draft *draft, enum draft_tag tag, const struct draft *mate);
 void draft_remove_tag(struct draft *draft, enum draft_tag tag);
 

@@ -4,8 +4,7 @@
  * the tags MQ, MC and ms. With -M it also adapts base modifications (base_mods.h). The manual page
  * has the rules.
  *
- * A template is one sequenced molecule. Its records have the same read name and are consecutive in
- * the input.
+ * A template is one sequenced molecule: consecutive records of the input with the same read name.
  *
  * Order of calls: for each record of a template fixmate_add; then fixmate_finish, which appends the
  * fixed records to space->out, in their order; then the next template. fixmate_release at the end.
@@ -24,8 +23,7 @@ struct fixmate_rules {
     bool removes;               /* -r: unmapped and secondary records are left out */
     bool any_orientation;       /* -p: keeps the proper pair flag for any orientation */
     bool template_cigar;        /* -c: the leftmost record gets ct */
-    char barcode_tag[2];        /* a primary record without this tag gets that of its mate; 0:
-                                   none */
+    char barcode_tag[2];        /* copied from the mate to a primary record; 0: none */
     bool base_mods;             /* -M: MM, ML and MN are checked, and cut for clipped reads */
     unsigned sanitize;          /* -z */
     int32_t n_refs;             /* references in the header */

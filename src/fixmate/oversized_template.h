@@ -4,13 +4,12 @@
  *
  * The first walk keeps the records that others need: the first primary record, the last one of each
  * segment (read 1, read 2), and those whose values the first one gets as tags. A later primary
- * record also needs the state of the first one at that point. The first walk returns this state as
- * a *place*, whenever it is asked; the second walk can start at each place, in several threads at
- * the same time.
+ * record also needs the state of the first one at that point. oversized_template_place returns this
+ * state as a *place* during the first walk; the second walk can start at each place, in several
+ * threads at the same time.
  *
  * Order of calls: create; look for each record, in their order, and place between them; end; then
- * for each span of records large_walk_begin, and large_walk_fix for each of its records;
- * destroy.
+ * for each span large_walk_begin, and large_walk_fix for each of its records; destroy.
  *
  * Ownership: the object owns copies of the records that it keeps. Threads: one at a time until end;
  * then any thread may walk, each with its own large_walk.

@@ -128,8 +128,7 @@ static bool is_to_be_joined(const struct draft *draft, unsigned flags)
     return false;
 }
 
-/* Joins adjacent equal operations, up to the maximum length of an operation, and leaves out empty
-   ones. */
+/* Joins adjacent equal operations, up to the maximum length, and leaves out empty ones. */
 static void join_operations(struct draft *draft, unsigned flags)
 {
     if (!is_to_be_joined(draft, flags)) return;

@@ -108,8 +108,7 @@ void template_cut_open(struct template_cutter *cutter, struct template_span *tem
 {
     const uint8_t *rec = cutter->kept.at;
     size_t n_bytes = BAM_RECORD_FIXED_BYTES + bam_record_name_bytes(rec);
-    if (n_bytes > bam_record_bytes(rec)) n_bytes = BAM_RECORD_FIXED_BYTES;  /* equals no other
-                                                                               name */
+    if (n_bytes > bam_record_bytes(rec)) n_bytes = BAM_RECORD_FIXED_BYTES;  /* no name */
     cutter->open.n_bytes = 0;
     append(&cutter->open, rec, n_bytes);
     (void)put_u32(cutter->open.at, n_bytes - 4);

@@ -5,10 +5,9 @@
  * kept of earlier spans and its own records, except the last template: the cutter keeps that one,
  * because the next span may continue it. So different threads can work on different template_spans.
  *
- * Order of calls: template_cut for each span in its order. If the last template needs too much
- * memory, the caller takes its records so far with template_cut_open. Then it calls
- * template_cut_more for each span until the template ends, and template_cut for the rest of that
- * span.
+ * Order of calls: template_cut for each span in its order. If the last template is too large, the
+ * caller takes its records so far with template_cut_open, calls template_cut_more for each span
+ * until it ends, and template_cut for the rest of that span.
  *
  * Reads the sizes of all records, and the names of only the last ones.
  *
@@ -49,8 +48,7 @@ bool template_same_name(const uint8_t *a, const uint8_t *b);
 void template_cut(struct template_cutter *cutter, const uint8_t *records, size_t n_bytes,
                   size_t n_records, bool is_last, struct template_span *templates);
 
-/* Opens the template that is kept, which has at least one record: moves its records to
-   templates->left. */
+/* Opens the kept template, which has at least one record: moves its records to templates->left. */
 void template_cut_open(struct template_cutter *cutter, struct template_span *templates);
 
 /* Stores in *templates the records of a span that continue the open template. If it ends in this

@@ -209,8 +209,7 @@ uint64_t bam_inputs_start_at(struct bam_inputs *in, const struct input_position 
 {
     in->start = *position;
     in->at = position->input;
-    for (size_t i = 1; i < in->at; i++)         /* bam_inputs_leave will count the one before
-                                                   `at` */
+    for (size_t i = 1; i < in->at; i++)         /* the one before `at` is counted later */
         in->n_bytes_before += (uint64_t)input_bytes(in->paths[i - 1]);
     uint64_t last = in->at > 0 ? (uint64_t)input_bytes(in->paths[in->at - 1]) : 0;
     return in->n_bytes_before + last + (position->offset >> 16);

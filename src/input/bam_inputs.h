@@ -1,6 +1,5 @@
 /*
- * bam_inputs.h -- opens the inputs of a sort, unites their headers, and hands out a reader for
- * each.
+ * bam_inputs.h -- opens the inputs of a sort, unites their headers, and reads them in turn.
  *
  * Order of calls: open; header; next until it returns 0; close at any time. Several inputs are
  * opened for their headers, closed, and opened again to be read, so that only one is open at a
@@ -21,8 +20,7 @@ struct opened_file {
     bool is_regular;
     struct stat st;
     uint64_t header_hash;               /* only if there are several inputs */
-    bool can_seek;                      /* only if there are several inputs: it is BGZF-compressed
-                                           BAM */
+    bool can_seek;                      /* several inputs: this is BGZF BAM */
     enum htsExactFormat format;
     bool by_coordinate;                 /* its header claims this order */
     bool is_cut;                        /* it was read and is probably truncated */
@@ -51,8 +49,7 @@ struct bam_inputs {
 };
 
 /* Opens all inputs and unites their headers. Paths, options and pool must outlive the inputs.
-   is_merge: they are read with bam_inputs_open_one, at the same time; regular files can be read
-   repeatedly. */
+   is_merge: they are read with bam_inputs_open_one, at the same time; regular files repeatedly. */
 struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const htsFormat *options,
                                    htsThreadPool *pool, bool is_merge);
 

@@ -285,8 +285,8 @@ static sam_hdr_t *read_with_htslib(samFile *hts, const char *name)
     return NULL;
 }
 
-/* Reads the header. Checks it unless is_checked, that is, since the file was opened for the first
-   time. Does not warn if is_quiet, or while several inputs are opened for the first time. */
+/* Reads the header. Checks it unless is_checked: when the file was first opened. Does not warn if
+   is_quiet, or while several inputs are opened for the first time. */
 static int read_header(struct reader_file *file, bool is_checked, bool is_quiet)
 {
     if (is_text(file->hts))

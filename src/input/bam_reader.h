@@ -1,6 +1,5 @@
 /*
- * bam_reader.h -- reads one input, in any format that htslib opens, as a stream of pieces of raw
- * BAM.
+ * bam_reader.h -- reads one input, in any format that htslib opens, as pieces of raw BAM.
  *
  * Order of calls: open; seek, if needed; next, until it returns no piece, while workers inflate or
  * parse the pieces (reader_source.h); close.
@@ -14,8 +13,7 @@
 
 #include <htslib/thread_pool.h>
 
-/* Read-only for the caller, except that the header may be changed, for instance by adding @PG
-   lines. */
+/* Read-only for the caller, except the header, to which it may add @PG lines. */
 struct bam_reader {
     struct reader_file file;
     struct reader_source *source;

@@ -29,7 +29,7 @@ static struct reference of_line(struct text line)
         struct text name = header_field_value(field, "SN:");
         struct text length = header_field_value(field, "LN:");
         if (name.at && !ref.name.at) ref.name = name;
-        /* strtoull stops at the end of the field. */
+        /* strtoull stops at the end of the field, or before it. */
         if (length.at) ref.n_bases = strtoull(length.at, NULL, 10);
     }
     return ref;
@@ -87,8 +87,8 @@ static void put_line(kstring_t *out, struct text line)
     xalloc_require(kputsn(line.at, line.n, out) >= 0 && kputc('\n', out) >= 0);
 }
 
-/* Writes the line of reference i of the list. Drops the tags of a line with another length, which
-   describes another sequence. */
+/* Writes the line of reference i of the list. A line with another length describes another
+   sequence. */
 static void put_reference(const sam_hdr_t *header, const struct text_map *places, size_t i,
                           kstring_t *out)
 {
@@ -99,7 +99,8 @@ static void put_reference(const sam_hdr_t *header, const struct text_map *places
     if (header_next_line(&at, &line) && agree(of_line(line), ref))
         put_line(out, line);
     else
-        xalloc_require(ksprintf(out, "@SQ\tSN:%s\tLN:%" PRIu64 "\n", ref.name.at, ref.n_bases) >= 0);
+        xalloc_require(ksprintf(out, "@SQ\tSN:%s\tLN:%" PRIu64 "\n", ref.name.at, ref.n_bases) >=
+                       0);
 }
 
 /* Rewrites all lines of the header, with an @SQ line for each reference of the list. */

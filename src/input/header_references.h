@@ -4,8 +4,7 @@
  * A BAM file names its references twice: in a list, to which the numbers in records refer, and in
  * the @SQ lines of its text, which are written to SAM and CRAM. If they differ, reads would move to
  * other contigs. The list takes precedence, as in all programs that read BAM. A list that cannot be
- * written as @SQ lines is refused: a reference without a name or bases, a tab or a newline in a
- * name.
+ * written as @SQ lines is refused: references without name or bases, names with a tab or newline.
  *
  * Threads: one at a time. Errors: -1 after a message.
  */

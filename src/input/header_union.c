@@ -196,8 +196,7 @@ static int read_header(struct builder *b, size_t i)
         struct header_id_list *list = &b->ids[i].kinds[kind];
         for (size_t k = 0; k < list->n; k++)
             (void)text_map_put(&b->kinds[kind].numbers, list->at[k].id, 0);
-        text_map_release(&list->places);        /* frees memory, which adds up over thousands of
-                                                   inputs */
+        text_map_release(&list->places);        /* memory adds up over thousands of inputs */
     }
     return 0;
 }
@@ -210,8 +209,7 @@ static int compare_fields(const void *a, const void *b)
     return compare_bytes(x->at, x->n, y->at, y->n);
 }
 
-/* True if `value` is the value of this field. Compares addresses, because other fields may have
-   equal values. */
+/* True if `value` is the value of this field. Compares addresses: other fields may be equal. */
 static bool has_value(struct text field, struct text value)
 {
     return value.at && value.at + value.n == field.at + field.n;

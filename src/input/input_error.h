@@ -1,6 +1,5 @@
 /*
- * input_error.h -- prints messages about bad input, in the same words for the sort, --verify and
- * --plan.
+ * input_error.h -- prints messages about bad input, for the sort, --verify and --plan.
  *
  * Each function prints one message (diag.h). `input` is the name of the input in messages. For
  * messages about valid records that cannot be sorted see record_problem.h. Any thread.
@@ -23,8 +22,7 @@ void input_error_joined(const char *input, const char *format, const char *unit,
 /* Reading failed near a byte of the file. errno is the reason; 0: bad content. */
 void input_error_read(const char *input, uint64_t offset);
 
-/* The header with this text is invalid, or htslib cannot parse it. is_cut: the file ends within the
-   last line. */
+/* The header is invalid, or htslib cannot parse it. is_cut: the file ends within the last line. */
 void input_error_header(const char *input, const char *text, bool known_types, bool is_cut);
 
 /* The header is missing or cannot be read. */

@@ -15,7 +15,7 @@
 /* ---- pieces ---- */
 
 /*
- * A piece of an input, which a worker gets from the reader. It starts as {0} and has one of three forms:
+ * A piece of an input, for a worker to inflate or parse. Starts as {0} and has one of three forms:
  *   - whole BGZF blocks, which a worker inflates directly to the place where the records stay;
  *   - whole lines of SAM, which a worker parses into a buffer of the piece (sam_chunk.h);
  *   - raw bytes that are in place already.

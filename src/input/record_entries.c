@@ -42,7 +42,8 @@ void record_entries_make(const struct sort_rules *rules, uint8_t *from, const ui
 static void refuse_key(const struct sort_rules *rules, struct record_problem *problem)
 {
     static_assert(SORT_KEY_MOST_BYTES == 65535, "the texts say so");
-    problem->text = "has a sort key of more than 65,535 bytes; shorten or remove its tags CB and MI";
+    problem->text =
+        "has a sort key of more than 65,535 bytes; shorten or remove its tags CB and MI";
     if (rules->order != SORT_TAG) return;
     problem->text = "has a sort key of more than 65,535 bytes; shorten or remove its tag";
     problem->tag = rules->tag;

@@ -1,6 +1,5 @@
 /*
- * record_entries.h -- checks records of an input, and makes the entries by which they are sorted
- * and merged.
+ * record_entries.h -- checks records of an input, and makes entries for the sort and the merge.
  *
  * Whole records are consecutive in [from, to) (bam_walk). Order of calls: check; then make in
  * orders with fixed-size keys, else measure and make_keyed.
@@ -43,8 +42,7 @@ uint8_t *record_entries_check(const struct sort_rules *rules, int32_t n_refs, ui
 void record_entries_make(const struct sort_rules *rules, uint8_t *from, const uint8_t *to,
                          struct sort_entry *entries, struct content_sum *sum);
 
-/* Returns the bytes of the keyed_records of all records, or -1 with *problem if a key is missing or
-   too long. */
+/* Returns the bytes of the keyed_records of all records, or -1 with *problem for a bad key. */
 ssize_t record_entries_measure(const struct sort_rules *rules, const uint8_t *from,
                                const uint8_t *to, uint64_t first_record,
                                struct record_problem *problem);

@@ -320,7 +320,7 @@ static void note_text(char *to, size_t room, const char *from, size_t n)
 /* Restores the tabs that htslib has replaced by NULs. */
 static void restore_tabs(char *line, size_t length)
 {
-    for (char *at = line; (at = memchr(at, '\0', length - (size_t)(at - line))) != NULL;) *at = '\t';
+    for (char *at = line; (at = memchr(at, '\0', length - (size_t)(at - line)));) *at = '\t';
 }
 
 /* Stores the read name and the beginning of a line, which ends with a NUL. */

@@ -71,7 +71,8 @@ sam_hdr_t *sam_text_read_header(samFile *file, const char *name, bool *is_cut)
     kstring_t text = KS_INITIALIZE;
     bool is_read = read_header_text(file, &text) == 0;
     *is_cut = text.l > 0 && text.s[text.l - 1] != '\n';
-    char *complete = text.l > 0 && strlen(text.s) == text.l ? header_complete_comments(text.s) : NULL;
+    bool is_text = text.l > 0 && strlen(text.s) == text.l;
+    char *complete = is_text ? header_complete_comments(text.s) : NULL;
     sam_hdr_t *header = !is_read ? NULL
                         : complete ? parse_header(complete, strlen(complete))
                                    : parse_header(text.s, text.l);

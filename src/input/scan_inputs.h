@@ -21,8 +21,7 @@ int scan_inputs_ends(const struct input_streams_settings *streams,
  * touched[i] for each input number that has such a record.
  *
  * In most inputs the ID of a program changes, because the same ID has another command line in each
- * input, but hardly any record has a PG tag. Scanning an input takes a tenth of the time of merging
- * it.
+ * input, but hardly any record has a PG tag. A scan takes a tenth of the time of a merge.
  */
 int scan_inputs_ids(const struct input_streams_settings *streams, bool *touched);
 

@@ -150,8 +150,7 @@ struct queued_span *span_queue_take_locked(struct span_queue *queue)
     return span;
 }
 
-/* With the lock held: marks the span as ready to be taken. The thread pool wakes waiters after each
-   job. */
+/* With the lock held: marks the span as ready. The thread pool wakes waiters after each job. */
 static void be_done(struct queued_span *span)
 {
     struct span_queue *queue = span->queue;

@@ -42,14 +42,13 @@ struct input_streams_settings {
     struct threads *threads;
     struct load_totals *totals; /* is told that the input is bad; with streams: how much was read */
     struct memory_budget_inputs share;  /* span_bytes, and ahead_bytes: memory limit for the spans
-                                           of an input that were not dropped; one span is always
+                                           of an input until they are dropped; one is always
                                            allowed */
     int32_t n_refs;             /* of the output's header */
     bool keeps_ids;             /* records keep their IDs of read groups and programs */
     bool has_offsets;           /* record_span_offset will be called */
     /* Processes the records of a span and may set span->made. `input` is the input's name in
-       messages. Returns 0, or -1 after a message. NULL: spans are handed out as soon as they are
-       cut. */
+       messages. Returns 0, or -1 after a message. NULL: spans are handed out when cut. */
     int (*make)(void *arg, struct worker *worker, struct queued_span *span, const char *input);
     /* Frees the result of a span that was not taken. NULL: spans are dropped after `make`, not
        handed out. Not used without `make`. */

@@ -56,7 +56,7 @@ struct span_reader {            /* only span_reader.c writes it */
     uint64_t n_records;         /* in all spans so far */
     uint64_t n_dropped;         /* lines that a filter dropped so far */
     uint64_t end_offset;        /* where the last record ends */
-    bool is_ended;              /* after a damaged record: the rest is not used */
+    bool is_ended;              /* after a bad record: the rest is not used */
     uint8_t *tail;              /* the beginning of an incomplete record */
     size_t tail_bytes, tail_room;
 };
@@ -117,7 +117,7 @@ uint8_t *record_span_take_memory(struct record_span *span);
    records. */
 size_t record_span_memory_bytes(const struct record_span *span);
 
-/* Frees buffers of more than keep_bytes, and with them the records. */
+/* Frees buffers of more than keep_bytes, and the records. */
 void record_span_shrink(struct record_span *span, size_t keep_bytes);
 
 /* Makes a span ready to be read again. */

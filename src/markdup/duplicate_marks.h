@@ -33,8 +33,7 @@ void duplicate_marks_destroy(struct duplicate_marks *marks);
 /* Says that a run has at least n_records. */
 void duplicate_marks_add_run(struct duplicate_marks *marks, uint32_t run, uint32_t n_records);
 
-/* To be called when all runs are known. Returns the memory that marks without tags take until
-   `end`. */
+/* Called when all runs are known. Returns the memory that marks without tags take until `end`. */
 size_t duplicate_marks_begin(struct duplicate_marks *marks);
 
 /* The number of records in all runs, after begin. */

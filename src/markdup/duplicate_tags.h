@@ -1,7 +1,6 @@
 /*
  * duplicate_tags.h -- writes what --markdup adds to a record: flag 0x400 and the tags do (name of
- * the original read), dt (SQ: optical duplicate, LB: other duplicate) and dc (reads in the
- * duplicate set).
+ * the original read), dt (SQ: optical duplicate, LB: other duplicate) and dc (size of the set).
  *
  * As in samtools markdup 1.24, existing tags are replaced in place, new ones are appended in the
  * order do, dt, dc. Tags of the wrong type are replaced, too (1.24 fails if do is not text, and
@@ -40,8 +39,8 @@ enum {
         DUPLICATE_ORIGINAL_BYTES + DUPLICATE_TYPE_BYTES + DUPLICATE_COUNT_BYTES
 };
 
-/* Writes the record with flag and tags to `out`, which has room for the record and
-   DUPLICATE_TAGS_GROWTH_BYTES more. Returns its size. */
+/* Writes the record with flag and tags to `out`, which has room for DUPLICATE_TAGS_GROWTH_BYTES
+   more. Returns the new size. */
 size_t duplicate_tags_write(const uint8_t *rec, const struct duplicate_tags *tags, uint8_t *out);
 
 /* -c: if a record has the flag, removes the flag, the first do and the first dt in place. Returns

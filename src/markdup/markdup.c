@@ -109,16 +109,16 @@ static void count(const struct markdup_rules *rules, const uint8_t *rec, enum ex
 
 /* Counts the barcodes and coordinates that examined reads lack. */
 static void count_lacking(const struct markdup_rules *rules, const uint8_t *rec, uint64_t index,
-                          const struct record_read_ends *all_ends, struct read_ends_part *read_ends)
+                          const struct record_read_ends *all_ends, struct read_ends_part *ends_part)
 {
     if (all_ends->as == EXAMINED_NOT) return;
-    read_ends->lacks.n_examined++;
-    read_ends->lacks.n_lacking += all_ends->ends[0].barcode == 0;
-    read_ends->lacks.n_unreadable += all_ends->lacks_barcode;
+    ends_part->lacks.n_examined++;
+    ends_part->lacks.n_lacking += all_ends->ends[0].barcode == 0;
+    ends_part->lacks.n_unreadable += all_ends->lacks_barcode;
     if (rules->optical_distance == 0 || (index >= COORDS_FIRST && index % COORDS_EVERY > 0)) return;
     struct read_coords coords = read_coords_of(rules, (const char *)bam_record_name(rec));
-    read_ends->lacks.n_names++;
-    read_ends->lacks.n_without_coords += !coords.known;
+    ends_part->lacks.n_names++;
+    ends_part->lacks.n_without_coords += !coords.known;
 }
 
 /* Identifies an attempt at a run: if a run is written again, earlier attempts are ignored. */
@@ -127,13 +127,13 @@ static uint64_t label_of(uint32_t run, uint64_t attempt)
     return attempt << 32 | run;
 }
 
-static void end_gather(struct read_ends_part *read_ends)
+static void end_gather(struct read_ends_part *ends_part)
 {
-    read_ends_gather_end(&read_ends->gather, label_of(read_ends->run, read_ends->attempt),
-                         &read_ends->bytes, &read_ends->n_bytes, &read_ends->room);
+    read_ends_gather_end(&ends_part->gather, label_of(ends_part->run, ends_part->attempt),
+                         &ends_part->bytes, &ends_part->n_bytes, &ends_part->room);
 }
 
-static int add_ends(const struct markdup *d, struct read_ends_part *read_ends, const uint8_t *rec,
+static int add_ends(const struct markdup *d, struct read_ends_part *ends_part, const uint8_t *rec,
                     uint64_t index, uint64_t ordinal)
 {
     struct record_read_ends all_ends;
@@ -148,15 +148,15 @@ static int add_ends(const struct markdup *d, struct read_ends_part *read_ends, c
         return -1;
     }
     count(rules, rec, all_ends.as,
-          group_counts_of(&read_ends->counts, d->search.counts, all_ends.group));
+          group_counts_of(&ends_part->counts, d->search.counts, all_ends.group));
     for (unsigned i = 0; i < all_ends.n; i++) {
         all_ends.ends[i].index = (uint32_t)index;
         all_ends.ends[i].ordinal = ordinal & DUPLICATE_ORDINAL_MASK;
-        read_ends_gather_add(&read_ends->gather, &all_ends.ends[i]);
+        read_ends_gather_add(&ends_part->gather, &all_ends.ends[i]);
     }
-    count_lacking(rules, rec, index, &all_ends, read_ends);
-    read_ends->end = (uint32_t)index + 1;
-    if (read_ends->gather.n >= READ_ENDS_GATHER_ENOUGH) end_gather(read_ends);
+    count_lacking(rules, rec, index, &all_ends, ends_part);
+    ends_part->end = (uint32_t)index + 1;
+    if (ends_part->gather.n >= READ_ENDS_GATHER_ENOUGH) end_gather(ends_part);
     return 0;
 }
 
@@ -171,38 +171,38 @@ static void *begin(const struct record_observer *observer)
 {
     struct markdup *d = of(observer);
     (void)pthread_mutex_lock(&d->lock);
-    struct read_ends_part *read_ends = d->unused;
-    if (read_ends)
-        d->unused = read_ends->next;
+    struct read_ends_part *ends_part = d->unused;
+    if (ends_part)
+        d->unused = ends_part->next;
     else
-        read_ends = xcalloc(1, sizeof *read_ends);
-    read_ends->attempt = d->search.undone.n;
+        ends_part = xcalloc(1, sizeof *ends_part);
+    ends_part->attempt = d->search.undone.n;
     (void)pthread_mutex_unlock(&d->lock);
-    return read_ends;
+    return ends_part;
 }
 
 static int add_records(struct record_observer *observer, void *part,
                        const struct observed_records *observed)
 {
-    struct read_ends_part *read_ends = part;
+    struct read_ends_part *ends_part = part;
     struct bam_records records = observed->all;
     uint64_t index = observed->first_record;
     const uint8_t *rec;
-    read_ends->run = observed->run;
+    ends_part->run = observed->run;
     for (uint32_t i = 0; (rec = bam_records_next(&records)); i++, index++) {
         uint64_t ordinal = observed->ordinals ? bam_block_ordinal(observed->ordinals, i) : index;
-        if (add_ends(of(observer), read_ends, rec, index, ordinal) < 0) return -1;
+        if (add_ends(of(observer), ends_part, rec, index, ordinal) < 0) return -1;
     }
     return 0;
 }
 
 static void discard(void *part)
 {
-    struct read_ends_part *read_ends = part;
-    read_ends_gather_release(&read_ends->gather);
-    group_counts_release(&read_ends->counts);
-    free(read_ends->bytes);
-    free(read_ends);
+    struct read_ends_part *ends_part = part;
+    read_ends_gather_release(&ends_part->gather);
+    group_counts_release(&ends_part->counts);
+    free(ends_part->bytes);
+    free(ends_part);
 }
 
 static void join_lacks(struct lacks *sum, const struct lacks *other)
@@ -219,18 +219,18 @@ static void join_lacks(struct lacks *sum, const struct lacks *other)
 static int combine(struct record_observer *observer, void *part)
 {
     struct markdup *d = of(observer);
-    struct read_ends_part *read_ends = part;
-    end_gather(read_ends);
+    struct read_ends_part *ends_part = part;
+    end_gather(ends_part);
     (void)pthread_mutex_lock(&d->lock);
-    int r = read_ends_chunks_append(d->search.all_ends, read_ends->bytes, read_ends->n_bytes);
-    join_lacks(&d->lacks, &read_ends->lacks);
-    group_counts_end(&read_ends->counts, d->search.counts);
-    if (read_ends->end > 0)
-        duplicate_marks_add_run(d->search.marks, read_ends->run, read_ends->end);
-    read_ends->n_bytes = read_ends->end = 0;
-    read_ends->lacks = (struct lacks){0};
-    read_ends->next = d->unused;
-    d->unused = read_ends;
+    int r = read_ends_chunks_append(d->search.all_ends, ends_part->bytes, ends_part->n_bytes);
+    join_lacks(&d->lacks, &ends_part->lacks);
+    group_counts_end(&ends_part->counts, d->search.counts);
+    if (ends_part->end > 0)
+        duplicate_marks_add_run(d->search.marks, ends_part->run, ends_part->end);
+    ends_part->n_bytes = ends_part->end = 0;
+    ends_part->lacks = (struct lacks){0};
+    ends_part->next = d->unused;
+    d->unused = ends_part;
     (void)pthread_mutex_unlock(&d->lock);
     return r;
 }
@@ -259,9 +259,9 @@ static void destroy_ends(struct markdup *d)
     tape_set_destroy(d->search.names);
     tape_set_destroy(d->search.sent);
     d->search.all_ends = d->search.names = d->search.sent = NULL;
-    for (struct read_ends_part *read_ends = d->unused, *next; read_ends; read_ends = next) {
-        next = read_ends->next;
-        discard(read_ends);
+    for (struct read_ends_part *ends_part = d->unused, *next; ends_part; ends_part = next) {
+        next = ends_part->next;
+        discard(ends_part);
     }
     d->unused = NULL;
 }

@@ -44,8 +44,7 @@ struct markdup_rules {
     bool counts;                /* --duplicate-count: tag dc */
     int64_t optical_distance;   /* -d: tag dt; 0: not asked for */
     bool only_optical;          /* --optical-only: other duplicates are counted, not marked */
-    bool checks_chains;         /* false with --no-multi-dup: duplicates are also compared with each
-                                   other */
+    bool checks_chains;         /* unless --no-multi-dup: compares duplicates with each other */
     struct name_pattern *coords;        /* --read-coords; NULL: fields between colons */
     unsigned coords_t, coords_x, coords_y;      /* its groups (--coords-order); t 0: no tile */
     bool moves_umi;             /* --move-umi-to-tag */
@@ -56,7 +55,7 @@ struct markdup_rules {
     bool json;
     const char *statistics_path;        /* -f; NULL: standard error */
     const char *metrics_path;   /* --metrics */
-    char **words;               /* owned by the parser; sort_options_release_markdup frees it */
+    char **words;               /* of the parser; sort_options_release_markdup frees it */
 };
 
 /* True if reads of different read groups or libraries are never duplicates. */

@@ -82,9 +82,8 @@ void group_counts_release(struct group_counts *part);
 
 /* ---- reports ---- */
 
-/* Estimates the number of molecules in the library, as Picard and samtools do. n_pairs: all pairs
-   except optical duplicates; n_unique_pairs: pairs that are not duplicates. Returns 0 if it cannot
-   be estimated. */
+/* Estimates the number of molecules in the library, as Picard and samtools do. n_pairs: without
+   optical duplicates; n_unique_pairs: without any duplicates. Returns 0 if unknown. */
 uint64_t duplicate_library_size(uint64_t n_pairs, uint64_t n_unique_pairs);
 
 /* Writes the report of samtools markdup, byte for byte. For MultiQC, the command must contain
@@ -95,8 +94,7 @@ void markdup_stats_write(FILE *to, bool json, const char *command,
                          const struct duplicate_counts *counts, const struct read_groups *groups);
 
 /* Writes the metrics of Picard MarkDuplicates. counts[i] belongs to library i. The unknown library
-   is left out if it has no records and there are others. started: start time of the sort, as
-   text. */
+   is left out if it has no records and there are others. started: start time, as text. */
 void duplicate_metrics_write(FILE *to, const char *command, const char *started,
                              const struct duplicate_counts *counts,
                              const struct read_groups *groups);

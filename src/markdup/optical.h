@@ -1,6 +1,5 @@
 /*
- * optical.h -- finds optical duplicates: those that are near a better read of their set on the flow
- * cell (-d).
+ * optical.h -- finds optical duplicates: those near a better read of their set on the flow cell.
  *
  * Order of calls: create; begin_set and add, for the duplicates of some sets; resolve, which
  * removes them; destroy. Threads: one at a time.
@@ -29,8 +28,7 @@ void optical_destroy(struct optical *optical);
 /* Begins a set with this key and the name of its best read. Returns 0, or -1 after a message. */
 int optical_begin_set(struct optical *optical, struct duplicate_key set, struct read_name best);
 
-/* Adds a duplicate with coordinates. is_optical may be set already. Returns 0, or -1 after a
-   message. */
+/* Adds a duplicate with coordinates. Returns 0, or -1 after a message. */
 int optical_add(struct optical *optical, struct duplicate_key set, struct item_read *read);
 
 /* Passes all duplicates to the taker. Returns 0, or -1 after a message. */

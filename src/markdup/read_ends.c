@@ -188,7 +188,7 @@ static void take_name(const uint8_t *rec, struct read_ends *ends)
 }
 
 /* Makes the read ends of a read of a pair. Returns NULL, or what is wrong with it. */
-static const char *ends_pair(const struct markdup_rules *rules, const uint8_t *rec,
+static const char *make_pair(const struct markdup_rules *rules, const uint8_t *rec,
                              const struct unclipped *own, const struct wanted_tags *tags,
                              struct record_read_ends *made)
 {
@@ -285,7 +285,7 @@ const char *read_ends_make(const struct markdup_rules *rules, const uint8_t *rec
     made->n = 1;
     const char *problem = NULL;
     if (is_member_of_pair(flag, rec))
-        problem = ends_pair(rules, rec, &own, &tags, made);
+        problem = make_pair(rules, rec, &own, &tags, made);
     else if (ends->has_others || duplicate_rules_set_tags(rules))
         take_name(rec, ends);
     if (is_nowhere(ends)) made->n = 0;

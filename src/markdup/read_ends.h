@@ -29,10 +29,9 @@
 
 enum read_ends_kind {
     READ_ENDS_SINGLE,           /* a single read */
-    READ_ENDS_PAIR,             /* a member of a pair */
+    READ_ENDS_PAIR,             /* a read of a pair */
     READ_ENDS_END,              /* the 5' end of a read that also has a READ_ENDS_PAIR */
-    READ_ENDS_OTHER,            /* secondary, supplementary or unmapped: marked like its primary
-                                   record */
+    READ_ENDS_OTHER,            /* secondary, supplementary or unmapped: like its primary */
 };
 
 /* Strands of both reads, seen from the left end of the template. */

@@ -99,8 +99,7 @@ static uint64_t first_bytes(uint64_t values, size_t n)
     return n < 8 ? values & ((UINT64_C(1) << 8 * n) - 1) : values;
 }
 
-/* The n characters of a name from i on, minus '0'; then zeros. n is at most eight. Reads nothing
-   outside the name. */
+/* The n <= 8 characters of a name from i on, minus '0'; then zeros. Reads only the name. */
 static uint64_t digits_at(const uint8_t *name, size_t n_bytes, size_t i, size_t n)
 {
     uint64_t values = 0;

@@ -1,6 +1,5 @@
 /*
- * read_ends_code.h -- compresses read ends (read_ends.h): those of ordinary pairs take some 20
- * bytes.
+ * read_ends_code.h -- compresses read ends (read_ends.h): usual pairs take some 20 bytes.
  *
  * Each item is stored as the difference from the item before it, so read ends are decoded in the
  * order in which they were encoded, from the first one on. The caller verifies the bytes.
@@ -18,7 +17,7 @@ enum { READ_ENDS_CODE_MAX_BYTES = 1024, READ_ENDS_CODE_SLACK_BYTES = 8 };
 enum { READ_ENDS_NAME_MAX_BYTES = 255 };
 
 struct read_ends_coder {
-    /* of the read ends before */
+    /* of the previous item */
     uint32_t index;
     int32_t ref;
     int64_t pos;

@@ -22,7 +22,7 @@ uint64_t read_ends_name_hash(const uint8_t *name, size_t n_bytes)
     return XXH3_64bits(name, n_bytes);
 }
 
-unsigned ends_name_partition(uint64_t name_hash)
+unsigned read_ends_name_partition(uint64_t name_hash)
 {
     return (unsigned)(name_hash >> PARTITION_SHIFT);
 }
@@ -50,7 +50,7 @@ unsigned read_ends_place_part(const struct read_ends *ends, unsigned n_parts)
 static uint16_t stream_by_name(const struct read_ends *ends)
 {
     uint64_t hash = read_ends_name_hash(ends->name, ends->name_bytes);
-    return (uint16_t)(READ_ENDS_STREAM_OTHERS + ends_name_partition(hash));
+    return (uint16_t)(READ_ENDS_STREAM_OTHERS + read_ends_name_partition(hash));
 }
 
 static uint16_t stream_of(const struct read_ends *ends)

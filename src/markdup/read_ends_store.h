@@ -53,8 +53,7 @@ void read_ends_gather_end(struct read_ends_gather *gather, uint64_t label, uint8
 
 void read_ends_gather_release(struct read_ends_gather *gather);
 
-/* Appends chunks, each with its head, to tapes; one thread at a time. Returns 0, or -1 after a
-   message. */
+/* Appends chunks with heads to tapes; one thread at a time. Returns 0, or -1 after a message. */
 int read_ends_chunks_append(struct tape_set *all_ends, const uint8_t *chunks, size_t n_bytes);
 
 /* ---- reading a chunk ---- */
@@ -80,12 +79,12 @@ static inline bool read_ends_chunk_next(struct read_ends_chunk *chunk, struct re
 /* The partition of an item, by ref and here. */
 unsigned read_ends_partition(const struct read_ends *ends);
 
-/* Divides a partition further: returns which of n_parts the item belongs to, by ref and here. Of n
-   * k parts, the k parts from p * k on together are part p of n. */
+/* Divides a partition further: returns which of n_parts the item belongs to, by ref and here.
+   Part p of n consists of the k parts from p * k on of n * k. */
 unsigned read_ends_place_part(const struct read_ends *ends, unsigned n_parts);
 
 /* The hash of a name, and the partition of other records that follows from it. */
 uint64_t read_ends_name_hash(const uint8_t *name, size_t n_bytes);
-unsigned ends_name_partition(uint64_t name_hash);
+unsigned read_ends_name_partition(uint64_t name_hash);
 
 #endif

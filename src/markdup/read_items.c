@@ -49,7 +49,7 @@ void item_read_ends(const struct read_ends *ends, uint32_t run, struct item_read
     read->name = (struct read_name){ends->name, ends->name ? ends->name_bytes : 0};
     read->moment = read_moment_of(ends, run);
     read->is_found = read->is_optical = read->was_optical = false;
-    read->has_home = read->has_coords = false;
+    read->has_local = read->has_coords = false;
 }
 
 static void keep_text(uint8_t *to, const uint8_t **text, size_t n_bytes)
@@ -64,7 +64,7 @@ void item_read_keep(struct kept_read *kept, const struct item_read *read)
     kept->read = *read;
     keep_text(kept->texts[0], &kept->read.name.text, read->name.n_bytes);
     if (read->is_found) keep_text(kept->texts[1], &kept->read.by_name.text, read->by_name.n_bytes);
-    if (read->has_home)
+    if (read->has_local)
         keep_text(kept->texts[2], &kept->read.local.barcode, read->local.barcode_bytes);
 }
 
@@ -132,7 +132,7 @@ void item_put_read(struct item_writer *writer, const struct item_read *read)
         item_put_bytes(writer, read->by.bytes, sizeof read->by.bytes);
         item_put_text(writer, read->by_name.text, read->by_name.n_bytes);
     }
-    if (!read->has_home) return;
+    if (!read->has_local) return;
     item_put_key(writer, read->local.key);
     item_put_number(writer, read->local.here);
     item_put_text(writer, read->local.barcode, read->local.barcode_bytes);
@@ -180,7 +180,7 @@ void item_get_read(const uint8_t **at, struct item_read *read)
         memcpy(read->by.bytes, item_get_bytes(at, sizeof read->by.bytes), sizeof read->by.bytes);
         read->by_name = item_get_text(at);
     }
-    if (!read->has_home) return;
+    if (!read->has_local) return;
     read->local.key = item_get_key(at);
     read->local.here = item_get_number(at);
     struct read_name barcode = item_get_text(at);

@@ -39,7 +39,7 @@ struct read_name {
     size_t n_bytes;
 };
 
-/* The set of a pair, as a READ_ENDS_END among single reads stores it. */
+/* The set of a pair, stored with its 5' end among single reads. */
 struct local_pair {
     struct duplicate_key key; /* without the barcode if barcodes are joined */
     int64_t here;             /* of the pair */
@@ -49,15 +49,14 @@ struct local_pair {
 
 struct item_read {
     struct read_moment moment; /* its place in the file; if is_found: when it was found */
-    bool is_found;             /* a duplicate: it lost to `by`, when the later of the two was
-                                  read */
+    bool is_found;             /* a duplicate: it lost to `by` when the later one was read */
     /* copied as bytes from here to the flags: no padding */
     int64_t score;
     uint32_t run, index, group;
     bool is_paired : 1, failed_qc : 1, has_others : 1, lacks_score : 1, was_marked : 1;
     bool is_optical : 1;  /* tag dt: SQ, else LB */
     bool was_optical : 1; /* already when it was found */
-    bool has_home : 1;    /* a read of a pair among single reads: `local` is set */
+    bool has_local : 1;   /* a read of a pair among single reads: `local` is set */
     struct read_name name;
     struct read_moment by;
     struct read_name by_name; /* if needed */
@@ -85,8 +84,7 @@ bool item_reads_are_near(const struct markdup_rules *rules, struct item_read *a,
 
 /* ---- which of two reads is the better one, as in samtools markdup 1.24 ---- */
 
-/* Compares two reads that are both of pairs or both single: below 0 if a is better; 0 if even their
-   names are equal. */
+/* Compares two reads of pairs or two single reads: below 0 if a is better, 0 if all is equal. */
 static inline int duplicate_rank_compare(const struct item_read *a, const struct item_read *b)
 {
     if (a->failed_qc != b->failed_qc) return a->failed_qc ? 1 : -1;
@@ -96,8 +94,7 @@ static inline int duplicate_rank_compare(const struct item_read *a, const struct
     return r != 0 ? r : a->name.n_bytes < b->name.n_bytes ? -1 : a->name.n_bytes > b->name.n_bytes;
 }
 
-/* True if a single read is a duplicate of the best read of its key so far. If false, it becomes the
-   best. */
+/* True if a single read is a duplicate of the best read of its key; else it becomes the best. */
 static inline bool duplicate_rank_single_loses(const struct item_read *single,
                                                const struct item_read *best)
 {
@@ -112,8 +109,7 @@ static inline const struct item_read *duplicate_rank_lacks_score(const struct it
     return a->lacks_score ? a : best->lacks_score ? best : NULL;
 }
 
-/* True if a is the better of two duplicates of a set. Of equal ones, the later one is better, as in
-   samtools. */
+/* True if a is the better of two duplicates of a set; of equal ones, the later, as in samtools. */
 static inline bool duplicate_rank_is_better(const struct item_read *a, const struct item_read *b)
 {
     if (a->is_paired != b->is_paired) return a->is_paired;
@@ -135,11 +131,10 @@ static inline void item_begin(struct item_writer *writer)
 
 void item_put_bytes(struct item_writer *writer, const void *bytes, size_t n_bytes);
 void item_put_key(struct item_writer *writer, struct duplicate_key key);
-void item_put_number(struct item_writer *writer, int64_t number); /* in its order */
+void item_put_number(struct item_writer *writer, int64_t number); /* sorts by value */
 void item_put_text(struct item_writer *writer, const uint8_t *text, size_t n_bytes);
 
-/* Puts the moment first, so reads of equal keys are in file order, and a read precedes those that
-   it has found. */
+/* Puts the moment first, so reads of equal keys are in file order, before those that they find. */
 void item_put_read(struct item_writer *writer, const struct item_read *read);
 
 static inline size_t item_bytes(const struct item_writer *writer)
@@ -177,8 +172,7 @@ enum { MOST_GROUP_KEY_BYTES = 64 };
 struct item_visitor {
     size_t key_bytes; /* by which items are grouped; no item has fewer */
     bool skips_alone; /* groups of one item may be left out */
-    int (*look)(void *arg, const uint8_t *item, bool is_first); /* called for each item of a
-                                                                   group; */
+    int (*look)(void *arg, const uint8_t *item, bool is_first); /* each item of a group; */
     int (*decide)(void *arg);                                   /* after the last one; */
     int (*take)(void *arg, const uint8_t *item, size_t n_bytes); /* then for each item again */
 };

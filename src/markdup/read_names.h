@@ -27,8 +27,7 @@ enum {
  */
 struct name_pattern;
 
-/* Compiles an extended regular expression. Returns NULL if it is invalid, with the reason in `why`.
-   Copies the text. */
+/* Compiles an extended regular expression. Returns NULL with the reason in `why` on failure. */
 struct name_pattern *name_pattern_compile(const char *text, char why[NAME_PATTERN_WHY_BYTES]);
 
 /* NULL is accepted. */
@@ -47,13 +46,11 @@ bool name_pattern_match(struct name_pattern *pattern, const char *name,
 struct read_barcode {
     const char *text;           /* in the record, n characters without NUL; NULL: none */
     size_t n;
-    bool is_unreadable;         /* none, because the name does not match or the tag is not text:
-                                   worth a warning */
+    bool is_unreadable;         /* the name does not match, or the tag is not text */
 };
 
 /* Finds the barcode of a record. Without a pattern, the barcode in a name is what follows the
-   seventh colon, up to the first character that is not allowed in names. An empty barcode counts as
-   none. */
+   seventh colon, up to the first character that is not allowed in names. An empty one is none. */
 struct read_barcode read_barcode_of(const struct markdup_rules *rules, const uint8_t *rec);
 
 enum { READ_BARCODE_MOVED_BYTES = 8 };

@@ -21,16 +21,14 @@
 enum {
     ITEM_BYTES_PER_READ_ENDS_BYTE = 5, /* in memory, of pairs with names of 25 characters */
     MAX_PARTS = 8,
-    FILTER_READ_ENDS_BYTES = 2, /* bytes of read ends for each byte of a filter: some twelve bits for
-                              each item */
+    FILTER_READ_ENDS_BYTES = 2, /* for each byte of a filter: some 12 bits for each item */
     MIN_FILTER_BYTES = 64,
     MIN_BARCODE_BYTES = 1 << 20, /* for 20,000 barcodes of one key */
 };
 
 struct resolution;
 
-/* What a pass does. For duplicate sets, all single reads must be sent before the first pair is
-   resolved. */
+/* What a pass does. With sets, all single reads must be sent before the first pair is resolved. */
 struct steps {
     bool singles, pairs, others;
 };
@@ -139,7 +137,7 @@ static int remember_name(struct resolver *resolver, const struct item_read *read
     item_put_bytes(writer, flags, sizeof flags);
     item_put_text(writer, read->by_name.text, read->by_name.n_bytes);
     return append_item(resolver, settings_of(resolver)->names,
-                       ends_name_partition(read_ends_name_hash(name->text, name->n_bytes)),
+                       read_ends_name_partition(read_ends_name_hash(name->text, name->n_bytes)),
                        writer->bytes, item_bytes(writer));
 }
 

@@ -3,9 +3,8 @@
  * resolve one partition (read_ends_store.h) after another.
  *
  * The read ends of a partition, or of a part of its places at a time, are sorted by key, and each
- * group of equal keys is scanned (resolve_sets.h). With -S, the names of duplicates are sorted
- * together with the other records (secondary, supplementary and unmapped), which are then marked,
- * too.
+ * group of equal keys is scanned (resolve_sets.h). With -S, names of duplicates are sorted together
+ * with other records (secondary, supplementary, unmapped) to mark those.
  *
  * Threads: one thread calls, submits the jobs and waits for them.
  */
@@ -18,8 +17,7 @@
 #include "os/tape.h"
 #include "os/thread_pool.h"
 
-/* Labels of chunks (read_ends_store.h) to ignore: earlier attempts at runs that were written
-   again. */
+/* Labels of chunks (read_ends_store.h) to ignore: of runs that were written again. */
 struct undone_runs {
     uint64_t *labels;
     size_t n, room;
@@ -49,8 +47,8 @@ struct resolve_shares {
 
 struct resolve_shares resolve_share(size_t memory_bytes, unsigned n_threads, bool joins_barcodes);
 
-/* Marks all duplicates, and adds the bytes of other temporary files to *file_bytes. Returns 0, or -1
-   after a message and thread_pool_fail. */
+/* Marks all duplicates, and adds the bytes of its own temporary files to *file_bytes. Returns 0, or
+   -1 after a message and thread_pool_fail. */
 int resolve_duplicates(const struct resolve_settings *settings, uint64_t *file_bytes);
 
 #endif

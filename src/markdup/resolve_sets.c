@@ -112,7 +112,7 @@ static int add(struct resolve_sets *sets, struct external_sort *sort, struct dup
 }
 
 /* The set of a pair, from the read ends of its 5' end. */
-static struct local_pair home_of(const struct resolve_sets *sets, const struct read_ends *ends)
+static struct local_pair local_of(const struct resolve_sets *sets, const struct read_ends *ends)
 {
     struct read_ends pair = *ends;
     struct read_name barcode = barcode_of(ends);
@@ -136,9 +136,9 @@ int resolve_sets_add(struct resolve_sets *sets, enum set_role role, const struct
     item_read_ends(ends, run, &read);
     if (role == ROLE_PAIR)
         return add(sets, sets->pairs, pair_key(rules, ends), barcode_of(ends), &read);
-    read.has_home = role == ROLE_END && sets->needs_sets;
-    if (read.has_home)
-        read.local = home_of(sets, ends);
+    read.has_local = role == ROLE_END && sets->needs_sets;
+    if (read.has_local)
+        read.local = local_of(sets, ends);
     else if (role == ROLE_END)
         read.name.n_bytes = 0;
     return add(sets, sets->singles, resolve_sets_single_key(rules, ends), barcode_of(ends), &read);
@@ -170,8 +170,7 @@ static void find(const struct resolve_sets *sets, struct item_read *read, struct
         read->by_name = by->name;
 }
 
-/* Passes on a duplicate of sets->root: to the taker, or first to be compared with others
-   (optical.h). */
+/* Passes a duplicate of sets->root to the taker, or to optical.h to be compared with others. */
 static int take_duplicate(struct resolve_sets *sets, struct item_read *read)
 {
     const struct markdup_rules *rules = sets->settings.rules;

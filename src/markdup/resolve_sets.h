@@ -7,16 +7,15 @@
  * *set* is a best read with its duplicates and their duplicates. In a complete set, duplicates are
  * compared with the best read again, and then with each other, to find optical ones (optical.h).
  *
- * Unlike 1.24, a read whose name has no coordinates is not optical, and tiles of different lengths
- * are different.
+ * Unlike 1.24, a read without coordinates is not optical, and tiles of different lengths differ.
  *
  * Single reads meet pairs by the single key; pairs meet each other by the pair key. A set consists
  * of all pairs of a key, and of the single reads of each single key whose first pair belongs to the
  * set (in samtools' table of single reads, the first pair is never replaced). These single reads
  * are sent to the set of the pair, which may be in another partition.
  *
- * Order of calls: create; add_single and add_end; end_singles; add_pair and add_sent; end_pairs;
- * then the same for other reads; destroy. Threads: one at a time.
+ * Order of calls: create; add single reads and ends; end_singles; add pairs, and add_sent;
+ * end_pairs; repeat for other reads; destroy. Threads: one at a time.
  */
 #ifndef ROCKSORT_MARKDUP_RESOLVE_SETS_H
 #define ROCKSORT_MARKDUP_RESOLVE_SETS_H
@@ -55,8 +54,7 @@ int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item);
 int resolve_sets_end_singles(struct resolve_sets *sets);
 int resolve_sets_end_pairs(struct resolve_sets *sets);
 
-/* The single key, by which single reads and 5' ends of pairs meet; without the barcode if barcodes
-   are joined. */
+/* The key by which single reads meet 5' ends of pairs, without barcode if barcodes are joined. */
 struct duplicate_key resolve_sets_single_key(const struct markdup_rules *rules,
                                              const struct read_ends *ends);
 

@@ -17,8 +17,7 @@
 enum count_kind { COUNT_KINDS(DECLARE_KIND) COUNT_N_KINDS };
 #undef DECLARE_KIND
 
-/* Each function makes an observer of the output. The header is that of the output and is not
-   changed. */
+/* Each makes an observer of the output. The header is that of the output and does not change. */
 #define DECLARE_KIND(upper, lower) struct record_observer *lower##_observer(sam_hdr_t *header);
 COUNT_KINDS(DECLARE_KIND)
 #undef DECLARE_KIND

@@ -29,8 +29,7 @@ struct ref_sums {
     uint64_t n_records;
     uint64_t mapq;              /* sum over records */
     uint64_t n_bases;           /* on the reference: the sum of all depths */
-    uint64_t n_quals, quals;    /* of these, bases whose record has a sequence; sum of their
-                                   qualities */
+    uint64_t n_quals, quals;    /* bases of records with a sequence; sum of their qualities */
     uint64_t n_covered;         /* positions */
     bool is_crossed;            /* by a record with a CIGAR: it is printed first */
 };
@@ -40,8 +39,7 @@ struct coverage {
     const sam_hdr_t *header;
     int32_t n_refs;
     struct ref_sums *refs;      /* pages are only touched for references with records */
-    /* The last reference so far: intervals that later parts may extend, which n_covered does not
-       include yet. */
+    /* The last reference so far: intervals that later parts may extend, not yet in n_covered. */
     int32_t tid;                /* -1: none */
     struct interval *open;
     size_t n_open, open_room;

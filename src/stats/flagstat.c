@@ -9,8 +9,7 @@
 
 enum {
     FLAGSTAT_FLAGS = 1024,      /* combinations of the ten relevant flags */
-    FLAGSTAT_MATES = 3,         /* the mate's reference: the same, another, another with mapping
-                                   quality >= 5 */
+    FLAGSTAT_MATES = 3,         /* the mate's reference: the same, another, another and MAPQ >= 5 */
 };
 
 struct observer {

@@ -22,8 +22,7 @@ struct observer {
     struct record_observer base;        /* must be the first member */
     const sam_hdr_t *header;
     int32_t n_refs;
-    _Atomic uint64_t (*n)[2];   /* mapped, unmapped; [0]: records without a reference, [tid + 1]:
-                                   records of tid */
+    _Atomic uint64_t (*n)[2];   /* mapped, unmapped; [0]: without a reference, [tid + 1]: tid */
 };
 
 struct place {

@@ -80,8 +80,7 @@ static int compare_begin(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Adds an interval to the n in `out`; it does not begin before the last one. Returns their
-   number. */
+/* Adds an interval, which does not begin before the last of n, to `out`. Returns the new n. */
 static inline size_t put(struct interval *out, size_t n, const struct interval *interval)
 {
     if (n == 0 || interval->begin > out[n - 1].end) {

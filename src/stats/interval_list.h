@@ -30,8 +30,7 @@ struct interval_list {
     size_t n_late, late_room;
 };
 
-/* For interval_list_add: append an interval to `sorted`; insert one that begins before the last
-   one. */
+/* For interval_list_add: append to `sorted`; insert an interval that begins before the last one. */
 void interval_list_append(struct interval_list *list, int64_t begin, int64_t end);
 void interval_list_insert(struct interval_list *list, int64_t begin, int64_t end);
 
