@@ -56,8 +56,7 @@ static inline enum column_type column_type_element(enum column_type type)
     return column_type_is_list(type) ? type - COLUMN_INT8_LIST + COLUMN_INT8 : type;
 }
 
-/* The format of the values of a type, or of the elements of a list. For references: of dictionary
-   indexes. */
+/* The format of values, or of the elements of a list; for references, of dictionary indexes. */
 struct column_number {
     uint8_t n_bytes;            /* 0 for texts and maps */
     bool is_float, is_signed;

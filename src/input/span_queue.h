@@ -41,9 +41,8 @@ struct input_streams;
 struct input_streams_settings {
     struct threads *threads;
     struct load_totals *totals; /* is told that the input is bad; with streams: how much was read */
-    struct memory_budget_inputs share;  /* span_bytes, and ahead_bytes: memory limit for the spans
-                                           of an input until they are dropped; one is always
-                                           allowed */
+    struct memory_budget_inputs share;  /* span_bytes, and ahead_bytes: limit for the spans of an
+                                           input, of which one is always allowed */
     int32_t n_refs;             /* of the output's header */
     bool keeps_ids;             /* records keep their IDs of read groups and programs */
     bool has_offsets;           /* record_span_offset will be called */

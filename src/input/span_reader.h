@@ -113,8 +113,7 @@ uint64_t record_span_offset(const struct record_span *span, const uint8_t *at);
 /* Gives the memory of the records to the caller, who frees it. */
 uint8_t *record_span_take_memory(struct record_span *span);
 
-/* The memory of a span. For lines that are not parsed yet, it includes an estimate for their
-   records. */
+/* The memory of a span; for lines that are not parsed yet, with an estimate for their records. */
 size_t record_span_memory_bytes(const struct record_span *span);
 
 /* Frees buffers of more than keep_bytes, and the records. */

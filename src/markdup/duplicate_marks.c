@@ -31,7 +31,7 @@ struct duplicate_marks {
     size_t n_runs, room;
     uint64_t n_records;
     _Atomic uint8_t *bits;             /* NULL: marks are notes */
-    struct tape_set *put, *sorted; /* notes; NULL: there are none */
+    struct tape_set *put, *sorted;     /* notes; NULL: none */
     pthread_mutex_t lock;              /* for appending to both */
     uint64_t stream_groups;            /* groups of each stream */
     uint64_t begins_at[N_STREAMS];     /* where in a sorted stream the offsets of its groups are,

@@ -47,7 +47,7 @@ struct markdup {
     size_t memory_bytes;
     struct lacks lacks, lacks_before;
     uint64_t read_ends_bytes, file_bytes; /* set when all is resolved */
-    pthread_mutex_t lock;            /* guards appending read ends, and what follows */
+    pthread_mutex_t lock;                 /* guards appending read ends, and what follows */
     struct read_ends_part *unused;
 };
 

@@ -33,8 +33,7 @@ struct markdup_rules {
     struct name_pattern *barcode_pattern;       /* its first group is the barcode; NULL: the eighth
                                                    field of the name */
     unsigned barcode_mismatches;        /* --barcode-mismatches */
-    const struct read_groups *groups;   /* set if use_read_groups, use_libraries or statistics need
-                                           them */
+    const struct read_groups *groups;   /* if use_read_groups, use_libraries or statistics */
 
     /* what becomes of them */
     bool removes;               /* -r */

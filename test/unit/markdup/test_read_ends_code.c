@@ -3,7 +3,7 @@
 
 #include "markdup/read_ends_code.h"
 
-enum { N_VIEWS = 50, MOST_BARCODE = 255 };
+enum { N_ITEMS = 50, MOST_BARCODE = 255 };
 
 static struct read_ends random_ends(struct rng *rng, uint32_t index, const char *name,
                                     const uint8_t *barcode)
@@ -82,15 +82,15 @@ TEST(test_encoded_ends_come_back)
 {
     struct rng rng = rng_start(621);
     for (int i = 0; i < 2000; i++) {
-        static char names[N_VIEWS][TEST_MAX_NAME + 1];
-        uint8_t barcodes[N_VIEWS][MOST_BARCODE];
-        struct read_ends all_ends[N_VIEWS], got;
+        static char names[N_ITEMS][TEST_MAX_NAME + 1];
+        uint8_t barcodes[N_ITEMS][MOST_BARCODE];
+        struct read_ends all_ends[N_ITEMS], got;
         struct read_ends_coder encoder = {0}, decoder = {0};
         OWNED uint8_t *bytes =
-            test_alloc(N_VIEWS * READ_ENDS_CODE_MAX_BYTES + READ_ENDS_CODE_SLACK_BYTES);
+            test_alloc(N_ITEMS * READ_ENDS_CODE_MAX_BYTES + READ_ENDS_CODE_SLACK_BYTES);
         uint8_t *end = bytes;
         uint32_t index = 0;
-        for (size_t j = 0; j < N_VIEWS; j++) {
+        for (size_t j = 0; j < N_ITEMS; j++) {
             if (rng_one_in(&rng, 2))
                 tricky_name(&rng, names[j]);
             else
@@ -107,7 +107,7 @@ TEST(test_encoded_ends_come_back)
             CHECK(&rng, end - begin <= READ_ENDS_CODE_MAX_BYTES);
         }
         const uint8_t *at = bytes;
-        for (size_t j = 0; j < N_VIEWS; j++) {
+        for (size_t j = 0; j < N_ITEMS; j++) {
             read_ends_decode(&decoder, &at, &got);
             check_same(&rng, &got, &all_ends[j]);
         }
