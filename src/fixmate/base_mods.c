@@ -392,7 +392,7 @@ static void replace_tags(struct draft *draft, const struct mods *mods)
 
 /* ---- the rules ---- */
 
-/* What becomes of the tags of a record. */
+/* What to do with the tags of a record. */
 struct decision {
     bool keeps;                 /* else they are removed */
     bool sets_length;           /* MN gets the length of the sequence */

@@ -33,14 +33,14 @@ struct draft {
     struct bam_cigar cigar;
     int64_t cigar_bases;        /* reference bases that it covers */
     bool without_alignment_tags;        /* NM, MD, CG and SM are left out */
-    const uint8_t *tags;        /* all tags of the record but the long tag */
+    const uint8_t *tags;        /* all tags of the record except the long tag */
     size_t tags_bytes;
     bool has_damaged_tags;      /* set by draft_open; these and later tags do not change */
     /* set by draft_open, for draft.c only */
     const uint8_t *long_cigar;  /* the CG tag that holds the CIGAR, or NULL */
     const uint8_t *first[DRAFT_N_TAGS];         /* first tag with each name, or NULL */
     uint32_t first_bytes[DRAFT_N_TAGS];
-    /* what was done to the tags */
+    /* changes of the tags */
     unsigned n_removed[DRAFT_N_TAGS];   /* how many of the record's own tags are left out */
     const struct draft *from[DRAFT_N_TAGS];     /* whose value is appended */
     enum draft_tag appended[DRAFT_N_TAGS];      /* in their order */

@@ -88,7 +88,7 @@ const char *mates_open(const struct fixmate_rules *rules, struct draft *draft, c
    of `a` that earlier calls have changed, `b` uses only flags and place. */
 void mates_pair(const struct fixmate_rules *rules, struct draft *a, struct draft *b);
 
-/* For a primary record that has no mate. */
+/* Clears the mate fields of a primary record without a mate. */
 void mates_leave_alone(struct draft *draft);
 
 /* Fills in the mate fields of a record that is not primary, from the last primary record of each

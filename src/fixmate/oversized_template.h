@@ -22,7 +22,7 @@
 struct oversized_template;
 
 struct large_place {            /* state of the first primary record before a record is fixed */
-    bool has_first;             /* it comes before this place */
+    bool has_first;             /* the first primary record is before this place */
     uint32_t flag;
     int32_t tid;
     int64_t pos;

@@ -71,7 +71,7 @@ static struct last_template find_last(const uint8_t *records, size_t n_bytes)
 
 /* ---- cutting ---- */
 
-/* Moves all that was kept to the span. */
+/* Moves the kept records to the span. */
 static void hand_out_kept(struct template_cutter *cutter, struct template_span *templates)
 {
     append(&templates->left, cutter->kept.at, cutter->kept.n_bytes);

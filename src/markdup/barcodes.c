@@ -177,7 +177,7 @@ static uint64_t *rank(const struct barcode_list *list)
     return ranks;
 }
 
-/* Sets `joined`. Returns 0, or -1 if the sort has failed. */
+/* Clusters a list: sets `joined`. Returns 0, or -1 if the thread pool has failed. */
 static int join_list(struct barcode_list *list, const struct threads *threads)
 {
     struct cluster_search s = {.list = list, .number_mask = 1};

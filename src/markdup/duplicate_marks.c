@@ -111,7 +111,7 @@ static uint8_t *encode(uint64_t number, const struct duplicate_note *note, uint8
     return out + note->original_bytes;
 }
 
-/* Returns the number. */
+/* Reads a note and returns the number of its record. */
 static uint64_t decode(const uint8_t **at, struct duplicate_note *note)
 {
     uint64_t number = get_big_endian(*at, NUMBER_BYTES);

@@ -35,13 +35,13 @@ struct markdup_rules {
     unsigned barcode_mismatches;        /* --barcode-mismatches */
     const struct read_groups *groups;   /* if use_read_groups, use_libraries or statistics */
 
-    /* what becomes of them */
+    /* how they are marked */
     bool removes;               /* -r */
     bool clears;                /* -c: earlier marks are removed first */
     bool marks_others;          /* -S: also marks other alignments of a duplicate */
     bool names_original;        /* -t: tag do */
     bool counts;                /* --duplicate-count: tag dc */
-    int64_t optical_distance;   /* -d: tag dt; 0: not asked for */
+    int64_t optical_distance;   /* -d: tag dt; 0: off */
     bool only_optical;          /* --optical-only: other duplicates are counted, not marked */
     bool checks_chains;         /* unless --no-multi-dup: compares duplicates with each other */
     struct name_pattern *coords;        /* --read-coords; NULL: fields between colons */

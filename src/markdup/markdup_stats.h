@@ -54,7 +54,7 @@ struct group_place {
 
 struct group_counts {           /* a part */
     struct group_place *places; /* NULL: nothing was counted */
-    size_t mask;                /* the number of places less one */
+    size_t mask;                /* number of places - 1 */
 };
 
 /* Groups are 0 to n - 1. */

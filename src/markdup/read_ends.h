@@ -64,7 +64,7 @@ struct read_ends {
                                    same strand; READ_ENDS_END: `here` of the pair; else `here`. With
                                    --ignore-strand: the other end */
     int64_t score;              /* of a pair: the sum of both reads */
-    uint64_t barcode;           /* hash of it, or 0 */
+    uint64_t barcode;           /* its hash, or 0 */
     const uint8_t *name;        /* without NUL; NULL: not needed */
     const uint8_t *barcode_text;        /* without NUL; NULL: none, longer than 255 characters, or
                                            the rules allow no mismatches */

@@ -200,7 +200,7 @@ static unsigned bytes_of_size(unsigned number)
     return number + number / 7;
 }
 
-/* The last bit of the sizes: the ordinal is not the index, and follows the numbers. */
+/* The bit above the sizes: the ordinal differs from the index, and follows the numbers. */
 enum { HAS_ORDINAL = 1 << N_NUMBERS * SIZE_BITS };
 
 /* flags: the bits above the sizes. May touch 8 bytes after the returned end. */

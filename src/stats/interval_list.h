@@ -52,7 +52,7 @@ void interval_list_settle(struct interval_list *list);
 /* Merges late intervals into the sorted part, and frees memory that is no longer needed. */
 void interval_list_trim(struct interval_list *list);
 
-/* Forgets all intervals and keeps the memory. */
+/* Removes all intervals and keeps the memory. */
 void interval_list_clear(struct interval_list *list);
 
 void interval_list_release(struct interval_list *list);
