@@ -2,7 +2,7 @@
  * markdup_stats.h -- counts duplicates and writes the reports of --markdup: as samtools markdup -f
  * does (text or JSON), and as Picard MarkDuplicates does (--metrics). MultiQC reads both.
  *
- * Counts are an array with one element for each read group or library (read_groups.h), group 0
+ * Counts are in an array with one element for each read group or library (read_groups.h), group 0
  * first, or with one element for all records. The caller checks streams with ferror.
  */
 #ifndef ROCKSORT_MARKDUP_MARKDUP_STATS_H

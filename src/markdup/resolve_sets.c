@@ -156,7 +156,7 @@ int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item)
 
 /* ---- duplicates ---- */
 
-/* Sets the fields of `read`, which has lost to `by`. */
+/* Marks `read` as found: it has lost to `by`. */
 static void find(const struct resolve_sets *sets, struct item_read *read, struct item_read *by)
 {
     const struct markdup_rules *rules = sets->settings.rules;

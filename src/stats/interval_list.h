@@ -4,7 +4,7 @@
  *
  * In coordinate order nearly every interval touches the last one or comes after it. An exception
  * are records that follow one with a deletion or an intron: their intervals begin before the last
- * one. So the list has two parts: `sorted`, of disjoint intervals in order, and `late`, of
+ * one. So the list has two parts: `sorted`, of intervals in order that do not touch, and `late`, of
  * intervals that would have to be inserted. Many late intervals are merged into the sorted part at
  * once. An interval takes a few nanoseconds, a late one O(log n) on average, for any input. An
  * array of depths would need memory for each position.
@@ -60,8 +60,8 @@ void interval_list_release(struct interval_list *list);
 /* The number of positions in n intervals that do not touch each other. */
 uint64_t interval_sum(const struct interval *intervals, size_t n);
 
-/* Writes the union of two arrays of disjoint intervals in order to out, which has room for n_a +
-   n_b. Returns the number of intervals in the union. */
+/* Writes the union of two arrays of intervals, in order and not touching, to out, which has room
+   for n_a + n_b. Returns the number of intervals in the union. */
 size_t interval_merge(const struct interval *a, size_t n_a, const struct interval *b, size_t n_b,
                       struct interval *out);
 
