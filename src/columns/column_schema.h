@@ -127,7 +127,7 @@ struct column_schema {
  */
 struct column_schema *column_schema_create(const char *list, const struct tag_schema_scan *census);
 
-/* True if the list contains `all`, so its columns depend on the tags of the records. */
+/* True if the columns depend on the tags of the records: list NULL, or it contains `all`. */
 bool column_schema_needs_census(const char *list);
 
 /* NULL is accepted. */
