@@ -35,7 +35,6 @@ int parquet_bound_compare(enum parquet_type type, const struct parquet_bound *a,
     return (x > y) - (x < y);
 }
 
-
 /* A note that is written or read: the same functions describe its format for both. */
 struct note {
     struct column_bytes *to;    /* NULL: reading */
@@ -52,7 +51,7 @@ static void note_number(struct note *note, uint64_t *value)
 
 static void note_truth(struct note *note, bool *value)
 {
-    uint64_t n = *value;
+    uint64_t n = note->to && *value;
     note_number(note, &n);
     *value = n != 0;
 }
