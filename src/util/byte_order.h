@@ -62,14 +62,14 @@ static inline uint64_t get_big_endian(const uint8_t *at, int n_bytes)
     return value;
 }
 
-/* Writes n_bytes, from any address if there are none. */
+/* Like memcpy, but `bytes` may be any pointer, even NULL, if n_bytes is 0. */
 static inline uint8_t *copy_bytes(uint8_t *at, const void *bytes, size_t n_bytes)
 {
     if (n_bytes > 0) memcpy(at, bytes, n_bytes);
     return at + n_bytes;
 }
 
-/* Like strcmp: what is the beginning of the other comes first. */
+/* Compares like strcmp: a prefix comes before a longer string. */
 static inline int compare_bytes(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
 {
     size_t n = a_bytes < b_bytes ? a_bytes : b_bytes;

@@ -23,7 +23,7 @@ static bool parse_whole(const char **at, uint64_t *value)
 /* Parses a point and the digits after it, and moves *at to their end. False if there are none. */
 static bool parse_fraction(const char **at, double *value)
 {
-    enum { MOST_DIGITS = 15 };          /* of a double; the rest is less than a byte */
+    enum { MOST_DIGITS = 15 };          /* of a double; further digits are less than a byte */
     double digits = 0, scale = 1;
     const char *begin = ++*at;
     for (; **at >= '0' && **at <= '9'; ++*at) {
