@@ -192,7 +192,7 @@ static int sort_and_report(struct sort_options *options)
     if (r == 0 && hts_verbose >= 2 && !settings->sum_only)
         sort_report_print(&report, hts_verbose >= 4);
     if (!diag_failed() && settings->sum_only && flush_output() < 0) r = -1;
-    /* After a failure the statistics may be kept for the resumed sort, like the output. */
+    /* After a failure the statistics may be held back together with the output. */
     if (options->stats && (r < 0 ? !reports.stats.is_held : !reports.has_stats) &&
         sort_stats_write(&reports.stats, settings, &report, r < 0) < 0)
         r = -1;

@@ -45,7 +45,7 @@ enum sort_order {
     SORT_SHUFFLE,               /* --shuffle: random, the same for the same records and seed */
 };
 
-/* Returns the name of an order in the SS tag of the @HD line and in --stats: "queryname:natural". */
+/* Returns the name of an order in the @HD line's SS tag and in --stats: "queryname:natural". */
 const char *sort_order_name(enum sort_order order);
 
 /* Returns the name of an order in messages: "read name, numbers by value". */
@@ -119,8 +119,8 @@ static inline uint64_t sort_key_load_fixed(const uint8_t at[SORT_KEY_FIXED_BYTES
     return __builtin_bswap64(key);
 }
 
-/* Returns the shuffle key: a hash of the whole record and the seed. Only identical records have
-   equal keys by design, and their order is invisible in the output. */
+/* Returns the shuffle key: a hash of the whole record and the seed. Identical records have equal
+   keys; their order is invisible in the output. */
 uint64_t sort_key_shuffle(const uint8_t *rec, uint64_t seed);
 
 /* Returns the key of a record in a fixed order. */

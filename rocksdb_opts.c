@@ -6,9 +6,9 @@
  *
  * Compaction is universal, with only one level. RocksDB compacts only files of similar size
  * together, and compacted files are larger than runs, so each byte is rewritten about once.
- * Compaction is off until rocksdb_opts_compact turns it on. The rule of 2014 (trigger 2k, width k to
- * 2k) let RocksDB choose the width. Here width and trigger are two numbers, because a larger width
- * needs more memory; compaction_plan.h computes both.
+ * Compaction is off until rocksdb_opts_compact turns it on. Width and trigger are two numbers,
+ * because a larger width needs more memory; compaction_plan.h computes both. (The rule of 2014,
+ * trigger 2k and width k to 2k, let RocksDB choose the width.)
  */
 #include "spill/rocksdb_opts.h"
 
@@ -52,9 +52,9 @@ static void set_table_options(rocksdb_block_based_table_options_t *table, size_t
         table, rocksdb_block_based_table_index_type_two_level_index_search);
     rocksdb_block_based_options_set_metadata_block_size(
         table, long_keys ? LONG_INDEX_PART_BYTES : INDEX_PART_BYTES);
-    /* Delta-encodes the keys of the index, except the first one of a part. Until a file is complete,
-       RocksDB holds its index in memory several times. With whole keys of 65,000 bytes that share a
-       prefix, the index would be as large as the records. */
+    /* Delta-encodes the keys of the index, except the first one of a part. Until a file is
+       complete, RocksDB holds its index in memory several times. With whole keys of 65,000 bytes
+       that share a prefix, the index would be as large as the records. */
     rocksdb_block_based_options_set_index_block_restart_interval(table, INDEX_RESTART_INTERVAL);
     /* Every block is read once, so a cache would only waste memory. */
     rocksdb_block_based_options_set_no_block_cache(table, 1);

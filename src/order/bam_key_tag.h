@@ -28,7 +28,7 @@ size_t bam_key_tag_encode(const char tag[2], const uint8_t *rec, uint8_t *out, s
    "array"; NULL if the tag is missing. The caller frees it. */
 char *bam_key_tag_text(const uint8_t *value, size_t n_bytes);
 
-/* Compares the tags of two checked records, in the order of their encodings: below 0, 0, above 0. */
+/* Compares the tags of two checked records like their encodings: below 0, 0, above 0. */
 int bam_key_tag_compare(const char tag[2], const uint8_t *a, const uint8_t *b);
 
 #endif

@@ -191,8 +191,8 @@ static uint64_t take_length(const char **at)
 }
 
 /*
- * Returns the position of the mate's 5' end, computed from its CIGAR, which may be any text, and its
- * first position, which counts from 0. Sums wrap around as in samtools.
+ * Returns the position of the mate's 5' end, computed from its CIGAR, which may be any text, and
+ * its first position, which counts from 0. Sums wrap around as in samtools.
  */
 static int64_t mate_pos(int64_t first, const char *cigar, bool reverse)
 {

@@ -3,10 +3,10 @@
  *
  * The order puts the reads of a template together, and templates with equal ends next to each
  * other, for tools that collapse duplicates or unique molecular identifiers. An end is a reference,
- * a position (that of the read's 5' end with its soft-clipped bases) and a strand. The mate's end is
- * computed from its position and the tag MC. Records are ordered by both ends, the lower one first,
- * then by library, cell barcode (CB), molecular identifier (MI) and read name; then the read at the
- * lower end comes first. bam_key_template.c has the exact rules.
+ * a position (that of the read's 5' end with its soft-clipped bases) and a strand. The mate's end
+ * is computed from its position and the tag MC. Records are ordered by both ends, the lower one
+ * first, then by library, cell barcode (CB), molecular identifier (MI) and read name; then the read
+ * at the lower end comes first. bam_key_template.c has the exact rules.
  *
  * The object owns copies of the read groups of the header. It never changes, and threads share it.
  * No messages.

@@ -126,8 +126,8 @@ static void add_waiting(struct loader *ld)
 /* ---- windows ---- */
 
 /*
- * Returns the smallest k-mer of n bases, or MINHASH_NO_KMER. Sets *last to the last base of its first
- * occurrence. Inlined for each value of squeeze.
+ * Returns the smallest k-mer of n bases, or MINHASH_NO_KMER. Sets *last to the last base of its
+ * first occurrence. Inlined for each value of squeeze.
  */
 static inline __attribute__((always_inline)) uint64_t
 smallest_kmer_as(bool squeeze, int k, const uint8_t *bases, int64_t n, int64_t *last)

@@ -9,8 +9,8 @@
  * SO:queryname without SS may be the natural order of samtools, the older one of samtools 1.16, or
  * the lexical one of Picard.
  *
- * The records come in spans, consecutive parts of the file. Any thread finds the first and last keys
- * and the first violation of a span. Results are joined in the order of the file, so the first
+ * The records come in spans, consecutive parts of the file. Any thread finds the first and last
+ * keys and the first violation of a span. Results are joined in the order of the file, so the first
  * violation of the file is reported, wherever spans begin and end.
  *
  *     check = order_check_create(claim);
@@ -86,8 +86,8 @@ struct order_verdict {
 struct order_check *order_check_create(const struct order_claim *claim);
 
 /*
- * Scans the records of [from, to), which have passed bam_record_check. first_record is the number of
- * the first one, from 0. -M may reverse-complement the records. Returns NULL with *problem if a
+ * Scans the records of [from, to), which have passed bam_record_check. first_record is the number
+ * of the first one, from 0. -M may reverse-complement the records. Returns NULL with *problem if a
  * record has no key.
  */
 struct order_span *order_check_scan(struct order_check *check, uint8_t *from, const uint8_t *to,

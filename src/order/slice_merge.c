@@ -101,7 +101,7 @@ static void insertion_sort_keyed(struct sort_entry *e, size_t n, size_t depth)
     }
 }
 
-/* Returns the length of the common prefix of a range of keys, whose first `depth` bytes are equal. */
+/* Returns the length of the common prefix of a range of keys, which is at least `depth`. */
 static size_t common_bytes(const struct sort_entry *e, size_t n, size_t depth)
 {
     const struct keyed_record *first = keyed(&e[0]);

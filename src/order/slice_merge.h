@@ -1,6 +1,6 @@
 /*
- * slice_merge.h -- sorts the entries of one sort buffer, stably; cuts sorted sources into slices and
- * merges these. An entry represents a record.
+ * slice_merge.h -- sorts the entries of one sort buffer (an entry represents a record), stably;
+ * cuts sorted sources into slices and merges these.
  *
  * In a fixed order (sort_order_is_fixed) an entry holds the whole key and points to the record. In
  * any other order it points to a keyed_record, and its `prefix` is 8 bytes of the key. The function
@@ -66,8 +66,8 @@ static inline const uint8_t *sort_entry_record(enum sort_order order,
     return ((const struct keyed_record *)entry->ref)->record;
 }
 
-/* Returns 8 bytes of a key, from `depth`, as an integer in memcmp order, with zeros after the end of
-   the key. */
+/* Returns 8 bytes of a key, from `depth`, as an integer in memcmp order, with zeros after the end
+   of the key. */
 static inline uint64_t keyed_record_prefix(const struct keyed_record *kr, size_t depth)
 {
     uint64_t bytes = 0;
@@ -197,8 +197,8 @@ struct merge_space {
 void merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_slices);
 void merge_space_release(struct merge_space *space);
 
-/* Merges n_slices sorted slices, given in the order of their runs, into one sorted sequence. *merged
-   points into the space, or at the entries of the only slice, and is valid until the next call.
+/* Merges n_slices sorted slices, given in the order of their runs, into one sorted sequence. It
+   is valid until the next call: *merged points into the space, or at the entries of the only slice.
    Returns the number of entries. */
 size_t merge_slices(const struct sort_rules *rules, const struct merge_slice *slices,
                     size_t n_slices, struct merge_space *space, const struct sort_entry **merged);
