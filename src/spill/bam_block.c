@@ -101,8 +101,8 @@ size_t bam_block_value_bytes(const uint8_t *part, size_t part_bytes)
 size_t bam_block_part_bytes(size_t block_bytes, size_t key_bytes, uint32_t number)
 {
     enum { LATER_PART_BYTES = 256 << 10 };
-    /* The extra bytes exceed the header, the bound, and the growth of incompressible data. Each part
-       stores its key, so the size grows with the key: a record with a long key is seldom divided. */
+    /* The extra bytes exceed the header, the bound, and the growth of incompressible data. Each
+       part stores its key, so a record with a long key is seldom divided. */
     size_t first = block_bytes + block_bytes / 4 + 4096 + 2 * key_bytes;
     return number == 0 || first > LATER_PART_BYTES ? first : LATER_PART_BYTES;
 }

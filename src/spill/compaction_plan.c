@@ -205,8 +205,8 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
            reduced rewriting from 79 times to 8. */
         uint64_t square = (uint64_t)most_files * most_files;
         plan.least_width = n > square / 4 ? 2 : plan.width / 2;
-        /* Compactions of pairs keep the fewest sizes of files, one for each doubling, so each run is
-           rewritten log2(n) times. Wider ones rewrote 8,650 runs with 32 open files 45 times. */
+        /* Compactions of pairs keep the fewest sizes of files, one for each doubling, so each run
+           is rewritten log2(n) times. Wider ones rewrote 8,650 runs with 32 open files 45 times. */
         if (n > PAIR_SQUARES * square) plan.width = 2;
         plan.max_files = files_before(most_files, plan.width);
     }

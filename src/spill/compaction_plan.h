@@ -2,10 +2,10 @@
  * compaction_plan.h -- decides whether runs are compacted before the final scan, and how.
  *
  * A scan that merges n files within scan_bytes of memory reads scan_bytes / n of a file at a time,
- * so it needs n / scan_bytes seeks per byte. If the store compacts `width` files into one, repeatedly
- * while the input is loaded, the scan reads more of each file at a time; but the data are written
- * and read once more, with width / compaction_bytes seeks per byte. If n runs become n / width
- * compacted files and `width` other files, each byte needs
+ * so it needs n / scan_bytes seeks per byte. If the store repeatedly compacts `width` files into
+ * one while the input is loaded, the scan reads more of each file at a time; but the data are
+ * written and read once more, with width / compaction_bytes seeks per byte. If n runs become
+ * n / width compacted files and `width` other files, each byte needs
  *
  *     width / compaction_bytes + (n / width + width) / scan_bytes
  *
@@ -33,8 +33,8 @@ enum {
     MAX_READ_BYTES = 8 << 20,   /* at this size, seeks take less than a fifth of the time */
 };
 
-/* Files whose sizes differ by more than this are not compacted together. Runs differ from each other
-   by less; compacted files differ from runs by more. */
+/* Files whose sizes differ by more than this are not compacted together. Runs differ by less;
+   compacted files differ from runs by more. */
 enum { COMPACTION_SIMILAR_PERCENT = 80 };
 
 enum compaction_mode {
@@ -123,9 +123,9 @@ unsigned compaction_most_run_files(const struct compaction_facts *facts);
 /* Makes the plan. `width` is the result of compaction_width when the store was created. */
 struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width);
 
-/* True if RocksDB will compact some of these files, which are in the order of the database: if there
-   are more than max_files files, and least_width neighbours among them have similar sizes. With
-   max_files + least_width files it takes the newest files, with any sizes. */
+/* True if RocksDB will compact some of these files, which are in the order of the database. It does
+   if there are more than max_files files, and least_width neighbours among them have similar sizes.
+   With max_files + least_width files it takes the newest files, with any sizes. */
 bool compaction_will_begin(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
                            unsigned max_files);
 

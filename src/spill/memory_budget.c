@@ -104,8 +104,8 @@ void memory_budget_plan_outputs(struct memory_budget *budget, unsigned n_outputs
         budget->chunk_bytes = budget->chunk_bytes * SEGMENT_FACTOR / budget->chunk_factor;
         return;
     }
-    /* Uses large chunks, because readers handle each row group: with 118,000 rows a group instead of
-       19,000 a histogram takes DuckDB 0.8 of the time. But not fewer than for BAM: with only two
+    /* Uses large chunks, because readers handle each row group: with 118,000 rows a group instead
+       of 19,000 a histogram takes DuckDB 0.8 of the time. But not fewer than for BAM: with only two
        more than workers, 16 workers waited for the writer, and the merge took 1.5 times as long. */
     size_t n = (size_t)budget->chunk_factor * budget->n_chunks;
     budget->chunk_bytes =
@@ -130,8 +130,8 @@ void mem_budget_set_buffers(struct memory_budget *budget, unsigned n)
 uint64_t memory_budget_expect_runs(const struct memory_budget *budget, uint64_t input_bytes,
                                    uint64_t n_runs, uint64_t spilled_bytes)
 {
-    /* A quarter is entries and gaps. The compaction that is being planned will take a quarter of the
-       sort buffers. */
+    /* A quarter is entries and gaps. The compaction that is being planned will take a quarter of
+       the sort buffers. */
     uint64_t run_bytes = (uint64_t)budget->sort_buffer_bytes * budget->run_buffers / 2;
     if (n_runs > 0) run_bytes = spilled_bytes / n_runs + 1;
     return input_bytes / run_bytes;
@@ -175,7 +175,7 @@ size_t memory_budget_block_bytes(const struct memory_budget *budget, unsigned fi
                                  unsigned n_files_expected)
 {
     size_t n = file + 1 > n_files_expected ? file + 1 : n_files_expected;
-    /* Smaller blocks leave more memory for read-ahead. At half the size zstd output grows by 1 %. */
+    /* Smaller blocks leave more memory for read-ahead. Halving them adds 1 % to zstd's output. */
     size_t share = budget->total_bytes / (budget->long_runs ? 16 : 8) / n;
     if (n > MANY_FILES) share = share * MANY_FILES / n;
     return clamp(share, MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);

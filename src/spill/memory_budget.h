@@ -71,8 +71,8 @@ void memory_budget_plan_outputs(struct memory_budget *budget, unsigned n_outputs
                                 unsigned n_columns);
 
 /* Returns the uncompressed size of the blocks of file number `file` of all runs, from 0.
-   n_files_expected: of all runs; 0: unknown. Later files get smaller blocks, so that the open blocks
-   of all files grow with the logarithm of their number, and stop growing at some hundred files. */
+   n_files_expected: of all runs; 0: unknown. Later files get smaller blocks, so that all open
+   blocks grow with the logarithm of the number of files, and stop growing at some hundred files. */
 size_t memory_budget_block_bytes(const struct memory_budget *budget, unsigned file,
                                  unsigned n_files_expected);
 

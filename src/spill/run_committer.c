@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_WAITING = 2 };      /* runs that wait to be ended: dirty pages of the page cache */
+enum { MOST_WAITING = 2 };      /* queued runs, which are dirty pages of the page cache */
 
 struct run_committer {
     /* fixed after init */
@@ -23,9 +23,9 @@ struct run_committer {
     /* under the lock of the thread pool */
     struct written_run waiting[MOST_WAITING];
     size_t n_waiting;
-    bool is_ending;             /* a run is being ended */
+    bool is_ending;             /* a run is being committed */
     bool is_closing;
-    bool compacting;            /* memory for compactions was asked for */
+    bool compacting;            /* memory for compactions was requested */
     struct ender_totals totals;
 
     /* the thread; after the last run, the thread that calls run_committer_settle */
@@ -35,14 +35,14 @@ struct run_committer {
 
 /* ---- compaction ---- */
 
-/* Between runs: lets the store compact what it wants to, once there is memory for that. Where the
-   next files could not be opened it compacts without. */
+/* Between runs: lets the store compact when memory for that is free. If the limit of open files is
+   near, does not wait for the memory. */
 static int compact_runs(struct run_committer *ender, uint64_t n_runs_expected)
 {
     struct run_store *store = ender->store;
     if (run_store_is_compacting(store)) ender->waited_in_vain = false;
     if (!run_store_wants_compaction(store, n_runs_expected, ender->waited_in_vain)) return 0;
-    /* How often a run is rewritten depends on how many there are for the files that may be open. */
+    /* Rewriting grows with the number of runs per open file, so makes runs longer. */
     if (!ender->compacting && run_store_lacks_files(store))
         sort_buffer_pool_lengthen_runs(ender->pool);
     struct memory_budget budget;
@@ -57,15 +57,15 @@ static int compact_runs(struct run_committer *ender, uint64_t n_runs_expected)
     return ready || run_store_is_crowded(store) ? run_store_compact(store) : 0;
 }
 
-/* Waits while a compaction is under way or due. With only_if_crowded: until one that is due has
-   begun, and then only while there are too many files and it helps. */
+/* Waits while a compaction runs or is due. With only_if_crowded: waits until one that is due has
+   started, and then only while there are too many files and waiting helps. */
 static void wait_for_compaction(struct run_committer *ender, bool only_if_crowded)
 {
-    /* RocksDB takes the newest files. If one run more ended before it does, as when its thread gets
-       no CPU on a busy machine, rows of older runs would be left that are too short for it. A
-       compaction may begin or end between the two questions, so one answer is not enough. If what
-       is due never begins, this RocksDB does not compact as compaction_will_begin says: then
-       later waits are short. */
+    /* RocksDB takes the newest files. If another run is committed before compaction starts, as when
+       RocksDB's thread gets no CPU on a busy machine, groups of older runs would remain that are
+       too small for a compaction. Polls repeatedly, because a compaction may start or end between
+       the two questions. If a due compaction never starts, compaction_will_begin is wrong for this
+       RocksDB: then later waits are short. */
     enum { LEAST_POLL_US = 1000, MOST_POLL_US = 16000, QUIET_POLLS = 3, LATE_POLLS = 60000 };
     struct run_store *store = ender->store;
     int quiet = 0, late = 0, most_late = ender->waited_too_long ? QUIET_POLLS : LATE_POLLS;
@@ -91,7 +91,7 @@ static void wait_for_compaction(struct run_committer *ender, bool only_if_crowde
 
 /* ---- the thread ---- */
 
-/* With the lock held: takes the oldest run that waits. */
+/* With the lock held: takes the oldest run from the queue. */
 static struct written_run take_waiting(struct run_committer *ender)
 {
     struct written_run run = ender->waiting[0];
@@ -102,7 +102,7 @@ static struct written_run take_waiting(struct run_committer *ender)
     return run;
 }
 
-/* Ends a run, or drops it after a failure. */
+/* Commits a run, or drops it after a failure. */
 static void end_run(struct run_committer *ender, const struct written_run *run)
 {
     double start = monotonic_seconds();
@@ -143,7 +143,7 @@ static void *end_runs(void *arg)
     return NULL;
 }
 
-/* ---- the others ---- */
+/* ---- callers ---- */
 
 struct run_committer *run_committer_create(struct threads *threads, struct sort_buffer_pool *pool,
                                            struct run_store *store)

@@ -44,7 +44,7 @@ static struct stored_block *find_block(struct run_scan *scan, const uint8_t *key
     memcpy(block->key, key, key_bytes);
     run_scan_value(scan, &part, &part_bytes);
     block->value_bytes = bam_block_value_bytes(part, part_bytes);
-    /* Not a block: the merge will print a message about it. */
+    /* Not a block: the merge prints the message. */
     if (block->value_bytes == 0) block->value_bytes = part_bytes;
     return block;
 }
@@ -87,7 +87,7 @@ static int skip_block(const struct stored_block *block, struct run_scan *scan)
     return r;
 }
 
-/* True if the block belongs to a run that is to be left out. */
+/* True if the run of the block is to be skipped. */
 static bool is_dropped(const struct stored_block *block, const struct run_reader_settings *s)
 {
     uint32_t run;
@@ -131,13 +131,13 @@ static void free_list(struct stored_block *block)
     }
 }
 
-/* With the lock held: true unless the run reader should end. */
+/* With the lock held: false if the run reader should end. */
 static bool goes_on(const struct run_reader *run_reader)
 {
     return !run_reader->all->stopped && !thread_pool_failed(run_reader->all->settings.threads);
 }
 
-/* Waits until the queue has room for n_bytes; an empty queue always has. Returns false if the
+/* Waits until the queue has room for n_bytes; an empty queue always has room. Returns false if the
    run reader should end. */
 static bool wait_for_room(struct run_reader *run_reader, size_t n_bytes)
 {
@@ -167,8 +167,8 @@ static void queue_block(struct run_reader *run_reader, struct stored_block *bloc
     thread_pool_unlock(threads);
 }
 
-/* Reads the block at the scan's position into the queue, or skips it if its run is to be left out.
-   Returns 1, 0 if the run reader should end, or -1 after a message. */
+/* Reads the block at the scan's position into the queue, or skips it if its run is dropped. Returns
+   1, 0 if the run reader should end, or -1 after a message. */
 static int read_block(struct run_reader *run_reader, const uint8_t *key, size_t key_bytes)
 {
     const struct run_reader_settings *s = &run_reader->all->settings;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The sizes before each block in the buffer of a pack; the key and the value follow. */
+/* The header of each block in the buffer of a spill chunk; key and value follow. */
 struct packed_block {
     uint32_t key_bytes;
     uint32_t value_bytes;
@@ -20,30 +20,30 @@ struct packed_block {
 struct chunk {
     struct file_range *file;
     struct merge_slice *slices; /* one for each sort buffer */
-    uint64_t first_index;       /* index in the run of the pack's first record */
-    size_t max_block_bytes;     /* largest block that several records share, uncompressed and with
-                                   the tags that they may get */
-    uint8_t *blocks;            /* packed_blocks, reused from pack to pack */
+    uint64_t first_index;       /* index in the run of the chunk's first record */
+    size_t max_block_bytes;     /* largest block of several records, uncompressed and with the tags
+                                   that they may get */
+    uint8_t *blocks;            /* packed_blocks; reused for the next chunk */
     size_t n_bytes, room;
     struct observed_parts parts;
-    uint8_t *ordinals;          /* of the records of the next block, if they have some */
+    uint8_t *ordinals;          /* of the records of the next block, if needed */
     size_t ordinals_bytes, ordinals_room;
     bool done;                  /* under the lock */
 };
 
-/* The keys of a run that one file gets, and the thread that puts them there. */
+/* The range of a run's keys in one file, and the thread that writes it. */
 struct file_range {
     struct run_writer *run;
     unsigned number;
     size_t first_place, end_place;      /* of run->places: [first, end) */
-    size_t *begin_at;           /* in each source: where the range begins */
+    size_t *begin_at;           /* start of the range in each source */
     uint64_t first_index;       /* index in the run of its first record */
     pthread_t thread;
     int result;
-    /* of the attempt to write it */
-    size_t *cut_at;             /* in each source: where the last pack ends */
-    uint64_t n_records;         /* before that, in the run */
-    size_t max_block_bytes;     /* the largest of the packs that were stored */
+    /* of the current attempt to write it */
+    size_t *cut_at;             /* end of the last chunk in each source */
+    uint64_t n_records;         /* records of the run before that end */
+    size_t max_block_bytes;     /* the largest of the stored chunks */
     struct chunk *ring;
     unsigned ring_at, ring_used;
 };
@@ -57,7 +57,7 @@ struct run_writer {
     struct record_ordinals *ordinals;   /* NULL: they are the indexes */
     struct file_range *files;
     unsigned n_files;
-    unsigned n_ring;            /* packs of each */
+    unsigned n_ring;            /* spill chunks of each */
     struct stored_run *stored;
     atomic_bool stopped;        /* a file found no space */
 };
@@ -79,7 +79,7 @@ static void release_scratch(void *arg)
 
 static const struct scratch_kind scratch_kind = {sizeof(struct pack_scratch), release_scratch};
 
-/* Records [from, to) of a merged pack, and their bytes. */
+/* Records [from, to) of a merged chunk, and their bytes. */
 struct span {
     size_t from, to, raw_bytes;
 };
@@ -136,18 +136,17 @@ static int show_record(struct chunk *chunk, const uint8_t *rec, uint64_t index)
     return observed_parts_show(&chunk->parts, &one);
 }
 
-/* Has the processor fetch a short read into its cache: a sort takes 4 % less CPU time. */
+/* Prefetches a short read: a sort takes 4 % less CPU time. */
 static inline void prefetch_record(const uint8_t *rec)
 {
     for (size_t i = 0; i < 384; i += 64) __builtin_prefetch(rec + i);
 }
 
 /*
- * Merges a pack and cuts it into blocks. A block ends before the record that would make it larger
- * than planned, when all its records have their tags. So a record that is larger than a planned
- * block gets a block of its own. The merge need not hold a block of one record until blocks of
- * other runs have come.
- * Returns 0, or -1 after a message.
+ * Merges a chunk and cuts it into blocks. A block ends before the record that would make it larger
+ * than block_bytes, when all its records have their tags. So a larger record gets a block of its
+ * own, which the merge need not hold until blocks of other runs arrive. Returns 0, or -1 after a
+ * message.
  */
 static int make_blocks(struct chunk *chunk, struct worker *worker)
 {
@@ -197,7 +196,7 @@ static void pack_job(struct worker *worker, void *arg)
     thread_pool_unlock(threads);
 }
 
-/* ---- storing packs ---- */
+/* ---- storing chunks ---- */
 
 /* Puts a block into the store, in parts if it is large. Returns 0, or a code of the store. */
 static int put_block(const struct file_range *file, const struct packed_block *block,
@@ -220,7 +219,7 @@ static int put_block(const struct file_range *file, const struct packed_block *b
     return r;
 }
 
-/* Takes the oldest pack of a file from the ring when its job has ended. */
+/* Takes the oldest chunk of a file from the ring after its job has ended. */
 static struct chunk *take_oldest_pack(struct file_range *file)
 {
     struct threads *threads = file->run->settings.threads;
@@ -233,8 +232,8 @@ static struct chunk *take_oldest_pack(struct file_range *file)
     return chunk;
 }
 
-/* Waits for the oldest pack and puts its blocks into the store. Returns 0, or a code of the
-   store. */
+/* Waits for the oldest chunk and puts its blocks into the store. Returns 0, or a code of the store.
+   */
 static int store_oldest_pack(struct file_range *file)
 {
     const struct chunk *chunk = take_oldest_pack(file);
@@ -252,8 +251,8 @@ static int store_oldest_pack(struct file_range *file)
     return r;
 }
 
-/* Makes a pack of all records of a file below the bound that are in no pack yet, and hands it to a
-   worker. Returns 0, or a code of the store. */
+/* Makes a chunk of the next records of a file, up to the bound, and submits it to a worker. Returns
+   0, or a code of the store. */
 static int start_pack(struct file_range *file, const struct merge_limit *bound)
 {
     struct run_writer *run = file->run;
@@ -277,7 +276,7 @@ static int start_pack(struct file_range *file, const struct merge_limit *bound)
     return RUN_STORE_ERROR;
 }
 
-/* The bound at a place; at the end of all places, one that no record reaches. */
+/* Returns the bound at a place; at the end of all places, one above all records. */
 static struct merge_limit bound_at(const struct run_writer *run, size_t number,
                                    struct merge_bound *bound)
 {
@@ -287,7 +286,7 @@ static struct merge_limit bound_at(const struct run_writer *run, size_t number,
     return merge_limit_of(bound);
 }
 
-/* Makes the packs of a file and stores them. Returns 0, or a code of the store. */
+/* Makes the chunks of a file and stores them. Returns 0, or a code of the store. */
 static int store_packs(struct file_range *file)
 {
     const struct run_writer *run = file->run;
@@ -312,8 +311,8 @@ static int store_packs(struct file_range *file)
 
 /* ---- files ---- */
 
-/* Writes a file of the run. If that fails, the threads of the other files stop, too. When it
-   returns, no worker has a pack of this file. */
+/* Writes a file of the run. If that fails, the threads of the other files also stop. When it
+   returns, no worker has a chunk of this file. */
 static void *write_file(void *arg)
 {
     struct file_range *file = arg;
@@ -331,8 +330,8 @@ static void *write_file(void *arg)
     return NULL;
 }
 
-/* Writes all files: the last one itself, and each other one in a thread of its own. If the system
-   has no thread left, this one writes more of them. Returns 0, or a code of the store. */
+/* Writes all files: the last one itself, each other one in a thread of its own or, if no thread can
+   be started, itself. Returns 0, or a code of the store. */
 static int write_files(struct run_writer *run)
 {
     unsigned n_started = 0;
@@ -396,7 +395,7 @@ int run_writer_write(struct run_writer *run, struct stored_run **stored)
 
 /* ---- creating and destroying ---- */
 
-/* Begins a range at a place, unless it or the one before would be empty. */
+/* Begins a range at a place, unless it or the previous one would be empty. */
 static void begin_range(struct run_writer *run, size_t place)
 {
     struct merge_bound bound = {0};
@@ -415,7 +414,7 @@ static void begin_range(struct run_writer *run, size_t place)
     run->n_files++;
 }
 
-/* Divides the places into ranges of about the same number of bytes. */
+/* Divides the places into ranges of about equal size. */
 static void divide(struct run_writer *run)
 {
     const unsigned most = run->settings.n_files;
