@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 enum {
-    /* Free space that is reserved for each file of a run. RocksDB buffers a quarter of a megabyte of
-       each file that is being written or waits to end, of at most four runs. If that does not fit
-       when the run ends, the run is lost. */
+    /* Free space that is reserved for each file of a run. RocksDB buffers a quarter of a megabyte
+       of each file that is being written or waits to end, of at most four runs. If that does not
+       fit when the run ends, the run is lost. */
     RESERVE_BYTES = 4 << 20,
     FEW_FILES = 64,             /* their larger blocks take at most 4 MiB of memory */
     CHECK_BYTES = 1 << 20,      /* checks the free space after each such part of a file */

@@ -23,8 +23,8 @@ static void cut_out(char *from, const char *to)
     memmove(from, to, strlen(to) + 1);
 }
 
-/* Removes from RocksDB's text what our message says already: the kind of error, what was being
-   done, and the directory of each file. Also removes the numbers around a wrong checksum. */
+/* Removes the parts of RocksDB's text that our message already has: the kind of error, the
+   operation, and the directory of each file. Also removes the values of a wrong checksum. */
 static const char *shorten(char *error, const char *dir)
 {
     size_t n = strlen(dir);

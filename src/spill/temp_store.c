@@ -19,7 +19,7 @@ struct temp_store *temp_store_create(const struct temp_store_settings *settings)
     return ts;
 }
 
-/* The memory and number of runs that the databases may plan with, under this budget. */
+/* Returns the resources that the databases may plan with, under this budget. */
 static struct run_store_means plan_means(uint64_t expected_bytes,
                                          const struct memory_budget *budget)
 {
@@ -56,7 +56,7 @@ static int open_databases(struct temp_store *ts)
     if (!ts->runs) return -1;
     struct run_store_disks disks;
     run_store_look(ts->runs, &disks);
-    /* The merge seeks for each read from each run: fewer, longer runs need fewer seeks. */
+    /* Each read of a run in the merge is a seek: fewer, longer runs need fewer seeks. */
     if (disks.slow_to_seek) sort_buffer_pool_lengthen_runs(s->pool);
     return 0;
 }
@@ -120,7 +120,7 @@ void temp_store_close(struct temp_store *ts, bool directories_stay,
 {
     run_committer_close(ts->ender);
     if (ts->runs) run_store_stats(ts->runs, stats);
-    /* Runs that have ended may not be in the database yet: several are added at once. */
+    /* Runs that have ended may not be admitted yet. */
     if (ts->runs && directories_stay) (void)run_store_flush(ts->runs);
     run_store_destroy(ts->runs);
     ts->runs = NULL;
