@@ -7,13 +7,13 @@ enum {
     KIB = 1024,
     MIN_PIECE_BYTES = 64 * KIB,  /* a BGZF block is never split */
     MAX_PIECE_BYTES = 512 * KIB, /* fits the L2 cache with its compressed form */
-    MIN_BATCH_BYTES = 256 * KIB,
-    MAX_BATCH_BYTES = 128 * KIB * KIB, /* one job sorts a sort buffer: 128 MiB take some 30 ms */
-    MIN_BATCHES = 4,
+    MIN_BUFFER_BYTES = 256 * KIB,
+    MAX_BUFFER_BYTES = 128 * KIB * KIB, /* one job sorts a sort buffer: 128 MiB take some 30 ms */
+    MIN_BUFFERS = 4,
     THREAD_BYTES = 1024 * KIB, /* two pieces, a spill chunk, two blocks and entries to sort, each of
                                   the least size */
     FEW_THREADS = 4,           /* fit into the allowance beyond the budget */
-    MANY_BATCHES = 16,         /* enough to spill 6 while 6 others fill */
+    MANY_BUFFERS = 16,         /* enough to spill 6 while 6 others fill */
     MIN_BLOCK_BYTES = KIB,     /* a few short reads; with thousands of runs only */
     MANY_FILES = 256,
     MOST_RUN_FILES = 4,       /* the thread of each file then takes 0.05 s of CPU per million
@@ -23,11 +23,11 @@ enum {
     MAX_BLOCK_BYTES = 256 * KIB, /* raw block and compressed form stay in the L2 cache */
     MIN_PACK_BYTES = 256 * KIB,
     MAX_PACK_BYTES = 1024 * KIB,
-    MIN_SEGMENT_BYTES = 256 * KIB,
-    MAX_SEGMENT_BYTES = 2048 * KIB, /* a last, short BGZF block in 32 costs no compression */
-    MIN_COLUMN_SEGMENT_BYTES = 64 * KIB,
-    MAX_COLUMN_SEGMENT_BYTES = 32768 * KIB,
-    SEGMENT_FACTOR = 2,      /* its blocks and its output */
+    MIN_CHUNK_BYTES = 256 * KIB,
+    MAX_CHUNK_BYTES = 2048 * KIB, /* a last, short BGZF block in 32 costs no compression */
+    MIN_COLUMN_CHUNK_BYTES = 64 * KIB,
+    MAX_COLUMN_CHUNK_BYTES = 32768 * KIB,
+    CHUNK_FACTOR = 2,        /* its blocks and its output */
     COLUMNS_FACTOR = 1,      /* only every second output chunk holds columns (1.5 times its records)
                                 and their encoding; the others wait for a worker or the writer */
     INPUT_BYTES = 384 * KIB, /* buffers of htslib for an open file of BAM */
@@ -62,9 +62,9 @@ void memory_budget_plan(struct memory_budget *budget, size_t total_bytes, unsign
         .pack_bytes = clamp(share, MIN_PACK_BYTES, MAX_PACK_BYTES),
         .n_packs = n_threads + 2,
         .file_bytes = MIN_FILE_BYTES,
-        .chunk_bytes = clamp(share, MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES),
+        .chunk_bytes = clamp(share, MIN_CHUNK_BYTES, MAX_CHUNK_BYTES),
         .n_chunks = 2 * n_threads + 2,
-        .chunk_factor = SEGMENT_FACTOR,
+        .chunk_factor = CHUNK_FACTOR,
     };
     /* Each piece is also in memory compressed. With little memory fewer are read ahead. */
     size_t pieces_bytes = budget->n_spans * budget->span_bytes;
@@ -74,15 +74,15 @@ void memory_budget_plan(struct memory_budget *budget, size_t total_bytes, unsign
     size_t left = total_bytes > reserve ? total_bytes - reserve : 0;
     /* Each worker may sort a sort buffer, which needs spare entries: an eighth of the sort buffer
        suffices for reads of 150 bp and longer. */
-    size_t n = clamp(left / MIN_BATCH_BYTES, MIN_BATCHES, MANY_BATCHES);
+    size_t n = clamp(left / MIN_BUFFER_BYTES, MIN_BUFFERS, MANY_BUFFERS);
     size_t parts = 8 * n + 2 * (size_t)n_threads;
     size_t sort_buffer_bytes = left / parts * 8;
-    if (sort_buffer_bytes > MAX_BATCH_BYTES) {
-        sort_buffer_bytes = MAX_BATCH_BYTES;
+    if (sort_buffer_bytes > MAX_BUFFER_BYTES) {
+        sort_buffer_bytes = MAX_BUFFER_BYTES;
         n = (left - n_threads * (sort_buffer_bytes / 4)) / sort_buffer_bytes;
     }
     budget->sort_buffer_bytes =
-        clamp(sort_buffer_bytes, MIN_BATCH_BYTES, MAX_BATCH_BYTES) & ~(size_t)4095;
+        clamp(sort_buffer_bytes, MIN_BUFFER_BYTES, MAX_BUFFER_BYTES) & ~(size_t)4095;
     mem_budget_set_buffers(budget, (unsigned)n);
 }
 
@@ -98,10 +98,10 @@ void memory_budget_fix_templates(struct memory_budget *budget)
 void memory_budget_plan_outputs(struct memory_budget *budget, unsigned n_outputs,
                                 unsigned n_columns)
 {
-    budget->chunk_factor = SEGMENT_FACTOR + n_outputs - 1 + n_columns * COLUMNS_FACTOR;
+    budget->chunk_factor = CHUNK_FACTOR + n_outputs - 1 + n_columns * COLUMNS_FACTOR;
     if (n_columns == 0) {
         /* All output chunks together take as much as with one output. */
-        budget->chunk_bytes = budget->chunk_bytes * SEGMENT_FACTOR / budget->chunk_factor;
+        budget->chunk_bytes = budget->chunk_bytes * CHUNK_FACTOR / budget->chunk_factor;
         return;
     }
     /* Uses large chunks, because readers handle each row group: with 118,000 rows a group instead
@@ -109,7 +109,7 @@ void memory_budget_plan_outputs(struct memory_budget *budget, unsigned n_outputs
        more than workers, 16 workers waited for the writer, and the merge took 1.5 times as long. */
     size_t n = (size_t)budget->chunk_factor * budget->n_chunks;
     budget->chunk_bytes =
-        clamp(budget->total_bytes / 4 / n, MIN_COLUMN_SEGMENT_BYTES, MAX_COLUMN_SEGMENT_BYTES);
+        clamp(budget->total_bytes / 4 / n, MIN_COLUMN_CHUNK_BYTES, MAX_COLUMN_CHUNK_BYTES);
 }
 
 static size_t all_chunk_bytes(const struct memory_budget *budget)

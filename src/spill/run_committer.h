@@ -39,21 +39,21 @@ struct run_committer *run_committer_create(struct threads *threads, struct sort_
 
 /* Takes the run, to commit it in the background; waits if too many runs are queued. Returns 0, or
    -1 if the thread pool has failed: then the run is dropped. */
-int run_committer_take(struct run_committer *ender, const struct written_run *run);
+int run_committer_take(struct run_committer *committer, const struct written_run *run);
 
 /* Waits until all runs are committed. Returns 0, or -1 if the thread pool has failed. */
-int run_committer_drain(struct run_committer *ender);
+int run_committer_drain(struct run_committer *committer);
 
 /* After the last run: waits until all runs are committed and compactions have ended. */
-int run_committer_settle(struct run_committer *ender);
+int run_committer_settle(struct run_committer *committer);
 
 /* Ends the thread. After a failure drops the runs in its queue. NULL is accepted, also by destroy.
    */
-void run_committer_close(struct run_committer *ender);
-void run_committer_destroy(struct run_committer *ender);
+void run_committer_close(struct run_committer *committer);
+void run_committer_destroy(struct run_committer *committer);
 
 /* With the lock held: returns the totals. Before the first run the caller may add the runs of an
    interrupted sort. */
-struct ender_totals *run_committer_totals(struct run_committer *ender);
+struct ender_totals *run_committer_totals(struct run_committer *committer);
 
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* The header of each block in the buffer of a spill chunk; key and value follow. */
-struct packed_block {
+struct chunk_block {
     uint32_t key_bytes;
     uint32_t value_bytes;
 };
@@ -23,7 +23,7 @@ struct chunk {
     uint64_t first_index;       /* index in the run of the chunk's first record */
     size_t max_block_bytes;     /* largest block of several records, uncompressed and with the tags
                                    that they may get */
-    uint8_t *blocks;            /* packed_blocks; reused for the next chunk */
+    uint8_t *blocks;            /* chunk_blocks; reused for the next chunk */
     size_t n_bytes, room;
     struct observed_parts parts;
     uint8_t *ordinals;          /* of the records of the next block, if needed */
@@ -62,7 +62,7 @@ struct run_writer {
     atomic_bool stopped;        /* a file found no space */
 };
 
-struct pack_scratch {
+struct chunk_scratch {
     struct temp_coder coder;
     struct merge_bound last;    /* of the last record of a block */
     uint8_t *raw;               /* records of the next block */
@@ -71,13 +71,13 @@ struct pack_scratch {
 
 static void release_scratch(void *arg)
 {
-    struct pack_scratch *scratch = arg;
+    struct chunk_scratch *scratch = arg;
     temp_coder_release(&scratch->coder);
     merge_bound_release(&scratch->last);
     free(scratch->raw);
 }
 
-static const struct scratch_kind scratch_kind = {sizeof(struct pack_scratch), release_scratch};
+static const struct scratch_kind scratch_kind = {sizeof(struct chunk_scratch), release_scratch};
 
 /* Records [from, to) of a merged chunk, and their bytes. */
 struct span {
@@ -85,7 +85,7 @@ struct span {
 };
 
 /* Encodes a span as one block. scratch->raw holds its bytes. Returns 0, or -1 after a message. */
-static int end_block(struct chunk *chunk, struct pack_scratch *scratch,
+static int end_block(struct chunk *chunk, struct chunk_scratch *scratch,
                      const struct merge_source *merged, struct span span)
 {
     size_t from = span.from, to = span.to, raw_bytes = span.raw_bytes;
@@ -94,7 +94,7 @@ static int end_block(struct chunk *chunk, struct pack_scratch *scratch,
     if (to - from > 1 && grown_bytes > chunk->max_block_bytes) chunk->max_block_bytes = grown_bytes;
     enum sort_order order = s->rules->order;
     struct merge_bound *last = &scratch->last;
-    struct packed_block block;
+    struct chunk_block block;
     last->n_bytes = 0;
     if (to - from > 1) merge_bound_set(last, order, merged, to - 1);
     size_t key_bytes = merge_bound_bytes(order, &merged->entries[from]);
@@ -154,7 +154,7 @@ static int make_blocks(struct chunk *chunk, struct worker *worker)
     const struct run_writer *run = chunk->file->run;
     const struct run_writer_settings *s = &run->settings;
     enum sort_order order = s->rules->order;
-    struct pack_scratch *scratch = worker_scratch(worker, &scratch_kind);
+    struct chunk_scratch *scratch = worker_scratch(worker, &scratch_kind);
     struct merge_source merged = {.run = s->label.run, .first_index = chunk->first_index};
     merged.n_entries = merge_slices(s->rules, chunk->slices, run->n_sources,
                                     worker_merge_space(worker), &merged.entries);
@@ -181,7 +181,7 @@ static int make_blocks(struct chunk *chunk, struct worker *worker)
     return end_block(chunk, scratch, &merged, (struct span){from, merged.n_entries, raw_bytes});
 }
 
-static void pack_job(struct worker *worker, void *arg)
+static void chunk_job(struct worker *worker, void *arg)
 {
     struct chunk *chunk = arg;
     struct threads *threads = chunk->file->run->settings.threads;
@@ -199,7 +199,7 @@ static void pack_job(struct worker *worker, void *arg)
 /* ---- storing chunks ---- */
 
 /* Puts a block into the store, in parts if it is large. Returns 0, or a code of the store. */
-static int put_block(const struct file_range *file, const struct packed_block *block,
+static int put_block(const struct file_range *file, const struct chunk_block *block,
                      const uint8_t *key)
 {
     const struct run_writer *run = file->run;
@@ -220,7 +220,7 @@ static int put_block(const struct file_range *file, const struct packed_block *b
 }
 
 /* Takes the oldest chunk of a file from the ring after its job has ended. */
-static struct chunk *take_oldest_pack(struct file_range *file)
+static struct chunk *take_oldest_chunk(struct file_range *file)
 {
     struct threads *threads = file->run->settings.threads;
     struct chunk *chunk = &file->ring[file->ring_at];
@@ -234,15 +234,15 @@ static struct chunk *take_oldest_pack(struct file_range *file)
 
 /* Waits for the oldest chunk and puts its blocks into the store. Returns 0, or a code of the store.
    */
-static int store_oldest_pack(struct file_range *file)
+static int store_oldest_chunk(struct file_range *file)
 {
-    const struct chunk *chunk = take_oldest_pack(file);
+    const struct chunk *chunk = take_oldest_chunk(file);
     if (thread_pool_failed(file->run->settings.threads)) return RUN_STORE_ERROR;
     if (chunk->max_block_bytes > file->max_block_bytes)
         file->max_block_bytes = chunk->max_block_bytes;
     int r = 0;
     for (const uint8_t *at = chunk->blocks, *end = at + chunk->n_bytes; at < end && r == 0;) {
-        struct packed_block block;
+        struct chunk_block block;
         memcpy(&block, at, sizeof block);
         at += sizeof block;
         r = put_block(file, &block, at);
@@ -253,11 +253,11 @@ static int store_oldest_pack(struct file_range *file)
 
 /* Makes a chunk of the next records of a file, up to the bound, and submits it to a worker. Returns
    0, or a code of the store. */
-static int start_pack(struct file_range *file, const struct merge_limit *bound)
+static int start_chunk(struct file_range *file, const struct merge_limit *bound)
 {
     struct run_writer *run = file->run;
     if (atomic_load_explicit(&run->stopped, memory_order_relaxed)) return RUN_STORE_FULL;
-    int r = file->ring_used == run->n_ring ? store_oldest_pack(file) : 0;
+    int r = file->ring_used == run->n_ring ? store_oldest_chunk(file) : 0;
     if (r < 0) return r;
     struct chunk *chunk = &file->ring[(file->ring_at + file->ring_used) % run->n_ring];
     chunk->first_index = file->n_records;
@@ -271,7 +271,7 @@ static int start_pack(struct file_range *file, const struct merge_limit *bound)
     }
     if (file->n_records == chunk->first_index) return 0;
     file->ring_used++;
-    if (thread_pool_submit(run->settings.threads, pack_job, chunk) == 0) return 0;
+    if (thread_pool_submit(run->settings.threads, chunk_job, chunk) == 0) return 0;
     file->ring_used--;
     return RUN_STORE_ERROR;
 }
@@ -287,7 +287,7 @@ static struct merge_limit bound_at(const struct run_writer *run, size_t number,
 }
 
 /* Makes the chunks of a file and stores them. Returns 0, or a code of the store. */
-static int store_packs(struct file_range *file)
+static int store_chunks(struct file_range *file)
 {
     const struct run_writer *run = file->run;
     struct merge_bound bound = {0};
@@ -297,14 +297,14 @@ static int store_packs(struct file_range *file)
     for (size_t i = file->first_place; r == 0 && i < file->end_place; i++) {
         if (n_bytes >= run->settings.budget.pack_bytes) {
             limit = bound_at(run, i, &bound);
-            r = start_pack(file, &limit);
+            r = start_chunk(file, &limit);
             n_bytes = 0;
         }
         n_bytes += run->places[i].n_bytes;
     }
     limit = bound_at(run, file->end_place, &bound);
-    if (r == 0) r = start_pack(file, &limit);
-    while (r == 0 && file->ring_used > 0) r = store_oldest_pack(file);
+    if (r == 0) r = start_chunk(file, &limit);
+    while (r == 0 && file->ring_used > 0) r = store_oldest_chunk(file);
     merge_bound_release(&bound);
     return r;
 }
@@ -321,12 +321,12 @@ static void *write_file(void *arg)
     file->n_records = file->first_index;
     file->max_block_bytes = 0;
     memcpy(file->cut_at, file->begin_at, run->n_sources * sizeof *file->cut_at);
-    file->result = store_packs(file);
+    file->result = store_chunks(file);
     if (file->result == RUN_STORE_FULL)
         atomic_store_explicit(&run->stopped, true, memory_order_relaxed);
     else if (file->result < 0)
         thread_pool_fail(run->settings.threads);
-    while (file->ring_used > 0) (void)take_oldest_pack(file);
+    while (file->ring_used > 0) (void)take_oldest_chunk(file);
     return NULL;
 }
 
