@@ -173,7 +173,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
                        : abort_cleanup_after_failure(&abort_cleanup, sort.lost_reader);
     int stop_signal = sort.totals->stop_signal, before = r;
     sort_close_store(&sort, stay);
-    progress_enter(sort.progress, SORT_PHASE_CLOSE);    /* the reports know its time until here */
+    progress_enter(sort.progress, SORT_PHASE_CLOSE);    /* its time is reported up to here */
     sort_publish(&sort, &r);
     if (r < before) stay = abort_cleanup_after_failure(&abort_cleanup, false);
     if (r == 0 && stay) report->kept_directories = checkpoint_writer_copy_paths(sort.checkpoint);

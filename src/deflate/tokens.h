@@ -1,5 +1,5 @@
 /*
- * tokens.h -- literals and matches of deflate: their symbols, and the counts of symbols.
+ * tokens.h -- maps literals and matches of deflate to symbols, and counts these.
  *
  * A match copies 3 to 258 bytes from a distance of 1 to 32,768 bytes.
  */

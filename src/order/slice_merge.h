@@ -1,6 +1,6 @@
 /*
- * slice_merge.h -- sorts the entries of one sort buffer (an entry represents a record), stably;
- * cuts sorted sources into slices and merges these.
+ * slice_merge.h -- sorts the entries of one sort buffer, cuts sorted sources into slices, and
+ * merges these. An entry represents a record. Sort and merge are stable.
  *
  * In a fixed order (sort_order_is_fixed) an entry holds the whole key and points to the record. In
  * any other order it points to a keyed_record, and its `prefix` is 8 bytes of the key. The function
@@ -197,9 +197,9 @@ struct merge_space {
 void merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_slices);
 void merge_space_release(struct merge_space *space);
 
-/* Merges n_slices sorted slices, given in the order of their runs, into one sorted sequence. It
-   is valid until the next call: *merged points into the space, or at the entries of the only slice.
-   Returns the number of entries. */
+/* Merges n_slices sorted slices, given in the order of their runs, into one sorted sequence.
+   *merged points into the space, or at the entries of the only slice, and is valid until the next
+   call. Returns the number of entries. */
 size_t merge_slices(const struct sort_rules *rules, const struct merge_slice *slices,
                     size_t n_slices, struct merge_space *space, const struct sort_entry **merged);
 

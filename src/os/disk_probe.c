@@ -120,7 +120,7 @@ static double measure_seek(int fd, void *buffer)
 
 /*
  * Requests blocks at random places all at once, then waits for them. Returns how many were read in
- * the time of one. With POSIX_FADV_WILLNEED the kernel reads while the caller goes on. The file was
+ * the time of one. POSIX_FADV_WILLNEED starts a read without blocking the caller. The file was
  * written with O_DIRECT, so none of it is cached.
  */
 static double measure_parallel(int fd, void *buffer, double seek_seconds)

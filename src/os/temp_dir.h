@@ -36,8 +36,8 @@ const char *temp_dir_advice(int error);
    name has at most 255. */
 enum { TEMP_DIR_BASE_BYTES = 200 };
 
-/* Checks that such a directory can probably be made; `prefix` is not NULL. Returns 0, or -1 after a
-   message. */
+/* Checks whether such a directory can be made, as far as this is visible; `prefix` is not NULL.
+   Returns 0, or -1 after a message. */
 int temp_dir_check(const char *prefix);
 
 /* True if a name ends in rocksort.NUMBER.XXXXXX, as those of temporary directories do. Stores how

@@ -42,7 +42,7 @@ static int compact_runs(struct run_committer *committer, uint64_t n_runs_expecte
     struct run_store *store = committer->store;
     if (run_store_is_compacting(store)) committer->waited_in_vain = false;
     if (!run_store_wants_compaction(store, n_runs_expected, committer->waited_in_vain)) return 0;
-    /* Rewriting grows with the number of runs per open file, so makes runs longer. */
+    /* With more runs per open file each run is rewritten more often, so makes runs longer. */
     if (!committer->compacting && run_store_lacks_files(store))
         sort_buffer_pool_lengthen_runs(committer->pool);
     struct memory_budget budget;

@@ -1,6 +1,6 @@
 /*
- * run_compactor.h -- controls the compactions of one database: applies compaction_plan.h as runs
- * are added, and stops when one fails.
+ * run_compactor.h -- controls the compactions of one database: applies the plans of
+ * compaction_plan.h as runs are added, and stops after a failure.
  *
  * Order of calls: starts as {0}; plan after each run, and apply if plan returned true; settle after
  * the last run.

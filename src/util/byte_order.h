@@ -1,7 +1,7 @@
 /*
- * byte_order.h -- integers as bytes: little-endian for BAM files, big-endian for keys that memcmp
- * compares. Addresses need no alignment. Functions that write return the address after what they
- * wrote. Also copies and compares bytes. Pure.
+ * byte_order.h -- reads and writes integers, little-endian for BAM files, big-endian for keys in
+ * memcmp order. Addresses need no alignment. Functions that write return the end of the written
+ * bytes. Also copies and compares bytes. Pure.
  */
 #ifndef ROCKSORT_UTIL_BYTE_ORDER_H
 #define ROCKSORT_UTIL_BYTE_ORDER_H

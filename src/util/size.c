@@ -40,7 +40,7 @@ static char upper(char c)
     return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
-/* True for what may follow the letter of a unit: nothing, B or iB. */
+/* True for a valid end of a unit, after its letter: nothing, B or iB. */
 static bool is_rest_of_unit(const char *text)
 {
     if (upper(text[0]) == 'I' && upper(text[1]) == 'B') text++;

@@ -1,7 +1,7 @@
 /*
- * varint.h -- LEB128 integers: seven bits a byte, the lowest first; the highest bit of a byte is
- * set if more bytes follow. Signed integers are zigzag-encoded first, so that small ones of either
- * sign are short. Pure.
+ * varint.h -- reads and writes LEB128 integers: seven bits a byte, the lowest first; the highest
+ * bit of a byte is set if more bytes follow. Signed integers are zigzag-encoded first, so that
+ * small ones of either sign are short. Pure.
  */
 #ifndef ROCKSORT_UTIL_VARINT_H
 #define ROCKSORT_UTIL_VARINT_H
