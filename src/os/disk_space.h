@@ -14,7 +14,7 @@
 struct disk_space {
     bool known;
     uint64_t free_bytes;        /* for this user */
-    uint64_t free_files;        /* inodes; UINT64_MAX: the file system does not count them */
+    uint64_t free_files;        /* inodes for this user; UINT64_MAX: they are not counted */
     dev_t device;               /* paths with the same device share the space */
     char mount[PATH_MAX];       /* where the file system is mounted */
 };

@@ -133,8 +133,8 @@ static int report_file(const struct temp_file *file, const char *what, int error
 
 static int report_damage(const char *dir)
 {
-    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: sort again with -T on another "
-                  "disk", dir);
+    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: sort again with -T on "
+                  "another disk", dir);
     return -1;
 }
 

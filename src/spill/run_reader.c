@@ -108,8 +108,8 @@ int stored_block_report_run(const char *dir, uint32_t run)
 
 int stored_block_report_entry(const char *dir)
 {
-    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: an entry is not a block; sort "
-                  "again on another disk", dir);
+    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: an entry is not a block; "
+                  "sort again on another disk", dir);
     return -1;
 }
 
@@ -188,7 +188,7 @@ static int read_block(struct run_reader *run_reader, const uint8_t *key, size_t 
     return r;
 }
 
-static void *feed(void *arg)
+static void *read_run_blocks(void *arg)
 {
     struct run_reader *run_reader = arg;
     const struct run_reader_settings *s = &run_reader->all->settings;
@@ -218,8 +218,9 @@ struct run_readers *run_readers_start(const struct run_reader_settings *settings
         run_reader->last = &run_reader->first;
     }
     for (size_t i = 0; i < all->n; i++) {
-        int error = thread_start(&all->run_readers[i].thread, "run reader", feed, &all->run_readers[i]);
-        all->run_readers[i].started = error == 0;
+        struct run_reader *run_reader = &all->run_readers[i];
+        int error = thread_start(&run_reader->thread, "run reader", read_run_blocks, run_reader);
+        run_reader->started = error == 0;
         if (!error) continue;
         diag_no_thread(error);
         run_readers_stop(all);

@@ -43,8 +43,8 @@ static void report(const char *dir, const char *doing, char *error)
     bool is_damaged = strncmp(error, "Corruption", strlen("Corruption")) == 0;
     const char *text = shorten(error, dir);
     if (is_damaged)
-        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: %s; sort again on another "
-                      "disk", dir, text);
+        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: %s; sort again on "
+                      "another disk", dir, text);
     else
         diag_error("cannot %s the temporary data in '%s': %s%s", doing, dir, text,
                    strstr(text, "Too many open files")

@@ -73,7 +73,7 @@ struct run_committer *temp_store_ender(const struct temp_store *ts);
 /* With the lock held: returns the number of runs that --resume would find. */
 unsigned temp_store_n_durable(const struct temp_store *ts);
 
-/* After open: adds n_runs of the interrupted sort, with raw_bytes of records. */
+/* After open: sets the totals to n_runs of the interrupted sort, with raw_bytes of records. */
 void temp_store_set_before(struct temp_store *ts, unsigned n_runs, uint64_t raw_bytes);
 
 /* Ends the run committer and closes the databases; if directories_stay, first admits all runs. If
