@@ -1,9 +1,7 @@
 /*
- * bam_rocksort.c -- the command `samtools rocksort`: from the options to the sort, the closing line
- * and the exit status.
- *
- * What it does with the options: prints help or version, cleans up (--clean), plans (--plan),
- * verifies (--verify), or sorts (bam_sort.c).
+ * bam_rocksort.c -- the command `samtools rocksort`: parses the options, prints help or version,
+ * cleans up (--clean), plans (--plan), verifies (--verify), or sorts (bam_sort.c); then prints the
+ * closing line and returns the exit status.
  */
 #define _GNU_SOURCE             /* O_PATH */
 #include "cli/bam_rocksort.h"
@@ -31,8 +29,8 @@
 
 /*
  * Gives each closed standard stream a descriptor that can be neither read nor written, nor opened
- * again as /dev/stdout. Otherwise, if standard output is closed (>&-), the next file that is opened
- * gets its number, and text for standard output would be written into that file.
+ * again as /dev/stdout. Otherwise, if standard output is closed (>&-), the next opened file would
+ * get its number, and text for standard output would go into that file.
  */
 static int hold_closed_streams(void)
 {
@@ -61,7 +59,7 @@ static void print_version(void)
     (void)printf("%s up to level 5 and by default, by %s from level 6 on\n", usual, at_6);
 }
 
-/* "samtools rocksort ..." for the @PG line. */
+/* Returns "samtools rocksort ..." for the @PG line. */
 static char *make_command_line(int argc, char **argv)
 {
     char *args = stringify_argv(argc, argv);
@@ -74,7 +72,7 @@ static char *make_command_line(int argc, char **argv)
     return line;
 }
 
-/* Says what -@ auto and --max-memory auto chose. */
+/* Prints the values that -@ auto and --max-memory auto chose. */
 static void print_fit(const struct sort_options *options)
 {
     if (options->auto_threads)
@@ -86,10 +84,10 @@ static void print_fit(const struct sort_options *options)
 }
 
 /*
- * Keeps glibc's allocator within the memory that was promised. It has only two arenas: buffers are
- * passed between threads, so with one arena for each thread, freed memory would lie unused in many
- * of them. Large buffers come from the heap, where they are reused without page faults. But not
- * those that are large for the budget, because one often does not fit where another was.
+ * Keeps glibc's allocator within the memory limit. Uses only two arenas: threads pass buffers to
+ * each other, so with one arena a thread, freed memory would stay unused in many of them. Takes
+ * large buffers from the heap, which reuses them without page faults, but uses mmap for those that
+ * are large for the limit, because they often do not fit into a gap.
  */
 static void tune_allocator(size_t memory_bytes)
 {
@@ -107,8 +105,8 @@ static void tune_allocator(size_t memory_bytes)
 #endif
 }
 
-/* Checks the size of stacks: all threads get stacks of the size that `ulimit -s` allows. A sort
-   worked with 80 KiB, and crashed with 72. */
+/* Checks `ulimit -s`, which sets the stack size of all threads. A sort works with 80 KiB and
+   crashes with 72. */
 static int check_stack(void)
 {
     enum { LEAST_KIB = 128 };
@@ -119,7 +117,7 @@ static int check_stack(void)
     return -1;
 }
 
-/* Makes sure that all text for standard output was written. Returns 0, or -1 after a message. */
+/* Flushes standard output. Returns 0, or -1 after a message. */
 static int flush_output(void)
 {
     errno = 0;
@@ -129,9 +127,9 @@ static int flush_output(void)
 }
 
 /*
- * Verifies each input by itself. For each input that is in order, prints a line with its checksum
- * on standard output. For each other input, a message says where it is not in order, or why it
- * cannot be read. Returns 0 if all are in order, else -1.
+ * Verifies each input by itself. If an input is in order, prints a line with its checksum on
+ * standard output; otherwise a message with the first violation, or why it cannot be read. Returns
+ * 0 if all are in order, else -1.
  */
 static int verify_inputs(const struct sort_settings *settings)
 {
@@ -153,16 +151,16 @@ static int verify_inputs(const struct sort_settings *settings)
     return r;
 }
 
-/* Where reports go. */
+/* The reports of a sort. */
 struct reports {
     const struct sort_options *options;
     struct output_path stats;
     struct markdup_report duplicates;
-    bool has_stats;             /* they are written */
+    bool has_stats;             /* the statistics are written */
     int result;                 /* -1: a report could not be written */
 };
 
-/* Writes the reports that get their names together with the output. */
+/* Writes the reports that are renamed together with the output. */
 static void write_reports(void *arg, const struct sort_report *report, struct output_set *set)
 {
     struct reports *reports = arg;
@@ -194,7 +192,7 @@ static int sort_and_report(struct sort_options *options)
     if (r == 0 && hts_verbose >= 2 && !settings->sum_only)
         sort_report_print(&report, hts_verbose >= 4);
     if (!diag_failed() && settings->sum_only && flush_output() < 0) r = -1;
-    /* After a failure the statistics may wait for their name, with the rest of the output. */
+    /* After a failure the statistics may be held back together with the output. */
     if (options->stats && (r < 0 ? !reports.stats.is_held : !reports.has_stats) &&
         sort_stats_write(&reports.stats, settings, &report, r < 0) < 0)
         r = -1;
@@ -207,7 +205,7 @@ static int sort_and_report(struct sort_options *options)
     return reports.result < 0 ? -1 : r;
 }
 
-/* --plan, which also says what -@ auto and --max-memory auto chose. */
+/* Runs --plan, which also prints the values that -@ auto and --max-memory auto chose. */
 static int print_plan(const struct sort_options *options)
 {
     const struct sort_settings *settings = &options->settings;
@@ -235,8 +233,8 @@ static int run(struct sort_options *options)
     return r;
 }
 
-/* With --resume, locks the checkpoint and goes on with it: gives complete files their names, and
-   sorts unless these are all that is asked for. */
+/* With --resume, locks the checkpoint and resumes it: renames complete files, and sorts unless
+   these are all files that are needed. */
 static int run_or_resume(struct sort_options *options)
 {
     if (check_stack() < 0) return -1;

@@ -1,8 +1,7 @@
 /*
- * bam_sort.c -- one sort from beginning to end. See sort/bam_sort.h.
+ * bam_sort.c -- runs the phases of one sort in order and decides how it ends. See sort/bam_sort.h.
  *
  * Each part of a sort is an object with its own file; sort_context.h lists them.
- * This file runs the phases in order and decides how the sort ends.
  */
 #include "sort/bam_sort.h"
 
@@ -21,8 +20,8 @@
 #include <malloc.h>
 #endif
 
-/* Reads the input into sorted sort buffers. When they fill the memory the spiller writes the oldest
-   of them to the store, as runs. */
+/* Reads the input into sort buffers and sorts these. When they fill the memory, the spiller writes
+   the oldest ones to the store as runs. */
 static int load_phase(struct sort_context *sort)
 {
     bool may_spill = !sort->settings->sum_only;
@@ -34,8 +33,7 @@ static int load_phase(struct sort_context *sort)
     return sort->verification ? verification_finish(sort->verification, r, sort->report) : r;
 }
 
-/* Spills sort buffers until the merge has the memory that it needs, and waits until all runs have
-   ended. */
+/* Spills sort buffers until the merge has enough memory, and waits until all runs are committed. */
 static int settle_phase(struct sort_context *sort)
 {
     struct load_counts read;
@@ -47,13 +45,13 @@ static int settle_phase(struct sort_context *sort)
         checkpoint_writer_save_part(sort->checkpoint, n_runs);
     else if (all_are_in_runs && checkpoint_writer_end_load(sort->checkpoint, n_runs) < 0)
         return -1;
-    /* If the input was cut off or a signal came, the sort fails; what was read has been saved. */
+    /* If the input was truncated or a signal came, the sort fails; the records read are saved. */
     if (read.input_is_cut || sort->totals->stop_signal) return -1;
     spill_check_output(sort->spiller);
     return checkpoint_writer_may_write(sort->checkpoint) ? 0 : -1;
 }
 
-/* The observers of records that are in runs. */
+/* Returns the observers of records in runs. */
 static struct record_observers observers_of_runs(const struct sort_context *sort)
 {
     struct record_observers observers = sort->observers_in;
@@ -61,7 +59,7 @@ static struct record_observers observers_of_runs(const struct sort_context *sort
     return observers;
 }
 
-/* Looks again at records that an earlier process has put into the store. */
+/* Shows observers the records that an interrupted sort has stored. */
 static int scan_earlier_runs(struct sort_context *sort)
 {
     struct memory_budget budget;
@@ -78,7 +76,7 @@ static int scan_earlier_runs(struct sort_context *sort)
     return scan_stored_runs(&earlier);
 }
 
-/* Finds all duplicates, the ranges of pieces and the columns. */
+/* Resolves duplicates, the groups of the output and the columns. */
 static int resolve_phase(struct sort_context *sort)
 {
     struct spill_totals spilled;
@@ -91,7 +89,7 @@ static int resolve_phase(struct sort_context *sort)
     struct kept_buffers kept = {.threads = sort->threads, .n_threads = sort->settings->n_threads,
                                 .first_run = spilled.next_run};
     kept.buffers = sort_buffer_pool_kept(sort->pool, &kept.n);
-    /* Nothing is loaded any more, and nothing merged yet. */
+    /* The load has ended and the merge has not begun. */
     size_t kept_bytes = sort_buffer_pool_kept_bytes(sort->pool), all = sort->budget.total_bytes;
     if (scan_kept_buffers(&kept, &sort->observers_run) < 0 ||
         markdup_resolve(sort->duplicates, kept_bytes < all ? all - kept_bytes : 0) < 0)
@@ -99,7 +97,7 @@ static int resolve_phase(struct sort_context *sort)
     return mark_kept_buffers(&kept, sort->duplicates);
 }
 
-/* Merges what was loaded; or, with --merge, the inputs. */
+/* Merges the runs and sort buffers or, with --merge, the inputs. */
 static int merge_all(struct sort_context *sort)
 {
     if (!sort->settings->merge) return merge_to_output(sort, NULL, &sort->sum_out);
@@ -138,12 +136,12 @@ static int run_phases(struct sort_context *sort)
         (sort_buffer_pool_open(sort->pool, &sort->rules) < 0 || load_phase(sort) < 0))
         return -1;
     if (s->sum_only) return 0;
-    /* The header must not change before this: workers read it while they parse SAM. */
+    /* The header must not change earlier: workers read it while they parse SAM. */
     if (prepare_output_header(sort) < 0) return -1;
     progress_enter(sort->progress, SORT_PHASE_SETTLE);
     if (settle_phase(sort) < 0 || resolve_phase(sort) < 0) return -1;
 #ifdef __GLIBC__
-    (void)malloc_trim(0);       /* the merge needs blocks of other sizes */
+    (void)malloc_trim(0);       /* the merge allocates other sizes */
 #endif
     return merge_phase(sort);
 }
@@ -175,7 +173,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
                        : abort_cleanup_after_failure(&abort_cleanup, sort.lost_reader);
     int stop_signal = sort.totals->stop_signal, before = r;
     sort_close_store(&sort, stay);
-    progress_enter(sort.progress, SORT_PHASE_CLOSE);    /* the reports know its time until here */
+    progress_enter(sort.progress, SORT_PHASE_CLOSE);    /* its time is reported up to here */
     sort_publish(&sort, &r);
     if (r < before) stay = abort_cleanup_after_failure(&abort_cleanup, false);
     if (r == 0 && stay) report->kept_directories = checkpoint_writer_copy_paths(sort.checkpoint);
@@ -186,8 +184,8 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     if (r == 0) r = count_files_write(settings->count_files, true);
     sort_release(&sort);
     progress_finish(sort.progress);
-    /* If the reader of standard output has gone, the process dies of SIGPIPE, as other filters do;
-       everything is cleaned up by now. If SIGPIPE is ignored, the error is returned. */
+    /* Everything is cleaned up by now. If the reader of standard output is gone, the process dies
+       of SIGPIPE, like other filters; if SIGPIPE is ignored, returns the error. */
     if (sort.lost_reader) (void)raise(SIGPIPE);
     if (stop_signal) (void)raise(stop_signal);
     return r;

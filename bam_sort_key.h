@@ -1,15 +1,15 @@
 /*
- * bam_sort_key.h -- sort orders and their keys.
+ * bam_sort_key.h -- makes the sort keys of records, for all sort orders.
  *
- * A sort order turns a record into a string of bytes, its key. Records are in order if their keys
- * are in the order of memcmp. Nothing else in rocksort compares two records. Keys of one order are
+ * A sort order maps a record to a string of bytes, its key. Records are in order if their keys are
+ * in the order of memcmp. Nothing else in rocksort compares two records. Keys of one order are
  * prefix-free, so a run number and an index can be appended to a key without changing the order.
  *
  * Coordinate and shuffle keys always have 8 bytes and are handled as one integer. Keys of the other
- * orders vary in length, up to SORT_KEY_MOST_BYTES; a record with a longer key is refused
+ * orders vary in length, up to SORT_KEY_MOST_BYTES; a record with a longer key is rejected
  * (record_entries.h). Orders are those of samtools sort 1.24; the manual page has their rules.
- * struct sort_rules holds the order and everything else that keys depend on. It does not change
- * once records are read.
+ * struct sort_rules holds the order and everything that keys depend on. It does not change once
+ * records are read.
  *
  * Each record must have passed bam_record_check. Calls for a record, in this order:
  *
@@ -45,14 +45,14 @@ enum sort_order {
     SORT_SHUFFLE,               /* --shuffle: random, the same for the same records and seed */
 };
 
-/* The name of an order in the SS tag of the @HD line and in --stats: "queryname:natural". */
+/* Returns the name of an order in the @HD line's SS tag and in --stats: "queryname:natural". */
 const char *sort_order_name(enum sort_order order);
 
-/* The name of an order in messages: "read name, numbers by value". */
+/* Returns the name of an order in messages: "read name, numbers by value". */
 const char *sort_order_text(enum sort_order order);
 
-/* The name of an order in checkpoints: "natural". sort_order_of_word returns the order of a name,
-   or -1 for any other word and for NULL. */
+/* Returns the name of an order in checkpoints: "natural". sort_order_of_word returns the order with
+   this name, or -1 for any other word and for NULL. */
 const char *sort_order_word(enum sort_order order);
 int sort_order_of_word(const char *word);
 
@@ -68,15 +68,15 @@ struct sort_rules {
     struct minhash_settings minhash;                    /* SORT_MINHASH */
     uint64_t seed;              /* SORT_SHUFFLE */
     struct cut_names *cut_names;        /* counts names that were cut; NULL: does not count */
-    const struct markdup_rules *duplicates;     /* NULL: none are marked. Nothing to keys, but to
-                                                   checksums, which leave marks out */
+    const struct markdup_rules *duplicates;     /* NULL: none are marked. Keys ignore it; checksums
+                                                   exclude duplicate flags */
 };
 
 enum {
     SORT_KEY_FIXED_BYTES = 8,   /* size of a fixed key */
-    /* Most bytes of a key that is sorted. The memory of the merge depends on it: it holds the keys
-       of the next block of each file. Only values of tags can be as long; the natural key of a name
-       of 254 characters has at most 511 bytes. */
+    /* Maximum size of a key. Limits the memory of the merge, which holds the key of the next block
+       of each file. Only values of tags can be as long; the natural key of a name of 254 characters
+       has at most 511 bytes. */
     SORT_KEY_MOST_BYTES = 65535,
 };
 
@@ -86,16 +86,16 @@ static inline bool sort_order_is_fixed(enum sort_order order)
     return order == SORT_COORDINATE || order == SORT_SHUFFLE;
 }
 
-/* True if values of tags are parts of the keys, so that these can be long. */
+/* True if keys contain values of tags, which can be long. */
 static inline bool sort_order_has_long_keys(enum sort_order order)
 {
     return order == SORT_TAG || order == SORT_TEMPLATE;
 }
 
 /*
- * The coordinate key as an integer, most significant first: 31 bits of reference index, 32 bits of
- * position + 1, 1 bit that is set on the reverse strand. Reference -1 becomes 2^31 - 1 and so sorts
- * last; position -1 becomes 0. The unmapped flag does not matter.
+ * Returns the coordinate key as an integer, most significant first: 31 bits of reference index, 32
+ * bits of position + 1, 1 bit that is set on the reverse strand. Reference -1 becomes 2^31 - 1 and
+ * so sorts last; position -1 becomes 0. The unmapped flag is ignored.
  */
 static inline uint64_t sort_key_coordinate(const uint8_t *rec)
 {
@@ -119,11 +119,11 @@ static inline uint64_t sort_key_load_fixed(const uint8_t at[SORT_KEY_FIXED_BYTES
     return __builtin_bswap64(key);
 }
 
-/* The shuffle key: a hash of the whole record and the seed. Equal records have equal keys; their
-   order cannot be seen in the output. */
+/* Returns the shuffle key: a hash of the whole record and the seed. Identical records have equal
+   keys; their order is invisible in the output. */
 uint64_t sort_key_shuffle(const uint8_t *rec, uint64_t seed);
 
-/* The key of a record in a fixed order. */
+/* Returns the key of a record in a fixed order. */
 static inline uint64_t sort_key_fixed(const struct sort_rules *rules, const uint8_t *rec)
 {
     return rules->order == SORT_COORDINATE ? sort_key_coordinate(rec)
@@ -131,9 +131,9 @@ static inline uint64_t sort_key_fixed(const struct sort_rules *rules, const uint
 }
 
 /*
- * Size in bytes of the key of a record in an order whose keys are not fixed: at most
- * 2 * bam_record_bytes(rec) - 32. Returns 0 if the record cannot be ordered, and sets *problem to
- * the reason (record_problem.h).
+ * Returns the size of the key of a record in an order whose keys are not fixed: at most
+ * 2 * bam_record_bytes(rec) - 32 bytes. Returns 0 if the record cannot be ordered, and sets
+ * *problem to the reason (record_problem.h).
  */
 size_t sort_key_bytes(const struct sort_rules *rules, const uint8_t *rec, const char **problem);
 

@@ -2,14 +2,13 @@
  * rocksdb_opts.c -- see rocksdb_opts.h.
  *
  * The database of a sort is unlike most databases. It is filled by ingesting a few to a few
- * thousand sorted files, whose values are large and compressed already. Then it is read once, from
- * front to back.
+ * thousand sorted files with large, compressed values. Then it is read once, sequentially.
  *
- * Compaction is universal, and there is only one level. RocksDB compacts only files of about one
- * size together, and compacted files are larger than runs, so each byte is rewritten about once.
- * Compaction is off until rocksdb_opts_compact switches it on. The rule of 2014
- * (trigger 2k, width k to 2k) let RocksDB choose the width. Here width and trigger are two numbers,
- * because a larger width needs more memory; compaction_plan.h computes both.
+ * Compaction is universal, with only one level. RocksDB compacts only files of similar size
+ * together, and compacted files are larger than runs, so each byte is rewritten about once.
+ * Compaction is off until rocksdb_opts_compact turns it on. Width and trigger are two numbers,
+ * because a larger width needs more memory; compaction_plan.h computes both. (The rule of 2014,
+ * trigger 2k and width k to 2k, let RocksDB choose the width.)
  */
 #include "spill/rocksdb_opts.h"
 
@@ -23,13 +22,13 @@ enum {
     TABLE_FORMAT_VERSION = 5,
     TABLE_CHECKSUM_XXH3 = 4,            /* rocksdb::kXXH3 */
     TABLE_BLOCK_BYTES = 4096,           /* less than a value: each value gets a block of its own */
-    LARGE_TABLE_BLOCK_BYTES = 64 << 10, /* of each file, the scan has one in memory */
+    LARGE_TABLE_BLOCK_BYTES = 64 << 10, /* the scan holds one of each file in memory */
     INDEX_PART_BYTES = 16 << 10,
-    LONG_INDEX_PART_BYTES = 80 << 10,   /* some hundred long keys that share their beginning */
+    LONG_INDEX_PART_BYTES = 80 << 10,   /* some hundred long keys with a common prefix */
     INDEX_RESTART_INTERVAL = 1024,      /* there are no look-ups, only scans */
     INFO_LOG_FATAL = 4,
-    WRITE_BUFFER_BYTES = 64 << 10,      /* nothing is ever put into a memtable */
-    FILE_BUFFER_BYTES = 256 << 10,      /* a file writer gathers this much before it calls write */
+    WRITE_BUFFER_BYTES = 64 << 10,      /* memtables stay empty */
+    FILE_BUFFER_BYTES = 256 << 10,      /* a file writer buffers this much before it calls write */
     SYNC_EVERY_BYTES = 4 << 20,
     MANIFEST_BYTES = 64 << 10,          /* enough for some hundred runs */
     NEVER = 1 << 30,
@@ -47,18 +46,17 @@ static void set_table_options(rocksdb_block_based_table_options_t *table, size_t
     rocksdb_block_based_options_set_format_version(table, TABLE_FORMAT_VERSION);
     rocksdb_block_based_options_set_checksum(table, TABLE_CHECKSUM_XXH3);
     rocksdb_block_based_options_set_block_size(table, block_bytes);
-    /* RocksDB reads the index of a file in parts, when it needs them. A whole index would stay in
-       memory as long as the file is open: 50 bytes for each of our blocks. */
+    /* RocksDB reads the index of a file in parts, on demand. A whole index would stay in memory
+       while the file is open: 50 bytes for each of our blocks. */
     rocksdb_block_based_options_set_index_type(
         table, rocksdb_block_based_table_index_type_two_level_index_search);
     rocksdb_block_based_options_set_metadata_block_size(
         table, long_keys ? LONG_INDEX_PART_BYTES : INDEX_PART_BYTES);
-    /* Stores of a key in the index what differs from the key before, except of the first key of a
-       part. Until a file is complete, RocksDB has its whole index in memory several times. With
-       values of 65,000 bytes that share their beginnings it is as large as the records if each key
-       stands whole in it. */
+    /* Delta-encodes the keys of the index, except the first one of a part. Until a file is
+       complete, RocksDB holds its index in memory several times. With whole keys of 65,000 bytes
+       that share a prefix, the index would be as large as the records. */
     rocksdb_block_based_options_set_index_block_restart_interval(table, INDEX_RESTART_INTERVAL);
-    /* Every block is read once, so a cache would only take memory. */
+    /* Every block is read once, so a cache would only waste memory. */
     rocksdb_block_based_options_set_no_block_cache(table, 1);
 }
 
@@ -73,22 +71,22 @@ static void set_db_options(rocksdb_options_t *db, bool existing)
     rocksdb_options_set_disable_auto_compactions(db, 1);
     rocksdb_options_set_num_levels(db, 1);
     rocksdb_options_set_compaction_style(db, rocksdb_universal_compaction);
-    /* Writes must not wait however many files there are. */
+    /* Writes must never wait, even with many files. */
     rocksdb_options_set_level0_slowdown_writes_trigger(db, NEVER);
     rocksdb_options_set_level0_stop_writes_trigger(db, NEVER);
-    /* One job for flushes, which never happen, and one for compaction, whose memory is planned. */
+    /* One job for flushes, which never happen, and one for compaction, for its memory limit. */
     rocksdb_options_set_max_background_jobs(db, 2);
     rocksdb_options_set_max_open_files(db, -1);
     rocksdb_options_set_max_file_opening_threads(db, 1);
     rocksdb_options_set_write_buffer_size(db, WRITE_BUFFER_BYTES);
     rocksdb_options_set_arena_block_size(db, WRITE_BUFFER_BYTES / 8);
-    /* RocksDB doubles the buffer of each file that is being written until it has this size. */
+    /* RocksDB doubles the buffer of each open output file up to this size. */
     rocksdb_options_set_writable_file_max_buffer_size(db, FILE_BUFFER_BYTES);
     /* The default, 4 MB for each database, would waste space on a disk that is nearly full. */
     rocksdb_options_set_manifest_preallocation_size(db, MANIFEST_BYTES);
-    /* Starts writing back early, so that little is left for the fsync that ends a run. */
+    /* Starts write-back early, so that the fsync at the end of a run is short. */
     rocksdb_options_set_bytes_per_sync(db, SYNC_EVERY_BYTES);
-    /* The default tells the kernel to expect random access, which switches its readahead off. */
+    /* By default RocksDB announces random access, which turns the kernel's readahead off. */
     rocksdb_options_set_advise_random_on_open(db, 0);
     rocksdb_options_enable_statistics(db);
     rocksdb_options_set_info_log_level(db, INFO_LOG_FATAL);

@@ -44,7 +44,7 @@ bool bam_aux_integer(const struct bam_aux *aux, int64_t *value)
     }
 }
 
-/* The largest value of 8 and of 16 bits goes into the next type, as in bam_aux_update_int. */
+/* Like bam_aux_update_int, stores 255 in 16 bits and 65,535 in 32. */
 uint8_t *bam_aux_put_count(uint8_t *out, uint32_t value, size_t at_least_bytes)
 {
     if (value >= UINT16_MAX || at_least_bytes > 2) {

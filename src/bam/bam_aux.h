@@ -1,10 +1,9 @@
 /*
- * bam_aux.h -- tags (auxiliary fields) of raw records, read in place.
+ * bam_aux.h -- reads the tags (auxiliary fields) of raw records in place.
  *
  * A raw record (bam_fields.h) ends in tags: two letters, a type, a value (SAM specification,
- * section 4.2.4). bam_record_check does not check them, so every function here stays within the
- * record whatever bytes it has. A tag whose value does not fit into the record is damaged, and no
- * tag after it can be read.
+ * section 4.2.4). bam_record_check does not check them, so no function here reads beyond the
+ * record. A tag whose value does not fit into the record is damaged; tags after it cannot be read.
  *
  * Pure; any thread. Pointers point into the record.
  */
@@ -20,17 +19,17 @@ struct bam_aux {
     size_t value_bytes;         /* for Z and H with the NUL */
 };
 
-/* Size of the values of each type; 0 if they differ in size or there is no such type. */
+/* Size of a value of each type; 0 for types of variable size and for unknown types. */
 extern const uint8_t bam_aux_fixed_bytes[256];
 
-/* Size of a value of type Z, H or B, or 0 if it does not fit before `end`, or there is no such
-   type. */
+/* Returns the size of a value of type Z, H or B; 0 if it does not end before `end`, or the type is
+   unknown. */
 size_t bam_aux_varying_bytes(char type, const uint8_t *value, const uint8_t *end);
 
 /*
- * Reads the tag at *at and moves *at to the next one. The tags end before `end`, wherever they are.
- * Returns 1, 0 at the end, or -1 if the tag is damaged. It is inline because --fixmate and
- * --markdup each go through all tags of each record.
+ * Reads the tag at *at and moves *at to the next one. The tags end at `end`. Returns 1, 0 at the
+ * end, or -1 if the tag is damaged. It is inline because --fixmate and --markdup each read all tags
+ * of each record.
  */
 static inline int bam_aux_next_before(const uint8_t *end, const uint8_t **at, struct bam_aux *aux)
 {
@@ -63,8 +62,8 @@ enum { BAM_AUX_ARRAY_HEAD_BYTES = 5 };  /* of the value of type B: subtype and c
 /* Stores the value of a tag of an integer type. Returns false if it has another type. */
 bool bam_aux_integer(const struct bam_aux *aux, int64_t *value);
 
-/* Writes type and value of a number, in the type that htslib takes and in at_least_bytes (0 to 4),
-   and returns the end. It needs room for 5 bytes. */
+/* Writes type and value of a number, with the type that htslib chooses but at least at_least_bytes
+   (0 to 4), and returns the end. Needs room for 5 bytes. */
 uint8_t *bam_aux_put_count(uint8_t *out, uint32_t value, size_t at_least_bytes);
 
 #endif

@@ -4,7 +4,7 @@
 #include "bam/bam_long.h"
 #include "util/byte_order.h"
 
-/* Number of bases of the read that a CIGAR covers. */
+/* Returns the number of bases of the read that a CIGAR covers. */
 static uint64_t query_length(struct bam_cigar cigar)
 {
     uint64_t length = 0;
@@ -60,9 +60,9 @@ const char *bam_record_check_input(const uint8_t *rec, int32_t n_refs, bool long
     return problem;
 }
 
-/* ---- records whose first place is not known ---- */
+/* ---- guessing where records begin ---- */
 
-/* True if a record may begin here. The name must end with a NUL, which few wrong places have. */
+/* True if a record may begin here. Its name must end with a NUL, which excludes most places. */
 static bool is_plausible(const uint8_t *rec, size_t n_left)
 {
     if (n_left < BAM_RECORD_FIXED_BYTES) return false;
@@ -74,7 +74,7 @@ static bool is_plausible(const uint8_t *rec, size_t n_left)
            bam_record_tid(rec) >= -1 && bam_record_name_bytes(rec) > 0;
 }
 
-/* True if a whole record may lie here, and another one behind it. */
+/* True if a whole record may lie here, followed by another one. */
 static bool is_beginning(const uint8_t *rec, const uint8_t *end)
 {
     size_t n_left = (size_t)(end - rec);

@@ -13,11 +13,11 @@ enum {
 
 /* ---- to raw form ---- */
 
-/* The number of bytes that b takes in the form of BAM, without a long tag; 0 if it is too long. */
+/* Returns the size of b as a raw record, without a long tag; 0 if it is too large. */
 static size_t packed_bytes(const bam1_t *b)
 {
     const bam1_core_t *c = &b->core;
-    /* bam1_t has more NULs after the read name. */
+    /* bam1_t pads the read name with NULs. */
     size_t size = BAM_RECORD_FIXED_BYTES + (size_t)b->l_data - c->l_extranul;
     if (c->n_cigar > MAX_FIELD_OPS) {
         if (bam_cigar2rlen((int)c->n_cigar, bam_get_cigar(b)) > MAX_OP_LENGTH) return 0;
@@ -26,8 +26,8 @@ static size_t packed_bytes(const bam1_t *b)
     return size <= INT32_MAX ? size : 0;
 }
 
-/* Writes what follows the read name: the placeholder; sequence, qualities and tags; the CIGAR in a
-   CG tag. */
+/* Writes the fields after the read name: the placeholder; sequence, qualities and tags; the CIGAR
+   in a CG tag. */
 static void put_long_cigar(const bam1_t *b, uint8_t *to)
 {
     const bam1_core_t *c = &b->core;

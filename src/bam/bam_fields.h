@@ -1,14 +1,14 @@
 /*
- * bam_fields.h -- the fields of alignment records in their raw, uncompressed BAM form.
+ * bam_fields.h -- reads the fields of alignment records in their raw, uncompressed BAM form.
  *
  * Throughout rocksort a record is a pointer to its bytes as a BAM file holds them (SAM
  * specification, section 4.2): a little-endian 32-bit block_size, then block_size bytes: 32 bytes
  * of fixed fields, the NUL-terminated read name, CIGAR, sequence, qualities, tags. htslib's bam1_t
- * appears only where htslib parses or prints SAM and CRAM.
+ * is used only where htslib parses or prints SAM and CRAM.
  *
- * Order of calls: first, bam_walk_next or the reader of a file makes sure that a record is whole;
- * then bam_record_check (bam_check.h) that its fields agree with its size. The functions under
- * "fields of variable length" may be called only after that.
+ * Order of calls: first bam_walk_next, or the reader of a file, makes sure that a record is whole;
+ * then bam_record_check (bam_check.h) that its fields agree with its size. Only then the functions
+ * under "fields of variable length" may be called.
  *
  * Pure; any thread. Pointers need no alignment.
  */
@@ -49,8 +49,8 @@ static inline size_t bam_record_bytes(const uint8_t *rec)
     return (size_t)get_u32(rec) + 4;
 }
 
-/* Whole records, one after another. bam_records_next walks through them; a record may be made
-   shorter before the next one is asked for. */
+/* Iterates over whole records that follow each other in memory. The caller may shorten a record
+   before it asks for the next one. */
 struct bam_records {
     const uint8_t *at, *to;
 };
@@ -73,7 +73,7 @@ static inline int32_t bam_record_pos(const uint8_t *rec)
     return (int32_t)get_u32(rec + BAM_POS_AT);
 }
 
-/* Length of the read name, its NUL included. */
+/* Length of the read name, including its NUL. */
 static inline size_t bam_record_name_bytes(const uint8_t *rec)
 {
     return rec[BAM_NAME_BYTES_AT];
@@ -150,16 +150,16 @@ static inline const uint8_t *bam_record_end(const uint8_t *rec)
 
 /* ---- records one after another in memory ---- */
 
-/* Goes through records that were not checked yet, in memory that may end within a record. Starts as
-   {from, end}; bam_walk_next returns each whole record, then NULL. */
+/* Iterates over unchecked records in memory that may end within a record. Starts as {from, end};
+   bam_walk_next returns each whole record, then NULL. */
 struct bam_walk {
     const uint8_t *at, *end;    /* at: the end of the last whole record */
     size_t claimed_bytes;       /* of the record at `at`; 0 if not even its size field is whole */
-    bool is_damaged;            /* the record at walk.at claims an impossible size, or is no record
-                                   but a BAM file that cat has appended */
+    bool is_damaged;            /* the record at `at` claims an impossible size, or is a BAM file
+                                   that was appended with cat */
 };
 
-/* The first bytes of a BAM file, and those of a BGZF block, as the size of a record with its size
+/* The first bytes of a BAM file and of a BGZF block, read as the size of a record with its size
    field. */
 enum { BAM_MAGIC_AS_SIZE = 0x014d4142 + 4, BGZF_MAGIC_AS_SIZE = 0x04088b1f + 4 };
 
@@ -168,8 +168,8 @@ static inline bool bam_size_is_magic(size_t claimed_bytes)
     return claimed_bytes == BAM_MAGIC_AS_SIZE || claimed_bytes == BGZF_MAGIC_AS_SIZE;
 }
 
-/* True if a BAM file begins here, compressed or not, instead of a record. A record may have the
-   same size, but hardly also these other fields. */
+/* True if a BAM file, compressed or not, begins here instead of a record. A record may have the
+   same size, but is very unlikely to have the same other fields. */
 static inline bool bam_begins_file(const uint8_t *at, size_t n_left)
 {
     enum { MOST_NAME_BYTES = 1024 };

@@ -23,8 +23,8 @@ struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg)
     return (struct bam_cigar){cg->value + 5, n_ops};
 }
 
-/* As it says in the header, for a record with a CG tag. The field's operations, M (what stands from
-   the sequence to the CG tag), and the tag with its operations become operations and M. */
+/* Implements bam_record_restore_cigar for a record with a CG tag: removes the placeholder and the
+   tag, and moves the tag's operations before M, the bytes from the sequence to the CG tag. */
 static size_t move_cigar(uint8_t *rec, const struct bam_aux *cg, struct bam_cigar cigar)
 {
     uint8_t *end = rec + bam_record_bytes(rec), *field = rec + (bam_record_ops(rec) - rec);
@@ -55,8 +55,8 @@ size_t bam_record_restore_cigar(uint8_t *rec)
 
 /* ---- long coordinates ---- */
 
-/* The name is two bytes of value 1; sound files have letters and digits there. The tag is an array
-   of six 32-bit numbers, which hold three 64-bit values. */
+/* The name is two bytes of value 1; valid names are letters and digits. The tag is an array of six
+   32-bit numbers, which hold three 64-bit values. */
 static const uint8_t tag_start[8] = {1, 1, 'B', 'I', 6, 0, 0, 0};
 
 enum { LONG_POS, LONG_MATE_POS, LONG_TEMPLATE_LENGTH };     /* the values in the tag */
@@ -69,14 +69,14 @@ uint8_t *bam_long_tag_put(uint8_t *out, int64_t pos, int64_t mate_pos, int64_t t
     return out + BAM_LONG_TAG_BYTES;
 }
 
-/* The values in the long tag, or NULL if the record has none. */
+/* Returns the values in the long tag, or NULL if the record has none. */
 static const uint8_t *find_values(const uint8_t *rec)
 {
     size_t n = bam_record_bytes(rec);
     if (n < BAM_RECORD_MIN_BYTES + BAM_LONG_TAG_BYTES) return NULL;
     const uint8_t *tag = rec + n - BAM_LONG_TAG_BYTES;
     if (memcmp(tag, tag_start, sizeof tag_start) != 0) return NULL;
-    /* The same bytes may be qualities or the value of another tag, so all tags before are read. */
+    /* The same bytes may be qualities or the value of another tag, so reads all tags before. */
     const uint8_t *at = bam_record_tags(rec);
     struct bam_aux aux;
     while (at < tag)
@@ -115,7 +115,7 @@ bool bam_record_long_is_sound(const uint8_t *rec)
                        is_sound_pos(value_at(values, LONG_MATE_POS)));
 }
 
-/* The value of a 32-bit field, or of the long tag if the field refers to it. */
+/* Returns the value of a 32-bit field, or that in the long tag if the field refers to it. */
 static int64_t true_value(const uint8_t *rec, int32_t field, int which)
 {
     const uint8_t *values = field == INT32_MAX ? find_values(rec) : NULL;

@@ -1,16 +1,16 @@
 /*
- * bam_long.h -- CIGARs and coordinates that are too long for the fields of a raw record.
+ * bam_long.h -- stores CIGARs and coordinates that are too long for the fields of a raw record.
  *
  * Long CIGARs. The CIGAR field counts its operations with 16 bits. The SAM specification (section
  * 4.2.2) stores a CIGAR of more than 65,535 operations in a tag CG:B,I. The CIGAR field then holds
  * "<n_bases>S<length on the reference>N" as a placeholder.
  *
- * Long coordinates. BAM cannot hold coordinates beyond 2^31 - 1, but SAM can. Records with such
- * coordinates go from SAM to SAM. In raw form the field of such a coordinate holds INT32_MAX, and a
- * tag of our own at the end of the record, the long tag, has the true values. No sound file has a
- * tag of its name.
+ * Long coordinates. BAM cannot hold coordinates beyond 2^31 - 1, but SAM can; records with such
+ * coordinates can only be sorted from SAM to SAM. In raw form the field of such a coordinate holds
+ * INT32_MAX, and a tag of our own at the end of the record, the long tag, has the true values. Its
+ * name is not valid in a file.
  *
- * Records are checked ones (bam_check.h; bam_check.c itself calls these functions once the fields
+ * Records must be checked (bam_check.h; bam_check.c itself calls these functions once the fields
  * agree with the record's size). Any thread; pure, except bam_record_restore_cigar.
  */
 #ifndef ROCKSORT_BAM_BAM_LONG_H
@@ -26,8 +26,8 @@ struct bam_cigar {
     size_t n_ops;
 };
 
-/* Number of bases of the reference that a CIGAR covers. There is no branch on the operation, which
-   would be unpredictable in long reads. */
+/* Returns the number of bases of the reference that a CIGAR covers. Does not branch on the
+   operation, which would be mispredicted in long reads. */
 static inline int64_t bam_cigar_reference_bases(struct bam_cigar cigar)
 {
     int64_t n_bases = 0;
@@ -38,10 +38,10 @@ static inline int64_t bam_cigar_reference_bases(struct bam_cigar cigar)
     return n_bases;
 }
 
-enum { BAM_CG_TAG_BYTES = 8 };  /* what stands before the operations: C G B I and a 32-bit count */
+enum { BAM_CG_TAG_BYTES = 8 };  /* before the operations: C G B I and a 32-bit count */
 
-/* True if the CIGAR field looks like a placeholder. It is one if the record has a CG tag, too. As
-   in htslib, the record must have a reference and a position, whatever its flags say. */
+/* True if the CIGAR field looks like a placeholder, which it is if the record also has a CG tag. As
+   in htslib, the record must have a reference and a position, whatever its flags are. */
 static inline bool bam_record_has_placeholder(const uint8_t *rec)
 {
     if (bam_record_n_ops(rec) == 0) return false;
@@ -51,14 +51,13 @@ static inline bool bam_record_has_placeholder(const uint8_t *rec)
            bam_record_tid(rec) >= 0 && bam_record_pos(rec) >= 0;
 }
 
-/* The CIGAR of a record. *cg is its first CG tag; cg is NULL, or its type is 0, if there is none.
-   The CIGAR is the tag's value if the CIGAR field is a placeholder and the tag can hold a CIGAR;
-   else it is the CIGAR field. */
+/* Returns the CIGAR of a record: the value of *cg, its first CG tag, if the CIGAR field is a
+   placeholder and the tag can hold a CIGAR; else the CIGAR field. Without a CG tag, cg is NULL or
+   its type is 0. */
 struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg);
 
-/* Moves a CIGAR from the CG tag to the CIGAR field, in place, if the field can count its
-   operations, as samtools does on reading. Returns the size of the record, which may have become
-   less. */
+/* Like samtools when it reads, moves a CIGAR of at most 65,535 operations from the CG tag to the
+   CIGAR field, in place. Returns the new size of the record. */
 size_t bam_record_restore_cigar(uint8_t *rec);
 
 /* ---- long coordinates ---- */
@@ -68,11 +67,11 @@ enum { BAM_LONG_TAG_BYTES = 8 + 3 * 8 };    /* name, type and count; three value
 /* Writes the long tag to out and returns its end. */
 uint8_t *bam_long_tag_put(uint8_t *out, int64_t pos, int64_t mate_pos, int64_t template_length);
 
-/* True if the record ends in the long tag. The tag is only for records in memory and in temporary
-   data: a file that has it was made to deceive. */
+/* True if the record ends in the long tag, which only records in memory and in temporary data may
+   have. */
 bool bam_record_is_long(const uint8_t *rec);
 
-/* Where the tags of a record end, the long tag left out: new tags go there. */
+/* Returns the end of the tags without the long tag: new tags go there. */
 const uint8_t *bam_record_tags_end(const uint8_t *rec);
 
 /* False if the record ends in a long tag with positions that SAM cannot have. */
@@ -84,8 +83,8 @@ int64_t bam_record_true_pos(const uint8_t *rec);
 int64_t bam_record_true_mate_pos(const uint8_t *rec);
 int64_t bam_record_true_template_length(const uint8_t *rec);
 
-/* Index of the first reference that is longer than 2^31 - 1, the most that BAM can hold; -1 if
-   there is none. */
+/* Returns the index of the first reference longer than 2^31 - 1, BAM's limit; -1 if there is none.
+   */
 int32_t bam_header_long_reference(const sam_hdr_t *header);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What deflate puts before stored bytes. */
+/* The header of a stored deflate block. */
 enum { STORED_BYTES = BGZF_STORED_OFFSET - BGZF_HEADER_BYTES };
 
 /* gzip magic, deflate, FEXTRA; no time; unknown OS; 6 extra bytes: "BC", the length 2, and two

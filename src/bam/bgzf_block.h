@@ -1,8 +1,7 @@
 /*
- * bgzf_block.h -- inflates and deflates single BGZF blocks in worker threads, directly between the
- * buffers of the caller: htslib's BGZF reader and writer copy every byte two more times and
- * allocate a (de)compressor for each block. With libdeflate a level gives the same size as in an
- * htslib that has libdeflate.
+ * bgzf_block.h -- inflates and deflates single BGZF blocks directly between the caller's buffers.
+ * htslib's BGZF reader and writer copy every byte twice more and allocate a (de)compressor for each
+ * block. With libdeflate a level gives the same size as in an htslib with libdeflate.
  *
  * To read a block: bgzf_block_bytes of its header, bgzf_block_raw_bytes once the block is whole,
  * bgzf_block_inflate. To write one: bgzf_block_deflate, or bgzf_block_store for level 0. A file
@@ -22,15 +21,15 @@ enum {
     BGZF_PAYLOAD_BYTES = 0xff00,        /* uncompressed bytes that htslib puts into one block */
 };
 
-/* Returns the size of the whole block that begins with this header, or 0 if it is not the header of
-   a BGZF block. The first extra field must be BGZF's, as all programs write it. */
+/* Returns the size of the block with this header, or 0 if it is not a BGZF header. The first extra
+   field must be BGZF's, as all programs write it. */
 size_t bgzf_block_bytes(const uint8_t header[BGZF_HEADER_BYTES]);
 
 /* The empty block that marks the end of a complete file (SAM specification, section 4.1.2). */
 enum { BGZF_END_BYTES = 28 };
 extern const uint8_t bgzf_end_block[BGZF_END_BYTES];
 
-/* The uncompressed size that the footer of a whole block claims. */
+/* Returns the uncompressed size that the footer of a whole block claims. */
 uint32_t bgzf_block_raw_bytes(const uint8_t *block, size_t block_bytes);
 
 /*

@@ -1,15 +1,13 @@
 /*
  * bgzf_engine.c -- see bgzf_engine.h. No other file knows which libraries are built in.
  *
- * Igzip has levels of its own, 0 to 3. Its level 2 is our level 1. On real reads it takes 0.50 of
- * the time of libdeflate's level 1 for 1.056 of the bytes, as fast as its level 1 and 0.6 %
- * smaller. Its level 3 takes 0.9 of that time for 1.04 of the bytes: nobody would want it in place
- * of libdeflate's level 1, much less of level 2 or 3. Its level 0 makes files a fifth larger.
+ * Igzip has its own levels, 0 to 3. Our level 1 is its level 2: on real reads it takes half the
+ * time of libdeflate's level 1 for 1.056 of the bytes. Its level 1 is as fast and its files larger;
+ * its level 3 is almost as slow as libdeflate's level 1; its level 0 makes files a fifth larger.
  *
- * What igzip of ISA-L 2.30 writes depends on the address of its stream: of 12,000 small blocks some
- * 6 differ from those of a stream elsewhere, at each level from 1, isal_deflate and
- * isal_deflate_stateless alike, though all memory was zero. Registers, stack and the bytes around
- * the input do not matter. All of the blocks inflate to the same bytes.
+ * The output of igzip (ISA-L 2.30) depends on the address of its stream: about 6 of 12,000 small
+ * blocks differ if the stream is elsewhere in memory, at each level from 1, with isal_deflate and
+ * isal_deflate_stateless. All of the blocks inflate to the same bytes.
  */
 #define _GNU_SOURCE             /* RTLD_DEFAULT */
 #include "bam/bgzf_engine.h"

@@ -1,12 +1,12 @@
 /*
- * bgzf_engine.h -- what deflates and inflates: libdeflate, ISA-L's igzip, our own encoder, zlib.
+ * bgzf_engine.h -- deflates and inflates with libdeflate, ISA-L's igzip, our own encoder, or zlib.
  *
- * A build has our own (deflate.h) and zlib always, libdeflate if HAVE_LIBDEFLATE is defined, igzip
- * if HAVE_ISAL is. Our own is made for BAM records, and has levels 1 to 5; its level 3 makes the
- * size of libdeflate's 6, the usual one, in a third of the time. Igzip has only level 1, where it
- * takes half the time of libdeflate and makes files 3 to 6 % larger. Libdeflate is the best for
- * other data and the smallest files. The output depends on the version of the library only; igzip
- * may write a few bytes more or less from run to run (bgzf_engine.c).
+ * Every build has our own encoder (deflate.h) and zlib; it has libdeflate if HAVE_LIBDEFLATE is
+ * defined, and igzip if HAVE_ISAL is. Our own is made for BAM records and has levels 1 to 5; its
+ * level 3 gives the size of libdeflate's level 6, the usual one, in a third of the time. Igzip has
+ * only level 1, where it takes half the time of libdeflate and makes files 3 to 6 % larger.
+ * Libdeflate is best for other data and for the smallest files. The output depends only on the
+ * version of the library, but igzip's size varies by a few bytes between runs (bgzf_engine.c).
  *
  * Ownership and threads: a bgzf_coder starts as {0} and is used by one thread at a time; its owner
  * calls bgzf_coder_release. It keeps one compressor: of igzip 404 KiB, of zlib 262 KiB, of
@@ -23,10 +23,10 @@
 
 enum bgzf_engine {
     BGZF_ENGINE_AUTO,           /* the first of igzip, our own (not for text), libdeflate and zlib
-                                   that has the level and is built in */
+                                   that is built in and has the level */
     BGZF_ENGINE_LIBDEFLATE,
     BGZF_ENGINE_IGZIP,
-    BGZF_ENGINE_OWN,            /* the room deflate */
+    BGZF_ENGINE_OWN,            /* src/deflate */
     BGZF_ENGINE_ZLIB,
     BGZF_ENGINE_COUNT
 };
@@ -35,35 +35,35 @@ enum bgzf_engine {
 struct bgzf_method {
     int level;                  /* 0 stored, 1-9; -1 or another number: the default of the engine */
     enum bgzf_engine engine;
-    bool is_text;               /* there are no BAM records: auto is not our own */
+    bool is_text;               /* not BAM records: auto does not choose our own encoder */
 };
 
 struct bgzf_coder {
     void *decompressor;
     void *compressor;
-    struct bgzf_method made_for;        /* of the compressor; never auto */
+    struct bgzf_method made_for;        /* the compressor's method; never auto */
 };
 
 void bgzf_coder_release(struct bgzf_coder *coder);
 
-/* "auto", "libdeflate", "igzip", "rocksort" or "zlib", as --deflate takes them. */
+/* Returns the name that --deflate accepts: "auto", "libdeflate", "igzip", "rocksort" or "zlib". */
 const char *bgzf_engine_name(enum bgzf_engine engine);
 
 /* Returns 0, or -1 if no engine has this name. */
 int bgzf_engine_parse(const char *name, enum bgzf_engine *engine);
 
-/* Auto is always built in. */
+/* Returns true for auto, too. */
 bool bgzf_engine_is_built_in(enum bgzf_engine engine);
 
-/* True if the engine, built in or not, has a level. Level 0 needs no engine, so each has it. */
+/* True if the engine, built in or not, has a level. All have level 0, which needs no engine. */
 bool bgzf_engine_has_level(enum bgzf_engine engine, int level);
 
-/* The engine that deflates by a method, which is built in: auto becomes another. */
+/* Returns the engine of a method, which must be built in; replaces auto by another engine. */
 enum bgzf_engine bgzf_engine_choose(struct bgzf_method method);
 
-/* Name and version of an engine's library, such as "ISA-L" and "2.30.0"; both are NULL if it is not
-   built in, and for auto. Libdeflate and ISA-L do not tell the version that is loaded: it is
-   that of their headers, with a remark if another is loaded and that can be known. */
+/* Returns name and version of an engine's library, such as "ISA-L" and "2.30.0"; both are NULL for
+   auto, or if it is not built in. For libdeflate and ISA-L it is the version of their headers, with
+   a remark if the loaded library is known to be another version. */
 const char *bgzf_engine_library(enum bgzf_engine engine, const char **version);
 
 /*

@@ -1,10 +1,10 @@
 /*
- * content_sum.h -- a checksum of a set of records that does not depend on their order: the number
- * of records, the number of their bytes, and the sum, modulo 2^64, of the XXH3-64 hashes of the raw
- * BAM bytes of each record, block_size field included. A sort computes it over the records that it
- * reads and over those that it writes.
+ * content_sum.h -- computes a checksum of records that does not depend on their order: the number
+ * of records, their total bytes, and the sum, modulo 2^64, of the XXH3-64 hashes of the raw BAM
+ * bytes of each record, block_size field included. A sort compares the checksums of its input and
+ * its output.
  *
- * A sum starts as {0}. The sums of parts, such as those of several threads, can be joined.
+ * A sum starts as {0}. Partial sums, such as those of several threads, can be joined.
  */
 #ifndef ROCKSORT_BAM_CONTENT_SUM_H
 #define ROCKSORT_BAM_CONTENT_SUM_H

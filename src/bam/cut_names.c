@@ -5,8 +5,8 @@
 
 #include <inttypes.h>
 
-/* Counts a name. Of records with one number, which are of several inputs, the first is the one
-   whose name sorts first, so that the warning does not depend on threads. */
+/* Counts a name. Among records with the same number in several inputs, the first is the one whose
+   name sorts first, so that the warning does not depend on threads. */
 static void count(struct cut_names *cut, const char *name, uint64_t record)
 {
     atomic_fetch_add_explicit(&cut->n, 1, memory_order_relaxed);

@@ -1,11 +1,11 @@
 /*
  * cut_names.h -- cuts the read names of raw records at their first NUL, and counts them.
  *
- * Some programs pad read names in BAM with NULs. htslib takes the padding for a part of the name:
- * it writes NULs to SAM, and shifts the names of later reads in CRAM. So such a record is repaired
- * where it is checked, before its key and its checksum are made.
+ * Some programs pad read names in BAM with NULs. htslib treats the padding as part of the name: it
+ * writes NULs to SAM, and shifts the names of later reads in CRAM. So such a record is repaired
+ * when it is checked, before its key and its checksum are made.
  *
- * Threads: cut_names_cut from any, on different records; cut_names_warn when these have ended.
+ * Threads: any may call cut_names_cut, on different records; cut_names_warn after they have ended.
  */
 #ifndef ROCKSORT_BAM_CUT_NAMES_H
 #define ROCKSORT_BAM_CUT_NAMES_H
@@ -17,15 +17,15 @@
 
 struct cut_names {              /* starts as CUT_NAMES_START */
     _Atomic uint64_t n;
-    _Atomic uint64_t first_record;      /* its number in its input; it changes under the mutex */
+    _Atomic uint64_t first_record;      /* number in its input; written under the mutex */
     pthread_mutex_t mutex;
     char first_name[256];               /* under the mutex */
 };
 
 #define CUT_NAMES_START {.first_record = UINT64_MAX, .mutex = PTHREAD_MUTEX_INITIALIZER}
 
-/* Cuts the name of a record if a NUL comes before its end. The record has passed bam_record_check;
-   it becomes shorter. `record` is its number in its input. cut NULL: does not count. */
+/* Cuts the name of a record at its first NUL, which makes the record shorter. The record has passed
+   bam_record_check. `record` is its number in its input. cut NULL: does not count. */
 void cut_names_repair(struct cut_names *cut, uint8_t *rec, uint64_t record);
 
 static inline void cut_names_cut(struct cut_names *cut, uint8_t *rec, uint64_t record)
@@ -34,7 +34,7 @@ static inline void cut_names_cut(struct cut_names *cut, uint8_t *rec, uint64_t r
         cut_names_repair(cut, rec, record);
 }
 
-/* Prints a warning if names were cut: how many, and the one with the lowest number. */
+/* If names were cut, prints a warning with their number and the first name. */
 void cut_names_warn(const struct cut_names *cut);
 
 #endif

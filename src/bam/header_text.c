@@ -69,8 +69,7 @@ struct text header_field_value(struct text field, const char *tag)
     return (struct text){field.at + TAG_BYTES, field.n - TAG_BYTES};
 }
 
-/* True if the text begins with a number above zero. Like htslib, ignores what follows the
-   number. */
+/* True if the text begins with a number above zero. Like htslib, ignores text after it. */
 static bool is_length(struct text text)
 {
     size_t i = 0;
@@ -109,7 +108,7 @@ bool header_line_is_known(struct text line)
     return false;
 }
 
-/* Checks what all types of lines have. */
+/* Checks the syntax that all types of lines share. */
 static const char *check_syntax(struct text line, bool known_types)
 {
     struct text field;
@@ -164,7 +163,7 @@ char *header_complete_comments(const char *text)
     return complete;
 }
 
-/* Finds the next value of this tag in @PG lines. *rest: of the line at hand; at first no text. */
+/* Finds the next value of this tag in @PG lines. *rest: the rest of the line; starts as no text. */
 static bool next_program_value(const char **at, struct text *rest, const char *tag,
                                struct text *value)
 {
@@ -194,7 +193,7 @@ bool header_programs_have_end(const char *text)
     return has_end;
 }
 
-/* The entry of the key, or the free entry that it would get. At least one entry must be free. */
+/* Returns the entry of the key, or the free entry for it. At least one entry must be free. */
 static struct text_map_entry *find_place(struct text_map_entry *entries, size_t room,
                                          struct text key)
 {

@@ -1,6 +1,5 @@
 /*
- * input_position.h -- a place between two records of the inputs at which a later process can begin
- * to read.
+ * input_position.h -- a position between two records of the inputs, where a resumed sort begins.
  */
 #ifndef ROCKSORT_BAM_INPUT_POSITION_H
 #define ROCKSORT_BAM_INPUT_POSITION_H

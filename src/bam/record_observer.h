@@ -1,18 +1,18 @@
 /*
- * record_observer.h -- something that looks at all records of a sort while they pass: it counts
- * them, or checks their order, or finds out which tags there are.
+ * record_observer.h -- the interface of modules that see all records of a sort: they count records,
+ * check their order, or collect their tags.
  *
- * An observer is a struct that begins with a struct record_observer; its kind says what it does.
- * The stages of a sort have lists of observers and know nothing else of them. Records come in
- * pieces, and what an observer finds in a piece is a *part*.
+ * An observer is a struct whose first member is a struct record_observer; its kind holds its
+ * functions. The stages of a sort have lists of observers and know nothing else about them. Records
+ * come in pieces; the result of a piece is a *part*.
  *
- * Order of calls: for each piece begin; add_records once or more; end, all three by one worker;
- * then combine, or discard after a failure. After the last piece finish; print; destroy. A run is
- * written again if its disk is full: begin_run and undo_run come before and after its pieces then.
+ * Order of calls: for each piece begin, add_records (once or more) and end, all by one worker; then
+ * combine, or discard after a failure. After the last piece finish; print; destroy. begin_run comes
+ * before the pieces of a run; if the disk is full, undo_run follows, and the run is written again.
  *
- * Threads: any number may work on different parts. An observer of the output combines its parts in
- * the order of the output, one at a time; one of the input combines them in any order, and several
- * at the same time. Errors: -1 after a message.
+ * Threads: several may work on different parts. The parts of the output are combined one at a time,
+ * in the order of the output; those of the input in any order, several at a time. Errors: -1 after
+ * a message.
  */
 #ifndef ROCKSORT_BAM_RECORD_OBSERVER_H
 #define ROCKSORT_BAM_RECORD_OBSERVER_H
@@ -23,8 +23,8 @@
 
 struct observed_records {
     struct bam_records all;     /* checked */
-    uint32_t run;               /* of the input: number of the run or input that they are in */
-    uint64_t first_record;      /* ... and of the first one in it, from 0, or
+    uint32_t run;               /* for the input: number of the run or of the input */
+    uint64_t first_record;      /* number of the first record in it, from 0, or
                                    RECORD_NUMBER_UNKNOWN */
     const uint8_t *ordinals;    /* of records of a run (bam_block.h); NULL: none */
 };
@@ -33,15 +33,15 @@ struct record_observer {
     const struct observer_kind *kind;
 };
 
-struct observer_kind {          /* what is NULL is not needed */
+struct observer_kind {          /* a function may be NULL */
     void *(*begin)(const struct record_observer *observer);     /* NULL: there are no parts */
     int (*add_records)(struct record_observer *observer, void *part,
                        const struct observed_records *records);
     void (*end)(struct record_observer *observer, void *part);
     int (*combine)(struct record_observer *observer, void *part);       /* frees the part */
     void (*discard)(void *part);
-    void (*begin_run)(struct record_observer *observer);        /* no part is under way */
-    void (*undo_run)(struct record_observer *observer, uint32_t run);   /* likewise; forgets it */
+    void (*begin_run)(struct record_observer *observer);        /* while no part is open */
+    void (*undo_run)(struct record_observer *observer, uint32_t run);   /* while no part is open */
     void (*finish)(struct record_observer *observer);
     void (*print)(const struct record_observer *observer, FILE *to);
     void (*destroy)(struct record_observer *observer);

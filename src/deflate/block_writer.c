@@ -3,7 +3,7 @@
 
 enum {
     USUAL_LITERAL_BITS = 11,    /* longer codes inflate slowly */
-    MOST_LITERAL_BITS = 12,     /* four fit into 64 bits with 7 that are left over */
+    MOST_LITERAL_BITS = 12,     /* four fit into 64 bits together with 7 unflushed bits */
     MOST_DISTANCE_BITS = 15,
     MOST_SYMBOL_BITS = 7,
     REPEAT_LAST = 16, FEW_ZEROS = 17, MANY_ZEROS = 18,
@@ -42,7 +42,7 @@ static void put_run(struct block_codes *codes, uint32_t *counts, unsigned length
     while (n-- > 0) put_symbol(codes, counts, length, 0);
 }
 
-/* Makes the code in which the lengths of the others are written. */
+/* Makes the code length code (RFC 1951, section 3.2.7). */
 static void make_symbols(struct block_codes *codes)
 {
     uint8_t lengths[N_LITERAL_SYMBOLS + N_DISTANCE_SYMBOLS];
@@ -143,7 +143,7 @@ void block_write(struct bit_writer *writer, const struct block_codes *codes, boo
             for (unsigned k = 0; k < 4; k++) add_code(&w, ready.literals[at[k]]);
             bit_writer_flush(&w);
         }
-        /* Up to four are added without a branch, which would be guessed wrongly. */
+        /* Adds up to four without a branch, which would be mispredicted. */
         for (unsigned k = 0; k < 4; k++)
             add_code(&w, ready.literals[at[k]] & -(uint32_t)(left > k));
         bit_writer_flush(&w);

@@ -1,7 +1,7 @@
 /*
- * block_writer.h -- writes tokens as blocks of deflate (RFC 1951, section 3.2).
+ * block_writer.h -- writes tokens as deflate blocks (RFC 1951, section 3.2).
  *
- * Ownership: the caller owns all. The output may be written up to 8 bytes beyond its end.
+ * Ownership: the caller owns all buffers. The output needs 8 spare bytes after its end.
  */
 #ifndef ROCKSORT_DEFLATE_BLOCK_WRITER_H
 #define ROCKSORT_DEFLATE_BLOCK_WRITER_H
@@ -33,11 +33,11 @@ static inline void bit_writer_flush(struct bit_writer *writer)
     writer->n_bits &= 7;
 }
 
-/* The codes of a block, and how they are written before it. */
+/* The Huffman codes of a block, and their description in the block's header. */
 struct block_codes {
     uint8_t literal_bits[N_LITERAL_SYMBOLS], distance_bits[N_DISTANCE_SYMBOLS];
     uint16_t literals[N_LITERAL_SYMBOLS], distances[N_DISTANCE_SYMBOLS];
-    uint8_t symbols[N_LITERAL_SYMBOLS + N_DISTANCE_SYMBOLS];    /* of the code of lengths */
+    uint8_t symbols[N_LITERAL_SYMBOLS + N_DISTANCE_SYMBOLS];    /* of the code length code */
     uint8_t repeats[N_LITERAL_SYMBOLS + N_DISTANCE_SYMBOLS];    /* their extra bits */
     uint8_t symbol_bits[N_LENGTH_SYMBOLS];
     uint16_t symbol_codes[N_LENGTH_SYMBOLS];
@@ -47,7 +47,7 @@ struct block_codes {
 /* Makes the codes for these counts. */
 void block_codes_make(struct block_codes *codes, struct token_counts *counts);
 
-/* Writes a block of n sequences, whose literals begin at *bytes, which moves to their end. */
+/* Writes a block of n sequences. Their literals start at *bytes, which moves to their end. */
 void block_write(struct bit_writer *writer, const struct block_codes *codes, bool is_last,
                  const struct sequence *sequences, size_t n, const uint8_t **bytes);
 

@@ -1,9 +1,9 @@
 /*
  * deflate.c -- see deflate.h.
  *
- * The fields of short reads alternate so often that one pair of codes serves a whole payload. A
- * field of a long read may be a block of its own: neighbouring parts are joined unless two pairs of
- * codes are cheaper.
+ * The fields of short reads alternate so often that a whole payload uses one pair of codes. A field
+ * of a long read may be a block of its own: neighbouring parts are joined unless two pairs of codes
+ * are cheaper.
  */
 #include "deflate/deflate.h"
 
@@ -30,7 +30,7 @@ struct deflater *deflater_create(int level)
     return deflater;
 }
 
-/* Joins a part with those after it while that is cheaper. Returns how many it is made of. */
+/* Joins a part with the next ones while that is cheaper. Returns the number of joined parts. */
 static unsigned join_parts(struct part *part, unsigned n_parts)
 {
     enum { CODES_PRICE = 720 * PRICE_OF_BIT };          /* of a further pair of codes */

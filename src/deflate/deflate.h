@@ -1,11 +1,12 @@
 /*
  * deflate.h -- deflates payloads of BGZF blocks that hold BAM records.
  *
- * The encoder knows the fields of a record, looks at the nearest place with the same bytes only,
- * and repairs its choices when it takes the next match (matches.h). It writes deflate as of RFC
- * 1951, which depends on payload and level only, on every processor. It deflates other bytes, too.
+ * The encoder knows the fields of a record, tries only the nearest place with the same bytes, and
+ * repairs its choices when it takes the next match (matches.h). It writes standard deflate (RFC
+ * 1951). The output depends only on payload and level, not on the processor. The encoder also
+ * accepts other data.
  *
- * Ownership and threads: a deflater, of 600 KiB, is used by one thread at a time; the caller owns
+ * Ownership and threads: one thread at a time uses a deflater, which takes 600 KiB; the caller owns
  * the buffers.
  */
 #ifndef ROCKSORT_DEFLATE_DEFLATE_H

@@ -1,9 +1,9 @@
 /*
  * huffman.c -- see huffman.h.
  *
- * The symbols are sorted by count. Moffat and Katajainen's algorithm ("In-Place Calculation of
- * Minimum-Redundancy Codes", 1995) then finds how many codes of each length there are, in the array
- * of the counts. If codes are too long, they are cut, and others become longer.
+ * Sorts the symbols by count. Moffat and Katajainen's algorithm ("In-Place Calculation of
+ * Minimum-Redundancy Codes", 1995) then computes the number of codes of each length within the
+ * array of counts. If codes are too long, they are cut, and others become longer.
  */
 #include "deflate/huffman.h"
 
@@ -42,8 +42,8 @@ static unsigned sort_symbols(const uint32_t *counts, unsigned n_symbols, uint32_
     return n;
 }
 
-/* The next node of the tree to be joined: the lighter of the first free leaf and the first inner
-   node without a parent. Inner nodes lie before `next`; parent: the number that they get. */
+/* Returns the weight of the next node to be joined: the lighter of the first free leaf and the
+   first inner node without a parent. Inner nodes lie before `next`. */
 static uint32_t take_lightest(uint32_t *w, unsigned n, unsigned next, unsigned *root,
                               unsigned *leaf)
 {
@@ -78,7 +78,8 @@ static void count_leaves(const uint32_t *depths, unsigned n, unsigned n_codes[DE
     }
 }
 
-/* Kraft's sum of the codes, cut at max_bits, above one, in units of 2^-max_bits. */
+/* Returns by how much the Kraft sum of the codes, cut at max_bits, exceeds one, in units of
+   2^-max_bits. */
 static uint32_t excess(const unsigned n_codes[DEEPEST + 1], unsigned max_bits)
 {
     uint32_t sum = 0;
@@ -87,9 +88,10 @@ static uint32_t excess(const unsigned n_codes[DEEPEST + 1], unsigned max_bits)
     return sum - ((uint32_t)1 << max_bits);
 }
 
-/* Cuts codes above max_bits and makes others a bit longer until Kraft's sum is one: always that of
-   the rarest symbol of a length which costs least for what it frees, or, at last, a code becomes two
-   of which one replaces a code of max_bits. Files are as large as with the best such code. */
+/* Cuts codes above max_bits and makes others one bit longer until the Kraft sum is one. Each step
+   lengthens the code of a length's rarest symbol that costs least for the space it frees. The last
+   step may split a code in two, to replace a code of max_bits. Files are as small as with the best
+   code of limited length. */
 static void limit_lengths(unsigned n_codes[DEEPEST + 1], unsigned max_bits, const uint32_t *entries)
 {
     uint32_t too_much = excess(n_codes, max_bits);
@@ -130,7 +132,7 @@ static uint16_t reverse(uint32_t code, unsigned n_bits)
     return (uint16_t)(code >> (16 - n_bits));
 }
 
-/* Gives the codes of each length to the symbols in order. */
+/* Assigns the codes of each length to the symbols in order. */
 static void assign_codes(const uint8_t *lengths, unsigned n_symbols, uint16_t *codes)
 {
     uint32_t n_of[MOST_BITS + 1] = {0}, next[MOST_BITS + 1] = {0};

@@ -1,15 +1,15 @@
 /*
  * matches.c -- see matches.h.
  *
- * A match is looked for in tables of hashes of the next 3, 6 and 16 bytes, which have the last
- * position with a hash. There are no chains: of records, what is nearest is as good as any other.
- * The longest hash that holds is taken. A match that is taken is extended to the left, over
- * literals and over the matches before it, as far as that saves bits: this repairs most of what a
- * search without foresight does wrong, and makes files 1.5 % smaller.
+ * Looks up hashes of the next 3, 6 and 16 bytes in tables, which hold the last position of each
+ * hash. There are no hash chains: in records the nearest match is as good as any other. Takes the
+ * longest hash that matches, and extends that match to the left, over literals and over earlier
+ * matches, as far as this saves bits: this repairs most mistakes of a greedy search and makes files
+ * 1.5 % smaller.
  *
- * Qualities have tables of their own, and runs. The bases of a read are those of the reads that
- * overlap it, at a distance that their positions tell. Long reads have noisy fields: where nothing
- * is found, most positions are left out.
+ * Qualities have their own tables, and runs. The bases of a read match those of the reads that
+ * overlap it, at a distance computed from their positions. Long reads have noisy fields: where
+ * nothing matches, most positions are skipped.
  */
 #include "deflate/matches.h"
 
@@ -21,17 +21,17 @@
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 enum {
-    LONG_READ_BASES = 2000,     /* its fields may have codes of their own */
+    LONG_READ_BASES = 2000,     /* the fields of longer reads may have codes of their own */
     NOISY_BASES = 400,          /* longer reads have too many gaps to be compared base by base */
-    NOISY_QUALITIES = 1000,     /* longer reads have few matches there */
+    NOISY_QUALITIES = 1000,     /* longer reads have few matches in their qualities */
     MOST_OVERLAPS = 6,
-    COUNT_BYTES = 8192,         /* prices are set again after so many */
+    COUNT_BYTES = 8192,         /* prices are updated after each such number of bytes */
 };
 
-/* What is tried. It is fixed when the program is compiled. */
+/* Search effort, a compile-time constant. */
 struct effort {
-    unsigned enough_bytes;      /* of a match: no better one is looked for */
-    unsigned field_tries, quality_tries;        /* further positions where one is looked for */
+    unsigned enough_bytes;      /* a match of this length ends the search */
+    unsigned field_tries, quality_tries;        /* lazy matching: further positions to try */
 };
 
 ALWAYS_INLINE unsigned n_same(uint64_t difference)
@@ -39,7 +39,8 @@ ALWAYS_INLINE unsigned n_same(uint64_t difference)
     return (unsigned)__builtin_ctzll(difference) >> 3;
 }
 
-/* How many bytes from `at` on are those `distance` before, at most `most`. n of them are known. */
+/* Returns how many bytes at `at` equal those at `at` - distance, at most `most`. The first n are
+   known to be equal. */
 ALWAYS_INLINE unsigned extend(const uint8_t *at, uint32_t distance, unsigned n, unsigned most)
 {
     for (; n < most; n += 8) {
@@ -69,14 +70,14 @@ struct match {
     unsigned n_bytes, distance;
 };
 
-/* True if the literals cost no more than the match. */
+/* True if the match costs at least as much as literals. */
 ALWAYS_INLINE bool is_dear(const struct prices *prices, const uint8_t *at, struct match match)
 {
     return price_of_literals(prices, at, match.n_bytes) <=
            price_of_match(prices, match.n_bytes, match.distance);
 }
 
-/* Extends a match at `at` to the left, over bytes from `first` on. Returns how many there are. */
+/* Returns by how many bytes a match at `at` can be extended to the left, down to `first`. */
 ALWAYS_INLINE unsigned extend_left(const struct matcher *matcher, const uint8_t *at,
                                    const uint8_t *first, struct match match)
 {
@@ -93,8 +94,8 @@ ALWAYS_INLINE unsigned extend_left(const struct matcher *matcher, const uint8_t 
     return (unsigned)most;
 }
 
-/* Lets the match at `at`, where the last one ends, take the bytes of that one, if it takes all, or
-   if the others cost less as literals than that match. */
+/* Extends the match at `at`, where the previous match ends, over that match if it covers all of it,
+   or if the uncovered bytes cost less as literals than the previous match. */
 ALWAYS_INLINE bool take_over(struct matcher *matcher, const uint8_t **at, struct match *match)
 {
     enum { MOST_LEFT = 8 };
@@ -130,7 +131,7 @@ ALWAYS_INLINE const uint8_t *take(struct matcher *matcher, const uint8_t *at, st
 
 static const uint64_t prime_a = 0x9E3779B185EBCA87, prime_b = 0xC2B2AE3D27D4EB4F;
 
-/* The tables of fields or of qualities; threes are NULL of these. */
+/* The tables of fields or of qualities; threes is NULL for qualities. */
 struct tables {
     uint16_t *threes, *sixes, *sixteens;
     unsigned bits;
@@ -149,7 +150,7 @@ ALWAYS_INLINE uint32_t swap_in(uint16_t *table, uint64_t mixed, unsigned bits, u
     return distance;
 }
 
-/* Puts a position into all tables. x and y are the 16 bytes there. */
+/* Enters a position into all tables. x and y are its 16 bytes. */
 ALWAYS_INLINE struct found enter(const struct tables *tables, uint64_t x, uint64_t y, uint32_t at)
 {
     struct found found = {0};
@@ -189,7 +190,7 @@ ALWAYS_INLINE struct match find(struct matcher *matcher, const struct tables *ta
         struct match match = {n, found.sixes};
         return n > 16 || !is_dear(&matcher->prices, at, match) ? match : none;
     }
-    /* Qualities have runs in place of matches of 3 bytes. */
+    /* Qualities use runs instead of matches of 3 bytes. */
     uint32_t distance = tables->threes ? found.threes : 1;
     unsigned least = tables->threes ? 3 : 4;
     difference = get_u64(at - distance) ^ x;
@@ -199,8 +200,8 @@ ALWAYS_INLINE struct match find(struct matcher *matcher, const struct tables *ta
     return match.n_bytes < 6 && is_dear(&matcher->prices, at, match) ? none : match;
 }
 
-/* True if b, `ahead` bytes later, is better than a: if its further bytes are worth more than its
-   dearer distance and the literals before it. */
+/* True if b, `ahead` bytes later, is better than a: if its additional bytes save more than its
+   distance and the literals before it cost. */
 ALWAYS_INLINE bool is_better(struct match b, struct match a, int ahead, bool is_quality)
 {
     const int byte_price = is_quality ? 48 : 64, literal_price = is_quality ? 64 : 100;
@@ -213,11 +214,11 @@ ALWAYS_INLINE bool is_better(struct match b, struct match a, int ahead, bool is_
 
 enum kind { FIELDS, NOISY_FIELDS, QUALITIES };
 
-/* Chooses tokens from `at` to `stop`, or to the end of a match beyond, which it returns. */
+/* Chooses tokens from `at` to `stop`, or to the end of a match over `stop`. Returns the end. */
 ALWAYS_INLINE const uint8_t *search(struct matcher *matcher, struct effort effort, enum kind kind,
                                     const uint8_t *at, const uint8_t *stop)
 {
-    /* In the middle of long matches, positions are not entered. */
+    /* Positions in the middle of long matches are not entered. */
     enum { ENTERED_BYTES = 12, MOST_SKIPPED = 8 };
     const bool is_quality = kind == QUALITIES;
     const struct tables tables =
@@ -258,15 +259,15 @@ ALWAYS_INLINE const uint8_t *search(struct matcher *matcher, struct effort effor
     return at < matcher->end ? at : matcher->end;
 }
 
-/* The reads that overlap one. */
+/* The earlier reads that overlap a read. */
 struct overlaps {
     uint32_t distances[MOST_OVERLAPS];  /* of their bases */
-    const uint8_t *ends[MOST_OVERLAPS]; /* up to where the bases are known to be equal */
+    const uint8_t *ends[MOST_OVERLAPS]; /* the bases before it are known to be equal */
     unsigned n;
 };
 
-/* Finds the nearest reads that overlap one, and remembers it. Two bases are a byte: a read whose
-   start differs by an odd number has none of these bytes. */
+/* Finds the nearest earlier reads that overlap a read, and adds it to them. A byte holds two bases,
+   so starts must differ by an even number for bytes to match. */
 static void find_overlaps(struct matcher *matcher, const struct late_read *read, int32_t tid,
                           struct overlaps *overlaps)
 {
@@ -291,7 +292,7 @@ static void find_overlaps(struct matcher *matcher, const struct late_read *read,
     reads[n_reads % MOST_LATE_READS] = *read;
 }
 
-/* The overlap that saves most at `at`; n_bytes is below 4 if there is none. */
+/* Returns the overlap that saves most at `at`; its n_bytes is below 4 if there is none. */
 ALWAYS_INLINE struct match find_overlap(struct matcher *matcher, struct overlaps *overlaps,
                                         const uint8_t *at)
 {
@@ -342,7 +343,7 @@ ALWAYS_INLINE const uint8_t *search_bases(struct matcher *matcher, struct overla
     return at;
 }
 
-/* Where the fields of a record begin, but not beyond the payload. */
+/* Where the fields of a record begin, cut at the end of the payload. */
 struct fields {
     const uint8_t *cigar, *bases, *qualities, *tags, *end;
     int32_t tid, start, n_bases;
@@ -383,7 +384,7 @@ static bool find_fields(const uint8_t *at, const uint8_t *end, struct fields *fi
     return true;
 }
 
-/* Returns where the first record begins in a payload that may begin within one, or the end. */
+/* Returns where the first record begins, or the end. The payload may begin within a record. */
 static const uint8_t *find_record(const uint8_t *begin, const uint8_t *end)
 {
     enum { MOST_REFERENCES = 1 << 24, LONGEST_BYTES = 1 << 28 };
@@ -412,7 +413,7 @@ static void count(struct matcher *matcher)
     part->n_sequences += n;
 }
 
-/* Ends a part at `end`, or where the match over it ends. */
+/* Ends a part at `end`, or at the end of a match over it. */
 static void end_part(struct matcher *matcher, const uint8_t *end)
 {
     if (end > matcher->after) {
@@ -424,7 +425,7 @@ static void end_part(struct matcher *matcher, const uint8_t *end)
     matcher->parts[++matcher->n_parts] = (struct part){0};
 }
 
-/* Ends a part where a field of a long read ends, if it is large. */
+/* Ends a part at the end of a large field of a long read. */
 static void end_field(struct matcher *matcher, const struct fields *fields, const uint8_t *end)
 {
     enum { LEAST_BYTES = 600 };
@@ -433,7 +434,7 @@ static void end_field(struct matcher *matcher, const struct fields *fields, cons
         end_part(matcher, end);
 }
 
-/* Chooses tokens for a record, of which those before `at` are done. */
+/* Chooses tokens for the rest of a record, from `at`. */
 ALWAYS_INLINE const uint8_t *search_record(struct matcher *matcher, struct effort effort,
                                            const struct fields *fields, const uint8_t *at)
 {
@@ -492,7 +493,7 @@ void matcher_run(struct matcher *matcher, int level, const uint8_t *payload, siz
     matcher->n_parts = 0;
     matcher->parts[0] = (struct part){0};
     prices_guess(&matcher->prices, payload, n_bytes, false);
-    /* The compiler makes loops for each, without what is not tried. */
+    /* The compiler specialises the loops for each effort. */
     switch (level) {
     case 1: search_all(matcher, (struct effort){0, 0, 0}); break;
     case 2: search_all(matcher, (struct effort){8, 1, 1}); break;

@@ -1,5 +1,5 @@
 /*
- * matches.h -- chooses the tokens of a payload of BAM records.
+ * matches.h -- chooses the matches and literals of a payload of BAM records.
  *
  * Ownership: the caller owns all buffers; a struct matcher is used by one thread at a time.
  */
@@ -20,15 +20,15 @@ enum {
     MOST_SEQUENCES = MAX_PAYLOAD_BYTES / MIN_MATCH_BYTES + MOST_PARTS,
 };
 
-/* A read whose bases may be those of later ones. */
+/* A recent read, whose bases later reads may overlap. */
 struct late_read {
-    uint32_t at;                /* where its bases are in the payload */
-    int32_t start;              /* of its first base, clipped or not, on the reference */
+    uint32_t at;                /* offset of its bases in the payload */
+    int32_t start;              /* reference position of its first base, clipped or not */
     int32_t n_bases;
 };
 
-/* Consecutive sequences, for which other codes than for those before may be better. Payloads with
-   long reads have a part for each large field. */
+/* Consecutive sequences that may get codes of their own. Payloads with long reads have a part for
+   each large field. */
 struct part {
     size_t n_sequences;
     struct token_counts counts;
@@ -50,7 +50,7 @@ struct matcher {
 
     struct sequence sequences[MOST_SEQUENCES];
     size_t n_sequences, n_counted;
-    const uint8_t *counted;     /* the end of the sequences that are counted */
+    const uint8_t *counted;     /* the end of the counted sequences */
     struct part parts[MOST_PARTS + 1];
     unsigned n_parts;           /* that have ended */
 };

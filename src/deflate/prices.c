@@ -1,7 +1,7 @@
 /* prices.c -- see prices.h. */
 #include "deflate/prices.h"
 
-/* 16 * log2(n), rounded down, of the first six bits of n. */
+/* Returns 16 * log2(n), rounded down, from the highest six bits of n. */
 static unsigned log2_sixteenths(uint32_t n)
 {
     static const uint8_t fractions[32] = {0, 0, 1, 2, 2, 3, 3, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10,
@@ -10,7 +10,7 @@ static unsigned log2_sixteenths(uint32_t n)
     return PRICE_OF_BIT * whole + fractions[((uint64_t)n << 5 >> whole) & 31];
 }
 
-/* The price of a symbol that occurs n of all times; a symbol that does not occur is dear. */
+/* Returns the price of a symbol that occurs n times; an unused symbol is expensive. */
 static unsigned price_of(unsigned log2_all, uint32_t n)
 {
     enum { RARE_BITS = 12 };
@@ -19,7 +19,7 @@ static unsigned price_of(unsigned log2_all, uint32_t n)
 
 void prices_guess(struct prices *prices, const uint8_t *bytes, size_t n_bytes, bool is_noisy)
 {
-    /* From blocks of many kinds. Of noisy bytes few matches are worth their price. */
+    /* Tuned on many kinds of blocks. In noisy bytes few matches save bits. */
     enum { STEP_BYTES = 7, LENGTH_SHIFT = 4, NOISY_LENGTH_SHIFT = 8 };
     struct token_counts counts = {{0}, {0}};
     uint32_t n = 0;
@@ -51,7 +51,7 @@ void prices_set(struct prices *prices, const struct token_counts *counts)
     }
 }
 
-/* The same of one code. */
+/* Like prices_of_all, for one code. */
 static uint64_t price_of_code(const uint32_t *counts, unsigned n_symbols)
 {
     uint32_t all = 0;

@@ -1,5 +1,5 @@
 /*
- * prices.h -- what a literal, a length and a distance will cost, in sixteenths of a bit.
+ * prices.h -- estimates the cost of literals, lengths and distances, in sixteenths of a bit.
  *
  * Integers only, so that all processors choose the same matches. Pure functions.
  */
@@ -18,13 +18,13 @@ struct prices {
     uint16_t distances[16];     /* by the highest bit of distance - 1 */
 };
 
-/* Prices before any token is known: literals by how often each byte occurs. */
+/* Sets prices before any token is known: those of literals from the counts of the bytes. */
 void prices_guess(struct prices *prices, const uint8_t *bytes, size_t n_bytes, bool is_noisy);
 
-/* The prices of codes for these counts. */
+/* Sets the prices of codes for these counts. */
 void prices_set(struct prices *prices, const struct token_counts *counts);
 
-/* The size of all tokens with the best codes, in sixteenths of a bit, without their extra bits. */
+/* Returns the size of all tokens with the best codes in sixteenths of a bit, without extra bits. */
 uint64_t prices_of_all(const struct token_counts *counts);
 
 static inline unsigned price_of_match(const struct prices *prices, unsigned n_bytes,

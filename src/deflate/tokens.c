@@ -5,13 +5,13 @@ void token_count(const struct sequence *sequences, size_t n, const uint8_t **byt
                  struct token_counts *counts)
 {
     const uint8_t *at = *bytes;
-    uint32_t more[4][256] = {{0}};      /* consecutive bytes are often equal: one would wait */
+    uint32_t more[4][256] = {{0}};      /* equal bytes in a row would stall on one counter */
     uint32_t lengths[MAX_MATCH_BYTES + 1] = {0};
     for (size_t i = 0; i < n; i++) {
         unsigned left = sequences[i].n_literals, n_bytes = sequences[i].n_bytes;
         for (; left > 4; left -= 4, at += 4)
             for (unsigned k = 0; k < 4; k++) more[k][at[k]]++;
-        /* Up to four are counted without a branch, which would be guessed wrongly. */
+        /* Counts up to four without a branch, which would be mispredicted. */
         for (unsigned k = 0; k < 4; k++) more[k][at[k]] += left > k;
         at += left;
         lengths[n_bytes]++;

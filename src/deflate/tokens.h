@@ -1,7 +1,7 @@
 /*
- * tokens.h -- literals and matches of deflate: their symbols, and how often each occurs.
+ * tokens.h -- maps literals and matches of deflate to symbols, and counts these.
  *
- * A match copies 3 to 258 bytes from 1 to 32,768 bytes before.
+ * A match copies 3 to 258 bytes from a distance of 1 to 32,768 bytes.
  */
 #ifndef ROCKSORT_DEFLATE_TOKENS_H
 #define ROCKSORT_DEFLATE_TOKENS_H
@@ -56,7 +56,7 @@ static inline uint32_t distance_base(unsigned symbol)
     return symbol < 2 ? symbol + 1 : ((2 + (symbol & 1)) << (symbol / 2 - 1)) + 1;
 }
 
-/* n_literals bytes of the payload, then a match of n_bytes, or none if that is 0. */
+/* n_literals literals, then a match of n_bytes; no match if that is 0. */
 struct sequence {
     uint16_t n_literals, n_bytes, distance;
 };
@@ -66,8 +66,8 @@ struct token_counts {
     uint32_t distances[N_DISTANCE_SYMBOLS];
 };
 
-/* Adds the tokens of sequences whose literals begin at *bytes, which moves to the end of the last
-   sequence. The end of the block is not counted. */
+/* Counts the tokens of n sequences, but not the end of the block. The literals start at *bytes,
+   which moves to the end of the last sequence. */
 void token_count(const struct sequence *sequences, size_t n, const uint8_t **bytes,
                  struct token_counts *counts);
 

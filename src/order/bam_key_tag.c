@@ -1,7 +1,7 @@
 /*
  * bam_key_tag.c -- see bam_key_tag.h.
  *
- * The first byte is the class of the value. The class says what follows: nothing, one byte, text
+ * The first byte is the class of the value, on which the next bytes depend: none, one byte, text
  * with its NUL, or eight bytes.
  *
  * All numbers become doubles, which hold every integer of 32 bits and every float exactly. Read as
@@ -18,7 +18,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Kinds of values, in their order. */
+/* Classes of values, in their order. */
 enum tag_class {
     CLASS_MISSING,
     CLASS_CHARACTER,
@@ -54,7 +54,7 @@ static double number_of(const struct bam_aux *aux)
     return d;
 }
 
-/* Turns a number into an integer; the integers are in the order of the numbers. */
+/* Converts a number to an integer. The integers have the order of the numbers. */
 static uint64_t ordered_bits(double number)
 {
     const uint64_t sign = UINT64_C(1) << 63;
@@ -119,7 +119,7 @@ int bam_key_tag_compare(const char tag[2], const uint8_t *a, const uint8_t *b)
     find_value(tag, a, &x);
     find_value(tag, b, &y);
     if (x.kind != y.kind) return x.kind < y.kind ? -1 : 1;
-    /* No encoding is the beginning of another one: if these bytes are equal, all are. */
+    /* Encodings are prefix-free: if these bytes are equal, all are. */
     return memcmp(x.bytes, y.bytes, x.n_bytes < y.n_bytes ? x.n_bytes : y.n_bytes);
 }
 

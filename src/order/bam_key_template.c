@@ -6,12 +6,12 @@
  * of the library (4 bytes), the CB text and a NUL, the MI text and a NUL, the read name and a NUL,
  * and a byte that is 1 if the read is not at the lower end.
  *
- * Rules that were found by sorting random records with samtools 1.24:
+ * Rules found by sorting random records with samtools 1.24:
  *
  * - An unmapped end comes after all others and is not reversed, whatever its flags say. The mate of
  *   an unpaired read is unmapped.
- * - A mapped end without a reference (-1, which no aligner writes) comes before all others. (The
- *   order of samtools contradicts itself there.)
+ * - A mapped end without a reference (-1, which no aligner writes) comes before all others. (There
+ *   the order of samtools is inconsistent.)
  * - If both ends are equal, the read's own end is the lower one if it is on the forward strand. So
  *   both records of such a pair count as lower, or neither does.
  * - The reverse strand comes before the forward strand.
@@ -37,13 +37,13 @@
 
 enum {
     ENDS_BYTES = 2 * 4 + 2 * 8 + 1 + 4,         /* ends and library */
-    FIXED_BYTES = ENDS_BYTES + 1 + 1 + 1,       /* all but the texts: with the NULs of CB and MI,
-                                                   and the last byte */
+    FIXED_BYTES = ENDS_BYTES + 1 + 1 + 1,       /* without the texts, but with the NULs of CB and
+                                                   MI and the last byte */
 };
 
 struct read_group {
     const char *id;
-    const char *library;        /* "" if it names none */
+    const char *library;        /* "" if it has none */
     uint32_t rank;              /* rank of the library, from 1; the rank of "" is 0 */
 };
 
@@ -76,7 +76,7 @@ static int compare_libraries(const void *left, const void *right)
     return strcmp(a->library, b->library);
 }
 
-/* A copy of the value of a tag in one @RG line of a parsed header; "" if the line has no such
+/* Returns a copy of the value of a tag in one @RG line of a parsed header; "" if the line lacks the
    tag. */
 static char *copy_rg_tag(sam_hdr_t *header, int line, const char *tag)
 {
@@ -155,7 +155,7 @@ static void find_tags(const uint8_t *rec, struct tags *tags)
     }
 }
 
-/* Number of soft-clipped bases at one end of the CIGAR; hard clips are skipped. */
+/* Returns the number of soft-clipped bases at one end of the CIGAR; skips hard clips. */
 static int64_t soft_clipped(const struct bam_cigar *cigar, bool at_end)
 {
     int64_t n_bases = 0;
@@ -169,7 +169,7 @@ static int64_t soft_clipped(const struct bam_cigar *cigar, bool at_end)
     return n_bases;
 }
 
-/* The position of the read's own 5' end. */
+/* Returns the position of the read's own 5' end. */
 static int64_t read_pos(const uint8_t *rec, const struct bam_aux *cg)
 {
     struct bam_cigar cigar = bam_record_cigar(rec, cg);
@@ -191,8 +191,8 @@ static uint64_t take_length(const char **at)
 }
 
 /*
- * The position of the mate's 5' end, computed from its CIGAR and its first position, which counts
- * from 0. The CIGAR may be any text. Sums wrap around as those of samtools do.
+ * Returns the position of the mate's 5' end, computed from its CIGAR, which may be any text, and
+ * its first position, which counts from 0. Sums wrap around as in samtools.
  */
 static int64_t mate_pos(int64_t first, const char *cigar, bool reverse)
 {
@@ -217,11 +217,11 @@ static int64_t mate_pos(int64_t first, const char *cigar, bool reverse)
     return (int64_t)pos;
 }
 
-/* Why the end of the mate is not known. */
+/* Returns why the end of the mate is unknown. */
 static const char *no_mate_cigar(const struct tags *tags, uint32_t flag)
 {
     if (tags->mc.type) return "has an MC tag that is not text; run 'samtools fixmate -m' first";
-    /* fixmate adds no MC to it. */
+    /* fixmate adds no MC to secondary reads. */
     if (flag & BAM_FSECONDARY)
         return "is secondary without an MC tag; drop secondary reads: --fixmate=-r or "
                "'samtools view -F 256'";
@@ -310,7 +310,7 @@ size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *
         out = copy_bytes(out, parts.ends, ENDS_BYTES);
         out = copy_bytes(out, parts.cb, parts.cb_bytes);
         *out++ = 0;
-        /* Bytes that compare as signed characters do; none is 0. */
+        /* Maps bytes to the order of signed characters; none becomes 0. */
         for (const uint8_t *c = parts.mi; c < parts.mi + parts.mi_bytes; c++)
             *out++ = (uint8_t)(*c < 0x80 ? *c + 0x80 : *c - 0x7f);
         *out++ = 0;

@@ -1,15 +1,15 @@
 /*
- * bam_key_template.h -- keys of the order --template-coordinate.
+ * bam_key_template.h -- makes the keys of --template-coordinate.
  *
  * The order puts the reads of a template together, and templates with equal ends next to each
  * other, for tools that collapse duplicates or unique molecular identifiers. An end is a reference,
- * a position (that of the read's 5' end with its soft-clipped bases) and a strand. The end of the
- * mate comes from the mate's position and the tag MC. Records are ordered by both ends, the lower
- * one first, then by library, cell barcode (CB), molecular identifier (MI) and read name; then the
- * read at the lower end comes first. bam_key_template.c has the exact rules.
+ * a position (that of the read's 5' end with its soft-clipped bases) and a strand. The mate's end
+ * is computed from its position and the tag MC. Records are ordered by both ends, the lower one
+ * first, then by library, cell barcode (CB), molecular identifier (MI) and read name; then the read
+ * at the lower end comes first. bam_key_template.c has the exact rules.
  *
- * The object owns copies of what the header says about read groups. It does not change once it is
- * made, and threads share it. No messages.
+ * The object owns copies of the read groups of the header. It never changes, and threads share it.
+ * No messages.
  */
 #ifndef ROCKSORT_ORDER_BAM_KEY_TEMPLATE_H
 #define ROCKSORT_ORDER_BAM_KEY_TEMPLATE_H
@@ -26,8 +26,8 @@ void bam_key_template_destroy(struct bam_key_template *t);
 
 /*
  * Makes the key of a checked record and returns its size, which is less than twice the size of the
- * record minus 40. Writes it to out, unless that is NULL. Keys are prefix-free.
- * Returns 0 if the record cannot be ordered, and sets *problem to the reason (record_problem.h).
+ * record minus 40. Writes it to out unless that is NULL. Keys are prefix-free. Returns 0 if the
+ * record cannot be ordered, and sets *problem to the reason (record_problem.h).
  */
 size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *rec, uint8_t *out,
                                const char **problem);

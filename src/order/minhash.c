@@ -1,7 +1,7 @@
 /*
  * minhash.c -- see minhash.h.
  *
- * One pass over the bases keeps the k-mers of both strands. On the other strand the next base is
+ * One pass over the bases updates the k-mers of both strands. On the other strand the next base is
  * the first of the k-mer, so its code enters at the top. Both k-mers are complete at the same
  * bases. If two k-mers of a strand are equal, the pass takes the one that it meets first, which is
  * the last one on the other strand.
@@ -10,15 +10,14 @@
  * reference. If there is none, it takes the repeated k-mer that it met last, which need not be the
  * smallest (as in samtools). If there is no repeated k-mer either, it takes the smallest of all
  * k-mers. Once a unique k-mer is known, only smaller ones are looked up. Nearly every look-up
- * misses the caches, so several k-mers wait together while their memory is fetched: with the 2
- * million k-mers of 100 Mb a read of 150 bases takes 1.5 us, instead of 4.4 us.
+ * misses the caches, so several k-mers are queued while their memory is prefetched: with the 2
+ * million k-mers of 100 Mb a read of 150 bases takes 1.5 us instead of 4.4 us.
  *
  * The key is 4 bytes 0xff, which is greater than the first 4 bytes of the coordinate key of any
  * placed record; then 62 bits of value, 17 bits of inverted lead, and 1 bit of strand. Without an
  * index the value is the minimiser plus 2^30, cut to 62 bits. So reads without a k-mer come first:
- * their minimiser is 2^64
- * - 1, and the sum wraps around. The cut changes the value only with k = 31. The addition and the
- *   cut are those of samtools, which has 62 bits for the value.
+ * their minimiser is 2^64 - 1, and the sum wraps around. The cut changes the value only with
+ * k = 31. Addition and cut are those of samtools, which has 62 bits for the value.
  */
 #include "order/minhash.h"
 
@@ -32,17 +31,17 @@ enum {
     LEAD_MASK = (1 << 17) - 1,  /* the greatest lead is 65535 + 30 */
     LEAD_LOW_BITS = 15,         /* bits of the lead that lie in the last 2 bytes of the key */
     VALUE_HALF_BITS = 31,       /* bits of the value in each of two fields when it is stashed */
-    WAITING_MAX = 32,           /* k-mers that wait together */
+    WAITING_MAX = 32,           /* k-mers in the queue */
 };
 
-struct read {                   /* the parts of a record that change when it is turned */
+struct read {                   /* the fields that reverse-complementing changes */
     uint8_t *seq, *qual;
     size_t n_bases;
 };
 
 struct hit {
     uint64_t kmer;              /* the k-mer, or MINHASH_NO_KMER */
-    size_t last;                /* number of the base in the read at which it was complete */
+    size_t last;                /* number of its last base in the read */
     uint64_t place;             /* in the reference, if it is in the index */
 };
 
@@ -66,7 +65,7 @@ static struct read read_of(uint8_t *rec)
 struct rolling {                /* the k-mers of both strands at one base */
     uint64_t forward, reverse;
     uint64_t mask, scramble;
-    int top_shift;              /* where the code of the first base stands in a k-mer */
+    int top_shift;              /* shift of the first base's code in a k-mer */
     int n_missing;              /* bases until the first k-mer is complete */
     uint32_t base_before;
 };
@@ -103,7 +102,7 @@ static inline void take_smaller(struct hit *best, uint64_t kmer, size_t last)
     best->last = last;
 }
 
-/* Inlined for each value of squeeze: this loop takes nearly all of the time. */
+/* Inlined for each value of squeeze: this loop takes nearly all the time. */
 static inline __attribute__((always_inline)) void
 find_minimisers_as(bool squeeze, int k, const struct read *read, struct hit found[2])
 {
@@ -225,8 +224,8 @@ static bool value_by_index(const struct minhash_settings *settings, const struct
 
 /* ---- records ---- */
 
-/* Two bases of the other strand for two of this one, as in samtools 1.24: '=' becomes N, and Y
-   stays Y, although R would be right. */
+/* Reverse-complements two bases as samtools 1.24 does: '=' becomes N, and Y stays Y, although R
+   would be right. */
 static uint8_t turn_pair(uint8_t pair)
 {
     /*                                   = A C  M G  R  S  V  T  W  Y  H  K  D  B  N */
@@ -246,8 +245,7 @@ static void turn_sequence(uint8_t *seq, size_t n_bases)
     }
     if (n % 2 == 1) seq[n / 2] = turn_pair(seq[n / 2]);
     if (n_bases % 2 == 0) return;
-    /* If the number of bases is odd, the unused half of the last byte is now at the front: shifts
-       it out. */
+    /* If the number of bases is odd, shifts out the unused half byte, which is now at the front. */
     for (size_t i = 0; i + 1 < n; i++) seq[i] = (uint8_t)(seq[i] << 4 | seq[i + 1] >> 4);
     seq[n - 1] = (uint8_t)(seq[n - 1] << 4 | padding);
 }

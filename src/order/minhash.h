@@ -1,24 +1,25 @@
 /*
- * minhash.h -- the minimiser order: option -M (with -K, -R, -H and -I) of samtools sort 1.24.
+ * minhash.h -- makes the keys of the minimiser order: option -M (with -K, -R, -H and -I) of
+ * samtools sort 1.24.
  *
  * Placed records (reference 0 and up) come first, by coordinate. The other records, the tail, are
  * ordered by their sequence, so that similar records lie together and compress well. A k-mer is k
  * bases of 2 bits each, the first base highest, XORed with a constant. The smallest k-mer of a read
- * on either strand is its minimiser. If it is on the other strand the record is
- * reverse-complemented. The order is by the minimiser, then by its place in the read. With an index
- * (minhash_index.h) the order is by the place in the reference at which the read would begin;
- * k-mers that are unique in the reference are preferred to repeated ones, and these to k-mers that
- * are not in the index.
+ * on either strand is its minimiser. If it is on the other strand, the record is
+ * reverse-complemented. The order is by the minimiser, then by its position in the read. With an
+ * index (minhash_index.h) the order is by the position in the reference at which the read would
+ * begin; k-mers that are unique in the reference are preferred to repeated ones, and these to
+ * k-mers that are not in the index.
  *
- * For each record of the tail, in this order: minhash_apply brings the record into its final form
+ * For each record of the tail, in this order: minhash_apply changes the record to its final form
  * and computes its value; minhash_key_encode makes the key; minhash_stash hides the value in the
- * record if the key is needed again, since applying twice would not give the same value;
- * minhash_recall gets the value back, any number of times, and minhash_unstash restores the final
- * form. The final form has no position, mate's position or template length, as with samtools.
+ * record if the key is needed again, because a second minhash_apply would give another value;
+ * minhash_recall reads the value, any number of times, and minhash_unstash restores the final form.
+ * The final form has no position, mate's position or template length, as in samtools.
  *
- * Placed records are not changed and have the coordinate key. Keys of both kinds are in memcmp
- * order and prefix-free. Records are checked ones (bam_check.h) and belong to the caller. Nothing
- * can fail. Any thread, on different records.
+ * Placed records stay unchanged and have the coordinate key. Keys of both kinds are in memcmp order
+ * and prefix-free. Records must be checked (bam_check.h) and belong to the caller. Nothing can
+ * fail. Any thread, on different records.
  */
 #ifndef ROCKSORT_ORDER_MINHASH_H
 #define ROCKSORT_ORDER_MINHASH_H
@@ -38,7 +39,7 @@ struct minhash_settings {
     const struct minhash_index *index;  /* -I, loaded with the same k and squeeze; or NULL */
 };
 
-struct minhash_value {          /* the smaller value first, then the greater lead */
+struct minhash_value {          /* sorted by value, then by descending lead */
     uint64_t value;             /* below 2^62 */
     uint32_t lead;              /* below 2^17: how far to the left in the read the minimiser is */
 };

@@ -4,20 +4,20 @@
  * The k-mers are in a hash table with linear probing. A slot has 16 bytes and at most three
  * quarters of the slots are taken, so a search mostly touches one cache line.
  *
- * The windows are those of samtools 1.24, since the order depends on them. A window begins k bases
- * after the beginning of the one before it, or one base after the beginning of the k-mer that was
- * found in that window, if this is further. The last one ends with the sequence. Each window is
+ * The windows are those of samtools 1.24, because the order depends on them. A window begins k
+ * bases after the beginning of the previous one, or one base after the beginning of the k-mer found
+ * in that window, whichever is further. The last one ends with the sequence. Each window is
  * searched by itself: with squeeze, a run of one base that began before the window counts from the
- * beginning of the window. The place of a k-mer is always k - 1 bases before the base that
- * completes it. With squeeze this is not where the k-mer begins, but minhash.c does the same with
- * the read, and only the difference matters.
+ * beginning of the window. The place of a k-mer is always k - 1 bases before its last base. With
+ * squeeze the k-mer begins elsewhere, but minhash.c does the same with the read, and only the
+ * difference matters.
  *
  * A window of fewer than k bases, or with squeeze in a long run of one base, has no k-mer. samtools
- * then enters UINT64_MAX as if it were a k-mer, and each read without a k-mer finds that entry,
- * whose place no_kmer_place has.
+ * then enters UINT64_MAX as if it were a k-mer, and each read without a k-mer finds that entry;
+ * no_kmer_place is its place.
  *
- * The file is parsed here: htslib would hold a whole sequence twice, limits the length of names
- * and, in 1.16, takes some errors for the end of the file.
+ * Parses FASTA itself: htslib would hold a whole sequence twice, limits the length of names and, in
+ * 1.16, treats some errors as the end of the file.
  */
 #include "order/minhash_index.h"
 
@@ -49,7 +49,7 @@ struct loader {
     /* the sequence that is being read */
     uint64_t offset;            /* number of its first base in the reference */
     int64_t from;               /* where its next window begins */
-    uint8_t *bases;             /* each byte: 4 times the base of BAM, plus its code */
+    uint8_t *bases;             /* each byte: 4 times the BAM base, plus its code */
     int64_t first_base;         /* number of bases[0] in the sequence */
     size_t n_bases, bases_room;
     /* k-mers to be put into the table, in this order */
@@ -57,7 +57,7 @@ struct loader {
     size_t n_waiting;
     /* the text */
     bool any_sequence, in_name, line_begins;
-    uint8_t base_of[256];       /* for each character the byte that it becomes in bases */
+    uint8_t base_of[256];       /* the byte in `bases` for each character */
     uint8_t text[TEXT_BYTES];
 };
 
@@ -98,7 +98,7 @@ static void grow(struct minhash_index *index)
     *index = larger;
 }
 
-/* Adds a k-mer. If it is there already, marks it as repeated and sets its place to this one. */
+/* Adds a k-mer. If the table has it already, marks it as repeated and updates its place. */
 static void add_kmer(struct minhash_index *index, uint64_t kmer, uint64_t place)
 {
     struct minhash_slot *slot = minhash_index_slot(index, kmer);
@@ -114,8 +114,8 @@ static void add_kmer(struct minhash_index *index, uint64_t kmer, uint64_t place)
     if (index->n_kmers > n_slots - n_slots / 4) grow(index);
 }
 
-/* Nearly every k-mer goes to memory that is not in the caches. As in minhash.c, several k-mers wait
-   together while this memory is fetched. */
+/* Adds the queued k-mers. Nearly every slot misses the caches; as in minhash.c, several k-mers are
+   queued while their memory is prefetched. */
 static void add_waiting(struct loader *ld)
 {
     for (size_t i = 0; i < ld->n_waiting; i++)
@@ -126,8 +126,8 @@ static void add_waiting(struct loader *ld)
 /* ---- windows ---- */
 
 /*
- * Returns the smallest k-mer of n bases, or MINHASH_NO_KMER; if it occurs several times, the first
- * one counts. *last is the base that completes it. Inlined for each value of squeeze.
+ * Returns the smallest k-mer of n bases, or MINHASH_NO_KMER. Sets *last to the last base of its
+ * first occurrence. Inlined for each value of squeeze.
  */
 static inline __attribute__((always_inline)) uint64_t
 smallest_kmer_as(bool squeeze, int k, const uint8_t *bases, int64_t n, int64_t *last)
@@ -154,11 +154,10 @@ smallest_kmer_as(bool squeeze, int k, const uint8_t *bases, int64_t n, int64_t *
     return smallest;
 }
 
-/* Adds the window from ld->from up to, but without, `to`, and moves ld->from on. */
+/* Adds the window [ld->from, to) and advances ld->from. */
 static void add_window(struct loader *ld, int64_t to)
 {
-    /* A window without k-mers may have a place below 0. As in samtools, places are cut to 60
-       bits. */
+    /* A window without k-mers may have a negative place. As in samtools, places have 60 bits. */
     const uint64_t place_mask = (UINT64_C(1) << 60) - 1;
     const uint8_t *bases = ld->bases;
     int64_t n = to - ld->from, last = 0;
@@ -183,7 +182,7 @@ static void add_windows(struct loader *ld)
     int64_t end = ld->first_base + (int64_t)ld->n_bases;
     while (ld->from + ld->window < end) add_window(ld, ld->from + ld->window);
     size_t n_done = (size_t)((ld->from < end ? ld->from : end) - ld->first_base);
-    /* Waits until half of the bases can be dropped: so each base is moved once or twice only. */
+    /* Waits until half of the bases can be dropped, so that each base is moved once or twice. */
     if (n_done == 0 || n_done < ld->n_bases / 2) return;
     memmove(ld->bases, ld->bases + n_done, ld->n_bases - n_done);
     ld->n_bases -= n_done;
@@ -206,7 +205,7 @@ static void end_sequence(struct loader *ld)
 
 /* ---- text ---- */
 
-/* Takes a line or a piece of one, without its newline. */
+/* Adds a line or a part of one, without its newline. */
 static void add_line(struct loader *ld, const uint8_t *text, size_t n)
 {
     if (n == 0) return;

@@ -3,8 +3,7 @@
  *
  * A span keeps, for each candidate, the first and the last key and the first violation within the
  * span. Joining compares the last key so far with the first key of the next span. Once a candidate
- * is violated in the spans that were joined, later scans leave it out: they could only find
- * violations that come later in the file.
+ * is violated in joined spans, later scans skip it: they could only find later violations.
  */
 #include "order/order_check.h"
 
@@ -43,8 +42,8 @@ struct order_span {
 struct order_check {
     const struct order_claim *claim;
     atomic_uint violated;       /* a bit for each candidate */
-    struct order_span *last;    /* the last one that was joined, for its last keys */
-    struct order_span *waiting; /* spans that come after one that is still missing */
+    struct order_span *last;    /* the last joined one, for its last keys */
+    struct order_span *waiting; /* spans after one that is still missing */
     uint64_t n_records;
     struct order_violation violations[ORDER_MAX_CANDIDATES];
 };
@@ -255,8 +254,8 @@ static void join_next(struct order_check *check, struct order_span *span)
     check->last = span;
 }
 
-/* Removes the span that comes next in the file from the waiting ones, and returns it; NULL if it is
-   still missing. */
+/* Removes the next span of the file from the waiting ones and returns it; NULL if it is still
+   missing. */
 static struct order_span *take_next(struct order_check *check)
 {
     for (struct order_span **at = &check->waiting; *at; at = &(*at)->next) {
@@ -298,7 +297,7 @@ void order_check_verdict(const struct order_check *check, struct order_verdict *
 
 /* ---- claims ---- */
 
-/* Adds an order by its name in messages. */
+/* Adds a candidate with its name in messages. */
 static struct order_candidate *add(struct order_claim *claim, enum sort_order order,
                                    const char *text)
 {
@@ -308,7 +307,7 @@ static struct order_candidate *add(struct order_claim *claim, enum sort_order or
     return candidate;
 }
 
-/* Adds the order that was added last once more, with only a part of its keys compared. */
+/* Adds the last candidate again, but compares only a part of its keys. */
 static struct order_candidate *add_looser(struct order_claim *claim, enum order_part part,
                                           const char *note)
 {
@@ -361,8 +360,8 @@ static void add_sub_sort(struct order_claim *claim, const char *sub)
         if (strcmp(sub + 3, sort_order_name(below[i])) == 0) add_tag(claim, sub, below[i]);
 }
 
-/* What follows "ORDER:" in the value of SS. "" if it is missing or belongs to another order: the
-   specification says to ignore it then. */
+/* Returns the text after "ORDER:" in the value of SS; "" if it is missing or belongs to another
+   order, because then the specification ignores it. */
 static const char *sub_sort_of(const char *order, const char *sub_sort)
 {
     size_t n = strlen(order);
@@ -370,15 +369,15 @@ static const char *sub_sort_of(const char *order, const char *sub_sort)
     return fits ? sub_sort + n + 1 : "";
 }
 
-/* Adds what SO:order and SS:sub_sort, "" where one is missing, may mean. */
+/* Adds the candidates for SO:order and SS:sub_sort; "" if one is missing. */
 static void find_candidates(const char *order, const char *sub_sort, struct order_claim *claim)
 {
     const char *sub = sub_sort_of(order, sub_sort);
     if (strcmp(order, "coordinate") == 0) {
         add_coordinate(claim);
         if (!*sub) return;
-        /* Reads at one place are in some other order, for example by minimiser. It cannot be
-           checked, because SS does not give the value of -K. */
+        /* Reads at one position are in another order, for example by minimiser, which cannot be
+           checked, because SS lacks the value of -K. */
         claim->candidates[0] = claim->candidates[1];
         claim->candidates[0].note = NULL;
         claim->n_candidates = 1;
@@ -434,8 +433,8 @@ void order_claim_of_rules(const struct sort_rules *rules, struct order_claim *cl
         break;
     case SORT_MINHASH:
         (void)add(claim, SORT_MINHASH, sort_order_text(SORT_MINHASH));
-        /* The sorter may have turned the read. Then it is unknown where in the read it found the
-           minimiser first. */
+        /* The sorter may have reverse-complemented the read. Then the position of the minimiser in
+           the original read is unknown. */
         if (!rules->minhash.forward_only) claim->candidates[0].part = ORDER_MINIMISERS;
         break;
     case SORT_SHUFFLE:

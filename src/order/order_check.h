@@ -1,17 +1,17 @@
 /*
- * order_check.h -- which order a file claims to have, and whether its records are in this order,
- * checked in several threads.
+ * order_check.h -- reads which order a file claims to have, and checks in several threads whether
+ * its records are in this order.
  *
  * A claim is a list of candidate orders, strictest first. It is true if the file has the order of
  * one candidate; all are checked at the same time, until all are violated. There are several
- * because headers are less exact than sorters. SO:coordinate asks for reference and position only
- * (SAM specification, section 1.3), while samtools also orders the reads at one place by strand.
- * SO:queryname without SS may be the order by numbers of samtools, the older one of samtools 1.16,
- * or the plain one of Picard.
+ * because headers are less exact than sorters. SO:coordinate requires only reference and position
+ * (SAM specification, section 1.3), while samtools also orders reads at one position by strand.
+ * SO:queryname without SS may be the natural order of samtools, the older one of samtools 1.16, or
+ * the lexical one of Picard.
  *
- * The records come in spans, consecutive parts of the file. The first and last keys and the first
- * violation of each are found in any thread. Results are joined in the order of the file, so the
- * violation that is reported is the first one of the file, wherever spans begin and end.
+ * The records come in spans, consecutive parts of the file. Any thread finds the first and last
+ * keys and the first violation of a span. Results are joined in the order of the file, so the first
+ * violation of the file is reported, wherever spans begin and end.
  *
  *     check = order_check_create(claim);
  *     span = order_check_scan(check, ...);     any thread; each span of the file once
@@ -19,7 +19,7 @@
  *     order_check_verdict(check, &verdict);    after the last span
  *     order_check_destroy(check);
  *
- * Ownership: order_check_join takes the span. The claim must outlive the check; its rules are
+ * Ownership: order_check_join takes the span. The claim must outlive the check; its rules must be
  * complete before the first scan.
  */
 #ifndef ROCKSORT_ORDER_ORDER_CHECK_H
@@ -32,7 +32,7 @@
 
 enum order_part {               /* the part of the key that is compared */
     ORDER_WHOLE,
-    ORDER_PLACES,               /* coordinate: without the strand; reads without a reference are all
+    ORDER_PLACES,               /* coordinate: without the strand; all reads without a reference are
                                    equal */
     ORDER_NAMES,                /* names: without the flags */
     ORDER_MINIMISERS,           /* -M: only the minimiser of reads without reference */
@@ -54,10 +54,10 @@ struct order_claim {
     char header_says[256];      /* "@HD SO:unsorted GO:query", for messages */
 };
 
-/* The claim of the @HD line. htslib may parse the header meanwhile: one thread at a time. */
+/* Reads the claim of the @HD line. One thread at a time, because htslib may parse the header. */
 void order_claim_of_header(sam_hdr_t *header, struct order_claim *claim);
 
-/* The claim that the user makes with options: one candidate, the whole order of these rules. */
+/* Makes the claim of the user's options: one candidate, the whole order of these rules. */
 void order_claim_of_rules(const struct sort_rules *rules, struct order_claim *claim);
 
 /* ---- checks ---- */
@@ -65,7 +65,7 @@ void order_claim_of_rules(const struct sort_rules *rules, struct order_claim *cl
 struct order_check;
 struct order_span;
 
-struct order_record {           /* what messages say about a record */
+struct order_record {           /* a record in messages */
     uint64_t number;            /* in the file, from 1 */
     int32_t tid;
     int64_t pos;                /* from 0 */
@@ -79,21 +79,21 @@ struct order_verdict {
     const struct order_candidate *candidate;    /* the strictest candidate that holds; if none does,
                                                    the one that was violated last */
     bool has_pair;              /* before and after are set */
-    struct order_record before, after;  /* the two records of the first violation of the candidate;
-                                           if the candidate holds, of the strictest one */
+    struct order_record before, after;  /* the first violation of the candidate; if the candidate
+                                           holds, that of the strictest one */
 };
 
 struct order_check *order_check_create(const struct order_claim *claim);
 
 /*
- * Scans the records of [from, to), which have passed bam_record_check. The first one has number
- * first_record, from 0. May change the records, since -M turns them around. Returns NULL with
- * *problem if a record has no key.
+ * Scans the records of [from, to), which have passed bam_record_check. first_record is the number
+ * of the first one, from 0. -M may reverse-complement the records. Returns NULL with *problem if a
+ * record has no key.
  */
 struct order_span *order_check_scan(struct order_check *check, uint8_t *from, const uint8_t *to,
                                     uint64_t first_record, struct record_problem *problem);
 
-/* Returns 1 if every candidate is violated by now, so that the rest need not be scanned; else 0. */
+/* Returns 1 if all candidates are violated, so that the caller can stop scanning; else 0. */
 int order_check_join(struct order_check *check, struct order_span *span);
 
 void order_check_verdict(const struct order_check *check, struct order_verdict *verdict);

@@ -2,20 +2,18 @@
  * slice_merge.c -- see slice_merge.h.
  *
  * Sorting, fixed orders: a radix sort on the 64-bit key, least significant byte first, which moves
- * the entries to the spare room and back. Bytes that are the same in all keys are skipped: with a
- * human genome 5 of the 8 bytes differ. Entries that are in order already are recognised while
- * counting.
+ * the entries to the spare room and back. Bytes that are equal in all keys are skipped: with a
+ * human genome 5 of the 8 bytes differ. Counting also detects entries that are already sorted.
  *
  * Other orders: most significant bytes first, in steps of 8. The prefixes of a range of entries are
- * the 8 bytes after the longest common beginning of its keys. The range is radix-sorted by them,
- * and each group of equal prefixes is sorted further in the same way. Small ranges are
- * insertion-sorted.
+ * the 8 bytes after the common prefix of its keys. The range is radix-sorted by them, and each
+ * group of equal prefixes is sorted further in the same way. Small ranges are insertion-sorted.
  *
  * Merging. Neighbouring slices are merged in pairs, in ceil(log2(slices)) passes over 16-byte
  * entries, which stay in the second-level cache. In a fixed order the inner loop has no branch that
- * depends on the data. In any other order, the bytes that the smallest and the largest key of a
- * output chunk share at their beginning are shared by all its keys. The 8 bytes after them decide
- * nearly every comparison, so the keys are seldom fetched.
+ * depends on the data. In any other order, the common prefix of the smallest and the largest key of
+ * an output chunk is common to all its keys. The 8 bytes after it decide nearly every comparison,
+ * so the keys are seldom fetched.
  */
 #include "order/slice_merge.h"
 
@@ -47,7 +45,7 @@ static void insertion_sort_prefix(struct sort_entry *e, size_t n)
     }
 }
 
-/* Counts every digit of every prefix; returns true if the prefixes are in order already. */
+/* Counts every digit of every prefix; returns true if the prefixes are already in order. */
 static bool count_digits(const struct sort_entry *e, size_t n, size_t count[N_DIGITS][N_VALUES])
 {
     bool in_order = true;
@@ -103,7 +101,7 @@ static void insertion_sort_keyed(struct sort_entry *e, size_t n, size_t depth)
     }
 }
 
-/* Length of the common beginning of all keys of a range, whose first `depth` bytes are equal. */
+/* Returns the length of the common prefix of a range of keys, which is at least `depth`. */
 static size_t common_bytes(const struct sort_entry *e, size_t n, size_t depth)
 {
     const struct keyed_record *first = keyed(&e[0]);
@@ -251,8 +249,7 @@ void merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_s
     if (n_entries > space->n_room) {
         space->n_room = n_entries + n_entries / 8 + 1024;
         for (int i = 0; i < 2; i++) {
-            free(space->buffer[i]);     /* before the new one is allocated, because buffers are
-                                           large */
+            free(space->buffer[i]);     /* first, because buffers are large */
             space->buffer[i] = xmalloc(space->n_room * sizeof(struct sort_entry));
         }
     }
@@ -304,8 +301,8 @@ static void merge_two_keyed(const struct merge_slice *left, const struct merge_s
     memcpy(out, b, (size_t)((const uint8_t *)b_end - (const uint8_t *)b));
 }
 
-/* Sets the prefixes of the entries of an output chunk to the 8 bytes after the common beginning of
-   all its keys. Returns the length of the common beginning. */
+/* Sets the prefixes of the entries of an output chunk to the 8 bytes after the common prefix of all
+   its keys. Returns the length of the common prefix. */
 static size_t set_prefixes(const struct merge_slice *slices, size_t n_slices,
                            struct sort_entry *entries, size_t n)
 {

@@ -1,18 +1,18 @@
 /*
- * slice_merge.h -- entries, which stand for records while they are sorted and merged; a stable sort
- * of the entries of one sort buffer; and sorted sources, which are cut into slices and merged.
+ * slice_merge.h -- sorts the entries of one sort buffer, cuts sorted sources into slices, and
+ * merges these. An entry represents a record. Sort and merge are stable.
  *
  * In a fixed order (sort_order_is_fixed) an entry holds the whole key and points to the record. In
  * any other order it points to a keyed_record, and its `prefix` is 8 bytes of the key. The function
  * that sorts or merges chooses the depth at which they begin: if all names share their first 20
- * bytes, the first 8 would not distinguish any.
+ * bytes, the first 8 would distinguish none.
  *
  * A *source* is a part of one sorted run in memory: an opened block, or a whole sort buffer. The
- * full key of a record is its sort key, the number of its run, and its index in the run; no two are
- * equal. Runs are numbered in the order of the input, so the sort is stable. A *bound* is a full
- * key, as bytes in memcmp order. The records of all sources between two bounds are a *output
- * chunk*. Output chunks can be merged independently; even records with equal sort keys can be cut
- * into output chunks of any size.
+ * full key of a record is its sort key, the number of its run, and its index in the run; it is
+ * unique. Runs are numbered in the order of the input, so the sort is stable. A *bound* is a full
+ * key, as bytes in memcmp order. The records of all sources between two bounds are an *output
+ * chunk*. Output chunks can be merged independently; even records with equal sort keys can be split
+ * into chunks of any size.
  *
  * Order of calls: merge_cut for each source at the lower bound and at the upper bound; then
  * merge_slices for the slices between the two cuts, in the order of their runs.
@@ -66,8 +66,8 @@ static inline const uint8_t *sort_entry_record(enum sort_order order,
     return ((const struct keyed_record *)entry->ref)->record;
 }
 
-/* 8 bytes of a key from `depth` on, as an integer in memcmp order. Zeros follow the end of the
-   key. */
+/* Returns 8 bytes of a key, from `depth`, as an integer in memcmp order, with zeros after the end
+   of the key. */
 static inline uint64_t keyed_record_prefix(const struct keyed_record *kr, size_t depth)
 {
     uint64_t bytes = 0;
@@ -83,7 +83,7 @@ static inline uint64_t keyed_record_prefix(const struct keyed_record *kr, size_t
 static inline int keyed_record_compare(const struct keyed_record *a, const struct keyed_record *b,
                                        size_t depth)
 {
-    /* Keys are prefix-free: if the shorter one has no other bytes, they are equal. */
+    /* Keys are prefix-free: if no byte of the shorter one is left, they are equal. */
     size_t n = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
     return depth < n ? memcmp(a->key + depth, b->key + depth, n - depth) : 0;
 }
@@ -138,7 +138,7 @@ static inline struct merge_limit merge_limit_of(const struct merge_bound *bound)
     return (struct merge_limit){bound->bytes, bound->n_bytes};
 }
 
-/* Size of the bytes of the bound of an entry. */
+/* Returns the size of the bound of an entry. */
 size_t merge_bound_bytes(enum sort_order order, const struct sort_entry *entry);
 
 /* Writes the bytes of the bound of source->entries[i] to out; returns their number. */
@@ -158,7 +158,7 @@ void merge_bound_position(const uint8_t *bound, size_t bound_bytes, uint32_t *ru
 /* Compares two bounds: below 0, 0, above 0. */
 int merge_bound_compare(const struct merge_limit *a, const struct merge_limit *b);
 
-/* Number of records of the source that come before the bound. */
+/* Returns the number of records of the source before the bound. */
 size_t merge_cut(const struct sort_rules *rules, const struct merge_source *source,
                  const struct merge_limit *bound);
 
@@ -170,16 +170,17 @@ int merge_compare(const struct sort_rules *rules, const struct sort_entry *entry
 /* True if no entry has a smaller sort key than the one before it. */
 bool merge_is_sorted(const struct sort_rules *rules, const struct sort_entry *entries, size_t n);
 
-/* A place at which sources may be cut; places come in the order of their keys. */
+/* A place at which sources may be cut. */
 struct cut_place {
     const struct merge_source *source;
     size_t index;
     const struct sort_rules *rules;
-    size_t n_bytes;             /* raw bytes up to the source's next place, estimated */
+    size_t n_bytes;             /* estimated raw bytes up to the source's next place */
 };
 
-/* Lists places in n_sources sorted sources, which must outlive them: one for every sample_bytes
-   bytes of a source. Source i has raw_bytes[i] bytes. The caller frees the array of *n_places. */
+/* Lists places in n_sources sorted sources, which must outlive them: one per sample_bytes of a
+   source. Source i has raw_bytes[i] bytes. Returns an array of *n_places, sorted by key, which the
+   caller frees. */
 struct cut_place *merge_cut_places(const struct sort_rules *rules,
                                    const struct merge_source *sources,
                                    const size_t *raw_bytes, size_t n_sources,
@@ -187,16 +188,16 @@ struct cut_place *merge_cut_places(const struct sort_rules *rules,
 
 struct merge_space {
     struct sort_entry *buffer[2];
-    size_t n_room;              /* entries that each buffer has room for */
+    size_t n_room;              /* room of each buffer, in entries */
     size_t *starts;             /* where each slice begins, and the end of the last one */
-    size_t n_starts;            /* numbers that starts has room for */
+    size_t n_starts;            /* room of starts */
 };
 
 /* Makes room for n_entries and n_slices; the content of a buffer is lost if it grows. */
 void merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_slices);
 void merge_space_release(struct merge_space *space);
 
-/* Merges n_slices sorted slices, which are in the order of their runs, into one sorted sequence.
+/* Merges n_slices sorted slices, given in the order of their runs, into one sorted sequence.
    *merged points into the space, or at the entries of the only slice, and is valid until the next
    call. Returns the number of entries. */
 size_t merge_slices(const struct sort_rules *rules, const struct merge_slice *slices,

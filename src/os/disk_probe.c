@@ -21,14 +21,14 @@ enum {
     N_CHUNKS = 4,               /* 16 MiB in all: more than a disk caches of one region */
 };
 
-/* A disk is slow to seek if a random read takes at least this time: between the 10 ms of a rotating
-   disk and the 0.1 ms of an SSD. A quarter of the probe's reads take less than 3 ms on a rotating
-   disk, as its places are close together; a cloud volume of 500 operations a second, which needs
-   the settings for slow disks, takes 2 ms; fast network volumes take 1 ms under load. */
+/* A disk is slow to seek if a random read takes at least this time, which lies between the 10 ms of
+   a rotating disk and the 0.1 ms of an SSD. The probe's file is small, so a quarter of its reads
+   take less than 3 ms on a rotating disk. A cloud volume of 500 IOPS, which needs the settings for
+   slow disks, takes 2 ms; fast network volumes take 1 ms under load. */
 static const double slow_seek_seconds = 0.0015;
 
-/* No read from a slow disk takes less than this. Some reads from an SSD do, even if other processes
-   keep it so busy that it looks slow. */
+/* No read from a slow disk takes less than this; some reads from an SSD do, even if other processes
+   keep it busy. */
 static const double busy_seek_seconds = 0.0005;
 
 static const struct {
@@ -76,7 +76,7 @@ const char *disk_problem(const struct disk_traits *traits, char text[DISK_PROBLE
     return text;
 }
 
-/* Seconds that a read takes; negative if it fails. */
+/* Returns the seconds that a read takes; negative if it fails. */
 static double time_read(int fd, void *buffer, size_t n_bytes, off_t at)
 {
     double start = monotonic_seconds();
@@ -98,7 +98,7 @@ double disk_seek_of(double *seconds, size_t n, bool *is_busy)
     return quartile;
 }
 
-/* Seconds of a read at a random place; 0 if one fails. */
+/* Returns the seconds of a random read; 0 if one fails. */
 static double measure_seek(int fd, void *buffer)
 {
     enum { N_PLACES = N_CHUNKS * (CHUNK_BYTES / ALIGNMENT), MOST_ROUNDS = 4 };
@@ -119,9 +119,9 @@ static double measure_seek(int fd, void *buffer)
 }
 
 /*
- * Asks for blocks at random places all at once, then waits for them. Returns how many were read in
- * the time of one. POSIX_FADV_WILLNEED makes the kernel read without making the caller wait. The
- * file was written past the page cache, so none of it is cached.
+ * Requests blocks at random places all at once, then waits for them. Returns how many were read in
+ * the time of one. POSIX_FADV_WILLNEED starts a read without blocking the caller. The file was
+ * written with O_DIRECT, so none of it is cached.
  */
 static double measure_parallel(int fd, void *buffer, double seek_seconds)
 {
@@ -135,8 +135,8 @@ static double measure_parallel(int fd, void *buffer, double seek_seconds)
     return parallel < 1 ? 1 : parallel;
 }
 
-/* Bytes a second when reading in order. The first of three reads includes a seek and does not
-   count. */
+/* Returns the bytes per second of sequential reads. Ignores the first read, which includes a seek.
+   */
 static double measure_rate(int fd, void *buffer)
 {
     double seconds = 0;
@@ -148,7 +148,7 @@ static double measure_rate(int fd, void *buffer)
     return seconds > 0 ? 2 * CHUNK_BYTES / seconds : 0;
 }
 
-/* Fills the file with random bytes, which no disk or file system can compress. */
+/* Fills the file with random bytes, which no file system can compress. */
 static bool fill(int fd, uint64_t *buffer)
 {
     uint64_t x = 88172645463325252u;    /* xorshift64 */

@@ -1,10 +1,10 @@
 /*
- * disk_probe.h -- measures how fast the disk under a directory seeks and reads.
+ * disk_probe.h -- measures random and sequential reads of the disk under a directory.
  *
  * The kernel's flag for rotating disks is 1 for most virtual disks, and is missing for network,
- * FUSE, btrfs and overlay file systems. So disk_probe writes a file of 16 MiB and reads it past the
- * page cache: blocks at random places, one after the other and then all at once, and 12 MiB in
- * order. This takes 0.4 s on a rotating disk, 0.03 s on others. Any thread.
+ * FUSE, btrfs and overlay file systems. So disk_probe writes a file of 16 MiB and reads it with
+ * O_DIRECT: blocks at random places, first one by one and then all at once, and 12 MiB in order.
+ * This takes 0.4 s on a rotating disk, 0.03 s on others. Any thread.
  */
 #ifndef ROCKSORT_OS_DISK_PROBE_H
 #define ROCKSORT_OS_DISK_PROBE_H
@@ -18,30 +18,30 @@ struct disk_traits {
     bool is_network;
     double seek_seconds;        /* of a random read; 0: not measured */
     double bytes_per_second;    /* of a sequential read; 0: not measured */
-    double parallel;            /* random reads that are done in the time of one when many are asked
-                                   for at once: an array divides them among its drives, and each
-                                   drive does the nearest read first */
+    double parallel;            /* concurrent random reads that take the time of one: an array
+                                   divides them among its drives, and each drive does the nearest
+                                   read first */
 };
 
 /*
- * Finds out what the disk under a directory is and, unless it is memory, measures it with a file in
- * the directory, which it removes again. Never fails: what is unknown is 0 or false.
+ * Identifies the file system of a directory and, unless it is memory, measures its disk with a
+ * temporary file in the directory. Never fails: unknown traits are 0 or false.
  */
 void disk_probe(const char *directory, struct disk_traits *traits);
 
-/* What speaks against temporary data there, such as "a network file system (nfs)"; NULL: nothing.
-   File systems of clusters, such as lustre, are made for such data. Writes into text. */
+/* Returns why temporary data should not be there, such as "a network file system (nfs)", or NULL.
+   Cluster file systems, such as lustre, are made for such data. Writes into text. */
 enum { DISK_PROBLEM_TEXT_BYTES = 80 };
 const char *disk_problem(const struct disk_traits *traits, char text[DISK_PROBLEM_TEXT_BYTES]);
 
-/* True if random reads are so slow that their number matters. */
+/* True if random reads are slow enough to limit a sort. */
 bool disk_is_slow_to_seek(const struct disk_traits *traits);
 
-/* ---- a step of disk_probe, here for tests ---- */
+/* ---- a step of disk_probe, public for tests ---- */
 
-/* Sorts the times of n random reads and returns the lower quartile, since other processes may use
+/* Sorts the times of n random reads and returns the lower quartile, because other processes may use
    the disk at the same time. Sets *is_busy if the result is slow but the fastest read was fast:
-   then only other processes can be the reason, and the reads should be repeated. */
+   then other processes slowed the reads, and they should be repeated. */
 double disk_seek_of(double *seconds, size_t n, bool *is_busy);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * disk_space.c -- see disk_space.h.
  *
- * The mount point is found by going up from the path until the device changes. This does not find a
- * bind mount of a directory of the same file system, which does no harm: both share the space.
+ * Finds the mount point by going up from the path until the device changes. This misses a bind
+ * mount of a directory of the same file system, which is harmless: both share the space.
  */
 #include "os/disk_space.h"
 
@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-/* Resolves all links in the path; if the path does not exist, those in the path of its directory.
-   Returns false if neither exists. */
+/* Resolves all links in the path or, if it does not exist, in the path of its directory. Returns
+   false if neither exists. */
 static bool resolve(const char *path, char resolved[PATH_MAX])
 {
     char dir[PATH_MAX];
@@ -76,9 +76,9 @@ const char *disk_space_describe(const char *path, uint64_t needed_bytes,
     char size[SIZE_TEXT_BYTES];
     text[0] = '\0';
     if (!disk_space_look(path, &space)) return text;
-    /* A few inodes may be free again, because files were removed after the failure. Some file
-       systems make inodes when they need them. They have no inodes when they have no space, so the
-       message is about inodes only if there is space. */
+    /* A few inodes may be free again, because files were removed after the failure. File systems
+       that create inodes on demand report none when they have no space, so the message is about
+       inodes only if there is space. */
     enum { FEW_FILES = 64, ROOM_BYTES = 1 << 20 };
     if (space.free_files < FEW_FILES && space.free_bytes >= ROOM_BYTES) {
         (void)snprintf(text, DISK_SPACE_TEXT_BYTES,

@@ -1,5 +1,5 @@
 /*
- * disk_space.h -- how much space a file system has left, and the errors of a full disk.
+ * disk_space.h -- returns the free space of a file system and prints the errors of a full disk.
  *
  * Any thread, at any time, also when the disk is full or memory is short: nothing is allocated.
  */
@@ -14,13 +14,13 @@
 struct disk_space {
     bool known;
     uint64_t free_bytes;        /* for this user */
-    uint64_t free_files;        /* for this user; UINT64_MAX: the file system does not count them */
+    uint64_t free_files;        /* inodes for this user; UINT64_MAX: they are not counted */
     dev_t device;               /* paths with the same device share the space */
     char mount[PATH_MAX];       /* where the file system is mounted */
 };
 
-/* Looks at the file system of a file or directory. If the path does not exist, looks at the
-   directory that it would be in. Returns space->known. */
+/* Reads the free space of the file system of a file or directory. If the path does not exist, takes
+   its parent directory. Returns space->known. */
 bool disk_space_look(const char *path, struct disk_space *space);
 
 /* Stores how many bytes are free for this user on the file system of a path that exists. Returns
@@ -48,8 +48,8 @@ enum { DISK_SPACE_TEXT_BYTES = PATH_MAX + 128 };
 
 /*
  * For tests: writes the part of these errors that is about space, "; '/scratch' has 0 bytes free,
- * 1.5 GB more are needed". If inodes are missing and not bytes, the text says so instead. Returns
- * text, which is empty if nothing is known.
+ * 1.5 GB more are needed", or that inodes are used up. Returns text, which is empty if nothing is
+ * known.
  */
 const char *disk_space_describe(const char *path, uint64_t needed_bytes,
                                 char text[DISK_SPACE_TEXT_BYTES]);

@@ -8,10 +8,10 @@
  *
  * A failed assert of RocksDB (7.8.3: a read that fails while a file is ingested) or of htslib
  * (1.16: a count of references in its CRAM encoder) calls abort in the thread that failed, which
- * holds no lock of the C library. The innermost library in the stack that is called from our own
- * code, or that began the thread, is to blame. The C library also calls abort when it finds its
- * heap damaged. After that clean_up may wait forever, so an alarm ends the process after
- * ABORT_SECONDS. A SIGABRT that another process sends ends this one at once.
+ * holds no lock of the C library. The message blames the innermost library in the stack that our
+ * own code called or that started the thread. The C library also calls abort when it finds its heap
+ * damaged. Then clean_up may wait forever, so an alarm ends the process after ABORT_SECONDS. A
+ * SIGABRT from another process ends this one at once.
  */
 #define _GNU_SOURCE             /* RTLD_DEFAULT, dladdr */
 #include "os/exception_guard.h"
@@ -80,9 +80,8 @@ static bool is_in(const void *frame, const Dl_info *object, Dl_info *info)
     return dladdr(frame, info) && info->dli_fbase == object->dli_fbase;
 }
 
-/* Which library has called abort. Goes outwards from this function. After the frames of the
-   handler, which are ours, those of libraries follow. Where our frames begin again, nothing further
-   out is to blame. */
+/* Returns which library has called abort. Goes outwards from this function: the frames of the
+   handler, which are ours, then those of libraries, up to the next frame of ours. */
 static enum culprit find_culprit(void)
 {
     enum { MOST_FRAMES = 64 };
@@ -90,7 +89,7 @@ static enum culprit find_culprit(void)
     Dl_info own, info;
     int n = backtrace(frames, MOST_FRAMES), i = 0;
     if (!dladdr(&guard, &own)) return UNKNOWN;
-    while (i < n && !is_in(frames[i], &own, &info)) i++;        /* those of a sanitizer */
+    while (i < n && !is_in(frames[i], &own, &info)) i++;        /* frames of a sanitizer */
     while (i < n && is_in(frames[i], &own, &info)) i++;
     for (; i < n && !is_in(frames[i], &own, &info); i++) {
         if (!dladdr(frames[i], &info) || !info.dli_fname) continue;
@@ -125,7 +124,7 @@ static void report(const char *type)
     else if (strstr(type, "system_error"))
         diag_no_thread(EAGAIN);
     else if (strcmp(type, "told") == 0)
-        return;                 /* there was a message */
+        return;                 /* the message was printed before */
     else if (strcmp(type, "abort") == 0)
         report_abort();
     else

@@ -59,8 +59,8 @@ bool file_lock_has_name(int fd, int dir_fd, const char *name)
 
 enum { MAGIC_NFS = 0x6969, MAGIC_LUSTRE = 0x0bd00bd0 };
 
-/* True for file systems that only one host can see, and for those whose locks all hosts see,
-   however they are mounted. */
+/* True for local file systems, and for shared ones whose locks all hosts see with any mount
+   options. */
 static bool reaches_all(unsigned long magic)
 {
     static const unsigned long all[] = {
@@ -85,8 +85,8 @@ enum lock_reach file_owner_reach(unsigned long magic, const char *options)
     return all ? LOCK_REACH_ALL : LOCK_REACH_HOST;
 }
 
-/* Returns the options of the file system on a device, as the system lists them; NULL: not found.
-   The caller frees them. */
+/* Returns the mount options of the file system on a device, or NULL if it is not listed. The caller
+   frees them. */
 static char *find_options(dev_t device)
 {
     FILE *mounts = fopen("/proc/self/mountinfo", "re");
@@ -130,7 +130,7 @@ static void copy_word(const char *from, char to[FILE_OWNER_NAME_BYTES])
     if (n == 0) (void)strcpy(to, "?");
 }
 
-/* Without /proc the kernel is called "?", which is the same as no other. */
+/* Stores "?" if there is no /proc; "?" never equals another boot. */
 static void find_boot(char boot[FILE_OWNER_NAME_BYTES])
 {
     char text[FILE_OWNER_NAME_BYTES] = "";
@@ -152,7 +152,7 @@ void file_owner_self(int fd, enum file_lock lock, struct file_owner *self)
     self->reach = lock == FILE_LOCK_HELD ? find_reach(fd) : LOCK_REACH_NONE;
 }
 
-/* ---- what the file says ---- */
+/* ---- reading and writing the file ---- */
 
 enum { TEXT_BYTES = 512 };
 
@@ -172,7 +172,7 @@ int file_owner_write(int fd, const struct file_owner *owner)
     return -1;
 }
 
-/* Returns 1 and the owner, 0 if the file is empty, or -1 if it says something else. */
+/* Returns 1 and the owner, 0 if the file is empty, or -1 if it names no owner. */
 static int read_owner(int fd, struct file_owner *owner)
 {
     char text[TEXT_BYTES], reach[8], end;
@@ -208,8 +208,8 @@ static bool is_of_user(long process)
     return found && user == (unsigned long)geteuid();
 }
 
-/* True if the process has this file open, or if that cannot be seen. A process of another user does
-   not have it: by now the number belongs to another process than the one that was meant. */
+/* True if the process has this file open, or if that cannot be seen. False for a process of another
+   user: it has reused the PID. */
 static bool process_has_open(long process, const struct stat *st)
 {
     char path[64];
@@ -265,7 +265,7 @@ enum file_owner_place file_owner_find_place(const struct file_owner *owner,
 
 /* ---- outputs ---- */
 
-/* Sets what the clock of the file system says, by making a file beside `path`. Returns 0, or -1. */
+/* Stores the time of the file system's clock, from a new file beside `path`. Returns 0 or -1. */
 static int look_at_clock(const char *path, time_t *now)
 {
     struct stat st;
@@ -284,7 +284,7 @@ static int look_at_clock(const char *path, time_t *now)
 
 bool file_owner_is_recent(const char *path, const struct stat *st)
 {
-    enum { RECENT_SECONDS = 600 };      /* a disk on the network may stand still for minutes */
+    enum { RECENT_SECONDS = 600 };      /* a network disk may stall for minutes */
     time_t now = 0;
     return look_at_clock(path, &now) < 0 || difftime(now, st->st_mtime) < RECENT_SECONDS;
 }

@@ -1,16 +1,15 @@
 /*
- * file_owner.h -- which process works with a file, and whether it still does: the rule by which
- * files of dead sorts are resumed or removed.
+ * file_owner.h -- decides whether the process that owns a file is still alive, so that only files
+ * of dead sorts are resumed or removed.
  *
- * A lock shows it only where the locks of all hosts that see the file are the same. On NFS that is
- * mounted with nolock, each host has its own locks; other file systems have none at all. So the
- * process that works with the file LOCK of a temporary directory writes into it who it is, and how
- * far its lock reaches:
+ * A lock is not enough: on NFS that is mounted with nolock each host has its own locks, and some
+ * file systems have none. So the owner of a temporary directory writes into its file LOCK who it
+ * is, and how far its lock reaches:
  *
  *     rocksort-owner 1
  *     host n17.cluster
  *     boot 9eb9e8e4-e64f-494a-b1d3-9c7b52bd3eec      of the kernel; new after each boot
- *     processes pid:[4026531836]                     in whose numbers the next one counts
+ *     processes pid:[4026531836]                     the PID namespace
  *     process 4711
  *     lock all                                       or host, or none; see enum lock_reach
  *
@@ -22,7 +21,7 @@
  * Otherwise the owner is alive or unknown. An empty file has no owner, and the lock alone decides:
  * an earlier version made it, or a user emptied it because the owner is dead.
  *
- * Files of outputs cannot carry such a text; see file_owner_writes_output.
+ * Output files cannot hold such a text; see file_owner_writes_output.
  *
  * Any thread. No messages.
  */
@@ -37,7 +36,7 @@
 /* ---- locks ---- */
 
 /* A lock (flock) belongs to a descriptor and its copies. It ends when the last of them is closed,
-   however the process ends. */
+   also when the process is killed. */
 enum file_lock {
     FILE_LOCK_HELD,             /* this descriptor has the lock now */
     FILE_LOCK_NONE,             /* the file system has no locks */
@@ -45,22 +44,22 @@ enum file_lock {
     FILE_LOCK_ERROR,            /* errno says why */
 };
 
-/* Tries to lock an open file. file_lock_patiently tries for 0.2 seconds while another descriptor
-   has the lock: a process that only looks at the file holds it for a moment. */
+/* Tries to lock an open file. file_lock_patiently retries for 0.2 seconds, because a process that
+   only checks the file holds its lock for a moment. */
 enum file_lock file_lock_try(int fd);
 enum file_lock file_lock_patiently(int fd);
 
-/* Gives the lock up; the descriptor stays open. */
+/* Releases the lock; the descriptor stays open. */
 void file_lock_drop(int fd);
 
-/* True if `name`, in the open directory dir_fd (or AT_FDCWD), still stands for the open file. The
-   process that had the lock may have removed or renamed the file. */
+/* True if `name`, in the open directory dir_fd (or AT_FDCWD), still is the open file: the process
+   that had the lock may have removed or renamed the file. */
 bool file_lock_has_name(int fd, int dir_fd, const char *name);
 
 /* ---- owners ---- */
 
 enum lock_reach {
-    LOCK_REACH_NONE,            /* no lock could be had */
+    LOCK_REACH_NONE,            /* the file could not be locked */
     LOCK_REACH_HOST,            /* other hosts that see the file may not see the lock */
     LOCK_REACH_ALL,
 };
@@ -84,42 +83,41 @@ enum file_owner_state {
 /* Describes this process, which has tried to lock the open file. */
 void file_owner_self(int fd, enum file_lock lock, struct file_owner *self);
 
-/* Writes an owner into the open file, in place of what is there. Returns 0, or -1 with errno set;
-   the file is empty then, if possible. */
+/* Replaces the contents of the open file by an owner. Returns 0, or -1 with errno set after
+   emptying the file, if possible. */
 int file_owner_write(int fd, const struct file_owner *owner);
 
-/* Finds out about the owner of a file that this process has opened and tried to lock; `lock`: HELD
-   or NONE. *owner: what the file says. */
+/* Returns the state of the owner of a file that this process has opened and tried to lock; `lock`:
+   HELD or NONE. Stores the owner that the file names. */
 enum file_owner_state file_owner_look(int fd, enum file_lock lock, struct file_owner *owner);
 
-/* Where an owner in the state UNKNOWN may live. */
+/* Where an owner in the state UNKNOWN may run. */
 enum file_owner_place {
     FILE_OWNER_ON_HOST,         /* on the host that it names */
-    FILE_OWNER_IN_CONTAINER,    /* on this host, where this process does not see it */
-    FILE_OWNER_ON_NAMESAKE,     /* on another host with the name of this one; or nowhere, because
-                                   this host was restarted since */
+    FILE_OWNER_IN_CONTAINER,    /* on this host, in a container that this process does not see */
+    FILE_OWNER_ON_NAMESAKE,     /* on another host with the same name; or it is dead, because this
+                                   host was restarted since */
 };
 
 enum file_owner_place file_owner_find_place(const struct file_owner *owner,
                                             const struct file_owner *self);
 
-/* The rule without the case of an empty file. `has_open`: a process of this host that has the
-   owner's number has the file open. */
+/* Applies the rule above to a file that is not empty. `has_open`: the process of this host with the
+   owner's PID has the file open. */
 enum file_owner_state file_owner_judge(const struct file_owner *owner,
                                        const struct file_owner *self, bool has_open);
 
-/* The rule for a temporary output, which this process has opened and locked. Its name says the
-   number of the process that made it. True if a process of this host with that number has the file
-   open, or if the file is recent and another host may have changed it without a lock that is seen
-   here. */
+/* Applies the rule to a temporary output that this process has opened and locked. `process` is the
+   PID in its name. True if the process of this host with that PID has the file open, or if the file
+   is recent and another host may be writing it without a lock that is visible here. */
 bool file_owner_writes_output(int fd, const char *path, long process);
 
-/* True if a file was changed in the last ten minutes, by the clock of its file system, which a file
-   made beside it shows; also true if that cannot be made. */
+/* True if a file was changed in the last ten minutes, by the clock of its file system: compares it
+   with a new file beside it. Also true if that file cannot be made. */
 bool file_owner_is_recent(const char *path, const struct stat *st);
 
-/* How far locks reach on a file system, by its magic number (statfs) and its mount options; NULL:
-   unknown. */
+/* Returns how far locks reach on a file system, given its magic number (statfs) and its mount
+   options (NULL: unknown). */
 enum lock_reach file_owner_reach(unsigned long magic, const char *options);
 
 #endif

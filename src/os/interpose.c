@@ -8,10 +8,10 @@
  * allocators, which are not replaced. With a sanitizer, and before and after a sort, the caller
  * gets NULL.
  *
- * Page cache. RocksDB's SstFileWriter drops each file from the page cache as it writes it, and the
- * C interface has no option against that. The merge would read the whole file from the disk; and
- * when a file becomes part of the database, RocksDB reads its last and first blocks, which takes a
- * rotating disk as long as writing the run.
+ * Page cache. RocksDB's SstFileWriter drops each file from the page cache as it writes it; the C
+ * interface cannot prevent that. The merge would read the whole file from the disk; and when a file
+ * is ingested, RocksDB reads its last and first blocks, which takes a rotating disk as long as
+ * writing the run.
  *
  * sync_file_range. RocksDB calls it once for each file, with size and flags 0, to see whether the
  * file system supports it. If RocksDB is built with asserts, as Debian's 7.8.3 is, it aborts at any
@@ -48,7 +48,7 @@
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(HAS_OWN_ALLOCATOR)
 
-/* The C library's own functions, for the calls that dlsym itself makes. */
+/* The C library's own allocator, for allocations within dlsym. */
 extern void *__libc_malloc(size_t n_bytes);
 extern void *__libc_calloc(size_t n, size_t n_bytes);
 extern void *__libc_realloc(void *mem, size_t n_bytes);
@@ -62,7 +62,7 @@ static struct {
 } next;
 
 /* The first call comes from the dynamic linker or from a constructor of a library, before there are
-   any threads. The allocator that is found here will free its memory, so it must answer it, too. */
+   any threads. The allocator found here will free that memory, so it must also allocate it. */
 static inline void find_allocator(void)
 {
     if (__builtin_expect(next.known, true) || next.looking) return;
@@ -144,8 +144,8 @@ int sync_file_range(int fd, off_t offset, off_t n_bytes, unsigned flags)
 
 /* ---- syncs ---- */
 
-static char *const *_Atomic skipped;    /* NULL: every sync is made */
-static _Thread_local bool puts_off;     /* this thread makes none */
+static char *const *_Atomic skipped;    /* directories that are not synced; NULL: none */
+static _Thread_local bool puts_off;     /* this thread syncs nothing */
 
 void interpose_put_off_syncs(bool put_off)
 {
@@ -183,8 +183,8 @@ static bool is_skipped(int fd)
     return false;
 }
 
-/* Some file systems, such as those that several machines share, cannot sync a directory and report
-   EINVAL, at which RocksDB would give up: it counts as success for a directory. */
+/* Some network file systems cannot sync a directory and report EINVAL, at which RocksDB would fail.
+   So EINVAL counts as success for a directory. */
 static int check_sync(int fd, int result)
 {
     struct stat st;

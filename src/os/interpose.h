@@ -1,6 +1,5 @@
 /*
- * interpose.h -- functions of the C library that this program replaces, for itself and for the
- * libraries that it uses.
+ * interpose.h -- replaces functions of the C library, for this program and for its libraries.
  *
  * The dynamic linker prefers a definition in the program to one in the C library. So RocksDB and
  * htslib call these functions of interpose.c, which says why each of them is replaced:
@@ -25,12 +24,12 @@
  */
 void interpose_skip_syncs(char *const *paths);
 
-/* From now on, or no longer, fsync and fdatasync do nothing in this thread: the caller syncs the
-   files later. (hclose syncs each file, which takes milliseconds: for thousands of files it is
-   cheaper when all of them have been written.) */
+/* Turns fsync and fdatasync off in this thread, or on again; the caller syncs the files later.
+   (hclose syncs each file, which takes milliseconds; thousands of files are synced faster after all
+   of them have been written.) */
 void interpose_put_off_syncs(bool put_off);
 
-/* From now on every sync is made. Returns true if there were directories to skip until now. */
+/* Ends interpose_skip_syncs. Returns true if it was in effect. */
 bool interpose_make_all_syncs(void);
 
 #endif

@@ -2,9 +2,9 @@
  * memory.c -- see memory.h.
  *
  * /proc/self/cgroup has a line "number:controllers:path" for each hierarchy; the line of v2 is
- * "0::path". Inside a container the path may be the one that is valid on the host, while
- * /sys/fs/cgroup shows only the container's own groups. Then the directories of the path do not
- * exist. But the root exists, is looked at last, and is the container's group.
+ * "0::path". Inside a container the path may be that of the host, while /sys/fs/cgroup shows only
+ * the container's own groups. Then the directories of the path do not exist. But the root, which is
+ * read last, exists and is the container's group.
  */
 #include "os/memory.h"
 
@@ -105,7 +105,7 @@ static void look_at_group(const struct group *group, enum kind kind, struct cgro
     look_at_memory(group, &names_2, limits);
 }
 
-/* Looks at a group and at all groups above it. Changes the path. */
+/* Reads the limits of a group and of all groups above it. Changes the path. */
 static void look_upwards(const char *root, char *path, enum kind kind, struct cgroup *limits)
 {
     do {
@@ -113,7 +113,7 @@ static void look_upwards(const char *root, char *path, enum kind kind, struct cg
     } while (path_go_up(path));
 }
 
-/* Looks at the groups of one line of the list. Changes the line. */
+/* Reads the limits of the groups of one line of the list. Changes the line. */
 static void look_at_line(char *line, const char *root, struct cgroup *limits)
 {
     static const struct {

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 /*
- * The signals that end a run, and SIGURG, which ends the thread below: no program sends it, and
- * unlike a real-time signal it cannot fail to be queued (ulimit -i). A signal that is ignored, as
- * SIGHUP is under nohup, stays ignored. Grid Engine announces with SIGUSR1 and SIGUSR2 that a job
- * will be stopped or killed, Slurm with whichever it is asked for.
+ * Lists the signals that end a run, and SIGURG, which ends the thread below: no program sends it,
+ * and unlike a real-time signal it cannot fail to be queued (ulimit -i). Ignored signals stay
+ * ignored, as SIGHUP under nohup. Grid Engine announces with SIGUSR1 and SIGUSR2 that it will stop
+ * or kill a job; Slurm sends the signal that the user chose.
  */
 static void list_signals(sigset_t *signals)
 {
@@ -51,7 +51,7 @@ static void *wait_for_signals(void *arg)
         int number = ask_again ? sigtimedwait(&signals, NULL, &patience)
                                : sigwaitinfo(&signals, NULL);
         if (atomic_load(&watch->is_over)) {
-            /* A signal that came at the same time waits like those that come later. */
+            /* A signal that came at the same time stays pending, like later ones. */
             if (number > 0 && number != SIGURG) (void)kill(getpid(), number);
             return NULL;
         }
@@ -63,7 +63,7 @@ static void *wait_for_signals(void *arg)
     }
 }
 
-/* Blocks the signals in this thread, and so in all that it starts. */
+/* Blocks the signals in this thread and in all threads that it starts. */
 static int block_signals(struct signal_watch *watch)
 {
     sigset_t signals;

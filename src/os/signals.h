@@ -1,15 +1,15 @@
 /*
- * signals.h -- the signals that end a run, taken by a thread of its own.
+ * signals.h -- handles the signals that end a run in a thread of its own.
  *
- * htslib restarts interrupted reads and writes, so that a flag set by a handler would not be seen
- * while the aligner or the program that reads our output pauses. So a thread waits for signals
- * (sigwait). It calls on_signal, which cleans up and answers whether the process is to die.
+ * htslib restarts interrupted reads and writes, so a flag set by a handler would not be seen while
+ * the program before or after us in a pipe pauses. So a thread waits for signals (sigwait). It
+ * calls on_signal, which cleans up and returns whether the process must die.
  *
- * SIGPIPE and SIGXFSZ are ignored meanwhile: a broken pipe is a write error, and so is a file
- * beyond ulimit -f.
+ * SIGPIPE and SIGXFSZ are ignored meanwhile: a broken pipe, or a file beyond ulimit -f, is a write
+ * error.
  *
- * Order of calls: watch, before any other thread is started, which inherit the blocked signals;
- * hold; restore. By one thread.
+ * Order of calls: watch, before any other thread starts, because threads inherit the blocked
+ * signals; hold; restore. All by one thread.
  */
 #ifndef ROCKSORT_OS_SIGNALS_H
 #define ROCKSORT_OS_SIGNALS_H
@@ -23,12 +23,12 @@
 enum signal_answer {
     SIGNAL_GO_ON,
     SIGNAL_ASK_AGAIN,           /* go on, but ask again in a moment, with the number 0 */
-    SIGNAL_DIE,                 /* all is cleaned up: let the process die of the signal */
+    SIGNAL_DIE,                 /* all is cleaned up: kill the process with the signal */
 };
 
 struct signal_watch {           /* starts as {on_signal, arg} */
-    /* Called by the thread with a signal; or with 0, after SIGNAL_ASK_AGAIN, when no other signal
-       has come for some seconds. The process dies of the last signal that was not 0. */
+    /* The thread calls it with a signal; or with 0 after SIGNAL_ASK_AGAIN, if no other signal came
+       for some seconds. The process dies of the last signal that was not 0. */
     enum signal_answer (*on_signal)(void *arg, int signal_number);
     void *arg;
     atomic_bool is_over;
@@ -40,13 +40,13 @@ struct signal_watch {           /* starts as {on_signal, arg} */
 /* Returns 0 or an errno. */
 int signals_watch(struct signal_watch *watch);
 
-/* From here on signals wait. */
+/* Ends the thread. From now on signals stay pending. */
 void signals_hold(struct signal_watch *watch);
 
-/* True if a signal waits. */
+/* True if a signal is pending. */
 bool signals_wait(void);
 
-/* They take their former course; those that have waited, too. */
+/* Restores the former handling of signals; pending ones are delivered. */
 void signals_restore(const struct signal_watch *watch);
 
 #endif

@@ -1,10 +1,9 @@
 /*
  * tape.c -- see tape.h.
  *
- * A stream has a table that says where its pages are: 8 bytes for each. With little memory pages
- * are small, and there may be hundreds of millions. So when the tables of all streams take too
- * much, their beginnings go to the file, too: a *leaf* is a page that has the places of as many
- * pages as it can.
+ * Each stream has a table of the places of its pages, 8 bytes a page. With little memory pages are
+ * small, and there may be hundreds of millions. When the tables of all streams take too much
+ * memory, their first places also go to the file: a *leaf* is a page full of places of pages.
  */
 #include "os/tape.h"
 
@@ -21,25 +20,25 @@
 #include <unistd.h>
 
 enum {
-    SUM_BYTES = sizeof(uint32_t),       /* the checksum behind the bytes of a page in a file */
+    SUM_BYTES = sizeof(uint32_t),       /* the checksum after the bytes of a page in a file */
     PLACE_FILE_BITS = 8,        /* of the number of a place */
     MIN_PAGE_BYTES = 1024,
-    MAX_PAGE_BYTES = 1 << 20,   /* reading it costs a rotating disk as much as the seek before it */
-    PAGES_PER_STREAM = 4,       /* that there should be memory for */
-    TABLES_SHARE = 8,           /* of the memory for pages: so much more may tables take */
+    MAX_PAGE_BYTES = 1 << 20,   /* a rotating disk reads it in the time of a seek */
+    PAGES_PER_STREAM = 4,       /* pages in memory that a stream should have */
+    TABLES_SHARE = 8,           /* tables may take this part of the memory for pages, in addition */
 };
 
 union page {
     uint8_t *bytes;             /* in memory, with room for the checksum */
-    uint64_t place;             /* in a file: how many pages are before it, and the number of the
+    uint64_t place;             /* in a file: the number of pages before it, and the number of the
                                    file */
 };
 
 struct stream {
     union page *pages;          /* those whose places are in no leaf */
     size_t room;
-    size_t n_pages;             /* all */
-    size_t n_in_leaves;         /* of these: all pages of as many leaves as there are */
+    size_t n_pages;             /* all pages */
+    size_t n_in_leaves;         /* pages whose places are in leaves */
     size_t first_in_memory;     /* pages before it are in a file */
     uint64_t *leaves;           /* their places */
     size_t leaves_room;
@@ -57,7 +56,7 @@ struct tape_set {
     struct temp_places places;
     size_t page_bytes;
     size_t n_pages, max_pages;  /* in memory */
-    size_t leaf_pages;          /* whose places a leaf has */
+    size_t leaf_pages;          /* places in a leaf */
     size_t n_places, max_places;        /* of pages in files, in the tables of all streams */
     struct stream *streams;
     struct temp_file *files;    /* one for each prefix; pages go to the last one that is open */
@@ -134,8 +133,8 @@ static int report_file(const struct temp_file *file, const char *what, int error
 
 static int report_damage(const char *dir)
 {
-    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: sort again with -T on another "
-                  "disk", dir);
+    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: sort again with -T on "
+                  "another disk", dir);
     return -1;
 }
 
@@ -217,7 +216,7 @@ static int make_leaf(struct tape_set *s, struct stream *stream, uint8_t *bytes)
     return 0;
 }
 
-/* Makes all leaves that can be made. */
+/* Makes as many leaves as the tables can fill. */
 static int make_leaves(struct tape_set *s)
 {
     uint8_t *bytes = xmalloc(stored_bytes(s));
@@ -312,7 +311,7 @@ uint64_t tape_set_file_bytes(const struct tape_set *s)
 void tape_set_advise(struct tape_set *s, unsigned number)
 {
     const struct stream *stream = &s->streams[number];
-    /* What is in leaves is more than the page cache should have at a time. */
+    /* The pages in leaves are more than the page cache should hold at a time. */
     for (size_t i = stream->n_in_leaves; i < stream->first_in_memory; i++) {
         uint64_t place = listed_page(stream, i)->place;
         (void)posix_fadvise(file_of(s, place)->fd, offset_of(s, place), (off_t)stored_bytes(s),
@@ -328,7 +327,7 @@ void tape_reader_begin(struct tape_reader *reader, struct tape_set *streams, uns
     reader->page.place = reader->leaf.place = 0;
 }
 
-/* Reads a page, if it is not what was read last. Returns its bytes, or NULL after a message. */
+/* Reads a page unless it was the last one read. Returns its bytes, or NULL after a message. */
 static const uint8_t *fetch(const struct tape_set *s, struct fetched_page *page, uint64_t place)
 {
     if (page->place == place + 1) return page->bytes;
@@ -339,7 +338,7 @@ static const uint8_t *fetch(const struct tape_set *s, struct fetched_page *page,
     return page->bytes;
 }
 
-/* The bytes of a page; NULL after a message. */
+/* Returns the bytes of a page, or NULL after a message. */
 static const uint8_t *page_bytes(struct tape_reader *reader, size_t number)
 {
     const struct tape_set *s = reader->streams;

@@ -26,8 +26,7 @@ static bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* True if temporary files can lie beside the output: not beside a device or a pipe, nor where a URL
-   points to. */
+/* True if temporary files can be made beside the output: not for a device, a pipe or a URL. */
 static bool has_place_beside(const char *output)
 {
     struct stat st;
@@ -35,8 +34,8 @@ static bool has_place_beside(const char *output)
     return stat(output, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
 }
 
-/* The beginning of names beside the output; the caller frees it. If each piece of the output gets a
-   directory (--split-by), none is there yet: then it is beside these. */
+/* Returns the prefix of names beside the output; the caller frees it. If each group of the output
+   gets a directory (--split-by), which does not exist yet, the prefix is beside these. */
 static char *make_base(const char *output)
 {
     char *parent = path_parent(output), *fixed = path_fixed_parent(output);
@@ -47,7 +46,7 @@ static char *make_base(const char *output)
     return base;
 }
 
-/* The template of mkdtemp; the caller frees it. */
+/* Returns the template for mkdtemp; the caller frees it. */
 static char *make_template(const char *prefix, const char *output)
 {
     if (prefix || (output && !has_place_beside(output))) output = NULL;
@@ -57,7 +56,7 @@ static char *make_template(const char *prefix, const char *output)
         base = getenv("TMPDIR");
         if (!base || !*base) base = ".";
     }
-    /* TMPDIR is never the beginning of a name. */
+    /* TMPDIR is never the prefix of a name. */
     bool is_parent = !output && (!prefix || is_directory(base));
     size_t n = strlen(base), dir_bytes = (size_t)(path_name(base) - base);
     /* The last part of the name may be too long for more to be added. */
@@ -80,8 +79,8 @@ static void report_impossible(const char *path, int error)
                temp_dir_advice(error));
 }
 
-/* Warns of an absolute prefix in the root directory: a directory was meant, or a variable before the
-   slash was empty. */
+/* Warns of a prefix in the root directory: the user probably meant a directory, or a variable
+   before the slash was empty. */
 static void warn_of_root(const char *prefix, const struct stat *parent)
 {
     struct stat root;
@@ -228,11 +227,11 @@ void temp_dir_remove_checkpoint(const char *path)
 static int remove_once(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* Nothing is in a directory that a umask like 0777 closes to us, nor in a new one if no further
-       file may be open (ulimit -n). */
+    /* A directory that cannot be opened is new and empty: a umask like 0777 closes it to us, or no
+       further file may be open (ulimit -n). */
     if (fd < 0) return rmdir(path);
-    /* The checkpoint file goes first: without it the directory is no checkpoint. The lock goes
-       last: other processes leave a locked directory alone. */
+    /* Removes the checkpoint file first: without it the directory is no checkpoint. Removes the
+       lock last: other processes leave a locked directory alone. */
     (void)unlinkat(fd, TEMP_DIR_CHECKPOINT_NAME, 0);
     for_each_name(fd, remove_below, NULL);
     (void)unlinkat(fd, TEMP_DIR_LOCK_NAME, 0);

@@ -1,14 +1,12 @@
 /*
- * temp_dir.h -- the temporary directory of a sort: makes it, finds those of other sorts, syncs it
- * and removes it.
+ * temp_dir.h -- creates, lists, syncs and removes temporary directories of sorts.
  *
- * If the argument of -T is a directory the temporary directory is made in it; else the argument is
- * the beginning of its name, as in samtools. Without -T it is made beside the output file; if the
+ * If the argument of -T is a directory, the temporary directory is made in it; else the argument is
+ * the prefix of its name, as in samtools. Without -T it is made beside the output file; if the
  * output is standard output, a device, a pipe or a URL, it is made in $TMPDIR or the working
- * directory. It has mode 0700 and a name that no other sort has.
+ * directory. It has mode 0700 and a unique name.
  *
- * Order of calls: check, before hours of work; create; the rest. Any thread may call these
- * functions.
+ * Order of calls: check, before a long sort; create; the others. Any thread.
  */
 #ifndef ROCKSORT_OS_TEMP_DIR_H
 #define ROCKSORT_OS_TEMP_DIR_H
@@ -17,8 +15,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The files in it that are no part of a database: the lock, and the checkpoint file; see
-   checkpoint_dir.h. */
+/* Files in it that are not part of a database: the lock, and the checkpoint file
+   (checkpoint_dir.h). */
 #define TEMP_DIR_LOCK_NAME "LOCK"
 #define TEMP_DIR_CHECKPOINT_NAME "STORE"
 
@@ -26,23 +24,23 @@
    standard output. Returns the path, which the caller frees, or NULL after a message. */
 char *temp_dir_create(const char *prefix, const char *output);
 
-/* Opens a file without a name at the place where the directory would be made, to write and to read;
-   it vanishes when it is closed. Stores the path of the directory that it is in, which the caller
-   frees. Returns -1 after a message. */
+/* Opens a file without a name, to write and to read, where the directory would be made; it vanishes
+   when it is closed. Stores the path of its directory, which the caller frees. Returns the
+   descriptor, or -1 after a message. */
 int temp_dir_open_file(const char *prefix, const char *output, char **parent);
 
-/* What to do about the errno of a call for such a file, to be put after strerror's text. */
+/* Returns a hint to print after strerror's text when an operation on such a file fails. */
 const char *temp_dir_advice(int error);
 
-/* A directory's name may begin with the name of the output, cut to this many bytes: a file name may
-   have 255. */
+/* A directory's name may begin with the name of the output, cut to this many bytes, because a file
+   name has at most 255. */
 enum { TEMP_DIR_BASE_BYTES = 200 };
 
-/* Checks that such a directory can probably be made; `prefix` is not NULL. Returns 0, or -1 after a
-   message. */
+/* Checks whether such a directory can be made, as far as this is visible; `prefix` is not NULL.
+   Returns 0, or -1 after a message. */
 int temp_dir_check(const char *prefix);
 
-/* True if a name ends as those of temporary directories: rocksort.NUMBER.XXXXXX. *n_output: how
+/* True if a name ends in rocksort.NUMBER.XXXXXX, as those of temporary directories do. Stores how
    many bytes before that are the name of an output. */
 bool temp_dir_is_name(const char *name, size_t *n_output);
 
@@ -50,24 +48,23 @@ bool temp_dir_is_name(const char *name, size_t *n_output);
    and the array. Returns how many there are, or -1 with errno set. */
 ssize_t temp_dir_list(const char *path, char ***names);
 
-/* The path of a name in the directory `parent`; the caller frees it. */
+/* Returns the path of a name in the directory `parent`; the caller frees it. */
 char *temp_dir_path(const char *parent, const char *name);
 
-/* Removes the directory and all that is in it: the checkpoint file first and the lock last, so that
-   what an interrupted removal leaves is locked, and is no checkpoint. Accepts NULL. Tries again if
-   files appear meanwhile. Allocates nothing. Returns 0, or -1 with errno set. */
+/* Removes the directory and all files in it: the checkpoint file first and the lock last, so that
+   the rest of an interrupted removal is locked, and is not a checkpoint. Accepts NULL. Tries again
+   if files appear meanwhile. Allocates nothing. Returns 0, or -1 with errno set. */
 int temp_dir_remove(const char *path);
 
-/* Removes the checkpoint file only. To be called for all directories of a sort before the first is
-   removed: a directory with its file would stand for a checkpoint that is not whole any more. */
+/* Removes the checkpoint file only. Call it for all directories of a sort before removing the first
+   one: a directory with its file would look like a complete checkpoint. */
 void temp_dir_remove_checkpoint(const char *path);
 
-/* Waits until the directory and all that is in it are on the disk, or until *stop. Returns 0, or -1
-   with errno set. */
+/* Syncs the directory and all files in it, until *stop. Returns 0, or -1 with errno set. */
 int temp_dir_sync(const char *path, const atomic_bool *stop);
 
-/* Removes what a killed process left beside the databases: runs that are no part of a database yet,
-   and the file of disk_probe.h. */
+/* Removes what a killed process left beside the databases: runs that were not ingested, and the
+   file of disk_probe.h. */
 void temp_dir_tidy(const char *path);
 
 #endif

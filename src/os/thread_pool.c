@@ -1,8 +1,8 @@
 /*
  * thread_pool.c -- see thread_pool.h.
  *
- * The mutex is one that detects errors (PTHREAD_MUTEX_ERRORCHECK). A thread that cleans up after an
- * exception may have the lock already, and asserting that the lock is held needs no bookkeeping.
+ * The mutex detects errors (PTHREAD_MUTEX_ERRORCHECK), because a thread that cleans up after an
+ * exception may already hold the lock. It also makes thread_pool_assert_locked simple.
  */
 #include "os/thread_pool.h"
 
@@ -22,7 +22,7 @@
 #include <sys/prctl.h>
 #endif
 
-/* Kinds of scratch memory, in all phases of a sort. */
+/* Kinds of scratch memory in all phases of a sort. */
 enum { MOST_SCRATCH = 8 };
 
 struct worker {
@@ -54,13 +54,13 @@ struct job {
 
 /* ---- threads with names ---- */
 
-/* The name that a thread had. */
+/* The former name of a thread. */
 struct thread_name {
     char text[16];              /* as many bytes as Linux keeps */
 };
 
-/* On Linux a new thread inherits the name of the thread that starts it, which takes the name for that
-   moment: nothing can fail, and pthread_setname_np would open a file of /proc for each thread. */
+/* On Linux a new thread inherits the name of the thread that starts it, so that thread takes the
+   name for a moment. This cannot fail; pthread_setname_np would open a file of /proc. */
 static void thread_lend_name(struct thread_name *own, const char *name)
 {
     *own = (struct thread_name){{0}};
@@ -93,7 +93,7 @@ int thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void
 
 /* ---- the lock ---- */
 
-/* Locking fails only if this thread has the lock already, and unlocking only if it has not. */
+/* Locking fails only if this thread already has the lock, unlocking only if it does not. */
 static void check(int error, const char *problem)
 {
 #ifdef ROCKSORT_CHECK_LOCKS
@@ -311,7 +311,7 @@ void *worker_scratch(struct worker *worker, const struct scratch_kind *kind)
     return worker->scratch[i];
 }
 
-/* ---- from beginning to end ---- */
+/* ---- create and destroy ---- */
 
 static int init_lock(struct threads *threads)
 {

@@ -1,16 +1,16 @@
 /*
- * thread_pool.h -- the threads of a sort: its workers, the lock that all threads share, and
- * failure.
+ * thread_pool.h -- runs jobs in worker threads; also holds the lock that all threads of a sort
+ * share, and its failure flag.
  *
  * One lock and one condition guard what the stages of a sort share. Jobs last milliseconds, and the
- * lock is held for less than a microsecond, so there is no contention. A function that is called
- * with the lock held says so and calls thread_pool_assert_locked.
+ * lock is held for less than a microsecond, so there is no contention. A function that needs the
+ * lock says so and calls thread_pool_assert_locked.
  *
  * The thread that fails prints one message and calls thread_pool_fail. From then on all waits end,
- * and jobs that still run finish without harm.
+ * and running jobs finish without harm.
  *
- * Order of calls: create; start, after signals were blocked, since workers inherit the mask; the
- * rest in any thread; destroy when all other threads and jobs have ended.
+ * Order of calls: create; start, after signals were blocked, because workers inherit the mask; the
+ * others in any thread; destroy when all other threads and jobs have ended.
  */
 #ifndef ROCKSORT_OS_THREAD_POOL_H
 #define ROCKSORT_OS_THREAD_POOL_H
@@ -21,26 +21,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A thread waits for one of these. The report has the seconds of each. */
+/* What threads wait for. The report prints the seconds of each. */
 enum sort_wait {
     WAIT_READER_INPUT,        /* the reader reads, or htslib decodes for it */
     WAIT_READER_WORKERS,      /* the reader needs a piece that is being inflated or parsed */
     WAIT_READER_MEMORY,       /* the reader needs a free sort buffer: the aligner stalls */
-    WAIT_SPILLER_BATCHES,     /* the spiller has nothing to do: too few sort buffers are sorted */
+    WAIT_SPILLER_BATCHES,     /* the spiller needs more sorted sort buffers */
     WAIT_SPILLER_WORKERS,     /* the spiller needs blocks that are being compressed */
-    WAIT_SPILLER_RUNS,        /* the spiller needs the run committer to end the runs before */
+    WAIT_SPILLER_RUNS,        /* the spiller needs the run committer to commit earlier runs */
     WAIT_RUNS_DISK,           /* the run committer waits for the disk */
     WAIT_DISPATCHER_BLOCKS,   /* the dispatcher needs the next block of the store */
     WAIT_DISPATCHER_SEGMENTS, /* the dispatcher needs output chunks to be written */
     WAIT_DISPATCHER_MEMORY,   /* the dispatcher needs memory for blocks */
-    WAIT_FEEDERS_QUEUE,   /* the run readers' queues are full: the disk is faster than the rest */
-    WAIT_WRITER_SEGMENTS, /* the writer needs output chunks to be merged and deflated */
-    WAIT_WRITER_OUTPUT,   /* the writer writes (CRAM: and encodes) */
+    WAIT_FEEDERS_QUEUE,       /* the run readers' queues are full: the disk is not the limit */
+    WAIT_WRITER_SEGMENTS,     /* the writer needs output chunks to be merged and deflated */
+    WAIT_WRITER_OUTPUT,       /* the writer writes (CRAM: and encodes) */
     SORT_N_WAITS
 };
 
-/* Memory that jobs of one kind work with and that outlives them. Each worker makes one for itself
-   when a job first asks for it, and a job has that of its worker for itself. */
+/* Scratch memory of the jobs of one kind. Each worker keeps its own, allocated when a job first
+   asks for it; it outlives the job, and only one job uses it at a time. */
 struct scratch_kind {
     size_t n_bytes;                     /* of a struct, which starts as {0} */
     void (*release)(void *scratch);     /* frees what it points to */
@@ -75,8 +75,8 @@ int thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void
 void thread_pool_lock(struct threads *threads);
 void thread_pool_unlock(struct threads *threads);
 
-/* Like thread_pool_lock, but gives up after so many seconds. True if this thread has the lock then;
-   it may have had it before. */
+/* Like thread_pool_lock, but gives up after some seconds. True if this thread then has the lock; it
+   may have had it before. */
 bool thread_pool_lock_within(struct threads *threads, unsigned seconds);
 
 /* In builds with sanitizers, ends the process unless this thread has the lock. */
@@ -100,7 +100,7 @@ void thread_pool_announce(struct threads *threads);
 void thread_pool_wait(struct threads *threads);
 void thread_pool_wait_for(struct threads *threads, enum sort_wait what);
 
-/* Without the lock, adds seconds that were spent in waiting for something else. */
+/* Without the lock, adds seconds to a wait. */
 void thread_pool_add_wait(struct threads *threads, enum sort_wait what, double seconds);
 
 /* Copies the seconds of all waits. */
@@ -116,8 +116,8 @@ bool thread_pool_failed(const struct threads *threads);
 
 /* ---- jobs ---- */
 
-/* Has a worker run job(worker, arg). Never blocks: the caller bounds what is under way. A job is
-   CPU work and never waits. Its end is announced. Returns 0, or -1 after a message and
+/* Makes a worker run job(worker, arg). Never blocks: the caller limits the number of jobs. A job is
+   CPU work and never waits. The pool announces its end. Returns 0, or -1 after a message and
    thread_pool_fail. */
 int thread_pool_submit(struct threads *threads, void (*job)(struct worker *worker, void *arg),
                        void *arg);
@@ -129,12 +129,12 @@ void thread_pool_wait_for_jobs(struct threads *threads);
 int thread_pool_finish_jobs(struct threads *threads);
 
 /*
- * For jobs that need much memory: as many run at a time as there are items. A slot is the first
+ * For jobs that need much memory: runs at most one job per item at a time. A slot is the first
  * member of an item, and starts as {0}. thread_pool_take_slot waits for one of n items of
- * item_bytes that no job has; NULL if the thread pool has failed. thread_pool_submit_slot has a
- * worker run work(worker, item), unless the thread pool has failed by then; `work` returns 0, or -1
- * after a message. The item belongs to the job until it has ended. Returns as thread_pool_submit.
- * Without the lock.
+ * item_bytes that no job uses; returns NULL if the thread pool has failed. thread_pool_submit_slot
+ * makes a worker run work(worker, item), unless the thread pool has failed by then; `work` returns
+ * 0, or -1 after a message. The item belongs to the job until it has ended. Returns like
+ * thread_pool_submit. Without the lock.
  */
 struct thread_pool_slot {
     struct threads *threads;
@@ -146,8 +146,8 @@ void *thread_pool_take_slot(struct threads *threads, void *items, unsigned n, si
 int thread_pool_submit_slot(struct threads *threads, struct thread_pool_slot *slot,
                             int (*work)(struct worker *worker, void *item));
 
-/* Has jobs do the work with the numbers 0 to n_jobs - 1, each with one of n items, and waits until
-   no job is left. Returns 0, or -1 if the thread pool has failed. */
+/* Runs the jobs 0 to n_jobs - 1, each with one of n items, and waits until no job is left. Returns
+   0, or -1 if the thread pool has failed. */
 int thread_pool_for_each(struct threads *threads, unsigned n_jobs, void *items, unsigned n,
                          size_t item_bytes, int (*work)(struct worker *worker, void *item));
 

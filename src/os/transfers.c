@@ -1,11 +1,11 @@
 /*
  * transfers.c -- see transfers.h.
  *
- * Debian's htslib loads plug-ins, which have libcurl. So the real functions are not found by
- * RTLD_NEXT, but in the libraries of the caller.
+ * In Debian's htslib, plug-ins use libcurl. So the real functions are found not by RTLD_NEXT, but
+ * in the libraries of the caller.
  *
- * The time limit is long, because a server may take minutes to put the parts of a large object
- * together, and send nothing meanwhile. libcurl does not count the time in which no data are asked for.
+ * The time limit is long, because a server may need minutes to join the parts of a large object,
+ * and sends nothing meanwhile. libcurl does not count the time in which nothing is requested.
  *
  * The functions of libcurl are declared here: their types and numbers have been fixed since 2004,
  * and libcurl's headers need not be installed.
@@ -50,7 +50,7 @@ struct curl_message {
     } data;
 };
 
-/* A libcurl in the program itself goes before these. */
+/* A libcurl in the program itself takes precedence over these. */
 int curl_easy_perform(void *easy) __attribute__((weak));
 int curl_multi_add_handle(void *multi, void *easy) __attribute__((weak));
 struct curl_message *curl_multi_info_read(void *multi, int *n_left) __attribute__((weak));
@@ -110,7 +110,7 @@ void transfers_abandon_output(const char *name, hFILE *file)
 {
     if (strncmp(name, "s3", 2) != 0 || !atomic_load(&is_used)) return;
     mine.refuse = true;
-    /* Without a byte to send, there would be no request, and the upload would stay begun. */
+    /* Without a byte to send there would be no request, and the upload would stay open. */
     if (hputc(0, file) == 0) (void)!hflush(file);
     hclose_abruptly(file);
     mine.refuse = false;
@@ -179,7 +179,7 @@ static void keep_failure(const struct curl_functions *curl, void *easy, int r)
         transfers_tell(curl->easy_strerror ? curl->easy_strerror(r) : "the transfer failed");
 }
 
-/* The method of the last request, or NULL if libcurl is too old to say it. */
+/* Returns the method of the last request, or NULL if libcurl is too old to tell. */
 static const char *method_of(const struct curl_functions *curl, void *easy)
 {
     const char *method = NULL;
@@ -193,8 +193,8 @@ static bool has_method(const struct curl_functions *curl, void *easy, const char
     return method && strcmp(method, wanted) == 0;
 }
 
-/* True if an upload was begun or completed, and the answer has no content, in which htslib looks
-   for words all the same, and crashes (1.16 and 1.24). */
+/* True if an upload was begun or completed and the answer is empty: htslib (1.16 and 1.24) searches
+   it for words and crashes. */
 static bool lacks_content(const struct curl_functions *curl, void *easy)
 {
     double n_bytes = 1;
@@ -212,14 +212,14 @@ int curl_easy_perform(void *easy)
         return CURL_ABORTED;
     }
     set_limit(&curl, easy);
-    /* What htslib does after a failure, such as to abort the upload, does not hide that failure. */
+    /* Later requests, such as the one that aborts the upload, must not hide the failure. */
     char before[sizeof mine.failure];
     memcpy(before, mine.failure, sizeof before);
     mine.performs = true;
     int error = errno, r = curl.easy_perform(easy);
     mine.performs = false;
-    /* libcurl sets errno to 0: see output_path_close. When htslib opens an output, errno may be
-       that of a file with credentials that it did not find. */
+    /* libcurl sets errno to 0: see output_path_close. When htslib opens an output, errno may come
+       from a missing file of credentials. */
     errno = mine.opening ? EIO : error;
     keep_failure(&curl, easy, r);
     if (r == CURL_OK && lacks_content(&curl, easy)) {
@@ -231,7 +231,7 @@ int curl_easy_perform(void *easy)
         exception_guard_give_up();
     }
     if (before[0]) memcpy(mine.failure, before, sizeof before);
-    /* htslib aborts an upload if it does not find in an answer what must be there. */
+    /* htslib aborts an upload if an answer lacks what it needs. */
     if (!mine.failure[0] && has_method(&curl, easy, "DELETE")) transfers_tell(odd_answer);
     return r;
 }
@@ -253,7 +253,7 @@ struct curl_message *curl_multi_info_read(void *multi, int *n_left)
     if (!message || message->kind != CURL_MESSAGE_DONE || mine.performs) return message;
     keep_failure(&curl, message->easy, message->data.result);
     if (!mine.closing || message->data.result != CURL_OK) return message;
-    /* After status 303 libcurl reads the other place, and writes nothing to it. */
+    /* After status 303 libcurl reads from the new URL and uploads nothing. */
     const char *method = method_of(&curl, message->easy);
     if (!mine.failure[0] && method && strcmp(method, "PUT") != 0)
         transfers_tell("the server asked to read another place");

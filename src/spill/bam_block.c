@@ -42,7 +42,7 @@ ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
     return (ssize_t)size;
 }
 
-/* False if no sound block has these sizes: memory is taken for them before the checksum can be
+/* False if these sizes are impossible. They are used to allocate memory before the checksum can be
    verified, and a store may be forged. */
 static bool is_plausible(const struct bam_block *block, enum temp_codec codec,
                          uint64_t payload_bytes)
@@ -53,8 +53,8 @@ static bool is_plausible(const struct bam_block *block, enum temp_codec codec,
            payload_bytes <= temp_codec_bound(codec, (size_t)block->raw_bytes);
 }
 
-/* Parses the header of a value. `value` may hold only its beginning. Returns the size of the whole
-   value, or 0 if it cannot be a block. */
+/* Parses the header of a value; only its beginning is needed. Returns the size of the whole value,
+   or 0 if it is not a block. */
 static size_t parse_header(const uint8_t *value, size_t n_bytes, struct bam_block *block)
 {
     if (n_bytes < BAM_BLOCK_HEADER_BYTES) return 0;
@@ -101,8 +101,8 @@ size_t bam_block_value_bytes(const uint8_t *part, size_t part_bytes)
 size_t bam_block_part_bytes(size_t block_bytes, size_t key_bytes, uint32_t number)
 {
     enum { LATER_PART_BYTES = 256 << 10 };
-    /* The extra bytes are more than the header, the bound, and what codecs add to bytes that cannot
-       be compressed. Each part has its key: one record with a long key is seldom divided. */
+    /* The extra bytes exceed the header, the bound, and the growth of incompressible data. Each
+       part stores its key, so a record with a long key is seldom divided. */
     size_t first = block_bytes + block_bytes / 4 + 4096 + 2 * key_bytes;
     return number == 0 || first > LATER_PART_BYTES ? first : LATER_PART_BYTES;
 }
@@ -140,7 +140,7 @@ ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block
         if (bam_record_check(rec, n_refs)) return -1;
         if (!sort_order_is_fixed(rules->order)) {
             size_t key_bytes = sort_key_bytes(rules, rec, &problem);
-            /* Every record that was sorted has a key. */
+            /* Every sorted record has a key. */
             if (key_bytes == 0 || key_bytes > SORT_KEY_MOST_BYTES) return -1;
             keyed_bytes += keyed_record_bytes(key_bytes);
         }

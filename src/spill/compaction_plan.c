@@ -6,31 +6,31 @@
 enum {
     KIB = 1024,
     MIN_WIDTH = 6,              /* a compacted file must differ from runs: rocksdb_opts.c */
-    RUNS_IF_UNKNOWN = 400,      /* of all databases: a guess. If there are 100 or 1,600 runs, the
-                                   wrong guess costs a quarter more seeks */
+    RUNS_IF_UNKNOWN = 400,      /* of all databases: a guess. With 100 or 1,600 runs it costs a
+                                   quarter more seeks */
     MIN_READ_BYTES = 64 * KIB,
     PAGE_BYTES = 4 * KIB,
     N_PARALLEL = 2,             /* compactions at a time */
-    SPARE_FILES = 8,            /* that may appear while a compaction runs */
+    SPARE_FILES = 8,            /* new files while a compaction runs */
     SQUARES = 5,                /* see compaction_decide */
-    PAIR_SQUARES = 3,           /* with fewer runs, a model of RocksDB's picker rewrites more with
-                                   pairs */
-    FILE_BYTES = 16 * KIB,      /* RocksDB holds about 12 KiB for each file that is scanned */
-    INDEX_BYTES = 64 * KIB,     /* and so much more of the index of each where keys may be long */
-    KEY_COPIES = 8,             /* for each file: first and last key in the list of files and in that
-                                   of the scan, that of its iterator, and a block, which has one and
-                                   at most twice as many bytes of records */
+    PAIR_SQUARES = 3,           /* with fewer runs, pairs rewrite more in a model of RocksDB's
+                                   picker */
+    FILE_BYTES = 16 * KIB,      /* RocksDB holds about 12 KiB for each scanned file */
+    INDEX_BYTES = 64 * KIB,     /* further memory for the index of each file if keys may be long */
+    KEY_COPIES = 8,             /* copies of the longest key per file: first and last key in the
+                                   lists of the database and of the scan, one in the iterator, and
+                                   a block, which has one and at most twice its size of records */
     MANY_FILES = 64,
     FEW_FILES = 64,
-    FILES_BYTES = 24 * KIB * KIB,       /* that the files may take besides the memory budget */
+    FILES_BYTES = 24 * KIB * KIB,       /* memory for the files, beyond the memory budget */
 };
 
-/* The number of runs is underestimated by this factor at most: runs get smaller when compaction
+/* The number of runs is underestimated by at most this factor: runs get smaller when compaction
    takes memory. */
 static const double estimate_slack = 1.1;
 
-/* On an array of four disks, compactions took about twice the time of their own seeks and bytes.
-   Runs are written and synced meanwhile, and the disk heads move between runs and compactions. */
+/* On an array of four disks, compactions took about twice the time of their own seeks and bytes,
+   because the disk heads move between compactions and the runs that are written meanwhile. */
 static const double disturbance = 2;
 
 unsigned compaction_n_parallel(unsigned n_lanes)
@@ -67,13 +67,12 @@ unsigned compaction_width(const struct compaction_facts *facts)
     return width < MIN_WIDTH ? MIN_WIDTH : (unsigned)width;
 }
 
-/* RocksDB reads n_bytes and the rest of the block at their end. Rounds n_bytes down so that this
-   rest does not take one more request. */
+/* RocksDB reads n_bytes and the rest of the last block. Rounds n_bytes down so that the rest needs
+   no further request. */
 static size_t whole_requests(size_t n_bytes)
 {
     enum {
-        REQUEST_BYTES = KIB * KIB,      /* about the size of the kernel's largest request to a
-                                           disk */
+        REQUEST_BYTES = KIB * KIB,      /* about the kernel's largest request to a disk */
         END_BYTES = 64 * KIB,
     };
     if (n_bytes > MAX_READ_BYTES) n_bytes = MAX_READ_BYTES;
@@ -96,8 +95,7 @@ size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct)
 {
     size_t share = n_files > 0 ? memory / n_files : 0;
     share = share > 2 * SCAN_FILE_BYTES ? share - SCAN_FILE_BYTES : share / 2;
-    if (direct && share < PAGE_BYTES) return PAGE_BYTES;    /* there are thousands of files, with -s
-                                                               off */
+    if (direct && share < PAGE_BYTES) return PAGE_BYTES;    /* thousands of files, with -s off */
     if (!direct && share < 2 * KERNEL_READ_BYTES) return 0;
     return whole_requests(share);
 }
@@ -107,7 +105,7 @@ double scan_seeks(double n_bytes, size_t read_bytes)
     return n_bytes / (double)(read_bytes > 0 ? read_bytes : KERNEL_READ_BYTES);
 }
 
-/* Seeks for each byte when n files are scanned. */
+/* Returns the seeks per byte of a scan of n files. */
 static double seeks_per_byte(const struct compaction_facts *facts, uint64_t n)
 {
     return scan_seeks(1, scan_read_bytes(n, facts->scan_bytes, facts->direct));
@@ -118,7 +116,7 @@ static bool pays(const struct compaction_facts *facts, uint64_t n, unsigned widt
                  uint64_t max_files)
 {
     if (facts->seek_seconds <= 0 || facts->bytes_per_second <= 0) return false;
-    /* Each database has its own scan. The scans wait for the disk at the same time. */
+    /* Each database has its own scan, and the scans read concurrently. */
     double parallel = facts->parallel < facts->n_scans ? facts->parallel : facts->n_scans;
     double scan_seek = facts->seek_seconds / (parallel > 1 ? parallel : 1);
     double saved = scan_seek * (seeks_per_byte(facts, n) - seeks_per_byte(facts, max_files));
@@ -127,16 +125,16 @@ static bool pays(const struct compaction_facts *facts, uint64_t n, unsigned widt
     return saved > disturbance * cost;
 }
 
-/* The memory that a file takes while it is scanned. */
+/* Returns the memory that a file takes during a scan. */
 static size_t file_bytes(const struct compaction_facts *facts)
 {
     size_t index_bytes = facts->long_keys ? INDEX_BYTES : 0;
     return FILE_BYTES + index_bytes + KEY_COPIES * facts->key_bytes;
 }
 
-/* The reason for this limit: with a budget of 16 MiB, 6,156 files took 38 MiB more than the budget
-   and FILES_BYTES together. They also took ten times as long as 1,000 files, because their blocks
-   left little memory for sort buffers. */
+/* Limits the memory of files: with a budget of 16 MiB, 6,156 files exceeded the budget and
+   FILES_BYTES by 38 MiB, and took ten times as long as 1,000 files, because their blocks left
+   little memory for sort buffers. */
 unsigned compaction_most_files(const struct compaction_facts *facts)
 {
     unsigned n_scans = facts->n_scans > 1 ? facts->n_scans : 1;
@@ -147,21 +145,21 @@ unsigned compaction_most_files(const struct compaction_facts *facts)
 
 unsigned compaction_most_run_files(const struct compaction_facts *facts)
 {
-    /* Half of the files that it may have: how many runs will come is only estimated, and the files
-       of runs that are being written are open, too. */
+    /* Half of its files: the number of runs is only an estimate, and files that are being written
+       are also open. */
     unsigned n = compaction_most_files(facts) / 2;
     return facts->reads_ahead || n < FEW_FILES ? 0 : n;
 }
 
-/* How many files there may be before a compaction of `width` files begins. */
+/* Returns how many files may exist before a compaction of `width` files begins. */
 static unsigned files_before(unsigned most_files, unsigned width)
 {
     return most_files > width + 2 * SPARE_FILES ? most_files - width - SPARE_FILES : SPARE_FILES;
 }
 
-/* The width when there are too many files. It is a quarter of the files that may be open: with this
-   width, the most runs can come before compacted files are compacted again. But it is no more than
-   the memory allows, or MANY_FILES if the memory allows fewer. */
+/* Returns the width if there are too many files: a quarter of the open files, which allows the most
+   runs before compacted files are compacted again; at most what the memory allows, or MANY_FILES if
+   the memory allows fewer. */
 static unsigned width_of_too_many(const struct compaction_facts *facts, unsigned most_files,
                                   unsigned width)
 {
@@ -177,13 +175,13 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
     struct compaction_plan plan = {
         .least_width = width, .width = width, .reason = COMPACTION_NO_NEED,
     };
-    /* If the number is unknown, the best guess at any time is that half of the runs have come. */
+    /* If the number is unknown, guesses at any time that half of the runs have been written. */
     uint64_t n = facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
                                                         : 2 * facts->n_runs;
     unsigned most_files = compaction_most_files(facts);
     unsigned limit = files_before(most_files, width);
-    /* With so many runs there are many more than `width` compacted files. Groups of fewer than
-       `width` runs remain between them, so half the width must be enough for a compaction. */
+    /* With this many runs there are many more than `width` compacted files, with groups of fewer
+       than `width` runs between them. So half the width must be enough for a compaction. */
     if (n > SQUARES * (uint64_t)width * width) plan.least_width = width / 2;
     uint64_t max_files = (uint64_t)(estimate_slack * (double)n / width) + width;
     if (max_files > limit) max_files = limit;
@@ -202,14 +200,13 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
         plan.reason = most_files < facts->most_files ? COMPACTION_MEMORY : COMPACTION_OPEN_FILES;
         plan.width = wide;
         /* Half the width must be enough: with 5,000 runs and 200 open files, the compacted files
-           would be a few too few for the whole width. RocksDB would then take the newest files
-           whatever their sizes. With still more runs, no row would be that long: 860 runs and 16
-           open files were rewritten 79 times, and 8 times when two files are enough. */
+           are slightly fewer than the whole width, and RocksDB would take the newest files with any
+           sizes. With still more runs two must be enough: with 860 runs and 16 open files this
+           reduced rewriting from 79 times to 8. */
         uint64_t square = (uint64_t)most_files * most_files;
         plan.least_width = n > square / 4 ? 2 : plan.width / 2;
-        /* Compactions of pairs keep the fewest sizes of files, one for each doubling. So each run is
-           rewritten log2(n) times. With wider ones, 8,650 runs and 32 open files had too many sizes
-           and were rewritten 45 times. */
+        /* Compactions of pairs keep the fewest sizes of files, one for each doubling, so each run
+           is rewritten log2(n) times. Wider ones rewrote 8,650 runs with 32 open files 45 times. */
         if (n > PAIR_SQUARES * square) plan.width = 2;
         plan.max_files = files_before(most_files, plan.width);
     }

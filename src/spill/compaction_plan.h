@@ -2,21 +2,20 @@
  * compaction_plan.h -- decides whether runs are compacted before the final scan, and how.
  *
  * A scan that merges n files within scan_bytes of memory reads scan_bytes / n of a file at a time,
- * so it needs n / scan_bytes seeks for each byte. If `width` files are compacted into one, again
- * and again while the input is loaded, the scan reads more of each at a time; but the data are
- * written and read once more, with width / compaction_bytes seeks for each byte. If n runs end up
- * in n / width compacted files and `width` other files, each byte needs
+ * so it needs n / scan_bytes seeks per byte. If the store repeatedly compacts `width` files into
+ * one while the input is loaded, the scan reads more of each file at a time; but the data are
+ * written and read once more, with width / compaction_bytes seeks per byte. If n runs become
+ * n / width compacted files and `width` other files, each byte needs
  *
  *     width / compaction_bytes + (n / width + width) / scan_bytes
  *
- * seeks. That number is smallest near width = sqrt(n), and at a smaller width if memory for
- * compactions is scarce. The width is sqrt(n) + 1; with a smaller one there are so many compacted
- * files that some are compacted again. Compaction waits until there are more than max_files =
- * n / width + width files, and a few more because n is an estimate. So each byte is rewritten about
- * once.
+ * seeks. The minimum is near width = sqrt(n), and at a smaller width if memory for compactions is
+ * scarce. The width is sqrt(n) + 1; with a smaller one so many compacted files exist that some are
+ * compacted again. Compaction waits until there are more than max_files = n / width + width files,
+ * and a few more because n is an estimate. So each byte is rewritten about once.
  *
- * On a device without seeks compaction never saves time. There it only keeps the number of files
- * below the limit of open files, and their memory within bounds.
+ * On a device without seeks compaction never saves time. It only keeps the number of files below
+ * the limit of open files, and limits their memory.
  *
  * Pure functions.
  */
@@ -27,52 +26,52 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How much is read of a file at a time. */
+/* Sizes of reads. */
 enum {
-    SCAN_FILE_BYTES = 48 << 10, /* memory of a scan for each file besides: index, block */
-    KERNEL_READ_BYTES = 128 << 10,      /* what Linux reads ahead unless told otherwise */
-    MAX_READ_BYTES = 8 << 20,   /* with more, seeks take less than a fifth of the time */
+    SCAN_FILE_BYTES = 48 << 10, /* further memory of a scan for each file: index, block */
+    KERNEL_READ_BYTES = 128 << 10,      /* Linux's default readahead */
+    MAX_READ_BYTES = 8 << 20,   /* at this size, seeks take less than a fifth of the time */
 };
 
-/* A file that is larger than its neighbour by more than this is not compacted together with it.
-   Runs differ from each other by less; compacted files differ from runs by more. */
+/* Files whose sizes differ by more than this are not compacted together. Runs differ by less;
+   compacted files differ from runs by more. */
 enum { COMPACTION_SIMILAR_PERCENT = 80 };
 
 enum compaction_mode {
     COMPACTION_AUTO,
-    COMPACTION_OFF,             /* only for the limits of open files and of memory */
+    COMPACTION_OFF,             /* only to keep the limits of open files and of memory */
     COMPACTION_ON,              /* -s SIZE */
 };
 
-/* What is known about one database. */
+/* Facts about one database. */
 struct compaction_facts {
     enum compaction_mode mode;
-    uint64_t n_runs;            /* that it has now: files as they were written */
-    uint64_t n_runs_expected;   /* that it will have; 0: unknown */
-    double seek_seconds;        /* of the disk; 0: unknown */
-    double bytes_per_second;    /* that the disk reads in order; 0: unknown */
-    double parallel;            /* how many seeks the disk does in the time of one, at least 1 */
+    uint64_t n_runs;            /* runs now, counted as files before compaction */
+    uint64_t n_runs_expected;   /* at the end; 0: unknown */
+    double seek_seconds;        /* of a random read; 0: unknown */
+    double bytes_per_second;    /* of a sequential read; 0: unknown */
+    double parallel;            /* concurrent random reads that take the time of one, at least 1 */
     unsigned n_scans;           /* databases that are read at the same time */
-    size_t scan_bytes;          /* memory that the final scan reads into */
-    bool direct;                /* the scan reads past the page cache */
+    size_t scan_bytes;          /* read-ahead memory of the final scan */
+    bool direct;                /* the scan uses O_DIRECT */
     size_t compaction_bytes;    /* memory for its compactions */
     bool reads_ahead;           /* compactions read compaction_read_bytes at a time */
-    unsigned most_files;        /* that it may have open */
+    unsigned most_files;        /* limit of open files */
     bool long_keys;             /* keys may have tens of thousands of bytes */
-    size_t key_bytes;           /* of the longest key of a block that it has */
+    size_t key_bytes;           /* size of its longest key of a block */
 };
 
-/* What is known about all databases of a sort together. */
+/* Facts about all databases of a sort together. */
 struct compaction_totals {
     enum compaction_mode mode;
     unsigned n_dirs;            /* temporary directories */
     unsigned n_lanes;           /* databases in each */
-    unsigned most_files;        /* that each database may have open */
+    unsigned most_files;        /* limit of open files of each database */
     uint64_t n_runs_expected;   /* 0: unknown */
     size_t scan_bytes, compaction_bytes;        /* memory */
     bool long_keys;
-    bool slow_to_seek;          /* one of the disks is */
-    bool exceeds_memory;        /* the page cache will not hold the temporary data */
+    bool slow_to_seek;          /* a disk is slow to seek */
+    bool exceeds_memory;        /* the temporary data will not fit into the page cache */
 };
 
 enum compaction_reason {
@@ -88,51 +87,49 @@ enum compaction_reason {
 struct compaction_plan {
     bool compact;
     enum compaction_reason reason;
-    unsigned least_width, width;        /* this many files become one */
+    unsigned least_width, width;        /* number of files that become one */
     unsigned max_files;         /* a compaction begins when there are more files */
 };
 
-/* How many compactions may run at a time when each directory has n_lanes databases. */
+/* Returns how many compactions may run at a time if each directory has n_lanes databases. */
 unsigned compaction_n_parallel(unsigned n_lanes);
 
-/* The facts about one database of a sort. The fields that change with time (n_runs) or describe the
-   disk (seek_seconds, bytes_per_second, parallel) are 0; the caller sets them. */
+/* Returns the facts about one database of a sort. The caller sets n_runs, which changes with time,
+   and the fields of the disk (seek_seconds, bytes_per_second, parallel). */
 struct compaction_facts compaction_share(const struct compaction_totals *totals);
 
-/* How many files should be compacted at a time when n_runs_expected are expected. */
+/* Returns how many files a compaction should take, for n_runs_expected. */
 unsigned compaction_width(const struct compaction_facts *facts);
 
-/* How many bytes of a file a compaction should read at a time, so that `width` files fit into its
-   memory. */
+/* Returns how many bytes of a file a compaction should read at a time, so that `width` files fit
+   into its memory. */
 size_t compaction_read_bytes(const struct compaction_facts *facts);
 
-/* How many bytes of a file a scan of n_files files should read at a time on a disk that is slow to
-   seek. `memory` is for all files together. 0: as much as the kernel reads ahead, in the kernel's
-   memory. */
+/* Returns how many bytes of a file a scan of n_files files should read at a time on a disk that is
+   slow to seek. `memory` is for all files together. 0: leave readahead to the kernel. */
 size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct);
 
-/* How many seeks a scan of n_bytes makes if it reads read_bytes at a time; 0: as much as the kernel
-   reads ahead. */
+/* Returns how many seeks a scan of n_bytes makes if it reads read_bytes at a time (0: the kernel's
+   readahead). */
 double scan_seeks(double n_bytes, size_t read_bytes);
 
-/* How many files the database may have, by the limit of open files and by memory. */
+/* Returns how many files the database may have, by the limits of open files and of memory. */
 unsigned compaction_most_files(const struct compaction_facts *facts);
 
-/* How many files its runs may have so that no compaction is needed. 0: each run should be one file,
-   because seeks are slow, or compactions were asked for, or only few files may be open. */
+/* Returns how many files its runs may have without a compaction. 0: each run should be one file,
+   because seeks are slow, compactions were requested, or few files may be open. */
 unsigned compaction_most_run_files(const struct compaction_facts *facts);
 
-/* Decides. `width` is what compaction_width returned when the store was made. */
+/* Makes the plan. `width` is the result of compaction_width when the store was created. */
 struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width);
 
 /* True if RocksDB will compact some of these files, which are in the order of the database. It does
-   so if there are more than max_files files, and least_width neighbours among them have about the
-   same size. If there are max_files + least_width files, it takes the newest files whatever their
-   sizes. */
+   if there are more than max_files files, and least_width neighbours among them have similar sizes.
+   With max_files + least_width files it takes the newest files, with any sizes. */
 bool compaction_will_begin(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
                            unsigned max_files);
 
-/* The reason in words, as part of a sentence. */
+/* Returns the reason in words, as part of a sentence. */
 const char *compaction_reason_text(enum compaction_reason reason);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * external_sort.c -- see external_sort.h.
  *
- * The buffer has items from its start on, each after its length, and entries, which point to them,
- * from its end on: sort_entries (entry_sort.h), whose prefix is the first bytes of the item. They
- * are sorted by it; then the few items with equal ones are compared.
+ * Items, each after its length, grow from the start of the buffer, and entries that point to them
+ * from its end: sort_entry (slice_merge.h), whose prefix is the first bytes of the item. Entries
+ * are sorted by prefix; then the few items with equal prefixes are compared.
  */
 #include "spill/external_sort.h"
 
@@ -22,23 +22,23 @@ enum {
 };
 
 struct level {
-    struct tape_set *streams; /* FAN_IN; NULL: none yet */
-    unsigned n;                   /* that are in use */
+    struct tape_set *streams;   /* FAN_IN; NULL: none yet */
+    unsigned n;                 /* streams in use */
 };
 
 struct external_sort {
     struct external_sort_settings settings;
     struct sort_entry *buffer;          /* NULL: nothing was added yet */
-    size_t buffer_entries;         /* its size in entries */
-    size_t items_bytes, n_entries; /* in use */
+    size_t buffer_entries;              /* its size in entries */
+    size_t items_bytes, n_entries;      /* in use */
     struct level levels[MAX_LEVELS];
-    const struct sort_entry *entries; /* all, in order, if they are in memory and finished */
-    struct tape_set *sorted; /* else one tape with all */
+    const struct sort_entry *entries;   /* after finish: all, sorted, if they are in memory */
+    struct tape_set *sorted;            /* after finish: otherwise one tape with all */
 };
 
-/* Half of the memory is for the buffer, an eighth for the streams of each level, of which there are
-   rarely more than two, and a sixteenth for the sorted one, so that it has large pages. Sorting
-   takes as much memory as the entries have: half a buffer if items have 16 bytes. */
+/* Half of the memory is for the buffer, an eighth for the streams of each level (rarely more than
+   two), and a sixteenth for the sorted stream, so that its pages are large. Sorting takes as much
+   memory as the entries: half a buffer if items have 16 bytes. */
 static struct tape_set *create_streams(const struct external_sort *sort, unsigned n)
 {
     size_t n_bytes = sort->settings.memory_bytes / (n == 1 ? 16 : 8);
@@ -93,7 +93,7 @@ static size_t length_of(const uint8_t *item)
     return get_u16(item - LENGTH_BYTES);
 }
 
-/* Compares what follows equal prefixes. */
+/* Compares the bytes after equal prefixes. */
 static int compare_rest(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes)
 {
     size_t n = a_bytes < b_bytes ? a_bytes : b_bytes;
@@ -126,7 +126,7 @@ static void sort_all(struct sort_entry *e, size_t n)
 /* A tape that is being merged. */
 struct head {
     struct tape_reader reader;
-    const uint8_t *item; /* NULL: it has ended */
+    const uint8_t *item;        /* NULL: at the end */
     size_t n_bytes;
     uint64_t prefix;
 };
@@ -188,7 +188,7 @@ static int merge_heads(struct head *heads, size_t n, struct tape_set *to, unsign
     return r;
 }
 
-/* Merges all tapes of levels [from, to), one at least, into one of another object. */
+/* Merges all tapes of levels [from, to), at least one, into a tape of `target`. */
 static int merge_levels(struct external_sort *sort, size_t from, size_t to, struct tape_set *target,
                         unsigned tape)
 {
@@ -250,7 +250,7 @@ int external_sort_add(struct external_sort *sort, const uint8_t *item, size_t n_
     if (used + LENGTH_BYTES + n_bytes > sort->buffer_entries * sizeof(struct sort_entry) &&
         write_piece(sort) < 0)
         return -1;
-    /* What is not used takes no memory. */
+    /* Unused sorts take no memory. */
     if (!sort->buffer) sort->buffer = xmalloc(sort->buffer_entries * sizeof *sort->buffer);
     uint8_t *at = (uint8_t *)sort->buffer + sort->items_bytes;
     (void)put_u16(at, n_bytes);

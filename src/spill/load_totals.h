@@ -1,8 +1,8 @@
 /*
- * load_totals.h -- counts what was read so far, for all who want to know.
+ * load_totals.h -- counts the records and bytes read so far.
  *
- * The reader and its jobs count; a sort that resumes a checkpoint begins with the totals of its
- * runs. Threads: any. The thread pool's lock guards the counts.
+ * The reader and its jobs add to the counts; a resumed sort starts with those of its runs. Any
+ * thread. The thread pool's lock guards the counts.
  */
 #ifndef ROCKSORT_SPILL_LOAD_TOTALS_H
 #define ROCKSORT_SPILL_LOAD_TOTALS_H
@@ -16,27 +16,27 @@
 struct load_counts {
     struct content_sum sum;     /* of all records */
     bool any_placed;            /* some record has a reference */
-    uint64_t expected_bytes;    /* uncompressed size of the whole input, by -s or by what was read so
-                                   far; 0: unknown */
-    uint64_t file_bytes;        /* size of all inputs as they are stored; 0: unknown */
+    uint64_t expected_bytes;    /* uncompressed size of the whole input, given by -s or estimated;
+                                   0: unknown */
+    uint64_t file_bytes;        /* compressed size of all inputs; 0: unknown */
     uint64_t file_bytes_read;   /* how many of file_bytes were read; 0: unknown */
-    uint64_t file_bytes_before, raw_bytes_before;       /* read by an earlier process */
+    uint64_t file_bytes_before, raw_bytes_before;       /* read by the interrupted sort */
     bool is_loading;
-    uint64_t n_paired, n_alone; /* if mates are fixed: primary records of pairs, and those of them
-                                   whose mate is not beside them */
-    bool input_is_bad;          /* reading it again would fail again: it is damaged or changed */
-    bool input_is_cut;          /* after an error or a signal; what came is to be kept */
+    uint64_t n_paired, n_alone; /* --fixmate: primary records of pairs, and those whose mate is not
+                                   next to them */
+    bool input_is_bad;          /* damaged or changed: reading it again would fail again */
+    bool input_is_cut;          /* truncated by an error or a signal; keep the records read */
 };
 
 struct load_totals {
     struct threads *threads;
-    bool size_is_given;         /* by -s: expected_bytes stays */
-    atomic_int stop_signal;     /* not 0: the reader is to stop because of this signal, and what has
-                                   been read is kept */
+    bool size_is_given;         /* by -s: expected_bytes is fixed */
+    atomic_int stop_signal;     /* not 0: the reader must stop because of this signal, and the
+                                   records read are kept */
     struct load_counts counts;  /* by load_totals_locked */
 };
 
-/* asked_bytes: the uncompressed size of the input by -s; 0: unknown, then it is estimated. */
+/* asked_bytes: the uncompressed size of the input given by -s; 0: estimate it. */
 struct load_totals *load_totals_create(struct threads *threads, uint64_t asked_bytes);
 
 /* NULL is accepted. */
@@ -45,7 +45,7 @@ void load_totals_destroy(struct load_totals *totals);
 /* Copies the counts. */
 void load_totals_look(struct load_totals *totals, struct load_counts *counts);
 
-/* The counts, with the lock held. */
+/* With the lock held: returns the counts. */
 static inline struct load_counts *load_totals_locked(struct load_totals *totals)
 {
     thread_pool_assert_locked(totals->threads);
@@ -55,13 +55,13 @@ static inline struct load_counts *load_totals_locked(struct load_totals *totals)
 /* With the lock held: adds records. */
 void load_totals_add(struct load_totals *totals, const struct content_sum *sum, bool any_placed);
 
-/* The reader has begun, or it and its jobs have ended. */
+/* Sets is_loading: true when the reader starts, false when it and its jobs have ended. */
 void load_totals_set_loading(struct load_totals *totals, bool is_loading);
 
 /* Sets input_is_bad. */
 void load_totals_set_bad(struct load_totals *totals);
 
-/* Before loading: adds the records of a run that is there already. */
+/* Before loading: adds the records of a run of the interrupted sort. */
 void load_totals_add_before(struct load_totals *totals, const struct content_sum *sum,
                             bool any_placed);
 

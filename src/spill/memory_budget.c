@@ -6,31 +6,30 @@
 enum {
     KIB = 1024,
     MIN_PIECE_BYTES = 64 * KIB,  /* a BGZF block is never split */
-    MAX_PIECE_BYTES = 512 * KIB, /* fits the second-level cache with its compressed form */
-    MIN_BATCH_BYTES = 256 * KIB,
-    MAX_BATCH_BYTES = 128 * KIB * KIB, /* one job sorts a sort buffer: 128 MiB take some 30 ms */
-    MIN_BATCHES = 4,
-    THREAD_BYTES = 1024 * KIB, /* two pieces, a pack, two blocks and entries to sort, each of
+    MAX_PIECE_BYTES = 512 * KIB, /* fits the L2 cache with its compressed form */
+    MIN_BUFFER_BYTES = 256 * KIB,
+    MAX_BUFFER_BYTES = 128 * KIB * KIB, /* one job sorts a sort buffer: 128 MiB take some 30 ms */
+    MIN_BUFFERS = 4,
+    THREAD_BYTES = 1024 * KIB, /* two pieces, a spill chunk, two blocks and entries to sort, each of
                                   the least size */
-    FEW_THREADS = 4,           /* fit into what the program may take beyond any budget */
-    MANY_BATCHES = 16,         /* enough to spill 6 while 6 others fill */
+    FEW_THREADS = 4,           /* fit into the allowance beyond the budget */
+    MANY_BUFFERS = 16,         /* enough to spill 6 while 6 others fill */
     MIN_BLOCK_BYTES = KIB,     /* a few short reads; with thousands of runs only */
     MANY_FILES = 256,
-    MOST_RUN_FILES = 4,       /* a thread for each then takes 0.05 s of CPU for a million records:
-                                 as much as each of 40 cores that deflate at level 1 */
+    MOST_RUN_FILES = 4,       /* the thread of each file then takes 0.05 s of CPU per million
+                                 records, like each of 40 cores that deflate at level 1 */
     MOST_DIVIDED_FILES = 512, /* of all runs, unless each is one file */
     MIN_FILE_BYTES = 32 * KIB * KIB,
     MAX_BLOCK_BYTES = 256 * KIB, /* raw block and compressed form stay in the L2 cache */
     MIN_PACK_BYTES = 256 * KIB,
     MAX_PACK_BYTES = 1024 * KIB,
-    MIN_SEGMENT_BYTES = 256 * KIB,
-    MAX_SEGMENT_BYTES = 2048 * KIB, /* a last, short BGZF block in 32 costs no compression */
-    MIN_COLUMN_SEGMENT_BYTES = 64 * KIB,
-    MAX_COLUMN_SEGMENT_BYTES = 32768 * KIB,
-    SEGMENT_FACTOR = 2,      /* its blocks and its output */
-    COLUMNS_FACTOR = 1,      /* columns, 1.5 times as large as their records, and what
-                                is made of them, for one output chunk of two: the others wait
-                                for a worker, or to be written */
+    MIN_CHUNK_BYTES = 256 * KIB,
+    MAX_CHUNK_BYTES = 2048 * KIB, /* a last, short BGZF block in 32 costs no compression */
+    MIN_COLUMN_CHUNK_BYTES = 64 * KIB,
+    MAX_COLUMN_CHUNK_BYTES = 32768 * KIB,
+    CHUNK_FACTOR = 2,        /* its blocks and its output */
+    COLUMNS_FACTOR = 1,      /* only every second output chunk holds columns (1.5 times its records)
+                                and their encoding; the others wait for a worker or the writer */
     INPUT_BYTES = 384 * KIB, /* buffers of htslib for an open file of BAM */
 };
 
@@ -52,8 +51,8 @@ size_t memory_budget_for_threads(unsigned n_threads)
 void memory_budget_plan(struct memory_budget *budget, size_t total_bytes, unsigned n_threads)
 {
     if (n_threads < 1) n_threads = 1;
-    /* At least two pieces and one pack wait for each thread; with many threads and little memory
-       these get small. */
+    /* At least two pieces and one spill chunk are queued for each thread; with many threads and
+       little memory these get small. */
     size_t share = total_bytes / (32 + 8 * (size_t)n_threads);
     *budget = (struct memory_budget){
         .total_bytes = total_bytes,
@@ -63,27 +62,27 @@ void memory_budget_plan(struct memory_budget *budget, size_t total_bytes, unsign
         .pack_bytes = clamp(share, MIN_PACK_BYTES, MAX_PACK_BYTES),
         .n_packs = n_threads + 2,
         .file_bytes = MIN_FILE_BYTES,
-        .chunk_bytes = clamp(share, MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES),
+        .chunk_bytes = clamp(share, MIN_CHUNK_BYTES, MAX_CHUNK_BYTES),
         .n_chunks = 2 * n_threads + 2,
-        .chunk_factor = SEGMENT_FACTOR,
+        .chunk_factor = CHUNK_FACTOR,
     };
-    /* Each piece is in memory as it is stored, too. With little memory fewer are read ahead. */
+    /* Each piece is also in memory compressed. With little memory fewer are read ahead. */
     size_t pieces_bytes = budget->n_spans * budget->span_bytes;
     budget->input_bytes = clamp(total_bytes / 8, pieces_bytes, 2 * pieces_bytes);
     size_t reserve = budget->input_bytes + budget->n_packs * budget->pack_bytes +
                      2 * (size_t)n_threads * MAX_BLOCK_BYTES;
     size_t left = total_bytes > reserve ? total_bytes - reserve : 0;
-    /* Each worker may be sorting a sort buffer, and needs spare entries for that: an eighth of the
-       sort buffer is enough for reads of 150 bp and longer. */
-    size_t n = clamp(left / MIN_BATCH_BYTES, MIN_BATCHES, MANY_BATCHES);
+    /* Each worker may sort a sort buffer, which needs spare entries: an eighth of the sort buffer
+       suffices for reads of 150 bp and longer. */
+    size_t n = clamp(left / MIN_BUFFER_BYTES, MIN_BUFFERS, MANY_BUFFERS);
     size_t parts = 8 * n + 2 * (size_t)n_threads;
     size_t sort_buffer_bytes = left / parts * 8;
-    if (sort_buffer_bytes > MAX_BATCH_BYTES) {
-        sort_buffer_bytes = MAX_BATCH_BYTES;
+    if (sort_buffer_bytes > MAX_BUFFER_BYTES) {
+        sort_buffer_bytes = MAX_BUFFER_BYTES;
         n = (left - n_threads * (sort_buffer_bytes / 4)) / sort_buffer_bytes;
     }
     budget->sort_buffer_bytes =
-        clamp(sort_buffer_bytes, MIN_BATCH_BYTES, MAX_BATCH_BYTES) & ~(size_t)4095;
+        clamp(sort_buffer_bytes, MIN_BUFFER_BYTES, MAX_BUFFER_BYTES) & ~(size_t)4095;
     mem_budget_set_buffers(budget, (unsigned)n);
 }
 
@@ -99,19 +98,18 @@ void memory_budget_fix_templates(struct memory_budget *budget)
 void memory_budget_plan_outputs(struct memory_budget *budget, unsigned n_outputs,
                                 unsigned n_columns)
 {
-    budget->chunk_factor = SEGMENT_FACTOR + n_outputs - 1 + n_columns * COLUMNS_FACTOR;
+    budget->chunk_factor = CHUNK_FACTOR + n_outputs - 1 + n_columns * COLUMNS_FACTOR;
     if (n_columns == 0) {
-        /* All output chunks together take what they take with one output. */
-        budget->chunk_bytes = budget->chunk_bytes * SEGMENT_FACTOR / budget->chunk_factor;
+        /* All output chunks together take as much as with one output. */
+        budget->chunk_bytes = budget->chunk_bytes * CHUNK_FACTOR / budget->chunk_factor;
         return;
     }
-    /* Large ones, because readers look at each row group: with 118,000 rows in a group in place of
-       19,000 a histogram takes DuckDB 0.8 of the time. But not fewer than of BAM: with only two
-       more than there are workers, 16 workers waited for the writer, and the merge took 1.5 times
-       as long. */
+    /* Uses large chunks, because readers handle each row group: with 118,000 rows a group instead
+       of 19,000 a histogram takes DuckDB 0.8 of the time. But not fewer than for BAM: with only two
+       more than workers, 16 workers waited for the writer, and the merge took 1.5 times as long. */
     size_t n = (size_t)budget->chunk_factor * budget->n_chunks;
     budget->chunk_bytes =
-        clamp(budget->total_bytes / 4 / n, MIN_COLUMN_SEGMENT_BYTES, MAX_COLUMN_SEGMENT_BYTES);
+        clamp(budget->total_bytes / 4 / n, MIN_COLUMN_CHUNK_BYTES, MAX_COLUMN_CHUNK_BYTES);
 }
 
 static size_t all_chunk_bytes(const struct memory_budget *budget)
@@ -125,15 +123,15 @@ void mem_budget_set_buffers(struct memory_budget *budget, unsigned n)
     budget->run_buffers = (unsigned)clamp(budget->long_runs ? n * 3 / 4 : n * 3 / 8, 1, n);
     budget->full_buffers = n > 1 + budget->run_buffers ? n - 1 - budget->run_buffers : 1;
     if (budget->full_buffers < budget->run_buffers) budget->full_buffers = budget->run_buffers;
-    /* One sort buffer is being filled, and two are left to be filled while the run is written. */
+    /* One sort buffer is being filled, and two more can be filled while the run is written. */
     budget->first_full_buffers = n > 3 + budget->full_buffers ? n - 3 : budget->full_buffers;
 }
 
 uint64_t memory_budget_expect_runs(const struct memory_budget *budget, uint64_t input_bytes,
                                    uint64_t n_runs, uint64_t spilled_bytes)
 {
-    /* A quarter is entries and gaps; and compaction, for which this is asked, will take a quarter
-       of the sort buffers. */
+    /* A quarter is entries and gaps. The compaction that is being planned will take a quarter of
+       the sort buffers. */
     uint64_t run_bytes = (uint64_t)budget->sort_buffer_bytes * budget->run_buffers / 2;
     if (n_runs > 0) run_bytes = spilled_bytes / n_runs + 1;
     return input_bytes / run_bytes;
@@ -157,7 +155,7 @@ size_t memory_budget_compaction_bytes(const struct memory_budget *budget)
 
 unsigned mem_budget_compaction_buffers(const struct memory_budget *budget)
 {
-    /* There are four at least. One is filled, one is sorted and one is spilled. */
+    /* At least four must exist: one is filled, one is sorted and one is spilled. */
     return budget->n_buffers < 8 ? 1 : budget->n_buffers / 4;
 }
 
@@ -167,7 +165,7 @@ unsigned memory_budget_run_files(const struct memory_budget *budget, uint64_t ru
     uint64_t n = run_bytes / budget->file_bytes;
     if (most_files > MOST_DIVIDED_FILES) most_files = MOST_DIVIDED_FILES;
     if (n > MOST_RUN_FILES) n = MOST_RUN_FILES;
-    if (n > budget->n_packs / 2) n = budget->n_packs / 2;       /* each file needs two packs */
+    if (n > budget->n_packs / 2) n = budget->n_packs / 2;       /* each file needs two chunks */
     if (n_runs < 1) n_runs = 1;
     if (n > most_files / n_runs) n = most_files / n_runs;
     return n > 1 ? (unsigned)n : 1;
@@ -177,7 +175,7 @@ size_t memory_budget_block_bytes(const struct memory_budget *budget, unsigned fi
                                  unsigned n_files_expected)
 {
     size_t n = file + 1 > n_files_expected ? file + 1 : n_files_expected;
-    /* Smaller blocks leave more memory to read ahead. At half the size zstd output grows by 1 %. */
+    /* Smaller blocks leave more memory for read-ahead. Halving them adds 1 % to zstd's output. */
     size_t share = budget->total_bytes / (budget->long_runs ? 16 : 8) / n;
     if (n > MANY_FILES) share = share * MANY_FILES / n;
     return clamp(share, MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
@@ -185,16 +183,16 @@ size_t memory_budget_block_bytes(const struct memory_budget *budget, unsigned fi
 
 size_t memory_budget_merge_bytes(const struct memory_budget *budget, size_t open_bytes)
 {
-    /* An open block is in memory raw with its entries, compressed, and compressed once more inside
-       RocksDB's iterator. An output chunk holds blocks that nothing else holds, and its output. */
+    /* An open block is in memory raw with its entries, compressed, and compressed again inside
+       RocksDB's iterator. An output chunk holds blocks of its own, and its output. */
     return 2 * open_bytes + all_chunk_bytes(budget);
 }
 
 bool memory_budget_share_inputs(const struct memory_budget *budget, size_t n,
                                 struct memory_budget_inputs *share)
 {
-    /* Of each input a block is being merged, another one comes next, and a piece, with its
-       compressed form, is read. Each takes half as much again for entries and gaps. */
+    /* Each input has a block that is being merged, the next block, and a piece that is being read,
+       with its compressed form. Each takes half as much again for entries and gaps. */
     enum { PIECES_OF_INPUT = 6 };
     size_t fixed = all_chunk_bytes(budget) + n * INPUT_BYTES;
     *share = (struct memory_budget_inputs){
@@ -202,7 +200,7 @@ bool memory_budget_share_inputs(const struct memory_budget *budget, size_t n,
     if (budget->total_bytes < share->needed_bytes) return false;
     size_t each = (budget->total_bytes - fixed) / n;
     share->span_bytes = clamp(each / PIECES_OF_INPUT, MIN_PIECE_BYTES, MAX_PIECE_BYTES);
-    /* More than keeps all workers busy is of no use. */
+    /* More than this does not keep more workers busy. */
     size_t enough = (4 * (size_t)budget->n_threads / n + 2) * 2 * share->span_bytes;
     share->ahead_bytes = each / 3 < enough ? each / 3 : enough;
     share->block_bytes = n * (each - share->ahead_bytes);
@@ -224,7 +222,7 @@ size_t spill_policy_run_buffers(const struct memory_budget *budget, size_t n_wai
 size_t spill_policy_due(const struct memory_budget *budget, const struct spill_state *state)
 {
     size_t threshold = spill_policy_threshold(budget, state->any_spilled, state->expected_bytes);
-    /* Large records fill the memory with fewer sort buffers. */
+    /* The reader is stuck if large records fill the memory with fewer sort buffers. */
     bool is_due = state->n_waiting >= threshold || state->reader_is_stuck;
     return is_due ? spill_policy_run_buffers(budget, state->n_waiting) : 0;
 }

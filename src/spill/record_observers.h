@@ -1,8 +1,8 @@
 /*
- * record_observers.h -- lists of observers (bam/record_observer.h): those of the records that are
- * read, and those of the records that are written.
+ * record_observers.h -- calls lists of observers (bam/record_observer.h) of the input and of the
+ * output.
  *
- * Threads: see record_observer.h. A list is made before its records come.
+ * Threads: see record_observer.h. A list is complete before its first record.
  */
 #ifndef ROCKSORT_SPILL_RECORD_OBSERVERS_H
 #define ROCKSORT_SPILL_RECORD_OBSERVERS_H
@@ -19,24 +19,23 @@ struct record_observers {       /* starts as {0}; a copy has the same observers 
 struct observed_parts {         /* starts as {0} */
     const struct record_observers *observers;   /* NULL: there are no parts */
     void *all[MOST_OBSERVERS];
-    bool failed;                /* an observer did */
+    bool failed;                /* an observer has failed */
 };
 
 /* Adds an observer to the list; NULL is accepted. */
 void record_observers_add(struct record_observers *observers, struct record_observer *observer);
 
-/* Before a run is written, and before it is written again. */
+/* Call begin_run before a run is written, and undo_run before it is written again. */
 void record_observers_begin_run(const struct record_observers *observers);
 void record_observers_undo_run(const struct record_observers *observers, uint32_t run);
 
-/* After the last record of all. */
+/* Call it after the last record. */
 void record_observers_finish(const struct record_observers *observers);
 
 /* Destroys all observers of the list. */
 void record_observers_destroy(struct record_observers *observers);
 
-/* Shows records to all observers, in a part of their own. NULL: there are none. Returns 0, or -1
-   after a message. */
+/* Shows records to all observers (NULL: none), as one part. Returns 0, or -1 after a message. */
 int record_observers_look(const struct record_observers *observers,
                           const struct observed_records *records);
 
@@ -59,7 +58,7 @@ static inline void observed_parts_add(struct observed_parts *parts, const uint8_
     }
 }
 
-/* After the last record. Returns 0, or -1 if an observer has failed. */
+/* Call it after the last record. Returns 0, or -1 if an observer has failed. */
 int observed_parts_end(struct observed_parts *parts);
 
 /* Returns 0, or -1 after a message. */

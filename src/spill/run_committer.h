@@ -1,13 +1,12 @@
 /*
- * run_committer.h -- ends runs: a separate thread that gets them onto the disk.
+ * run_committer.h -- commits runs in a thread of its own: syncs them and adds them to RocksDB.
  *
- * A run that has been written still has to reach the disk and RocksDB's manifest. That is half a
- * dozen syncs, 0.1 s on a rotating disk, in which as much as a run of 30 MB is read and sorted. So
- * the run committer's thread ends runs while the spiller writes the next one. It also has the store
- * compact them.
+ * A written run must still reach the disk and RocksDB's manifest. This takes half a dozen syncs,
+ * 0.1 s on a rotating disk, in which 30 MB could be read and sorted. So the run committer commits
+ * runs while the spiller writes the next one. It also starts compactions.
  *
  * Order of calls: create; take for each run, drain and settle in any order; close; destroy. All by
- * one thread, but totals by any.
+ * one thread; any thread may call totals.
  */
 #ifndef ROCKSORT_SPILL_RUN_COMMITTER_H
 #define ROCKSORT_SPILL_RUN_COMMITTER_H
@@ -18,7 +17,7 @@
 
 struct run_committer;
 
-/* A run that was written. */
+/* A run that was written but not committed. */
 struct written_run {
     struct stored_run *stored;
     uint64_t raw_bytes;         /* of its records */
@@ -27,34 +26,34 @@ struct written_run {
 };
 
 struct ender_totals {
-    unsigned n_durable;         /* runs that another process would find */
-    uint64_t raw_bytes;         /* of the records of the runs that have ended */
-    unsigned n_of_codec[TEMP_CODEC_COUNT];      /* of these runs, by this process */
-    double end_seconds;         /* the run committer: ending runs */
-    double wait_seconds;        /* the spiller: waiting for the run committer */
+    unsigned n_durable;         /* runs that --resume would find */
+    uint64_t raw_bytes;         /* of the records of committed runs */
+    unsigned n_of_codec[TEMP_CODEC_COUNT];      /* runs that this process has committed */
+    double end_seconds;         /* time the run committer took to commit */
+    double wait_seconds;        /* time the spiller waited for the run committer */
 };
 
-/* Starts the thread. Crew, pool and store outlive it. NULL after a message. */
+/* Starts the thread. Threads, pool and store must outlive it. NULL after a message. */
 struct run_committer *run_committer_create(struct threads *threads, struct sort_buffer_pool *pool,
                                            struct run_store *store);
 
-/* Takes the run, to be ended in the background; waits while too many others wait. Returns 0, or -1
-   if the thread pool has failed: then the run is dropped. */
-int run_committer_take(struct run_committer *ender, const struct written_run *run);
+/* Takes the run, to commit it in the background; waits if too many runs are queued. Returns 0, or
+   -1 if the thread pool has failed: then the run is dropped. */
+int run_committer_take(struct run_committer *committer, const struct written_run *run);
 
-/* Waits until all runs have ended. Returns 0, or -1 if the thread pool has failed. */
-int run_committer_drain(struct run_committer *ender);
+/* Waits until all runs are committed. Returns 0, or -1 if the thread pool has failed. */
+int run_committer_drain(struct run_committer *committer);
 
-/* After the last run: waits until all have ended, and for compactions. */
-int run_committer_settle(struct run_committer *ender);
+/* After the last run: waits until all runs are committed and compactions have ended. */
+int run_committer_settle(struct run_committer *committer);
 
-/* Ends the thread. After a failure the runs that it still has are dropped. NULL is accepted, also
-   by destroy. */
-void run_committer_close(struct run_committer *ender);
-void run_committer_destroy(struct run_committer *ender);
+/* Ends the thread. After a failure drops the runs in its queue. NULL is accepted, also by destroy.
+   */
+void run_committer_close(struct run_committer *committer);
+void run_committer_destroy(struct run_committer *committer);
 
-/* What was done so far. With the lock held; before the first run the caller may count those of an
-   earlier process. */
-struct ender_totals *run_committer_totals(struct run_committer *ender);
+/* With the lock held: returns the totals. Before the first run the caller may add the runs of an
+   interrupted sort. */
+struct ender_totals *run_committer_totals(struct run_committer *committer);
 
 #endif

@@ -3,25 +3,25 @@
 
 #include "util/diag.h"
 
-enum { SPARE_FILES = 10 };      /* that must remain when a plan allows more files */
+enum { SPARE_FILES = 10 };      /* unused files that must remain when a plan allows more files */
 
-/* RocksDB writes and syncs a file whenever settings change, so they do not change for every run. */
+/* True if RocksDB must get the plan. It syncs a file for each change, so small ones are ignored. */
 static bool plan_has_changed(const struct run_compactor *c)
 {
     return c->plan.compact && (c->plan.max_files > c->max_files + c->max_files / 16 ||
                                c->plan.least_width < c->least_width);
 }
 
-/* True if there are nearly `width` files more than planned, with those that wait to be admitted. If
-   there were a whole width more, RocksDB would compact the newest files whatever their sizes, also
-   files that are compacted already, again and again. */
+/* True if there are nearly `width` files more than planned, including those that wait to be
+   admitted. With a whole width more, RocksDB would repeatedly compact the newest files, with any
+   sizes, even compacted ones. */
 static bool is_behind(const struct run_compactor *c)
 {
     return c->width > 0 && !c->has_failed && run_db_n_files(c->db) + 1 >= c->max_files + c->width;
 }
 
-/* Plans for more files if nothing is compacted although there are enough files, because too few
-   neighbouring files have about the same size. */
+/* Plans for more files if enough files exist but too few neighbours have similar sizes to be
+   compacted. */
 static void allow_more_files(struct run_compactor *c, const struct compaction_facts *facts)
 {
     if (!is_behind(c) || run_db_is_compacting(c->db)) return;
@@ -39,8 +39,8 @@ bool run_compactor_plan(struct run_compactor *c, const struct compaction_facts *
     return plan_has_changed(c) || (c->width > 0 && run_db_compact_failed(c->db));
 }
 
-/* Stops compactions once one has failed, mostly because there was no space for it. Further attempts
-   would take the space of runs. The database stays as it is. */
+/* Stops compactions after one has failed, usually for lack of space. Further attempts would take
+   the space of runs. The database stays as it is. */
 static int stop_if_failed(struct run_compactor *c)
 {
     if (c->has_failed || c->width == 0 || !run_db_compact_failed(c->db)) return 0;
@@ -69,12 +69,11 @@ int run_compactor_settle(struct run_compactor *c)
     if (stop_if_failed(c) < 0) return -1;
     if (c->has_failed || width == 0) return 0;
     if (enough < 2 * width) enough = 2 * width;
-    /* Fewer runs than the width came after the last compaction, but they are the newest files, and
-       they are neighbours. */
+    /* Fewer runs than the width were added after the last compaction. They are the newest files and
+       neighbours. */
     unsigned n_files = run_db_n_files(c->db);
     if (n_files <= enough) return 0;
-    /* Compacts no more files than needed, and only once, because some of them may be compacted
-       already. */
+    /* Compacts no more files than needed, and only once, because some may already be compacted. */
     if (width > n_files - enough + 1) width = n_files - enough + 1;
     return run_db_compact(c->db, 2, width, n_files - 1) < 0 ? -1 : 0;
 }
@@ -91,8 +90,8 @@ bool run_compactor_is_due(const struct run_compactor *c)
 
 bool run_compactor_is_crowded(const struct run_compactor *c, unsigned most_files)
 {
-    /* If runs are admitted just when a compaction ends, RocksDB closes the files that were
-       compacted only after the next compaction: there may be `width` open files more. */
+    /* If runs are admitted just when a compaction ends, RocksDB closes the compacted files only
+       after the next compaction, so `width` more files may be open. */
     unsigned n_open = c->db ? run_db_n_open(c->db) + c->width : 0;
     return (!c->has_failed && n_open + 2 > most_files) || is_behind(c);
 }

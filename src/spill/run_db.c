@@ -1,19 +1,18 @@
 /*
  * run_db.c -- see run_db.h.
  *
- * An SstFileWriter writes each file of a run: there is no memtable, no log and no second copy. The
- * files are then ingested together by hard links, which costs an entry in the manifest. Ingested
- * files overlap, so each becomes a file of level 0 with a sequence number of its own.
+ * An SstFileWriter writes each file of a run, without memtable, log or second copy. The files are
+ * then ingested together by hard links, which costs an entry in the manifest. Ingested files
+ * overlap, so each becomes a file of level 0 with its own sequence number.
  *
- * The database is in `db-N`, a directory below the temporary directory. RocksDB makes the directory
- * that it opens. It is not the temporary directory itself: if a signal has just removed that one,
- * RocksDB must not make it again.
+ * The database is in `db-N`, a directory below the temporary directory. RocksDB creates the
+ * directory that it opens. If a signal has just removed the temporary directory, RocksDB must not
+ * create that again.
  *
  * Each key begins with a byte of ours: `b` for blocks, `r` for labels, so that all labels come
- * after all blocks. Labels are ordinary entries: RocksDB admits them together with their runs, as
- * one step, and compactions keep them. The key of a label has the number of the run and the size of
- * the longest key of its blocks, each in 4 bytes: another process must know that size before it
- * plans compactions.
+ * after all blocks. Labels are ordinary entries: RocksDB ingests them atomically with their runs,
+ * and compactions keep them. The key of a label has the number of the run and the size of the
+ * longest key of its blocks, each in 4 bytes: another process needs that size to plan compactions.
  *
  * A scan opens all files at once; run_store.c raises the limit of open files for that.
  */
@@ -47,18 +46,17 @@ struct run_db {
     unsigned n_begun;                   /* numbers the files of runs */
     /* the thread that ends runs, and compacts and scans */
     struct run_db_totals totals;
-    struct run_writer **ended;          /* runs that have ended and are not part of the database
-                                           yet */
+    struct run_writer **ended;          /* runs that have ended and were not admitted yet */
     size_t n_ended, ended_room;
     unsigned n_waiting;                 /* files of these */
     double ended_since;                 /* when the first of them ended */
     uint64_t n_open;                    /* most files that RocksDB has open */
-    bool is_direct;                     /* db was opened again, to read past the page cache */
+    bool is_direct;                     /* db was opened again with O_DIRECT */
     unsigned least_width, max_files;    /* of compactions, as RocksDB was told last; 0: none */
     /* any thread */
-    pthread_mutex_t opening;            /* held while db is opened again, and while it is asked */
+    pthread_mutex_t opening;            /* held while db is opened again or queried */
     rocksdb_t *db;
-    const char *_Atomic full_reason;    /* what the system said when there was no space, or NULL */
+    const char *_Atomic full_reason;    /* the system's error when there was no space, or NULL */
 };
 
 struct run_file {
@@ -79,7 +77,7 @@ struct run_writer {
 struct run_scan {
     struct run_db *db;
     rocksdb_readoptions_t *options;
-    rocksdb_iterator_t *iter;   /* NULL until the first key is asked for */
+    rocksdb_iterator_t *iter;   /* NULL before the first run_scan_key */
 };
 
 static int check_error(const struct run_db *db, const char *doing, char *error)
@@ -87,11 +85,11 @@ static int check_error(const struct run_db *db, const char *doing, char *error)
     return store_error_check(db->dir, doing, error) < 0 ? RUN_DB_ERROR : 0;
 }
 
-/* Like check_error, for writing a run; but if the disk is full, the caller handles that. */
+/* Like check_error, for writing a run; but the caller handles a full disk. */
 static int check_write_error(struct run_db *db, char *error)
 {
     if (!error || !store_error_means_full(error)) return check_error(db, "write", error);
-    /* The thread that puts and the thread that ends runs may both get here. */
+    /* The thread that puts and the thread that ends runs may both come here. */
     atomic_store(&db->full_reason, store_error_full_reason(error));
     rocksdb_free(error);
     return RUN_DB_FULL;
@@ -103,8 +101,8 @@ const char *run_db_full_reason(const struct run_db *db)
     return reason ? reason : store_error_full_reason("");
 }
 
-/* A whole number that RocksDB reports about itself; 0 if it reports none, or if the database could
-   not be opened again. The thread that writes runs may ask while the thread that ends runs opens
+/* Returns an integer property of the database; 0 if RocksDB has none, or if the database could not
+   be opened again. The thread that writes runs may call it while the thread that ends runs opens
    the database again. */
 static uint64_t property(const struct run_db *db, const char *name)
 {
@@ -117,7 +115,7 @@ static uint64_t property(const struct run_db *db, const char *name)
     return value;
 }
 
-/* How many files the database has; those of runs that wait to be admitted do not count. */
+/* Returns how many files the database has, without those of runs that wait to be admitted. */
 static uint64_t n_admitted_files(const struct run_db *db)
 {
     return property(db, "rocksdb.num-files-at-level0");
@@ -143,7 +141,7 @@ static int count_run(void *arg, const uint8_t *label, size_t n_bytes)
     return 0;
 }
 
-/* Counts the runs of a database that another process made, and their bytes as they are now. */
+/* Counts the runs of a database that another process made, and their current bytes. */
 static int count_runs(struct run_db *db)
 {
     unsigned n_files = run_db_n_files(db);
@@ -161,8 +159,8 @@ static rocksdb_t *open_with(const struct run_db *db, const rocksdb_options_t *op
 
 /*
  * Opens the database. If a sync failed while another process ingested a file, RocksDB has removed
- * the file, but the manifest may still name it. The input will be read again from the first missing
- * run, so such a database is opened without the missing file.
+ * the file, but the manifest may still name it. Opens such a database without the missing file,
+ * because the input will be read again from the first missing run.
  */
 static rocksdb_t *open_db(const struct run_db *db, char **error)
 {
@@ -182,8 +180,8 @@ static rocksdb_t *open_db(const struct run_db *db, char **error)
     return opened;
 }
 
-/* Makes the name of the database's directory durable: RocksDB syncs what is in the directory, but
-   not its name. Returns 0, or -1 after a message. */
+/* Syncs the name of the database's directory: RocksDB syncs only its contents. Returns 0, or -1
+   after a message. */
 static int sync_name(const struct run_db *db)
 {
     if (path_sync_directory(db->dir) == 0) return 0;
@@ -191,7 +189,7 @@ static int sync_name(const struct run_db *db)
     return -1;
 }
 
-/* Returns 0, or -1; then there was a message, or *full is set. */
+/* Returns 0, or -1 after a message or with *full set. */
 static int open_or_create(struct run_db *db, const char **full)
 {
     const struct run_db_settings *settings = &db->settings;
@@ -266,8 +264,8 @@ int run_db_begin_run(struct run_db *db, unsigned n_files, struct run_writer **wr
     return r;
 }
 
-/* True if the file no longer grows. When a write to the file fails, RocksDB's put does not report
-   it: later puts do nothing, and only finishing the file says what went wrong. */
+/* True if the file no longer grows: RocksDB's put does not report a failed write. Later puts do
+   nothing, and only finishing the file returns the error. */
 static bool is_stuck(const struct run_db *db, struct run_file *file, size_t n_bytes)
 {
     uint64_t before = file->n_bytes;
@@ -328,19 +326,19 @@ static uint64_t bytes_of(const struct run_writer *w)
 }
 
 /*
- * True if the runs that have ended should become part of the database now. Whenever RocksDB admits
- * files it makes its list of all files anew, so if each run were admitted alone, n runs would cost
- * n * n. At one call for each 64th part of the files that are there, 10,000 runs need 400 calls.
- * Where runs take long, few of them wait: a process that is killed loses those that do.
+ * True if the runs that have ended should be admitted now. RocksDB rebuilds its list of all files
+ * each time, so admitting n runs one by one would cost n * n. With one call for each 64th part of
+ * the existing files, 10,000 runs need 400 calls. If runs take long, few of them wait, because a
+ * killed process loses those.
  */
 static bool should_admit(const struct run_db *db)
 {
     enum { PARTS = 64, MOST_SECONDS = 2 };
     if (db->n_ended < db->settings.n_admitted) return false;
     uint64_t n_files = n_admitted_files(db), enough = n_files / PARTS;
-    if (db->max_files > 0) {            /* RocksDB should compact as soon as there are more */
+    if (db->max_files > 0) {            /* with more files RocksDB should compact at once */
         if (n_files <= db->max_files && n_files + db->n_waiting > db->max_files) return true;
-        /* If there were least_width files more than that, it would compact files of any size. */
+        /* With least_width more files, it would compact files of any size. */
         if (enough > db->least_width / 2) enough = db->least_width / 2;
     }
     return db->n_waiting >= enough || monotonic_seconds() - db->ended_since >= MOST_SECONDS;
@@ -381,7 +379,7 @@ static size_t list_ended(const struct run_db *db, const char ***paths)
 int run_db_admit_runs(struct run_db *db)
 {
     if (db->n_ended == 0) return 0;
-    if (!db->db) return RUN_DB_ERROR;   /* opening the database again failed, with a message */
+    if (!db->db) return RUN_DB_ERROR;   /* reopening has failed after a message */
     char *error = NULL;
     const char **paths;
     size_t n_paths = list_ended(db, &paths);
@@ -392,7 +390,7 @@ int run_db_admit_runs(struct run_db *db)
     for (; db->n_ended > 0; free_writer(db->ended[--db->n_ended])) {
         if (!error) continue;
         const struct run_writer *last = db->ended[db->n_ended - 1];
-        db->totals.n_runs--;                   /* no other process would find this run */
+        db->totals.n_runs--;                   /* this run is lost */
         db->totals.n_files -= last->n_files;
         db->totals.n_bytes -= bytes_of(last);
     }
@@ -404,12 +402,12 @@ void run_db_abandon_run(struct run_writer *w)
     if (!w) return;
     for (unsigned i = 0; i < w->n_files; i++) {
         if (w->files[i].sst) rocksdb_sstfilewriter_destroy(w->files[i].sst);
-        (void)unlink(w->files[i].path); /* it may never have been made */
+        (void)unlink(w->files[i].path); /* the file may not exist */
     }
     free_writer(w);
 }
 
-/* ---- what is there ---- */
+/* ---- contents ---- */
 
 int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label, size_t n_bytes),
                   void *arg)
@@ -452,8 +450,8 @@ unsigned run_db_n_files(const struct run_db *db)
 
 unsigned run_db_n_open(struct run_db *db)
 {
-    /* RocksDB closes the files that a compaction has read a moment after they are part of the
-       database no more, but before it says that the compaction has ended. */
+    /* RocksDB closes the files that a compaction has read shortly after it removes them from the
+       database, but before it reports the end of the compaction. */
     uint64_t n_files = n_admitted_files(db);
     if (!run_db_is_compacting(db)) db->n_open = n_files;
     return (unsigned)(db->n_open + db->n_waiting);
@@ -471,7 +469,7 @@ uint64_t run_db_compacted_bytes(const struct run_db *db)
 
 /* ---- compactions ---- */
 
-/* Opens the database again to read past the page cache, unless that was done before. */
+/* Opens the database again with O_DIRECT, unless this was done before. */
 static int reopen_direct(struct run_db *db)
 {
     char *error = NULL;
@@ -510,7 +508,7 @@ bool run_db_is_compacting(const struct run_db *db)
 bool run_db_compaction_is_due(const struct run_db *db)
 {
     if (db->least_width == 0 || run_db_compact_failed(db)) return false;
-    /* RocksDB reports 0 if all files are being compacted already. */
+    /* RocksDB reports 0 if all files are already being compacted. */
     if (property(db, "rocksdb.compaction-pending") == 0) return false;
     const rocksdb_livefiles_t *files = rocksdb_livefiles(db->db);
     size_t n = (size_t)rocksdb_livefiles_count(files);

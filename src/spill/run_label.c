@@ -67,7 +67,7 @@ static int compare_runs(const void *a_label, const void *b_label)
     return (a->run > b->run) - (a->run < b->run);
 }
 
-/* Compares by the run before. The first run has none, and comes first. */
+/* Compares by predecessor. The first run has none and comes first. */
 static int compare_places(const void *a_label, const void *b_label)
 {
     const struct run_label *a = a_label, *b = b_label;
@@ -89,7 +89,7 @@ ssize_t run_labels_chain(struct run_label *labels, size_t n)
         if (labels[i].before != last) continue;
         if (i + 1 < n && labels[i + 1].before == last) {
             if (labels[i].end.offset != INPUT_OFFSET_UNKNOWN) return -1;
-            continue;           /* it was left out when the next one was made */
+            continue;           /* it was dropped when the next one was made */
         }
         last = labels[i].run;
         struct run_label found = labels[i];

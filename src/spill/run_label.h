@@ -1,17 +1,15 @@
 /*
- * run_label.h -- the label of a run, which is stored beside its blocks. From the labels another
- * process learns which runs there are, what they hold, and where in the input to go on reading.
+ * run_label.h -- encodes and decodes the label of a run, which is stored with its blocks. From the
+ * labels --resume learns which runs exist, what they hold, and where in the input to continue.
  *
- * Runs are numbered in input order. The label of a run names the run before it, so the runs form a
+ * Runs are numbered in input order. The label of a run names its predecessor, so the runs form a
  * chain. With several databases a later run may become durable while an earlier one does not. So
- * another process uses the runs of the chain, from the first one on, and drops the others. It reads
- * their records again, into runs with new numbers, the first of which names the last run of the
- * chain.
+ * --resume uses the runs of the chain, from the first one, and drops the others. It reads their
+ * records again, into runs with new numbers; the first of these names the last run of the chain.
  *
- * Where a run ends within a template that is being fixed, the place in the input is unknown: a
- * process that reads on leaves out such runs at the end of the chain, too. If two runs name the
- * same run before them, the older one was left out so; a later one of its chain is no part of the
- * new chain.
+ * If a run ends within a template that is being fixed, its position in the input is unknown, and
+ * --resume also drops such runs at the end of the chain. If two runs name the same predecessor, the
+ * older one was dropped in this way; its successors are not part of the new chain.
  *
  * Pure functions; any thread.
  */
@@ -31,7 +29,7 @@ enum { RUN_LABEL_BYTES = 80 };
 
 struct run_label {
     uint32_t run;
-    uint32_t before;            /* the run before it, or RUN_LABEL_NONE */
+    uint32_t before;            /* its predecessor, or RUN_LABEL_NONE */
     struct content_sum sum;
     bool any_placed;            /* some record has a reference */
     uint64_t open_bytes;        /* of blocks that are open in the merge (spill/run_writer.h) */
@@ -41,15 +39,14 @@ struct run_label {
 /* Writes the label, with a checksum, to out. */
 void run_label_encode(const struct run_label *label, uint8_t out[RUN_LABEL_BYTES]);
 
-/* Returns 0, or -1 if the bytes are no label. */
+/* Returns 0, or -1 if the bytes are not a label. */
 int run_label_decode(const uint8_t *bytes, size_t n_bytes, struct run_label *label);
 
 /* Sorts the labels: first those of the chain, in its order, then the others. Returns the length of
    the chain, or -1 if the labels contradict each other. */
 ssize_t run_labels_chain(struct run_label *labels, size_t n);
 
-/* Returns how many labels of the chain are left for a process that reads on: up to the last one
-   that knows where its run ends. */
+/* Returns how many labels of the chain --resume can use: up to the last one whose end is known. */
 size_t run_labels_known(const struct run_label *labels, size_t n_chain);
 
 #endif

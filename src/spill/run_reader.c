@@ -44,7 +44,7 @@ static struct stored_block *find_block(struct run_scan *scan, const uint8_t *key
     memcpy(block->key, key, key_bytes);
     run_scan_value(scan, &part, &part_bytes);
     block->value_bytes = bam_block_value_bytes(part, part_bytes);
-    /* Not a block: the merge will print a message about it. */
+    /* Not a block: the merge prints the message. */
     if (block->value_bytes == 0) block->value_bytes = part_bytes;
     return block;
 }
@@ -87,7 +87,7 @@ static int skip_block(const struct stored_block *block, struct run_scan *scan)
     return r;
 }
 
-/* True if the block belongs to a run that is to be left out. */
+/* True if the run of the block is to be skipped. */
 static bool is_dropped(const struct stored_block *block, const struct run_reader_settings *s)
 {
     uint32_t run;
@@ -108,8 +108,8 @@ int stored_block_report_run(const char *dir, uint32_t run)
 
 int stored_block_report_entry(const char *dir)
 {
-    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: an entry is not a block; sort "
-                  "again on another disk", dir);
+    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: an entry is not a block; "
+                  "sort again on another disk", dir);
     return -1;
 }
 
@@ -131,13 +131,13 @@ static void free_list(struct stored_block *block)
     }
 }
 
-/* With the lock held: true unless the run reader should end. */
+/* With the lock held: false if the run reader should end. */
 static bool goes_on(const struct run_reader *run_reader)
 {
     return !run_reader->all->stopped && !thread_pool_failed(run_reader->all->settings.threads);
 }
 
-/* Waits until the queue has room for n_bytes; an empty queue always has. Returns false if the
+/* Waits until the queue has room for n_bytes; an empty queue always has room. Returns false if the
    run reader should end. */
 static bool wait_for_room(struct run_reader *run_reader, size_t n_bytes)
 {
@@ -167,8 +167,8 @@ static void queue_block(struct run_reader *run_reader, struct stored_block *bloc
     thread_pool_unlock(threads);
 }
 
-/* Reads the block at the scan's position into the queue, or skips it if its run is to be left out.
-   Returns 1, 0 if the run reader should end, or -1 after a message. */
+/* Reads the block at the scan's position into the queue, or skips it if its run is dropped. Returns
+   1, 0 if the run reader should end, or -1 after a message. */
 static int read_block(struct run_reader *run_reader, const uint8_t *key, size_t key_bytes)
 {
     const struct run_reader_settings *s = &run_reader->all->settings;
@@ -188,7 +188,7 @@ static int read_block(struct run_reader *run_reader, const uint8_t *key, size_t 
     return r;
 }
 
-static void *feed(void *arg)
+static void *read_run_blocks(void *arg)
 {
     struct run_reader *run_reader = arg;
     const struct run_reader_settings *s = &run_reader->all->settings;
@@ -218,8 +218,9 @@ struct run_readers *run_readers_start(const struct run_reader_settings *settings
         run_reader->last = &run_reader->first;
     }
     for (size_t i = 0; i < all->n; i++) {
-        int error = thread_start(&all->run_readers[i].thread, "run reader", feed, &all->run_readers[i]);
-        all->run_readers[i].started = error == 0;
+        struct run_reader *run_reader = &all->run_readers[i];
+        int error = thread_start(&run_reader->thread, "run reader", read_run_blocks, run_reader);
+        run_reader->started = error == 0;
         if (!error) continue;
         diag_no_thread(error);
         run_readers_stop(all);

@@ -1,11 +1,11 @@
 /*
- * run_reader.h -- run readers: threads that read the runs in the store ahead of the dispatcher.
+ * run_reader.h -- reads the runs in the store ahead of the dispatcher, one thread a database.
  *
- * There is one run reader for each database. So several disks are read at the same time, and the
- * dispatcher can cut output chunks while run readers wait for a disk. Each run reader puts the
- * blocks that it reads, in the order of their keys, into a queue of bounded size.
+ * So several disks are read at the same time, and the dispatcher can cut output chunks while run
+ * readers wait for a disk. Each run reader puts blocks, in the order of their keys, into a queue of
+ * bounded size.
  *
- * Order of calls: start; first and drop, for each run reader in any turn, until first returns 0;
+ * Order of calls: start; first and drop for each run reader, in any order, until first returns 0;
  * stop at any time. Threads: one.
  */
 #ifndef ROCKSORT_SPILL_RUN_READER_H
@@ -21,15 +21,15 @@ struct run_reader_settings {
     struct threads *threads;
     struct run_scan *const *scans; /* of all databases; the run readers use them until they stop */
     size_t n_scans;
-    const uint32_t *dropped_runs;       /* runs to leave out (resume.h) */
+    const uint32_t *dropped_runs;       /* runs to skip (resume.h) */
     size_t n_dropped;
     size_t queue_bytes;         /* limit for all queues together */
 };
 
 struct stored_block {           /* a block on its way from the store to the merge */
     struct stored_block *next;
-    const char *dir;            /* directory that it is read from, for messages */
-    uint8_t *value;             /* from malloc; code that takes it over sets this to NULL */
+    const char *dir;            /* its directory, for messages */
+    uint8_t *value;             /* from malloc; a new owner sets this to NULL */
     size_t value_bytes;         /* known from the start */
     size_t key_bytes;
     uint8_t key[];              /* the bound of its first record */
@@ -47,7 +47,7 @@ int run_readers_first(struct run_readers *run_readers, size_t i, struct stored_b
  */
 void run_readers_drop(struct run_readers *run_readers, size_t i);
 
-/* Ends the threads, and frees blocks that were not taken. The scans stay. NULL is accepted. */
+/* Ends the threads and frees blocks that were not taken. Scans stay open. NULL is accepted. */
 void run_readers_stop(struct run_readers *run_readers);
 
 /* Print that a run in this directory fails its checksum, or that an entry there is not a block.

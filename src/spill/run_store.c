@@ -1,16 +1,16 @@
 /*
  * run_store.c -- see run_store.h.
  *
- * How much a scan reads at a time. Unless told otherwise the kernel reads 128 KiB ahead of each
- * file, outside of our memory. On a disk without seeks that is best, because what we read ahead is
- * copied once more. Where seeks are slow, a scan reads as much at a time as the memory allows, if
- * that is more than what the kernel would read.
+ * Sizes of reads. By default the kernel reads 128 KiB ahead of each file, outside of our memory. On
+ * a disk without seeks that is best, because our own read-ahead copies the data once more. If seeks
+ * are slow, a scan reads as much at a time as the memory allows, if that is more than the kernel's
+ * readahead.
  *
- * Where seeks are slow and the temporary data are much larger than the machine's memory, reading
- * goes past the page cache. Through the page cache a read of a megabyte reaches the disk in steps
- * of the kernel's readahead, and the head moves elsewhere between the steps; its pages would also
- * push other pages out of the cache. Where the data are smaller, a good part of them is still in
- * the page cache, which direct reads would not use.
+ * If seeks are slow and the temporary data are much larger than the machine's memory, scans use
+ * O_DIRECT. Through the page cache a read of a megabyte reaches the disk in steps of the kernel's
+ * readahead, and the head moves elsewhere between the steps; its pages would also evict others from
+ * the cache. If the data are smaller, much of them is still in the page cache, which direct reads
+ * would not use.
  */
 #include "spill/run_store.h"
 
@@ -25,13 +25,12 @@
 #include <unistd.h>
 
 enum {
-    /* A quarter of a megabyte of each file that is being written, or waits to be ended, is not on
-       the disk yet. If it does not fit when the run ends, the run is lost. So this is kept free for
-       each file of a run: there are four runs at most. */
+    /* Free space that is reserved for each file of a run. RocksDB buffers a quarter of a megabyte
+       of each file that is being written or waits to end, of at most four runs. If that does not
+       fit when the run ends, the run is lost. */
     RESERVE_BYTES = 4 << 20,
-    FEW_FILES = 64,             /* at most 4 MiB of memory for the larger blocks of so many */
-    CHECK_BYTES = 1 << 20,      /* the free space is checked again after this many bytes of a
-                                   file */
+    FEW_FILES = 64,             /* their larger blocks take at most 4 MiB of memory */
+    CHECK_BYTES = 1 << 20,      /* checks the free space after each such part of a file */
     MOST_RETRIES = 15,
     RETRY_MICROSECONDS = 200000,
 };
@@ -39,8 +38,7 @@ enum {
 struct volume {                 /* a database in a temporary directory */
     /* fixed after run_store_create */
     const char *dir;
-    bool closed;                /* the directory is only read: its database is not opened for
-                                   writing */
+    bool closed;                /* the database is opened read-only */
     unsigned lane;              /* number of the database in the directory */
     struct disk_traits disk;
     bool shares_space;          /* an earlier directory is on the same file system */
@@ -49,8 +47,8 @@ struct volume {                 /* a database in a temporary directory */
     /* any thread; set by the thread that begins runs */
     struct run_db *_Atomic db;  /* NULL until the first run */
     /* under the lock */
-    bool full;                  /* gets no more runs: it is full, or nearly full while another one
-                                   is not, or closed */
+    bool full;                  /* gets no more runs: it is full, or closed, or nearly full while
+                                   another one is not */
     unsigned n_runs;
     uint64_t n_bytes;
     double write_seconds;
@@ -64,32 +62,32 @@ struct run_store {
     struct compaction_facts facts;      /* of each database; compaction_share */
     unsigned width;             /* of compactions */
     size_t compaction_read_bytes;
-    size_t scan_bytes;          /* memory that the scans read ahead into */
-    bool slow_to_seek;          /* one of the disks is */
+    size_t scan_bytes;          /* read-ahead memory of the scans */
+    bool slow_to_seek;          /* a disk is slow to seek */
     struct volume *volumes;
     size_t n_volumes;
     /* the thread that begins runs */
-    unsigned n_retries;         /* of runs that had no space */
+    unsigned n_retries;         /* runs that were written again for lack of space */
     /* the thread that ends runs */
-    unsigned n_end_waits;       /* for space when a run ended */
+    unsigned n_end_waits;       /* waits for space at the end of a run */
     /* the thread that scans */
     size_t scan_read_bytes;
     /* under the lock */
     pthread_mutex_t lock;
-    unsigned n_runs;            /* that have ended */
+    unsigned n_runs;            /* runs that have ended */
     uint64_t raw_done, raw_left;        /* run_store_expect */
 };
 
 struct stored_file {
-    double seconds;             /* that puts have taken */
-    size_t unchecked_bytes;     /* put since the free space was checked */
+    double seconds;             /* time of puts */
+    size_t unchecked_bytes;     /* written since the free space was checked */
 };
 
 struct stored_run {
     struct run_store *store;
     struct volume *volume;
     struct run_writer *writer;
-    double seconds;             /* that beginning has taken */
+    double seconds;             /* time to begin the run */
     unsigned n_files;
     struct stored_file files[];
 };
@@ -117,8 +115,8 @@ static bool shares_space(const struct run_store *store, size_t number)
     return false;
 }
 
-/* Each block is written and read once, in pieces of some 100 KB, and files are linked: mounted
-   object stores do that slowly or not at all. Says so once a directory and process. */
+/* Warns, once per directory and process, of mounted object stores: they are slow at writing and
+   reading some 100 KB at a time, and may lack hard links. */
 static void warn_of_place(const struct volume *volume)
 {
     char text[DISK_PROBLEM_TEXT_BYTES];
@@ -128,8 +126,8 @@ static void warn_of_place(const struct volume *volume)
                      volume->dir, problem);
 }
 
-/* Makes the volumes: finds out what the disks are like, and how many databases each directory
-   gets. Returns that number. */
+/* Makes the volumes: probes the disks and decides how many databases each directory gets. Returns
+   that number. */
 static unsigned make_volumes(struct run_store *store)
 {
     const struct run_store_settings *settings = &store->settings;
@@ -154,7 +152,7 @@ static unsigned make_volumes(struct run_store *store)
     return n_lanes;
 }
 
-/* Plans how the databases are compacted and read. */
+/* Plans compactions and the sizes of reads. */
 static void plan_reading(struct run_store *store, unsigned n_lanes)
 {
     const struct run_store_settings *settings = &store->settings;
@@ -237,7 +235,7 @@ void run_store_destroy(struct run_store *store)
 
 /* ---- space ---- */
 
-/* Free bytes in the directory of a volume; 0 if unknown. */
+/* Returns the free bytes in the directory of a volume; 0 if unknown. */
 static uint64_t free_bytes(const struct volume *volume)
 {
     uint64_t n_bytes;
@@ -245,8 +243,7 @@ static uint64_t free_bytes(const struct volume *volume)
     return n_bytes;
 }
 
-/* How many seconds it takes until a directory has written what it got and one more run of
-   n_bytes. */
+/* Returns the seconds in which a directory would have written its runs and one more of n_bytes. */
 static double seconds_to_write(const struct volume *volume, double n_bytes)
 {
     if (volume->n_runs == 0) return 0;
@@ -260,8 +257,8 @@ static uint64_t bytes_of_all(const struct run_store *store)
     return n_bytes;
 }
 
-/* With the lock held: chooses the directory for the next run: the one that will have written it
-   first, if there is space, else the one with most space. NULL: all are full. */
+/* With the lock held: chooses the directory for the next run: the one with enough space that will
+   finish first, else the one with most space. NULL: all are full. */
 static struct volume *choose_volume(const struct run_store *store)
 {
     uint64_t run_bytes = store->n_runs > 0 ? bytes_of_all(store) / store->n_runs : 0;
@@ -294,12 +291,12 @@ void run_store_expect(struct run_store *store, uint64_t raw_done, uint64_t raw_l
     unlock_store(store);
 }
 
-/* Estimates how many temporary bytes are still to come; 0: unknown. */
+/* Estimates how many temporary bytes are still to be written; 0: unknown. */
 static uint64_t bytes_to_come(struct run_store *store)
 {
     lock_store(store);
     uint64_t n_bytes = bytes_of_all(store);
-    double ratio = 0.5;         /* before the first run: what lz4 makes of the input */
+    double ratio = 0.5;         /* before the first run: that of lz4 */
     if (store->raw_done > 0 && n_bytes > 0) ratio = (double)n_bytes / (double)store->raw_done;
     uint64_t left = (uint64_t)(ratio * (double)store->raw_left);
     unlock_store(store);
@@ -313,8 +310,8 @@ static int report_full(struct run_store *store, const struct volume *volume)
     return RUN_STORE_ERROR;
 }
 
-/* True if a compaction into the directory runs or has failed: its partial output occupies space
-   until it is deleted, which happens soon. */
+/* True if a compaction into the directory runs or has failed: its partial output occupies space,
+   but will be deleted soon. */
 static bool compaction_has_space(const struct run_store *store, const struct volume *full)
 {
     for (size_t i = 0; i < store->n_volumes; i++) {
@@ -326,8 +323,8 @@ static bool compaction_has_space(const struct run_store *store, const struct vol
     return false;
 }
 
-/* Waits a moment for the space that a compaction occupies. Returns false without waiting if none
-   does, or if there were MOST_RETRIES waits. */
+/* Waits a moment for the space of a compaction. Returns false without waiting if no compaction
+   occupies space, or after MOST_RETRIES waits. */
 static bool wait_for_space(const struct run_store *store, const struct volume *full,
                            unsigned *n_waits)
 {
@@ -385,7 +382,7 @@ static bool is_nearly_full(const struct stored_run *run)
     return free_bytes(run->volume) < (uint64_t)RESERVE_BYTES * run->n_files;
 }
 
-/* True if the directory of a run is nearly full and another one is not known to be. */
+/* True if the directory of a run is nearly full and another directory is not. */
 static bool should_go_elsewhere(const struct stored_run *run, struct stored_file *file,
                                 size_t n_bytes)
 {
@@ -421,7 +418,7 @@ int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *
     return run_db_label_run(run->writer, number, label, label_bytes);
 }
 
-/* How many seconds it took to begin the run and to put its blocks: the mean of its files. */
+/* Returns the seconds to begin the run and to put its blocks: the mean of its files. */
 static double put_seconds(const struct stored_run *run)
 {
     double seconds = 0;
@@ -443,7 +440,7 @@ int run_store_end_run(struct stored_run *run)
     struct run_store *store = run->store;
     struct volume *volume = run->volume;
     double start = monotonic_seconds();
-    /* The run cannot be written again: the sort buffers that it came from may be gone. */
+    /* The run cannot be written again: its sort buffers may be gone. */
     while (is_nearly_full(run) && wait_for_space(store, volume, &store->n_end_waits)) continue;
     int r = run_db_end_run(run->writer);
     run->writer = NULL;
@@ -476,7 +473,7 @@ int run_store_flush(struct run_store *store)
         count_runs(store, volume);
         unlock_store(store);
         if (r == RUN_DB_FULL) r = report_full(store, volume);
-        if (r < 0 && first == 0) first = r;     /* the other databases are flushed all the same */
+        if (r < 0 && first == 0) first = r;     /* still flushes the other databases */
     }
     return first;
 }
@@ -564,8 +561,8 @@ static unsigned count_files(const struct run_store *store)
     return n_files;
 }
 
-/* How many bytes the scans should read at a time of each of n_files files; 0: as the kernel
-   does. */
+/* Returns how many bytes of each of n_files files a scan should read at a time; 0: the kernel's
+   readahead. */
 static size_t choose_read_bytes(const struct run_store *store, unsigned n_files)
 {
     if (!store->slow_to_seek) return 0;
@@ -618,8 +615,8 @@ void run_store_look(struct run_store *store, struct run_store_disks *disks)
     unlock_store(store);
 }
 
-/* Adds what one database did. The reason of the sort is the highest one in enum compaction_reason
-   that a database has. */
+/* Adds the statistics of one database. The reason of the sort is the highest one of a database, in
+   the order of enum compaction_reason. */
 static void add_stats(const struct volume *volume, struct run_store_stats *stats)
 {
     const struct run_compactor *compactor = &volume->compactor;
@@ -644,7 +641,7 @@ void run_store_stats(const struct run_store *store, struct run_store_stats *stat
     };
     for (size_t i = 0; i < store->n_volumes; i++)
         if (store->volumes[i].db) add_stats(&store->volumes[i], stats);
-    /* A compaction was wanted so late that none was switched on. */
+    /* A compaction was planned too late to be turned on. */
     if (!stats->compacted && stats->reason >= COMPACTION_ASKED_FOR)
         stats->reason = COMPACTION_NO_NEED;
     size_t compaction_read = stats->compaction_read_bytes;

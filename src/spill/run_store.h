@@ -1,16 +1,16 @@
 /*
- * run_store.h -- all sorted runs of a sort, in databases (run_db.h) in the temporary directories:
- * one in each directory, or several where seeks are slow (store_layout.h).
+ * run_store.h -- stores all sorted runs of a sort in databases (run_db.h) in the temporary
+ * directories: one in each directory, or several if seeks are slow (store_layout.h).
  *
  * Each run goes to the directory with enough space that will probably finish writing it first,
- * judged by the speed of earlier runs. A directory that was found full gets no more runs. Each time
- * a run ends, the store decides what to compact (compaction_plan.h, run_compactor.h).
+ * judged by the speed of earlier runs. A full directory gets no more runs. Each time a run ends,
+ * the store decides what to compact (compaction_plan.h, run_compactor.h).
  *
  * Order of calls: create; for each run begin, put its blocks in key order, label, end; settle; then
  * scan each database, and merge the scans. Destroy at any time.
  *
  * Ownership: as in run_db.h. Threads: one begins and labels runs; one at a time puts blocks into
- * each file of a run; one ends runs in their order and calls the functions about compaction.
+ * each file of a run; one ends runs in their order and calls the functions for compaction.
  * Errors: RUN_STORE_ERROR or NULL after a message. RUN_STORE_FULL, without a message: the directory
  * is full, or nearly full while another one is not; call run_store_make_room. RUN_STORE_AGAIN:
  * abandon the run and begin it again, either in another directory, after a warning, or in the same
@@ -28,24 +28,24 @@ struct stored_run;              /* a run that has begun */
 
 enum { RUN_STORE_ERROR = RUN_DB_ERROR, RUN_STORE_FULL = RUN_DB_FULL, RUN_STORE_AGAIN = -3 };
 
-/* What compactions and scans are planned from. */
+/* The resources for compactions and scans. */
 struct run_store_means {
     uint64_t n_runs_expected;   /* 0: unknown */
-    size_t scan_bytes;          /* memory that the scans read ahead into */
-    size_t compaction_bytes;    /* memory for compactions, once they are on */
+    size_t scan_bytes;          /* read-ahead memory of the scans */
+    size_t compaction_bytes;    /* memory for compactions, after they are turned on */
 };
 
 struct run_store_settings {
     const char *const *dirs;    /* exist; outlive the store */
     size_t n_dirs;
-    size_t n_closed_dirs;       /* existing: so many of the first directories are only read */
-    unsigned n_lanes;           /* databases in each directory; 0: as many as suit the disks */
+    size_t n_closed_dirs;       /* existing: the first n_closed_dirs directories are only read */
+    unsigned n_lanes;           /* databases in each directory; 0: chosen for the disks */
     bool existing;              /* another process made the databases, n_lanes in each directory;
                                    directories without any get theirs with their first run */
     bool read_only;             /* existing, and nothing is written */
     enum compaction_mode compaction;
     bool long_keys;             /* keys may have tens of thousands of bytes */
-    uint64_t input_bytes;       /* uncompressed, about; 0: unknown */
+    uint64_t input_bytes;       /* estimated uncompressed size; 0: unknown */
     struct run_store_means means;
     struct run_store_means slow_means;  /* used instead if a disk is slow to seek */
 };
@@ -57,14 +57,14 @@ void run_store_destroy(struct run_store *store);
 
 /* ---- writing runs ---- */
 
-/* For messages about a full disk: raw_done bytes of the input are in runs, raw_left are to come. */
+/* For messages about a full disk: raw_done bytes of the input are in runs, raw_left are not yet. */
 void run_store_expect(struct run_store *store, uint64_t raw_done, uint64_t raw_left);
 
-/* How many files all runs together may have (compaction_most_run_files). */
+/* Returns how many files all runs together may have (compaction_most_run_files). */
 unsigned run_store_most_files(const struct run_store *store);
 
-/* See run_db_begin_run. Returns 0, RUN_STORE_ERROR or RUN_STORE_AGAIN; then a *run that is not NULL
-   is to be abandoned. */
+/* See run_db_begin_run. Returns 0, RUN_STORE_ERROR or RUN_STORE_AGAIN; after these two the caller
+   must abandon *run unless it is NULL. */
 int run_store_begin_run(struct run_store *store, unsigned n_files, struct stored_run **run);
 
 /* Return 0, RUN_STORE_ERROR or RUN_STORE_FULL. The label comes after the last block. */
@@ -83,32 +83,32 @@ int run_store_end_run(struct stored_run *run);
 /* Drops the run and frees it. Accepts NULL. */
 void run_store_abandon_run(struct stored_run *run);
 
-/* Adds all runs that have ended to their databases; to be called before settle and scan. */
+/* Admits all runs that have ended. Call it before settle and scan. */
 int run_store_flush(struct run_store *store);
 
 /* ---- compactions ---- */
 
-/* After a run has ended. n_runs_expected: of all runs; 0: unknown. If it returns true the caller
-   frees compaction_bytes of memory, unless it has done so, and calls run_store_compact. `stuck`: as
-   in run_compactor_plan. */
+/* Call it after a run has ended. n_runs_expected: of all runs; 0: unknown. If it returns true, the
+   caller frees compaction_bytes of memory, once, and calls run_store_compact. `stuck`: see
+   run_compactor_plan. */
 bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected, bool stuck);
 int run_store_compact(struct run_store *store);
 
-/* After the last run: lets RocksDB compact the remaining runs, too, if there are many files. */
+/* After the last run: also lets RocksDB compact the remaining runs if there are many files. */
 int run_store_settle(struct run_store *store);
 
 /* True while a compaction runs. */
 bool run_store_is_compacting(const struct run_store *store);
 
-/* True if compactions are planned because there may not be as many files as there are runs. */
+/* True if compactions are planned because the limit of open files is below the number of runs. */
 bool run_store_lacks_files(const struct run_store *store);
 
-/* True if a compaction will begin, as soon as RocksDB's thread gets a CPU. */
+/* True if a compaction will begin as soon as RocksDB's thread gets a CPU. */
 bool run_store_compaction_is_due(const struct run_store *store);
 
-/* True if the next run should wait until a compaction has ended: there are nearly as many files as
-   may be open, or a second compaction is due. RocksDB compacts the newest files first, so with more
-   runs it would never compact some of the files before them. */
+/* True if the next run should wait until a compaction has ended: the number of files is near the
+   limit, or a second compaction is due. RocksDB compacts the newest files first, so with more runs
+   it would never compact some of the older files. */
 bool run_store_is_crowded(const struct run_store *store);
 
 /* ---- reading runs ---- */
@@ -117,32 +117,32 @@ bool run_store_is_crowded(const struct run_store *store);
 int run_store_labels(struct run_store *store,
                      int (*take)(void *arg, const uint8_t *label, size_t n_bytes), void *arg);
 
-/* How much memory the scans would take to read ahead if they began now. */
+/* Returns the read-ahead memory of the scans if they began now. */
 size_t run_store_scan_bytes(const struct run_store *store);
 
-/* Starts a scan of each database that has runs; together they read ahead within scan_bytes. Returns
-   their number. The caller closes each scan, and frees the array *scans. */
+/* Starts a scan of each database that has runs; together they use scan_bytes for read-ahead.
+   Returns their number. The caller closes each scan and frees the array *scans. */
 size_t run_store_scan(struct run_store *store, struct run_scan ***scans);
 
 /* ---- facts ---- */
 
-/* How many databases each directory has. */
+/* Returns how many databases each directory has. */
 unsigned run_store_n_lanes(const struct run_store *store);
 
-/* How many runs another process would find. Only the thread that ends runs may ask. */
+/* Returns how many runs another process would find. Only for the thread that ends runs. */
 unsigned run_store_n_durable(const struct run_store *store);
 
-/* What the disks are like. Any thread may ask at any time. */
+/* Stores the traits of the disks. Any thread, at any time. */
 void run_store_look(struct run_store *store, struct run_store_disks *disks);
 
 struct run_store_stats {
     unsigned n_runs;
     uint64_t run_bytes;         /* of the runs as they were written */
-    unsigned n_files;           /* that hold them now */
+    unsigned n_files;           /* now, after compactions */
     uint64_t compacted_bytes;   /* that compactions have written */
-    size_t compaction_read_bytes, scan_read_bytes;      /* at a time; 0: as the kernel does */
-    uint64_t n_seeks;           /* of compactions and of the scans, about */
-    bool direct;                /* reading goes past the page cache */
+    size_t compaction_read_bytes, scan_read_bytes;      /* at a time; 0: the kernel's readahead */
+    uint64_t n_seeks;           /* of compactions and scans, estimated */
+    bool direct;                /* reads use O_DIRECT */
     bool compacted;
     enum compaction_reason reason;
     unsigned width, max_files;  /* of compactions */

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The sizes before each block in the buffer of a pack; the key and the value follow. */
-struct packed_block {
+/* The header of each block in the buffer of a spill chunk; key and value follow. */
+struct chunk_block {
     uint32_t key_bytes;
     uint32_t value_bytes;
 };
@@ -20,30 +20,30 @@ struct packed_block {
 struct chunk {
     struct file_range *file;
     struct merge_slice *slices; /* one for each sort buffer */
-    uint64_t first_index;       /* index in the run of the pack's first record */
-    size_t max_block_bytes;     /* largest block that several records share, uncompressed and with
-                                   the tags that they may get */
-    uint8_t *blocks;            /* packed_blocks, reused from pack to pack */
+    uint64_t first_index;       /* index in the run of the chunk's first record */
+    size_t max_block_bytes;     /* largest block of several records, uncompressed and with the tags
+                                   that they may get */
+    uint8_t *blocks;            /* chunk_blocks; reused for the next chunk */
     size_t n_bytes, room;
     struct observed_parts parts;
-    uint8_t *ordinals;          /* of the records of the next block, if they have some */
+    uint8_t *ordinals;          /* of the records of the next block, if needed */
     size_t ordinals_bytes, ordinals_room;
     bool done;                  /* under the lock */
 };
 
-/* The keys of a run that one file gets, and the thread that puts them there. */
+/* The range of a run's keys in one file, and the thread that writes it. */
 struct file_range {
     struct run_writer *run;
     unsigned number;
     size_t first_place, end_place;      /* of run->places: [first, end) */
-    size_t *begin_at;           /* in each source: where the range begins */
+    size_t *begin_at;           /* start of the range in each source */
     uint64_t first_index;       /* index in the run of its first record */
     pthread_t thread;
     int result;
-    /* of the attempt to write it */
-    size_t *cut_at;             /* in each source: where the last pack ends */
-    uint64_t n_records;         /* before that, in the run */
-    size_t max_block_bytes;     /* the largest of the packs that were stored */
+    /* of the current attempt to write it */
+    size_t *cut_at;             /* end of the last chunk in each source */
+    uint64_t n_records;         /* records of the run before that end */
+    size_t max_block_bytes;     /* the largest of the stored chunks */
     struct chunk *ring;
     unsigned ring_at, ring_used;
 };
@@ -57,12 +57,12 @@ struct run_writer {
     struct record_ordinals *ordinals;   /* NULL: they are the indexes */
     struct file_range *files;
     unsigned n_files;
-    unsigned n_ring;            /* packs of each */
+    unsigned n_ring;            /* spill chunks of each */
     struct stored_run *stored;
     atomic_bool stopped;        /* a file found no space */
 };
 
-struct pack_scratch {
+struct chunk_scratch {
     struct temp_coder coder;
     struct merge_bound last;    /* of the last record of a block */
     uint8_t *raw;               /* records of the next block */
@@ -71,21 +71,21 @@ struct pack_scratch {
 
 static void release_scratch(void *arg)
 {
-    struct pack_scratch *scratch = arg;
+    struct chunk_scratch *scratch = arg;
     temp_coder_release(&scratch->coder);
     merge_bound_release(&scratch->last);
     free(scratch->raw);
 }
 
-static const struct scratch_kind scratch_kind = {sizeof(struct pack_scratch), release_scratch};
+static const struct scratch_kind scratch_kind = {sizeof(struct chunk_scratch), release_scratch};
 
-/* Records [from, to) of a merged pack, and their bytes. */
+/* Records [from, to) of a merged chunk, and their bytes. */
 struct span {
     size_t from, to, raw_bytes;
 };
 
 /* Encodes a span as one block. scratch->raw holds its bytes. Returns 0, or -1 after a message. */
-static int end_block(struct chunk *chunk, struct pack_scratch *scratch,
+static int end_block(struct chunk *chunk, struct chunk_scratch *scratch,
                      const struct merge_source *merged, struct span span)
 {
     size_t from = span.from, to = span.to, raw_bytes = span.raw_bytes;
@@ -94,7 +94,7 @@ static int end_block(struct chunk *chunk, struct pack_scratch *scratch,
     if (to - from > 1 && grown_bytes > chunk->max_block_bytes) chunk->max_block_bytes = grown_bytes;
     enum sort_order order = s->rules->order;
     struct merge_bound *last = &scratch->last;
-    struct packed_block block;
+    struct chunk_block block;
     last->n_bytes = 0;
     if (to - from > 1) merge_bound_set(last, order, merged, to - 1);
     size_t key_bytes = merge_bound_bytes(order, &merged->entries[from]);
@@ -136,18 +136,17 @@ static int show_record(struct chunk *chunk, const uint8_t *rec, uint64_t index)
     return observed_parts_show(&chunk->parts, &one);
 }
 
-/* Has the processor fetch a short read into its cache: a sort takes 4 % less CPU time. */
+/* Prefetches a short read: a sort takes 4 % less CPU time. */
 static inline void prefetch_record(const uint8_t *rec)
 {
     for (size_t i = 0; i < 384; i += 64) __builtin_prefetch(rec + i);
 }
 
 /*
- * Merges a pack and cuts it into blocks. A block ends before the record that would make it larger
- * than planned, when all its records have their tags. So a record that is larger than a planned
- * block gets a block of its own. The merge need not hold a block of one record until blocks of
- * other runs have come.
- * Returns 0, or -1 after a message.
+ * Merges a chunk and cuts it into blocks. A block ends before the record that would make it larger
+ * than block_bytes, when all its records have their tags. So a larger record gets a block of its
+ * own, which the merge need not hold until blocks of other runs arrive. Returns 0, or -1 after a
+ * message.
  */
 static int make_blocks(struct chunk *chunk, struct worker *worker)
 {
@@ -155,7 +154,7 @@ static int make_blocks(struct chunk *chunk, struct worker *worker)
     const struct run_writer *run = chunk->file->run;
     const struct run_writer_settings *s = &run->settings;
     enum sort_order order = s->rules->order;
-    struct pack_scratch *scratch = worker_scratch(worker, &scratch_kind);
+    struct chunk_scratch *scratch = worker_scratch(worker, &scratch_kind);
     struct merge_source merged = {.run = s->label.run, .first_index = chunk->first_index};
     merged.n_entries = merge_slices(s->rules, chunk->slices, run->n_sources,
                                     worker_merge_space(worker), &merged.entries);
@@ -182,7 +181,7 @@ static int make_blocks(struct chunk *chunk, struct worker *worker)
     return end_block(chunk, scratch, &merged, (struct span){from, merged.n_entries, raw_bytes});
 }
 
-static void pack_job(struct worker *worker, void *arg)
+static void chunk_job(struct worker *worker, void *arg)
 {
     struct chunk *chunk = arg;
     struct threads *threads = chunk->file->run->settings.threads;
@@ -197,10 +196,10 @@ static void pack_job(struct worker *worker, void *arg)
     thread_pool_unlock(threads);
 }
 
-/* ---- storing packs ---- */
+/* ---- storing chunks ---- */
 
 /* Puts a block into the store, in parts if it is large. Returns 0, or a code of the store. */
-static int put_block(const struct file_range *file, const struct packed_block *block,
+static int put_block(const struct file_range *file, const struct chunk_block *block,
                      const uint8_t *key)
 {
     const struct run_writer *run = file->run;
@@ -220,8 +219,8 @@ static int put_block(const struct file_range *file, const struct packed_block *b
     return r;
 }
 
-/* Takes the oldest pack of a file from the ring when its job has ended. */
-static struct chunk *take_oldest_pack(struct file_range *file)
+/* Takes the oldest chunk of a file from the ring after its job has ended. */
+static struct chunk *take_oldest_chunk(struct file_range *file)
 {
     struct threads *threads = file->run->settings.threads;
     struct chunk *chunk = &file->ring[file->ring_at];
@@ -233,17 +232,17 @@ static struct chunk *take_oldest_pack(struct file_range *file)
     return chunk;
 }
 
-/* Waits for the oldest pack and puts its blocks into the store. Returns 0, or a code of the
-   store. */
-static int store_oldest_pack(struct file_range *file)
+/* Waits for the oldest chunk and puts its blocks into the store. Returns 0, or a code of the store.
+   */
+static int store_oldest_chunk(struct file_range *file)
 {
-    const struct chunk *chunk = take_oldest_pack(file);
+    const struct chunk *chunk = take_oldest_chunk(file);
     if (thread_pool_failed(file->run->settings.threads)) return RUN_STORE_ERROR;
     if (chunk->max_block_bytes > file->max_block_bytes)
         file->max_block_bytes = chunk->max_block_bytes;
     int r = 0;
     for (const uint8_t *at = chunk->blocks, *end = at + chunk->n_bytes; at < end && r == 0;) {
-        struct packed_block block;
+        struct chunk_block block;
         memcpy(&block, at, sizeof block);
         at += sizeof block;
         r = put_block(file, &block, at);
@@ -252,13 +251,13 @@ static int store_oldest_pack(struct file_range *file)
     return r;
 }
 
-/* Makes a pack of all records of a file below the bound that are in no pack yet, and hands it to a
-   worker. Returns 0, or a code of the store. */
-static int start_pack(struct file_range *file, const struct merge_limit *bound)
+/* Makes a chunk of the next records of a file, up to the bound, and submits it to a worker. Returns
+   0, or a code of the store. */
+static int start_chunk(struct file_range *file, const struct merge_limit *bound)
 {
     struct run_writer *run = file->run;
     if (atomic_load_explicit(&run->stopped, memory_order_relaxed)) return RUN_STORE_FULL;
-    int r = file->ring_used == run->n_ring ? store_oldest_pack(file) : 0;
+    int r = file->ring_used == run->n_ring ? store_oldest_chunk(file) : 0;
     if (r < 0) return r;
     struct chunk *chunk = &file->ring[(file->ring_at + file->ring_used) % run->n_ring];
     chunk->first_index = file->n_records;
@@ -272,12 +271,12 @@ static int start_pack(struct file_range *file, const struct merge_limit *bound)
     }
     if (file->n_records == chunk->first_index) return 0;
     file->ring_used++;
-    if (thread_pool_submit(run->settings.threads, pack_job, chunk) == 0) return 0;
+    if (thread_pool_submit(run->settings.threads, chunk_job, chunk) == 0) return 0;
     file->ring_used--;
     return RUN_STORE_ERROR;
 }
 
-/* The bound at a place; at the end of all places, one that no record reaches. */
+/* Returns the bound at a place; at the end of all places, one above all records. */
 static struct merge_limit bound_at(const struct run_writer *run, size_t number,
                                    struct merge_bound *bound)
 {
@@ -287,8 +286,8 @@ static struct merge_limit bound_at(const struct run_writer *run, size_t number,
     return merge_limit_of(bound);
 }
 
-/* Makes the packs of a file and stores them. Returns 0, or a code of the store. */
-static int store_packs(struct file_range *file)
+/* Makes the chunks of a file and stores them. Returns 0, or a code of the store. */
+static int store_chunks(struct file_range *file)
 {
     const struct run_writer *run = file->run;
     struct merge_bound bound = {0};
@@ -298,22 +297,22 @@ static int store_packs(struct file_range *file)
     for (size_t i = file->first_place; r == 0 && i < file->end_place; i++) {
         if (n_bytes >= run->settings.budget.pack_bytes) {
             limit = bound_at(run, i, &bound);
-            r = start_pack(file, &limit);
+            r = start_chunk(file, &limit);
             n_bytes = 0;
         }
         n_bytes += run->places[i].n_bytes;
     }
     limit = bound_at(run, file->end_place, &bound);
-    if (r == 0) r = start_pack(file, &limit);
-    while (r == 0 && file->ring_used > 0) r = store_oldest_pack(file);
+    if (r == 0) r = start_chunk(file, &limit);
+    while (r == 0 && file->ring_used > 0) r = store_oldest_chunk(file);
     merge_bound_release(&bound);
     return r;
 }
 
 /* ---- files ---- */
 
-/* Writes a file of the run. If that fails, the threads of the other files stop, too. When it
-   returns, no worker has a pack of this file. */
+/* Writes a file of the run. If that fails, the threads of the other files also stop. When it
+   returns, no worker has a chunk of this file. */
 static void *write_file(void *arg)
 {
     struct file_range *file = arg;
@@ -322,17 +321,17 @@ static void *write_file(void *arg)
     file->n_records = file->first_index;
     file->max_block_bytes = 0;
     memcpy(file->cut_at, file->begin_at, run->n_sources * sizeof *file->cut_at);
-    file->result = store_packs(file);
+    file->result = store_chunks(file);
     if (file->result == RUN_STORE_FULL)
         atomic_store_explicit(&run->stopped, true, memory_order_relaxed);
     else if (file->result < 0)
         thread_pool_fail(run->settings.threads);
-    while (file->ring_used > 0) (void)take_oldest_pack(file);
+    while (file->ring_used > 0) (void)take_oldest_chunk(file);
     return NULL;
 }
 
-/* Writes all files: the last one itself, and each other one in a thread of its own. If the system
-   has no thread left, this one writes more of them. Returns 0, or a code of the store. */
+/* Writes all files: the last one itself, each other one in a thread of its own or, if no thread can
+   be started, itself. Returns 0, or a code of the store. */
 static int write_files(struct run_writer *run)
 {
     unsigned n_started = 0;
@@ -396,7 +395,7 @@ int run_writer_write(struct run_writer *run, struct stored_run **stored)
 
 /* ---- creating and destroying ---- */
 
-/* Begins a range at a place, unless it or the one before would be empty. */
+/* Begins a range at a place, unless it or the previous one would be empty. */
 static void begin_range(struct run_writer *run, size_t place)
 {
     struct merge_bound bound = {0};
@@ -415,7 +414,7 @@ static void begin_range(struct run_writer *run, size_t place)
     run->n_files++;
 }
 
-/* Divides the places into ranges of about the same number of bytes. */
+/* Divides the places into ranges of about equal size. */
 static void divide(struct run_writer *run)
 {
     const unsigned most = run->settings.n_files;

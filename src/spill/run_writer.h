@@ -1,14 +1,14 @@
 /*
- * run_writer.h -- writes sorted sort buffers as one run into the store.
+ * run_writer.h -- merges sorted sort buffers into one run and writes it to the store.
  *
- * A run is cut into *packs*, at places where all of its sort buffers can be cut. For each pack a
- * worker merges one slice of each sort buffer, cuts the result into blocks and compresses them. A
- * large run becomes several files, each with a range of its keys: each file has a thread that puts
- * its packs into the store in order. One thread would take 0.15 s of CPU for each million records,
- * so loading would use 10 cores at most.
+ * A run is cut into *spill chunks* ("packs"), at bounds that cut all of its sort buffers. For each
+ * chunk a worker merges one slice of each sort buffer, cuts the result into blocks and compresses
+ * them. A large run becomes several files, each with a range of its keys: a thread per file puts
+ * its chunks into the store in order. A single thread would take 0.15 s of CPU per million records,
+ * which limits loading to 10 cores.
  *
- * Order of calls: create; write, again and again while it returns RUN_STORE_AGAIN; destroy. One
- * thread makes these calls. The sort buffers stay as they are until then.
+ * Order of calls: create; write, repeated while it returns RUN_STORE_AGAIN; destroy. One thread
+ * makes these calls. The sort buffers must not change until then.
  */
 #ifndef ROCKSORT_SPILL_RUN_WRITER_H
 #define ROCKSORT_SPILL_RUN_WRITER_H
@@ -29,11 +29,11 @@ struct run_writer_settings {
     struct run_store *store;
     const struct record_observers *observers;   /* of its records */
     struct memory_budget budget;
-    struct run_label label;     /* but open_bytes, which the run sets */
+    struct run_label label;     /* without open_bytes, which the run sets */
     enum temp_codec codec;
     size_t block_bytes;         /* uncompressed size of a block */
-    size_t record_growth;       /* by so many bytes a record may get longer when it is read */
-    unsigned n_files;           /* at most so many */
+    size_t record_growth;       /* bytes by which a record may grow when it is read */
+    unsigned n_files;           /* maximum number of files */
 };
 
 struct run_writer *run_writer_create(const struct run_writer_settings *settings,
@@ -42,14 +42,13 @@ struct run_writer *run_writer_create(const struct run_writer_settings *settings,
 /* NULL is accepted. */
 void run_writer_destroy(struct run_writer *run);
 
-/* Writes the run. Returns 0 and the *stored run, which has not ended yet; RUN_STORE_AGAIN: call it
-   again; or RUN_STORE_ERROR after a message and thread_pool_fail. */
+/* Writes the run. Returns 0 and the *stored run, which is not committed yet; RUN_STORE_AGAIN: call
+   it again; or RUN_STORE_ERROR after a message and thread_pool_fail. */
 int run_writer_write(struct run_writer *run, struct stored_run **stored);
 
-/* When it is written: how many bytes its blocks have that are open at a time in the merge. This is
-   the size of its largest block, uncompressed and with the tags that records may get; but blocks of
-   one record are not counted. Each further file has one block in memory as it was stored, which
-   counts half as much. */
+/* After the run is written: returns how many bytes of its blocks are open at a time in the merge:
+   the size of its largest block of several records, uncompressed and with the tags that records may
+   get. Each further file has one compressed block in memory, which counts half as much. */
 size_t run_writer_open_bytes(const struct run_writer *run);
 
 #endif

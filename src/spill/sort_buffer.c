@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* This is more than an entry of 16 bytes and what aligning the entries between the ends takes. */
+/* More than an entry of 16 bytes and the alignment of the entries between the ends. */
 enum { MARGIN_BYTES = 1024 };
 
 static size_t align_up(size_t n, size_t alignment)
@@ -67,8 +67,8 @@ void sort_buffer_reset(struct sort_buffer *buffer)
 }
 
 /*
- * Returns the most memory that records take besides their raw bytes. In a fixed order a record of
- * 37 bytes takes an entry of 16 bytes. In other orders a record takes a keyed_record and an entry.
+ * Returns the maximum memory for records besides their raw bytes. In a fixed order a record of 37
+ * bytes takes an entry of 16 bytes. In other orders a record takes a keyed_record and an entry.
  * The longest natural key is twice as long as its name: a record of 291 bytes with a name of 254
  * takes 528 + 16 bytes.
  */
@@ -77,7 +77,7 @@ static size_t index_bytes_at_worst(enum sort_order order, size_t raw_bytes)
     return sort_order_is_fixed(order) ? raw_bytes / 2 : 2 * raw_bytes;
 }
 
-/* Returns how many raw bytes surely fit, with their entries or keys. */
+/* Returns how many raw bytes always fit, with their entries or keys. */
 static size_t raw_bytes_at_worst(enum sort_order order, size_t free_bytes)
 {
     return sort_order_is_fixed(order) ? free_bytes / 3 * 2 : free_bytes / 3;
@@ -90,8 +90,8 @@ size_t sort_buffer_bytes_for(enum sort_order order, size_t raw_bytes)
 
 size_t sort_buffer_room(const struct sort_buffer *buffer)
 {
-    /* Workers first lower `top` and then unindexed_bytes. Reading these in the opposite order can
-       only count bytes twice, which gives too little room and never too much. */
+    /* Workers first lower `top` and then unindexed_bytes. Reading these in the opposite order may
+       count bytes twice, so the result is never too large. */
     size_t unindexed = atomic_load(&buffer->unindexed_bytes);
     size_t taken = buffer->raw_bytes + atomic_load(&buffer->result_bytes) + MARGIN_BYTES +
                    index_bytes_at_worst(buffer->rules->order, unindexed);
@@ -155,7 +155,7 @@ void sort_buffer_sort(struct sort_buffer *buffer, struct merge_space *space)
         merge_space_reserve(space, n, 1);
         gather_entries(buffer, space->buffer[0]);
         sort_entries(buffer->rules, space->buffer[0], n, space->buffer[1]);
-        /* In a fixed order the entries fill the upper end without a hole. The sorted ones replace
+        /* In a fixed order the entries fill the upper end without a gap; the sorted ones replace
            them. */
         size_t at = sort_order_is_fixed(buffer->rules->order) ? atomic_load(&buffer->top)
                                                              : align_up(buffer->raw_bytes, 16);
@@ -174,15 +174,15 @@ size_t sort_buffer_used_bytes(const struct sort_buffer *buffer)
 
 /* ---- ordinals ---- */
 
-/* Two records are further apart than this, so they never have one number. Small numbers are shorter
-   when they are stored. */
+/* Records are further apart than this, so their ordinals differ. Small ones are stored in fewer
+   bytes. */
 enum { UNIT_BYTES = 32 };
 
 _Static_assert((int)UNIT_BYTES <= (int)BAM_RECORD_MIN_BYTES, "each record has its own number");
 
 struct numbered_buffer {
     const struct sort_buffer *buffer;
-    uint64_t first;             /* no record of it has a smaller number */
+    uint64_t first;             /* the smallest ordinal of its records */
 };
 
 struct record_ordinals {
@@ -221,7 +221,7 @@ uint64_t record_ordinal_in_buffer(const struct sort_buffer *buffer, const uint8_
     return (uint64_t)(rec - buffer->mem) / UNIT_BYTES;
 }
 
-/* The last sort buffer that does not begin after the record. */
+/* Takes the last sort buffer that does not begin after the record. */
 uint64_t record_ordinals_find(const struct record_ordinals *ordinals, const uint8_t *rec)
 {
     size_t low = 0, high = ordinals->n;

@@ -1,20 +1,19 @@
 /*
- * sort_buffer.h -- a sort buffer: an arena full of raw records that are sorted together.
+ * sort_buffer.h -- collects raw records in an arena, the sort buffer, and sorts them.
  *
  *     mem                                                                       mem + mem_bytes
  *     | raw records, in input order ...  ->              <- ... entries and keys |
  *                                 raw_bytes              top
  *
- * Both ends grow, because nobody knows before how many records come, or how long their keys are.
+ * Both ends grow, because the number of records and the size of their keys are unknown in advance.
  *
- *     sort_buffer_create; sort_buffer_reset before each use;
- *     sort_buffer_room, sort_buffer_add_part                one thread, the filler, claims a place
- * for a part record_entries_index_part (record_entries.h): a worker copies the part there, moves
- * `top` down and writes its entries or keys; each part once sort_buffer_sort a worker, when all
- * parts are indexed sort_buffer_destroy
+ * Order of calls: sort_buffer_create; sort_buffer_reset before each use. One thread, the filler,
+ * claims a place for each part: sort_buffer_room, sort_buffer_add_part. A worker copies the part to
+ * it, moves `top` down and writes entries or keys: record_entries_index_part (record_entries.h).
+ * When all parts are indexed, a worker calls sort_buffer_sort. sort_buffer_destroy.
  *
- * Ownership: the sort buffer owns its parts, and its memory if sort_buffer_create allocated it.
- * Messages about records are left to the caller (record_problem.h).
+ * Ownership: the sort buffer owns its parts, and its memory if sort_buffer_create allocated it. The
+ * caller prints messages about records (record_problem.h).
  */
 #ifndef ROCKSORT_SPILL_SORT_BUFFER_H
 #define ROCKSORT_SPILL_SORT_BUFFER_H
@@ -36,8 +35,8 @@ struct sort_buffer_part {
     size_t n_records;
     uint64_t first_record;              /* number of the first in the input, from 0, or
                                            RECORD_NUMBER_UNKNOWN */
-    const uint8_t *source;              /* to copy the bytes from */
-    void *source_owner;                 /* for the caller's use, as the next two */
+    const uint8_t *source;              /* of the copy */
+    void *source_owner;                 /* for the caller, like the next two */
     void (*drop_source)(void *owner);
     const char *input;                  /* name of the input */
     bool any_placed;                    /* not in fixed orders: some record has a reference */
@@ -56,35 +55,35 @@ struct sort_buffer {
     struct sort_buffer_part *parts, **last_part;
     /* filler and workers */
     _Atomic size_t top;
-    _Atomic size_t unindexed_bytes;     /* raw bytes that have no entries or keys yet */
+    _Atomic size_t unindexed_bytes;     /* raw bytes without entries or keys yet */
     _Atomic size_t result_bytes;        /* room that sorting needs between the ends */
-    const void *owner;                  /* for the caller's use; set before the first part */
-    atomic_uint n_pending;              /* for the caller's use: jobs that are not done yet */
-    /* for the caller's use, under its lock */
-    bool sorted;                        /* sorting is done */
-    struct content_sum sum;             /* of the parts that are indexed */
+    const void *owner;                  /* for the caller; set before the first part */
+    atomic_uint n_pending;              /* for the caller: unfinished jobs */
+    /* for the caller, under its lock */
+    bool sorted;
+    struct content_sum sum;             /* of the indexed parts */
     bool any_placed;                    /* some record has a reference */
     struct input_position end;          /* after its last record */
     /* after sorting */
     struct sort_entry *entries;
 };
 
-/* Makes a sort buffer with mem_bytes, at least 8 KiB, at mem. If mem is NULL, mmap gives the sort
-   buffer memory of its own. The rules must outlive the sort buffer. Never returns NULL. */
+/* Makes a sort buffer with mem_bytes, at least 8 KiB, at mem; if mem is NULL, allocates the memory
+   with mmap. The rules must outlive the sort buffer. Never returns NULL. */
 struct sort_buffer *sort_buffer_create(const struct sort_rules *rules, uint8_t *mem,
                                        size_t mem_bytes);
 void sort_buffer_destroy(struct sort_buffer *buffer);
 
 void sort_buffer_reset(struct sort_buffer *buffer);
 
-/* Returns how many bytes of records can still be added, whatever records they are. */
+/* Returns how many bytes of records can still be added in the worst case. */
 size_t sort_buffer_room(const struct sort_buffer *buffer);
 
 /* Returns the size of a sort buffer that has room for raw_bytes. */
 size_t sort_buffer_bytes_for(enum sort_order order, size_t raw_bytes);
 
-/* Adds as a part n_records whole records, n_bytes in all, which stay at source until the part is
-   indexed. */
+/* Adds a part of n_records whole records, n_bytes in all, which must stay at source until the part
+   is indexed. */
 struct sort_buffer_part *sort_buffer_add_part(struct sort_buffer *buffer, const uint8_t *source,
                                               size_t n_bytes, size_t n_records,
                                               uint64_t first_record);
@@ -92,42 +91,42 @@ struct sort_buffer_part *sort_buffer_add_part(struct sort_buffer *buffer, const 
 /* Takes n_bytes at the upper end of the free room, for entries or keys of a part. */
 void *buffer_take_from_top(struct sort_buffer *buffer, size_t n_bytes);
 
-/* The worker's memory to sort sort buffers and to merge slices. */
+/* Returns the worker's memory for sorting and merging. */
 struct merge_space *worker_merge_space(struct worker *worker);
 
 /* Sorts a sort buffer whose parts are all indexed, and frees the parts. */
 void sort_buffer_sort(struct sort_buffer *buffer, struct merge_space *space);
 
-/* Returns the bytes of memory that the sort buffer uses, with what sorting it will need. */
+/* Returns the bytes of memory that the sort buffer uses, including those for sorting. */
 size_t sort_buffer_used_bytes(const struct sort_buffer *buffer);
 
 /*
  * ---- ordinals ----
  *
- * Records that are sorted by a tag first (--split-by rg, tag:XX) lose the order of the input among
- * those at one place, but --markdup needs it. So they get an *ordinal* (markdup/read_ends.h),
- * which comes from their place in memory: it increases in the order of the input, with gaps. Any
- * thread may look ordinals up.
+ * --markdup needs the input order of records at one position, which records lose if they are sorted
+ * by a tag first (--split-by rg, tag:XX). So they get an *ordinal* (markdup/read_ends.h), computed
+ * from their address: it increases in the order of the input, with gaps. Any thread may look up
+ * ordinals.
  */
 
 struct record_ordinals;
 
-/* True if ordinals are not simply the indexes of records in their run. */
+/* True if ordinals differ from the indexes of records in their run. */
 static inline bool record_ordinals_are_needed(const struct sort_rules *rules)
 {
     return rules->duplicates && rules->order == SORT_TAG;
 }
 
-/* Of the records of n sort buffers that become one run, in their order. */
+/* Makes the ordinals of n sort buffers, in their order, that become one run. */
 struct record_ordinals *record_ordinals_create(struct sort_buffer *const *buffers, size_t n);
 
 /* NULL is accepted. */
 void record_ordinals_destroy(struct record_ordinals *ordinals);
 
-/* The ordinal of a record in one of the sort buffers. */
+/* Returns the ordinal of a record in one of the sort buffers. */
 uint64_t record_ordinals_find(const struct record_ordinals *ordinals, const uint8_t *rec);
 
-/* The same of a record in a sort buffer that is a run by itself. */
+/* Returns the ordinal of a record in a sort buffer that is a run by itself. */
 uint64_t record_ordinal_in_buffer(const struct sort_buffer *buffer, const uint8_t *rec);
 
 #endif

@@ -2,8 +2,8 @@
  * sort_buffer_pool.c -- see sort_buffer_pool.h.
  *
  * When the reader needs a sort buffer and none is free, one is made on a fresh span of the arena.
- * Batches for records larger than a span have memory of their own. It counts against the budget,
- * too.
+ * Sort buffers for records larger than a span have their own memory, which also counts against the
+ * budget.
  */
 #include "spill/sort_buffer_pool.h"
 
@@ -32,7 +32,7 @@ struct sort_buffer_pool {
     size_t n_free;
     size_t n_made;              /* spans of the arena that are sort buffers, free or not */
     unsigned n_to_retire;
-    size_t large_bytes;         /* of sort buffers with memory of their own */
+    size_t large_bytes;         /* of sort buffers with their own memory */
     bool reader_waits;
     struct sort_buffer **frozen; /* [0, n_spilled) are in the store */
     size_t n_frozen, frozen_room, n_spilled;
@@ -52,8 +52,8 @@ int sort_buffer_pool_open(struct sort_buffer_pool *pool, const struct sort_rules
     const struct memory_budget *budget = &pool->budget;
     pool->rules = rules;
     pool->free_buffers = xcalloc(budget->n_buffers, sizeof *pool->free_buffers);
-    /* The kernel gives memory as sort buffers fill. So a budget larger than the machine's memory
-       does no harm to a small input. */
+    /* The kernel allocates pages as sort buffers fill, so a budget larger than the machine's memory
+       is harmless for a small input. */
     pool->arena_bytes = budget->sort_buffer_bytes * budget->n_buffers + huge_page_bytes;
     void *mem = mmap(NULL, pool->arena_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -63,8 +63,8 @@ int sort_buffer_pool_open(struct sort_buffer_pool *pool, const struct sort_rules
         return -1;
     }
     pool->arena = mem;
-    /* The merge gathers records from all over the arena: huge pages save most of the TLB misses and
-       nearly all page faults. On a kernel without huge pages nothing is lost. */
+    /* The merge gathers records from the whole arena: huge pages avoid most TLB misses and nearly
+       all page faults. A kernel without huge pages ignores this. */
     (void)madvise(mem, pool->arena_bytes, MADV_HUGEPAGE);
     return 0;
 }
@@ -110,7 +110,7 @@ void sort_buffer_pool_lengthen_runs(struct sort_buffer_pool *pool)
     thread_pool_unlock(pool->threads);
 }
 
-/* Retires one sort buffer: the budget has one sort buffer less. */
+/* Retires one sort buffer: removes it from the budget. */
 static void shrink_budget(struct sort_buffer_pool *pool)
 {
     pool->n_to_retire--;
@@ -129,7 +129,7 @@ bool sort_buffer_pool_retire(struct sort_buffer_pool *pool, unsigned n)
 {
     thread_pool_assert_locked(pool->threads);
     pool->n_to_retire += n;
-    /* Stretches on which no sort buffer was made can be retired at once. */
+    /* Spans without a sort buffer can be retired at once. */
     while (pool->n_to_retire > 0 && pool->n_made < pool->budget.n_buffers) shrink_budget(pool);
     while (pool->n_to_retire > 0 && pool->n_free > 0)
         retire_buffer(pool, pool->free_buffers[--pool->n_free]);
@@ -147,7 +147,7 @@ static struct sort_buffer *make_buffer(struct sort_buffer_pool *pool)
 }
 
 /* True if the reader may have another sort buffer: the budget has room, or no sort buffer is left
-   to spill, so that waiting would not help. Then records larger than the budget are sorted in more
+   to spill, so waiting would not help. In that case records larger than the budget take more
    memory. */
 static bool may_take(const struct sort_buffer_pool *pool)
 {
@@ -206,7 +206,7 @@ bool sort_buffer_pool_reader_waits(const struct sort_buffer_pool *pool)
     return pool->reader_waits;
 }
 
-/* ---- all ---- */
+/* ---- any thread ---- */
 
 static void free_locked(struct sort_buffer_pool *pool, struct sort_buffer *buffer)
 {
@@ -278,7 +278,7 @@ static bool are_sorted(struct sort_buffer *const *buffers, size_t n)
 int sort_buffer_pool_oldest(struct sort_buffer_pool *pool, size_t n, struct sort_buffer **oldest)
 {
     thread_pool_lock(pool->threads);
-    /* The array may be moved while this thread waits, so its address is read anew each time. */
+    /* The array may move while this thread waits, so its address is read again each time. */
     while (!are_sorted(pool->frozen + pool->n_spilled, n) && !thread_pool_failed(pool->threads))
         thread_pool_wait_for(pool->threads, WAIT_SPILLER_BATCHES);
     memcpy(oldest, pool->frozen + pool->n_spilled, n * sizeof *oldest);
@@ -298,7 +298,7 @@ void sort_buffer_pool_spilled(struct sort_buffer_pool *pool, size_t n)
 struct sort_buffer *const *sort_buffer_pool_kept(const struct sort_buffer_pool *pool, size_t *n)
 {
     *n = sort_buffer_pool_n_kept(pool);
-    /* An empty input has no list, and C forbids to add even 0 to NULL. */
+    /* An empty input has no list, and C does not allow adding 0 to NULL. */
     return pool->frozen ? pool->frozen + pool->n_spilled : NULL;
 }
 

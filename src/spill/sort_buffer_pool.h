@@ -1,15 +1,14 @@
 /*
- * sort_buffer_pool.h -- the memory of sort buffers: one arena, cut into spans of one size, and the
- * list of the sort buffers that are full.
+ * sort_buffer_pool.h -- owns the memory of sort buffers, one arena cut into spans of one size, and
+ * the list of full sort buffers.
  *
  * The reader takes a sort buffer, fills it and seals it. The spiller writes the oldest sealed ones
  * to the store, which frees them. The merge takes those that were never spilled. The pool also owns
- * the budget that changes while the sort runs: sort buffers are *retired* when compactions need
- * their memory, and runs become longer where seeks are slow.
+ * the memory budget, which changes during the sort: sort buffers are *retired* when compactions
+ * need their memory, and runs become longer if seeks are slow.
  *
  * Order of calls: create; open before loading, if there is input; destroy when all jobs are done.
- * Threads: the headings below and each function say who calls it. The thread pool's lock guards
- * all.
+ * Threads: the headings below and each function name the caller. The thread pool's lock guards all.
  */
 #ifndef ROCKSORT_SPILL_SORT_BUFFER_POOL_H
 #define ROCKSORT_SPILL_SORT_BUFFER_POOL_H
@@ -30,8 +29,8 @@ void sort_buffer_pool_destroy(struct sort_buffer_pool *pool);
    outlive the pool. Returns 0, or -1 after a message. */
 int sort_buffer_pool_open(struct sort_buffer_pool *pool, const struct sort_rules *rules);
 
-/* Before loading: the reader never waits. Batches that the budget has no room for get memory of
-   their own. */
+/* Before loading: makes the reader never wait. Sort buffers beyond the budget get their own memory.
+   */
 void sort_buffer_pool_let_grow(struct sort_buffer_pool *pool);
 
 /* ---- the budget ---- */
@@ -39,14 +38,14 @@ void sort_buffer_pool_let_grow(struct sort_buffer_pool *pool);
 /* Before sort_buffer_pool_open: replaces the budget. */
 void sort_buffer_pool_set_budget(struct sort_buffer_pool *pool, const struct memory_budget *budget);
 
-/* Copies the budget as it is now. */
+/* Copies the current budget. */
 void sort_buffer_pool_budget(struct sort_buffer_pool *pool, struct memory_budget *budget);
 
 /* See memory_budget_lengthen_runs. */
 void sort_buffer_pool_lengthen_runs(struct sort_buffer_pool *pool);
 
-/* With the lock held: removes n sort buffers and their memory for good, each as soon as it is free.
-   True if none that is to be retired is still in use. */
+/* With the lock held: removes n sort buffers and their memory permanently, each as soon as it is
+   free. True if no sort buffer that must be retired is still in use. */
 bool sort_buffer_pool_retire(struct sort_buffer_pool *pool, unsigned n);
 
 /* ---- the reader ---- */
@@ -54,24 +53,23 @@ bool sort_buffer_pool_retire(struct sort_buffer_pool *pool, unsigned n);
 /* Waits for a sort buffer to fill. NULL if the thread pool has failed. */
 struct sort_buffer *sort_buffer_pool_take(struct sort_buffer_pool *pool);
 
-/* Makes a sort buffer with n_bytes outside the arena, for records too large for the other sort
- * buffers. */
+/* Makes a sort buffer with n_bytes outside the arena, for records too large for the others. */
 struct sort_buffer *sort_buffer_pool_make_large(struct sort_buffer_pool *pool, size_t n_bytes);
 
-/* Adds a sort buffer to the list of full ones. Its jobs may still be under way; `end` is the input
-   position after its last record. */
+/* Adds a sort buffer to the list of full ones. Its jobs may still run; `end` is the input position
+   after its last record. */
 void sort_buffer_pool_seal(struct sort_buffer_pool *pool, struct sort_buffer *buffer,
                            const struct input_position *end);
 
 /* With the lock held: true while the reader waits for a sort buffer. */
 bool sort_buffer_pool_reader_waits(const struct sort_buffer_pool *pool);
 
-/* ---- all ---- */
+/* ---- any thread ---- */
 
-/* Takes back a sort buffer that is not used any more. */
+/* Frees a sort buffer for its next use. */
 void sort_buffer_pool_free(struct sort_buffer_pool *pool, struct sort_buffer *buffer);
 
-/* Checksum only: removes a sort buffer from the list of sealed ones and takes it back. */
+/* --checksum-only: removes a sort buffer from the list of sealed ones and frees it. */
 void sort_buffer_pool_forget(struct sort_buffer_pool *pool, struct sort_buffer *buffer);
 
 /* Gives the memory of free sort buffers back to the kernel. */
@@ -79,11 +77,11 @@ void sort_buffer_pool_drop_free(struct sort_buffer_pool *pool);
 
 /* ---- the spiller ---- */
 
-/* With the lock held, or after loading: the number of sealed sort buffers that are not in the
- * store. */
+/* With the lock held, or after loading: returns the number of sealed sort buffers that are not in
+   the store. */
 size_t sort_buffer_pool_n_kept(const struct sort_buffer_pool *pool);
 
-/* With the lock held: the number of sort buffers that should be spilled now (memory_budget.h); may
+/* With the lock held: returns the number of sort buffers to spill now (memory_budget.h), which may
    be 0. expected_bytes is the size of all records; 0: unknown. */
 size_t sort_buffer_pool_n_due(const struct sort_buffer_pool *pool, uint64_t expected_bytes);
 
@@ -91,12 +89,12 @@ size_t sort_buffer_pool_n_due(const struct sort_buffer_pool *pool, uint64_t expe
    the thread pool has failed. */
 int sort_buffer_pool_oldest(struct sort_buffer_pool *pool, size_t n, struct sort_buffer **oldest);
 
-/* Frees the n oldest sort buffers: they are in the store now. */
+/* Frees the n oldest sort buffers, which are in the store now. */
 void sort_buffer_pool_spilled(struct sort_buffer_pool *pool, size_t n);
 
 /* ---- the merge, when loading has ended ---- */
 
-/* Batches that are not in the store, in the order of the input, and the bytes that they take. */
+/* Return the sort buffers that are not in the store, in input order, and their bytes. */
 struct sort_buffer *const *sort_buffer_pool_kept(const struct sort_buffer_pool *pool, size_t *n);
 size_t sort_buffer_pool_kept_bytes(const struct sort_buffer_pool *pool);
 

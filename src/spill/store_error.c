@@ -23,8 +23,8 @@ static void cut_out(char *from, const char *to)
     memmove(from, to, strlen(to) + 1);
 }
 
-/* Removes from RocksDB's text what our message says already: the kind of error, what was being
-   done, and the directory of each file. Also removes the numbers around a wrong checksum. */
+/* Removes the parts of RocksDB's text that our message already has: the kind of error, the
+   operation, and the directory of each file. Also removes the values of a wrong checksum. */
 static const char *shorten(char *error, const char *dir)
 {
     size_t n = strlen(dir);
@@ -43,8 +43,8 @@ static void report(const char *dir, const char *doing, char *error)
     bool is_damaged = strncmp(error, "Corruption", strlen("Corruption")) == 0;
     const char *text = shorten(error, dir);
     if (is_damaged)
-        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: %s; sort again on another "
-                      "disk", dir, text);
+        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: %s; sort again on "
+                      "another disk", dir, text);
     else
         diag_error("cannot %s the temporary data in '%s': %s%s", doing, dir, text,
                    strstr(text, "Too many open files")

@@ -1,18 +1,18 @@
 /*
- * store_error.h -- RocksDB's error strings in our own words.
+ * store_error.h -- converts RocksDB's error strings to our messages.
  *
- * Any thread may call these functions. `dir` is always the temporary directory of the database.
+ * Any thread. `dir` is the temporary directory of the database.
  */
 #ifndef ROCKSORT_SPILL_STORE_ERROR_H
 #define ROCKSORT_SPILL_STORE_ERROR_H
 
 #include <stdbool.h>
 
-/* True if RocksDB's error string says that there is no space. */
+/* True if RocksDB's error string means a full disk. */
 bool store_error_means_full(const char *error);
 
-/* What the system said about the full disk, as a constant text. RocksDB's own words around it name
-   files at length. */
+/* Returns the system's error for the full disk, a constant text, without RocksDB's long file names.
+   */
 const char *store_error_full_reason(const char *error);
 
 /* Prints RocksDB's error as our message and frees it. doing: "read", "write" and so on, as part of

@@ -1,9 +1,9 @@
 /*
  * store_layout.c -- see store_layout.h.
  *
- * Lanes. RocksDB's iterator reads one file after the other and waits for each. So where a disk is
- * slow to seek, each directory has several databases, and as many scans read at the same time: all
- * drives of an array have something to do, and a single drive can choose the nearest data.
+ * RocksDB's iterator reads one file after another and waits for each. So if a disk is slow to seek,
+ * each directory has several databases (lanes), which are scanned at the same time: all drives of
+ * an array are busy, and a single drive can choose the nearest data.
  */
 #include "spill/store_layout.h"
 
@@ -13,7 +13,7 @@ enum {
     OTHER_FILES = 42,           /* inputs, outputs, libraries, runs being written */
     DATABASE_FILES = 6,         /* manifest, lock, logs, directories */
     MIN_FILES = 16,
-    LANE_FILES = 32,            /* if a database could have fewer, there are fewer databases */
+    LANE_FILES = 32,            /* least number of open files for each of several databases */
 };
 
 /* Returns how many runs may be open. */
@@ -38,8 +38,8 @@ unsigned store_layout_lanes(size_t n_dirs, bool slow_to_seek)
 bool store_layout_exceeds_memory(uint64_t input_bytes, size_t scan_bytes)
 {
     enum {
-        RATIO = 3,              /* of compression */
-        SCANS = 4,              /* a sort that spills is several times as large as its memory */
+        RATIO = 3,              /* compression */
+        SCANS = 4,              /* data that spill are several times as large as the memory */
     };
     uint64_t n_bytes = input_bytes / RATIO, least = SCANS * scan_bytes;
     return memory_available() < (n_bytes > least ? n_bytes : least);
@@ -65,7 +65,7 @@ void run_store_disks_add(struct run_store_disks *disks, const struct disk_traits
 /* A worker merges and deflates about 100 MB/s at level 1. The disk should read twice as fast. */
 static const double worker_bytes_per_second = 200e6;
 
-/* Room for the runs and for the result of a compaction, which is written before its runs go. */
+/* Space for the runs and for the output of a compaction, written before its runs are deleted. */
 static const double space_reserve = 2;
 
 enum temp_codec codec_choose(const struct run_store_disks *disks, unsigned n_threads,

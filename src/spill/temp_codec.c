@@ -11,8 +11,8 @@
  *     lz4, accel. 16      1.18        0.42          0.54
  *     zstd, level 1       3.8         1.4           0.32
  *
- * So lz4 with acceleration 4 is the default: compared with snappy it saves 1.4 s of CPU time per GB
- * and makes a tenth more bytes. Higher levels of zstd cost more time than a disk saves.
+ * So lz4 uses acceleration 4: compared with snappy it saves 1.4 s of CPU time per GB for a tenth
+ * more bytes. Higher levels of zstd cost more time than they save on a disk.
  */
 #include "spill/temp_codec.h"
 

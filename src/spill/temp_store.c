@@ -9,7 +9,7 @@ struct temp_store {
     struct temp_store_settings settings;
     struct run_store *runs;
     struct temp_dirs dirs;      /* of the open store */
-    struct run_committer *ender; /* set under the lock of the thread pool */
+    struct run_committer *committer;    /* set under the lock of the thread pool */
 };
 
 struct temp_store *temp_store_create(const struct temp_store_settings *settings)
@@ -19,7 +19,7 @@ struct temp_store *temp_store_create(const struct temp_store_settings *settings)
     return ts;
 }
 
-/* The memory and number of runs that the databases may plan with, under this budget. */
+/* Returns the resources that the databases may plan with, under this budget. */
 static struct run_store_means plan_means(uint64_t expected_bytes,
                                          const struct memory_budget *budget)
 {
@@ -56,7 +56,7 @@ static int open_databases(struct temp_store *ts)
     if (!ts->runs) return -1;
     struct run_store_disks disks;
     run_store_look(ts->runs, &disks);
-    /* The merge seeks for each read from each run: fewer, longer runs need fewer seeks. */
+    /* Each read of a run in the merge is a seek: fewer, longer runs need fewer seeks. */
     if (disks.slow_to_seek) sort_buffer_pool_lengthen_runs(s->pool);
     return 0;
 }
@@ -64,11 +64,11 @@ static int open_databases(struct temp_store *ts)
 static int start_ender(struct temp_store *ts)
 {
     struct threads *threads = ts->settings.threads;
-    struct run_committer *ender = run_committer_create(threads, ts->settings.pool, ts->runs);
+    struct run_committer *committer = run_committer_create(threads, ts->settings.pool, ts->runs);
     thread_pool_lock(threads);
-    ts->ender = ender;
+    ts->committer = committer;
     thread_pool_unlock(threads);
-    return ender ? 0 : -1;
+    return committer ? 0 : -1;
 }
 
 int temp_store_open(struct temp_store *ts)
@@ -98,29 +98,29 @@ struct run_store *temp_store_runs(const struct temp_store *ts)
 
 struct run_committer *temp_store_ender(const struct temp_store *ts)
 {
-    return ts->ender;
+    return ts->committer;
 }
 
 unsigned temp_store_n_durable(const struct temp_store *ts)
 {
     thread_pool_assert_locked(ts->settings.threads);
-    return ts->ender ? run_committer_totals(ts->ender)->n_durable : 0;
+    return ts->committer ? run_committer_totals(ts->committer)->n_durable : 0;
 }
 
 void temp_store_set_before(struct temp_store *ts, unsigned n_runs, uint64_t raw_bytes)
 {
     thread_pool_lock(ts->settings.threads);
-    run_committer_totals(ts->ender)->n_durable = n_runs;
-    run_committer_totals(ts->ender)->raw_bytes = raw_bytes;
+    run_committer_totals(ts->committer)->n_durable = n_runs;
+    run_committer_totals(ts->committer)->raw_bytes = raw_bytes;
     thread_pool_unlock(ts->settings.threads);
 }
 
 void temp_store_close(struct temp_store *ts, bool directories_stay,
                       struct run_store_stats *stats)
 {
-    run_committer_close(ts->ender);
+    run_committer_close(ts->committer);
     if (ts->runs) run_store_stats(ts->runs, stats);
-    /* Runs that have ended may not be in the database yet: several are added at once. */
+    /* Runs that have ended may not be admitted yet. */
     if (ts->runs && directories_stay) (void)run_store_flush(ts->runs);
     run_store_destroy(ts->runs);
     ts->runs = NULL;
@@ -129,6 +129,6 @@ void temp_store_close(struct temp_store *ts, bool directories_stay,
 void temp_store_destroy(struct temp_store *ts)
 {
     if (!ts) return;
-    run_committer_destroy(ts->ender);
+    run_committer_destroy(ts->committer);
     free(ts);
 }

@@ -1,12 +1,13 @@
 /*
- * temp_store.h -- the store of a sort: opened when the first run is spilled, or at once by a sort
- * that goes on with a checkpoint.
+ * temp_store.h -- opens the store of a sort when the first run is spilled, or at once with
+ * --resume, and closes it.
  *
- * Whoever keeps checkpoints makes the temporary directories, and learns when the databases in them
- * are open: struct temp_store_hooks.
+ * The room resume makes the temporary directories and is told when the databases in them are open:
+ * struct temp_store_hooks.
  *
  * Order of calls: create; open, once or more; close, when all other threads have ended; destroy.
- * Threads: one at a time. Any thread that has the lock may call temp_store_ender and n_durable.
+ * Threads: one at a time. Any thread that holds the lock may call temp_store_ender and
+ * temp_store_n_durable.
  */
 #ifndef ROCKSORT_SPILL_TEMP_STORE_H
 #define ROCKSORT_SPILL_TEMP_STORE_H
@@ -22,9 +23,9 @@ struct temp_dirs {
     size_t n_closed;            /* the first n_closed of them get no new data */
 };
 
-/* What has been spilled so far. */
+/* Totals of the spilled runs. */
 struct spill_totals {
-    unsigned n_runs;            /* runs that were written; some may not have ended yet */
+    unsigned n_runs;            /* runs that were written; some may not be committed yet */
     uint32_t next_run, last_run;        /* numbers of runs; RUN_LABEL_NONE before the first */
     uint64_t raw_bytes;         /* in runs, uncompressed */
     size_t open_bytes;          /* sum over runs (run_writer.h) */
@@ -33,8 +34,8 @@ struct spill_totals {
 struct temp_store_hooks {
     /* Makes the directories. Returns 0, or -1 after a message. */
     int (*make_directories)(void *arg, struct temp_dirs *dirs);
-    /* The databases are open, n_lanes in each directory. Returns 0, or -1 if the thread pool has
-     * failed. */
+    /* Called when the databases are open, n_lanes in each directory. Returns 0, or -1 if the thread
+       pool has failed. */
     int (*is_open)(void *arg, unsigned n_lanes);
     /* True if all sort buffers must be in runs before the merge. */
     bool (*needs_all_runs)(void *arg);
@@ -48,35 +49,35 @@ struct temp_store_settings {
     struct temp_store_hooks hooks;
     enum compaction_mode compaction;
     bool long_keys;             /* keys may have tens of thousands of bytes */
-    unsigned n_lanes;           /* of another process's databases, which are opened; 0: new ones */
-    bool reads_input;           /* runs will be added */
+    unsigned n_lanes;           /* existing databases in each directory; 0: makes new ones */
+    bool reads_input;           /* the sort will add runs */
 };
 
 struct temp_store *temp_store_create(const struct temp_store_settings *settings);
 
-/* Opens the store, unless it is open. Returns 0, or -1 after a message. */
+/* Opens the store unless it is open. Returns 0, or -1 after a message. */
 int temp_store_open(struct temp_store *ts);
 
-/* The databases. NULL while the store is not open. */
+/* Returns the databases, or NULL if the store is not open. */
 struct run_store *temp_store_runs(const struct temp_store *ts);
 
-/* The directories of an open store. */
+/* Returns the directories of an open store. */
 const struct temp_dirs *temp_store_dirs(const struct temp_store *ts);
 
 /* See struct temp_store_hooks. */
 bool temp_store_needs_all_runs(const struct temp_store *ts);
 
-/* NULL before the store is open. With the lock held, or by the thread that opens the store. */
+/* Returns NULL before the store is open. With the lock held, or by the thread that opens it. */
 struct run_committer *temp_store_ender(const struct temp_store *ts);
 
-/* The number of runs that a later process would find. With the lock held. */
+/* With the lock held: returns the number of runs that --resume would find. */
 unsigned temp_store_n_durable(const struct temp_store *ts);
 
-/* After open: tells that the store has n_runs of an earlier process, with raw_bytes of records. */
+/* After open: sets the totals to n_runs of the interrupted sort, with raw_bytes of records. */
 void temp_store_set_before(struct temp_store *ts, unsigned n_runs, uint64_t raw_bytes);
 
-/* Ends the thread, and closes the databases; if directories_stay, all runs are in them then. If the
-   store was open, sets *stats. */
+/* Ends the run committer and closes the databases; if directories_stay, first admits all runs. If
+   the store was open, sets *stats. */
 void temp_store_close(struct temp_store *ts, bool directories_stay,
                       struct run_store_stats *stats);
 

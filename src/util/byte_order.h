@@ -1,7 +1,7 @@
 /*
- * byte_order.h -- integers as bytes: little-endian for BAM files, big-endian for keys that memcmp
- * compares. Addresses need no alignment. Functions that write return the address after what they
- * wrote. Also copies and compares bytes. Pure.
+ * byte_order.h -- reads and writes integers, little-endian for BAM files, big-endian for keys in
+ * memcmp order. Addresses need no alignment. Functions that write return the end of the written
+ * bytes. Also copies and compares bytes. Pure.
  */
 #ifndef ROCKSORT_UTIL_BYTE_ORDER_H
 #define ROCKSORT_UTIL_BYTE_ORDER_H
@@ -62,14 +62,14 @@ static inline uint64_t get_big_endian(const uint8_t *at, int n_bytes)
     return value;
 }
 
-/* Writes n_bytes, from any address if there are none. */
+/* Like memcpy, but `bytes` may be any pointer, even NULL, if n_bytes is 0. */
 static inline uint8_t *copy_bytes(uint8_t *at, const void *bytes, size_t n_bytes)
 {
     if (n_bytes > 0) memcpy(at, bytes, n_bytes);
     return at + n_bytes;
 }
 
-/* Like strcmp: what is the beginning of the other comes first. */
+/* Compares like strcmp: a prefix comes before a longer string. */
 static inline int compare_bytes(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
 {
     size_t n = a_bytes < b_bytes ? a_bytes : b_bytes;

@@ -54,7 +54,7 @@ void print_anyway(const char *format, ...)
     (void)sigaddset(&pipe, SIGPIPE);
     (void)pthread_sigmask(SIG_BLOCK, &pipe, &before);
     va_start(args, format);
-    /* There is nowhere to report that standard error cannot be written. */
+    /* A failure to write to standard error cannot be reported. */
     (void)vfprintf(unguarded ? unguarded : stderr, format, args);
     va_end(args);
     if (!sigismember(&before, SIGPIPE)) (void)sigtimedwait(&pipe, NULL, &no_time);
@@ -103,7 +103,7 @@ static void note_error(const char *line, size_t n, bool is_hidden)
     if (is_error) atomic_store(is_hidden ? &library_hidden : &library_shown, true);
 }
 
-/* Calls `react` if the bytes have the words that are watched for. */
+/* Calls `react` if the bytes contain the watched words. */
 static void look_for_words(const char *bytes, size_t n_bytes)
 {
     (void)pthread_mutex_lock(&watch_lock);
@@ -213,7 +213,7 @@ void diag_no_thread(int error)
 
 const char *diag_advice(int error)
 {
-    /* In memory a sort has enough with 12. Tests sort with temporary data under 64. */
+    /* A sort in memory needs 12 files. Tests sort with temporary data under a limit of 64. */
     if (error == EMFILE) return "; raise 'ulimit -n' to 64 or more";
     return error == EFBIG ? "; raise 'ulimit -f'" : "";
 }
@@ -294,7 +294,7 @@ const char *diag_error_text(void)
     return error_text[0] ? error_text : NULL;
 }
 
-/* True if standard error takes bytes without waiting; it does not after Ctrl-S on a terminal. */
+/* True if writing to standard error does not block; after Ctrl-S a terminal blocks. */
 static bool can_write(void)
 {
     struct pollfd terminal = {.fd = STDERR_FILENO, .events = POLLOUT};

@@ -1,5 +1,5 @@
 /*
- * diag.h -- messages to the person at the terminal, on standard error.
+ * diag.h -- prints errors, warnings, notes and the status line on standard error.
  *
  * A run that fails prints exactly one error: the first. One fault can make several threads fail;
  * errors after the first are dropped. The function that knows the cause prints; its callers only
@@ -21,7 +21,7 @@
 /* Prints "samtools rocksort: MESSAGE" if no error was printed before. */
 void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What the caller of the sort must know of the cause. */
+/* Causes that the caller of the sort treats differently. */
 enum diag_cause {
     DIAG_OTHER,
     DIAG_DAMAGE,                /* temporary data changed after they were written */
@@ -37,13 +37,13 @@ void diag_error_of(enum diag_cause cause, const char *format, ...)
 void diag_full_disk(const char *place, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Print errors of any part of the program in the same words. error: what pthread_create or
+/* Print the errors "no memory" and "cannot start a thread". error: what pthread_create or
    pthread_mutex_init returned. */
 void diag_no_memory(void);
 void diag_no_thread(int error);
 
-/* What to do about the errno of a call that opens or writes a file, to be put after strerror's
-   text: "; raise 'ulimit -n' ...", or "". */
+/* Returns a hint to print after strerror's text when a file cannot be opened or written:
+   "; raise 'ulimit -n' ...", or "". */
 const char *diag_advice(int error);
 
 /* ---- other messages ---- */
@@ -52,11 +52,11 @@ const char *diag_advice(int error);
 void diag_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Like diag_note, but also when quiet: says what a failed run leaves and how to use it, or that the
-   result is hardly what was asked for. */
+/* Like diag_note, but also when quiet. For files that a failed run keeps, and for results that the
+   user probably does not want. */
 void diag_left(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* ---- what is printed ---- */
+/* ---- which messages are printed ---- */
 
 /* From now on only errors and diag_left are printed. */
 void diag_set_quiet(void);
@@ -65,29 +65,29 @@ bool diag_is_quiet(void);
 /* From now on no error is printed. */
 void diag_silence(void);
 
-/* Forgets the error, so that the next one is printed, and allows the status line again. To be
-   called between runs, while there is no other thread. */
+/* Forgets the error, so that the next one is printed, and allows the status line again. Call it
+   between runs, while no other thread runs. */
 void diag_renew(void);
 
-/* From now on, text that libraries print on the stream stderr is made safe for a terminal, too:
-   htslib quotes lines of headers. To be called once, before any other thread is started. */
+/* From now on, text that libraries print on stderr is also made safe for a terminal: htslib quotes
+   lines of headers. Call it once, before any other thread starts. */
 void diag_guard_stderr(void);
 
-/* After diag_guard_stderr: calls react(arg) when a library has printed these words, before the
-   thread that printed them returns from printing. `words` stays with the caller; NULL ends it. When
-   this function returns, no other thread is in an earlier `react` any more. */
+/* After diag_guard_stderr: calls react(arg) when a library prints `words`, in the thread that
+   prints them. The caller owns `words`; NULL stops watching. When this function returns, no other
+   thread runs an earlier `react`. */
 void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg);
 
 /* From now on lines of htslib, which begin with "[", are not shown. */
 void diag_hide_htslib(void);
 
-/* To be put after "htslib refuses ..." in an error: "; its words are above", or that an option
-   shows them, or "" if the library printed none. */
+/* Returns a hint to print after "htslib refuses ...": that the library's message is above, or which
+   option shows it, or "" if it printed none. */
 const char *diag_library_words(void);
 
-/* ---- which error there was ---- */
+/* ---- the error ---- */
 
-/* True if there was an error, or diag_silence was called. */
+/* True after an error, or after diag_silence. */
 bool diag_failed(void);
 
 enum diag_cause diag_cause(void);
@@ -95,7 +95,7 @@ enum diag_cause diag_cause(void);
 /* Returns the place if the error was printed by diag_full_disk, else NULL. */
 const char *diag_full_place(void);
 
-/* Returns the error, or NULL. To be called only when no other thread can fail any more. */
+/* Returns the error, or NULL. Call it only when no other thread can fail any more. */
 const char *diag_error_text(void);
 
 /* ---- the status line ---- */
@@ -104,8 +104,8 @@ const char *diag_error_text(void);
    draws nothing and does not wait. */
 void diag_status(const char *line);
 
-/* Erases the status line; from now on none is drawn. If another thread prints a message, waits for
-   it for at most 20 ms. */
+/* Erases the status line and draws none from now on. Waits at most 20 ms for another thread that
+   prints a message. */
 void diag_end_status(void);
 
 #endif

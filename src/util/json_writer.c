@@ -1,5 +1,5 @@
-/* json_writer.c -- see json_writer.h. Results of stdio are ignored here, because the stream
-   remembers its errors and the caller checks it once, at the end. */
+/* json_writer.c -- see json_writer.h. Ignores the results of stdio, because the stream remembers
+   its errors and the caller checks it once, at the end. */
 #include "util/json_writer.h"
 
 #include "util/terminal_text.h"
@@ -51,7 +51,7 @@ static void new_line(const struct json_writer *json)
     (void)fprintf(json->to, "\n%*s", (int)(json->indent * json->depth), "");
 }
 
-/* Writes what comes before a value: comma, new line, name. */
+/* Writes the comma, the new line and the name before a value. */
 static void begin_value(struct json_writer *json, const char *name, bool is_container)
 {
     if (json->depth == 0) return;
@@ -132,8 +132,8 @@ void json_number(struct json_writer *json, const char *name, double value)
         return;
     }
     begin_value(json, name, false);
-    /* printf writes the decimal point as ".", since setlocale is never called. Nine digits resolve
-       nanoseconds within a second, and ten microseconds within an hour. */
+    /* printf writes the decimal point as ".", because setlocale is never called. Nine digits
+       resolve nanoseconds within a second, and ten microseconds within an hour. */
     (void)fprintf(json->to, "%.9g", value);
 }
 

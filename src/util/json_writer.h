@@ -2,9 +2,9 @@
  * json_writer.h -- writes JSON (RFC 8259) to a stream. Each member of an object is on its own line;
  * an array of plain values is on one line.
  *
- * Order of calls: json_start; one value, mostly an object with its contents; then the caller checks
- * with ferror(stream) that everything was written. Objects and arrays are ended, the innermost
- * first. Elements of arrays, and the outermost value, have no name (NULL).
+ * Order of calls: json_start; one value, usually an object with its members; then the caller checks
+ * ferror(stream). Objects and arrays must be ended, the innermost first. Pass NULL as the name of
+ * array elements and of the outermost value.
  *
  * Bytes of texts that are not UTF-8 become U+FFFD. A number that is not finite becomes null. One
  * thread at a time.
@@ -20,11 +20,11 @@ enum { JSON_MOST_DEPTH = 16 };
 
 struct json_writer {
     FILE *to;
-    unsigned indent;            /* blanks of a level; json_start sets 2, the caller may change it */
+    unsigned indent;            /* blanks per level; json_start sets 2, the caller may change it */
     unsigned depth;             /* open objects and arrays, at most JSON_MOST_DEPTH */
     struct {
         bool is_array;
-        bool has_lines;         /* each of its values is on its own line */
+        bool has_lines;         /* each value is on its own line */
         unsigned n;             /* values so far */
     } open[JSON_MOST_DEPTH];
 };

@@ -1,11 +1,11 @@
 /*
- * long_hash.h -- the XXH3-64 hash of bytes that are often more than 240: the same value as
- * XXH3_64bits of xxhash.h, with the vector instructions that the processor has.
+ * long_hash.h -- XXH3-64 for inputs that are often longer than 240 bytes. Returns the same value as
+ * XXH3_64bits of xxhash.h, but uses AVX2 if the processor has it.
  *
- * A header that is included is compiled for all processors of its kind, on x86-64 for vectors of 16
- * bytes. For longer input XXH3 takes half the time with those of 32.
+ * xxhash.h is compiled for every x86-64 processor, with vectors of 16 bytes. With vectors of 32
+ * bytes XXH3 takes half the time for long inputs.
  *
- * Pure. For short input, such as names, use xxhash.h, which needs no call.
+ * Pure. For short inputs, such as names, use the inline functions of xxhash.h.
  */
 #ifndef ROCKSORT_UTIL_LONG_HASH_H
 #define ROCKSORT_UTIL_LONG_HASH_H
@@ -15,7 +15,7 @@
 
 uint64_t long_hash(const void *bytes, size_t n_bytes);
 
-/* The same for processors that have AVX2; for long_hash.c only. */
+/* The same for processors with AVX2; only long_hash.c calls it. */
 #ifdef __x86_64__
 #define LONG_HASH_HAS_AVX2
 uint64_t long_hash_avx2(const void *bytes, size_t n_bytes);

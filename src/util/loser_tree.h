@@ -1,10 +1,9 @@
 /*
- * loser_tree.h -- which of n sources has the smallest head: a tournament that is replayed along one
- * path, of log2(n) comparisons, whenever one source has gone on.
+ * loser_tree.h -- finds the source with the smallest head among n sorted sources. When the head of
+ * one source changes, it replays one path of the tournament: log2(n) comparisons.
  *
- * The caller's `before` compares the heads of two sources, by their numbers; a source that has
- * ended comes after all others. Sources that are equal must be told apart by it, for example by
- * number.
+ * The caller's `before` compares the heads of two sources, given by their numbers. An exhausted
+ * source comes last. `before` must break ties, for example by number.
  *
  * Order of calls: loser_tree_build, when all sources have their first heads; then any number of
  * loser_tree_first and, after the head of that source has changed, loser_tree_replay;
@@ -22,7 +21,7 @@
 /* Starts as {0}. */
 struct loser_tree {
     size_t n;
-    size_t *losers; /* [0]: who won; [k]: who lost at node k, whose children are 2k and
+    size_t *losers; /* [0]: the winner; [k]: the loser at node k, whose children are 2k and
                        2k + 1; source i is node n + i */
 };
 
@@ -33,7 +32,7 @@ static inline size_t loser_tree_first(const struct loser_tree *tree)
     return tree->losers[0];
 }
 
-/* The head of source i has changed, which came first before. */
+/* Updates the tree after the head of source i, the winner, has changed. */
 static inline void loser_tree_replay(struct loser_tree *tree, size_t i, loser_tree_before before,
                                      const void *sources)
 {
@@ -46,7 +45,7 @@ static inline void loser_tree_replay(struct loser_tree *tree, size_t i, loser_tr
     tree->losers[0] = i;
 }
 
-/* For n sources, one at least. */
+/* Builds the tree of n >= 1 sources. */
 static inline void loser_tree_build(struct loser_tree *tree, size_t n, loser_tree_before before,
                                     const void *sources)
 {

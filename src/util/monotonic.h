@@ -1,4 +1,4 @@
-/* monotonic.h -- clocks that are never set back: durations in seconds, and waiting. Any thread. */
+/* monotonic.h -- reads the monotonic clock and CPU clocks in seconds. Any thread. */
 #ifndef ROCKSORT_UTIL_MONOTONIC_H
 #define ROCKSORT_UTIL_MONOTONIC_H
 
@@ -23,7 +23,7 @@ static inline double thread_cpu_seconds(void)
     return clock_seconds(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Initialises a condition for waits that end by this clock. Returns 0, or what pthread returned. */
+/* Initialises a condition whose timed waits use this clock. Returns 0 or an error number. */
 static inline int monotonic_cond_init(pthread_cond_t *cond)
 {
     pthread_condattr_t monotonic;

@@ -23,7 +23,7 @@ bool path_go_up(char *path)
 {
     char *slash = strrchr(path, '/');
     if (!slash || strcmp(path, "/") == 0) return false;
-    slash[slash == path] = '\0';        /* the slash of the root stays */
+    slash[slash == path] = '\0';        /* keeps the slash of the root */
     return true;
 }
 
@@ -113,6 +113,6 @@ int path_sync_file(const char *path)
 
 int path_sync_directory(const char *path)
 {
-    /* A file system that cannot sync directories says EINVAL. */
+    /* A file system that cannot sync directories returns EINVAL. */
     return sync_path(path, O_DIRECTORY) == 0 || errno == EINVAL ? 0 : -1;
 }

@@ -1,6 +1,6 @@
 /*
- * path.h -- the directory and the file name in a path, from the text alone: links are not followed;
- * the names in a directory; and syncing paths. Any thread.
+ * path.h -- splits paths into directory and file name, lists the names in a directory, and syncs
+ * files and directories. Splitting looks at the text only and follows no links. Any thread.
  */
 #ifndef ROCKSORT_UTIL_PATH_H
 #define ROCKSORT_UTIL_PATH_H
@@ -8,29 +8,29 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The last part of a path: what comes after the last slash, or the whole path if it has none. */
+/* Returns the part of a path after its last slash, or the whole path if it has none. */
 const char *path_name(const char *path);
 
 /* Removes the last part of a path, in place. Returns false, and changes nothing, if the path is "/"
    or a name without a directory. */
 bool path_go_up(char *path);
 
-/* Makes the directory of a path if it is not there. Returns true if it was made. The second one
-   removes it if it is empty. Allocate nothing. */
+/* Make the directory of a path if it does not exist, and remove it if it is empty. Allocate
+   nothing. path_make_parent returns true if it made the directory. */
 bool path_make_parent(const char *path);
 void path_remove_parent(const char *path);
 
 /* Returns the directory of a path, "." for a name without one. The caller frees it. */
 char *path_parent(const char *path);
 
-/* The same for a pattern that has a % in its last part or in that before: the lowest directory
-   without one. */
+/* Returns the lowest directory without a % of a pattern (--split-by) that has a % in its last part
+   or in the part before it. The caller frees it. */
 char *path_fixed_parent(const char *pattern);
 
 /* True for the name of a file that is a URL. */
 bool path_is_url(const char *name);
 
-/* True for the names of standard output. To open a file by such a name would truncate it. */
+/* True for the names of standard output. Opening a file by such a name would truncate it. */
 bool path_is_standard_output(const char *name);
 
 /* Lists the names in a directory for which `accept` returns true, sorted. The caller frees each

@@ -23,7 +23,7 @@ static bool parse_whole(const char **at, uint64_t *value)
 /* Parses a point and the digits after it, and moves *at to their end. False if there are none. */
 static bool parse_fraction(const char **at, double *value)
 {
-    enum { MOST_DIGITS = 15 };          /* of a double; the rest is less than a byte */
+    enum { MOST_DIGITS = 15 };          /* of a double; further digits are less than a byte */
     double digits = 0, scale = 1;
     const char *begin = ++*at;
     for (; **at >= '0' && **at <= '9'; ++*at) {
@@ -40,7 +40,7 @@ static char upper(char c)
     return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
-/* True for what may follow the letter of a unit: nothing, B or iB. */
+/* True for a valid end of a unit, after its letter: nothing, B or iB. */
 static bool is_rest_of_unit(const char *text)
 {
     if (upper(text[0]) == 'I' && upper(text[1]) == 'B') text++;

@@ -1,5 +1,5 @@
 /*
- * size.h -- sizes in bytes, as people write and read them. Pure; any thread.
+ * size.h -- parses and formats sizes in bytes, such as "640M" and "1.5 GB". Pure; any thread.
  */
 #ifndef ROCKSORT_UTIL_SIZE_H
 #define ROCKSORT_UTIL_SIZE_H
@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 /*
- * Parses a size of the command line, such as 640M, 768MB or 1.5GiB. It is a whole number of bytes,
- * or a number of K, M, G or T, which may have a decimal point; B or iB may follow. All units are
- * powers of 1024. Upper and lower case are the same. A part of a byte is dropped. Returns 0, or -1
- * if the text is anything else or the size does not fit into 63 bits.
+ * Parses a size of the command line, such as 640M, 768MB or 1.5GiB: a whole number of bytes, or a
+ * number, which may have a decimal point, with a unit K, M, G or T, which B or iB may follow. Units
+ * are powers of 1024; case does not matter; fractions of a byte are dropped. Returns 0, or -1 if
+ * the text is not a size or the size does not fit into 63 bits.
  */
 int size_parse(const char *text, uint64_t *n_bytes);
 

@@ -2,10 +2,10 @@
  * terminal_text.c -- see terminal_text.h.
  *
  * Control characters are 0x00 to 0x1f, 0x7f and, in UTF-8, U+0080 to U+009F. U+009B is one of them:
- * it means the same as ESC [. A terminal that is set to Latin-1 takes the single bytes 0x80 to 0x9f
- * for these control characters. Characters that change the direction of writing, or separate lines,
- * can make a message look like another one. So a UTF-8 character stays as it is only if it is
- * well-formed and is none of these characters.
+ * it means the same as ESC [. A terminal that is set to Latin-1 reads the single bytes 0x80 to 0x9f
+ * as these control characters. Characters that change the direction of writing or separate lines
+ * can disguise a message. So a UTF-8 character is printed only if it is well-formed and is none of
+ * these characters.
  */
 #include "util/terminal_text.h"
 
@@ -55,7 +55,7 @@ static bool is_harmless(uint32_t c)
     return !is_control && !separates_lines && !turns_writing;
 }
 
-/* Returns how many bytes at `at` may stay as they are; 0 if the first must be escaped. */
+/* Returns how many bytes at `at` may be printed; 0 if the first must be escaped. */
 static size_t printable_bytes(const char *at)
 {
     uint32_t character;

@@ -1,8 +1,8 @@
 /*
- * text_pool.h -- texts one after the other in one piece of memory, found by their places.
+ * text_pool.h -- stores strings one after another in one allocation and finds them by offset.
  *
- * Starts as {0}; the owner frees `bytes`. A place stays; the address of a text changes when texts
- * are added.
+ * Starts as {0}; the owner frees `bytes`. Adding a string may move all others, but never changes
+ * their offsets.
  */
 #ifndef ROCKSORT_UTIL_TEXT_POOL_H
 #define ROCKSORT_UTIL_TEXT_POOL_H
@@ -16,7 +16,7 @@ struct text_pool {
     size_t n_bytes, room;
 };
 
-/* Adds a copy of a text, with its NUL. Returns its place. */
+/* Adds a copy of a string, with its NUL. Returns its offset. */
 static inline size_t text_pool_put(struct text_pool *pool, const char *text)
 {
     size_t at = pool->n_bytes, n = strlen(text) + 1;

@@ -1,7 +1,7 @@
 /*
- * varint.h -- integers in as few bytes as they need: seven bits a byte, the lowest first; the
- * highest bit of a byte says that more follow. Signed integers are folded first, so that small
- * ones of either sign are short. Pure.
+ * varint.h -- reads and writes LEB128 integers: seven bits a byte, the lowest first; the highest
+ * bit of a byte is set if more bytes follow. Signed integers are zigzag-encoded first, so that
+ * small ones of either sign are short. Pure.
  */
 #ifndef ROCKSORT_UTIL_VARINT_H
 #define ROCKSORT_UTIL_VARINT_H
@@ -21,7 +21,7 @@ static inline uint8_t *put_varint(uint8_t *at, uint64_t value)
     return at;
 }
 
-/* Reads a value that put_varint wrote, and moves *at behind it. */
+/* Reads a value that put_varint wrote, and moves *at to its end. */
 static inline uint64_t get_varint(const uint8_t **at)
 {
     uint64_t value = 0, byte;

@@ -1,4 +1,4 @@
-/* version.h -- the one place where the version of rocksort is written. */
+/* version.h -- the version of rocksort. */
 #ifndef ROCKSORT_UTIL_VERSION_H
 #define ROCKSORT_UTIL_VERSION_H
 

@@ -9,8 +9,8 @@
 
 static const char blanks[] = " \t\n";
 
-/* Copies the word at *at to out, and moves *at behind it. Returns the end of the copy, or NULL if a
-   quote has no end. */
+/* Copies the word at *at to out, and moves *at to its end. Returns the end of the copy, or NULL if
+   a quote is not closed. */
 static char *copy_word(const char **at, char *out)
 {
     const char *from = *at;
@@ -31,8 +31,8 @@ static char *copy_word(const char **at, char *out)
     return out;
 }
 
-/* The array and the copies of all words are one piece of memory: words are no longer together than
-   the text, and there are at most half as many as the text has characters, and one. */
+/* Allocates the array and the copies of all words at once: the words together are no longer than
+   the text, and their number is at most half its length plus one. */
 char **words_split(const char *text, size_t *n)
 {
     size_t n_bytes = strlen(text) + 1, most = n_bytes / 2 + 2;
@@ -66,7 +66,7 @@ bool words_list_has(const char *list, const char *word)
     return false;
 }
 
-/* True if a shell takes the word as it stands. */
+/* True if the word needs no quotes. */
 static bool is_plain(const char *word)
 {
     for (; *word; word++) {

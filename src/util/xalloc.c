@@ -31,7 +31,7 @@ void xalloc_require(bool had_memory)
     if (!had_memory) end_without_memory();
 }
 
-/* malloc(0) may return NULL without a failure, so 1 byte is asked for. */
+/* Allocates 1 byte for size 0, because malloc(0) may return NULL on success. */
 void *xmalloc(size_t n_bytes)
 {
     void *mem = malloc(n_bytes ? n_bytes : 1);

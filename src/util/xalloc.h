@@ -1,14 +1,13 @@
 /*
- * xalloc.h -- allocates memory, or ends the process: callers check nothing.
+ * xalloc.h -- allocates memory or ends the process; callers need not check the result.
  *
- * If there is no memory, the process cleans up and ends, with one message and status 1. The caller
- * frees what these functions return, with free().
+ * If there is no memory, the process cleans up, prints one message and exits with status 1. The
+ * caller frees the results with free().
  *
  * During a sort, malloc, calloc and realloc of libraries follow the same rule
- * (os/exception_guard.h, os/interpose.h). Before and after a sort, and under sanitizers,
- * a function of a library may fail for lack of memory: xalloc_require applies the rule to its
- * result. A size that comes from a file must be checked against a limit before it is used here.
- * Callers of mmap check its result themselves.
+ * (os/exception_guard.h, os/interpose.h). Before and after a sort, and under sanitizers, a library
+ * function may fail for lack of memory: xalloc_require applies the rule to its result. Check a size
+ * that comes from a file against a limit before using it here. Callers of mmap check its result.
  *
  * Any thread.
  */
@@ -30,11 +29,11 @@ void *xmemdup(const void *mem, size_t n_bytes);
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Makes sure that an array has room for at least n items. `array` is the address of the pointer to
-   it, and *room its size in items; at first NULL and 0. An array that must grow gets room for n +
-   some_more items, so that it is not copied for every item. */
+   it, and *room its size in items; they start as NULL and 0. An array that must grow gets room for
+   n + some_more items, so that it is not copied for every item. */
 void xgrow(void *array, size_t *room, size_t n, size_t some_more, size_t item_bytes);
 
-/* Ends the process if had_memory is false. For functions of libraries that fail only for lack of
+/* Ends the process if had_memory is false. For library functions that fail only for lack of
    memory: xalloc_require(kputs(text, &line) >= 0). */
 void xalloc_require(bool had_memory);
 
