@@ -355,7 +355,8 @@ int chunk_encoder_make(struct chunk_encoder *out, struct output_form *form,
         struct column_encoder **columns = &e.scratch->columns[form->number];
         if (!*columns) *columns = column_encoder_create(settings->columns, records->header);
         e.columns = *columns;
-        column_batch_expect(column_encoder_batch(e.columns), records->n_entries, form->column_batch_bytes);
+        column_batch_expect(column_encoder_batch(e.columns), records->n_entries,
+                            form->column_batch_bytes);
     }
     int r = emit(&e);
     trim(e.scratch);

@@ -24,8 +24,7 @@ struct output_form {
     unsigned number;            /* of the output, below MOST_OUTPUTS */
     const struct output_file *file;     /* its settings and its index */
     size_t column_batch_bytes;  /* raw bytes of records after which a column batch is closed */
-    _Atomic size_t
-        room_hint; /* bytes of the largest output chunk so far, and a margin; starts as 0 */
+    _Atomic size_t room_hint;   /* bytes of the largest output chunk so far, and a margin */
 };
 
 /* The records of an output chunk, in order. */
@@ -45,7 +44,7 @@ struct chunk_records {
 /* Consecutive records of the same group. In BAM and compressed SAM a span begins a BGZF block. */
 struct output_span {
     size_t begin, end;          /* in chunk_encoder.bytes */
-    uint64_t n_records, raw_bytes;      /* that are written */
+    uint64_t n_records, raw_bytes;      /* written */
     struct bam_index_part part; /* of the index, if one is written; counted from `begin` */
     size_t group, span;         /* split by place (split_plan.h) */
     struct column_bytes notes;  /* Arrow and Parquet: metadata of its column batches

@@ -147,7 +147,8 @@ static void compare(sam_hdr_t *header, const faidx_t *index, struct cram_referen
     for (int tid = 0; tid < n_refs; tid++) {
         const char *name = sam_hdr_tid2name(header, tid);
         int64_t n_bases = index ? faidx_seq_len(index, name) : -1;
-        enum place place = n_bases >= 0 ? IN_FILE : find_elsewhere(header, name, index != NULL, &file);
+        enum place place =
+            n_bases >= 0 ? IN_FILE : find_elsewhere(header, name, index != NULL, &file);
         if (difference->n[place]++ == 0) difference->first[place] = tid;
         if (index) ref->n_bases[tid] = n_bases < 0 ? INT64_MAX : n_bases;
         if (n_bases < 0 || n_bases == sam_hdr_tid2len(header, tid)) continue;

@@ -26,7 +26,7 @@
 
 struct checkpoint_writer;
 
-struct checkpoint_sort_parts {       /* borrowed from the sort */
+struct checkpoint_sort_parts {  /* parts of the sort; they outlive the writer */
     struct threads *threads;
     struct load_totals *totals;
     const struct output_path *output_path, *index_path;

@@ -77,7 +77,7 @@ struct sort_settings {
     bool add_pg;
     const char *command_line;   /* for @PG CL */
     /* Writes reports of a complete output to temporary files, adds them to the set and commits
-       them; or NULL. A failure does not fail the sort. */
+       them; or NULL. After a failure the output is complete without them. */
     void (*write_reports)(void *arg, const struct sort_report *report, struct output_set *set);
     void *reports_arg;
     bool progress;              /* without a terminal, print a line every progress_seconds */

@@ -122,9 +122,11 @@ static void create_objects(struct sort_context *sort)
     create_output(sort);
 }
 
-int sort_init(struct sort_context *sort, const struct sort_settings *settings, struct sort_report *report)
+int sort_init(struct sort_context *sort, const struct sort_settings *settings,
+              struct sort_report *report)
 {
-    *sort = (struct sort_context){.settings = settings, .report = report, .cut_names = CUT_NAMES_START};
+    *sort = (struct sort_context){
+        .settings = settings, .report = report, .cut_names = CUT_NAMES_START};
     *report = (struct sort_report){.begun = time(NULL), .output = settings->output,
                                    .also = settings->also};
     sort_plan_memory(settings, settings->memory_bytes, &sort->budget);

@@ -68,7 +68,7 @@ struct split_span {
 
 struct split_plan {             /* constant after create and set_ranges */
     struct split_request request;
-    size_t n_groups;            /* that are known */
+    size_t n_groups;            /* known before the first record is read */
     uint32_t *last_span;        /* by place: the last span of each known group */
     struct split_span *spans;
     size_t n_spans, spans_room;
