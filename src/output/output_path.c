@@ -356,8 +356,8 @@ const char *output_path_problem(const struct output_path *path, int error)
 
 int output_path_close(const struct output_path *path, hFILE *file)
 {
-    /* After a failure hclose returns errno, which htslib's S3 does not set: without this, a refused
-       upload would look like success. */
+    /* A failed hclose returns 0 if errno is 0, and htslib's S3 does not set errno: without this, a
+       refused upload would look like success. */
     errno = EIO;
     int r = path && path->is_url ? transfers_close_output(file) : hclose(file);
     if (r < 0 && errno == 0) errno = EIO;

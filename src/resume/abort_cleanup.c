@@ -7,12 +7,12 @@
 
 #include <unistd.h>
 
-/* Removes what a sort that ends at once would leave. The lock is held and is not released, so that
-   no other thread can make another file or directory. */
+/* Removes temporary files and directories before the process ends. With the lock held, which is
+   never released, so that no other thread can make more of them. */
 static void remove_temporaries(struct abort_cleanup *end, bool keep_directories)
 {
     thread_pool_fail_locked(end->threads);
-    diag_silence();             /* other threads will miss their files and print errors */
+    diag_silence();             /* other threads would print errors about missing files */
     diag_end_status();
     output_set_unlink(end->outputs);
     if (end->outputs->state != OUTPUT_SET_NAMING) (void)temp_dir_remove(end->groups->path);
@@ -22,16 +22,16 @@ static void remove_temporaries(struct abort_cleanup *end, bool keep_directories)
         checkpoint_writer_remove_directories(end->checkpoint);
 }
 
-/* With the lock held: tells the user what becomes of the temporary directories. Says nothing if
-   they are removed because the user ended the sort. After SIGPIPE it does: the user may not know
-   that the program that reads the output has failed. */
+/* With the lock held: tells the user what happens to the temporary directories, unless they are
+   removed because the user ended the sort. SIGPIPE is reported: the user may not know that the
+   reader of the output has failed. */
 static void tell(const struct abort_cleanup *end, int signal_number, bool kept, unsigned n_durable)
 {
     if (kept || signal_number == SIGPIPE || !checkpoint_writer_is_wish(signal_number))
         checkpoint_writer_tell(end->checkpoint, kept, n_durable);
 }
 
-/* With the lock held: cleans up, and tells the user what becomes of the temporary directories. */
+/* With the lock held: cleans up, and tells the user what happens to the temporary directories. */
 static void clean_up(struct abort_cleanup *end, int signal_number)
 {
     unsigned n_durable = temp_store_n_durable(end->store);
@@ -40,19 +40,20 @@ static void clean_up(struct abort_cleanup *end, int signal_number)
     tell(end, signal_number, kept, n_durable);
 }
 
-/* Called by exception_guard.h, in any thread, which may have the lock already. */
+/* Called by exception_guard.h in any thread, which may already hold the lock. */
 static void after_exception(void *arg)
 {
-    enum { LOCK_SECONDS = 5 };  /* its holder may wait, in RocksDB, for a lock of this thread */
+    enum { LOCK_SECONDS = 5 };  /* its holder may wait, in RocksDB, for a lock that this thread
+                                   holds */
     struct abort_cleanup *end = arg;
     (void)thread_pool_lock_within(end->threads, LOCK_SECONDS);
-    /* What failed is an index or a report: outputs stay without it. */
+    /* Only an index or a report failed: publish the outputs without it. */
     if (end->outputs->state == OUTPUT_SET_COMPLETE) (void)output_set_publish(end->outputs);
     clean_up(end, 0);
 }
 
-/* With the lock held: makes the reader stop, so that the records that came so far are saved.
-   Returns false if they are not to be saved, or if the reader was told to stop before. */
+/* With the lock held: stops the reader, so that the records read so far are saved. Returns false if
+   they are not to be saved, or if the reader was already told to stop. */
 static bool stop_reading(struct abort_cleanup *end, int signal_number)
 {
     const struct load_counts *counts = load_totals_locked(end->totals);
@@ -66,7 +67,7 @@ static bool stop_reading(struct abort_cleanup *end, int signal_number)
     return true;
 }
 
-/* With the lock held: true if the reader, which was told to stop, seems to wait for input. */
+/* With the lock held: true if the reader, told to stop, seems to be blocked on input. */
 static bool hangs_on_input(const struct abort_cleanup *end)
 {
     const struct load_counts *counts = load_totals_locked(end->totals);
@@ -102,7 +103,7 @@ int abort_cleanup_watch(struct abort_cleanup *end)
 bool abort_cleanup_after_failure(struct abort_cleanup *end, bool lost_reader)
 {
     int signal_number = lost_reader ? SIGPIPE : 0;
-    thread_pool_lock(end->threads); /* the run committer of runs may still change the count */
+    thread_pool_lock(end->threads); /* the run committer may still change the count */
     unsigned n_durable = temp_store_n_durable(end->store);
     bool stay = checkpoint_writer_keeps(end->checkpoint, signal_number, n_durable);
     tell(end, signal_number, stay, n_durable);

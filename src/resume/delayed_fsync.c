@@ -18,7 +18,7 @@ struct durable {
     struct threads *threads;
     char **directories;
     unsigned after_seconds;     /* 0: everything is synced from the beginning */
-    bool is_resumed;            /* the data are another process's: they are synced at once */
+    bool is_resumed;            /* data of an earlier process: synced at once */
     pthread_t thread;
     bool thread_runs;
     pthread_mutex_t lock;
@@ -30,7 +30,7 @@ struct durable {
     int error;                  /* errno of that sync */
 };
 
-/* Syncs all that is in the directories. Returns the one where that failed, with errno, or NULL. */
+/* Syncs the content of the directories. Returns the one that failed, with errno, or NULL. */
 static const char *sync_all(struct durable *d)
 {
     for (char **directory = d->directories; *directory; directory++)
@@ -38,13 +38,13 @@ static const char *sync_all(struct durable *d)
     return NULL;
 }
 
-/* Makes all that is there durable, unless it is already. Returns as sync_all. */
+/* Syncs everything unless that was done. Returns like sync_all. */
 static const char *catch_up(struct durable *d)
 {
     return interpose_make_all_syncs() ? sync_all(d) : NULL;
 }
 
-/* Waits until syncs are to be made. False: the sort was over before. */
+/* Waits until syncs begin. False: the sort ended before. */
 static bool wait_for_time(struct durable *d)
 {
     struct timespec until;
