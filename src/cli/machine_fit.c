@@ -3,18 +3,20 @@
  *
  * The variables, from the documentation of each system:
  *
- *   Slurm SLURM_CPUS_PER_TASK if --cpus-per-task was given, else SLURM_CPUS_ON_NODE.
+ *   Slurm        SLURM_CPUS_PER_TASK if --cpus-per-task was given, else SLURM_CPUS_ON_NODE.
  *                SLURM_MEM_PER_NODE (--mem) or SLURM_MEM_PER_CPU (--mem-per-cpu) times
- *                SLURM_CPUS_ON_NODE, both in MB; 0 stands for all of the node. LSF
- *                LSB_DJOB_NUMPROC, the slots of the job. LSB_MAX_NUM_PROCESSORS is the most
- *                requested. Grid Engine NSLOTS. h_vmem becomes a limit of the process (ulimit -v).
- *                Torque PBS_NUM_PPN, on each node. PBS NCPUS, on this node. PBS, LSF and Torque do
- *                not tell the memory, but put the job into a control group or set limits of the
- *                process. OpenMP OMP_NUM_THREADS, how many threads a program should have; used if
- *                no batch system says anything, as nproc of the GNU coreutils does.
+ *                SLURM_CPUS_ON_NODE, both in MB; 0 means all of the node.
+ *   LSF          LSB_DJOB_NUMPROC, the slots of the job. LSB_MAX_NUM_PROCESSORS is the most
+ *                requested, not what was granted.
+ *   Grid Engine  NSLOTS. h_vmem becomes a limit of the process (ulimit -v).
+ *   Torque       PBS_NUM_PPN, on each node.
+ *   PBS          NCPUS, on this node. PBS, LSF and Torque do not report the memory, but put the
+ *                job into a control group or set limits of the process.
+ *   OpenMP       OMP_NUM_THREADS, the number of threads a program should use; used without a batch
+ *                system, as in nproc of the GNU coreutils.
  *
- * The slots of LSF and Grid Engine may be on several nodes; then the affinity of the process is the
- * limit.
+ * The slots of LSF and Grid Engine may be on several nodes; then the affinity of the process limits
+ * the threads.
  */
 #define _GNU_SOURCE              /* sched_getaffinity */
 #include "cli/machine_fit.h"

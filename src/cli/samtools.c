@@ -10,12 +10,12 @@
  * is not this program. Two tests tell which files are this program:
  *
  *   1. Device and inode. A candidate that is the same file as /proc/self/exe is this program,
- *      through whatever symbolic or hard link it was found. 2. The environment variable
- *      ROCKSORT_FRONT_END_TRIED, a list of files. Before each hand-over the identities of our own
- *      file and of the candidate are added to it. A copy of this program or a wrapper script around
- *      it is a different file: it starts this program again, which finds the variable and continues
- *      with the first candidate that is not listed. Each hand-over adds a file, so this ends, at
- *      the latest with "no upstream".
+ *      through whatever symbolic or hard link it was found.
+ *   2. The environment variable ROCKSORT_FRONT_END_TRIED, a list of files. Before each hand-over
+ *      the identities of our own file and of the candidate are added to it. A copy of this program
+ *      or a wrapper script around it is a different file: it starts this program again, which finds
+ *      the variable and tries the first candidate that is not listed. Each hand-over adds a
+ *      file, so this ends, at the latest with "no upstream".
  *
  * The list holds identities of files, because wrappers change PATH and may run this program as a
  * child. The upstream inherits the variable; only this front end reads it. One case is not

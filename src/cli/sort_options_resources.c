@@ -11,7 +11,7 @@
 
 /* For tests only. */
 #define TEST_BUDGET_VARIABLE "ROCKSORT_TEST_BUDGET"     /* the whole budget in bytes */
-#define TEST_SORT_BUFFER_VARIABLE "ROCKSORT_TEST_SORT_BUFFER"       /* bytes of batches, each of them a run */
+#define TEST_SORT_BUFFER_VARIABLE "ROCKSORT_TEST_SORT_BUFFER"     /* bytes, each a run */
 #define TEST_FILE_VARIABLE "ROCKSORT_TEST_FILE" /* bytes that a file of a run has at least */
 
 /* Takes a size from an environment variable, if it is there. Returns 0, or -1 after a message. */

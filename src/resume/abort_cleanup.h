@@ -29,14 +29,14 @@ struct abort_cleanup {          /* all borrowed; the caller sets all but `signal
 /* Makes signals and exceptions clean up and end the process. With -k, if the input cannot be read
    again, the first signal only stops reading, and the records read so far are saved. Returns 0, or
    -1 after a message. */
-int abort_cleanup_watch(struct abort_cleanup *end);
+int abort_cleanup_watch(struct abort_cleanup *cleanup);
 
 /* Call this when the sort has failed without a signal. Tells the user what happens to the temporary
    directories, and returns true if they stay. lost_reader: the reader of standard output has closed
    it, and so the sort failed. */
-bool abort_cleanup_after_failure(struct abort_cleanup *end, bool lost_reader);
+bool abort_cleanup_after_failure(struct abort_cleanup *cleanup, bool lost_reader);
 
 /* After the files are renamed: tells the user so if a pending signal will end the process. */
-void abort_cleanup_tell_complete(const struct abort_cleanup *end);
+void abort_cleanup_tell_complete(const struct abort_cleanup *cleanup);
 
 #endif

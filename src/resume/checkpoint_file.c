@@ -194,7 +194,7 @@ static void line_optional(struct line_io *io, const char *keyword, const char **
     end_line(io);
 }
 
-/* One of n words, the last value of its line. Returns its number; 0 if the text has another word. */
+/* One of n words, the last value of its line. Returns its number; 0 for any other word. */
 static int value_word(struct line_io *io, int word, const char *const *words, int n)
 {
     const char *text = words[word];

@@ -40,7 +40,7 @@ struct checkpoint_writer {
     sam_hdr_t *header;
     /* constant after the store is open */
     char id[CHECKPOINT_ID_BYTES + 1];
-    struct durable *durable;
+    struct delayed_fsync *delayed_fsync;
 
     /* under the lock of the thread pool */
     char **paths;               /* of all directories, NULL-terminated */
@@ -405,9 +405,9 @@ static int begin(void *arg, unsigned n_lanes)
     w->file.n_lanes = n_lanes;
     w->file.id = w->id;
     /* If the output overwrites an input, its records will exist only here. */
-    w->durable =
+    w->delayed_fsync =
         delayed_fsync_begin(w->settings, threads, absolute_directories(w), w->overwrites_input);
-    if (!w->durable) return -1;
+    if (!w->delayed_fsync) return -1;
     if (w->settings->resumed) return 0;
     tell_orphan_checkpoints(w);
     if (w->settings->no_resume) return 0;
@@ -502,13 +502,13 @@ bool checkpoint_writer_may_write(const struct checkpoint_writer *w)
 
 void checkpoint_writer_tell_failed_sync(struct checkpoint_writer *w, int result)
 {
-    delayed_fsync_tell(w->durable, result);
+    delayed_fsync_tell(w->delayed_fsync, result);
 }
 
 void checkpoint_writer_end_syncs(struct checkpoint_writer *w, bool directories_stay)
 {
-    delayed_fsync_end(w->durable, directories_stay);
-    w->durable = NULL;
+    delayed_fsync_end(w->delayed_fsync, directories_stay);
+    w->delayed_fsync = NULL;
 }
 
 /* ---- whether it stays ---- */

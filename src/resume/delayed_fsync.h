@@ -19,7 +19,7 @@
 #include "os/thread_pool.h"
 #include "resume/sort_settings.h"
 
-struct durable;
+struct delayed_fsync;
 
 /* Frees a NULL-terminated list of paths. NULL is accepted. */
 void free_paths(char **paths);
@@ -27,13 +27,14 @@ void free_paths(char **paths);
 /* Takes ownership of the directories: absolute paths, NULL-terminated. A failed sync fails the
    thread pool. at_once: sync from the beginning, whatever the settings say. NULL after a
    message. */
-struct durable *delayed_fsync_begin(const struct sort_settings *settings, struct threads *threads,
-                                    char **directories, bool at_once);
+struct delayed_fsync *delayed_fsync_begin(const struct sort_settings *settings,
+                                          struct threads *threads, char **directories,
+                                          bool at_once);
 
 /* Prints the error of a failed sync if it made the sort fail (result below 0). NULL is accepted. */
-void delayed_fsync_tell(struct durable *durable, int result);
+void delayed_fsync_tell(struct delayed_fsync *d, int result);
 
 /* When the store is closed: syncs the directories if they stay. NULL is accepted. */
-void delayed_fsync_end(struct durable *durable, bool directories_stay);
+void delayed_fsync_end(struct delayed_fsync *d, bool directories_stay);
 
 #endif

@@ -378,7 +378,7 @@ static int prepare_merge(struct merger *m)
     m->chunk_bytes = plan_chunk(m);
     prepare_kept(m);
     if (m->store) m->n_scans = run_store_scan(m->store, &m->scans);
-    const struct run_reader_settings feed = {
+    const struct run_reader_settings settings = {
         .threads = m->threads,
         .scans = m->scans,
         .n_scans = m->n_scans,
@@ -395,7 +395,7 @@ static int prepare_merge(struct merger *m)
         return m->inputs ? 0 : -1;
     }
     m->n_streams = m->n_scans;
-    if (m->store) m->run_readers = run_readers_start(&feed);
+    if (m->store) m->run_readers = run_readers_start(&settings);
     return m->store && !m->run_readers ? -1 : 0;
 }
 

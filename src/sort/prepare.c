@@ -303,7 +303,7 @@ int prepare_rules(struct sort_context *sort, bool *nothing_to_check)
 {
     const struct sort_settings *s = sort->settings;
     *nothing_to_check = false;
-    if (s->sum_only) {          /* the cheapest */
+    if (s->sum_only) {          /* no sort: default rules */
         sort->rules.long_positions = bam_header_long_reference(sort->header) >= 0;
     } else {
         sort->rules = s->rules;

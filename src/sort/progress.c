@@ -23,7 +23,7 @@ enum { PART_BYTES = 64 };
 /* Time constant of the moving average. A plain mean would hide a disk that becomes slow. */
 static const double rate_memory_seconds = 5;
 
-/* Before both, no time left is shown: the first data are still passing through the stages. */
+/* Until both are reached, no time left is shown: the first data are still in the pipeline. */
 static const double first_seconds = 2, first_share = 0.003;
 
 /* Seconds between two updates of the line. */

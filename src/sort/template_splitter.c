@@ -38,7 +38,7 @@ struct template_work {          /* templates completed by a span */
     struct queued_span *span;   /* NULL: a part of a large template, or the end of the input */
     struct template_span templates;
     uint64_t first_record;      /* number of the span's first record in the input, from 0 */
-    struct oversized_template *large;   /* a template that ends in the span, or NULL */
+    struct oversized_template *large;   /* a large template to place next, or NULL */
     struct fixed_part part;     /* instead of a span, if part.template is not NULL */
     struct record_bytes part_records;
     struct fixed_records fixed;

@@ -25,7 +25,7 @@ static int add_records(struct record_observer *observer, void *part,
     struct record_problem problem;
     (void)part;
     if (thread_pool_failed(v->threads)) return 0;
-    /* Changing records is safe: only this worker has them, and the order may byte-swap them. */
+    /* Changing records is safe: only this worker has them. -M reverse-complements some. */
     uint8_t *from = (uint8_t *)(uintptr_t)records->all.at;
     struct order_span *span =
         order_check_scan(v->check, from, records->all.to, records->first_record, &problem);
