@@ -174,7 +174,7 @@ static int hand_over(char *const argv[])
     return 0;
 }
 
-/* Says on standard error how to get an upstream samtools. */
+/* Prints on standard error how to get an upstream samtools. */
 static void print_how_to_install(const char *command)
 {
     fprintf(stderr,

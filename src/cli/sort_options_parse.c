@@ -74,7 +74,7 @@ void sort_options_release(struct sort_options *o)
     for (int i = 0; i < COUNT_N_KINDS; i++) output_path_release(&o->count_files[i].path);
 }
 
-/* ---- what single options take ---- */
+/* ---- single options ---- */
 
 static int parse_memory(const char *option, const char *text, uint64_t *n_bytes)
 {
@@ -303,7 +303,7 @@ static const struct option_row rows[] = {
     {"version", 0, NULL, FLAG(version)},
 };
 
-/* ---- what they mean together ---- */
+/* ---- combining options ---- */
 
 /* Makes the order from all its options. */
 static void finish_order(struct sort_options *o)

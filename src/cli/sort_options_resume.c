@@ -194,7 +194,7 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
     return sort_options_choose_output(o);
 }
 
-/* ---- what is left to do ---- */
+/* ---- whether anything is left to do ---- */
 
 static bool same_text(const char *a, const char *b)
 {

@@ -255,7 +255,7 @@ int output_journal_each(int fd, int (*visit)(void *arg, const struct output_line
     return r == 0 ? 0 : -1;
 }
 
-/* ---- what there is ---- */
+/* ---- the state of the files ---- */
 
 char *output_journal_path(const char *temporary)
 {

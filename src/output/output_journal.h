@@ -43,7 +43,7 @@ struct output_mark {
 enum output_role {              /* in the order of processing */
     OUTPUT_STALE,               /* an index of the old output, to be removed: it is called `from`
                                    until the new output has its name */
-    OUTPUT_MAIN,                /* an output: all get their names, or none */
+    OUTPUT_MAIN,                /* an output: all are renamed, or none */
     OUTPUT_EXTRA,               /* an index or a report: outputs stay without it */
 };
 
@@ -77,7 +77,7 @@ int output_journal_end(struct output_journal_writer *w, const char *path);
 struct output_journal {
     char *output;               /* the caller frees it; NULL: the journal is incomplete */
     size_t n_files, n_named;    /* without old indexes */
-    uint64_t n_bytes;           /* of files that lack their names */
+    uint64_t n_bytes;           /* of files not renamed yet */
     bool can_be_finished;
 };
 

@@ -50,7 +50,7 @@ enum output_set_state {
 enum { OUTPUT_SET_MOST = 12 };  /* two outputs, an index and six reports */
 
 struct output_set {             /* starts as {0} */
-    const char *output;         /* for messages: what the user called it */
+    const char *output;         /* the user's name of it, for messages */
     enum output_set_state state;
     struct output_path *paths[OUTPUT_SET_MOST];
     enum output_role roles[OUTPUT_SET_MOST];

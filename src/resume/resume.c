@@ -138,7 +138,7 @@ int resume_open_inputs(const struct resume *resume, struct bam_inputs *inputs,
     return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- opening a checkpoint ---- */
 
 int resume_check_part(const struct resume *resume, const struct checkpoint_writer *writer,
                       const struct output_path *output, uint64_t n_records)
@@ -159,7 +159,7 @@ int resume_check_part(const struct resume *resume, const struct checkpoint_write
     return 0;
 }
 
-/* ---- files that wait for their names ---- */
+/* ---- finishing a publish ---- */
 
 /* Finishes the journal of the set whose first file has this temporary name, or removes its files if
    that is impossible. Returns like resume_publish. */
@@ -199,7 +199,7 @@ int resume_publish(const struct checkpoint *checkpoint)
     return r;
 }
 
-/* ---- the rest ---- */
+/* ---- parts and inputs ---- */
 
 int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct temp_store *store,
                 struct load_totals *totals, struct spill_totals *spilled)

@@ -239,7 +239,7 @@ static int maybe_cut(struct merger *m, const struct merge_limit *frontier)
     return over ? wait_for_memory(m) : 0;
 }
 
-/* ---- all blocks and places ---- */
+/* ---- taking blocks and places ---- */
 
 static bool comes_first(const void *fronts, size_t a, size_t b)
 {

@@ -27,7 +27,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- which steps there are ---- */
+/* ---- planning the steps ---- */
 
 /* The extent of an input. */
 struct span {
@@ -181,7 +181,7 @@ void merge_steps_release(struct merge_steps *steps)
     *steps = (struct merge_steps){0};
 }
 
-/* ---- reading inputs before ---- */
+/* ---- reading inputs first ---- */
 
 /* Checks that n inputs can be open at the same time. */
 static int check_open_files(size_t n)
@@ -455,7 +455,7 @@ static int copy_step(struct sort_context *sort, const struct merge_step *step,
     return 0;
 }
 
-/* ---- taking the steps ---- */
+/* ---- executing the steps ---- */
 
 static int merge_step(struct sort_context *sort, const struct merge_step *step,
                       struct content_sum *sum_out)

@@ -97,8 +97,8 @@ void planner_estimate(struct plan *plan);
 enum { PLAN_TEXT_BYTES = PATH_MAX + 256, PLAN_MOST_TEXTS = 3 };
 size_t planner_compare_space(const struct plan *plan, char (*texts)[PLAN_TEXT_BYTES]);
 
-/* Measures n sorted sort buffers that were filled in turn; the last may be partly full. Compresses
-   some records of the first. Returns false if there are no records to measure. */
+/* Measures n sorted sort buffers that were filled one after another; the last may be partly full.
+   Compresses some records of the first. Returns false if there are no records to measure. */
 bool planner_sample(struct plan *plan, struct sort_buffer *const *buffers, size_t n);
 
 /* Warns if there is too little space for the rest of a sort. Measures n sorted sort buffers, unless

@@ -223,7 +223,7 @@ void progress_finish(struct progress *progress)
     free(progress);
 }
 
-/* ---- looking ---- */
+/* ---- counters and samples ---- */
 
 /* Copies the counters of the stages. */
 static void copy_counters(const struct sort_context *sort, struct sample *sample)

@@ -274,7 +274,7 @@ void split_plan_set_ranges(struct split_plan *plan, const struct range_counts *c
     finish_spans(plan);
 }
 
-/* ---- asking ---- */
+/* ---- looking up ---- */
 
 char *split_plan_range_begin(const struct split_plan *plan, size_t group, const sam_hdr_t *header)
 {
