@@ -183,7 +183,7 @@ static void remove_journals(struct naming *naming, unsigned n)
     }
 }
 
-/* ---- names ---- */
+/* ---- renaming ---- */
 
 /* Renames the first n files back to their temporary names, if possible. Returns 0, or -1. */
 static int take_back(struct naming *naming, size_t n)

@@ -138,7 +138,7 @@ int resume_open_inputs(const struct resume *resume, struct bam_inputs *inputs,
     return 0;
 }
 
-/* ---- opening a checkpoint ---- */
+/* ---- partial results ---- */
 
 int resume_check_part(const struct resume *resume, const struct checkpoint_writer *writer,
                       const struct output_path *output, uint64_t n_records)
@@ -199,7 +199,7 @@ int resume_publish(const struct checkpoint *checkpoint)
     return r;
 }
 
-/* ---- parts and inputs ---- */
+/* ---- opening a checkpoint ---- */
 
 int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct temp_store *store,
                 struct load_totals *totals, struct spill_totals *spilled)
