@@ -68,7 +68,7 @@ struct sort_settings {
     enum compaction_mode compaction;
     uint64_t input_bytes;       /* -s: estimated uncompressed size; 0: unknown */
     bool keep_checkpoint;
-    bool no_resume;             /* --no-resume: never sync temporary data */
+    bool no_resume;             /* --no-resume: make no checkpoint, sync no temporary data */
     unsigned fsync_after_seconds;       /* skip fsync until the sort is this old */
     const struct checkpoint *resumed;   /* checkpoint to resume, or NULL; it has the inputs, the
                                            order and the header */

@@ -141,7 +141,7 @@ static bool needs_census(const struct sort_context *sort)
     return false;
 }
 
-/* A merge that needs an input scan reads its inputs twice, so they must be seekable files. */
+/* A merge that needs an input scan reads its inputs twice, so they must be named regular files. */
 static int refuse_pipes(const struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;

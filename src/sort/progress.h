@@ -6,8 +6,8 @@
  * its own, so that it ends at once, and finished jobs do not wake it.
  *
  * The line is drawn only while this process is in the foreground of the terminal: a background
- * process that writes may be stopped. Of two sorts in one pipe only one draws, until it ends, then
- * the other: the one that holds a lock of the terminal.
+ * process that writes may be stopped. Of two sorts in one pipe, the one that holds a lock of the
+ * terminal draws until it ends, then the other.
  *
  * Order of calls: start; enter; stop; finish. Threads: one. The other functions are pure.
  */
