@@ -225,7 +225,7 @@ static int add_to_payload(struct emission *e, const uint8_t *rec, const uint8_t 
 /* ---- columns ---- */
 
 /* Encodes the current column batch, if any, into the span. Returns 0, or -1 after a message. */
-static int end_buffer(struct emission *e)
+static int end_column_batch(struct emission *e)
 {
     struct chunk_encoder *out = e->out;
     if (!e->columns || out->n_spans == 0) return 0;
@@ -253,7 +253,7 @@ static int enter_span(struct emission *e, const uint8_t *rec)
     if (split && !split_cursor_move(&e->cursor, split, rec)) {
         if (end_payload(e) < 0) return -1;
         if (e->out->n_spans > 0) {
-            if (end_buffer(e) < 0) return -1;
+            if (end_column_batch(e) < 0) return -1;
             end_span(e);
         }
         struct output_span *span = begin_span(e);
@@ -302,7 +302,7 @@ static int add_row(struct emission *e, const uint8_t *rec)
     const char *problem = column_batch_add(column_encoder_batch(e->columns), rec);
     if (problem) return refuse_record(rec, "columns", problem);
     return column_batch_raw_bytes(column_encoder_batch(e->columns)) >= e->form->column_batch_bytes
-               ? end_buffer(e)
+               ? end_column_batch(e)
                : 0;
 }
 
@@ -339,7 +339,7 @@ static int emit(struct emission *e)
         default: r = enter_span(e, rec) < 0 ? -1 : add_row(e, rec);
         }
     }
-    return r < 0 || end_payload(e) < 0 || end_buffer(e) < 0 ? -1 : 0;
+    return r < 0 || end_payload(e) < 0 || end_column_batch(e) < 0 ? -1 : 0;
 }
 
 int chunk_encoder_make(struct chunk_encoder *out, struct output_form *form,

@@ -302,7 +302,7 @@ size_t planner_compare_space(const struct plan *plan, char (*texts)[PLAN_TEXT_BY
 
 enum {
     SAMPLE_BYTES = 4 << 20,     /* 12,000 short reads: ratios within a few percent */
-    STRETCHES = 8,              /* parts of the sample, spread over a sort buffer */
+    SAMPLE_PARTS = 8,           /* parts of the sample, spread over a sort buffer */
 };
 
 /* CPU time, which does not depend on the load of the machine. */
@@ -311,10 +311,10 @@ static const double most_deflate_seconds = 0.05;
 /* Copies records spread over a sorted sort buffer to `sample`, and returns their bytes. */
 static size_t take_sample(const struct sort_buffer *buffer, uint8_t *sample)
 {
-    size_t n_bytes = 0, n = buffer->n_records, each = SAMPLE_BYTES / STRETCHES;
+    size_t n_bytes = 0, n = buffer->n_records, each = SAMPLE_BYTES / SAMPLE_PARTS;
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = sort_entry_record(buffer->rules->order, &buffer->entries[i]);
-        size_t size = bam_record_bytes(rec), room = (i * STRETCHES / n + 1) * each - n_bytes;
+        size_t size = bam_record_bytes(rec), room = (i * SAMPLE_PARTS / n + 1) * each - n_bytes;
         if (size > room) continue;
         memcpy(sample + n_bytes, rec, size);
         n_bytes += size;

@@ -132,7 +132,7 @@ static int refuse_coordinate_order(const struct bam_inputs *inputs)
 }
 
 /* True if columns of an output depend on the tags of the records. */
-static bool needs_census(const struct sort_context *sort)
+static bool needs_tag_scan(const struct sort_context *sort)
 {
     for (int i = 0; i < MOST_OUTPUTS; i++) {
         const struct column_request *request = sort->columns[i].request;
@@ -150,7 +150,7 @@ static int refuse_pipes(const struct sort_context *sort)
         option = "--markdup";
     } else if (s->split.kind == SPLIT_RANGES) {
         option = "--split-by ranges";
-    } else if (needs_census(sort)) {
+    } else if (needs_tag_scan(sort)) {
         option = "all columns";
         advice = ": name the columns with --columns, or make it a file";
     }
@@ -272,7 +272,7 @@ static void prepare_duplicates(struct sort_context *sort)
 /* Chooses the columns of the outputs, or postpones that until all tags are known. */
 static int prepare_columns(struct sort_context *sort)
 {
-    if (needs_census(sort)) {
+    if (needs_tag_scan(sort)) {
         sort->scan.tags = tag_schema_scan_create();
         record_observers_add(&sort->observers_in, &sort->scan.tags->base);
         return 0;

@@ -161,9 +161,9 @@ static void fill_report(struct sort_context *sort)
     report->n_records_out = sort->sum_out.n_records;
     report->codec_reason = spill_codec_reason(sort->spiller);
     thread_pool_lock(sort->threads);
-    struct run_committer *ender = temp_store_ender(sort->store);
-    if (ender) {
-        const struct ender_totals *ended = run_committer_totals(ender);
+    struct run_committer *committer = temp_store_ender(sort->store);
+    if (committer) {
+        const struct ender_totals *ended = run_committer_totals(committer);
         report->spilled_bytes = ended->raw_bytes;
         memcpy(report->runs_of_codec, ended->n_of_codec, sizeof report->runs_of_codec);
         report->waits[WAIT_SPILLER_RUNS] = ended->wait_seconds;

@@ -237,15 +237,15 @@ int spill_to_fit(struct spiller *spiller)
 {
     const struct spill_settings *s = &spiller->settings;
     for (;;) {
-        struct run_committer *ender = temp_store_ender(s->store);
+        struct run_committer *committer = temp_store_ender(s->store);
         struct memory_budget budget;
-        if (ender && run_committer_drain(ender) < 0) return -1;
+        if (committer && run_committer_drain(committer) < 0) return -1;
         if (thread_pool_failed(s->threads)) return -1;
         sort_buffer_pool_budget(s->pool, &budget);
         size_t left = sort_buffer_pool_n_kept(s->pool);
         bool fits = merge_fits(spiller, &budget);
         if (left == 0 || (fits && !temp_store_needs_all_runs(s->store) && !s->needs_all_runs))
-            return ender ? run_committer_settle(ender) : 0;
+            return committer ? run_committer_settle(committer) : 0;
         if (spill_oldest(spiller, spill_policy_run_buffers(&budget, left)) < 0) return -1;
     }
 }
