@@ -10,7 +10,7 @@ script fails, with one line for each fault, if
   - with --objects, the folder of the object files: files call each other in a circle. nm says which
     file defines a function and which files use it. A call through a pointer does not count, nor
     does one of a function of the C library that a file puts in front of the C library's own.
-NAME.c and NAME.h are one file here. The table is also in doc/design.md.
+NAME.c and NAME.h are one file here. doc/design.md says what each room is for.
 """
 import argparse
 import ctypes

@@ -19,7 +19,7 @@
 
 struct template_splitter;
 
-/* The maximum input bytes of one template. A larger one is an oversized_template. */
+/* The maximum input bytes of one template. A larger one goes to tapes. */
 size_t template_splitter_max_template(const struct memory_budget *budget);
 
 /* The filler outlives the splitter. */

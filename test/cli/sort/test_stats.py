@@ -107,7 +107,7 @@ class Fields(StatsTest):
         self.assertIn(f"xxh3sum:{data['input']['checksum']} records:5000 "
                       f"bytes:{data['input']['raw_bytes']}", said)
 
-    def test_batches_take_most_of_the_budget(self):
+    def test_sort_buffers_take_most_of_the_budget(self):
         source, out = self.write("in.sam", generate.odd(5000)), self.path("out.bam")
         for mib in (16, 100):
             data, _ = self.stats("-@", "2", "--max-memory", f"{mib}M", "-o", out, source)
@@ -115,9 +115,9 @@ class Fields(StatsTest):
             with self.subTest(mib=mib):
                 total = memory["budget_bytes"]
                 self.assertEqual(total, mib << 20)
-                batches = memory["batches"] * memory["sort_buffer_bytes"]
-                self.assertTrue(0.5 * total < batches <= total, memory)
-                self.assertTrue(0 < memory["sort_buffers_a_run"] < memory["batches"], memory)
+                buffers = memory["sort_buffers"] * memory["sort_buffer_bytes"]
+                self.assertTrue(0.5 * total < buffers <= total, memory)
+                self.assertTrue(0 < memory["sort_buffers_a_run"] < memory["sort_buffers"], memory)
                 for name, value in memory.items():
                     self.assertGreater(value, 0, name)
 
