@@ -329,7 +329,7 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
 }
 
 /* Starts write-back of the file in the kernel. Otherwise closing the file would wait for it: 0.4 s
-   for 670 MB. Write-back is in large pieces, to save seeks on a disk that is also read. */
+   for 670 MB. Write-back is in large parts, to save seeks on a disk that is also read. */
 static void write_back(struct output_file *file)
 {
     enum { WRITE_BACK_BYTES = 32 << 20 };
