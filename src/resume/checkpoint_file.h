@@ -48,7 +48,7 @@ enum {                          /* files that can be written elsewhere when a so
 };
 
 enum {
-    CHECKPOINT_OF_OUTPUT,       /* with --split-by the directory of the pieces */
+    CHECKPOINT_OF_OUTPUT,       /* with --split-by the directory of the groups */
     CHECKPOINT_OF_INDEX,
     CHECKPOINT_OF_ALSO,
     CHECKPOINT_N_TEMPORARIES,

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PREFIX ".pieces"
+#define PREFIX ".groups"
 
 bool group_dir_is_name(const char *name, size_t n_output)
 {
@@ -85,7 +85,7 @@ static void tell_of_name(const char *name)
         diag_error("'%s' exists, and its set is not finished; to finish it: samtools rocksort "
                    "--clean --yes %s", name, command);
     } else {
-        diag_error("'%s' exists: remove it, or give the pieces another name with -o", name);
+        diag_error("'%s' exists: remove it, or give the groups another name with -o", name);
     }
     free(unfinished);
 }

@@ -43,7 +43,7 @@ static int check_files(const struct sorted_output *out, size_t group)
     if (r < 0) return -1;
     char *clash = group_list_clash(groups, group);
     if (clash)
-        diag_error("'%s' would be both a piece and an index of another one: give the pieces "
+        diag_error("'%s' would be both a group and the index of another group: give the groups "
                    "another name with -o", clash);
     r = clash ? -1 : 0;
     free(clash);
@@ -74,7 +74,7 @@ static int check_index_place(const struct sorted_output *out)
     free(indexes);
     free(name);
     if (error == EXDEV)
-        diag_error("the indexes '%s' would lie on another file system or mount than the pieces, "
+        diag_error("the indexes '%s' would lie on another file system or mount than the groups, "
                    "and cannot be renamed: give another name", index->name);
     else if (error)
         diag_error("cannot create '%s': %s; give the indexes another name", index->name,
@@ -102,14 +102,15 @@ static int check_open(const struct sorted_output *out, size_t memory_bytes)
     if (most <= 2) return 0;
     size_t n_bytes = most * open_bytes(out), limit;
     if (!open_files_suffice(needed, &limit))
-        diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
-                   "others: raise 'ulimit -n' from %zu to %zu", most, limit, needed);
+        diag_error("--split-by: %zu groups must be open at the same time, because their "
+                   "intervals alternate: raise 'ulimit -n' from %zu to %zu", most, limit, needed);
     else if (n_bytes > memory_bytes / 4)
-        diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
-                   "others: give %zu MiB of memory or more", most, (4 * n_bytes >> 20) + 1);
+        diag_error("--split-by: %zu groups must be open at the same time, because their "
+                   "intervals alternate: give %zu MiB of memory or more",
+                   most, (4 * n_bytes >> 20) + 1);
     else if (!output_format_has_bytes(&like_of(out)->format) && most > CRAM_PIECES)
-        diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
-                   "others, and of CRAM %d can be: write BAM", most, CRAM_PIECES);
+        diag_error("--split-by: %zu groups must be open at the same time, because their "
+                   "intervals alternate, but only %d can be as CRAM: write BAM", most, CRAM_PIECES);
     else
         return 0;
     return -1;

@@ -173,7 +173,7 @@ static int add_intervals(struct split_plan *plan, const struct bed_intervals *be
         bool overlaps = is_near && last->end > here->begin;
         if (overlaps && numbers[i] != last_group) {
             diag_error("'%s': the intervals of lines %zu and %zu overlap, and a record goes to one "
-                       "piece only: give both one name", plan->request.bed, last->line,
+                       "group only: give both one name", plan->request.bed, last->line,
                        here->line);
             return -1;
         }
