@@ -66,7 +66,7 @@ static char *find_unfinished(const char *name)
     char **names, *found = NULL, *parent = path_parent(name);
     ssize_t n = temp_dir_list(parent, &names);
     for (ssize_t i = 0; i < n; i++) {
-        char *journal = xasprintf("%s/%s/" OUTPUT_JOURNAL_OF_PIECES, parent, names[i]);
+        char *journal = xasprintf("%s/%s/" OUTPUT_JOURNAL_OF_GROUPS, parent, names[i]);
         if (!found && access(journal, F_OK) == 0) found = temp_dir_path(parent, names[i]);
         free(journal);
         free(names[i]);

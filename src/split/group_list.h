@@ -5,7 +5,7 @@
  * A group has a title, such as "HLA:A*01" or the value of a tag. From that comes a name that can be
  * part of the name of a file, and that no other group has. Letters, digits and . _ - + , @ stay as
  * they are; other bytes become _, also a point or a minus at the beginning. Names are cut after
- * PIECE_NAME_BYTES. A name that is taken already gets _2, or _3 and so on, so names depend only on
+ * GROUP_NAME_BYTES. A name that is taken already gets _2, or _3 and so on, so names depend only on
  * the titles before. Names of files are made of a pattern and the name when they are asked for.
  *
  * Memory: there may be 100,000 groups, so each takes some 80 bytes, its title, and its name if that
@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { PIECE_NAME_BYTES = 180 };        /* a file name may have 255, with what stands around it */
+enum { GROUP_NAME_BYTES = 180 };        /* a file name may have 255, with what stands around it */
 
 struct group_list;
 

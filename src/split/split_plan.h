@@ -36,7 +36,7 @@ enum split_kind {
     SPLIT_TAG,                  /* a group for each value of a tag */
 };
 
-enum { SPLIT_MOST_PIECES = 100000 };
+enum { SPLIT_MOST_GROUPS = 100000 };
 
 struct split_request {
     enum split_kind kind;
@@ -75,7 +75,7 @@ struct split_plan {             /* fixed once it is made, and ranges are set */
     size_t most_open;           /* by place: groups that are open at the same time, at the most */
 };
 
-/* Says that there would be more than SPLIT_MOST_PIECES groups. */
+/* Says that there would be more than SPLIT_MOST_GROUPS groups. */
 void split_plan_refuse(enum split_kind kind);
 
 /* Adds the groups that are known to an empty list. */
@@ -117,7 +117,7 @@ bool split_cursor_move(struct split_cursor *cursor, const struct split_plan *pla
                        const uint8_t *rec);
 
 /* An observer of the input that counts the values of the tag, and fails after a message if there
-   are more than SPLIT_MOST_PIECES: so --split-by finds out early that it would write too many
+   are more than SPLIT_MOST_GROUPS: so --split-by finds out early that it would write too many
    files. A value counts by the hash of its first 512 bytes, so there may be more values than are
    counted. Takes a megabyte. */
 struct record_observer *split_values_observer(const char tag[2]);
