@@ -23,7 +23,7 @@ struct part_head {
     struct large_place place;
 };
 
-struct oversized_template {
+struct oversized_spool {
     const struct sort_context *sort;
     struct oversized_template *template; /* what the records need to know of each other */
     struct tape_set *records;
@@ -38,7 +38,7 @@ struct template_work {          /* the templates that a span completes */
     struct queued_span *span;   /* NULL: a part of a large template, or the end of the input */
     struct template_span templates;
     uint64_t first_record;      /* of the span: its number in the input, from 0 */
-    struct oversized_template *large;   /* a template that comes before the span, or NULL */
+    struct oversized_spool *large;   /* a template that comes before the span, or NULL */
     struct fixed_part part;     /* instead of a span, if part.template is not NULL */
     struct record_bytes part_records;
     struct fixed_records fixed;
@@ -55,7 +55,7 @@ struct template_splitter {
     /* of the input at hand */
     const char *input;
     struct template_cutter cutter;
-    struct oversized_template *large;   /* the template that is open, or NULL */
+    struct oversized_spool *large;   /* the template that is open, or NULL */
     uint64_t n_records;         /* in spans, and of `large` */
     uint64_t end_offset;        /* once it has ended */
     /* all */
@@ -73,7 +73,7 @@ size_t template_splitter_max_template(const struct memory_budget *budget)
 
 /* ---- oversized templates ---- */
 
-static void begin_part(struct oversized_template *large)
+static void begin_part(struct oversized_spool *large)
 {
     large->made.n_bytes = 0;
     large->head = (struct part_head){.first_record = large->n_records,
@@ -81,10 +81,10 @@ static void begin_part(struct oversized_template *large)
 }
 
 /* first_record: number of its first record in the input, from 0. */
-static struct oversized_template *oversized_create(const struct sort_context *sort,
+static struct oversized_spool *oversized_create(const struct sort_context *sort,
                                                    uint64_t first_record)
 {
-    struct oversized_template *large = xcalloc(1, sizeof *large);
+    struct oversized_spool *large = xcalloc(1, sizeof *large);
     large->sort = sort;
     large->n_records = first_record;
     large->template = oversized_template_create(&sort->fixmate);
@@ -93,7 +93,7 @@ static struct oversized_template *oversized_create(const struct sort_context *so
     return large;
 }
 
-static void oversized_destroy(struct oversized_template *large)
+static void oversized_destroy(struct oversized_spool *large)
 {
     if (!large) return;
     oversized_template_destroy(large->template);
@@ -103,7 +103,7 @@ static void oversized_destroy(struct oversized_template *large)
     free(large);
 }
 
-static int write_part(struct oversized_template *large)
+static int write_part(struct oversized_spool *large)
 {
     large->head.n_bytes = large->made.n_bytes;
     if (large->made.n_bytes == 0) return 0;
@@ -115,7 +115,7 @@ static int write_part(struct oversized_template *large)
 }
 
 /* Adds n_bytes of whole records. */
-static int oversized_add(struct oversized_template *large, const uint8_t *records, size_t n_bytes)
+static int oversized_add(struct oversized_spool *large, const uint8_t *records, size_t n_bytes)
 {
     struct record_bytes *made = &large->made;
     struct bam_records all = {records, records + n_bytes};
@@ -133,7 +133,7 @@ static int oversized_add(struct oversized_template *large, const uint8_t *record
 }
 
 /* No more are added. */
-static int oversized_end(struct oversized_template *large)
+static int oversized_end(struct oversized_spool *large)
 {
     if (write_part(large) < 0) return -1;
     oversized_template_end(large->template);
@@ -144,7 +144,7 @@ static int oversized_end(struct oversized_template *large)
 }
 
 /* Reads the records of the next part. Returns 1, 0 if there is none, or -1. */
-static int oversized_next(struct oversized_template *large, struct template_work *work)
+static int oversized_next(struct oversized_spool *large, struct template_work *work)
 {
     struct record_bytes *records = &work->part_records;
     struct part_head head;
@@ -461,7 +461,7 @@ static int fix_rest(struct template_work *work)
 
 /* Reads the next part of a large template, and submits the job that fixes it. Returns 1, 0 if there
    is none, or -1. */
-static int fetch_part(struct oversized_template *large, struct template_work *part)
+static int fetch_part(struct oversized_spool *large, struct template_work *part)
 {
     if (wait_for_users(part, 0) < 0) return -1;
     int r = oversized_next(large, part);

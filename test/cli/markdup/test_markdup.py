@@ -588,11 +588,7 @@ class Faults(FaultTest):
         n = self.calls("-@", "2", "-T", self.scratch, "--fixmate", "--markdup", "-o", self.out,
                        of=f"{kind}:(deleted)")
         os.unlink(self.out)
-<<<<<<< HEAD:test/cli/markdup/test_markdup.py
         return n
-=======
-        return calls
->>>>>>> dc1899adb4c9045e34457d3b54376b91aa578d2c:test/cli/test_markdup.py
 
     def test_full_disk_is_named(self):
         n = self.n_calls("pwrite")
@@ -638,11 +634,7 @@ class Faults(FaultTest):
             read(f"M:1:F:1:{i % 40}:{i * 7919 % 20000}:{i * 104729 % 20000}", 0, 9) + "\n"
             for i in range(40_000)))
         words = ["-@", "2", "-T", self.scratch, "--markdup=-t -d 100", "-o", self.out, source]
-<<<<<<< HEAD:test/cli/markdup/test_markdup.py
         self.check_flips_are_found(*words, step=8, budget=SPILLING)
-=======
-        self.check_flips_are_found(*words, step=20, budget=SPILLING)
->>>>>>> dc1899adb4c9045e34457d3b54376b91aa578d2c:test/cli/test_markdup.py
         n = self.calls(*words, budget=SPILLING, of="pwrite:(deleted)")
         os.unlink(self.out)
         for number in range(1, n * 9 // 10, n // 12):
