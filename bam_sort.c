@@ -78,7 +78,7 @@ static int scan_earlier_runs(struct sort_context *sort)
     return scan_stored_runs(&earlier);
 }
 
-/* Finds all duplicates, the ranges of groups and the columns. */
+/* Finds all duplicates, the ranges of pieces and the columns. */
 static int resolve_phase(struct sort_context *sort)
 {
     struct spill_totals spilled;

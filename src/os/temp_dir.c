@@ -35,7 +35,7 @@ static bool has_place_beside(const char *output)
     return stat(output, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
 }
 
-/* The beginning of names beside the output; the caller frees it. If each group of the output gets a
+/* The beginning of names beside the output; the caller frees it. If each piece of the output gets a
    directory (--split-by), none is there yet: then it is beside these. */
 static char *make_base(const char *output)
 {

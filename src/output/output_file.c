@@ -329,7 +329,7 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
 }
 
 /* Tells the kernel to begin to write the file to the disk. Otherwise closing the file would wait
-   for that: htslib took 0.4 s for 670 MB here when nothing had been written before. The parts are
+   for that: htslib took 0.4 s for 670 MB here when nothing had been written before. The pieces are
    large, because a disk that also reads then spends little time on seeks. */
 static void write_back(struct output_file *file)
 {
