@@ -5,18 +5,18 @@
  *
  *   Slurm        SLURM_CPUS_PER_TASK if --cpus-per-task was given, else SLURM_CPUS_ON_NODE.
  *                SLURM_MEM_PER_NODE (--mem) or SLURM_MEM_PER_CPU (--mem-per-cpu) times
- *                SLURM_CPUS_ON_NODE, both in MB; 0 stands for all of the node.
- *   LSF          LSB_DJOB_NUMPROC, the slots of the job. LSB_MAX_NUM_PROCESSORS is the most that
- *                was asked for, not what was given.
+ *                SLURM_CPUS_ON_NODE, both in MB; 0 means all of the node.
+ *   LSF          LSB_DJOB_NUMPROC, the slots of the job. LSB_MAX_NUM_PROCESSORS is the most
+ *                requested, not what was granted.
  *   Grid Engine  NSLOTS. h_vmem becomes a limit of the process (ulimit -v).
  *   Torque       PBS_NUM_PPN, on each node.
- *   PBS          NCPUS, on this node. PBS, LSF and Torque do not tell the memory, but put the job
- *                into a control group or set limits of the process.
- *   OpenMP       OMP_NUM_THREADS, how many threads a program should have; used if no batch system
- *                says anything, as nproc of the GNU coreutils does.
+ *   PBS          NCPUS, on this node. PBS, LSF and Torque do not report the memory, but put the
+ *                job into a control group or set limits of the process.
+ *   OpenMP       OMP_NUM_THREADS, the number of threads a program should use; used without a batch
+ *                system, as in nproc of the GNU coreutils.
  *
- * The slots of LSF and Grid Engine may be on several nodes; then the affinity of the process is the
- * limit.
+ * The slots of LSF and Grid Engine may be on several nodes; then the affinity of the process limits
+ * the threads.
  */
 #define _GNU_SOURCE              /* sched_getaffinity */
 #include "cli/machine_fit.h"
@@ -33,14 +33,13 @@
 
 static const uint64_t mib = 1 << 20;
 
-/* A sort gets at least this much: to give it less would hardly help other programs. */
+/* Minimum memory of a sort: less would hardly help other programs. */
 static const uint64_t least_bytes = 64 << 20;
 
 /* Address space that is reserved but never used: libraries, stacks and the heaps of threads. */
 static const uint64_t address_bytes_unused = 256 << 20, thread_address_bytes = 16 << 20;
 
-/* The number that a text begins with, if it is followed by the end of the text or a comma; else
-   0. */
+/* The number at the start of a text, if the end or a comma follows it; else 0. */
 static uint64_t leading_number(const char *text)
 {
     char *end;
@@ -50,7 +49,8 @@ static uint64_t leading_number(const char *text)
 }
 
 static const struct {
-    const char *job;            /* set in all jobs of the system; NULL: used without a job */
+    const char *job;            /* variable set in all jobs of the system; NULL: also outside of
+                                   jobs */
     const char *cpus;
 } cpu_variables[] = {
     {"SLURM_JOB_ID", "SLURM_CPUS_PER_TASK"},
@@ -118,11 +118,11 @@ static void choose_threads(const struct machine_facts *facts, struct machine_fit
 
 struct memory_source {
     uint64_t bytes;
-    unsigned quarters;          /* how many quarters of the bytes the sort takes */
+    unsigned quarters;          /* quarters of the bytes that the sort may use */
     const char *words;
 };
 
-/* A limit of address space, less the space that the process reserves but never uses. */
+/* A limit of address space minus the space that the process reserves but never uses. */
 static uint64_t usable_addresses(uint64_t limit, unsigned n_threads)
 {
     uint64_t unused = address_bytes_unused + thread_address_bytes * n_threads;
@@ -135,14 +135,13 @@ static uint64_t share_of(const struct memory_source *source, bool has_run_reader
     return source->bytes / 4 * source->quarters / (has_run_reader ? 2 : 1);
 }
 
-/* Finds the source that leaves the least to the sort. Returns false if none limits it. */
+/* Finds the source with the lowest limit. Returns false if there is no limit. */
 static bool find_least(const struct machine_facts *facts, const struct memory_source *sources,
                        size_t n, struct memory_source *least)
 {
     bool found = false;
     for (size_t i = 0; i < n; i++) {
-        /* A limit above what the machine has is none: that is how a control group (v1) says that it
-           has no limit. */
+        /* Ignore limits above the machine's memory, by which control groups (v1) mean no limit. */
         if (sources[i].bytes >= facts->machine_bytes || sources[i].bytes == UINT64_MAX) continue;
         if (found && share_of(&sources[i], false) >= share_of(least, false)) continue;
         *least = sources[i];
@@ -191,7 +190,7 @@ void machine_fit_choose(const struct machine_facts *facts, struct machine_fit *f
 /* ---- the facts ---- */
 
 /* CPUs that this process may run on. The kernel refuses a set that is too small for all CPUs, so
-   larger sets are tried. */
+   tries larger sets. */
 static unsigned count_cpus(void)
 {
     for (size_t room = 1024; room <= 1 << 20; room *= 4) {

@@ -1,16 +1,15 @@
 /*
- * machine_fit.h -- how many threads and how much memory fit the machine: -@ auto and
- * --max-memory auto.
+ * machine_fit.h -- chooses threads and memory that fit the machine: -@ auto and --max-memory auto.
  *
- * Threads: as many as there are CPUs that the process may run on (its affinity), but no more than
- * its control group and the batch system give it. Memory: half of what the machine has free, since
- * other programs need memory, too; or, if that is less, three quarters of what the control group,
- * the batch system or `ulimit -v` give to this job alone. If none of these is known: 768 MiB a
- * thread, but at most half of what the machine has. If the input is a pipe, a quarter of the
- * CPUs and half of that memory are left to the program that feeds the pipe, such as an aligner.
+ * Threads: the number of CPUs that the process may run on (its affinity), but no more than the
+ * limits of its control group and batch system. Memory: half of the machine's free memory, because
+ * other programs need some; or, if that is less, three quarters of what the control group, the
+ * batch system or `ulimit -v` grant to this job alone. If none is known: 768 MiB a thread, but at
+ * most half of the machine's memory. If the input is a pipe, a quarter of the CPUs and half of that
+ * memory are left to the program that writes it, such as an aligner.
  *
  * Order of calls: machine_facts_gather; the caller sets has_run_reader; machine_fit_choose, which
- * is pure. Any thread. Nothing fails.
+ * is pure. Any thread. No errors.
  */
 #ifndef ROCKSORT_CLI_MACHINE_FIT_H
 #define ROCKSORT_CLI_MACHINE_FIT_H
@@ -18,13 +17,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MACHINE_MAX_THREADS = 1024 };   /* of -@ */
+enum { MACHINE_MAX_THREADS = 1024 };   /* upper limit of -@ */
 
-struct machine_grant {          /* what the batch system lets the job use on this node */
-    unsigned n_cpus;            /* 0: it does not say */
-    const char *cpus_variable;  /* the environment variable that says it; a static string */
-    uint64_t bytes;             /* 0: it does not say */
-    const char *bytes_variable; /* likewise */
+struct machine_grant {          /* limits of the batch system for this job on this node */
+    unsigned n_cpus;            /* 0: unknown */
+    const char *cpus_variable;  /* its environment variable; a static string */
+    uint64_t bytes;             /* 0: unknown */
+    const char *bytes_variable; /* the same for bytes */
 };
 
 struct machine_facts {
@@ -32,7 +31,7 @@ struct machine_facts {
     double cgroup_cpus;         /* 0: no limit */
     uint64_t machine_bytes;     /* all memory; UINT64_MAX here or below: unknown */
     uint64_t available_bytes;   /* free on the machine */
-    uint64_t cgroup_bytes;      /* still free in the control groups */
+    uint64_t cgroup_bytes;      /* still free within the control groups */
     uint64_t address_bytes;     /* ulimit -v or -d */
     struct machine_grant grant;
     bool has_run_reader;        /* the input is a pipe */
@@ -51,10 +50,10 @@ struct machine_fit {
    last OMP_NUM_THREADS. */
 void machine_grant_read(struct machine_grant *grant);
 
-/* Finds out all facts except has_run_reader. */
+/* Fills in all facts except has_run_reader. */
 void machine_facts_gather(struct machine_facts *facts);
 
-/* CPUs that the process can keep busy, by affinity and control groups; 0: unknown. */
+/* The CPUs that the process can use, by affinity and control groups; 0: unknown. */
 unsigned machine_fit_cpus(const struct machine_facts *facts);
 
 void machine_fit_choose(const struct machine_facts *facts, struct machine_fit *fit);

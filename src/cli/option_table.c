@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* getopt_long returns an option's letter, or this number plus that of its row. */
+/* getopt_long returns an option's letter, or FIRST_ROW plus the number of its row. */
 enum { FIRST_ROW = 256, NAME_BYTES = 64 };
 
 int option_number(const char *text, long *value)
@@ -31,7 +31,7 @@ int option_refuse_clash(const char *of, const struct option_clash *clashes, size
     return 0;
 }
 
-/* The row of what getopt_long returned. */
+/* The row for a return value of getopt_long. */
 static const struct option_row *find_row(const struct option_table *table, int c)
 {
     if (c >= FIRST_ROW) return &table->rows[c - FIRST_ROW];
@@ -91,7 +91,7 @@ static int take(const struct option_table *table, const struct option_row *row, 
     return -1;
 }
 
-/* Refuses what is no option of another program, or lacks its argument. */
+/* Refuses an unknown option of another program, or one without its argument. */
 static int refuse(const struct option_table *table, int c, char **argv)
 {
     char name[NAME_BYTES];
@@ -100,7 +100,7 @@ static int refuse(const struct option_table *table, int c, char **argv)
                    name_of(find_row(table, optopt), name));
         return -1;
     }
-    /* A letter may stand in the middle of a word; optind says nothing of it. */
+    /* optind does not tell: the letter may be in the middle of a word. */
     (void)snprintf(name, sizeof name, "-%c", optopt);
     diag_error("%s: %s has no option %s", table->option, table->program,
                optopt > 0 && optopt < FIRST_ROW ? name : argv[optind - 1]);
@@ -126,7 +126,7 @@ int option_table_parse(const struct option_table *table, int argc, char **argv, 
         if (row->letter && row->argument) letters[n_letters++] = ':';
     }
     int c, r = 0;
-    optind = table->option ? 0 : 1;     /* 0: begins anew, with the '+' */
+    optind = table->option ? 0 : 1;     /* 0: reset, and read the '+' */
     while (r == 0 && (c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
         if (c != '?' && c != ':')
             r = take(table, find_row(table, c), optarg, target);

@@ -23,15 +23,15 @@
 enum {
     SAMPLE_BYTES = 6 << 20,     /* 18,000 short reads. No template in it is too large for memory */
     SAMPLE_MEMORY = 1 << 30,    /* with more, the sample fills no sort buffer */
-    ASSUMED_BYTES = 1 << 30,    /* of all records, if nothing is known */
+    ASSUMED_BYTES = 1 << 30,    /* assumed size of all records, if unknown */
 };
 
-/* A size as text that stays until the end of the block. */
+/* A size as text, valid until the end of the block. */
 #define SIZE(n_bytes) size_format((uint64_t)(n_bytes), (char[SIZE_TEXT_BYTES]){0})
 
 /* ---- gathering ---- */
 
-/* Sets what the sort buffers of the sample tell, and what the input's size tells. */
+/* Sets the fields of the plan from the sort buffers of the sample and the size of the input. */
 static void take_buffers(struct plan *plan, const struct sort_context *sample, size_t n_inputs,
                          const struct process_usage *used)
 {
@@ -55,7 +55,7 @@ static void take_buffers(struct plan *plan, const struct sort_context *sample, s
     (void)planner_sample(plan, buffers, n);
 }
 
-/* Loads the beginning of the first n inputs as a sort would, with one thread. */
+/* Loads the start of the first n inputs like a sort, with one thread. */
 static int load_sample(struct plan *plan, struct sort_context *sample, size_t n)
 {
     const struct sort_settings *s = plan->settings;
@@ -77,8 +77,7 @@ static int load_sample(struct plan *plan, struct sort_context *sample, size_t n)
     return 0;
 }
 
-/* Loads the beginning of the inputs. Inputs from the first pipe on are not read, because the sort
-   would miss what was read. */
+/* Loads the start of the inputs. Stops at the first pipe, because the sort would miss the data. */
 static int look_at_input(struct plan *plan)
 {
     const struct sort_settings *s = plan->settings;
@@ -91,7 +90,7 @@ static int look_at_input(struct plan *plan)
     plan->file_bytes = input_bytes_of_all(s->inputs, s->n_inputs);
     plan->expected_bytes = s->input_bytes;
     plan->size_is_known = s->input_bytes > 0;
-    /* Another process may have read a part of standard input, even if it is a file. */
+    /* Even if standard input is a file, another process may have read a part of it. */
     while (n < s->n_inputs && !input_is_pipe(s->inputs[n]) && strcmp(s->inputs[n], "-") != 0) n++;
     if (n > 0) {
         sort_plan_memory(s, s->memory_bytes < SAMPLE_MEMORY ? s->memory_bytes : SAMPLE_MEMORY,
@@ -113,17 +112,17 @@ static int look_at_input(struct plan *plan)
 }
 
 struct places {                 /* the directories for temporary data */
-    char **dirs;                /* NULL: not looked at */
+    char **dirs;                /* NULL: not examined */
     struct disk_traits *disks;
 };
 
-/* Makes a temporary directory as a sort would, looks at the disk, and removes it. */
+/* Makes a temporary directory like a sort, examines the disk, and removes it. */
 static int look_at_disk(const char *prefix, const char *output, char **dir,
                         struct disk_traits *disk)
 {
     sigset_t all, before;
     (void)sigfillset(&all);
-    /* Signals wait until the directory is removed, at most half a second. */
+    /* Block signals until the directory is removed, at most half a second. */
     (void)pthread_sigmask(SIG_BLOCK, &all, &before);
     int r = -1;
     *dir = temp_dir_create(prefix, output);
@@ -132,7 +131,7 @@ static int look_at_disk(const char *prefix, const char *output, char **dir,
         r = temp_dir_remove(*dir);
         if (r < 0)
             diag_error("cannot remove the temporary directory '%s': %s", *dir, strerror(errno));
-        /* The plan prints the directory in which the temporary one was made. */
+        /* Print the parent of the temporary directory. */
         if (!path_go_up(*dir)) (void)strcpy(*dir, ".");
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -162,7 +161,7 @@ static int gather(struct plan *plan, struct places *places)
     if (r == 0) r = look_at_input(plan);
     if (r == 0) {
         planner_estimate(plan);
-        /* If all fits into memory the disks do not matter: they need not even be writable. */
+        /* If all records fit in memory the disks need not even be writable. */
         bool uses_disk = !plan->in_memory || plan->needed_bytes > 0;
         if (uses_disk) r = look_at_disks(plan, output.final ? s->output : NULL, places);
         size_t n_dirs = r == 0 && uses_disk ? s->n_temp_prefixes : 0;
@@ -235,7 +234,7 @@ static void print_spilling(const struct plan *plan, const struct places *places)
     (void)putchar('\n');
 }
 
-/* The sizes of SAM and CRAM are too rough to be said. */
+/* Omits the size of SAM and CRAM: it is too rough. */
 static void print_output(const char *key, const char *name, const struct output_format *format,
                          double n_bytes)
 {

@@ -22,7 +22,7 @@ static bool is_same_file(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* True if standard output goes to the file or pipe of this name. */
+/* True if standard output is the file or pipe of this name. */
 static bool is_standard_output(const char *name)
 {
     struct stat x, y;
@@ -30,7 +30,7 @@ static bool is_standard_output(const char *name)
            x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Returns 1 if a path and `name` are the same regular file, which need not exist; 0 if not; -1
+/* Returns 1 if a path and `name` refer to the same regular file, which need not exist; 0 if not; -1
    after a message. */
 static int stands_for(const struct output_path *path, const char *name)
 {
@@ -43,7 +43,7 @@ static int stands_for(const struct output_path *path, const char *name)
     return same;
 }
 
-/* True if a path can be made of a pattern by putting names in the place of each %. */
+/* True if replacing each % of the pattern by some name can give this path. */
 static bool fits_pattern(const char *name, const char *pattern)
 {
     if (*pattern != '%')
@@ -53,8 +53,8 @@ static bool fits_pattern(const char *name, const char *pattern)
     return false;
 }
 
-/* Returns 1 if a group of the output, or its index, may get the path; 0 if not; -1 after a
-   message. `pattern` may be NULL. */
+/* Returns 1 if a group or its index may get the path; 0 if not; -1 after a message. `pattern` may
+   be NULL. */
 static int may_be_group(const struct output_path *path, const char *pattern)
 {
     struct output_path other;
@@ -65,7 +65,7 @@ static int may_be_group(const struct output_path *path, const char *pattern)
     return may;
 }
 
-/* True if both paths lead to one file, or, without names, to standard output. */
+/* True if both paths refer to the same file, or both to standard output. */
 static bool is_same_place(const struct output_path *a, const struct output_path *b)
 {
     if (!a->name || !b->name) return a->name == b->name;
@@ -125,10 +125,10 @@ int report_file_choose_counts(struct sort_options *o)
     return 0;
 }
 
-/* A report whose place was chosen. */
+/* A report with its chosen path. */
 struct chosen_report {
     const char *option;         /* for messages */
-    const struct output_path *path;     /* NULL: it is not wanted */
+    const struct output_path *path;     /* NULL: not wanted */
 };
 
 /* Refuses two reports that would go to one place. Returns 0, or -1 after a message. */
@@ -163,7 +163,7 @@ static int write_file(struct output_path *path, const char *what,
 int report_file_write(struct output_path *path, const char *what,
                       void (*put)(FILE *to, const void *arg), const void *arg)
 {
-    /* Signals are blocked for these milliseconds, so that no temporary file is left. */
+    /* Block signals for some milliseconds, so that no temporary file is left. */
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -202,7 +202,7 @@ int markdup_report_choose(struct markdup_report *paths, struct sort_settings *se
     return 0;
 }
 
-/* What the reports are made of. */
+/* The data for the reports. */
 struct report_sources {
     const struct sort_settings *settings;
     const struct sort_report *report;

@@ -1,9 +1,9 @@
 /*
- * report_file.h -- files beside the output and its index that say something about a sort: those of
- * --stats, --flagstat, --idxstats, --coverage, and the statistics of --markdup.
+ * report_file.h -- chooses and writes report files: those of --stats, --flagstat, --idxstats,
+ * --coverage, and the statistics of --markdup.
  *
- * Order of calls: choose before the sort; write after it, or before the output gets its name;
- * release. Errors: -1 after a message. One thread at a time.
+ * Order of calls: choose before the sort; write after it, or before the output is renamed; release.
+ * Errors: -1 after a message. One thread at a time.
  */
 #ifndef ROCKSORT_CLI_REPORT_FILE_H
 #define ROCKSORT_CLI_REPORT_FILE_H
@@ -15,19 +15,19 @@
 #include <stdio.h>
 
 /*
- * Chooses where to write: to the file `name`, or to standard output for "-"; then the path stays
- * {0}. Refuses a file that the sort reads or writes, or with --split-by could write, and one that
- * was chosen for another kind of counts. `option`, such as "--stats", is for messages.
+ * Chooses the file `name`, or standard output for "-", for which the path stays {0}. Refuses a file
+ * that the sort reads or writes (with --split-by: could write), and one that was chosen for other
+ * counts. `option`, such as "--stats", is for messages.
  */
 int report_file_choose(struct output_path *path, const char *option, const char *name,
                        const struct sort_settings *settings);
 
-/* Chooses where all counts go that the options ask for. The options own the paths, and the sort
-   writes these files. */
+/* Chooses the files of all requested counts. The options own the paths; the sort writes the
+   files. */
 int report_file_choose_counts(struct sort_options *options);
 
-/* Calls put(to, arg), which writes to a stream of the file; put need not look for errors of it. The
-   file gets its name when it is complete. `what`, such as "statistics", is for messages. */
+/* Calls put(to, arg), which writes to a stream of the file and may ignore write errors. Renames the
+   file when it is complete. `what`, such as "statistics", is for messages. */
 int report_file_write(struct output_path *path, const char *what,
                       void (*put)(FILE *to, const void *arg), const void *arg);
 
@@ -37,12 +37,13 @@ struct markdup_report {
     struct output_path statistics, metrics;
 };
 
-/* Chooses where the reports go that the options ask for. Checkpoints of the sort know them then.
-   stats: where --stats goes, from which they are kept apart; NULL: it is not wanted. */
+/* Chooses the files of the requested reports, and sets them in the settings for the checkpoint.
+   stats: the file of --stats, which must be another one; or NULL. */
 int markdup_report_choose(struct markdup_report *paths, struct sort_settings *settings,
                           const struct output_path *stats);
 
-/* Writes those that have temporary files, and adds them to the set; or, with NULL, the others. */
+/* Writes the reports with temporary files, and adds them to the set; or, with set NULL, the
+   others. */
 int markdup_report_write(struct markdup_report *paths, const struct sort_settings *settings,
                          const struct sort_report *report, struct output_set *set);
 

@@ -14,7 +14,7 @@
  *   2. The environment variable ROCKSORT_FRONT_END_TRIED, a list of files. Before each hand-over
  *      the identities of our own file and of the candidate are added to it. A copy of this program
  *      or a wrapper script around it is a different file: it starts this program again, which finds
- *      the variable and goes on to the first candidate that is not listed. Each hand-over adds a
+ *      the variable and tries the first candidate that is not listed. Each hand-over adds a
  *      file, so this ends, at the latest with "no upstream".
  *
  * The list holds identities of files, because wrappers change PATH and may run this program as a
@@ -174,7 +174,7 @@ static int hand_over(char *const argv[])
     return 0;
 }
 
-/* Says on standard error how to get an upstream samtools. */
+/* Prints on standard error how to get an upstream samtools. */
 static void print_how_to_install(const char *command)
 {
     fprintf(stderr,
@@ -219,7 +219,7 @@ static int print_versions(char *const argv[])
     int ends[2], status;
     char byte;
     pid_t child = -1;
-    /* The parent may have left it ignored. Then no status of a child could be had. */
+    /* If the parent process ignored SIGCHLD, waitpid could not get the child's status. */
     (void)signal(SIGCHLD, SIG_DFL);
     if (pipe(ends) == 0 && fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0 &&
         fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0)
@@ -235,7 +235,7 @@ static int print_versions(char *const argv[])
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR) return EXIT_FAILURE;
     (void)signal(SIGPIPE, SIG_IGN);
-    /* No "samtools " with a blank: scripts take the version that follows the last one. */
+    /* Do not print "samtools " with a space: scripts take the version after the last one. */
     printf("rocksort %s, which runs the command rocksort\n%s", ROCKSORT_VERSION,
            has_none ? "no upstream for the other commands is on PATH\n" : "");
     if (flush(stdout) != 0) return EXIT_FAILURE;

@@ -1,14 +1,13 @@
 /*
- * sort_options.h -- what the command line of `samtools rocksort` asked for.
+ * sort_options.h -- parses the command line of `samtools rocksort` into sort_settings.
  *
- * What is accepted is what samtools sort 1.24 accepts, in its meaning, and more; numbers are parsed
- * strictly. There are two dialects, which differ in the arguments that are no options. In
- * rocksort's own a second argument without -o is the output's prefix, as in the program of 2014; in
- * that of `samtools sort` it is an error.
+ * Accepts all options of samtools sort 1.24, with the same meaning, and more; parses numbers
+ * strictly. There are two dialects. In rocksort's own, a second argument without -o is the output
+ * prefix, as in the program of 2014; in that of `samtools sort` it is an error.
  *
  * Order of calls: init; sort_options_parse; with --resume open that checkpoint and
  * sort_options_adopt it; use the settings; release. Ownership: the settings point into the options
- * and into argv, both of which must stay. Threads: one at a time. Errors: -1 after a message.
+ * and argv, which must outlive them. Threads: one at a time. Errors: -1 after a message.
  */
 #ifndef ROCKSORT_CLI_SORT_OPTIONS_H
 #define ROCKSORT_CLI_SORT_OPTIONS_H
@@ -19,33 +18,33 @@
 
 #include <stdio.h>
 
-#define DEFAULT_MEMORY "768M"           /* a thread, as samtools sort */
+#define DEFAULT_MEMORY "768M"           /* per thread, as in samtools sort */
 
 enum sort_dialect { DIALECT_ROCKSORT, DIALECT_SAMTOOLS_SORT };
 
 struct sort_options {
     enum sort_dialect dialect;
     struct sort_settings settings;
-    /* what is to be done */
+    /* what to do */
     bool help;                          /* --help */
     bool help_all;                      /* --help=all */
     bool version;
     bool print_checksum;                /* --checksum */
-    bool verify;                        /* --verify, of each input by itself */
+    bool verify;                        /* --verify, each input by itself */
     bool plan;                          /* --plan */
     bool quiet;
     int verbosity;
     const char *stats;                  /* --stats, or NULL */
     const char *counts[COUNT_N_KINDS];  /* --flagstat, --idxstats, --coverage, or NULL */
-    bool nothing_given;                 /* no input: a user at a terminal wants help */
-    const char *resume;                 /* --resume: the checkpoint to go on with */
+    bool nothing_given;                 /* no input at a terminal: print help */
+    const char *resume;                 /* --resume: the checkpoint */
     bool clean;                         /* --clean */
-    const char *clean_place;            /* with --clean: where to look for unused data */
-    bool yes;                           /* --yes: and remove them */
-    struct machine_fit fit;             /* what auto chose; n_threads is 0 without auto */
-    /* options that the settings are made of */
-    bool order_given;                   /* an option that names an order */
-    bool minimiser_given;               /* one that details the order of minimisers */
+    const char *clean_place;            /* with --clean: where to look */
+    bool yes;                           /* --yes: with --clean, remove */
+    struct machine_fit fit;             /* chosen by auto; n_threads is 0 without auto */
+    /* options from which the settings are made */
+    bool order_given;                   /* an option that chooses the order */
+    bool minimiser_given;               /* an option of the minimiser order */
     bool lexical_names;                 /* -N */
     const char *tag;                    /* -t */
     bool threads_given;                 /* -@ */
@@ -61,12 +60,12 @@ struct sort_options {
     bool input_option_given;            /* --input-fmt-option */
     hts_opt *output_options;            /* --output-fmt-option, --reference */
     bool write_index;
-    bool index_of_checkpoint;           /* only the sort that is resumed wanted an index */
+    bool index_of_checkpoint;           /* write_index is from the checkpoint */
     /* memory that the settings point to */
     char *output_name, *index_name;
     struct count_file count_files[COUNT_N_KINDS];
     const char **temp_prefixes;         /* of each -T */
-    char **input_names;                 /* as the system knows them; ends with NULL */
+    char **input_names;                 /* paths, NULL-terminated */
     const char **resumed_inputs;
     /* for the checkpoint of this sort */
     char *format_text;                  /* -O */
@@ -78,8 +77,8 @@ struct sort_options {
 void sort_options_init(struct sort_options *options, enum sort_dialect dialect);
 void sort_options_release(struct sort_options *options);
 
-/* Takes all options and arguments. With --help, --version and --clean the settings are not complete;
-   with --resume they are after sort_options_adopt. */
+/* Parses all options and arguments. The settings are incomplete with --help, --version and --clean,
+   and with --resume until sort_options_adopt. */
 int sort_options_parse(struct sort_options *options, int argc, char **argv);
 
 /* Prints the common options, in at most 48 lines; with help_all, every option. */
@@ -88,54 +87,51 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to);
 /* True if one of --flagstat, --idxstats and --coverage was given. */
 bool sort_options_ask_for_counts(const struct sort_options *options);
 
-/* With all options chosen, before a sort: refuses to write BAM, CRAM or compressed SAM to a
-   terminal. */
+/* Call this before a sort. Refuses to write BAM, CRAM or compressed SAM to a terminal. */
 int sort_options_check_terminal(const struct sort_options *options);
 
 /* ---- resuming ---- */
 
-/* Takes from a checkpoint what was not given, and refuses what contradicts it. The checkpoint
-   outlives the options. */
+/* Takes options that were not given from a checkpoint, and refuses options that contradict it. The
+   checkpoint must outlive the options. */
 int sort_options_adopt(struct sort_options *options, const struct checkpoint *checkpoint);
 
-/* After adopt: true if the options ask for other files than those that the checkpoint names, or for
-   the same ones made in another way. */
+/* After adopt: true if the options ask for other output files than the checkpoint, or for the same
+   files in another form. */
 bool sort_options_ask_for_more(const struct sort_options *options,
                                const struct checkpoint *checkpoint);
 
 /* ---- between the files of this module ---- */
 
-/* Take an option of the table; `options` is a struct sort_options. */
+/* Parse an option of the table; `options` is a struct sort_options. */
 int sort_options_take_engine(void *options, const char *name);
 int sort_options_take_input_option(void *options, const char *text);
 int sort_options_take_output_option(void *options, const char *text);
 int sort_options_take_reference(void *options, const char *fasta);
 
-/* Refuses options that cannot be used together. n_args is the number of arguments that are no
-   options. */
+/* Refuses options that cannot be used together. n_args: number of arguments that are no options. */
 int sort_options_check_modes(const struct sort_options *options, int n_args);
 
-/* Takes the argument of --split-by. By tag, it changes the order: groups come one after the other,
-   and records within them in the order that was asked for. */
+/* Parses --split-by. By tag, changes the order: by tag, then by the requested order within a
+   group. */
 int sort_options_choose_split(struct sort_options *options);
 
-/* The same for a sort that is resumed, whose order is that of the checkpoint. `split_by`: what the
-   checkpoint says, or NULL. */
+/* The same for a resumed sort, whose order comes from the checkpoint. `split_by`: the argument in
+   the checkpoint, or NULL. */
 int sort_options_adopt_split(struct sort_options *options, const char *split_by);
 
-/* Takes the engine of a checkpoint if none was given, and if this build and the level, which is
-   known, allow it. */
+/* Takes the engine of a checkpoint if none was given, and if this build and the level have it. */
 void sort_options_adopt_engine(struct sort_options *options, enum bgzf_engine engine);
 
 /* Takes threads, memory and codec from a checkpoint if they were not given. */
 void sort_options_adopt_resources(struct sort_options *options,
                                   const struct checkpoint_resources *resources);
 
-/* When the inputs are known: sets threads and memory as the options say or as fits the machine
-   (auto), and warns of memory that the machine does not have. */
+/* When the inputs are known: sets threads and memory from the options or from the machine (auto),
+   and warns if the machine has less memory. */
 int sort_options_finish_resources(struct sort_options *options);
 
-/* Chooses output, format, level and index from all options that concern them. */
+/* Chooses output, format, level and index from the options. */
 int sort_options_choose_output(struct sort_options *options);
 
 #endif

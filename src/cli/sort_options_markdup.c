@@ -1,8 +1,8 @@
 /*
  * sort_options_markdup.c -- see sort_options_markdup.h.
  *
- * Options are gathered first: the order in which they stand plays no part, and if one is given
- * twice the last counts. Regular expressions are compiled when all options are known.
+ * Options are collected first: their order does not matter, and of two equal ones the last counts.
+ * Regular expressions are compiled when all options are known.
  */
 #include "cli/sort_options_markdup.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows that are options of ours, too. */
+/* Rows of options that are also options of rocksort. */
 #define REFUSED_ROWS                                            \
     {"input-fmt-option", 0, "OPT", .kind = OPTION_REFUSED},     \
     {"output-fmt", 'O', "FORMAT", .kind = OPTION_REFUSED},      \
@@ -68,7 +68,7 @@ int sort_options_parse_fixmate(const char *text, struct fixmate_rules *rules)
 
 struct gathered {
     struct markdup_rules rules;
-    const char *coords, *coords_order, *barcode;        /* of options; or NULL */
+    const char *coords, *coords_order, *barcode;        /* arguments; or NULL */
     bool barcode_in_name, mismatches_given;
     int distance;
     int read_length;                    /* not used: duplicates are found at any distance */
@@ -149,8 +149,8 @@ static const struct option_row markdup_rows[] = {
     REFUSED_ROWS,
 };
 
-/* Sets which group of the pattern is x, y and t. Both orders of x and y mean the same: what counts
-   is how far each of them is away. */
+/* Sets which group of the pattern is x, y and t. x and y are interchangeable: only their distances
+   count. */
 static int finish_order(const char *text, struct markdup_rules *rules)
 {
     static const struct {

@@ -1,8 +1,8 @@
 /*
- * sort_options_markdup.h -- the options of other programs in one text: those of samtools fixmate, as
- * --fixmate takes them, and those of samtools markdup and some more, as --markdup takes them.
+ * sort_options_markdup.h -- parses the arguments of --fixmate and --markdup: the options of
+ * samtools fixmate, and those of samtools markdup and some more, in one text.
  *
- * Threads: one at a time, because the parser uses getopt.
+ * Threads: one at a time (getopt).
  */
 #ifndef ROCKSORT_CLI_SORT_OPTIONS_MARKDUP_H
 #define ROCKSORT_CLI_SORT_OPTIONS_MARKDUP_H
@@ -15,13 +15,13 @@
 int sort_options_parse_fixmate(const char *text, struct fixmate_rules *rules);
 
 /*
- * Parses `text`, such as "-S -d 2500 -f stats.txt", and sets the rules but for the read groups.
- * Returns 0, or -1 after a message. Both times the rules hold memory only until
- * sort_options_release_markdup.
+ * Parses `text`, such as "-S -d 2500 -f stats.txt", and sets the rules except for the read groups.
+ * Returns 0, or -1 after a message. sort_options_release_markdup frees the rules' memory, also
+ * after a failure.
  */
 int sort_options_parse_markdup(const char *text, struct markdup_rules *rules);
 
-/* Frees what rules of the parser hold. Rules that are {0} are accepted. */
+/* Accepts {0}. */
 void sort_options_release_markdup(struct markdup_rules *rules);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * sort_options_output.c -- options of what is written: format options of htslib, --split-by, then
- * the names and formats of output and index once all options are known.
+ * sort_options_output.c -- options of the output: format options of htslib, --split-by, and, once
+ * all options are known, the names and formats of output and index.
  */
 #include "cli/sort_options.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- format options ---- */
 
-/* Takes nthreads out of a list: htslib would start threads of its own, besides those of -@. */
+/* Removes nthreads from a list: htslib would start threads besides those of -@. */
 static void drop_threads(hts_opt **list)
 {
     while (*list) {
@@ -46,8 +46,8 @@ static int add_format(const char *option, const char *text, hts_opt **list)
     return 0;
 }
 
-/* A copy of a format option, or of a list of them with commas between. The file of a reference gets
-   its whole path, since a sort may be resumed from another directory. The caller frees it. */
+/* Copies a format option, or a comma-separated list of them, with an absolute path for the
+   reference file, because a sort may be resumed in another directory. The caller frees it. */
 static char *whole_paths(const char *options, bool is_list)
 {
     static const char key[] = "reference=";
@@ -71,7 +71,7 @@ static char *whole_paths(const char *options, bool is_list)
     return ks_release(&text);
 }
 
-/* The same for the output; its text is kept for the checkpoint. */
+/* The same for the output; keeps the text for the checkpoint. */
 static int add_output_format(struct sort_options *o, const char *option, const char *text)
 {
     size_t n = o->n_output_texts++;
@@ -95,7 +95,7 @@ int sort_options_take_output_option(void *options, const char *text)
 int sort_options_take_reference(void *options, const char *fasta)
 {
     struct sort_options *o = options;
-    /* The name of the index stands for that of the FASTA file, as in htslib. */
+    /* As in htslib, the name of the index may replace that of the FASTA file. */
     static const char index[] = ".fai";
     size_t n = strlen(fasta), n_index = sizeof index - 1;
     if (n > n_index && strcmp(fasta + n - n_index, index) == 0) n -= n_index;
@@ -109,7 +109,7 @@ int sort_options_take_reference(void *options, const char *fasta)
 
 /* ---- --split-by ---- */
 
-/* Makes the order by tag, then by the order that was asked for. */
+/* Sets the order to the tag, then the requested order. */
 static int divide_by_tag(struct sort_options *o)
 {
     struct sort_rules *rules = &o->settings.rules;
@@ -201,14 +201,13 @@ static enum sort_order file_order(const struct sort_options *o)
 
 /* ---- names and formats ---- */
 
-/* True in an order in which references and positions ascend. Reads without a place come last in any
-   order that they have. */
+/* True for an order by reference and position, which unplaced reads follow in any order. */
 static bool is_by_position(enum sort_order order)
 {
     return order == SORT_COORDINATE || order == SORT_MINHASH;
 }
 
-/* Depths can be known from records as they pass only if they pass in coordinate order. */
+/* Refuses --coverage in other orders: depths are counted as records pass in coordinate order. */
 static int check_counts(const struct sort_options *o)
 {
     if (!o->counts[COUNT_COVERAGE] || is_by_position(o->settings.rules.order)) return 0;
@@ -225,7 +224,7 @@ static int choose_index(struct sort_options *o)
     bool can_index = output_format_can_have_index(&s->output_format);
     const char *format = output_format_has_columns(&s->output_format)
                              ? output_format_name(&s->output_format) : "uncompressed SAM";
-    /* Groups have indexes where they can have them. */
+    /* Groups get indexes if possible. */
     if (s->split_by && is_by_position(order) && can_index) o->write_index = true;
     if (!o->write_index) return 0;
     if (!is_by_position(order)) {
@@ -252,7 +251,7 @@ static int choose_index(struct sort_options *o)
     return 0;
 }
 
-/* Takes the index's name out of FILE##idx##INDEX. */
+/* Splits FILE##idx##INDEX. */
 static void divide_output_name(struct sort_options *o)
 {
     const char *delimiter = o->output ? strstr(o->output, HTS_IDX_DELIM) : NULL;
@@ -264,7 +263,7 @@ static void divide_output_name(struct sort_options *o)
     o->output = o->output_name = file;
 }
 
-/* Chooses the format. Options of the output follow those in -O, and so override them. */
+/* Chooses the format. --output-fmt-option follows the options in -O, and so overrides them. */
 static int choose_format(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
@@ -293,7 +292,7 @@ static int choose_format(struct sort_options *o)
 
 /* ---- a second output, and columns ---- */
 
-/* Chooses the format of the second output, if there is one: by its name. */
+/* Chooses the format of the second output, if any, by its name. */
 static int choose_also(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
@@ -316,8 +315,8 @@ static int choose_also(struct sort_options *o)
     return bam_reader_check_reference(&s->also_format.hts);
 }
 
-/* In Arrow, LZ4 costs next to nothing; who asks for more than level 1 gets zstd. Parquet is for
-   keeping: zstd at level 1 makes it 0.8 times as large as BAM, and higher levels gain little. */
+/* Arrow gets LZ4, which costs next to nothing, up to level 1, and zstd above. Parquet gets zstd:
+   level 1 makes it 0.8 times as large as BAM, and higher levels gain little. */
 static void choose_codec(const struct output_format *format, int level,
                          struct column_request *columns)
 {
@@ -336,8 +335,8 @@ static enum column_format column_format_of(enum output_kind kind)
     }
 }
 
-/* A tag may have another type than the specification gives it, but mostly that is a mistake, and
-   then its column is all null. */
+/* Warns of a tag whose type is not that of the specification: mostly a mistake, which makes its
+   column all null. */
 static void warn_of_types(const struct column_schema *schema)
 {
     for (unsigned i = 0; i < schema->n_columns; i++) {
@@ -403,7 +402,7 @@ void sort_options_adopt_engine(struct sort_options *o, enum bgzf_engine engine)
                      bgzf_engine_name(engine), bgzf_engine_name(BGZF_ENGINE_AUTO));
 }
 
-/* Refuses an engine that lacks the level, once that is known. */
+/* Refuses an engine that lacks the compression level. */
 static int check_engine(const struct sort_options *o)
 {
     const struct sort_settings *s = &o->settings;
@@ -443,7 +442,7 @@ bool sort_options_ask_for_counts(const struct sort_options *o)
     return false;
 }
 
-/* True if --merge may copy compressed blocks: nobody asks for another compression, or looks at the
+/* True if --merge may copy compressed blocks: no option changes the compression or needs the
    records. */
 static bool may_copy(const struct sort_options *o)
 {

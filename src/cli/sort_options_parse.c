@@ -1,5 +1,5 @@
 /*
- * sort_options_parse.c -- the options one after the other, by a table; then what they mean together.
+ * sort_options_parse.c -- parses the options by a table, then combines them.
  */
 #include "cli/sort_options.h"
 
@@ -25,9 +25,8 @@
 
 enum { MAX_TEMP_DIRS = 32 };
 
-/* Temporary data are not synced during their first DURABLE_AFTER_SECONDS, so a power failure then
-   may damage the checkpoint (delayed_fsync.h). That loses less time than the machine takes to boot.
- */
+/* Seconds without syncs of temporary data (delayed_fsync.h). A power failure then may damage the
+   checkpoint, which loses less time than a reboot takes. */
 enum { DURABLE_AFTER_SECONDS = 30 };
 
 static const double progress_seconds = 10;      /* between lines of --progress */
@@ -75,7 +74,7 @@ void sort_options_release(struct sort_options *o)
     for (int i = 0; i < COUNT_N_KINDS; i++) output_path_release(&o->count_files[i].path);
 }
 
-/* ---- what single options take ---- */
+/* ---- single options ---- */
 
 static int parse_memory(const char *option, const char *text, uint64_t *n_bytes)
 {
@@ -165,7 +164,7 @@ static int take_fasta(void *arg, const char *text)
     return 0;
 }
 
-/* Lengths that are too small or too large become the nearest good one, as in samtools. */
+/* Clamps the length to the valid range, as in samtools. */
 static int take_minimiser_length(void *arg, const char *text)
 {
     struct sort_options *o = arg;
@@ -237,7 +236,7 @@ static int take_help(void *arg, const char *text)
 #define CALL(function, what) .kind = OPTION_CALL, .take = (function), .takes = (what)
 #define A_SIZE "a size such as 768M or 1.5G (K, M, G or T)"
 #define GIVEN(of) .given = AT(of)
-/* If two options of the order contradict each other the last counts, as in samtools. */
+/* Of contradicting order options the last counts, as in samtools. */
 #define ORDER(value) VALUE(settings.rules.order, value), GIVEN(order_given)
 
 static const struct option_row rows[] = {
@@ -304,9 +303,9 @@ static const struct option_row rows[] = {
     {"version", 0, NULL, FLAG(version)},
 };
 
-/* ---- what they mean together ---- */
+/* ---- combining options ---- */
 
-/* Makes the order of all options that concern it. */
+/* Makes the order from all its options. */
 static void finish_order(struct sort_options *o)
 {
     struct sort_rules *rules = &o->settings.rules;
@@ -343,7 +342,7 @@ static int take_output_prefix(struct sort_options *o, const char *prefix)
         return -1;
     }
     o->output = o->output_name = xasprintf("%s%s", prefix, is_name ? "" : ".bam");
-    /* In a whole name something stands before the extension: '.bam' is none. */
+    /* A whole name has more than an extension: '.bam' is none. */
     const char *slash = strrchr(prefix, '/'), *file = slash ? slash + 1 : prefix;
     if (!is_name && file[0] && output_format_is_named(file + 1))
         diag_warning("the output is '%s', as a second argument is its name without .bam: give -o "
@@ -383,7 +382,7 @@ static int take_positionals(struct sort_options *o, int n, char **args)
     return 0;
 }
 
-/* --quiet overrides --verbosity and --progress, wherever it stands. */
+/* --quiet overrides --verbosity and --progress in any position. */
 static void finish_messages(struct sort_options *o)
 {
     const char *test_progress = getenv(TEST_PROGRESS_VARIABLE);
@@ -395,7 +394,7 @@ static void finish_messages(struct sort_options *o)
     hts_verbose = o->verbosity;
     if (o->quiet && hts_verbose > 1) hts_verbose = 1;
     if (hts_verbose >= HTS_LOG_ERROR) return;
-    /* htslib's errors are needed, also if they are not shown (cram_writer.c). */
+    /* Hide, but do not disable, htslib's errors: cram_writer.c needs them. */
     diag_hide_htslib();
     hts_verbose = HTS_LOG_ERROR;
 }
@@ -411,7 +410,7 @@ static void print_how_to_call(const struct sort_options *o)
                   command);
 }
 
-/* Takes all options. Returns the number of the first argument that is none, or -1 after a message. */
+/* Parses all options. Returns the index of the first other argument, or -1 after a message. */
 static int take_options(struct sort_options *o, int argc, char **argv)
 {
     static const struct option_table table = {.rows = rows, .n_rows = sizeof rows / sizeof *rows};

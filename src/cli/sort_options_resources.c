@@ -11,7 +11,7 @@
 
 /* For tests only. */
 #define TEST_BUDGET_VARIABLE "ROCKSORT_TEST_BUDGET"     /* the whole budget in bytes */
-#define TEST_SORT_BUFFER_VARIABLE "ROCKSORT_TEST_SORT_BUFFER"       /* bytes of batches, each of them a run */
+#define TEST_SORT_BUFFER_VARIABLE "ROCKSORT_TEST_SORT_BUFFER"     /* bytes, each a run */
 #define TEST_FILE_VARIABLE "ROCKSORT_TEST_FILE" /* bytes that a file of a run has at least */
 
 /* Takes a size from an environment variable, if it is there. Returns 0, or -1 after a message. */
@@ -23,7 +23,7 @@ static int take_test_size(const char *variable, uint64_t *n_bytes)
     return -1;
 }
 
-/* Replaces auto by what fits the machine. */
+/* Replaces auto by values that fit the machine. */
 static void fit_machine(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
@@ -38,12 +38,13 @@ static void fit_machine(struct sort_options *o)
         o->total_memory_bytes = o->fit.memory_bytes;
     } else if (!o->total_memory_bytes && !o->thread_memory_given &&
                o->fit.memory_bytes < o->thread_memory_bytes * s->n_threads) {
-        /* -@ auto without any option of memory takes no more than --max-memory auto would. */
+        /* -@ auto without a memory option takes no more than --max-memory auto. */
         o->total_memory_bytes = o->fit.memory_bytes;
     }
 }
 
-/* A sort takes its memory as it needs it, so that the system may end it hours later. */
+/* Warns if the machine has less memory: the system might kill the sort hours later, when it needs
+   it. */
 static void warn_of_memory(const struct sort_options *o, uint64_t n_bytes)
 {
     char asked[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES];
@@ -68,7 +69,7 @@ void sort_options_adopt_resources(struct sort_options *o,
     o->total_memory_bytes = resources->total_bytes;
 }
 
-/* The memory of a batch is given back in pages, which must not have records of the next batch. */
+/* Sort buffers must be whole pages: the memory of a sort buffer is returned page by page. */
 static int parse_test_buffer(uint64_t *n_bytes)
 {
     enum { PAGE_BYTES = 4096, LEAST_BYTES = 2 * PAGE_BYTES };
@@ -80,7 +81,7 @@ static int parse_test_buffer(uint64_t *n_bytes)
     return -1;
 }
 
-/* Starts no more workers than the memory is enough for. Returns how many there will be. */
+/* Limits the threads to the memory. Returns their number. */
 static unsigned choose_threads(unsigned n_asked, uint64_t total_bytes)
 {
     unsigned most = memory_budget_most_threads((size_t)total_bytes);

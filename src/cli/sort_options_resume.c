@@ -1,6 +1,6 @@
 /*
- * sort_options_resume.c -- options that go on with a checkpoint: which ones contradict it, and what
- * is taken from it.
+ * sort_options_resume.c -- --resume: refuses options that contradict the checkpoint, and takes the
+ * others from it.
  */
 #include "cli/sort_options.h"
 
@@ -63,7 +63,7 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
     return option_refuse_clash("", clashes, sizeof clashes / sizeof *clashes);
 }
 
-/* Refuses --also where the checkpoint has groups. */
+/* Refuses --also if the checkpoint has groups. */
 static int refuse_groups(const struct sort_options *o)
 {
     if (!o->settings.also || !o->settings.split_by) return 0;
@@ -81,12 +81,12 @@ static bool same_file(const char *a, const char *b)
     return same;
 }
 
-/* True if the order that was asked for is that of the checkpoint. */
+/* True if the requested order is that of the checkpoint. */
 static bool same_order(const struct sort_options *o, const struct checkpoint_file *file)
 {
     const struct sort_rules *a = &o->settings.rules, *b = &file->rules;
     const struct minhash_settings *m = &a->minhash, *n = &b->minhash;
-    /* Divided by a tag, output was asked for in the order within the groups. */
+    /* With --split-by a tag, the requested order is that within groups. */
     if (file->output.split_by && b->order == SORT_TAG && !o->tag) return a->order == b->below;
     return a->order == b->order && a->below == b->below && memcmp(a->tag, b->tag, 2) == 0 &&
            a->seed == b->seed && m->k == n->k && m->forward_only == n->forward_only &&
@@ -94,8 +94,7 @@ static bool same_order(const struct sort_options *o, const struct checkpoint_fil
            same_file(o->settings.minhash_fasta, file->fasta.path);
 }
 
-/* True if the extension of a new output's name agrees with `option`, the argument of -O that was
-   given for the old output. */
+/* True if the extension of a new output's name agrees with `option`, the -O of the old output. */
 static bool may_have_format(const char *name, const char *option)
 {
     char mode[8] = "";
@@ -108,7 +107,8 @@ static bool may_have_format(const char *name, const char *option)
     return by_name.kind == by_option.kind;
 }
 
-/* Only a sort that still reads its input writes runs, to which -T may give another place. */
+/* Takes the temporary directories. -T matters only for a sort that still reads input: others write
+   no runs. */
 static void adopt_places(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
@@ -120,14 +120,14 @@ static void adopt_places(struct sort_options *o)
     if (!o->temp_prefixes || !reads_input) s->n_temp_prefixes = 0;
 }
 
-/* The names in --markdup may be relative to the directory of the first command. */
+/* Replaces file names in --markdup, which may be relative to the directory of the first command. */
 static void adopt_reports(struct markdup_rules *rules, const struct checkpoint_output *output)
 {
     if (output->statistics) rules->statistics_path = output->statistics;
     if (output->metrics) rules->metrics_path = output->metrics;
 }
 
-/* Takes the options that change records from the checkpoint, whose runs were made by them. */
+/* Takes options that change records from the checkpoint, because its runs were made with them. */
 static int adopt_changes(struct sort_options *o, const struct checkpoint_file *file)
 {
     struct sort_settings *s = &o->settings;
@@ -194,14 +194,14 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
     return sort_options_choose_output(o);
 }
 
-/* ---- what is left to do ---- */
+/* ---- whether anything is left to do ---- */
 
 static bool same_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* True if a name leads to the file with this absolute name, of n bytes. */
+/* True if a name refers to the file with this absolute name, of n bytes. */
 static bool leads_to(const char *name, const char *file, size_t n)
 {
     struct output_path path = {0};
@@ -211,7 +211,7 @@ static bool leads_to(const char *name, const char *file, size_t n)
     return same;
 }
 
-/* True if the checkpoint names the output, as without -o, and the index. */
+/* True if output (perhaps without -o) and index are those of the checkpoint. */
 static bool same_names(const struct sort_options *o, const char *output)
 {
     const struct sort_settings *s = &o->settings;

@@ -7,7 +7,7 @@
 #include "cli/sort_options.h"
 
 enum usage_kind {
-    TITLE,                      /* of the options that follow; printed if one of them is */
+    TITLE,                      /* title of the following options; printed if one of them is */
     COMMON,                     /* printed by --help, too */
     RARE,                       /* printed by --help=all only */
     RARE_OWN,                   /* the same, and not in the dialect of `samtools sort` */

@@ -1,8 +1,8 @@
 /*
  * sort_stats.c -- see sort_stats.h.
  *
- * Every file has every field; a field without a value is null. So readers need no defaults, and a
- * test can compare doc/stats.md with any file.
+ * Every file has every field; null if it has no value. So readers need no defaults, and a test can
+ * compare doc/stats.md with any file.
  */
 #include "cli/sort_stats.h"
 
@@ -135,7 +135,7 @@ static const char *deflated_by(const struct sort_settings *s)
     return deflates ? bgzf_engine_name(bgzf_engine_choose(sort_settings_method(s))) : NULL;
 }
 
-/* A file of --split-by. */
+/* Writes a group of --split-by. */
 static void write_group(struct json_writer *json, struct group_list *groups, size_t group)
 {
     const struct split_group_counts *counts = group_list_counts(groups, group);
@@ -170,7 +170,7 @@ static void write_output(struct json_writer *json, const struct sort_settings *s
     json_end_object(json);
 }
 
-/* What --merge did. */
+/* Writes the counts of --merge. */
 static void write_merge(struct json_writer *json, const struct sort_report *r)
 {
     json_begin_object(json, "merge");
@@ -255,7 +255,7 @@ static void write_store(struct json_writer *json, const struct sort_report *r)
     write_disk(json, &store->disk, used);
 }
 
-/* Writes what --markdup found, all groups together; zeros without it. */
+/* Writes the totals of --markdup over all groups; zeros without it. */
 static void write_duplicates(struct json_writer *json, const struct duplicate_outcome *outcome)
 {
     struct duplicate_counts sum = {0};

@@ -1,8 +1,8 @@
 /*
  * temp_clean.c -- see temp_clean.h.
  *
- * Looks at journals first, then at directories, then at other files: a journal says which files
- * only lack their names, and a checkpoint says whose the other files are. Each is listed once.
+ * Handles journals first, then directories, then other files: a journal lists files that only have
+ * to be renamed, and a checkpoint names the outputs that belong to it. Each is listed once.
  */
 #include "cli/temp_clean.h"
 
@@ -28,14 +28,13 @@
 
 struct cleaning {
     bool removes;
-    const char *output;         /* only what belongs to this output, a name without its directory;
-                                   NULL: all */
-    bool has_groups;            /* its name is a pattern of --split-by */
+    const char *output;         /* file name of the only output to handle; NULL: all */
+    bool has_groups;            /* `output` is a pattern of --split-by */
     unsigned n_found;
     struct file_id {
         dev_t device;
         ino_t inode;
-    } *listed;                  /* directories and outputs: a checkpoint may name them again */
+    } *listed;                  /* already listed: a checkpoint may name them again */
     size_t n_listed, listed_room;
 };
 
@@ -43,12 +42,12 @@ struct found {                  /* a directory, an output or a journal that no p
     const char *path, *state;
     time_t since;
     uint64_t n_bytes;
-    struct checkpoint_file file;        /* of a directory; if it has none the id is NULL */
-    const char *lost_part;      /* a directory without which the sort cannot be finished, or NULL */
-    struct output_journal journal;      /* {0}: there is none */
+    struct checkpoint_file file;        /* of a directory; id is NULL if it has none */
+    const char *lost_part;      /* a missing directory that the sort needs, or NULL */
+    struct output_journal journal;      /* {0}: none */
 };
 
-/* True if a file or directory is listed already; else it is from now on. */
+/* True if a file or directory is already listed; else adds it to the list. */
 static bool is_listed(struct cleaning *c, const struct stat *st)
 {
     for (size_t i = 0; i < c->n_listed; i++)
@@ -62,7 +61,7 @@ static bool is_listed(struct cleaning *c, const struct stat *st)
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints a line without characters that a terminal would act on. */
+/* Prints a line, with control characters made harmless. */
 static void say(const char *format, ...)
 {
     kstring_t text = {0, 0, NULL};
@@ -84,8 +83,8 @@ static void say_in_use(const char *path, const char *state)
     say("%-10s %8s %12s     %s", state, "", "", path);
 }
 
-/* Says what was found, whether it is removed or finished now, and how far the files of a journal
-   have their names. */
+/* Prints what was found, whether it is now removed or finished, and how many files of a journal are
+   renamed. */
 static void say_found(struct found *found, bool is_done)
 {
     struct output_journal *journal = &found->journal;
@@ -106,7 +105,7 @@ static void say_found(struct found *found, bool is_done)
     free(journal->output);
 }
 
-/* Says which sort it is and how to go on with it, or why that is not possible. */
+/* Prints which sort it is and how to resume it, or why that is impossible. */
 static void say_how(const struct found *found)
 {
     char command[CHECKPOINT_COMMAND_BYTES];
@@ -143,7 +142,7 @@ static int list_file(void *arg, const struct output_line *line)
     return 0;
 }
 
-/* The files of groups themselves lie in a directory that stays, too. */
+/* Lists a report. The files of groups are in a directory that is listed itself. */
 static int list_report(void *arg, const struct output_line *line)
 {
     return line->role == OUTPUT_EXTRA ? list_file(arg, line) : 0;
@@ -155,7 +154,7 @@ static int has_name(void *arg, const struct output_line *line)
     return strcmp(path_name(line->to), c->output) == 0 ? -1 : 0;
 }
 
-/* Looks at a journal that is open. If told to, finishes it, or removes its files if that cannot be.
+/* Reads an open journal. `finishes`: renames its files, or removes them if that is impossible.
    Calls `list` for its files. Returns 0, or -1 after a message. */
 static int finish_journal(struct cleaning *c, int fd, bool finishes,
                           int (*list)(void *arg, const struct output_line *line),
@@ -168,9 +167,9 @@ static int finish_journal(struct cleaning *c, int fd, bool finishes,
     return r;
 }
 
-/* True if a temporary name whose first n_before bytes are the name of an output belongs to the
-   output that is asked for, or to its index. The name of the output may have been cut. Groups of
-   all patterns of a directory are written in directories of the same name. */
+/* True if a temporary name whose first n_before bytes are the name of an output, perhaps truncated,
+   belongs to the requested output or its index. Directories of groups have the same name for all
+   patterns. */
 static bool is_of_output(const struct cleaning *c, const char *name, size_t n_before)
 {
     static const char *const endings[] = {"", ".csi", ".bai", ".crai"};
@@ -204,8 +203,8 @@ static int clean_open_file(struct cleaning *c, const char *path, const struct ou
     return r;
 }
 
-/* Lists a file if it is an output that a killed process has not finished, or a journal, and removes
-   it if told to. `is_wanted`: also a journal of other outputs. Returns 0, or -1 after a message. */
+/* Lists a file if it is an unfinished output of a killed process, or a journal, and removes it if
+   told to. `is_wanted`: also a journal of other outputs. Returns 0, or -1 after a message. */
 static int clean_file(struct cleaning *c, const char *path, bool is_wanted)
 {
     struct output_leftover left;
@@ -214,7 +213,7 @@ static int clean_file(struct cleaning *c, const char *path, bool is_wanted)
     if (!output_leftover_is_name(name, &n_output)) return 0;
     enum output_leftover_state state = output_leftover_open(path, &left);
     bool in_use = state == OUTPUT_LEFTOVER_IN_USE;
-    /* A journal is wanted if any of its files is. Those of a living process are listed anyway. */
+    /* A journal is wanted if any of its files is. Those of a live process are listed anyway. */
     if (!is_wanted)
         is_wanted = !output_leftover_is_journal(name) ||
                     (!in_use && (is_of_output(c, name, n_output) ||
@@ -233,8 +232,8 @@ static int clean_file(struct cleaning *c, const char *path, bool is_wanted)
 
 /* ---- directories ---- */
 
-/* Adds up the bytes on disk of all files in a directory. A run that is moved into a database has
-   two names for a moment. */
+/* Adds up the disk usage of all files in a directory. A run briefly has two names while it is moved
+   into a database. */
 static uint64_t count_bytes(const char *path)
 {
     uint64_t n_bytes = 0;
@@ -255,10 +254,10 @@ static bool is_no_new_lock(const char *name, const void *arg)
            strcmp(name, TEMP_DIR_LOCK_NAME ".new") != 0;
 }
 
-/* True if a process was killed when it had just made the directory, which has no lock yet. */
+/* True if a process was killed after it made the directory and before it made the lock. */
 static bool is_stillborn(const char *path, const struct stat *st)
 {
-    enum { LONG_SECONDS = 60 };         /* a sort needs microseconds to make the lock */
+    enum { LONG_SECONDS = 60 };         /* a sort makes the lock within microseconds */
     char **names;
     if (!S_ISDIR(st->st_mode) || st->st_uid != geteuid() || (st->st_mode & 077) != 0 ||
         difftime(time(NULL), st->st_ctime) < LONG_SECONDS)
@@ -283,7 +282,7 @@ static const char *read_checkpoint(const struct checkpoint_dir *dir, struct foun
 
 static int clean_part(struct cleaning *c, const char *path, const char *id);
 
-/* Cleans up the journal of the file with this temporary name, or the directory of groups. */
+/* Cleans up the journal of this temporary file, or this directory of groups. */
 static int clean_names_of(struct cleaning *c, const char *temporary)
 {
     size_t n_output;
@@ -294,13 +293,13 @@ static int clean_names_of(struct cleaning *c, const char *temporary)
     return r;
 }
 
-/* Says what a directory is and, if told to, removes it and the outputs that its sort has not
-   finished. Returns 0, or -1 after a message. */
+/* Prints what a directory is and, if told to, removes it and the unfinished outputs of its sort.
+   Returns 0, or -1 after a message. */
 static int clean_found(struct cleaning *c, bool removes, struct found *found)
 {
     const char *const *names = found->file.output.temporaries;
     int r = 0;
-    /* Results that only lack names come first: the checkpoint stays if they cannot get them. */
+    /* First rename complete results: the checkpoint stays if that fails. */
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
         if (names[i] && clean_names_of(c, names[i]) < 0) r = -1;
     if (removes && r == 0 && temp_dir_remove(found->path) < 0) r = refuse_to_remove(found->path);
@@ -311,7 +310,7 @@ static int clean_found(struct cleaning *c, bool removes, struct found *found)
     return r;
 }
 
-/* True if a process uses one of the other directories of a sort, or may use it. */
+/* True if a process uses, or may use, one of the other directories of a sort. */
 static bool has_used_part(const struct checkpoint_file *file)
 {
     bool used = false;
@@ -326,7 +325,7 @@ static bool has_used_part(const struct checkpoint_file *file)
     return used;
 }
 
-/* Cleans up the other directories of a sort, wherever they are: the sort needs all of them. */
+/* Cleans up the other directories of a sort, wherever they are: they are useless alone. */
 static int clean_other_parts(struct cleaning *c, const struct checkpoint_file *file, bool removed)
 {
     int r = 0;
@@ -342,7 +341,7 @@ static int clean_other_parts(struct cleaning *c, const struct checkpoint_file *f
     return r;
 }
 
-/* If the directory has the journal of groups: as finish_journal. */
+/* Calls finish_journal if the directory has a journal of groups. */
 static int finish_groups(struct cleaning *c, bool finishes, struct found *found)
 {
     struct output_leftover left = {.fd = -1};
@@ -354,7 +353,7 @@ static int finish_groups(struct cleaning *c, bool finishes, struct found *found)
     return r;
 }
 
-/* A directory that no process uses, or none that shows it; `id` as in clean_part. */
+/* Cleans up a directory that no process is known to use; `id` as in clean_part. */
 static int clean_dead(struct cleaning *c, struct checkpoint_dir *dir, struct found *found,
                       const char *id)
 {
@@ -378,9 +377,8 @@ static int clean_dead(struct cleaning *c, struct checkpoint_dir *dir, struct fou
     return r;
 }
 
-/* Lists a directory in which a process of another host may work, and the outputs that it may write:
-   their locks may not be seen here, and the file of an index may not have been written to for
-   long. */
+/* Lists a directory that a process of another host may use, and the outputs that it may write:
+   their locks may be invisible here, and an index file may be old although it is in use. */
 static int refuse_elsewhere(struct cleaning *c, const char *path, const char *problem)
 {
     struct checkpoint_file file;
@@ -399,9 +397,9 @@ static int refuse_elsewhere(struct cleaning *c, const char *path, const char *pr
     return -1;
 }
 
-/* Lists one directory if it is one of rocksort's, and removes it if told to. `id`: of the sort
-   whose other directories are being cleaned up; NULL: this is the first one. Returns 0, or -1 after
-   a message. */
+/* Lists a directory if it is one of rocksort's, and removes it if told to. `id`: of the sort whose
+   other directories are being cleaned up; NULL for the first one. Returns 0, or -1 after a
+   message. */
 static int clean_part(struct cleaning *c, const char *path, const char *id)
 {
     struct checkpoint_dir dir;
@@ -420,7 +418,7 @@ static int clean_part(struct cleaning *c, const char *path, const char *id)
     case CHECKPOINT_CLOSED: diag_error("'%s' %s", path, problem); return -1;
     default: break;
     }
-    /* It stays locked until it is removed, so that no process resumes it meanwhile. */
+    /* Keep it locked until it is removed, so that no process resumes it meanwhile. */
     found.state = read_checkpoint(&dir, &found);
     if (fstat(dir.lock_fd, &st) == 0) found.since = st.st_mtime;
     r = clean_dead(c, &dir, &found, id);
@@ -431,7 +429,7 @@ static int clean_part(struct cleaning *c, const char *path, const char *id)
 
 /* ---- places ---- */
 
-enum kind {                     /* in the order that the head of this file gives */
+enum kind {                     /* in the order in the header of this file */
     JOURNAL,
     DIRECTORY,
     OUTPUT,
@@ -439,7 +437,7 @@ enum kind {                     /* in the order that the head of this file gives
     NOT_OURS = N_KINDS,
 };
 
-/* What a name stands for. Which outputs a journal is for is looked at later. */
+/* The kind of a name. The outputs of a journal are checked later. */
 static enum kind kind_of(const char *name, const struct cleaning *c)
 {
     size_t n;
@@ -479,7 +477,7 @@ static int clean_below(struct cleaning *c, const char *place)
     return r;
 }
 
-/* Cleans up what belongs to the output of this very name. */
+/* Cleans up leftovers of the output of this name. */
 static int clean_output(struct cleaning *c, const char *name)
 {
     char *parent = path_parent(name), *place = path_fixed_parent(name);
@@ -491,8 +489,8 @@ static int clean_output(struct cleaning *c, const char *name)
     return r;
 }
 
-/* `name` is an output, which need not exist: cleans up beside it and, if it is a link, beside the
-   file that it leads to. */
+/* Cleans up beside the output `name`, which need not exist, and beside its target if it is a
+   link. */
 static int clean_beside(struct cleaning *c, const char *name)
 {
     struct stat st;
@@ -528,7 +526,7 @@ int temp_clean(const char *path, bool remove)
         diag_error("option --clean takes a directory or an output file, not ''");
         return -1;
     }
-    /* A shell that completes the name of a directory ends it with a slash. */
+    /* Completion by a shell appends a slash to the name of a directory. */
     char *name = xstrdup(path);
     for (size_t n = strlen(name); n > 1 && name[n - 1] == '/'; n--) name[n - 1] = '\0';
     int r = clean_place(&cleaning, name);

@@ -1,6 +1,6 @@
 /*
- * temp_clean.h -- option --clean: what sorts that ended early have left in a place: temporary
- * directories, many of them checkpoints, and outputs that are not complete.
+ * temp_clean.h -- --clean: lists or removes what interrupted sorts have left: temporary directories
+ * (checkpoints) and incomplete outputs.
  */
 #ifndef ROCKSORT_CLI_TEMP_CLEAN_H
 #define ROCKSORT_CLI_TEMP_CLEAN_H
@@ -8,12 +8,12 @@
 #include <stdbool.h>
 
 /*
- * Lists on standard output what there is in the directory `path`; or beside the output file `path`,
- * which need not exist, what belongs to it; or `path` itself, if it is a temporary directory or an
- * unfinished output. Each gets a line with its age and size, and a checkpoint a second one with its
- * output and the command that goes on with it. Outputs that a checkpoint names are listed with it,
- * wherever they are. With `remove` it removes what no process uses. Everything else is neither
- * listed nor touched. Returns 0, or -1 after a message.
+ * Lists leftovers on standard output: those in the directory `path`; or those of the output file
+ * `path`, which need not exist; or `path` itself, if it is a temporary directory or an incomplete
+ * output. Prints a line with age and size for each, and for a checkpoint a second line with its
+ * output and the command that resumes it. Lists outputs that a checkpoint names with it, wherever
+ * they are. `remove` removes leftovers that no process uses. Other files are neither listed nor
+ * touched. Returns 0, or -1 after a message.
  */
 int temp_clean(const char *path, bool remove);
 

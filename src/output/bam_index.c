@@ -1,19 +1,18 @@
 /*
  * bam_index.c -- see bam_index.h. Where the specifications of BAI (SAM specification, section 5.2)
- * and CSI leave a choice, this file does what htslib's index files show.
+ * and CSI leave a choice, this file does the same as htslib.
  *
  * In the index file each bin has a list of chunks. A bin whose chunks all lie within 64 KB of the
- * file is given to its parent, level by level from the lowest, because a reader would inflate those
- * bytes for the parent anyway. The parent must exist: it has records of its own, or received other
- * bins. Whether a bin is small depends only on where it first begins and last ends, so the parent
- * gets these two numbers, and no lists are moved. At the end each chunk goes to the bin to which
- * its own bin was given. Chunks are kept and handed out in the order in which they begin, so each
- * list is sorted. Two chunks of a bin are joined if one begins in the block in which the other
- * ends.
+ * file is merged into its parent, level by level from the lowest, because a reader would inflate
+ * those bytes for the parent anyway. The parent must exist: it has records of its own, or received
+ * other bins. Whether a bin is small depends only on its first start and last end, so the parent
+ * gets these two numbers, and no lists are moved. At the end each chunk goes to the bin into which
+ * its own bin was merged. Chunks are kept and distributed in order of their starts, so each list is
+ * sorted. Two chunks of a bin are joined if one starts in the block in which the other ends.
  *
- * For each window (BAI), or for the first window of each bin (CSI), the linear index says where the
- * first record that touches the window begins. A window that no record touches gets the value of
- * the next window.
+ * For each window (BAI), or for the first window of each bin (CSI), the linear index has the offset
+ * of the first record that overlaps the window. A window without records gets the value of the next
+ * window.
  *
  * Bins are in the file in the order of a hash table: htslib's khash, filled in the order in which
  * bins are first seen. Readers do not need that order; it makes the bytes equal to those of htslib.
@@ -38,25 +37,24 @@
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include <htslib/khash.h>
-KHASH_MAP_INIT_INT(bin, uint32_t)       /* number of a bin to its place in index->bins */
+KHASH_MAP_INIT_INT(bin, uint32_t)       /* bin number to index in index->bins */
 #pragma GCC diagnostic pop
 
-enum { SMALL_BIN_BYTES = 0x10000 };     /* of the file; a smaller bin is given to its parent */
+enum { SMALL_BIN_BYTES = 0x10000 };     /* of the file; a smaller bin is merged into its parent */
 
 struct bin {
     uint32_t number;
     int level;
-    uint64_t begin, end;                /* of its chunks, and of the chunks of bins that were given
-                                           to it */
-    size_t last_chunk;                  /* place in index->chunks of its own last chunk */
-    uint32_t goes_to;                   /* place of the bin that it is given to; or its own place */
+    uint64_t begin, end;                /* of its chunks, and of the bins merged into it */
+    size_t last_chunk;                  /* index in index->chunks of its own last chunk */
+    uint32_t goes_to;                   /* index of the bin it is merged into; or its own index */
     /* its list in the file */
     uint32_t first, n_chunks;
 };
 
 struct chunk {
     uint64_t begin, end;
-    uint32_t bin;                       /* place in index->bins */
+    uint32_t bin;                       /* index in index->bins */
 };
 
 struct pair {                           /* a chunk in the file */
@@ -80,22 +78,22 @@ struct bam_index {
     int32_t n_finished;
     uint64_t n_unplaced;
     uint64_t end;                       /* of the last output chunk */
-    /* the current reference, number n_finished; the next one uses the same memory again */
+    /* the current reference, number n_finished; the next one reuses the memory */
     bool ref_open;
     uint64_t begin;
     uint64_t n_mapped, n_unmapped;
-    struct bin *bins;                   /* in the order in which they are first seen */
+    struct bin *bins;                   /* in the order of their first record */
     size_t n_bins, bins_room;
-    struct chunk *chunks;               /* in the order in which they begin */
+    struct chunk *chunks;               /* in the order of their starts */
     size_t n_chunks, chunks_room;
     uint64_t *windows;
     size_t n_windows, windows_room;
-    int64_t level_bin[BAM_INDEX_MAX_DEPTH + 1];         /* place of each level's last bin, or -1 */
+    int64_t level_bin[BAM_INDEX_MAX_DEPTH + 1];         /* index of each level's last bin, or -1 */
     struct pair *pairs;                 /* chunks of all bins, bin by bin */
     size_t pairs_room;
 };
 
-static const uint64_t untouched = UINT64_MAX;           /* a window that no record touches */
+static const uint64_t untouched = UINT64_MAX;           /* a window without records */
 
 /* ---- shape ---- */
 
@@ -104,8 +102,7 @@ static int64_t shape_limit(const struct bam_index_shape *shape)
     return INT64_C(1) << (shape->min_shift + 3 * shape->depth);
 }
 
-/* Returns a shape with enough levels for the longest reference plus the 256 bases that htslib
-   adds. */
+/* Returns a shape with enough levels for the longest reference plus 256 bases, as in htslib. */
 static struct bam_index_shape csi_shape(int64_t longest)
 {
     struct bam_index_shape shape = {.min_shift = BAM_INDEX_BAI_MIN_SHIFT, .depth = 0};
@@ -144,7 +141,7 @@ const struct bam_index_shape *bam_index_shape(const struct bam_index *index)
 
 /* ---- bytes of the file ---- */
 
-/* Makes room for n_more bytes. Returns where they go. */
+/* Makes room for n_more bytes. Returns a pointer to it. */
 static uint8_t *reserve(struct bytes *to, size_t n_more)
 {
     bam_index_reserve(&to->at, &to->room, to->n + n_more, 1);
@@ -159,7 +156,7 @@ static void put_file_head(struct bam_index *index)
     if (index->format == BAM_INDEX_CSI) {
         at = put_u32(at, (uint32_t)index->shape.min_shift);
         at = put_u32(at, (uint32_t)index->shape.depth);
-        at = put_u32(at, 0);            /* number of bytes of further data */
+        at = put_u32(at, 0);            /* l_aux: no further data */
     }
     at = put_u32(at, (uint32_t)index->n_refs);
     index->out.n = (size_t)(at - index->out.at);
@@ -236,7 +233,7 @@ static void add_windows(struct bam_index *index, const struct bam_index_windows 
     size_t n = index->n_windows;
     bam_index_reserve(&index->windows, &index->windows_room, (size_t)from->last + 1,
                       sizeof *index->windows);
-    /* If a record of an earlier part reaches further, nothing is added. */
+    /* Adds nothing if a record of an earlier part reaches further. */
     for (; n < from->first; n++) index->windows[n] = untouched;
     for (; n <= from->last; n++) index->windows[n] = base + from->begin;
     index->n_windows = n;
@@ -272,7 +269,7 @@ static bool is_small(const struct bin *bin)
     return (bin->end >> 16) - (bin->begin >> 16) < SMALL_BIN_BYTES;
 }
 
-/* Decides which bins are given to their parents, and removes them from the table. */
+/* Merges small bins into their parents, and removes them from the table. */
 static void join_small_bins(struct bam_index *index, khash_t(bin) *table)
 {
     for (int level = index->shape.depth; level > 0; level--) {
@@ -301,7 +298,7 @@ static uint32_t final_bin(const struct bam_index *index, uint32_t bin)
 static size_t group_chunks(struct bam_index *index)
 {
     bam_index_reserve(&index->pairs, &index->pairs_room, index->n_chunks, sizeof *index->pairs);
-    /* Each list gets as much room as if no chunks were joined. */
+    /* Each list gets room for all its chunks, as if none were joined. */
     for (size_t i = 0; i < index->n_chunks; i++) {
         index->chunks[i].bin = final_bin(index, index->chunks[i].bin);
         index->bins[index->chunks[i].bin].n_chunks++;
@@ -328,7 +325,7 @@ static size_t group_chunks(struct bam_index *index)
     return n;
 }
 
-/* The place of the first record that touches the first window of a bin. */
+/* The offset of the first record that overlaps the first window of a bin. */
 static uint64_t bin_loff(const struct bam_index *index, const struct bin *bin)
 {
     uint64_t window = bam_index_first_window(&index->shape, bin->number, bin->level);
@@ -358,7 +355,7 @@ static uint8_t *put_pseudo_bin(const struct bam_index *index, uint64_t end, uint
     return put_u64(at, index->n_unmapped);
 }
 
-/* Appends what the index file says of the reference, whose last record ends at `end`. */
+/* Appends the reference, whose last record ends at `end`, to the index file. */
 static void put_ref(struct bam_index *index, uint64_t end)
 {
     khash_t(bin) *table = make_table(index);
@@ -393,7 +390,7 @@ static int finish_ref(struct bam_index *index, uint64_t end)
     return index->format == BAM_INDEX_CSI ? pack_blocks(index, false) : 0;
 }
 
-/* Returns what finish_ref returns. */
+/* Returns 0, or -1 after a message. */
 static int begin_ref(struct bam_index *index, int32_t tid, uint64_t begin)
 {
     if (finish_ref(index, begin) < 0) return -1;

@@ -1,18 +1,17 @@
 /*
  * bam_index.h -- makes the BAI or CSI index of the output while the output is written.
  *
- * Workers collect parts (bam_index_part.h), one for each output chunk of the output. The writer
- * appends them in the order of the output chunks. When a reference is complete, its bytes of the
- * index file are made, and compressed for CSI. So little is left to do at the end: 1 ms for a
- * million short reads that lie densely, 35 ms if they are spread over a human genome, and 0.2 s to
+ * Workers collect parts (bam_index_part.h), one for each output chunk. The writer appends them in
+ * order. When a reference is complete, its bytes of the index file are made, and compressed for
+ * CSI. So writing the index at the end takes 1 to 35 ms for a million short reads, and 0.2 s to
  * compress a CSI.
  *
- * The result is byte for byte what `samtools index` makes of the same file (htslib 1.16 and 1.24;
- * CSI is compared before compression), with two exceptions. When htslib indexes SAM, it counts a
- * mapped read without CIGAR as unmapped. And it refuses a reference with two reads at position -1.
+ * The result is byte for byte that of `samtools index` for the same file (htslib 1.16 and 1.24; CSI
+ * is compared before compression), with two exceptions. When htslib indexes SAM, it counts a mapped
+ * read without CIGAR as unmapped. And it refuses a reference with two reads at position -1.
  *
  * Order of calls: create; init parts with the index's shape; append each part, in file order, when
- * the place of its output chunk is known; write, once; destroy, also after a failure.
+ * the file offset of its output chunk is known; write, once; destroy, also after a failure.
  *
  * Memory: the size of the index file so far, at most 4.7 MB for a human genome; and for the current
  * reference 40 bytes for each chunk, 48 for each bin, and 8 for each window.
@@ -33,7 +32,7 @@ enum bam_index_format {
 
 struct bam_index;
 
-/* Makes an index for a file with the references of the header. The header is not needed later. */
+/* Makes an index for a file with the references of the header. Does not keep the header. */
 struct bam_index *bam_index_create(enum bam_index_format format, const sam_hdr_t *header);
 
 const struct bam_index_shape *bam_index_shape(const struct bam_index *index);
@@ -44,9 +43,9 @@ const struct bam_index_shape *bam_index_shape(const struct bam_index *index);
 int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
                      uint64_t file_offset);
 
-/* Writes the index file after the last append, and commits it (output_path.h). Call it when the
-   output is closed: readers warn if the index is older than its file. On failure the index file is
-   removed. */
+/* Writes and commits (output_path.h) the index file, after the last append. Call it when the output
+   is closed: readers warn if the index is older than its file. Removes the index file on
+   failure. */
 int bam_index_write(struct bam_index *index, struct output_path *path);
 
 /* Accepts NULL. */

@@ -2,12 +2,12 @@
  * bam_index_file.c -- see bam_index_file.h. The SAM specification (section 5.2) describes BAI, and
  * the CSI specification CSI.
  *
- * The lists of a part are in the order of the file. In an index file chunks are listed by bin; they
- * are sorted by where they begin. BAI has a value for each window. CSI has one for each bin, that
- * of the bin's first window. Values grow from window to window, so a window without one gets that
- * of the window before, which is never too large. CSI does not say how far reads reach: at most to
- * the ends of their bins. Up to there windows get the last value; else they would get one of the
- * next file, whose reads begin further right.
+ * The lists of a part are in file order. An index file lists chunks by bin; here they are sorted by
+ * start. BAI has an offset for each window. CSI has one for each bin, that of the bin's first
+ * window. Offsets ascend, so a window without one gets that of the window before, which is never
+ * too large. CSI does not tell how far reads extend, except that they end within their bins. Up to
+ * there windows get the last offset; otherwise they would get one of the next file, whose reads
+ * start further right.
  */
 #include "output/bam_index_file.h"
 
@@ -27,7 +27,7 @@ struct bytes {
     size_t n, room;
 };
 
-/* What is left of the bytes; `failed`: there was less than was asked for. */
+/* The unread bytes; `failed`: a read went beyond the end. */
 struct cursor {
     const uint8_t *at, *end;
     bool failed;
@@ -60,7 +60,7 @@ static int read_file(const char *path, struct bytes *bytes)
     enum { STEP = 1 << 16 };
     enum htsLogLevel level = hts_get_log_level();
     ssize_t n = -1;
-    hts_set_log_level(HTS_LOG_OFF);     /* a damaged index is not used, and that is no error */
+    hts_set_log_level(HTS_LOG_OFF);     /* a damaged index is ignored, not an error */
     BGZF *file = bgzf_open(path, "r");
     if (file) {
         do {
@@ -106,7 +106,7 @@ static void add_window(struct bam_index_part *part, struct bam_index_ref *ref, u
     ref->n_windows++;
 }
 
-/* The pseudo-bin says where the reference begins and ends, and has its counts. */
+/* Reads the pseudo-bin: the start and end of the reference, and its counts. */
 static bool take_counts(struct cursor *from, uint32_t n_chunks, struct bam_index_ref *ref,
                         uint64_t *end)
 {
@@ -131,7 +131,7 @@ static void take_chunks(struct cursor *from, uint32_t bin, uint32_t n_chunks,
     }
 }
 
-/* Reads what a BAI says of windows. 0 stands for no value. */
+/* Reads the windows of a BAI. 0: no offset. */
 static void take_windows(struct cursor *from, struct bam_index_part *part,
                          struct bam_index_ref *ref)
 {
@@ -142,8 +142,8 @@ static void take_windows(struct cursor *from, struct bam_index_part *part,
     }
 }
 
-/* A window reaches to the next one that has a value; the first ones of a list have the same first
-   window, and the same value. The last one reaches to `reach`, if that is further. */
+/* Extends each window to the next one with an offset. Several at the start of a list may have the
+   same first window and offset. The last one extends to `reach`, if that is further. */
 static void join_windows(struct bam_index_part *part, struct bam_index_ref *ref, uint32_t reach)
 {
     struct bam_index_windows *list = part->windows + part->n_windows - ref->n_windows;
@@ -159,7 +159,7 @@ static void join_windows(struct bam_index_part *part, struct bam_index_ref *ref,
     ref->n_windows = n;
 }
 
-/* How far the records of the reference, which was added last, may reach: a window. */
+/* The last window that records of the last added reference may overlap. */
 static uint32_t find_reach(const struct bam_index_part *part, const struct bam_index_ref *ref)
 {
     uint32_t reach = 0;
@@ -172,8 +172,8 @@ static uint32_t find_reach(const struct bam_index_part *part, const struct bam_i
     return reach;
 }
 
-/* Returns false if the bytes are no sound index, or if the reference has records that it does not
-   count. Some programs write a pseudo-bin for references without records. */
+/* Returns false if the index is damaged, or lacks the counts of a reference with records. Some
+   programs write a pseudo-bin for references without records. */
 static bool take_ref(struct cursor *from, int32_t tid, bool is_csi, struct bam_index_part *part)
 {
     struct bam_index_ref ref = {.tid = tid};
@@ -210,7 +210,7 @@ static bool take_ref(struct cursor *from, int32_t tid, bool is_csi, struct bam_i
 
 /* ---- the file ---- */
 
-/* Takes the head. Returns the number of references, or -1. */
+/* Reads the head. Returns the number of references, or -1. */
 static int32_t take_head(struct cursor *from, bool *is_csi, struct bam_index_shape *shape)
 {
     const uint8_t *magic = take(from, 4);
@@ -228,7 +228,7 @@ static int32_t take_head(struct cursor *from, bool *is_csi, struct bam_index_sha
     return from->failed || n_refs > INT32_MAX ? -1 : (int32_t)n_refs;
 }
 
-/* True if chunks and windows are in the order of the file, as they are if records are sorted. */
+/* True if chunks and windows are in file order, as in a sorted file. */
 static bool is_in_order(const struct bam_index_part *part)
 {
     for (size_t i = 1; i < part->n_chunks; i++)
@@ -248,7 +248,7 @@ static bool take_index(struct cursor *from, struct bam_index_file *index)
     bam_index_part_init(part, &shape);
     for (int32_t i = 0; i < index->n_refs; i++)
         if (!take_ref(from, i, is_csi, part)) return false;
-    if (from->at == from->end) return false;    /* it does not count reads without a place */
+    if (from->at == from->end) return false;    /* no count of unplaced reads */
     part->n_unplaced = take_u64(from);
     index->n_records = part->n_unplaced;
     for (size_t i = 0; i < part->n_refs; i++)
@@ -259,8 +259,7 @@ static bool take_index(struct cursor *from, struct bam_index_file *index)
     return !from->failed && from->at == from->end && is_in_order(part);
 }
 
-/* Reads the index at `name`, if it is there. Returns 1 if it was read, 0 if there is none, else
-   -1. */
+/* Reads the index at `name`. Returns 1, 0 if there is none, or -1. */
 static int read_index(const char *name, const struct stat *bam, struct bam_index_file *index)
 {
     struct stat st;

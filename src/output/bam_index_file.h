@@ -1,6 +1,6 @@
 /*
- * bam_index_file.h -- reads the index of a sorted BAM file, so that it can become part of the index
- * of a file that the BAM's blocks are copied into.
+ * bam_index_file.h -- reads the index of a sorted BAM file whose blocks are copied, so that it
+ * becomes part of the index of the output.
  *
  * Threads: any. Errors: no messages.
  */
@@ -11,10 +11,10 @@
 
 struct bam_index_file {
     int32_t n_refs;
-    struct bam_index_part part; /* all of the file; without its end, and without the begin of reads
-                                   without a place if there are no others */
+    struct bam_index_part part; /* the whole file; `end` is not set, nor unplaced_begin if all reads
+                                   are unplaced */
     uint64_t n_records;
-    uint64_t last_begin;        /* where one of the last placed records begins; 0: there are none */
+    uint64_t last_begin;        /* start of one of the last placed records; 0: there are none */
 };
 
 /*

@@ -1,12 +1,12 @@
 /*
  * bam_index_part.c -- see bam_index_part.h.
  *
- * Records come in the order of their positions, and only one bin of a level contains a position. So
- * a record belongs either to the last bin of its level or to a new bin further right. When htslib
- * knows all chunks of a bin, it joins two of them if the second begins in the BGZF block in which
- * the first ends. Here such chunks are joined at once: there are fewer chunks then where long and
- * short alignments mix. Every window from the start of a record up to the furthest end so far has
- * been touched before: only the windows after that are new.
+ * Records are in coordinate order, and only one bin of a level contains a position. So a record
+ * belongs either to the last bin of its level or to a new bin further right. At the end, htslib
+ * joins two chunks of a bin if the second starts in the BGZF block in which the first ends. Here
+ * they are joined at once, which keeps fewer chunks where long and short alignments mix. Every
+ * window from the start of a record up to the furthest end so far is covered by an earlier record:
+ * only the windows after that are new.
  */
 #include "output/bam_index_part.h"
 
@@ -22,7 +22,7 @@ static const size_t no_chunk = SIZE_MAX;
 
 void bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes)
 {
-    /* Many parts have one record only (--split-by). */
+    /* Many parts have only one record (--split-by). */
     xgrow(array, room, n, n < 4 ? n : n / 2 + 16, item_bytes);
 }
 
@@ -44,7 +44,7 @@ static int64_t alignment_end(const uint8_t *rec)
 {
     int64_t pos = bam_record_true_pos(rec);
     if (bam_record_flag(rec) & BAM_FUNMAP) return pos + 1;
-    /* The placeholder of a long CIGAR is as long on the reference as the CIGAR. */
+    /* The placeholder of a long CIGAR has the same reference length. */
     const struct bam_cigar field = {bam_record_ops(rec), bam_record_n_ops(rec)};
     int64_t length = bam_cigar_reference_bases(field);
     return pos + (length > 0 ? length : 1);

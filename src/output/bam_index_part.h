@@ -1,24 +1,24 @@
 /*
- * bam_index_part.h -- what one worker collects for the index of the output (bam_index.h).
+ * bam_index_part.h -- collects the index of one output chunk (bam_index.h joins them).
  *
- * A worker that makes an output chunk of sorted records knows where each record is in the output
- * chunk, but not where the output chunk will be in the file. It collects what the index needs to
- * know in a part, with virtual offsets within the output chunk; bam_index_append adds the place of
- * the output chunk. Parts are small: consecutive records of a bin share a chunk, and the linear
- * index has an entry only where a record reaches further than all records before it.
+ * A worker knows the offset of each record in its output chunk, but not the offset of the output
+ * chunk in the file. It collects a part with virtual offsets within the output chunk;
+ * bam_index_append adds the offset of the output chunk. Parts are small: consecutive records of a
+ * bin share a chunk, and the linear index has an entry only where a record reaches further than all
+ * records before it.
  *
- * Order of calls: init; add for every record in order; end; bam_index_append; release. A part of
- * zeros may be released, too.
+ * Order of calls: init; add for every record in order; end; bam_index_append; release. A zeroed
+ * part may be released, too.
  *
- * A virtual offset (bam_index_voffset) is the place of a BGZF block, here counted from the start of
- * the output chunk, and a place in the block's uncompressed data. Records follow each other without
- * gaps, and the output chunk starts with a block, so a record ends where the next one begins. After
- * a full block the next record begins at offset 0 of the next block, even if that does not exist
- * yet. In a SAM file lines take the place of records.
+ * A virtual offset (bam_index_voffset) is the offset of a BGZF block, here from the start of the
+ * output chunk, and an offset in the block's uncompressed data. There are no gaps, and an output
+ * chunk starts with a block, so a record ends where the next one begins. After a full block the
+ * next record begins at offset 0 of the next block, even if that does not exist yet. In a SAM file
+ * a line is a record.
  *
- * The reference length of a record is that of its CIGAR; if this is in the CG tag, that of the
- * operation N of the two that stand in its place (bam_long.h). As in htslib, a read that is
- * unmapped or whose CIGAR consumes no reference has length 1, and position -1 counts as 0.
+ * The reference length of a record is that of its CIGAR; if that is in the CG tag, that of the N
+ * operation in the placeholder CIGAR (bam_long.h). As in htslib, a read that is unmapped or whose
+ * CIGAR consumes no reference has length 1, and position -1 counts as 0.
  *
  * Threads: a part has one owner at a time. Errors: -1 after a message that names the record.
  */
@@ -39,7 +39,7 @@ struct bam_index_shape {
     int depth;
 };
 
-/* The shape of a BAI, which cannot be chosen. */
+/* The fixed shape of a BAI. */
 enum { BAM_INDEX_BAI_MIN_SHIFT = 14, BAM_INDEX_BAI_DEPTH = 5 };
 
 /* The number of the first bin of a level, which is also the number of all bins above the level. */
@@ -48,8 +48,7 @@ static inline uint32_t bam_index_first_bin(int level)
     return (uint32_t)(((UINT64_C(1) << (3 * level)) - 1) / 7);
 }
 
-/* The number of the pseudo-bin, which says where a reference begins and ends, and has its
-   counts. */
+/* The number of the pseudo-bin, which holds the start, end and counts of a reference. */
 static inline uint32_t bam_index_pseudo_bin(const struct bam_index_shape *shape)
 {
     return bam_index_first_bin(shape->depth + 1) + 1;
@@ -84,7 +83,7 @@ struct bam_index_windows {              /* windows that a record is the first to
     uint32_t first, last;
 };
 
-struct bam_index_ref {                  /* one reference, and how much of the lists belongs to it */
+struct bam_index_ref {                  /* one reference, and its share of the lists */
     int32_t tid;
     uint64_t begin;                     /* of its first record */
     size_t n_chunks, n_windows;
@@ -96,7 +95,7 @@ struct bam_index_part {
     /* the result */
     struct bam_index_ref *refs;
     size_t n_refs, refs_room;
-    struct bam_index_chunk *chunks;     /* of each reference in the order in which they begin */
+    struct bam_index_chunk *chunks;     /* of each reference, in order of `begin` */
     size_t n_chunks, chunks_room;
     struct bam_index_windows *windows;
     size_t n_windows, windows_room;
@@ -121,7 +120,7 @@ int bam_index_part_add(struct bam_index_part *part, const uint8_t *rec, uint64_t
 /* The output chunk ends here: bam_index_voffset(its size in bytes, 0). */
 void bam_index_part_end(struct bam_index_part *part, uint64_t end);
 
-/* Makes room for n items in an array, and about half as many more. */
+/* Grows an array to hold n items, plus about half as many. */
 void bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes);
 
 #endif

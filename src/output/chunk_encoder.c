@@ -1,9 +1,8 @@
 /*
  * chunk_encoder.c -- see chunk_encoder.h.
  *
- * Records are copied, in order, into BGZF payloads that are deflated at once; or, for formats
- * without BGZF blocks, one after the other. With --split-by a payload ends where a group of the
- * output does.
+ * Records are copied, in order, into BGZF payloads that are deflated at once, or, for formats
+ * without BGZF blocks, directly to the output. With --split-by a payload ends where a group ends.
  */
 #include "output/chunk_encoder.h"
 
@@ -21,9 +20,9 @@
 struct output_scratch {
     struct bgzf_coder bgzf;
     uint8_t payload[BGZF_PAYLOAD_BYTES];
-    bam1_t *record;             /* SAM: a record unpacked, and its line */
+    bam1_t *record;             /* SAM: an unpacked record, and its line */
     kstring_t line;
-    struct column_encoder *columns[MOST_OUTPUTS];       /* of the records of an output chunk */
+    struct column_encoder *columns[MOST_OUTPUTS];       /* one for each output */
 };
 
 static void release_scratch(void *arg)
@@ -66,7 +65,7 @@ void chunk_encoder_release(struct chunk_encoder *out)
 
 /* ---- records ---- */
 
-enum { PREFETCH = 8 };          /* records ahead: 8 x 350 bytes are on their way from memory */
+enum { PREFETCH = 8 };          /* records ahead: 8 x 350 bytes */
 
 static inline const uint8_t *next_record(struct emission *e)
 {
@@ -81,7 +80,7 @@ static inline const uint8_t *next_record(struct emission *e)
     return sort_entry_record(order, entry);
 }
 
-/* True if the record is left out of the output: a duplicate, by -r of --markdup. */
+/* True if --markdup -r removes the record. */
 static bool is_removed(const struct sort_rules *rules, const uint8_t *rec)
 {
     return rules->duplicates && rules->duplicates->removes && (bam_record_flag(rec) & BAM_FDUP);
@@ -95,7 +94,7 @@ static inline const uint8_t *next_written(struct emission *e)
     while (e->next < records->n_entries) {
         const uint8_t *rec = next_record(e);
         if (records->is_first) {
-            /* The record may be changed: no other code reads it now, and keys are stored
+            /* Changing the record is safe: no other code reads it now, and keys are stored
                elsewhere. */
             uint8_t *own = (uint8_t *)(uintptr_t)rec;
             sort_rules_restore(rules->order, own);
@@ -110,8 +109,8 @@ static inline const uint8_t *next_written(struct emission *e)
 
 /* ---- bytes ---- */
 
-/* Makes room for n_bytes more. The first buffer is as large as the largest output of earlier
-   output chunks: growing a small buffer step by step would copy all output twice. */
+/* Makes room for n_bytes more. The first buffer has the size of the largest earlier output chunk:
+   growing a small one would copy all output twice. */
 static void reserve(struct emission *e, size_t n_bytes)
 {
     struct chunk_encoder *out = e->out;
@@ -125,8 +124,8 @@ static void reserve(struct emission *e, size_t n_bytes)
 static void remember_room(const struct emission *e)
 {
     size_t n_bytes = e->out->n_bytes;
-    /* Two workers may overwrite each other's hint: it is only a hint. Parts of columns are
-       compressed into more room than they need. */
+    /* Workers may overwrite each other's hint, which is harmless. Compressed columns get more room
+       than they need. */
     if (n_bytes > atomic_load_explicit(&e->form->room_hint, memory_order_relaxed))
         atomic_store_explicit(&e->form->room_hint,
                               n_bytes + (e->columns ? n_bytes / 8 : 0) + BGZF_MAX_BYTES,
@@ -225,9 +224,8 @@ static int add_to_payload(struct emission *e, const uint8_t *rec, const uint8_t 
 
 /* ---- columns ---- */
 
-/* Puts the batch of columns that was gathered, if there is one, into the span. Returns 0, or -1
-   after a message. */
-static int end_buffer(struct emission *e)
+/* Encodes the current column batch, if any, into the span. Returns 0, or -1 after a message. */
+static int end_column_batch(struct emission *e)
 {
     struct chunk_encoder *out = e->out;
     if (!e->columns || out->n_spans == 0) return 0;
@@ -247,15 +245,15 @@ static int end_buffer(struct emission *e)
 
 /* ---- formats ---- */
 
-/* Ends the span before a record of another group, and begins that of the record. The record will
-   be written. Returns 0, or -1 after a message. */
+/* Before a record that will be written: if it belongs to another group, ends the span and begins a
+   new one. Returns 0, or -1 after a message. */
 static int enter_span(struct emission *e, const uint8_t *rec)
 {
     const struct split_plan *split = e->records->split;
     if (split && !split_cursor_move(&e->cursor, split, rec)) {
         if (end_payload(e) < 0) return -1;
         if (e->out->n_spans > 0) {
-            if (end_buffer(e) < 0) return -1;
+            if (end_column_batch(e) < 0) return -1;
             end_span(e);
         }
         struct output_span *span = begin_span(e);
@@ -298,13 +296,13 @@ static int refuse_record(const uint8_t *rec, const char *format, const char *pro
     return -1;
 }
 
-/* Adds the record to the batch of columns, which ends if it is full. */
+/* Adds the record to the column batch; ends a full batch. */
 static int add_row(struct emission *e, const uint8_t *rec)
 {
     const char *problem = column_batch_add(column_encoder_batch(e->columns), rec);
     if (problem) return refuse_record(rec, "columns", problem);
     return column_batch_raw_bytes(column_encoder_batch(e->columns)) >= e->form->column_batch_bytes
-               ? end_buffer(e)
+               ? end_column_batch(e)
                : 0;
 }
 
@@ -332,7 +330,7 @@ static int emit(struct emission *e)
             break;
         case OUTPUT_SAM:
         case OUTPUT_SAM_GZ: r = enter_span(e, rec) < 0 ? -1 : add_line(e, rec); break;
-        case OUTPUT_CRAM:       /* htslib makes CRAM of the raw records */
+        case OUTPUT_CRAM:       /* htslib encodes the raw records */
             if ((problem = cram_record_check(rec, settings->doubt)))
                 return refuse_record(rec, "CRAM", problem);
             r = enter_span(e, rec);
@@ -341,7 +339,7 @@ static int emit(struct emission *e)
         default: r = enter_span(e, rec) < 0 ? -1 : add_row(e, rec);
         }
     }
-    return r < 0 || end_payload(e) < 0 || end_buffer(e) < 0 ? -1 : 0;
+    return r < 0 || end_payload(e) < 0 || end_column_batch(e) < 0 ? -1 : 0;
 }
 
 int chunk_encoder_make(struct chunk_encoder *out, struct output_form *form,
@@ -355,7 +353,8 @@ int chunk_encoder_make(struct chunk_encoder *out, struct output_form *form,
         struct column_encoder **columns = &e.scratch->columns[form->number];
         if (!*columns) *columns = column_encoder_create(settings->columns, records->header);
         e.columns = *columns;
-        column_batch_expect(column_encoder_batch(e.columns), records->n_entries, form->column_batch_bytes);
+        column_batch_expect(column_encoder_batch(e.columns), records->n_entries,
+                            form->column_batch_bytes);
     }
     int r = emit(&e);
     trim(e.scratch);

@@ -1,10 +1,9 @@
 /*
- * chunk_encoder.h -- the bytes of an output chunk in the format of one output: what workers make of
- * its merged records.
+ * chunk_encoder.h -- encodes the merged records of an output chunk in the format of one output.
  *
- * Bytes are gathered in spans. With --split-by a span ends where a group of the output does.
+ * The bytes are divided into spans. With --split-by a span ends where a group ends.
  *
- * One worker at a time makes the output of an output chunk; nothing else is shared but the form.
+ * Threads: one worker at a time for each chunk_encoder; workers share only the output_form.
  */
 #ifndef ROCKSORT_OUTPUT_CHUNK_ENCODER_H
 #define ROCKSORT_OUTPUT_CHUNK_ENCODER_H
@@ -20,13 +19,12 @@
 
 #include <stdatomic.h>
 
-/* What all output chunks of one output share. */
+/* Settings and state that all output chunks of one output share. */
 struct output_form {
     unsigned number;            /* of the output, below MOST_OUTPUTS */
     const struct output_file *file;     /* its settings and its index */
-    size_t column_batch_bytes;  /* of records: a batch of columns ends when it has as many */
-    _Atomic size_t
-        room_hint; /* bytes of the largest output chunk so far, and a margin; starts as 0 */
+    size_t column_batch_bytes;  /* raw bytes of records after which a column batch is closed */
+    _Atomic size_t room_hint;   /* bytes of the largest output chunk so far, and a margin */
 };
 
 /* The records of an output chunk, in order. */
@@ -36,37 +34,36 @@ struct chunk_records {
     const struct split_plan *split;     /* NULL: the output is one group */
     const struct sort_entry *entries;
     size_t n_entries;
-    /* The first output restores the records (bam_sort_key.h), adds them to the sum and counts those
-       that are written. For others `is_first` is false. */
+    /* For the first output only: restore the records (bam_sort_key.h), add them to the sum, and
+       show those that are written to the observers. */
     bool is_first;
     struct content_sum *sum;
     struct observed_parts *observed;
 };
 
-/* Records that belong to the same group of the output and follow each other. In BAM and compressed
-   SAM they begin a BGZF block. */
+/* Consecutive records of the same group. In BAM and compressed SAM a span begins a BGZF block. */
 struct output_span {
-    size_t begin, end;          /* their bytes in the output of the output chunk */
-    uint64_t n_records, raw_bytes;      /* that are written */
+    size_t begin, end;          /* in chunk_encoder.bytes */
+    uint64_t n_records, raw_bytes;      /* written */
     struct bam_index_part part; /* of the index, if one is written; counted from `begin` */
     size_t group, span;         /* split by place (split_plan.h) */
-    struct column_bytes notes;  /* Arrow and Parquet: of its sort buffers (column_encoder_put),
-                                   counted  from `begin`; owned */
+    struct column_bytes notes;  /* Arrow and Parquet: metadata of its column batches
+                                   (column_encoder_put), offsets from `begin`; owned */
     uint8_t *value;             /* split by tag; owned */
     size_t value_bytes;
 };
 
 struct chunk_encoder {          /* starts as {0} */
-    uint8_t *bytes;             /* owned; NULL: there are none */
+    uint8_t *bytes;             /* owned; NULL if empty */
     size_t n_bytes, room;
-    /* In formats that may take several times as much as the records: of its lines of SAM, or of its
-       largest batch of columns before it is encoded; else 0. */
+    /* Size of the SAM lines, or of the largest column batch before it is encoded: these may take
+       several times as much memory as the records. Else 0. */
     size_t large_bytes;
     struct output_span *spans;          /* one, if the output is one group */
     size_t n_spans, spans_room;
 };
 
-/* Makes the output. Returns 0, or -1 after a message. */
+/* Encodes all records. Returns 0, or -1 after a message. */
 int chunk_encoder_make(struct chunk_encoder *out, struct output_form *form,
                        const struct chunk_records *records, struct worker *worker);
 

@@ -10,7 +10,7 @@
 
 enum { NO_DOUBT, NOTING, NOTED };       /* struct cram_doubt: state */
 
-/* Remembers the read if it is mapped. Only the first thread does so. */
+/* Keeps the name of the read if it is mapped; only the first one. */
 static void note(struct cram_doubt *doubt, const uint8_t *rec, char type)
 {
     int none = NO_DOUBT;
@@ -29,8 +29,8 @@ const char *cram_doubt_read(const struct cram_doubt *doubt, char *type)
     return doubt->read;
 }
 
-/* What is wrong with the name of the tag at `at`, or NULL. htslib drops the tags from one with a
-   NUL on. With a byte above 127 htslib 1.16 makes a CRAM that cannot be read. */
+/* Returns the problem with the name of the tag at `at`, or NULL. htslib drops all tags after a name
+   with a NUL. With a byte above 127, htslib 1.16 writes an unreadable CRAM. */
 static const char *check_name(const uint8_t *at, const uint8_t *end)
 {
     if (end - at < 2) return NULL;
@@ -81,6 +81,6 @@ const char *cram_record_check(const uint8_t *rec, struct cram_doubt *doubt)
         if (op > BAM_CBACK) return "its CIGAR has an unknown operation";
         if (bam_cigar_type(op) & 2) end += bam_cigar_oplen(get_u32(at));
     }
-    /* htslib would write a slice that cannot be read. */
+    /* htslib would write an unreadable slice. */
     return end > INT32_MAX ? "it ends above position 2147483647" : NULL;
 }

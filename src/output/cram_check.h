@@ -1,15 +1,14 @@
 /*
  * cram_check.h -- checks whether htslib's CRAM encoder can take a record.
  *
- * The encoder relies on sound tags: it reads past the end of a record whose last tag has no end
- * (1.16), and drops tags after a NUL. It also refuses some records that BAM can hold; it does so
- * later, in another thread, without saying which record. So records are checked before they are
- * given to the encoder.
+ * The encoder does not validate tags: it reads past the end of a record whose last tag is not
+ * terminated (1.16), and drops tags after a NUL. It refuses some valid BAM records, but later, in
+ * another thread, without naming the record. So records are checked before they are encoded.
  *
- * A record with an NM tag that is no number is written if its bases differ from the reference, and
- * else htslib refuses it. So it is not refused, but one such read is remembered for the message.
+ * htslib refuses a record whose NM tag is not a number only if its bases equal the reference. Such
+ * a record is accepted here; the name of one is kept for the message if htslib fails.
  *
- * Any thread may call the functions.
+ * Threads: any.
  */
 #ifndef ROCKSORT_OUTPUT_CRAM_CHECK_H
 #define ROCKSORT_OUTPUT_CRAM_CHECK_H
@@ -24,8 +23,8 @@ struct cram_doubt {
     char type;                  /* of its NM tag */
 };
 
-/* Checks a record that bam_record_check has accepted. Returns NULL, or what CRAM cannot hold, for a
-   message: "its tags are damaged". */
+/* Checks a record that bam_record_check has accepted. Returns NULL, or the problem for a message:
+   "its tags are damaged". */
 const char *cram_record_check(const uint8_t *rec, struct cram_doubt *doubt);
 
 /* Returns the name of the read that htslib may refuse, and in *type the type of its NM tag, or

@@ -64,7 +64,7 @@ void cram_pump_run(struct cram_pump *pump)
         ssize_t n = read(pump->read_fd, chunk, CHUNK_BYTES);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) error = errno;
-        /* After a failed read, reads once more: without a reader the writer would wait for ever. */
+        /* Retry a failed read once: without a reader the writer would wait forever. */
         tries_again = n < 0 && !tries_again;
         if (n > 0 && !error && !atomic_load(&pump->discarding)) {
             errno = 0;

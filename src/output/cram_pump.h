@@ -1,15 +1,15 @@
 /*
- * cram_pump.h -- carries bytes from htslib's CRAM writer to the output. Writing to the pump never
- * fails.
+ * cram_pump.h -- copies bytes from htslib's CRAM writer to the output, so that its writes never
+ * fail.
  *
- * When a write fails, htslib's threaded CRAM writer frees what its workers are using, and crashes
- * (1.16 to 1.21). So it writes into a pair of sockets, and a thread of ours copies the bytes to the
- * output. After the first error, or after cram_pump_discard, that thread throws the bytes away.
+ * When a write fails, htslib's threaded CRAM writer frees memory that its workers use, and crashes
+ * (1.16 to 1.21). So it writes into a socket pair, and a thread of ours copies the bytes to the
+ * output. After the first error, or after cram_pump_discard, that thread discards the bytes.
  *
  * Order of calls: open; run, in a thread of its own; set_target before anything is written; discard
  * at any time; end after the last byte was written; close after run has returned. run returns after
- * end, whether or not the writing end was closed: if htslib cannot encode a record, it keeps the
- * writing end open for ever.
+ * end, whether or not the writing end was closed: if htslib cannot encode a record, it never closes
+ * it.
  *
  * Ownership: the pump owns the reading end; the caller owns the writing end and the target.
  * Threads: set_target, discard and end may be called, and `error` read, while run runs.
@@ -26,21 +26,20 @@ struct cram_pump {
     char *chunk;                /* buffer of cram_pump_run */
     hFILE *_Atomic target;
     atomic_bool discarding;
-    char failure[160];          /* what transfers_failure said of it, or ""; set before `error` */
+    char failure[160];          /* its message from transfers_failure, or ""; set before `error` */
     atomic_int error;           /* errno of the first failed write, or 0 */
 };
 
-/* Makes the sockets. Bytes that are written to *from go to the target; the caller closes *from.
-   Returns 0, or -1 with errno set. */
+/* Makes the sockets. Bytes written to *from go to the target; the caller closes *from. Returns 0,
+   or -1 with errno set. */
 int cram_pump_open(struct cram_pump *pump, hFILE **from);
 void cram_pump_set_target(struct cram_pump *pump, hFILE *target);
 void cram_pump_run(struct cram_pump *pump);
 
-/* From now on the bytes are thrown away. */
+/* Discards all further bytes. */
 void cram_pump_discard(struct cram_pump *pump);
 
-/* Call this when nothing more will be written. run returns once it has carried all bytes that
-   were. */
+/* Call this after the last write: run returns once it has copied all bytes. */
 void cram_pump_end(struct cram_pump *pump);
 
 /* Closes all but the writing end, and frees the memory. */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What the options of the format say. As in htslib, the last one of a kind counts. */
+/* The format options. As in htslib, the last one of a kind counts. */
 struct wishes {
     const char *fasta;          /* NULL: none is given */
     bool no_ref;
@@ -40,8 +40,8 @@ static struct wishes look_at_options(const htsFormat *format)
     return wishes;
 }
 
-/* The first version that embeds references made of reads without the faults that the header names.
-   1.16, 1.17 and 1.18 have them, 1.21 and 1.24 do not; 1.19 and 1.20 were not tried. */
+/* The first version known to embed references without the bugs listed in the header. 1.16, 1.17 and
+   1.18 have them, 1.21 and 1.24 do not; 1.19 and 1.20 were not tested. */
 #define EMBEDDING_VERSION "1.21"
 
 static bool htslib_embeds_well(void)
@@ -51,9 +51,9 @@ static bool htslib_embeds_well(void)
     return major > 1 || minor >= 21;
 }
 
-/* True if the store has a file for the checksum. In its name, which is the pattern, "%2s" stands
-   for the next two characters of the checksum and "%s" for the rest, which follows if no "%s"
-   does. */
+/* True if the cache has a file for the checksum. In the pattern of its name, "%2s" stands for the
+   next two characters of the checksum and "%s" for the rest, which is appended if there is no
+   "%s". */
 static bool is_in_store(const char *pattern, const char *sum)
 {
     kstring_t path = KS_INITIALIZE;
@@ -77,8 +77,8 @@ static bool is_in_store(const char *pattern, const char *sum)
 }
 
 /* True if htslib will find the sequence by its checksum: in the cache or in a directory of
-   REF_PATH. If neither is named, the cache is in the home directory. Believes in servers that
-   REF_PATH names; does not count on the one that htslib asks by default. */
+   REF_PATH. If neither is set, the cache is in the home directory. Assumes that servers in REF_PATH
+   have the sequence, but not the default server of htslib. */
 static bool is_stored(const char *sum)
 {
     const char *cache = getenv("REF_CACHE"), *path = getenv("REF_PATH");
@@ -99,7 +99,7 @@ enum place { IN_FILE, ELSEWHERE, DOUBTFUL, NOWHERE, N_PLACES };
 /* The file that the UR tag of a sequence names. */
 struct named_file {
     char *name;                 /* NULL: none so far */
-    faidx_t *index;             /* NULL: it is not FASTA, or is not there */
+    faidx_t *index;             /* NULL: missing, or not FASTA */
 };
 
 static void open_named(struct named_file *file, const char *name)
@@ -111,8 +111,8 @@ static void open_named(struct named_file *file, const char *name)
     file->index = name && is_regular(name) ? fai_load(name) : NULL;
 }
 
-/* Where htslib will find a sequence that is not in the FASTA file. Beside such a file, htslib 1.16
-   reads that of UR only for sequences without M5. */
+/* Where htslib will find a sequence that is not in the FASTA file. If a FASTA file is given, htslib
+   1.16 reads the file of UR only for sequences without M5. */
 static enum place find_elsewhere(sam_hdr_t *header, const char *name, bool has_fasta,
                                  struct named_file *file)
 {
@@ -130,11 +130,11 @@ static enum place find_elsewhere(sam_hdr_t *header, const char *name, bool has_f
 
 /* How the sequences of the file differ from those of the header. */
 struct difference {
-    int n[N_PLACES];            /* how many sequences are there */
-    int first[N_PLACES];        /* the first of each, if there is one */
-    int n_others, first_other;  /* sequences in the file that have another length */
-    int64_t other_bases;        /* of the first one, in the file */
-    bool is_shorter;            /* one of them */
+    int n[N_PLACES];            /* number of sequences in each place */
+    int first[N_PLACES];        /* the first in each place */
+    int n_others, first_other;  /* sequences with another length in the file */
+    int64_t other_bases;        /* length of the first of these in the file */
+    bool is_shorter;            /* one of these is shorter in the file */
 };
 
 /* index: NULL if there is no file. */
@@ -147,7 +147,8 @@ static void compare(sam_hdr_t *header, const faidx_t *index, struct cram_referen
     for (int tid = 0; tid < n_refs; tid++) {
         const char *name = sam_hdr_tid2name(header, tid);
         int64_t n_bases = index ? faidx_seq_len(index, name) : -1;
-        enum place place = n_bases >= 0 ? IN_FILE : find_elsewhere(header, name, index != NULL, &file);
+        enum place place =
+            n_bases >= 0 ? IN_FILE : find_elsewhere(header, name, index != NULL, &file);
         if (difference->n[place]++ == 0) difference->first[place] = tid;
         if (index) ref->n_bases[tid] = n_bases < 0 ? INT64_MAX : n_bases;
         if (n_bases < 0 || n_bases == sam_hdr_tid2len(header, tid)) continue;
@@ -165,8 +166,8 @@ static int n_lacking(const struct difference *difference)
     return difference->n[NOWHERE] + difference->n[DOUBTFUL];
 }
 
-/* Chooses what an htslib is told that must not embed a reference made of the reads. With
-   embed_ref=1 it would do so if a sequence is not found, and it encodes slices of several
+/* Chooses the options for an old htslib, which must not embed references built from reads. With
+   embed_ref=1 it would do so if a sequence is not found, and would encode slices of several
    references wrongly. */
 static void choose_for_old(const struct wishes *wishes, const struct difference *difference,
                            struct cram_reference *ref)
@@ -199,7 +200,7 @@ static int look(sam_hdr_t *header, const struct wishes *wishes, struct cram_refe
                 struct difference *difference)
 {
     *difference = (struct difference){.n_others = 0};
-    /* With no_ref=1 and embed_ref=1 htslib crashes, also 1.24. */
+    /* With both no_ref=1 and embed_ref=1, htslib crashes, even 1.24. */
     *ref = (struct cram_reference){.fasta = wishes->fasta, .no_embedding = wishes->no_ref};
     /* A pipe can be read only once. */
     bool has_index = !wishes->fasta || is_regular(wishes->fasta);
@@ -221,7 +222,7 @@ int cram_reference_open(sam_hdr_t *header, const htsFormat *format, struct cram_
     return look(header, &wishes, ref, &difference);
 }
 
-/* Tells what the CRAM gets in place of the reference, if the user did not ask for it. */
+/* Warns if the CRAM will be written without references, or embed them, unrequested. */
 static void warn_of_choice(sam_hdr_t *header, const struct wishes *wishes,
                            const struct cram_reference *ref, const struct difference *difference)
 {

@@ -4,12 +4,12 @@
  * Records are unpacked and given to sam_write1, which encodes them in the pool.
  *
  * When htslib cannot encode a container, it frees the next one while another thread is encoding it
- * (1.16, cram_put_bam_seq and cram_flush_result), and crashes. Before that, the thread that failed
- * prints a line, and waits until the line is printed. The writers watch for this line, and end the
- * sort when it comes. With --split-by or --also several may be open, and the line does not say
- * whose container it is. cram_check.h keeps records that cannot be encoded away from htslib, so
- * this is only for failures that cannot be known before, such as a missing reference. If the line
- * is not seen, the file is never closed, because closing would encode the same container again.
+ * (1.16, cram_put_bam_seq and cram_flush_result), and crashes. Before that, the failed thread logs
+ * an error, and waits until it is printed. This file watches for that error, and ends the sort.
+ * With --split-by or --also several writers may be open, and the error does not name one.
+ * cram_check.h refuses records that cannot be encoded, so this handles only failures that cannot be
+ * predicted, such as a missing reference. If the error is not seen, the file is never closed,
+ * because closing would encode the same container again.
  */
 #define _GNU_SOURCE             /* memfd_create */
 #include "output/cram_writer.h"
@@ -39,7 +39,7 @@ struct cram_writer {
     hFILE *pump_in;             /* the pump's writing end, until `file` owns it */
     samFile *file;
     bool encoder_failed;        /* `file` must not be closed */
-    int index_fd;               /* memory with the index that becomes a URL, or -1 */
+    int index_fd;               /* memfd of an index to upload, or -1 */
     struct cram_reference reference;
     bam1_t *record;
     struct cram_writer *next_open;      /* under encoders.lock */
@@ -47,8 +47,8 @@ struct cram_writer {
     _Atomic int64_t last_pos;
 };
 
-/* The writers that are open. diag.h and exception_guard.h have one watcher for the whole process,
-   and so has this file. */
+/* The open writers. diag.h and exception_guard.h accept one watcher for the whole process, so the
+   list is global. */
 static struct {
     pthread_mutex_t lock;       /* taken after diag.c's */
     struct cram_writer *first;
@@ -79,8 +79,8 @@ int cram_writer_check(struct cram_writer *writer)
     return writer->settings.explain(writer->settings.arg);
 }
 
-/* Reports that htslib cannot encode the records of the writer, or, with `others`, perhaps those of
-   another one. htslib's workers encode later, and do not set errno. */
+/* Prints that htslib cannot encode the records of the writer, or, with `others`, perhaps of another
+   writer. htslib's workers encode later, and do not set errno. */
 static int encoder_error(struct cram_writer *writer, const char *others)
 {
     char type = 0, tag[300] = "", more[600];
@@ -141,8 +141,8 @@ static int start_cram_index(void *arg)
                         output_path_to_write(writer->settings.index_path));
 }
 
-/* htslib would complete the object of an index also when the sort fails. So it writes the index to
-   memory, some bytes for 10,000 records, and the caller sends it when the output is complete. */
+/* htslib would complete the upload of an index even if the sort fails. So it writes the index to
+   memory, some bytes for 10,000 records, and the caller uploads it when the output is complete. */
 static int start_index_in_memory(struct cram_writer *writer)
 {
     char name[64];
@@ -246,7 +246,7 @@ int cram_writer_write(struct cram_writer *writer, const uint8_t *records, size_t
 
 int cram_writer_end(struct cram_writer *writer, bool complete)
 {
-    /* Closing a CRAM file writes what is buffered and an end marker. With the marker, half a result
+    /* Closing a CRAM file writes buffered records and an end marker, with which a partial result
        would look complete. */
     if (!complete) cram_pump_discard(&writer->pump);
     int r = writer->file && !writer->encoder_failed ? sam_close(writer->file) : 0;

@@ -36,7 +36,7 @@ static bool is_file(const char *name)
     return lstat(name, &st) == 0 && (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode));
 }
 
-/* True if `index` has the place of the ending of `file`, and a BCF file could have that index. */
+/* True if `index` is `file` with .csi in place of its extension, and may belong to a BCF file. */
 static bool may_be_of_bcf(const char *index, const char *file)
 {
     size_t n = strlen(index), n_stem = n - strlen(".csi");

@@ -1,8 +1,8 @@
 /*
- * input_scan.h -- what observers find out about all records while they are read, before the first
- * one is written: their places, for ranges of pieces, and their tags, for columns.
+ * input_scan.h -- results of observers that must see the whole input before the first record is
+ * written: positions, to choose ranges of groups, and tags, to choose columns.
  *
- * Threads: one, when all records were read.
+ * Threads: one, after all records are read.
  */
 #ifndef ROCKSORT_OUTPUT_INPUT_SCAN_H
 #define ROCKSORT_OUTPUT_INPUT_SCAN_H
@@ -18,15 +18,14 @@ struct input_scan {             /* borrowed from the list of observers; NULL: no
     struct tag_schema_scan *tags;
 };
 
-/* True if records must not be written before all of them were added. */
+/* True if no record may be written before all are read. */
 static inline bool input_scan_is_needed(const struct input_scan *scan)
 {
     return scan->ranges || scan->tags;
 }
 
-/* When all records were read: sets the ranges of the pieces and the columns of each output, as far
-   as they depend on the survey. The caller destroys the schemas. Returns 0, or -1 after a message.
-   */
+/* After all records are read: sets the ranges of groups and the columns of each output that depend
+   on the scan. The caller destroys the schemas. Returns 0, or -1 after a message. */
 int input_scan_settle(const struct input_scan *scan, struct split_plan *split,
                       struct column_output columns[MOST_OUTPUTS]);
 

@@ -1,10 +1,10 @@
 /*
  * output_file.c -- see output_file.h.
  *
- * The header, the bytes that workers have made, and the EOF block are written to an hFILE. htslib's
- * BGZF is not used, because closing it always adds an EOF block, which would make the output of a
- * failed sort look complete. Its threaded SAM writer is not used either: in htslib 1.16 it waits
- * forever once the disk is full.
+ * The header, the encoded output chunks, and the EOF block are written to an hFILE. htslib's BGZF
+ * is not used, because closing it always adds an EOF block, with which the output of a failed sort
+ * would look complete; nor its threaded SAM writer, which in 1.16 waits forever once the disk is
+ * full.
  */
 #define _GNU_SOURCE             /* sync_file_range */
 #include "output/output_file.h"
@@ -67,7 +67,7 @@ static void drop_index(void *arg, const char *name)
     (void)unlink(name);
 }
 
-/* Removes the indexes of a regular file that is written in place: its old content is lost. */
+/* Removes the indexes of a regular file that is overwritten in place. */
 static void drop_indexes_of_lost(const struct output_file *file)
 {
     const struct output_path *path = file->path, *index = file->settings.index_path;
@@ -89,9 +89,9 @@ static int open_file(struct output_file *file)
     return file->raw ? 0 : -1;
 }
 
-/* Makes the BAM header, uncompressed (SAM specification, section 4.2): magic, text, references.
-   Returns its size, and the bytes in *out, which the caller frees. Returns 0 if htslib cannot make
-   the text, or, after a message, if a reference is too long. */
+/* Makes the uncompressed BAM header (SAM specification, section 4.2) in *out, which the caller
+   frees. Returns its size, or 0 if htslib cannot make the text or, after a message, if a reference
+   is too long. */
 static size_t make_bam_header(sam_hdr_t *header, uint8_t **out)
 {
     const char *text = sam_hdr_str(header);
@@ -120,7 +120,7 @@ static size_t make_bam_header(sam_hdr_t *header, uint8_t **out)
     return n;
 }
 
-/* Adds bytes of the file to the shared header, or writes them if this file has its own. */
+/* Adds encoded bytes to the shared header, or writes them if there is none. */
 static int put_header(struct output_file *file, const uint8_t *bytes, size_t n)
 {
     struct output_header *shared = file->settings.shared_header;
@@ -131,7 +131,7 @@ static int put_header(struct output_file *file, const uint8_t *bytes, size_t n)
     return 0;
 }
 
-/* The same for bytes that become BGZF blocks if the format is compressed. */
+/* The same for raw bytes; compresses them if the format is BGZF. */
 static int pack_header(struct output_file *file, const uint8_t *bytes, size_t n)
 {
     if (!output_format_is_bgzf(&file->settings.format)) return put_header(file, bytes, n);
@@ -161,7 +161,7 @@ static int make_header(struct output_file *file)
     return r;
 }
 
-/* Writes what stands before the columns. */
+/* Writes the start of an Arrow or Parquet file. */
 static int start_columns(struct output_file *file)
 {
     struct column_bytes out = {0};
@@ -182,13 +182,13 @@ static int start_bytes(struct output_file *file)
 
 /* ---- errors ---- */
 
-/* Where in the file the next write goes. */
+/* The file offset of the next write. */
 static uint64_t position(const struct output_file *file)
 {
     return file->raw ? (uint64_t)htell(file->raw) : file->n_bytes;
 }
 
-/* Estimates from the records so far how many bytes are still to come; 0: unknown. */
+/* Estimates the remaining bytes from the records so far; 0: unknown. */
 static uint64_t bytes_to_come(const struct output_file *file)
 {
     uint64_t all = file->raw_bytes, done = file->raw_written;
@@ -218,8 +218,8 @@ static bool write_columns_end(void *arg, const uint8_t *bytes, size_t n_bytes)
     return false;
 }
 
-/* Writes what stands after the columns, or marks the end of another complete file. Returns 0, or -1
-   after a message. */
+/* Writes the Arrow or Parquet footer, or the end marker of another format. Returns 0, or -1 after a
+   message. */
 static int write_end(struct output_file *file)
 {
     const struct column_sink sink = {write_columns_end, file};
@@ -231,8 +231,8 @@ static int write_end(struct output_file *file)
     return write_error(file);
 }
 
-/* Readers take a stream of Arrow for complete if it ends between two messages. So one that is not
-   complete gets the start of a message whose rest is missing. */
+/* Readers consider an Arrow stream complete if it ends between two messages. So writes a truncated
+   message at the end of an incomplete one. */
 static void cut_off(struct output_file *file)
 {
     static const uint8_t begin[8] = {0xff, 0xff, 0xff, 0xff, 8};
@@ -242,7 +242,7 @@ static void cut_off(struct output_file *file)
     (void)!hflush(file->raw);
 }
 
-/* Ends writing, also if the file is not complete. Returns 0, or -1 after a message. */
+/* Ends writing, also of an incomplete file. Returns 0, or -1 after a message. */
 static int end_writing(struct output_file *file, bool complete)
 {
     int r = 0;
@@ -281,7 +281,7 @@ static void *run_pump(void *writer)
     return NULL;
 }
 
-/* Makes what writes columns or CRAM. */
+/* Creates the writer of columns or CRAM. */
 static int create_parts(struct output_file *file)
 {
     const struct output_settings *s = &file->settings;
@@ -328,9 +328,8 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
     return r < 0 ? write_error(file) : 0;
 }
 
-/* Tells the kernel to begin to write the file to the disk. Otherwise closing the file would wait
-   for that: htslib took 0.4 s for 670 MB here when nothing had been written before. The pieces are
-   large, because a disk that also reads then spends little time on seeks. */
+/* Starts write-back of the file in the kernel. Otherwise closing the file would wait for it: 0.4 s
+   for 670 MB. Write-back is in large parts, to save seeks on a disk that is also read. */
 static void write_back(struct output_file *file)
 {
     enum { WRITE_BACK_BYTES = 32 << 20 };
@@ -368,7 +367,7 @@ int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_b
 int output_file_copy_index(struct output_file *file, const struct bam_index_part *part,
                            uint64_t begin)
 {
-    /* The difference may be below 0: offsets are added modulo 2^64. */
+    /* May be negative: offsets are added modulo 2^64. */
     uint64_t shift = position(file) - begin;
     return file->index ? bam_index_append(file->index, part, shift) : 0;
 }
@@ -383,7 +382,7 @@ int output_file_end(struct output_file *file)
     return output_path_close(file->path, raw) < 0 ? write_error(file) : 0;  /* writes the rest */
 }
 
-/* Commits the closed file, and sends the index of CRAM if that is a URL. On failure removes the
+/* Commits the closed file, and uploads the index of CRAM if it is a URL. On failure removes the
    file, unless only the index failed. */
 static int commit(struct output_file *file, struct output_result *result)
 {
@@ -415,8 +414,8 @@ static int write_index(struct output_file *file)
     if (file->index) {
         r = bam_index_write(file->index, path);
     } else if (path->temporary) {
-        /* htslib closed the index of CRAM before the last bytes of the output were written: it
-           must not look older. */
+        /* htslib closed the CRAM index before the output was complete; the index must not be
+           older. */
         (void)utimensat(AT_FDCWD, path->temporary, NULL, 0);
         r = output_path_commit(path);
     }

@@ -9,8 +9,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* Sets the kind of what htslib calls the format. Returns false if it is no format for
-   alignments. */
+/* Sets the kind from htslib's description. Returns false if it is no alignment format. */
 static bool set_kind(struct output_format *format)
 {
     switch (format->hts.format) {
@@ -40,14 +39,14 @@ static void take_extension(const char *path, htsFormat *hts)
     }
 }
 
-/* True if it is read as it is written: standard output, a named pipe or that of >(program). */
+/* True if the path is standard output, a named pipe or >(program). */
 static bool is_pipe(const char *path)
 {
     struct stat st;
     return !path || (stat(path, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)));
 }
 
-/* Sets the format if the word of n characters names one of columns. */
+/* Sets the format if the word of n characters names a columnar format. */
 static bool take_columns(const char *word, size_t n, const char *path, struct output_format *format)
 {
     static const struct {
@@ -80,8 +79,8 @@ static int take_option(const char *option, const char *path, struct output_forma
     return -1;
 }
 
-/* What follows the last dot of the name: *n characters, 0 if there is no dot. What a URL asks for
-   (?versionId=1.2) is no part of the name. */
+/* The extension after the last dot of the name: *n characters, 0 if there is no dot. The query of a
+   URL (?versionId=1.2) is not part of the name. */
 static const char *extension_of(const char *path, size_t *n)
 {
     const char *end = path + (path_is_url(path) ? strcspn(path, "?#") : strlen(path)), *at = end;

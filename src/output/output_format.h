@@ -1,8 +1,8 @@
 /*
- * output_format.h -- the formats that an output may have.
+ * output_format.h -- chooses the format of an output and describes it.
  *
- * Those that choose print messages, and look whether the path is a pipe; the rest is pure. Any
- * thread.
+ * The functions that choose print messages and check whether the path is a pipe; the others are
+ * pure. Any thread.
  */
 #ifndef ROCKSORT_OUTPUT_OUTPUT_FORMAT_H
 #define ROCKSORT_OUTPUT_OUTPUT_FORMAT_H
@@ -24,7 +24,7 @@ enum output_kind {
 
 struct output_format {
     enum output_kind kind;
-    htsFormat hts;              /* as htslib calls it, with the options that the user gave */
+    htsFormat hts;              /* htslib's description, with the user's options */
 };
 
 /* Chooses the format: by the argument of -O, else by the extension of the path, else BAM. Both may
@@ -33,33 +33,32 @@ struct output_format {
    hts_opt_free. */
 int output_format_choose(const char *option, const char *path, struct output_format *format);
 
-/* The format that the name of a file promises, such as "FASTQ" (a static string), by the usual
-   extensions, also if one of a compression format follows. NULL: BAM or nothing: as in samtools,
-   such files get BAM. A file that is called reads.fastq.gz and holds BAM would mislead its
-   readers. */
+/* The format that a file name promises by its extension, such as "FASTQ" (a static string) for
+   reads.fastq.gz. NULL: BAM, or an unknown extension, which as in samtools means BAM. A file called
+   reads.fastq.gz that holds BAM would mislead its readers. */
 const char *output_format_promised(const char *path);
 
 /* True if the extension of the path names a format. */
 bool output_format_is_named(const char *path);
 
-/* Chooses the format of --also: by the extension of the path, and BAM if it has none. An extension
-   that names no format is an error, as no option can give it. */
+/* Chooses the format of --also by the extension of the path; without extension BAM. An unknown
+   extension is an error, because no option can name the format. */
 int output_format_choose_also(const char *path, struct output_format *format);
 
-/* Makes of SAM the compressed one. */
+/* Changes SAM to compressed SAM. */
 void output_format_compress(struct output_format *format);
 
 /* The name that -O takes, and the one for messages. */
 const char *output_format_option(const struct output_format *format);
 const char *output_format_name(const struct output_format *format);
 
-/* True if workers make the bytes of the file; htslib makes CRAM of records. */
+/* True if workers encode the file; htslib encodes CRAM. */
 static inline bool output_format_has_bytes(const struct output_format *format)
 {
     return format->kind != OUTPUT_CRAM;
 }
 
-/* True if the file is made of BGZF blocks, of level 0, too. */
+/* True if the file consists of BGZF blocks, also at level 0. */
 static inline bool output_format_is_bgzf(const struct output_format *format)
 {
     return format->kind == OUTPUT_BAM || format->kind == OUTPUT_SAM_GZ;
@@ -71,7 +70,7 @@ static inline bool output_format_has_columns(const struct output_format *format)
            format->kind == OUTPUT_PARQUET;
 }
 
-/* True if an index of BAM or CRAM can say where the file's records are. */
+/* True if a BAI, CSI or CRAI index can be made for the format. */
 static inline bool output_format_can_have_index(const struct output_format *format)
 {
     return format->kind != OUTPUT_SAM && !output_format_has_columns(format);

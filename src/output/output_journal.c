@@ -29,8 +29,8 @@ bool output_leftover_is_journal(const char *name)
     return ending && strcmp(ending, OUTPUT_JOURNAL_ENDING) == 0;
 }
 
-/* Checks the parts of the name from its end: the ending, the nanoseconds, a point, the number of
-   the process, ".rocksort.". */
+/* Checks the parts of the name from its end: the ending, nanoseconds, a point, process id,
+   ".rocksort.". */
 bool output_leftover_is_name(const char *name, size_t *n_output)
 {
     static const char word[] = OUTPUT_PATH_WORD;
@@ -54,7 +54,7 @@ bool output_leftover_is_name(const char *name, size_t *n_output)
 enum output_leftover_state output_leftover_open_of_dead(const char *path,
                                                        struct output_leftover *left)
 {
-    /* A lock on NFS needs a descriptor that can write. */
+    /* On NFS, a lock needs a writable descriptor. */
     left->fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (left->fd < 0) return OUTPUT_LEFTOVER_FOREIGN;
     enum output_leftover_state state = OUTPUT_LEFTOVER_FOREIGN;
@@ -72,7 +72,7 @@ enum output_leftover_state output_leftover_open_of_dead(const char *path,
     return state;
 }
 
-/* The number of the process that made a file with such a name; 0 for any other name. */
+/* The process id in a temporary name; 0 for other names. */
 static long process_of(const char *name)
 {
     size_t n_output;
@@ -151,7 +151,7 @@ static void flush(struct output_journal_writer *w)
     w->text.l = 0;
 }
 
-/* Puts a text with its NUL. */
+/* Appends a text with its NUL. */
 static void put(struct output_journal_writer *w, const char *text)
 {
     xalloc_require(kputsn(text, strlen(text) + 1, &w->text) >= 0);
@@ -209,7 +209,7 @@ struct reader {
     struct field {
         char *text;             /* owned */
         size_t room;
-    } output, line, names[2];   /* the last ones that were read */
+    } output, line, names[2];   /* the last ones read */
 };
 
 static const char *get(struct reader *r, struct field *field)
@@ -255,7 +255,7 @@ int output_journal_each(int fd, int (*visit)(void *arg, const struct output_line
     return r == 0 ? 0 : -1;
 }
 
-/* ---- what there is ---- */
+/* ---- the state of the files ---- */
 
 char *output_journal_path(const char *temporary)
 {
@@ -269,9 +269,9 @@ char *output_journal_path(const char *temporary)
 }
 
 enum place {
-    PLACE_FREE,                 /* the file has its temporary name, and can get its own */
-    PLACE_NAMED,                /* it has its name */
-    PLACE_TAKEN,                /* another file stands there */
+    PLACE_FREE,                 /* the file has its temporary name, and can be renamed */
+    PLACE_NAMED,                /* it has its final name */
+    PLACE_TAKEN,                /* another file has its final name */
     PLACE_LOST,                 /* the file has neither name */
 };
 
@@ -281,7 +281,7 @@ static enum place find_place(const struct output_line *line)
     struct stat st;
     if (lstat(line->from, &st) < 0 && errno == ENOENT)
         return same_mark(&to, &line->is) ? PLACE_NAMED : PLACE_LOST;
-    /* If it cannot be looked at, renaming will say why. */
+    /* If stat fails, renaming will report why. */
     return to.n_bytes < 0 || same_mark(&to, &line->was) ? PLACE_FREE : PLACE_TAKEN;
 }
 
@@ -344,7 +344,7 @@ static int discard_line(void *arg, const struct output_line *line)
     return 0;
 }
 
-/* Removes the journal that may lie beside a file. */
+/* Removes the copy of the journal beside a file, if any. */
 static int drop_copy(void *arg, const struct output_line *line)
 {
     size_t n_output;

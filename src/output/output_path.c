@@ -32,8 +32,8 @@ static char *resolve_directory(const char *name)
     return path;
 }
 
-/* Returns where the symbolic link at `path` leads, seen from its directory. Returns NULL with errno
-   0 if it is no link, or with another errno on failure. */
+/* Returns the target of the symbolic link at `path`, relative to the same directory as `path`.
+   Returns NULL with errno 0 if it is no link, or with another errno on failure. */
 static char *follow_link(const char *path)
 {
     char target[PATH_MAX];
@@ -50,8 +50,8 @@ static char *follow_link(const char *path)
     return xasprintf("%.*s%s", n_dir, path, target);
 }
 
-/* Returns the name with all links followed, or NULL with errno set. Stops at a link to an open
-   file, which is in /proc: /dev/fd/5 leads there. The file need not exist. */
+/* Returns the name with all links followed, or NULL with errno set. Stops at a link to an open file
+   in /proc, to which /dev/fd/5 leads. The file need not exist. */
 static char *resolve(const char *name)
 {
     enum { MOST_LINKS = 40 };           /* as many as the kernel follows */
@@ -67,8 +67,8 @@ static char *resolve(const char *name)
     return path;
 }
 
-/* True if another file can take the place of an existing one. It cannot if other processes have the
-   file open and are to get what is written, or if the file is mounted, as in a container. */
+/* True if an existing file can be replaced by rename. False for an open file of another process
+   (/proc), which is to get the content, and for a mount point, as in a container. */
 static bool can_be_replaced(const char *path)
 {
     if (strncmp(path, "/proc/", 6) == 0) return false;
@@ -89,7 +89,7 @@ static bool can_write_beside(const char *path)
     return can;
 }
 
-/* True if the file belongs to another user and lies in a directory like /tmp, where only the owner
+/* True if the file belongs to another user in a sticky directory such as /tmp, where only the owner
    may rename or remove it. On most systems other users cannot overwrite it there either. */
 static bool is_kept_by_owner(const char *path, const struct stat *file)
 {
@@ -105,13 +105,13 @@ static bool is_kept_by_owner(const char *path, const struct stat *file)
 char *output_path_temporary(const char *final)
 {
     char tail[64];
-    /* In containers many sorts have the same process id, so the name has the time, too. */
+    /* In containers many sorts have the same process id, so the name includes the time. */
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
     int n_tail = snprintf(tail, sizeof tail, OUTPUT_PATH_WORD "%ld.%0*ld" OUTPUT_PATH_ENDING,
                           (long)getpid(), OUTPUT_PATH_NANOSECOND_DIGITS, now.tv_nsec);
     size_t dir_bytes = (size_t)(path_name(final) - final), n = strlen(final);
-    /* The journal of the file has the longer ending. */
+    /* The journal has the longer extension. */
     size_t tail_bytes = (size_t)n_tail - strlen(OUTPUT_PATH_ENDING) + strlen(OUTPUT_JOURNAL_ENDING);
     size_t most = dir_bytes + NAME_MAX - tail_bytes;
     if (n > most) n = most;
@@ -124,31 +124,31 @@ static const char *without_scheme(const char *name)
     static const char *const schemes[] = {"file://localhost/", "file:///", "file://", "file:"};
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
         size_t n = strlen(schemes[i]);
-        bool ends_in_path = i < 2;      /* the last slash belongs to the path */
+        bool ends_in_path = i < 2;      /* the last slash is part of the path */
         if (strncmp(name, schemes[i], n) == 0) return name + n - ends_in_path;
     }
     return name;
 }
 
-/* Returns why the name cannot be that of a new file, as an errno, or 0. */
+/* Returns 0 if a new file can have this name, else an errno. */
 static int check_new(const char *name, int stat_error)
 {
     size_t n = strlen(name);
-    /* A name that is too long must fail here: the temporary name is shorter, and renaming comes
-       last. */
+    /* A name that is too long must fail here: the temporary name is shorter, and the rename comes
+       at the end of the sort. */
     return stat_error == ENOENT && n > 0 && name[n - 1] != '/' ? 0 : stat_error;
 }
 
-/* Returns why an existing regular file or directory cannot be the output, as an errno, or 0. */
+/* Returns 0 if an existing regular file can be the output, else an errno. */
 static int check_existing(const char *name, const struct stat *st)
 {
     if (S_ISDIR(st->st_mode)) return EISDIR;
-    /* A write-protected file could be replaced, but its owner does not want that. */
+    /* A write-protected file could be replaced, but is refused. */
     return access(name, W_OK) < 0 ? errno : 0;
 }
 
-/* Chooses the final and the temporary name; leaves both NULL if the file is written in place.
-   `existing`: NULL if there is no file yet. Returns 0, or an errno. */
+/* Chooses final and temporary name; leaves both NULL to write in place. `existing`: NULL if there
+   is no file yet. Returns 0, or an errno. */
 static int choose_names(struct output_path *path, const struct stat *existing)
 {
     char *final = path->final = resolve(path->name);
@@ -157,7 +157,7 @@ static int choose_names(struct output_path *path, const struct stat *existing)
         error = ENOENT;         /* a new file in /proc */
     else if (!error && !can_write_beside(final))
         error = errno;
-    if (error && existing) {    /* the file can be overwritten, and nothing else */
+    if (error && existing) {    /* the file can only be overwritten */
         free(final);
         path->final = NULL;
         return 0;
@@ -167,7 +167,7 @@ static int choose_names(struct output_path *path, const struct stat *existing)
     return error;
 }
 
-/* Prints why no file of the name can be made. */
+/* Prints why the file cannot be created. */
 static int refuse(struct output_path *path, const char *name, int error)
 {
     diag_error("cannot create '%s': %s%s", name, strerror(error), diag_advice(error));
@@ -204,7 +204,7 @@ int output_path_choose_pattern(struct output_path *path, const char *pattern)
     const char *name = without_scheme(pattern);
     char *fixed = path_fixed_parent(name), *real = realpath(fixed, NULL);
     int error = !real || access(real, W_OK | X_OK) < 0 ? errno : 0;
-    /* What follows the directory, or all of a name without one. */
+    /* Length of the directory part; 0 if there is none. */
     size_t n = strcmp(fixed, ".") == 0 && strncmp(name, "./", 2) != 0 ? 0 : strlen(fixed);
     const char *rest = name + n + strspn(name + n, "/");
     *path = (struct output_path){.name = name};
@@ -226,22 +226,22 @@ bool output_path_same(const struct output_path *a, const struct output_path *b)
     return a->final && b->final && strcmp(a->final, b->final) == 0;
 }
 
-/* Gives the complete file the owner and permissions of the file that it will replace, as far as the
-   system allows. */
+/* Gives the complete file the owner and permissions of the replaced file, as far as the system
+   allows. */
 static void inherit(const struct output_path *path, int fd)
 {
     struct stat st;
     mode_t mode = path->mode;
     if (fchown(fd, path->uid, path->gid) < 0) (void)!fchown(fd, (uid_t)-1, path->gid);
-    /* The bits that let a file run as its owner or group must not name another owner or group. */
+    /* Set-user-ID and set-group-ID bits must not apply to another owner or group. */
     bool is_known = fstat(fd, &st) == 0;
     if (!is_known || st.st_uid != path->uid) mode &= (mode_t)~S_ISUID;
     if (!is_known || st.st_gid != path->gid) mode &= (mode_t)~S_ISGID;
     (void)fchmod(fd, mode);
 }
 
-/* Locks a new file. Returns 0, or -1 with errno set. Another process that only looks at the file
-   may have the lock for a moment; one that takes the file for a leftover may have removed it. */
+/* Locks a new file. Returns 0, or -1 with errno set. Another process that inspects the file may
+   hold the lock briefly, or may have removed the file as a leftover. */
 static int hold(const struct output_path *path, int fd)
 {
     enum file_lock lock = file_lock_patiently(fd);
@@ -273,7 +273,7 @@ static int make_file(struct output_path *path)
     return -1;
 }
 
-/* Closes the descriptor that holds the lock: the lock ends with the last descriptor. */
+/* Releases the lock, when the last descriptor is closed. */
 static void let_go(struct output_path *path)
 {
     int error = errno;
@@ -301,7 +301,7 @@ int output_path_create(struct output_path *path)
     unlock_path(path);
     errno = error;
     if (fd < 0) return -1;
-    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);         /* what the caller closes; the lock stays */
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);         /* for the caller to close; the lock stays */
     error = errno;
     if (fd < 0) output_path_drop(path);
     errno = error;
@@ -320,8 +320,8 @@ static ssize_t write_bytes(void *fd, const char *bytes, size_t n)
     return (ssize_t)n_written;
 }
 
-/* Prints to a descriptor. Returns 0, or an errno. A stream of the C library's own would write with
-   functions that tests cannot make fail. */
+/* Prints to a descriptor. Returns 0, or an errno. Uses write_bytes, because tests cannot make the
+   writes of a FILE of the C library fail. */
 static int print_to(int fd, void (*put)(FILE *to, const void *arg), const void *arg)
 {
     const cookie_io_functions_t functions = {.write = write_bytes};
@@ -356,8 +356,8 @@ const char *output_path_problem(const struct output_path *path, int error)
 
 int output_path_close(const struct output_path *path, hFILE *file)
 {
-    /* hclose returns 0 if errno is 0 after a failure, and htslib's S3 does not set errno: a server
-       that refused to complete the upload went unnoticed. */
+    /* A failed hclose returns 0 if errno is 0, and htslib's S3 does not set errno: without this, a
+       refused upload would look like success. */
     errno = EIO;
     int r = path && path->is_url ? transfers_close_output(file) : hclose(file);
     if (r < 0 && errno == 0) errno = EIO;
@@ -401,8 +401,8 @@ int output_path_put(struct output_path *path, const void *bytes, size_t n_bytes)
     return -1;
 }
 
-/* On CIFS, a lock keeps all other descriptors of the file from writing, also those of this process.
-   Gives the lock up if that is so. */
+/* On CIFS, a lock prevents writes by all other descriptors, also of this process. Releases the lock
+   there. */
 static void let_others_write(const struct output_path *path)
 {
     int fd = open(path->temporary, O_WRONLY | O_CLOEXEC);
@@ -445,7 +445,7 @@ int output_path_sync(const struct output_path *path)
 int output_path_commit(struct output_path *path)
 {
     if (!path->temporary) return 0;
-    /* Not earlier: until now --clean knows by the owner that the file is ours. */
+    /* Not earlier: --clean recognizes our files by their owner. */
     if (path->replaces && path->is_held) inherit(path, path->held_fd);
     if (output_path_sync(path) < 0) return -1;
     path->is_complete = path->in_set;
@@ -473,7 +473,7 @@ int output_path_rename_new(const char *file, const char *name)
     struct stat st;
     if (renameat2(AT_FDCWD, file, AT_FDCWD, name, RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return -1;
-    /* Not all file systems know the flag. */
+    /* Not all file systems support the flag. */
     if (lstat(name, &st) < 0 && errno == ENOENT) return rename(file, name);
     errno = EEXIST;
     return -1;

@@ -1,22 +1,21 @@
 /*
  * output_path.h -- writes an output under a temporary name, and renames it when it is complete.
  *
- * A regular file is written under a temporary name beside its own. So the final name never stands
- * for half a result, and a file can be sorted onto itself. A symbolic link is followed first, also
- * if it leads to no file; other hard links to the old file keep the old content. Devices, pipes,
- * URLs, open files (/dev/fd/5), mounted files, and files in directories in which nothing can be
- * made are written in place, under their own name.
+ * A regular file is written under a temporary name in the directory of its final name. So the final
+ * name never refers to a partial result, and a file can be sorted onto itself. Symbolic links are
+ * followed first, even dangling ones; other hard links to the old file keep the old content.
+ * Devices, pipes, URLs, open files (/dev/fd/5), mounted files, and files in unwritable directories
+ * are written in place, under their own name.
  *
  * Order of calls: choose, before hours of work; open, create or make; write and close the file;
  * commit, or drop on failure. Release at any time.
  *
- * The temporary file is locked (file_owner.h) from when it is made until it is renamed or removed,
- * so that another process can tell it from one that a killed process left (output_journal.h). A
- * file that a library opens by its name is not locked where the lock keeps it from writing, as on
- * CIFS.
+ * The temporary file is locked (file_owner.h) until it is renamed or removed, so that another
+ * process can tell it from a leftover of a killed process (output_journal.h). A file that a library
+ * opens by name is not locked where the lock would prevent writing, as on CIFS.
  *
  * Signals. The thread that handles them removes the temporary file: it takes `lock`, unlinks
- * `temporary`, and never unlocks. The temporary file is made with `lock` held, so none can be made
+ * `temporary`, and never unlocks. Temporary files are made with `lock` held, so none can appear
  * after that removal.
  *
  * Ownership: a struct output_path owns `final`, `temporary` and `held_fd`, and borrows `name` and
@@ -44,27 +43,27 @@ struct output_path {            /* starts as {0} */
     char *final;                /* the regular file, all links followed; NULL: written in place */
     char *temporary;            /* the name to write under; NULL: written in place */
     bool is_url;                /* htslib writes it over a network */
-    /* facts about the file that is replaced: the new file gets the same permissions, owner and
-       group when it is complete, as far as the system allows */
-    bool replaces;              /* there is such a file */
+    /* attributes of the file that is replaced, which the complete new file gets if the system
+       allows */
+    bool replaces;              /* a file is replaced */
     mode_t mode;
     uid_t uid;
     gid_t gid;
     /* the caller sets these after choosing */
     pthread_mutex_t *lock;      /* see above; NULL: no thread handles signals */
     bool durable;               /* commit waits until the file and its name are on the disk */
-    bool in_set;                /* output_set.h gives it its name, together with others */
-    bool is_complete;           /* of a set: closed, and waits for its name */
+    bool in_set;                /* output_set.h renames it, together with others */
+    bool is_complete;           /* in a set: closed, not renamed yet */
     /* only this module uses these */
-    bool is_held;               /* the temporary file is there, */
-    int held_fd;                /* and this is a descriptor of it, which is locked */
+    bool is_held;               /* the temporary file exists, */
+    int held_fd;                /* and this is its locked descriptor */
 };
 
 /* Chooses the names, and checks that the file can probably be made. */
 int output_path_choose(struct output_path *path, const char *name);
 
-/* Chooses for files of which this is the pattern: looks at their directory only. No file has the
-   name of a pattern, so one that has it does not matter, nor where it leads if it is a link. */
+/* Chooses for a pattern of file names: checks only the directory. A file or link that has the
+   pattern itself as its name does not matter. */
 int output_path_choose_pattern(struct output_path *path, const char *pattern);
 
 /* Chooses for an output that becomes `file`, which does not exist yet; `name` is for messages. */
@@ -80,59 +79,56 @@ static inline const char *output_path_to_write(const struct output_path *path)
    failure. */
 hFILE *output_path_open(struct output_path *path);
 
-/* Why opening, writing or closing has failed, for messages: `error` is its errno. To be called in
-   the thread that failed. path may be NULL. */
+/* Explains, for messages, why opening, writing or closing failed with errno `error`. Call it in the
+   thread that failed. path may be NULL. */
 const char *output_path_problem(const struct output_path *path, int error);
 
-/* Close what output_path_open returned; path NULL: standard output. The first one returns 0, or -1
-   with errno set. The second one is for a file that is not complete: no object gets the name of a
-   URL. It may leave the hFILE open until the process ends, because closing it would complete the
-   upload. */
+/* Close an hFILE from output_path_open; path NULL: standard output. The first returns 0, or -1 with
+   errno set. The second is for an incomplete file: no object appears at a URL. It may leave the
+   hFILE open until the process ends, because closing it would complete the upload. */
 int output_path_close(const struct output_path *path, hFILE *file);
 void output_path_close_incomplete(const struct output_path *path, hFILE *file);
 
-/* Opens the file, writes all bytes, and closes it. Returns 0; or -1 with errno set, and there is no
-   file. */
+/* Opens the file, writes all bytes, and closes it. Returns 0, or -1 with errno set and no file
+   left. */
 int output_path_put(struct output_path *path, const void *bytes, size_t n_bytes);
 
 /* The same as output_path_open, but returns a descriptor, or -1 with errno set. Not for URLs. */
 int output_path_create(struct output_path *path);
 
-/* Creates the file, calls put(to, arg) for a stream of it, which need not look for errors, and
-   closes it. Without a name, `to` is a stream of standard output. Returns 0, or an errno. */
+/* Creates the file, calls put(to, arg), which may ignore write errors, and closes it. Without a
+   name, `to` is standard output. Returns 0, or an errno. */
 int output_path_print(struct output_path *path, void (*put)(FILE *to, const void *arg),
                       const void *arg);
 
-/* A descriptor of the temporary file, besides the one that was opened: for advice to the kernel,
-   not for writing. -1: there is no such file. */
+/* A second descriptor of the temporary file, to advise the kernel, not to write. -1: no temporary
+   file. */
 int output_path_descriptor(const struct output_path *path);
 
 /* Like output_path_create for a library that opens the file by its name: makes an empty file and
    calls `make`, which returns 0 or -1, with the lock held. Returns 0, or -1 with errno set. */
 int output_path_make(struct output_path *path, int (*make)(void *arg), void *arg);
 
-/* True if both stand for the same regular file. */
+/* True if both refer to the same regular file. */
 bool output_path_same(const struct output_path *a, const struct output_path *b);
 
 /* With --fsync: waits until the complete, closed file is on the disk. output_path_commit does that,
    too. Returns 0, or -1 after a message. */
 int output_path_sync(const struct output_path *path);
 
-/* Renames the complete, closed file to its final name; or notes that it is complete, if it is in a
-   set, which names it. */
+/* Renames the complete, closed file to its final name; in a set, only marks it complete. */
 int output_path_commit(struct output_path *path);
 
-/* Tells the path that its file has its final name. The caller has renamed it. */
+/* Records that the caller has renamed the file to its final name. */
 int output_path_named(struct output_path *path);
 
-/* Makes a temporary name beside a file; a long one is cut so that the rest fits. The caller frees
-   it. */
+/* Makes a temporary name in the directory of a file; truncates a long name. The caller frees it. */
 char *output_path_temporary(const char *final);
 
-/* Renames a file to a name that no file has. Returns 0, or -1 with errno set. */
+/* Renames a file; fails if the new name exists. Returns 0, or -1 with errno set. */
 int output_path_rename_new(const char *file, const char *name);
 
-/* Removes the temporary file, if there is one; warns if that fails. Allocates nothing. */
+/* Removes the temporary file, if any; warns on failure. Does not allocate. */
 void output_path_drop(struct output_path *path);
 
 void output_path_release(struct output_path *path);

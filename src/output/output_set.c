@@ -21,7 +21,7 @@ void output_set_add(struct output_set *set, struct output_path *path, enum outpu
     set->paths[set->n_paths++] = path;
 }
 
-/* Some errors of a disk show only when it has been written to. */
+/* Syncs first, because some disk errors appear only then. */
 int output_set_add_groups(struct output_set *set, const struct output_groups *groups)
 {
     struct output_group group;
@@ -53,7 +53,7 @@ void output_set_add_stale(struct output_set *set, const struct output_path *outp
     index_names_find_stale(output, index, format, add_stale, set);
 }
 
-/* Gives the first n old indexes their names back. */
+/* Renames the first n old indexes back. */
 static void restore_stale(const struct output_set *set, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -64,8 +64,7 @@ static void restore_stale(const struct output_set *set, size_t n)
     }
 }
 
-/* Gives all old indexes other names. Some may belong to other users, in a directory where only they
-   can: these stay. */
+/* Renames all old indexes to temporary names, except those of other users in a sticky directory. */
 static int set_stale_aside(const struct output_set *set)
 {
     for (size_t i = 0; i < set->n_stale; i++) {
@@ -94,24 +93,24 @@ static void remove_stale(const struct output_set *set)
 /* ---- the journal ---- */
 
 struct journal {
-    char *place, *path;         /* its directory, and its name; path NULL: it is not there */
+    char *place, *path;         /* its directory, and its name; path NULL: not written */
     int fd;                     /* keeps it locked; -1: none */
 };
 
-/* Files while they get their names. First come the groups, then paths: outputs before the rest. */
+/* The files that are being renamed: first groups, then paths, outputs before the rest. */
 struct naming {
     struct output_set *set;
-    struct output_path *paths[OUTPUT_SET_MOST]; /* that are complete */
+    struct output_path *paths[OUTPUT_SET_MOST]; /* the complete ones */
     enum output_role roles[OUTPUT_SET_MOST];
     size_t n_groups, n;
-    bool *made;                 /* of each: its directory was made */
-    bool replaced;              /* an older output is gone */
-    struct journal journals[OUTPUT_SET_MOST + 1];       /* one in each place, all alike */
+    bool *made;                 /* for each file: its directory was made */
+    bool replaced;              /* an older output was overwritten */
+    struct journal journals[OUTPUT_SET_MOST + 1];       /* copies, one in each directory */
     unsigned n_journals;
-    struct output_group group;  /* the last one that was looked up */
+    struct output_group group;  /* the last one looked up */
 };
 
-/* Looks up a file. Allocates nothing. */
+/* Looks up file i. Does not allocate. */
 static struct output_line look_up(struct naming *naming, size_t i)
 {
     struct output_line line = {.role = OUTPUT_MAIN, .from = naming->group.path,
@@ -128,8 +127,8 @@ static struct output_line look_up(struct naming *naming, size_t i)
     return line;
 }
 
-/* Writes the journal beside a file, or into a directory, with this temporary name, unless it is in
-   the same place already. Without a journal, files can get their names, too. */
+/* Writes the journal beside the file, or into the directory, with this temporary name, unless that
+   directory has it. A failure is only a warning: files can be renamed without a journal. */
 static void write_journal(struct naming *naming, const char *temporary)
 {
     struct output_set *set = naming->set;
@@ -160,9 +159,9 @@ static void write_journal(struct naming *naming, const char *temporary)
     journal->path = NULL;
 }
 
-/* Writes the journal where other processes find it: with the groups, or beside the last output,
-   which is that of -o; and in each other directory that has a file of the set, so that no process
-   takes the file for useless there. */
+/* Writes the journal where other processes look for it: with the groups, or beside the last output,
+   which is that of -o; and in every other directory with a file of the set, so that --clean there
+   does not take the file for a leftover. */
 static void write_journals(struct naming *naming)
 {
     size_t n = naming->n - naming->n_groups, n_main = 0;
@@ -172,7 +171,7 @@ static void write_journals(struct naming *naming)
     for (size_t i = n_main; i < n; i++) write_journal(naming, naming->paths[i]->temporary);
 }
 
-/* Removes all journals but the first n, the first one last: --resume looks for that. */
+/* Removes all journals except the first n; the first one last, because --resume looks for it. */
 static void remove_journals(struct naming *naming, unsigned n)
 {
     for (unsigned i = naming->n_journals; i > n; i--) {
@@ -184,9 +183,9 @@ static void remove_journals(struct naming *naming, unsigned n)
     }
 }
 
-/* ---- names ---- */
+/* ---- renaming ---- */
 
-/* Gives the first n files their temporary names back, if that is possible. Returns 0, or -1. */
+/* Renames the first n files back to their temporary names, if possible. Returns 0, or -1. */
 static int take_back(struct naming *naming, size_t n)
 {
     int r = naming->replaced ? -1 : 0;
@@ -199,12 +198,12 @@ static int take_back(struct naming *naming, size_t n)
     return r;
 }
 
-/* An output cannot get its name. */
+/* Handles an output that cannot be renamed. */
 static int give_up(struct naming *naming, size_t i, const struct output_line *line, int error)
 {
     char command[PATH_MAX + 64] = "", name[PATH_MAX];
     const char *journal = naming->journals[0].path;
-    (void)snprintf(name, sizeof name, "%s", line->to);  /* taking back looks up others */
+    (void)snprintf(name, sizeof name, "%s", line->to);  /* take_back overwrites naming->group */
     if (naming->made[i]) path_remove_parent(name);
     if (take_back(naming, i) == 0) {
         naming->set->state = OUTPUT_SET_OPEN;
@@ -245,7 +244,7 @@ static int name_file(struct naming *naming, size_t i, bool *failed)
     return 0;
 }
 
-/* Waits until the names in the directory of a file are on the disk. */
+/* Syncs the directory of a file. */
 static int sync_names(const char *name)
 {
     char *parent = path_parent(name);
@@ -257,8 +256,8 @@ static int sync_names(const char *name)
     return r;
 }
 
-/* Waits until the names of groups are on the disk. A group and its index stand for the two
-   directories that there may be, unless each group has its own. */
+/* Syncs the directories of groups: those of one group and its index, unless each group has its
+   own. */
 static int sync_groups(struct naming *naming)
 {
     const struct output_groups *groups = &naming->set->groups;
@@ -272,7 +271,7 @@ static int sync_groups(struct naming *naming)
     return 0;
 }
 
-/* All have their names. */
+/* Finishes when all files are renamed. */
 static int settle(struct naming *naming)
 {
     int r = 0;
@@ -280,8 +279,8 @@ static int settle(struct naming *naming)
     if (naming->set->groups.durable && sync_groups(naming) < 0) r = -1;
     for (size_t i = 0; i < naming->n - naming->n_groups; i++)
         if (naming->paths[i]->is_complete && output_path_named(naming->paths[i]) < 0) r = -1;
-    /* Groups cannot be written again: their journal goes with their directory, after the
-       checkpoint. */
+    /* The journal of groups must outlive the checkpoint, because groups cannot be written again: it
+       is removed with their directory. */
     remove_journals(naming, naming->n_groups > 0);
     naming->set->state = OUTPUT_SET_NAMED;
     return r;
@@ -311,7 +310,8 @@ int output_set_publish(struct output_set *set)
     }
     naming.made = xcalloc(naming.n + 1, sizeof *naming.made);
     set->state = OUTPUT_SET_NAMING;
-    /* A killed sort must not leave the old output without its indexes, either. */
+    /* Also if there is one file with stale indexes: a killed sort must not leave the old output
+       without them. */
     if (naming.n + set->n_stale > 1) write_journals(&naming);
     int r = name_all(&naming);
     for (unsigned i = 0; i < naming.n_journals; i++) {

@@ -1,11 +1,11 @@
 /*
- * abort_cleanup.h -- what a sort leaves when a signal, an exception or lack of memory ends it.
+ * abort_cleanup.h -- cleans up when a signal, an exception or lack of memory ends a sort.
  *
- * A sort has temporary files and directories of its own. When it ends early the files are removed,
- * and the directories, too, unless they are a checkpoint that is kept.
+ * Removes the temporary files of the sort, and its temporary directories unless they are a
+ * checkpoint that is kept.
  *
  * Order of calls: watch; signals_hold; after_failure; exception_guard_end, before anything is
- * freed; tell_complete; signals_restore, when temporary data are removed. By one thread.
+ * freed; tell_complete; signals_restore, once temporary data are removed. Threads: one.
  */
 #ifndef ROCKSORT_RESUME_ABORT_CLEANUP_H
 #define ROCKSORT_RESUME_ABORT_CLEANUP_H
@@ -15,28 +15,28 @@
 #include "resume/checkpoint_writer.h"
 #include "resume/group_dir.h"
 
-struct abort_cleanup {          /* set by the caller except for signals; all is borrowed */
+struct abort_cleanup {          /* all borrowed; the caller sets all but `signals` */
     struct threads *threads;
     struct sort_buffer_pool *pool;
     struct load_totals *totals;
     struct checkpoint_writer *checkpoint;
     struct temp_store *store;
-    struct output_set *outputs;         /* changes with the lock held */
-    const struct group_dir *groups;     /* likewise */
+    struct output_set *outputs;         /* changed under the lock */
+    const struct group_dir *groups;     /* changed under the lock */
     struct signal_watch signals;
 };
 
-/* From here on signals and exceptions clean up and end the process. With -k, if the input cannot be
-   read again, the first signal only ends reading, and what came is saved. Returns 0, or -1 after a
-   message. */
-int abort_cleanup_watch(struct abort_cleanup *end);
+/* Makes signals and exceptions clean up and end the process. With -k, if the input cannot be read
+   again, the first signal only stops reading, and the records read so far are saved. Returns 0, or
+   -1 after a message. */
+int abort_cleanup_watch(struct abort_cleanup *cleanup);
 
-/* When the sort has failed without a signal: tells the user what becomes of the temporary
-   directories, and returns true if they stay. lost_reader: it failed because the program that reads
-   standard output has closed it. */
-bool abort_cleanup_after_failure(struct abort_cleanup *end, bool lost_reader);
+/* Call this when the sort has failed without a signal. Tells the user what happens to the temporary
+   directories, and returns true if they stay. lost_reader: the reader of standard output has closed
+   it, and so the sort failed. */
+bool abort_cleanup_after_failure(struct abort_cleanup *cleanup, bool lost_reader);
 
-/* When files have got their names: says so if a signal waits, of which the process will die. */
-void abort_cleanup_tell_complete(const struct abort_cleanup *end);
+/* After the files are renamed: tells the user so if a pending signal will end the process. */
+void abort_cleanup_tell_complete(const struct abort_cleanup *cleanup);
 
 #endif

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* rocksort writes no larger checkpoint file: a header with ten million references has 500 MB. */
+/* Upper limit of a checkpoint file: a header with ten million references has 500 MB. */
 #define MAX_FILE_BYTES ((off_t)8 << 30)
 
 enum { OPEN_DIR = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
@@ -24,7 +24,7 @@ enum { OPEN_DIR = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 static const char lock_new[] = TEMP_DIR_LOCK_NAME ".new";
 static const char checkpoint_new[] = TEMP_DIR_CHECKPOINT_NAME ".new";
 
-/* Makes a file that only we can read; fails if the name exists. */
+/* Creates a private file; fails if the name exists. */
 static int create_at(int dir_fd, const char *name)
 {
     return openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -38,8 +38,8 @@ static void close_quietly(int fd)
     errno = saved;
 }
 
-/* Writes into the file LOCK that it belongs to this process, which has tried to lock it. The disk
-   may be full: if all hosts see the lock it is enough. Returns 0, or -1 with errno set. */
+/* Writes the name of this process into LOCK, after an attempt to lock it. Ignores a full disk if
+   all hosts see the lock. Returns 0, or -1 with errno set. */
 static int write_owner(int fd, enum file_lock lock)
 {
     struct file_owner self;
@@ -59,8 +59,8 @@ int checkpoint_dir_claim(const char *path)
     int dir_fd = open(path, OPEN_DIR);
     if (dir_fd < 0) return -1;
     int fd = create_at(dir_fd, lock_new);
-    /* The file is renamed to LOCK only after it is locked, because other processes take a directory
-       that has a file LOCK for part of a checkpoint. */
+    /* Lock the file before it is renamed to LOCK, because other processes consider a directory with
+       a file LOCK part of a checkpoint. */
     if (fd >= 0 && (lock_new_file(fd) < 0 ||
                     renameat(dir_fd, lock_new, dir_fd, TEMP_DIR_LOCK_NAME) < 0)) {
         close_quietly(fd);
@@ -82,11 +82,11 @@ static int write_all(int fd, const char *bytes, size_t n)
     return 0;
 }
 
-/* Makes the name of the directory itself durable, if its parent can be opened. */
+/* Syncs the parent of the directory, if it can be opened. */
 static void sync_parent(int dir_fd)
 {
     int fd = openat(dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;         /* we may be allowed to search it, but not to read it */
+    if (fd < 0) return;         /* it may be searchable but not readable */
     (void)fsync(fd);
     (void)close(fd);
 }
@@ -125,10 +125,10 @@ static bool is_private(const struct stat *st)
     return st->st_uid == geteuid() && (st->st_mode & 077) == 0;
 }
 
-/* Makes the text of the problem: the owner may live where this process cannot see it. */
+/* Makes the text of the problem: the owner may be a process on another host. */
 static void put_unknown_owner(struct checkpoint_dir *dir, const struct file_owner *owner)
 {
-    static const char *const texts[][2] = {             /* before and after the name of the host */
+    static const char *const texts[][2] = {             /* before and after the host name */
         [FILE_OWNER_ON_HOST] = {"may be in use on host '", "'; go there, or empty"},
         [FILE_OWNER_IN_CONTAINER] = {"may be in use in another container on host '",
                                      "'; go there, or empty"},
@@ -167,12 +167,12 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
         *problem = "is in use by another rocksort; wait until that has ended";
         return CHECKPOINT_BUSY;
     }
-    if (state == FILE_OWNER_UNKNOWN) {          /* the locks of that host are not seen here */
+    if (state == FILE_OWNER_UNKNOWN) {          /* locks of that host are invisible here */
         put_unknown_owner(dir, &owner);
         *problem = dir->problem;
         return CHECKPOINT_ELSEWHERE;
     }
-    /* The process that held the lock may have removed everything meanwhile. */
+    /* The process that held the lock may have removed the directory meanwhile. */
     if (!file_lock_has_name(dir->lock_fd, dir->fd, TEMP_DIR_LOCK_NAME)) {
         *problem = "has just been removed; sort the input again";
         return CHECKPOINT_BUSY;
@@ -274,7 +274,7 @@ static char *read_file(int fd, size_t *n_bytes, const char **problem)
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !is_private(&st) ||
         st.st_size > MAX_FILE_BYTES)
         return NULL;
-    char *text = malloc((size_t)st.st_size + 1);        /* the size comes from a file */
+    char *text = malloc((size_t)st.st_size + 1);        /* the size is untrusted */
     *problem = "has a STORE file that does not fit into memory";
     if (!text) return NULL;
     for (*n_bytes = 0; *n_bytes < (size_t)st.st_size;) {
@@ -308,7 +308,7 @@ int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_file
     return r == 0 ? CHECKPOINT_OK : CHECKPOINT_BAD;
 }
 
-/* Leaves the text of a problem, which may still be printed. */
+/* Keeps the text of a problem, which may still be printed. */
 void checkpoint_dir_close(struct checkpoint_dir *dir)
 {
     close_quietly(dir->lock_fd);
@@ -327,7 +327,7 @@ static int refuse(const char *path, const char *problem)
     return -1;
 }
 
-/* Has a checkpoint_dir for each directory that the checkpoint file lists. New ones are closed. */
+/* Adds a closed checkpoint_dir for each new directory in the checkpoint file. */
 static void extend_dirs(struct checkpoint *checkpoint)
 {
     size_t n = checkpoint->file.n_directories;
@@ -337,14 +337,14 @@ static void extend_dirs(struct checkpoint *checkpoint)
 }
 
 /* Reads the checkpoint file of directory i and uses it if it is newer: it lists more directories,
-   or has a later state. The checkpoint files can differ because a process writes them one after the
-   other. */
+   or has a later state. The files can differ because a process writes them one after another. */
 static int compare_files(struct checkpoint *checkpoint, size_t i)
 {
     struct checkpoint_file other, *file = &checkpoint->file;
     const struct checkpoint_dir *dir = &checkpoint->dirs[i];
     const char *problem;
-    /* A directory that was full when the sort began has no checkpoint file, and no runs. */
+    /* A directory on a disk that was full when the sort began has no checkpoint file, and no
+       runs. */
     if (!checkpoint_dir_has_file(dir)) return 0;
     if (checkpoint_dir_read(dir, &other, &problem) < 0) return refuse(dir->path, problem);
     if (strcmp(other.id, file->id) != 0 ||
@@ -392,7 +392,7 @@ const char *checkpoint_lost_part(const struct checkpoint_file *file)
     return NULL;
 }
 
-/* Marks all directories as those of this process. */
+/* Names this process in LOCK of all directories. */
 static int take(const struct checkpoint *checkpoint)
 {
     const char *problem;
@@ -427,7 +427,7 @@ struct checkpoint *checkpoint_open(const char *path)
 
 void checkpoint_remove(const struct checkpoint *checkpoint)
 {
-    /* The last one first: until the first has lost its file the checkpoint is whole. */
+    /* The first one last: the checkpoint is complete until the first has lost its file. */
     for (size_t i = checkpoint->n_dirs; i > 0; i--)
         temp_dir_remove_checkpoint(checkpoint->dirs[i - 1].path);
     for (size_t i = 0; i < checkpoint->n_dirs; i++)
@@ -461,7 +461,7 @@ size_t checkpoint_output_length(const char *output)
 
 enum { OPTION_BYTES = 32 };
 
-/* Appends an option and its argument, unless that is NULL. Leaves out what does not fit. */
+/* Appends an option and its argument, unless that is NULL or does not fit. */
 static void put_option(const char *option, const char *argument,
                        char text[CHECKPOINT_COMMAND_BYTES])
 {

@@ -2,9 +2,9 @@
  * checkpoint_file.c -- see checkpoint_file.h.
  *
  * One description of the file serves both directions: walk_file names each line and its values, and
- * a struct line_io either appends them to a text or takes them from one. The text is parsed in
- * place, in a copy that the checkpoint file owns: the end of each line becomes a NUL, escapes are
- * replaced, and the checkpoint file points into the copy.
+ * a struct line_io either appends them to a text or parses them. The text is parsed in place, in a
+ * copy that the checkpoint file owns: the end of each line becomes a NUL, escapes are replaced, and
+ * the checkpoint file points into the copy.
  */
 #include "resume/checkpoint_file.h"
 
@@ -36,10 +36,10 @@ const char *checkpoint_count_word(int i)
 /* ---- lines and their values ---- */
 
 struct line_io {
-    kstring_t *to;              /* NULL: lines are read */
-    char *at, *end;             /* what is left to be read, without the line "end" */
-    char *values;               /* what is left of the line that is being read */
-    bool is_bad;                /* what was read is no checkpoint file */
+    kstring_t *to;              /* NULL: reading */
+    char *at, *end;             /* unread text, without the line "end" */
+    char *values;               /* unread part of the current line */
+    bool is_bad;                /* the text is no valid checkpoint file */
 };
 
 static void put(kstring_t *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -84,7 +84,7 @@ static void end_line(struct line_io *io)
         require(io, *io->values == '\0');
 }
 
-/* Reads the blank before a value. */
+/* Reads the space before a value. */
 static void begin_value(struct line_io *io)
 {
     require(io, *io->values == ' ');
@@ -159,7 +159,7 @@ static void put_text(kstring_t *to, const char *text)
     }
 }
 
-/* A text, which is the last value of its line. */
+/* A text, the last value of its line. */
 static void value_text(struct line_io *io, const char **text)
 {
     if (io->to) {
@@ -194,7 +194,7 @@ static void line_optional(struct line_io *io, const char *keyword, const char **
     end_line(io);
 }
 
-/* One of n words, the last value of its line. Returns its number; 0 if the text has another word. */
+/* One of n words, the last value of its line. Returns its number; 0 for any other word. */
 static int value_word(struct line_io *io, int word, const char *const *words, int n)
 {
     const char *text = words[word];
@@ -205,8 +205,8 @@ static int value_word(struct line_io *io, int word, const char *const *words, in
     return 0;
 }
 
-/* When reading, makes an array of n items, as the text claims to have: that is at most as many as
-   there are bytes left, so the claim is checked before memory is taken for it. */
+/* When reading, allocates an array of n items, after a check that n, which is untrusted, is at most
+   the number of unread bytes. */
 static void make_array(struct line_io *io, void *array, size_t *n, size_t item_bytes)
 {
     if (io->to) return;
@@ -378,7 +378,7 @@ static void walk_output(struct line_io *io, struct checkpoint_output *output)
         line_optional(io, temporaries[i], &output->temporaries[i]);
 }
 
-/* The rest of the text is the header. */
+/* The totals and the header. */
 static void walk_content(struct line_io *io, struct checkpoint_file *file)
 {
     LINE_NUMBER(io, "runs", file->n_runs, UINT32_MAX);
@@ -420,7 +420,7 @@ void checkpoint_file_format(const struct checkpoint_file *file, kstring_t *text)
     put(text, "end %016" PRIx64 "\n", sum);
 }
 
-/* Returns what is wrong with the first line, or NULL. */
+/* Returns the problem with the first line, or NULL. */
 static const char *check_version(const char *text, size_t n_bytes)
 {
     const size_t n = sizeof first_word - 1;
@@ -431,7 +431,7 @@ static const char *check_version(const char *text, size_t n_bytes)
            "again";
 }
 
-/* True if the text ends with the checksum of what comes before. */
+/* True if the text ends with its checksum. */
 static bool verify_end(const char *text, size_t n_bytes)
 {
     char want[END_BYTES + 1];

@@ -1,8 +1,8 @@
 /*
- * checkpoint_file.h -- what the file STORE in a temporary directory says about the sort whose
- * runs lie there: all that another process needs to finish the sort.
+ * checkpoint_file.h -- formats and parses the checkpoint file, STORE, in a temporary directory: all
+ * that another process needs, besides the runs, to finish the sort.
  *
- * The file is text. Each line has a keyword and its values, in the order of walk_file:
+ * The file is text. Each line is a keyword and its values, in the order of walk_file:
  *
  *     rocksort-store 6                   the version of this format
  *     ...
@@ -15,10 +15,10 @@
  *     header 1234                        bytes of the header's text, which follows, and a newline
  *     end 0123456789abcdef               XXH3-64 of everything before this line
  *
- * Control characters and % stand as %XX in a text.
+ * In a text, control characters and % are written as %XX.
  *
- * Ownership: a checkpoint file that was parsed owns its memory (checkpoint_file_release). One
- * that is made to be formatted borrows all that it points to. Pure; any thread.
+ * Ownership: a parsed checkpoint_file owns its memory (checkpoint_file_release). One that is made
+ * to be formatted borrows all that it points to. Threads: any; pure.
  */
 #ifndef ROCKSORT_RESUME_CHECKPOINT_FILE_H
 #define ROCKSORT_RESUME_CHECKPOINT_FILE_H
@@ -40,7 +40,7 @@ enum {
     CHECKPOINT_N_COUNTS = 3,            /* --flagstat, --idxstats, --coverage */
 };
 
-enum {                          /* files that can be written elsewhere when a sort is resumed */
+enum {                          /* files whose paths can be changed when a sort is resumed */
     CHECKPOINT_OUTPUT,          /* -o */
     CHECKPOINT_ALSO,            /* --also */
     CHECKPOINT_COUNTS,
@@ -55,9 +55,9 @@ enum {
 };
 
 enum checkpoint_state {
-    CHECKPOINT_LOADING,         /* what is not in durable runs is read again */
+    CHECKPOINT_LOADING,         /* records that are not in durable runs are read again */
     CHECKPOINT_LOADED,          /* the runs hold all records */
-    CHECKPOINT_PARTIAL,         /* the runs hold all that came before the input was cut off */
+    CHECKPOINT_PARTIAL,         /* the runs hold all records before the input was cut off */
 };
 
 struct checkpoint_input {
@@ -66,15 +66,15 @@ struct checkpoint_input {
     int64_t mtime_ns;
 };
 
-struct checkpoint_resources {   /* as the options give them, or as auto chose */
+struct checkpoint_resources {   /* from the options, or chosen by auto */
     unsigned n_threads;
-    uint64_t thread_bytes;      /* of memory for each thread */
-    uint64_t total_bytes;       /* for all threads, instead of thread_bytes; 0: not given */
-    bool codec_auto;            /* of temporary data; else: */
+    uint64_t thread_bytes;      /* memory of each thread */
+    uint64_t total_bytes;       /* memory of all threads, instead of thread_bytes; 0: not given */
+    bool codec_auto;            /* the sort chooses the codec; else: */
     enum temp_codec codec;
 };
 
-struct checkpoint_output {      /* as the options ask for it */
+struct checkpoint_output {      /* from the options */
     const char *path;           /* absolute; NULL: standard output */
     const char *format;         /* -O, or NULL */
     int level;                  /* -l, or -1 */
@@ -84,11 +84,11 @@ struct checkpoint_output {      /* as the options ask for it */
     const char *columns;        /* --columns, or NULL */
     const char *split_by;       /* --split-by, a BED file with its absolute name; or NULL */
     const char *also;           /* --also, absolute; or NULL */
-    const char *counts[CHECKPOINT_N_COUNTS];    /* absolute; NULL: no file, or no regular one */
-    const char *statistics, *metrics;   /* likewise, of -f and --metrics in --markdup */
+    const char *counts[CHECKPOINT_N_COUNTS];    /* absolute; NULL: none, or not a regular file */
+    const char *statistics, *metrics;   /* the same, for -f and --metrics of --markdup */
     size_t n_options;           /* --output-fmt-option and --reference */
     const char **options;
-    /* files that the process was writing, or NULL */
+    /* temporary files the process was writing, or NULL */
     const char *temporaries[CHECKPOINT_N_TEMPORARIES];
 };
 
@@ -101,12 +101,12 @@ struct checkpoint_file {
     const char **directories;
     unsigned n_lanes;
     struct checkpoint_resources resources;
-    struct sort_rules rules;    /* as the options say */
+    struct sort_rules rules;    /* from the options */
     struct checkpoint_input fasta;      /* -I; without it the path is NULL */
     int minhash_window;
     const char *fixmate;        /* --fixmate, or NULL */
     const char *markdup;        /* --markdup, or NULL; only in the order by coordinate */
-    bool can_read_again;        /* reading of the inputs can start at any record */
+    bool can_read_again;        /* inputs are seekable to any record */
     size_t n_inputs;
     struct checkpoint_input *inputs;
     struct checkpoint_output output;
@@ -114,20 +114,20 @@ struct checkpoint_file {
     struct content_sum sum;
     const char *header;         /* text that ends with NUL */
     size_t header_bytes;
-    char *memory;               /* what a parsed checkpoint file points into */
+    char *memory;               /* buffer that a parsed checkpoint_file points into */
 };
 
 /* Appends the checkpoint file as text. */
 void checkpoint_file_format(const struct checkpoint_file *file, kstring_t *text);
 
-/* Validates all of the text. Returns 0, or -1 with *problem, which says why in words that follow
-   the name of the directory. */
+/* Parses and validates the text. Returns 0, or -1 with *problem, a text that follows the
+   directory's name in a message. */
 int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_file *file,
                           const char **problem);
 
 void checkpoint_file_release(struct checkpoint_file *file);
 
-/* The words for counts[i]: the option without its dashes. */
+/* The name of the option for counts[i], without dashes. */
 const char *checkpoint_count_word(int i);
 
 #endif

@@ -32,15 +32,15 @@ enum progress {
 struct checkpoint_writer {
     const struct sort_settings *settings;
     struct checkpoint_sort_parts parts;
-    /* fixed before loading */
-    bool overwrites_input;      /* the output is an input, and is written in place */
-    struct checkpoint_file file;        /* all that does not change until the sort is loaded;
-                                           borrowed from settings->resumed, if that is set */
-    char *own_header_text;      /* a copy, before the order was put into it */
+    /* constant after loading has begun */
+    bool overwrites_input;      /* the output overwrites an input in place */
+    struct checkpoint_file file;        /* constant until the sort is loaded; borrowed from
+                                           settings->resumed, if that is set */
+    char *own_header_text;      /* a copy, made before the sort order was set */
     sam_hdr_t *header;
-    /* fixed when the store is open */
+    /* constant after the store is open */
     char id[CHECKPOINT_ID_BYTES + 1];
-    struct durable *durable;
+    struct delayed_fsync *delayed_fsync;
 
     /* under the lock of the thread pool */
     char **paths;               /* of all directories, NULL-terminated */
@@ -120,7 +120,7 @@ void checkpoint_writer_look_at_output(struct checkpoint_writer *w)
         w->overwrites_input = checkpoint_writer_is_input(w, w->parts.output_path->name);
 }
 
-/* Describes the FASTA file of -I; its path is to be freed. */
+/* Describes the FASTA file of -I; the caller frees its path. */
 static struct checkpoint_input describe_fasta(const char *path)
 {
     struct checkpoint_input fasta = {0};
@@ -147,30 +147,29 @@ void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_i
     };
     for (size_t i = 0; i < s->n_inputs; i++) {
         struct checkpoint_input *input = &w->file.inputs[i];
-        /* Describe the file that was opened: its name may belong to another one now. */
+        /* Describe the open file: the name may refer to another one now. */
         const struct stat *st = bam_inputs_file(inputs, i);
         if (st && strcmp(s->inputs[i], "-") != 0) {
             describe(st, input);
             input->path = realpath(s->inputs[i], NULL);
         }
         if (input->path) continue;
-        /* A pipe, or a file without a name, which /dev/stdin may be. */
+        /* A pipe, or an unnamed file, which /dev/stdin may be. */
         w->file.can_read_again = false;
         input->path = xstrdup(s->inputs[i]);
     }
-    /* Copy the text, since htslib frees it when a line changes. Do it now, before other threads
-       look at the header. */
+    /* Copy the text, because htslib frees it when a line changes. Do it now, before other threads
+       use the header. */
     w->file.header = w->own_header_text = xstrdup(header_whole_text(w->header));
 }
 
 /* ---- the directories ---- */
 
-/* Makes a directory. The lock is held meanwhile: the thread that takes signals must see every
-   directory that exists. */
+/* Makes a directory with the lock held: the signal thread must know of every directory. */
 static int make_directory(struct checkpoint_writer *w, const char *prefix)
 {
     const struct sort_settings *s = w->settings;
-    /* Without -T it is made beside the output, if that is a file. */
+    /* Without -T: beside the output, if that is a file. */
     const char *beside = w->parts.output_path->final ? s->output : NULL;
     thread_pool_lock(w->parts.threads);
     char *path = temp_dir_create(prefix, beside);
@@ -240,7 +239,7 @@ static void remove_directory(struct checkpoint_writer *w, size_t i)
         (void)close(w->lock_fds[i]);
         w->lock_fds[i] = -1;
     }
-    /* If few files may be open (ulimit -n 6), removing can work once the lock is closed. */
+    /* With few open files (ulimit -n 6), removal may need the lock's descriptor. */
     if (!removed && temp_dir_remove(path) < 0)
         diag_left("warning: cannot remove the temporary directory '%s': %s", path,
                   strerror(errno));
@@ -259,7 +258,7 @@ void checkpoint_writer_remove_unlisted(struct checkpoint_writer *w)
     for (size_t i = w->n_listed; i < w->n_paths; i++) remove_directory(w, i);
 }
 
-/* The absolute path of an output, which the caller frees. NULL: it has no name. */
+/* The absolute path of an output, which the caller frees. NULL: no name. */
 static char *absolute_name(const struct output_path *path)
 {
     if (!path->name) return NULL;
@@ -267,8 +266,8 @@ static char *absolute_name(const struct output_path *path)
     return real ? real : xstrdup(path->final ? path->final : path->name);
 }
 
-/* The absolute path of the output, followed by that of its index, if there is one. The caller frees
-   it. NULL: standard output. */
+/* The absolute path of the output, with ##idx## and that of its index, if any. The caller frees it.
+   NULL: standard output. */
 static char *output_name(const struct checkpoint_writer *w)
 {
     const char *final = w->parts.index_path->final;
@@ -290,9 +289,9 @@ static int make_id(char id[CHECKPOINT_ID_BYTES + 1])
     return 0;
 }
 
-/* Writes the checkpoint file into a directory. While it adds new directories to the file it holds
-   the lock. So a signal comes either before that, and they are removed, or after it, and they stay.
-   Returns 0, or -1 with errno set. */
+/* Writes the checkpoint file into a directory. Holds the lock if the file lists new directories:
+   they are removed if a signal comes before that, and stay if it comes after. Returns 0, or -1 with
+   errno set. */
 static int write_one(struct checkpoint_writer *w, size_t i, const struct checkpoint_file *file)
 {
     bool names_new = w->settings->resumed && w->n_listed < w->n_paths;
@@ -305,9 +304,9 @@ static int write_one(struct checkpoint_writer *w, size_t i, const struct checkpo
 }
 
 /*
- * Writes the checkpoint file into all directories, but a directory without space gets none. Returns
- * how many have it; errno is set unless all do. If directories were added, at least one of the old
- * ones must get the new file. Else the old directories would be taken for the whole checkpoint.
+ * Writes the checkpoint file into all directories; a directory without space gets none. Returns how
+ * many have it; errno is set unless all do. If directories were added, at least one of the old ones
+ * must get the new file, or the old ones would look like the whole checkpoint.
  */
 static size_t write_to_all(struct checkpoint_writer *w, struct checkpoint_file *file)
 {
@@ -325,8 +324,8 @@ static size_t write_to_all(struct checkpoint_writer *w, struct checkpoint_file *
     return n_written;
 }
 
-/* Warns unless all directories have the checkpoint file. Does not warn if some directories have it
-   and the others lack space, or if the sort was resumed and so has a file already. */
+/* Warns unless all directories have the checkpoint file. Does not warn if some have it and the
+   others lack space, or if the sort was resumed and so already has a file. */
 static void warn_of_missing(const struct checkpoint_writer *w, enum checkpoint_state state,
                             size_t n_written, int error)
 {
@@ -405,10 +404,10 @@ static int begin(void *arg, unsigned n_lanes)
     struct threads *threads = w->parts.threads;
     w->file.n_lanes = n_lanes;
     w->file.id = w->id;
-    /* If an input is overwritten, its records will exist only here. */
-    w->durable =
+    /* If the output overwrites an input, its records will exist only here. */
+    w->delayed_fsync =
         delayed_fsync_begin(w->settings, threads, absolute_directories(w), w->overwrites_input);
-    if (!w->durable) return -1;
+    if (!w->delayed_fsync) return -1;
     if (w->settings->resumed) return 0;
     tell_orphan_checkpoints(w);
     if (w->settings->no_resume) return 0;
@@ -471,7 +470,7 @@ bool checkpoint_writer_saves_part(const struct checkpoint_writer *w)
 int checkpoint_writer_end_load(struct checkpoint_writer *w, unsigned n_runs)
 {
     if (w->progress < RECORDED || w->progress == LOADED) return 0;
-    /* When only a part is written, the checkpoint file must not say that all is loaded. */
+    /* With --partial, the checkpoint file must not say that all records are loaded. */
     if (!w->parts.reads_input) return 0;
     bool written = write_checkpoint(w, CHECKPOINT_LOADED, n_runs) == 0;
     set_progress(w, written ? LOADED : HAS_ALL_RUNS);
@@ -486,7 +485,7 @@ void checkpoint_writer_save_part(struct checkpoint_writer *w, unsigned n_runs)
 
 void checkpoint_writer_try_again(struct checkpoint_writer *w, unsigned n_runs)
 {
-    thread_pool_fail(w->parts.threads); /* then write_checkpoint prints no more warnings */
+    thread_pool_fail(w->parts.threads); /* so that write_checkpoint prints no more warnings */
     if (w->progress == HAS_ALL_RUNS) (void)checkpoint_writer_end_load(w, n_runs);
 }
 
@@ -503,13 +502,13 @@ bool checkpoint_writer_may_write(const struct checkpoint_writer *w)
 
 void checkpoint_writer_tell_failed_sync(struct checkpoint_writer *w, int result)
 {
-    delayed_fsync_tell(w->durable, result);
+    delayed_fsync_tell(w->delayed_fsync, result);
 }
 
 void checkpoint_writer_end_syncs(struct checkpoint_writer *w, bool directories_stay)
 {
-    delayed_fsync_end(w->durable, directories_stay);
-    w->durable = NULL;
+    delayed_fsync_end(w->delayed_fsync, directories_stay);
+    w->delayed_fsync = NULL;
 }
 
 /* ---- whether it stays ---- */
@@ -539,7 +538,7 @@ bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_numbe
     return n_durable > 0 && (can_go_on || s->keep_checkpoint);
 }
 
-/* Finds room for what the disk that is full cannot take. */
+/* Finds a disk with room for files of the full disk. */
 static struct other_disk choose_other_disk(const struct checkpoint_writer *w, bool partial)
 {
     char *output = absolute_name(w->parts.output_path);
@@ -559,7 +558,7 @@ static struct other_disk choose_other_disk(const struct checkpoint_writer *w, bo
     return other;
 }
 
-/* Says how the sort is resumed. */
+/* Prints the command that resumes the sort. */
 static void tell_how(const struct checkpoint_writer *w)
 {
     const struct sort_settings *s = w->settings;
@@ -582,7 +581,7 @@ static void tell_how(const struct checkpoint_writer *w)
         .path = real ? real : path, .partial = partial, .has_output = s->output != NULL,
         .temp_dir = other.temp_dir};
     memcpy(resuming.files, other.files, sizeof resuming.files);
-    /* Bytes may have changed on their way from the disk: a second try may work. */
+    /* Bytes may have been corrupted while they were read: a second attempt may work. */
     diag_left("what was sorted so far is kept; to %s%s: %s",
               diag_cause() == DIAG_DAMAGE ? "try once more"
               : partial                   ? "write what there is"
@@ -595,7 +594,7 @@ static void tell_how(const struct checkpoint_writer *w)
 void checkpoint_writer_tell(const struct checkpoint_writer *w, bool kept, unsigned n_durable)
 {
     thread_pool_assert_locked(w->parts.threads);
-    if (w->progress == NOT_RECORDED) return;    /* no file written, or resuming refused */
+    if (w->progress == NOT_RECORDED) return;    /* no file was written, or resuming was refused */
     if (kept)
         tell_how(w);
     else if (n_durable > 0 && !w->file.can_read_again && w->progress == LOADED)

@@ -14,11 +14,11 @@
 #include <string.h>
 #include <time.h>
 
-struct durable {
+struct delayed_fsync {
     struct threads *threads;
     char **directories;
     unsigned after_seconds;     /* 0: everything is synced from the beginning */
-    bool is_resumed;            /* the data are another process's: they are synced at once */
+    bool is_resumed;            /* data of an earlier process: synced at once */
     pthread_t thread;
     bool thread_runs;
     pthread_mutex_t lock;
@@ -30,22 +30,22 @@ struct durable {
     int error;                  /* errno of that sync */
 };
 
-/* Syncs all that is in the directories. Returns the one where that failed, with errno, or NULL. */
-static const char *sync_all(struct durable *d)
+/* Syncs the content of the directories. Returns the one that failed, with errno, or NULL. */
+static const char *sync_all(struct delayed_fsync *d)
 {
     for (char **directory = d->directories; *directory; directory++)
         if (temp_dir_sync(*directory, &d->stop) < 0) return *directory;
     return NULL;
 }
 
-/* Makes all that is there durable, unless it is already. Returns as sync_all. */
-static const char *catch_up(struct durable *d)
+/* Syncs everything unless that was done. Returns like sync_all. */
+static const char *catch_up(struct delayed_fsync *d)
 {
     return interpose_make_all_syncs() ? sync_all(d) : NULL;
 }
 
-/* Waits until syncs are to be made. False: the sort was over before. */
-static bool wait_for_time(struct durable *d)
+/* Waits until syncs begin. False: the sort ended before. */
+static bool wait_for_time(struct delayed_fsync *d)
 {
     struct timespec until;
     int error = 0;
@@ -61,7 +61,7 @@ static bool wait_for_time(struct durable *d)
 
 static void *sync_later(void *arg)
 {
-    struct durable *d = arg;
+    struct delayed_fsync *d = arg;
     const char *failed = NULL;
     if (d->is_resumed)
         failed = sync_all(d);
@@ -77,7 +77,7 @@ static void *sync_later(void *arg)
     return NULL;
 }
 
-static int init_lock(struct durable *d)
+static int init_lock(struct delayed_fsync *d)
 {
     int error = monotonic_cond_init(&d->is_over_changed);
     if (error) return error;
@@ -92,23 +92,24 @@ void free_paths(char **paths)
     free(paths);
 }
 
-static void free_durable(struct durable *d)
+static void free_members(struct delayed_fsync *d)
 {
     free_paths(d->directories);
     free(d);
 }
 
-static void destroy(struct durable *d)
+static void destroy(struct delayed_fsync *d)
 {
     (void)pthread_mutex_destroy(&d->lock);
     (void)pthread_cond_destroy(&d->is_over_changed);
-    free_durable(d);
+    free_members(d);
 }
 
-struct durable *delayed_fsync_begin(const struct sort_settings *settings, struct threads *threads,
-                                    char **directories, bool at_once)
+struct delayed_fsync *delayed_fsync_begin(const struct sort_settings *settings,
+                                          struct threads *threads, char **directories,
+                                          bool at_once)
 {
-    struct durable *d = xcalloc(1, sizeof *d);
+    struct delayed_fsync *d = xcalloc(1, sizeof *d);
     d->threads = threads;
     d->directories = directories;
     d->after_seconds = at_once ? 0 : settings->fsync_after_seconds;
@@ -116,7 +117,7 @@ struct durable *delayed_fsync_begin(const struct sort_settings *settings, struct
     int error = init_lock(d);
     if (error) {
         diag_no_thread(error);
-        free_durable(d);
+        free_members(d);
         return NULL;
     }
     bool leaves_out = d->after_seconds > 0 && !d->is_resumed;
@@ -131,7 +132,7 @@ struct durable *delayed_fsync_begin(const struct sort_settings *settings, struct
     return NULL;
 }
 
-void delayed_fsync_tell(struct durable *d, int result)
+void delayed_fsync_tell(struct delayed_fsync *d, int result)
 {
     if (!d) return;
     (void)pthread_mutex_lock(&d->lock);
@@ -143,7 +144,7 @@ void delayed_fsync_tell(struct durable *d, int result)
 }
 
 /* Ends the thread, at once unless the directories stay. */
-static void end_thread(struct durable *d, bool directories_stay)
+static void end_thread(struct delayed_fsync *d, bool directories_stay)
 {
     if (!d->thread_runs) return;
     atomic_store(&d->stop, !directories_stay);
@@ -154,7 +155,7 @@ static void end_thread(struct durable *d, bool directories_stay)
     (void)pthread_join(d->thread, NULL);
 }
 
-void delayed_fsync_end(struct durable *d, bool directories_stay)
+void delayed_fsync_end(struct delayed_fsync *d, bool directories_stay)
 {
     if (!d) return;
     end_thread(d, directories_stay);

@@ -1,18 +1,17 @@
 /*
- * delayed_fsync.h -- decides from when on temporary data survive a power failure, and syncs them.
+ * delayed_fsync.h -- syncs temporary data, but not in the first half minute.
  *
- * They survive the end of the process in any case. To survive a power failure, RocksDB syncs half a
- * dozen times a run: a tenth of the wall time of a sort of 2 GB (bench/options.py), to save work
- * that is done again in half a minute. So the syncs of the first half minute after the first run
- * are left out. Then a thread syncs everything, and from then on data are durable when RocksDB says
- * so. With --no-resume nothing is synced.
+ * Temporary data always survive the end of the process. To survive a power failure, RocksDB syncs
+ * six times a run: a tenth of the wall time of a sort of 2 GB (bench/options.py). To repeat half a
+ * minute of work costs less, so syncs are skipped for half a minute after the first run. Then a
+ * thread syncs everything, and from then on data are durable when RocksDB says so. With --no-resume
+ * nothing is synced.
  *
- * After a power failure within that time the temporary data may be damaged; --resume then says so.
- * A sort that goes on with a checkpoint syncs at once: the process that made it may have ended
- * before it caught up.
+ * After a power failure within that time the temporary data may be damaged; --resume reports it. A
+ * resumed sort syncs at once, because the earlier process may have ended before its first sync.
  *
- * Order of calls: begin, when the store was made; tell, when all phases have ended; end. By one
- * thread.
+ * Order of calls: begin, when the store is made; tell, when all phases have ended; end. Threads:
+ * one.
  */
 #ifndef ROCKSORT_RESUME_DELAYED_FSYNC_H
 #define ROCKSORT_RESUME_DELAYED_FSYNC_H
@@ -20,22 +19,22 @@
 #include "os/thread_pool.h"
 #include "resume/sort_settings.h"
 
-struct durable;
+struct delayed_fsync;
 
 /* Frees a NULL-terminated list of paths. NULL is accepted. */
 void free_paths(char **paths);
 
-/* Takes over the directories: absolute, NULL-terminated, as free_paths wants them. The thread pool
-   fails if a sync does. at_once: everything is synced from the beginning, whatever the settings
-   say. NULL after a message. */
-struct durable *delayed_fsync_begin(const struct sort_settings *settings, struct threads *threads,
-                                    char **directories, bool at_once);
+/* Takes ownership of the directories: absolute paths, NULL-terminated. A failed sync fails the
+   thread pool. at_once: sync from the beginning, whatever the settings say. NULL after a
+   message. */
+struct delayed_fsync *delayed_fsync_begin(const struct sort_settings *settings,
+                                          struct threads *threads, char **directories,
+                                          bool at_once);
 
-/* If a sync failed, that is the error of a sort that failed with it (result below 0). A sort that
-   had all it needed before has its result. NULL is accepted. */
-void delayed_fsync_tell(struct durable *durable, int result);
+/* Prints the error of a failed sync if it made the sort fail (result below 0). NULL is accepted. */
+void delayed_fsync_tell(struct delayed_fsync *d, int result);
 
-/* When the store is closed: makes the directories durable if they stay. NULL is accepted. */
-void delayed_fsync_end(struct durable *durable, bool directories_stay);
+/* When the store is closed: syncs the directories if they stay. NULL is accepted. */
+void delayed_fsync_end(struct delayed_fsync *d, bool directories_stay);
 
 #endif

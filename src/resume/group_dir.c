@@ -27,8 +27,8 @@ bool group_dir_is_name(const char *name, size_t n_output)
     return n_output >= n && memcmp(name, PREFIX, n) == 0 && (n_output == n || name[n] == '_');
 }
 
-/* The beginning of the directory's name: absolute, because the checkpoint keeps it. If there is a
-   directory of that name, temp_dir_create would work in it; so another number follows then. The
+/* The prefix of the directory's name: absolute, because it goes into the checkpoint. Adds a number
+   if a directory of this name exists, because temp_dir_create would make the new one in that. The
    caller frees it. */
 static char *make_prefix(const char *beside)
 {
@@ -59,8 +59,8 @@ int group_dir_make(struct group_dir *dir, const char *beside, pthread_mutex_t *l
     return dir->path && dir->lock_fd >= 0 ? 0 : -1;
 }
 
-/* Returns a directory with groups of a killed sort that wait for their names, beside a group, or
-   NULL. */
+/* Returns a directory, beside a group, with complete groups of a killed sort that were not renamed,
+   or NULL. */
 static char *find_unfinished(const char *name)
 {
     char **names, *found = NULL, *parent = path_parent(name);

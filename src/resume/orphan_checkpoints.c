@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pipes, which have no time of change, are never the same: /dev/fd/63 is any process's. */
+/* Pipes, which have no modification time, are never the same: every process has a /dev/fd/63. */
 static bool is_same_file(const struct checkpoint_input *a, const struct checkpoint_input *b)
 {
     return a->mtime_ns > 0 && a->mtime_ns == b->mtime_ns && a->n_bytes == b->n_bytes &&
@@ -30,7 +30,7 @@ static bool is_same_sort(const struct orphan_checkpoints_sort *sort,
     return false;
 }
 
-/* True if no process works there. False if the file system has no locks to find that out. */
+/* True if no process uses the directory. False if the file system has no locks. */
 static bool is_dead(const char *path)
 {
     struct checkpoint_dir dir;
@@ -50,8 +50,8 @@ static void tell(const char *path, const struct checkpoint_file *file)
               checkpoint_command_of(file, path, command));
 }
 
-/* True for the first directory of a sort that has a checkpoint file: each sort is named only once.
-   Directories that were full from the beginning have no such file. */
+/* True for the first directory of a sort that has a checkpoint file, so that each sort is reported
+   only once. Directories on a disk that was full when the sort began have no such file. */
 static bool is_first_part(const struct checkpoint_file *file)
 {
     return !checkpoint_dir_find(file->directories, file->directory);

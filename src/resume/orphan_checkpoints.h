@@ -1,9 +1,9 @@
 /*
- * orphan_checkpoints.h -- finds checkpoints that earlier runs of the same sort left beside this
- * one's data.
+ * orphan_checkpoints.h -- tells the user of checkpoints that earlier, killed attempts of this sort
+ * have left.
  *
- * A process that is killed cannot say that its sort can be resumed. So the next sort says it, which
- * mostly is the same command again. Failures here are not errors of the sort. Threads: one.
+ * A killed process cannot print that its sort can be resumed. The next sort, mostly the same
+ * command again, prints it instead. Failures here are not errors of the sort. Threads: one.
  */
 #ifndef ROCKSORT_RESUME_ORPHAN_CHECKPOINTS_H
 #define ROCKSORT_RESUME_ORPHAN_CHECKPOINTS_H
@@ -18,8 +18,8 @@ struct orphan_checkpoints_sort { /* this one */
     size_t n_inputs;
 };
 
-/* Looks beside the n temporary directories of this sort, and prints a note for each checkpoint of
-   an earlier one with the same output or one of its inputs. */
+/* Looks in the parents of the n temporary directories of this sort, and prints a note for each
+   checkpoint of an earlier one with the same output or a common input. */
 void orphan_checkpoints_tell(const struct orphan_checkpoints_sort *sort,
                              const char *const *directories, size_t n);
 

@@ -1,8 +1,8 @@
 /*
  * other_disk.c -- see other_disk.h.
  *
- * Everything that would be written to the full disk goes to one other directory: the one with the
- * most free space of those in which users expect files. File systems in memory are left out.
+ * Moves all files of the full disk to one other directory: the one with the most free space among
+ * those in which users expect files. Skips file systems in memory.
  */
 #include "resume/other_disk.h"
 
@@ -24,18 +24,18 @@ struct choice {
     dev_t full;                 /* the disk that is full */
     bool moves[CHECKPOINT_N_FILES];
     char *best;                 /* NULL: none yet */
-    dev_t device;               /* of the best one; only its first place counts */
+    dev_t device;               /* of `best`; later places on it are skipped */
     uint64_t free_bytes;
 };
 
-/* The part of a file's name, or of a pattern, that comes after the directory that exists. */
+/* The part of a file name or pattern after its existing directory. */
 static const char *name_in(const char *output, const char *dir)
 {
     return strcmp(dir, ".") == 0 ? output : output + strlen(dir) + (strcmp(dir, "/") != 0);
 }
 
-/* Returns the name of a file in `dir`, which the caller frees. Files that have one name in several
-   directories get different ones there. */
+/* Returns the new name of file i in `dir`, which the caller frees. Files with the same name in
+   different directories get different names. */
 static char *moved(const struct choice *choice, int i, const char *dir)
 {
     const char *const *files = choice->sort->files;
@@ -68,7 +68,7 @@ static bool lacks_space(const struct choice *choice, const char *path, uint64_t 
            (space.device == choice->full || space.free_bytes < n_bytes);
 }
 
-/* Notes which files would be written to a disk that lacks space for them. */
+/* Finds the files whose disk lacks space for them. */
 static void look_at_files(struct choice *choice)
 {
     for (int i = 0; i < CHECKPOINT_N_FILES; i++) {
@@ -80,7 +80,7 @@ static void look_at_files(struct choice *choice)
     }
 }
 
-/* True if a file that moves would replace another one in the directory. */
+/* True if a moved file would replace another one in the directory. */
 static bool would_replace(const struct choice *choice, const char *dir)
 {
     bool would = false;
@@ -127,7 +127,7 @@ static void consider_all(struct choice *choice)
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) consider(choice, places[i]);
 }
 
-/* True if further temporary data would be written to the full disk. */
+/* True if more runs would be written to the full disk. */
 static bool runs_need_space(const struct choice *choice)
 {
     const struct other_disk_sort *sort = choice->sort;

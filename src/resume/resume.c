@@ -50,7 +50,7 @@ static int take_label(void *arg, const uint8_t *bytes, size_t n_bytes)
     return refuse(list->resume, "the label of one of its runs is damaged; sort the input again");
 }
 
-/* Takes over the runs of the first n_chain labels. The other runs are to be left out. */
+/* Adopts the runs of the first n_chain labels; drops the other runs. */
 static void take_runs(struct resume *resume, const struct run_label *labels, size_t n,
                       size_t n_chain, struct spill_totals *spilled, struct load_totals *totals)
 {
@@ -71,7 +71,7 @@ static void take_runs(struct resume *resume, const struct run_label *labels, siz
     }
 }
 
-/* Finds the runs to be used: those in the chain of labels. */
+/* Finds the valid runs: those in the chain of labels. */
 static int follow_labels(struct resume *resume, struct run_store *store,
                          struct spill_totals *spilled, struct load_totals *totals)
 {
@@ -109,7 +109,7 @@ static int check_file(const struct resume *resume, const struct checkpoint_input
     return -1;
 }
 
-/* If the load was cut off: checks that reading can go on. */
+/* If the load must be finished: checks that reading can continue. */
 static int check_inputs(const struct resume *resume)
 {
     const struct checkpoint_file *file = &resume->checkpoint->file;
@@ -125,8 +125,8 @@ static int check_inputs(const struct resume *resume)
 int resume_open_inputs(const struct resume *resume, struct bam_inputs *inputs,
                        struct load_totals *totals)
 {
-    if (check_inputs(resume) < 0) return -1;    /* again: a name may belong to another file now */
-    /* Equal size and time of change do not prove that it is the same file. */
+    if (check_inputs(resume) < 0) return -1;    /* again: a name may refer to another file now */
+    /* Equal size and modification time do not prove that it is the same file. */
     if (!inputs->can_seek)
         return refuse(resume, "its inputs are not the BAM files that they were; sort them again");
     if (sam_hdr_nref(inputs->header) != sam_hdr_nref(resume->header))
@@ -138,7 +138,7 @@ int resume_open_inputs(const struct resume *resume, struct bam_inputs *inputs,
     return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- partial results ---- */
 
 int resume_check_part(const struct resume *resume, const struct checkpoint_writer *writer,
                       const struct output_path *output, uint64_t n_records)
@@ -159,10 +159,10 @@ int resume_check_part(const struct resume *resume, const struct checkpoint_write
     return 0;
 }
 
-/* ---- files that wait for their names ---- */
+/* ---- finishing a publish ---- */
 
-/* Finishes the journal of a set whose first file has this temporary name, or removes its files if
-   that cannot be. Returns as resume_publish. */
+/* Finishes the journal of the set whose first file has this temporary name, or removes its files if
+   that is impossible. Returns like resume_publish. */
 static int publish(const char *temporary)
 {
     struct output_journal journal = {.can_be_finished = false};
@@ -199,7 +199,7 @@ int resume_publish(const struct checkpoint *checkpoint)
     return r;
 }
 
-/* ---- the rest ---- */
+/* ---- opening a checkpoint ---- */
 
 int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct temp_store *store,
                 struct load_totals *totals, struct spill_totals *spilled)

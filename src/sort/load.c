@@ -1,13 +1,13 @@
 /*
  * load.c -- see load.h.
  *
- * The loader fetches pieces of the input at hand into a queue (span_queue.h), and takes from it
- * spans of whole records, which workers have inflated or parsed. It gives the records places in a
- * sort buffer (sort_buffer_filler.h), or, if mates are fixed, hands the span to the splitter of
- * templates (template_splitter.h), which does so later.
+ * The loader reads pieces of the current input into a queue (span_queue.h), and takes spans of
+ * whole records from it, which workers have inflated or parsed. It places the records in a sort
+ * buffer (sort_buffer_filler.h) or, with --fixmate, passes the span to the template splitter
+ * (template_splitter.h), which places them later.
  *
- * It waits only for input, for workers if enough was read ahead, and for memory when sort buffers
- * are filled faster than spilled.
+ * It waits only for input, for workers if enough is read ahead, and for memory if sort buffers fill
+ * faster than they are spilled.
  */
 #include "sort/load.h"
 
@@ -18,22 +18,23 @@
 #include <inttypes.h>
 
 enum {
-    FEW_ALONE = 1000,           /* as many reads without a mate are no reason to warn */
-    ALONE_RATIO = 10,           /* nor is one in so many: a filter may have left out its mate */
+    FEW_ALONE = 1000,           /* do not warn below this many reads without a mate */
+    ALONE_RATIO = 10,           /* nor if fewer than 1 in this many: a filter may have removed
+                                   mates */
 };
 
 struct loader {
     const struct sort_context *sort;
-    uint64_t most_bytes;        /* that are read of the inputs; 0: all */
+    uint64_t most_bytes;        /* bytes to read of the inputs; 0: all */
     struct threads *threads;
     struct load_totals *totals;
-    struct bam_reader *reader;  /* of the input at hand */
+    struct bam_reader *reader;  /* of the current input */
     struct span_queue spans;    /* of this input */
-    struct template_splitter *templates;        /* NULL: records stay as they are */
+    struct template_splitter *templates;        /* NULL without --fixmate */
     struct sort_buffer_filler filler;
-    double input_seconds;       /* spent in reading */
-    uint64_t n_fetched;         /* bytes of pieces, uncompressed */
-    bool is_cut;                /* the input ended early; what came is kept */
+    double input_seconds;       /* time spent reading */
+    uint64_t n_fetched;         /* uncompressed bytes of pieces */
+    bool is_cut;                /* the input ended early; its records are kept */
 };
 
 static void drop_span(void *owner)
@@ -54,7 +55,7 @@ static int place_records(struct loader *ld, struct queued_span *span, const uint
     return sort_buffer_filler_place(&ld->filler, &records);
 }
 
-/* Places the records of a span, and says what is wrong with what comes after them. */
+/* Places the records of a span, and prints the error that follows them, if any. */
 static int place_span(struct loader *ld, struct queued_span *span)
 {
     const struct record_span *records = &span->records;
@@ -65,7 +66,7 @@ static int place_span(struct loader *ld, struct queued_span *span)
         size_t room = sort_buffer_filler_room(&ld->filler), n = (size_t)(end - number);
         if ((size_t)(records->to - at) <= room) {
             walk.at = records->to;
-        } else {                /* as many as fit, which is none when the sort buffer is full */
+        } else {                /* as many as fit, perhaps none */
             walk.end = at + room;
             for (n = 0; bam_walk_next(&walk);) n++;
         }
@@ -77,15 +78,15 @@ static int place_span(struct loader *ld, struct queued_span *span)
     return record_span_check(records, ld->reader->file.name);
 }
 
-/* Counts bytes of records, to estimate how many the whole input has. */
+/* Counts bytes of records, to estimate the size of the whole input. */
 static void count_fetched(struct loader *ld, size_t n_bytes)
 {
     ld->n_fetched += n_bytes;
-    /* Of text, and of templates, the size of the records is known when they are placed. */
+    /* For text and templates, the size of the records is known only when they are placed. */
     if (!ld->templates && !ld->spans.reader.is_text) ld->filler.n_bytes += n_bytes;
 }
 
-/* Takes the next span: places its records, or has its templates fixed. */
+/* Takes the next span: places its records, or passes it to the template splitter. */
 static int take_span(struct loader *ld)
 {
     thread_pool_lock(ld->threads);
@@ -101,7 +102,7 @@ static int take_span(struct loader *ld)
 
 /* ---- waiting ---- */
 
-/* With the lock held: tells how far the input has been read. */
+/* With the lock held: updates the position in the input. */
 static void note_position(const struct loader *ld, bool all)
 {
     const struct sort_context *sort = ld->sort;
@@ -121,21 +122,21 @@ static bool span_is_ready(const struct loader *ld)
            (!ld->templates || template_splitter_has_room_locked(ld->templates));
 }
 
-/* With the lock held: true if there is something to do with what was fetched. */
+/* With the lock held: true if a fetched span can be processed. */
 static bool can_go_on(const struct loader *ld)
 {
     return span_is_ready(ld) ||
            (ld->templates && template_splitter_is_ready_locked(ld->templates));
 }
 
-/* With the lock held: true if everything that was fetched was placed. */
+/* With the lock held: true if all fetched spans were placed. */
 static bool is_idle(const struct loader *ld)
 {
     return span_queue_is_empty_locked(&ld->spans) &&
            (!ld->templates || template_splitter_is_empty(ld->templates));
 }
 
-/* Takes a span, or else places templates; one of both can be done. */
+/* Takes a span if one is ready, else places templates. */
 static int go_on(struct loader *ld)
 {
     thread_pool_lock(ld->threads);
@@ -146,7 +147,7 @@ static int go_on(struct loader *ld)
 
 enum load_step { LOAD_FAILED, LOAD_GO_ON, LOAD_FETCH, LOAD_IDLE };
 
-/* Waits until something can be done: what was fetched comes first. may_fetch: more may be read. */
+/* Waits for the next step; prefers to process fetched spans. may_fetch: more may be read. */
 static enum load_step wait_for_step(struct loader *ld, bool may_fetch)
 {
     enum load_step step = LOAD_FAILED;
@@ -166,7 +167,7 @@ static enum load_step wait_for_step(struct loader *ld, bool may_fetch)
     return step;
 }
 
-/* Does all that can be done with what was fetched. */
+/* Processes all fetched spans. */
 static int use_up(struct loader *ld)
 {
     enum load_step step;
@@ -185,20 +186,19 @@ static int finish_templates(struct loader *ld)
     return use_up(ld);
 }
 
-/* Places what is left of an input. It is an error if bytes are left after the last record. */
+/* Places the rest of an input. Bytes after the last record are an error. */
 static int finish_input(struct loader *ld)
 {
     return use_up(ld) < 0 || finish_templates(ld) < 0 ? -1 : span_reader_end(&ld->spans.reader);
 }
 
 /*
- * Ends the input after the last whole record that can be used, and drops the rest. For errors in an
- * input that cannot be read again, for signals, and after most_bytes. What came of the last
- * template is fixed as if it were whole.
+ * Ends the input after the last usable record: after an error in an input that cannot be read
+ * again, a signal, or most_bytes. Fixes an incomplete last template as if it were complete.
  */
 static int end_early(struct loader *ld)
 {
-    (void)use_up(ld);           /* after an error in a record nothing is left */
+    (void)use_up(ld);           /* after a bad record, nothing can follow */
     if (thread_pool_failed(ld->threads) || finish_templates(ld) < 0) return -1;
     thread_pool_lock(ld->threads);
     load_totals_locked(ld->totals)->input_is_cut = true;
@@ -237,8 +237,8 @@ static int load_one_input(struct loader *ld)
     }
 }
 
-/* Called after an error while an input was read. Marks the input as bad, unless something else
-   failed or the system could not read it. Returns 0 if what came is kept, else -1. */
+/* Handles an error while reading an input. Marks the input as bad, unless something else failed or
+   the system could not read it. Returns 0 if the records so far are kept, else -1. */
 static int input_failed(struct loader *ld)
 {
     if (thread_pool_failed(ld->threads)) return -1;
@@ -262,7 +262,7 @@ static int load_all(struct loader *ld)
     return 0;
 }
 
-/* Warns if so many reads had no mate beside them that the input is probably not in groups. */
+/* Warns if so many reads lack an adjacent mate that the input is probably not grouped by name. */
 static void tell_alone(const struct loader *ld)
 {
     struct load_counts counts;
@@ -288,7 +288,7 @@ int load_input(const struct sort_context *sort, uint64_t most_bytes)
     if (r < 0) thread_pool_fail(ld.threads);
     thread_pool_add_wait(ld.threads, WAIT_READER_INPUT, ld.input_seconds);
     load_totals_set_loading(ld.totals, false);
-    /* Batches are freed, and point to the sort. */
+    /* Jobs use the sort buffers, and those point to the sort. */
     r = thread_pool_finish_jobs(ld.threads);
     sort_buffer_filler_release(&ld.filler);
     if (r == 0) tell_alone(&ld);

@@ -1,5 +1,5 @@
 /*
- * load.h -- the reader: input to sorted sort buffers in memory.
+ * load.h -- the load phase: reads the input into sorted sort buffers in memory.
  *
  * The calling thread reads; workers inflate, parse, check, index and sort (load.c).
  */
@@ -9,11 +9,11 @@
 #include "sort/sort_buffer_filler.h"
 
 /*
- * Reads all inputs, or only their first bytes: about most_bytes, uncompressed; 0: all. The caller
- * has set the totals to loading; this sets them to not loading when the last sort buffer is sealed.
- * When it returns no job works on a sort buffer. Returns 0, or -1 after a message and
- * thread_pool_fail. If the input ended early and what came is to be kept it returns 0, and the
- * totals say that the input is cut.
+ * Reads all inputs, or only about their first most_bytes of uncompressed data; 0: all. The caller
+ * has set the totals to loading; sets them to not loading when the last sort buffer is frozen. On
+ * return no job works on a sort buffer. Returns 0, or -1 after a message and thread_pool_fail. If
+ * the input ended early and its records are kept, returns 0, and the totals say that the input is
+ * cut.
  */
 int load_input(const struct sort_context *sort, uint64_t most_bytes);
 

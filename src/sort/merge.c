@@ -17,7 +17,7 @@ struct merger {
     const struct input_streams_settings *streams;       /* with --merge, else NULL */
     struct threads *threads;
     const struct sort_rules *rules;
-    struct run_store *store;    /* NULL: all records are in memory, or in the inputs */
+    struct run_store *store;    /* NULL: all records are in memory or in the inputs */
     /* copies, made after loading */
     struct memory_budget budget;
     struct spill_totals spilled;
@@ -25,7 +25,7 @@ struct merger {
     struct output_chunker *output_chunker;
     struct run_scan **scans;    /* of all databases */
     size_t n_scans;
-    struct run_readers *run_readers; /* NULL: all is in memory */
+    struct run_readers *run_readers; /* NULL: no runs */
     struct merge_inputs *inputs;        /* NULL: runs are in the store */
     /* sort buffers in memory */
     struct merge_source *kept;
@@ -35,22 +35,22 @@ struct merger {
     struct merge_bound place;   /* bound of the next place */
     /* dispatcher only */
     size_t n_streams;           /* of blocks: run readers or inputs */
-    struct merge_limit *fronts; /* of the next block of each, and of the next place; NULL: it has
+    struct merge_limit *fronts; /* of the next block of each stream, and of the next place; NULL:
                                    ended */
     struct loser_tree tree;     /* of fronts */
     struct open_block **live;   /* open blocks not wholly below the last cut, by run and index */
     size_t n_live, live_room;
-    uint64_t n_taken;           /* number of blocks taken */
+    uint64_t n_taken;           /* blocks taken */
     size_t gathered_bytes;      /* bytes taken since the last cut, from blocks and sort buffers */
-    size_t complete_bytes; /* of these, below the frontier, an estimate: in sort buffers, and in
-                              live blocks that end there */
+    size_t complete_bytes; /* estimate of gathered bytes below the frontier: in sort buffers and in
+                              complete live blocks */
     struct merge_bound last_cut;
     size_t limit_bytes;         /* limit for the memory of blocks */
     size_t chunk_bytes;         /* of the records of an output chunk */
     /* under the lock */
-    struct output_chunk **ring; /* output chunks that are cut but not written, by number */
+    struct output_chunk **ring; /* output chunks cut but not written, by number */
     uint64_t n_cut, n_written;
-    size_t ring_bytes;          /* of records in these output chunks, about */
+    size_t ring_bytes;          /* estimated bytes of records in the ring */
     bool all_cut;
 };
 
@@ -117,7 +117,7 @@ static void add_live(struct merger *m, struct open_block *block)
     m->gathered_bytes += block->grown_bytes;
 }
 
-/* Notes which live blocks end below the frontier: they will not come into a later output chunk. */
+/* Marks live blocks that end below the frontier as complete: no later output chunk needs them. */
 static void note_complete(struct merger *m, const struct merge_limit *frontier)
 {
     for (size_t i = 0; i < m->n_live; i++) {
@@ -130,7 +130,7 @@ static void note_complete(struct merger *m, const struct merge_limit *frontier)
 }
 
 /* With the lock held: true if another output chunk of n_bytes may be cut. If large records make
-   output chunks larger than planned, fewer of them may be on their way. */
+   output chunks larger than planned, fewer may be in progress. */
 static bool has_chunk_slot(const struct merger *m, size_t n_bytes)
 {
     const struct memory_budget *budget = &m->budget;
@@ -139,11 +139,11 @@ static bool has_chunk_slot(const struct merger *m, size_t n_bytes)
     return n_used == 0 || (n_used < budget->n_chunks && m->ring_bytes + n_bytes <= most);
 }
 
-/* With the lock held: the memory that the next output chunk counts for, about. A long record of SAM
-   is there as a record of htslib, as a line, and twice in the output while this grows; that of
-   columns as values, which are longer, and as a message, while this grows. Columns of short records
-   may take many times as much as these: each has a null where a record lacks the tag. Arrays of
-   small numbers take five times as much in lines and columns. */
+/* With the lock held: estimates the memory of the next output chunk. For SAM, a long record is held
+   as bam1_t, as a line, and twice in the output while that is reallocated; for columns, as values,
+   which are larger, and as a message, while that grows. Columns of short records may take many
+   times their size, because each record that lacks a tag adds a null. Arrays of small numbers take
+   five times their size in lines and columns. */
 static size_t expect_chunk(const struct merger *m)
 {
     const struct sorted_output *output = &m->sort->output;
@@ -171,7 +171,7 @@ static int wait_for_chunk_slot(struct merger *m)
     return thread_pool_failed(m->threads) ? -1 : 0;
 }
 
-/* Takes complete blocks off the list of live ones. */
+/* Removes complete blocks from the live ones. */
 static void close_blocks(struct merger *m)
 {
     size_t n_left = 0;
@@ -186,8 +186,8 @@ static void close_blocks(struct merger *m)
     thread_pool_unlock(m->threads);
 }
 
-/* Makes an output chunk of all records from the last cut up to the frontier, for which
-   note_complete was called. */
+/* Makes an output chunk of all records from the last cut up to the frontier, after
+   note_complete. */
 static int cut_chunk(struct merger *m, const struct merge_limit *frontier)
 {
     if (wait_for_chunk_slot(m) < 0) return -1;
@@ -206,16 +206,15 @@ static int cut_chunk(struct merger *m, const struct merge_limit *frontier)
     return output_chunker_merge(m->output_chunker, output_chunk);
 }
 
-/* With the lock held: true if blocks take more than their share of memory. Long records that are
-   read ahead (--merge) take from that share. */
+/* With the lock held: true if blocks exceed their share of memory, which includes long records that
+   are read ahead (--merge). */
 static bool is_over_limit(const struct merger *m)
 {
     size_t excess = m->inputs ? input_streams_excess_bytes(m->inputs->streams) : 0;
     return m->output_chunker->block_bytes + excess > m->limit_bytes;
 }
 
-/* Waits until blocks take no more than their share, or all output chunks that were cut are written.
- */
+/* Waits until blocks fit their share, or all output chunks that were cut are written. */
 static int wait_for_memory(struct merger *m)
 {
     thread_pool_lock(m->threads);
@@ -225,7 +224,8 @@ static int wait_for_memory(struct merger *m)
     return thread_pool_failed(m->threads) ? -1 : 0;
 }
 
-/* Cuts at the frontier if an output chunk's worth lies below it, or if memory is short. */
+/* Cuts at the frontier if enough records for an output chunk are below it, or if memory is
+   short. */
 static int maybe_cut(struct merger *m, const struct merge_limit *frontier)
 {
     size_t want = m->chunk_bytes;
@@ -239,7 +239,7 @@ static int maybe_cut(struct merger *m, const struct merge_limit *frontier)
     return over ? wait_for_memory(m) : 0;
 }
 
-/* ---- all blocks and places ---- */
+/* ---- taking blocks and places ---- */
 
 static bool comes_first(const void *fronts, size_t a, size_t b)
 {
@@ -247,7 +247,7 @@ static bool comes_first(const void *fronts, size_t a, size_t b)
     return merge_bound_compare(&limits[a], &limits[b]) < 0;
 }
 
-/* Waits for the next block of stream i, or looks at the next place, and sets its front. */
+/* Sets front i: waits for the next block of stream i, or finds the next place. */
 static int find_front(struct merger *m, size_t i)
 {
     struct merge_limit *front = &m->fronts[i];
@@ -267,7 +267,7 @@ static int find_front(struct merger *m, size_t i)
     return 0;
 }
 
-/* Takes the next place, or the next block of stream i; one of the store is opened by a worker. */
+/* Takes the next block of stream i, or the next place; submits the opening of a stored block. */
 static int take(struct merger *m, size_t i)
 {
     struct stored_block *queued;
@@ -313,8 +313,7 @@ static int dispatch_all(struct merger *m)
 
 /* ---- the phase ---- */
 
-/* Makes merge sources of the sort buffers in memory. Their run numbers follow those in the store.
- */
+/* Makes merge sources of the sort buffers in memory, with run numbers after those in the store. */
 static void prepare_kept(struct merger *m)
 {
     size_t n;
@@ -332,8 +331,8 @@ static void prepare_kept(struct merger *m)
     free(raw_bytes);
 }
 
-/* Bytes of the records of an output chunk: fewer than planned if the nulls of the columns take more
-   memory than the records, because columns are many and records short. */
+/* Bytes of records in an output chunk: fewer than planned if the nulls of many columns take more
+   memory than short records. */
 static size_t plan_chunk(const struct merger *m)
 {
     enum { LEAST_BYTES = 16 << 10 };
@@ -350,8 +349,8 @@ static size_t plan_chunk(const struct merger *m)
     return n_bytes > LEAST_BYTES ? (size_t)n_bytes : LEAST_BYTES;
 }
 
-/* Divides the memory that is left between open blocks and the run readers' queues. Returns the
-   bytes of the queues. */
+/* Divides the free memory between open blocks and the run readers' queues. Returns the bytes of the
+   queues. */
 static size_t plan_memory(struct merger *m)
 {
     const struct memory_budget *budget = &m->budget;
@@ -379,7 +378,7 @@ static int prepare_merge(struct merger *m)
     m->chunk_bytes = plan_chunk(m);
     prepare_kept(m);
     if (m->store) m->n_scans = run_store_scan(m->store, &m->scans);
-    const struct run_reader_settings feed = {
+    const struct run_reader_settings settings = {
         .threads = m->threads,
         .scans = m->scans,
         .n_scans = m->n_scans,
@@ -396,7 +395,7 @@ static int prepare_merge(struct merger *m)
         return m->inputs ? 0 : -1;
     }
     m->n_streams = m->n_scans;
-    if (m->store) m->run_readers = run_readers_start(&feed);
+    if (m->store) m->run_readers = run_readers_start(&settings);
     return m->store && !m->run_readers ? -1 : 0;
 }
 
@@ -420,7 +419,7 @@ static int dispatch_and_write(struct merger *m)
     return thread_pool_finish_jobs(m->threads);
 }
 
-/* Checks that what comes out is what came in. */
+/* Checks that the output has the records of the input. */
 static int check_content(const struct merger *m, const struct content_sum *out)
 {
     const struct content_sum of_inputs = m->inputs ? m->inputs->sum : m->read.sum;
@@ -438,14 +437,13 @@ static int check_content(const struct merger *m, const struct content_sum *out)
     return -1;
 }
 
-/* With all threads and jobs done. After a failure frees the blocks and output chunks that are left.
- */
+/* When all threads and jobs are done. Frees blocks and output chunks that a failure has left. */
 static void release_merger(struct merger *m)
 {
     run_readers_stop(m->run_readers);
     if (m->inputs) input_streams_stop(m->inputs->streams);
     (void)thread_pool_finish_jobs(
-        m->threads); /* if the output could not be opened some still work */
+        m->threads); /* if the output could not be opened, jobs may still run */
     for (unsigned i = 0; m->ring && i < m->budget.n_chunks; i++) {
         if (!m->ring[i]) continue;
         output_chunk_drop_blocks(m->ring[i]);

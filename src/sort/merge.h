@@ -6,22 +6,21 @@
  * has each opened by a worker. The first key of the next block is the *frontier*: all records below
  * it are in blocks that were already taken. When enough of these records have gathered, the
  * dispatcher *cuts*: the records between the last cut and the frontier become an output chunk,
- * which a worker merges (output_chunk.h). Batches in memory have places at which they may be cut;
- * the dispatcher takes these places in key order, too. The writer, a separate thread, writes the
+ * which a worker merges (output_chunk.h). Sort buffers in memory have places at which they may be
+ * cut; the dispatcher takes these in key order, too. The writer, a separate thread, writes the
  * output chunks in order.
  *
- * With --merge the blocks come from the inputs themselves (merge_inputs.h), and are open when the
- * dispatcher takes them.
+ * With --merge the blocks come from the inputs (merge_inputs.h), and are already open.
  */
 #ifndef ROCKSORT_SORT_MERGE_H
 #define ROCKSORT_SORT_MERGE_H
 
 #include "sort/merge_inputs.h"
 
-/* Merges all that was loaded; or, with --merge, what `streams` read, which is NULL else. Returns 0
-   if the output is complete and its records are those of the input, else -1 after a message. Opens
-   the output, but not with --merge: then it is open, and gets more records. The caller closes the
-   output in all cases. *sum_out is set to the sum of the records that were merged. */
+/* Merges all loaded records or, with --merge, the inputs of `streams`, which is otherwise NULL.
+   Opens the output; with --merge appends to the open output. The caller closes it in all cases.
+   Sets *sum_out to the sum of the merged records. Returns 0 if the output is complete and has the
+   records of the input, else -1 after a message. */
 int merge_to_output(struct sort_context *sort, const struct input_streams_settings *streams,
                     struct content_sum *sum_out);
 

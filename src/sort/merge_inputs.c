@@ -7,16 +7,16 @@
 #include <stdlib.h>
 
 struct merge_input {
-    struct queued_span *front;  /* its block is shown next */
+    struct queued_span *front;  /* the span of the next block */
     struct open_block *block;   /* of the front */
-    struct merge_bound first;   /* of this block */
-    struct open_block *before;  /* the block that was taken before it */
+    struct merge_bound first;   /* bound of its first record */
+    struct open_block *before;  /* the block taken before it */
 };
 
 /* ---- blocks, by workers ---- */
 
-/* Prints that record i of a block of the input comes before record k of another, or of the same
-   one, and should follow it. */
+/* Prints that record i of one block precedes record k of the same or another block of the input but
+   sorts after it. */
 static int refuse_order(const struct merge_inputs *m, const char *input,
                         const struct open_block *before, size_t i,
                         const struct open_block *block, size_t k)
@@ -69,7 +69,7 @@ static void drop_block(void *arg, void *made)
 
 /* ---- the dispatcher ---- */
 
-/* Checks that the front of input i does not begin before the end of the block before it. */
+/* Checks that the front of input i does not sort before the end of the preceding block. */
 static int check_front(const struct merge_inputs *m, size_t i)
 {
     const struct open_block *before = m->inputs[i].before, *block = m->inputs[i].block;
@@ -103,7 +103,7 @@ struct open_block *merge_inputs_take(struct merge_inputs *m, size_t i)
     struct merge_input *input = &m->inputs[i];
     thread_pool_lock(m->sort->threads);
     output_chunker_count_adopted(input->block);
-    input->block->n_users++;            /* until the next one was compared with it */
+    input->block->n_users++;            /* until the next block is compared with it */
     thread_pool_unlock(m->sort->threads);
     input->before = input->block;
     input->front->made = NULL;

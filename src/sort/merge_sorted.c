@@ -1,9 +1,9 @@
 /*
  * merge_sorted.c -- see merge_sorted.h.
  *
- * When the BGZF blocks of an input are copied, each must begin where the one before it ends, and
- * the file must end with the EOF block; nothing is inflated. The places in the index must be
- * beginnings of blocks: this shows most indexes that are not that of the file.
+ * When the BGZF blocks of an input are copied, each must start where the one before it ends, and
+ * the file must end with the EOF block; nothing is inflated. Offsets in the index must be starts of
+ * blocks, which detects most indexes of other files.
  */
 #include "sort/merge_sorted.h"
 
@@ -27,12 +27,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- which steps there are ---- */
+/* ---- planning the steps ---- */
 
-/* What is known of an input. */
+/* The extent of an input. */
 struct span {
     size_t input;
-    uint64_t first, last;       /* keys of its first and last record; 0 and the largest: unknown */
+    uint64_t first, last;       /* keys of its first and last record; 0 and maximum: unknown */
     bool can_copy;
     struct merge_copy copy;
 };
@@ -48,8 +48,8 @@ static bool find_key(const bam1_t *record, uint64_t *key)
     return has_key;
 }
 
-/* True if the index may be that of the file with these ends: it begins and ends where the records
-   do, with the same references. An old index, or one of another file, rarely does. */
+/* True if the index fits the first and last record of the file: the same references and offsets. A
+   stale index, or one of another file, rarely fits. */
 static bool fits(const struct bam_index_file *index, const struct bam_ends *ends)
 {
     const struct bam_index_part *part = &index->part;
@@ -62,7 +62,7 @@ static bool fits(const struct bam_index_file *index, const struct bam_ends *ends
     return last && last->core.tid == to->tid && !after;
 }
 
-/* Finds the keys of the ends. Returns false if the input must be read. */
+/* Finds the keys of the first and last record. Returns false if the input must be merged. */
 static bool find_keys(const struct bam_ends *ends, uint64_t n_unplaced, struct span *span)
 {
     if (!ends->first) {         /* no records */
@@ -70,12 +70,12 @@ static bool find_keys(const struct bam_ends *ends, uint64_t n_unplaced, struct s
         return true;
     }
     if (!find_key(ends->first, &span->first)) return false;
-    /* Reads without a place are the last ones. */
+    /* The last reads are unplaced. */
     if (n_unplaced > 0) return true;
     return ends->last && find_key(ends->last, &span->last);
 }
 
-/* Looks at an input with this index. Returns true if its blocks can be copied. */
+/* Checks an input against this index. Returns true if its blocks can be copied. */
 static bool look_with(const struct bam_index_file *index, const char *path,
                       struct bam_inputs *inputs, const struct bam_index_shape *shape,
                       struct span *span)
@@ -97,7 +97,7 @@ static bool look_with(const struct bam_index_file *index, const char *path,
     return can_copy;
 }
 
-/* Looks at an input. Returns true if its blocks can be copied. The index is not kept: those of
+/* Checks an input. Returns true if its blocks can be copied. Does not keep the index: those of
    hundreds of inputs may be large. */
 static bool look(const char *path, struct bam_inputs *inputs, const struct bam_index_shape *shape,
                  struct span *span)
@@ -134,8 +134,7 @@ static void add_step(struct merge_steps *steps, const struct span *spans, size_t
     if (step->copies) step->copy = spans->copy;
 }
 
-/* True if some record of the span may come before the last of those that end at `last`, in input
-   `last_input`. */
+/* True if a record of the span may sort before key `last` of input `last_input`. */
 static bool overlaps(const struct span *span, uint64_t last, size_t last_input)
 {
     return span->first < last || (span->first == last && span->input < last_input);
@@ -182,7 +181,7 @@ void merge_steps_release(struct merge_steps *steps)
     *steps = (struct merge_steps){0};
 }
 
-/* ---- reading inputs before ---- */
+/* ---- reading inputs first ---- */
 
 /* Checks that n inputs can be open at the same time. */
 static int check_open_files(size_t n)
@@ -195,7 +194,7 @@ static int check_open_files(size_t n)
     return -1;
 }
 
-/* Makes settings to read n inputs at the same time; checks that there is memory, and divides it. */
+/* Makes settings to read n inputs at the same time; checks and divides the memory. */
 static int plan_streams(struct sort_context *sort, const size_t *numbers, size_t n,
                         struct input_streams_settings *streams)
 {
@@ -210,7 +209,7 @@ static int plan_streams(struct sort_context *sort, const size_t *numbers, size_t
     return -1;
 }
 
-/* Reads all inputs, finds all duplicates, and makes ranges. `step` has all inputs. */
+/* Reads all inputs, resolves duplicates, and chooses ranges. `step` has all inputs. */
 static int look_first(struct sort_context *sort, const struct record_observers *observers,
                       const struct merge_step *step)
 {
@@ -243,7 +242,7 @@ static void count_read(const struct sort_context *sort, uint64_t n_bytes)
     thread_pool_unlock(sort->threads);
 }
 
-/* Looks at the IDs in the records of n inputs, some at a time. */
+/* Scans the IDs in the records of n inputs, some inputs at a time. */
 static int scan_inputs(struct sort_context *sort, const size_t *numbers, size_t n,
                        bool *touched)
 {
@@ -258,7 +257,7 @@ static int scan_inputs(struct sort_context *sort, const size_t *numbers, size_t 
     return 0;
 }
 
-/* Steps that copy an input whose IDs change merge it instead, if some record has such an ID. */
+/* Turns a copy into a merge if header IDs of the input change and a record has such an ID. */
 static int look_at_ids(struct sort_context *sort, struct merge_steps *steps)
 {
     size_t *numbers = xcalloc(sort->settings->n_inputs, sizeof *numbers), n = 0;
@@ -284,12 +283,12 @@ struct copy {
     const struct merge_copy *what;
     struct output_file *output;
     int fd;
-    uint64_t at, end;           /* what is read next, and the EOF block */
+    uint64_t at, end;           /* offsets of the next read, and of the EOF block */
     uint8_t *buffer;
-    size_t n_bytes;             /* in the buffer; they begin with a block */
+    size_t n_bytes;             /* in the buffer, from the start of a block */
     struct bam_index_file index;
-    size_t next_chunk, next_window;     /* of the index: the first ones in blocks to come */
-    struct stat file;           /* when it was opened */
+    size_t next_chunk, next_window;     /* of the index: the first ones in later blocks */
+    struct stat file;           /* at open */
 };
 
 static int refuse_index(const struct copy *copy)
@@ -299,7 +298,7 @@ static int refuse_index(const struct copy *copy)
     return -1;
 }
 
-/* Reads the index, which must be the one that was looked at before. */
+/* Reads the index, which must be unchanged since the plan. */
 static int read_index(struct copy *copy)
 {
     struct bam_index_file *index = &copy->index;
@@ -310,8 +309,7 @@ static int read_index(struct copy *copy)
     return -1;
 }
 
-/* Passes the places in the index that are in the block at byte `at`. False if one lies before it,
-   and so in no block. */
+/* Skips index offsets in the block at byte `at`. False if one is before it, and so in no block. */
 static bool pass_places(struct copy *copy, uint64_t at)
 {
     const struct bam_index_part *part = &copy->index.part;
@@ -334,7 +332,7 @@ static int refuse_change(const char *path)
     return -1;
 }
 
-/* Opens the file, which must be the one that was looked at before. */
+/* Opens the file, which must be unchanged since the plan. */
 static int open_file(struct copy *copy, const struct stat *before)
 {
     struct stat now;
@@ -371,7 +369,7 @@ static int read_on(struct copy *copy)
     return 0;
 }
 
-/* The size of the whole blocks at the beginning of the buffer; 0 after a message. */
+/* The size of the complete blocks in the buffer; 0 after a message. */
 static size_t whole_blocks(struct copy *copy)
 {
     size_t at = 0;
@@ -457,7 +455,7 @@ static int copy_step(struct sort_context *sort, const struct merge_step *step,
     return 0;
 }
 
-/* ---- taking the steps ---- */
+/* ---- executing the steps ---- */
 
 static int merge_step(struct sort_context *sort, const struct merge_step *step,
                       struct content_sum *sum_out)

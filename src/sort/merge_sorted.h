@@ -1,15 +1,14 @@
 /*
- * merge_sorted.h -- --merge: makes one output of inputs that are sorted already.
+ * merge_sorted.h -- --merge: merges sorted inputs into one output, or copies their compressed
+ * blocks.
  *
- * With --markdup all inputs are read first, for the read ends of their records, and so they are to
- * be divided into ranges of the same size. Then come steps: inputs are merged with each other, or
- * the blocks of an input are copied as they are.
+ * With --markdup, or with ranges of equal size, all inputs are first read once. The work is a list
+ * of steps: each merges some inputs, or copies the blocks of one input.
  *
- * An input by coordinate that begins after all records before it end, and ends before all records
- * after it begin, needs no merging: its compressed blocks are copied, and its index is shifted. So
- * to put the groups of a genome together costs what a copy of the files costs. The index also says
- * that the input is in order, so an input without one is read, and so is one whose index does not
- * fit the ends of the file.
+ * If an input sorted by coordinate overlaps no other input, its compressed blocks are copied, and
+ * its index is shifted. So joining the groups of a genome costs as much as copying the files. The
+ * index also shows that the input is in order. An input without an index, or whose index does not
+ * fit the ends of the file, is merged.
  *
  * Threads: one. Errors: -1 after a message.
  */
@@ -20,37 +19,37 @@
 #include "output/bam_index_file.h"
 #include "sort/sort_context.h"
 
-/* Opens the output and writes all inputs into it; the caller closes it. observers: of the inputs,
-   if they are read before. *sum_out is set to the sum of the records that were merged; of those
-   that were copied it has only the number. */
+/* Opens the output and writes all inputs into it; the caller closes it. observers: see the records
+   if the inputs are read first. Sets *sum_out to the sum of the merged records; copied records are
+   only counted. */
 int merge_sorted(struct sort_context *sort, const struct record_observers *observers,
                  struct content_sum *sum_out);
 
 /* ---- the steps ---- */
 
 struct merge_copy {             /* an input whose blocks are copied */
-    uint64_t begin;             /* byte of the file where records begin */
-    /* of its index, which must be the same when the blocks are copied */
+    uint64_t begin;             /* offset in the file of the first block of records */
+    /* from the index, which must not change until the blocks are copied */
     uint64_t n_records, last_begin;
 };
 
 struct merge_step {
-    size_t *inputs;             /* numbers of the inputs that are merged, ascending */
+    size_t *inputs;             /* numbers of the inputs, ascending */
     size_t n_inputs;
-    bool copies;                /* of the one input: its blocks are copied */
+    bool copies;                /* copy the blocks of the only input */
     struct merge_copy copy;     /* copies */
 };
 
 struct merge_steps {
-    struct merge_step *steps;   /* in the order of the output */
+    struct merge_step *steps;   /* in output order */
     size_t n;
 };
 
 /* Makes one step of all n inputs. */
 void merge_steps_all(size_t n, struct merge_steps *steps);
 
-/* Looks at the ends of all n inputs, which are to be merged by coordinate, and makes the steps.
-   shape: that of the output's index, or NULL. */
+/* Makes the steps of a merge by coordinate, from first and last record of each of the n inputs.
+   shape: of the output's index, or NULL. */
 void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_t n,
                       const struct bam_index_shape *shape, struct merge_steps *steps);
 

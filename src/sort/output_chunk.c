@@ -1,10 +1,10 @@
 /*
  * output_chunk.c -- see output_chunk.h.
  *
- * To open a block is to verify its checksum, decompress it and build the entries of its records. To
- * merge an output chunk is to find its slice of every open block and every sort buffer by two
- * binary searches each, to merge the slices, and to make what is written of them (chunk_encoder.h),
- * for one output after the other.
+ * To open a block, a job verifies its checksum, decompresses it and makes the entries of its
+ * records. To merge an output chunk, a job finds its slice of every open block and sort buffer by
+ * two binary searches each, merges the slices, and encodes the records (chunk_encoder.h) for each
+ * output in turn.
  */
 #include "sort/output_chunk.h"
 
@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Until the first output chunk is done. Columns take 1.5 times as much as short reads, columns and
-   lines 5 times as much as arrays of small numbers. With 4, each worker has an output chunk to
+/* Initial estimate of `expansion`. Columns take 1.5 times the size of short reads, columns and
+   lines 5 times that of arrays of small numbers. With 4, each worker has an output chunk to
    merge. */
 enum { FIRST_EXPANSION = 4 };
 
@@ -31,7 +31,7 @@ struct output_chunker *output_chunker_create(const struct sort_context *sort,
     s->kept = kept;
     s->n_kept = n_kept;
     for (unsigned i = 0; i < sort->output.n_files; i++)
-        /* Some output chunks are larger than planned, the last one above all. */
+        /* Output chunks, above all the last one, may be larger than planned. */
         s->forms[i] = (struct output_form){.number = i, .file = &sort->output.files[i],
                                            .column_batch_bytes = 2 * chunk_bytes};
     s->n_refs = sam_hdr_nref(sort->header);
@@ -61,14 +61,14 @@ void output_chunker_drop_block(struct open_block *block)
     free_block(block);
 }
 
-/* The place of the entries of stored records, after raw_bytes of these. */
+/* The offset of the entries, after raw_bytes of stored records. */
 static size_t entries_at(size_t raw_bytes)
 {
     return (raw_bytes + 15) & ~(size_t)15;
 }
 
-/* Makes the entries of a block's n records up to `end`, with keys at `keyed` if the order is not a
-   fixed one. sum, any_placed: as in record_entries.h. */
+/* Makes the entries of a block's n records up to `end`, with keys at `keyed` if keys are variable.
+   sum, any_placed: as in record_entries.h. */
 static void make_entries(struct output_chunker *s, struct open_block *block, size_t n,
                          const uint8_t *end, struct sort_entry *entries, uint8_t *keyed,
                          struct content_sum *sum, bool *any_placed)
@@ -84,8 +84,8 @@ static void make_entries(struct output_chunker *s, struct open_block *block, siz
     (void)keyed_records_entries(keyed, n, entries);
 }
 
-/* Memory of the entries of a block, if all keys are as long as the longer one of the keys in its
-   bounds, but keys have at most twice the bytes of their records. */
+/* Estimates the memory of a block's entries: all keys as long as the longer one of its bounds, but
+   at most twice the bytes of the records. */
 static size_t expect_entries(const struct output_chunker *s, const struct stored_block *queued,
                              const struct bam_block *stored)
 {
@@ -98,16 +98,16 @@ static size_t expect_entries(const struct output_chunker *s, const struct stored
     return stored->n_records * sizeof(struct sort_entry) + keyed_bytes;
 }
 
-/* With the lock held: counts the memory of a block, which was counted otherwise before. */
+/* With the lock held: updates the counted memory of a block. */
 static void count_block(struct open_block *block, size_t entry_bytes)
 {
-    /* The value still counts when the block is open: RocksDB may have a copy. */
+    /* The value counts even when the block is open: RocksDB may have a copy. */
     size_t n_bytes = block->value_bytes + block->raw_bytes + entry_bytes + block->last.n_bytes;
     block->output_chunker->block_bytes += n_bytes - block->n_bytes;
     block->n_bytes = n_bytes;
 }
 
-/* Marks the duplicates among the n records of a block. They may grow: *raw_bytes is their size.
+/* Marks duplicates among the n records of a block. Tags may enlarge them: updates *raw_bytes.
    Returns 0, or -1 after a message. */
 static int mark_duplicates(struct output_chunker *s, struct open_block *block, size_t n,
                            size_t *raw_bytes)
@@ -126,7 +126,7 @@ static int mark_duplicates(struct output_chunker *s, struct open_block *block, s
     return 0;
 }
 
-/* Verifies and decompresses a block. Returns the bytes of the keys of its records, or -1. */
+/* Verifies and decompresses a block. Returns the total bytes of its keys, or -1. */
 static ssize_t unpack_block(const struct output_chunker *s, struct temp_coder *coder,
                             struct open_block *block, struct bam_block *stored)
 {
@@ -146,7 +146,7 @@ static ssize_t unpack_block(const struct output_chunker *s, struct temp_coder *c
 static int open_block(struct output_chunker *s, struct temp_coder *coder, struct open_block *block)
 {
     struct bam_block stored;
-    /* The dispatcher reads block->raw_bytes meanwhile: it stays as it is. */
+    /* block->raw_bytes must not change: the dispatcher reads it meanwhile. */
     size_t raw_bytes = block->raw_bytes;
     bool any_placed = false;
     ssize_t keyed_bytes = unpack_block(s, coder, block, &stored);
@@ -184,8 +184,8 @@ static const struct scratch_kind scratch_kind = {sizeof(struct output_chunk_scra
 
 static void output_chunk_job(struct worker *worker, void *arg);
 
-/* With the lock held: takes the first waiting output chunk. NULL if there is none, or if not all of
-   its blocks are open. */
+/* With the lock held: takes the first waiting output chunk. NULL if there is none, or if some of
+   its blocks are not open. */
 static struct output_chunk *take_ready_chunk(struct output_chunker *s)
 {
     struct output_chunk *output_chunk = s->waiting;
@@ -195,7 +195,7 @@ static struct output_chunk *take_ready_chunk(struct output_chunker *s)
     return output_chunk;
 }
 
-/* Hands all output chunks whose blocks are open to workers. Returns 0, or -1 after a message. */
+/* Submits all output chunks whose blocks are open. Returns 0, or -1 after a message. */
 static int submit_ready_chunk(struct output_chunker *s)
 {
     for (;;) {
@@ -226,8 +226,7 @@ static void open_block_job(struct worker *worker, void *arg)
     (void)submit_ready_chunk(s);
 }
 
-/* Makes a block that is not open yet and takes over the stored block's value. NULL after a message.
- */
+/* Makes an unopened block, which takes ownership of the stored value. NULL after a message. */
 static struct open_block *take_block(struct output_chunker *s, struct stored_block *queued)
 {
     struct bam_block stored;
@@ -270,8 +269,8 @@ struct open_block *output_chunker_open_block(struct output_chunker *s, struct st
 
 /* ---- blocks of records that were read ---- */
 
-/* Adds the block's records, which were checked, to the sum, and marks the duplicates among them.
-   Returns 0, or -1 after a message. */
+/* Adds the checked records of a block to the sum, and marks duplicates among them. Returns 0, or -1
+   after a message. */
 static int mark_records(struct output_chunker *s, struct open_block *block,
                         struct input_records *records, size_t *raw_bytes)
 {
@@ -283,8 +282,8 @@ static int mark_records(struct output_chunker *s, struct open_block *block,
     return mark_duplicates(s, block, records->span->n_records, raw_bytes);
 }
 
-/* Makes the entries of the block's records, and adds these to the sum unless they are in it.
-   Returns 0, or -1 with *problem if a record has no key. */
+/* Makes the entries of the block's records, and adds these to the sum unless that was done. Returns
+   0, or -1 with *problem if a record has no key. */
 static int index_records(struct output_chunker *s, struct open_block *block, size_t raw_bytes,
                          struct input_records *records)
 {
@@ -304,7 +303,7 @@ static int index_records(struct output_chunker *s, struct open_block *block, siz
     return 0;
 }
 
-/* Copies the name of a read that has a problem: the record is freed before the problem is told. */
+/* Copies the name of a bad read, because the record is freed before the message. */
 static void keep_read_name(struct input_records *records)
 {
     if (!records->problem.read_name) return;
@@ -402,8 +401,8 @@ static struct merge_slice slice_of(const struct output_chunk *output_chunk,
     return (struct merge_slice){source->entries + from, to - from};
 }
 
-/* True if the records are in order and lie between the output chunk's bounds. The checksum over all
-   records does not depend on their order, so it would not find such an error. */
+/* True if the records are in order and within the output chunk's bounds. The checksum of all
+   records does not depend on order, so it cannot detect such an error. */
 static bool is_in_order(const struct output_chunk *output_chunk, const struct sort_entry *merged,
                         size_t n)
 {
@@ -450,8 +449,8 @@ static int merge_chunk(struct output_chunk *output_chunk, struct worker *worker,
     return observed_parts_end(&output_chunk->observed) < 0 ? -1 : r;
 }
 
-/* With the lock held: remembers what lines or columns of the output chunk took: the largest sort
-   buffer, or the output. */
+/* With the lock held: updates `expansion` from the lines or largest column batch, or the output if
+   that is larger. */
 static void remember_expansion(const struct output_chunk *output_chunk)
 {
     size_t n_bytes = 0;

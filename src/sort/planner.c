@@ -1,8 +1,8 @@
 /*
  * planner.c -- see planner.h.
  *
- * The number of runs follows memory_budget.h: full sort buffers are counted, a run is made of the
- * oldest of them whenever enough wait, and those that wait when the input ends stay in memory.
+ * The number of runs follows memory_budget.h: whenever enough full sort buffers wait, the oldest
+ * become a run; those that wait when the input ends stay in memory.
  */
 #include "sort/planner.h"
 
@@ -20,19 +20,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds for each byte, on an AMD EPYC (Zen 3): the kernel copies it to the output, and to or from
-   temporary files; a record is copied in sorted order; codecs pack and unpack it. */
+/* Seconds for each byte, on an AMD EPYC (Zen 3), for the kernel to copy it to the output, and to or
+   from temporary files; to copy records in sorted order; and for codecs. */
 static const double write_seconds = 0.8e-9, temp_copy_seconds = 0.4e-9, gather_seconds = 1.0e-9;
 static const double pack_seconds[TEMP_CODEC_COUNT] = {0.1e-9, 2.0e-9, 1.3e-9, 3.0e-9};
 static const double unpack_seconds[TEMP_CODEC_COUNT] = {0, 1.2e-9, 0.38e-9, 1.0e-9};
 
-/* Seconds for a block besides those for its bytes. With little memory blocks are small. */
+/* Seconds for each block, in addition. With little memory blocks are small. */
 static const double block_load_seconds = 6e-6, block_merge_seconds = 17e-6;
 
-/* Reading and writing have threads of their own. Some threads end later than others. */
+/* Threads that read and write use CPU besides the workers. Threads do not all end together. */
 static const double cores_besides_workers = 0.25, cpu_efficiency = 0.92;
 
-/* CRAM to BAM with the same records: 0.27 to 0.31 was measured. */
+/* Size of CRAM / BAM of the same records: 0.27 to 0.31 was measured. */
 static const double cram_ratio = 0.35;
 
 /* Reads of 150 bp of bench/simulate-reads on the same machine, with libdeflate 1.14. */
@@ -56,7 +56,7 @@ void planner_begin(struct plan *plan, const struct sort_settings *settings,
 
 /* ---- runs ---- */
 
-/* The size of all records that the sort is told or sees; 0: unknown. */
+/* The expected bytes of all records, from -s or the input; 0: unknown. */
 static uint64_t sort_expects(const struct plan *plan)
 {
     if (plan->settings->input_bytes > 0) return plan->settings->input_bytes;
@@ -70,7 +70,7 @@ static void plan_runs(struct plan *plan)
     double memory = fmax(plan->buffer_memory, usual_memory);
     double raw_bytes = plan->buffer_raw_bytes;
     if (raw_bytes <= 0) raw_bytes = memory / plan->traits.memory_ratio;
-    /* Large sort buffers fill the memory with fewer of them. One more is being filled. */
+    /* Fewer large sort buffers fit in memory. One is being filled. */
     double most_buffers = fmax(1, floor(budget->n_buffers * usual_memory / memory) - 1);
     double run_buffers = (double)spill_policy_run_buffers(budget, budget->n_buffers);
     run_buffers = fmin(run_buffers, most_buffers);
@@ -82,8 +82,7 @@ static void plan_runs(struct plan *plan)
                       used_bytes <= (double)spill_policy_kept_bytes(budget, 0, 0);
     if (plan->in_memory) return;
     plan->run_bytes = (uint64_t)(raw_bytes * run_buffers);
-    /* The number of sort buffers that wait when the input ends depends on when the last run began.
-     */
+    /* An average: the last run may have begun at any time before the input ends. */
     double waiting = (double)spill_policy_threshold(budget, true, 0) - 0.5 * run_buffers;
     plan->n_runs = (uint64_t)fmax(1, ceil((n_buffers - waiting) / run_buffers));
 }
@@ -133,7 +132,7 @@ static void plan_temporary_data(struct plan *plan)
     plan_compaction(plan);
     plan->spilled_bytes =
         fmin(raw_bytes, (double)plan->expected_bytes) * plan->traits.pack_ratio[plan->codec];
-    /* One compaction may be under way in every database, and the last ones are the largest. */
+    /* One compaction may run in every database, and the last ones are the largest. */
     plan->needed_bytes = plan->spilled_bytes * (plan->compaction.compact ? 2 : 1);
     if (plan->disks.slow_to_seek)
         plan->read_bytes = scan_read_bytes(plan->n_files, memory_budget_scan_bytes(&plan->budget),
@@ -143,8 +142,8 @@ static void plan_temporary_data(struct plan *plan)
 
 /* ---- outputs ---- */
 
-/* Sizes against BAM at the default level, without compression against raw bytes: what real and
-   simulated reads took on average. With long reads Arrow is smaller and Parquet is larger. */
+/* Sizes relative to BAM at the default level or, uncompressed, to raw bytes: averages of real and
+   simulated reads. With long reads Arrow is smaller and Parquet is larger. */
 static struct plan_cost cost_of_columns(const struct plan_cost *usual, bool is_parquet, int level)
 {
     double size = is_parquet ? 0.85 : level > 1 ? 1.2 : 1.95;
@@ -153,12 +152,12 @@ static struct plan_cost cost_of_columns(const struct plan_cost *usual, bool is_p
     return (struct plan_cost){size * usual->ratio, time * usual->seconds};
 }
 
-/* `bam`: what BAM at this level costs; -1 is the default level. */
+/* `bam`: the cost of BAM at this level; -1 is the default level. */
 static struct plan_cost cost_of_output(const struct plan *plan, enum output_kind kind,
                                        struct plan_cost bam, int level)
 {
     switch (kind) {
-    /* SAM without compression takes about as many bytes as BAM without. */
+    /* Uncompressed SAM and BAM have about the same size. */
     case OUTPUT_SAM: return (struct plan_cost){1, bam.seconds};
     case OUTPUT_CRAM: return (struct plan_cost){bam.ratio * cram_ratio, bam.seconds};
     case OUTPUT_ARROW:
@@ -170,7 +169,7 @@ static struct plan_cost cost_of_output(const struct plan *plan, enum output_kind
 
 /* ---- time ---- */
 
-/* outputs: what all of them cost. */
+/* outputs: total cost of all outputs. */
 static void plan_times(struct plan *plan, struct plan_cost outputs)
 {
     const struct plan_traits *t = &plan->traits;
@@ -187,13 +186,13 @@ static void plan_times(struct plan *plan, struct plan_cost outputs)
     double merge = gather_seconds + outputs.seconds +
                    share * (unpack_seconds[plan->codec] + block_merge_seconds / block);
     double copies = outputs.ratio * write_seconds + share * temp_copy;
-    double transfer = 0;        /* the disks move the temporary data once */
+    double transfer = 0;        /* time to transfer the temporary data once */
     if (plan->disks.bytes_per_second > 0)
         transfer = plan->spilled_bytes / (plan->disks.bytes_per_second * plan->n_dirs);
     double at_once = fmin(plan->disks.parallel, plan->n_dirs * plan->n_lanes);
     double seeks = plan->n_seeks * plan->disks.seek_seconds / fmax(1, at_once);
     if (!plan->disks.slow_to_seek) seeks = 0;
-    /* Reading, working and writing temporary data happen at the same time. */
+    /* Reading, CPU work and writing of temporary data overlap. */
     plan->load_seconds = fmax(fmax(n * load / cores, n * t->read_seconds),
                               plan->compaction.compact ? 3 * transfer : transfer);
     plan->merge_seconds = fmax(n * fmax(merge / workers, (merge + copies) / cores),
@@ -263,7 +262,7 @@ void planner_look_at_space(struct plan *plan, const char *const *dirs, size_t n_
     plan->temporary.free_bytes = free_bytes;
 }
 
-/* Writes a text and returns 1 if the space is less than n_bytes. */
+/* Writes a text and returns 1 if less than n_bytes are free; else returns 0. */
 static size_t compare(const char *what, double n_bytes, const struct disk_space *space,
                       const char *advice, char text[PLAN_TEXT_BYTES])
 {
@@ -302,20 +301,20 @@ size_t planner_compare_space(const struct plan *plan, char (*texts)[PLAN_TEXT_BY
 /* ---- a sample of the records ---- */
 
 enum {
-    SAMPLE_BYTES = 4 << 20,     /* 12,000 short reads: ratios are right within a few percent */
-    STRETCHES = 8,              /* parts of the sample, from all over a sort buffer */
+    SAMPLE_BYTES = 4 << 20,     /* 12,000 short reads: ratios within a few percent */
+    SAMPLE_PARTS = 8,           /* parts of the sample, spread over a sort buffer */
 };
 
-/* Of CPU time, which does not depend on what else the machine does. */
+/* CPU time, which does not depend on the load of the machine. */
 static const double most_deflate_seconds = 0.05;
 
-/* Copies records from all over a sorted sort buffer to `sample`, and returns their bytes. */
+/* Copies records spread over a sorted sort buffer to `sample`, and returns their bytes. */
 static size_t take_sample(const struct sort_buffer *buffer, uint8_t *sample)
 {
-    size_t n_bytes = 0, n = buffer->n_records, each = SAMPLE_BYTES / STRETCHES;
+    size_t n_bytes = 0, n = buffer->n_records, each = SAMPLE_BYTES / SAMPLE_PARTS;
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = sort_entry_record(buffer->rules->order, &buffer->entries[i]);
-        size_t size = bam_record_bytes(rec), room = (i * STRETCHES / n + 1) * each - n_bytes;
+        size_t size = bam_record_bytes(rec), room = (i * SAMPLE_PARTS / n + 1) * each - n_bytes;
         if (size > room) continue;
         memcpy(sample + n_bytes, rec, size);
         n_bytes += size;
@@ -323,7 +322,7 @@ static size_t take_sample(const struct sort_buffer *buffer, uint8_t *sample)
     return n_bytes;
 }
 
-/* Packs the sample in blocks with one codec. */
+/* Compresses the sample in blocks with one codec. */
 static int measure_codec(enum temp_codec codec, size_t block_bytes, const uint8_t *sample,
                          size_t n_bytes, double *ratio)
 {
@@ -364,7 +363,7 @@ static int measure_deflate(struct bgzf_method method, const uint8_t *sample, siz
     return n < 0 ? -1 : 0;
 }
 
-/* Makes the read ends of the sample. Groups change little of them. */
+/* Measures the read ends of the sample. Read groups hardly change their size. */
 static double measure_ends(const struct plan *plan, const uint8_t *sample, size_t n_bytes)
 {
     struct markdup_rules rules = plan->settings->markdup_rules;
@@ -393,7 +392,7 @@ static double measure_ends(const struct plan *plan, const uint8_t *sample, size_
     return (double)out_bytes / (double)n_bytes;
 }
 
-/* Finds out what a full sort buffer holds. */
+/* Measures what a full sort buffer holds. */
 static void measure_buffers(struct plan *plan, struct sort_buffer *const *buffers, size_t n)
 {
     size_t n_full = n > 1 ? n - 1 : 1;
@@ -432,7 +431,7 @@ bool planner_sample(struct plan *plan, struct sort_buffer *const *buffers, size_
 void planner_warn(struct plan *plan, struct sort_buffer *const *buffers, size_t n)
 {
     char texts[PLAN_MOST_TEXTS][PLAN_TEXT_BYTES];
-    /* No temporary data take more, even if they are compacted; no output takes more than half. */
+    /* An upper limit of temporary data, even if compacted; twice that of an output. */
     double most = 4 * 1.4 * (double)plan->expected_bytes;
     bool has_plenty = (!plan->temporary.known || (double)plan->temporary.free_bytes > most) &&
                       (!plan->output.known || (double)plan->output.free_bytes > most / 2) &&

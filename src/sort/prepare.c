@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Checks the places that are named with -T. They are used when memory fills, if it does. */
+/* Checks the directories of -T now: they may be used only hours later, or never. */
 static int check_places(const struct sort_settings *s)
 {
     for (size_t i = 0; !s->sum_only && i < s->n_temp_prefixes; i++)
@@ -34,7 +34,7 @@ int prepare_path(const struct sort_settings *s, const char *name, struct output_
     return s->split_by ? output_path_choose_pattern(path, name) : output_path_choose(path, name);
 }
 
-/* Chooses where an output goes. */
+/* Chooses the path of an output. */
 static int prepare_one(struct sort_context *sort, const char *name, struct output_path *path,
                        enum output_role role)
 {
@@ -49,8 +49,8 @@ static int prepare_one(struct sort_context *sort, const char *name, struct outpu
     return 0;
 }
 
-/* True if bytes of both would go to one file, pipe or object. One that is written in place, such as
-   standard output, must not be the file that the other one replaces either. */
+/* True if both would be written to the same file, pipe or object, or one is written in place to the
+   file that the other replaces. */
 static bool is_same_place(const struct output_path *output, const struct output_path *also)
 {
     struct stat x, y;
@@ -64,7 +64,7 @@ static bool is_same_place(const struct output_path *output, const struct output_
            x.st_ino == y.st_ino;
 }
 
-/* Refuses names that two files would have. Only the output may have that of an input. */
+/* Refuses a name for two files. Only the output may have the name of an input. */
 static int refuse_same_names(const struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
@@ -87,7 +87,7 @@ static int refuse_same_names(const struct sort_context *sort)
 int prepare_outputs(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
-    /* Who looks whether the sort is done looks at the output, which comes after the second one. */
+    /* The output is renamed after the second one, because users check whether it exists. */
     if (prepare_one(sort, s->also, &sort->also_path, OUTPUT_MAIN) < 0 ||
         prepare_one(sort, s->output, &sort->output_path, OUTPUT_MAIN) < 0 ||
         prepare_one(sort, s->index_path, &sort->index_path, OUTPUT_EXTRA) < 0)
@@ -104,7 +104,7 @@ int prepare_outputs(struct sort_context *sort)
     return refuse_same_names(sort) < 0 ? -1 : check_places(s);
 }
 
-/* Takes over what another process left. */
+/* Opens the checkpoint to resume, if any. */
 static int open_checkpoint(struct sort_context *sort)
 {
     struct load_counts counts;
@@ -121,7 +121,7 @@ static int open_checkpoint(struct sort_context *sort)
     return checkpoint_writer_adopted(sort->checkpoint, spilled.n_runs);
 }
 
-/* Templates are whole only where reads of one name stand together. */
+/* --fixmate needs reads of one name next to each other. */
 static int refuse_coordinate_order(const struct bam_inputs *inputs)
 {
     const char *name = bam_inputs_sorted_by_coordinate(inputs);
@@ -131,8 +131,8 @@ static int refuse_coordinate_order(const struct bam_inputs *inputs)
     return -1;
 }
 
-/* True if columns of an output depend on which tags the records have. */
-static bool needs_census(const struct sort_context *sort)
+/* True if columns of an output depend on the tags of the records. */
+static bool needs_tag_scan(const struct sort_context *sort)
 {
     for (int i = 0; i < MOST_OUTPUTS; i++) {
         const struct column_request *request = sort->columns[i].request;
@@ -141,7 +141,7 @@ static bool needs_census(const struct sort_context *sort)
     return false;
 }
 
-/* A merge that must know all records before it writes any reads its inputs twice. */
+/* A merge that needs an input scan reads its inputs twice, so they must be named regular files. */
 static int refuse_pipes(const struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
@@ -150,13 +150,13 @@ static int refuse_pipes(const struct sort_context *sort)
         option = "--markdup";
     } else if (s->split.kind == SPLIT_RANGES) {
         option = "--split-by ranges";
-    } else if (needs_census(sort)) {
+    } else if (needs_tag_scan(sort)) {
         option = "all columns";
         advice = ": name the columns with --columns, or make it a file";
     }
     if (!s->merge || !option) return 0;
     for (size_t i = 0; i < s->n_inputs; i++) {
-        /* Standard input cannot be opened again, even if it is a file. */
+        /* Standard input cannot be reopened, even if it is a file. */
         bool is_name = strcmp(s->inputs[i], "-") != 0;
         if (is_name && bam_inputs_file(sort->inputs, i)) continue;
         diag_error("--merge with %s reads its inputs twice, and '%s' is not %s%s", option,
@@ -167,7 +167,7 @@ static int refuse_pipes(const struct sort_context *sort)
     return 0;
 }
 
-/* Says so if inputs are sorted that seem to be in order already. */
+/* Suggests --merge if the inputs seem to be sorted already. */
 static void tell_of_merge(const struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
@@ -179,7 +179,7 @@ static void tell_of_merge(const struct sort_context *sort)
                   "sorted again", sort_order_name(order));
 }
 
-/* Opens the inputs and takes their header. */
+/* Opens the inputs and reads their header. */
 static int open_inputs(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
@@ -202,7 +202,7 @@ int prepare_inputs(struct sort_context *sort)
     return resume_reads_input(&sort->resume) ? open_inputs(sort) : 0;
 }
 
-/* The groups of the output. Ranges are known when all is read. */
+/* Makes the groups of the output. Ranges are chosen after the input is read. */
 static int prepare_groups(struct sort_context *sort)
 {
     const struct split_request *request = &sort->settings->split;
@@ -217,13 +217,13 @@ static int prepare_groups(struct sort_context *sort)
     sort->output.plan = sort->split;
     sort->output.groups = sort->groups;
 #ifdef __GLIBC__
-    (void)malloc_trim(0);       /* of a BED file less stays than was read */
+    (void)malloc_trim(0);       /* return the memory of the parsed BED file */
 #endif
     sort->output.groups_dir = &sort->groups_dir;
     return sort->split ? 0 : -1;
 }
 
-/* An index of references takes memory of the budget, and so do the intervals of groups. */
+/* Subtracts the minimiser index and the intervals of groups from the memory budget. */
 static void plan_around_tables(struct sort_context *sort)
 {
     size_t total = sort->settings->memory_bytes, n_bytes = 0;
@@ -235,7 +235,7 @@ static void plan_around_tables(struct sort_context *sort)
                      n_bytes >> 20);
     if (sort->split) n_bytes += split_plan_bytes(sort->split);
     if (n_bytes == 0) return;
-    /* A sort in less than half of the memory would be too slow. */
+    /* Leave at least half: a sort with less memory would be too slow. */
     if (n_bytes > total / 2) n_bytes = total / 2;
     sort_plan_memory(sort->settings, total - n_bytes, &sort->budget);
     sort_buffer_pool_set_budget(sort->pool, &sort->budget);
@@ -253,7 +253,7 @@ void prepare_fixmate(struct sort_context *sort)
         memcpy(sort->fixmate.barcode_tag, sort->markdup_rules.barcode_tag, 2);
 }
 
-/* Read groups, for markdup. */
+/* Makes the read groups for --markdup. */
 static void prepare_duplicates(struct sort_context *sort)
 {
     struct markdup_rules *rules = &sort->markdup_rules;
@@ -269,10 +269,10 @@ static void prepare_duplicates(struct sort_context *sort)
     markdup_prepare(sort->duplicates);
 }
 
-/* The columns of the outputs: known now, or when the tags of all records are. */
+/* Chooses the columns of the outputs, or postpones that until all tags are known. */
 static int prepare_columns(struct sort_context *sort)
 {
-    if (needs_census(sort)) {
+    if (needs_tag_scan(sort)) {
         sort->scan.tags = tag_schema_scan_create();
         record_observers_add(&sort->observers_in, &sort->scan.tags->base);
         return 0;
@@ -286,7 +286,7 @@ static int prepare_columns(struct sort_context *sort)
     return 0;
 }
 
-/* Checks that the formats of the outputs can hold what the header says. */
+/* Checks that the output formats can hold the references of the header. */
 static int check_formats(const struct sort_context *sort)
 {
     for (unsigned i = 0; i < sort->output.n_files; i++) {
@@ -303,7 +303,7 @@ int prepare_rules(struct sort_context *sort, bool *nothing_to_check)
 {
     const struct sort_settings *s = sort->settings;
     *nothing_to_check = false;
-    if (s->sum_only) {          /* no order is the cheapest */
+    if (s->sum_only) {          /* no sort: default rules */
         sort->rules.long_positions = bam_header_long_reference(sort->header) >= 0;
     } else {
         sort->rules = s->rules;
@@ -330,11 +330,10 @@ int prepare_output_header(struct sort_context *sort)
 {
     struct load_counts read;
     load_totals_look(sort->totals, &read);
-    /* Nothing was read yet of inputs that are merged: they say themselves whether reads have
-       places. */
+    /* With --merge nothing was read yet: the headers tell whether reads are placed. */
     bool any_placed = sort->settings->merge
                           ? bam_inputs_sorted_by_coordinate(sort->inputs) != NULL : read.any_placed;
-    /* Divided by a tag, the output is in the order within its groups. */
+    /* With --split-by a tag, the header gets the order within groups. */
     struct sort_rules rules = sort->rules;
     if (split_is_by_tag(sort->settings->split.kind)) rules.order = rules.below;
     if (sort_rules_update_header(&rules, any_placed, sort->header) == 0) return 0;

@@ -20,14 +20,13 @@
 
 enum { PART_BYTES = 64 };
 
-/* After this time a rate counts 1 / e as much. A plain mean would hide that the disk got slow. */
+/* Time constant of the moving average. A plain mean would hide a disk that becomes slow. */
 static const double rate_memory_seconds = 5;
 
-/* Until then the share that is done says nothing about the time left: the first pieces are still
-   on their way through the stages. */
+/* Until both are reached, no time left is shown: the first data are still in the pipeline. */
 static const double first_seconds = 2, first_share = 0.003;
 
-/* Often enough to look alive, seldom enough to be read. */
+/* Seconds between two updates of the line. */
 static const double draw_seconds = 0.25;
 
 enum { USUAL_WIDTH = 80, PRINTED_WIDTH = 200 };
@@ -38,7 +37,7 @@ struct progress {
     struct process_usage before;        /* when the sort began */
     struct process_usage phase_began;
     bool draws;                 /* on a terminal */
-    bool prints;                /* a line now and then */
+    bool prints;                /* a line every progress_seconds */
     bool thread_runs;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -46,8 +45,8 @@ struct progress {
     /* under the lock */
     bool stopping;
     enum sort_phase phase;
-    double phase_seconds;       /* when it began */
-    /* the thread; once it has ended, its owner */
+    double phase_seconds;       /* start of the phase */
+    /* used by the thread, and by its owner after that has ended */
     struct progress_rate rate;
     enum sort_phase rate_phase;
 };
@@ -60,7 +59,7 @@ void progress_rate_update(struct progress_rate *rate, double seconds, uint64_t n
     if (rate->seconds > 0 && elapsed > 0 && n_bytes >= rate->n_bytes) {
         double now = (double)(n_bytes - rate->n_bytes) / elapsed;
         double share = 1 - exp(-elapsed / rate_memory_seconds);
-        /* The division by the weight keeps the time before the first look from counting as a rate
+        /* Divide by the weight, so that the time before the first update does not count as a rate
            of 0. */
         double sum = (1 - share) * rate->bytes_per_second * rate->weight + share * now;
         rate->weight = (1 - share) * rate->weight + share;
@@ -90,7 +89,7 @@ double progress_share(const struct progress_facts *facts)
 
 double progress_seconds_left(const struct progress_facts *facts)
 {
-    /* What an earlier process has read says nothing about the speed of this one. */
+    /* Bytes read by an earlier process do not count for the rate. */
     uint64_t before = facts->now.phase == SORT_PHASE_LOAD ? facts->now.file_bytes_before : 0;
     struct progress_facts own = *facts;
     own.now.file_bytes -= before < own.now.file_bytes ? before : own.now.file_bytes;
@@ -110,7 +109,7 @@ static void format_count(char *text, uint64_t n)
     }
     double value = (double)n / 1000;
     size_t unit = 0;
-    /* 999.5 would be rounded up to 1000, so it gets the next unit. */
+    /* 999.5 would be printed as 1000, so it gets the next unit. */
     for (; value >= 999.5 && unit + 1 < sizeof units; unit++) value /= 1000;
     int n_decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
     (void)snprintf(text, PART_BYTES, "%.*f %c", n_decimals, value, units[unit]);
@@ -156,7 +155,7 @@ static bool append(char *line, size_t room, size_t width, const char *part)
     return true;
 }
 
-/* The parts of the line, the most important first; returns how many. */
+/* Makes the parts of the line, the most important first; returns their number. */
 static size_t make_parts(char parts[][PART_BYTES], const struct progress_facts *facts)
 {
     char text[PART_BYTES];
@@ -224,7 +223,7 @@ void progress_finish(struct progress *progress)
     free(progress);
 }
 
-/* ---- looking ---- */
+/* ---- counters and samples ---- */
 
 /* Copies the counters of the stages. */
 static void copy_counters(const struct sort_context *sort, struct sample *sample)
@@ -267,7 +266,7 @@ static void look_at(struct progress *progress, struct progress_facts *facts)
     }
 }
 
-/* Adds what the kernel counts, and keeps the sample. */
+/* Adds the counters of the kernel, and keeps the sample. */
 static void keep_sample(struct progress *progress, struct sample *sample)
 {
     const struct process_usage *before = &progress->before;
@@ -288,8 +287,8 @@ static size_t terminal_width(void)
     return known ? (size_t)size.ws_col : USUAL_WIDTH;
 }
 
-/* True if another sort of this pipe draws already. One of another job does not count: if it is
-   stopped it keeps its lock. */
+/* True if another sort in the same pipe already draws. A sort of another job is ignored: it keeps
+   its lock while it is stopped. */
 static bool other_draws(void)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -304,14 +303,14 @@ static void draw(const struct progress_facts *facts)
     pid_t foreground = tcgetpgrp(STDERR_FILENO);
     if ((foreground >= 0 && foreground != getpgrp()) || other_draws()) return;
     char line[512];
-    /* In the last column some terminals wrap the line. */
+    /* Some terminals wrap a line that uses the last column. */
     (void)progress_line(line, sizeof line, terminal_width() - 1, facts);
     diag_status(line);
 }
 
 /* ---- the thread ---- */
 
-/* Sleeps until that time of the monotonic clock; returns false if it is to end. */
+/* Sleeps until a time of the monotonic clock; returns false if the thread must end. */
 static bool sleep_until(struct progress *progress, double seconds)
 {
     struct timespec until = {.tv_sec = (time_t)seconds};
@@ -350,12 +349,12 @@ static void *show_progress(void *arg)
             (void)progress_line(line, sizeof line, PRINTED_WIDTH, &facts);
             diag_note("%s", line);
             next_print += print_seconds;
-            if (next_print < now) next_print = now;     /* the process had been stopped */
+            if (next_print < now) next_print = now;     /* after a stop of the process */
         }
     }
 }
 
-/* True if a line that is drawn again and again would be seen and disturb no other output. */
+/* True if the line can be redrawn on a terminal without disturbing other output. */
 static bool should_draw(const struct sort_settings *s)
 {
     const char *terminal = getenv("TERM");
@@ -390,7 +389,7 @@ struct progress *progress_start(const struct sort_context *sort)
     if (settings->sample) sample_series_start(&sort->report->series);
     if (start_thread(progress) == 0) return progress;
     sample_series_release(&sort->report->series);
-    /* The sort works without this thread. */
+    /* Continue without progress. */
     diag_warning("cannot show progress: there is no thread for it");
     return progress;
 }

@@ -1,15 +1,15 @@
 /*
- * progress.h -- shows how far the sort is while it runs, accounts its phases, and takes samples.
+ * progress.h -- shows the progress of a sort, measures its phases, and takes samples.
  *
- * The stages count anyway. A thread copies their counters, and prints and samples them without
- * holding any lock of the sort; if nothing is to be shown or sampled there is no thread. It waits
- * for a condition of its own, so that it ends at once, and the ends of jobs do not wake it.
+ * A thread copies the counters of the stages, and prints and samples them without holding a lock of
+ * the sort; if nothing is to be shown or sampled there is no thread. It has a condition variable of
+ * its own, so that it ends at once, and finished jobs do not wake it.
  *
- * The line on a terminal is drawn while this process is in its foreground: a process in the
- * background that writes may be stopped for it. Of two sorts in one pipe the first that draws
- * continues until it ends, then the other: a lock of the terminal says which one draws.
+ * The line is drawn only while this process is in the foreground of the terminal: a background
+ * process that writes may be stopped. Of two sorts in one pipe, the one that holds a lock of the
+ * terminal draws until it ends, then the other.
  *
- * Order of calls: start; enter; stop; finish. By one thread. The functions below them are pure.
+ * Order of calls: start; enter; stop; finish. Threads: one. The other functions are pure.
  */
 #ifndef ROCKSORT_SORT_PROGRESS_H
 #define ROCKSORT_SORT_PROGRESS_H
@@ -18,16 +18,16 @@
 
 struct progress;
 
-/* The sort begins. Its report gets the phases and the samples. */
+/* Starts at the beginning of a sort. Puts phases and samples into its report. */
 struct progress *progress_start(const struct sort_context *sort);
 
-/* The sort enters a phase, which may be the one it is in. */
+/* Notes that the sort enters a phase, perhaps the current one. */
 void progress_enter(struct progress *progress, enum sort_phase phase);
 
-/* Ends the thread: nothing is shown any more. */
+/* Ends the thread; shows nothing more. */
 void progress_stop(struct progress *progress);
 
-/* All is done, and what the sort held is released. Frees the progress. */
+/* Ends the last phase, after the sort has released its objects. Frees the progress. */
 void progress_finish(struct progress *progress);
 
 /* ---- one line of text ---- */
@@ -37,29 +37,29 @@ struct progress_facts {
     double phase_seconds;       /* since the phase began */
     bool writes_index;
     bool merges_inputs;         /* --merge: the merge reads the inputs */
-    double bytes_per_second;    /* of progress_rate: read or merged; 0: unknown */
+    double bytes_per_second;    /* from progress_rate: read or merged; 0: unknown */
 };
 
-/* Uncompressed bytes a second: a mean in which the last seconds count most. Each phase begins with
-   a new rate, with the time and the bytes of that moment. */
+/* Uncompressed bytes a second: an exponential moving average. Each phase starts a new rate, with
+   the current time and bytes. */
 struct progress_rate {
-    double seconds;             /* time of the last look; 0: there was none */
+    double seconds;             /* time of the last update; 0: none */
     uint64_t n_bytes;
-    double weight;              /* of all looks so far together: 0 to 1 */
+    double weight;              /* of all updates together: 0 to 1 */
     double bytes_per_second;
 };
 
-/* To be called at each look at the counters, before progress_line. */
+/* Call this whenever the counters were copied, before progress_line. */
 void progress_rate_update(struct progress_rate *rate, double seconds, uint64_t n_bytes);
 
-/* The share of the phase that is done, 0 to 1; negative: unknown. */
+/* The completed share of the phase, 0 to 1; negative: unknown. */
 double progress_share(const struct progress_facts *facts);
 
-/* Seconds until the phase ends if its speed stays the same; negative: unknown. */
+/* Seconds until the phase ends at the current rate; negative: unknown. */
 double progress_seconds_left(const struct progress_facts *facts);
 
 /* Makes the line, in ASCII and without a newline, of at most `width` columns and room - 1 bytes.
-   Leaves out the less important parts if they do not fit. Returns its length. */
+   Omits less important parts that do not fit. Returns its length. */
 size_t progress_line(char *line, size_t room, size_t width, const struct progress_facts *facts);
 
 #endif

@@ -51,8 +51,8 @@ int rules_complete(struct rules_maker *maker, sam_hdr_t *header, struct sort_rul
     return 0;
 }
 
-/* Where the PP fields lead in a circle, a chain has no end, and htslib 1.16 looks for it outside of
-   its array. Then our line follows none, as with newer versions. */
+/* If the PP fields form a cycle, a chain has no end, and htslib 1.16 reads beyond its array. Then
+   our line gets no PP, as with newer versions. */
 int rules_add_program(const struct rules_maker *maker, sam_hdr_t *header,
                       const char *command_line)
 {
@@ -68,7 +68,8 @@ int rules_add_program(const struct rules_maker *maker, sam_hdr_t *header,
     return r < 0 ? rules_header_error(maker->header_name) : 0;
 }
 
-/* Binary headers of BAM may say so, whatever their text says. */
+/* Returns a reference of length 0, which the binary header of BAM may have whatever its text says;
+   or -1. */
 static int32_t find_empty_reference(sam_hdr_t *header)
 {
     int32_t n = sam_hdr_nref(header);
@@ -77,7 +78,7 @@ static int32_t find_empty_reference(sam_hdr_t *header)
     return -1;
 }
 
-/* Columns hold text as UTF-8. */
+/* Checks that names are UTF-8, as columns need. */
 static int check_names(sam_hdr_t *header)
 {
     int32_t n = sam_hdr_nref(header);
@@ -128,7 +129,7 @@ void rules_release(struct rules_maker *maker)
 
 /* ---- records out of order ---- */
 
-/* Writes a record as in "record 7 (read 'x', flag 16, chr1:100, CB:Z:ACGT)". */
+/* Writes a record as "record 7 (read 'x', flag 16, chr1:100, CB:Z:ACGT)". */
 static void write_record(sam_hdr_t *header, const struct order_record *r, kstring_t *text)
 {
     const char *reference = r->tid >= 0 ? sam_hdr_tid2name(header, r->tid) : "*";
@@ -144,7 +145,7 @@ void order_violation_print_verdict(const char *input, sam_hdr_t *header,
     const char *words = verdict->sorted ? verdict->candidate->note : verdict->candidate->words;
     write_record(header, &verdict->before, &before);
     write_record(header, &verdict->after, &after);
-    /* --quiet leaves out the note, but not that the file is not in order. */
+    /* --quiet hides the note, but not the error. */
     (verdict->sorted ? diag_note : diag_error)(
         "'%s' %s%s: %s comes before %s", input, verdict->sorted ? "is sorted, but " : "is not ",
         words, before.s ? before.s : "?", after.s ? after.s : "?");
@@ -152,7 +153,7 @@ void order_violation_print_verdict(const char *input, sam_hdr_t *header,
     ks_free(&after);
 }
 
-/* Appends a copy of a record, in the form in which it was read. Returns its end. */
+/* Appends a copy of a record in its original form. Returns its end. */
 static uint8_t *copy_record(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
 {
     memcpy(out, rec, bam_record_bytes(rec));
@@ -178,7 +179,7 @@ void order_violation_print(const struct sort_rules *rules, sam_hdr_t *header, co
         verdict.before.number += number - 1;
         verdict.after.number += number - 1;
         order_violation_print_verdict(input, header, &verdict);
-    } else {                    /* both had a key before */
+    } else {                    /* both had a key when they were read */
         record_problem_print(&problem, input);
     }
     order_check_destroy(check);

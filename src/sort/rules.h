@@ -1,8 +1,8 @@
 /*
- * rules.h -- the rules of the order: those of the options, and what they need from the header and
- * from files; and which two records violate them.
+ * rules.h -- completes the rules of the sort order with data from the header and from files, and
+ * prints order violations.
  *
- * Ownership: the maker owns what the rules point to, so it outlives them. Threads: one.
+ * Ownership: the maker owns what the rules point to, and must outlive them. Threads: one.
  */
 #ifndef ROCKSORT_SORT_RULES_H
 #define ROCKSORT_SORT_RULES_H
@@ -14,20 +14,21 @@
 
 #include <htslib/sam.h>
 
-struct rules_maker {            /* the first three are set by the caller, the rest starts as 0 */
-    const char *header_name;    /* where the header comes from, for messages */
-    const char *fasta;          /* -I; NULL: none, or runs have the values of all records */
+struct rules_maker {            /* the caller sets the first three; the rest starts as 0 */
+    const char *header_name;    /* source of the header, for messages */
+    const char *fasta;          /* -I; NULL: none, or the runs already hold the values of all
+                                   records */
     int minhash_window;         /* -w */
     struct bam_key_template *template_ends;
     struct minhash_index *minhash_index;
-    int64_t *reference_bases;   /* of all references, if mates are fixed */
+    int64_t *reference_bases;   /* lengths of all references, with --fixmate */
 };
 
-/* Gives the rules what they need. Returns 0, or -1 after a message. */
+/* Completes the rules. Returns 0, or -1 after a message. */
 int rules_complete(struct rules_maker *maker, sam_hdr_t *header, struct sort_rules *rules);
 
-/* Gives the rules of --fixmate what they need of the header. They are those of the options, and
-   long_positions and max_template_bytes are left to the caller. */
+/* Completes the rules of --fixmate, as parsed from the options, from the header. The caller sets
+   long_positions and max_template_bytes. */
 void rules_complete_fixmate(struct rules_maker *maker, const sam_hdr_t *header,
                             struct fixmate_rules *rules);
 
@@ -36,20 +37,20 @@ void rules_complete_fixmate(struct rules_maker *maker, const sam_hdr_t *header,
 int rules_add_program(const struct rules_maker *maker, sam_hdr_t *header,
                       const char *command_line);
 
-/* Returns 0, or -1 after a message if the format of the output cannot hold a reference: it is too
-   long, has no bases, which makes a CRAM unreadable, or a name that columns cannot hold. */
+/* Returns 0, or -1 after a message if the output format cannot hold a reference: too long, without
+   bases (makes a CRAM unreadable), or with a name that columns cannot hold. */
 int rules_check_format(sam_hdr_t *header, const struct output_format *format);
 
 /* Prints why the header of `name` cannot be changed, and returns -1. */
 int rules_header_error(const char *name);
 
-/* Prints what order_check.h found in the input: an error, or a note if the input is in order. The
-   verdict has a pair. */
+/* Prints the verdict of order_check.h, which must have a pair: an error, or a note if the input is
+   in order. */
 void order_violation_print_verdict(const char *input, sam_hdr_t *header,
                                    const struct order_verdict *verdict);
 
-/* Prints an error: two records of the input that follow each other, in the form in which they are
-   sorted, are not in the order of the rules. `number` is that of the second one, from 0. */
+/* Prints an error: two consecutive records of the input, in their sorted form, violate the rules.
+   `number`: of the second one, from 0. */
 void order_violation_print(const struct sort_rules *rules, sam_hdr_t *header, const char *input,
                            const uint8_t *before, const uint8_t *after, uint64_t number);
 

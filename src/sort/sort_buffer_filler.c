@@ -17,12 +17,12 @@ static void sort_job(struct worker *worker, void *arg)
     }
     sort_buffer_sort(buffer, worker_merge_space(worker));
     thread_pool_lock(sort->threads);
-    buffer->sorted = true;                      /* the thread pool announces the end of each job */
+    buffer->sorted = true;                      /* the thread pool signals the end of each job */
     thread_pool_unlock(sort->threads);
 }
 
-/* One job of the sort buffer is done, or no more parts come. The last of these calls submits the
-   job that sorts the sort buffer. */
+/* Call this when a job of the sort buffer is done, and when no more parts will come. The last call
+   submits the job that sorts the sort buffer. */
 static void step_done(struct sort_buffer *buffer)
 {
     const struct sort_context *sort = buffer->owner;
@@ -61,8 +61,8 @@ static void index_job(struct worker *worker, void *arg)
 
 /* ---- filling ---- */
 
-/* Makes a sort buffer for records of n_bytes that no usual sort buffer has room for. After one
-   large record expect more: makes room for a few, but not in a large part of the memory. */
+/* Makes a sort buffer for records of n_bytes that fit in no usual one. Expects more large records:
+   makes room for a few, but does not use a large part of the memory. */
 static struct sort_buffer *make_large(const struct sort_context *sort, size_t n_bytes)
 {
     struct memory_budget budget;
@@ -74,15 +74,15 @@ static struct sort_buffer *make_large(const struct sort_context *sort, size_t n_
                                        sort_buffer_bytes_for(sort->rules.order, n_bytes));
 }
 
-/* Appends the sort buffer at hand to the list of those that may be spilled, and lets it be sorted.
- */
+/* Appends the current sort buffer to the list of those that may be spilled, and allows it to be
+   sorted. */
 static void freeze(struct sort_buffer_filler *filler)
 {
     sort_buffer_pool_seal(filler->sort->pool, filler->buffer, &filler->at);
     step_done(filler->buffer);
 }
 
-/* Estimates the whole input from how well what was read of it is compressed. */
+/* Estimates the size of the whole input from the compression ratio so far. */
 static void estimate_input(const struct sort_buffer_filler *filler)
 {
     const struct bam_inputs *inputs = filler->sort->inputs;
@@ -95,7 +95,7 @@ static void estimate_input(const struct sort_buffer_filler *filler)
     thread_pool_unlock(filler->sort->threads);
 }
 
-/* Takes a sort buffer with room for n_bytes at least. */
+/* Takes a sort buffer with room for at least n_bytes. */
 static int take_buffer(struct sort_buffer_filler *filler, size_t n_bytes)
 {
     const struct sort_context *sort = filler->sort;
@@ -133,7 +133,7 @@ int sort_buffer_filler_make_room(struct sort_buffer_filler *filler, size_t n_byt
 {
     if (filler->buffer->n_records > 0)
         freeze(filler);
-    else                        /* not one record fitted */
+    else                        /* no record fitted */
         sort_buffer_pool_free(filler->sort->pool, filler->buffer);
     filler->buffer = NULL;
     return take_buffer(filler, n_bytes);

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <time.h>
 
-/* What a sort that only reads needs at the most, and in addition for each thread. */
+/* Maximum memory of --checksum-only and --verify, and in addition for each thread. */
 enum { SUM_BYTES = 32 << 20, SUM_THREAD_BYTES = 16 << 20 };
 
 void sort_plan_memory(const struct sort_settings *s, size_t total_bytes,
                       struct memory_budget *budget)
 {
-    /* Nothing is kept: sort buffers that stay in the cache are better than many. */
+    /* Records are not kept: few sort buffers that stay in the cache are better than many. */
     size_t enough = SUM_BYTES + SUM_THREAD_BYTES * (size_t)s->n_threads;
     if (s->sum_only && total_bytes > enough) total_bytes = enough;
     if (s->markdup) total_bytes -= markdup_memory(total_bytes);
@@ -28,8 +28,7 @@ void sort_plan_memory(const struct sort_settings *s, size_t total_bytes,
     budget->run_buffers = budget->full_buffers = budget->first_full_buffers = 1;
 }
 
-/* A sort that goes on with a checkpoint has places of its own only if it got -T; the first
-   directory of the checkpoint is one, too. */
+/* A resumed sort uses the first directory of the checkpoint, besides those of -T. */
 static void list_temp_places(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
@@ -82,7 +81,7 @@ static void create_output(struct sort_context *sort)
     }
 }
 
-/* Gives each object the settings that it needs. */
+/* Creates each object with its settings. */
 static void create_objects(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
@@ -92,7 +91,7 @@ static void create_objects(struct sort_context *sort)
     sort->resume = (struct resume){.checkpoint = s->resumed, .partial = s->partial};
     sort->rules_maker = (struct rules_maker){
         .header_name = s->resumed ? s->resumed->dirs[0].path : s->inputs[0],
-        /* Runs of an earlier process have the values of their records. */
+        /* Runs of an earlier process hold the minimisers of their records. */
         .fasta = resume_reads_input(&sort->resume) ? s->minhash_fasta : NULL,
         .minhash_window = s->minhash_window,
     };
@@ -122,9 +121,11 @@ static void create_objects(struct sort_context *sort)
     create_output(sort);
 }
 
-int sort_init(struct sort_context *sort, const struct sort_settings *settings, struct sort_report *report)
+int sort_init(struct sort_context *sort, const struct sort_settings *settings,
+              struct sort_report *report)
 {
-    *sort = (struct sort_context){.settings = settings, .report = report, .cut_names = CUT_NAMES_START};
+    *sort = (struct sort_context){
+        .settings = settings, .report = report, .cut_names = CUT_NAMES_START};
     *report = (struct sort_report){.begun = time(NULL), .output = settings->output,
                                    .also = settings->also};
     sort_plan_memory(settings, settings->memory_bytes, &sort->budget);
@@ -134,8 +135,8 @@ int sort_init(struct sort_context *sort, const struct sort_settings *settings, s
     return 0;
 }
 
-/* Reports the budget with all its sort buffers, also if compactions took some of them, but with the
-   longer runs of a disk that is slow to seek. */
+/* Reports the initial budget, including sort buffers that compactions took, but with the longer
+   runs of a disk that is slow to seek. */
 static void report_budget(struct sort_context *sort)
 {
     struct memory_budget last;
@@ -144,7 +145,7 @@ static void report_budget(struct sort_context *sort)
     if (last.long_runs) memory_budget_lengthen_runs(&sort->report->budget);
 }
 
-/* Fills the report when no thread is left that counts. */
+/* Fills the report, after all threads that count have ended. */
 static void fill_report(struct sort_context *sort)
 {
     struct sort_report *report = sort->report;
@@ -160,9 +161,9 @@ static void fill_report(struct sort_context *sort)
     report->n_records_out = sort->sum_out.n_records;
     report->codec_reason = spill_codec_reason(sort->spiller);
     thread_pool_lock(sort->threads);
-    struct run_committer *ender = temp_store_ender(sort->store);
-    if (ender) {
-        const struct ender_totals *ended = run_committer_totals(ender);
+    struct run_committer *committer = temp_store_ender(sort->store);
+    if (committer) {
+        const struct ender_totals *ended = run_committer_totals(committer);
         report->spilled_bytes = ended->raw_bytes;
         memcpy(report->runs_of_codec, ended->n_of_codec, sizeof report->runs_of_codec);
         report->waits[WAIT_SPILLER_RUNS] = ended->wait_seconds;
@@ -171,7 +172,7 @@ static void fill_report(struct sort_context *sort)
     thread_pool_unlock(sort->threads);
 }
 
-/* The report takes over what --markdup counted. */
+/* Moves the counts of --markdup to the report. */
 static void report_duplicates(struct sort_context *sort)
 {
     size_t n = 0;
@@ -229,7 +230,7 @@ void sort_release(struct sort_context *sort)
     record_observers_destroy(&sort->observers_out);
     record_observers_destroy(&sort->observers_run);
     sorted_output_release(&sort->output);
-    free(sort->temp_prefixes);          /* after the output, whose notes point to them */
+    free(sort->temp_prefixes);          /* after the output, which uses them */
     split_plan_destroy(sort->split);
     group_list_destroy(sort->groups);
     rules_release(&sort->rules_maker);
@@ -238,7 +239,7 @@ void sort_release(struct sort_context *sort)
     load_totals_destroy(sort->totals);
     thread_pool_destroy(sort->threads);
     for (int i = 0; i < MOST_OUTPUTS; i++)
-        column_schema_destroy(sort->columns[i].schema); /* workers have used it */
+        column_schema_destroy(sort->columns[i].schema); /* after the workers */
     output_path_release(&sort->output_path);
     output_path_release(&sort->index_path);
     output_path_release(&sort->also_path);

@@ -73,8 +73,8 @@ static double cpu_seconds(const struct sort_report *r)
 
 enum { MORE_TEXT_BYTES = PATH_MAX + 128 };
 
-/* What follows the name of the output: nothing, or ", also 1.5 MB to 'out.parquet'; 1 input is
-   probably truncated". */
+/* Text after the name of the output: none, or ", also 1.5 MB to 'out.parquet'; 1 input is probably
+   truncated". */
 static void add_to_output(const struct sort_report *r, char text[MORE_TEXT_BYTES])
 {
     int n = 0;
@@ -101,7 +101,7 @@ static void print_merged_line(const struct sort_report *r)
               cpu_seconds(r), (double)memory_peak() / (1 << 20));
 }
 
-/* Scripts search this line: its words stay; new ones go before the wall time. */
+/* Scripts parse this line: do not change its words; add new ones before the wall time. */
 static void print_closing_line(const struct sort_report *r)
 {
     const struct process_usage *phases = r->phases;
@@ -109,7 +109,7 @@ static void print_closing_line(const struct sort_report *r)
     double wall = sort_report_wall_seconds(r);
     double load = phases[SORT_PHASE_LOAD].wall_seconds + phases[SORT_PHASE_SETTLE].wall_seconds;
     double merge = phases[SORT_PHASE_MERGE].wall_seconds + last->wall_seconds;
-    char input[32] = "?";       /* unknown for what htslib decodes from a pipe */
+    char input[32] = "?";       /* unknown if htslib decodes a pipe */
     char mark[32] = "", more[MORE_TEXT_BYTES];
     add_to_output(r, more);
     if (r->input_bytes > 0)
@@ -139,7 +139,7 @@ static void print_store_details(const struct sort_report *r)
                   "%.0f MB/s", disk->file_system, 1e3 * disk->seek_seconds, disk->parallel,
                   1e-6 * disk->bytes_per_second);
     const unsigned *n = r->runs_of_codec;
-    /* A sort that was resumed may have written no run itself. */
+    /* A resumed sort may not have written a run itself. */
     if (n[TEMP_CODEC_NONE] + n[TEMP_CODEC_SNAPPY] + n[TEMP_CODEC_LZ4] + n[TEMP_CODEC_ZSTD] > 0)
         diag_note("codec: %u runs none, %u snappy, %u lz4, %u zstd; the last one because %s",
                   n[TEMP_CODEC_NONE], n[TEMP_CODEC_SNAPPY], n[TEMP_CODEC_LZ4],

@@ -1,9 +1,8 @@
 /*
- * sort_report.h -- what a sort did, by phase and over time. The stages fill the report; this
- * file and cli/sort_stats.h print it.
+ * sort_report.h -- the report of a sort: counts, times of phases, samples over time. The stages
+ * fill it; this file and cli/sort_stats.h print it.
  *
- * Order of calls: the stages fill it; print; release. After a failure it holds what was done
- * until then. The owner of the report releases it; one thread at a time.
+ * After a failure it covers the time until then. The owner releases it. Threads: one at a time.
  */
 #ifndef ROCKSORT_SORT_SORT_REPORT_H
 #define ROCKSORT_SORT_SORT_REPORT_H
@@ -28,7 +27,7 @@
 enum sort_phase {
     SORT_PHASE_LOAD,            /* input to sorted sort buffers and runs */
     SORT_PHASE_SETTLE,          /* the last runs, and compactions that must end before the merge */
-    SORT_PHASE_MARK,            /* which records are duplicates; takes no time without --markdup */
+    SORT_PHASE_MARK,            /* resolve duplicates; no time without --markdup */
     SORT_PHASE_MERGE,           /* runs and sort buffers to output */
     SORT_PHASE_CLOSE,           /* end of the output, index, removal of temporary data */
     SORT_N_PHASES
@@ -39,16 +38,16 @@ const char *sort_phase_name(enum sort_phase phase);
 
 /* ---- samples ---- */
 
-/* A plot of a sort of half a minute has a hundred points; taking a sample takes 50 us. */
+/* A sort of half a minute gets a hundred points; a sample takes 50 us. */
 #define SAMPLE_SECONDS 0.25
 
 enum { SAMPLE_MOST = 1024 };
 
-struct sample {                 /* what was done until one moment */
+struct sample {                 /* totals until one moment */
     double seconds;             /* since the start */
     enum sort_phase phase;
     uint64_t records_in, raw_bytes_in;
-    uint64_t raw_bytes_before;  /* of these, read by an earlier process */
+    uint64_t raw_bytes_before;  /* of raw_bytes_in, read by an earlier process */
     uint64_t file_bytes, file_bytes_read, file_bytes_before;   /* of the input files; 0: unknown */
     uint64_t records_out, raw_bytes_out, output_bytes;         /* written */
     uint64_t n_runs, spilled_bytes;     /* uncompressed */
@@ -58,9 +57,8 @@ struct sample {                 /* what was done until one moment */
 };
 
 /*
- * Samples at even distances, however long the sort takes: at first one each SAMPLE_SECONDS. When
- * there are SAMPLE_MOST, every second one is dropped and the interval doubles. So a long sort has
- * SAMPLE_MOST / 2 to SAMPLE_MOST samples.
+ * Samples at even intervals, first of SAMPLE_SECONDS. When there are SAMPLE_MOST, every second one
+ * is dropped and the interval doubles. So a long sort has SAMPLE_MOST / 2 to SAMPLE_MOST samples.
  *
  * Order of calls: start, or {0} for a series that takes no samples; add when one is due, and once
  * more at the end; release.
@@ -83,14 +81,15 @@ void sample_series_release(struct sample_series *series);
 
 /* ---- the report ---- */
 
-/* What --markdup counted. The report owns it. */
+/* The counts of --markdup, owned by the report. */
 struct duplicate_outcome {
-    struct duplicate_counts *counts;    /* of each read group or library; [0]: of neither */
+    struct duplicate_counts *counts;    /* of each read group or library; [0]: of records without
+                                           one */
     size_t n_counts;
     bool by_read_group;
     struct read_groups *groups; /* NULL: all records are counted in one */
-    uint64_t read_ends_bytes;   /* what was remembered of all records, to decide */
-    uint64_t file_bytes;        /* how much of that, and of what was found, went to a file */
+    uint64_t read_ends_bytes;   /* size of the read ends */
+    uint64_t file_bytes;        /* bytes of read ends and results written to temporary files */
 };
 
 struct sort_report {
@@ -98,7 +97,7 @@ struct sort_report {
     uint64_t n_records;         /* read */
     uint64_t raw_bytes;         /* uncompressed size of the records read */
     uint64_t checksum;          /* sum of the XXH3-64 of each record (content_sum.h) */
-    uint64_t input_bytes;       /* as they are stored, read so far; 0: unknown */
+    uint64_t input_bytes;       /* stored size read so far; 0: unknown */
     size_t n_inputs_cut;        /* probably truncated: bam_reader_is_cut */
     uint64_t n_records_out;     /* merged */
     const char *output;         /* its name, borrowed; NULL: standard output */
@@ -106,31 +105,31 @@ struct sort_report {
     const char *also;           /* the name of the second output, borrowed; NULL: there is none */
     uint64_t also_bytes;
     struct memory_budget budget; /* with the sort buffers that compactions took */
-    struct run_store_stats store;       /* {0} if all fitted into memory */
+    struct run_store_stats store;       /* {0} if all records fit in memory */
     uint64_t spilled_bytes;     /* raw bytes of the runs */
     unsigned runs_of_codec[TEMP_CODEC_COUNT];
     enum codec_reason codec_reason;     /* of the last run's codec */
     unsigned n_buffers_kept;    /* sort buffers merged from memory */
-    size_t n_inputs_merged, n_inputs_copied;    /* --merge: inputs that were merged with others, and
-                                                   those whose blocks were copied */
+    size_t n_inputs_merged, n_inputs_copied;    /* --merge: inputs merged with others, and inputs
+                                                   whose blocks were copied */
     uint64_t copied_bytes;      /* of these blocks */
     struct process_usage phases[SORT_N_PHASES];
     double waits[SORT_N_WAITS]; /* seconds */
-    struct sample_series series;        /* if the settings ask for it */
-    bool verified;              /* with verify, where the result is 0: the records are in order */
-    char order_words[96];       /* "sorted by coordinate": in this one */
+    struct sample_series series;        /* if settings.sample is set */
+    bool verified;              /* with verify, if the result is 0: the records are in order */
+    char order_words[96];       /* the order found: "sorted by coordinate" */
     struct duplicate_outcome duplicates;        /* with --markdup */
-    struct group_list *groups;  /* of the output, owned; NULL: it is not divided, or incomplete */
-    char **kept_directories;    /* NULL-terminated: the checkpoint that -k keeps, or NULL */
+    struct group_list *groups;  /* owned; NULL: no groups, or the output is incomplete */
+    char **kept_directories;    /* the checkpoint that -k keeps, NULL-terminated; or NULL */
 };
 
 /* Seconds from start to end. */
 double sort_report_wall_seconds(const struct sort_report *report);
 
-/* The number, checksum and size of the records, see doc/samtools-rocksort.1, CHECKSUM. */
+/* Prints number, checksum and size of the records (doc/samtools-rocksort.1, CHECKSUM). */
 void sort_report_print_checksum(const struct sort_report *report, FILE *to);
 
-/* The closing line, and with `details` the lines after it, on standard error. */
+/* Prints the closing line, and with `details` more lines, on standard error. */
 void sort_report_print(const struct sort_report *report, bool details);
 
 void sort_report_release(struct sort_report *report);

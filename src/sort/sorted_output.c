@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values of a tag may be long, and there may be many: titles of groups are cut. */
+/* Titles are truncated: values of a tag may be long, and many. */
 enum { MOST_TITLE_BYTES = GROUP_NAME_BYTES };
 
 struct open_group {
@@ -23,7 +23,7 @@ struct open_group {
     sam_hdr_t *header;          /* its own, or NULL */
 };
 
-/* What groups are like. */
+/* The settings shared by all groups. */
 static const struct output_settings *like_of(const struct sorted_output *out)
 {
     return &out->files[0].settings;
@@ -31,7 +31,7 @@ static const struct output_settings *like_of(const struct sorted_output *out)
 
 /* ---- preparing groups ---- */
 
-/* Checks that the files of a group do not exist, and are not those of another one. */
+/* Checks that the files of a group do not exist, and belong to no other group. */
 static int check_files(const struct sorted_output *out, size_t group)
 {
     const struct group_list *groups = out->groups;
@@ -59,7 +59,7 @@ static int check_known(const struct sorted_output *out)
     return 0;
 }
 
-/* Checks that indexes, which are written beside the groups, can get their names. */
+/* Checks that indexes, which are written beside the groups, can be renamed to their directory. */
 static int check_index_place(const struct sorted_output *out)
 {
     const struct output_settings *like = like_of(out);
@@ -82,8 +82,8 @@ static int check_index_place(const struct sorted_output *out)
     return error ? -1 : 0;
 }
 
-/* The memory that an open group may need. A BAI has an entry for each window of the genome. A CSI
-   has only those of windows with reads, which are few in all groups together. */
+/* The memory that an open group may need. A BAI has an entry for each window of the genome; a CSI
+   only for windows with reads, which are few in total. */
 static size_t open_bytes(const struct sorted_output *out)
 {
     enum { GROUP_BYTES = 128 << 10, WINDOW_SHIFT = 14, ENTRY_BYTES = 8 };
@@ -94,7 +94,7 @@ static size_t open_bytes(const struct sorted_output *out)
     return n_bytes;
 }
 
-/* Checks that as many groups can be open as must be. */
+/* Checks that enough groups can be open at the same time. */
 static int check_open(const struct sorted_output *out, size_t memory_bytes)
 {
     enum { OTHER_FILES = 64, FILES_OF_GROUP = 3, CRAM_GROUPS = 4 };
@@ -118,7 +118,7 @@ static int check_open(const struct sorted_output *out, size_t memory_bytes)
 
 /* ---- opening and closing groups ---- */
 
-/* The header of a read group's group has no other read groups. */
+/* Removes other read groups from the header of a read group's file. */
 static int make_own_header(const struct sorted_output *out, struct open_group *open)
 {
     if (out->plan->request.kind != SPLIT_READ_GROUP) return 0;
@@ -131,7 +131,8 @@ static int make_own_header(const struct sorted_output *out, struct open_group *o
     return -1;
 }
 
-/* Closes a group and frees it. Returns 0, or -1 after a message, or if it is not complete. */
+/* Closes a group and frees it. Returns 0, or -1 after a message, or without one if it is
+   incomplete. */
 static int close_group(const struct sorted_output *out, struct open_group *open, bool complete)
 {
     struct output_result result;
@@ -149,7 +150,7 @@ static int close_group(const struct sorted_output *out, struct open_group *open,
     return r;
 }
 
-/* Files have numbers until all groups are complete. */
+/* Writes the temporary name of a group's file, which is a number. */
 static void put_number(const struct sorted_output *out, size_t group, bool index,
                        char path[PATH_MAX])
 {
@@ -165,7 +166,7 @@ static void place_file(const struct sorted_output *out, struct output_path *path
     path->lock = like_of(out)->path->lock;
 }
 
-/* *made is to be closed, also after a failure. */
+/* The caller closes *made, also after a failure. */
 static int open_group(struct sorted_output *out, size_t number, struct open_group **made)
 {
     struct open_group *open = *made = xcalloc(1, sizeof *open);
@@ -188,13 +189,13 @@ static int open_group(struct sorted_output *out, size_t number, struct open_grou
     return output_file_open(&open->file, header, 0);
 }
 
-/* True if no record of the group will come after the span of the last span. */
+/* True if no record of the group can follow the current span. */
 static bool has_ended(const struct sorted_output *out, size_t group)
 {
     return out->span > 0 && split_plan_ends(out->plan, group, out->span - 1);
 }
 
-/* Closes the open groups: all, or those that have ended. */
+/* Closes open groups: all, or only those that have ended. */
 static int close_groups(struct sorted_output *out, bool all, bool complete)
 {
     size_t n_left = 0;
@@ -225,7 +226,7 @@ static ssize_t add_value(struct sorted_output *out, char *text)
     return check_files(out, number) == 0 ? (ssize_t)number : -1;
 }
 
-/* The number of the group of a value, which may be new; -1 after a message. */
+/* The group of a value, perhaps a new one; -1 after a message. */
 static ssize_t group_of_value(struct sorted_output *out, const struct output_span *span)
 {
     const struct split_plan *plan = out->plan;
@@ -233,8 +234,8 @@ static ssize_t group_of_value(struct sorted_output *out, const struct output_spa
     char *text = bam_key_tag_text(span->value, span->value_bytes);
     if (!text) return (ssize_t)split_plan_none(plan);
     ssize_t number = group_list_find(groups, text);
-    /* Only read groups of the header are known, not the group of those that have none. The value of
-       another type with the same text is another group. */
+    /* Only read groups of the header are known, not the group without a value. A value of another
+       type with the same text is another group. */
     if (number < 0 || (size_t)number >= split_plan_none(plan) ||
         group_list_counts(groups, (size_t)number)->begun)
         number = add_value(out, text);
@@ -248,7 +249,7 @@ static bool same_value(const struct sorted_output *out, const struct output_span
            memcmp(out->value, span->value, span->value_bytes) == 0;
 }
 
-/* Finds the group by its value. Values come in order: another one ends the group before. */
+/* Finds the group by its value. Values are in order: a new one ends the previous group. */
 static ssize_t find_by_value(struct sorted_output *out, const struct output_span *span)
 {
     if (same_value(out, span)) return (ssize_t)out->open[0]->number;
@@ -267,7 +268,7 @@ static ssize_t find_by_place(struct sorted_output *out, const struct output_span
     return (ssize_t)span->group;
 }
 
-/* NULL if the group is not open. */
+/* Returns NULL if the group is not open. */
 static struct open_group *find_open(const struct sorted_output *out, size_t number)
 {
     for (size_t i = 0; i < out->n_open; i++)
@@ -275,7 +276,7 @@ static struct open_group *find_open(const struct sorted_output *out, size_t numb
     return NULL;
 }
 
-/* The open file of the group to which a span belongs. */
+/* Returns the open file of the group of a span. */
 static struct output_file *file_of_group(struct sorted_output *out, const struct output_span *span)
 {
     ssize_t number = span->value ? find_by_value(out, span)
@@ -295,7 +296,7 @@ static struct output_file *file_of_group(struct sorted_output *out, const struct
 
 /* ---- the end of groups ---- */
 
-/* Makes the groups that have no records. */
+/* Writes the files of known groups without records. */
 static int make_empty(struct sorted_output *out)
 {
     struct group_list *groups = out->groups;
@@ -308,7 +309,7 @@ static int make_empty(struct sorted_output *out)
     return 0;
 }
 
-/* Notes older indexes that readers would take for those of the groups. */
+/* Adds old indexes, which readers would take for those of the groups, to the set. */
 static void add_stale_indexes(const struct sorted_output *out)
 {
     const struct group_list *groups = out->groups;
@@ -321,7 +322,7 @@ static void add_stale_indexes(const struct sorted_output *out)
     }
 }
 
-/* Of two files of a group, the second one is its index. */
+/* Looks up file i; of two files of a group, the second is its index. */
 static void look_up_file(const void *arg, size_t i, struct output_group *file)
 {
     const struct sorted_output *out = arg;
@@ -331,13 +332,13 @@ static void look_up_file(const void *arg, size_t i, struct output_group *file)
     group_list_put_file(out->groups, group, index, file->name, sizeof file->name);
 }
 
-/* True if groups of this pattern have a directory each. */
+/* True if each group of this pattern has its own directory. */
 static bool has_directories(const char *pattern)
 {
     return pattern && memchr(pattern, '%', (size_t)(path_name(pattern) - pattern));
 }
 
-/* All groups wait for their names now. */
+/* Adds all complete groups to the set. */
 static int complete_groups(const struct sorted_output *out)
 {
     const struct output_groups files = {
@@ -353,7 +354,7 @@ static int complete_groups(const struct sorted_output *out)
     return 0;
 }
 
-/* For the report. */
+/* Sets the starts of ranges, for the report. */
 static void note_begins(const struct sorted_output *out)
 {
     for (size_t i = 0; i < out->plan->n_groups; i++) {
@@ -396,7 +397,7 @@ int sorted_output_open(struct sorted_output *out, sam_hdr_t *header, uint64_t ra
 static int write_span(struct output_file *file, const struct chunk_encoder *from,
                       struct output_span *span)
 {
-    /* A span of no records has no bytes, and perhaps there is no buffer. */
+    /* A span without records has no bytes, and perhaps no buffer. */
     const uint8_t *bytes = from->bytes ? from->bytes + span->begin : NULL;
     return output_file_write(file, bytes, span->end - span->begin, span->raw_bytes, &span->part,
                              &span->notes);
@@ -413,8 +414,8 @@ int sorted_output_write(struct sorted_output *out, struct chunk_encoder from[MOS
     return 0;
 }
 
-/* Ends the files that get their names later, or the others. What stands in its place at once, as an
-   object does, comes last, and of two objects the first one: it cannot be taken back. */
+/* Ends the files with temporary names, or the others. Files that appear at once, such as objects,
+   are ended last, and of these the first output last: they cannot be undone. */
 static int end_files(struct sorted_output *out, bool is_temporary)
 {
     for (unsigned i = out->n_files; i-- > 0;)
@@ -424,7 +425,7 @@ static int end_files(struct sorted_output *out, bool is_temporary)
     return 0;
 }
 
-/* Two files must both be on the disk before one gets its name. */
+/* Syncs both files before one is renamed. */
 static int sync_files(const struct sorted_output *out)
 {
     for (unsigned i = 0; out->n_files > 1 && i < out->n_files; i++)
@@ -432,7 +433,7 @@ static int sync_files(const struct sorted_output *out)
     return 0;
 }
 
-/* All outputs are closed. They get their names unless one could not be synced. */
+/* Marks the set complete when all outputs are closed, unless a sync fails. */
 static void complete_set(struct sorted_output *out)
 {
     for (unsigned i = 0; i < out->n_files; i++) {

@@ -12,7 +12,7 @@
 
 struct spiller {
     struct spill_settings settings;
-    enum temp_codec codec;      /* of the last run, and why, if the sort chooses it */
+    enum temp_codec codec;      /* of the last run, and the reason if the sort chooses it */
     enum codec_reason codec_reason;
     pthread_t thread;
     bool space_is_checked;
@@ -32,8 +32,8 @@ static struct run_label make_label(const struct spill_totals *before,
     return label;
 }
 
-/* Estimates how many uncompressed bytes are still to be spilled. Where the size of the input is
-   unknown, or -s was too small, expects ten times what was read. */
+/* Estimates the uncompressed bytes still to be spilled. If the size of the input is unknown, or -s
+   was too small, assumes ten times the bytes read so far. */
 static uint64_t bytes_to_spill(const struct sort_settings *settings,
                                const struct load_counts *counts, uint64_t spilled)
 {
@@ -43,8 +43,8 @@ static uint64_t bytes_to_spill(const struct sort_settings *settings,
     return expected > spilled ? expected - spilled : 0;
 }
 
-/* Chooses the codec before the first run; as long as that is none, looks before each run whether
-   there is still room for it. */
+/* Chooses the codec before the first run; if that is none, checks before each run whether there is
+   still enough space for it. */
 static enum temp_codec choose_codec(struct spiller *spiller, const struct load_counts *counts,
                                     uint64_t spilled, struct run_store *store)
 {
@@ -60,14 +60,14 @@ static enum temp_codec choose_codec(struct spiller *spiller, const struct load_c
     return spiller->codec;
 }
 
-/* A run that is being written, and how many are expected when it has ended. */
+/* A run to be written, and how many runs are expected in all. */
 struct planned_run {
     struct run_writer_settings settings;
     uint64_t n_runs_expected;
 };
 
-/* Chooses codec, files and block size of the run. Tells the store how many bytes are still to
-   come. */
+/* Chooses codec, files and block size of the run. Passes the estimate of remaining bytes to the
+   store. */
 static void plan_run(struct spiller *spiller, const struct spill_totals *before,
                      struct planned_run *run)
 {
@@ -85,13 +85,13 @@ static void plan_run(struct spiller *spiller, const struct spill_totals *before,
         memory_budget_run_files(budget, run_bytes, n_likely, run_store_most_files(s->store));
     s->block_bytes = memory_budget_block_bytes(budget, before->n_runs * s->n_files,
                                                (unsigned)n_expected * s->n_files);
-    /* This estimate counts the run itself, too: it is used when the run has ended. */
+    /* The estimate includes this run: it is used when the run has ended. */
     run->n_runs_expected =
         memory_budget_expect_runs(budget, expected, before->n_runs + 1, done + run_bytes);
 }
 
-/* Warns if there is too little space; checks only once in a sort. How much is needed is measured on
-   n sorted sort buffers that are in no run. */
+/* Warns if there is too little space; checks only once in a sort. Estimates the need from n sorted
+   sort buffers that are in no run. */
 static void check_space(struct spiller *spiller, struct run_store *store,
                         struct sort_buffer *const *buffers, size_t n)
 {
@@ -223,7 +223,7 @@ void spill_join(struct spiller *spiller)
     (void)pthread_join(spiller->thread, NULL);
 }
 
-/* True if the merge has the memory that it needs. */
+/* True if the merge has enough memory. */
 static bool merge_fits(const struct spiller *spiller, const struct memory_budget *budget)
 {
     const struct spill_settings *s = &spiller->settings;
@@ -237,15 +237,15 @@ int spill_to_fit(struct spiller *spiller)
 {
     const struct spill_settings *s = &spiller->settings;
     for (;;) {
-        struct run_committer *ender = temp_store_ender(s->store);
+        struct run_committer *committer = temp_store_ender(s->store);
         struct memory_budget budget;
-        if (ender && run_committer_drain(ender) < 0) return -1;
+        if (committer && run_committer_drain(committer) < 0) return -1;
         if (thread_pool_failed(s->threads)) return -1;
         sort_buffer_pool_budget(s->pool, &budget);
         size_t left = sort_buffer_pool_n_kept(s->pool);
         bool fits = merge_fits(spiller, &budget);
         if (left == 0 || (fits && !temp_store_needs_all_runs(s->store) && !s->needs_all_runs))
-            return ender ? run_committer_settle(ender) : 0;
+            return committer ? run_committer_settle(committer) : 0;
         if (spill_oldest(spiller, spill_policy_run_buffers(&budget, left)) < 0) return -1;
     }
 }

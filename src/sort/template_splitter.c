@@ -12,11 +12,11 @@
 
 #include <stdlib.h>
 
-enum { LARGE_TEMPLATE_BYTES = 8 << 20 };        /* whatever the memory: the copies of it that are in
-                                                   memory at once fit the allowance */
+enum { LARGE_TEMPLATE_BYTES = 8 << 20 };        /* for any memory limit: all copies of a smaller
+                                                   template fit the allowance */
 
-/* A template that does not fit in memory. Its records go to a stream, in parts, each with its head.
-   They come back in these parts, which workers fix. */
+/* A part of a template that does not fit in memory. Its records go to a tape, in parts, each with a
+   head. They are read back in these parts, which workers fix. */
 struct part_head {
     size_t n_bytes;
     uint64_t first_record;
@@ -25,25 +25,25 @@ struct part_head {
 
 struct oversized_spool {
     const struct sort_context *sort;
-    struct oversized_template *template; /* what the records need to know of each other */
+    struct oversized_template *template; /* shared data of all records of the template */
     struct tape_set *records;
     struct tape_reader reader;
-    uint64_t n_records;         /* of the input, up to the last one that was added */
-    struct part_head head;      /* of the part that is being made */
+    uint64_t n_records;         /* of the input, up to the last one added */
+    struct part_head head;      /* of the current part */
     struct record_bytes made;
 };
 
-struct template_work {          /* the templates that a span completes */
+struct template_work {          /* templates completed by a span */
     struct template_splitter *ts;
     struct queued_span *span;   /* NULL: a part of a large template, or the end of the input */
     struct template_span templates;
-    uint64_t first_record;      /* of the span: its number in the input, from 0 */
-    struct oversized_spool *large;   /* a template that comes before the span, or NULL */
+    uint64_t first_record;      /* number of the span's first record in the input, from 0 */
+    struct oversized_spool *large;      /* a large template to place next, or NULL */
     struct fixed_part part;     /* instead of a span, if part.template is not NULL */
     struct record_bytes part_records;
     struct fixed_records fixed;
     /* under the lock */
-    bool done;                  /* the fixed records are there */
+    bool done;                  /* the records are fixed */
     unsigned n_users;           /* the loader, and jobs that copy */
 };
 
@@ -52,16 +52,16 @@ struct template_splitter {
     struct threads *threads;
     struct sort_buffer_filler *filler;
     size_t max_template_bytes;
-    /* of the input at hand */
+    /* of the current input */
     const char *input;
     struct template_cutter cutter;
-    struct oversized_spool *large;   /* the template that is open, or NULL */
-    uint64_t n_records;         /* in spans, and of `large` */
-    uint64_t end_offset;        /* once it has ended */
+    struct oversized_spool *large;      /* the current one, or NULL */
+    uint64_t n_records;         /* in spans, and in `large` */
+    uint64_t end_offset;        /* offset of the end of the input */
     /* all */
     struct template_work *ring;
     unsigned n_ring, ring_at, ring_used;
-    struct template_work *parts;        /* of a large template, on their way as those of the ring */
+    struct template_work *parts;        /* parts of a large template that are being fixed */
     unsigned n_parts;
 };
 
@@ -132,7 +132,7 @@ static int oversized_add(struct oversized_spool *large, const uint8_t *records, 
     return 0;
 }
 
-/* No more are added. */
+/* Ends the template. */
 static int oversized_end(struct oversized_spool *large)
 {
     if (write_part(large) < 0) return -1;
@@ -253,7 +253,7 @@ static int submit(struct template_work *work)
     return thread_pool_submit(threads, fix_job, work);
 }
 
-/* Waits until no more than n_users use the records of a work. */
+/* Waits until at most n_users use the records of a work. */
 static int wait_for_users(const struct template_work *work, unsigned n_users)
 {
     struct threads *threads = work->ts->threads;
@@ -280,7 +280,7 @@ static void drop_user(void *owner)
     struct template_work *work = owner;
     size_t keep_bytes = 2 * work->ts->sort->budget.span_bytes;
     if (--work->n_users > 0) return;
-    /* One template of many records should not make every buffer in the ring stay large. */
+    /* Otherwise one large template would leave every buffer in the ring large. */
     fixed_records_shrink(&work->fixed, keep_bytes);
     if (work->templates.left.room > keep_bytes) template_span_release(&work->templates);
 }
@@ -297,8 +297,8 @@ static void drop_work(struct template_work *work)
 
 /* ---- cutting ---- */
 
-/* A template is in memory four times: as it is read, as it is cut off, as it is written, and in its
-   sort buffer; with -M its tags are there once more; and each of its records has a draft. */
+/* A template is in memory four times: as read, as cut, as fixed, and in its sort buffer; with -M
+   its tags are there once more; and each of its records has a draft. */
 static bool is_large(const struct template_splitter *ts)
 {
     const struct template_cutter *c = &ts->cutter;
@@ -317,7 +317,7 @@ static int add_to_large(struct template_splitter *ts, const uint8_t *records,
     return r;
 }
 
-/* Makes the template that is kept a large one. */
+/* Makes the incomplete template a large one. */
 static int begin_large(struct template_splitter *ts)
 {
     struct template_span templates = {.n_records = 0};
@@ -326,8 +326,8 @@ static int begin_large(struct template_splitter *ts)
     return add_to_large(ts, NULL, &templates);
 }
 
-/* Takes the records with which a span continues the large template. Stores from where on the span
-   is to be cut, and how many records come before. Returns 0, or -1 after a message. */
+/* Takes the records of a span that continue the large template. Stores where the rest of the span
+   starts, and how many records precede it. Returns 0, or -1 after a message. */
 static int go_on_with_large(struct template_work *work, const uint8_t *records, size_t n_bytes,
                             bool is_last, size_t *from, size_t *n_before)
 {
@@ -344,7 +344,7 @@ static int go_on_with_large(struct template_work *work, const uint8_t *records, 
     return oversized_end(work->large);
 }
 
-/* Cuts a span, or what is left at the end. is_last: nothing follows that can be used. */
+/* Divides a span, or the rest at the end, into templates. is_last: no usable span follows. */
 static int cut(struct template_work *work, bool is_last)
 {
     static const struct record_span nothing;
@@ -369,7 +369,7 @@ static int cut(struct template_work *work, bool is_last)
     return submit(work);
 }
 
-/* Cuts a span into the next free slot of the ring. */
+/* Divides a span into templates, in the next free slot of the ring. */
 static int add(struct template_splitter *ts, struct queued_span *span, bool is_last)
 {
     struct template_work *work = &ts->ring[(ts->ring_at + ts->ring_used) % ts->n_ring];
@@ -377,7 +377,7 @@ static int add(struct template_splitter *ts, struct queued_span *span, bool is_l
     work->span = span;
     work->n_users = 1;
     if (cut(work, is_last) == 0) return 0;
-    thread_pool_fail(ts->threads); /* nothing fixes its span */
+    thread_pool_fail(ts->threads); /* no job will fix its span */
     return -1;
 }
 
@@ -402,7 +402,7 @@ int template_splitter_finish(struct template_splitter *ts, uint64_t end_offset)
 
 /* ---- placing ---- */
 
-/* Where the input goes on after some templates of a work. */
+/* The position in the input after some templates of a work. */
 static struct input_position position_after(const struct template_work *work,
                                             const struct fixed_end *end)
 {
@@ -436,8 +436,8 @@ static int place_group(struct template_work *work, const struct fixed_group *gro
     return 0;
 }
 
-/* Places fixed records. A sort buffer ends where a template ends, so that the input can be read
-   again from there; but within a large one. */
+/* Places fixed records. A sort buffer ends where a template ends, so that reading can resume there;
+   except within a large one. */
 static int place_groups(struct template_work *work)
 {
     struct sort_buffer_filler *filler = work->ts->filler;
@@ -451,7 +451,7 @@ static int place_groups(struct template_work *work)
     return 0;
 }
 
-/* Lets a worker fix more records of a work, when those that were placed are copied. */
+/* Submits the next records of a work, once the placed ones are copied. */
 static int fix_rest(struct template_work *work)
 {
     if (wait_for_users(work, 1) < 0) return -1;         /* the loader */
@@ -480,7 +480,7 @@ static int place_part(struct template_work *part)
     return 0;
 }
 
-/* Places the records of the large template that comes before a span. */
+/* Places the records of the large template that precedes a span. */
 static int place_large(struct template_work *work)
 {
     struct template_splitter *ts = work->ts;
@@ -500,8 +500,8 @@ static int place_large(struct template_work *work)
     return 0;
 }
 
-/* Makes a large template of one that tags of its mates have made too large. It comes after what was
-   placed of the span. */
+/* Makes a large template of one that mate tags have enlarged too much. It follows the records of
+   the span that are already placed. */
 static int make_large(struct template_work *work)
 {
     const struct fixed_records *fixed = &work->fixed;

@@ -15,7 +15,7 @@ struct verification {
     sam_hdr_t *header;
     struct order_claim claim;
     struct order_check *check;
-    bool disproved;             /* under the lock: every candidate is violated */
+    bool disproved;             /* under the lock: every candidate order is violated */
 };
 
 static int add_records(struct record_observer *observer, void *part,
@@ -25,7 +25,7 @@ static int add_records(struct record_observer *observer, void *part,
     struct record_problem problem;
     (void)part;
     if (thread_pool_failed(v->threads)) return 0;
-    /* The load gives each record to one worker at a time, and the order may turn it round. */
+    /* Changing records is safe: only this worker has them. -M reverse-complements some. */
     uint8_t *from = (uint8_t *)(uintptr_t)records->all.at;
     struct order_span *span =
         order_check_scan(v->check, from, records->all.to, records->first_record, &problem);
@@ -58,7 +58,7 @@ int verification_create(struct sort_context *sort)
     else
         order_claim_of_rules(&s->rules, &v->claim);
     if (v->claim.n_candidates == 0) {
-        if (v->claim.is_unsorted)       /* --quiet does not leave this out: the answer is no */
+        if (v->claim.is_unsorted)       /* an answer, not a note: --quiet prints it */
             diag_error("'%s' says that it is unsorted (%s); name an order to check, such as -n or "
                        "--verify=coordinate", v->input, v->claim.header_says);
         else

@@ -27,7 +27,7 @@ static bool begins_with_word(const char *line, const char *word)
     return strncmp(line, word, n) == 0 && (line[n] == '\0' || isspace((unsigned char)line[n]));
 }
 
-/* The names of references may begin with "track", too. */
+/* Reference names may also begin with "track". */
 static bool is_comment(const char *line)
 {
     while (isspace((unsigned char)*line)) line++;
@@ -35,14 +35,14 @@ static bool is_comment(const char *line)
            begins_with_word(line, "browser");
 }
 
-/* Divides the line, in place, into at most 4 fields. Returns how many there are. */
+/* Splits the line, in place, into at most 4 fields. Returns their number. */
 static size_t divide(char *line, char *fields[4])
 {
     bool has_tabs = strchr(line, '\t') != NULL;
     size_t n = 0;
     while (line && n < 4) {
         fields[n] = strsep(&line, has_tabs ? "\t" : " ");
-        /* Between tabs a field may be empty. */
+        /* With tabs a field may be empty. */
         if (has_tabs || *fields[n]) n++;
     }
     return n;
@@ -57,7 +57,7 @@ static bool parse_position(const char *text, int64_t *position)
     return isdigit((unsigned char)*text) && *end == '\0' && errno == 0;
 }
 
-/* Takes one line. Returns what is wrong with it, or NULL. */
+/* Parses one line. Returns the problem, or NULL. */
 static const char *take_line(struct bed_reader *reader, char *line)
 {
     char *fields[4];
@@ -103,7 +103,7 @@ static int read_lines(struct bed_reader *reader, htsFile *file)
     return problem || r < -1 ? -1 : 0;
 }
 
-/* htslib aborts if it reads lines of other files. */
+/* htslib aborts if it reads lines from other formats. */
 static bool has_lines(htsFile *file)
 {
     const htsFormat *format = hts_get_format(file);

@@ -1,8 +1,8 @@
 /*
  * group_list.c -- see group_list.h.
  *
- * All texts stand in one array, one after the other. Two hash tables with linear probing, of the
- * numbers of groups, find groups by their titles and by their names.
+ * All texts are in one array. Two hash tables of group numbers, with linear probing, find groups by
+ * title and by name.
  */
 #include "split/group_list.h"
 
@@ -18,16 +18,16 @@ enum { FIRST_ROOM = 16 };
 
 struct group {
     struct split_group_counts counts;
-    uint32_t last_number;       /* that was put after this name to make another one */
-    size_t title, name;         /* where they stand in the texts */
-    size_t begin;               /* where it stands in the texts, from 1; 0: none */
+    uint32_t last_number;       /* last _N added to this name to make another one */
+    size_t title, name;         /* offsets in `texts` */
+    size_t begin;               /* offset in `texts` plus 1; 0: none */
 };
 
 /* The size is a power of two; at most two thirds of the slots are in use. */
 struct group_set {
     uint32_t *slots;            /* 0: free; else the number of a group, from 1 */
     size_t n, room;
-    size_t field;               /* of struct group, where the key stands */
+    size_t field;               /* offset in struct group of the key's offset */
 };
 
 struct group_list {
@@ -47,7 +47,7 @@ static const char *key_of(const struct group_list *list, const struct group_set 
     return list->texts.bytes + at;
 }
 
-/* The slot of the key, or the free slot that it would get. At least one slot must be free. */
+/* The slot of the key, or the free slot for it. At least one slot must be free. */
 static uint32_t *find_slot(const struct group_list *list, const struct group_set *set,
                            const char *key, size_t n)
 {
@@ -65,7 +65,7 @@ static ssize_t find(const struct group_list *list, const struct group_set *set, 
     return set->n > 0 ? (ssize_t)*find_slot(list, set, key, n) - 1 : -1;
 }
 
-/* Adds a group, unless one with its key is there. */
+/* Adds a group, unless the set has its key. */
 static void put(const struct group_list *list, struct group_set *set, size_t group)
 {
     const char *key = key_of(list, set, group);
@@ -91,7 +91,7 @@ static void put_last(const struct group_list *list, struct group_set *set)
 
 /* ---- names ---- */
 
-/* DuckDB reads no set with a directory such as contig=x=1. */
+/* DuckDB cannot read files in a directory such as contig=x=1. */
 static bool is_safe(const char *name, size_t at)
 {
     unsigned char c = (unsigned char)name[at];
@@ -204,8 +204,8 @@ void group_list_set_patterns(struct group_list *list, const char *file, const ch
     list->patterns[1] = index ? xstrdup(index) : NULL;
 }
 
-/* Puts the name in the place of each % in the pattern. Returns the bytes that this needs, without
-   the NUL; cut after room bytes, with the NUL. */
+/* Replaces each % in the pattern by the name, truncated to room bytes with the NUL. Returns the
+   untruncated length. */
 static size_t expand(const char *pattern, const char *name, char *out, size_t room)
 {
     size_t n = 0, name_bytes = strlen(name);
@@ -245,8 +245,8 @@ void group_list_put_file(const struct group_list *list, size_t group, bool index
     (void)expand(list->patterns[index], group_list_name(list, group), out, room);
 }
 
-/* True if the pattern makes this file of the name of some group. There is one name at most, because
-   the pattern says how long it is and where it stands. */
+/* True if the pattern gives this file for some group. Only one name is possible, because the
+   pattern determines its length and position. */
 static bool is_made(const struct group_list *list, const char *file, const char *pattern)
 {
     size_t n_percents = 0, n_other = 0, n_file = strlen(file);

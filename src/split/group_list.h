@@ -1,19 +1,17 @@
 /*
- * group_list.h -- the groups of the output: their titles, the names of their files, and what was
- * written to them.
+ * group_list.h -- the groups of the output: titles, file names, and counts of what was written.
  *
- * A group has a title, such as "HLA:A*01" or the value of a tag. From that comes a name that can be
- * part of the name of a file, and that no other group has. Letters, digits and . _ - + , @ stay as
- * they are; other bytes become _, also a point or a minus at the beginning. Names are cut after
- * GROUP_NAME_BYTES. A name that is taken already gets _2, or _3 and so on, so names depend only on
- * the titles before. Names of files are made of a pattern and the name when they are asked for.
+ * A group has a title, such as "HLA:A*01" or the value of a tag. Its name is made from the title:
+ * it is unique and can be part of a file name. Letters, digits and . _ - + , @ are kept; other
+ * bytes, and a leading point or minus, become _. Names are cut to GROUP_NAME_BYTES. A name that is
+ * taken gets _2, _3 and so on, so a name depends only on the titles added before. File names are
+ * made on demand, from a pattern and the name.
  *
- * Memory: there may be 100,000 groups, so each takes some 80 bytes, its title, and its name if that
- * differs.
+ * Memory: 80 bytes for each of up to 100,000 groups, plus the title, and the name if that differs.
  *
  * Order of calls: create; add, any number of times; set_patterns, before files are asked for.
- * Ownership: the caller frees names of files. Titles and names belong to the list, and are valid
- * until the next group is added or a begin is set. Threads: one at a time. No errors.
+ * Ownership: the caller frees file names. The list owns titles and names; they are valid until the
+ * next group is added or a range start is set. Threads: one at a time. No errors.
  */
 #ifndef ROCKSORT_SPLIT_GROUP_LIST_H
 #define ROCKSORT_SPLIT_GROUP_LIST_H
@@ -23,7 +21,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { GROUP_NAME_BYTES = 180 };        /* a file name may have 255, with what stands around it */
+enum { GROUP_NAME_BYTES = 180 };        /* a file name has at most 255, with the rest of the
+                                           pattern */
 
 struct group_list;
 
@@ -32,7 +31,7 @@ struct group_list *group_list_create(void);
 /* Accepts NULL. */
 void group_list_destroy(struct group_list *list);
 
-/* Adds a group; `title` is not one of the list. Returns its number: 0, 1 and so on. */
+/* Adds a group; no group may have this title yet. Returns its number: 0, 1 and so on. */
 size_t group_list_add(struct group_list *list, const char *title);
 
 size_t group_list_count(const struct group_list *list);
@@ -42,7 +41,7 @@ const char *group_list_name(const struct group_list *list, size_t group);
 /* The first group with this title, or -1. */
 ssize_t group_list_find(const struct group_list *list, const char *title);
 
-/* What was written to a group; the caller counts. Valid until the next group is added. */
+/* What was written to a group; the caller updates it. Valid until the next group is added. */
 struct split_group_counts {
     uint64_t n_records, n_bytes;
     bool begun;                 /* its file was opened */
@@ -50,27 +49,27 @@ struct split_group_counts {
 
 struct split_group_counts *group_list_counts(struct group_list *list, size_t group);
 
-/* Notes where the range begins that is the group; NULL: nowhere. */
+/* Sets the start of the group's range, or NULL if it has none. */
 void group_list_set_begin(struct group_list *list, size_t group, const char *begin);
 
-/* What was noted, or NULL. */
+/* The start of the group's range, or NULL. */
 const char *group_list_begin(const struct group_list *list, size_t group);
 
-/* Sets the patterns of the names of files, with % for that of the group. index: NULL if groups have
-   none. Copies both. */
+/* Sets the patterns of file names; % stands for the group's name. index: NULL if groups have no
+   index. Copies both. */
 void group_list_set_patterns(struct group_list *list, const char *file, const char *index);
 
-/* The name of the group's file, or of its index: NULL if groups have none. */
+/* The name of the group's file, and of its index, which is NULL if groups have none. */
 char *group_list_file(const struct group_list *list, size_t group);
 char *group_list_index(const struct group_list *list, size_t group);
 
-/* Puts the same, which must not be NULL, into a buffer, cut if it does not fit. Allocates
-   nothing. */
+/* Writes the same name, which must not be NULL, into a buffer, truncated to fit. Does not
+   allocate. */
 void group_list_put_file(const struct group_list *list, size_t group, bool index, char *out,
                          size_t room);
 
-/* The name that would be both the file of this group and an index of a group, or the index of this
-   one and the file of one; NULL if there is none. */
+/* Returns a name that both the file of one group and the index of another would get, if this group
+   is one of the two; else NULL. */
 char *group_list_clash(const struct group_list *list, size_t group);
 
 #endif

@@ -11,7 +11,7 @@ struct range_counts {
     struct record_observer base;        /* must be the first member */
     int64_t window_bases;
     int32_t n_refs;
-    size_t *first_window;       /* of each reference, and the number of all at the end */
+    size_t *first_window;       /* of each reference, and the total at the end */
     _Atomic uint64_t *bytes;    /* of records that begin in each window */
 };
 
@@ -91,7 +91,7 @@ void range_counts_divide(const struct range_counts *counts, unsigned n,
     for (int32_t tid = 0; tid < counts->n_refs; tid++) {
         size_t first = counts->first_window[tid], end = counts->first_window[tid + 1];
         for (size_t i = first; i < end; i++) {
-            /* A window belongs to the range that has the middle of its bytes. */
+            /* A window belongs to the range that contains the middle of its bytes. */
             uint64_t here = atomic_load_explicit(&counts->bytes[i], memory_order_relaxed);
             double middle = (double)before + (double)here / 2;
             for (; next < n && (next == 0 || middle > (double)all / n * next); next++)

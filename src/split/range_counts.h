@@ -1,11 +1,11 @@
 /*
  * range_counts.h -- counts the bytes of records in windows of the genome, to divide it into ranges
- * that hold about the same.
+ * of about equal size.
  *
- * The genome has RANGE_COUNTS_WINDOWS windows and, at the end of each reference, a shorter one. A
- * human genome has windows of 47,000 bases; the counts take less than a megabyte.
+ * The genome is divided into RANGE_COUNTS_WINDOWS windows, plus a shorter one at the end of each
+ * reference. Windows of a human genome have 47,000 bases; the counts take less than a megabyte.
  *
- * Threads: any number may add at the same time; the rest is for one, when none adds.
+ * Threads: several may add records at the same time; divide once none does.
  */
 #ifndef ROCKSORT_SPLIT_RANGE_COUNTS_H
 #define ROCKSORT_SPLIT_RANGE_COUNTS_H
@@ -22,7 +22,7 @@ struct range_counts;
 
 struct range_counts *range_counts_create(const sam_hdr_t *header);
 
-/* The counts as an observer of the input, which destroys them. */
+/* Returns an observer of the input that owns the counts. */
 struct record_observer *range_counts_observer(struct range_counts *counts);
 
 struct range_place {
@@ -30,7 +30,7 @@ struct range_place {
     int64_t pos;
 };
 
-/* Sets begins[i] to where range i of n begins; the first begins at the first reference. */
+/* Sets begins[i] to the start of range i of n; the first is the start of the first reference. */
 void range_counts_divide(const struct range_counts *counts, unsigned n,
                          struct range_place *begins);
 

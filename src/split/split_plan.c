@@ -64,7 +64,7 @@ int split_request_parse(const char *text, struct split_request *request)
 
 /* ---- places ---- */
 
-/* No reference has this number: records without one come last. */
+/* Sorts after all references: records without one come last. */
 enum { NO_REFERENCE = INT32_MAX };
 
 static struct range_place place_of(const uint8_t *rec)
@@ -114,7 +114,7 @@ static void add_span(struct split_plan *plan, int32_t tid, int64_t pos, size_t g
     plan->spans[plan->n_spans++] = (struct split_span){pos, tid, (uint32_t)group};
 }
 
-/* Notes the last span of each group, and how many groups are open at the same time. */
+/* Finds the last span of each group, and how many groups are open at the same time. */
 static void finish_spans(struct split_plan *plan)
 {
     uint32_t *first = xcalloc(plan->n_groups, sizeof *first);
@@ -141,8 +141,8 @@ static int plan_contigs(struct split_plan *plan, const sam_hdr_t *header, struct
     return 0;
 }
 
-/* Makes a group for each name, in the order of the genome. An interval without a name is called
-   reference:begin-end, as samtools writes regions. Stops after more groups than there may be. */
+/* Makes a group for each name, in genome order. An interval without a name is called
+   reference:begin-end, like a region of samtools. Stops when there are too many groups. */
 static void name_groups(const struct bed_intervals *bed, const sam_hdr_t *header,
                         struct group_list *groups, uint32_t *numbers)
 {
@@ -160,8 +160,8 @@ static void name_groups(const struct bed_intervals *bed, const sam_hdr_t *header
     }
 }
 
-/* Adds the spans of intervals and of what lies between them. Those of one group may overlap: `last`
-   is the one of them that ends last. Others may not. */
+/* Adds the spans of intervals and of the gaps between them. Intervals of one group may overlap:
+   `last` is the one that ends last. Others may not. */
 static int add_intervals(struct split_plan *plan, const struct bed_intervals *bed,
                          const uint32_t *numbers, size_t outside)
 {
@@ -267,14 +267,14 @@ void split_plan_set_ranges(struct split_plan *plan, const struct range_counts *c
     struct range_place *begins = xcalloc(n, sizeof *begins);
     range_counts_divide(counts, n, begins);
     for (unsigned i = 0; i < n; i++)
-        /* A range that begins a reference also has its reads without a position. */
+        /* A range at the start of a reference also gets its reads without a position. */
         add_span(plan, begins[i].tid, begins[i].pos > 0 ? begins[i].pos : INT64_MIN, i);
     add_span(plan, NO_REFERENCE, INT64_MIN, n);
     free(begins);
     finish_spans(plan);
 }
 
-/* ---- asking ---- */
+/* ---- looking up ---- */
 
 char *split_plan_range_begin(const struct split_plan *plan, size_t group, const sam_hdr_t *header)
 {
@@ -282,7 +282,7 @@ char *split_plan_range_begin(const struct split_plan *plan, size_t group, const 
         return NULL;
     const struct split_span *span = &plan->spans[plan->last_span[group]];
     if (span->group != group || span->tid >= sam_hdr_nref(header)) return NULL;
-    /* Of ranges that begin at one place, the last one has its records. */
+    /* Of ranges with the same start, the last one gets the records. */
     if (!is_before(begin_of(span), begin_of(span + 1))) return NULL;
     int64_t pos = span->pos > 0 ? span->pos : 0;
     return xasprintf("%s:%" PRId64, sam_hdr_tid2name(header, span->tid), pos + 1);
@@ -350,7 +350,7 @@ uint8_t *split_plan_value(const struct split_plan *plan, const uint8_t *rec, siz
 enum { N_SLOTS = 1 << 17 };
 _Static_assert(SPLIT_MOST_GROUPS < N_SLOTS / 5 * 4, "probing stays short");
 
-/* A table with linear probing, into which threads put hashes without a lock. */
+/* A lock-free hash table with linear probing. */
 struct value_counts {
     struct record_observer base;        /* must be the first member */
     char tag[2];
@@ -386,7 +386,7 @@ static int add_records(struct record_observer *observer, void *part,
     struct bam_records records = observed->all;
     (void)part;
     for (const uint8_t *rec; (rec = bam_records_next(&records));) {
-        /* Other threads may add one value each before they look. */
+        /* Other threads may add one value each before they check. */
         if (check_number(SPLIT_TAG, atomic_load(&counts->n)) < 0) return -1;
         put_hash(counts, hash_of(counts, rec));
     }

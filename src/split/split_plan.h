@@ -1,18 +1,18 @@
 /*
- * split_plan.h -- which group of the output a record belongs to (--split-by).
+ * split_plan.h -- decides to which output group each record belongs (--split-by).
  *
- * By place, the genome is divided into spans, one after the other; each belongs to a group, and a
- * group may have several spans, if a BED file gives several intervals one name. Intervals that
- * overlap must have one name. A record belongs to the span in which it begins. By tag, records of
- * one value are a group; in the order that the sort has then (SORT_TAG) they follow each other.
+ * By place: the genome is divided into consecutive spans. Each belongs to one group; a group has
+ * several spans if a BED file gives several intervals the same name. Overlapping intervals must
+ * have the same name. A record belongs to the span in which it starts. By tag: the records with one
+ * value are a group; the sort order (SORT_TAG) makes them consecutive.
  *
- * Groups that are known before a record was read have numbers. Those of the header or the BED file
- * come first, in the order there, then those of records that belong to none of them: SPLIT_OUTSIDE
- * of all intervals, SPLIT_UNPLACED without a reference, SPLIT_NO_VALUE of the tag. Other values of
- * a tag become groups when they are met (sorted_output.h).
+ * Groups known before the first record is read have numbers. Groups of the header or the BED file
+ * come first, in that order, then groups for the other records: SPLIT_OUTSIDE (outside all
+ * intervals), SPLIT_UNPLACED (no reference), SPLIT_NO_VALUE (tag missing). Other values of a tag
+ * become groups when they are first seen (sorted_output.h).
  *
- * Order of calls: create; with SPLIT_RANGES set_ranges; then any thread may ask. Errors: NULL after
- * a message.
+ * Order of calls: create; with SPLIT_RANGES set_ranges; then any thread may call the rest. Errors:
+ * NULL after a message.
  */
 #ifndef ROCKSORT_SPLIT_SPLIT_PLAN_H
 #define ROCKSORT_SPLIT_SPLIT_PLAN_H
@@ -59,33 +59,33 @@ static inline bool split_is_by_tag(enum split_kind kind)
     return kind == SPLIT_READ_GROUP || kind == SPLIT_TAG;
 }
 
-/* There may be 100,000 intervals, with two spans each: these are as small as they can be. */
+/* Kept small: 100,000 intervals make 200,000 spans. */
 struct split_span {
-    int64_t pos;                /* where it begins; it ends where the next one begins */
+    int64_t pos;                /* start; the span ends where the next one starts */
     int32_t tid;
     uint32_t group;
 };
 
-struct split_plan {             /* fixed once it is made, and ranges are set */
+struct split_plan {             /* constant after create and set_ranges */
     struct split_request request;
-    size_t n_groups;            /* that are known */
-    uint32_t *last_span;        /* by place: of each of them */
+    size_t n_groups;            /* known before the first record is read */
+    uint32_t *last_span;        /* by place: the last span of each known group */
     struct split_span *spans;
     size_t n_spans, spans_room;
-    size_t most_open;           /* by place: groups that are open at the same time, at the most */
+    size_t most_open;           /* by place: maximum number of groups open at the same time */
 };
 
-/* Says that there would be more than SPLIT_MOST_GROUPS groups. */
+/* Prints that there would be more than SPLIT_MOST_GROUPS groups. */
 void split_plan_refuse(enum split_kind kind);
 
-/* Adds the groups that are known to an empty list. */
+/* Makes the plan, and adds the known groups to an empty list. */
 struct split_plan *split_plan_create(const struct split_request *request, sam_hdr_t *header,
                                      struct group_list *groups);
 
 /* Accepts NULL. */
 void split_plan_destroy(struct split_plan *plan);
 
-/* Divides the genome into the ranges that were asked for. */
+/* Divides the genome into the requested ranges. */
 void split_plan_set_ranges(struct split_plan *plan, const struct range_counts *counts);
 
 /* The group of records without a value. */
@@ -94,36 +94,35 @@ static inline size_t split_plan_none(const struct split_plan *plan)
     return plan->n_groups - 1;
 }
 
-/* Where a range begins, "chr1:4001"; the caller frees it. NULL if the group is no range, or if no
-   record can belong to it, because the next range begins there or no reference is left. */
+/* The start of a range, "chr1:4001"; the caller frees it. NULL if the group is no range, or is an
+   empty one: the next range starts there, or the references have ended. */
 char *split_plan_range_begin(const struct split_plan *plan, size_t group, const sam_hdr_t *header);
 
-/* The memory that its spans take; the groups are not in it. */
+/* The memory of the spans, without the groups. */
 size_t split_plan_bytes(const struct split_plan *plan);
 
 /* True if no span of the group comes after this one. */
 bool split_plan_ends(const struct split_plan *plan, size_t group, size_t span);
 
-/* Where records are. Starts as {0}. */
+/* The position of the current record in the plan. Starts as {0}. */
 struct split_cursor {
-    const uint8_t *record;      /* the last one; NULL: there was none */
+    const uint8_t *record;      /* the current one; NULL before the first */
     size_t span;                /* by place: its span */
     size_t group;               /* by place: its group */
 };
 
-/* Moves the cursor to a record, which comes after that before it in the order of the sort and
-   outlives the cursor. Returns true if both belong to the same group. */
+/* Moves the cursor to the next record in sort order, which must outlive the cursor. Returns true if
+   it belongs to the same group as the record before. */
 bool split_cursor_move(struct split_cursor *cursor, const struct split_plan *plan,
                        const uint8_t *rec);
 
-/* An observer of the input that counts the values of the tag, and fails after a message if there
-   are more than SPLIT_MOST_GROUPS: so --split-by finds out early that it would write too many
-   files. A value counts by the hash of its first 512 bytes, so there may be more values than are
-   counted. Takes a megabyte. */
+/* Makes an observer of the input that fails after a message if the tag has more than
+   SPLIT_MOST_GROUPS values, so that --split-by stops before it writes too many files. Values are
+   counted by a hash of their first 512 bytes, so some may be missed. Takes a megabyte. */
 struct record_observer *split_values_observer(const char tag[2]);
 
-/* By tag: the value of a record as it is compared (bam_key_tag.h, which has its text). The caller
-   frees it. */
+/* By tag: the value of a record in comparable form (bam_key_tag.h, which turns it into text). The
+   caller frees it. */
 uint8_t *split_plan_value(const struct split_plan *plan, const uint8_t *rec, size_t *n_bytes);
 
 #endif
