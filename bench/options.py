@@ -36,8 +36,8 @@ SKIPPED = "fsync:1+:skip,fdatasync:1+:skip"
 WARM_MEMORY_BYTES = 3 << 30
 
 # `ways`: {name: options}; others are compared with the first. `faults`: {name: faults}.
-# `batches`: {name: bytes of a batch, each of which becomes a run}.
-Experiment = collections.namedtuple("Experiment", "title options ways pipe faults batches",
+# `buffers`: {name: bytes of a sort buffer, each of which becomes a run}.
+Experiment = collections.namedtuple("Experiment", "title options ways pipe faults buffers",
                                     defaults=[False, {}, {}])
 
 SMALL = ["-l", "1", "-@2", "-m32M"]
@@ -49,10 +49,10 @@ CODECS = {codec: ["--temp-codec", codec] for codec in ("auto", "none", "snappy",
 DEFLATE = {engine: ["--deflate", engine] for engine in ("libdeflate", "igzip", "zlib")}
 LEVELS = {"-l %d" % level: ["-l", str(level)] for level in (6, 1, 2, 3, 4, 5, 7)}
 SLOW_LEVELS = {"-l %d" % level: ["-l", str(level)] for level in (6, 8, 9)}
-# A run is about two thirds of a batch. The smallest make 10,000 runs of the 6 M records that are
-# the default; with this budget so many are not compacted.
-BATCHES = {"batches of 64 MB": "64M", "of 4 MB": "4M", "of 1 MB": "1M", "of 96 KB": "96K"}
-BATCHES_BUDGET = "1600M"
+# A run is about two thirds of a sort buffer. The smallest make 10,000 runs of the 6 M records
+# that are the default; with this budget so many are not compacted.
+BUFFERS = {"sort buffers of 64 MB": "64M", "of 4 MB": "4M", "of 1 MB": "1M", "of 96 KB": "96K"}
+BUFFERS_BUDGET = "1600M"
 COMPACTION = {"-s off": ["-s", "off"], "-s auto": ["-s", "auto"]}
 
 EXPERIMENTS = {
@@ -69,7 +69,7 @@ EXPERIMENTS = {
     "codec-512M": Experiment("codec, 512 MB", LARGE, CODECS),
     "compaction": Experiment("compaction, 64 MB", SMALL, COMPACTION),
     "compaction-pipe": Experiment("compaction, a pipe, 64 MB", SMALL, COMPACTION, True),
-    "runs": Experiment("many runs", SMALL, dict.fromkeys(BATCHES, []), batches=BATCHES),
+    "runs": Experiment("many runs", SMALL, dict.fromkeys(BUFFERS, []), buffers=BUFFERS),
     "deflate": Experiment("-l 1, 512 MB", LARGE, DEFLATE),
     "levels": Experiment("level, 512 MB", LEVELED, LEVELS),
     "slow-levels": Experiment("level, 512 MB", LEVELED, SLOW_LEVELS),
@@ -92,15 +92,15 @@ def run_once(name, way, setting):
     """One run of an experiment in one of its ways."""
     experiment = EXPERIMENTS[name]
     words = [word.format(temp=setting.scratch) for word in experiment.ways[way]]
-    faults, batch = experiment.faults.get(way), experiment.batches.get(way)
+    faults, buffer = experiment.faults.get(way), experiment.buffers.get(way)
     with room_for_run(setting.scratch) as room:
         command = (setting.rocksort + experiment.options + words
                    + ["-T", room.temp_dir, "-o", room.output])
         if faults:
             command = ["env", "LD_PRELOAD=" + FAULTS, "FAULT=" + faults] + command
-        if batch:
-            command = ["env", "ROCKSORT_TEST_SORT_BUFFER=" + batch,
-                       "ROCKSORT_TEST_BUDGET=" + BATCHES_BUDGET] + command
+        if buffer:
+            command = ["env", "ROCKSORT_TEST_SORT_BUFFER=" + buffer,
+                       "ROCKSORT_TEST_BUDGET=" + BUFFERS_BUDGET] + command
         if experiment.pipe:
             command = ["sh", "-c", "cat %s | exec %s -" % (shlex.quote(setting.input),
                                                            shlex.join(command))]

@@ -163,7 +163,7 @@ run_nextflow() {
             >/dev/null || fail "threads or memory did not reach rocksort"
         samtools view "$dir/results/$sample.merged.bam" >"$work/merged.sam"
         samtools view "$dir/results/$sample.bam" | cmp - "$work/merged.sam" ||
-            fail "pieces of $sample, merged, are not what they were made of"
+            fail "groups of $sample, merged, are not what they were made of"
         samtools view -H "$dir/results/$sample.merged.bam" >"$work/merged.header"
         for option in --split-by --merge; do
             grep -q "^@PG.*$option" "$work/merged.header" || fail "$option did not reach rocksort"

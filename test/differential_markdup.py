@@ -29,7 +29,7 @@ WAYS = {"one pass": 6, "sorted": 2, "grouped": 1, "shuffled": 1, "wild": 1}
 FORMATS_IN = {"sam": 3, "bam": 3, "cram": 1}
 FORMATS_OUT = {"bam": 5, "sam": 3, "cram": 1}
 INDICES = {None: 4, "csi": 1, "bai": 1}
-BATCHES = {None: 3, "20K": 3, "100K": 1}
+BUFFERS = {None: 3, "20K": 3, "100K": 1}
 BUDGETS = {None: 3, 400_000: 1, 1_000_000: 1, 3_000_000: 1}
 COORDS = "--read-coords '^([0-9]+)_([0-9]+)_([0-9]+)' --coords-order txy"
 BARCODES_IN_NAMES = ("--barcode-name", "--barcode-rgx '[:_]([ACGT+]+)$'")
@@ -78,7 +78,7 @@ class Case:
     pipe: bool = False
     way_out: str = "bam"
     index: str = None
-    batch: str = None
+    buffer: str = None
     budget: int = None
     threads: int = 1
     salt: int = 0
@@ -169,7 +169,7 @@ def draw_case(seed, number, groups=()):
         case.index = plain.weighted(rng, INDICES)
     elif way_out == "cram":
         case.index = rng.choice((None, "crai"))
-    case.batch, case.budget = plain.weighted(rng, BATCHES), plain.weighted(rng, BUDGETS)
+    case.buffer, case.budget = plain.weighted(rng, BUFFERS), plain.weighted(rng, BUDGETS)
     case.threads = rng.choice((1, 2, 4))
     return case
 
@@ -195,7 +195,7 @@ def our_command(case, program):
 
 
 def our_environment(case):
-    settings = {"ROCKSORT_TEST_SORT_BUFFER": case.batch, "ROCKSORT_TEST_BUDGET": case.budget,
+    settings = {"ROCKSORT_TEST_SORT_BUFFER": case.buffer, "ROCKSORT_TEST_BUDGET": case.budget,
                 "ROCKSORT_TEST_FILE": "32K"}
     return {name: str(value) for name, value in settings.items() if value}
 
@@ -509,7 +509,7 @@ def compare_files(case, ours, folder):
 
 
 class Shrinker(differential_shrink.Shrinker):
-    SETTINGS = ({"batch": None}, {"budget": None}, {"pipe": False}, {"index": None},
+    SETTINGS = ({"buffer": None}, {"budget": None}, {"pipe": False}, {"index": None},
                 {"way_in": "sam"}, {"way_out": "sam"}, {"way": "one pass"}, {"fixmate": ""},
                 {"threads": 1})
 

@@ -204,20 +204,20 @@ class Sweep:
         the pattern out.%.bam."""
         formats = [word for word in scenario.options if word.startswith(
             ("cram", "sam", "arrow", "parquet"))]
-        pieces = "%." if "--split-by" in scenario.options else ""
-        return "out." + pieces + (formats[0].split(",")[0] if formats else "bam")
+        groups = "%." if "--split-by" in scenario.options else ""
+        return "out." + groups + (formats[0].split(",")[0] if formats else "bam")
 
     @staticmethod
-    def pieces(out):
-        """{name of a piece: its path} of an output that has pieces."""
+    def groups(out):
+        """{name of a group: its path} of the output of --split-by."""
         before, after = out.name.split("%")
         return {path.name[len(before) : -len(after)]: path
                 for path in out.parent.glob(f"{before}*{after}")}
 
     @classmethod
     def exists(cls, out):
-        """Whether there is an output, or a piece of one."""
-        return bool(cls.pieces(out)) if "%" in out.name else out.exists()
+        """Whether there is an output, or a group of one."""
+        return bool(cls.groups(out)) if "%" in out.name else out.exists()
 
     def make_folder(self):
         work = pathlib.Path(tempfile.mkdtemp(dir=self.folder, prefix="run-"))
@@ -226,12 +226,12 @@ class Sweep:
         return work
 
     def content(self, path):
-        """The content of an output, which does not depend on how it is cut into blocks; of pieces,
+        """The content of an output, which does not depend on how it is cut into blocks; of groups,
         with the ends of the names of their indexes."""
         if "%" in path.name:
-            return {name: (self.content(piece),
-                           [other.suffix for other in path.parent.glob(piece.name + ".*")])
-                    for name, piece in self.pieces(path).items()}
+            return {name: (self.content(group),
+                           [other.suffix for other in path.parent.glob(group.name + ".*")])
+                    for name, group in self.groups(path).items()}
         if path.suffix == ".bam":
             return bamfile.read(str(path))
         if path.suffix == ".sam":

@@ -66,10 +66,10 @@ KINDS = [
     ("merge", "sorted", ["--merge", "--write-index", "-@", "2"]),
     ("merge, duplicates", "sorted", ["--merge", "--markdup", "-@", "2"]),
     ("merge, copied", "pieces", ["--merge", "--write-index"]),
-    ("pieces", "file", ["--split-by", "contig", "-@", "2", "-T", "T1"]),
-    ("pieces, ranges", "pipe", ["--split-by", "ranges:7", "-@", "2", "-T", "T1", "-T", "T2"]),
-    ("pieces, groups", "copies", ["--split-by", "rg", "-n", "-@", "2"]),
-    ("pieces, merge", "sorted", ["--merge", "--split-by", "contig", "-@", "2"]),
+    ("groups", "file", ["--split-by", "contig", "-@", "2", "-T", "T1"]),
+    ("groups, ranges", "pipe", ["--split-by", "ranges:7", "-@", "2", "-T", "T1", "-T", "T2"]),
+    ("groups, rg", "copies", ["--split-by", "rg", "-n", "-@", "2"]),
+    ("groups, merge", "sorted", ["--merge", "--split-by", "contig", "-@", "2"]),
     ("duplicates, kept", "copies", ["--fixmate", "--markdup=-r -t", "-k", "-@", "2"]),
 ]
 if columns.pyarrow:
@@ -78,7 +78,7 @@ if columns.pyarrow:
         ("columns, Parquet", "file", ["-O", "parquet", "-n", "-@", "2", "-T", "T1"]),
         ("columns, stream", "pipe", ["-O", "arrows", "--columns", "XS:i,all", "-@", "2"]),
         ("columns, few", "pipe", ["-O", "arrow", "--columns", "pos,NM,tags", "-n", "-@", "2"]),
-        ("columns, pieces", "copies", ["-O", "arrow", "--fixmate", "--markdup", "--split-by", "rg",
+        ("columns, groups", "copies", ["-O", "arrow", "--fixmate", "--markdup", "--split-by", "rg",
                                        "-@", "2"]),
         ("columns, merge", "sorted", ["--merge", "-O", "arrow", "-@", "2"]),
         ("also", "file", ["--also", "out.bam.also.parquet", "--write-index", "-@", "2", "-T", "T1"]),
@@ -234,11 +234,11 @@ class Sweep:
     def is_whole(self, number):
         """Whether all files of the output have their names."""
         want = set(os.listdir(self.work / "want" / str(number)))
-        return self.is_pieces(number) and want <= set(self.outputs()) or (
+        return self.is_split(number) and want <= set(self.outputs()) or (
             self.work / "out.bam").exists()
 
     @staticmethod
-    def is_pieces(number):
+    def is_split(number):
         return "--split-by" in KINDS[number][2]
 
     def finish(self, number, kind, options):
@@ -254,7 +254,7 @@ class Sweep:
             checkpoints = self.checkpoints()
         elif self.unfinished:
             pass
-        elif self.is_pieces(number) and (checkpoints or not self.is_whole(number)):
+        elif self.is_split(number) and (checkpoints or not self.is_whole(number)):
             self.remove_outputs()
         states = set(checkpoints.values())
         for state in ("complete", "resumable", "partial", "useless"):
@@ -325,7 +325,7 @@ class Sweep:
         for name in sorted(os.listdir(want)):
             if name.endswith((".bam", ".parquet", ".arrow")):
                 self.check_content(want / name, self.work / name)
-            elif self.is_pieces(number) and not (self.work / name).exists():
+            elif self.is_split(number) and not (self.work / name).exists():
                 raise Wrong(f"no {name}")
         # After a kill between the output and its index, without a checkpoint, it is missing.
         has_index = (self.work / "out.bam.csi").exists()
@@ -348,7 +348,7 @@ class Sweep:
                 raise Wrong(f"{name} differs")
         left = [path for place in ("tmp", "T1", "T2") for path in (self.work / place).iterdir()]
         left += [self.work / name for name in self.outputs() if name not in os.listdir(want)]
-        left += self.work.glob(".pieces*")
+        left += self.work.glob(".groups*")
         for path in left:
             # Two things may be left. A directory without a lock, if the sort was killed before it
             # could lock it: --clean removes it only after a minute. And an incomplete output, if

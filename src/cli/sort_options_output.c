@@ -175,12 +175,12 @@ static int check_pattern(const struct sort_options *o)
     const char *name = s->output, *problem = NULL;
     if (!name)
         problem = "--split-by writes files: give -o DIR/%.bam, where % stands for the name of a "
-                  "piece";
+                  "group";
     else if (path_is_url(name))
         problem = "--split-by writes files in a local directory, not to a URL";
     else if (!strchr(name, '%'))
         problem = "--split-by needs a % in the name of -o, as in DIR/%.bam or DIR/%/reads.bam: it "
-                  "stands for the name of a piece";
+                  "stands for the name of a group";
     else if (is_too_high(name) || (o->index_name && is_too_high(o->index_name)))
         problem = "--split-by takes a % in the name of the file and in that of its directory, not "
                   "further up";

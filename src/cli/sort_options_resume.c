@@ -67,7 +67,7 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
 static int refuse_groups(const struct sort_options *o)
 {
     if (!o->settings.also || !o->settings.split_by) return 0;
-    diag_error("cannot resume '%s' with --also: its output is divided into pieces (--split-by)",
+    diag_error("cannot resume '%s' with --also: its output is divided into groups (--split-by)",
                o->resume);
     return -1;
 }

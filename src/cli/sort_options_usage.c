@@ -55,7 +55,7 @@ static const struct {
 "  --also FILE          write the records to FILE, too, in the format of its extension\n"
 "  --columns LIST       columns of Arrow and Parquet, such as qname,flag,pos,NM,XS:i; `all`\n"
 "                       stands for all\n"
-"  --split-by HOW       write a file for each piece and its index, with -o DIR/%.bam; HOW is\n"
+"  --split-by HOW       write a file for each group and its index, with -o DIR/%.bam; HOW is\n"
 "                       contig, ranges:N, rg, tag:XX or a BED file\n"},
     {RARE_OWN,
 "  -f                   the second argument is the whole output name, not a prefix\n"},

@@ -163,7 +163,7 @@ static void write_output(struct json_writer *json, const struct sort_settings *s
     json_unsigned(json, "records", r->n_records_out);
     json_string(json, "also", s->also);
     write_known(json, "also_bytes", r->also_bytes);
-    json_begin_array(json, "pieces");
+    json_begin_array(json, "groups");
     for (size_t i = 0; r->groups && i < group_list_count(r->groups); i++)
         write_group(json, r->groups, i);
     json_end_array(json);

@@ -29,7 +29,7 @@ struct output_notes {           /* starts as {0}; must not move */
 };
 
 /* Memory for the notes of a file; less for a group, because many may be open. */
-enum { OUTPUT_NOTES_BYTES = 1 << 20, OUTPUT_NOTES_PIECE_BYTES = 64 << 10 };
+enum { OUTPUT_NOTES_BYTES = 1 << 20, OUTPUT_NOTES_GROUP_BYTES = 64 << 10 };
 
 void output_notes_begin(struct output_notes *notes, size_t memory_bytes,
                         const struct temp_places *places);

@@ -265,7 +265,7 @@ char *output_journal_path(const char *temporary)
         return xasprintf("%.*s" OUTPUT_JOURNAL_ENDING, (int)(n - strlen(OUTPUT_PATH_ENDING)),
                          temporary);
     bool is_directory = lstat(temporary, &st) == 0 && S_ISDIR(st.st_mode);
-    return is_directory ? xasprintf("%s/" OUTPUT_JOURNAL_OF_PIECES, temporary) : NULL;
+    return is_directory ? xasprintf("%s/" OUTPUT_JOURNAL_OF_GROUPS, temporary) : NULL;
 }
 
 enum place {

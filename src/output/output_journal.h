@@ -34,7 +34,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#define OUTPUT_JOURNAL_OF_PIECES "NAMES"        /* in their directory */
+#define OUTPUT_JOURNAL_OF_GROUPS "NAMES"        /* in their directory */
 
 struct output_mark {
     int64_t n_bytes, mtime_ns;  /* n_bytes -1: there is no file */

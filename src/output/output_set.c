@@ -28,8 +28,8 @@ int output_set_add_groups(struct output_set *set, const struct output_groups *gr
     for (size_t i = 0; i < groups->n; i++) {
         groups->look_up(groups->arg, i, &group);
         if (path_sync_file(group.path) == 0) continue;
-        diag_error("cannot write '%s' to the disk: %s; no piece got its name", group.name,
-                   strerror(errno));
+        diag_error("cannot write '%s' to the disk: %s; no output group got its name",
+                   group.name, strerror(errno));
         return -1;
     }
     set->groups = *groups;
@@ -209,7 +209,7 @@ static int give_up(struct naming *naming, size_t i, const struct output_line *li
         naming->set->state = OUTPUT_SET_OPEN;
         remove_journals(naming, 0);
         diag_error("cannot create '%s': %s%s", name, strerror(error),
-                   naming->n_groups > 0 ? "; no piece got its name"
+                   naming->n_groups > 0 ? "; no output group got its name"
                    : naming->n > 1      ? "; no file got its name"
                                         : "");
         return -1;
@@ -250,8 +250,8 @@ static int sync_names(const char *name)
     char *parent = path_parent(name);
     int r = path_sync_directory(parent);
     if (r < 0)
-        diag_error("all pieces in '%s' are complete, but their names may not be on the disk yet: "
-                   "%s", parent, strerror(errno));
+        diag_error("all output groups in '%s' are complete, but their names may not be on the disk "
+                   "yet: %s", parent, strerror(errno));
     free(parent);
     return r;
 }

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PREFIX ".pieces"
+#define PREFIX ".groups"
 
 bool group_dir_is_name(const char *name, size_t n_output)
 {
@@ -66,7 +66,7 @@ static char *find_unfinished(const char *name)
     char **names, *found = NULL, *parent = path_parent(name);
     ssize_t n = temp_dir_list(parent, &names);
     for (ssize_t i = 0; i < n; i++) {
-        char *journal = xasprintf("%s/%s/" OUTPUT_JOURNAL_OF_PIECES, parent, names[i]);
+        char *journal = xasprintf("%s/%s/" OUTPUT_JOURNAL_OF_GROUPS, parent, names[i]);
         if (!found && access(journal, F_OK) == 0) found = temp_dir_path(parent, names[i]);
         free(journal);
         free(names[i]);
@@ -85,7 +85,7 @@ static void tell_of_name(const char *name)
         diag_error("'%s' exists, and its set is not finished; to finish it: samtools rocksort "
                    "--clean --yes %s", name, command);
     } else {
-        diag_error("'%s' exists: remove it, or give the pieces another name with -o", name);
+        diag_error("'%s' exists: remove it, or give the groups another name with -o", name);
     }
     free(unfinished);
 }

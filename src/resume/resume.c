@@ -170,7 +170,7 @@ static int publish(const char *temporary)
     struct checkpoint_dir dir = {.fd = -1, .lock_fd = -1};
     const char *problem;
     char *path = output_journal_path(temporary);
-    bool of_groups = path && strcmp(path_name(path), OUTPUT_JOURNAL_OF_PIECES) == 0;
+    bool of_groups = path && strcmp(path_name(path), OUTPUT_JOURNAL_OF_GROUPS) == 0;
     if (path &&
         (!of_groups || checkpoint_dir_open_patiently(temporary, &dir, &problem) == CHECKPOINT_OK))
         (void)output_leftover_open_of_dead(path, &left);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Titles are truncated: values of a tag may be long, and many. */
-enum { MOST_TITLE_BYTES = PIECE_NAME_BYTES };
+enum { MOST_TITLE_BYTES = GROUP_NAME_BYTES };
 
 struct open_group {
     size_t number;
@@ -43,7 +43,7 @@ static int check_files(const struct sorted_output *out, size_t group)
     if (r < 0) return -1;
     char *clash = group_list_clash(groups, group);
     if (clash)
-        diag_error("'%s' would be both a piece and an index of another one: give the pieces "
+        diag_error("'%s' would be both a group and the index of another group: give the groups "
                    "another name with -o", clash);
     r = clash ? -1 : 0;
     free(clash);
@@ -74,7 +74,7 @@ static int check_index_place(const struct sorted_output *out)
     free(indexes);
     free(name);
     if (error == EXDEV)
-        diag_error("the indexes '%s' would lie on another file system or mount than the pieces, "
+        diag_error("the indexes '%s' would lie on another file system or mount than the groups, "
                    "and cannot be renamed: give another name", index->name);
     else if (error)
         diag_error("cannot create '%s': %s; give the indexes another name", index->name,
@@ -86,8 +86,8 @@ static int check_index_place(const struct sorted_output *out)
    only for windows with reads, which are few in total. */
 static size_t open_bytes(const struct sorted_output *out)
 {
-    enum { PIECE_BYTES = 128 << 10, WINDOW_SHIFT = 14, ENTRY_BYTES = 8 };
-    size_t n_bytes = PIECE_BYTES;
+    enum { GROUP_BYTES = 128 << 10, WINDOW_SHIFT = 14, ENTRY_BYTES = 8 };
+    size_t n_bytes = GROUP_BYTES;
     if (!like_of(out)->index_path->name || !like_of(out)->index_is_bai) return n_bytes;
     for (int tid = 0; tid < sam_hdr_nref(out->header); tid++)
         n_bytes += (size_t)((sam_hdr_tid2len(out->header, tid) >> WINDOW_SHIFT) + 2) * ENTRY_BYTES;
@@ -97,19 +97,20 @@ static size_t open_bytes(const struct sorted_output *out)
 /* Checks that enough groups can be open at the same time. */
 static int check_open(const struct sorted_output *out, size_t memory_bytes)
 {
-    enum { OTHER_FILES = 64, FILES_OF_PIECE = 3, CRAM_PIECES = 4 };
-    size_t most = out->plan->most_open, needed = most * FILES_OF_PIECE + OTHER_FILES;
+    enum { OTHER_FILES = 64, FILES_OF_GROUP = 3, CRAM_GROUPS = 4 };
+    size_t most = out->plan->most_open, needed = most * FILES_OF_GROUP + OTHER_FILES;
     if (most <= 2) return 0;
     size_t n_bytes = most * open_bytes(out), limit;
     if (!open_files_suffice(needed, &limit))
-        diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
-                   "others: raise 'ulimit -n' from %zu to %zu", most, limit, needed);
+        diag_error("--split-by: %zu groups must be open at the same time, because their "
+                   "intervals alternate: raise 'ulimit -n' from %zu to %zu", most, limit, needed);
     else if (n_bytes > memory_bytes / 4)
-        diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
-                   "others: give %zu MiB of memory or more", most, (4 * n_bytes >> 20) + 1);
-    else if (!output_format_has_bytes(&like_of(out)->format) && most > CRAM_PIECES)
-        diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
-                   "others, and of CRAM %d can be: write BAM", most, CRAM_PIECES);
+        diag_error("--split-by: %zu groups must be open at the same time, because their "
+                   "intervals alternate: give %zu MiB of memory or more",
+                   most, (4 * n_bytes >> 20) + 1);
+    else if (!output_format_has_bytes(&like_of(out)->format) && most > CRAM_GROUPS)
+        diag_error("--split-by: %zu groups must be open at the same time, because their "
+                   "intervals alternate, but only %d can be as CRAM: write BAM", most, CRAM_GROUPS);
     else
         return 0;
     return -1;
@@ -179,7 +180,7 @@ static int open_group(struct sorted_output *out, size_t number, struct open_grou
     open->file.settings = out->files[0].settings;
     open->file.settings.path = &open->path;
     open->file.settings.index_path = &open->index_path;
-    open->file.notes_bytes = OUTPUT_NOTES_PIECE_BYTES;
+    open->file.notes_bytes = OUTPUT_NOTES_GROUP_BYTES;
     open->file.places = out->files[0].places;
     if (make_own_header(out, open) < 0) return -1;
     if (!open->header) open->file.settings.shared_header = &out->shared_header;
@@ -216,7 +217,7 @@ static int close_groups(struct sorted_output *out, bool all, bool complete)
 static ssize_t add_value(struct sorted_output *out, char *text)
 {
     struct group_list *groups = out->groups;
-    if (group_list_count(groups) == SPLIT_MOST_PIECES) {
+    if (group_list_count(groups) == SPLIT_MOST_GROUPS) {
         split_plan_refuse(out->plan->request.kind);
         return -1;
     }

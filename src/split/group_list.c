@@ -101,7 +101,7 @@ static bool is_safe(const char *name, size_t at)
 
 static char *make_safe(const char *title)
 {
-    size_t n = strnlen(title, PIECE_NAME_BYTES);
+    size_t n = strnlen(title, GROUP_NAME_BYTES);
     char *safe = xmalloc(n + 2);
     for (size_t i = 0; i < n; i++) safe[i] = is_safe(title, i) ? title[i] : '_';
     if (n == 0) safe[n++] = '_';

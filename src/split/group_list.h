@@ -3,7 +3,7 @@
  *
  * A group has a title, such as "HLA:A*01" or the value of a tag. Its name is made from the title:
  * it is unique and can be part of a file name. Letters, digits and . _ - + , @ are kept; other
- * bytes, and a leading point or minus, become _. Names are cut to PIECE_NAME_BYTES. A name that is
+ * bytes, and a leading point or minus, become _. Names are cut to GROUP_NAME_BYTES. A name that is
  * taken gets _2, _3 and so on, so a name depends only on the titles added before. File names are
  * made on demand, from a pattern and the name.
  *
@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { PIECE_NAME_BYTES = 180 };        /* a file name has at most 255, with the rest of the
+enum { GROUP_NAME_BYTES = 180 };        /* a file name has at most 255, with the rest of the
                                            pattern */
 
 struct group_list;

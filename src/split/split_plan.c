@@ -20,12 +20,12 @@ static int parse_ranges(const char *text, struct split_request *request)
 {
     char *end;
     unsigned long n = strtoul(text, &end, 10);
-    if (isdigit((unsigned char)*text) && *end == '\0' && n >= 1 && n <= SPLIT_MOST_PIECES) {
+    if (isdigit((unsigned char)*text) && *end == '\0' && n >= 1 && n <= SPLIT_MOST_GROUPS) {
         request->n_ranges = (unsigned)n;
         return 0;
     }
     diag_error("option --split-by ranges takes a number from 1 to %d, not '%s'",
-               SPLIT_MOST_PIECES, text);
+               SPLIT_MOST_GROUPS, text);
     return -1;
 }
 
@@ -95,12 +95,12 @@ void split_plan_refuse(enum split_kind kind)
         [SPLIT_TAG] = "the tag has too many values; divide by contig, by ranges:N or by another tag",
     };
     diag_error_of(DIAG_HOPELESS, "--split-by would write more than %d files: %s",
-                  SPLIT_MOST_PIECES, advice[kind]);
+                  SPLIT_MOST_GROUPS, advice[kind]);
 }
 
 static int check_number(enum split_kind kind, size_t n_groups)
 {
-    if (n_groups <= SPLIT_MOST_PIECES) return 0;
+    if (n_groups <= SPLIT_MOST_GROUPS) return 0;
     split_plan_refuse(kind);
     return -1;
 }
@@ -146,7 +146,7 @@ static int plan_contigs(struct split_plan *plan, const sam_hdr_t *header, struct
 static void name_groups(const struct bed_intervals *bed, const sam_hdr_t *header,
                         struct group_list *groups, uint32_t *numbers)
 {
-    for (size_t i = 0; i < bed->n && group_list_count(groups) <= SPLIT_MOST_PIECES; i++) {
+    for (size_t i = 0; i < bed->n && group_list_count(groups) <= SPLIT_MOST_GROUPS; i++) {
         const struct bed_interval *interval = &bed->intervals[i];
         const char *given = bed_interval_name(bed, i);
         char *made = given ? NULL
@@ -173,7 +173,7 @@ static int add_intervals(struct split_plan *plan, const struct bed_intervals *be
         bool overlaps = is_near && last->end > here->begin;
         if (overlaps && numbers[i] != last_group) {
             diag_error("'%s': the intervals of lines %zu and %zu overlap, and a record goes to one "
-                       "piece only: give both one name", plan->request.bed, last->line,
+                       "group only: give both one name", plan->request.bed, last->line,
                        here->line);
             return -1;
         }
@@ -348,7 +348,7 @@ uint8_t *split_plan_value(const struct split_plan *plan, const uint8_t *rec, siz
 /* ---- values while records are read ---- */
 
 enum { N_SLOTS = 1 << 17 };
-_Static_assert(SPLIT_MOST_PIECES < N_SLOTS / 5 * 4, "probing stays short");
+_Static_assert(SPLIT_MOST_GROUPS < N_SLOTS / 5 * 4, "probing stays short");
 
 /* A lock-free hash table with linear probing. */
 struct value_counts {

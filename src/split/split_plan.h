@@ -36,7 +36,7 @@ enum split_kind {
     SPLIT_TAG,                  /* a group for each value of a tag */
 };
 
-enum { SPLIT_MOST_PIECES = 100000 };
+enum { SPLIT_MOST_GROUPS = 100000 };
 
 struct split_request {
     enum split_kind kind;
@@ -75,7 +75,7 @@ struct split_plan {             /* constant after create and set_ranges */
     size_t most_open;           /* by place: maximum number of groups open at the same time */
 };
 
-/* Prints that there would be more than SPLIT_MOST_PIECES groups. */
+/* Prints that there would be more than SPLIT_MOST_GROUPS groups. */
 void split_plan_refuse(enum split_kind kind);
 
 /* Makes the plan, and adds the known groups to an empty list. */
@@ -117,7 +117,7 @@ bool split_cursor_move(struct split_cursor *cursor, const struct split_plan *pla
                        const uint8_t *rec);
 
 /* Makes an observer of the input that fails after a message if the tag has more than
-   SPLIT_MOST_PIECES values, so that --split-by stops before it writes too many files. Values are
+   SPLIT_MOST_GROUPS values, so that --split-by stops before it writes too many files. Values are
    counted by a hash of their first 512 bytes, so some may be missed. Takes a megabyte. */
 struct record_observer *split_values_observer(const char tag[2]);
 

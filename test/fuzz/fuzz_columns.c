@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         .request = &request, .schema = column_schema_create(NULL, NULL)};
     const struct temp_places places = {NULL, 0, NULL};
     RELEASED(output_notes_release) struct output_notes kept = {.streams = NULL};
-    output_notes_begin(&kept, OUTPUT_NOTES_PIECE_BYTES, &places);
+    output_notes_begin(&kept, OUTPUT_NOTES_GROUP_BYTES, &places);
     struct column_file *file = column_file_create(&output, &kept.notes, "out");
     struct column_encoder *encoder = column_encoder_create(&output, header);
     OWNED uint8_t *rec = fuzz_alloc(FUZZ_MAX_RECORD);

@@ -1,6 +1,6 @@
 // A small pipeline around the module, run by scripts/test-workflows.sh: the lanes of each sample are
 // aligned by bwa mem, each with rocksort in its pipe, and united by the module, which marks duplicates
-// and counts. Then the module divides the result by contig, and merges the pieces again.
+// and counts. Then the module divides the result by contig, and merges the groups again.
 nextflow.enable.dsl = 2
 
 include { SAMTOOLS_ROCKSORT; SAMTOOLS_ROCKSORT as DIVIDE; SAMTOOLS_ROCKSORT as MERGE } from '../main.nf'

@@ -283,7 +283,7 @@ class Resumed(KilledTest, AlsoTest):
         self.assertEqual([name for name in self.names() if ".rocksort." in name], [])
         self.assertIn("b.parquet", self.names())
 
-    def test_resumed_pieces_get_no_second_output(self):
+    def test_resumed_groups_get_no_second_output(self):
         bam = self.source()
         checkpoint = self.killed("link:4:kill:.sst", "--split-by", "contig", "-o",
                                  self.path("a.%.bam"), bam)

@@ -148,16 +148,16 @@ class SharedOptions:
         fewer = self.assert_same_as_bam("--fixmate=-m", "--markdup=-r", sam)
         self.assertEqual(fewer.num_rows, table.num_rows - n_marked)
 
-    def test_pieces_are_tables(self):
+    def test_groups_are_tables(self):
         bam = self.bam_of(TAGGED)
         whole = self.table(bam)
         os.mkdir(self.path("p"))
         self.sort_ok("--no-PG", "--split-by", "contig", "-o", self.path("p/%." + self.FORM), bam)
         names = [f"{name}.{self.FORM}" for name in ("c", "d", "unplaced")]
         self.assertEqual(sorted(os.listdir(self.path("p"))), names)
-        *pieces, unplaced = [self.read(self.path("p/" + name)) for name in names]
-        self.assertEqual(pieces[0].schema, whole.schema)
-        self.assertEqual(sum((columns.lines_of(piece) for piece in pieces), []),
+        *groups, unplaced = [self.read(self.path("p/" + name)) for name in names]
+        self.assertEqual(groups[0].schema, whole.schema)
+        self.assertEqual(sum((columns.lines_of(group) for group in groups), []),
                          columns.lines_of(whole))
         self.assertEqual(unplaced.num_rows, 0)
 

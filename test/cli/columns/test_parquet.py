@@ -151,7 +151,7 @@ class Content(SharedContent, ParquetTest):
 
     def test_footer_of_many_groups_is_right(self):
         """The footer is right, too, where what it says was in a temporary file: 1 MiB of it, and
-        64 KiB of each piece, are in memory."""
+        64 KiB of each output group, are in memory."""
         lines = [f"r{i}\t0\t{'cd'[i % 2]}\t{1 + i * 7919 % 99000}\t{i % 60}\t4M\t*\t0\t{i}\tACGT"
                  f"\tIIII\tMD:Z:{i}" for i in range(70000)]
         bam = self.bam_of(SQ + "\n".join(lines) + "\n")
@@ -164,9 +164,9 @@ class Content(SharedContent, ParquetTest):
             self.sort_ok(*names, *options, "-o", self.path("x.%.parquet"), bam,
                          budget=SPILL_BUDGET)
             tables = []
-            for piece in ("c", "d") if options else ("%",):
-                data = bytes_of(self.path(f"x.{piece}.parquet"))
-                table = pyarrow.parquet.read_table(self.path(f"x.{piece}.parquet"))
+            for name in ("c", "d") if options else ("%",):
+                data = bytes_of(self.path(f"x.{name}.parquet"))
+                table = pyarrow.parquet.read_table(self.path(f"x.{name}.parquet"))
                 groups = Layout(data, table).footer[4]
                 self.assertGreater(len(groups) * len(table.column_names) * 30, kept_bytes)
                 tables.append(table)

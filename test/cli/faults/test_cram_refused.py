@@ -111,8 +111,8 @@ class Refused(CliTest):
             self.sort_ok(*words, self.write("in.sam", HEADER + line.format(6)))
             self.sort_ok("--output-fmt-option", "no_ref=1", *words, source)
 
-    def test_failure_while_pieces_are_open_blames_the_right_one(self):
-        """htslib does not say whose container it could not encode: no other piece is blamed."""
+    def test_failure_while_groups_are_open_blames_the_right_one(self):
+        """htslib does not say whose container it could not encode: no other group is blamed."""
         fasta = self.write("ref.fa", ">c\n" + "ACGT" * 25000 + "\n")
         bed = self.write("x.bed", "c\t0\t2110\ta\nc\t2110\t2210\tb\nc\t2210\t90000\ta\n")
         options = ["-O", "cram,seqs_per_slice=100", "--reference", fasta, "--split-by", bed, "-o",

@@ -139,10 +139,10 @@ class Terminal(CliTest):
         self.check(result, r"s\x1b[2J")
 
 
-class TwoBatches(CliTest):
-    """A record that lies across two batches and whose key is almost as long as the record."""
+class TwoSortBuffers(CliTest):
+    """A record that lies across two sort buffers and whose key is almost as long as the record."""
 
-    def test_records_with_long_keys_across_batches_are_kept(self):
+    def test_records_with_long_keys_across_sort_buffers_are_kept(self):
         """After records with long names of alternating digits and letters, which have the longest
         possible keys."""
         names = "".join("9a"[i % 2] for i in range(254))

@@ -81,8 +81,9 @@ class Names(UserTest):
                         self.assertEqual(os.listdir(self.scratch), [])
 
     def test_disk_that_is_full_when_the_file_is_closed_is_an_error(self):
-        """Several segments, which all wait in the buffer of the file: that the disk is full is found
-        out when this is closed. The message then looked at the freed buffer (a sanitizer says)."""
+        """Several output chunks, which all wait in the buffer of the file: that the disk is full is
+        found out when this is closed. The message then looked at the freed buffer (a
+        sanitizer says)."""
         line = "same\t0\tc\t1\t9\t100M\t*\t0\t0\t" + "A" * 100 + "\t" + "I" * 100 + "\n"
         source = self.bam_of("@SQ\tSN:c\tLN:1000\n" + line * 3000)
         for name in ("out.bam", "out.parquet"):

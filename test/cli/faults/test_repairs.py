@@ -165,7 +165,7 @@ class PaddedNames(RepairTest):
                 self.assertEqual(got, want)
                 self.check_warning(err, 3, "a")
 
-    def test_pieces_and_resumed_sorts_have_cut_names(self):
+    def test_groups_and_resumed_sorts_have_cut_names(self):
         right = reads(random.Random(4), 5000)
         wrong, _, _ = pad_some(random.Random(5), right)
         right, wrong = (self.write(name, bamfile.bam_file(HEAD, REFS, records))
@@ -173,8 +173,8 @@ class PaddedNames(RepairTest):
         for name, source in (("right", right), ("wrong", wrong)):
             os.mkdir(self.path(name))
             self.sort_ok("--no-PG", "--split-by", "contig", "-o", self.path(name + "/%.bam"), source)
-        pieces = [bamfile.read(self.path(f"{name}/c2.bam")) for name in ("right", "wrong")]
-        self.assertEqual(*pieces)
+        groups = [bamfile.read(self.path(f"{name}/c2.bam")) for name in ("right", "wrong")]
+        self.assertEqual(*groups)
         failed = self.rocksort("--no-PG", "-T", self.work, "-o", "/dev/full", wrong, clean=False,
                                budget=SPILL_BUDGET)
         checkpoint, = kept_checkpoints(failed.err)

@@ -32,7 +32,7 @@ HEADER = ("@HD\tVN:1.6\tSO:unsorted\tGO:query\n" + bamfile.sq_text([("chr1", 100
                                                                     ("chr2", 100_000)]) +
           "@RG\tID:a\tLB:one\n@RG\tID:b\tLB:two\n")
 SPILLING = 400_000
-SMALL_BATCHES = {"ROCKSORT_TEST_SORT_BUFFER": "20K"}
+SMALL_BUFFERS = {"ROCKSORT_TEST_SORT_BUFFER": "20K"}
 N_RANDOM = 120
 
 
@@ -147,7 +147,7 @@ class Rules(MarkdupTest):
                 lines.append(read(f"q{i}", kind, rng.randint(1, 60_000), "500H30M", ref="chr2"))
         alone = self.marked(lines)
         self.assertGreaterEqual(len(alone), 56)
-        for how in ({"budget": 4_000_000}, {"budget": 4_000_000, "env": SMALL_BATCHES}):
+        for how in ({"budget": 4_000_000}, {"budget": 4_000_000, "env": SMALL_BUFFERS}):
             self.assertEqual(self.marked(lines, **how), alone)
             self.assertGreater(len(self.marked(lines, "-S", **how)), 150)
 
@@ -170,7 +170,7 @@ class Rules(MarkdupTest):
         lines = pair("a", 9, 90) + pair("b", 9, 90) + [read("s", 0, 9), read("t", 0, 10)]
         left = [fields[0] for fields in self.check(lines, "-r")]
         self.assertEqual(left, ["a", "t", "a"])
-        for how in ({"env": SMALL_BATCHES}, {"budget": SPILLING, "env": SMALL_BATCHES}):
+        for how in ({"env": SMALL_BUFFERS}, {"budget": SPILLING, "env": SMALL_BUFFERS}):
             many = [line for i in range(3000) for line in pair(f"q{i:04}", 9 + i % 2, 90)]
             self.assertEqual([fields[0] for fields in self.check(many, "-r", **how)],
                              ["q0000", "q0001", "q0000", "q0001"])
@@ -206,7 +206,7 @@ class IgnoreStrand(MarkdupTest):
             want = duplicate_model.marked(lines, refs, mode, ignore_strand=True)
             found += len(want - plain)
             for options in ("", "-t", "-S --duplicate-count"):
-                for how in ({}, {"budget": SPILLING, "env": SMALL_BATCHES}):
+                for how in ({}, {"budget": SPILLING, "env": SMALL_BUFFERS}):
                     out = self.sort_ok("-O", "sam", "--no-PG", f"--markdup=--ignore-strand -m {mode} "
                                        f"{options}", fixed, **how).out.decode()
                     got = self.places([line for line in out.splitlines() if line[0] != "@"])
@@ -232,7 +232,7 @@ class IgnoreStrand(MarkdupTest):
             want = duplicate_model.marked(lines, refs, mode, ignores, "RX")
             found += len(want)
             for options in ("", "-t --duplicate-count"):
-                for how in ({}, {"budget": SPILLING, "env": SMALL_BATCHES}):
+                for how in ({}, {"budget": SPILLING, "env": SMALL_BUFFERS}):
                     out = self.sort_ok(
                         "-O", "sam", "--no-PG", f"--markdup=--barcode-tag RX --barcode-mismatches 1 "
                         f"-m {mode} {'--ignore-strand' * ignores} {options}", fixed,
@@ -313,7 +313,7 @@ class Tags(MarkdupTest):
                 (good + sra[:2], "-d 2500", None), (mgi, pattern, None), (mgi, "-S", None)):
             source = self.write("in.sam", HEADER + "".join(
                 line + "\n" for line in self.pile(names) + [read("u", UNMAP, 0)] * 20))
-            for how in ({}, {"budget": SPILLING, "env": SMALL_BATCHES}):
+            for how in ({}, {"budget": SPILLING, "env": SMALL_BUFFERS}):
                 with self.subTest(options=options, names=names, how=how):
                     err = self.sort_ok("--fixmate", "--markdup=" + options, "-o",
                                        self.path("out.bam"), source, **how).err
@@ -330,7 +330,7 @@ class Tags(MarkdupTest):
         source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
         for options, marked in (("-d 10", [1, 2, 4]), ("-d 10 --no-multi-dup", [1]),
                                 ("-d 0 -d 20", [1, 2, 4]), ("-d 3", [])):
-            for how in ({}, {"budget": SPILLING, "env": SMALL_BATCHES}):
+            for how in ({}, {"budget": SPILLING, "env": SMALL_BUFFERS}):
                 with self.subTest(options=options, how=how):
                     out = self.sort_ok("--no-PG", "-O", "sam", "--fixmate", "--markdup=-t -S "
                                        f"--optical-only -f {self.path('counts')} {options}", source,
@@ -356,7 +356,7 @@ class Tags(MarkdupTest):
         name = "M:1:F:1:1101:5:5:ACGT"
         source = self.write("in.sam", HEADER + "".join(line + "\n" for line in (
             pair(name, 9, 90) + pair("q", 9, 90, "I"))))
-        for how in ({}, {"env": SMALL_BATCHES}):
+        for how in ({}, {"env": SMALL_BUFFERS}):
             out = self.sort_ok("--fixmate", "--markdup=--barcode-name --move-umi-to-tag", "-O",
                                "sam", "-o", "-", source, **how).out.decode()
             lines = [line.split("\t") for line in out.splitlines() if line[0] != "@"]
@@ -402,7 +402,7 @@ class Alone(MarkdupTest):
         mixed = self.fixed(lines)
         random.Random(1).shuffle(mixed)
         self.assertEqual(self.marked(mixed, fixmate=False), want)
-        self.assertEqual(self.marked(mixed, fixmate=False, env=SMALL_BATCHES), want)
+        self.assertEqual(self.marked(mixed, fixmate=False, env=SMALL_BUFFERS), want)
 
     def test_input_by_name_is_sorted(self):
         """samtools markdup refuses it, because it does not sort; rocksort does."""
@@ -418,7 +418,7 @@ class Alone(MarkdupTest):
         lines = [read(f"q{i}", rng.choice((0, REVERSE)), rng.randint(100, 110),
                       score=rng.choice("?@")) for i in range(500)]
         self.assertGreater(len(self.marked(lines, fixmate=False)), 470)
-        self.assertGreater(len(self.marked(lines, fixmate=False, env=SMALL_BATCHES)), 470)
+        self.assertGreater(len(self.marked(lines, fixmate=False, env=SMALL_BUFFERS)), 470)
 
     def test_mapped_reads_without_place_are_no_duplicates(self):
         """They have neither reference nor position, and are duplicates of none."""
@@ -460,8 +460,8 @@ class Refused(MarkdupTest):
         source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
         bam = self.bam_of(HEADER + "".join(line + "\n" for line in lines), name="bam.bam")
         for name, budget, env, threads in ((source, None, None, "1"), (bam, None, None, "2"),
-                                           (source, SPILLING, SMALL_BATCHES, "2"),
-                                           (bam, SPILLING, SMALL_BATCHES, "1")):
+                                           (source, SPILLING, SMALL_BUFFERS, "2"),
+                                           (bam, SPILLING, SMALL_BUFFERS, "1")):
             with self.subTest(budget=budget, source=name):
                 before = set(os.listdir(self.work))
                 result = self.rocksort("-@", threads, *options, "-o", self.path("out.bam"), name,
@@ -532,7 +532,7 @@ class Files(MarkdupTest):
         sam = templates.Molecules(5).sam(3000)
         source, out = self.write("in.sam", sam), self.path("out.bam")
         want = bamfile.read(self.wanted(source))
-        for budget, env in ((None, {}), (SPILLING, SMALL_BATCHES)):
+        for budget, env in ((None, {}), (SPILLING, SMALL_BUFFERS)):
             self.sort_ok("--fixmate", "--markdup", "--write-index", "-o", out, source,
                          budget=budget, env=env)
             self.assert_same_records(bamfile.read(out).records, want.records)

@@ -8,11 +8,11 @@ import bamfile
 import mate_barcodes
 import templates
 from harness import CliTest, needs_pysam, reference_ok
-from test_markdup import (HEADER, MUNMAP, PAIRED, QCFAIL, READ1, READ2, REVERSE, SMALL_BATCHES,
+from test_markdup import (HEADER, MUNMAP, PAIRED, QCFAIL, READ1, READ2, REVERSE, SMALL_BUFFERS,
                           SPILLING, SUPPLEMENTARY, UNMAP, MarkdupTest, cases, pair, read)
 
 BARCODE = "--barcode-tag RX"
-WAYS = ({}, {"env": SMALL_BATCHES}, {"budget": SPILLING, "env": SMALL_BATCHES})
+WAYS = ({}, {"env": SMALL_BUFFERS}, {"budget": SPILLING, "env": SMALL_BUFFERS})
 
 
 def half(name, left, right, barcode, lacking, score="?"):
@@ -240,4 +240,4 @@ class Molecules(BarcodeTest):
         more = [read("a", PAIRED | READ1 | SUPPLEMENTARY, 5000 + i) for i in range(3000)]
         for first, last in ((lines[:1], lines[1:2]), (lines[1:2], lines[:1])):
             self.assertEqual(self.marked(first + more + last + lines[2:], BARCODE,
-                                         budget=SPILLING, env=SMALL_BATCHES), ["a/1", "a/2"])
+                                         budget=SPILLING, env=SMALL_BUFFERS), ["a/1", "a/2"])

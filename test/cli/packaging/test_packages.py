@@ -113,17 +113,17 @@ class Packages(CliTest):
     def test_snakemake_wrapper_splits_and_merges(self):
         source = self.write("in.sam", "@SQ\tSN:x\tLN:300\n@SQ\tSN:y\tLN:300\n" + "".join(
             f"q{i}\t0\t{'yx'[i % 2]}\t{99 - i}\t9\t4M\t*\t0\t0\tACGT\tFFFF\n" for i in range(50)))
-        pieces = [self.path(f"pieces/{name}.bam") for name in ("x", "y", "unplaced")]
+        groups = [self.path(f"groups/{name}.bam") for name in ("x", "y", "unplaced")]
         for sources, out, params, words in (
-                ([source], self.path("pieces"), {"split_by": "contig"},
-                 ["--split-by", "contig", "-o", self.path("pieces/%.bam")]),
-                (pieces, self.path("out.sam"), {"merge": True},
+                ([source], self.path("groups"), {"split_by": "contig"},
+                 ["--split-by", "contig", "-o", self.path("groups/%.bam")]),
+                (groups, self.path("out.sam"), {"merge": True},
                  ["--merge", "-o", self.path("out.sam")])):
             argv, _ = self.wrapper(sources, out, params)
             self.assertEqual([word for word in argv if word in words], words)
             self.assertEqual([name for name in os.listdir(self.work) if "rocksort" in name], [])
-        self.assertEqual(sorted(os.listdir(self.path("pieces"))), sorted(
-            os.path.basename(path) + suffix for path in pieces for suffix in ("", ".csi")))
+        self.assertEqual(sorted(os.listdir(self.path("groups"))), sorted(
+            os.path.basename(path) + suffix for path in groups for suffix in ("", ".csi")))
         self.sort_ok("-o", self.path("want.sam"), source)
         got, want = (without_pg(text_of(self.path(name))) for name in ("out.sam", "want.sam"))
         self.assertEqual(got, want)

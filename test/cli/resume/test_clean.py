@@ -444,10 +444,10 @@ class Names(KilledTest):
                     "--markdup=-f marked", "--flagstat", "flags", "--idxstats", "idx",
                     "--coverage", "cover", "--stats", "stats"],
         "apart": ["--also", "also/b.sam", "--flagstat", "counts/flags"],
-        "pieces": ["--split-by", "contig", "--flagstat", "flags"],
+        "groups": ["--split-by", "contig", "--flagstat", "flags"],
         "directories": ["--split-by", "contig"],
     }
-    OUTPUTS = {"pieces": "%.bam", "directories": "contig=%/a.bam"}
+    OUTPUTS = {"groups": "%.bam", "directories": "contig=%/a.bam"}
 
     def setUp(self):
         super().setUp()
@@ -505,8 +505,8 @@ class Names(KilledTest):
         for kind in self.SETS:
             want = self.wanted(kind, budget)
             self.assertGreater(len(want), 1)
-            # The journal of pieces goes with their directory, after the checkpoint, whose file is
-            # the third of its name that is removed. Once --resume found pieces in its way then.
+            # The journal of groups goes with their directory, after the checkpoint, whose file is
+            # the third of its name that is removed. Once --resume found groups in its way then.
             last = "unlink:1:kill:.journal" if kind not in self.OUTPUTS else (
                 "unlinkat:3:kill:STORE" if budget else "unlinkat:1:kill:NAMES")
             for fault in [*self.faults(kind, want, "kill"), last]:
@@ -553,7 +553,7 @@ class Names(KilledTest):
     def test_failure_is_taken_back(self):
         """If an output cannot get its name and no older file is lost, none has a name."""
         for kind, fault in (("also", "rename:2:EIO:/out/"), ("reports", "rename:2:ENOSPC:/out/"),
-                            ("pieces", "renameat2:5:ENOSPC")):
+                            ("groups", "renameat2:5:ENOSPC")):
             want = self.wanted(kind, SPILL_BUDGET)
             result = self.sort(kind, fault=fault, budget=SPILL_BUDGET)
             self.assert_error(result, "got its name")
@@ -590,8 +590,8 @@ class Names(KilledTest):
             self.empty()
 
     def test_file_in_the_way(self):
-        want = self.wanted("pieces", SPILL_BUDGET)
-        self.sort("pieces", fault="renameat2:3:kill", budget=SPILL_BUDGET)
+        want = self.wanted("groups", SPILL_BUDGET)
+        self.sort("groups", fault="renameat2:3:kill", budget=SPILL_BUDGET)
         checkpoint, = self.checkpoints()
         name, = (self.out / name for name in want if name == "unplaced.bam")
         name.write_text("mine")
@@ -604,9 +604,9 @@ class Names(KilledTest):
         self.assertEqual(self.files(), want)
 
     def test_files_that_were_removed_are_made_again(self):
-        want = self.wanted("pieces", SPILL_BUDGET)
+        want = self.wanted("groups", SPILL_BUDGET)
         for words in (["--resume"], ["--clean", "--yes"]):
-            self.sort("pieces", fault="renameat2:2:kill", budget=SPILL_BUDGET)
+            self.sort("groups", fault="renameat2:2:kill", budget=SPILL_BUDGET)
             for path in self.out.glob("*.bam*"):
                 path.unlink()
             checkpoint, = self.checkpoints()
@@ -615,10 +615,10 @@ class Names(KilledTest):
             self.assertEqual(self.files(), want if words == ["--resume"] else {})
             self.empty()
 
-    def test_sort_to_the_same_pieces_names_what_finishes_them(self):
-        want = self.wanted("pieces")
-        self.sort("pieces", fault="renameat2:3:kill")
-        result = self.sort("pieces")
+    def test_sort_to_the_same_groups_names_what_finishes_them(self):
+        want = self.wanted("groups")
+        self.sort("groups", fault="renameat2:3:kill")
+        result = self.sort("groups")
         self.assert_error(result, "its set is not finished")
         command = re.search("--clean --yes (.*)", result.err).group(1)
         self.sort_ok("--clean", "--yes", command, clean=False, cwd=self.out)
@@ -714,9 +714,9 @@ class Names(KilledTest):
         self.resume(checkpoint)
         self.assertEqual(sorted(self.files()), ["a.bam", "b.sam"])
 
-    def test_pieces_are_not_written_again_with_other_options(self):
-        want = self.wanted("pieces", SPILL_BUDGET)
-        self.sort("pieces", fault="renameat2:3:kill", budget=SPILL_BUDGET)
+    def test_groups_are_not_written_again_with_other_options(self):
+        want = self.wanted("groups", SPILL_BUDGET)
+        self.sort("groups", fault="renameat2:3:kill", budget=SPILL_BUDGET)
         checkpoint, = self.checkpoints()
         result = self.rocksort("--resume", checkpoint, "-l", "0", clean=False)
         self.assertEqual(result.status, 1)
@@ -736,7 +736,7 @@ class Names(KilledTest):
         self.assertEqual(self.files(), want)
 
     def test_sort_killed_while_the_journal_is_written_leaves_nothing(self):
-        for kind, name in (("also", ".journal"), ("pieces", "NAMES")):
+        for kind, name in (("also", ".journal"), ("groups", "NAMES")):
             self.sort(kind, fault=f"write:1:kill:{name}")
             self.sort_ok("--clean", "--yes", self.out, clean=False)
             self.assertEqual(self.files(), {})
@@ -768,7 +768,7 @@ class Names(KilledTest):
             counts = dict(line.split() for line in file)
         self.assertEqual((counts["fsync"], counts["fault0"]), ("0", "0"))
 
-    def test_ten_thousand_pieces_get_their_names(self):
+    def test_ten_thousand_groups_get_their_names(self):
         records = [bamfile.record(name="r", flag=0, tid=0, pos=1, cigar="3M",
                                   aux=b"XXi" + i.to_bytes(4, "little")) for i in range(10_000)]
         source = self.write("many.bam", bamfile.bam_file("@SQ\tSN:c\tLN:9\n", [("c", 9)], records))

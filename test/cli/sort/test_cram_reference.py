@@ -252,7 +252,7 @@ class NoReference(CramTest):
                         self.check_cram(source, options, words, self.path(f"{number}.cram"))
 
     @needs_pysam
-    def test_pieces_and_second_output_need_no_reference(self):
+    def test_groups_and_second_output_need_no_reference(self):
         source = self.write("in.sam", next(iter(self.CASES.values())))
         result = self.sort_ok("--no-PG", "-O", "cram", "--split-by", "contig", "-o",
                               self.path("%.cram"), source)

@@ -311,7 +311,7 @@ class Collisions(InputsTest):
 
     def random_input(self, rng, first):
         """SAM whose records name read groups and programs of its header, or unknown ones, or none.
-        A few records are longer than a batch of the smallest budget."""
+        A few records are longer than a sort buffer of the smallest budget."""
         header, groups, programs = self.random_header(rng)
         lines = []
         for number in range(first, first + rng.choice((1, 60, 600))):

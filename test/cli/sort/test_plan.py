@@ -141,8 +141,8 @@ class Plans(PlanTest):
         self.assertAlmostEqual(float(found[1]), len(record) * 0.2, delta=len(record) * 0.04)
 
     def test_plan_counts_runs_of_large_records(self):
-        """Records that are larger than a batch, some among small ones: seven times as many runs were
-        once planned as there were."""
+        """Records that are larger than a sort buffer, some among small ones: seven times as many
+        runs were once planned as there were."""
         n_bases, letters = 400_000, random.Random(51).choices("ACGT", k=800_000)
         def large(at):
             return bamfile.record("large", 4, seq="".join(letters[at : at + n_bases]))

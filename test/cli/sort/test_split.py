@@ -1,6 +1,6 @@
-"""--split-by: the pieces together are the whole, each in its order, with its index and header.
+"""--split-by: the groups together are the whole, each in its order, with its index and header.
 
-What each piece must hold is computed here from the names of reads, which occur once.
+What each group must hold is computed here from the names of reads, which occur once.
 """
 
 import gzip
@@ -44,7 +44,7 @@ def name_of(raw):
 
 
 class SplitBase:
-    """Functions for tests of pieces, which are written to the directory `out`."""
+    """Functions for tests of groups, which are written to the directory `out`."""
 
     def setUp(self):
         super().setUp()
@@ -62,13 +62,13 @@ class SplitBase:
             os.unlink(self.out / name)
 
     def split(self, how, source, *options, ext="bam", **more):
-        """Splits source; returns {name: path} of the pieces."""
+        """Splits source; returns {name: path} of the groups."""
         sources = source if isinstance(source, list) else [source]
         self.sort_ok("--no-PG", "--split-by", how, *options, "-o", self.pattern(ext), *sources,
                      **more)
-        return self.pieces(ext)
+        return self.groups(ext)
 
-    def pieces(self, ext="bam"):
+    def groups(self, ext="bam"):
         names = [name for name in self.files() if name.endswith("." + ext)]
         return {name[: -len(ext) - 1]: str(self.out / name) for name in names}
 
@@ -77,20 +77,20 @@ class SplitBase:
         self.sort_ok("--no-PG", *options, "-o", self.path("whole.bam"), *sources)
         return bamfile.split(bamfile.read(self.path("whole.bam")).records)
 
-    def assert_pieces(self, pieces, records, piece_of, known=(), what=""):
-        """The pieces (of BAM) are those of the model: piece_of has the piece of each name, known
-        are pieces that may be empty."""
+    def assert_groups(self, groups, records, group_of, known=(), what=""):
+        """The groups (of BAM) are those of the model: group_of has the group of each name, known
+        are groups that may be empty."""
         want = {name: [] for name in known}
         for raw in records:
-            want.setdefault(piece_of[name_of(raw)], []).append(raw)
-        self.assertEqual(sorted(pieces), sorted(want), what)
-        for name, path in pieces.items():
+            want.setdefault(group_of[name_of(raw)], []).append(raw)
+        self.assertEqual(sorted(groups), sorted(want), what)
+        for name, path in groups.items():
             self.assert_same_records(bamfile.read(path).records, b"".join(want[name]),
                                      f"{what} {name}")
 
-    def assert_indexes(self, pieces, regions=(), index_ext="csi"):
-        """Each piece has an index, which answers as that of samtools."""
-        for path in pieces.values():
+    def assert_indexes(self, groups, regions=(), index_ext="csi"):
+        """Each group has an index, which answers as that of samtools."""
+        for path in groups.values():
             index = path + "." + index_ext
             want = self.want_index(path, index_kind(index))
             if index_ext != "crai":
@@ -99,7 +99,7 @@ class SplitBase:
                 self.assertEqual(self.ask(path, index, regions), self.ask(path, want, regions))
 
     def assert_split_refused(self, *mentions, how, source=None, options=(), keep=(), **more):
-        """An error, and no piece, index or directory."""
+        """An error, and no group, index or directory."""
         out = [] if "-o" in options else ["-o", self.pattern()]
         result = self.rocksort("--split-by", how, *options, *out, source or self.source_bam,
                                **more)
@@ -109,7 +109,7 @@ class SplitBase:
 
 
 class SplitTest(SplitBase, IndexTest):
-    """self.reads with their pieces by contig; self.source_bam has them."""
+    """self.reads with their groups by contig; self.source_bam has them."""
 
     def setUp(self):
         super().setUp()
@@ -117,10 +117,10 @@ class SplitTest(SplitBase, IndexTest):
         self.reads = random_reads(N_READS, REFS, seed=3)
         self.reads += [make_read(f"start{i}", tid, -1, "", "ACGT", 4)
                        for i, tid in enumerate((0, 2, 3))]
-        self.groups = {}
+        self.read_groups = {}
         for i, read in enumerate(self.reads):
             group = rng.choice((None, "g1", "g 2/x", "g1", "other"))
-            self.groups[read.name] = group
+            self.read_groups[read.name] = group
             if group:
                 self.reads[i] = with_tag(read, tag("RG", "Z", group))
         self.text = "@RG\tID:g1\tSM:a\n@RG\tID:g 2/x\tSM:b\n@RG\tID:unused\tSM:c\n"
@@ -132,23 +132,23 @@ class SplitTest(SplitBase, IndexTest):
 
 @needs_pysam
 class Contigs(SplitTest):
-    def test_pieces_are_those_of_the_whole_with_any_memory_threads_and_level(self):
+    def test_groups_are_those_of_the_whole_with_any_memory_threads_and_level(self):
         records = self.whole(self.source_bam)
         for options, budget in (([], None), (["-@", "4"], SPILL_BUDGET), (["-l0"], SPILL_BUDGET),
                                 (["-u", "-@", "3"], None), (["-l9", "-@", "2"], SPILL_BUDGET),
                                 (["-l1", "--deflate", "igzip"], None)):
             with self.subTest(options=options, budget=budget):
-                pieces = self.split("contig", self.source_bam, *options, budget=budget)
-                self.assert_pieces(pieces, records, self.contigs,
+                groups = self.split("contig", self.source_bam, *options, budget=budget)
+                self.assert_groups(groups, records, self.contigs,
                                    [name for name, _ in REFS] + ["unplaced"])
-                self.assertEqual(len(self.files()), 2 * len(pieces))
+                self.assertEqual(len(self.files()), 2 * len(groups))
                 text = bamfile.read(self.path("whole.bam")).text
-                for path in pieces.values():
+                for path in groups.values():
                     self.assertEqual(bamfile.read(path).text, text)
-                self.assert_indexes(pieces, self.regions[:5])
+                self.assert_indexes(groups, self.regions[:5])
                 self.empty_out()
 
-    def test_pieces_have_the_lines_of_the_whole_in_each_format(self):
+    def test_groups_have_the_lines_of_the_whole_in_each_format(self):
         sound = [read for read in self.reads if read.name.startswith("q")
                  and (bamfile.n_cigar(read.raw) or read.raw[18] & 4) and b"N" not in read.raw
                  and read.begin + 100 < (REFS[read.tid][1] if read.tid >= 0 else 1000)
@@ -167,39 +167,39 @@ class Contigs(SplitTest):
                 want = {name: [] for name in [*dict(REFS), "unplaced"]}
                 for line in lines:
                     want[self.contigs[line.split("\t")[0]]].append(line)
-                pieces = self.split("contig", source, *options, ext=ext, budget=budget)
-                self.assertEqual(sorted(pieces), sorted(want))
-                for name, path in pieces.items():
+                groups = self.split("contig", source, *options, ext=ext, budget=budget)
+                self.assertEqual(sorted(groups), sorted(want))
+                for name, path in groups.items():
                     self.assertEqual(sam_split(reference_view(path)), (header, want[name]), name)
                 if index:
-                    self.assert_indexes(pieces, self.regions[:5] if ext == "cram" else (), index)
-                self.assertEqual(len(self.files()), len(pieces) * (2 if index else 1))
+                    self.assert_indexes(groups, self.regions[:5] if ext == "cram" else (), index)
+                self.assertEqual(len(self.files()), len(groups) * (2 if index else 1))
                 self.empty_out()
 
     def test_names_of_indexes_follow_the_pattern(self):
         """Names of indexes as in -o FILE##idx##INDEX, also in another directory."""
-        pieces = self.split("contig", self.source_bam, ext=f"bam##idx##{self.out}/%.x.bai")
-        self.assertEqual(pieces, {})
-        pieces = self.pieces()
-        self.assertEqual(len(pieces), len(REFS) + 1)
-        for name, path in pieces.items():
+        groups = self.split("contig", self.source_bam, ext=f"bam##idx##{self.out}/%.x.bai")
+        self.assertEqual(groups, {})
+        groups = self.groups()
+        self.assertEqual(len(groups), len(REFS) + 1)
+        for name, path in groups.items():
             index = str(self.out / f"{name}.x.bai")
             self.assertEqual(index_kind(index), "bai")
             self.assertTrue(index_bytes(index) == index_bytes(self.want_index(path, "bai")))
-        self.assertEqual(len(self.files()), 2 * len(pieces))
+        self.assertEqual(len(self.files()), 2 * len(groups))
         self.empty_out()
         (self.work / "indexes").mkdir()
         self.split("contig", self.source_bam, ext=f"bam##idx##{self.work}/indexes/%.csi")
         self.assertEqual(len(os.listdir(self.work / "indexes")), len(REFS) + 1)
         self.assertEqual(len(self.files()), len(REFS) + 1)
 
-    def test_input_without_reads_has_all_pieces(self):
+    def test_input_without_reads_has_all_groups(self):
         for refs in (REFS, []):
             source = self.bam([], refs, "none.bam")
-            pieces = self.split("contig", source)
-            self.assertEqual(sorted(pieces), sorted([*dict(refs), "unplaced"]))
-            self.assert_indexes(pieces)
-            for path in pieces.values():
+            groups = self.split("contig", source)
+            self.assertEqual(sorted(groups), sorted([*dict(refs), "unplaced"]))
+            self.assert_indexes(groups)
+            for path in groups.values():
                 self.assertEqual(bamfile.read(path).records, b"")
             self.empty_out()
 
@@ -207,8 +207,8 @@ class Contigs(SplitTest):
         records = self.whole(self.source_bam)
         data = bytes_of(self.source_bam)
         known = [name for name, _ in REFS] + ["unplaced"]
-        pieces = self.split("contig", "-", stdin=data, budget=SPILL_BUDGET)
-        self.assert_pieces(pieces, records, self.contigs, known)
+        groups = self.split("contig", "-", stdin=data, budget=SPILL_BUDGET)
+        self.assert_groups(groups, records, self.contigs, known)
         self.empty_out()
         parts = []
         for i in range(3):
@@ -218,16 +218,16 @@ class Contigs(SplitTest):
         for how in ("contig", "ranges:3", self.write("x.bed", "chr10\t0\t4000000\tx\n")):
             self.sort_ok("--no-PG", "--merge", "-o", self.path("merged.bam"), *parts)
             records = bamfile.split(bamfile.read(self.path("merged.bam")).records)
-            pieces = self.split(how, parts, "--merge", "-@", "2")
+            groups = self.split(how, parts, "--merge", "-@", "2")
             if how == "contig":
-                self.assert_pieces(pieces, records, self.contigs, known)
-            found = [raw for path in pieces.values()
+                self.assert_groups(groups, records, self.contigs, known)
+            found = [raw for path in groups.values()
                      for raw in bamfile.split(bamfile.read(path).records)]
             self.assertEqual(sorted(found), sorted(records), how)
-            self.assert_indexes(pieces)
+            self.assert_indexes(groups)
             self.empty_out()
 
-    def test_stale_index_of_a_piece_is_removed(self):
+    def test_stale_index_of_a_group_is_removed(self):
         (self.out / "chr1.bam.bai").write_text("old")
         (self.out / "chr1.bai").write_text("old")
         self.sort_ok("--split-by", "contig", "-o", self.pattern(), self.source_bam)
@@ -241,30 +241,30 @@ class Contigs(SplitTest):
             result = self.sort_ok("--checksum", *reports, *words, self.source_bam)
             sums.append(re.findall(r"\b[0-9a-f]{16,}\b", result.err))
         self.assertEqual(*sums)
-        self.assertEqual(len(self.pieces()), len(REFS) + 1)
+        self.assertEqual(len(self.groups()), len(REFS) + 1)
         for kind in kinds:
             self.assertEqual(*(bytes_of(self.path(f"{name}.{kind}")) for name in ("whole", "parts")))
 
-    def test_stats_say_what_each_piece_has(self):
+    def test_stats_say_what_each_group_has(self):
         records = self.whole(self.source_bam)
         for how, known in (("contig", [*dict(REFS), "unplaced"]),
                            ("rg", ["g1", "g 2/x", "unused", "other", "none"]),
                            ("ranges:2", ["1", "2", "unplaced"])):
-            pieces = self.split(how, self.source_bam, "--stats", self.path("stats"))
+            groups = self.split(how, self.source_bam, "--stats", self.path("stats"))
             stats = json_of(self.path("stats"))
-            said = stats["output"]["pieces"]
-            self.assertEqual(sorted(piece["name"] for piece in said), sorted(known))
+            said = stats["output"]["groups"]
+            self.assertEqual(sorted(group["name"] for group in said), sorted(known))
             self.assertEqual(stats["options"]["split_by"], how)
             self.assertEqual(stats["output"]["records"], len(records))
-            self.assertEqual(stats["output"]["bytes"], sum(piece["bytes"] for piece in said))
-            for piece in said:
-                self.assertIn(piece["file"], pieces.values())
-                self.assertEqual(piece["index"], piece["file"] + ".csi")
-                self.assertEqual(piece["bytes"], os.path.getsize(piece["file"]))
-                self.assertEqual(piece["records"],
-                                 len(bamfile.split(bamfile.read(piece["file"]).records)))
-                self.assertEqual(piece["begin"] is not None,
-                                 how == "ranges:2" and piece["name"] != "unplaced")
+            self.assertEqual(stats["output"]["bytes"], sum(group["bytes"] for group in said))
+            for group in said:
+                self.assertIn(group["file"], groups.values())
+                self.assertEqual(group["index"], group["file"] + ".csi")
+                self.assertEqual(group["bytes"], os.path.getsize(group["file"]))
+                self.assertEqual(group["records"],
+                                 len(bamfile.split(bamfile.read(group["file"]).records)))
+                self.assertEqual(group["begin"] is not None,
+                                 how == "ranges:2" and group["name"] != "unplaced")
             self.empty_out()
 
     def test_statistics_may_have_values_that_are_no_utf8(self):
@@ -272,10 +272,10 @@ class Contigs(SplitTest):
         values = [b"CBZ\xff\xfe\0", b'CBZ"\\\t\0', b"CBZ\xc3\xa9\0"]
         source = self.bam([with_tag(read, value) for read, value in zip(reads, values)], REFS,
                           "odd.bam")
-        pieces = self.split("tag:CB", source, "--stats", self.path("stats"))
-        said = json_of(self.path("stats"))["output"]["pieces"]
-        self.assertEqual(sorted(piece["file"] for piece in said), sorted(pieces.values()))
-        self.assertEqual({piece["name"] for piece in said},
+        groups = self.split("tag:CB", source, "--stats", self.path("stats"))
+        said = json_of(self.path("stats"))["output"]["groups"]
+        self.assertEqual(sorted(group["file"] for group in said), sorted(groups.values()))
+        self.assertEqual({group["name"] for group in said},
                          {"none", "\ufffd\ufffd", '"\\\t', "\xe9"})
 
     def test_duplicates_are_decided_before_the_split(self):
@@ -286,10 +286,10 @@ class Contigs(SplitTest):
                 places = {}
                 for raw in records:
                     places.setdefault(bamfile.fields(raw)[0], []).append(raw)
-                pieces = self.split("contig", source, "--fixmate", markdup, *options,
+                groups = self.split("contig", source, "--fixmate", markdup, *options,
                                     budget=SPILL_BUDGET)
                 for tid, (name, _) in enumerate(bamfile.read(self.path("whole.bam")).refs):
-                    self.assert_same_records(bamfile.read(pieces[name]).records,
+                    self.assert_same_records(bamfile.read(groups[name]).records,
                                              b"".join(places.get(tid, [])))
                 self.empty_out()
 
@@ -339,10 +339,10 @@ class EqualReads(SplitBase, IndexTest):
         self.assertEqual(n_marked == 0, "-r" in markdup)
         for kind in BY_TAG:
             with self.subTest(kind=kind, markdup=markdup, **how):
-                pieces = self.split(kind, source, *options, *how.get("more", ()),
+                groups = self.split(kind, source, *options, *how.get("more", ()),
                                     budget=how.get("budget"))
-                self.assertGreater(len(pieces), 3)
-                self.assertEqual(marks_of(pieces.values()), want)
+                self.assertGreater(len(groups), 3)
+                self.assertEqual(marks_of(groups.values()), want)
                 self.empty_out()
 
     def source(self, n_reads, seed):
@@ -364,7 +364,7 @@ class EqualReads(SplitBase, IndexTest):
 
 @needs_pysam
 class Names(SplitTest):
-    """Names of pieces are safe names of files."""
+    """Names of groups are safe names of files."""
 
     def names(self, refs, **more):
         source = self.write("names.sam", bamfile.sq_text([(name, 1000) for name in refs]))
@@ -396,23 +396,23 @@ class Bed(SplitTest):
         return self.write(name, text)
 
     def model(self, intervals):
-        """{name of read: piece} for intervals (reference, begin, end, name)."""
+        """{name of read: group} for intervals (reference, begin, end, name)."""
         tids = {name: tid for tid, (name, _) in enumerate(REFS)}
         places = [(tids[ref], begin, end, name) for ref, begin, end, name in intervals]
-        piece_of = {}
+        group_of = {}
         for read in self.reads:
             inside = [name for tid, begin, end, name in places
                       if tid == read.tid and begin <= read.begin < end]
             self.assertLessEqual(len(inside), 1)
-            piece_of[read.name] = "unplaced" if read.tid < 0 else (inside or ["outside"])[0]
-        return piece_of
+            group_of[read.name] = "unplaced" if read.tid < 0 else (inside or ["outside"])[0]
+        return group_of
 
     def check(self, intervals, *options, text=None, name="x.bed", **more):
         text = text or "".join("\t".join(map(str, line)) + "\n" for line in intervals)
-        pieces = self.split(self.bed(text, name), self.source_bam, *options, **more)
+        groups = self.split(self.bed(text, name), self.source_bam, *options, **more)
         known = {line[3] for line in intervals} | {"outside", "unplaced"}
-        self.assert_pieces(pieces, self.whole(self.source_bam), self.model(intervals), known)
-        self.assert_indexes(pieces)
+        self.assert_groups(groups, self.whole(self.source_bam), self.model(intervals), known)
+        self.assert_indexes(groups)
         self.empty_out()
 
     def test_intervals_divide_the_reads(self):
@@ -436,10 +436,10 @@ class Bed(SplitTest):
 
     def test_column_after_an_empty_one_is_no_name(self):
         want = [("chr1", 0, 9000, "chr1:1-9000"), ("chr2", 5, 60_000, "b")]
-        pieces = self.split(self.bed("chr1\t0\t9000\t\t960\t+\nchr2\t5\t60000\tb\n"),
+        groups = self.split(self.bed("chr1\t0\t9000\t\t960\t+\nchr2\t5\t60000\tb\n"),
                             self.source_bam)
-        piece_of = {name: piece.replace(":", "_") for name, piece in self.model(want).items()}
-        self.assert_pieces(pieces, self.whole(self.source_bam), piece_of,
+        group_of = {name: group.replace(":", "_") for name, group in self.model(want).items()}
+        self.assert_groups(groups, self.whole(self.source_bam), group_of,
                            {"chr1_1-9000", "b", "outside", "unplaced"})
 
     def test_bed_file_may_have_comments_and_blanks(self):
@@ -461,12 +461,12 @@ class Bed(SplitTest):
         self.assertEqual(sorted(self.split(self.path("x.bed.gz"), self.source_bam)),
                          ["a", "outside", "unplaced"])
 
-    def test_names_that_the_program_has_for_other_pieces_get_numbers(self):
-        pieces = self.split(self.bed("chr1\t0\t9000\toutside\nchr2\t0\t9\tunplaced\n"),
+    def test_names_that_the_program_has_for_other_groups_get_numbers(self):
+        groups = self.split(self.bed("chr1\t0\t9000\toutside\nchr2\t0\t9\tunplaced\n"),
                             self.source_bam)
-        self.assertEqual(sorted(pieces), ["outside", "outside_2", "unplaced", "unplaced_2"])
+        self.assertEqual(sorted(groups), ["outside", "outside_2", "unplaced", "unplaced_2"])
         want = sum(read.tid == 0 and 0 <= read.begin < 9000 for read in self.reads)
-        self.assertEqual(len(bamfile.split(bamfile.read(pieces["outside"]).records)), want)
+        self.assertEqual(len(bamfile.split(bamfile.read(groups["outside"]).records)), want)
 
     def test_bad_bed_lines_are_named(self):
         for text, *mentions in (
@@ -507,7 +507,7 @@ class Bed(SplitTest):
             with self.subTest(name=name):
                 self.assert_split_refused(name, how=self.path(name))
 
-    def test_too_many_open_pieces_are_refused(self):
+    def test_too_many_open_groups_are_refused(self):
         text = "".join(f"chr10\t{i * 10}\t{i * 10 + 10}\tn{i % 2000}\n" for i in range(4000))
         self.assert_split_refused("memory", "2001", how=self.bed(text), budget=20_000_000)
         refs = [(f"c{i}", 500_000_000) for i in range(20)]
@@ -531,16 +531,16 @@ class Ranges(SplitTest):
         reads = self.reads if reads is None else reads
         source = self.bam(reads, refs, "ranges.bam", self.text)
         records = self.whole(source)
-        pieces = self.split(f"ranges:{n}", source, *options, **more)
+        groups = self.split(f"ranges:{n}", source, *options, **more)
         width = len(str(n))
         names = [f"{i:0{width}}" for i in range(1, n + 1)] + ["unplaced"]
-        self.assertEqual(sorted(pieces), sorted(names))
-        parts = [bamfile.split(bamfile.read(pieces[name]).records) for name in names]
+        self.assertEqual(sorted(groups), sorted(names))
+        parts = [bamfile.split(bamfile.read(groups[name]).records) for name in names]
         self.assert_same_records(b"".join(raw for part in parts for raw in part),
                                  b"".join(records))
         self.assertTrue(all(bamfile.fields(raw)[0] < 0 for raw in parts[-1]))
         self.assertTrue(all(bamfile.fields(raw)[0] >= 0 for part in parts[:-1] for raw in part))
-        self.assert_indexes({name: pieces[name] for name in names[:3] + names[-1:]})
+        self.assert_indexes({name: groups[name] for name in names[:3] + names[-1:]})
         self.empty_out()
         return parts[:-1]
 
@@ -592,46 +592,46 @@ class Ranges(SplitTest):
 class Tags(SplitTest):
     def model(self):
         names = {None: "none", "g1": "g1", "g 2/x": "g_2_x", "other": "other"}
-        return {read: names[group] for read, group in self.groups.items()}
+        return {read: names[group] for read, group in self.read_groups.items()}
 
-    def test_read_groups_make_pieces_with_their_lines(self):
+    def test_header_of_a_read_group_has_its_line_only(self):
         for order, budget in (([], None), (["-@", "4"], SPILL_BUDGET), (["-n"], SPILL_BUDGET),
                               (["-N", "-l0"], None)):
             with self.subTest(order=order):
                 records = self.whole(self.source_bam, *order)
                 whole = bamfile.read(self.path("whole.bam"))
-                pieces = self.split("rg", self.source_bam, *order, budget=budget)
-                self.assert_pieces(pieces, records, self.model(), ["unused"])
-                for name, path in pieces.items():
+                groups = self.split("rg", self.source_bam, *order, budget=budget)
+                self.assert_groups(groups, records, self.model(), ["unused"])
+                for name, path in groups.items():
                     title = {"g_2_x": "g 2/x"}.get(name, name)
                     want = [line for line in whole.text.splitlines() if line[:3] != "@RG"
                             or f"\tID:{title}\t" in line]
                     self.assertEqual(bamfile.read(path).text.splitlines(), want, name)
                 if order and order[0] in ("-n", "-N"):
-                    self.assertEqual(len(self.files()), len(pieces))
+                    self.assertEqual(len(self.files()), len(groups))
                 else:
-                    self.assert_indexes(pieces, self.regions[:5])
+                    self.assert_indexes(groups, self.regions[:5])
                 self.empty_out()
 
-    def test_read_groups_make_pieces_of_cram(self):
+    def test_read_groups_are_split_as_cram(self):
         reads = [with_tag(make_read(f"q{i}", 0, i, "4M", "ACGT"),
                           tag("RG", "Z", group) if group else b"")
                  for i, group in enumerate(("g1", "g 2/x", None) * 20)]
         source = self.bam(reads, REFS, "rg.bam", self.text)
         options = ["--output-fmt-option", "no_ref=1"]
-        pieces = self.split("rg", source, *options, ext="cram", budget=SPILL_BUDGET)
-        self.assertEqual(sorted(pieces), ["g1", "g_2_x", "none", "unused"])
-        for name, path in pieces.items():
+        groups = self.split("rg", source, *options, ext="cram", budget=SPILL_BUDGET)
+        self.assertEqual(sorted(groups), ["g1", "g_2_x", "none", "unused"])
+        for name, path in groups.items():
             lines = sam_split(reference_view(path))[1]
             self.assertEqual(len(lines), 0 if name == "unused" else 20)
             self.assertEqual(sum("RG:Z:" in line for line in lines),
                              20 if name in ("g1", "g_2_x") else 0)
-        self.assert_indexes(pieces, index_ext="crai")
+        self.assert_indexes(groups, index_ext="crai")
 
     def test_input_without_read_groups_is_split(self):
         source = self.bam(self.reads, REFS, "rg.bam")
-        pieces = self.split("rg", source)
-        self.assert_pieces(pieces, self.whole(source), self.model())
+        groups = self.split("rg", source)
+        self.assert_groups(groups, self.whole(source), self.model())
         self.empty_out()
         self.assertEqual(sorted(self.split("rg", self.bam([], [], "rg.bam"))), ["none"])
 
@@ -649,7 +649,7 @@ class Tags(SplitTest):
             number[read.name] = at
         return reads, number
 
-    def test_values_of_all_types_make_pieces(self):
+    def test_values_of_all_types_are_split(self):
         values = [(tag("XX", "i", 7), "7"), (tag("XX", "C", 7), "7"), (tag("XX", "s", 7), "7"),
                   (tag("XX", "f", 7.0), "7"), (tag("XX", "i", -7), "_7"),
                   (tag("XX", "f", 0.5), "0.5"), (tag("XX", "I", 4294967295), "4294967295"),
@@ -659,33 +659,33 @@ class Tags(SplitTest):
                   (tag("XX", "Z", "y" * 60_000), "y" * 180)]
         reads, number = self.tagged([value for value, _ in values])
         source = self.bam(reads, REFS, "tags.bam")
-        piece_of = {name: values[at][1] for name, at in number.items()}
+        group_of = {name: values[at][1] for name, at in number.items()}
         for order, budget in (([], None), (["-@", "3"], SPILL_BUDGET), (["-n"], None)):
             with self.subTest(order=order):
-                pieces = self.split("tag:XX", source, *order, budget=budget)
-                self.assert_pieces(pieces, self.whole(source, *order), piece_of)
-                header = bamfile.read(pieces["7"]).text.splitlines()[0]
+                groups = self.split("tag:XX", source, *order, budget=budget)
+                self.assert_groups(groups, self.whole(source, *order), group_of)
+                header = bamfile.read(groups["7"]).text.splitlines()[0]
                 self.assertIn("SO:queryname" if order == ["-n"] else "SO:coordinate", header)
                 self.assertNotIn("unsorted", header)
                 if order != ["-n"]:
-                    self.assert_indexes(pieces)
+                    self.assert_indexes(groups)
                 self.empty_out()
 
-    def test_values_of_one_text_are_pieces_of_their_own(self):
+    def test_values_of_one_text_are_groups_of_their_own(self):
         """Values of other types whose text is the same, and texts that are equal after cleaning,
-        are pieces of their own."""
+        are groups of their own."""
         values = [tag("XX", "i", 5), tag("XX", "Z", "5"), tag("XX", "A", "5"), tag("XX", "Z", "a/"),
                   tag("XX", "Z", "a:"), tag("XX", "Z", "array"), tag("XX", "Z", "none"), b""]
         reads, number = self.tagged(values)
         source = self.bam(reads, REFS, "tags.bam")
-        pieces = self.split("tag:XX", source)
-        groups = {frozenset(name_of(raw) for raw in bamfile.split(bamfile.read(path).records))
-                  for path in pieces.values()}
+        groups = self.split("tag:XX", source)
+        found = {frozenset(name_of(raw) for raw in bamfile.split(bamfile.read(path).records))
+                 for path in groups.values()}
         want = {}
         for name, at in number.items():
             want.setdefault(at, set()).add(name)
-        self.assertEqual(groups, {frozenset(names) for names in want.values()})
-        self.assertEqual(sorted(pieces), ["5", "5_2", "5_3", "a_", "a__2", "array", "none",
+        self.assertEqual(found, {frozenset(names) for names in want.values()})
+        self.assertEqual(sorted(groups), ["5", "5_2", "5_3", "a_", "a__2", "array", "none",
                                           "none_2"])
 
     def test_two_thousand_values_need_few_open_files(self):
@@ -694,10 +694,10 @@ class Tags(SplitTest):
         source = self.bam(reads, REFS, "tags.bam")
         result = self.limited("n 64", "-l1", "--split-by", "tag:CB", "-o", self.pattern(), source)
         self.assertEqual(result.status, 0, result.err)
-        pieces = self.pieces()
-        self.assertEqual(sorted(pieces), sorted(["none"] + [f"v{i}" for i in range(2000)]))
+        groups = self.groups()
+        self.assertEqual(sorted(groups), sorted(["none"] + [f"v{i}" for i in range(2000)]))
         for i in (0, 1, 1999):
-            names = [name_of(raw) for raw in bamfile.split(bamfile.read(pieces[f"v{i}"]).records)]
+            names = [name_of(raw) for raw in bamfile.split(bamfile.read(groups[f"v{i}"]).records)]
             self.assertEqual(names, [f"q{i}", f"q{i + 2000}"])
 
     def test_too_many_values_are_refused_for_good(self):
@@ -731,10 +731,10 @@ class Tags(SplitTest):
 
 @needs_pysam
 class Directories(SplitTest):
-    """A % in the name of the directory: each piece has one, as partitioned data sets have."""
+    """A % in the name of the directory: each group has one, as partitioned data sets have."""
 
-    def assert_same_pieces(self, pattern):
-        """The pieces are those of plain names. Returns their names."""
+    def assert_same_groups(self, pattern):
+        """The groups are those of plain names. Returns their names."""
         plain = self.split("contig", self.source_bam)
         names = sorted(plain)
         for name in names:
@@ -753,10 +753,10 @@ class Directories(SplitTest):
         return self.rocksort("--no-PG", "--split-by", "contig", *options, "-o",
                              str(self.out / pattern), self.source_bam, **how)
 
-    def test_directories_of_pieces_are_made(self):
+    def test_directories_of_groups_are_made(self):
         for pattern in ("contig=%/part-0.bam", "%/%.bam"):
             self.assertEqual(self.sort_to(pattern).status, 0)
-            names = self.assert_same_pieces(pattern)
+            names = self.assert_same_groups(pattern)
             self.assertEqual(self.files(), sorted(os.path.dirname(pattern).replace("%", name)
                                                   for name in names))
             for name in names:
@@ -773,7 +773,7 @@ class Directories(SplitTest):
         self.assert_error(self.sort_to("%/x.bam"), "x.bam", "exists")
         self.assertEqual(self.sort_to("%/y.bam").status, 0)
 
-    def test_report_with_the_name_of_a_piece_is_refused(self):
+    def test_report_with_the_name_of_a_group_is_refused(self):
         for name in ("chr9/x.bam", "chr1/x.bam"):
             os.makedirs(self.out / os.path.dirname(name), exist_ok=True)
             result = self.sort_to("%/x.bam", "--stats", str(self.out / name))
@@ -840,7 +840,7 @@ class Errors(SplitTest):
                                   options=["--merge"], stdin=data)
         self.assertEqual(len(self.split("contig", "-", "--merge", stdin=data)), len(REFS) + 1)
 
-    def test_file_with_the_name_of_a_piece_is_kept(self):
+    def test_file_with_the_name_of_a_group_is_kept(self):
         for name in ("chr10.bam", "unplaced.bam.csi"):
             (self.out / name).write_text("mine")
             self.assert_split_refused(name, "exists", how="contig", keep=[name])
@@ -849,12 +849,12 @@ class Errors(SplitTest):
         os.symlink("nowhere", self.out / "chr1.bam")
         self.assert_split_refused("chr1.bam", "exists", how="contig", keep=["chr1.bam"])
 
-    def test_statistics_of_a_failed_sort_name_no_pieces(self):
-        (self.out / "other.bam").write_text("mine")     # met after pieces were written
+    def test_statistics_of_a_failed_sort_name_no_groups(self):
+        (self.out / "other.bam").write_text("mine")     # met after groups were written
         self.assert_split_refused("other.bam", "exists", how="tag:RG", keep=["other.bam"],
                                   options=["--stats", self.path("stats.json")])
         output = json_of(self.path("stats.json"))["output"]
-        self.assertEqual((output["pieces"], output["bytes"]), ([], None))
+        self.assertEqual((output["groups"], output["bytes"]), ([], None))
 
     def other_file_system(self):
         other = "/dev/shm"
@@ -862,12 +862,12 @@ class Errors(SplitTest):
             self.skipTest(f"{other} is no other file system")
         return other
 
-    def test_link_of_the_pattern_leads_no_piece_elsewhere(self):
+    def test_link_of_the_pattern_leads_no_group_elsewhere(self):
         os.symlink(f"{self.other_file_system()}/rocksort-no-such-file.bam", self.pattern())
         self.split("rg", self.source_bam)
         os.unlink(self.pattern())
         self.assertIn("g1.bam", self.files())
-        self.assertEqual([name for name in self.files() if "pieces" in name], [])
+        self.assertEqual([name for name in self.files() if "groups" in name], [])
 
     def test_file_with_the_name_of_the_pattern_does_not_matter(self):
         for make in (lambda name: os.symlink("no-such-dir/x", name), os.mkfifo, os.mkdir,
@@ -887,7 +887,7 @@ class Errors(SplitTest):
             self.assert_split_refused("g1.bam", "output of the sort", how="tag:RG",
                                       options=[option, str(self.out / "g1.bam")], keep=["%.bam"])
 
-    def test_report_that_is_a_piece_is_refused(self):
+    def test_report_that_is_a_group_is_refused(self):
         for option, name in (("--flagstat", "chr1.bam"), ("--idxstats", "chr2.bam.csi")):
             self.assert_split_refused(name, how="contig", options=[option, str(self.out / name)])
         self.assert_split_refused("g1.bam", how="rg",
@@ -917,7 +917,7 @@ class Errors(SplitTest):
         self.assertEqual((self.files(), os.listdir(indexes)), ([], []))
 
     @own_memory_only
-    def test_names_of_100000_pieces_take_little_memory(self):
+    def test_names_of_100000_groups_take_little_memory(self):
         """All names are known when the last one turns out to exist."""
         bed = self.write("many.bed", "".join(f"chr10\t{i * 40}\t{i * 40 + 30}\tinterval_{i:06}\n"
                                              for i in range(99_998)))
@@ -954,7 +954,7 @@ class Errors(SplitTest):
 
 
 class Fails(SplitBase, KilledTest):
-    """Faults and signals: pieces are all there or none, and a sort that kept its data goes on."""
+    """Faults and signals: groups are all there or none, and a sort that kept its data goes on."""
 
     KINDS = ("contig", "bed", "ranges:5", "rg", "tag:XX")
 
@@ -972,8 +972,8 @@ class Fails(SplitBase, KilledTest):
         return self.write("in.bam", bamfile.bam_file(text, REFS, records))
 
     def content(self):
-        """{name: content} of all pieces; indexes are compared with samtools' elsewhere."""
-        return {name: bamfile.read(path) for name, path in self.pieces().items()}
+        """{name: content} of all groups; indexes are compared with samtools' elsewhere."""
+        return {name: bamfile.read(path) for name, path in self.groups().items()}
 
     def wanted(self, how, source):
         self.split(how, source, budget=SPILL_BUDGET)
@@ -987,12 +987,12 @@ class Fails(SplitBase, KilledTest):
         source = self.spilling()
         for i, kind in enumerate(self.KINDS):
             want, n_files = self.wanted(self.how(kind), source)
-            for fault in ("link:3:kill:.sst", "rename:3:kill:.pieces")[i % 2:]:
+            for fault in ("link:3:kill:.sst", "rename:3:kill:.groups")[i % 2:]:
                 with self.subTest(kind=kind, fault=fault):
                     checkpoint = self.killed(fault, "--split-by", self.how(kind), "-@", "2", "-o",
                                              self.pattern(), source)
                     left, = self.files()
-                    self.assertRegex(left, r"^\.pieces\.rocksort\.")
+                    self.assertRegex(left, r"^\.groups\.rocksort\.")
                     result = self.rocksort("--resume", checkpoint, "--split-by", "rg" if
                                            kind != "rg" else "contig", clean=False)
                     self.assert_error(result, "--split-by")
@@ -1008,39 +1008,39 @@ class Fails(SplitBase, KilledTest):
         for markdup in ("--markdup", "--markdup=-t"):
             self.sort_ok("--no-PG", markdup, "-o", self.path("whole.bam"), source)
             want = marks_of([self.path("whole.bam")])
-            for kind, fault in zip(BY_TAG, ("link:3:kill:.sst", "rename:3:kill:.pieces")):
+            for kind, fault in zip(BY_TAG, ("link:3:kill:.sst", "rename:3:kill:.groups")):
                 with self.subTest(kind=kind, fault=fault, markdup=markdup):
                     checkpoint = self.killed(fault, "--split-by", kind, markdup, "-@", "2", "-o",
                                              self.pattern(), source)
                     self.resume(checkpoint)
-                    self.assertEqual(marks_of(self.pieces().values()), want)
+                    self.assertEqual(marks_of(self.groups().values()), want)
                     self.empty_out()
 
     def test_split_is_resumed_from_another_directory(self):
         source = self.spilling()
         want, n_files = self.wanted("contig", source)
-        (self.out / ".pieces").mkdir()          # a name that the directory cannot begin with
+        (self.out / ".groups").mkdir()          # a name that the directory cannot begin with
         checkpoint = self.killed("rename:3:kill:rocksort", "--split-by", "contig", "--no-PG", "-o",
                                  "%.bam", source, cwd=self.out)
         self.resume(checkpoint)
-        os.rmdir(self.out / ".pieces")
+        os.rmdir(self.out / ".groups")
         self.assertEqual(self.content(), want)
         self.assertEqual(len(self.files()), n_files)
 
     def test_resume_may_name_the_same_options(self):
         """Also where there is a directory of that name."""
-        checkpoint = self.killed("rename:3:kill:.pieces", "-n", "--split-by", "rg", "-o",
+        checkpoint = self.killed("rename:3:kill:.groups", "-n", "--split-by", "rg", "-o",
                                  self.pattern(), self.spilling())
         (self.work / "rg").mkdir()
         self.resume(checkpoint, "-n", "--split-by", "rg")
-        self.assertIn("g1", self.pieces())
+        self.assertIn("g1", self.groups())
 
     def test_split_is_resumed_to_another_place(self):
         """Other names of the output; the BED file is given by a relative name, then missing."""
         source = self.spilling()
         bed = self.how("bed")
         want, _ = self.wanted(bed, source)
-        checkpoint = self.killed("rename:2:kill:.pieces", "--split-by", "x.bed", "-o",
+        checkpoint = self.killed("rename:2:kill:.groups", "--split-by", "x.bed", "-o",
                                  self.pattern(), source, cwd=self.work)
         os.rename(bed, bed + ".away")
         result = self.rocksort("--resume", checkpoint, clean=False, budget=SPILL_BUDGET)
@@ -1048,15 +1048,15 @@ class Fails(SplitBase, KilledTest):
         os.rename(bed + ".away", bed)
         result = self.rocksort("--resume", checkpoint, "-o", self.path("x.bam"), clean=False)
         self.assert_error(result, "%")
-        self.empty_pieces_dirs()
+        self.empty_groups_dirs()
         (self.work / "new").mkdir()
         self.resume(checkpoint, "-o", str(self.work / "new/%.bam"), cwd=self.scratch)
         self.assertEqual(self.files(), [])
         self.out = self.work / "new"
         self.assertEqual(self.content(), want)
 
-    def empty_pieces_dirs(self):
-        """--clean removes what a killed sort left of its pieces."""
+    def empty_groups_dirs(self):
+        """--clean removes what a killed sort left of its groups."""
         result = self.rocksort("--clean", self.out, "--yes", clean=False)
         self.assertEqual(result.status, 0, result.err)
         self.assertEqual(self.files(), [])
@@ -1066,24 +1066,24 @@ class Fails(SplitBase, KilledTest):
         for other, pattern in ((False, self.pattern()), (True, self.pattern()),
                                (True, str(self.out / "c=%" / "a.bam"))):
             if other:
-                (self.out / ".pieces").mkdir(exist_ok=True)
+                (self.out / ".groups").mkdir(exist_ok=True)
             self.rocksort("--split-by", "contig", "-o", pattern, source,
-                          env=self.faulty("rename:3:kill:.pieces"), clean=False)
-            left, = [name for name in self.files() if name != ".pieces"]
-            self.assertRegex(left, r"^\.pieces(_2)?\.rocksort\.")
+                          env=self.faulty("rename:3:kill:.groups"), clean=False)
+            left, = [name for name in self.files() if name != ".groups"]
+            self.assertRegex(left, r"^\.groups(_2)?\.rocksort\.")
             listed = self.rocksort("--clean", self.out / "x.bam", clean=False)
             self.assertNotIn(left, listed.out.decode())
             listed = self.rocksort("--clean", pattern, clean=False)
             self.assertIn(left, listed.out.decode())
             result = self.rocksort("--clean", pattern, "--yes", clean=False)
             self.assertEqual(result.status, 0, result.err)
-            self.assertEqual([name for name in self.files() if name != ".pieces"], [])
+            self.assertEqual([name for name in self.files() if name != ".groups"], [])
 
     def test_failed_split_leaves_nothing_and_is_resumed(self):
         source = self.spilling()
         want, n_files = self.wanted("contig", source)
-        for fault in ("write:1:ENOSPC:.pieces", "write:7:ENOSPC:.pieces", "write:12:short:.pieces",
-                      "rename:4:EIO:.pieces", "renameat2:1:EIO",
+        for fault in ("write:1:ENOSPC:.groups", "write:7:ENOSPC:.groups", "write:12:short:.groups",
+                      "rename:4:EIO:.groups", "renameat2:1:EIO",
                       "renameat2:5:EIO", f"renameat2:{n_files}:EROFS"):
             with self.subTest(fault=fault):
                 result = self.rocksort("--no-PG", "-T", self.where, "--split-by", "contig", "-@",
@@ -1114,30 +1114,30 @@ class Fails(SplitBase, KilledTest):
             fault = f"renameat2:{number}:EROFS"
             result = self.rocksort("--split-by", "contig", "-o", str(self.out / "%/x.bam"),
                                    self.spilling(100), env=self.faulty(fault))
-            self.assert_error(result, "no piece got its name")
+            self.assert_error(result, "no output group got its name")
             self.assertEqual(self.files(), ["chr1"], fault)
             self.assertEqual(os.listdir(self.out / "chr1"), [])
 
-    def test_file_that_appears_with_the_name_of_a_piece_stays(self):
+    def test_file_that_appears_with_the_name_of_a_group_stays(self):
         """Also where a file system cannot rename without replacing: names are looked at first."""
         source, cannot = self.spilling(2000), "renameat2:1+:EINVAL"
         self.assertGreater(len(self.split("contig", source, env=self.faulty(cannot))), 2)
         for faults in ("", cannot + ","):
             self.empty_out()
             process = self.start("--split-by", "contig", "-o", self.pattern(), source,
-                                 env=self.faulty(faults + "rename:2:1000ms:.pieces"))
-            wait_for(self.files, APPEAR_LIMIT_S, "a directory of pieces")
+                                 env=self.faulty(faults + "rename:2:1000ms:.groups"))
+            wait_for(self.files, APPEAR_LIMIT_S, "a directory of groups")
             (self.out / "chr2.bam").write_text("mine")
             self.assertEqual(process.wait(20), 1)
             self.assertIn("chr2.bam", process.stderr.read().decode())
             self.assertEqual(self.files(), ["chr2.bam"])
             self.assertEqual((self.out / "chr2.bam").read_text(), "mine")
 
-    def test_signal_leaves_all_pieces_or_none(self):
+    def test_signal_leaves_all_groups_or_none(self):
         source = self.spilling()
         _, n_files = self.wanted("contig", source)
-        for fault in ("rename:3:term:.pieces", "write:9:term:.pieces",
-                      "mkdtemp:1:term:.pieces", "renameat2:2:term",
+        for fault in ("rename:3:term:.groups", "write:9:term:.groups",
+                      "mkdtemp:1:term:.groups", "renameat2:2:term",
                       f"renameat2:{n_files}:term"):
             for budget in (None, SPILL_BUDGET):
                 with self.subTest(fault=fault, budget=budget):

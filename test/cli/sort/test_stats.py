@@ -149,7 +149,7 @@ class Fields(StatsTest):
                 self.assertAlmostEqual(total, sum(phases), delta=1e-5)
         wall = data["total"]["wall_s"]
         for name, seconds in data["waits"].items():
-            if not name.startswith("feeders"):          # several threads, whose waits are added
+            if not name.startswith("run_readers"):      # several threads, whose waits are added
                 self.assertLessEqual(seconds, wall + 0.01, name)
         self.assertGreater(data["waits"]["reader_for_input_s"], 0)
         self.assertGreater(data["phases"]["load"]["wall_s"], 0)

@@ -11,7 +11,7 @@ import generate
 from harness import ORDERS, CliTest, bytes_of, needs_pysam, own_lines, own_memory_only
 
 REFS = [("a", 1000000), ("b", 1000000)]
-SMALL_BATCHES = {"ROCKSORT_TEST_SORT_BUFFER": "64K"}
+SMALL_BUFFERS = {"ROCKSORT_TEST_SORT_BUFFER": "64K"}
 ALL_ORDERS = {**ORDERS, "tag": ["-t", "XI"], "tag, name": ["-t", "Xi", "-n"],
               "tag, character": ["-t", "XZ", "-N"], "minimiser": ["-M"],
               "minimiser, forward": ["-M", "-R"], "minimiser, squeezed": ["-MH", "-K7"],
@@ -63,14 +63,14 @@ class OwnOutput(VerifyTest):
             given = options or ["--verify=coordinate"]
             checksum = self.sort_ok("--checksum-only", out).out.decode()
             for how in ([], ["-@", "3"]):
-                for env in ({}, SMALL_BATCHES):
+                for env in ({}, SMALL_BUFFERS):
                     with self.subTest(name, how=how, env=env):
                         result = self.verify(*given, *how, out, env=env)
                         self.assert_sorted(result)
                         self.assertEqual(result.err, "")
                         self.assertTrue(result.out.decode().endswith(", " + checksum))
             with self.subTest(name, claim=True):
-                result = self.verify(out, env=SMALL_BATCHES)
+                result = self.verify(out, env=SMALL_BUFFERS)
                 if "--shuffle=7" in options:
                     self.assertEqual(result.status, 1)
                 else:
@@ -82,7 +82,7 @@ class OwnOutput(VerifyTest):
         out = self.path("out.bam")
         self.sort_ok("--template-coordinate", "-o", out, self.write("in.sam", sam))
         self.assert_sorted(self.verify(out), "template")
-        self.assert_sorted(self.verify("--template-coordinate", out, env=SMALL_BATCHES))
+        self.assert_sorted(self.verify("--template-coordinate", out, env=SMALL_BUFFERS))
         self.assertEqual(self.verify("--verify=coordinate", out).status, 1)
 
     def test_every_format_is_verified(self):
@@ -124,7 +124,7 @@ class Violations(VerifyTest):
 
     def records(self):
         """Records sorted by coordinate, by name as characters and as numbers, and by XI. They are
-        about 10 batches of 64K."""
+        about 10 sort buffers of 64K."""
         return [bamfile.record(f"r{i:05}", 0, i * 2 // self.N, 2 * i, "60M", "ACGTA" * 12,
                                b"XIi" + struct.pack("<i", i)) for i in range(self.N)]
 
@@ -140,7 +140,7 @@ class Violations(VerifyTest):
                            ([], "SO:queryname"), (["-t", "XI"], ""))[i % 4]
             with self.subTest(at=at, options=options, hd=hd):
                 result = self.verify(*options, "-@", str(1 + i % 3), stdin=bam(bad, hd),
-                                     env=SMALL_BATCHES if i % 2 else {})
+                                     env=SMALL_BUFFERS if i % 2 else {})
                 self.assert_violation(result, at + 1, at + 2, f"'r{at + 1:05}'", f"'r{at:05}'",
                                       f":{2 * at + 3}", f":{2 * at + 1}")
                 if "-t" in options:
@@ -153,7 +153,7 @@ class Violations(VerifyTest):
         first = next(i for i in range(2500, self.N)
                      if bamfile.fields(bad[i])[:2] < bamfile.fields(bad[i - 1])[:2])
         for _ in range(2):
-            self.assert_violation(self.verify("-@", "4", stdin=bam(bad), env=SMALL_BATCHES),
+            self.assert_violation(self.verify("-@", "4", stdin=bam(bad), env=SMALL_BUFFERS),
                                   first, first + 1)
 
     def test_violation_names_the_file(self):

@@ -84,13 +84,13 @@ static void make_title(struct rng *rng, char *title)
 {
     static const char few[] = "aa_2/:.-%\xff";
     size_t n = rng_below(rng, 4);
-    if (rng_one_in(rng, 20)) n = PIECE_NAME_BYTES - 2 + rng_below(rng, 5);
+    if (rng_one_in(rng, 20)) n = GROUP_NAME_BYTES - 2 + rng_below(rng, 5);
     for (size_t i = 0; i < n; i++)
         title[i] = n > 10 ? 'a' : few[rng_below(rng, sizeof few - 1)];
     title[n] = '\0';
 }
 
-enum { N_NAMES = 700, ROOM = PIECE_NAME_BYTES + 8 };
+enum { N_NAMES = 700, ROOM = GROUP_NAME_BYTES + 8 };
 
 TEST(test_random_titles_get_safe_names_once)
 {
@@ -103,7 +103,7 @@ TEST(test_random_titles_get_safe_names_once)
             CHECK(&rng, group_list_add(list, titles[i]) == i);
             const char *name = group_list_name(list, i);
             size_t n = strlen(name), first = 0;
-            CHECK(&rng, n > 0 && n <= PIECE_NAME_BYTES + 4 && strspn(name, safe) == n);
+            CHECK(&rng, n > 0 && n <= GROUP_NAME_BYTES + 4 && strspn(name, safe) == n);
             CHECK(&rng, name[0] != '.' && name[0] != '-');
             for (size_t k = 0; k < i; k++) CHECK(&rng, strcmp(group_list_name(list, k), name) != 0);
             while (strcmp(titles[first], titles[i]) != 0) first++;

@@ -13,7 +13,7 @@ OWNER(struct group_list, group_list_destroy)
 
 enum {
     N_REFS = 4, LONGEST = 120, REACH = LONGEST + 20,
-    N_RECORDS = 300, RECORD_ROOM = 256, MAX_PIECES = 400,
+    N_RECORDS = 300, RECORD_ROOM = 256, MAX_GROUPS = 400,
 };
 
 static const int64_t lengths[N_REFS] = {100, 1, LONGEST, 40};
@@ -134,7 +134,7 @@ static void check_cursor(struct rng *rng, const struct split_plan *plan,
 {
     struct placed places[N_RECORDS];
     size_t numbers[N_RECORDS], spans[N_RECORDS], n_open = 0, most = 0;
-    bool open[MAX_PIECES] = {false};
+    bool open[MAX_GROUPS] = {false};
     OWNED uint8_t *records = test_alloc(N_RECORDS * RECORD_ROOM);
     struct split_cursor cursor = {0};
     random_places(rng, places);
@@ -260,7 +260,7 @@ TEST(test_ranges_are_those_of_the_counts)
     OWNED_HEADER sam_hdr_t *header = make_header(lengths, N_REFS);
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct rng rng = rng_start(seed);
-        unsigned n_ranges = 1 + (unsigned)rng_below(&rng, MAX_PIECES - 1);
+        unsigned n_ranges = 1 + (unsigned)rng_below(&rng, MAX_GROUPS - 1);
         const struct split_request request = {.kind = SPLIT_RANGES, .n_ranges = n_ranges};
         RELEASED(own_group_list_destroy) struct group_list *groups = group_list_create();
         struct split_plan *plan = split_plan_create(&request, header, groups);
@@ -294,7 +294,7 @@ TEST(test_requests_are_understood_or_refused)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (split_request_parse(bad[i], &request) == 0) fail_msg("'%s' was taken", bad[i]);
     assert_int_equal(split_request_parse("ranges:100000", &request), 0);
-    assert_true(request.kind == SPLIT_RANGES && request.n_ranges == SPLIT_MOST_PIECES);
+    assert_true(request.kind == SPLIT_RANGES && request.n_ranges == SPLIT_MOST_GROUPS);
     assert_int_equal(split_request_parse("tag:X1", &request), 0);
     assert_true(request.kind == SPLIT_TAG && memcmp(request.tag, "X1", 2) == 0);
     assert_int_equal(split_request_parse("rg", &request), 0);
