@@ -106,7 +106,7 @@ static void choose_threads(const struct machine_facts *facts, struct machine_fit
         source = facts->grant.cpus_variable;
     }
     if (n > MACHINE_MAX_THREADS) n = MACHINE_MAX_THREADS;
-    unsigned n_left = facts->has_run_reader ? n / 4 : 0;
+    unsigned n_left = facts->input_is_pipe ? n / 4 : 0;
     bool is_variable = facts->grant.cpus_variable == source;
     int used = snprintf(fit->threads_reason, sizeof fit->threads_reason, "%u CPU%s %s%s", n,
                         n == 1 ? "" : "s", is_variable ? "by " : "", source);
@@ -130,9 +130,9 @@ static uint64_t usable_addresses(uint64_t limit, unsigned n_threads)
     return limit > unused ? limit - unused : 0;
 }
 
-static uint64_t share_of(const struct memory_source *source, bool has_run_reader)
+static uint64_t share_of(const struct memory_source *source, bool input_is_pipe)
 {
-    return source->bytes / 4 * source->quarters / (has_run_reader ? 2 : 1);
+    return source->bytes / 4 * source->quarters / (input_is_pipe ? 2 : 1);
 }
 
 /* Finds the source with the lowest limit. Returns false if there is no limit. */
@@ -161,8 +161,8 @@ static void choose_memory(const struct machine_facts *facts, struct machine_fit 
     };
     struct memory_source least = {facts->machine_bytes, 2, "that the machine has"};
     bool found = find_least(facts, sources, sizeof sources / sizeof *sources, &least);
-    bool has_run_reader = facts->has_run_reader;
-    uint64_t usual = 768 * mib * fit->n_threads, best = share_of(&least, has_run_reader);
+    bool input_is_pipe = facts->input_is_pipe;
+    uint64_t usual = 768 * mib * fit->n_threads, best = share_of(&least, input_is_pipe);
     best = best > MEM_ALLOWANCE_BYTES ? best - MEM_ALLOWANCE_BYTES : 0;
     if (!found && usual <= best) {
         fit->memory_bytes = usual;
@@ -172,12 +172,12 @@ static void choose_memory(const struct machine_facts *facts, struct machine_fit 
     }
     if (best < least_bytes) best = least_bytes;
     fit->memory_bytes = best & ~(mib - 1);
-    const char *share = least.quarters == 2 ? has_run_reader ? "a quarter" : "half"
-                        : has_run_reader        ? "three eighths" : "three quarters";
+    const char *share = least.quarters == 2 ? input_is_pipe ? "a quarter" : "half"
+                        : input_is_pipe        ? "three eighths" : "three quarters";
     (void)snprintf(fit->memory_reason, sizeof fit->memory_reason,
                    "%s of the %" PRIu64 " MiB %s%s%s", share, least.bytes / mib,
                    least.words == grant->bytes_variable ? "by " : "", least.words,
-                   has_run_reader ? ", since another program feeds the pipe" : "");
+                   input_is_pipe ? ", since another program feeds the pipe" : "");
 }
 
 void machine_fit_choose(const struct machine_facts *facts, struct machine_fit *fit)

@@ -8,7 +8,7 @@
  * most half of the machine's memory. If the input is a pipe, a quarter of the CPUs and half of that
  * memory are left to the program that writes it, such as an aligner.
  *
- * Order of calls: machine_facts_gather; the caller sets has_run_reader; machine_fit_choose, which
+ * Order of calls: machine_facts_gather; the caller sets input_is_pipe; machine_fit_choose, which
  * is pure. Any thread. No errors.
  */
 #ifndef ROCKSORT_CLI_MACHINE_FIT_H
@@ -34,7 +34,7 @@ struct machine_facts {
     uint64_t cgroup_bytes;      /* still free within the control groups */
     uint64_t address_bytes;     /* ulimit -v or -d */
     struct machine_grant grant;
-    bool has_run_reader;        /* the input is a pipe */
+    bool input_is_pipe;         /* the input is a pipe */
 };
 
 enum { MACHINE_REASON_BYTES = 192 };
@@ -50,7 +50,7 @@ struct machine_fit {
    last OMP_NUM_THREADS. */
 void machine_grant_read(struct machine_grant *grant);
 
-/* Fills in all facts except has_run_reader. */
+/* Fills in all facts except input_is_pipe. */
 void machine_facts_gather(struct machine_facts *facts);
 
 /* The CPUs that the process can use, by affinity and control groups; 0: unknown. */

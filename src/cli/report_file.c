@@ -243,7 +243,7 @@ static void put_metrics(FILE *to, const void *arg)
     if (gmtime_r(&from->report->begun, &utc))
         (void)strftime(started, sizeof started, "%a %b %d %H:%M:%S UTC %Y", &utc);
     struct duplicate_counts *counts = count_libraries(outcome);
-    duplicate_metrics_write(to, from->settings->command_line, started, counts, outcome->groups);
+    markdup_metrics_write(to, from->settings->command_line, started, counts, outcome->groups);
     free(counts);
 }
 

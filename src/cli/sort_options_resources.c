@@ -29,9 +29,9 @@ static void fit_machine(struct sort_options *o)
     struct sort_settings *s = &o->settings;
     if (!o->auto_threads && !o->auto_memory) return;
     struct machine_facts facts;
-    machine_facts_gather(&facts);       /* without has_run_reader */
+    machine_facts_gather(&facts);       /* without input_is_pipe */
     for (size_t i = 0; i < s->n_inputs; i++)
-        if (input_is_pipe(s->inputs[i])) facts.has_run_reader = true;
+        if (input_is_pipe(s->inputs[i])) facts.input_is_pipe = true;
     machine_fit_choose(&facts, &o->fit);
     if (o->auto_threads) s->n_threads = o->fit.n_threads;
     if (o->auto_memory) {

@@ -191,8 +191,8 @@ static void write_memory(struct json_writer *json, const struct memory_budget *b
     json_unsigned(json, "sort_buffers_a_run", budget->run_buffers);
     json_unsigned(json, "spans", budget->n_spans);
     json_unsigned(json, "span_bytes", budget->span_bytes);
-    json_unsigned(json, "spill_chunks", budget->n_packs);
-    json_unsigned(json, "spill_chunk_bytes", budget->pack_bytes);
+    json_unsigned(json, "spill_chunks", budget->n_spill_chunks);
+    json_unsigned(json, "spill_chunk_bytes", budget->spill_chunk_bytes);
     json_unsigned(json, "output_chunks", budget->n_chunks);
     json_unsigned(json, "output_chunk_bytes", budget->chunk_bytes);
     json_unsigned(json, "scan_bytes", memory_budget_scan_bytes(budget));
@@ -321,15 +321,15 @@ static void write_waits(struct json_writer *json, const struct sort_report *r)
         [WAIT_READER_INPUT] = "reader_for_input_s",
         [WAIT_READER_WORKERS] = "reader_for_workers_s",
         [WAIT_READER_MEMORY] = "reader_for_memory_s",
-        [WAIT_SPILLER_BATCHES] = "spiller_for_sort_buffers_s",
+        [WAIT_SPILLER_BUFFERS] = "spiller_for_sort_buffers_s",
         [WAIT_SPILLER_WORKERS] = "spiller_for_workers_s",
         [WAIT_SPILLER_RUNS] = "spiller_for_runs_s",
         [WAIT_RUNS_DISK] = "runs_for_disk_s",
         [WAIT_DISPATCHER_BLOCKS] = "dispatcher_for_blocks_s",
-        [WAIT_DISPATCHER_SEGMENTS] = "dispatcher_for_output_chunks_s",
+        [WAIT_DISPATCHER_CHUNKS] = "dispatcher_for_output_chunks_s",
         [WAIT_DISPATCHER_MEMORY] = "dispatcher_for_memory_s",
-        [WAIT_FEEDERS_QUEUE] = "run_readers_for_queue_s",
-        [WAIT_WRITER_SEGMENTS] = "writer_for_output_chunks_s",
+        [WAIT_RUN_READERS_QUEUE] = "run_readers_for_queue_s",
+        [WAIT_WRITER_CHUNKS] = "writer_for_output_chunks_s",
         [WAIT_WRITER_OUTPUT] = "writer_for_output_s",
     };
     json_begin_object(json, "waits");

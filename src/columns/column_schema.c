@@ -141,11 +141,11 @@ static bool add_column(struct column_schema *schema, const struct column *column
     return true;
 }
 
-static void add_all(struct column_schema *schema, const struct tag_schema_scan *census)
+static void add_all(struct column_schema *schema, const struct tag_schema_scan *tag_scan)
 {
     for (unsigned i = 0; i < FIELD_TAG_TYPES; i++) (void)add_column(schema, &fields[i]);
     for (unsigned i = 0; i < n_standard_tags; i++)
-        if (!census || tag_schema_scan_has(census, standard_tags[i].name))
+        if (!tag_scan || tag_schema_scan_has(tag_scan, standard_tags[i].name))
             (void)add_column(schema, &standard_tags[i]);
     (void)add_column(schema, &fields[FIELD_TAG_TYPES]);
     (void)add_column(schema, &fields[FIELD_TAGS]);
@@ -153,11 +153,11 @@ static void add_all(struct column_schema *schema, const struct tag_schema_scan *
 
 /* Adds the columns of one item of the list. Returns NULL, or what is wrong with it. */
 static const char *add_part(struct column_schema *schema, const char *part, size_t n,
-                            const struct tag_schema_scan *census)
+                            const struct tag_schema_scan *tag_scan)
 {
     const struct column *field = find_column(fields, N_COLUMN_FIELDS, part, n);
     if (n == 3 && memcmp(part, "all", 3) == 0) {
-        add_all(schema, census);
+        add_all(schema, tag_scan);
         return NULL;
     }
     if (field) {
@@ -190,7 +190,7 @@ static void refuse_part(const char *list, const char *part, size_t n, const char
                    problem);
 }
 
-struct column_schema *column_schema_create(const char *list, const struct tag_schema_scan *census)
+struct column_schema *column_schema_create(const char *list, const struct tag_schema_scan *tag_scan)
 {
     struct column_schema *schema = xcalloc(1, sizeof *schema);
     memset(schema->by_field, 0xff, sizeof schema->by_field);
@@ -198,7 +198,7 @@ struct column_schema *column_schema_create(const char *list, const struct tag_sc
     size_t n;
     for (const char *part = list ? list : "all";; part += n + 1) {
         n = strcspn(part, ",");
-        const char *problem = add_part(schema, part, n, census);
+        const char *problem = add_part(schema, part, n, tag_scan);
         if (!problem && schema->n_columns > MOST_COLUMNS)
             problem = "is one column too many: there can be 256";
         if (problem) {
@@ -210,7 +210,7 @@ struct column_schema *column_schema_create(const char *list, const struct tag_sc
     }
 }
 
-bool column_schema_needs_census(const char *list)
+bool column_schema_needs_tag_scan(const char *list)
 {
     return !list || words_list_has(list, "all");
 }

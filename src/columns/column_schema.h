@@ -122,13 +122,14 @@ struct column_schema {
 /*
  * Makes a schema from the list of --columns: comma-separated names of fields and tags. A tag that
  * is not a standard one needs a type, as in XS:i or XM:B:c. `all` means all fields and each
- * standard tag that the census has seen. list NULL: `all`; census NULL: all standard tags count as
- * seen. Returns NULL after a message.
+ * standard tag that the tag_scan has seen. list NULL: `all`; tag_scan NULL: all standard tags count
+ * as seen. Returns NULL after a message.
  */
-struct column_schema *column_schema_create(const char *list, const struct tag_schema_scan *census);
+struct column_schema *column_schema_create(const char *list,
+                                           const struct tag_schema_scan *tag_scan);
 
 /* True if the columns depend on the tags of the records: list NULL, or it contains `all`. */
-bool column_schema_needs_census(const char *list);
+bool column_schema_needs_tag_scan(const char *list);
 
 /* NULL is accepted. */
 void column_schema_destroy(struct column_schema *schema);

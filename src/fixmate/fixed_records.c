@@ -115,21 +115,21 @@ int fixed_records_make(struct fixed_records *fixed, const struct fixmate_rules *
 int fixed_records_make_part(struct fixed_records *fixed, const struct fixmate_rules *rules,
                             struct fixed_part *part, struct record_problem *problem)
 {
-    struct large_walk walk;
+    struct oversized_walk walk;
     size_t rec_bytes;
     empty(fixed);
-    large_walk_begin(&walk, part->template, &part->place);
+    oversized_walk_begin(&walk, part->template, &part->place);
     for (; part->at < part->n_bytes && fixed->space.out_bytes < part->max_bytes;
          part->at += rec_bytes) {
         uint8_t *rec = part->records + part->at;
         rec_bytes = bam_record_bytes(rec);
         if (check_record(rules, rec, problem))
-            problem->text = large_walk_fix(&walk, &fixed->space, rec);
+            problem->text = oversized_walk_fix(&walk, &fixed->space, rec);
         if (problem->text) return -1;
         problem->record++;
         add_end(fixed, ++fixed->n_done, FIXED_END_UNKNOWN);
     }
-    part->place = large_walk_place(&walk);
+    part->place = oversized_walk_place(&walk);
     return 0;
 }
 

@@ -39,7 +39,7 @@ struct fixed_records {
 
 struct fixed_part {             /* records of an oversized template, one after another */
     const struct oversized_template *template;
-    struct large_place place;   /* before the record at `at` */
+    struct oversized_place place; /* before the record at `at` */
     uint8_t *records;
     size_t n_bytes;
     size_t at;                  /* the next record to be fixed */

@@ -3,7 +3,7 @@
  *
  * A later primary record uses fields of the first one that never change (CIGAR, mapping quality,
  * score), and its flags and position, which pairing with earlier records may have changed. So a
- * large_place needs only flags and position.
+ * oversized_place needs only flags and position.
  */
 #include "fixmate/oversized_template.h"
 
@@ -96,14 +96,14 @@ void oversized_template_look(struct oversized_template *lt, const uint8_t *rec)
     }
 }
 
-static struct large_place place_of(bool has_first, const struct draft *first)
+static struct oversized_place place_of(bool has_first, const struct draft *first)
 {
-    return (struct large_place){has_first, first->flag, first->tid, first->pos};
+    return (struct oversized_place){has_first, first->flag, first->tid, first->pos};
 }
 
-struct large_place oversized_template_place(const struct oversized_template *lt)
+struct oversized_place oversized_template_place(const struct oversized_template *lt)
 {
-    return lt->first ? place_of(true, lt->first) : (struct large_place){.has_first = false};
+    return lt->first ? place_of(true, lt->first) : (struct oversized_place){.has_first = false};
 }
 
 void oversized_template_end(struct oversized_template *lt)
@@ -111,10 +111,10 @@ void oversized_template_end(struct oversized_template *lt)
     if (lt->first && !lt->has_mate) mates_leave_alone(lt->first);
 }
 
-void large_walk_begin(struct large_walk *walk, const struct oversized_template *lt,
-                      const struct large_place *place)
+void oversized_walk_begin(struct oversized_walk *walk, const struct oversized_template *lt,
+                          const struct oversized_place *place)
 {
-    *walk = (struct large_walk){.template = lt, .has_first = place->has_first};
+    *walk = (struct oversized_walk){.template = lt, .has_first = place->has_first};
     if (!lt->first) return;
     walk->first = lt->begun;
     if (!place->has_first) return;
@@ -123,14 +123,14 @@ void large_walk_begin(struct large_walk *walk, const struct oversized_template *
     walk->first.pos = place->pos;
 }
 
-struct large_place large_walk_place(const struct large_walk *walk)
+struct oversized_place oversized_walk_place(const struct oversized_walk *walk)
 {
     return place_of(walk->has_first, &walk->first);
 }
 
 /* Fills in the mate fields of a record. Returns the draft to be written, which for the first
    primary record is lt->first. */
-static const struct draft *learn(struct large_walk *walk, struct draft *draft)
+static const struct draft *learn(struct oversized_walk *walk, struct draft *draft)
 {
     const struct oversized_template *lt = walk->template;
     if (!mates_is_primary(draft)) {
@@ -144,8 +144,8 @@ static const struct draft *learn(struct large_walk *walk, struct draft *draft)
     return draft;
 }
 
-const char *large_walk_fix(struct large_walk *walk, struct fixmate_space *space,
-                           const uint8_t *rec)
+const char *oversized_walk_fix(struct oversized_walk *walk, struct fixmate_space *space,
+                               const uint8_t *rec)
 {
     const struct fixmate_rules *rules = walk->template->rules;
     struct draft draft;

@@ -9,10 +9,10 @@
  * threads at the same time.
  *
  * Order of calls: create; look for each record, in their order, and place between them; end; then
- * for each span large_walk_begin, and large_walk_fix for each of its records; destroy.
+ * for each span oversized_walk_begin, and oversized_walk_fix for each of its records; destroy.
  *
  * Ownership: the object owns copies of the records that it keeps. Threads: one at a time until end;
- * then any thread may walk, each with its own large_walk.
+ * then any thread may walk, each with its own oversized_walk.
  */
 #ifndef ROCKSORT_FIXMATE_OVERSIZED_TEMPLATE_H
 #define ROCKSORT_FIXMATE_OVERSIZED_TEMPLATE_H
@@ -21,14 +21,14 @@
 
 struct oversized_template;
 
-struct large_place {            /* state of the first primary record before a record is fixed */
+struct oversized_place {        /* state of the first primary record before a record is fixed */
     bool has_first;             /* the first primary record is before this place */
     uint32_t flag;
     int32_t tid;
     int64_t pos;
 };
 
-struct large_walk {
+struct oversized_walk {
     const struct oversized_template *template;
     bool has_first;
     struct draft first;         /* the first primary record, as it is at this place */
@@ -45,21 +45,21 @@ void oversized_template_destroy(struct oversized_template *lt);
 void oversized_template_look(struct oversized_template *lt, const uint8_t *rec);
 
 /* The place before the next record. */
-struct large_place oversized_template_place(const struct oversized_template *lt);
+struct oversized_place oversized_template_place(const struct oversized_template *lt);
 
 /* Ends the first walk. */
 void oversized_template_end(struct oversized_template *lt);
 
 /* Begins the second walk at a place. The struct must not move in memory. */
-void large_walk_begin(struct large_walk *walk, const struct oversized_template *lt,
-                      const struct large_place *place);
+void oversized_walk_begin(struct oversized_walk *walk, const struct oversized_template *lt,
+                          const struct oversized_place *place);
 
 /* Appends the next record, fixed, to space->out. It was checked (bam_check.h). Returns NULL, or why
    the record cannot be used (record_problem.h). */
-const char *large_walk_fix(struct large_walk *walk, struct fixmate_space *space,
-                           const uint8_t *rec);
+const char *oversized_walk_fix(struct oversized_walk *walk, struct fixmate_space *space,
+                               const uint8_t *rec);
 
 /* The place of the walk. */
-struct large_place large_walk_place(const struct large_walk *walk);
+struct oversized_place oversized_walk_place(const struct oversized_walk *walk);
 
 #endif

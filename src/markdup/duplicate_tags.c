@@ -175,7 +175,7 @@ void duplicate_sum_add_output(const struct markdup_rules *rules, struct content_
 {
     if (!rules)
         content_sum_add(sum, rec, bam_record_bytes(rec));
-    else if (duplicate_rules_rewrite(rules))
+    else if (markdup_rules_rewrite(rules))
         add_without_tags(sum, rec);
     else
         add_without_flag(sum, rec);

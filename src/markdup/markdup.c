@@ -2,9 +2,9 @@
 #include "markdup/markdup.h"
 
 #include "markdup/duplicate_tags.h"
+#include "markdup/markdup_partition.h"
 #include "markdup/read_ends_store.h"
 #include "markdup/read_names.h"
-#include "markdup/resolve_duplicates.h"
 #include "spill/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -68,13 +68,13 @@ static struct stream_shares share_streams(const struct markdup_rules *rules, siz
     size_t all = memory_bytes / 2;
     struct stream_shares shares = {
         .names = rules->marks_others ? all / 4 : 0,
-        .notes = duplicate_rules_need_sets(rules) ? all / 4 : 0,
+        .notes = markdup_rules_need_sets(rules) ? all / 4 : 0,
     };
     shares.all_ends = all - shares.names - shares.notes;
     return shares;
 }
 
-size_t duplicates_ends_memory(const struct markdup_rules *rules, size_t total_bytes)
+size_t markdup_read_ends_memory(const struct markdup_rules *rules, size_t total_bytes)
 {
     return share_streams(rules, markdup_memory(total_bytes)).all_ends;
 }
@@ -285,7 +285,7 @@ struct markdup *markdup_create(const struct markdup_settings *settings)
     struct markdup *d = xcalloc(1, sizeof *d);
     const struct stream_shares shares = share_streams(settings->rules, settings->memory_bytes);
     const struct temp_places *places = &settings->places;
-    bool has_tags = duplicate_rules_set_tags(settings->rules);
+    bool has_tags = markdup_rules_set_tags(settings->rules);
     const struct duplicate_marks_settings marks = {
         .threads = settings->threads, .n_threads = settings->n_threads,
         .bits_bytes = settings->memory_bytes / MARKS_SHARE,
@@ -313,7 +313,7 @@ struct record_observer *markdup_observer(struct markdup *d)
 
 static bool rewrite_records(const struct markdup *d)
 {
-    return d && duplicate_rules_rewrite(d->search.rules);
+    return d && markdup_rules_rewrite(d->search.rules);
 }
 
 bool markdup_need_runs(const struct markdup *d)

@@ -4,7 +4,7 @@
  * An observer (bam/record_observer.h) of the records in runs makes read ends of each record, some
  * 24 bytes (read_ends.h), and appends them to tapes (read_ends_store.h), which spill to a temporary
  * file when their memory is full. When all records were seen, jobs resolve the read ends partition
- * by partition (resolve_duplicates.h). The result is a bit for each record of each run, and tags
+ * by partition (markdup_partition.h). The result is a bit for each record of each run, and tags
  * (duplicate_marks.h), which the merge looks up when it opens blocks.
  *
  * The result depends neither on the order in which read ends arrive nor on how records are divided
@@ -43,7 +43,7 @@ void markdup_prepare(struct markdup *d);
 /* Return the part of a sort's memory that --markdup takes; and the part of that for read ends: if
    they need more, all of them go to a temporary file. */
 size_t markdup_memory(size_t total_bytes);
-size_t duplicates_ends_memory(const struct markdup_rules *rules, size_t total_bytes);
+size_t markdup_read_ends_memory(const struct markdup_rules *rules, size_t total_bytes);
 
 /* True if all sort buffers must be spilled before duplicates are resolved: because records get more
    than a flag, or because resolving needs the memory. NULL: false. */

@@ -58,34 +58,34 @@ struct markdup_rules {
 };
 
 /* True if reads of different read groups or libraries are never duplicates. */
-static inline bool duplicate_rules_keep_groups_apart(const struct markdup_rules *rules)
+static inline bool markdup_rules_keep_groups_apart(const struct markdup_rules *rules)
 {
     return rules->use_read_groups || rules->use_libraries;
 }
 
 /* True if --fixmate copies the barcode of the mate to a read without one. Barcodes in names need no
    copy: both reads have the same name. */
-static inline bool duplicate_rules_share_barcodes(const struct markdup_rules *rules)
+static inline bool markdup_rules_share_barcodes(const struct markdup_rules *rules)
 {
     return rules->barcode_source == BARCODE_TAG && !rules->own_barcodes;
 }
 
 /* True if records get tags, not only a flag. */
-static inline bool duplicate_rules_set_tags(const struct markdup_rules *rules)
+static inline bool markdup_rules_set_tags(const struct markdup_rules *rules)
 {
     return rules->names_original || rules->counts || rules->optical_distance > 0;
 }
 
 /* True if more than the flag of a record changes. */
-static inline bool duplicate_rules_rewrite(const struct markdup_rules *rules)
+static inline bool markdup_rules_rewrite(const struct markdup_rules *rules)
 {
-    return duplicate_rules_set_tags(rules) || rules->moves_umi;
+    return markdup_rules_set_tags(rules) || rules->moves_umi;
 }
 
 /* True if duplicate sets must be known (resolve_sets.h), not only whether a read is a duplicate. */
-static inline bool duplicate_rules_need_sets(const struct markdup_rules *rules)
+static inline bool markdup_rules_need_sets(const struct markdup_rules *rules)
 {
-    return duplicate_rules_set_tags(rules) || rules->barcode_mismatches > 0;
+    return markdup_rules_set_tags(rules) || rules->barcode_mismatches > 0;
 }
 
 #endif

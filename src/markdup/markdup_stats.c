@@ -304,9 +304,8 @@ static void write_histogram(FILE *to, const struct duplicate_counts *counts)
     }
 }
 
-void duplicate_metrics_write(FILE *to, const char *command, const char *started,
-                             const struct duplicate_counts *counts,
-                             const struct read_groups *groups)
+void markdup_metrics_write(FILE *to, const char *command, const char *started,
+                           const struct duplicate_counts *counts, const struct read_groups *groups)
 {
     size_t n_libraries = groups ? groups->libraries.n : 0;
     bool has_unknown = counts[0].read > 0 || n_libraries == 0;

@@ -95,8 +95,7 @@ void markdup_stats_write(FILE *to, bool json, const char *command,
 
 /* Writes the metrics of Picard MarkDuplicates. counts[i] belongs to library i. The unknown library
    is left out if it has no records and there are others. started: start time, as text. */
-void duplicate_metrics_write(FILE *to, const char *command, const char *started,
-                             const struct duplicate_counts *counts,
-                             const struct read_groups *groups);
+void markdup_metrics_write(FILE *to, const char *command, const char *started,
+                           const struct duplicate_counts *counts, const struct read_groups *groups);
 
 #endif

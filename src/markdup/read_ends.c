@@ -286,7 +286,7 @@ const char *read_ends_make(const struct markdup_rules *rules, const uint8_t *rec
     const char *problem = NULL;
     if (is_member_of_pair(flag, rec))
         problem = make_pair(rules, rec, &own, &tags, made);
-    else if (ends->has_others || duplicate_rules_set_tags(rules))
+    else if (ends->has_others || markdup_rules_set_tags(rules))
         take_name(rec, ends);
     if (is_nowhere(ends)) made->n = 0;
     return problem;
@@ -303,7 +303,7 @@ struct duplicate_key duplicate_key_of_text(const void *text, size_t n_bytes)
 struct duplicate_key duplicate_key_of_pair(const struct markdup_rules *rules,
                                            const struct read_ends *ends)
 {
-    uint64_t group = duplicate_rules_keep_groups_apart(rules) ? ends->group : 0;
+    uint64_t group = markdup_rules_keep_groups_apart(rules) ? ends->group : 0;
     const uint64_t words[] = {
         (uint64_t)ends->here,
         (uint64_t)ends->there,
@@ -320,7 +320,7 @@ struct duplicate_key duplicate_key_of_single(const struct markdup_rules *rules,
 {
     int64_t here = ends->here, other = ends->other_place;
     uint64_t ref = (uint64_t)(uint32_t)ends->ref << 1;
-    uint64_t group = duplicate_rules_keep_groups_apart(rules) ? ends->group : 0;
+    uint64_t group = markdup_rules_keep_groups_apart(rules) ? ends->group : 0;
     if (rules->ignores_strand) {
         bool is_end = here > other;
         const uint64_t words[] = {

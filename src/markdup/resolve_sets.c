@@ -48,7 +48,7 @@ struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *set
     const struct markdup_rules *rules = settings->rules;
     sets->settings = *settings;
     sets->joins = rules->barcode_mismatches > 0;
-    sets->needs_sets = duplicate_rules_need_sets(rules);
+    sets->needs_sets = markdup_rules_need_sets(rules);
     sets->singles = create_sort(settings, 2);
     sets->pairs = create_sort(settings, sets->joins ? 2 : sets->needs_sets ? 4 : 6);
     if (sets->joins)

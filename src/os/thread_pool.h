@@ -26,15 +26,15 @@ enum sort_wait {
     WAIT_READER_INPUT,        /* the reader reads, or htslib decodes for it */
     WAIT_READER_WORKERS,      /* the reader needs a piece that is being inflated or parsed */
     WAIT_READER_MEMORY,       /* the reader needs a free sort buffer: the aligner stalls */
-    WAIT_SPILLER_BATCHES,     /* the spiller needs more sorted sort buffers */
+    WAIT_SPILLER_BUFFERS,     /* the spiller needs more sorted sort buffers */
     WAIT_SPILLER_WORKERS,     /* the spiller needs blocks that are being compressed */
     WAIT_SPILLER_RUNS,        /* the spiller needs the run committer to commit earlier runs */
     WAIT_RUNS_DISK,           /* the run committer waits for the disk */
     WAIT_DISPATCHER_BLOCKS,   /* the dispatcher needs the next block of the store */
-    WAIT_DISPATCHER_SEGMENTS, /* the dispatcher needs output chunks to be written */
+    WAIT_DISPATCHER_CHUNKS, /* the dispatcher needs output chunks to be written */
     WAIT_DISPATCHER_MEMORY,   /* the dispatcher needs memory for blocks */
-    WAIT_FEEDERS_QUEUE,       /* the run readers' queues are full: the disk is not the limit */
-    WAIT_WRITER_SEGMENTS,     /* the writer needs output chunks to be merged and deflated */
+    WAIT_RUN_READERS_QUEUE,   /* the run readers' queues are full: the disk is not the limit */
+    WAIT_WRITER_CHUNKS,       /* the writer needs output chunks to be merged and deflated */
     WAIT_WRITER_OUTPUT,       /* the writer writes (CRAM: and encodes) */
     SORT_N_WAITS
 };

@@ -65,7 +65,7 @@ static struct output_chunk *next_chunk(struct merger *m)
     while (!thread_pool_failed(m->threads)) {
         output_chunk = m->n_written < m->n_cut ? m->ring[m->n_written % m->budget.n_chunks] : NULL;
         if ((output_chunk && output_chunk->done) || (!output_chunk && m->all_cut)) break;
-        thread_pool_wait_for(m->threads, WAIT_WRITER_SEGMENTS);
+        thread_pool_wait_for(m->threads, WAIT_WRITER_CHUNKS);
     }
     thread_pool_unlock(m->threads);
     return thread_pool_failed(m->threads) ? NULL : output_chunk;
@@ -166,7 +166,7 @@ static int wait_for_chunk_slot(struct merger *m)
 {
     thread_pool_lock(m->threads);
     while (!thread_pool_failed(m->threads) && !has_chunk_slot(m, expect_chunk(m)))
-        thread_pool_wait_for(m->threads, WAIT_DISPATCHER_SEGMENTS);
+        thread_pool_wait_for(m->threads, WAIT_DISPATCHER_CHUNKS);
     thread_pool_unlock(m->threads);
     return thread_pool_failed(m->threads) ? -1 : 0;
 }

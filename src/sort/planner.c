@@ -51,7 +51,7 @@ void planner_begin(struct plan *plan, const struct sort_settings *settings,
                           .traits = usual_traits, .n_dirs = 1, .n_lanes = 1};
     if (settings->markdup)
         plan->read_ends_memory_bytes =
-            duplicates_ends_memory(&settings->markdup_rules, settings->memory_bytes);
+            markdup_read_ends_memory(&settings->markdup_rules, settings->memory_bytes);
 }
 
 /* ---- runs ---- */
@@ -382,7 +382,8 @@ static double measure_ends(const struct plan *plan, const uint8_t *sample, size_
             read_ends_gather_add(&gather, &all_ends.ends[i]);
         }
         size_t n_passed = (size_t)(walk.at - begin);
-        if (gather.n < READ_ENDS_GATHER_ENOUGH && n_passed < plan->budget.pack_bytes) continue;
+        if (gather.n < READ_ENDS_GATHER_ENOUGH && n_passed < plan->budget.spill_chunk_bytes)
+            continue;
         read_ends_gather_end(&gather, 0, &out, &out_bytes, &room);
         begin = walk.at;
     }

@@ -136,7 +136,7 @@ static bool needs_tag_scan(const struct sort_context *sort)
 {
     for (int i = 0; i < MOST_OUTPUTS; i++) {
         const struct column_request *request = sort->columns[i].request;
-        if (request && column_schema_needs_census(request->list)) return true;
+        if (request && column_schema_needs_tag_scan(request->list)) return true;
     }
     return false;
 }
@@ -249,7 +249,7 @@ void prepare_fixmate(struct sort_context *sort)
     sort->fixmate.cut_names = &sort->cut_names;
     sort->fixmate.max_template_bytes = 2 * template_splitter_max_template(&sort->budget);
     sort->fixmate.usual_bytes = 2 * sort->budget.span_bytes;
-    if (duplicate_rules_share_barcodes(&sort->markdup_rules))
+    if (markdup_rules_share_barcodes(&sort->markdup_rules))
         memcpy(sort->fixmate.barcode_tag, sort->markdup_rules.barcode_tag, 2);
 }
 

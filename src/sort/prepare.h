@@ -7,7 +7,7 @@
 #ifndef ROCKSORT_SORT_PREPARE_H
 #define ROCKSORT_SORT_PREPARE_H
 
-#include "sort/sort_parts.h"
+#include "sort/sort_setup.h"
 
 /* Chooses the path of the output or of its index. name: from the settings, or NULL. */
 int prepare_path(const struct sort_settings *settings, const char *name, struct output_path *path);

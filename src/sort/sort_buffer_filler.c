@@ -78,7 +78,7 @@ static struct sort_buffer *make_large(const struct sort_context *sort, size_t n_
    sorted. */
 static void freeze(struct sort_buffer_filler *filler)
 {
-    sort_buffer_pool_seal(filler->sort->pool, filler->buffer, &filler->at);
+    sort_buffer_pool_freeze(filler->sort->pool, filler->buffer, &filler->at);
     step_done(filler->buffer);
 }
 

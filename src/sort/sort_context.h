@@ -1,7 +1,7 @@
 /*
  * sort_context.h -- the objects of one sort. Stages take it as const.
  *
- * sort_parts.h makes and releases them, prepare.h completes them before the first record is read.
+ * sort_setup.h makes and releases them, prepare.h completes them before the first record is read.
  * Ownership: it owns all that is not said to be borrowed. Threads: constant after that, unless
  * stated otherwise.
  */
@@ -16,7 +16,7 @@
 #include "sort/rules.h"
 #include "sort/sort_report.h"
 #include "sort/sorted_output.h"
-#include "sort/spill.h"
+#include "sort/spiller.h"
 #include "spill/record_observers.h"
 
 /* What was merged so far, for the progress display. Under the lock of the thread pool. */

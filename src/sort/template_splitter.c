@@ -20,7 +20,7 @@ enum { LARGE_TEMPLATE_BYTES = 8 << 20 };        /* for any memory limit: all cop
 struct part_head {
     size_t n_bytes;
     uint64_t first_record;
-    struct large_place place;
+    struct oversized_place place;
 };
 
 struct oversized_spool {

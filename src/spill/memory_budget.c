@@ -59,8 +59,8 @@ void memory_budget_plan(struct memory_budget *budget, size_t total_bytes, unsign
         .n_threads = n_threads,
         .span_bytes = clamp(share / 16, MIN_PIECE_BYTES, MAX_PIECE_BYTES / 2),
         .n_spans = 2 * n_threads + 2,
-        .pack_bytes = clamp(share, MIN_PACK_BYTES, MAX_PACK_BYTES),
-        .n_packs = n_threads + 2,
+        .spill_chunk_bytes = clamp(share, MIN_PACK_BYTES, MAX_PACK_BYTES),
+        .n_spill_chunks = n_threads + 2,
         .file_bytes = MIN_FILE_BYTES,
         .chunk_bytes = clamp(share, MIN_CHUNK_BYTES, MAX_CHUNK_BYTES),
         .n_chunks = 2 * n_threads + 2,
@@ -69,7 +69,7 @@ void memory_budget_plan(struct memory_budget *budget, size_t total_bytes, unsign
     /* Each piece is also in memory compressed. With little memory fewer are read ahead. */
     size_t pieces_bytes = budget->n_spans * budget->span_bytes;
     budget->input_bytes = clamp(total_bytes / 8, pieces_bytes, 2 * pieces_bytes);
-    size_t reserve = budget->input_bytes + budget->n_packs * budget->pack_bytes +
+    size_t reserve = budget->input_bytes + budget->n_spill_chunks * budget->spill_chunk_bytes +
                      2 * (size_t)n_threads * MAX_BLOCK_BYTES;
     size_t left = total_bytes > reserve ? total_bytes - reserve : 0;
     /* Each worker may sort a sort buffer, which needs spare entries: an eighth of the sort buffer
@@ -83,7 +83,7 @@ void memory_budget_plan(struct memory_budget *budget, size_t total_bytes, unsign
     }
     budget->sort_buffer_bytes =
         clamp(sort_buffer_bytes, MIN_BUFFER_BYTES, MAX_BUFFER_BYTES) & ~(size_t)4095;
-    mem_budget_set_buffers(budget, (unsigned)n);
+    memory_budget_set_buffers(budget, (unsigned)n);
 }
 
 void memory_budget_fix_templates(struct memory_budget *budget)
@@ -117,7 +117,7 @@ static size_t all_chunk_bytes(const struct memory_budget *budget)
     return (size_t)budget->chunk_factor * budget->n_chunks * budget->chunk_bytes;
 }
 
-void mem_budget_set_buffers(struct memory_budget *budget, unsigned n)
+void memory_budget_set_buffers(struct memory_budget *budget, unsigned n)
 {
     budget->n_buffers = n;
     budget->run_buffers = (unsigned)clamp(budget->long_runs ? n * 3 / 4 : n * 3 / 8, 1, n);
@@ -140,7 +140,7 @@ uint64_t memory_budget_expect_runs(const struct memory_budget *budget, uint64_t 
 void memory_budget_lengthen_runs(struct memory_budget *budget)
 {
     budget->long_runs = true;
-    mem_budget_set_buffers(budget, budget->n_buffers);
+    memory_budget_set_buffers(budget, budget->n_buffers);
 }
 
 size_t memory_budget_scan_bytes(const struct memory_budget *budget)
@@ -150,10 +150,10 @@ size_t memory_budget_scan_bytes(const struct memory_budget *budget)
 
 size_t memory_budget_compaction_bytes(const struct memory_budget *budget)
 {
-    return mem_budget_compaction_buffers(budget) * budget->sort_buffer_bytes;
+    return memory_budget_compaction_buffers(budget) * budget->sort_buffer_bytes;
 }
 
-unsigned mem_budget_compaction_buffers(const struct memory_budget *budget)
+unsigned memory_budget_compaction_buffers(const struct memory_budget *budget)
 {
     /* At least four must exist: one is filled, one is sorted and one is spilled. */
     return budget->n_buffers < 8 ? 1 : budget->n_buffers / 4;
@@ -165,7 +165,8 @@ unsigned memory_budget_run_files(const struct memory_budget *budget, uint64_t ru
     uint64_t n = run_bytes / budget->file_bytes;
     if (most_files > MOST_DIVIDED_FILES) most_files = MOST_DIVIDED_FILES;
     if (n > MOST_RUN_FILES) n = MOST_RUN_FILES;
-    if (n > budget->n_packs / 2) n = budget->n_packs / 2;       /* each file needs two chunks */
+    if (n > budget->n_spill_chunks / 2)
+        n = budget->n_spill_chunks / 2; /* each file needs two chunks */
     if (n_runs < 1) n_runs = 1;
     if (n > most_files / n_runs) n = most_files / n_runs;
     return n > 1 ? (unsigned)n : 1;

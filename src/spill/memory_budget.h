@@ -42,8 +42,8 @@ struct memory_budget {
     unsigned run_buffers;       /* sort buffers of a run */
     unsigned full_buffers;      /* number of full sort buffers that starts a run */
     unsigned first_full_buffers;        /* the same for the first run, if the input may fit */
-    size_t pack_bytes;          /* uncompressed size of a spill chunk */
-    unsigned n_packs;           /* number of spill chunks */
+    size_t spill_chunk_bytes;   /* uncompressed size of a spill chunk */
+    unsigned n_spill_chunks;    /* number of spill chunks */
     uint64_t file_bytes;        /* least uncompressed size of a file of a run */
     size_t chunk_bytes;         /* uncompressed size of an output chunk */
     unsigned n_chunks;
@@ -88,7 +88,7 @@ size_t memory_budget_scan_bytes(const struct memory_budget *budget);
 
 /* Return the memory for compactions, and the number of sort buffers that are retired for it. */
 size_t memory_budget_compaction_bytes(const struct memory_budget *budget);
-unsigned mem_budget_compaction_buffers(const struct memory_budget *budget);
+unsigned memory_budget_compaction_buffers(const struct memory_budget *budget);
 
 /* Estimates how many runs input_bytes of records become, from the n_runs made of spilled_bytes, or
    from the budget before the first run. 0: unknown (input_bytes and result). */
@@ -96,7 +96,7 @@ uint64_t memory_budget_expect_runs(const struct memory_budget *budget, uint64_t 
                                    uint64_t n_runs, uint64_t spilled_bytes);
 
 /* Sets the number of usable sort buffers. */
-void mem_budget_set_buffers(struct memory_budget *budget, unsigned n_buffers);
+void memory_budget_set_buffers(struct memory_budget *budget, unsigned n_buffers);
 
 /* Makes runs twice as long, for disks that are slow to seek, and if fewer files may be open than
    there are runs. Makes blocks smaller and reads more ahead. Sorting 12.8 GB in 128 MiB, four

@@ -26,7 +26,7 @@ struct run_committer {
     bool is_ending;             /* a run is being committed */
     bool is_closing;
     bool compacting;            /* memory for compactions was requested */
-    struct ender_totals totals;
+    struct committer_totals totals;
 
     /* the thread; after the last run, the thread that calls run_committer_settle */
     bool waited_in_vain;        /* for a compaction */
@@ -50,7 +50,7 @@ static int compact_runs(struct run_committer *committer, uint64_t n_runs_expecte
     thread_pool_lock(committer->threads);
     /* After a failure sort buffers may be freed at any time. */
     unsigned n = committer->compacting || thread_pool_failed(committer->threads)
-                     ? 0 : mem_budget_compaction_buffers(&budget);
+                     ? 0 : memory_budget_compaction_buffers(&budget);
     bool ready = sort_buffer_pool_retire(committer->pool, n);
     committer->compacting = true;
     thread_pool_unlock(committer->threads);
@@ -212,7 +212,7 @@ void run_committer_destroy(struct run_committer *committer)
     free(committer);
 }
 
-struct ender_totals *run_committer_totals(struct run_committer *committer)
+struct committer_totals *run_committer_totals(struct run_committer *committer)
 {
     thread_pool_assert_locked(committer->threads);
     return &committer->totals;

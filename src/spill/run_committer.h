@@ -25,7 +25,7 @@ struct written_run {
     uint64_t n_runs_expected;   /* estimate of all runs, for compaction; 0: unknown */
 };
 
-struct ender_totals {
+struct committer_totals {
     unsigned n_durable;         /* runs that --resume would find */
     uint64_t raw_bytes;         /* of the records of committed runs */
     unsigned n_of_codec[TEMP_CODEC_COUNT];      /* runs that this process has committed */
@@ -54,6 +54,6 @@ void run_committer_destroy(struct run_committer *committer);
 
 /* With the lock held: returns the totals. Before the first run the caller may add the runs of an
    interrupted sort. */
-struct ender_totals *run_committer_totals(struct run_committer *committer);
+struct committer_totals *run_committer_totals(struct run_committer *committer);
 
 #endif

@@ -46,7 +46,7 @@ struct run_db {
     unsigned n_begun;                   /* numbers the files of runs */
     /* the thread that ends runs, and compacts and scans */
     struct run_db_totals totals;
-    struct run_writer **ended;          /* runs that have ended and were not admitted yet */
+    struct begun_run **ended;           /* runs that have ended and were not admitted yet */
     size_t n_ended, ended_room;
     unsigned n_waiting;                 /* files of these */
     double ended_since;                 /* when the first of them ended */
@@ -68,7 +68,7 @@ struct run_file {
     char *path;
 };
 
-struct run_writer {
+struct begun_run {
     struct run_db *db;
     unsigned n_files;
     struct run_file files[];
@@ -221,7 +221,7 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
     return NULL;
 }
 
-static void free_writer(struct run_writer *w)
+static void free_writer(struct begun_run *w)
 {
     for (unsigned i = 0; i < w->n_files; i++) {
         free(w->files[i].key);
@@ -248,9 +248,9 @@ void run_db_destroy(struct run_db *db)
 
 /* ---- writing runs ---- */
 
-int run_db_begin_run(struct run_db *db, unsigned n_files, struct run_writer **writer)
+int run_db_begin_run(struct run_db *db, unsigned n_files, struct begun_run **writer)
 {
-    struct run_writer *w = *writer = xcalloc(1, sizeof *w + n_files * sizeof *w->files);
+    struct begun_run *w = *writer = xcalloc(1, sizeof *w + n_files * sizeof *w->files);
     w->db = db;
     int r = 0;
     while (r == 0 && w->n_files < n_files) {
@@ -276,7 +276,7 @@ static bool is_stuck(const struct run_db *db, struct run_file *file, size_t n_by
     return stuck;
 }
 
-int run_db_label_run(struct run_writer *w, uint32_t run, const uint8_t *label, size_t label_bytes)
+int run_db_label_run(struct begun_run *w, uint32_t run, const uint8_t *label, size_t label_bytes)
 {
     char *error = NULL;
     uint8_t key[LABEL_KEY_BYTES] = {LABEL_KEY};
@@ -289,7 +289,7 @@ int run_db_label_run(struct run_writer *w, uint32_t run, const uint8_t *label, s
     return check_write_error(w->db, error);
 }
 
-int run_db_put(struct run_writer *w, unsigned number, const uint8_t *key, size_t key_bytes,
+int run_db_put(struct begun_run *w, unsigned number, const uint8_t *key, size_t key_bytes,
                const uint8_t *value, size_t value_bytes)
 {
     char *error = NULL;
@@ -318,7 +318,7 @@ static int end_file(struct run_db *db, struct run_file *file)
     return 0;
 }
 
-static uint64_t bytes_of(const struct run_writer *w)
+static uint64_t bytes_of(const struct begun_run *w)
 {
     uint64_t n_bytes = 0;
     for (unsigned i = 0; i < w->n_files; i++) n_bytes += w->files[i].n_bytes;
@@ -344,7 +344,7 @@ static bool should_admit(const struct run_db *db)
     return db->n_waiting >= enough || monotonic_seconds() - db->ended_since >= MOST_SECONDS;
 }
 
-int run_db_end_run(struct run_writer *w)
+int run_db_end_run(struct begun_run *w)
 {
     struct run_db *db = w->db;
     for (unsigned i = 0; i < w->n_files; i++) {
@@ -389,7 +389,7 @@ int run_db_admit_runs(struct run_db *db)
     db->n_waiting = 0;
     for (; db->n_ended > 0; free_writer(db->ended[--db->n_ended])) {
         if (!error) continue;
-        const struct run_writer *last = db->ended[db->n_ended - 1];
+        const struct begun_run *last = db->ended[db->n_ended - 1];
         db->totals.n_runs--;                   /* this run is lost */
         db->totals.n_files -= last->n_files;
         db->totals.n_bytes -= bytes_of(last);
@@ -397,7 +397,7 @@ int run_db_admit_runs(struct run_db *db)
     return check_write_error(db, error);
 }
 
-void run_db_abandon_run(struct run_writer *w)
+void run_db_abandon_run(struct begun_run *w)
 {
     if (!w) return;
     for (unsigned i = 0; i < w->n_files; i++) {

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 struct run_db;
-struct run_writer;              /* a run that has begun */
+struct begun_run;               /* a run that has begun */
 struct run_scan;
 
 enum { RUN_DB_ERROR = -1, RUN_DB_FULL = -2 };
@@ -64,25 +64,25 @@ void run_db_destroy(struct run_db *db);
 /* ---- writing runs ---- */
 
 /* All keys of a file come before those of the next one, and each file gets at least one block. */
-int run_db_begin_run(struct run_db *db, unsigned n_files, struct run_writer **writer);
+int run_db_begin_run(struct run_db *db, unsigned n_files, struct begun_run **writer);
 
-int run_db_put(struct run_writer *writer, unsigned file, const uint8_t *key, size_t key_bytes,
+int run_db_put(struct begun_run *writer, unsigned file, const uint8_t *key, size_t key_bytes,
                const uint8_t *value, size_t value_bytes);
 
 /* Call it once for each run, after the last block of all its files. */
-int run_db_label_run(struct run_writer *writer, uint32_t run, const uint8_t *label,
+int run_db_label_run(struct begun_run *writer, uint32_t run, const uint8_t *label,
                      size_t label_bytes);
 
 /* Writes the rest of the run and waits until it is on the disk. Admits the run at once, or together
    with later runs: n_admitted of them, or a 64th of the existing files, if that many end within two
    seconds. Frees the writer, also on failure. */
-int run_db_end_run(struct run_writer *writer);
+int run_db_end_run(struct begun_run *writer);
 
 /* Admits all runs that have ended. */
 int run_db_admit_runs(struct run_db *db);
 
 /* Drops the run and frees the writer. Accepts NULL. */
-void run_db_abandon_run(struct run_writer *writer);
+void run_db_abandon_run(struct begun_run *writer);
 
 /* After RUN_DB_FULL: returns the system's error, a constant text. Accepts NULL. */
 const char *run_db_full_reason(const struct run_db *db);

@@ -146,7 +146,7 @@ static bool wait_for_room(struct run_reader *run_reader, size_t n_bytes)
     while (run_reader->n_bytes > 0 && run_reader->n_bytes + n_bytes > run_reader->all->most_bytes &&
            goes_on(run_reader)) {
         run_reader->waits = true;
-        thread_pool_wait_for(threads, WAIT_FEEDERS_QUEUE);
+        thread_pool_wait_for(threads, WAIT_RUN_READERS_QUEUE);
     }
     run_reader->waits = false;
     bool go_on = goes_on(run_reader);

@@ -86,7 +86,7 @@ struct stored_file {
 struct stored_run {
     struct run_store *store;
     struct volume *volume;
-    struct run_writer *writer;
+    struct begun_run *writer;
     double seconds;             /* time to begin the run */
     unsigned n_files;
     struct stored_file files[];

@@ -17,7 +17,7 @@ struct chunk_block {
     uint32_t value_bytes;
 };
 
-struct chunk {
+struct spill_chunk {
     struct file_range *file;
     struct merge_slice *slices; /* one for each sort buffer */
     uint64_t first_index;       /* index in the run of the chunk's first record */
@@ -44,7 +44,7 @@ struct file_range {
     size_t *cut_at;             /* end of the last chunk in each source */
     uint64_t n_records;         /* records of the run before that end */
     size_t max_block_bytes;     /* the largest of the stored chunks */
-    struct chunk *ring;
+    struct spill_chunk *ring;
     unsigned ring_at, ring_used;
 };
 
@@ -85,7 +85,7 @@ struct span {
 };
 
 /* Encodes a span as one block. scratch->raw holds its bytes. Returns 0, or -1 after a message. */
-static int end_block(struct chunk *chunk, struct chunk_scratch *scratch,
+static int end_block(struct spill_chunk *chunk, struct chunk_scratch *scratch,
                      const struct merge_source *merged, struct span span)
 {
     size_t from = span.from, to = span.to, raw_bytes = span.raw_bytes;
@@ -121,7 +121,7 @@ static int end_block(struct chunk *chunk, struct chunk_scratch *scratch,
 
 /* Shows a record that will be in the next block to the observers. Returns 0, or -1 after a
    message. */
-static int show_record(struct chunk *chunk, const uint8_t *rec, uint64_t index)
+static int show_record(struct spill_chunk *chunk, const uint8_t *rec, uint64_t index)
 {
     const struct run_writer *run = chunk->file->run;
     struct observed_records one = {.all = {rec, rec + bam_record_bytes(rec)},
@@ -148,7 +148,7 @@ static inline void prefetch_record(const uint8_t *rec)
  * own, which the merge need not hold until blocks of other runs arrive. Returns 0, or -1 after a
  * message.
  */
-static int make_blocks(struct chunk *chunk, struct worker *worker)
+static int make_blocks(struct spill_chunk *chunk, struct worker *worker)
 {
     enum { PREFETCH = 8 };
     const struct run_writer *run = chunk->file->run;
@@ -183,7 +183,7 @@ static int make_blocks(struct chunk *chunk, struct worker *worker)
 
 static void chunk_job(struct worker *worker, void *arg)
 {
-    struct chunk *chunk = arg;
+    struct spill_chunk *chunk = arg;
     struct threads *threads = chunk->file->run->settings.threads;
     chunk->n_bytes = 0;
     chunk->max_block_bytes = 0;
@@ -220,10 +220,10 @@ static int put_block(const struct file_range *file, const struct chunk_block *bl
 }
 
 /* Takes the oldest chunk of a file from the ring after its job has ended. */
-static struct chunk *take_oldest_chunk(struct file_range *file)
+static struct spill_chunk *take_oldest_chunk(struct file_range *file)
 {
     struct threads *threads = file->run->settings.threads;
-    struct chunk *chunk = &file->ring[file->ring_at];
+    struct spill_chunk *chunk = &file->ring[file->ring_at];
     thread_pool_lock(threads);
     while (!chunk->done) thread_pool_wait_for(threads, WAIT_SPILLER_WORKERS);
     thread_pool_unlock(threads);
@@ -236,7 +236,7 @@ static struct chunk *take_oldest_chunk(struct file_range *file)
    */
 static int store_oldest_chunk(struct file_range *file)
 {
-    const struct chunk *chunk = take_oldest_chunk(file);
+    const struct spill_chunk *chunk = take_oldest_chunk(file);
     if (thread_pool_failed(file->run->settings.threads)) return RUN_STORE_ERROR;
     if (chunk->max_block_bytes > file->max_block_bytes)
         file->max_block_bytes = chunk->max_block_bytes;
@@ -259,7 +259,7 @@ static int start_chunk(struct file_range *file, const struct merge_limit *bound)
     if (atomic_load_explicit(&run->stopped, memory_order_relaxed)) return RUN_STORE_FULL;
     int r = file->ring_used == run->n_ring ? store_oldest_chunk(file) : 0;
     if (r < 0) return r;
-    struct chunk *chunk = &file->ring[(file->ring_at + file->ring_used) % run->n_ring];
+    struct spill_chunk *chunk = &file->ring[(file->ring_at + file->ring_used) % run->n_ring];
     chunk->first_index = file->n_records;
     chunk->done = false;
     for (size_t i = 0; i < run->n_sources; i++) {
@@ -295,7 +295,7 @@ static int store_chunks(struct file_range *file)
     size_t n_bytes = 0;
     int r = 0;
     for (size_t i = file->first_place; r == 0 && i < file->end_place; i++) {
-        if (n_bytes >= run->settings.budget.pack_bytes) {
+        if (n_bytes >= run->settings.budget.spill_chunk_bytes) {
             limit = bound_at(run, i, &bound);
             r = start_chunk(file, &limit);
             n_bytes = 0;
@@ -440,11 +440,11 @@ static void make_files(struct run_writer *run)
         file->cut_at = xcalloc(run->n_sources, sizeof *file->cut_at);
     }
     divide(run);
-    run->n_ring = run->settings.budget.n_packs / run->n_files;
+    run->n_ring = run->settings.budget.n_spill_chunks / run->n_files;
     for (unsigned i = 0; i < run->n_files; i++) {
         run->files[i].ring = xcalloc(run->n_ring, sizeof *run->files[i].ring);
         for (unsigned k = 0; k < run->n_ring; k++) {
-            struct chunk *chunk = &run->files[i].ring[k];
+            struct spill_chunk *chunk = &run->files[i].ring[k];
             chunk->file = &run->files[i];
             chunk->slices = xcalloc(run->n_sources, sizeof *chunk->slices);
         }
@@ -465,7 +465,7 @@ struct run_writer *run_writer_create(const struct run_writer_settings *settings,
         raw_bytes[i] = buffer->raw_bytes;
     }
     run->places = merge_cut_places(settings->rules, run->sources, raw_bytes, n,
-                                   settings->budget.pack_bytes / 8, &run->n_places);
+                                   settings->budget.spill_chunk_bytes / 8, &run->n_places);
     free(raw_bytes);
     if (record_ordinals_are_needed(settings->rules))
         run->ordinals = record_ordinals_create(buffers, n);

@@ -114,7 +114,7 @@ void sort_buffer_pool_lengthen_runs(struct sort_buffer_pool *pool)
 static void shrink_budget(struct sort_buffer_pool *pool)
 {
     pool->n_to_retire--;
-    mem_budget_set_buffers(&pool->budget, pool->budget.n_buffers - 1);
+    memory_budget_set_buffers(&pool->budget, pool->budget.n_buffers - 1);
 }
 
 static void retire_buffer(struct sort_buffer_pool *pool, struct sort_buffer *buffer)
@@ -188,8 +188,8 @@ struct sort_buffer *sort_buffer_pool_make_large(struct sort_buffer_pool *pool, s
     return buffer;
 }
 
-void sort_buffer_pool_seal(struct sort_buffer_pool *pool, struct sort_buffer *buffer,
-                           const struct input_position *end)
+void sort_buffer_pool_freeze(struct sort_buffer_pool *pool, struct sort_buffer *buffer,
+                             const struct input_position *end)
 {
     thread_pool_lock(pool->threads);
     xgrow(&pool->frozen, &pool->frozen_room, pool->n_frozen + 1, pool->n_frozen + 63,
@@ -280,7 +280,7 @@ int sort_buffer_pool_oldest(struct sort_buffer_pool *pool, size_t n, struct sort
     thread_pool_lock(pool->threads);
     /* The array may move while this thread waits, so its address is read again each time. */
     while (!are_sorted(pool->frozen + pool->n_spilled, n) && !thread_pool_failed(pool->threads))
-        thread_pool_wait_for(pool->threads, WAIT_SPILLER_BATCHES);
+        thread_pool_wait_for(pool->threads, WAIT_SPILLER_BUFFERS);
     memcpy(oldest, pool->frozen + pool->n_spilled, n * sizeof *oldest);
     thread_pool_unlock(pool->threads);
     return thread_pool_failed(pool->threads) ? -1 : 0;

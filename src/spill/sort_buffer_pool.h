@@ -58,8 +58,8 @@ struct sort_buffer *sort_buffer_pool_make_large(struct sort_buffer_pool *pool, s
 
 /* Adds a sort buffer to the list of full ones. Its jobs may still run; `end` is the input position
    after its last record. */
-void sort_buffer_pool_seal(struct sort_buffer_pool *pool, struct sort_buffer *buffer,
-                           const struct input_position *end);
+void sort_buffer_pool_freeze(struct sort_buffer_pool *pool, struct sort_buffer *buffer,
+                             const struct input_position *end);
 
 /* With the lock held: true while the reader waits for a sort buffer. */
 bool sort_buffer_pool_reader_waits(const struct sort_buffer_pool *pool);

@@ -61,7 +61,7 @@ static int open_databases(struct temp_store *ts)
     return 0;
 }
 
-static int start_ender(struct temp_store *ts)
+static int start_committer(struct temp_store *ts)
 {
     struct threads *threads = ts->settings.threads;
     struct run_committer *committer = run_committer_create(threads, ts->settings.pool, ts->runs);
@@ -76,7 +76,7 @@ int temp_store_open(struct temp_store *ts)
     const struct temp_store_hooks *hooks = &ts->settings.hooks;
     if (ts->runs) return 0;
     if (hooks->make_directories(hooks->arg, &ts->dirs) < 0 || open_databases(ts) < 0 ||
-        start_ender(ts) < 0)
+        start_committer(ts) < 0)
         return -1;
     return hooks->is_open(hooks->arg, run_store_n_lanes(ts->runs));
 }
@@ -96,7 +96,7 @@ struct run_store *temp_store_runs(const struct temp_store *ts)
     return ts->runs;
 }
 
-struct run_committer *temp_store_ender(const struct temp_store *ts)
+struct run_committer *temp_store_committer(const struct temp_store *ts)
 {
     return ts->committer;
 }

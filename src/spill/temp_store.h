@@ -6,7 +6,7 @@
  * struct temp_store_hooks.
  *
  * Order of calls: create; open, once or more; close, when all other threads have ended; destroy.
- * Threads: one at a time. Any thread that holds the lock may call temp_store_ender and
+ * Threads: one at a time. Any thread that holds the lock may call temp_store_committer and
  * temp_store_n_durable.
  */
 #ifndef ROCKSORT_SPILL_TEMP_STORE_H
@@ -68,7 +68,7 @@ const struct temp_dirs *temp_store_dirs(const struct temp_store *ts);
 bool temp_store_needs_all_runs(const struct temp_store *ts);
 
 /* Returns NULL before the store is open. With the lock held, or by the thread that opens it. */
-struct run_committer *temp_store_ender(const struct temp_store *ts);
+struct run_committer *temp_store_committer(const struct temp_store *ts);
 
 /* With the lock held: returns the number of runs that --resume would find. */
 unsigned temp_store_n_durable(const struct temp_store *ts);

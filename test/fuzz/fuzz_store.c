@@ -85,7 +85,7 @@ static void make_label(unsigned run, uint8_t label[RUN_LABEL_BYTES])
 static void put_run(struct run_db *db, unsigned run, unsigned n_blocks)
 {
     uint8_t key[4], value[VALUE_BYTES], label[RUN_LABEL_BYTES];
-    struct run_writer *writer;
+    struct begun_run *writer;
     FUZZ_CHECK(run_db_begin_run(db, 1, &writer) == 0);
     for (unsigned i = 0; i < n_blocks; i++) {
         make_block(run, i, key, value);

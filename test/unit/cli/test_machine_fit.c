@@ -153,9 +153,9 @@ TEST(test_half_of_the_machine_is_taken_where_free_memory_is_unknown)
     struct machine_fit fit = fit_of(&facts);
     assert_true(fit.memory_bytes == 8 * GIB - 64 * MIB);
     assert_non_null(strstr(fit.memory_reason, "half of the 16384 MiB that the machine has"));
-    facts.has_run_reader = true;
+    facts.input_is_pipe = true;
     assert_true(fit_of(&facts).memory_bytes == 4 * GIB - 64 * MIB);
-    facts.has_run_reader = false;
+    facts.input_is_pipe = false;
     /* The batch system gives all of the machine: that is no limit. */
     facts.grant = (struct machine_grant){.bytes = 16 * GIB, .bytes_variable = "SLURM_MEM_PER_NODE"};
     assert_true(fit_of(&facts).memory_bytes == 8 * GIB - 64 * MIB);
@@ -199,7 +199,7 @@ TEST(test_feeder_of_a_pipe_gets_its_share)
     static const unsigned expected[][2] = {{1, 1}, {2, 2}, {3, 3}, {4, 3}, {8, 6}, {96, 72}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         struct machine_facts facts = machine(expected[i][0], 16 * GIB);
-        facts.has_run_reader = true;
+        facts.input_is_pipe = true;
         struct machine_fit fit = fit_of(&facts);
         assert_int_equal(fit.n_threads, expected[i][1]);
         assert_true(fit.memory_bytes == 4 * GIB - 64 * MIB);
@@ -216,7 +216,7 @@ TEST(test_there_is_always_a_thread_and_64_mib)
         if (rng_one_in(&rng, 2)) facts.cgroup_cpus = (double)rng_below(&rng, 300) / 10;
         if (rng_one_in(&rng, 2)) facts.cgroup_bytes = rng_next(&rng) >> rng_below(&rng, 64);
         if (rng_one_in(&rng, 2)) facts.address_bytes = rng_next(&rng) >> rng_below(&rng, 64);
-        facts.has_run_reader = rng_one_in(&rng, 2);
+        facts.input_is_pipe = rng_one_in(&rng, 2);
         struct machine_fit fit = fit_of(&facts);
         CHECK(&rng, fit.n_threads >= 1 && fit.n_threads <= 1024);
         CHECK(&rng, fit.n_threads <= facts.n_cpus || fit.n_threads == 1);

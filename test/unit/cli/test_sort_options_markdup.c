@@ -41,7 +41,7 @@ TEST(test_defaults_are_those_of_samtools)
     assert_int_equal(rules.optical_distance, 0);
     assert_int_equal(rules.umi_separator, ':');
     assert_true(rules.checks_chains);
-    assert_false(duplicate_rules_set_tags(&rules));
+    assert_false(markdup_rules_set_tags(&rules));
     sort_options_release_markdup(&rules);
     sort_options_release_markdup(&rules);       /* {0} now */
 }
@@ -58,7 +58,7 @@ TEST(test_options_are_understood)
     assert_int_equal(rules.optical_distance, 2500);
     assert_string_equal(rules.statistics_path, "my stats.txt");
     assert_string_equal(rules.metrics_path, "m.txt");
-    assert_true(duplicate_rules_set_tags(&rules));
+    assert_true(markdup_rules_set_tags(&rules));
     sort_options_release_markdup(&rules);
 
     rules = parse("-m s -mt -d 5 -d0 --use-libraries");
@@ -115,12 +115,12 @@ TEST(test_sources_of_barcodes_are_understood)
     assert_int_equal(rules.barcode_source, BARCODE_TAG);
     assert_memory_equal(rules.barcode_tag, "RX", 2);
     assert_int_equal(rules.barcode_mismatches, 1);
-    assert_true(duplicate_rules_share_barcodes(&rules));
+    assert_true(markdup_rules_share_barcodes(&rules));
     sort_options_release_markdup(&rules);
 
     rules = parse("--barcode-own --barcode-tag RX");
     assert_true(rules.own_barcodes);
-    assert_false(duplicate_rules_share_barcodes(&rules));
+    assert_false(markdup_rules_share_barcodes(&rules));
     sort_options_release_markdup(&rules);
 
     rules = parse("--barcode-name --move-umi-to-tag --umi-separator _ --barcode-mismatches=0");

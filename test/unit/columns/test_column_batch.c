@@ -11,9 +11,9 @@
 OWNER(struct column_batch, column_batch_destroy)
 OWNER(struct column_schema, column_schema_destroy)
 
-static struct column_schema *schema_of(const char *list, const struct tag_schema_scan *census)
+static struct column_schema *schema_of(const char *list, const struct tag_schema_scan *tag_scan)
 {
-    struct column_schema *schema = column_schema_create(list, census);
+    struct column_schema *schema = column_schema_create(list, tag_scan);
     assert_non_null(schema);
     return schema;
 }
@@ -186,18 +186,18 @@ TEST(test_lists_of_columns_are_understood_or_refused)
 
 TEST(test_census_leaves_out_tags_that_do_not_occur)
 {
-    struct tag_schema_scan *census = tag_schema_scan_create();
+    struct tag_schema_scan *tag_scan = tag_schema_scan_create();
     OWNED uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tXS:i:1\tRG:Z:x");
     const struct observed_records records = {.all = {rec, rec + bam_record_bytes(rec)}};
-    assert_int_equal(census->base.kind->add_records(&census->base, NULL, &records), 0);
-    assert_true(tag_schema_scan_has(census, "NM") && tag_schema_scan_has(census, "XS"));
-    assert_false(tag_schema_scan_has(census, "MD"));
-    struct column_schema *schema = schema_of(NULL, census);
+    assert_int_equal(tag_scan->base.kind->add_records(&tag_scan->base, NULL, &records), 0);
+    assert_true(tag_schema_scan_has(tag_scan, "NM") && tag_schema_scan_has(tag_scan, "XS"));
+    assert_false(tag_schema_scan_has(tag_scan, "MD"));
+    struct column_schema *schema = schema_of(NULL, tag_scan);
     assert_int_equal(schema->n_columns, N_COLUMN_FIELDS + 2);
     column_schema_destroy(schema);
-    schema = schema_of("qname,RG", census);
+    schema = schema_of("qname,RG", tag_scan);
     assert_int_equal(schema->n_columns, 2);
     assert_string_equal(schema->columns[1].name, "RG");
     column_schema_destroy(schema);
-    census->base.kind->destroy(&census->base);
+    tag_scan->base.kind->destroy(&tag_scan->base);
 }

@@ -83,8 +83,8 @@ static char *metrics_of(const struct duplicate_counts *of, const struct read_gro
     size_t n;
     FILE *to = open_memstream(&text, &n);
     assert_non_null(to);
-    duplicate_metrics_write(to, "samtools rocksort --markdup", "Mon Nov 23 06:00:00 UTC 2026", of,
-                            groups);
+    markdup_metrics_write(to, "samtools rocksort --markdup", "Mon Nov 23 06:00:00 UTC 2026", of,
+                          groups);
     assert_int_equal(fclose(to), 0);
     return text;
 }

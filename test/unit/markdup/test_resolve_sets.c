@@ -3,7 +3,7 @@
 #include "test_place.h"
 #include "unit_test.h"
 
-#include "markdup/resolve_duplicates.h"
+#include "markdup/markdup_partition.h"
 #include "markdup/resolve_sets.h"
 #include "util/xalloc.h"
 

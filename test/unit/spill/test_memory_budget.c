@@ -22,7 +22,8 @@ static size_t enough(unsigned n_threads)
 static size_t loading_bytes(const struct memory_budget *b)
 {
     const size_t max_block_bytes = 256 * kib;
-    return b->n_buffers * b->sort_buffer_bytes + b->input_bytes + b->n_packs * b->pack_bytes +
+    return b->n_buffers * b->sort_buffer_bytes + b->input_bytes +
+           b->n_spill_chunks * b->spill_chunk_bytes +
            b->n_threads * (2 * max_block_bytes + b->sort_buffer_bytes / 4);
 }
 
@@ -37,8 +38,8 @@ static void check_plan(size_t total_bytes, unsigned n_threads)
     if (memory_budget_merge_bytes(&b, 0) > most) wrong = "sum while merging";
     if (b.span_bytes < BGZF_MAX_BYTES) wrong = "a piece cannot hold a BGZF block";
     if (b.n_spans < 2 * n_threads) wrong = "pieces";
-    if (b.pack_bytes < 256 * kib || b.pack_bytes > mib) wrong = "pack size";
-    if (b.n_packs <= n_threads) wrong = "packs";
+    if (b.spill_chunk_bytes < 256 * kib || b.spill_chunk_bytes > mib) wrong = "pack size";
+    if (b.n_spill_chunks <= n_threads) wrong = "packs";
     if (b.chunk_bytes < 256 * kib || b.chunk_bytes > 2 * mib) wrong = "segment size";
     if (b.n_chunks <= n_threads) wrong = "segments";
     if (b.sort_buffer_bytes < 256 * kib || b.sort_buffer_bytes % 4096 != 0) wrong = "batch size";
@@ -104,7 +105,7 @@ TEST(test_more_memory_is_never_worse)
         for (size_t total = enough(n_threads) + mib; total < 64 * 1024 * mib; total += total / 7) {
             memory_budget_plan(&now, total, n_threads);
             assert_true(now.span_bytes >= before.span_bytes);
-            assert_true(now.pack_bytes >= before.pack_bytes);
+            assert_true(now.spill_chunk_bytes >= before.spill_chunk_bytes);
             assert_true(now.chunk_bytes >= before.chunk_bytes);
             /* Parts are rounded down: to pages, and to whole sort buffers of at most 128 MiB. */
             assert_true(loading_bytes(&now) + total / 8 >= loading_bytes(&before));
@@ -160,7 +161,7 @@ TEST(test_long_runs_have_twice_the_buffers)
         assert_true(memory_budget_block_bytes(&b, 0, 100) <=
                     memory_budget_block_bytes(&usual, 0, 100));
         for (unsigned n = usual.n_buffers; n >= usual.n_buffers - usual.n_buffers / 4; n--) {
-            mem_budget_set_buffers(&b, n);
+            memory_budget_set_buffers(&b, n);
             assert_true(b.run_buffers >= 1 && b.full_buffers >= b.run_buffers);
             assert_true(b.full_buffers < n);
             assert_true(b.first_full_buffers >= b.full_buffers && b.first_full_buffers < n);
@@ -177,7 +178,7 @@ TEST(test_no_threads_is_one)
     memory_budget_plan(&one, 64 * mib, 1);
     assert_int_equal(none.n_threads, 1);
     assert_true(none.sort_buffer_bytes == one.sort_buffer_bytes && none.n_buffers == one.n_buffers);
-    assert_true(none.n_spans == one.n_spans && none.n_packs == one.n_packs);
+    assert_true(none.n_spans == one.n_spans && none.n_spill_chunks == one.n_spill_chunks);
 }
 
 /* One block of each run is open while merging: together they may take an eighth of the memory times
@@ -255,7 +256,7 @@ TEST(test_large_runs_become_several_files)
                 unsigned n = memory_budget_run_files(&budget, run_bytes, n_runs, many);
                 assert_true(n >= 1 && n <= 4);
                 if (n == 1) continue;
-                assert_true(run_bytes / n >= 32 * mib && budget.n_packs / n >= 2);
+                assert_true(run_bytes / n >= 32 * mib && budget.n_spill_chunks / n >= 2);
                 assert_true(n * n_runs <= 512);
                 assert_true(n <= memory_budget_run_files(&budget, 2 * run_bytes, n_runs, many));
                 assert_int_equal(memory_budget_run_files(&budget, run_bytes, n_runs, 0), 1);

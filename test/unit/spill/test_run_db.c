@@ -6,8 +6,8 @@
 
 #include "os/temp_dir.h"
 #include "small_disk.h"
+#include "spill/quiet.h"
 #include "spill/run_db.h"
-#include "store/quiet.h"
 #include "util/diag.h"
 
 #include <dirent.h>
@@ -103,7 +103,7 @@ static void check_no_db(const char *dir)
     assert_null(run_db_create(dir, &settings, NULL));
 }
 
-static void put_block(struct rng *rng, struct run_writer *writer, unsigned file,
+static void put_block(struct rng *rng, struct begun_run *writer, unsigned file,
                       const struct block *block)
 {
     CHECK(rng, run_db_put(writer, file, block->key, block->key_bytes, block->value,
@@ -114,7 +114,7 @@ static unsigned n_run_files = 1;        /* of runs with so many blocks */
 
 static void store_run(struct rng *rng, struct run_db *db, const struct block *blocks, size_t n)
 {
-    struct run_writer *writer;
+    struct begun_run *writer;
     unsigned n_files = n < n_run_files ? (unsigned)n : n_run_files;
     CHECK(rng, run_db_begin_run(db, n_files, &writer) == 0);
     for (size_t i = 0; i < n; i++) put_block(rng, writer, (unsigned)(i * n_files / n), &blocks[i]);
@@ -160,7 +160,7 @@ TEST_IN_DIR(test_longest_key_is_known_to_a_process_that_opens_the_database)
     struct run_db *db = make_db(*state);
     assert_int_equal(run_db_totals(db)->key_bytes, 0);
     for (uint32_t run = 0; run < 2; run++) {
-        struct run_writer *writer;
+        struct begun_run *writer;
         size_t n = run == 0 ? sizeof long_key : sizeof short_key;
         assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
         const uint8_t *key = run == 0 ? long_key : short_key;
@@ -216,7 +216,7 @@ TEST_IN_DIR(test_index_of_long_keys)
 {
     enum { N = 2000, KEY_BYTES = 500, VALUE_BYTES = 4200 };
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    struct run_writer *writer;
+    struct begun_run *writer;
     uint8_t key[KEY_BYTES], *value = test_alloc(VALUE_BYTES);
     memset(key, 'x', sizeof key);
     memset(value, 'v', VALUE_BYTES);
@@ -239,7 +239,7 @@ TEST_IN_DIR(test_large_files_have_a_small_index)
     const struct run_db_settings settings = {.n_admitted = 1, .n_compactions = 1,
                                              .few_files = true};
     RELEASED(own_run_db_destroy) struct run_db *db = run_db_create(*state, &settings, NULL);
-    struct run_writer *writer;
+    struct begun_run *writer;
     uint8_t key[KEY_BYTES], value[VALUE_BYTES] = {0};
     memset(key, 'x', sizeof key);
     assert_non_null(db);
@@ -271,7 +271,7 @@ TEST_IN_DIR(test_abandoned_within_a_run)
     struct rng rng = rng_start(93);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct block *blocks = make_run(&rng, 0, 10, 5000);
-    struct run_writer *writer;
+    struct begun_run *writer;
     assert_int_equal(run_db_begin_run(db, 3, &writer), 0);
     put_block(&rng, writer, 0, &blocks[0]);
     assert_int_equal(run_db_totals(db)->n_runs, 0);
@@ -285,7 +285,7 @@ TEST_IN_DIR(test_keys_out_of_order_are_refused)
     struct rng rng = rng_start(94);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct block *blocks = make_run(&rng, 0, 2, 100);
-    struct run_writer *writer;
+    struct begun_run *writer;
     assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
     put_block(&rng, writer, 0, &blocks[1]);
     assert_int_equal(run_db_put(writer, 0, blocks[0].key, blocks[0].key_bytes, blocks[0].value,
@@ -719,7 +719,7 @@ TEST_IN_DIR(test_no_space_for_a_run)
 {
     enum { N_RUNS = 5, N_BLOCKS = 100 };
     struct rng rng = rng_start(104);
-    struct run_writer *writer;
+    struct begun_run *writer;
     struct block *all = keep(N_RUNS * N_BLOCKS * sizeof *all);
     char path[512];
     int r = 0;
@@ -757,7 +757,7 @@ TEST_IN_DIR(test_no_space_to_compact)
     assert_false(run_db_is_compacting(db));
     assert_int_equal(run_db_n_files(db), N_RUNS);
     struct block *small = make_even_run(&rng, 77, 10);
-    struct run_writer *writer;
+    struct begun_run *writer;
     assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
     run_db_abandon_run(writer);
     assert_int_equal(scan_all(&rng, db, all, N_RUNS * N_BLOCKS), 0);

@@ -6,7 +6,7 @@
  * here must be true on every disk.
  */
 #include "small_disk.h"
-#include "store/quiet.h"
+#include "spill/quiet.h"
 #include "test_place.h"
 #include "unit_test.h"
 

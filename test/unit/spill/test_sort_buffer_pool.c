@@ -41,7 +41,7 @@ static void freeze(size_t n)
         assert_non_null(buffer);
         sort_buffer_reset(buffer);
         end.n_records = i;
-        sort_buffer_pool_seal(f.pool, buffer, &end);
+        sort_buffer_pool_freeze(f.pool, buffer, &end);
         thread_pool_lock(f.threads);
         buffer->sorted = true;
         thread_pool_unlock(f.threads);

@@ -1,5 +1,5 @@
-/* sort_parts.c -- see sort_parts.h. */
-#include "sort/sort_parts.h"
+/* sort_setup.c -- see sort_setup.h. */
+#include "sort/sort_setup.h"
 
 #include "util/xalloc.h"
 
@@ -161,9 +161,9 @@ static void fill_report(struct sort_context *sort)
     report->n_records_out = sort->sum_out.n_records;
     report->codec_reason = spill_codec_reason(sort->spiller);
     thread_pool_lock(sort->threads);
-    struct run_committer *committer = temp_store_ender(sort->store);
+    struct run_committer *committer = temp_store_committer(sort->store);
     if (committer) {
-        const struct ender_totals *ended = run_committer_totals(committer);
+        const struct committer_totals *ended = run_committer_totals(committer);
         report->spilled_bytes = ended->raw_bytes;
         memcpy(report->runs_of_codec, ended->n_of_codec, sizeof report->runs_of_codec);
         report->waits[WAIT_SPILLER_RUNS] = ended->wait_seconds;

@@ -1,5 +1,5 @@
 /*
- * spill.h -- the spiller: writes sort buffers as runs into the store.
+ * spiller.h -- the spiller: writes sort buffers as runs into the store.
  *
  * A run is made of some consecutive sorted sort buffers. It is cut into spill chunks, at places
  * where all of the sort buffers can be cut. For each spill chunk a worker merges one slice of each
@@ -12,8 +12,8 @@
  * join, when they are set to not loading; to_fit; destroy. Threads: one; spill_look and
  * spill_locked may be called by any.
  */
-#ifndef ROCKSORT_SORT_SPILL_H
-#define ROCKSORT_SORT_SPILL_H
+#ifndef ROCKSORT_SORT_SPILLER_H
+#define ROCKSORT_SORT_SPILLER_H
 
 #include "output/output_path.h"
 #include "resume/sort_settings.h"

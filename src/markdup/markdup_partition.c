@@ -1,5 +1,5 @@
 /*
- * resolve_duplicates.c -- see resolve_duplicates.h.
+ * markdup_partition.c -- see markdup_partition.h.
  *
  * Few pairs meet single reads, and few other records (-S) belong to duplicates. So a filter with
  * some bits for each key keeps most pairs out of the sort of single reads, and most other records
@@ -9,7 +9,7 @@
  * time for a part of the places. Up to some eight times this is cheaper than an external sort.
  * Parts that still do not fit, such as millions of reads at one place, are sorted on disk.
  */
-#include "markdup/resolve_duplicates.h"
+#include "markdup/markdup_partition.h"
 
 #include "markdup/read_ends_store.h"
 #include "markdup/resolve_sets.h"
@@ -151,7 +151,7 @@ static void count_duplicate(struct resolver *resolver, const struct item_read *r
 /* Marks a record; with tags if it gets tags and is not removed. */
 static int mark(const struct resolve_settings *s, const struct duplicate_note *note)
 {
-    if (s->rules->removes || !duplicate_rules_set_tags(s->rules))
+    if (s->rules->removes || !markdup_rules_set_tags(s->rules))
         return duplicate_marks_set(s->marks, note->run, note->index);
     return duplicate_marks_put(s->marks, note);
 }
@@ -464,7 +464,7 @@ static int resolve_reads(struct resolution *resolution)
     const struct resolve_settings *s = resolution->settings;
     for (unsigned i = 0; i < s->n_threads; i++)
         create_sets(&resolution->resolvers[i]);
-    bool at_once = !duplicate_rules_need_sets(s->rules);
+    bool at_once = !markdup_rules_need_sets(s->rules);
     int r = resolve_partitions(resolution, (struct steps){.singles = true, .pairs = at_once});
     if (r == 0 && !at_once) r = resolve_partitions(resolution, (struct steps){.pairs = true});
     for (unsigned i = 0; i < s->n_threads; i++)

@@ -1,5 +1,5 @@
 /*
- * resolve_duplicates.h -- finds the duplicates among the read ends of all records, with jobs that
+ * markdup_partition.h -- finds the duplicates among the read ends of all records, with jobs that
  * resolve one partition (read_ends_store.h) after another.
  *
  * The read ends of a partition, or of a part of its places at a time, are sorted by key, and each
@@ -8,8 +8,8 @@
  *
  * Threads: one thread calls, submits the jobs and waits for them.
  */
-#ifndef ROCKSORT_MARKDUP_RESOLVE_DUPLICATES_H
-#define ROCKSORT_MARKDUP_RESOLVE_DUPLICATES_H
+#ifndef ROCKSORT_MARKDUP_MARKDUP_PARTITION_H
+#define ROCKSORT_MARKDUP_MARKDUP_PARTITION_H
 
 #include "markdup/duplicate_marks.h"
 #include "markdup/markdup_rules.h"

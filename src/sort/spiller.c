@@ -1,5 +1,5 @@
-/* spill.c -- see spill.h. */
-#include "sort/spill.h"
+/* spiller.c -- see spiller.h. */
+#include "sort/spiller.h"
 
 #include "os/thread_pool.h"
 #include "sort/planner.h"
@@ -142,7 +142,7 @@ static int spill_run(struct spiller *spiller, struct sort_buffer *const *buffers
                                   .n_runs_expected = planned.n_runs_expected};
     int r;
     while ((r = run_writer_write(run, &written.stored)) == RUN_STORE_AGAIN) continue;
-    if (r == 0) r = run_committer_take(temp_store_ender(s->store), &written);
+    if (r == 0) r = run_committer_take(temp_store_committer(s->store), &written);
     if (r == 0) {
         totals.n_runs++;
         totals.last_run = totals.next_run++;
@@ -204,7 +204,7 @@ static void *spill_while_loading(void *arg)
         counts = load_totals_locked(s->totals);
         while ((n = sort_buffer_pool_n_due(s->pool, counts->expected_bytes)) == 0 &&
                counts->is_loading && !thread_pool_failed(s->threads))
-            thread_pool_wait_for(s->threads, WAIT_SPILLER_BATCHES);
+            thread_pool_wait_for(s->threads, WAIT_SPILLER_BUFFERS);
         bool go_on = counts->is_loading && !thread_pool_failed(s->threads);
         thread_pool_unlock(s->threads);
         if (!go_on || spill_oldest(spiller, n) < 0) return NULL;
@@ -237,7 +237,7 @@ int spill_to_fit(struct spiller *spiller)
 {
     const struct spill_settings *s = &spiller->settings;
     for (;;) {
-        struct run_committer *committer = temp_store_ender(s->store);
+        struct run_committer *committer = temp_store_committer(s->store);
         struct memory_budget budget;
         if (committer && run_committer_drain(committer) < 0) return -1;
         if (thread_pool_failed(s->threads)) return -1;

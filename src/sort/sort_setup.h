@@ -1,11 +1,11 @@
 /*
- * sort_parts.h -- makes and releases the objects of a sort (sort_context.h).
+ * sort_setup.h -- makes and releases the objects of a sort (sort_context.h).
  *
  * Order of calls: init; when only threads of the thread pool are left, close_store, publish, close,
  * release. Threads: one.
  */
-#ifndef ROCKSORT_SORT_SORT_PARTS_H
-#define ROCKSORT_SORT_SORT_PARTS_H
+#ifndef ROCKSORT_SORT_SORT_SETUP_H
+#define ROCKSORT_SORT_SORT_SETUP_H
 
 #include "sort/sort_context.h"
 
