@@ -57,7 +57,7 @@ void memory_budget_plan(struct memory_budget *budget, size_t total_bytes, unsign
     *budget = (struct memory_budget){
         .total_bytes = total_bytes,
         .n_threads = n_threads,
-        .span_bytes = clamp(share / 16, MIN_PIECE_BYTES, MAX_PIECE_BYTES / 2),
+        .span_bytes = clamp(share / 8, MIN_PIECE_BYTES, MAX_PIECE_BYTES),
         .n_spans = 2 * n_threads + 2,
         .spill_chunk_bytes = clamp(share, MIN_PACK_BYTES, MAX_PACK_BYTES),
         .n_spill_chunks = n_threads + 2,
