@@ -83,7 +83,8 @@ static int64_t take_number(const char **at)
 static int take_head(const char **at, struct mod_list *list)
 {
     const char *c = *at;
-    *list = (struct mod_list){.text = c, .base = base_of(*c++)};
+    *list = (struct mod_list){.text = c, .base = base_of(*c)};
+    c++;
     if (list->base == 0 || (*c != '+' && *c != '-')) return -1;
     c++;
     if (is_digit(*c)) {

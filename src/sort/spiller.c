@@ -108,7 +108,7 @@ static void check_space(struct spiller *spiller, struct run_store *store,
     planner_begin(&plan, s->sort, &budget);
     plan.expected_bytes = expected_bytes;
     plan.size_is_known = true;
-    struct temp_dirs dirs = {NULL};
+    struct temp_dirs dirs = {.n = 0};
     if (store) dirs = *temp_store_dirs(s->store);
     planner_look_at_space(&plan, dirs.paths, dirs.n, s->output->final, s->also->final);
     if (store) {
