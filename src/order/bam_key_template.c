@@ -311,8 +311,8 @@ size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *
         out = copy_bytes(out, parts.cb, parts.cb_bytes);
         *out++ = 0;
         /* Maps bytes to the order of signed characters; none becomes 0. */
-        for (const uint8_t *c = parts.mi; c < parts.mi + parts.mi_bytes; c++)
-            *out++ = (uint8_t)(*c < 0x80 ? *c + 0x80 : *c - 0x7f);
+        for (size_t i = 0; i < parts.mi_bytes; i++)
+            *out++ = (uint8_t)(parts.mi[i] < 0x80 ? parts.mi[i] + 0x80 : parts.mi[i] - 0x7f);
         *out++ = 0;
         out = copy_bytes(out, parts.name, name_bytes);
         *out = parts.is_upper;

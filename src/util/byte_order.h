@@ -62,11 +62,10 @@ static inline uint64_t get_big_endian(const uint8_t *at, int n_bytes)
     return value;
 }
 
-/* Like memcpy, but `bytes` may be any pointer, even NULL, if n_bytes is 0. */
+/* Copies n_bytes and returns the end. If n_bytes is 0, both may be any pointer, even NULL. */
 static inline uint8_t *copy_bytes(uint8_t *at, const void *bytes, size_t n_bytes)
 {
-    if (n_bytes > 0) memcpy(at, bytes, n_bytes);
-    return at + n_bytes;
+    return n_bytes > 0 ? (uint8_t *)memcpy(at, bytes, n_bytes) + n_bytes : at;
 }
 
 /* Compares like strcmp: a prefix comes before a longer string. */

@@ -208,13 +208,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     make_stream(&in, &rules, &stream);
     in = (struct fuzz_input){choices, choices + sizeof choices};
     size_t n = make_buffers(&in, &rules, &stream, buffers);
-    /* Two sources for each batch, as blocks of a run. */
+    /* Two sources for each sort buffer, as blocks of a run. */
     for (size_t i = 0; i < n; i++) {
         size_t n_all = buffers[i]->n_records, n_first = n_all * fuzz_below(&in, 5) / 4;
         const struct sort_entry *entries = buffers[i]->entries;
         sources[2 * i] = (struct merge_source){entries, n_first, (uint32_t)i, 0};
-        sources[2 * i + 1] = (struct merge_source){entries + n_first, n_all - n_first, (uint32_t)i,
-                                                   n_first};
+        const struct sort_entry *rest = n_first > 0 ? entries + n_first : entries;
+        sources[2 * i + 1] = (struct merge_source){rest, n_all - n_first, (uint32_t)i, n_first};
     }
     if (n > 0) merge_all(&in, &rules, sources, 2 * n);
     for (size_t i = 0; i < n; i++) sort_buffer_destroy(buffers[i]);

@@ -110,7 +110,7 @@ static void fix_span(struct run *run, uint8_t *piece)
 /* Finds the whole records of a stream, up to one that claims an impossible size. */
 static size_t whole_bytes(const uint8_t *stream, size_t n_bytes, size_t *n_records)
 {
-    struct bam_walk walk = {.at = stream, .end = stream + n_bytes};
+    struct bam_walk walk = {.at = stream, .end = n_bytes > 0 ? stream + n_bytes : stream};
     for (*n_records = 0; bam_walk_next(&walk); (*n_records)++) continue;
     return (size_t)(walk.at - stream);
 }
