@@ -211,10 +211,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     /* Two sources for each sort buffer, as blocks of a run. */
     for (size_t i = 0; i < n; i++) {
         size_t n_all = buffers[i]->n_records, n_first = n_all * fuzz_below(&in, 5) / 4;
-        const struct sort_entry *entries = buffers[i]->entries;
+        static const struct sort_entry none;    /* nothing may be added to NULL */
+        const struct sort_entry *entries = n_all > 0 ? buffers[i]->entries : &none;
         sources[2 * i] = (struct merge_source){entries, n_first, (uint32_t)i, 0};
-        const struct sort_entry *rest = n_first > 0 ? entries + n_first : entries;
-        sources[2 * i + 1] = (struct merge_source){rest, n_all - n_first, (uint32_t)i, n_first};
+        sources[2 * i + 1] = (struct merge_source){entries + n_first, n_all - n_first, (uint32_t)i,
+                                                   n_first};
     }
     if (n > 0) merge_all(&in, &rules, sources, 2 * n);
     for (size_t i = 0; i < n; i++) sort_buffer_destroy(buffers[i]);
