@@ -34,7 +34,7 @@ ROOMS = {
     "input": "util bam order spill markdup",
     "split": "util bam order",
     "output": "util os bam order stats columns spill markdup split",
-    "resume": "util os bam order fixmate columns spill markdup input split output",
+    "resume": "util os bam order fixmate stats columns spill markdup input split output",
     "sort": "util os bam order fixmate spill markdup input split output resume",
     "cli": "util os bam fixmate columns spill markdup input output resume sort",
 }

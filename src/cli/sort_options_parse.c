@@ -273,9 +273,8 @@ static const struct option_row rows[] = {
     {"input-fmt-option", 0, "OPT", CALL(sort_options_take_input_option, NULL),
      GIVEN(input_option_given)},
     {"output-fmt-option", 0, "OPT", CALL(sort_options_take_output_option, NULL)},
-    {"flagstat", 0, "FILE", TEXT(counts[COUNT_FLAGSTAT])},
-    {"idxstats", 0, "FILE", TEXT(counts[COUNT_IDXSTATS])},
-    {"coverage", 0, "FILE", TEXT(counts[COUNT_COVERAGE])},
+#define COUNT_ROW(upper, lower) {#lower, 0, "FILE", TEXT(counts[COUNT_##upper])},
+    COUNT_KINDS(COUNT_ROW)
     {"plan", 0, NULL, FLAG(plan)},
     {"verify", 0, "[coordinate]", CALL(take_verify, NULL), GIVEN(verify)},
     {"checksum", 0, NULL, FLAG(print_checksum)},

@@ -482,9 +482,9 @@ const char *checkpoint_command(const struct checkpoint_resuming *resuming,
     const char *output = resuming->files[CHECKPOINT_OUTPUT];
     put_option(" -o ", output || resuming->has_output ? output : "FILE", text);
     put_option(" --also ", resuming->files[CHECKPOINT_ALSO], text);
-    for (int i = 0; i < CHECKPOINT_N_COUNTS; i++) {
+    for (unsigned i = 0; i < COUNT_N_KINDS; i++) {
         char option[OPTION_BYTES];
-        (void)snprintf(option, sizeof option, " --%s ", checkpoint_count_word(i));
+        (void)snprintf(option, sizeof option, " --%s ", count_kind_name(i));
         put_option(option, resuming->files[CHECKPOINT_COUNTS + i], text);
     }
     return text;

@@ -27,12 +27,6 @@ enum {
 
 static const char first_word[] = "rocksort-store ";
 
-const char *checkpoint_count_word(int i)
-{
-    static const char *const words[CHECKPOINT_N_COUNTS] = {"flagstat", "idxstats", "coverage"};
-    return words[i];
-}
-
 /* ---- lines and their values ---- */
 
 struct line_io {
@@ -364,8 +358,8 @@ static void walk_output(struct line_io *io, struct checkpoint_output *output)
     line_optional(io, "output-columns", &output->columns);
     line_optional(io, "output-split", &output->split_by);
     line_optional(io, "output-also", &output->also);
-    for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
-        line_optional(io, checkpoint_count_word(i), &output->counts[i]);
+    for (unsigned i = 0; i < COUNT_N_KINDS; i++)
+        line_optional(io, count_kind_name(i), &output->counts[i]);
     line_optional(io, "statistics", &output->statistics);
     line_optional(io, "metrics", &output->metrics);
     LINE_NUMBER(io, "output-options", output->n_options, MAX_OPTIONS);

@@ -27,6 +27,7 @@
 #include "bam/content_sum.h"
 #include "bam_sort_key.h"
 #include "spill/temp_codec.h"
+#include "stats/count_kinds.h"
 
 #include <htslib/kstring.h>
 #include <stdbool.h>
@@ -37,14 +38,13 @@ enum {
     CHECKPOINT_VERSION = 6,
     CHECKPOINT_ID_BYTES = 32,           /* hexadecimal digits */
     CHECKPOINT_MOST_DIRECTORIES = 64,
-    CHECKPOINT_N_COUNTS = 3,            /* --flagstat, --idxstats, --coverage */
 };
 
 enum {                          /* files whose paths can be changed when a sort is resumed */
     CHECKPOINT_OUTPUT,          /* -o */
     CHECKPOINT_ALSO,            /* --also */
-    CHECKPOINT_COUNTS,
-    CHECKPOINT_N_FILES = CHECKPOINT_COUNTS + CHECKPOINT_N_COUNTS,
+    CHECKPOINT_COUNTS,          /* one for each enum count_kind */
+    CHECKPOINT_N_FILES = CHECKPOINT_COUNTS + COUNT_N_KINDS,
 };
 
 enum {
@@ -84,7 +84,7 @@ struct checkpoint_output {      /* from the options */
     const char *columns;        /* --columns, or NULL */
     const char *split_by;       /* --split-by, a BED file with its absolute name; or NULL */
     const char *also;           /* --also, absolute; or NULL */
-    const char *counts[CHECKPOINT_N_COUNTS];    /* absolute; NULL: none, or not a regular file */
+    const char *counts[COUNT_N_KINDS];  /* absolute; NULL: none, or not a regular file */
     const char *statistics, *metrics;   /* the same, for -f and --metrics of --markdup */
     size_t n_options;           /* --output-fmt-option and --reference */
     const char **options;
@@ -126,8 +126,5 @@ int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_fi
                           const char **problem);
 
 void checkpoint_file_release(struct checkpoint_file *file);
-
-/* The name of the option for counts[i], without dashes. */
-const char *checkpoint_count_word(int i);
 
 #endif

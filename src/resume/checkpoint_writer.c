@@ -550,7 +550,7 @@ static struct other_disk choose_other_disk(const struct checkpoint_writer *w, bo
         .writes_runs = !partial && w->progress != LOADED,
         .files = {[CHECKPOINT_OUTPUT] = output, [CHECKPOINT_ALSO] = also},
         .output_bytes = n_bytes};
-    for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
+    for (unsigned i = 0; i < COUNT_N_KINDS; i++)
         sort.files[CHECKPOINT_COUNTS + i] = w->settings->asked_output.counts[i];
     struct other_disk other = other_disk_choose(&sort);
     free(output);

@@ -52,7 +52,7 @@ static char *moved(const struct choice *choice, int i, const char *dir)
     if (is_taken) {
         free(name);
         char *word = xasprintf("%s-%s", i < CHECKPOINT_COUNTS ? "other"
-                               : checkpoint_count_word(i - CHECKPOINT_COUNTS), last);
+                               : count_kind_name(i - CHECKPOINT_COUNTS), last);
         name = temp_dir_path(dir, word);
         free(word);
     }

@@ -114,7 +114,7 @@ static void assert_same(const struct checkpoint_file *a, const struct checkpoint
     assert_int_equal(a->output.engine, b->output.engine);
     assert_int_equal(a->output.write_index, b->output.write_index);
     assert_int_equal(a->output.durable, b->output.durable);
-    for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
+    for (int i = 0; i < COUNT_N_KINDS; i++)
         assert_same_text(a->output.counts[i], b->output.counts[i]);
     assert_same_text(a->output.statistics, b->output.statistics);
     assert_same_text(a->output.metrics, b->output.metrics);
