@@ -5,7 +5,6 @@
  */
 #include "sort/bam_sort.h"
 
-#include "markdup/scan_runs.h"
 #include "os/exception_guard.h"
 #include "output/count_files.h"
 #include "resume/abort_cleanup.h"
@@ -14,6 +13,7 @@
 #include "sort/merge_sorted.h"
 #include "sort/prepare.h"
 #include "sort/progress.h"
+#include "sort/scan_runs.h"
 #include "sort/verify.h"
 
 #ifdef __GLIBC__
@@ -59,42 +59,21 @@ static struct record_observers observers_of_runs(const struct sort_context *sort
     return observers;
 }
 
-/* Shows observers the records that an interrupted sort has stored. */
-static int scan_earlier_runs(struct sort_context *sort)
-{
-    struct memory_budget budget;
-    sort_buffer_pool_budget(sort->pool, &budget);
-    const struct record_observers observers = observers_of_runs(sort);
-    const struct scan_stored_settings earlier = {
-        .threads = sort->threads, .observers = &observers,
-        .store = temp_store_runs(sort->store), .rules = &sort->rules,
-        .n_refs = sam_hdr_nref(sort->header),
-        .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
-        .end_run = sort->first_own_run, .n_threads = sort->settings->n_threads,
-        .queue_bytes = budget.total_bytes / 16,
-    };
-    return scan_stored_runs(&earlier);
-}
-
 /* Resolves duplicates, the groups of the output and the columns. */
 static int resolve_phase(struct sort_context *sort)
 {
     struct spill_totals spilled;
+    const struct record_observers observers = observers_of_runs(sort);
     if (!sort->duplicates && !input_scan_is_needed(&sort->scan)) return 0;
     progress_enter(sort->progress, SORT_PHASE_MARK);
-    if (sort->first_own_run > 0 && scan_earlier_runs(sort) < 0) return -1;
+    if (sort->first_own_run > 0 && scan_earlier_runs(sort, &observers) < 0) return -1;
     if (input_scan_settle(&sort->scan, sort->split, sort->columns) < 0) return -1;
     if (!sort->duplicates) return 0;
     spill_look(sort->spiller, &spilled);
-    struct kept_buffers kept = {.threads = sort->threads, .n_threads = sort->settings->n_threads,
-                                .first_run = spilled.next_run};
-    kept.buffers = sort_buffer_pool_kept(sort->pool, &kept.n);
     /* The load has ended and the merge has not begun. */
     size_t kept_bytes = sort_buffer_pool_kept_bytes(sort->pool), all = sort->budget.total_bytes;
-    if (scan_kept_buffers(&kept, &sort->observers_run) < 0 ||
-        markdup_resolve(sort->duplicates, kept_bytes < all ? all - kept_bytes : 0) < 0)
-        return -1;
-    return mark_kept_buffers(&kept, sort->duplicates);
+    return scan_kept_buffers(sort, spilled.next_run) < 0
+               ? -1 : markdup_resolve(sort->duplicates, kept_bytes < all ? all - kept_bytes : 0);
 }
 
 /* Merges the runs and sort buffers or, with --merge, the inputs. */

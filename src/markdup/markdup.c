@@ -480,7 +480,7 @@ static void mark_record(const struct markdup *d, uint8_t *rec, bool is_marked,
 }
 
 int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
-                 struct marked_records *records, size_t tail_bytes)
+                 struct marked_records *records)
 {
     struct found_marks found = {0};
     struct rewritten out = {0};
@@ -488,7 +488,7 @@ int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
     uint8_t *rec = records->bytes;
     int r = 0;
     if (rewrites)
-        xgrow(&out.bytes, &out.room, records->n_bytes + records->n_bytes / 16 + tail_bytes, 0, 1);
+        xgrow(&out.bytes, &out.room, records->n_bytes + records->n_bytes / 16, 0, 1);
     for (size_t i = 0, n; i < records->n && r == 0; i += n, first += n) {
         n = records->n - i < MARKED_RECORDS ? records->n - i : MARKED_RECORDS;
         r = duplicate_marks_find(d->search.marks, run, first, n, &found);
@@ -504,7 +504,7 @@ int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
     if (r < 0) free(out.bytes);
     if (r < 0 || !rewrites) return r;
     /* Frees unused memory, because the block stays open, perhaps until all others are. */
-    records->bytes = xrealloc(out.bytes, out.n_bytes + tail_bytes);
+    records->bytes = xrealloc(out.bytes, out.n_bytes);
     records->n_bytes = out.n_bytes;
     return 0;
 }

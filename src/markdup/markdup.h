@@ -74,9 +74,9 @@ struct marked_records { /* raw, one after another */
 };
 
 /* Sets the flags of duplicates; `first` is the index of the first record in the run. If the rules
-   also change tags or names, replaces the memory of the records by a rewritten copy with room for
-   tail_bytes after them. Returns 0, or -1 after a message. */
+   also change tags or names, replaces the memory of the records by a rewritten copy. Returns 0, or
+   -1 after a message. */
 int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
-                 struct marked_records *records, size_t tail_bytes);
+                 struct marked_records *records);
 
 #endif
