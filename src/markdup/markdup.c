@@ -277,23 +277,23 @@ static void destroy(struct record_observer *observer)
     free(d);
 }
 
-struct markdup *markdup_create(const struct markdup_settings *settings)
+struct markdup *markdup_create(struct threads *threads, unsigned n_threads,
+                               const struct markdup_rules *rules, size_t memory_bytes,
+                               const struct temp_places *places)
 {
     static const struct observer_kind kind = {
         .begin = begin, .add_records = add_records, .combine = combine, .discard = discard,
         .begin_run = begin_run, .undo_run = undo_run, .destroy = destroy};
     struct markdup *d = xcalloc(1, sizeof *d);
-    const struct stream_shares shares = share_streams(settings->rules, settings->memory_bytes);
-    const struct temp_places *places = &settings->places;
-    bool has_tags = markdup_rules_set_tags(settings->rules);
+    const struct stream_shares shares = share_streams(rules, memory_bytes);
+    bool has_tags = markdup_rules_set_tags(rules);
     const struct duplicate_marks_settings marks = {
-        .threads = settings->threads, .n_threads = settings->n_threads,
-        .bits_bytes = settings->memory_bytes / MARKS_SHARE,
+        .threads = threads, .n_threads = n_threads, .bits_bytes = memory_bytes / MARKS_SHARE,
         .tags_bytes = has_tags ? shares.notes / 4 * 3 : 0, .places = *places};
     d->base.kind = &kind;
-    d->memory_bytes = settings->memory_bytes;
-    d->search = (struct resolve_settings){.threads = settings->threads, .rules = settings->rules,
-                                          .n_threads = settings->n_threads, .places = *places};
+    d->memory_bytes = memory_bytes;
+    d->search = (struct resolve_settings){.threads = threads, .rules = rules, .n_threads = n_threads,
+                                          .places = *places};
     d->search.all_ends = tape_set_create(READ_ENDS_N_STREAMS, shares.all_ends, places);
     if (shares.names > 0)
         d->search.names = tape_set_create(READ_ENDS_N_PARTITIONS, shares.names, places);

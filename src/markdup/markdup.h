@@ -24,15 +24,10 @@
 
 struct markdup;
 
-struct markdup_settings {
-    struct threads *threads;
-    const struct markdup_rules *rules;
-    unsigned n_threads;
-    size_t memory_bytes;       /* total */
-    struct temp_places places; /* of temporary files */
-};
-
-struct markdup *markdup_create(const struct markdup_settings *settings);
+/* memory_bytes: total. places: of temporary files. */
+struct markdup *markdup_create(struct threads *threads, unsigned n_threads,
+                               const struct markdup_rules *rules, size_t memory_bytes,
+                               const struct temp_places *places);
 
 /* Returns the observer, which owns d. d NULL: returns NULL. */
 struct record_observer *markdup_observer(struct markdup *d);

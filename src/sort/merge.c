@@ -409,17 +409,16 @@ static size_t plan_memory(struct merger *m, size_t open_bytes)
 static int prepare_merge(struct merger *m, const struct input_streams_settings *inputs)
 {
     struct sort_context *sort = m->sort;
-    struct spill_totals spilled;
+    const struct spill_totals *spilled = &sort->spiller.totals;
     sort_buffer_pool_drop_free(sort->pool);
     (void)thread_pool_finish_jobs(m->threads);
     sort_buffer_pool_budget(sort->pool, &m->budget);
-    spill_look(sort->spiller, &spilled);
     load_totals_look(sort->totals, &m->read);
     m->store = temp_store_runs(sort->store);
     m->chunk_bytes = plan_chunk(m);
     m->ring = xcalloc(m->budget.n_chunks, sizeof *m->ring);
     output_chunker_init(&m->output_chunker, sort, m->chunk_bytes);
-    size_t queue_bytes = plan_memory(m, spilled.open_bytes), n_read = 0;
+    size_t queue_bytes = plan_memory(m, spilled->open_bytes), n_read = 0;
     if (inputs) {
         struct input_streams_settings settings = *inputs;
         settings.make = output_chunker_make_block;
@@ -435,7 +434,7 @@ static int prepare_merge(struct merger *m, const struct input_streams_settings *
         if (!m->run_readers) return -1;
         n_read = run_readers_count(m->run_readers);
     }
-    make_streams(m, n_read, spilled.next_run);
+    make_streams(m, n_read, spilled->next_run);
     return 0;
 }
 

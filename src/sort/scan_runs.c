@@ -146,7 +146,7 @@ static int scan_range(struct worker *worker, void *item)
     return observed_parts_close(&parts, r);
 }
 
-int scan_kept_buffers(const struct sort_context *sort, uint32_t first_run)
+int scan_kept_buffers(const struct sort_context *sort)
 {
     enum { RANGE_RECORDS = 16384 };     /* some milliseconds of work */
     struct scan scan = begin_scan(sort, &sort->observers_run);
@@ -163,7 +163,7 @@ int scan_kept_buffers(const struct sort_context *sort, uint32_t first_run)
                 break;
             }
             job->buffer = buffers[i];
-            job->run = first_run + (uint32_t)i;
+            job->run = sort->spiller.totals.next_run + (uint32_t)i;
             job->from = from;
             job->to = from + (left < RANGE_RECORDS ? left : RANGE_RECORDS);
             r = thread_pool_submit_slot(scan.threads, &job->slot, scan_range);

@@ -13,7 +13,7 @@
 
 int scan_earlier_runs(const struct sort_context *sort, const struct record_observers *observers);
 
-/* Shows observers_run the sort buffers, as runs from first_run on. */
-int scan_kept_buffers(const struct sort_context *sort, uint32_t first_run);
+/* Shows observers_run the sort buffers. */
+int scan_kept_buffers(const struct sort_context *sort);
 
 #endif
