@@ -67,7 +67,6 @@ int span_reader_fill(const struct span_reader *sr, struct record_span *span,
                    "fails its checksum", sr->name, span->piece.file_offset);
         return -1;
     }
-    speculative_scan_make(&span->guess, raw, span->piece.raw_bytes);
     return 0;
 }
 
@@ -194,7 +193,7 @@ static void cut_records(struct span_reader *sr, struct record_span *span)
     }
     prepend_tail(sr, span);
     struct bam_walk walk = {.at = span->from, .end = span->raw + n_bytes};
-    span->n_records = speculative_scan_go(&span->guess, span->raw, &walk);
+    while (bam_walk_next(&walk)) span->n_records++;
     span->to = walk.at;
     span->is_damaged = sr->is_ended = walk.is_damaged;
     span->claimed_bytes = walk.claimed_bytes;

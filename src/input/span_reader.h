@@ -18,7 +18,6 @@
 #ifndef ROCKSORT_INPUT_SPAN_READER_H
 #define ROCKSORT_INPUT_SPAN_READER_H
 
-#include "bam/bam_check.h"
 #include "input/bam_reader.h"
 #include "input/id_renames.h"
 
@@ -41,7 +40,6 @@ struct record_span {
     const uint8_t *raw;         /* where the bytes of the piece begin; set by cutting */
     uint64_t from_offset, to_offset;    /* virtual offsets of the records' begin and end */
     struct span_place *places;  /* of records whose IDs changed; NULL: none */
-    struct speculative_scan guess;
     bool is_damaged;            /* the next record has an impossible size */
     size_t claimed_bytes;       /* this size */
 };
