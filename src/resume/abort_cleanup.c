@@ -35,7 +35,7 @@ static void tell(const struct abort_cleanup *cleanup, int signal_number, bool ke
 /* With the lock held: cleans up, and tells the user what happens to the temporary directories. */
 static void clean_up(struct abort_cleanup *cleanup, int signal_number)
 {
-    unsigned n_durable = temp_store_n_durable(cleanup->store);
+    unsigned n_durable = temp_store_totals(cleanup->store)->n_durable;
     bool kept = checkpoint_writer_keeps(cleanup->checkpoint, signal_number, n_durable);
     remove_temporaries(cleanup, kept);
     tell(cleanup, signal_number, kept, n_durable);
@@ -106,7 +106,7 @@ bool abort_cleanup_after_failure(struct abort_cleanup *cleanup, bool lost_reader
 {
     int signal_number = lost_reader ? SIGPIPE : 0;
     thread_pool_lock(cleanup->threads); /* the run committer may still change the count */
-    unsigned n_durable = temp_store_n_durable(cleanup->store);
+    unsigned n_durable = temp_store_totals(cleanup->store)->n_durable;
     bool stay = checkpoint_writer_keeps(cleanup->checkpoint, signal_number, n_durable);
     tell(cleanup, signal_number, stay, n_durable);
     thread_pool_unlock(cleanup->threads);

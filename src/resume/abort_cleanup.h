@@ -14,6 +14,7 @@
 #include "output/output_set.h"
 #include "resume/checkpoint_writer.h"
 #include "resume/group_dir.h"
+#include "resume/temp_store.h"
 
 struct abort_cleanup {          /* all borrowed; the caller sets all but `signals` */
     struct threads *threads;

@@ -221,7 +221,10 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
         output_leftover_drop(file->output.temporaries[i]);
     group_dir_drop_leftover(file->output.temporaries[CHECKPOINT_OF_OUTPUT]);
-    temp_store_set_before(store, spilled->n_runs, spilled->raw_bytes);
+    thread_pool_lock(totals->threads);
+    temp_store_totals(store)->n_durable = spilled->n_runs;
+    temp_store_totals(store)->raw_bytes = spilled->raw_bytes;
+    thread_pool_unlock(totals->threads);
     return 0;
 }
 

@@ -102,18 +102,15 @@ static void create_objects(struct sort_context *sort)
     };
     sort->checkpoint = checkpoint_writer_create(s, &parts);
     const struct temp_store_settings store = {
-        .threads = sort->threads, .pool = sort->pool, .totals = sort->totals,
-        .hooks = checkpoint_writer_hooks(sort->checkpoint), .compaction = s->compaction,
-        .long_keys = sort_order_has_long_keys(s->rules.order),
-        .n_lanes = s->resumed ? s->resumed->file.n_lanes : 0,
-        .reads_input = resume_reads_input(&sort->resume),
+        .sort = s, .threads = sort->threads, .pool = sort->pool, .totals = sort->totals,
+        .checkpoint = sort->checkpoint, .reads_input = resume_reads_input(&sort->resume),
     };
     sort->store = temp_store_create(&store);
     if (s->markdup) create_duplicates(sort);
     const struct spill_settings spill = {
         .sort = s, .output = &sort->output_path, .also = &sort->also_path, .threads = sort->threads,
         .pool = sort->pool, .totals = sort->totals,
-        .store = sort->store, .rules = &sort->rules, .observers = &sort->observers_run,
+        .store = sort->store, .checkpoint = sort->checkpoint, .rules = &sort->rules, .observers = &sort->observers_run,
         .record_growth = markdup_growth(sort->duplicates),
         .needs_all_runs = markdup_need_runs(sort->duplicates),
     };
@@ -161,14 +158,11 @@ static void fill_report(struct sort_context *sort)
     report->n_records_out = sort->sum_out.n_records;
     report->codec_reason = spill_codec_reason(sort->spiller);
     thread_pool_lock(sort->threads);
-    struct run_committer *committer = temp_store_committer(sort->store);
-    if (committer) {
-        const struct committer_totals *ended = run_committer_totals(committer);
-        report->spilled_bytes = ended->raw_bytes;
-        memcpy(report->runs_of_codec, ended->n_of_codec, sizeof report->runs_of_codec);
-        report->waits[WAIT_SPILLER_RUNS] = ended->wait_seconds;
-        report->waits[WAIT_RUNS_DISK] = ended->end_seconds;
-    }
+    const struct committer_totals *ended = temp_store_totals(sort->store);
+    report->spilled_bytes = ended->raw_bytes;
+    memcpy(report->runs_of_codec, ended->n_of_codec, sizeof report->runs_of_codec);
+    report->waits[WAIT_SPILLER_RUNS] = ended->wait_seconds;
+    report->waits[WAIT_RUNS_DISK] = ended->end_seconds;
     thread_pool_unlock(sort->threads);
 }
 

@@ -109,7 +109,7 @@ static void check_space(struct spiller *spiller, struct run_store *store,
     plan.expected_bytes = expected_bytes;
     plan.size_is_known = true;
     struct temp_dirs dirs = {.n = 0};
-    if (store) dirs = *temp_store_dirs(s->store);
+    if (store) dirs = checkpoint_writer_directories(s->checkpoint);
     planner_look_at_space(&plan, dirs.paths, dirs.n, s->output->final, s->also->final);
     if (store) {
         run_store_look(store, &disks);
@@ -142,7 +142,7 @@ static int spill_run(struct spiller *spiller, struct sort_buffer *const *buffers
                                   .n_runs_expected = planned.n_runs_expected};
     int r;
     while ((r = run_writer_write(run, &written.stored)) == RUN_STORE_AGAIN) continue;
-    if (r == 0) r = run_committer_take(temp_store_committer(s->store), &written);
+    if (r == 0) r = temp_store_take(s->store, &written);
     if (r == 0) {
         totals.n_runs++;
         totals.last_run = totals.next_run++;
@@ -237,15 +237,13 @@ int spill_to_fit(struct spiller *spiller)
 {
     const struct spill_settings *s = &spiller->settings;
     for (;;) {
-        struct run_committer *committer = temp_store_committer(s->store);
         struct memory_budget budget;
-        if (committer && run_committer_drain(committer) < 0) return -1;
-        if (thread_pool_failed(s->threads)) return -1;
+        if (temp_store_drain(s->store) < 0) return -1;
         sort_buffer_pool_budget(s->pool, &budget);
         size_t left = sort_buffer_pool_n_kept(s->pool);
         bool fits = merge_fits(spiller, &budget);
-        if (left == 0 || (fits && !temp_store_needs_all_runs(s->store) && !s->needs_all_runs))
-            return committer ? run_committer_settle(committer) : 0;
+        bool needs_all = s->needs_all_runs || checkpoint_writer_needs_all_runs(s->checkpoint);
+        if (left == 0 || (fits && !needs_all)) return temp_store_settle(s->store);
         if (spill_oldest(spiller, spill_policy_run_buffers(&budget, left)) < 0) return -1;
     }
 }

@@ -17,10 +17,10 @@
 
 #include "output/output_path.h"
 #include "resume/sort_settings.h"
+#include "resume/temp_store.h"
 #include "spill/record_observers.h"
 #include "spill/run_label.h"
 #include "spill/store_layout.h"
-#include "spill/temp_store.h"
 
 struct spiller;
 
@@ -31,6 +31,7 @@ struct spill_settings {
     struct sort_buffer_pool *pool;
     struct load_totals *totals;
     struct temp_store *store;
+    const struct checkpoint_writer *checkpoint;
     const struct sort_rules *rules;
     const struct record_observers *observers;   /* of records written to runs */
     size_t record_growth;       /* bytes by which tags may enlarge a record when it is read back */

@@ -17,7 +17,8 @@
  * On a device without seeks compaction never saves time. It only keeps the number of files below
  * the limit of open files, and limits their memory.
  *
- * Pure functions.
+ * Also controls the compactions of one database: applies the plans as runs are added, and stops
+ * after a failure. The other functions are pure.
  */
 #ifndef ROCKSORT_SPILL_COMPACTION_PLAN_H
 #define ROCKSORT_SPILL_COMPACTION_PLAN_H
@@ -26,16 +27,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct run_db;
+
 /* Sizes of reads. */
 enum {
     SCAN_FILE_BYTES = 48 << 10, /* further memory of a scan for each file: index, block */
     KERNEL_READ_BYTES = 128 << 10,      /* Linux's default readahead */
     MAX_READ_BYTES = 8 << 20,   /* at this size, seeks take less than a fifth of the time */
 };
-
-/* Files whose sizes differ by more than this are not compacted together. Runs differ by less;
-   compacted files differ from runs by more. */
-enum { COMPACTION_SIMILAR_PERCENT = 80 };
 
 enum compaction_mode {
     COMPACTION_AUTO,
@@ -123,13 +122,45 @@ unsigned compaction_most_run_files(const struct compaction_facts *facts);
 /* Makes the plan. `width` is the result of compaction_width when the store was created. */
 struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width);
 
-/* True if RocksDB will compact some of these files, which are in the order of the database. It does
-   if there are more than max_files files, and least_width neighbours among them have similar sizes.
-   With max_files + least_width files it takes the newest files, with any sizes. */
-bool compaction_will_begin(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
-                           unsigned max_files);
-
 /* Returns the reason in words, as part of a sentence. */
 const char *compaction_reason_text(enum compaction_reason reason);
+
+/* ---- the compactions of one database ---- */
+
+/*
+ * Order of calls: starts as {0}; plan after each run, and apply if plan returned true; settle after
+ * the last run. Threads: only the one that ends runs. Errors: -1 after a message.
+ */
+struct run_compactor {
+    struct run_db *db;          /* set by the caller; NULL until the database has its first run */
+    struct compaction_plan plan;
+    struct compaction_plan told;        /* as RocksDB was told; width 0: compactions are off */
+    bool has_failed;            /* a compaction has failed, so compactions are off */
+};
+
+/* Updates the plan; `width` is for compaction_decide. `stuck`: a due compaction did not start,
+   because no neighbouring files have similar sizes; then the plan allows more files. Returns true
+   if the caller must call run_compactor_apply. */
+bool run_compactor_plan(struct run_compactor *compactor, const struct compaction_facts *facts,
+                        unsigned width, bool stuck);
+
+/* Passes a changed plan to RocksDB, or stops compactions if one has failed. */
+int run_compactor_apply(struct run_compactor *compactor);
+
+/* After the last run: also lets RocksDB compact the remaining runs if there are many files. */
+int run_compactor_settle(struct run_compactor *compactor);
+
+enum compaction_state {
+    COMPACTION_IS_RUNNING = 1,
+    COMPACTION_IS_DUE = 2,      /* and not running: it will begin when RocksDB's thread gets a CPU */
+    /* The next run should wait until a compaction has ended: there are nearly most_files files, or a
+       second compaction is due. RocksDB compacts the newest files first, so with more runs it would
+       never compact some of the older files. */
+    COMPACTION_IS_CROWDED = 4,
+    COMPACTION_LACKS_FILES = 8, /* planned because too few files may be open */
+};
+
+/* Returns the bits that are true now. */
+unsigned run_compactor_state(const struct run_compactor *compactor, unsigned most_files);
 
 #endif

@@ -18,7 +18,6 @@
  */
 #include "spill/run_db.h"
 
-#include "spill/compaction_plan.h"
 #include "spill/rocksdb_opts.h"
 #include "spill/store_error.h"
 #include "util/byte_order.h"
@@ -494,6 +493,8 @@ int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsi
 
 int run_db_stop_compactions(struct run_db *db)
 {
+    diag_warning("a compaction failed in '%s': there is little space, or the disk is faulty; no "
+                 "more are done", db->dir);
     const char *const key = "disable_auto_compactions", *const value = "true";
     char *error = NULL;
     rocksdb_set_options(db->db, 1, &key, &value, &error);
@@ -505,6 +506,23 @@ bool run_db_is_compacting(const struct run_db *db)
     return property(db, "rocksdb.num-running-compactions") > 0 && !run_db_compact_failed(db);
 }
 
+static bool are_similar(uint64_t a, uint64_t b)
+{
+    const double most = 1 + SIMILAR_FILES_PERCENT / 100.0;
+    return (double)a <= most * (double)b && (double)b <= most * (double)a;
+}
+
+bool run_db_will_compact(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
+                         unsigned max_files)
+{
+    if (n_files <= max_files) return false;
+    if (n_files >= max_files + least_width) return true;
+    size_t n_row = 1;
+    for (size_t i = 1; i < n_files && n_row < least_width; i++)
+        n_row = are_similar(file_bytes[i - 1], file_bytes[i]) ? n_row + 1 : 1;
+    return n_row >= least_width;
+}
+
 bool run_db_compaction_is_due(const struct run_db *db)
 {
     if (db->least_width == 0 || run_db_compact_failed(db)) return false;
@@ -514,7 +532,7 @@ bool run_db_compaction_is_due(const struct run_db *db)
     size_t n = (size_t)rocksdb_livefiles_count(files);
     uint64_t *sizes = xcalloc(n, sizeof *sizes);
     for (size_t i = 0; i < n; i++) sizes[i] = rocksdb_livefiles_size(files, (int)i);
-    bool due = compaction_will_begin(sizes, n, db->least_width, db->max_files);
+    bool due = run_db_will_compact(sizes, n, db->least_width, db->max_files);
     free(sizes);
     rocksdb_livefiles_destroy(files);
     return due;

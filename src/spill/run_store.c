@@ -15,7 +15,6 @@
 #include "spill/run_store.h"
 
 #include "os/disk_space.h"
-#include "spill/run_compactor.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -208,7 +207,7 @@ static int open_volumes(struct run_store *store)
         volume->n_bytes = run_db_totals(volume->db)->n_bytes;
         store->n_runs += volume->n_runs;
         if (volume->n_runs > 0 && !volume->closed)
-            volume->compactor = (struct run_compactor){.db = volume->db, .dir = volume->dir};
+            volume->compactor = (struct run_compactor){.db = volume->db};
     }
     return 0;
 }
@@ -450,7 +449,7 @@ int run_store_end_run(struct stored_run *run)
     count_runs(store, volume);
     unlock_store(store);
     if (volume->n_runs > 0 && !volume->compactor.db)
-        volume->compactor = (struct run_compactor){.db = volume->db, .dir = volume->dir};
+        volume->compactor = (struct run_compactor){.db = volume->db};
     free(run);
     return r;
 }
@@ -498,13 +497,6 @@ bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expecte
     return wanted;
 }
 
-bool run_store_lacks_files(const struct run_store *store)
-{
-    for (size_t i = 0; i < store->n_volumes; i++)
-        if (store->volumes[i].compactor.plan.reason >= COMPACTION_MEMORY) return true;
-    return false;
-}
-
 int run_store_compact(struct run_store *store)
 {
     for (size_t i = 0; i < store->n_volumes; i++)
@@ -519,26 +511,12 @@ int run_store_settle(struct run_store *store)
     return 0;
 }
 
-bool run_store_is_compacting(const struct run_store *store)
+unsigned run_store_compactions(const struct run_store *store)
 {
+    unsigned state = 0;
     for (size_t i = 0; i < store->n_volumes; i++)
-        if (run_compactor_is_running(&store->volumes[i].compactor)) return true;
-    return false;
-}
-
-bool run_store_compaction_is_due(const struct run_store *store)
-{
-    for (size_t i = 0; i < store->n_volumes; i++)
-        if (run_compactor_is_due(&store->volumes[i].compactor)) return true;
-    return false;
-}
-
-bool run_store_is_crowded(const struct run_store *store)
-{
-    for (size_t i = 0; i < store->n_volumes; i++)
-        if (run_compactor_is_crowded(&store->volumes[i].compactor, store->facts.most_files))
-            return true;
-    return false;
+        state |= run_compactor_state(&store->volumes[i].compactor, store->facts.most_files);
+    return state;
 }
 
 /* ---- reading runs ---- */
@@ -624,9 +602,9 @@ static void add_stats(const struct volume *volume, struct run_store_stats *stats
     stats->compacted_bytes += run_db_compacted_bytes(volume->db);
     if (compactor->plan.reason < stats->reason) return;
     stats->reason = compactor->plan.reason;
-    stats->compacted = compactor->width > 0;
-    stats->width = compactor->width;
-    stats->max_files = compactor->max_files;
+    stats->compacted = compactor->told.width > 0;
+    stats->width = compactor->told.width;
+    stats->max_files = compactor->told.max_files;
 }
 
 void run_store_stats(const struct run_store *store, struct run_store_stats *stats)

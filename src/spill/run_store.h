@@ -4,7 +4,7 @@
  *
  * Each run goes to the directory with enough space that will probably finish writing it first,
  * judged by the speed of earlier runs. A full directory gets no more runs. Each time a run ends,
- * the store decides what to compact (compaction_plan.h, run_compactor.h).
+ * the store decides what to compact (compaction_plan.h).
  *
  * Order of calls: create; for each run begin, put its blocks in key order, label, end; settle; then
  * scan each database, and merge the scans. Destroy at any time.
@@ -97,19 +97,8 @@ int run_store_compact(struct run_store *store);
 /* After the last run: also lets RocksDB compact the remaining runs if there are many files. */
 int run_store_settle(struct run_store *store);
 
-/* True while a compaction runs. */
-bool run_store_is_compacting(const struct run_store *store);
-
-/* True if compactions are planned because the limit of open files is below the number of runs. */
-bool run_store_lacks_files(const struct run_store *store);
-
-/* True if a compaction will begin as soon as RocksDB's thread gets a CPU. */
-bool run_store_compaction_is_due(const struct run_store *store);
-
-/* True if the next run should wait until a compaction has ended: the number of files is near the
-   limit, or a second compaction is due. RocksDB compacts the newest files first, so with more runs
-   it would never compact some of the older files. */
-bool run_store_is_crowded(const struct run_store *store);
+/* Returns the bits of enum compaction_state that are true for some database. */
+unsigned run_store_compactions(const struct run_store *store);
 
 /* ---- reading runs ---- */
 

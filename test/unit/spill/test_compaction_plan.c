@@ -450,24 +450,3 @@ TEST(test_files_fit_the_memory)
         assert_true(first_plan(facts, 20000, 10000000).max_files <= most);
     }
 }
-
-/* Three neighbours of about one size, if there are more files than wanted. */
-TEST(test_what_rocksdb_will_compact)
-{
-    static const struct {
-        uint64_t sizes[6];
-        size_t n;
-        bool begins;            /* 3 files or more, when there are more than 3 */
-    } cases[] = {
-        {{0}, 0, false},
-        {{10, 10, 10}, 3, false},
-        {{10, 10, 10, 10}, 4, true},
-        {{10, 10, 60, 10, 10}, 5, false},
-        {{10, 60, 60, 60, 10}, 5, true},
-        {{60, 10, 18, 32, 18}, 5, true},
-        {{60, 10, 19, 10, 19}, 5, false},
-        {{10, 60, 10, 60, 10, 60}, 6, true},    /* three more than wanted: whatever their sizes */
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(compaction_will_begin(cases[i].sizes, cases[i].n, 3, 3), cases[i].begins);
-}

@@ -177,6 +177,16 @@ static struct run_store *create_in(size_t n_dirs, enum compaction_mode mode, uin
     return store;
 }
 
+static bool is_compacting(const struct run_store *store)
+{
+    return run_store_compactions(store) & COMPACTION_IS_RUNNING;
+}
+
+static bool is_crowded(const struct run_store *store)
+{
+    return run_store_compactions(store) & COMPACTION_IS_CROWDED;
+}
+
 static unsigned count_runs(const struct run_store *store)
 {
     struct run_store_stats stats;
@@ -242,8 +252,8 @@ TEST_IN_OWN_DIR(test_empty_store_has_no_runs)
     assert_false(run_store_wants_compaction(store, 100, false));
     assert_int_equal(run_store_compact(store), 0);
     assert_int_equal(run_store_settle(store), 0);
-    assert_false(run_store_is_compacting(store));
-    assert_false(run_store_is_crowded(store));
+    assert_false(is_compacting(store));
+    assert_false(is_crowded(store));
     assert_int_equal(run_store_scan_bytes(store), 0);
     run_store_look(store, &disks);
     assert_true(disks.free_bytes > 0);
@@ -351,7 +361,7 @@ TEST_IN_OWN_DIR(test_closed_directories_are_only_read)
     }
     assert_int_equal(run_store_flush(store), 0);
     assert_int_equal(run_store_settle(store), 0);
-    while (run_store_is_compacting(store)) (void)usleep(1000);
+    while (is_compacting(store)) (void)usleep(1000);
     assert_int_equal(count_runs(store), 40);
     assert_int_equal(run_store_n_durable(store), 40);
     (void)check_scans(&rng, store, &all);
@@ -503,7 +513,7 @@ TEST_IN_OWN_DIR(test_nearly_full_while_a_database_is_made)
 
 static bool is_busy(struct run_store *store)
 {
-    return run_store_is_compacting(store) || run_store_compaction_is_due(store);
+    return run_store_compactions(store) & (COMPACTION_IS_RUNNING | COMPACTION_IS_DUE);
 }
 
 static void wait_for_compactions(struct run_store *store)
@@ -516,7 +526,7 @@ static void wait_for_compactions(struct run_store *store)
 static bool wait_if_crowded(struct run_store *store)
 {
     int n_looks = 0;
-    while (run_store_is_crowded(store))
+    while (is_crowded(store))
         if (quiet_wait(&n_looks, is_busy(store))) return true;
     return false;
 }
@@ -664,12 +674,12 @@ TEST_IN_OWN_DIR(test_no_space_to_compact)
     assert_int_equal(run_store_compact(store), 0);
     assert_false(run_store_wants_compaction(store, 60, false));
     /* RocksDB may have begun another attempt, but there are no more after that. */
-    for (int i = 0; i < 500 && run_store_is_compacting(store); i++) (void)usleep(10000);
-    assert_false(run_store_is_compacting(store));
-    assert_false(run_store_is_crowded(store));
+    for (int i = 0; i < 500 && is_compacting(store); i++) (void)usleep(10000);
+    assert_false(is_compacting(store));
+    assert_false(is_crowded(store));
     assert_int_equal(run_store_settle(store), 0);
     add_run(&rng, store, 40, 10, &all);
-    assert_false(run_store_is_compacting(store));
+    assert_false(is_compacting(store));
     (void)check_scans(&rng, store, &all);
     run_store_destroy(store);
     unmount_small_disk("small");
