@@ -29,8 +29,8 @@ struct temp_places {
     const char *output;
 };
 
-/* memory_bytes: the limit for pages. The tables of pages in the file take up to an eighth more, or
-   at most a page for each stream. */
+/* memory_bytes: the limit for pages. The table of those in files takes 4 bytes more for each stream
+   whenever this memory was full. */
 struct tape_set *tape_set_create(unsigned n_streams, size_t memory_bytes,
                                  const struct temp_places *places);
 
@@ -48,19 +48,15 @@ uint64_t tape_set_file_bytes(const struct tape_set *streams);
 
 /* ---- reading ---- */
 
-struct fetched_page {           /* the page that was read last */
-    uint8_t *bytes;
-    size_t room;
-    uint64_t place;             /* its place in the file, from 1; 0: none */
-};
-
 struct tape_reader {
     struct tape_set *streams;
     unsigned stream;
     uint64_t at;
     uint8_t *bytes;             /* the last bytes that were read, if they lay in several pages */
     size_t room;
-    struct fetched_page page, leaf;
+    uint8_t *page;              /* the page that was read last from a file */
+    size_t page_room;
+    uint64_t place;             /* its place, from 1; 0: none */
 };
 
 /* Makes the kernel read ahead the pages of the stream that are in the file. */

@@ -55,8 +55,7 @@ static void check(struct tape_set *streams, const struct written *w, unsigned st
     assert_true(tape_is_at_end(&reader));
 }
 
-/* Streams that are written at random. The first one gets most: tables with and without leaves are
-   next to each other. */
+/* Streams that are written at random. The first one gets most. */
 TEST_IN_OWN_DIR(test_streams_come_back)
 {
     for (size_t k = 0; k < 12; k++) {
