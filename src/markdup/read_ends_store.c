@@ -174,7 +174,7 @@ static int report_damage(void)
 int read_ends_chunks_next(struct tape_reader *reader, struct read_ends_chunk *chunk)
 {
     uint32_t n_bytes;
-    if (tape_is_at_end(reader)) return 0;
+    if (tape_left(reader) == 0) return 0;
     const uint8_t *bytes = tape_read(reader, sizeof n_bytes);
     if (!bytes) return -1;
     memcpy(&n_bytes, bytes, sizeof n_bytes);

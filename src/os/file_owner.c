@@ -1,8 +1,6 @@
 /* file_owner.c -- see file_owner.h. */
-#define _GNU_SOURCE             /* mkostemp */
 #include "os/file_owner.h"
 
-#include "util/path.h"
 #include "util/words.h"
 #include "util/xalloc.h"
 
@@ -265,35 +263,13 @@ enum file_owner_place file_owner_find_place(const struct file_owner *owner,
 
 /* ---- outputs ---- */
 
-/* Stores the time of the file system's clock, from a new file beside `path`. Returns 0 or -1. */
-static int look_at_clock(const char *path, time_t *now)
-{
-    struct stat st;
-    char *dir = path_parent(path), *name = xasprintf("%s/.rocksort-clock-XXXXXX", dir);
-    int fd = mkostemp(name, O_CLOEXEC), r = -1;
-    if (fd >= 0) {
-        r = fstat(fd, &st);
-        (void)unlink(name);
-        (void)close(fd);
-    }
-    if (r == 0) *now = st.st_mtime;
-    free(name);
-    free(dir);
-    return r;
-}
-
-bool file_owner_is_recent(const char *path, const struct stat *st)
+bool file_owner_writes_output(int fd, long process)
 {
     enum { RECENT_SECONDS = 600 };      /* a network disk may stall for minutes */
-    time_t now = 0;
-    return look_at_clock(path, &now) < 0 || difftime(now, st->st_mtime) < RECENT_SECONDS;
-}
-
-bool file_owner_writes_output(int fd, const char *path, long process)
-{
     struct stat st;
     struct statfs fs;
     if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0) return true;
     if (process != (long)getpid() && process_has_open(process, &st)) return true;
-    return !reaches_all((unsigned long)fs.f_type & 0xffffffff) && file_owner_is_recent(path, &st);
+    return !reaches_all((unsigned long)fs.f_type & 0xffffffff) &&
+           difftime(time(NULL), st.st_mtime) < RECENT_SECONDS;
 }

@@ -109,12 +109,9 @@ enum file_owner_state file_owner_judge(const struct file_owner *owner,
 
 /* Applies the rule to a temporary output that this process has opened and locked. `process` is the
    PID in its name. True if the process of this host with that PID has the file open, or if the file
-   is recent and another host may be writing it without a lock that is visible here. */
-bool file_owner_writes_output(int fd, const char *path, long process);
-
-/* True if a file was changed in the last ten minutes, by the clock of its file system: compares it
-   with a new file beside it. Also true if that file cannot be made. */
-bool file_owner_is_recent(const char *path, const struct stat *st);
+   was changed in the last ten minutes and another host may be writing it without a lock that is
+   visible here. */
+bool file_owner_writes_output(int fd, long process);
 
 /* Returns how far locks reach on a file system, given its magic number (statfs) and its mount
    options (NULL: unknown). */

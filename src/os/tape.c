@@ -339,11 +339,6 @@ uint64_t tape_left(const struct tape_reader *reader)
     return reader->streams->streams[reader->stream].n_bytes - reader->at;
 }
 
-bool tape_is_at_end(const struct tape_reader *reader)
-{
-    return tape_left(reader) == 0;
-}
-
 void tape_reader_release(struct tape_reader *reader)
 {
     free(reader->bytes);

@@ -72,7 +72,6 @@ const uint8_t *tape_read(struct tape_reader *reader, size_t n_bytes);
 
 /* Returns how many bytes are left to read. */
 uint64_t tape_left(const struct tape_reader *reader);
-bool tape_is_at_end(const struct tape_reader *reader);
 
 void tape_reader_release(struct tape_reader *reader);
 

@@ -122,9 +122,6 @@ bool thread_pool_failed(const struct threads *threads);
 int thread_pool_submit(struct threads *threads, void (*job)(struct worker *worker, void *arg),
                        void *arg);
 
-/* With the lock held, waits until no job is left. */
-void thread_pool_wait_for_jobs(struct threads *threads);
-
 /* Waits until no job is left. Without the lock. Returns 0, or -1 if the thread pool has failed. */
 int thread_pool_finish_jobs(struct threads *threads);
 

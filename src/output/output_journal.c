@@ -85,7 +85,7 @@ enum output_leftover_state output_leftover_open(const char *path, struct output_
     enum output_leftover_state state = output_leftover_open_of_dead(path, left);
     long process = process_of(path_name(path));
     if (state == OUTPUT_LEFTOVER_DEAD && process &&
-        file_owner_writes_output(left->fd, path, process)) {
+        file_owner_writes_output(left->fd, process)) {
         output_leftover_close(left);
         return OUTPUT_LEFTOVER_IN_USE;
     }

@@ -151,7 +151,7 @@ int tape_read_item(struct tape_reader *tape, const uint8_t **item, size_t *n_byt
 {
     *item = NULL;
     *n_bytes = 0;
-    if (tape_is_at_end(tape)) return 0;
+    if (tape_left(tape) == 0) return 0;
     const uint8_t *bytes = tape_read(tape, LENGTH_BYTES);
     if (!bytes) return -1;
     size_t n = get_u16(bytes);

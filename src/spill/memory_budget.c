@@ -220,14 +220,6 @@ size_t spill_policy_run_buffers(const struct memory_budget *budget, size_t n_wai
     return n_waiting < budget->run_buffers ? n_waiting : budget->run_buffers;
 }
 
-size_t spill_policy_due(const struct memory_budget *budget, const struct spill_state *state)
-{
-    size_t threshold = spill_policy_threshold(budget, state->any_spilled, state->expected_bytes);
-    /* The reader is stuck if large records fill the memory with fewer sort buffers. */
-    bool is_due = state->n_waiting >= threshold || state->reader_is_stuck;
-    return is_due ? spill_policy_run_buffers(budget, state->n_waiting) : 0;
-}
-
 size_t spill_policy_kept_bytes(const struct memory_budget *budget, size_t open_bytes,
                                size_t scan_bytes)
 {

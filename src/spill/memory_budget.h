@@ -125,24 +125,14 @@ size_t memory_budget_merge_bytes(const struct memory_budget *budget, size_t open
 /* Runs are spilled late, because sort buffers that are in memory at the end of the input need not
    be spilled. */
 
-/* What the spiller decides from. */
-struct spill_state {
-    size_t n_waiting;           /* full sort buffers that are in no run */
-    bool any_spilled;           /* a run was spilled before */
-    uint64_t expected_bytes;    /* of all records, uncompressed; 0: unknown */
-    bool reader_is_stuck;       /* the reader waits for a sort buffer, and the budget has none */
-};
-
-/* Returns how many waiting sort buffers start a run: more before the first run if the input may fit
-   in memory. */
+/* Returns how many waiting sort buffers, full ones that are in no run, start a run: more before the
+   first run if the input may fit in memory. expected_bytes: of all records, uncompressed; 0:
+   unknown. */
 size_t spill_policy_threshold(const struct memory_budget *budget, bool any_spilled,
                               uint64_t expected_bytes);
 
 /* Returns how many of the waiting sort buffers the next run takes, the oldest first. */
 size_t spill_policy_run_buffers(const struct memory_budget *budget, size_t n_waiting);
-
-/* Returns the number of sort buffers to spill now; 0: wait for more. */
-size_t spill_policy_due(const struct memory_budget *budget, const struct spill_state *state);
 
 /* Returns the bytes of sort buffers that may stay in memory while the runs are merged. open_bytes:
    sum of the largest block of each run; scan_bytes: memory for read-ahead. */

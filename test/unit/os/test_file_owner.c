@@ -142,7 +142,7 @@ TEST_IN_OWN_DIR(test_process_without_a_lock_is_alive_while_the_file_is_open)
     assert_int_equal(file_owner_look(fd, FILE_LOCK_HELD, &owner), FILE_OWNER_ALIVE);
     assert_int_equal(owner.process, child);
     assert_int_equal(owner.reach, LOCK_REACH_NONE);
-    assert_true(file_owner_writes_output(fd, "LOCK", child));
+    assert_true(file_owner_writes_output(fd, child));
     assert_int_equal(close(fd), 0);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
@@ -154,30 +154,10 @@ TEST_IN_OWN_DIR(test_process_without_a_lock_is_alive_while_the_file_is_open)
 TEST_IN_OWN_DIR(test_others_do_not_write_the_output)
 {
     int fd = open_file();
-    assert_false(file_owner_writes_output(fd, "LOCK", 1));
-    assert_false(file_owner_writes_output(fd, "LOCK", (long)getpid()));
-    assert_false(file_owner_writes_output(fd, "LOCK", 0));
+    assert_false(file_owner_writes_output(fd, 1));
+    assert_false(file_owner_writes_output(fd, (long)getpid()));
+    assert_false(file_owner_writes_output(fd, 0));
     assert_int_equal(close(fd) + unlink("LOCK"), 0);
-}
-
-TEST_IN_OWN_DIR(test_recent_by_the_clock_of_the_file_system)
-{
-    static const struct {
-        long seconds;
-        bool recent;
-    } cases[] = {{0, true}, {-500, true}, {3600, true}, {-700, false}, {-86400, false}};
-    int fd = open_file();
-    struct stat now, st;
-    assert_int_equal(fstat(fd, &now), 0);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct timespec times[2] = {now.st_mtim, now.st_mtim};
-        times[1].tv_sec += cases[i].seconds;
-        assert_int_equal(futimens(fd, times), 0);
-        assert_int_equal(fstat(fd, &st), 0);
-        assert_int_equal(file_owner_is_recent("LOCK", &st), cases[i].recent);
-    }
-    assert_true(file_owner_is_recent("nowhere/LOCK", &st));
-    assert_int_equal(close(fd) + unlink("LOCK"), 0);            /* leave_place checks the rest */
 }
 
 /* What is written is read; a longer text before it is gone. */

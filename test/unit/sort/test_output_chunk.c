@@ -92,9 +92,7 @@ static void check_block(struct place *place, size_t name_bytes)
     struct stored_block *queued = make_block(&place->rules, name_bytes, &entry_bytes);
     struct open_block *block = output_chunker_open_block(place->output_chunker, queued);
     assert_non_null(block);
-    thread_pool_lock(place->threads);
-    thread_pool_wait_for_jobs(place->threads);
-    thread_pool_unlock(place->threads);
+    assert_int_equal(thread_pool_finish_jobs(place->threads), 0);
     assert_int_equal(block->source.n_entries, N_RECORDS);
     assert_true(counted(place) == block->n_bytes);
     assert_true(block->n_bytes >= block->raw_bytes + entry_bytes);
