@@ -181,25 +181,12 @@ struct committer_totals *temp_store_totals(struct temp_store *ts)
 
 /* ---- opening and closing ---- */
 
-/* Returns the resources that the databases may plan with, under this budget. */
-static struct run_store_means plan_means(uint64_t expected_bytes,
-                                         const struct memory_budget *budget)
-{
-    return (struct run_store_means){
-        .n_runs_expected = memory_budget_expect_runs(budget, expected_bytes, 0, 0),
-        .scan_bytes = memory_budget_scan_bytes(budget),
-        .compaction_bytes = memory_budget_compaction_bytes(budget),
-    };
-}
-
 static int open_databases(struct temp_store *ts, const struct temp_dirs *dirs)
 {
     const struct temp_store_settings *s = &ts->settings;
-    struct memory_budget budget, long_runs;
-    sort_buffer_pool_budget(s->pool, &budget);
-    long_runs = budget;
-    memory_budget_lengthen_runs(&long_runs);
+    struct memory_budget budget;
     struct load_counts counts;
+    sort_buffer_pool_budget(s->pool, &budget);
     load_totals_look(s->totals, &counts);
     const struct run_store_settings settings = {
         .dirs = dirs->paths,
@@ -211,8 +198,7 @@ static int open_databases(struct temp_store *ts, const struct temp_dirs *dirs)
         .compaction = s->sort->compaction,
         .long_keys = sort_order_has_long_keys(s->sort->rules.order),
         .input_bytes = counts.expected_bytes,
-        .means = plan_means(counts.expected_bytes, &budget),
-        .slow_means = plan_means(counts.expected_bytes, &long_runs),
+        .budget = &budget,
     };
     ts->runs = run_store_create(&settings);
     if (!ts->runs) return -1;

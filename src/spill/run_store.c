@@ -155,22 +155,22 @@ static unsigned make_volumes(struct run_store *store)
 static void plan_reading(struct run_store *store, unsigned n_lanes)
 {
     const struct run_store_settings *settings = &store->settings;
-    const struct run_store_means *means =
-        store->slow_to_seek ? &settings->slow_means : &settings->means;
+    struct memory_budget budget = *settings->budget;
+    if (store->slow_to_seek) memory_budget_lengthen_runs(&budget);
+    store->scan_bytes = memory_budget_scan_bytes(&budget);
     struct compaction_totals totals = {
         .mode = settings->compaction,
         .n_dirs = (unsigned)settings->n_dirs,
         .n_lanes = n_lanes,
         .most_files = store_layout_most_files(store->n_volumes),
-        .n_runs_expected = means->n_runs_expected,
-        .scan_bytes = means->scan_bytes,
-        .compaction_bytes = means->compaction_bytes,
+        .n_runs_expected = memory_budget_expect_runs(&budget, settings->input_bytes, 0, 0),
+        .scan_bytes = store->scan_bytes,
+        .compaction_bytes = memory_budget_compaction_bytes(&budget),
         .long_keys = settings->long_keys,
         .slow_to_seek = store->slow_to_seek,
-        .exceeds_memory = store_layout_exceeds_memory(settings->input_bytes, means->scan_bytes),
+        .exceeds_memory = store_layout_exceeds_memory(settings->input_bytes, store->scan_bytes),
     };
     store->facts = compaction_share(&totals);
-    store->scan_bytes = means->scan_bytes;
     store->width = compaction_width(&store->facts);
     if (store->facts.reads_ahead)
         store->compaction_read_bytes = compaction_read_bytes(&store->facts);

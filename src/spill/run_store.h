@@ -20,6 +20,7 @@
 #define ROCKSORT_SPILL_RUN_STORE_H
 
 #include "spill/compaction_plan.h"
+#include "spill/memory_budget.h"
 #include "spill/run_db.h"
 #include "spill/store_layout.h"
 
@@ -27,13 +28,6 @@ struct run_store;
 struct stored_run;              /* a run that has begun */
 
 enum { RUN_STORE_ERROR = RUN_DB_ERROR, RUN_STORE_FULL = RUN_DB_FULL, RUN_STORE_AGAIN = -3 };
-
-/* The resources for compactions and scans. */
-struct run_store_means {
-    uint64_t n_runs_expected;   /* 0: unknown */
-    size_t scan_bytes;          /* read-ahead memory of the scans */
-    size_t compaction_bytes;    /* memory for compactions, after they are turned on */
-};
 
 struct run_store_settings {
     const char *const *dirs;    /* exist; outlive the store */
@@ -46,8 +40,7 @@ struct run_store_settings {
     enum compaction_mode compaction;
     bool long_keys;             /* keys may have tens of thousands of bytes */
     uint64_t input_bytes;       /* estimated uncompressed size; 0: unknown */
-    struct run_store_means means;
-    struct run_store_means slow_means;  /* used instead if a disk is slow to seek */
+    const struct memory_budget *budget; /* runs are lengthened if a disk is slow to seek */
 };
 
 struct run_store *run_store_create(const struct run_store_settings *settings);

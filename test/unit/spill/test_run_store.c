@@ -160,9 +160,13 @@ static int check_scans(struct rng *rng, struct run_store *store, struct keys *al
 static struct run_store_settings settings_of(const char *const *dirs, size_t n_dirs,
                                              enum compaction_mode mode, uint64_t n_runs)
 {
-    struct run_store_means means = {n_runs, 8 * MIB, 4 * MIB};
+    static const struct memory_budget budget = {
+        .total_bytes = 8 * MIB / 5 * 8, .long_runs = true, /* 8 MiB to read ahead on any disk */
+        .n_buffers = 1, .run_buffers = 1, .sort_buffer_bytes = 4 * MIB,
+    };
     return (struct run_store_settings){
-        .dirs = dirs, .n_dirs = n_dirs, .compaction = mode, .means = means, .slow_means = means,
+        .dirs = dirs, .n_dirs = n_dirs, .compaction = mode, .budget = &budget,
+        .input_bytes = n_runs * (budget.sort_buffer_bytes / 2),
     };
 }
 
@@ -580,7 +584,10 @@ TEST_IN_OWN_DIR(test_compaction_in_little_memory)
     const unsigned n_runs = 250;
     struct rng rng = rng_start(160);
     struct run_store_settings settings = settings_of(dirs, 1, COMPACTION_ON, n_runs);
-    settings.means.compaction_bytes = settings.slow_means.compaction_bytes = 6 << 16;
+    struct memory_budget budget = *settings.budget;
+    budget.sort_buffer_bytes = 6 << 16;
+    settings.budget = &budget;
+    settings.input_bytes = n_runs * (budget.sort_buffer_bytes / 2);
     assert_int_equal(mkdir(dirs[0], 0700), 0);
     struct run_store *store = run_store_create(&settings);
     struct run_store_stats stats;
