@@ -31,31 +31,17 @@ static bool resolve(const char *path, char resolved[PATH_MAX])
     return path_go_up(dir) && realpath(dir, resolved) != NULL;
 }
 
-static int look_at_free(const char *path, uint64_t *free_bytes, uint64_t *free_files)
-{
-    struct statvfs fs;
-    *free_bytes = *free_files = 0;
-    if (statvfs(path, &fs) != 0) return -1;
-    *free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-    *free_files = fs.f_files > 0 ? (uint64_t)fs.f_favail : UINT64_MAX;
-    return 0;
-}
-
-int disk_space_free(const char *path, uint64_t *free_bytes)
-{
-    uint64_t free_files;
-    return look_at_free(path, free_bytes, &free_files);
-}
-
 bool disk_space_look(const char *path, struct disk_space *space)
 {
+    struct statvfs fs;
     struct stat st;
     char up[PATH_MAX];
     *space = (struct disk_space){.known = false};
-    if (!resolve(path, space->mount) ||
-        look_at_free(space->mount, &space->free_bytes, &space->free_files) < 0 ||
+    if (!resolve(path, space->mount) || statvfs(space->mount, &fs) != 0 ||
         stat(space->mount, &st) != 0)
         return false;
+    space->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    space->free_files = fs.f_files > 0 ? (uint64_t)fs.f_favail : UINT64_MAX;
     space->device = st.st_dev;
     memcpy(up, space->mount, sizeof up);
     while (path_go_up(up) && stat(up, &st) == 0 && st.st_dev == space->device)

@@ -20,12 +20,8 @@ struct disk_space {
 };
 
 /* Reads the free space of the file system of a file or directory. If the path does not exist, takes
-   its parent directory. Returns space->known. */
+   its parent directory. Returns space->known; if false, all is 0. */
 bool disk_space_look(const char *path, struct disk_space *space);
-
-/* Stores how many bytes are free for this user on the file system of a path that exists. Returns
-   0, or -1 with errno set and *free_bytes 0. */
-int disk_space_free(const char *path, uint64_t *free_bytes);
 
 /* True if the errno means that the disk is full or the user's quota is used up. */
 bool disk_space_is_short(int error);

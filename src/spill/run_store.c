@@ -20,6 +20,7 @@
 #include "util/xalloc.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ enum {
        fit when the run ends, the run is lost. */
     RESERVE_BYTES = 4 << 20,
     FEW_FILES = 64,             /* their larger blocks take at most 4 MiB of memory */
-    CHECK_BYTES = 1 << 20,      /* checks the free space after each such part of a file */
+    CHECK_BYTES = 1 << 20,      /* checks the free space after each such part of a run */
     MOST_RETRIES = 15,
     RETRY_MICROSECONDS = 200000,
 };
@@ -77,18 +78,13 @@ struct run_store {
     uint64_t raw_done, raw_left;        /* run_store_expect */
 };
 
-struct stored_file {
-    double seconds;             /* time of puts */
-    size_t unchecked_bytes;     /* written since the free space was checked */
-};
-
 struct stored_run {
     struct run_store *store;
     struct volume *volume;
     struct begun_run *writer;
-    double seconds;             /* time to begin the run */
+    double start, seconds;      /* when it began, and how long writing it took */
     unsigned n_files;
-    struct stored_file files[];
+    _Atomic size_t n_bytes;     /* that were put */
 };
 
 static void lock_store(struct run_store *store)
@@ -237,9 +233,8 @@ void run_store_destroy(struct run_store *store)
 /* Returns the free bytes in the directory of a volume; 0 if unknown. */
 static uint64_t free_bytes(const struct volume *volume)
 {
-    uint64_t n_bytes;
-    (void)disk_space_free(volume->dir, &n_bytes);
-    return n_bytes;
+    struct disk_space space;
+    return disk_space_look(volume->dir, &space) ? space.free_bytes : 0;
 }
 
 /* Returns the seconds in which a directory would have written its runs and one more of n_bytes. */
@@ -357,8 +352,8 @@ int run_store_make_room(struct stored_run *run)
 
 int run_store_begin_run(struct run_store *store, unsigned n_files, struct stored_run **begun)
 {
-    double start = monotonic_seconds();
-    struct stored_run *run = *begun = xcalloc(1, sizeof *run + n_files * sizeof *run->files);
+    struct stored_run *run = *begun = xcalloc(1, sizeof *run);
+    run->start = monotonic_seconds();
     lock_store(store);
     struct volume *volume = choose_volume(store);
     unlock_store(store);
@@ -372,7 +367,6 @@ int run_store_begin_run(struct run_store *store, unsigned n_files, struct stored
     }
     if (!volume->db) return RUN_STORE_ERROR;
     int r = run_db_begin_run(volume->db, n_files, &run->writer);
-    run->seconds = monotonic_seconds() - start;
     return r == RUN_STORE_FULL ? run_store_make_room(run) : r;
 }
 
@@ -382,14 +376,13 @@ static bool is_nearly_full(const struct stored_run *run)
 }
 
 /* True if the directory of a run is nearly full and another directory is not. */
-static bool should_go_elsewhere(const struct stored_run *run, struct stored_file *file,
-                                size_t n_bytes)
+static bool should_go_elsewhere(struct stored_run *run, size_t n_bytes)
 {
     struct run_store *store = run->store;
     bool have_other = false;
     if (store->settings.n_dirs == 1) return false;
-    bool check = file->unchecked_bytes == 0 || file->unchecked_bytes >= CHECK_BYTES;
-    file->unchecked_bytes = (check ? 0 : file->unchecked_bytes) + n_bytes;
+    size_t before = atomic_fetch_add(&run->n_bytes, n_bytes);
+    bool check = before == 0 || before / CHECK_BYTES < (before + n_bytes) / CHECK_BYTES;
     if (!check || !is_nearly_full(run)) return false;
     lock_store(store);
     for (size_t i = 0; i < store->n_volumes; i++) {
@@ -403,26 +396,15 @@ static bool should_go_elsewhere(const struct stored_run *run, struct stored_file
 int run_store_put(struct stored_run *run, unsigned number, const uint8_t *key, size_t key_bytes,
                   const uint8_t *value, size_t value_bytes)
 {
-    double start = monotonic_seconds();
-    struct stored_file *file = &run->files[number];
     int r = run_db_put(run->writer, number, key, key_bytes, value, value_bytes);
-    if (r == 0 && should_go_elsewhere(run, file, key_bytes + value_bytes)) r = RUN_STORE_FULL;
-    file->seconds += monotonic_seconds() - start;
-    return r;
+    return r == 0 && should_go_elsewhere(run, key_bytes + value_bytes) ? RUN_STORE_FULL : r;
 }
 
 int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *label,
                         size_t label_bytes)
 {
+    run->seconds = monotonic_seconds() - run->start;
     return run_db_label_run(run->writer, number, label, label_bytes);
-}
-
-/* Returns the seconds to begin the run and to put its blocks: the mean of its files. */
-static double put_seconds(const struct stored_run *run)
-{
-    double seconds = 0;
-    for (unsigned i = 0; i < run->n_files; i++) seconds += run->files[i].seconds;
-    return run->seconds + seconds / run->n_files;
 }
 
 /* With the lock held: updates the counts from the database of a volume. */
@@ -445,7 +427,7 @@ int run_store_end_run(struct stored_run *run)
     run->writer = NULL;
     if (r == RUN_DB_FULL) r = report_full(store, volume);
     lock_store(store);
-    volume->write_seconds += put_seconds(run) + monotonic_seconds() - start;
+    volume->write_seconds += run->seconds + monotonic_seconds() - start;
     count_runs(store, volume);
     unlock_store(store);
     if (volume->n_runs > 0 && !volume->compactor.db)
