@@ -31,7 +31,7 @@ static void write_known(struct json_writer *json, const char *name, uint64_t val
     if (value > 0)
         json_unsigned(json, name, value);
     else
-        json_null(json, name);
+        json_string(json, name, NULL);
 }
 
 static void write_checksum(struct json_writer *json, uint64_t checksum)
@@ -97,7 +97,7 @@ static void write_options(struct json_writer *json, const struct sort_settings *
                 s->sum_only ? NULL : output_format_option(&s->output_format));
     json_string(json, "split_by", s->split_by);
     if (s->level < 0 || s->sum_only)
-        json_null(json, "level");
+        json_string(json, "level", NULL);
     else
         json_unsigned(json, "level", (uint64_t)s->level);
     json_string(json, "deflate", bgzf_engine_name(s->engine));
@@ -205,7 +205,7 @@ static void write_known_bool(struct json_writer *json, const char *name, bool kn
     if (known)
         json_bool(json, name, value);
     else
-        json_null(json, name);
+        json_string(json, name, NULL);
 }
 
 static void write_disk(struct json_writer *json, const struct disk_traits *disk, bool used)
@@ -296,7 +296,7 @@ static void write_usage(struct json_writer *json, const char *name,
         if (usage->has_io)
             json_unsigned(json, counted[i].name, counted[i].n_bytes);
         else
-            json_null(json, counted[i].name);
+            json_string(json, counted[i].name, NULL);
     }
     json_end_object(json);
 }

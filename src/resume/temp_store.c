@@ -25,8 +25,7 @@ struct temp_store {
     struct committer_totals totals;
 
     /* the run committer; after the last run, the thread that calls temp_store_settle */
-    bool waited_in_vain;        /* for a compaction */
-    bool waited_too_long;       /* for one that was due */
+    bool waited_too_long;       /* for a compaction that was due */
 };
 
 struct temp_store *temp_store_create(const struct temp_store_settings *settings)
@@ -44,8 +43,7 @@ static int compact_runs(struct temp_store *ts, uint64_t n_runs_expected)
 {
     struct threads *threads = ts->settings.threads;
     struct sort_buffer_pool *pool = ts->settings.pool;
-    if (run_store_compactions(ts->runs) & COMPACTION_IS_RUNNING) ts->waited_in_vain = false;
-    if (!run_store_wants_compaction(ts->runs, n_runs_expected, ts->waited_in_vain)) return 0;
+    if (!run_store_wants_compaction(ts->runs, n_runs_expected)) return 0;
     unsigned state = run_store_compactions(ts->runs);
     /* With more runs per open file each run is rewritten more often, so makes runs longer. */
     if (!ts->compacting && (state & COMPACTION_LACKS_FILES)) sort_buffer_pool_lengthen_runs(pool);
@@ -74,23 +72,17 @@ static void wait_for_compaction(struct temp_store *ts, bool only_if_crowded)
     int quiet = 0, late = 0, most_late = ts->waited_too_long ? QUIET_POLLS : LATE_POLLS;
     /* Compactions of small runs take milliseconds, and there may be thousands. */
     unsigned poll_us = LEAST_POLL_US;
-    bool in_vain = true;
     while (quiet < QUIET_POLLS && late < most_late && !thread_pool_failed(ts->settings.threads)) {
         unsigned state = run_store_compactions(ts->runs);
         bool is_running = state & COMPACTION_IS_RUNNING;
         bool is_due = !is_running && (state & COMPACTION_IS_DUE);
-        if (only_if_crowded && !is_due && !(state & COMPACTION_IS_CROWDED)) {
-            in_vain = false;
-            break;
-        }
+        if (only_if_crowded && !is_due && !(state & COMPACTION_IS_CROWDED)) break;
         quiet = is_running || is_due ? 0 : quiet + 1;
         late = is_due ? late + 1 : 0;
-        if (is_running) in_vain = false;
         (void)usleep(is_due ? LEAST_POLL_US : poll_us);
         if (poll_us < MOST_POLL_US) poll_us *= 2;
     }
     if (late == LATE_POLLS) ts->waited_too_long = true;
-    ts->waited_in_vain = in_vain;
 }
 
 /* ---- the run committer ---- */

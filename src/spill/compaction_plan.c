@@ -247,22 +247,11 @@ static bool is_behind(const struct run_compactor *c)
     return c->told.width > 0 && !c->has_failed && run_db_n_files(c->db) + 1 >= c->told.max_files + c->told.width;
 }
 
-/* Plans for more files if enough files exist but too few neighbours have similar sizes to be
-   compacted. */
-static void allow_more_files(struct run_compactor *c, const struct compaction_facts *facts)
-{
-    if (!is_behind(c) || run_db_is_compacting(c->db)) return;
-    unsigned n = run_db_n_files(c->db);
-    bool may_have_more = n + c->told.width + SPARE_FILES < compaction_most_files(facts);
-    if (may_have_more && n > c->plan.max_files) c->plan.max_files = n;
-}
-
 bool run_compactor_plan(struct run_compactor *c, const struct compaction_facts *facts,
-                        unsigned width, bool stuck)
+                        unsigned width)
 {
     if (c->has_failed) return false;
     c->plan = compaction_decide(facts, width);
-    if (stuck) allow_more_files(c, facts);
     return plan_has_changed(c) || (c->told.width > 0 && run_db_compact_failed(c->db));
 }
 

@@ -138,11 +138,10 @@ struct run_compactor {
     bool has_failed;            /* a compaction has failed, so compactions are off */
 };
 
-/* Updates the plan; `width` is for compaction_decide. `stuck`: a due compaction did not start,
-   because no neighbouring files have similar sizes; then the plan allows more files. Returns true
-   if the caller must call run_compactor_apply. */
+/* Updates the plan; `width` is for compaction_decide. Returns true if the caller must call
+   run_compactor_apply. */
 bool run_compactor_plan(struct run_compactor *compactor, const struct compaction_facts *facts,
-                        unsigned width, bool stuck);
+                        unsigned width);
 
 /* Passes a changed plan to RocksDB, or stops compactions if one has failed. */
 int run_compactor_apply(struct run_compactor *compactor);

@@ -461,7 +461,7 @@ int run_store_flush(struct run_store *store)
 
 /* ---- compactions ---- */
 
-bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected, bool stuck)
+bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected)
 {
     bool wanted = false;
     for (size_t i = 0; i < store->n_volumes; i++) {
@@ -474,7 +474,7 @@ bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expecte
         facts.bytes_per_second = volume->disk.bytes_per_second;
         facts.parallel = volume->disk.parallel;
         facts.key_bytes = run_db_totals(volume->db)->key_bytes;
-        if (run_compactor_plan(&volume->compactor, &facts, store->width, stuck)) wanted = true;
+        if (run_compactor_plan(&volume->compactor, &facts, store->width)) wanted = true;
     }
     return wanted;
 }

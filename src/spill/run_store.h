@@ -82,9 +82,8 @@ int run_store_flush(struct run_store *store);
 /* ---- compactions ---- */
 
 /* Call it after a run has ended. n_runs_expected: of all runs; 0: unknown. If it returns true, the
-   caller frees compaction_bytes of memory, once, and calls run_store_compact. `stuck`: see
-   run_compactor_plan. */
-bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected, bool stuck);
+   caller frees compaction_bytes of memory, once, and calls run_store_compact. */
+bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected);
 int run_store_compact(struct run_store *store);
 
 /* After the last run: also lets RocksDB compact the remaining runs if there are many files. */

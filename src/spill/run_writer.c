@@ -7,7 +7,6 @@
 #include "util/diag.h"
 #include "util/xalloc.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +58,6 @@ struct run_writer {
     unsigned n_files;
     unsigned n_ring;            /* spill chunks of each */
     struct stored_run *stored;
-    atomic_bool stopped;        /* a file found no space */
 };
 
 struct chunk_scratch {
@@ -256,7 +254,6 @@ static int store_oldest_chunk(struct file_range *file)
 static int start_chunk(struct file_range *file, const struct merge_limit *bound)
 {
     struct run_writer *run = file->run;
-    if (atomic_load_explicit(&run->stopped, memory_order_relaxed)) return RUN_STORE_FULL;
     int r = file->ring_used == run->n_ring ? store_oldest_chunk(file) : 0;
     if (r < 0) return r;
     struct spill_chunk *chunk = &file->ring[(file->ring_at + file->ring_used) % run->n_ring];
@@ -311,8 +308,7 @@ static int store_chunks(struct file_range *file)
 
 /* ---- files ---- */
 
-/* Writes a file of the run. If that fails, the threads of the other files also stop. When it
-   returns, no worker has a chunk of this file. */
+/* Writes a file of the run. When it returns, no worker has a chunk of this file. */
 static void *write_file(void *arg)
 {
     struct file_range *file = arg;
@@ -322,10 +318,7 @@ static void *write_file(void *arg)
     file->max_block_bytes = 0;
     memcpy(file->cut_at, file->begin_at, run->n_sources * sizeof *file->cut_at);
     file->result = store_chunks(file);
-    if (file->result == RUN_STORE_FULL)
-        atomic_store_explicit(&run->stopped, true, memory_order_relaxed);
-    else if (file->result < 0)
-        thread_pool_fail(run->settings.threads);
+    if (file->result == RUN_STORE_ERROR) thread_pool_fail(run->settings.threads);
     while (file->ring_used > 0) (void)take_oldest_chunk(file);
     return NULL;
 }
@@ -336,7 +329,6 @@ static int write_files(struct run_writer *run)
 {
     unsigned n_started = 0;
     int r = 0;
-    atomic_store_explicit(&run->stopped, false, memory_order_relaxed);
     while (n_started < run->n_files - 1 &&
            thread_start(&run->files[n_started].thread, "spiller", write_file,
                         &run->files[n_started]) == 0)

@@ -111,12 +111,11 @@ void json_end_array(struct json_writer *json)
 
 void json_string(struct json_writer *json, const char *name, const char *text)
 {
-    if (!text) {
-        json_null(json, name);
-        return;
-    }
     begin_value(json, name, false);
-    write_text(json->to, text);
+    if (text)
+        write_text(json->to, text);
+    else
+        (void)fputs("null", json->to);
 }
 
 void json_unsigned(struct json_writer *json, const char *name, uint64_t value)
@@ -128,7 +127,7 @@ void json_unsigned(struct json_writer *json, const char *name, uint64_t value)
 void json_number(struct json_writer *json, const char *name, double value)
 {
     if (!isfinite(value)) {
-        json_null(json, name);
+        json_string(json, name, NULL);
         return;
     }
     begin_value(json, name, false);
@@ -141,10 +140,4 @@ void json_bool(struct json_writer *json, const char *name, bool value)
 {
     begin_value(json, name, false);
     (void)fputs(value ? "true" : "false", json->to);
-}
-
-void json_null(struct json_writer *json, const char *name)
-{
-    begin_value(json, name, false);
-    (void)fputs("null", json->to);
 }

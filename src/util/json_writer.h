@@ -41,6 +41,5 @@ void json_string(struct json_writer *json, const char *name, const char *text);
 void json_unsigned(struct json_writer *json, const char *name, uint64_t value);
 void json_number(struct json_writer *json, const char *name, double value);
 void json_bool(struct json_writer *json, const char *name, bool value);
-void json_null(struct json_writer *json, const char *name);
 
 #endif

@@ -253,7 +253,7 @@ TEST_IN_OWN_DIR(test_empty_store_has_no_runs)
     struct run_store_disks disks;
     struct keys all = {0};
     assert_int_equal(count_runs(store), 0);
-    assert_false(run_store_wants_compaction(store, 100, false));
+    assert_false(run_store_wants_compaction(store, 100));
     assert_int_equal(run_store_compact(store), 0);
     assert_int_equal(run_store_settle(store), 0);
     assert_false(is_compacting(store));
@@ -360,7 +360,7 @@ TEST_IN_OWN_DIR(test_closed_directories_are_only_read)
     assert_int_equal(count_runs(store), 12);
     for (unsigned run = 12; run < 40; run++) {
         add_run(&rng, store, run, 50, &all);
-        if (run_store_wants_compaction(store, 40, false))
+        if (run_store_wants_compaction(store, 40))
             assert_int_equal(run_store_compact(store), 0);
     }
     assert_int_equal(run_store_flush(store), 0);
@@ -526,25 +526,21 @@ static void wait_for_compactions(struct run_store *store)
     while (!quiet_wait(&n_looks, is_busy(store))) {}
 }
 
-/* Returns true if waiting was in vain. */
-static bool wait_if_crowded(struct run_store *store)
+static void wait_if_crowded(struct run_store *store)
 {
     int n_looks = 0;
-    while (is_crowded(store))
-        if (quiet_wait(&n_looks, is_busy(store))) return true;
-    return false;
+    while (is_crowded(store) && !quiet_wait(&n_looks, is_busy(store))) {}
 }
 
 /* Adds runs and has them compacted as the run committer does. */
 static void add_compacted_runs(struct rng *rng, struct run_store *store, unsigned n_runs,
                                unsigned n_expected, struct keys *all)
 {
-    bool stuck = false;
     for (unsigned run = 0; run < n_runs; run++) {
         add_run(rng, store, run, 20, all);
-        if (run_store_wants_compaction(store, n_expected, stuck))
+        if (run_store_wants_compaction(store, n_expected))
             assert_int_equal(run_store_compact(store), 0);
-        stuck = wait_if_crowded(store);
+        wait_if_crowded(store);
     }
     assert_int_equal(run_store_flush(store), 0);
     wait_for_compactions(store);
@@ -616,7 +612,7 @@ TEST_IN_OWN_DIR(test_settling_compacts_once)
     add_run(&rng, store, N_LARGE, SMALL, &all);
     add_run(&rng, store, N_LARGE + 1, SMALL, &all);
     assert_int_equal(run_store_flush(store), 0);
-    assert_true(run_store_wants_compaction(store, 120, false));
+    assert_true(run_store_wants_compaction(store, 120));
     assert_int_equal(run_store_compact(store), 0);
     wait_for_compactions(store);
     run_store_stats(store, &stats);
@@ -652,7 +648,7 @@ TEST_IN_OWN_DIR(test_nothing_is_compacted_when_switched_off)
     struct keys all = {0};
     for (unsigned run = 0; run < 40; run++) {
         add_run(&rng, store, run, 2, &all);
-        assert_false(run_store_wants_compaction(store, 100, false));
+        assert_false(run_store_wants_compaction(store, 100));
     }
     run_store_stats(store, &stats);
     assert_int_equal(stats.n_files, 40);
@@ -674,12 +670,12 @@ TEST_IN_OWN_DIR(test_no_space_to_compact)
     if (!mount_small_disk("small", 40 * 110000 + (4 << 20) + 500000)) skip();
     struct run_store *store = run_store_create(&settings);
     for (unsigned run = 0; run < 40; run++) add_run(&rng, store, run, 100, &all);
-    assert_true(run_store_wants_compaction(store, 60, false));
+    assert_true(run_store_wants_compaction(store, 60));
     assert_int_equal(run_store_compact(store), 0);
-    for (int i = 0; i < 500 && !run_store_wants_compaction(store, 60, false); i++)
+    for (int i = 0; i < 500 && !run_store_wants_compaction(store, 60); i++)
         (void)usleep(10000);
     assert_int_equal(run_store_compact(store), 0);
-    assert_false(run_store_wants_compaction(store, 60, false));
+    assert_false(run_store_wants_compaction(store, 60));
     /* RocksDB may have begun another attempt, but there are no more after that. */
     for (int i = 0; i < 500 && is_compacting(store); i++) (void)usleep(10000);
     assert_false(is_compacting(store));

@@ -103,7 +103,7 @@ TEST(test_numbers_are_written)
     json_number(&w.json, NULL, -INFINITY);
     json_bool(&w.json, NULL, true);
     json_bool(&w.json, NULL, false);
-    json_null(&w.json, NULL);
+    json_string(&w.json, NULL, NULL);
     json_end_array(&w.json);
     check(&w, "[0, 18446744073709551615, 0.25, -3, 12345.6789, 1e-07, null, null, true, false, "
               "null]\n");
