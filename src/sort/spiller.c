@@ -136,23 +136,21 @@ static int spill_run(struct spiller *spiller, struct sort_buffer *const *buffers
     sort_buffer_pool_budget(s->pool, &planned.settings.budget);
     plan_run(spiller, &totals, &planned);
     if (totals.n_runs == 0) check_space(spiller, planned.settings.store, buffers, n);
-    struct run_writer *run = run_writer_create(&planned.settings, buffers, n);
     struct written_run written = {.raw_bytes = planned.settings.label.sum.n_bytes,
                                   .codec = planned.settings.codec,
                                   .n_runs_expected = planned.n_runs_expected};
-    int r;
-    while ((r = run_writer_write(run, &written.stored)) == RUN_STORE_AGAIN) continue;
+    size_t open_bytes;
+    int r = run_writer_write(&planned.settings, buffers, n, &written.stored, &open_bytes);
     if (r == 0) r = temp_store_take(s->store, &written);
     if (r == 0) {
         totals.n_runs++;
         totals.last_run = totals.next_run++;
         totals.raw_bytes += written.raw_bytes;
-        totals.open_bytes += run_writer_open_bytes(run);
+        totals.open_bytes += open_bytes;
         thread_pool_lock(s->threads);
         spiller->totals = totals;
         thread_pool_unlock(s->threads);
     }
-    run_writer_destroy(run);
     return r < 0 ? -1 : 0;
 }
 

@@ -35,12 +35,9 @@ struct file_range {
     struct run_writer *run;
     unsigned number;
     size_t first_place, end_place;      /* of run->places: [first, end) */
-    size_t *begin_at;           /* start of the range in each source */
-    uint64_t first_index;       /* index in the run of its first record */
     pthread_t thread;
     int result;
-    /* of the current attempt to write it */
-    size_t *cut_at;             /* end of the last chunk in each source */
+    size_t *cut_at;             /* end of the last chunk in each source; start of the range */
     uint64_t n_records;         /* records of the run before that end */
     size_t max_block_bytes;     /* the largest of the stored chunks */
     struct spill_chunk *ring;
@@ -313,10 +310,6 @@ static void *write_file(void *arg)
 {
     struct file_range *file = arg;
     struct run_writer *run = file->run;
-    file->ring_at = file->ring_used = 0;
-    file->n_records = file->first_index;
-    file->max_block_bytes = 0;
-    memcpy(file->cut_at, file->begin_at, run->n_sources * sizeof *file->cut_at);
     file->result = store_chunks(file);
     if (file->result == RUN_STORE_ERROR) thread_pool_fail(run->settings.threads);
     while (file->ring_used > 0) (void)take_oldest_chunk(file);
@@ -341,7 +334,7 @@ static int write_files(struct run_writer *run)
     return thread_pool_failed(run->settings.threads) ? RUN_STORE_ERROR : r;
 }
 
-size_t run_writer_open_bytes(const struct run_writer *run)
+static size_t open_bytes_of(const struct run_writer *run)
 {
     size_t most = 0;
     for (unsigned i = 0; i < run->n_files; i++)
@@ -353,7 +346,7 @@ static int label_run(struct run_writer *run)
 {
     uint8_t bytes[RUN_LABEL_BYTES];
     struct run_label label = run->settings.label;
-    label.open_bytes = run_writer_open_bytes(run);
+    label.open_bytes = open_bytes_of(run);
     run_label_encode(&label, bytes);
     return run_store_label_run(run->stored, label.run, bytes, sizeof bytes);
 }
@@ -365,7 +358,8 @@ static uint64_t n_records_of(const struct run_writer *run)
     return n;
 }
 
-int run_writer_write(struct run_writer *run, struct stored_run **stored)
+/* Tries once to write the run. Returns 0, or a code of the store. */
+static int write_run(struct run_writer *run, struct stored_run **stored)
 {
     const struct run_writer_settings *s = &run->settings;
     record_observers_begin_run(s->observers);
@@ -395,12 +389,12 @@ static void begin_range(struct run_writer *run, size_t place)
     struct file_range *file = &run->files[run->n_files];
     uint64_t n = 0;
     for (size_t i = 0; i < run->n_sources; i++) {
-        file->begin_at[i] = merge_cut(run->settings.rules, &run->sources[i], &limit);
-        n += file->begin_at[i];
+        file->cut_at[i] = merge_cut(run->settings.rules, &run->sources[i], &limit);
+        n += file->cut_at[i];
     }
     merge_bound_release(&bound);
-    if (n == file[-1].first_index || n == n_records_of(run)) return;
-    file->first_index = n;
+    if (n == file[-1].n_records || n == n_records_of(run)) return;
+    file->n_records = n;
     file->first_place = file[-1].end_place = place;
     file->end_place = run->n_places;
     run->n_files++;
@@ -428,7 +422,6 @@ static void make_files(struct run_writer *run)
         struct file_range *file = &run->files[i];
         file->run = run;
         file->number = i;
-        file->begin_at = xcalloc(run->n_sources, sizeof *file->begin_at);
         file->cut_at = xcalloc(run->n_sources, sizeof *file->cut_at);
     }
     divide(run);
@@ -443,7 +436,7 @@ static void make_files(struct run_writer *run)
     }
 }
 
-struct run_writer *run_writer_create(const struct run_writer_settings *settings,
+static struct run_writer *create_run(const struct run_writer_settings *settings,
                                      struct sort_buffer *const *buffers, size_t n)
 {
     struct run_writer *run = xcalloc(1, sizeof *run);
@@ -465,9 +458,8 @@ struct run_writer *run_writer_create(const struct run_writer_settings *settings,
     return run;
 }
 
-void run_writer_destroy(struct run_writer *run)
+static void destroy_run(struct run_writer *run)
 {
-    if (!run) return;
     for (unsigned i = 0; i < run->settings.n_files; i++) {
         struct file_range *file = &run->files[i];
         for (unsigned k = 0; file->ring && k < run->n_ring; k++) {
@@ -477,11 +469,24 @@ void run_writer_destroy(struct run_writer *run)
         }
         free(file->ring);
         free(file->cut_at);
-        free(file->begin_at);
     }
     free(run->files);
     record_ordinals_destroy(run->ordinals);
     free(run->sources);
     free(run->places);
     free(run);
+}
+
+int run_writer_write(const struct run_writer_settings *settings,
+                     struct sort_buffer *const *buffers, size_t n_buffers,
+                     struct stored_run **stored, size_t *open_bytes)
+{
+    int r;
+    do {
+        struct run_writer *run = create_run(settings, buffers, n_buffers);
+        r = write_run(run, stored);
+        *open_bytes = open_bytes_of(run);
+        destroy_run(run);
+    } while (r == RUN_STORE_AGAIN);
+    return r;
 }
