@@ -40,14 +40,4 @@ void disk_space_print_full(const char *dir, const char *reason, uint64_t needed_
 void disk_space_print_output_error(const char *name, int error, const char *path,
                                    uint64_t needed_bytes);
 
-enum { DISK_SPACE_TEXT_BYTES = PATH_MAX + 128 };
-
-/*
- * For tests: writes the part of these errors that is about space, "; '/scratch' has 0 bytes free,
- * 1.5 GB more are needed", or that inodes are used up. Returns text, which is empty if nothing is
- * known.
- */
-const char *disk_space_describe(const char *path, uint64_t needed_bytes,
-                                char text[DISK_SPACE_TEXT_BYTES]);
-
 #endif
