@@ -69,6 +69,7 @@ struct tape_set *tape_set_create(unsigned n_streams, size_t memory_bytes,
     while (2 * stored_bytes <= page_bytes && stored_bytes < MAX_PAGE_BYTES) stored_bytes *= 2;
     s->page_bytes = stored_bytes - SUM_BYTES;
     s->max_pages = memory_bytes / stored_bytes;
+    if (s->max_pages < 2 * (size_t)n_streams) s->max_pages = 2 * (size_t)n_streams;
     s->streams = xcalloc(n_streams, sizeof *s->streams);
     s->files = xcalloc(places->n_prefixes, sizeof *s->files);
     return s;

@@ -29,8 +29,8 @@ struct temp_places {
     const char *output;
 };
 
-/* memory_bytes: the limit for pages. The table of those in files takes 4 bytes more for each stream
-   whenever this memory was full. */
+/* memory_bytes: the limit for pages, or two pages for each stream. The table of those in files takes
+   4 bytes more for each stream whenever this memory was full. */
 struct tape_set *tape_set_create(unsigned n_streams, size_t memory_bytes,
                                  const struct temp_places *places);
 

@@ -40,8 +40,10 @@ int size_parse(const char *text, uint64_t *n_bytes)
     int shift = unit ? 10 * (int)(unit - units + 1) : 0;
     if (unit && !is_rest_of_unit(at + 1)) return -1;
     if (whole > (uint64_t)INT64_MAX >> shift) return -1;
-    /* The fraction is below 1, so this stays below 2^63. */
-    *n_bytes = (whole << shift) + (uint64_t)(fraction * (double)((uint64_t)1 << shift));
+    /* The fraction is below 1, but many nines are rounded up. So this stays below 2^63. */
+    uint64_t unit_bytes = (uint64_t)1 << shift;
+    uint64_t part_bytes = (uint64_t)(fraction * (double)unit_bytes);
+    *n_bytes = (whole << shift) + (part_bytes < unit_bytes ? part_bytes : unit_bytes - 1);
     return 0;
 }
 
