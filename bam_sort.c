@@ -168,7 +168,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     progress_stop(sort.progress);
     cut_names_warn(&sort.cut_names);
     if (r < 0) checkpoint_writer_try_again(sort.checkpoint, spill_n_runs(sort.spiller));
-    signals_hold(&abort_cleanup.signals);
+    abort_cleanup_hold_signals(&abort_cleanup);
     bool stay = r == 0 ? settings->keep_checkpoint
                        : abort_cleanup_after_failure(&abort_cleanup, sort.lost_reader);
     int stop_signal = sort.totals->stop_signal, before = r;
@@ -180,7 +180,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     sort_close(&sort, stay);
     exception_guard_end();
     abort_cleanup_tell_complete(&abort_cleanup);
-    signals_restore(&abort_cleanup.signals);
+    abort_cleanup_restore_signals(&abort_cleanup);
     if (r == 0) r = count_files_write(settings->count_files, true);
     sort_release(&sort);
     progress_finish(sort.progress);
