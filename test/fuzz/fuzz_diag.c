@@ -135,11 +135,10 @@ void diag_renew(void)
 {
 }
 
-void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg)
+void diag_watch_libraries(const char *words, void (*react)(void))
 {
     (void)words;
     (void)react;
-    (void)arg;
 }
 
 void diag_hide_htslib(void)
