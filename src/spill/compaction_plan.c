@@ -40,20 +40,15 @@ unsigned compaction_n_parallel(unsigned n_lanes)
     return n_lanes > 1 ? N_PARALLEL : 1;
 }
 
-struct compaction_facts compaction_share(const struct compaction_totals *totals)
+void compaction_share(struct compaction_facts *facts, unsigned n_dirs, unsigned n_lanes,
+                      bool slow_to_seek, bool exceeds_memory)
 {
-    unsigned n_databases = totals->n_dirs * totals->n_lanes;
-    return (struct compaction_facts){
-        .mode = totals->mode,
-        .n_runs_expected = totals->n_runs_expected / n_databases,
-        .n_scans = n_databases,
-        .scan_bytes = totals->scan_bytes / n_databases,
-        .direct = totals->slow_to_seek && totals->exceeds_memory,
-        .compaction_bytes = totals->compaction_bytes / compaction_n_parallel(totals->n_lanes),
-        .long_keys = totals->long_keys,
-        .reads_ahead = totals->slow_to_seek || totals->mode == COMPACTION_ON,
-        .most_files = totals->most_files,
-    };
+    facts->n_scans = n_dirs * n_lanes;
+    facts->n_runs_expected /= facts->n_scans;
+    facts->scan_bytes /= facts->n_scans;
+    facts->compaction_bytes /= compaction_n_parallel(n_lanes);
+    facts->direct = slow_to_seek && exceeds_memory;
+    facts->reads_ahead = slow_to_seek || facts->mode == COMPACTION_ON;
 }
 
 unsigned compaction_width(const struct compaction_facts *facts)

@@ -60,19 +60,6 @@ struct compaction_facts {
     size_t key_bytes;           /* size of its longest key of a block */
 };
 
-/* Facts about all databases of a sort together. */
-struct compaction_totals {
-    enum compaction_mode mode;
-    unsigned n_dirs;            /* temporary directories */
-    unsigned n_lanes;           /* databases in each */
-    unsigned most_files;        /* limit of open files of each database */
-    uint64_t n_runs_expected;   /* 0: unknown */
-    size_t scan_bytes, compaction_bytes;        /* memory */
-    bool long_keys;
-    bool slow_to_seek;          /* a disk is slow to seek */
-    bool exceeds_memory;        /* the temporary data will not fit into the page cache */
-};
-
 enum compaction_reason {
     COMPACTION_NO_NEED,         /* few runs */
     COMPACTION_NO_GAIN,         /* the disk seeks fast enough */
@@ -93,9 +80,11 @@ struct compaction_plan {
 /* Returns how many compactions may run at a time if each directory has n_lanes databases. */
 unsigned compaction_n_parallel(unsigned n_lanes);
 
-/* Returns the facts about one database of a sort. The caller sets n_runs, which changes with time,
-   and the fields of the disk (seek_seconds, bytes_per_second, parallel). */
-struct compaction_facts compaction_share(const struct compaction_totals *totals);
+/* Divides what all databases of a sort have together (n_runs_expected, scan_bytes, compaction_bytes)
+   among n_lanes in each of n_dirs directories, and sets n_scans, direct and reads_ahead.
+   slow_to_seek: a disk is; exceeds_memory: the temporary data will not fit into the page cache. */
+void compaction_share(struct compaction_facts *facts, unsigned n_dirs, unsigned n_lanes,
+                      bool slow_to_seek, bool exceeds_memory);
 
 /* Returns how many files a compaction should take, for n_runs_expected. */
 unsigned compaction_width(const struct compaction_facts *facts);

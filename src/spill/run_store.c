@@ -154,19 +154,16 @@ static void plan_reading(struct run_store *store, unsigned n_lanes)
     struct memory_budget budget = *settings->budget;
     if (store->slow_to_seek) memory_budget_lengthen_runs(&budget);
     store->scan_bytes = memory_budget_scan_bytes(&budget);
-    struct compaction_totals totals = {
+    store->facts = (struct compaction_facts){
         .mode = settings->compaction,
-        .n_dirs = (unsigned)settings->n_dirs,
-        .n_lanes = n_lanes,
         .most_files = store_layout_most_files(store->n_volumes),
         .n_runs_expected = memory_budget_expect_runs(&budget, settings->input_bytes, 0, 0),
         .scan_bytes = store->scan_bytes,
         .compaction_bytes = memory_budget_compaction_bytes(&budget),
         .long_keys = settings->long_keys,
-        .slow_to_seek = store->slow_to_seek,
-        .exceeds_memory = store_layout_exceeds_memory(settings->input_bytes, store->scan_bytes),
     };
-    store->facts = compaction_share(&totals);
+    compaction_share(&store->facts, (unsigned)settings->n_dirs, n_lanes, store->slow_to_seek,
+                     store_layout_exceeds_memory(settings->input_bytes, store->scan_bytes));
     store->width = compaction_width(&store->facts);
     if (store->facts.reads_ahead)
         store->compaction_read_bytes = compaction_read_bytes(&store->facts);

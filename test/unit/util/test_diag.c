@@ -5,7 +5,6 @@
 #include "util/diag.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 
 #define US "samtools rocksort: "
