@@ -225,18 +225,15 @@ static bool process_has_open(long process, const struct stat *st)
     return found;
 }
 
-static bool has_same_kernel(const struct file_owner *a, const struct file_owner *b)
-{
-    return strcmp(a->boot, b->boot) == 0 && strcmp(a->boot, "?") != 0;
-}
-
 enum file_owner_state file_owner_judge(const struct file_owner *owner,
                                        const struct file_owner *self, bool has_open)
 {
     if (self->reach == LOCK_REACH_ALL && owner->reach == LOCK_REACH_ALL) return FILE_OWNER_DEAD;
-    if (!has_same_kernel(owner, self)) return FILE_OWNER_UNKNOWN;
+    bool same_host = strcmp(owner->host, self->host) == 0 && strcmp(owner->host, "?") != 0;
+    bool same_kernel = strcmp(owner->boot, self->boot) == 0 && strcmp(owner->boot, "?") != 0;
+    if (!same_kernel) return same_host ? FILE_OWNER_ON_NAMESAKE : FILE_OWNER_ON_HOST;
     if (self->reach != LOCK_REACH_NONE && owner->reach != LOCK_REACH_NONE) return FILE_OWNER_DEAD;
-    if (strcmp(owner->processes, self->processes) != 0) return FILE_OWNER_UNKNOWN;
+    if (strcmp(owner->processes, self->processes) != 0) return FILE_OWNER_IN_CONTAINER;
     return has_open ? FILE_OWNER_ALIVE : FILE_OWNER_DEAD;
 }
 
@@ -246,19 +243,11 @@ enum file_owner_state file_owner_look(int fd, enum file_lock lock, struct file_o
     struct stat st;
     int r = read_owner(fd, owner);
     if (r == 0) return FILE_OWNER_DEAD;
-    if (r < 0 || fstat(fd, &st) < 0) return FILE_OWNER_UNKNOWN;
+    if (r < 0 || fstat(fd, &st) < 0) return FILE_OWNER_ON_HOST;
     file_owner_self(fd, lock, &self);
     /* This process has it open itself. */
     bool has_open = owner->process != self.process && process_has_open(owner->process, &st);
     return file_owner_judge(owner, &self, has_open);
-}
-
-enum file_owner_place file_owner_find_place(const struct file_owner *owner,
-                                            const struct file_owner *self)
-{
-    if (has_same_kernel(owner, self)) return FILE_OWNER_IN_CONTAINER;
-    bool same = strcmp(owner->host, self->host) == 0 && strcmp(owner->host, "?") != 0;
-    return same ? FILE_OWNER_ON_NAMESAKE : FILE_OWNER_ON_HOST;
 }
 
 /* ---- outputs ---- */

@@ -77,7 +77,11 @@ struct file_owner {
 enum file_owner_state {
     FILE_OWNER_DEAD,
     FILE_OWNER_ALIVE,
-    FILE_OWNER_UNKNOWN,         /* it may live on the host that the file names */
+    /* It may be alive: */
+    FILE_OWNER_ON_HOST,         /* on the host that the file names */
+    FILE_OWNER_IN_CONTAINER,    /* on this host, in a container that this process does not see */
+    FILE_OWNER_ON_NAMESAKE,     /* on another host with the same name; or it is dead, because this
+                                   host was restarted since */
 };
 
 /* Describes this process, which has tried to lock the open file. */
@@ -90,17 +94,6 @@ int file_owner_write(int fd, const struct file_owner *owner);
 /* Returns the state of the owner of a file that this process has opened and tried to lock; `lock`:
    HELD or NONE. Stores the owner that the file names. */
 enum file_owner_state file_owner_look(int fd, enum file_lock lock, struct file_owner *owner);
-
-/* Where an owner in the state UNKNOWN may run. */
-enum file_owner_place {
-    FILE_OWNER_ON_HOST,         /* on the host that it names */
-    FILE_OWNER_IN_CONTAINER,    /* on this host, in a container that this process does not see */
-    FILE_OWNER_ON_NAMESAKE,     /* on another host with the same name; or it is dead, because this
-                                   host was restarted since */
-};
-
-enum file_owner_place file_owner_find_place(const struct file_owner *owner,
-                                            const struct file_owner *self);
 
 /* Applies the rule above to a file that is not empty. `has_open`: the process of this host with the
    owner's PID has the file open. */

@@ -31,7 +31,7 @@ enum {
     RESERVE_BYTES = 4 << 20,
     FEW_FILES = 64,             /* their larger blocks take at most 4 MiB of memory */
     CHECK_BYTES = 1 << 20,      /* checks the free space after each such part of a run */
-    MOST_RETRIES = 15,
+    MOST_RETRIES = 30,
     RETRY_MICROSECONDS = 200000,
 };
 
@@ -66,10 +66,7 @@ struct run_store {
     bool slow_to_seek;          /* a disk is slow to seek */
     struct volume *volumes;
     size_t n_volumes;
-    /* the thread that begins runs */
-    unsigned n_retries;         /* runs that were written again for lack of space */
-    /* the thread that ends runs */
-    unsigned n_end_waits;       /* waits for space at the end of a run */
+    atomic_uint n_waits;        /* for space */
     /* the thread that scans */
     size_t scan_read_bytes;
     /* under the lock */
@@ -316,11 +313,10 @@ static bool compaction_has_space(const struct run_store *store, const struct vol
 
 /* Waits a moment for the space of a compaction. Returns false without waiting if no compaction
    occupies space, or after MOST_RETRIES waits. */
-static bool wait_for_space(const struct run_store *store, const struct volume *full,
-                           unsigned *n_waits)
+static bool wait_for_space(struct run_store *store, const struct volume *full)
 {
-    if (*n_waits >= MOST_RETRIES || !compaction_has_space(store, full)) return false;
-    ++*n_waits;
+    if (store->n_waits >= MOST_RETRIES || !compaction_has_space(store, full)) return false;
+    store->n_waits++;
     (void)usleep(RETRY_MICROSECONDS);
     return true;
 }
@@ -335,7 +331,7 @@ unsigned run_store_most_files(const struct run_store *store)
 int run_store_make_room(struct stored_run *run)
 {
     struct run_store *store = run->store;
-    if (wait_for_space(store, run->volume, &store->n_retries)) return RUN_STORE_AGAIN;
+    if (wait_for_space(store, run->volume)) return RUN_STORE_AGAIN;
     lock_store(store);
     for (size_t i = 0; i < store->n_volumes; i++)
         if (store->volumes[i].dir == run->volume->dir) store->volumes[i].full = true;
@@ -419,7 +415,7 @@ int run_store_end_run(struct stored_run *run)
     struct volume *volume = run->volume;
     double start = monotonic_seconds();
     /* The run cannot be written again: its sort buffers may be gone. */
-    while (is_nearly_full(run) && wait_for_space(store, volume, &store->n_end_waits)) continue;
+    while (is_nearly_full(run) && wait_for_space(store, volume)) continue;
     int r = run_db_end_run(run->writer);
     run->writer = NULL;
     if (r == RUN_DB_FULL) r = report_full(store, volume);
