@@ -195,15 +195,10 @@ static int read_owner(int fd, struct file_owner *owner)
 /* True if a process runs as the same user as this one. */
 static bool is_of_user(long process)
 {
-    char path[64], line[128];
-    unsigned long user = 0;
-    bool found = false;
-    (void)snprintf(path, sizeof path, "/proc/%ld/status", process);
-    FILE *file = fopen(path, "re");
-    while (file && !found && fgets(line, sizeof line, file))
-        found = sscanf(line, "Uid: %*u %lu", &user) == 1;
-    if (file) (void)fclose(file);
-    return found && user == (unsigned long)geteuid();
+    char path[64];
+    struct stat st;
+    (void)snprintf(path, sizeof path, "/proc/%ld", process);
+    return stat(path, &st) == 0 && st.st_uid == geteuid();
 }
 
 /* True if the process has this file open, or if that cannot be seen. False for a process of another

@@ -153,7 +153,6 @@ static int write_bytes(const struct tape_set *s, const uint8_t *bytes)
     for (size_t done = 0; done < stored_bytes(s);) {
         ssize_t n = pwrite(s->files[s->n_files - 1].fd, bytes + done, stored_bytes(s) - done,
                            at + (off_t)done);
-        if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return n < 0 ? errno : ENOSPC;
         done += (size_t)n;
     }
@@ -167,7 +166,6 @@ static int read_page(const struct tape_set *s, uint64_t place, uint8_t *bytes)
     off_t at = offset_of(s, place);
     for (size_t done = 0; done < stored_bytes(s);) {
         ssize_t n = pread(file->fd, bytes + done, stored_bytes(s) - done, at + (off_t)done);
-        if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return report_file(file, "read", n < 0 ? errno : EIO);
         done += (size_t)n;
     }

@@ -50,12 +50,12 @@ struct memory_budget {
     unsigned chunk_factor;      /* memory of an output chunk with its blocks, in chunk_bytes */
 };
 
-/* Returns for how many workers total_bytes suffice: each needs pieces, spill chunks and output
-   chunks. */
-unsigned memory_budget_most_threads(size_t total_bytes);
+/* What a worker needs: two pieces, a spill chunk, two blocks and entries to sort, each of the least
+   size. */
+enum { MEMORY_THREAD_BYTES = 1 << 20 };
 
-/* Returns the least total that suffices for n_threads workers. */
-size_t memory_budget_for_threads(unsigned n_threads);
+/* Returns for how many workers total_bytes suffice. */
+unsigned memory_budget_most_threads(size_t total_bytes);
 
 /* Divides total_bytes among n_threads workers; raises totals that are too small. */
 void memory_budget_plan(struct memory_budget *budget, size_t total_bytes, unsigned n_threads);

@@ -97,10 +97,7 @@ static int sync_path(const char *path, int flags)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
     if (fd < 0) return -1;
-    int r;
-    do r = fsync(fd);
-    while (r < 0 && errno == EINTR);
-    int error = errno;
+    int r = fsync(fd), error = errno;
     if (close(fd) < 0 && r == 0) return -1;
     errno = error;
     return r;
