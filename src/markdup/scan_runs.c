@@ -139,7 +139,7 @@ enum { RANGE_RECORDS = 16384 }; /* some milliseconds of work */
 
 /* Records of a sort buffer for one job. */
 struct range {
-    const struct sort_buffer *buffer;
+    struct sort_buffer *buffer;
     uint32_t run;
     size_t from, to;
 };
@@ -174,7 +174,7 @@ static int scan_range(const struct buffer_scan *scan, const struct range *range)
         struct observed_records one = {.all = {rec, rec + bam_record_bytes(rec)},
                                        .run = range->run, .first_record = i};
         if (has_ordinals) {
-            bam_block_put_ordinal(ordinal, record_ordinal_in_buffer(range->buffer, rec));
+            bam_block_put_ordinal(ordinal, record_ordinal(&range->buffer, 1, rec));
             one.ordinals = ordinal;
         }
         r = observed_parts_show(&parts, &one);

@@ -1,9 +1,9 @@
 /*
  * tape.c -- see tape.h.
  *
- * Each time the memory is full, all full pages go to the file, stream by stream. So the table of
- * where they are has one number for each stream and each such time, not one for each page: with
- * little memory pages are small, and there may be hundreds of millions.
+ * When the memory is full, all full pages go to the file, stream by stream. So pages of a stream lie
+ * next to each other, and its table has an entry for each such extent. With little memory pages are
+ * small, and there may be hundreds of millions: the entries are small, too.
  */
 #include "os/tape.h"
 
@@ -26,23 +26,24 @@ enum {
     PAGES_PER_STREAM = 4,       /* pages in memory that a stream should have */
 };
 
+struct extent {                 /* pages of a stream that lie next to each other in the files */
+    uint32_t place;             /* how many pages were written before the first one */
+    uint8_t n;
+} __attribute__((packed));
+
 struct stream {
     uint8_t **pages;            /* in memory, each with room for the checksum */
     size_t room;
     size_t n_stored;            /* pages before those: they are in a file */
+    struct extent *extents;     /* of these */
+    size_t n_extents, extents_room;
     uint64_t n_bytes;
-};
-
-/* Pages that were written together: those of the first stream, then those of the next one. */
-struct flush {
-    uint64_t first;             /* pages of all streams that were written before */
-    uint32_t ends[];            /* of each stream, its pages in files after the flush */
 };
 
 struct temp_file {
     int fd;
     char *dir;                  /* where it is, for messages */
-    uint64_t first;             /* pages in the files before it */
+    uint32_t first;             /* pages in the files before it */
 };
 
 struct tape_set {
@@ -51,9 +52,7 @@ struct tape_set {
     size_t page_bytes;
     size_t n_pages, max_pages;  /* in memory */
     struct stream *streams;
-    struct flush **flushes;
-    size_t n_flushes, flushes_room;
-    uint64_t n_stored;          /* pages in all files */
+    uint32_t n_stored;          /* pages in all files */
     struct temp_file *files;    /* one for each prefix; pages go to the last one that is open */
     unsigned n_files;           /* that are open */
 };
@@ -69,7 +68,6 @@ struct tape_set *tape_set_create(unsigned n_streams, size_t memory_bytes,
     while (2 * stored_bytes <= page_bytes && stored_bytes < MAX_PAGE_BYTES) stored_bytes *= 2;
     s->page_bytes = stored_bytes - SUM_BYTES;
     s->max_pages = memory_bytes / stored_bytes;
-    if (s->max_pages < 2 * (size_t)n_streams) s->max_pages = 2 * (size_t)n_streams;
     s->streams = xcalloc(n_streams, sizeof *s->streams);
     s->files = xcalloc(places->n_prefixes, sizeof *s->files);
     return s;
@@ -88,9 +86,8 @@ void tape_set_destroy(struct tape_set *s)
         struct stream *stream = &s->streams[i];
         for (size_t k = n_in_memory(s, stream); k-- > 0;) free(stream->pages[k]);
         free(stream->pages);
+        free(stream->extents);
     }
-    for (size_t i = 0; i < s->n_flushes; i++) free(s->flushes[i]);
-    free(s->flushes);
     for (unsigned i = 0; i < s->n_files; i++) {
         (void)close(s->files[i].fd);
         free(s->files[i].dir);
@@ -134,16 +131,16 @@ static int report_damage(const char *dir)
 }
 
 /* Returns the file of a page, given how many pages were written before it. */
-static const struct temp_file *file_of(const struct tape_set *s, uint64_t place)
+static const struct temp_file *file_of(const struct tape_set *s, uint32_t place)
 {
     unsigned number = s->n_files - 1;
     while (s->files[number].first > place) number--;
     return &s->files[number];
 }
 
-static off_t offset_of(const struct tape_set *s, uint64_t place)
+static off_t offset_of(const struct tape_set *s, uint32_t place)
 {
-    return (off_t)((place - file_of(s, place)->first) * stored_bytes(s));
+    return (off_t)(place - file_of(s, place)->first) * (off_t)stored_bytes(s);
 }
 
 /* Writes a page, with its checksum, to the last file. Returns 0, or an errno. */
@@ -160,7 +157,7 @@ static int write_bytes(const struct tape_set *s, const uint8_t *bytes)
 }
 
 /* Reads a page and verifies it; `bytes` has room for the checksum. */
-static int read_page(const struct tape_set *s, uint64_t place, uint8_t *bytes)
+static int read_page(const struct tape_set *s, uint32_t place, uint8_t *bytes)
 {
     const struct temp_file *file = file_of(s, place);
     off_t at = offset_of(s, place);
@@ -173,19 +170,35 @@ static int read_page(const struct tape_set *s, uint64_t place, uint8_t *bytes)
     return memcmp(&sum, bytes + s->page_bytes, sizeof sum) == 0 ? 0 : report_damage(file->dir);
 }
 
+/* Adds the page that was written last to the table of its stream. */
+static void list_page(const struct tape_set *s, struct stream *stream)
+{
+    uint32_t place = s->n_stored - 1;
+    size_t n = stream->n_extents;
+    struct extent *last = n > 0 ? &stream->extents[n - 1] : NULL;
+    stream->n_stored++;
+    if (last && last->n < UINT8_MAX && last->place + last->n == place) {
+        last->n++;
+        return;
+    }
+    xgrow(&stream->extents, &stream->extents_room, n + 1, n / 16, sizeof *stream->extents);
+    stream->extents[stream->n_extents++] = (struct extent){place, 1};
+}
+
 /* Writes a page to the last file; if its disk is full, to a file in the next directory. */
-static int write_page(struct tape_set *s, uint8_t *bytes)
+static int write_page(struct tape_set *s, struct stream *stream, uint8_t *bytes)
 {
     int error;
     uint32_t sum = (uint32_t)long_hash(bytes, s->page_bytes);
     memcpy(bytes + s->page_bytes, &sum, sizeof sum);
-    while ((error = write_bytes(s, bytes)) != 0) {
+    while ((error = s->n_stored < UINT32_MAX ? write_bytes(s, bytes) : EFBIG) != 0) {
         bool is_full = error == ENOSPC || error == EDQUOT;
         if (!is_full || s->n_files == s->places.n_prefixes)
             return report_file(&s->files[s->n_files - 1], "write", error);
         if (open_file(s) < 0) return -1;
     }
     s->n_stored++;
+    list_page(s, stream);
     return 0;
 }
 
@@ -193,41 +206,18 @@ static int write_page(struct tape_set *s, uint8_t *bytes)
 static int write_full_pages(struct tape_set *s)
 {
     if (s->n_files == 0 && open_file(s) < 0) return -1;
-    struct flush *flush = xmalloc(sizeof *flush + s->n_streams * sizeof *flush->ends);
-    xgrow(&s->flushes, &s->flushes_room, s->n_flushes + 1, s->n_flushes, sizeof *s->flushes);
-    s->flushes[s->n_flushes++] = flush;
-    flush->first = s->n_stored;
     for (unsigned i = 0; i < s->n_streams; i++) {
         struct stream *stream = &s->streams[i];
         size_t n_all = n_in_memory(s, stream), n = 0;
         size_t n_full = (size_t)(stream->n_bytes / s->page_bytes) - stream->n_stored;
         int r = 0;
         while (r == 0 && n < n_full)
-            if ((r = write_page(s, stream->pages[n])) == 0) free(stream->pages[n++]);
+            if ((r = write_page(s, stream, stream->pages[n])) == 0) free(stream->pages[n++]);
         for (size_t k = n; k < n_all; k++) stream->pages[k - n] = stream->pages[k];
-        stream->n_stored += n;
         s->n_pages -= n;
         if (r < 0) return -1;
-        flush->ends[i] = (uint32_t)stream->n_stored;
     }
     return 0;
-}
-
-/* Returns where a page of a stream is in the files. */
-static uint64_t place_of(const struct tape_set *s, unsigned stream, size_t number)
-{
-    size_t low = 0, high = s->n_flushes - 1;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (s->flushes[middle]->ends[stream] > number)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    const uint32_t *ends = s->flushes[low]->ends, *before = low ? s->flushes[low - 1]->ends : NULL;
-    uint64_t place = s->flushes[low]->first;
-    for (unsigned i = 0; i < stream; i++) place += ends[i] - (before ? before[i] : 0);
-    return place + number - (before ? before[stream] : 0);
 }
 
 /* ---- appending ---- */
@@ -272,17 +262,18 @@ uint64_t tape_set_all_bytes(const struct tape_set *s)
 
 uint64_t tape_set_file_bytes(const struct tape_set *s)
 {
-    return s->n_stored * stored_bytes(s);
+    return (uint64_t)s->n_stored * stored_bytes(s);
 }
 
 /* ---- reading ---- */
 
 void tape_set_advise(struct tape_set *s, unsigned number)
 {
-    for (size_t i = 0; i < s->streams[number].n_stored; i++) {
-        uint64_t place = place_of(s, number, i);
-        (void)posix_fadvise(file_of(s, place)->fd, offset_of(s, place), (off_t)stored_bytes(s),
-                            POSIX_FADV_WILLNEED);
+    const struct stream *stream = &s->streams[number];
+    for (size_t i = 0; i < stream->n_extents; i++) {
+        const struct extent *extent = &stream->extents[i];
+        (void)posix_fadvise(file_of(s, extent->place)->fd, offset_of(s, extent->place),
+                            (off_t)(extent->n * stored_bytes(s)), POSIX_FADV_WILLNEED);
     }
 }
 
@@ -291,7 +282,18 @@ void tape_reader_begin(struct tape_reader *reader, struct tape_set *streams, uns
     reader->streams = streams;
     reader->stream = stream;
     reader->at = 0;
+    reader->extent = reader->extent_first = 0;
     reader->place = 0;
+}
+
+/* Returns where a page is in the files. */
+static uint32_t find_place(struct tape_reader *reader, size_t number)
+{
+    const struct extent *extents = reader->streams->streams[reader->stream].extents;
+    if (number < reader->extent_first) reader->extent = reader->extent_first = 0;
+    while (number - reader->extent_first >= extents[reader->extent].n)
+        reader->extent_first += extents[reader->extent++].n;
+    return extents[reader->extent].place + (uint32_t)(number - reader->extent_first);
 }
 
 /* Returns the bytes of a page, or NULL after a message. */
@@ -300,12 +302,12 @@ static const uint8_t *page_bytes(struct tape_reader *reader, size_t number)
     const struct tape_set *s = reader->streams;
     const struct stream *stream = &s->streams[reader->stream];
     if (number >= stream->n_stored) return stream->pages[number - stream->n_stored];
-    uint64_t place = place_of(s, reader->stream, number);
-    if (reader->place == place + 1) return reader->page;
+    uint32_t place = find_place(reader, number);
+    if (reader->place == (uint64_t)place + 1) return reader->page;
     xgrow(&reader->page, &reader->page_room, stored_bytes(s), 0, 1);
     reader->place = 0;
     if (read_page(s, place, reader->page) < 0) return NULL;
-    reader->place = place + 1;
+    reader->place = (uint64_t)place + 1;
     return reader->page;
 }
 

@@ -29,8 +29,8 @@ struct temp_places {
     const char *output;
 };
 
-/* memory_bytes: the limit for pages, or two pages for each stream. The table of those in files takes
-   4 bytes more for each stream whenever this memory was full. */
+/* memory_bytes: the limit for pages, or one page for each stream. The tables of those in files take
+   some 5 bytes more for each three pages. */
 struct tape_set *tape_set_create(unsigned n_streams, size_t memory_bytes,
                                  const struct temp_places *places);
 
@@ -54,6 +54,7 @@ struct tape_reader {
     uint64_t at;
     uint8_t *bytes;             /* the last bytes that were read, if they lay in several pages */
     size_t room;
+    size_t extent, extent_first;        /* where that page is in the table, and its first page */
     uint8_t *page;              /* the page that was read last from a file */
     size_t page_room;
     uint64_t place;             /* its place, from 1; 0: none */

@@ -50,7 +50,7 @@ struct run_writer {
     size_t n_places;
     size_t n_sources;
     struct merge_source *sources;
-    struct record_ordinals *ordinals;   /* NULL: they are the indexes */
+    struct sort_buffer *const *buffers; /* one for each source */
     struct file_range *files;
     unsigned n_files;
     unsigned n_ring;            /* spill chunks of each */
@@ -121,10 +121,11 @@ static int show_record(struct spill_chunk *chunk, const uint8_t *rec, uint64_t i
     const struct run_writer *run = chunk->file->run;
     struct observed_records one = {.all = {rec, rec + bam_record_bytes(rec)},
                                    .run = run->settings.label.run, .first_record = index};
-    if (run->ordinals) {
+    if (record_ordinals_are_needed(run->settings.rules)) {
         size_t at = chunk->ordinals_bytes, end = at + BAM_BLOCK_ORDINAL_BYTES;
         xgrow(&chunk->ordinals, &chunk->ordinals_room, end, end, 1);
-        bam_block_put_ordinal(chunk->ordinals + at, record_ordinals_find(run->ordinals, rec));
+        bam_block_put_ordinal(chunk->ordinals + at,
+                              record_ordinal(run->buffers, run->n_sources, rec));
         one.ordinals = chunk->ordinals + at;
         chunk->ordinals_bytes = end;
     }
@@ -443,6 +444,7 @@ static struct run_writer *create_run(const struct run_writer_settings *settings,
     size_t *raw_bytes = xcalloc(n, sizeof *raw_bytes);
     run->settings = *settings;
     run->n_sources = n;
+    run->buffers = buffers;
     run->sources = xcalloc(n, sizeof *run->sources);
     for (size_t i = 0; i < n; i++) {
         const struct sort_buffer *buffer = buffers[i];
@@ -452,8 +454,6 @@ static struct run_writer *create_run(const struct run_writer_settings *settings,
     run->places = merge_cut_places(settings->rules, run->sources, raw_bytes, n,
                                    settings->budget.spill_chunk_bytes / 8, &run->n_places);
     free(raw_bytes);
-    if (record_ordinals_are_needed(settings->rules))
-        run->ordinals = record_ordinals_create(buffers, n);
     make_files(run);
     return run;
 }
@@ -471,7 +471,6 @@ static void destroy_run(struct run_writer *run)
         free(file->cut_at);
     }
     free(run->files);
-    record_ordinals_destroy(run->ordinals);
     free(run->sources);
     free(run->places);
     free(run);
