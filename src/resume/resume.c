@@ -56,6 +56,7 @@ static void take_runs(struct resume *resume, const struct run_label *labels, siz
 {
     *spilled = (struct spill_totals){.n_runs = (unsigned)n_chain, .last_run = RUN_LABEL_NONE};
     resume->dropped_runs = xcalloc(n - n_chain, sizeof *resume->dropped_runs);
+    thread_pool_lock(totals->threads);
     for (size_t i = 0; i < n; i++) {
         const struct run_label *label = &labels[i];
         if (label->run >= spilled->next_run) spilled->next_run = label->run + 1;
@@ -63,12 +64,14 @@ static void take_runs(struct resume *resume, const struct run_label *labels, siz
             resume->dropped_runs[resume->n_dropped++] = label->run;
             continue;
         }
-        load_totals_add_before(totals, &label->sum, label->any_placed);
+        load_totals_add(totals, &label->sum, label->any_placed);
         spilled->open_bytes += label->open_bytes;
         spilled->raw_bytes += label->sum.n_bytes;
         spilled->last_run = label->run;
         resume->start = label->end;
     }
+    totals->counts.raw_bytes_before = spilled->raw_bytes;
+    thread_pool_unlock(totals->threads);
 }
 
 /* Finds the valid runs: those in the chain of labels. */

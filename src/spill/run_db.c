@@ -353,26 +353,16 @@ int run_db_end_run(struct begun_run *w)
     return should_admit(db) ? run_db_admit_runs(db) : 0;
 }
 
-/* Lists the files of all runs that have ended. Returns how many there are. */
-static size_t list_ended(const struct run_db *db, const char ***paths)
-{
-    size_t n = 0;
-    for (unsigned i = 0; i < db->n_ended; i++) n += db->ended[i]->n_files;
-    *paths = xcalloc(n, sizeof **paths);
-    n = 0;
-    for (unsigned i = 0; i < db->n_ended; i++)
-        for (unsigned k = 0; k < db->ended[i]->n_files; k++)
-            (*paths)[n++] = db->ended[i]->files[k].path;
-    return n;
-}
-
 int run_db_admit_runs(struct run_db *db)
 {
     if (db->n_ended == 0) return 0;
     if (!db->db) return RUN_DB_ERROR;   /* reopening has failed after a message */
     char *error = NULL;
-    const char **paths;
-    size_t n_paths = list_ended(db, &paths);
+    const char **paths = xcalloc(db->n_waiting, sizeof *paths);
+    size_t n_paths = 0;
+    for (unsigned i = 0; i < db->n_ended; i++)
+        for (unsigned k = 0; k < db->ended[i]->n_files; k++)
+            paths[n_paths++] = db->ended[i]->files[k].path;
     rocksdb_ingest_external_file(db->db, paths, n_paths, db->opts.ingest, &error);
     free(paths);
     db->n_open += db->n_waiting;

@@ -29,10 +29,6 @@ struct run_scan;
 
 enum { RUN_DB_ERROR = -1, RUN_DB_FULL = -2 };
 
-/* n_admitted for a disk that is slow to seek: to admit runs, RocksDB syncs its manifest twice and
-   its directory once, which takes 90 ms on a rotating disk. */
-enum { RUN_DB_ADMITTED_WHEN_SLOW = 4 };
-
 struct run_db_settings {
     size_t compaction_read_bytes;       /* of a file at a time; 0: the kernel's readahead */
     /* Compactions and scans use O_DIRECT. Allows one scan at a time, and no runs after it. Opens

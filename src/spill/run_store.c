@@ -1,16 +1,6 @@
 /*
- * run_store.c -- see run_store.h.
- *
- * Sizes of reads. By default the kernel reads 128 KiB ahead of each file, outside of our memory. On
- * a disk without seeks that is best, because our own read-ahead copies the data once more. If seeks
- * are slow, a scan reads as much at a time as the memory allows, if that is more than the kernel's
- * readahead.
- *
- * If seeks are slow and the temporary data are much larger than the machine's memory, scans use
- * O_DIRECT. Through the page cache a read of a megabyte reaches the disk in steps of the kernel's
- * readahead, and the head moves elsewhere between the steps; its pages would also evict others from
- * the cache. If the data are smaller, much of them is still in the page cache, which direct reads
- * would not use.
+ * run_store.c -- see run_store.h. doc/notes/spill.md (Disks) says how much of a file is read at a
+ * time, and when reads use O_DIRECT.
  */
 #include "spill/run_store.h"
 
@@ -33,6 +23,9 @@ enum {
     CHECK_BYTES = 1 << 20,      /* checks the free space after each such part of a run */
     MOST_RETRIES = 30,
     RETRY_MICROSECONDS = 200000,
+    /* To admit runs, RocksDB syncs its manifest twice and its directory once, which takes 90 ms on a
+       rotating disk. */
+    ADMITTED_WHEN_SLOW = 4,
 };
 
 struct volume {                 /* a database in a temporary directory */
@@ -178,7 +171,7 @@ static struct run_db *open_db(const struct run_store *store, const struct volume
         .may_lack_files = !store->settings.read_only,
         .number = volume->lane,
         .n_compactions = compaction_n_parallel(run_store_n_lanes(store)),
-        .n_admitted = store->slow_to_seek ? RUN_DB_ADMITTED_WHEN_SLOW : 1,
+        .n_admitted = store->slow_to_seek ? ADMITTED_WHEN_SLOW : 1,
         .long_keys = store->settings.long_keys,
         .few_files = store->facts.most_files * store->n_volumes <= FEW_FILES,
     };

@@ -3,7 +3,7 @@
 
 #include "util/xalloc.h"
 
-#include <sys/mman.h>
+#include <stdlib.h>
 
 /* More than an entry of 16 bytes and the alignment of the entries between the ends. */
 enum { MARGIN_BYTES = 1024 };
@@ -22,10 +22,7 @@ struct sort_buffer *sort_buffer_create(const struct sort_rules *rules, uint8_t *
     buffer->mem_bytes = mem_bytes;
     if (!mem) {
         buffer->mem_bytes = align_up(mem_bytes, 4096);
-        void *fresh = mmap(NULL, buffer->mem_bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        xalloc_require(fresh != MAP_FAILED);
-        buffer->mem = fresh;
+        buffer->mem = xmalloc(buffer->mem_bytes);
         buffer->owns_mem = true;
     }
     sort_buffer_reset(buffer);
@@ -45,7 +42,7 @@ void sort_buffer_destroy(struct sort_buffer *buffer)
 {
     if (!buffer) return;
     free_parts(buffer);
-    if (buffer->owns_mem) (void)munmap(buffer->mem, buffer->mem_bytes);
+    if (buffer->owns_mem) free(buffer->mem);
     free(buffer);
 }
 

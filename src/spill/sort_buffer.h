@@ -68,8 +68,8 @@ struct sort_buffer {
     struct sort_entry *entries;
 };
 
-/* Makes a sort buffer with mem_bytes, at least 8 KiB, at mem; if mem is NULL, allocates the memory
-   with mmap. The rules must outlive the sort buffer. Never returns NULL. */
+/* Makes a sort buffer with mem_bytes, at least 8 KiB, at mem; if mem is NULL, allocates the
+   memory. The rules must outlive the sort buffer. Never returns NULL. */
 struct sort_buffer *sort_buffer_create(const struct sort_rules *rules, uint8_t *mem,
                                        size_t mem_bytes);
 void sort_buffer_destroy(struct sort_buffer *buffer);

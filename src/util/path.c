@@ -110,6 +110,5 @@ int path_sync_file(const char *path)
 
 int path_sync_directory(const char *path)
 {
-    /* A file system that cannot sync directories returns EINVAL. */
-    return sync_path(path, O_DIRECTORY) == 0 || errno == EINVAL ? 0 : -1;
+    return sync_path(path, O_DIRECTORY);
 }

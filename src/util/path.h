@@ -39,7 +39,7 @@ ssize_t path_list(const char *path, bool (*accept)(const char *name, const void 
                   const void *arg, char ***names);
 
 /* Wait until a file, or the names in a directory, are on the disk. Return 0, or -1 with errno set.
-   path_sync_directory succeeds also on a file system that cannot sync directories. */
+   On a file system that cannot sync directories it succeeds (os/interpose.h). */
 int path_sync_file(const char *path);
 int path_sync_directory(const char *path);
 
