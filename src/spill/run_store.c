@@ -77,16 +77,6 @@ struct stored_run {
     _Atomic size_t n_bytes;     /* that were put */
 };
 
-static void lock_store(struct run_store *store)
-{
-    (void)pthread_mutex_lock(&store->lock);
-}
-
-static void unlock_store(struct run_store *store)
-{
-    (void)pthread_mutex_unlock(&store->lock);
-}
-
 /* ---- creating and destroying ---- */
 
 /* True if a directory is on the same file system as an earlier one. */
@@ -266,21 +256,21 @@ static struct volume *choose_volume(const struct run_store *store)
 
 void run_store_expect(struct run_store *store, uint64_t raw_done, uint64_t raw_left)
 {
-    lock_store(store);
+    (void)pthread_mutex_lock(&store->lock);
     store->raw_done = raw_done;
     store->raw_left = raw_left;
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
 }
 
 /* Estimates how many temporary bytes are still to be written; 0: unknown. */
 static uint64_t bytes_to_come(struct run_store *store)
 {
-    lock_store(store);
+    (void)pthread_mutex_lock(&store->lock);
     uint64_t n_bytes = bytes_of_all(store);
     double ratio = 0.5;         /* before the first run: that of lz4 */
     if (store->raw_done > 0 && n_bytes > 0) ratio = (double)n_bytes / (double)store->raw_done;
     uint64_t left = (uint64_t)(ratio * (double)store->raw_left);
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
     return left;
 }
 
@@ -325,11 +315,11 @@ int run_store_make_room(struct stored_run *run)
 {
     struct run_store *store = run->store;
     if (wait_for_space(store, run->volume)) return RUN_STORE_AGAIN;
-    lock_store(store);
+    (void)pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < store->n_volumes; i++)
         if (store->volumes[i].dir == run->volume->dir) store->volumes[i].full = true;
     bool have_other = choose_volume(store) != NULL;
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
     if (!have_other) return report_full(store, run->volume);
     diag_warning("no space is left in '%s': temporary data go to the other directories",
                  run->volume->dir);
@@ -340,9 +330,9 @@ int run_store_begin_run(struct run_store *store, unsigned n_files, struct stored
 {
     struct stored_run *run = *begun = xcalloc(1, sizeof *run);
     run->start = monotonic_seconds();
-    lock_store(store);
+    (void)pthread_mutex_lock(&store->lock);
     struct volume *volume = choose_volume(store);
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
     run->store = store;
     run->volume = volume;
     run->n_files = n_files;
@@ -370,12 +360,12 @@ static bool should_go_elsewhere(struct stored_run *run, size_t n_bytes)
     size_t before = atomic_fetch_add(&run->n_bytes, n_bytes);
     bool check = before == 0 || before / CHECK_BYTES < (before + n_bytes) / CHECK_BYTES;
     if (!check || !is_nearly_full(run)) return false;
-    lock_store(store);
+    (void)pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
         if (volume->dir != run->volume->dir && !volume->full) have_other = true;
     }
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
     return have_other;
 }
 
@@ -412,10 +402,10 @@ int run_store_end_run(struct stored_run *run)
     int r = run_db_end_run(run->writer);
     run->writer = NULL;
     if (r == RUN_DB_FULL) r = report_full(store, volume);
-    lock_store(store);
+    (void)pthread_mutex_lock(&store->lock);
     volume->write_seconds += run->seconds + monotonic_seconds() - start;
     count_runs(store, volume);
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
     if (volume->n_runs > 0 && !volume->compactor.db)
         volume->compactor = (struct run_compactor){.db = volume->db};
     free(run);
@@ -436,9 +426,9 @@ int run_store_flush(struct run_store *store)
         struct volume *volume = &store->volumes[i];
         if (volume->n_runs == 0) continue;
         int r = run_db_admit_runs(volume->db);
-        lock_store(store);
+        (void)pthread_mutex_lock(&store->lock);
         count_runs(store, volume);
-        unlock_store(store);
+        (void)pthread_mutex_unlock(&store->lock);
         if (r == RUN_DB_FULL) r = report_full(store, volume);
         if (r < 0 && first == 0) first = r;     /* still flushes the other databases */
     }
@@ -551,14 +541,14 @@ unsigned run_store_n_durable(const struct run_store *store)
 void run_store_look(struct run_store *store, struct run_store_disks *disks)
 {
     *disks = (struct run_store_disks){.in_memory = true, .slow_to_seek = store->slow_to_seek};
-    lock_store(store);
+    (void)pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
         run_store_disks_add(disks, &volume->disk);
         if (volume->lane == 0 && !volume->full && !volume->shares_space)
             disks->free_bytes += free_bytes(volume);
     }
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
 }
 
 /* Adds the statistics of one database. The reason of the sort is the highest one of a database, in

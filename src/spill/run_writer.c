@@ -97,10 +97,11 @@ static int end_block(struct spill_chunk *chunk, struct chunk_scratch *scratch,
                   bam_block_bound(s->codec, raw_bytes, last->n_bytes);
     xgrow(&chunk->blocks, &chunk->room, chunk->n_bytes + most, chunk->room / 2, 1);
     uint8_t *at = chunk->blocks + chunk->n_bytes, *value = at + sizeof block + key_bytes;
-    const struct bam_block_content content = {scratch->raw, raw_bytes, (uint32_t)(to - from),
-                                              last->bytes, last->n_bytes,
-                                              chunk->ordinals_bytes > 0 ? chunk->ordinals : NULL};
-    ssize_t value_bytes = bam_block_encode(&scratch->coder, s->codec, &content, value);
+    const struct bam_block content = {
+        s->codec, (uint32_t)(to - from), raw_bytes, last->bytes, last->n_bytes,
+        chunk->ordinals_bytes > 0 ? chunk->ordinals : NULL, .payload = scratch->raw,
+    };
+    ssize_t value_bytes = bam_block_encode(&scratch->coder, &content, value);
     if (value_bytes < 0) {
         diag_error("a block of temporary data cannot be compressed with %s; please report this",
                    temp_codec_name(s->codec));

@@ -68,9 +68,10 @@ static struct stored_block *make_block(const struct sort_rules *rules, size_t na
     struct stored_block *queued = test_alloc(sizeof *queued + TEST_BOUND_BYTES);
     *queued = (struct stored_block){.dir = "nowhere"};
     queued->key_bytes = merge_bound_store(rules->order, &source, 0, queued->key);
-    const struct bam_block_content content = {raw, raw_bytes, N_RECORDS, last, last_bytes, NULL};
+    const struct bam_block content = {TEMP_CODEC_LZ4, N_RECORDS, raw_bytes, last, last_bytes, NULL,
+                                      .payload = raw};
     queued->value = test_alloc(bam_block_bound(TEMP_CODEC_LZ4, raw_bytes, last_bytes));
-    ssize_t n = bam_block_encode(&coder, TEMP_CODEC_LZ4, &content, queued->value);
+    ssize_t n = bam_block_encode(&coder, &content, queued->value);
     assert_true(n > 0);
     queued->value_bytes = (size_t)n;
     for (size_t i = 0; i < N_RECORDS; i++) free(keyed[i]);
