@@ -149,7 +149,7 @@ static int run_phases(struct sort_context *sort)
 int sort_run(const struct sort_settings *settings, struct sort_report *report)
 {
     struct sort_context sort;
-    if (sort_init(&sort, settings, report) < 0) return -1;
+    sort_init(&sort, settings, report);
     struct abort_cleanup abort_cleanup = {
         .threads = sort.threads, .pool = sort.pool, .totals = sort.totals,
         .checkpoint = sort.checkpoint, .store = sort.store, .outputs = &sort.outputs,

@@ -96,7 +96,6 @@ static int look_at_input(struct plan *plan)
         sort_plan_memory(s, s->memory_bytes < SAMPLE_MEMORY ? s->memory_bytes : SAMPLE_MEMORY,
                          &sample.budget);
         sample.threads = thread_pool_create();
-        if (!sample.threads) return -1;
         sample.pool = sort_buffer_pool_create(sample.threads, &sample.budget);
         sample.totals = load_totals_create(sample.threads, 0);
         sort_buffer_pool_let_grow(sample.pool);

@@ -4,6 +4,7 @@
  * The mutex detects errors (PTHREAD_MUTEX_ERRORCHECK), because a thread that cleans up after an
  * exception may already hold the lock. It also makes thread_pool_assert_locked simple.
  */
+#define _GNU_SOURCE             /* PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP */
 #include "os/thread_pool.h"
 
 #include "util/diag.h"
@@ -274,28 +275,12 @@ void *worker_scratch(struct worker *worker, const struct scratch_kind *kind)
 
 /* ---- create and destroy ---- */
 
-static int init_lock(struct threads *threads)
-{
-    pthread_mutexattr_t checked;
-    int error = pthread_mutexattr_init(&checked);
-    if (error) return error;
-    error = pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
-    if (!error) error = pthread_mutex_init(&threads->lock, &checked);
-    (void)pthread_mutexattr_destroy(&checked);
-    if (error) return error;
-    error = pthread_cond_init(&threads->changed, NULL);
-    if (error) (void)pthread_mutex_destroy(&threads->lock);
-    return error;
-}
-
 struct threads *thread_pool_create(void)
 {
     struct threads *threads = xcalloc(1, sizeof *threads);
-    int error = init_lock(threads);
-    if (!error) return threads;
-    diag_no_thread(error);
-    free(threads);
-    return NULL;
+    threads->lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+    threads->changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    return threads;
 }
 
 int thread_pool_start(struct threads *threads, unsigned n_threads)

@@ -53,7 +53,6 @@ void *worker_scratch(struct worker *worker, const struct scratch_kind *kind);
 
 struct threads;
 
-/* Returns NULL after a message. */
 struct threads *thread_pool_create(void);
 
 /* Starts n_threads workers. Returns 0, or -1 after a message. */

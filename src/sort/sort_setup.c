@@ -118,8 +118,8 @@ static void create_objects(struct sort_context *sort)
     create_output(sort);
 }
 
-int sort_init(struct sort_context *sort, const struct sort_settings *settings,
-              struct sort_report *report)
+void sort_init(struct sort_context *sort, const struct sort_settings *settings,
+               struct sort_report *report)
 {
     *sort = (struct sort_context){
         .settings = settings, .report = report, .cut_names = CUT_NAMES_START};
@@ -127,9 +127,7 @@ int sort_init(struct sort_context *sort, const struct sort_settings *settings,
                                    .also = settings->also};
     sort_plan_memory(settings, settings->memory_bytes, &sort->budget);
     sort->threads = thread_pool_create();
-    if (!sort->threads) return -1;
     create_objects(sort);
-    return 0;
 }
 
 /* Reports the initial budget, including sort buffers that compactions took, but with the longer
