@@ -198,7 +198,7 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
                              const char **full)
 {
     struct run_db *db = xcalloc(1, sizeof *db);
-    xalloc_require(pthread_mutex_init(&db->opening, NULL) == 0);
+    db->opening = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     db->settings = *settings;
     db->dir = xstrdup(dir);
     db->path = xasprintf("%s/db-%u", dir, settings->number);
@@ -230,7 +230,6 @@ void run_db_destroy(struct run_db *db)
     rocksdb_opts_release(&db->opts);
     while (db->n_ended > 0) free_writer(db->ended[--db->n_ended]);
     free(db->ended);
-    (void)pthread_mutex_destroy(&db->opening);
     free(db->path);
     free(db->dir);
     free(db);

@@ -188,7 +188,7 @@ static int open_volumes(struct run_store *store)
 struct run_store *run_store_create(const struct run_store_settings *settings)
 {
     struct run_store *store = xcalloc(1, sizeof *store);
-    xalloc_require(pthread_mutex_init(&store->lock, NULL) == 0);
+    store->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     store->settings = *settings;
     plan_reading(store, make_volumes(store));
     if (!settings->existing || open_volumes(store) == 0) return store;
@@ -200,7 +200,6 @@ void run_store_destroy(struct run_store *store)
 {
     if (!store) return;
     for (size_t i = 0; i < store->n_volumes; i++) run_db_destroy(store->volumes[i].db);
-    (void)pthread_mutex_destroy(&store->lock);
     free(store->volumes);
     free(store);
 }

@@ -40,7 +40,8 @@ struct run_store_settings {
     enum compaction_mode compaction;
     bool long_keys;             /* keys may have tens of thousands of bytes */
     uint64_t input_bytes;       /* estimated uncompressed size; 0: unknown */
-    const struct memory_budget *budget; /* runs are lengthened if a disk is slow to seek */
+    const struct memory_budget *budget; /* for run_store_create, which lengthens the runs if a disk
+                                           is slow to seek */
 };
 
 struct run_store *run_store_create(const struct run_store_settings *settings);
