@@ -247,9 +247,9 @@ static uint64_t count_bytes(const char *path)
     return n_bytes;
 }
 
-static bool is_no_new_lock(const char *name, const void *arg)
+static int is_no_new_lock(const struct dirent *entry)
 {
-    (void)arg;
+    const char *name = entry->d_name;
     return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
            strcmp(name, TEMP_DIR_LOCK_NAME ".new") != 0;
 }
@@ -258,13 +258,13 @@ static bool is_no_new_lock(const char *name, const void *arg)
 static bool is_stillborn(const char *path, const struct stat *st)
 {
     enum { LONG_SECONDS = 60 };         /* a sort makes the lock within microseconds */
-    char **names;
+    struct dirent **entries;
     if (!S_ISDIR(st->st_mode) || st->st_uid != geteuid() || (st->st_mode & 077) != 0 ||
         difftime(time(NULL), st->st_ctime) < LONG_SECONDS)
         return false;
-    ssize_t n = path_list(path, is_no_new_lock, NULL, &names);
-    for (ssize_t i = 0; i < n; i++) free(names[i]);
-    if (n >= 0) free(names);
+    int n = scandir(path, &entries, is_no_new_lock, alphasort);
+    for (int i = 0; i < n; i++) free(entries[i]);
+    if (n >= 0) free(entries);
     return n == 0;
 }
 
@@ -447,33 +447,27 @@ static enum kind kind_of(const char *name, const struct cleaning *c)
     return !is_of_output(c, name, n) ? NOT_OURS : is_directory ? DIRECTORY : OUTPUT;
 }
 
-static bool is_ours(const char *name, const void *cleaning)
-{
-    return kind_of(name, cleaning) != NOT_OURS;
-}
-
 /* Cleans up in a directory. */
 static int clean_below(struct cleaning *c, const char *place)
 {
-    char **names;
-    ssize_t n = path_list(place, is_ours, c, &names);
-    int r = 0;
+    struct dirent **entries;
+    int r = 0, n = scandir(place, &entries, NULL, alphasort);
     if (n < 0) {
         diag_error("cannot look into '%s': %s", place, strerror(errno));
         return -1;
     }
     for (int kind = 0; kind < N_KINDS; kind++) {
-        for (ssize_t i = 0; i < n; i++) {
-            if ((int)kind_of(names[i], c) != kind) continue;
-            char *path = temp_dir_path(place, names[i]);
+        for (int i = 0; i < n; i++) {
+            if ((int)kind_of(entries[i]->d_name, c) != kind) continue;
+            char *path = temp_dir_path(place, entries[i]->d_name);
             int cleaned = kind == DIRECTORY ? clean_part(c, path, NULL)
                                             : clean_file(c, path, false);
             if (cleaned < 0) r = -1;
             free(path);
         }
     }
-    for (ssize_t i = 0; i < n; i++) free(names[i]);
-    free(names);
+    for (int i = 0; i < n; i++) free(entries[i]);
+    free(entries);
     return r;
 }
 

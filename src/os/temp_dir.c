@@ -160,16 +160,15 @@ bool temp_dir_is_name(const char *name, size_t *n_output)
     return n_before == n_word || at[-(ptrdiff_t)n_word - 1] == '.';
 }
 
-static bool accept_name(const char *name, const void *arg)
+static int is_accepted(const struct dirent *entry)
 {
     size_t n_output;
-    (void)arg;
-    return temp_dir_is_name(name, &n_output);
+    return temp_dir_is_name(entry->d_name, &n_output);
 }
 
-ssize_t temp_dir_list(const char *path, char ***names)
+int temp_dir_list(const char *path, struct dirent ***entries)
 {
-    return path_list(path, accept_name, NULL, names);
+    return scandir(path, entries, is_accepted, alphasort);
 }
 
 char *temp_dir_path(const char *parent, const char *name)

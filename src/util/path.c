@@ -3,7 +3,6 @@
 
 #include "util/xalloc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -69,28 +68,6 @@ bool path_is_standard_output(const char *name)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return true;
     return false;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-ssize_t path_list(const char *path, bool (*accept)(const char *name, const void *arg),
-                  const void *arg, char ***names)
-{
-    size_t n = 0, room = 0;
-    *names = NULL;
-    DIR *dir = opendir(path);
-    if (!dir) return -1;
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        if (!accept(entry->d_name, arg)) continue;
-        xgrow(names, &room, n + 1, n + 15, sizeof **names);
-        (*names)[n++] = xstrdup(entry->d_name);
-    }
-    (void)closedir(dir);
-    if (n > 0) qsort(*names, n, sizeof **names, compare_names);
-    return (ssize_t)n;
 }
 
 static int sync_path(const char *path, int flags)
