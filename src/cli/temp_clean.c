@@ -318,7 +318,7 @@ static bool has_used_part(const struct checkpoint_file *file)
         struct checkpoint_dir dir;
         const char *problem;
         if (i == file->directory) continue;
-        int r = checkpoint_dir_open_patiently(file->directories[i], &dir, &problem);
+        int r = checkpoint_dir_open(file->directories[i], &dir, &problem);
         used = r == CHECKPOINT_BUSY || r == CHECKPOINT_ELSEWHERE || r == CHECKPOINT_CLOSED;
         if (r == CHECKPOINT_OK) checkpoint_dir_close(&dir);
     }
@@ -408,7 +408,7 @@ static int clean_part(struct cleaning *c, const char *path, const char *id)
     const char *problem;
     if (lstat(path, &st) < 0 || (S_ISDIR(st.st_mode) && is_listed(c, &st))) return 0;
     found.since = st.st_ctime;
-    int r = checkpoint_dir_open_patiently(path, &dir, &problem);
+    int r = checkpoint_dir_open(path, &dir, &problem);
     if (r == CHECKPOINT_LOST || (r == CHECKPOINT_FOREIGN && !is_stillborn(path, &st))) return 0;
     if (r != CHECKPOINT_OK) c->n_found++;
     switch (r) {

@@ -24,21 +24,16 @@ static const char *const reach_names[] = {"none", "host", "all"};
 
 enum file_lock file_lock_try(int fd)
 {
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return FILE_LOCK_HELD;
-    if (errno == EWOULDBLOCK) return FILE_LOCK_BUSY;
-    bool has_none = errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL;
-    return has_none ? FILE_LOCK_NONE : FILE_LOCK_ERROR;
-}
-
-enum file_lock file_lock_patiently(int fd)
-{
     enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
-    enum file_lock lock = file_lock_try(fd);
-    for (int i = 0; lock == FILE_LOCK_BUSY && i < TRIES; i++) {
+    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+        bool has_none = errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP ||
+                        errno == EINVAL;
+        if (has_none) return FILE_LOCK_NONE;
+        if (errno != EWOULDBLOCK) return FILE_LOCK_ERROR;
+        if (i == TRIES) return FILE_LOCK_BUSY;
         (void)usleep(WAIT_MICROSECONDS);
-        lock = file_lock_try(fd);
     }
-    return lock;
+    return FILE_LOCK_HELD;
 }
 
 void file_lock_drop(int fd)

@@ -44,10 +44,9 @@ enum file_lock {
     FILE_LOCK_ERROR,            /* errno says why */
 };
 
-/* Tries to lock an open file. file_lock_patiently retries for 0.2 seconds, because a process that
-   only checks the file holds its lock for a moment. */
+/* Tries for 0.2 seconds to lock an open file: a process that only checks the file holds its lock for
+   a moment. */
 enum file_lock file_lock_try(int fd);
-enum file_lock file_lock_patiently(int fd);
 
 /* Releases the lock; the descriptor stays open. */
 void file_lock_drop(int fd);

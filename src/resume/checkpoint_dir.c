@@ -213,18 +213,6 @@ int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char
     return r;
 }
 
-int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir,
-                                  const char **problem)
-{
-    enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
-    int r = checkpoint_dir_open(path, dir, problem);
-    for (int i = 0; r == CHECKPOINT_BUSY && i < TRIES; i++) {
-        (void)usleep(WAIT_MICROSECONDS);
-        r = checkpoint_dir_open(path, dir, problem);
-    }
-    return r;
-}
-
 int checkpoint_dir_take(const struct checkpoint_dir *dir, const char **problem)
 {
     if (write_owner(dir->lock_fd, dir->is_locked ? FILE_LOCK_HELD : FILE_LOCK_NONE) == 0)
@@ -367,7 +355,7 @@ static int open_part(struct checkpoint *checkpoint, const char *path, size_t i)
     const char *problem;
     /* A copy, because compare_files may release the checkpoint file that owns the name. */
     char *name = xstrdup(checkpoint->file.directories[i]);
-    int r = checkpoint_dir_open_patiently(name, &checkpoint->dirs[i], &problem);
+    int r = checkpoint_dir_open(name, &checkpoint->dirs[i], &problem);
     if (r == CHECKPOINT_LOST) problem = "does not exist on this host; sort the input again";
     if (r != CHECKPOINT_OK)
         diag_error("cannot resume '%s': its part '%s' %s", path, name, problem);
@@ -405,7 +393,7 @@ struct checkpoint *checkpoint_open(const char *path)
     const char *problem;
     struct checkpoint_dir dir;
     struct checkpoint_file file;
-    if (checkpoint_dir_open_patiently(path, &dir, &problem) < 0) {
+    if (checkpoint_dir_open(path, &dir, &problem) < 0) {
         (void)refuse(path, problem);
         return NULL;
     }

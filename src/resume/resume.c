@@ -175,7 +175,7 @@ static int publish(const char *temporary)
     char *path = output_journal_path(temporary);
     bool of_groups = path && strcmp(path_name(path), OUTPUT_JOURNAL_OF_GROUPS) == 0;
     if (path &&
-        (!of_groups || checkpoint_dir_open_patiently(temporary, &dir, &problem) == CHECKPOINT_OK))
+        (!of_groups || checkpoint_dir_open(temporary, &dir, &problem) == CHECKPOINT_OK))
         (void)output_leftover_open_of_dead(path, &left);
     int r = left.fd < 0 ? 0 : output_journal_settle(left.fd, true, &journal);
     if (left.fd >= 0 && r == 0 && !of_groups) (void)output_leftover_remove(path, &left);
