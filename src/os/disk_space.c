@@ -57,8 +57,7 @@ bool disk_space_is_short(int error)
 
 enum { TEXT_BYTES = PATH_MAX + 128 };
 
-/* Writes the part of an error that is about space. Returns text, which is empty if nothing is known.
-   */
+/* Writes the part of an error that is about space. Returns text, empty if nothing is known. */
 static const char *describe(const char *path, uint64_t needed_bytes, char text[TEXT_BYTES])
 {
     struct disk_space space;

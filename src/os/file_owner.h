@@ -44,8 +44,8 @@ enum file_lock {
     FILE_LOCK_ERROR,            /* errno says why */
 };
 
-/* Tries for 0.2 seconds to lock an open file: a process that only checks the file holds its lock for
-   a moment. */
+/* Tries for 0.2 seconds to lock an open file: a process that only checks the file holds its lock
+   for a moment. */
 enum file_lock file_lock_try(int fd);
 
 /* Releases the lock; the descriptor stays open. */

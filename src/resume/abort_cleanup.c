@@ -116,8 +116,9 @@ static _Noreturn void die_of(int signal_number)
     _exit(128 + signal_number);
 }
 
-/* Handles a signal; or 0 if no other signal came for some seconds after one that stopped the reader.
-   Ends the process, with the last signal that was not 0, unless the reader is being stopped. */
+/* Handles a signal; or 0 if no other signal came for some seconds after one that stopped the
+   reader. Ends the process, with the last signal that was not 0, unless the reader is being
+   stopped. */
 static void on_signal(struct abort_cleanup *cleanup, int signal_number, int last)
 {
     thread_pool_lock(cleanup->threads);

@@ -11,8 +11,8 @@
  *     the run committer (temp_store.h) once there are runs;
  *   - while merging, the dispatcher, which is the calling thread, the writer (merge.h), and a run
  *     reader for each database (run_reader.h);
- *   - a thread that waits for signals (abort_cleanup.h), one that shows progress (progress.h), one that
- *     syncs (delayed_fsync.h), and RocksDB's for compaction.
+ *   - a thread that waits for signals (abort_cleanup.h), one that shows progress (progress.h), one
+ *     that syncs (delayed_fsync.h), and RocksDB's for compaction.
  */
 #ifndef ROCKSORT_SORT_BAM_SORT_H
 #define ROCKSORT_SORT_BAM_SORT_H

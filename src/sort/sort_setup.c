@@ -110,7 +110,8 @@ static void create_objects(struct sort_context *sort)
     const struct spill_settings spill = {
         .sort = s, .output = &sort->output_path, .also = &sort->also_path, .threads = sort->threads,
         .pool = sort->pool, .totals = sort->totals,
-        .store = sort->store, .checkpoint = sort->checkpoint, .rules = &sort->rules, .observers = &sort->observers_run,
+        .store = sort->store, .checkpoint = sort->checkpoint, .rules = &sort->rules,
+        .observers = &sort->observers_run,
         .record_growth = markdup_growth(sort->duplicates),
         .needs_all_runs = markdup_need_runs(sort->duplicates),
     };

@@ -239,7 +239,8 @@ static bool plan_has_changed(const struct run_compactor *c)
    sizes, even compacted ones. */
 static bool is_behind(const struct run_compactor *c)
 {
-    return c->told.width > 0 && !c->has_failed && run_db_n_files(c->db) + 1 >= c->told.max_files + c->told.width;
+    return c->told.width > 0 && !c->has_failed &&
+           run_db_n_files(c->db) + 1 >= c->told.max_files + c->told.width;
 }
 
 bool run_compactor_plan(struct run_compactor *c, const struct compaction_facts *facts,

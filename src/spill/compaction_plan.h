@@ -80,8 +80,9 @@ struct compaction_plan {
 /* Returns how many compactions may run at a time if each directory has n_lanes databases. */
 unsigned compaction_n_parallel(unsigned n_lanes);
 
-/* Divides what all databases of a sort have together (n_runs_expected, scan_bytes, compaction_bytes)
-   among n_lanes in each of n_dirs directories, and sets n_scans, direct and reads_ahead.
+/* Divides what all databases of a sort have together (n_runs_expected, scan_bytes,
+   compaction_bytes) among n_lanes in each of n_dirs directories, and sets n_scans, direct and
+   reads_ahead.
    slow_to_seek: a disk is; exceeds_memory: the temporary data will not fit into the page cache. */
 void compaction_share(struct compaction_facts *facts, unsigned n_dirs, unsigned n_lanes,
                       bool slow_to_seek, bool exceeds_memory);
@@ -140,10 +141,10 @@ int run_compactor_settle(struct run_compactor *compactor);
 
 enum compaction_state {
     COMPACTION_IS_RUNNING = 1,
-    COMPACTION_IS_DUE = 2,      /* and not running: it will begin when RocksDB's thread gets a CPU */
-    /* The next run should wait until a compaction has ended: there are nearly most_files files, or a
-       second compaction is due. RocksDB compacts the newest files first, so with more runs it would
-       never compact some of the older files. */
+    COMPACTION_IS_DUE = 2,      /* not running; begins when RocksDB's thread gets a CPU */
+    /* The next run should wait until a compaction has ended: there are nearly most_files files, or
+       a second compaction is due. RocksDB compacts the newest files first, so with more runs it
+       would never compact some of the older files. */
     COMPACTION_IS_CROWDED = 4,
     COMPACTION_LACKS_FILES = 8, /* planned because too few files may be open */
 };

@@ -122,8 +122,8 @@ int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsi
 /* True while a compaction runs, unless one has failed. */
 bool run_db_is_compacting(const struct run_db *db);
 
-/* True if RocksDB will begin a compaction as soon as its thread gets a CPU. False after one has failed. Only for the thread that calls
-   run_db_compact. */
+/* True if RocksDB will begin a compaction as soon as its thread gets a CPU. False after one has
+   failed. Only for the thread that calls run_db_compact. */
 bool run_db_compaction_is_due(const struct run_db *db);
 
 /* A step of that, for tests: true if RocksDB will compact some of these files, which are in the

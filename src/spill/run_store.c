@@ -23,8 +23,8 @@ enum {
     CHECK_BYTES = 1 << 20,      /* checks the free space after each such part of a run */
     MOST_RETRIES = 30,
     RETRY_MICROSECONDS = 200000,
-    /* To admit runs, RocksDB syncs its manifest twice and its directory once, which takes 90 ms on a
-       rotating disk. */
+    /* To admit runs, RocksDB syncs its manifest twice and its directory once, which takes 90 ms on
+       a rotating disk. */
     ADMITTED_WHEN_SLOW = 4,
 };
 

@@ -1,5 +1,6 @@
 /*
- * path.h -- splits paths into directory and file name, and syncs files and directories. Splitting looks at the text only and follows no links. Any thread.
+ * path.h -- splits paths into directory and file name, and syncs files and directories. Splitting
+ * looks at the text only and follows no links. Any thread.
  */
 #ifndef ROCKSORT_UTIL_PATH_H
 #define ROCKSORT_UTIL_PATH_H
