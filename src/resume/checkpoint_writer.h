@@ -12,8 +12,8 @@
  *
  * Order of calls: create; look_at_output; for a new sort remember_inputs, make_directories, begin;
  * for a resumed sort adopt, make_directories, begin, adopted; then end_load or save_part; keeps,
- * tell; end_syncs; perhaps remove_directories; destroy. Threads: the one that runs the sort; the signal thread calls
- * only functions that need the lock.
+ * tell; end_syncs; perhaps remove_directories; destroy. Threads: the one that runs the sort; the
+ * signal thread calls only functions that need the lock.
  */
 #ifndef ROCKSORT_RESUME_CHECKPOINT_WRITER_H
 #define ROCKSORT_RESUME_CHECKPOINT_WRITER_H
