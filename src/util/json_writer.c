@@ -80,7 +80,7 @@ static void begin_container(struct json_writer *json, const char *name, bool is_
     (void)fputc(is_array ? '[' : '{', json->to);
 }
 
-static void end_container(struct json_writer *json)
+void json_end(struct json_writer *json)
 {
     assert(json->depth > 0);
     json->depth--;
@@ -94,19 +94,9 @@ void json_begin_object(struct json_writer *json, const char *name)
     begin_container(json, name, false);
 }
 
-void json_end_object(struct json_writer *json)
-{
-    end_container(json);
-}
-
 void json_begin_array(struct json_writer *json, const char *name)
 {
     begin_container(json, name, true);
-}
-
-void json_end_array(struct json_writer *json)
-{
-    end_container(json);
 }
 
 void json_string(struct json_writer *json, const char *name, const char *text)
