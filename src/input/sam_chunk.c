@@ -390,7 +390,7 @@ void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record)
 {
     char *line = chunk->text, *next = line, *end = chunk->text + chunk->text_bytes;
     bool is_cut = chunk->is_cut;
-    chunk->raw_bytes = 0;
+    chunk->raw_bytes = chunk->gap_bytes;
     chunk->n_records = chunk->n_dropped = 0;
     chunk->problem = NULL;
     chunk->read_name[0] = '\0';

@@ -21,7 +21,8 @@ enum {
 struct sam_chunk {
     char *text;                 /* whole lines */
     size_t text_bytes, text_room;
-    uint8_t *raw;               /* the raw records of these lines */
+    size_t gap_bytes;           /* set by the caller: room before the records */
+    uint8_t *raw;               /* the gap and the raw records of these lines */
     size_t raw_bytes, raw_room;
     size_t n_records;           /* in raw */
     size_t n_dropped;           /* by the filter, of the lines before the one with the problem */

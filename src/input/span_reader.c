@@ -13,17 +13,20 @@
 enum { GAP_BYTES = 4096 };      /* before a piece: room for the tail */
 
 void span_reader_begin(struct span_reader *sr, struct bam_reader *reader, size_t span_bytes,
-                       uint64_t n_records)
+                       size_t most_template_bytes, uint64_t n_records)
 {
+    free(sr->open);
     *sr = (struct span_reader){
         .reader = reader, .name = reader->file.name, .is_text = reader->source->kind->is_text,
-        .span_bytes = span_bytes, .n_records = n_records, .end_offset = INPUT_OFFSET_UNKNOWN,
+        .span_bytes = span_bytes, .most_template_bytes = most_template_bytes,
+        .n_records = n_records, .end_offset = INPUT_OFFSET_UNKNOWN,
         .tail = sr->tail, .tail_room = sr->tail_room};
 }
 
 void span_reader_release(struct span_reader *sr)
 {
     free(sr->tail);
+    free(sr->open);
     *sr = (struct span_reader){0};
 }
 
@@ -57,6 +60,7 @@ int span_reader_fill(const struct span_reader *sr, struct record_span *span,
                      struct bgzf_coder *coder, bam1_t *record)
 {
     if (sr->is_text) {
+        span->piece.lines.gap_bytes = sr->most_template_bytes > 0 ? GAP_BYTES : 0;
         sam_chunk_parse(&span->piece.lines, sr->reader->file.header, record);
         sam_chunk_shrink_text(&span->piece.lines, sr->span_bytes);
         return 0;
@@ -122,7 +126,7 @@ void record_span_release(struct record_span *span)
     *span = (struct record_span){0};
 }
 
-/* ---- cutting ---- */
+/* ---- the tail ---- */
 
 size_t span_reader_tail_bytes(const struct span_reader *sr)
 {
@@ -144,32 +148,35 @@ static size_t tail_to_come(const uint8_t *tail, size_t n_bytes, size_t span_byte
 /* Adds bytes to the tail. */
 static void keep_tail(struct span_reader *sr, const uint8_t *bytes, size_t n_bytes)
 {
-    size_t n_before = sr->tail_bytes, n = n_before + n_bytes, more = 0;
+    size_t n_before = sr->tail_bytes, n = n_before + n_bytes, at = sr->kept.at, more = at / 2;
     if (n_bytes == 0) return;
-    if (n > GAP_BYTES && (n_before == 0 || n_before >= 4))
-        more = tail_to_come(n_before > 0 ? sr->tail : bytes, n, sr->span_bytes);
+    const uint8_t *rec = at < n_before ? sr->tail + at : bytes + (at - n_before);
+    if (n > GAP_BYTES && (at < n_before ? n_before : n) - at >= 4)
+        more += tail_to_come(rec, n - at, sr->span_bytes);
     xgrow(&sr->tail, &sr->tail_room, n, more, 1);
     memcpy(sr->tail + n_before, bytes, n_bytes);
     sr->tail_bytes = n;
 }
 
-/* Puts the tail before the bytes of the piece. */
-static void prepend_tail(struct span_reader *sr, struct record_span *span)
+/* Puts the tail before n_bytes at `bytes`, which has a gap before it. Returns the place of these
+   bytes. */
+static uint8_t *prepend_tail(struct span_reader *sr, struct record_span *span, uint8_t *bytes,
+                             size_t n_bytes)
 {
-    size_t n_bytes = sr->tail_bytes;
-    if (n_bytes > GAP_BYTES) {
-        keep_tail(sr, span->raw, span->piece.raw_bytes);
+    size_t n_tail = sr->tail_bytes;
+    if (n_tail > GAP_BYTES) {
+        keep_tail(sr, bytes, n_bytes);
         free(span->memory);
         span->from = span->memory = sr->tail;
-        span->memory_bytes = sr->tail_bytes;
-        span->raw = span->from + n_bytes;
+        span->memory_bytes = sr->tail_room;
         sr->tail = NULL;
         sr->tail_room = 0;
     } else {
-        span->from = span->memory + GAP_BYTES - n_bytes;
-        if (n_bytes > 0) memcpy(span->from, sr->tail, n_bytes);
+        span->from = bytes - n_tail;
+        if (n_tail > 0) memcpy(span->from, sr->tail, n_tail);
     }
     sr->tail_bytes = 0;
+    return span->from + n_tail;
 }
 
 /* True if the record in the tail does not end in the next n_bytes. False if the tail is too short
@@ -177,47 +184,131 @@ static void prepend_tail(struct span_reader *sr, struct record_span *span)
 static bool tail_goes_on(const struct span_reader *sr, size_t n_bytes)
 {
     enum { DECIDED_BYTES = 16 };        /* bam_begins_file */
-    size_t record_bytes = sr->tail_bytes >= 4 ? bam_record_bytes(sr->tail) : 0;
-    return (sr->tail_bytes >= DECIDED_BYTES || !bam_size_is_magic(record_bytes)) &&
-           record_bytes > sr->tail_bytes + n_bytes && record_bytes <= INT32_MAX;
+    size_t n_tail = sr->tail_bytes - sr->kept.at;
+    size_t record_bytes = n_tail >= 4 ? bam_record_bytes(sr->tail + sr->kept.at) : 0;
+    return (n_tail >= DECIDED_BYTES || !bam_size_is_magic(record_bytes)) &&
+           record_bytes > n_tail + n_bytes && record_bytes <= INT32_MAX;
+}
+
+/* ---- cutting ---- */
+
+/* Makes a span of the records of the tail. */
+static void take_kept(struct span_reader *sr, struct record_span *span)
+{
+    span->n_records = sr->kept.n_records;
+    if (span->n_records == 0) return;
+    free(span->memory);
+    span->from = span->memory = sr->tail;
+    span->memory_bytes = sr->tail_room;
+    span->to = span->from + sr->kept.at;
+    sr->kept = (struct last_template){0, 0};
+    sr->tail = NULL;
+    sr->tail_bytes = sr->tail_room = 0;
+}
+
+/* Counts the records of a span that continue the large template. */
+static void continue_open(struct span_reader *sr, struct record_span *span)
+{
+    struct bam_records records = {span->from, span->to};
+    while (records.at < records.to && template_same_name(sr->open, records.at)) {
+        (void)bam_records_next(&records);
+        span->n_continuing++;
+    }
+    if (records.at == records.to) return;
+    free(sr->open);
+    sr->open = NULL;
+}
+
+/* Leaves the records of the last template to the next span, which may continue it, unless it is
+   too large or no usable record follows. */
+static void leave_template(struct span_reader *sr, struct record_span *span)
+{
+    if (sr->open) continue_open(sr, span);
+    if (sr->open || sr->is_ended || span->n_records == 0) return;
+    const struct last_template last = template_find_last(span->from, span->to);
+    size_t n_bytes = (size_t)(span->to - span->from) - last.at;
+    if (template_memory_bytes(n_bytes, last.n_records) > sr->most_template_bytes) {
+        span->n_continued = last.n_records;
+        sr->open = template_copy_name(span->from + last.at);
+        return;
+    }
+    span->to = span->from + last.at;
+    span->n_records -= last.n_records;
+    sr->kept = (struct last_template){n_bytes, last.n_records};
+}
+
+/* Keeps what the next span begins with: from span->to to `end`. */
+static void leave_tail(struct span_reader *sr, struct record_span *span, const uint8_t *end)
+{
+    bool is_moved = span->memory && span->from == span->memory;
+    size_t n_bytes = (size_t)(end - span->to);
+    if (span->n_records > 0 || !is_moved) {
+        keep_tail(sr, span->to, n_bytes);
+        return;
+    }
+    /* The template goes on: it has not been copied to be copied back. */
+    sr->tail = span->memory;
+    sr->tail_bytes = n_bytes;
+    sr->tail_room = span->memory_bytes;
+    span->memory = NULL;
+    span->memory_bytes = 0;
+}
+
+/* The virtual offset of a place in the piece. */
+static uint64_t piece_offset(const struct record_span *span, size_t raw_at)
+{
+    if (!span->raw || raw_at == span->joint_at) return span->joint_offset;
+    return bam_piece_offset(&span->piece, raw_at);
 }
 
 /* Finds the whole records of a piece of BAM. */
 static void cut_records(struct span_reader *sr, struct record_span *span)
 {
+    const struct last_template kept = sr->kept;
     size_t n_bytes = span->piece.raw_bytes;
-    span->raw = span->memory + GAP_BYTES;
-    if (sr->tail_bytes == 0) span->from_offset = bam_piece_offset(&span->piece, 0);
+    uint8_t *raw = span->memory + GAP_BYTES;
+    if (sr->tail_bytes == kept.at) span->joint_offset = bam_piece_offset(&span->piece, 0);
     if (tail_goes_on(sr, n_bytes)) {
-        keep_tail(sr, span->raw, n_bytes);
+        keep_tail(sr, raw, n_bytes);
         return;
     }
-    prepend_tail(sr, span);
-    struct bam_walk walk = {.at = span->from, .end = span->raw + n_bytes};
-    span->n_records = speculative_scan_go(&span->guess, span->raw, &walk);
+    span->raw = raw = prepend_tail(sr, span, raw, n_bytes);
+    struct bam_walk walk = {.at = span->from + kept.at, .end = raw + n_bytes};
+    span->joint_at = (size_t)(walk.at - raw);
+    span->n_records = kept.n_records + speculative_scan_go(&span->guess, raw, &walk);
     span->to = walk.at;
     span->is_damaged = sr->is_ended = walk.is_damaged;
     span->claimed_bytes = walk.claimed_bytes;
-    keep_tail(sr, span->to, (size_t)(walk.end - span->to));
+    sr->end_offset = piece_offset(span, (size_t)(walk.at - raw));
+    sr->kept = (struct last_template){0, 0};
+    if (sr->most_template_bytes > 0) leave_template(sr, span);
+    if (span->n_records > 0) span->to_offset = piece_offset(span, (size_t)(span->to - raw));
+    leave_tail(sr, span, walk.end);
 }
 
 static void cut_lines(struct span_reader *sr, struct record_span *span)
 {
     const struct sam_chunk *lines = &span->piece.lines;
-    if (lines->n_records > 0) {         /* else `raw` may be NULL */
-        span->from = lines->raw;
-        span->to = lines->raw + lines->raw_bytes;
-        span->n_records = lines->n_records;
-    }
     sr->n_dropped += lines->n_dropped;
     span->n_dropped = sr->n_dropped;
     sr->is_ended = lines->problem != NULL;
+    if (lines->n_records == 0) {        /* `raw` may be NULL */
+        if (sr->is_ended) take_kept(sr, span);
+        return;
+    }
+    size_t n_bytes = lines->raw_bytes - lines->gap_bytes;
+    span->to = prepend_tail(sr, span, lines->raw + lines->gap_bytes, n_bytes) + n_bytes;
+    span->n_records = sr->kept.n_records + lines->n_records;
+    const uint8_t *end = span->to;
+    sr->kept = (struct last_template){0, 0};
+    if (sr->most_template_bytes > 0) leave_template(sr, span);
+    leave_tail(sr, span, end);
 }
 
 void span_reader_cut(struct span_reader *sr, struct record_span *span)
 {
     span->first_record = sr->n_records;
-    span->from_offset = sr->end_offset;
+    span->joint_offset = span->to_offset = sr->end_offset;
     if (sr->is_ended)
         clear_lines(&span->piece.lines);
     else if (sr->is_text)
@@ -225,18 +316,24 @@ void span_reader_cut(struct span_reader *sr, struct record_span *span)
     else
         cut_records(sr, span);
     sr->n_records += span->n_records;
-    span->to_offset = span->from_offset;
-    if (span->n_records > 0 && span->raw)
-        span->to_offset = bam_piece_offset(&span->piece, (size_t)(span->to - span->raw));
-    sr->end_offset = span->to_offset;
+}
+
+void span_reader_flush(struct span_reader *sr, struct record_span *span)
+{
+    span->first_record = sr->n_records;
+    span->n_dropped = sr->n_dropped;
+    span->joint_offset = span->to_offset = sr->end_offset;
+    take_kept(sr, span);
+    sr->n_records += span->n_records;
 }
 
 /* ---- the end ---- */
 
 int span_reader_end(const struct span_reader *sr)
 {
-    if (sr->tail_bytes == 0) return 0;
-    diag_error("'%s' is truncated: it ends within record %" PRIu64, sr->name, sr->n_records + 1);
+    if (sr->tail_bytes == sr->kept.at) return 0;
+    diag_error("'%s' is truncated: it ends within record %" PRIu64, sr->name,
+               sr->n_records + sr->kept.n_records + 1);
     return -1;
 }
 
@@ -314,6 +411,14 @@ void record_span_rename(struct record_span *span, const struct id_renames *renam
     span->to = out;
 }
 
+size_t record_span_place(const struct record_span *span, size_t i)
+{
+    struct bam_records records = {span->from, span->to};
+    if (i == span->n_records) return (size_t)(span->to - span->from);
+    while (i-- > 0) (void)bam_records_next(&records);
+    return (size_t)(records.at - span->from);
+}
+
 /* The offset in the piece of a record whose IDs were changed. */
 static size_t raw_place(const struct record_span *span, const uint8_t *at)
 {
@@ -330,8 +435,6 @@ static size_t raw_place(const struct record_span *span, const uint8_t *at)
 
 uint64_t record_span_offset(const struct record_span *span, const uint8_t *at)
 {
-    if (!span->raw || at == span->from) return span->from_offset;
-    if (at == span->to) return span->to_offset;
-    size_t raw_at = span->places ? raw_place(span, at) : (size_t)(at - span->raw);
-    return bam_piece_offset(&span->piece, raw_at);
+    if (!span->raw || at == span->to) return span->to_offset;
+    return piece_offset(span, span->places ? raw_place(span, at) : (size_t)(at - span->raw));
 }
