@@ -47,7 +47,7 @@ static int place_records(struct loader *ld, struct queued_span *span, const uint
 {
     const struct placed_records records = {
         .at = at, .n_bytes = (size_t)(to - at), .n_records = n, .first = first,
-        .input = ld->reader->file.name,
+        .input = ld->reader->name,
         .end = {bam_inputs_number(ld->sort->inputs), record_span_offset(&span->records, to),
                 first + n},
         .n_users = &span->n_users, .drop = drop_span, .owner = span};
@@ -74,7 +74,7 @@ static int place_span(struct loader *ld, struct queued_span *span)
         if (r < 0) return -1;
         number += n;
     }
-    return record_span_check(records, ld->reader->file.name);
+    return record_span_check(records, ld->reader->name);
 }
 
 /* Counts bytes of records, to estimate the size of the whole input. */
@@ -82,7 +82,7 @@ static void count_fetched(struct loader *ld, size_t n_bytes)
 {
     ld->n_fetched += n_bytes;
     /* For text and templates, the size of the records is known only when they are placed. */
-    if (!ld->templates && !ld->spans.reader.is_text) ld->filler.n_bytes += n_bytes;
+    if (!ld->templates && !ld->reader->is_text) ld->filler.n_bytes += n_bytes;
 }
 
 /* Places the next span. */
@@ -91,11 +91,10 @@ static int take_span(struct loader *ld)
     thread_pool_lock(ld->threads);
     struct queued_span *span = span_queue_take_locked(&ld->spans);
     thread_pool_unlock(ld->threads);
-    if (!ld->templates && ld->spans.reader.is_text && span->records.n_records > 0)
+    if (!ld->templates && ld->reader->is_text && span->records.n_records > 0)
         ld->filler.n_bytes += (size_t)(span->records.to - span->records.from);
-    int r = ld->templates
-                ? template_fixer_place(ld->templates, span, ld->reader->file.name)
-                : place_span(ld, span);
+    int r = ld->templates ? template_fixer_place(ld->templates, span, ld->reader->name)
+                          : place_span(ld, span);
     span_queue_drop(span);
     return r;
 }
@@ -153,13 +152,13 @@ static int finish_templates(struct loader *ld)
 {
     if (!ld->templates) return 0;
     if (span_queue_flush(&ld->spans) < 0 || use_up(ld) < 0) return -1;
-    return template_fixer_end_large(ld->templates, ld->reader->file.name);
+    return template_fixer_end_large(ld->templates, ld->reader->name);
 }
 
 /* Places the rest of an input. Bytes after the last record are an error. */
 static int finish_input(struct loader *ld)
 {
-    return use_up(ld) < 0 || span_reader_end(&ld->spans.reader) < 0 ? -1 : finish_templates(ld);
+    return use_up(ld) < 0 || span_reader_end(ld->reader) < 0 ? -1 : finish_templates(ld);
 }
 
 /*
@@ -212,7 +211,7 @@ static int input_failed(struct loader *ld)
     if (thread_pool_failed(ld->threads)) return -1;
     if (ld->sort->checkpoint && checkpoint_writer_saves_part(ld->sort->checkpoint))
         return end_early(ld);
-    if (!ld->reader->source->io_failed) load_totals_set_bad(ld->totals);
+    if (!ld->reader->io_failed) load_totals_set_bad(ld->totals);
     return -1;
 }
 
@@ -248,7 +247,7 @@ int load_input(const struct sort_context *sort, uint64_t most_bytes)
     struct input_streams_settings spans = {
         .threads = ld.threads, .totals = ld.totals, .n_refs = sam_hdr_nref(sort->header),
         .share = {.span_bytes = sort->budget.span_bytes, .ahead_bytes = sort->budget.input_bytes},
-        .has_offsets = true, .taker_checks = true};
+        .taker_checks = true};
     if (sort->settings->fixmate) {
         spans.arg = ld.templates = template_fixer_create(sort, &ld.filler);
         spans.make = template_fixer_make;
