@@ -8,6 +8,7 @@
 #ifndef ROCKSORT_INPUT_READER_SOURCE_H
 #define ROCKSORT_INPUT_READER_SOURCE_H
 
+#include "bam/bam_check.h"
 #include "bam/bgzf_block.h"
 #include "bam/input_position.h"
 #include "fixmate/template_cut.h"
@@ -66,6 +67,7 @@ struct record_span {            /* starts as {0} */
     size_t joint_at;            /* offset in the piece where the whole records of the tail end; it
                                    may be negative (modulo 2^64) */
     uint64_t joint_offset, to_offset;   /* virtual offsets of this place and of `to` */
+    struct speculative_scan guess;
     size_t *raw_places;         /* of records whose IDs changed: offsets in the piece; NULL: none */
     bool is_damaged;            /* the next record has an impossible size */
     size_t claimed_bytes;       /* this size */
