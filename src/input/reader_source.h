@@ -8,6 +8,7 @@
 #ifndef ROCKSORT_INPUT_READER_SOURCE_H
 #define ROCKSORT_INPUT_READER_SOURCE_H
 
+#include "bam/bam_check.h"
 #include "bam/bgzf_block.h"
 #include "bam/input_position.h"
 
@@ -61,6 +62,7 @@ struct record_span {            /* starts as {0} */
     /* set by cutting */
     const uint8_t *raw;         /* where the bytes of the piece begin; NULL for SAM */
     uint64_t from_offset, to_offset;    /* virtual offsets of the records' begin and end */
+    struct speculative_scan guess;
     size_t *raw_places;         /* of records whose IDs changed: offsets in the piece; NULL: none */
     bool is_damaged;            /* the next record has an impossible size */
     size_t claimed_bytes;       /* this size */

@@ -61,6 +61,8 @@ int span_reader_fill(struct bam_reader *reader, struct record_span *span,
         raw += bgzf_block_raw_bytes(block, block_bytes);
         block += block_bytes;
     }
+    if (span->packed_bytes > 0)
+        speculative_scan_make(&span->guess, span->memory + GAP_BYTES, span->raw_bytes);
     return 0;
 }
 
@@ -189,7 +191,7 @@ static void cut_records(struct bam_reader *reader, struct record_span *span)
     }
     prepend_tail(reader, span);
     struct bam_walk walk = {.at = span->from, .end = span->raw + n_bytes};
-    while (bam_walk_next(&walk)) span->n_records++;
+    span->n_records = speculative_scan_go(&span->guess, span->raw, &walk);
     span->to = walk.at;
     span->is_damaged = reader->is_ended = walk.is_damaged;
     span->claimed_bytes = walk.claimed_bytes;

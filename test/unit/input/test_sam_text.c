@@ -254,33 +254,6 @@ static void free_content(struct content *c)
                      (want)->n_records, (want)->failed);                                \
     } while (0)
 
-/* Reads a text with chunks of many sizes, in all forms, and compares with htslib. */
-static void check_text(const char *text, size_t n)
-{
-    for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
-        write_file(form, text, n);
-        RELEASED(free_content) struct content want = read_with_htslib();
-        for (size_t size = 1; size < n + 20; size += size < 70 || form == FORM_PLAIN ? 1 : 97) {
-            if (form == FORM_BGZF_THREADS && size > 5) size += 200;
-            struct reading how = {.chunk_bytes = size, .text_room = size % 7 ? 0 : size,
-                                  .shrink = size % 3 == 0};
-            RELEASED(free_content) struct content got = read_in_chunks(form, &how);
-            CHECK_SAME(&got, &want, size);
-        }
-    }
-}
-
-TEST_OF_FILE(test_every_chunk_size)
-{
-    static const char *const ends[] = {"\n", "\r\n"};
-    for (size_t i = 0; i < 2; i++) {
-        OWNED_TEXT kstring_t text = all_lines(HEADER, ends[i]);
-        check_text(text.s, text.l);
-        /* Without the last newline. */
-        check_text(text.s, text.l - strlen(ends[i]));
-    }
-}
-
 /*
  * A file that is cut off between its last carriage return and newline. We always keep the carriage
  * return. So does htslib, except in a compressed file that it reads without threads.
@@ -298,20 +271,6 @@ TEST_OF_FILE(test_carriage_return_at_the_end)
             CHECK_SAME(&got, &want, size);
         }
     }
-}
-
-TEST_OF_FILE(test_text_without_a_header_is_read)
-{
-    OWNED_TEXT kstring_t text = KS_INITIALIZE;
-    for (size_t i = 0; i < 20; i++) add(&text, lines[i % 2 ? 0 : 3], "\n");
-    check_text(text.s, text.l);
-    check_text(text.s, strlen(lines[3]));
-}
-
-TEST_OF_FILE(test_header_alone_has_no_records)
-{
-    check_text(HEADER, strlen(HEADER));
-    check_text(HEADER, strlen(HEADER) - 1);
 }
 
 /* A chunk holds about as much as was asked for, or one longer line. */
