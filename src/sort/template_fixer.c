@@ -237,7 +237,7 @@ int template_fixer_end_large(struct template_fixer *tf, const char *input)
     if (!tf->large.template) return 0;
     oversized_template_end(tf->large.template);
     tape_reader_begin(&reader, tf->large.records, 0);
-    while (r == 0 && !tape_is_at_end(&reader)) r = place_part(tf, &reader, input);
+    while (r == 0 && tape_left(&reader) > 0) r = place_part(tf, &reader, input);
     tape_reader_release(&reader);
     release_large(&tf->large);
     return r;
