@@ -110,12 +110,11 @@ static void say_how(const struct found *found)
 {
     char command[CHECKPOINT_COMMAND_BYTES];
     const char *output = found->file.output.path, *to = output ? output : "standard output";
-    int n = (int)checkpoint_output_length(to);
     if (found->lost_part)
-        say("           sort to '%.*s'; it cannot be finished without what is not on this host: "
-            "'%s'", n, to, found->lost_part);
+        say("           sort to '%s'; it cannot be finished without what is not on this host: '%s'",
+            to, found->lost_part);
     else
-        say("           sort to '%.*s'; to %s: %s", n, to,
+        say("           sort to '%s'; to %s: %s", to,
             checkpoint_is_partial(&found->file) ? "write what there is" : "finish it",
             checkpoint_command_of(&found->file, found->path, command));
 }
@@ -283,7 +282,7 @@ static int clean_part(struct cleaning *c, const struct found *first, size_t i, b
     part.path = first->file.directories[i];
     part.file.directory = (unsigned)i;
     part.journal = (struct output_journal){0};
-    int r = checkpoint_dir_open_patiently(part.path, &dir, &problem);
+    int r = checkpoint_dir_open(part.path, &dir, &problem);
     if (r == CHECKPOINT_LOST && !removes) return 0;
     if (r != CHECKPOINT_OK) {
         if (r == CHECKPOINT_LOST)
@@ -351,7 +350,7 @@ static int clean_directory(struct cleaning *c, const char *path)
         return r;
     }
     if (lstat(path, &st) < 0 || (S_ISDIR(st.st_mode) && is_listed(c, &st))) return 0;
-    int r = checkpoint_dir_open_patiently(path, &dir, &problem);
+    int r = checkpoint_dir_open(path, &dir, &problem);
     if (r == CHECKPOINT_LOST || r == CHECKPOINT_FOREIGN) return 0;
     c->n_found++;
     if (r == CHECKPOINT_BUSY) say_in_use(path, "in use");

@@ -61,8 +61,7 @@ void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_i
    the checkpoint file; a failure is only a warning. */
 struct temp_store_hooks checkpoint_writer_hooks(struct checkpoint_writer *w);
 
-/* Copies the current paths of the directories, NULL-terminated; free_paths (delayed_fsync.h) frees
-   them. */
+/* Copies the current paths of the directories, for words_free. */
 char **checkpoint_writer_copy_paths(const struct checkpoint_writer *w);
 
 /* Removes each directory, then releases its lock. With the lock of the thread pool held, or when

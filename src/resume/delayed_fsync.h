@@ -21,10 +21,7 @@
 
 struct delayed_fsync;
 
-/* Frees a NULL-terminated list of paths. NULL is accepted. */
-void free_paths(char **paths);
-
-/* Takes ownership of the directories: absolute paths, NULL-terminated. A failed sync fails the
+/* Takes ownership of the directories: absolute paths, for words_free. A failed sync fails the
    thread pool. at_once: sync from the beginning, whatever the settings say. NULL after a
    message. */
 struct delayed_fsync *delayed_fsync_begin(const struct sort_settings *settings,

@@ -390,7 +390,7 @@ struct progress *progress_start(const struct sort_context *sort)
     if (start_thread(progress) == 0) return progress;
     sample_series_release(&sort->report->series);
     /* Continue without progress. */
-    diag_warning("cannot show progress: there is no thread for it");
+    diag_warning("cannot start a thread to show progress");
     return progress;
 }
 
