@@ -125,7 +125,8 @@ static bool is_private(const struct stat *st)
 }
 
 /* Makes the text of the problem: the owner may be a process on another host. */
-static void put_unknown_owner(struct checkpoint_dir *dir, const struct file_owner *owner)
+static void put_unknown_owner(struct checkpoint_dir *dir, const char *host,
+                              enum file_owner_state state)
 {
     static const char *const texts[][2] = {             /* before and after the host name */
         [FILE_OWNER_ON_HOST] = {"may be in use on host '", "'; go there, or empty"},
@@ -134,11 +135,8 @@ static void put_unknown_owner(struct checkpoint_dir *dir, const struct file_owne
         [FILE_OWNER_ON_NAMESAKE] = {"is from before '", "' was restarted, or in use on another "
                                     "host with that name; empty"},
     };
-    struct file_owner self;
-    file_owner_self(dir->lock_fd, FILE_LOCK_NONE, &self);
-    const char *const *text = texts[file_owner_find_place(owner, &self)];
     (void)snprintf(dir->problem, sizeof dir->problem, "%s%s%s its file LOCK if no sort uses it",
-                   text[0], owner->host, text[1]);
+                   texts[state][0], host, texts[state][1]);
 }
 
 /* Opens the file LOCK and locks it. */
@@ -156,7 +154,7 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
         *problem = "is not a checkpoint of rocksort; --clean DIR lists those in DIR";
         return CHECKPOINT_FOREIGN;
     }
-    enum file_lock lock = file_lock_patiently(dir->lock_fd);
+    enum file_lock lock = file_lock_try(dir->lock_fd);
     dir->is_locked = lock == FILE_LOCK_HELD;
     struct file_owner owner;
     enum file_owner_state state = FILE_OWNER_ALIVE;
@@ -166,8 +164,8 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
         *problem = "is in use by another rocksort; wait until that has ended";
         return CHECKPOINT_BUSY;
     }
-    if (state == FILE_OWNER_UNKNOWN) {          /* locks of that host are invisible here */
-        put_unknown_owner(dir, &owner);
+    if (state != FILE_OWNER_DEAD) {     /* locks of that host are invisible here */
+        put_unknown_owner(dir, owner.host, state);
         *problem = dir->problem;
         return CHECKPOINT_ELSEWHERE;
     }

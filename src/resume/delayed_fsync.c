@@ -1,12 +1,11 @@
 /* delayed_fsync.c -- see delayed_fsync.h. */
+#define _GNU_SOURCE             /* pthread_cond_clockwait */
 #include "resume/delayed_fsync.h"
 
 #include "os/interpose.h"
 #include "os/temp_dir.h"
 #include "os/thread_pool.h"
 #include "util/diag.h"
-#include "util/monotonic.h"
-#include "util/words.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
@@ -53,7 +52,8 @@ static bool wait_for_time(struct delayed_fsync *d)
     until.tv_sec += (time_t)d->after_seconds;
     thread_pool_lock(d->threads);
     while (!d->is_over && !error)
-        error = pthread_cond_timedwait(&d->is_over_changed, thread_pool_mutex(d->threads), &until);
+        error = pthread_cond_clockwait(&d->is_over_changed, thread_pool_mutex(d->threads),
+                                       CLOCK_MONOTONIC, &until);
     bool is_time = !d->is_over;
     thread_pool_unlock(d->threads);
     return is_time;
@@ -77,7 +77,7 @@ static void *sync_later(void *arg)
 static void destroy(struct delayed_fsync *d)
 {
     (void)interpose_make_all_syncs();
-    words_free(d->directories);
+    free(d->directories);
     free(d);
 }
 
@@ -90,11 +90,11 @@ struct delayed_fsync *delayed_fsync_begin(const struct sort_settings *settings,
     d->directories = directories;
     d->after_seconds = settings->fsync_after_seconds;
     d->is_resumed = settings->resumed != NULL;
+    d->is_over_changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     bool leaves_out = !at_once && d->after_seconds > 0 && !d->is_resumed;
     if (leaves_out) interpose_skip_syncs(d->directories);
     if (!d->is_resumed && (!leaves_out || settings->no_resume)) return d;
-    int error = monotonic_cond_init(&d->is_over_changed);
-    if (!error) error = thread_start(&d->thread, "syncer", sync_later, d);
+    int error = thread_start(&d->thread, "syncer", sync_later, d);
     d->thread_runs = error == 0;
     if (!error) return d;
     diag_no_thread(error);

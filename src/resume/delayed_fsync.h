@@ -21,9 +21,9 @@
 
 struct delayed_fsync;
 
-/* Takes ownership of the directories: absolute paths, for words_free. A failed sync fails the
-   thread pool. at_once: sync from the beginning, whatever the settings say. NULL after a
-   message. */
+/* Takes ownership of the directories: absolute paths, NULL-terminated, in one block. A failed
+   sync fails the thread pool. at_once: sync from the beginning, whatever the settings say. NULL
+   after a message. */
 struct delayed_fsync *delayed_fsync_begin(const struct sort_settings *settings,
                                           struct threads *threads, char **directories,
                                           bool at_once);

@@ -43,28 +43,19 @@ enum {
     BAM_BLOCK_PART_KEY_BYTES = MERGE_BOUND_MOST_BYTES + 4,      /* most bytes of a part's key */
 };
 
-struct bam_block {              /* a parsed value; points into the value */
+struct bam_block {              /* a parsed value, or what becomes one; points to its parts */
     enum temp_codec codec;
     uint32_t n_records;
     uint64_t raw_bytes;
-    const uint8_t *last_bound;
+    const uint8_t *last_bound;  /* of the last record */
     size_t last_bound_bytes;    /* 0 if there is one record */
     const uint8_t *ordinals;    /* BAM_BLOCK_ORDINAL_BYTES for each record; NULL: none */
-    const uint8_t *payload;
+    const uint8_t *payload;     /* the records, compressed */
     size_t payload_bytes;
 };
 
 /* Returns the room that bam_block_encode needs for raw_bytes of records, without ordinals. */
 size_t bam_block_bound(enum temp_codec codec, size_t raw_bytes, size_t last_bound_bytes);
-
-struct bam_block_content {      /* the input of bam_block_encode */
-    const uint8_t *raw;         /* whole records */
-    size_t raw_bytes;
-    uint32_t n_records;
-    const uint8_t *last_bound;  /* of the last record, if there is more than one */
-    size_t last_bound_bytes;
-    const uint8_t *ordinals;    /* bam_block_put_ordinal wrote them; NULL: none */
-};
 
 /* Write an ordinal, of BAM_BLOCK_ORDINAL_BYTES, and read that of record i of a block. */
 static inline void bam_block_put_ordinal(uint8_t *at, uint64_t ordinal)
@@ -77,9 +68,9 @@ static inline uint64_t bam_block_ordinal(const uint8_t *ordinals, uint32_t i)
     return get_big_endian(ordinals + (size_t)BAM_BLOCK_ORDINAL_BYTES * i, BAM_BLOCK_ORDINAL_BYTES);
 }
 
-/* Writes the value of a block to out. Returns its size, or -1 if the codec fails. */
-ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
-                         const struct bam_block_content *content, uint8_t *out);
+/* Writes the value of a block, whose payload is not compressed yet, to out. Returns its size, or -1
+   if the codec fails. */
+ssize_t bam_block_encode(struct temp_coder *coder, const struct bam_block *block, uint8_t *out);
 
 /* Returns the maximum size of part `number`, from 0, of a block with such a key, in a run whose
    blocks have block_bytes uncompressed bytes. An ordinary block fits into one part. */
@@ -104,11 +95,12 @@ int bam_block_parse(const uint8_t *value, size_t value_bytes, struct bam_block *
 bool bam_block_verify(const uint8_t *value, size_t value_bytes);
 
 /*
- * Checks that `raw`, the decompressed payload, is n_records whole records that are valid for a
- * header of n_refs references: the checksum does not prove that rocksort wrote the block. Returns
- * the bytes of their keyed_records (slice_merge.h), 0 in a fixed order; or -1.
+ * Decompresses a block and checks that it is n_records whole records that are valid for a header of
+ * n_refs references, with ordinals if the rules need them: the checksum does not prove that rocksort
+ * wrote the block. Returns the records, from malloc, and sets *keyed_bytes to the bytes of their
+ * keyed_records (slice_merge.h), 0 in a fixed order. NULL if the block is damaged.
  */
-ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block *block,
-                          const uint8_t *raw, int32_t n_refs);
+uint8_t *bam_block_unpack(const struct bam_block *block, const struct sort_rules *rules,
+                          int32_t n_refs, struct temp_coder *coder, size_t *keyed_bytes);
 
 #endif
