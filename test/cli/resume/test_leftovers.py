@@ -22,7 +22,7 @@ class Leftovers(ResumeTest):
         source = self.source()
         (checkpoint,), _ = self.killed_in_merge(source, stdin=subprocess.DEVNULL)
         line, = self.said("-o", self.path("other.bam"), source=source)
-        self.assertIn(f"sort to '{self.path('fifo')}'", line)
+        self.assertIn(f"sort of '{self.path('fifo')}'", line)
         self.assertTrue(line.endswith(f"to finish it: samtools rocksort --resume {checkpoint}"),
                         line)
         # Not said with --quiet, other inputs, no temporary data, or another directory.
