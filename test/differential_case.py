@@ -534,7 +534,7 @@ def last_words(err):
 def n_messages(err):
     """How many errors rocksort reported. An error may begin in the middle of a line, because
     threads of htslib print their warnings in pieces."""
-    return len(re.findall(r"samtools rocksort: (?!warning:|sorted \d+ records|what was sorted so far)",
+    return len(re.findall(r"samtools rocksort: (?!warning:|sorted \d+ records|temporary files kept)",
                           err))
 
 

@@ -293,7 +293,7 @@ class Sweep:
         out = self.output(scenario, work)
         own = [line for line in err.splitlines()
                if re.match("samtools|rocksort", line) and ": warning:" not in line
-               and "what was sorted so far is kept" not in line
+               and "temporary files kept" not in line
                and "Assertion" not in line]  # RocksDB prints this before it aborts
         checkpoint = re.search(r"--resume '?([^\s';]+)", err)
         if scenario.to_stdout and status and not self.looks_complete(out):
@@ -348,7 +348,7 @@ class Sweep:
     def directories_of(checkpoint):
         """All directories of a checkpoint, from its file STORE."""
         text = pathlib.Path(checkpoint, "STORE").read_text(encoding="latin-1")
-        return re.findall(r"^path (.*)$", text, re.M)
+        return re.findall("\0path ([^\0]*)\0", text)
 
     @staticmethod
     def has_index(work, out):

@@ -6,7 +6,7 @@
 
 #include <htslib/hts.h>
 #include <lz4.h>
-#include <stdio.h>
+#include <string.h>
 #include <xxhash.h>
 #include <zstd.h>
 
@@ -17,6 +17,10 @@
 #define SNAPPY_VERSION ""
 #endif
 
+#define TEXT_OF(x) #x
+#define VERSION_OF(major, minor, release) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(release)
+#define XXHASH_VERSION VERSION_OF(XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE)
+
 static const char *known(const char *version)
 {
     return *version ? version : "of unknown version";
@@ -24,17 +28,11 @@ static const char *known(const char *version)
 
 void library_versions(struct library_version list[LIBRARY_COUNT])
 {
-    unsigned number = XXH_versionNumber();
-    char xxhash[sizeof "00000.00.00"];
     const char *libdeflate = "", *zlib = "", *isal = "";
     const char *libdeflate_name = bgzf_engine_library(BGZF_ENGINE_LIBDEFLATE, &libdeflate);
     const char *zlib_name = bgzf_engine_library(BGZF_ENGINE_ZLIB, &zlib);
     const char *isal_name = bgzf_engine_library(BGZF_ENGINE_IGZIP, &isal);
-    (void)snprintf(xxhash, sizeof xxhash, "%u.%u.%u", number / 10000 % 1000, number / 100 % 100,
-                   number % 100);
-    const struct {
-        const char *field, *name, *version;
-    } known_ones[LIBRARY_COUNT] = {
+    const struct library_version all[LIBRARY_COUNT] = {
         {"htslib", "htslib", hts_version()},
         {NULL, libdeflate_name, libdeflate},
         {"isal", isal_name, isal},
@@ -43,10 +41,7 @@ void library_versions(struct library_version list[LIBRARY_COUNT])
         {"snappy", "snappy", known(SNAPPY_VERSION)},
         {"lz4", "lz4", LZ4_versionString()},
         {"zstd", "zstd", ZSTD_versionString()},
-        {"xxhash", "xxHash", xxhash},
+        {"xxhash", "xxHash", XXHASH_VERSION},
     };
-    for (int i = 0; i < LIBRARY_COUNT; i++) {
-        list[i] = (struct library_version){known_ones[i].field, known_ones[i].name, ""};
-        (void)snprintf(list[i].version, LIBRARY_VERSION_BYTES, "%s", known_ones[i].version);
-    }
+    memcpy(list, all, sizeof all);
 }

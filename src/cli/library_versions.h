@@ -1,8 +1,9 @@
 /*
  * library_versions.h -- lists the versions of the libraries that this program uses.
  *
- * Most libraries report the version that is loaded. The C interfaces of RocksDB, snappy, libdeflate
- * and ISA-L do not; for them it is the version that the program was built with. Any thread.
+ * Most libraries report the version that is loaded. xxHash is compiled in, and the C interfaces of
+ * RocksDB, snappy, libdeflate and ISA-L do not; for these it is the version that the program was
+ * built with. Any thread.
  */
 #ifndef ROCKSORT_CLI_LIBRARY_VERSIONS_H
 #define ROCKSORT_CLI_LIBRARY_VERSIONS_H
@@ -17,7 +18,7 @@ enum {
 struct library_version {
     const char *field;          /* in --stats; NULL: no field of its own */
     const char *name;           /* NULL: the library is not built in */
-    char version[LIBRARY_VERSION_BYTES];
+    const char *version;
 };
 
 void library_versions(struct library_version list[LIBRARY_COUNT]);

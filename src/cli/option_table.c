@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <getopt.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,17 +73,47 @@ static int take_value(const struct option_row *row, const char *text, void *targ
     }
 }
 
+void option_list_release(struct option_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) free((char *)(uintptr_t)list->words[i]);
+    free(list->words);
+    free(list->kinds);
+    *list = (struct option_list){0};
+}
+
+bool option_list_has(const struct option_list *list, size_t n, const char *word)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list->words[i], word) == 0) return true;
+    return false;
+}
+
+void option_list_add(struct option_list *list, enum option_kept kind, char *word)
+{
+    list->words = xrealloc(list->words, (list->n + 1) * sizeof *list->words);
+    list->kinds = xrealloc(list->kinds, (list->n + 1) * sizeof *list->kinds);
+    list->kinds[list->n] = kind;
+    list->words[list->n++] = word;
+}
+
+static void keep(struct option_list *list, const struct option_row *row, const char *text)
+{
+    char name[NAME_BYTES], *whole = row->whole ? row->whole(text) : NULL;
+    option_list_add(list, row->kept,
+                    xasprintf("%s%s%s", name_of(row, name), text && !row->letter ? "=" : "",
+                              whole ? whole : text ? text : ""));
+    free(whole);
+}
+
 /* Returns 0, or -1 after a message. */
 static int take(const struct option_table *table, const struct option_row *row, const char *text,
                 void *target)
 {
     char name[NAME_BYTES];
     (void)name_of(row, name);
-    if (row->kind == OPTION_REFUSED) {
-        diag_error("%s does not take %s: give %s to rocksort itself", table->option, name, name);
-        return -1;
-    }
     int r = take_value(row, text, target);
+    if (r == 0 && row->kept != OPTION_ONCE && table->list)
+        keep((struct option_list *)((char *)target + table->list), row, text);
     if (r != OPTION_WRONG) return r;
     if (table->option)
         diag_error("%s: %s takes %s, not '%s'", table->option, name, row->takes, text);
@@ -102,8 +133,8 @@ static int refuse(const struct option_table *table, int c, char **argv)
     }
     /* optind does not tell: the letter may be in the middle of a word. */
     (void)snprintf(name, sizeof name, "-%c", optopt);
-    diag_error("%s: %s has no option %s", table->option, table->program,
-               optopt > 0 && optopt < FIRST_ROW ? name : argv[optind - 1]);
+    diag_error("%s does not take %s: give options such as -@ and -O to rocksort itself",
+               table->option, optopt > 0 && optopt < FIRST_ROW ? name : argv[optind - 1]);
     return -1;
 }
 
@@ -126,7 +157,7 @@ int option_table_parse(const struct option_table *table, int argc, char **argv, 
         if (row->letter && row->argument) letters[n_letters++] = ':';
     }
     int c, r = 0;
-    optind = table->option ? 0 : 1;     /* 0: reset, and read the '+' */
+    optind = 0;                 /* reset, and read the '+' */
     while (r == 0 && (c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
         if (c != '?' && c != ':')
             r = take(table, find_row(table, c), optarg, target);

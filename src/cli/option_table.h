@@ -19,8 +19,14 @@ enum option_kind {
     OPTION_VALUE,               /* sets an int or an enum to `low` */
     OPTION_NUMBER,              /* sets an int to its argument, a whole number from low to high */
     OPTION_CALL,                /* calls `take`, if there is one */
-    OPTION_REFUSED,             /* an option of the other program that is also one of ours: use
-                                   that */
+};
+
+/* Whether a checkpoint keeps the option, so that a resumed sort has it. */
+enum option_kept {
+    OPTION_ONCE,                /* it does not */
+    OPTION_KEPT,                /* it does */
+    OPTION_OF_OUTPUT,           /* also: the output depends on it */
+    OPTION_OF_RUNS,             /* also: the runs depend on it, so it cannot be changed */
 };
 
 struct option_row {
@@ -35,16 +41,34 @@ struct option_row {
     int (*take)(void *target, const char *argument);
     const char *takes;          /* what it accepts, in the message for OPTION_WRONG */
     size_t given;               /* offset of a bool that is set if the option is given; 0: none */
+    enum option_kept kept;
+    /* Returns the argument with absolute paths, for a process in another directory; the caller
+       frees it. NULL: it has none. */
+    char *(*whole)(const char *argument);
 };
+
+/* Options that were parsed and are kept, in their order. Starts as {0}. */
+struct option_list {
+    const char **words;         /* each an option with its argument; owned */
+    enum option_kept *kinds;
+    size_t n;
+};
+
+/* Takes ownership of the word. */
+void option_list_add(struct option_list *list, enum option_kept kind, char *word);
+
+void option_list_release(struct option_list *list);
+
+/* True if one of the first n words of the list is this one. */
+bool option_list_has(const struct option_list *list, size_t n, const char *word);
 
 enum { OPTION_WRONG = 1 };      /* no message yet: the argument is invalid */
 
 struct option_table {
     const struct option_row *rows;
     size_t n_rows;
-    /* for options of another program, in messages */
-    const char *option;         /* ours: "--fixmate" */
-    const char *program;        /* "samtools fixmate" */
+    const char *option;         /* that has the options of another program: "--fixmate" */
+    size_t list;                /* offset of a struct option_list in the struct; 0: none */
 };
 
 /* Options that cannot be used together. */

@@ -8,10 +8,10 @@
  *
  * The upstream is what SAMTOOLS_UPSTREAM names or, without that, the first `samtools` on PATH that
  * is not this program. The environment variable ROCKSORT_FRONT_END_TRIED lists device and inode of
- * the files that are: of this program, whatever link it was found through, and of each file that was
- * handed over to. A copy of this program or a wrapper script around it starts this program again,
- * which tries the first candidate that is not listed. Identities of files, because wrappers change
- * PATH. A wrapper that clears the environment is not recognised.
+ * this program's file, whatever link it was found through, and of each file that was handed over
+ * to. A copy of this program or a wrapper script around it starts this program again, which tries
+ * the first candidate that is not listed. Identities of files, because wrappers change PATH. A
+ * wrapper that clears the environment is not recognised.
  *
  * `samtools --version` runs the upstream as a child and prints our own line after its lines:
  * scripts take the version from the first line.

@@ -13,6 +13,7 @@
 #define ROCKSORT_CLI_SORT_OPTIONS_H
 
 #include "cli/machine_fit.h"
+#include "cli/option_table.h"
 #include "output/count_files.h"
 #include "sort/bam_sort.h"
 
@@ -42,13 +43,16 @@ struct sort_options {
     const char *clean_place;            /* with --clean: where to look */
     bool yes;                           /* --yes: with --clean, remove */
     struct machine_fit fit;             /* chosen by auto; n_threads is 0 without auto */
+    /* the command line */
+    int argc;
+    char **argv;
+    struct option_list kept;            /* options that a checkpoint keeps */
+    size_t n_adopted;                   /* the first so many are from the checkpoint */
+    bool is_adopting;                   /* those of the checkpoint are being parsed */
     /* options from which the settings are made */
     bool order_given;                   /* an option that chooses the order */
-    bool minimiser_given;               /* an option of the minimiser order */
     bool lexical_names;                 /* -N */
     const char *tag;                    /* -t */
-    bool threads_given;                 /* -@ */
-    bool codec_given;                   /* --temp-codec */
     bool engine_given;                  /* --deflate */
     bool auto_threads, auto_memory;     /* -@ auto, --max-memory auto */
     bool thread_memory_given;           /* -m */
@@ -57,7 +61,6 @@ struct sort_options {
     const char *output;                 /* -o, or the second argument */
     bool whole_name;                    /* -f */
     const char *format_option;          /* -O */
-    bool input_option_given;            /* --input-fmt-option */
     hts_opt *output_options;            /* --output-fmt-option, --reference */
     bool write_index;
     bool index_of_checkpoint;           /* write_index is from the checkpoint */
@@ -67,9 +70,6 @@ struct sort_options {
     const char **temp_prefixes;         /* of each -T */
     char **input_names;                 /* paths, NULL-terminated */
     const char **resumed_inputs;
-    /* for the checkpoint of this sort */
-    char *format_text;                  /* -O */
-    char *split_text;                   /* the BED file of --split-by */
     char **output_texts;                /* --output-fmt-option and --reference */
     size_t n_output_texts;
 };
@@ -109,23 +109,36 @@ int sort_options_take_input_option(void *options, const char *text);
 int sort_options_take_output_option(void *options, const char *text);
 int sort_options_take_reference(void *options, const char *fasta);
 
+/* Make an argument of the table whole (option_table.h): --reference and -I; options of htslib, such
+   as -O; --split-by. */
+char *sort_options_whole_file(const char *file);
+char *sort_options_whole_formats(const char *options);
+char *sort_options_whole_split(const char *how);
+
+/* Parses the options that a checkpoint has kept, then again those of the command line, and makes
+   the order and the changes to records from all. The options are new (init). */
+int sort_options_parse_again(struct sort_options *options, const struct checkpoint_file *file);
+
+/* Parses `text`, such as "-r -z off", and sets the rules except for the references. Returns 0, or
+   -1 after a message. */
+int sort_options_parse_fixmate(const char *text, struct fixmate_rules *rules);
+
+/*
+ * Parses `text`, such as "-S -d 2500 -f stats.txt", and sets the rules except for the read groups.
+ * Returns 0, or -1 after a message. sort_options_release_markdup frees the rules' memory, also
+ * after a failure.
+ */
+int sort_options_parse_markdup(const char *text, struct markdup_rules *rules);
+
+/* Accepts {0}. */
+void sort_options_release_markdup(struct markdup_rules *rules);
+
 /* Refuses options that cannot be used together. n_args: number of arguments that are no options. */
 int sort_options_check_modes(const struct sort_options *options, int n_args);
 
 /* Parses --split-by. By tag, changes the order: by tag, then by the requested order within a
    group. */
 int sort_options_choose_split(struct sort_options *options);
-
-/* The same for a resumed sort, whose order comes from the checkpoint. `split_by`: the argument in
-   the checkpoint, or NULL. */
-int sort_options_adopt_split(struct sort_options *options, const char *split_by);
-
-/* Takes the engine of a checkpoint if none was given, and if this build and the level have it. */
-void sort_options_adopt_engine(struct sort_options *options, enum bgzf_engine engine);
-
-/* Takes threads, memory and codec from a checkpoint if they were not given. */
-void sort_options_adopt_resources(struct sort_options *options,
-                                  const struct checkpoint_resources *resources);
 
 /* When the inputs are known: sets threads and memory from the options or from the machine (auto),
    and warns if the machine has less memory. */

@@ -1,10 +1,11 @@
 /*
- * sort_options_markdup.c -- see sort_options_markdup.h.
+ * sort_options_markdup.c -- parses the arguments of --fixmate and --markdup: the options of
+ * samtools fixmate, and those of samtools markdup and some more, in one text.
  *
  * Options are collected first: their order does not matter, and of two equal ones the last counts.
  * Regular expressions are compiled when all options are known.
  */
-#include "cli/sort_options_markdup.h"
+#include "cli/sort_options.h"
 
 #include "cli/option_table.h"
 #include "markdup/read_names.h"
@@ -14,18 +15,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Rows of options that are also options of rocksort. */
-#define REFUSED_ROWS                                            \
-    {"input-fmt-option", 0, "OPT", .kind = OPTION_REFUSED},     \
-    {"output-fmt", 'O', "FORMAT", .kind = OPTION_REFUSED},      \
-    {"output-fmt-option", 0, "OPT", .kind = OPTION_REFUSED},    \
-    {"reference", 0, "FASTA", .kind = OPTION_REFUSED},          \
-    {"threads", '@', "INT", .kind = OPTION_REFUSED},            \
-    {"write-index", 0, NULL, .kind = OPTION_REFUSED},           \
-    {"verbosity", 0, "INT", .kind = OPTION_REFUSED},            \
-    {"no-PG", 0, NULL, .kind = OPTION_REFUSED},                 \
-    {NULL, 'u', NULL, .kind = OPTION_REFUSED}
 
 #define N_ROWS(rows) (sizeof(rows) / sizeof *(rows))
 
@@ -50,13 +39,12 @@ static const struct option_row fixmate_rows[] = {
     {NULL, 'm', NULL, .kind = OPTION_CALL},     /* mate scores are always written */
     {"sanitize", 'z', "FLAGS", .kind = OPTION_CALL, .take = take_sanitize,
      .takes = "all, on, off or a list of pos, mqual, unmap, cigar, cigdup, cigarx and aux"},
-    REFUSED_ROWS,
 };
 
 int sort_options_parse_fixmate(const char *text, struct fixmate_rules *rules)
 {
-    static const struct option_table table = {fixmate_rows, N_ROWS(fixmate_rows), "--fixmate",
-                                              "samtools fixmate"};
+    static const struct option_table table = {.rows = fixmate_rows, .n_rows = N_ROWS(fixmate_rows),
+                                              .option = "--fixmate"};
     char **words;
     *rules = (struct fixmate_rules){.sanitize = SANITIZE_ALL};
     int r = option_table_parse_text(&table, text, rules, &words);
@@ -99,14 +87,6 @@ static int take_separator(void *arg, const char *text)
     return 0;
 }
 
-static int refuse_format(void *arg, const char *text)
-{
-    (void)arg;
-    (void)text;
-    diag_error("--markdup does not take --input-fmt: rocksort finds out the format itself");
-    return -1;
-}
-
 #define AT(of) offsetof(struct gathered, of)
 #define FLAG(of) .kind = OPTION_FLAG, .member = AT(of)
 #define TEXT(of) .kind = OPTION_TEXT, .member = AT(of)
@@ -144,29 +124,23 @@ static const struct option_row markdup_rows[] = {
     {"use-libraries", 0, NULL, FLAG(rules.use_libraries)},
     {"move-umi-to-tag", 0, NULL, FLAG(rules.moves_umi)},
     {"umi-separator", 0, "CHAR", CALL(take_separator, "one character")},
-    {"input-fmt", 0, "FORMAT", CALL(refuse_format, NULL)},
-    {NULL, 'T', "PREFIX", .kind = OPTION_REFUSED},
-    REFUSED_ROWS,
 };
 
-/* Sets which group of the pattern is x, y and t. x and y are interchangeable: only their distances
-   count. */
+/* Returns which group of the pattern is named by the letter; 0: none. */
+static unsigned group_of(const char *order, char letter)
+{
+    const char *at = strchr(order, letter);
+    return at ? (unsigned)(at - order) + 1 : 0;
+}
+
+/* Sets which group of the pattern is x, y and t. */
 static int finish_order(const char *text, struct markdup_rules *rules)
 {
-    static const struct {
-        const char *name;
-        unsigned t, x, y;
-    } orders[] = {
-        {"txy", 1, 2, 3}, {"tyx", 1, 3, 2}, {"xty", 2, 1, 3}, {"ytx", 2, 3, 1},
-        {"xyt", 3, 1, 2}, {"yxt", 3, 2, 1}, {"xy", 0, 1, 2},  {"yx", 0, 2, 1},
-    };
-    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
-        if (strcmp(orders[i].name, text) != 0) continue;
-        rules->coords_t = orders[i].t;
-        rules->coords_x = orders[i].x;
-        rules->coords_y = orders[i].y;
-        return 0;
-    }
+    rules->coords_t = group_of(text, 't');
+    rules->coords_x = group_of(text, 'x');
+    rules->coords_y = group_of(text, 'y');
+    size_t n = rules->coords_t ? 3 : 2;
+    if (rules->coords_x && rules->coords_y && strlen(text) == n) return 0;
     diag_error("--markdup: --coords-order takes txy, xyt, xty, xy, or these with x and y "
                "exchanged, not '%s'", text);
     return -1;
@@ -231,8 +205,8 @@ static int check_together(const struct gathered *from)
 
 int sort_options_parse_markdup(const char *text, struct markdup_rules *rules)
 {
-    static const struct option_table table = {markdup_rows, N_ROWS(markdup_rows), "--markdup",
-                                              "samtools markdup"};
+    static const struct option_table table = {.rows = markdup_rows, .n_rows = N_ROWS(markdup_rows),
+                                              .option = "--markdup"};
     struct gathered found = {.rules = {.checks_chains = true, .umi_separator = ':'}};
     int r = option_table_parse_text(&table, text, &found, &found.rules.words);
     found.rules.optical_distance = found.distance;

@@ -46,24 +46,20 @@ static int add_format(const char *option, const char *text, hts_opt **list)
     return 0;
 }
 
-/* Copies a format option, or a comma-separated list of them, with an absolute path for the
-   reference file, because a sort may be resumed in another directory. The caller frees it. */
-static char *whole_paths(const char *options, bool is_list)
+char *sort_options_whole_formats(const char *options)
 {
     static const char key[] = "reference=";
     const size_t n_key = sizeof key - 1;
     kstring_t text = {0, 0, NULL};
     bool had_memory = kputs("", &text) >= 0;
     for (const char *at = options; *at && had_memory;) {
-        size_t n = is_list ? strcspn(at, ",") : strlen(at);
-        bool is_file = n > n_key && strncmp(at, key, n_key) == 0;
-        char *file = is_file ? xmemdup(at, n + 1) : NULL;
-        if (file) file[n] = '\0';
-        char *real = file ? realpath(file + n_key, NULL) : NULL;
-        bool fits = real && !(is_list && strchr(real, ','));
-        had_memory = (fits ? ksprintf(&text, "%s%s", key, real) : kputsn(at, n, &text)) >= 0;
+        size_t n = strcspn(at, ",");
+        char *option = xasprintf("%.*s", (int)n, at);
+        char *real = strncmp(option, key, n_key) == 0 ? realpath(option + n_key, NULL) : NULL;
+        bool fits = real && !strchr(real, ',');
+        had_memory = ksprintf(&text, "%s%s", fits ? key : option, fits ? real : "") >= 0;
         free(real);
-        free(file);
+        free(option);
         at += n;
         if (*at) had_memory = had_memory && kputc(*at++, &text) >= 0;
     }
@@ -71,13 +67,25 @@ static char *whole_paths(const char *options, bool is_list)
     return ks_release(&text);
 }
 
-/* The same for the output; keeps the text for the checkpoint. */
+/* The same for the output; keeps the text for --also. */
 static int add_output_format(struct sort_options *o, const char *option, const char *text)
 {
     size_t n = o->n_output_texts++;
     o->output_texts = xrealloc(o->output_texts, (n + 1) * sizeof *o->output_texts);
-    o->output_texts[n] = whole_paths(text, false);
+    o->output_texts[n] = xstrdup(text);
     return add_format(option, text, &o->output_options);
+}
+
+char *sort_options_whole_file(const char *file)
+{
+    return realpath(file, NULL);
+}
+
+char *sort_options_whole_split(const char *how)
+{
+    struct split_request request;
+    bool is_bed = split_request_parse(how, &request) == 0 && request.kind == SPLIT_BED;
+    return is_bed ? realpath(how, NULL) : NULL;
 }
 
 int sort_options_take_input_option(void *options, const char *text)
@@ -138,24 +146,6 @@ int sort_options_choose_split(struct sort_options *o)
     if (s->rules.order == SORT_COORDINATE || s->rules.order == SORT_MINHASH) return 0;
     diag_error("--split-by %s divides output by coordinate: leave out other orders", s->split_by);
     return -1;
-}
-
-int sort_options_adopt_split(struct sort_options *o, const char *split_by)
-{
-    struct sort_settings *s = &o->settings;
-    if (s->split_by && split_request_parse(s->split_by, &s->split) < 0) return -1;
-    /* The checkpoint has the absolute name of a BED file. */
-    bool is_bed = s->split_by && s->split.kind == SPLIT_BED;
-    char *real = is_bed ? realpath(s->split_by, NULL) : NULL;
-    const char *given = real ? real : s->split_by;
-    bool differs = given && (!split_by || strcmp(given, split_by) != 0);
-    free(real);
-    if (differs) {
-        diag_error("cannot resume '%s' with another --split-by: leave the option out", o->resume);
-        return -1;
-    }
-    s->split_by = split_by;
-    return split_by ? split_request_parse(split_by, &s->split) : 0;
 }
 
 /* True if a pattern has a % in a directory above that of the file. */
@@ -380,26 +370,19 @@ int sort_options_take_engine(void *options, const char *name)
     enum bgzf_engine *engine = &o->settings.engine;
     if (bgzf_engine_parse(name, engine) < 0) return OPTION_WRONG;
     if (bgzf_engine_is_built_in(*engine)) return 0;
-    if (*engine == BGZF_ENGINE_IGZIP)
-        diag_error("--deflate igzip is not built in: give %szlib or auto, or build rocksort with "
-                   "libisal-dev (conda: isa-l)",
-                   bgzf_engine_is_built_in(BGZF_ENGINE_LIBDEFLATE) ? "libdeflate, " : "");
-    else
-        diag_error("--deflate libdeflate is not built in: give %szlib or auto, or build rocksort "
-                   "with libdeflate-dev (conda: libdeflate)",
-                   bgzf_engine_is_built_in(BGZF_ENGINE_IGZIP) ? "igzip, " : "");
-    return -1;
-}
-
-void sort_options_adopt_engine(struct sort_options *o, enum bgzf_engine engine)
-{
-    struct sort_settings *s = &o->settings;
-    if (o->engine_given || !bgzf_engine_has_level(engine, s->level)) return;
-    if (bgzf_engine_is_built_in(engine))
-        s->engine = engine;
-    else
+    if (o->is_adopting) {
         diag_warning("the checkpoint says --deflate %s, which is not built in here: %s is taken",
-                     bgzf_engine_name(engine), bgzf_engine_name(BGZF_ENGINE_AUTO));
+                     name, bgzf_engine_name(BGZF_ENGINE_AUTO));
+        *engine = BGZF_ENGINE_AUTO;
+        return 0;
+    }
+    bool is_igzip = *engine == BGZF_ENGINE_IGZIP;
+    bool has_other =
+        bgzf_engine_is_built_in(is_igzip ? BGZF_ENGINE_LIBDEFLATE : BGZF_ENGINE_IGZIP);
+    diag_error("--deflate %s is not built in: give %s%szlib or auto, or build rocksort with %s",
+               name, !has_other ? "" : is_igzip ? "libdeflate" : "igzip", has_other ? ", " : "",
+               is_igzip ? "libisal-dev (conda: isa-l)" : "libdeflate-dev (conda: libdeflate)");
+    return -1;
 }
 
 /* Refuses an engine that lacks the compression level. */
@@ -455,23 +438,8 @@ static bool may_copy(const struct sort_options *o)
 int sort_options_choose_output(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
-    int level = s->level;
     divide_output_name(o);
     s->output = o->output && !path_is_standard_output(o->output) ? o->output : NULL;
-    free(o->format_text);
-    o->format_text = o->format_option ? whole_paths(o->format_option, true) : NULL;
-    if (s->split.kind == SPLIT_BED && !o->split_text) o->split_text = realpath(s->split.bed, NULL);
-    s->asked_output = (struct checkpoint_output){
-        .format = o->format_text,
-        .level = level,
-        .engine = s->engine,
-        .durable = s->durable,
-        .columns = s->columns.list,
-        .split_by = o->split_text ? o->split_text : s->split_by,
-        .also = s->also,
-        .n_options = o->n_output_texts,
-        .options = (const char **)o->output_texts,
-    };
     if (check_pattern(o) < 0 || choose_format(o) < 0 ||
         choose_also(o) < 0 || choose_columns(o) < 0 ||
         check_engine(o) < 0 || check_counts(o) < 0)

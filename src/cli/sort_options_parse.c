@@ -4,7 +4,6 @@
 #include "cli/sort_options.h"
 
 #include "cli/option_table.h"
-#include "cli/sort_options_markdup.h"
 #include "input/input_file.h"
 #include "util/diag.h"
 #include "util/size.h"
@@ -63,8 +62,7 @@ void sort_options_release(struct sort_options *o)
     hts_opt_free(o->output_options);
     for (size_t i = 0; i < o->n_output_texts; i++) free(o->output_texts[i]);
     free(o->output_texts);
-    free(o->format_text);
-    free(o->split_text);
+    option_list_release(&o->kept);
     for (char **name = o->input_names; name && *name; name++) free(*name);
     free(o->input_names);
     free(o->resumed_inputs);
@@ -236,58 +234,64 @@ static int take_help(void *arg, const char *text)
 #define CALL(function, what) .kind = OPTION_CALL, .take = (function), .takes = (what)
 #define A_SIZE "a size such as 768M or 1.5G (K, M, G or T)"
 #define GIVEN(of) .given = AT(of)
+/* What a checkpoint keeps. */
+#define KEPT .kept = OPTION_KEPT
+#define OUTPUT .kept = OPTION_OF_OUTPUT
+#define RUNS .kept = OPTION_OF_RUNS
+#define WHOLE(of) .whole = sort_options_whole_##of
 /* Of contradicting order options the last counts, as in samtools. */
-#define ORDER(value) VALUE(settings.rules.order, value), GIVEN(order_given)
+#define ORDER(value) VALUE(settings.rules.order, value), GIVEN(order_given), RUNS
 
 static const struct option_row rows[] = {
     {NULL, 'n', NULL, ORDER(SORT_NAME_NATURAL)},
-    {NULL, 'N', NULL, VALUE(settings.rules.order, SORT_NAME_NATURAL), GIVEN(lexical_names)},
-    {NULL, 't', "TAG", CALL(take_tag, "a tag of two characters such as CB"), GIVEN(order_given)},
+    {NULL, 'N', NULL, VALUE(settings.rules.order, SORT_NAME_NATURAL), GIVEN(lexical_names), RUNS},
+    {NULL, 't', "TAG", CALL(take_tag, "a tag of two characters such as CB"), GIVEN(order_given),
+     RUNS},
     {"template-coordinate", 0, NULL, ORDER(SORT_TEMPLATE)},
     {NULL, 'M', NULL, ORDER(SORT_MINHASH)},
-    {NULL, 'K', "INT", CALL(take_minimiser_length, "a number from 1 to 31"),
-     GIVEN(minimiser_given)},
-    {NULL, 'I', "FASTA", CALL(take_fasta, NULL), GIVEN(order_given)},
-    {NULL, 'w', "INT", NUMBER(settings.minhash_window, 1, 1048576), GIVEN(minimiser_given)},
-    {NULL, 'R', NULL, FLAG(settings.rules.minhash.forward_only), GIVEN(minimiser_given)},
-    {NULL, 'H', NULL, FLAG(settings.rules.minhash.squeeze), GIVEN(minimiser_given)},
-    {"shuffle", 0, "[SEED]", CALL(take_seed, "a whole number as its seed"), GIVEN(order_given)},
+    {NULL, 'K', "INT", CALL(take_minimiser_length, "a number from 1 to 31"), RUNS},
+    {NULL, 'I', "FASTA", CALL(take_fasta, NULL), GIVEN(order_given), RUNS, WHOLE(file)},
+    {NULL, 'w', "INT", NUMBER(settings.minhash_window, 1, 1048576), RUNS},
+    {NULL, 'R', NULL, FLAG(settings.rules.minhash.forward_only), RUNS},
+    {NULL, 'H', NULL, FLAG(settings.rules.minhash.squeeze), RUNS},
+    {"shuffle", 0, "[SEED]", CALL(take_seed, "a whole number as its seed"), GIVEN(order_given),
+     RUNS},
     {"merge", 0, NULL, FLAG(settings.merge)},
-    {"fixmate", 0, "[OPTIONS]", TEXT(settings.fixmate)},
-    {"markdup", 0, "[OPTIONS]", TEXT(settings.markdup)},
+    {"fixmate", 0, "[OPTIONS]", TEXT(settings.fixmate), RUNS},
+    {"markdup", 0, "[OPTIONS]", TEXT(settings.markdup), RUNS},
     {NULL, 'o', "FILE", TEXT(output)},
-    {"output-fmt", 'O', "FORMAT", TEXT(format_option)},
-    {NULL, 'l', "INT", NUMBER(settings.level, 0, 9)},
-    {NULL, 'u', NULL, VALUE(settings.level, 0)},
+    {"output-fmt", 'O', "FORMAT", TEXT(format_option), OUTPUT, WHOLE(formats)},
+    {NULL, 'l', "INT", NUMBER(settings.level, 0, 9), OUTPUT},
+    {NULL, 'u', NULL, VALUE(settings.level, 0), OUTPUT},
     {"deflate", 0, "STR",
      CALL(sort_options_take_engine, "auto, libdeflate, igzip, rocksort or zlib"),
-     GIVEN(engine_given)},
-    {"write-index", 0, NULL, FLAG(write_index)},
+     GIVEN(engine_given), OUTPUT},
+    {"write-index", 0, NULL, FLAG(write_index), OUTPUT},
     {"also", 0, "FILE", CALL(take_also, NULL)},
-    {"columns", 0, "LIST", TEXT(settings.columns.list)},
-    {"split-by", 0, "HOW", TEXT(settings.split_by)},
+    {"columns", 0, "LIST", TEXT(settings.columns.list), OUTPUT},
+    {"split-by", 0, "HOW", TEXT(settings.split_by), RUNS, WHOLE(split)},
     {NULL, 'f', NULL, FLAG(whole_name)},
-    {"fsync", 0, NULL, FLAG(settings.durable)},
+    {"fsync", 0, NULL, FLAG(settings.durable), OUTPUT},
     {"no-PG", 0, NULL, .kind = OPTION_OFF, .member = AT(settings.add_pg)},
-    {"reference", 0, "FASTA", CALL(sort_options_take_reference, NULL)},
-    {"input-fmt-option", 0, "OPT", CALL(sort_options_take_input_option, NULL),
-     GIVEN(input_option_given)},
-    {"output-fmt-option", 0, "OPT", CALL(sort_options_take_output_option, NULL)},
+    {"reference", 0, "FASTA", CALL(sort_options_take_reference, NULL), OUTPUT, WHOLE(file)},
+    {"input-fmt-option", 0, "OPT", CALL(sort_options_take_input_option, NULL), RUNS,
+     WHOLE(formats)},
+    {"output-fmt-option", 0, "OPT", CALL(sort_options_take_output_option, NULL), OUTPUT,
+     WHOLE(formats)},
 #define COUNT_ROW(upper, lower) {#lower, 0, "FILE", TEXT(counts[COUNT_##upper])},
     COUNT_KINDS(COUNT_ROW)
     {"plan", 0, NULL, FLAG(plan)},
     {"verify", 0, "[coordinate]", CALL(take_verify, NULL), GIVEN(verify)},
     {"checksum", 0, NULL, FLAG(print_checksum)},
     {"checksum-only", 0, NULL, FLAG(settings.sum_only)},
-    {"threads", '@', "INT", CALL(take_threads, "a number from 0 to 1024, or auto"),
-     GIVEN(threads_given)},
-    {NULL, 'm', "SIZE", CALL(take_thread_memory, A_SIZE), GIVEN(thread_memory_given)},
-    {"max-memory", 0, "SIZE", CALL(take_total_memory, A_SIZE " or auto")},
+    {"threads", '@', "INT", CALL(take_threads, "a number from 0 to 1024, or auto"), KEPT},
+    {NULL, 'm', "SIZE", CALL(take_thread_memory, A_SIZE), GIVEN(thread_memory_given), KEPT},
+    {"max-memory", 0, "SIZE", CALL(take_total_memory, A_SIZE " or auto"), KEPT},
     {NULL, 'T', "PREFIX", CALL(take_temp_prefix, NULL)},
     {NULL, 's', "SIZE", CALL(take_input_size, "a size such as 512G (K, M, G or T), auto or off")},
     {"keep", 'k', NULL, FLAG(settings.keep_checkpoint)},
     {"temp-codec", 0, "STR", CALL(take_codec, "auto, none, snappy, lz4 or zstd"),
-     GIVEN(codec_given)},
+     KEPT},
     {"resume", 0, "DIR", TEXT(resume)},
     {"partial", 0, NULL, FLAG(settings.partial)},
     {"no-resume", 0, NULL, FLAG(settings.no_resume)},
@@ -409,10 +413,12 @@ static void print_how_to_call(const struct sort_options *o)
                   command);
 }
 
+static const struct option_table table = {
+    .rows = rows, .n_rows = sizeof rows / sizeof *rows, .list = AT(kept)};
+
 /* Parses all options. Returns the index of the first other argument, or -1 after a message. */
 static int take_options(struct sort_options *o, int argc, char **argv)
 {
-    static const struct option_table table = {.rows = rows, .n_rows = sizeof rows / sizeof *rows};
     static char said_by[] = "samtools rocksort";    /* getopt_long's messages begin with argv[0] */
     char *called = argv[0];
     argv[0] = said_by;
@@ -424,20 +430,51 @@ static int take_options(struct sort_options *o, int argc, char **argv)
     return -1;
 }
 
+/* Makes the order and the changes to records from their options. n_args: number of arguments that
+   are no options. */
+static int finish_records(struct sort_options *o, int n_args)
+{
+    struct sort_settings *s = &o->settings;
+    finish_order(o);
+    if (s->fixmate && sort_options_parse_fixmate(s->fixmate, &s->fixmate_rules) < 0) return -1;
+    if (s->markdup && sort_options_parse_markdup(s->markdup, &s->markdup_rules) < 0) return -1;
+    if (sort_options_check_modes(o, n_args) < 0) return -1;
+    return s->split_by && (!o->resume || o->n_adopted > 0) ? sort_options_choose_split(o) : 0;
+}
+
+int sort_options_parse_again(struct sort_options *o, const struct checkpoint_file *file)
+{
+    static char name[] = "rocksort";
+    char **argv = xcalloc(file->n_options + 2, sizeof *argv);
+    argv[0] = name;
+    for (size_t i = 0; i < file->n_options; i++) argv[i + 1] = (char *)(uintptr_t)file->options[i];
+    o->is_adopting = true;
+    int r = option_table_parse(&table, (int)file->n_options + 1, argv, o);
+    o->is_adopting = false;
+    free(argv);
+    o->n_adopted = o->kept.n;
+    if (r < 0 || take_options(o, o->argc, o->argv) < 0) return -1;
+    for (size_t i = o->n_adopted; i < o->kept.n; i++) {
+        const char *word = o->kept.words[i];
+        if (o->kept.kinds[i] != OPTION_OF_RUNS || option_list_has(&o->kept, o->n_adopted, word))
+            continue;
+        diag_error("cannot resume '%s' with %s: its runs were made without; leave it out",
+                   o->resume, word);
+        return -1;
+    }
+    return finish_records(o, 0);
+}
+
 int sort_options_parse(struct sort_options *o, int argc, char **argv)
 {
+    o->argc = argc;
+    o->argv = argv;
     const int n_options = take_options(o, argc, argv);
     if (n_options < 0) return -1;
     o->nothing_given = n_options == argc && !o->resume && !o->clean;
     if (o->help || o->version) return 0;
-    finish_order(o);
-    struct sort_settings *s = &o->settings;
-    if (s->fixmate && sort_options_parse_fixmate(s->fixmate, &s->fixmate_rules) < 0) return -1;
-    if (s->markdup && sort_options_parse_markdup(s->markdup, &s->markdup_rules) < 0) return -1;
     finish_messages(o);
-    if (sort_options_check_modes(o, argc - n_options) < 0 ||
-        (s->split_by && !o->resume && sort_options_choose_split(o) < 0))
-        return -1;
+    if (finish_records(o, argc - n_options) < 0) return -1;
     if (o->clean && !*o->clean_place) o->clean_place = argv[n_options];
     if (o->clean) return 0;
     if (o->resume) return 0;

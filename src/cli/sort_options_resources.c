@@ -6,12 +6,15 @@
 #include "spill/memory_budget.h"
 #include "util/diag.h"
 #include "util/size.h"
+#include "util/xalloc.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* For tests only. */
 #define TEST_BUDGET_VARIABLE "ROCKSORT_TEST_BUDGET"     /* the whole budget in bytes */
-#define TEST_SORT_BUFFER_VARIABLE "ROCKSORT_TEST_SORT_BUFFER"     /* bytes, each a run */
+#define TEST_SORT_BUFFER_VARIABLE "ROCKSORT_TEST_SORT_BUFFER"     /* bytes, each a run: whole
+                                                                   pages, at least two */
 #define TEST_FILE_VARIABLE "ROCKSORT_TEST_FILE" /* bytes that a file of a run has at least */
 
 /* Takes a size from an environment variable, if it is there. Returns 0, or -1 after a message. */
@@ -34,13 +37,15 @@ static void fit_machine(struct sort_options *o)
         if (input_is_pipe(s->inputs[i])) facts.input_is_pipe = true;
     machine_fit_choose(&facts, &o->fit);
     if (o->auto_threads) s->n_threads = o->fit.n_threads;
-    if (o->auto_memory) {
+    /* -@ auto without a memory option takes no more than --max-memory auto. */
+    if (o->auto_memory || (!o->total_memory_bytes && !o->thread_memory_given &&
+                           o->fit.memory_bytes < o->thread_memory_bytes * s->n_threads)) {
         o->total_memory_bytes = o->fit.memory_bytes;
-    } else if (!o->total_memory_bytes && !o->thread_memory_given &&
-               o->fit.memory_bytes < o->thread_memory_bytes * s->n_threads) {
-        /* -@ auto without a memory option takes no more than --max-memory auto. */
-        o->total_memory_bytes = o->fit.memory_bytes;
+        option_list_add(&o->kept, OPTION_KEPT,
+                        xasprintf("--max-memory=%" PRIu64, o->total_memory_bytes));
     }
+    if (o->auto_threads)
+        option_list_add(&o->kept, OPTION_KEPT, xasprintf("-@%u", s->n_threads));
 }
 
 /* Warns if the machine has less memory: the system might kill the sort hours later, when it needs
@@ -53,32 +58,6 @@ static void warn_of_memory(const struct sort_options *o, uint64_t n_bytes)
     diag_warning("%s of memory (%s) is more than the %s that there is: the system may kill the "
                  "sort; give less", size_format(n_bytes, asked),
                  o->total_memory_bytes ? "--max-memory" : "-m times -@", size_format(most, has));
-}
-
-void sort_options_adopt_resources(struct sort_options *o,
-                                  const struct checkpoint_resources *resources)
-{
-    struct sort_settings *s = &o->settings;
-    if (!o->threads_given) s->n_threads = resources->n_threads;
-    if (!o->codec_given) {
-        s->codec_auto = resources->codec_auto;
-        s->codec = resources->codec;
-    }
-    if (o->thread_memory_given || o->total_memory_bytes > 0 || o->auto_memory) return;
-    o->thread_memory_bytes = resources->thread_bytes;
-    o->total_memory_bytes = resources->total_bytes;
-}
-
-/* Sort buffers must be whole pages: the memory of a sort buffer is returned page by page. */
-static int parse_test_buffer(uint64_t *n_bytes)
-{
-    enum { PAGE_BYTES = 4096, LEAST_BYTES = 2 * PAGE_BYTES };
-    const char *text = getenv(TEST_SORT_BUFFER_VARIABLE);
-    if (!text || (size_parse(text, n_bytes) == 0 && *n_bytes >= LEAST_BYTES &&
-                  *n_bytes % PAGE_BYTES == 0))
-        return 0;
-    diag_error(TEST_SORT_BUFFER_VARIABLE " takes a multiple of 4K from 8K on, not '%s'", text);
-    return -1;
 }
 
 /* Limits the threads to the memory. Returns their number. */
@@ -98,10 +77,9 @@ int sort_options_finish_resources(struct sort_options *o)
     fit_machine(o);
     uint64_t total = o->total_memory_bytes ? o->total_memory_bytes
                                            : o->thread_memory_bytes * s->n_threads;
-    const unsigned n_asked = s->n_threads;
-    if (total <= SIZE_MAX / 2) s->n_threads = choose_threads(n_asked, total);
+    if (total <= SIZE_MAX / 2) s->n_threads = choose_threads(s->n_threads, total);
     if (take_test_size(TEST_BUDGET_VARIABLE, &total) < 0 ||
-        parse_test_buffer(&s->test_buffer_bytes) < 0 ||
+        take_test_size(TEST_SORT_BUFFER_VARIABLE, &s->test_buffer_bytes) < 0 ||
         take_test_size(TEST_FILE_VARIABLE, &s->test_file_bytes) < 0)
         return -1;
     if (total > SIZE_MAX / 2 || o->thread_memory_bytes > SIZE_MAX / 2 / s->n_threads) {
@@ -109,13 +87,8 @@ int sort_options_finish_resources(struct sort_options *o)
         return -1;
     }
     s->memory_bytes = (size_t)total;
-    s->resources = (struct checkpoint_resources){
-        .n_threads = n_asked,
-        .thread_bytes = o->thread_memory_bytes,
-        .total_bytes = o->total_memory_bytes,
-        .codec_auto = s->codec_auto,
-        .codec = s->codec,
-    };
+    s->options = o->kept.words;
+    s->n_options = o->kept.n;
     if (!s->sum_only) warn_of_memory(o, s->memory_bytes);
     return 0;
 }

@@ -5,7 +5,6 @@
 #include "cli/sort_options.h"
 
 #include "cli/option_table.h"
-#include "cli/sort_options_markdup.h"
 #include "output/output_format.h"
 #include "output/output_path.h"
 #include "resume/resume.h"
@@ -27,8 +26,6 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
          "output is named with -o"},
         {o->clean && (*o->clean_place != '\0') + n_args != 1,
          "--clean takes one directory or output file and nothing else"},
-        {o->resume && o->input_option_given,
-         "with --resume the input is read as before: --input-fmt-option cannot be given"},
         {s->fixmate && (s->sum_only || o->verify),
          "--fixmate changes records: it cannot be used together with --checksum-only or "
          "--verify"},
@@ -61,37 +58,6 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
         {o->yes && !o->clean, "--yes can be used with --clean only"},
     };
     return option_refuse_clash("", clashes, sizeof clashes / sizeof *clashes);
-}
-
-/* Refuses --also if the checkpoint has groups. */
-static int refuse_groups(const struct sort_options *o)
-{
-    if (!o->settings.also || !o->settings.split_by) return 0;
-    diag_error("cannot resume '%s' with --also: its output is divided into groups (--split-by)",
-               o->resume);
-    return -1;
-}
-
-static bool same_file(const char *a, const char *b)
-{
-    if (!a || !b) return a == b;
-    char *real = realpath(a, NULL);
-    bool same = strcmp(real ? real : a, b) == 0;
-    free(real);
-    return same;
-}
-
-/* True if the requested order is that of the checkpoint. */
-static bool same_order(const struct sort_options *o, const struct checkpoint_file *file)
-{
-    const struct sort_rules *a = &o->settings.rules, *b = &file->rules;
-    const struct minhash_settings *m = &a->minhash, *n = &b->minhash;
-    /* With --split-by a tag, the requested order is that within groups. */
-    if (file->output.split_by && b->order == SORT_TAG && !o->tag) return a->order == b->below;
-    return a->order == b->order && a->below == b->below && memcmp(a->tag, b->tag, 2) == 0 &&
-           a->seed == b->seed && m->k == n->k && m->forward_only == n->forward_only &&
-           m->squeeze == n->squeeze && o->settings.minhash_window == file->minhash_window &&
-           same_file(o->settings.minhash_fasta, file->fasta.path);
 }
 
 /* True if the extension of a new output's name agrees with `option`, the -O of the old output. */
@@ -127,71 +93,60 @@ static void adopt_reports(struct markdup_rules *rules, const struct checkpoint_o
     if (output->metrics) rules->metrics_path = output->metrics;
 }
 
-/* Takes options that change records from the checkpoint, because its runs were made with them. */
-static int adopt_changes(struct sort_options *o, const struct checkpoint_file *file)
+/* Takes the names of files from the checkpoint, unless `given` has others. */
+static void adopt_files(struct sort_options *o, const struct sort_options *given,
+                        const struct checkpoint_output *output)
 {
     struct sort_settings *s = &o->settings;
-    if (s->fixmate && (!file->fixmate || strcmp(s->fixmate, file->fixmate) != 0)) {
-        diag_error("cannot resume '%s' with another --fixmate: its records are changed already; "
-                   "leave the option out", o->resume);
-        return -1;
+    if (!o->output) {
+        o->output = output->path;
+        o->index_name = output->index ? xstrdup(output->index) : NULL;
     }
-    if (s->markdup && (!file->markdup || strcmp(s->markdup, file->markdup) != 0)) {
-        diag_error("cannot resume '%s' with another --markdup: its runs were made with what it had "
-                   "then; leave the option out", o->resume);
-        return -1;
-    }
-    bool names_reports = s->markdup != NULL;
-    s->fixmate = file->fixmate;
-    s->markdup = file->markdup;
-    sort_options_release_markdup(&s->markdup_rules);
-    if (s->fixmate && sort_options_parse_fixmate(s->fixmate, &s->fixmate_rules) < 0) return -1;
-    if (!s->markdup) return 0;
-    if (sort_options_parse_markdup(s->markdup, &s->markdup_rules) < 0) return -1;
-    if (!names_reports) adopt_reports(&s->markdup_rules, &file->output);
-    return 0;
+    if (!s->also) s->also = output->also;
+    for (int i = 0; i < COUNT_N_KINDS; i++)
+        if (!o->counts[i]) o->counts[i] = output->counts[i];
+    if (!given->settings.markdup) adopt_reports(&s->markdup_rules, output);
 }
 
-int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoint)
+/* Makes options and settings again: from the options of the checkpoint and from `given`, those of
+   the command line, which take precedence. */
+static int adopt(struct sort_options *o, const struct sort_options *given,
+                 const struct checkpoint *checkpoint)
 {
     const struct checkpoint_file *file = &checkpoint->file;
-    const struct checkpoint_output *output = &file->output;
     struct sort_settings *s = &o->settings;
-    if ((o->order_given || o->minimiser_given) && !same_order(o, file)) {
-        diag_error("cannot resume '%s' in another order: its runs are sorted; leave the order out",
-                   o->resume);
-        return -1;
-    }
-    if (adopt_changes(o, file) < 0) return -1;
+    if (sort_options_parse_again(o, file) < 0) return -1;
     s->resumed = checkpoint;
-    s->rules = file->rules;
-    s->minhash_fasta = file->fasta.path;
-    s->minhash_window = file->minhash_window;
     o->resumed_inputs = xcalloc(file->n_inputs + 1, sizeof *o->resumed_inputs);
     for (size_t i = 0; i < file->n_inputs; i++) o->resumed_inputs[i] = file->inputs[i].path;
     s->inputs = o->resumed_inputs;
     s->n_inputs = file->n_inputs;
-    if (sort_options_adopt_split(o, output->split_by) < 0 || refuse_groups(o) < 0) return -1;
     adopt_places(o);
-    sort_options_adopt_resources(o, &file->resources);
+    if (given->thread_memory_given && !given->total_memory_bytes && !given->auto_memory) {
+        o->total_memory_bytes = 0;      /* -m counts, not the --max-memory of the checkpoint */
+        o->auto_memory = false;
+    }
     if (sort_options_finish_resources(o) < 0) return -1;
-    bool is_new_name = o->output != NULL;
-    if (!is_new_name) o->output = output->path;
-    if (!o->format_option && (!is_new_name || may_have_format(o->output, output->format)))
-        o->format_option = output->format;
-    if (!s->columns.list) s->columns.list = output->columns;
-    if (!s->also) s->also = output->also;
-    if (s->level < 0) s->level = output->level;
-    sort_options_adopt_engine(o, output->engine);
-    if (output->durable) s->durable = true;
-    for (int i = 0; i < COUNT_N_KINDS; i++)
-        if (!o->counts[i]) o->counts[i] = output->counts[i];
-    if (output->write_index && !o->write_index) o->write_index = o->index_of_checkpoint = true;
-    bool has_options = o->n_output_texts > 0;
-    for (size_t i = 0; !has_options && i < output->n_options; i++)
-        if (sort_options_take_output_option(o, output->options[i]) < 0)
-            return -1;
+    if (given->output && !given->format_option && !may_have_format(o->output, o->format_option))
+        o->format_option = NULL;
+    adopt_files(o, given, &file->output);
+    if (!given->engine_given && !bgzf_engine_has_level(s->engine, s->level))
+        s->engine = BGZF_ENGINE_AUTO;
+    o->engine_given = given->engine_given;
+    o->index_of_checkpoint = o->write_index && !given->write_index;
     return sort_options_choose_output(o);
+}
+
+int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoint)
+{
+    struct sort_options given = *o;
+    sort_options_init(o, given.dialect);
+    o->argc = given.argc;
+    o->argv = given.argv;
+    o->settings.command_line = given.settings.command_line;
+    int r = adopt(o, &given, checkpoint);
+    sort_options_release(&given);
+    return r;
 }
 
 /* ---- whether anything is left to do ---- */
@@ -201,40 +156,33 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* True if a name refers to the file with this absolute name, of n bytes. */
-static bool leads_to(const char *name, const char *file, size_t n)
+/* True if a name refers to the file with this absolute name. */
+static bool leads_to(const char *name, const char *file)
 {
     struct output_path path = {0};
-    bool same = output_path_choose_pattern(&path, name) == 0 && path.final &&
-                strlen(path.final) == n && strncmp(path.final, file, n) == 0;
+    bool same = file && output_path_choose_pattern(&path, name) == 0 && path.final &&
+                strcmp(path.final, file) == 0;
     output_path_release(&path);
     return same;
 }
 
 /* True if output (perhaps without -o) and index are those of the checkpoint. */
-static bool same_names(const struct sort_options *o, const char *output)
+static bool same_names(const struct sort_options *o, const struct checkpoint_output *was)
 {
     const struct sort_settings *s = &o->settings;
     if (!s->output) return !o->output;
-    if (!output) return false;
-    size_t n = checkpoint_output_length(output);
-    const char *index = output[n] ? output + n + strlen(HTS_IDX_DELIM) : NULL;
-    return leads_to(s->output, output, n) &&
-           (!s->index_path || s->split_by ||
-            (index && leads_to(s->index_path, index, strlen(index))));
+    return leads_to(s->output, was->path) &&
+           (!s->index_path || s->split_by || leads_to(s->index_path, was->index));
 }
 
 bool sort_options_ask_for_more(const struct sort_options *o, const struct checkpoint *checkpoint)
 {
-    const struct sort_settings *s = &o->settings;
-    const struct checkpoint_output *was = &checkpoint->file.output, *is = &s->asked_output;
-    bool same = !o->stats && !o->print_checksum && same_names(o, was->path) &&
-                same_text(is->format, was->format) && is->level == was->level &&
-                is->engine == was->engine && is->durable == was->durable &&
-                same_text(is->columns, was->columns) && same_text(is->split_by, was->split_by) &&
-                same_text(is->also, was->also) && is->n_options == was->n_options;
-    for (size_t i = 0; same && i < is->n_options; i++)
-        same = strcmp(is->options[i], was->options[i]) == 0;
+    const struct checkpoint_output *was = &checkpoint->file.output;
+    bool same = !o->stats && !o->print_checksum && same_names(o, was) &&
+                same_text(o->settings.also, was->also);
+    for (size_t i = o->n_adopted; same && i < o->kept.n; i++)
+        same = o->kept.kinds[i] != OPTION_OF_OUTPUT ||
+               option_list_has(&o->kept, o->n_adopted, o->kept.words[i]);
     for (int i = 0; same && i < COUNT_N_KINDS; i++) same = same_text(o->counts[i], was->counts[i]);
     return !same;
 }

@@ -33,11 +33,11 @@ static const struct {
 "  -H                   with -M: a run of equal bases counts as one base\n"
 "  --shuffle[=SEED]     in random order, always the same one for a seed\n"},
     {COMMON,
-"  --merge              the inputs are in this order already: only merge them\n"},
+"  --merge              merge inputs that are already sorted\n"},
     {TITLE, "Changes to records:\n"},
     {COMMON,
-"  --fixmate[=OPTIONS]  tell reads of their mates, as `samtools fixmate -m OPTIONS` does; the\n"
-"                       input has reads of one name together, as aligners write them\n"},
+"  --fixmate[=OPTIONS]  fill in mate fields (like `samtools fixmate -m OPTIONS`); input must be\n"
+"                       grouped by name\n"},
     {COMMON,
 "  --markdup[=OPTIONS]  mark duplicates, as `samtools markdup OPTIONS` does; needs the tags\n"
 "                       that --fixmate makes\n"},
@@ -74,7 +74,7 @@ static const struct {
 "  --coverage FILE      the same for `samtools coverage`, in coordinate order\n"},
     {TITLE, "Checks, instead of a sort or with it:\n"},
     {COMMON,
-"  --plan               print what a sort with these options would do and take; do not sort\n"
+"  --plan               dry run: print estimated time, memory and disk\n"
 "  --verify[=coordinate]   check that each input is in the order that its header claims,\n"
 "                       or in the order that options name; do not sort\n"
 "  --checksum           print the checksum of all records on standard error\n"},
@@ -94,8 +94,7 @@ static const struct {
 "  --temp-codec STR     none, snappy, lz4, zstd, or auto: by how fast the disk is [auto]\n"},
     {TITLE, "After a failure:\n"},
     {COMMON,
-"  --resume DIR         finish the sort whose temporary data are in DIR; with -T, further data\n"
-"                       go elsewhere\n"},
+"  --resume DIR         resume an interrupted sort; -T adds a temporary directory\n"},
     {RARE,
 "  --partial            with --resume: write what was read of an input that was cut off\n"
 "  --no-resume          always remove temporary data, and save the cost of keeping them\n"

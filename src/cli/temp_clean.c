@@ -110,12 +110,11 @@ static void say_how(const struct found *found)
 {
     char command[CHECKPOINT_COMMAND_BYTES];
     const char *output = found->file.output.path, *to = output ? output : "standard output";
-    int n = (int)checkpoint_output_length(to);
     if (found->lost_part)
-        say("           sort to '%.*s'; it cannot be finished without what is not on this host: "
-            "'%s'", n, to, found->lost_part);
+        say("           sort to '%s'; it cannot be finished without what is not on this host: '%s'",
+            to, found->lost_part);
     else
-        say("           sort to '%.*s'; to %s: %s", n, to,
+        say("           sort to '%s'; to %s: %s", to,
             checkpoint_is_partial(&found->file) ? "write what there is" : "finish it",
             checkpoint_command_of(&found->file, found->path, command));
 }

@@ -1,7 +1,7 @@
 /*
  * markdup_rules.h -- the options of --markdup: which reads are duplicates, and how they are marked.
  *
- * The parser of the options (cli/sort_options_markdup.h) sets all fields except `groups`, which is
+ * The parser of the options (cli/sort_options_markdup.c) sets all fields except `groups`, which is
  * made from the header. The rules must not change while they are in use. Threads: any thread may
  * read them and match the patterns.
  */

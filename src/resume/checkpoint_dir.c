@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <htslib/hts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,7 +191,7 @@ static int open_dir(const char *path, struct checkpoint_dir *dir, const char **p
                        ? "is not a directory, or is a symbolic link; name the directory itself"
                        : "cannot be opened; look at its permissions and 'ulimit -n'";
     } else if (fstat(dir->fd, &st) < 0 || !is_private(&st)) {
-        *problem = "must belong to you and be closed to others (chmod 700)";
+        *problem = "is not a checkpoint directory of yours (wrong owner or mode)";
     } else {
         dir->path = realpath(path, NULL);
         if (dir->path)
@@ -211,14 +210,6 @@ int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char
     r = lock_dir(dir, problem);
     if (r != CHECKPOINT_OK) checkpoint_dir_close(dir);
     return r;
-}
-
-int checkpoint_dir_take(const struct checkpoint_dir *dir, const char **problem)
-{
-    if (write_owner(dir->lock_fd, dir->is_locked ? FILE_LOCK_HELD : FILE_LOCK_NONE) == 0)
-        return CHECKPOINT_OK;
-    *problem = "has a file LOCK that cannot be written; free a little space there";
-    return CHECKPOINT_CLOSED;
 }
 
 int checkpoint_dir_peek(const char *path, struct checkpoint_file *file)
@@ -244,7 +235,8 @@ char *checkpoint_dir_first(const char *path)
     struct checkpoint_file part, file;
     char *first = NULL, *real = realpath(path, NULL);
     if (real && checkpoint_dir_peek(path, &part) == CHECKPOINT_OK) {
-        if (part.directory > 0 && checkpoint_dir_peek(part.directories[0], &file) == CHECKPOINT_OK) {
+        if (part.directory > 0 &&
+            checkpoint_dir_peek(part.directories[0], &file) == CHECKPOINT_OK) {
             for (size_t i = 1; file.directory == 0 && i < file.n_directories && !first; i++)
                 if (strcmp(file.directories[i], real) == 0) first = xstrdup(part.directories[0]);
             checkpoint_file_release(&file);
@@ -264,16 +256,14 @@ static char *read_file(int fd, size_t *n_bytes, const char **problem)
         st.st_size > MAX_FILE_BYTES)
         return NULL;
     char *text = malloc((size_t)st.st_size + 1);        /* the size is untrusted */
-    *problem = "has a STORE file that does not fit into memory";
-    if (!text) return NULL;
-    for (*n_bytes = 0; *n_bytes < (size_t)st.st_size;) {
+    for (*n_bytes = 0; text && *n_bytes < (size_t)st.st_size;) {
         ssize_t n = read(fd, text + *n_bytes, (size_t)st.st_size - *n_bytes);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) break;
         *n_bytes += (size_t)n;
     }
     if (*n_bytes == (size_t)st.st_size) return text;
-    *problem = "has a STORE file that cannot be read; the disk may be faulty";
+    *problem = "has a STORE file that cannot be read, or is too large for the memory";
     free(text);
     return NULL;
 }
@@ -327,10 +317,12 @@ const char *checkpoint_lost_part(const struct checkpoint_file *file)
 /* Names this process in LOCK of all directories. */
 static int take(const struct checkpoint *checkpoint)
 {
-    const char *problem;
-    for (size_t i = 0; i < checkpoint->n_dirs; i++)
-        if (checkpoint_dir_take(&checkpoint->dirs[i], &problem) != CHECKPOINT_OK)
-            return refuse(checkpoint->dirs[i].path, problem);
+    for (size_t i = 0; i < checkpoint->n_dirs; i++) {
+        const struct checkpoint_dir *dir = &checkpoint->dirs[i];
+        if (write_owner(dir->lock_fd, dir->is_locked ? FILE_LOCK_HELD : FILE_LOCK_NONE) < 0)
+            return refuse(dir->path, "has a file LOCK that cannot be written; free a little space "
+                                     "there");
+    }
     return 0;
 }
 
@@ -406,12 +398,6 @@ bool checkpoint_is_partial(const struct checkpoint_file *file)
            (file->state == CHECKPOINT_LOADING && !file->can_read_again);
 }
 
-size_t checkpoint_output_length(const char *output)
-{
-    const char *end = strstr(output, HTS_IDX_DELIM);
-    return end ? (size_t)(end - output) : strlen(output);
-}
-
 enum { OPTION_BYTES = 32 };
 
 /* Appends an option and its argument, unless that is NULL or does not fit. */
@@ -425,20 +411,23 @@ static void put_option(const char *option, const char *argument,
     words_quote(argument, text, ROOM_BYTES);
 }
 
-const char *checkpoint_command(const struct checkpoint_resuming *resuming,
+const char *checkpoint_command(const char *path, bool partial, bool has_output,
+                               const struct checkpoint_places *places,
                                char text[CHECKPOINT_COMMAND_BYTES])
 {
+    static const struct checkpoint_places same = {NULL, {NULL}};
+    if (!places) places = &same;
     (void)strcpy(text, "samtools rocksort");
-    put_option(" --resume ", resuming->path, text);
-    if (resuming->partial) put_option(" --partial", "", text);
-    put_option(" -T ", resuming->temp_dir, text);
-    const char *output = resuming->files[CHECKPOINT_OUTPUT];
-    put_option(" -o ", output || resuming->has_output ? output : "FILE", text);
-    put_option(" --also ", resuming->files[CHECKPOINT_ALSO], text);
+    put_option(" --resume ", path, text);
+    if (partial) put_option(" --partial", "", text);
+    put_option(" -T ", places->temp_dir, text);
+    const char *output = places->files[CHECKPOINT_OUTPUT];
+    put_option(" -o ", output || has_output ? output : "FILE", text);
+    put_option(" --also ", places->files[CHECKPOINT_ALSO], text);
     for (unsigned i = 0; i < COUNT_N_KINDS; i++) {
         char option[OPTION_BYTES];
         (void)snprintf(option, sizeof option, " --%s ", count_kind_name(i));
-        put_option(option, resuming->files[CHECKPOINT_COUNTS + i], text);
+        put_option(option, places->files[CHECKPOINT_COUNTS + i], text);
     }
     return text;
 }
@@ -447,10 +436,8 @@ const char *checkpoint_command_of(const struct checkpoint_file *file, const char
                                   char text[CHECKPOINT_COMMAND_BYTES])
 {
     char *real = realpath(path, NULL);
-    const struct checkpoint_resuming resuming = {
-        .path = real ? real : path, .partial = checkpoint_is_partial(file),
-        .has_output = file->output.path != NULL};
-    (void)checkpoint_command(&resuming, text);
+    (void)checkpoint_command(real ? real : path, checkpoint_is_partial(file),
+                             file->output.path != NULL, NULL, text);
     free(real);
     return text;
 }

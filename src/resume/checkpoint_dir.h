@@ -8,9 +8,9 @@
  * STORE is the checkpoint file (checkpoint_file.h).
  *
  * Order of calls. A sort makes a directory, then claim; write. Another process: open, which locks;
- * read; take, if it will work there; close. Or checkpoint_open, for all directories of a
- * checkpoint. All are needed: if one is lost, such as one on a disk of another host, the checkpoint
- * is useless, and a message says so.
+ * read; close. Or checkpoint_open, for all directories of a checkpoint, if it will work there. All
+ * are needed: if one is lost, such as one on a disk of another host, the checkpoint is useless, and
+ * a message says so.
  *
  * The checkpoint file of the first directory counts. The others have a copy from when they were
  * made, which names the first one. A resumed sort may add directories: they get their copy before
@@ -62,10 +62,6 @@ int checkpoint_dir_write(const char *path, const struct checkpoint_file *file);
    inside *dir, and close need not be called. */
 int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char **problem);
 
-/* Names this process in LOCK of an open directory. Returns a code and *problem like
-   checkpoint_dir_open. */
-int checkpoint_dir_take(const struct checkpoint_dir *dir, const char **problem);
-
 /* Reads the checkpoint file. Returns CHECKPOINT_OK, and the caller releases what was read;
    or CHECKPOINT_BAD with *problem as above. */
 int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_file *file,
@@ -112,22 +108,17 @@ const char *checkpoint_lost_part(const struct checkpoint_file *file);
 /* True if a checkpoint holds only a part of the input. */
 bool checkpoint_is_partial(const struct checkpoint_file *file);
 
-/* The length of an output's name without ##idx##INDEX. */
-size_t checkpoint_output_length(const char *output);
-
 enum { CHECKPOINT_COMMAND_BYTES = 8 * PATH_MAX };
 
-struct checkpoint_resuming {
-    const char *path;           /* of the checkpoint */
-    bool partial;               /* only a part can be written */
-    bool has_output;            /* the checkpoint names an output file */
-    /* replace paths of the checkpoint; NULL: keep them */
-    const char *temp_dir, *files[CHECKPOINT_N_FILES];
+struct checkpoint_places {      /* replace paths of the checkpoint; NULL: keep them */
+    char *temp_dir, *files[CHECKPOINT_N_FILES];
 };
 
-/* Writes the shell command that resumes a checkpoint, without threads, memory and output, which are
-   in the checkpoint. Does not allocate. Returns text. */
-const char *checkpoint_command(const struct checkpoint_resuming *resuming,
+/* Writes the shell command that resumes the checkpoint in `path`, without threads, memory and
+   output, which are in the checkpoint. partial: only a part can be written. has_output: the
+   checkpoint names an output file. `places` may be NULL. Does not allocate. Returns text. */
+const char *checkpoint_command(const char *path, bool partial, bool has_output,
+                               const struct checkpoint_places *places,
                                char text[CHECKPOINT_COMMAND_BYTES]);
 
 /* The same for a checkpoint in the directory `path`. */

@@ -2,20 +2,10 @@
  * checkpoint_file.h -- formats and parses the checkpoint file, STORE, in a temporary directory: all
  * that another process needs, besides the runs, to finish the sort.
  *
- * The file is text. Each line is a keyword and its values, in the order of walk_file:
- *
- *     rocksort-store 7                   the version of this format
- *     ...
- *     directory 0 2                      number of this directory, number of directories
- *     path /tmp/rocksort.77.aBcDeF       of each directory
- *     codec =lz4                         a text that may be missing: none, or = and the text
- *     inputs 1 again                     how many; again: reading can start at any record
- *     input 651000000 1700000000000000000 /data/in.bam      bytes, time of change in ns, path
- *     ...
- *     header 1234                        bytes of the header's text, which follows, and a newline
- *     end 0123456789abcdef               XXH3-64 of everything before this line
- *
- * In a text, control characters and % are written as %XX.
+ * The file begins with "rocksort-store 7", the version of this format, and a newline. Then come
+ * texts that end with NUL, each a keyword and a value, in the order of walk_file. A value that may
+ * be missing is empty or has = before it. The last line is "end 0123456789abcdef", the XXH3-64 of
+ * everything before it.
  *
  * Ownership: a parsed checkpoint_file owns its memory (checkpoint_file_release). One that is made
  * to be formatted borrows all that it points to. Threads: any; pure.
@@ -23,10 +13,7 @@
 #ifndef ROCKSORT_RESUME_CHECKPOINT_FILE_H
 #define ROCKSORT_RESUME_CHECKPOINT_FILE_H
 
-#include "bam/bgzf_engine.h"
 #include "bam/content_sum.h"
-#include "bam_sort_key.h"
-#include "spill/temp_codec.h"
 #include "stats/count_kinds.h"
 
 #include <htslib/kstring.h>
@@ -65,45 +52,25 @@ struct checkpoint_input {
     int64_t mtime_ns;
 };
 
-struct checkpoint_resources {   /* from the options, or chosen by auto */
-    unsigned n_threads;
-    uint64_t thread_bytes;      /* memory of each thread */
-    uint64_t total_bytes;       /* memory of all threads, instead of thread_bytes; 0: not given */
-    bool codec_auto;            /* the sort chooses the codec; else: */
-    enum temp_codec codec;
-};
-
-struct checkpoint_output {      /* from the options */
+struct checkpoint_output {      /* files of the output */
     const char *path;           /* absolute; NULL: standard output */
-    const char *format;         /* -O, or NULL */
-    int level;                  /* -l, or -1 */
-    enum bgzf_engine engine;    /* --deflate */
-    bool write_index;
-    bool durable;               /* --fsync */
-    const char *columns;        /* --columns, or NULL */
-    const char *split_by;       /* --split-by, a BED file with its absolute name; or NULL */
+    const char *index;          /* absolute, or NULL */
     const char *also;           /* --also, absolute; or NULL */
     const char *counts[COUNT_N_KINDS];  /* absolute; NULL: none, or not a regular file */
     const char *statistics, *metrics;   /* the same, for -f and --metrics of --markdup */
-    size_t n_options;           /* --output-fmt-option and --reference */
-    const char **options;
     /* temporary files the process was writing, or NULL */
     const char *temporaries[CHECKPOINT_N_TEMPORARIES];
 };
 
 struct checkpoint_file {
-    const char *program;        /* its version */
     enum checkpoint_state state;
     unsigned directory;
     size_t n_directories;
     const char **directories;
     unsigned n_lanes;
-    struct checkpoint_resources resources;
-    struct sort_rules rules;    /* from the options */
-    struct checkpoint_input fasta;      /* -I; without it the path is NULL */
-    int minhash_window;
-    const char *fixmate;        /* --fixmate, or NULL */
-    const char *markdup;        /* --markdup, or NULL; only in the order by coordinate */
+    size_t n_options;
+    const char **options;       /* words such as -n or --markdup=-r */
+    struct checkpoint_input fasta;      /* the file of -I; without it the path is "" */
     bool can_read_again;        /* inputs are seekable to any record */
     size_t n_inputs;
     struct checkpoint_input *inputs;
@@ -111,7 +78,6 @@ struct checkpoint_file {
     uint64_t n_runs;            /* totals; 0 while loading */
     struct content_sum sum;
     const char *header;         /* text that ends with NUL */
-    size_t header_bytes;
     char *memory;               /* buffer that a parsed checkpoint_file points into */
 };
 

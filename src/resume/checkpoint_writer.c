@@ -9,7 +9,6 @@
 #include "resume/other_disk.h"
 #include "util/diag.h"
 #include "util/path.h"
-#include "util/version.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
@@ -32,6 +31,7 @@ struct checkpoint_writer {
     struct checkpoint_sort_parts parts;
     /* constant after loading has begun */
     bool overwrites_input;      /* the output overwrites an input in place */
+    char *output_name, *also_name;      /* absolute */
     struct checkpoint_file file;        /* constant until the sort is loaded; borrowed from
                                            settings->resumed, if that is set */
     char *own_header_text;      /* a copy, made before the sort order was set */
@@ -72,12 +72,16 @@ static void free_file(const struct checkpoint_file *file)
 void checkpoint_writer_destroy(struct checkpoint_writer *w)
 {
     if (!w) return;
-    for (size_t i = 0; i < w->n_paths; i++)
+    for (size_t i = 0; i < w->n_paths; i++) {
         if (w->lock_fds[i] >= 0) (void)close(w->lock_fds[i]);
+        free(w->paths[i]);
+    }
     free(w->lock_fds);
-    free_paths(w->paths);
+    free(w->paths);
     if (!w->settings->resumed) free_file(&w->file);
     free(w->own_header_text);
+    free(w->output_name);
+    free(w->also_name);
     free(w);
 }
 
@@ -110,9 +114,19 @@ bool checkpoint_writer_is_input(const struct checkpoint_writer *w, const char *f
     return false;
 }
 
+/* The absolute path of an output. NULL: no name. */
+static char *absolute_name(const struct output_path *path)
+{
+    if (!path->name) return NULL;
+    char *real = path->final || path->is_url ? NULL : realpath(path->name, NULL);
+    return real ? real : xstrdup(path->final ? path->final : path->name);
+}
+
 void checkpoint_writer_look_at_output(struct checkpoint_writer *w)
 {
     const struct sort_settings *s = w->settings;
+    w->output_name = absolute_name(w->parts.output_path);
+    w->also_name = absolute_name(w->parts.also_path);
     if (s->output && !w->parts.output_path->final && !s->no_resume)
         w->overwrites_input = checkpoint_writer_is_input(w, w->parts.output_path->name);
 }
@@ -122,8 +136,21 @@ static struct checkpoint_input describe_fasta(const char *path)
 {
     struct checkpoint_input fasta = {0};
     if (path && checkpoint_describe_file(path, &fasta)) fasta.path = realpath(path, NULL);
-    if (path && !fasta.path) fasta.path = xstrdup(path);
+    if (!fasta.path) fasta.path = xstrdup(path ? path : "");
     return fasta;
+}
+
+/* Describes options and output of this process. */
+static void describe_output(struct checkpoint_writer *w)
+{
+    const struct sort_settings *s = w->settings;
+    w->file.options = s->options;
+    w->file.n_options = s->n_options;
+    w->file.output = s->asked_output;
+    const char *index = w->parts.index_path->final;
+    w->file.output.path = w->output_name;
+    w->file.output.index = index ? index : s->index_path;
+    w->file.output.also = w->also_name;
 }
 
 void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
@@ -131,17 +158,12 @@ void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_i
 {
     const struct sort_settings *s = w->settings;
     w->header = header;
+    describe_output(w);
     if (s->no_resume || s->sum_only) return;
-    w->file = (struct checkpoint_file){
-        .rules = s->rules,
-        .fasta = describe_fasta(s->minhash_fasta),
-        .minhash_window = s->minhash_window,
-        .fixmate = s->fixmate,
-        .markdup = s->markdup,
-        .can_read_again = inputs->can_seek,
-        .n_inputs = s->n_inputs,
-        .inputs = xcalloc(s->n_inputs, sizeof *w->file.inputs),
-    };
+    w->file.fasta = describe_fasta(s->minhash_fasta);
+    w->file.can_read_again = inputs->can_seek;
+    w->file.n_inputs = s->n_inputs;
+    w->file.inputs = xcalloc(s->n_inputs, sizeof *w->file.inputs);
     for (size_t i = 0; i < s->n_inputs; i++) {
         struct checkpoint_input *input = &w->file.inputs[i];
         /* Describe the open file: the name may refer to another one now. */
@@ -219,8 +241,14 @@ int checkpoint_writer_make_directories(struct checkpoint_writer *w, struct temp_
 
 char **checkpoint_writer_copy_paths(const struct checkpoint_writer *w)
 {
-    char **paths = xcalloc(w->n_paths + 1, sizeof *paths);
-    for (size_t i = 0; i < w->n_paths; i++) paths[i] = xstrdup(w->paths[i]);
+    size_t n_bytes = (w->n_paths + 1) * sizeof *w->paths;
+    for (size_t i = 0; i < w->n_paths; i++) n_bytes += strlen(w->paths[i]) + 1;
+    char **paths = xmalloc(n_bytes), *at = (char *)(paths + w->n_paths + 1);
+    for (size_t i = 0; i < w->n_paths; i++) {
+        paths[i] = at;
+        at = stpcpy(at, w->paths[i]) + 1;
+    }
+    paths[w->n_paths] = NULL;
     return paths;
 }
 
@@ -250,27 +278,6 @@ void checkpoint_writer_remove_unlisted(struct checkpoint_writer *w)
 {
     if (!w->settings->resumed) return;
     for (size_t i = w->n_listed; i < w->n_paths; i++) remove_directory(w, i);
-}
-
-/* The absolute path of an output, which the caller frees. NULL: no name. */
-static char *absolute_name(const struct output_path *path)
-{
-    if (!path->name) return NULL;
-    char *real = path->final || path->is_url ? NULL : realpath(path->name, NULL);
-    return real ? real : xstrdup(path->final ? path->final : path->name);
-}
-
-/* The absolute path of the output, with ##idx## and that of its index, if any. The caller frees it.
-   NULL: standard output. */
-static char *output_name(const struct checkpoint_writer *w)
-{
-    const char *final = w->parts.index_path->final;
-    const char *index = final ? final : w->settings->index_path;
-    char *file = absolute_name(w->parts.output_path);
-    if (!file || !index) return file;
-    char *name = xasprintf("%s%s%s", file, HTS_IDX_DELIM, index);
-    free(file);
-    return name;
 }
 
 /* ---- the checkpoint file ---- */
@@ -304,19 +311,10 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
 {
     const struct sort_settings *s = w->settings;
     const struct checkpoint_sort_parts *parts = &w->parts;
-    char *output = output_name(w), *also = absolute_name(parts->also_path);
     struct checkpoint_file file = w->file;
-    file.program = ROCKSORT_VERSION;
     file.state = state;
     file.n_directories = w->n_paths;
     file.directories = (const char **)w->paths;
-    file.resources = s->resources;
-    file.output = s->asked_output;
-    file.output.path = output;
-    file.output.write_index = s->index_path != NULL;
-    file.output.also = also;
-    /* A resumed sort that writes to standard output keeps the output of the first one. */
-    if (s->resumed && !s->output) file.output = s->resumed->file.output;
     const char **temporaries = file.output.temporaries;
     temporaries[CHECKPOINT_OF_OUTPUT] =
         parts->groups->path ? parts->groups->path : parts->output_path->temporary;
@@ -329,14 +327,11 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
         file.sum = counts.sum;
         file.header = header_whole_text(w->header);
     }
-    file.header_bytes = strlen(file.header);
     int r = write_file(w, &file), error = errno;
     if (r < 0 && !s->resumed && !thread_pool_failed(parts->threads))
         diag_warning("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "': %s; if this sort fails it %s",
                      w->paths[0], strerror(error),
                      state == CHECKPOINT_LOADING ? "cannot be resumed" : "is tried again");
-    free(output);
-    free(also);
     errno = error;
     return r;
 }
@@ -348,24 +343,19 @@ static void set_progress(struct checkpoint_writer *w, enum progress progress)
     thread_pool_unlock(w->parts.threads);
 }
 
-static void tell_orphan_checkpoints(const struct checkpoint_writer *w)
-{
-    char *output = output_name(w);
-    const struct orphan_checkpoints_sort sort = {output, w->file.inputs, w->file.n_inputs};
-    orphan_checkpoints_tell(&sort, (const char *const *)w->paths, w->n_paths);
-    free(output);
-}
-
 int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes)
 {
     struct threads *threads = w->parts.threads;
     w->file.n_lanes = n_lanes;
     /* If the output overwrites an input, its records will exist only here. */
-    w->delayed_fsync =
-        delayed_fsync_begin(w->settings, threads, checkpoint_writer_copy_paths(w), w->overwrites_input);
+    w->delayed_fsync = delayed_fsync_begin(w->settings, threads, checkpoint_writer_copy_paths(w),
+                                           w->overwrites_input);
     if (!w->delayed_fsync) return -1;
     if (w->settings->resumed) return 0;
-    tell_orphan_checkpoints(w);
+    struct checkpoint_file own = w->file;
+    own.n_directories = w->n_paths;
+    own.directories = (const char **)w->paths;
+    orphan_checkpoints_tell(&own);
     if (w->settings->no_resume) return 0;
     if (write_checkpoint(w, CHECKPOINT_LOADING, 0) == 0) set_progress(w, RECORDED);
     return thread_pool_failed(threads) ? -1 : 0;
@@ -375,6 +365,8 @@ void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header)
 {
     const struct checkpoint *resumed = w->settings->resumed;
     w->file = resumed->file;
+    /* A sort that writes to standard output keeps the output of the first one. */
+    if (w->settings->output) describe_output(w);
     w->header = header;
     thread_pool_lock(w->parts.threads);
     make_room(w, resumed->n_dirs + w->settings->n_temp_prefixes);
@@ -483,26 +475,6 @@ bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_numbe
     return n_durable > 0 && (can_go_on || s->keep_checkpoint);
 }
 
-/* Finds a disk with room for files of the full disk. */
-static struct other_disk choose_other_disk(const struct checkpoint_writer *w, bool partial)
-{
-    char *output = absolute_name(w->parts.output_path);
-    char *also = absolute_name(w->parts.also_path);
-    uint64_t n_bytes = 0;
-    for (size_t i = 0; i < w->file.n_inputs; i++) n_bytes += w->file.inputs[i].n_bytes;
-    struct other_disk_sort sort = {
-        .temp_dirs = (const char *const *)w->paths, .n_temp_dirs = w->n_paths,
-        .writes_runs = !partial && w->progress != LOADED,
-        .files = {[CHECKPOINT_OUTPUT] = output, [CHECKPOINT_ALSO] = also},
-        .output_bytes = n_bytes};
-    for (unsigned i = 0; i < COUNT_N_KINDS; i++)
-        sort.files[CHECKPOINT_COUNTS + i] = w->settings->asked_output.counts[i];
-    struct other_disk other = other_disk_choose(&sort);
-    free(output);
-    free(also);
-    return other;
-}
-
 /* Prints the command that resumes the sort. */
 static void tell_how(const struct checkpoint_writer *w)
 {
@@ -520,17 +492,18 @@ static void tell_how(const struct checkpoint_writer *w)
         return;
     }
     char command[CHECKPOINT_COMMAND_BYTES];
-    struct other_disk other = choose_other_disk(w, partial);
-    struct checkpoint_resuming resuming = {
-        .path = path, .partial = partial, .has_output = s->output != NULL,
-        .temp_dir = other.temp_dir};
-    memcpy(resuming.files, other.files, sizeof resuming.files);
+    struct checkpoint_file file = w->file;
+    file.n_directories = w->n_paths;
+    file.directories = (const char **)w->paths;
+    file.output.path = w->output_name;
+    struct other_disk other = other_disk_choose(&file, !partial && w->progress != LOADED);
     /* Bytes may have been corrupted while they were read: a second attempt may work. */
-    diag_left("what was sorted so far is kept; to %s%s: %s",
+    diag_left("temporary files kept; to %s%s: %s",
               diag_cause() == DIAG_DAMAGE ? "try once more"
               : partial                   ? "write what there is"
                                           : "finish",
-              other.note, checkpoint_command(&resuming, command));
+              other.note,
+              checkpoint_command(path, partial, s->output != NULL, &other.places, command));
     other_disk_release(&other);
 }
 
@@ -541,9 +514,9 @@ void checkpoint_writer_tell(const struct checkpoint_writer *w, bool kept, unsign
     if (kept)
         tell_how(w);
     else if (n_durable > 0 && !w->file.can_read_again && w->progress == LOADED)
-        diag_warning("what was sorted is removed, since nobody reads the output any more; -k would "
-                     "have kept it");
+        diag_warning("temporary files removed: the reader of the output has gone (-k keeps partial "
+                     "results)");
     else if (n_durable > 0 && !w->file.can_read_again)
-        diag_warning("what was sorted so far is removed: only a BAM file can be read on from "
-                     "where it stopped; -k would have kept it");
+        diag_warning("temporary files removed: only BAM input can be resumed (-k keeps partial "
+                     "results)");
 }

@@ -76,8 +76,7 @@ struct temp_dirs checkpoint_writer_directories(const struct checkpoint_writer *w
 /* True if all sort buffers must be in runs before the merge. */
 bool checkpoint_writer_needs_all_runs(const struct checkpoint_writer *w);
 
-/* Copies the current paths of the directories, NULL-terminated; free_paths (delayed_fsync.h) frees
-   them. */
+/* Copies the current paths of the directories, NULL-terminated. The caller frees the array only. */
 char **checkpoint_writer_copy_paths(const struct checkpoint_writer *w);
 
 /* Removes each directory, then releases its lock. With the lock of the thread pool held, or when

@@ -17,14 +17,13 @@
 struct delayed_fsync {
     struct threads *threads;
     char **directories;
-    unsigned after_seconds;     /* 0: everything is synced from the beginning */
+    unsigned after_seconds;
     bool is_resumed;            /* data of an earlier process: synced at once */
     pthread_t thread;
     bool thread_runs;
-    pthread_mutex_t lock;
     pthread_cond_t is_over_changed;
     atomic_bool stop;           /* syncing */
-    /* under the lock */
+    /* under the lock of the thread pool */
     bool is_over;
     const char *failed;         /* the directory that could not be synced, or NULL */
     int error;                  /* errno of that sync */
@@ -51,42 +50,34 @@ static bool wait_for_time(struct delayed_fsync *d)
     int error = 0;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (time_t)d->after_seconds;
-    (void)pthread_mutex_lock(&d->lock);
+    thread_pool_lock(d->threads);
     while (!d->is_over && !error)
-        error = pthread_cond_clockwait(&d->is_over_changed, &d->lock, CLOCK_MONOTONIC,
-                                       &until);
+        error = pthread_cond_clockwait(&d->is_over_changed, thread_pool_mutex(d->threads),
+                                       CLOCK_MONOTONIC, &until);
     bool is_time = !d->is_over;
-    (void)pthread_mutex_unlock(&d->lock);
+    thread_pool_unlock(d->threads);
     return is_time;
 }
 
 static void *sync_later(void *arg)
 {
     struct delayed_fsync *d = arg;
-    const char *failed = NULL;
-    if (d->is_resumed)
-        failed = sync_all(d);
-    else if (wait_for_time(d))
-        failed = catch_up(d);
+    if (!d->is_resumed && !wait_for_time(d)) return NULL;
+    const char *failed = d->is_resumed ? sync_all(d) : catch_up(d);
     if (!failed) return NULL;
     int error = errno;
-    (void)pthread_mutex_lock(&d->lock);
+    thread_pool_lock(d->threads);
     d->error = error;
     d->failed = failed;
-    (void)pthread_mutex_unlock(&d->lock);
-    thread_pool_fail(d->threads);
+    thread_pool_fail_locked(d->threads);
+    thread_pool_unlock(d->threads);
     return NULL;
-}
-
-void free_paths(char **paths)
-{
-    for (size_t i = 0; paths && paths[i]; i++) free(paths[i]);
-    free(paths);
 }
 
 static void destroy(struct delayed_fsync *d)
 {
-    free_paths(d->directories);
+    (void)interpose_make_all_syncs();
+    free(d->directories);
     free(d);
 }
 
@@ -97,31 +88,28 @@ struct delayed_fsync *delayed_fsync_begin(const struct sort_settings *settings,
     struct delayed_fsync *d = xcalloc(1, sizeof *d);
     d->threads = threads;
     d->directories = directories;
-    d->after_seconds = at_once ? 0 : settings->fsync_after_seconds;
+    d->after_seconds = settings->fsync_after_seconds;
     d->is_resumed = settings->resumed != NULL;
-    d->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     d->is_over_changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-    bool leaves_out = d->after_seconds > 0 && !d->is_resumed;
+    bool leaves_out = !at_once && d->after_seconds > 0 && !d->is_resumed;
     if (leaves_out) interpose_skip_syncs(d->directories);
     if (!d->is_resumed && (!leaves_out || settings->no_resume)) return d;
     int error = thread_start(&d->thread, "syncer", sync_later, d);
     d->thread_runs = error == 0;
     if (!error) return d;
     diag_no_thread(error);
-    (void)interpose_make_all_syncs();
     destroy(d);
     return NULL;
 }
 
 void delayed_fsync_tell(struct delayed_fsync *d, int result)
 {
-    if (!d) return;
-    (void)pthread_mutex_lock(&d->lock);
+    if (!d || result == 0) return;
+    thread_pool_lock(d->threads);
     const char *failed = d->failed;
     int error = d->error;
-    (void)pthread_mutex_unlock(&d->lock);
-    if (failed && result < 0)
-        diag_error("cannot write temporary data in '%s': %s", failed, strerror(error));
+    thread_pool_unlock(d->threads);
+    if (failed) diag_error("cannot write temporary data in '%s': %s", failed, strerror(error));
 }
 
 /* Ends the thread, at once unless the directories stay. */
@@ -129,11 +117,12 @@ static void end_thread(struct delayed_fsync *d, bool directories_stay)
 {
     if (!d->thread_runs) return;
     atomic_store(&d->stop, !directories_stay);
-    (void)pthread_mutex_lock(&d->lock);
+    thread_pool_lock(d->threads);
     d->is_over = true;
     (void)pthread_cond_signal(&d->is_over_changed);
-    (void)pthread_mutex_unlock(&d->lock);
+    thread_pool_unlock(d->threads);
     (void)pthread_join(d->thread, NULL);
+    (void)pthread_cond_destroy(&d->is_over_changed);
 }
 
 void delayed_fsync_end(struct delayed_fsync *d, bool directories_stay)
@@ -148,6 +137,5 @@ void delayed_fsync_end(struct delayed_fsync *d, bool directories_stay)
     }
     if (failed)
         diag_warning("'%s' may not survive a power failure: %s", failed, strerror(error));
-    (void)interpose_make_all_syncs();
     destroy(d);
 }

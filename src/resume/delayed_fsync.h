@@ -21,12 +21,9 @@
 
 struct delayed_fsync;
 
-/* Frees a NULL-terminated list of paths. NULL is accepted. */
-void free_paths(char **paths);
-
-/* Takes ownership of the directories: absolute paths, NULL-terminated. A failed sync fails the
-   thread pool. at_once: sync from the beginning, whatever the settings say. NULL after a
-   message. */
+/* Takes ownership of the directories: absolute paths, NULL-terminated, in one block. A failed
+   sync fails the thread pool. at_once: sync from the beginning, whatever the settings say. NULL
+   after a message. */
 struct delayed_fsync *delayed_fsync_begin(const struct sort_settings *settings,
                                           struct threads *threads, char **directories,
                                           bool at_once);

@@ -23,35 +23,21 @@
 
 bool group_dir_is_name(const char *name, size_t n_output)
 {
-    size_t n = strlen(PREFIX);
-    return n_output >= n && memcmp(name, PREFIX, n) == 0 && (n_output == n || name[n] == '_');
-}
-
-/* The prefix of the directory's name: absolute, because it goes into the checkpoint. Adds a number
-   if a directory of this name exists, because temp_dir_create would make the new one in that. The
-   caller frees it. */
-static char *make_prefix(const char *beside)
-{
-    char *parent = path_fixed_parent(beside), *real = realpath(parent, NULL);
-    char *prefix = xasprintf("%s/" PREFIX, real ? real : parent);
-    struct stat st;
-    for (unsigned number = 2; stat(prefix, &st) == 0; number++) {
-        free(prefix);
-        prefix = xasprintf("%s/" PREFIX "_%u", real ? real : parent, number);
-    }
-    free(parent);
-    free(real);
-    return prefix;
+    return n_output == strlen(PREFIX) && memcmp(name, PREFIX, n_output) == 0;
 }
 
 int group_dir_make(struct group_dir *dir, const char *beside, pthread_mutex_t *lock)
 {
-    char *prefix = make_prefix(beside);
+    /* The path goes into the checkpoint, so it is absolute. */
+    char *parent = path_fixed_parent(beside), *real = realpath(parent, NULL);
+    char *prefix = xasprintf("%s/" PREFIX, real ? real : parent);
     (void)pthread_mutex_lock(lock);
     dir->path = temp_dir_create(prefix, NULL);
     dir->lock_fd = dir->path ? checkpoint_dir_claim(dir->path) : -1;
     int error = errno;
     (void)pthread_mutex_unlock(lock);
+    free(parent);
+    free(real);
     free(prefix);
     if (dir->path && dir->lock_fd < 0)
         diag_error("cannot make files in '%s': %s%s", dir->path, strerror(error),

@@ -17,16 +17,13 @@ static bool is_same_file(const struct checkpoint_input *a, const struct checkpoi
 }
 
 /* True if both sorts write the same output or have an input in common. */
-static bool is_same_sort(const struct orphan_checkpoints_sort *sort,
-                         const struct checkpoint_file *file)
+static bool is_same_sort(const struct checkpoint_file *own, const struct checkpoint_file *file)
 {
-    const char *output = sort->output, *other = file->output.path;
-    size_t n = output ? checkpoint_output_length(output) : 0;
-    if (output && other && checkpoint_output_length(other) == n && memcmp(output, other, n) == 0)
-        return true;
-    for (size_t i = 0; i < sort->n_inputs; i++)
+    const char *output = own->output.path, *other = file->output.path;
+    if (output && other && strcmp(output, other) == 0) return true;
+    for (size_t i = 0; i < own->n_inputs; i++)
         for (size_t j = 0; j < file->n_inputs; j++)
-            if (is_same_file(&sort->inputs[i], &file->inputs[j])) return true;
+            if (is_same_file(&own->inputs[i], &file->inputs[j])) return true;
     return false;
 }
 
@@ -45,42 +42,41 @@ static void tell(const char *path, const struct checkpoint_file *file)
 {
     const char *output = file->output.path, *to = output ? output : "standard output";
     char command[CHECKPOINT_COMMAND_BYTES];
-    diag_note("an earlier sort to '%.*s' has left %s: %s", (int)checkpoint_output_length(to), to,
-              checkpoint_is_partial(file) ? "runs; to write these" : "its runs; to write it",
+    diag_note("found an interrupted sort of '%s'; to %s: %s", to,
+              checkpoint_is_partial(file) ? "write what there is" : "finish it",
               checkpoint_command_of(file, path, command));
 }
 
-static void look_at(const struct orphan_checkpoints_sort *sort, const char *path)
+static void look_at(const struct checkpoint_file *own, const char *path)
 {
     struct checkpoint_file file;
     if (checkpoint_dir_peek(path, &file) != CHECKPOINT_OK) return;
-    if (file.directory == 0 && is_same_sort(sort, &file) && is_dead(path) &&
+    if (file.directory == 0 && is_same_sort(own, &file) && is_dead(path) &&
         !checkpoint_lost_part(&file))
         tell(path, &file);
     checkpoint_file_release(&file);
 }
 
-static void look_into(const struct orphan_checkpoints_sort *sort, const char *parent)
+static void look_into(const struct checkpoint_file *own, const char *parent)
 {
     struct dirent **entries;
     int n = temp_dir_list(parent, &entries);
     for (int i = 0; i < n; i++) {
         char *path = temp_dir_path(parent, entries[i]->d_name);
-        look_at(sort, path);
+        look_at(own, path);
         free(path);
         free(entries[i]);
     }
     if (n >= 0) free(entries);
 }
 
-void orphan_checkpoints_tell(const struct orphan_checkpoints_sort *sort,
-                             const char *const *directories, size_t n)
+void orphan_checkpoints_tell(const struct checkpoint_file *own)
 {
     char *before = NULL;
     if (diag_is_quiet()) return;
-    for (size_t i = 0; i < n; i++) {
-        char *parent = path_parent(directories[i]);
-        if (!before || strcmp(parent, before) != 0) look_into(sort, parent);
+    for (size_t i = 0; i < own->n_directories; i++) {
+        char *parent = path_parent(own->directories[i]);
+        if (!before || strcmp(parent, before) != 0) look_into(own, parent);
         free(before);
         before = parent;
     }

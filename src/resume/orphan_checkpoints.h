@@ -10,17 +10,8 @@
 
 #include "resume/checkpoint_file.h"
 
-#include <stddef.h>
-
-struct orphan_checkpoints_sort { /* this one */
-    const char *output;         /* its absolute name, with its index's; NULL: standard output */
-    const struct checkpoint_input *inputs;
-    size_t n_inputs;
-};
-
-/* Looks in the parents of the n temporary directories of this sort, and prints a note for each
+/* Looks in the parents of the temporary directories of this sort, and prints a note for each
    checkpoint of an earlier one with the same output or a common input. */
-void orphan_checkpoints_tell(const struct orphan_checkpoints_sort *sort,
-                             const char *const *directories, size_t n);
+void orphan_checkpoints_tell(const struct checkpoint_file *own);
 
 #endif

@@ -20,7 +20,8 @@
 #include <unistd.h>
 
 struct choice {
-    const struct other_disk_sort *sort;
+    const struct checkpoint_file *file;
+    const char *files[CHECKPOINT_N_FILES];      /* output files, or patterns with a %; or NULL */
     dev_t full;                 /* the disk that is full */
     bool moves[CHECKPOINT_N_FILES];
     char *best;                 /* NULL: none yet */
@@ -34,30 +35,20 @@ static const char *name_in(const char *output, const char *dir)
     return strcmp(dir, ".") == 0 ? output : output + strlen(dir) + (strcmp(dir, "/") != 0);
 }
 
-/* Returns the new name of file i in `dir`, which the caller frees. Files with the same name in
-   different directories get different names. */
+/* Returns the new name of file i in `dir`, which the caller frees. A report gets its kind before
+   its name if another file is called the same: all reports of a sample may be. */
 static char *moved(const struct choice *choice, int i, const char *dir)
 {
-    const char *const *files = choice->sort->files;
+    const char *const *files = choice->files;
+    const char *name = path_name(files[i]), *kind = NULL;
+    for (int k = 0; k < CHECKPOINT_N_FILES && i > 0 && !kind; k++)
+        if (k != i && files[k] && strcmp(path_name(files[k]), name) == 0)
+            kind = i < CHECKPOINT_COUNTS ? "other" : count_kind_name(i - CHECKPOINT_COUNTS);
+    if (kind) return xasprintf("%s/%s-%s", dir, kind, name);
     char *parent = path_fixed_parent(files[i]);
-    const char *last = name_in(files[i], parent);
-    char *name = temp_dir_path(dir, last);
-    bool is_taken = false;
-    for (int k = 0; k < CHECKPOINT_N_FILES && !is_taken; k++) {
-        if (k == i || !files[k] || (choice->moves[k] && k > i)) continue;
-        char *other = choice->moves[k] ? moved(choice, k, dir) : NULL;
-        is_taken = strcmp(name, other ? other : files[k]) == 0;
-        free(other);
-    }
-    if (is_taken) {
-        free(name);
-        char *word = xasprintf("%s-%s", i < CHECKPOINT_COUNTS ? "other"
-                               : count_kind_name(i - CHECKPOINT_COUNTS), last);
-        name = temp_dir_path(dir, word);
-        free(word);
-    }
+    char *whole = temp_dir_path(dir, name_in(files[i], parent));
     free(parent);
-    return name;
+    return whole;
 }
 
 /* True if the disk of `path` is full, or has less than n_bytes left. */
@@ -68,13 +59,16 @@ static bool lacks_space(const struct choice *choice, const char *path, uint64_t 
            (space.device == choice->full || space.free_bytes < n_bytes);
 }
 
-/* Finds the files whose disk lacks space for them. */
+/* Finds the files whose disk lacks space for them. An output is about as large as the input. */
 static void look_at_files(struct choice *choice)
 {
+    uint64_t input_bytes = 0;
+    for (size_t i = 0; i < choice->file->n_inputs; i++)
+        input_bytes += choice->file->inputs[i].n_bytes;
     for (int i = 0; i < CHECKPOINT_N_FILES; i++) {
-        const char *file = choice->sort->files[i];
+        const char *file = choice->files[i];
         char *dir = file && !path_is_url(file) ? path_fixed_parent(file) : NULL;
-        uint64_t n_bytes = i < CHECKPOINT_COUNTS ? choice->sort->output_bytes : 0;
+        uint64_t n_bytes = i < CHECKPOINT_COUNTS ? input_bytes : 0;
         choice->moves[i] = dir && lacks_space(choice, dir, n_bytes);
         free(dir);
     }
@@ -120,48 +114,51 @@ static void consider_parent(struct choice *choice, const char *path)
 
 static void consider_all(struct choice *choice)
 {
-    const struct other_disk_sort *sort = choice->sort;
-    for (int i = 0; i < CHECKPOINT_N_FILES; i++) consider_parent(choice, sort->files[i]);
-    for (size_t i = 0; i < sort->n_temp_dirs; i++) consider_parent(choice, sort->temp_dirs[i]);
+    const struct checkpoint_file *file = choice->file;
+    for (int i = 0; i < CHECKPOINT_N_FILES; i++) consider_parent(choice, choice->files[i]);
+    for (size_t i = 0; i < file->n_directories; i++) consider_parent(choice, file->directories[i]);
     const char *const places[] = {getenv("TMPDIR"), ".", getenv("HOME"), "/var/tmp", "/tmp"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) consider(choice, places[i]);
 }
 
-/* True if more runs would be written to the full disk. */
-static bool runs_need_space(const struct choice *choice)
+/* True if a temporary directory is on the full disk. */
+static bool temp_lacks_space(const struct choice *choice)
 {
-    const struct other_disk_sort *sort = choice->sort;
-    for (size_t i = 0; sort->writes_runs && i < sort->n_temp_dirs; i++)
-        if (lacks_space(choice, sort->temp_dirs[i], 0)) return true;
-    return false;
+    bool lacks = false;
+    for (size_t i = 0; i < choice->file->n_directories && !lacks; i++)
+        lacks = lacks_space(choice, choice->file->directories[i], 0);
+    return lacks;
 }
 
-struct other_disk other_disk_choose(const struct other_disk_sort *sort)
+struct other_disk other_disk_choose(const struct checkpoint_file *file, bool writes_runs)
 {
     struct other_disk other = {.note = ""};
-    struct choice choice = {.sort = sort};
+    struct choice choice = {.file = file};
     struct disk_space space;
     char size[SIZE_TEXT_BYTES];
     const char *place = diag_full_place();
     if (!place || !disk_space_look(place, &space)) return other;
     choice.full = space.device;
+    choice.files[CHECKPOINT_OUTPUT] = file->output.path;
+    choice.files[CHECKPOINT_ALSO] = file->output.also;
+    for (int i = 0; i < COUNT_N_KINDS; i++)
+        choice.files[CHECKPOINT_COUNTS + i] = file->output.counts[i];
     look_at_files(&choice);
     consider_all(&choice);
-    if (!choice.best) {
-        (void)strcpy(other.note, " when there is space");
-        return other;
+    (void)strcpy(other.note, " when there is space");
+    if (choice.best) {
+        for (int i = 0; i < CHECKPOINT_N_FILES; i++)
+            if (choice.moves[i]) other.places.files[i] = moved(&choice, i, choice.best);
+        if (writes_runs && temp_lacks_space(&choice)) other.places.temp_dir = xstrdup(choice.best);
+        (void)snprintf(other.note, sizeof other.note, " in '%s', which has %s free", choice.best,
+                       size_format(choice.free_bytes, size));
     }
-    for (int i = 0; i < CHECKPOINT_N_FILES; i++)
-        if (choice.moves[i]) other.files[i] = moved(&choice, i, choice.best);
-    if (runs_need_space(&choice)) other.temp_dir = xstrdup(choice.best);
-    (void)snprintf(other.note, sizeof other.note, " in '%s', which has %s free", choice.best,
-                   size_format(choice.free_bytes, size));
     free(choice.best);
     return other;
 }
 
 void other_disk_release(struct other_disk *other)
 {
-    free(other->temp_dir);
-    for (int i = 0; i < CHECKPOINT_N_FILES; i++) free(other->files[i]);
+    free(other->places.temp_dir);
+    for (int i = 0; i < CHECKPOINT_N_FILES; i++) free(other->places.files[i]);
 }

@@ -30,8 +30,8 @@ static int refuse(const struct resume *resume, const char *problem)
 /* Makes the header from the checkpoint file; NULL if it is damaged. */
 static sam_hdr_t *make_header(const struct checkpoint_file *file)
 {
-    return file->header_bytes > 0 ? sam_hdr_parse(file->header_bytes, file->header)
-                                  : sam_hdr_init();
+    size_t n = strlen(file->header);
+    return n > 0 ? sam_hdr_parse(n, file->header) : sam_hdr_init();
 }
 
 /* ---- the runs ---- */
@@ -119,7 +119,7 @@ static int check_inputs(const struct resume *resume)
     if (!file->can_read_again)
         return refuse(resume, "its input was cut off and cannot be read on; --partial writes "
                               "what came");
-    if (file->fasta.path && check_file(resume, &file->fasta) < 0) return -1;
+    if (*file->fasta.path && check_file(resume, &file->fasta) < 0) return -1;
     for (size_t i = 0; i < file->n_inputs; i++)
         if (check_file(resume, &file->inputs[i]) < 0) return -1;
     return 0;
@@ -220,7 +220,8 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
         follow_labels(resume, temp_store_runs(store), spilled, totals) < 0)
         return -1;
     if (reads && resume->start.input >= file->n_inputs)
-        return refuse(resume, "it does not say where reading is to go on; sort the input again");
+        return refuse(resume, "it lacks the position at which to continue reading; sort the input "
+                              "again");
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
         output_leftover_drop(file->output.temporaries[i]);
     group_dir_drop_leftover(file->output.temporaries[CHECKPOINT_OF_OUTPUT]);

@@ -62,7 +62,6 @@ struct sort_settings {
     enum temp_codec codec;      /* if it does not */
     unsigned n_threads;
     size_t memory_bytes;        /* the whole budget */
-    struct checkpoint_resources resources;      /* threads and memory as requested */
     uint64_t test_buffer_bytes; /* for tests: size of a sort buffer, each one a run; or 0 */
     uint64_t test_file_bytes;   /* for tests: size of a file of a run; or 0 */
     enum compaction_mode compaction;
@@ -73,7 +72,9 @@ struct sort_settings {
     const struct checkpoint *resumed;   /* checkpoint to resume, or NULL; it has the inputs, the
                                            order and the header */
     bool partial;               /* --partial: write the records there are */
-    struct checkpoint_output asked_output;      /* the output from the options */
+    struct checkpoint_output asked_output;      /* counts and reports from the options */
+    const char **options;       /* those that a checkpoint keeps */
+    size_t n_options;
     bool add_pg;
     const char *command_line;   /* for @PG CL */
     /* Writes reports of a complete output to temporary files, adds them to the set and commits

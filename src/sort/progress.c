@@ -383,7 +383,7 @@ struct progress *progress_start(const struct sort_context *sort)
     if (progress->thread_runs) return progress;
     sample_series_release(&sort->report->series);
     /* Continue without progress. */
-    diag_warning("cannot show progress: there is no thread for it");
+    diag_warning("cannot start a thread to show progress");
     return progress;
 }
 

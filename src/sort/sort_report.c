@@ -174,7 +174,6 @@ void sort_report_print(const struct sort_report *report, bool details)
 
 void sort_report_release(struct sort_report *report)
 {
-    for (char **path = report->kept_directories; path && *path; path++) free(*path);
     free(report->kept_directories);
     free(report->duplicates.counts);
     read_groups_destroy(report->duplicates.groups);

@@ -36,7 +36,7 @@ class ResumeTest(CliTest):
         """The state that the file STORE of a checkpoint says, or None without that file."""
         try:
             store = text_of(os.path.join(checkpoint, "STORE"), "latin-1")
-            return re.search(r"^state (\w+)$", store, re.M).group(1)
+            return re.search(r"\bstate (\w+)\0", store).group(1)
         except FileNotFoundError:
             return None
 

@@ -125,7 +125,7 @@ def own_lines(err):
 
 def kept_checkpoints(err):
     """The checkpoints that a failed run says it keeps."""
-    return re.findall(r"^samtools rocksort: what was sorted so far is kept; .* --resume (\S+)", err,
+    return re.findall(r"^samtools rocksort: temporary files kept; .* --resume (\S+)", err,
                       re.M)
 
 
@@ -362,7 +362,7 @@ class CliTest(unittest.TestCase):
         exist. The message names one directory; a checkpoint can have several."""
         for checkpoint in kept_checkpoints(err):
             store = text_of(os.path.join(checkpoint, "STORE"), "latin-1")
-            for path in re.findall(r"^path (.*)$", store, re.M):
+            for path in re.findall("\0path ([^\0]*)", store):
                 self.assertTrue(os.path.isdir(path), path)
                 shutil.rmtree(path)
 

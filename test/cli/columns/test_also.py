@@ -289,7 +289,7 @@ class Resumed(KilledTest, AlsoTest):
                                  self.path("a.%.bam"), bam)
         result = self.rocksort("--resume", checkpoint, "--also", self.path("b.parquet"),
                                clean=False, budget=SPILL_BUDGET)
-        self.assert_error(result, "with --also", "--split-by")
+        self.assert_error(result, "--also", "--split-by")
         self.resume(checkpoint)
 
     def test_clean_removes_the_unfinished_second_output(self):

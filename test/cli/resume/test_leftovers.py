@@ -16,14 +16,14 @@ class Leftovers(ResumeTest):
         """The lines about earlier sorts that a sort prints; it must succeed."""
         how.setdefault("budget", SPILL_BUDGET)
         result = self.sort_ok("-T", self.where, *args, source, clean=False, **how)
-        return [line for line in own_lines(result.err) if "earlier" in line]
+        return [line for line in own_lines(result.err) if "found an interrupted" in line]
 
     def test_sort_of_the_same_input_names_what_was_left(self):
         source = self.source()
         (checkpoint,), _ = self.killed_in_merge(source, stdin=subprocess.DEVNULL)
         line, = self.said("-o", self.path("other.bam"), source=source)
-        self.assertIn(f"sort to '{self.path('fifo')}'", line)
-        self.assertTrue(line.endswith(f"to write it: samtools rocksort --resume {checkpoint}"),
+        self.assertIn(f"sort of '{self.path('fifo')}'", line)
+        self.assertTrue(line.endswith(f"to finish it: samtools rocksort --resume {checkpoint}"),
                         line)
         # Not said with --quiet, other inputs, no temporary data, or another directory.
         other = self.bam_of(generate.odd(9000, seed=99), name="other-input.bam")
@@ -34,7 +34,7 @@ class Leftovers(ResumeTest):
         self.assertEqual(self.said("-o", self.path("o.bam"), source=source, budget=None), [])
         result = self.sort_ok("-T", elsewhere, "-o", self.path("o.bam"), source, clean=False,
                               budget=SPILL_BUDGET)
-        self.assertNotIn("earlier", result.err)
+        self.assertNotIn("found an interrupted", result.err)
         self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assertEqual(self.said("-o", self.path("o.bam"), source=source), [])
 
@@ -51,14 +51,14 @@ class Leftovers(ResumeTest):
                                "a checkpoint")
         # Not said while the other sort still runs.
         other = self.sort_ok("-o", out, self.source(), clean=False, budget=SPILL_BUDGET)
-        self.assertNotIn("earlier", other.err)
+        self.assertNotIn("found an interrupted", other.err)
         process.kill()
         process.wait()
         writer.join(5)
         again = self.sort_ok("-o", "out.bam", self.source(), clean=False, budget=SPILL_BUDGET,
                              cwd=self.work)
-        line, = [line for line in own_lines(again.err) if "earlier" in line]
-        self.assertIn(f"sort to '{out}' has left", line)
+        line, = [line for line in own_lines(again.err) if "found an interrupted" in line]
+        self.assertIn(f"found an interrupted sort of '{out}'", line)
         self.assertTrue(line.endswith(f"samtools rocksort --resume {checkpoint} --partial"), line)
         shutil.rmtree(checkpoint)
 
@@ -74,7 +74,7 @@ class Leftovers(ResumeTest):
                 ["bash", "-c", script, "bash", SAMTOOLS, "rocksort", "-k", "-T", self.where],
                 budget=SPILL_BUDGET)
             self.assertEqual(result.status, 0, result.err)
-            self.assertNotIn("earlier", result.err)
+            self.assertNotIn("found an interrupted", result.err)
         for checkpoint in self.checkpoints():
             shutil.rmtree(checkpoint)
 

@@ -34,7 +34,7 @@ class Signals(ResumeTest):
             writer.join(5)
             if not keep:
                 self.assertEqual(self.checkpoints(), [])
-                self.assertIn("-k would have kept it", err)
+                self.assertIn("-k keeps partial results", err)
                 continue
             checkpoint, = self.checkpoints()
             self.assertIn("--partial", err)

@@ -83,7 +83,7 @@ class Load(ResumeTest):
                     checkpoint = self.cut_off("--fixmate=-M -z off", source, n_runs=n_runs,
                                               stdin=subprocess.DEVNULL)[0][0]
                     self.assert_error(self.rocksort("--resume", checkpoint, "--fixmate=-z off",
-                                                    clean=False), "another --fixmate")
+                                                    clean=False), "with --fixmate", "its runs were made without")
                     self.resume(checkpoint)
                     self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
@@ -92,11 +92,11 @@ class Load(ResumeTest):
         checkpoints, _ = self.cut_off("--fixmate=-r", source, stdin=subprocess.DEVNULL)
         for option in ("--fixmate", "--fixmate=-c"):
             self.assert_error(self.rocksort("--resume", checkpoints[0], option, clean=False),
-                              "another --fixmate")
+                              "with --fixmate", "its runs were made without")
         self.resume(checkpoints[0], "--fixmate=-r")
         checkpoints, _ = self.cut_off(source, stdin=subprocess.DEVNULL)
         self.assert_error(self.rocksort("--resume", checkpoints[0], "--fixmate", clean=False),
-                          "another --fixmate")
+                          "with --fixmate", "its runs were made without")
         self.resume(checkpoints[0])
 
     def test_markdup_options_cannot_change(self):
@@ -105,11 +105,11 @@ class Load(ResumeTest):
                                       stdin=subprocess.DEVNULL)
         for option in ("--markdup", "--markdup=-S", "--markdup= -r"):
             self.assert_error(self.rocksort("--resume", checkpoints[0], option, clean=False),
-                              "another --markdup")
+                              "with --markdup", "its runs were made without")
         self.resume(checkpoints[0])
         checkpoints, _ = self.cut_off(source, stdin=subprocess.DEVNULL)
         self.assert_error(self.rocksort("--resume", checkpoints[0], "--markdup", clean=False),
-                          "another --markdup")
+                          "with --markdup", "its runs were made without")
 
     def test_duplicates_are_found_among_records_of_both_processes(self):
         source = self.bam_of(templates.Generator(14, odd=0).sam(9000))

@@ -48,7 +48,8 @@ class Refused(ResumeTest):
         self.assertEqual(process.returncode, 0, err)
 
     def test_options_that_contradict_the_first_sort_are_refused(self):
-        for options, mention in ((["-n"], "order"), (["--shuffle=3"], "order"), (["-t", "AB"], ""),
+        for options, mention in ((["-n"], "-n: its runs"), (["--shuffle=3"], "--shuffle=3"),
+                                 (["-t", "AB"], "-tAB"),
                                  (["--no-resume"], "--no-resume"),
                                  (["--clean", self.work], "--clean"),
                                  (["--checksum-only"], "--checksum-only"),

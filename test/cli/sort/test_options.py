@@ -28,12 +28,6 @@ class Memory(CliTest):
         sam = generate.reads(20000, generate.reference()).encode()
         self.sort_ok("--max-memory", "4T", "-o", self.path("out.bam"), stdin=sam)
 
-    def test_sort_buffers_of_tests_are_whole_pages(self):
-        """Memory is given back in pages: part of one would belong to the next sort buffer."""
-        for size in ("4K", "9000", "10K", "much"):
-            self.assert_error(self.rocksort(stdin=b"", env={"ROCKSORT_TEST_SORT_BUFFER": size}),
-                              "a multiple of 4K from 8K on, not '" + size)
-
     def test_memory_beyond_the_machine_is_warned_of(self):
         total = int(text_of("/proc/meminfo").split("MemTotal:")[1].split()[0])
         source = self.write("in.sam", generate.pairs(5))

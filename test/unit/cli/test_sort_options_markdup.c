@@ -1,7 +1,7 @@
 /* test_sort_options_markdup.c -- the text of --markdup, its rules and what is refused. */
 #include "unit_test.h"
 
-#include "cli/sort_options_markdup.h"
+#include "cli/sort_options.h"
 #include "markdup/read_names.h"
 #include "util/diag.h"
 
@@ -147,25 +147,25 @@ TEST(test_wrong_options_are_refused)
     static const struct {
         const char *text, *words;
     } cases[] = {
-        {"-T x", "does not take -T: give -T to rocksort"},
-        {"-@ 4", "give -@ to rocksort"},
-        {"-Sr@4", "give -@ to rocksort"},
-        {"--threads 4", "give -@ to rocksort"},
-        {"-O sam", "give -O to rocksort"},
-        {"--output-fmt sam", "give -O to rocksort"},
-        {"-u", "give -u to rocksort"},
-        {"--no-PG", "give --no-PG to rocksort"},
-        {"--write-index", "give --write-index to rocksort"},
-        {"--reference x.fa", "give --reference to rocksort"},
-        {"--reference=x.fa", "give --reference to rocksort"},
-        {"--output-fmt-option level=1", "give --output-fmt-option to rocksort"},
-        {"--input-fmt-option level=1", "give --input-fmt-option to rocksort"},
-        {"--verbosity 3", "give --verbosity to rocksort"},
+        {"-T x", "does not take -T: give options"},
+        {"-@ 4", "does not take -@"},
+        {"-Sr@4", "does not take -@"},
+        {"--threads 4", "does not take --threads"},
+        {"-O sam", "does not take -O"},
+        {"--output-fmt sam", "does not take --output-fmt"},
+        {"-u", "does not take -u"},
+        {"--no-PG", "does not take --no-PG"},
+        {"--write-index", "does not take --write-index"},
+        {"--reference x.fa", "does not take --reference"},
+        {"--reference=x.fa", "does not take --reference"},
+        {"--output-fmt-option level=1", "does not take --output-fmt-option"},
+        {"--input-fmt-option level=1", "does not take --input-fmt-option"},
+        {"--verbosity 3", "does not take --verbosity"},
         {"--input-fmt sam", "does not take --input-fmt"},
-        {"-x", "no option -x"},
-        {"-rxS", "no option -x"},
-        {"--what", "no option --what"},
-        {"--json=1", "no option --json=1"},
+        {"-x", "does not take -x"},
+        {"-rxS", "does not take -x"},
+        {"--what", "does not take --what"},
+        {"--json=1", "does not take --json=1"},
         {"-d", "-d needs a value"},
         {"--metrics", "--metrics needs a value"},
         {"in.bam", "not 'in.bam'"},

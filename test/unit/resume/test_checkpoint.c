@@ -1,6 +1,6 @@
 /*
- * test_checkpoint.c -- the command that goes on with a checkpoint; checkpoints of several directories,
- * to which a resumed sort may have added some.
+ * test_checkpoint.c -- the command that goes on with a checkpoint; checkpoints of several
+ * directories, to which a resumed sort may have added some.
  */
 #include "test_place.h"
 #include "unit_test.h"
@@ -14,9 +14,7 @@
 static void check_command(const char *path, bool partial, bool has_output, const char *expected)
 {
     char text[CHECKPOINT_COMMAND_BYTES];
-    struct checkpoint_resuming resuming = {
-        .path = path, .partial = partial, .has_output = has_output};
-    assert_string_equal(checkpoint_command(&resuming, text), expected);
+    assert_string_equal(checkpoint_command(path, partial, has_output, NULL, text), expected);
 }
 
 TEST(test_command_can_be_pasted)
@@ -31,24 +29,22 @@ TEST(test_command_can_be_pasted)
     char path[PATH_MAX], text[CHECKPOINT_COMMAND_BYTES];
     memset(path, '\'', sizeof path - 1);
     path[sizeof path - 1] = '\0';
-    struct checkpoint_resuming resuming = {.path = path, .partial = true};
-    (void)checkpoint_command(&resuming, text);
+    struct checkpoint_places places = {.temp_dir = path};
+    (void)checkpoint_command(path, true, false, NULL, text);
     assert_true(strlen(text) > 4 * (sizeof path - 1));
     assert_string_equal(text + strlen(text) - strlen("' --partial -o FILE"),
                         "' --partial -o FILE");
     /* Three such paths do not fit: the text ends within its buffer. */
-    resuming.temp_dir = path;
-    for (int i = 0; i < CHECKPOINT_N_FILES; i++) resuming.files[i] = path;
-    assert_true(strlen(checkpoint_command(&resuming, text)) < sizeof text);
+    for (int i = 0; i < CHECKPOINT_N_FILES; i++) places.files[i] = path;
+    assert_true(strlen(checkpoint_command(path, true, false, &places, text)) < sizeof text);
 }
 
 TEST(test_command_with_other_places)
 {
     char text[CHECKPOINT_COMMAND_BYTES];
-    const struct checkpoint_resuming resuming = {
-        .path = "/x", .has_output = true, .temp_dir = "/b c",
-        .files = {"/o.bam", "/a.sam", NULL, "/i", "/c"}};
-    assert_string_equal(checkpoint_command(&resuming, text),
+    char temp_dir[] = "/b c", out[] = "/o.bam", also[] = "/a.sam", i[] = "/i", c[] = "/c";
+    const struct checkpoint_places places = {temp_dir, {out, also, NULL, i, c}};
+    assert_string_equal(checkpoint_command("/x", false, true, &places, text),
                         "samtools rocksort --resume /x -T '/b c' -o /o.bam --also /a.sam "
                         "--idxstats /i --coverage /c");
 }
@@ -61,9 +57,8 @@ struct trio {
 static void make_trio(struct trio *trio, const size_t listed[3])
 {
     struct checkpoint_file file = {
-        .program = "0", .n_lanes = 1,
-        .resources = {.n_threads = 1, .thread_bytes = 1}, .rules = {.minhash = {.k = 20}},
-        .minhash_window = 1, .header = "", .can_read_again = true,
+        .n_lanes = 1,
+        .fasta = {.path = ""}, .header = "", .can_read_again = true,
     };
     for (size_t i = 0; i < 3; i++) {
         OWNED char *path = temp_dir_create("s", NULL);
@@ -140,12 +135,6 @@ TEST_IN_OWN_DIR(test_lost_directory_makes_it_useless)
         checkpoint_file_release(&file);
         remove_trio(&trio);
     }
-}
-
-TEST(test_output_ends_before_its_index)
-{
-    assert_int_equal(checkpoint_output_length("/o.bam"), 6);
-    assert_int_equal(checkpoint_output_length("/o.bam##idx##/o.bai"), 6);
 }
 
 /* The second directory has a copy of another sort, whose first directory does not list it. */

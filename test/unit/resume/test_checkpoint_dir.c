@@ -18,10 +18,9 @@ static const char *const directories[] = {"/x/rocksort.1.abcdef"};
 static struct checkpoint_file make_file(enum checkpoint_state state)
 {
     return (struct checkpoint_file){
-        .program = "0", .state = state,
+        .state = state,
         .n_directories = 1, .directories = (const char **)(uintptr_t)directories, .n_lanes = 1,
-        .resources = {.n_threads = 1, .thread_bytes = 1}, .rules = {.minhash = {.k = 20}}, .minhash_window = 1, .header = "@CO\thello\n",
-        .header_bytes = 10,
+        .fasta = {.path = ""}, .header = "@CO\thello\n",
     };
 }
 
@@ -265,10 +264,14 @@ TEST_IN_OWN_DIR(test_owner_without_a_lock_may_be_alive)
     assert_int_equal(checkpoint_dir_open(path, &dir, &problem), CHECKPOINT_OK);
     assert_int_equal(stat(name, &st), 0);
     assert_int_equal(st.st_size, 0);
-    assert_int_equal(checkpoint_dir_take(&dir, &problem), CHECKPOINT_OK);
+    checkpoint_dir_close(&dir);
+    struct checkpoint_file file = make_file(CHECKPOINT_LOADED);
+    assert_int_equal(checkpoint_dir_write(path, &file), 0);
+    struct checkpoint *checkpoint = checkpoint_open(path);
+    assert_non_null(checkpoint);
     assert_int_equal(stat(name, &st), 0);
     assert_true(st.st_size > 0);
-    checkpoint_dir_close(&dir);
+    checkpoint_close(checkpoint);
     assert_int_equal(open_code(path), CHECKPOINT_OK);
     remove_checkpoint_dir(path);
 }
