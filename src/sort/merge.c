@@ -2,13 +2,13 @@
 #include "sort/merge.h"
 
 #include "sort/output_chunk.h"
-#include "sort/rules.h"
+#include "sort/scan_runs.h"
+#include "sort/sorted_output.h"
 #include "util/diag.h"
 #include "util/loser_tree.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,20 +72,18 @@ static struct output_chunk *next_chunk(struct merger *m)
 static void *write_chunk(void *arg)
 {
     struct merger *m = arg;
-    struct merge_counts *counts = &m->sort->merged;
-    struct sorted_output *output = &m->sort->output;
+    struct sort_context *sort = m->sort;
     struct output_chunk *output_chunk;
     while ((output_chunk = next_chunk(m))) {
         double start = monotonic_seconds();
-        if (sorted_output_write(output, output_chunk->outputs) < 0 ||
+        if (sorted_output_write(sort, output_chunk->outputs) < 0 ||
             observed_parts_combine(&output_chunk->observed) < 0)
             thread_pool_fail(m->threads);
         thread_pool_add_wait(m->threads, WAIT_WRITER_OUTPUT, monotonic_seconds() - start);
         thread_pool_lock(m->threads);
-        if (output_format_has_bytes(&output->files[0].settings.format))
-            counts->output_bytes += output_chunk->outputs[0].n_bytes;
-        counts->n_records += output_chunk->n_records;
-        counts->raw_bytes += output_chunk->raw_bytes;
+        if (output_format_has_bytes(&sort->output.files[0].settings.format))
+            sort->bytes_out += output_chunk->outputs[0].n_bytes;
+        content_sum_join(&sort->sum_out, &output_chunk->sum);
         m->ring[m->n_written++ % m->budget.n_chunks] = NULL;
         m->ring_bytes -= output_chunk->expected_bytes;
         thread_pool_announce(m->threads);
@@ -406,7 +404,7 @@ static size_t plan_memory(struct merger *m, size_t open_bytes)
     return queue_bytes;
 }
 
-static int prepare_merge(struct merger *m, const struct input_streams_settings *inputs)
+static int prepare_merge(struct merger *m, const size_t *inputs, size_t n_inputs)
 {
     struct sort_context *sort = m->sort;
     const struct spill_totals *spilled = &sort->spiller.totals;
@@ -420,12 +418,13 @@ static int prepare_merge(struct merger *m, const struct input_streams_settings *
     output_chunker_init(&m->output_chunker, sort, m->chunk_bytes);
     size_t queue_bytes = plan_memory(m, spilled->open_bytes), n_read = 0;
     if (inputs) {
-        struct input_streams_settings settings = *inputs;
+        struct input_streams_settings settings;
+        if (plan_inputs(sort, inputs, n_inputs, &settings) < 0) return -1;
         settings.make = output_chunker_make_block;
         settings.drop = output_chunker_drop_made;
         settings.arg = &m->output_chunker;
-        m->limit_bytes = inputs->share.block_bytes;
-        n_read = inputs->n_inputs;
+        m->limit_bytes = settings.share.block_bytes;
+        n_read = n_inputs;
         m->inputs = input_streams_start(&settings);
         if (!m->inputs) return -1;
     } else if (m->store) {
@@ -456,23 +455,6 @@ static int dispatch_and_write(struct merger *m)
     return thread_pool_finish_jobs(m->threads);
 }
 
-/* Checks that the output has the records of the input. */
-static int check_content(const struct merger *m, const struct content_sum *out)
-{
-    const struct content_sum *in = m->inputs ? &m->output_chunker.sum_in : &m->read.sum;
-    const struct checkpoint *resumed = m->sort->settings->resumed;
-    if (content_sum_equal(in, out)) return 0;
-    if (resumed)
-        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: of %" PRIu64 " records %"
-                      PRIu64 " were found, or others; sort the input again",
-                      resumed->dirs[0].path, in->n_records, out->n_records);
-    else
-        diag_error("the output is not what was read: %" PRIu64 " records in, %" PRIu64
-                   " out, checksums %016" PRIx64 " and %016" PRIx64 "; please report this",
-                   in->n_records, out->n_records, in->hash, out->hash);
-    return -1;
-}
-
 /* When all threads and jobs are done. Frees blocks and output chunks that a failure has left. */
 static void release_merger(struct merger *m)
 {
@@ -499,16 +481,12 @@ static void release_merger(struct merger *m)
     free(m->live);
 }
 
-int merge_to_output(struct sort_context *sort, const struct input_streams_settings *inputs,
-                    struct content_sum *sum_out)
+int merge_to_output(struct sort_context *sort, const size_t *inputs, size_t n_inputs)
 {
     struct merger m = {.sort = sort, .threads = sort->threads};
-    int r = prepare_merge(&m, inputs);
-    if (r == 0 && !inputs)
-        r = sorted_output_open(&sort->output, sort->header, m.read.sum.n_bytes);
+    int r = prepare_merge(&m, inputs, n_inputs);
+    if (r == 0 && !inputs) r = sorted_output_open(sort, m.read.sum.n_bytes);
     if (r == 0) r = dispatch_and_write(&m);
-    *sum_out = m.output_chunker.sum;
-    if (r == 0) r = check_content(&m, sum_out);
     release_merger(&m);
     return r;
 }
