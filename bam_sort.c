@@ -66,8 +66,8 @@ static int check_content(const struct sort_context *sort)
     load_totals_look(sort->totals, &read);
     if (content_sum_equal(in, out)) return 0;
     if (resumed)
-        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: of %" PRIu64 " records %"
-                      PRIu64 " were found, or others; sort the input again",
+        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: of %" PRIu64
+                      " records %" PRIu64 " were found, or others; sort the input again",
                       resumed->dirs[0].path, in->n_records, out->n_records);
     else
         diag_error("the output is not what was read: %" PRIu64 " records in, %" PRIu64

@@ -35,8 +35,6 @@ struct read_ends_part {
     uint32_t run, end; /* index after the last record */
     uint64_t attempt;  /* of the run */
     struct read_ends_gather gather;
-    uint8_t *bytes; /* chunks */
-    size_t n_bytes, room;
     struct group_counts counts; /* of the records */
     struct lacks lacks;
 };
@@ -127,13 +125,13 @@ static uint64_t label_of(uint32_t run, uint64_t attempt)
     return attempt << 32 | run;
 }
 
-static void end_gather(struct read_ends_part *ends_part)
+static int end_gather(struct markdup *d, struct read_ends_part *ends_part)
 {
-    read_ends_gather_end(&ends_part->gather, label_of(ends_part->run, ends_part->attempt),
-                         &ends_part->bytes, &ends_part->n_bytes, &ends_part->room);
+    return read_ends_gather_end(&ends_part->gather, label_of(ends_part->run, ends_part->attempt),
+                                d->search.all_ends, &d->lock);
 }
 
-static int add_ends(const struct markdup *d, struct read_ends_part *ends_part, const uint8_t *rec,
+static int add_ends(struct markdup *d, struct read_ends_part *ends_part, const uint8_t *rec,
                     uint64_t index, uint64_t ordinal)
 {
     struct record_read_ends all_ends;
@@ -156,8 +154,7 @@ static int add_ends(const struct markdup *d, struct read_ends_part *ends_part, c
     }
     count_lacking(rules, rec, index, &all_ends, ends_part);
     ends_part->end = (uint32_t)index + 1;
-    if (ends_part->gather.n >= READ_ENDS_GATHER_ENOUGH) end_gather(ends_part);
-    return 0;
+    return ends_part->gather.n < READ_ENDS_GATHER_ENOUGH ? 0 : end_gather(d, ends_part);
 }
 
 /* ---- the observer ---- */
@@ -201,7 +198,6 @@ static void discard(void *part)
     struct read_ends_part *ends_part = part;
     read_ends_gather_release(&ends_part->gather);
     group_counts_release(&ends_part->counts);
-    free(ends_part->bytes);
     free(ends_part);
 }
 
@@ -214,20 +210,17 @@ static void join_lacks(struct lacks *sum, const struct lacks *other)
     sum->n_without_coords += other->n_without_coords;
 }
 
-/* Runs in a job, since it would take the spiller 0.07 s of CPU for each million records. It may
-   wait for another job, and for a write to the file. */
 static int combine(struct record_observer *observer, void *part)
 {
     struct markdup *d = of(observer);
     struct read_ends_part *ends_part = part;
-    end_gather(ends_part);
+    int r = end_gather(d, ends_part);
     (void)pthread_mutex_lock(&d->lock);
-    int r = read_ends_chunks_append(d->search.all_ends, ends_part->bytes, ends_part->n_bytes);
     join_lacks(&d->lacks, &ends_part->lacks);
     group_counts_end(&ends_part->counts, d->search.counts);
     if (ends_part->end > 0)
         duplicate_marks_add_run(d->search.marks, ends_part->run, ends_part->end);
-    ends_part->n_bytes = ends_part->end = 0;
+    ends_part->end = 0;
     ends_part->lacks = (struct lacks){0};
     ends_part->next = d->unused;
     d->unused = ends_part;

@@ -2,7 +2,7 @@
  * markdup.h -- finds and marks the duplicates among all records of a sort.
  *
  * An observer (bam/record_observer.h) of the records in runs makes read ends of each record, some
- * 24 bytes (read_ends.h), and appends them to tapes (read_ends_store.h), which spill to a temporary
+ * 35 bytes (read_ends.h), and appends them to tapes (read_ends_store.h), which spill to a temporary
  * file when their memory is full. When all records were seen, jobs resolve the read ends partition
  * by partition (markdup_partition.h). The result is a bit for each record of each run, and tags
  * (duplicate_marks.h), which the merge looks up when it opens blocks.

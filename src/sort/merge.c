@@ -2,6 +2,7 @@
 #include "sort/merge.h"
 
 #include "sort/output_chunk.h"
+#include "sort/rules.h"
 #include "sort/scan_runs.h"
 #include "sort/sorted_output.h"
 #include "util/diag.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks in the order of their keys: of a run reader, of an input, or of a sort buffer in memory. */
+/* Blocks in key order: of a run reader, of an input, or of a sort buffer in memory. */
 struct merge_stream {
     struct merge_bound front;   /* of the next block; bytes NULL: there is none */
     /* of an input: the next block, and the one taken before it */
@@ -142,18 +143,15 @@ static bool has_chunk_slot(const struct merger *m, size_t n_bytes)
 static size_t expect_chunk(const struct merger *m)
 {
     const struct sorted_output *output = &m->sort->output;
-    bool is_long = m->gathered_bytes > 2 * m->budget.chunk_bytes, may_be_large = false;
-    size_t n_times = 0;
+    size_t n_large = 0;
     for (unsigned i = 0; i < output->n_files; i++) {
         const struct output_format *format = &output->files[i].settings.format;
-        bool is_large = output_format_has_columns(format) || output_format_is_sam(format);
-        may_be_large |= is_large;
-        n_times += is_large ? 4 : 1;
+        n_large += output_format_has_columns(format) || output_format_is_sam(format);
     }
-    size_t n_bytes = is_long ? n_times * m->gathered_bytes : m->gathered_bytes;
-    if (!may_be_large) return n_bytes;
+    bool is_long = m->gathered_bytes > 2 * m->budget.chunk_bytes;
+    size_t n_bytes = (is_long ? output->n_files + 3 * n_large : 1) * m->gathered_bytes;
     size_t large_bytes = (size_t)(m->output_chunker.expansion * (double)m->gathered_bytes);
-    return large_bytes > n_bytes ? large_bytes : n_bytes;
+    return n_large > 0 && large_bytes > n_bytes ? large_bytes : n_bytes;
 }
 
 /* Waits until another output chunk may be cut. */
@@ -249,10 +247,15 @@ static int find_in_input(struct merger *m, size_t i)
     int r = input_streams_next(m->inputs, i, &stream->span);
     if (r > 0) {
         const struct open_block *block = stream->span->made;
-        merge_bound_set(&stream->front, m->sort->rules.order, &block->source, 0);
-        if (before && merge_bound_compare(&before->last, &stream->front) > 0)
-            r = output_chunker_refuse_order(&m->output_chunker, input_streams_name(m->inputs, i),
-                                            before, before->source.n_entries - 1, block, 0);
+        const struct merge_source *source = &block->source;
+        merge_bound_set(&stream->front, m->sort->rules.order, source, 0);
+        if (before && merge_bound_compare(&before->last, &stream->front) > 0) {
+            order_violation_print(&m->sort->rules, m->sort->header,
+                                  input_streams_name(m->inputs, i),
+                                  &before->source.entries[before->source.n_entries - 1],
+                                  source->entries, source->first_index);
+            r = -1;
+        }
     }
     thread_pool_lock(m->threads);
     if (before) output_chunker_drop_block(before);
@@ -462,9 +465,7 @@ static void release_merger(struct merger *m)
     (void)thread_pool_finish_jobs(
         m->threads); /* if the output could not be opened, jobs may still run */
     for (unsigned i = 0; m->ring && i < m->budget.n_chunks; i++) {
-        if (!m->ring[i]) continue;
-        output_chunk_drop_blocks(m->ring[i]);
-        output_chunk_destroy(m->ring[i]);
+        if (m->ring[i]) output_chunk_destroy(m->ring[i]);
     }
     for (size_t i = 0; i < m->n_live; i++) output_chunker_drop_block(m->live[i]);
     for (size_t i = 0; i < m->n_streams; i++) {

@@ -16,7 +16,8 @@
 #include "sort/sort_context.h"
 
 /* Merges all loaded records or, with --merge, the n_inputs inputs with these numbers, in ascending
-   order; `inputs` is otherwise NULL. A record of an input that is out of order is an error that names two records.
+   order; `inputs` is otherwise NULL. A record of an input that is out of order is an error that
+   names two records.
    Opens the output; with --merge appends to the open output. The caller closes it in all cases.
    Returns 0, or -1 after a message. */
 int merge_to_output(struct sort_context *sort, const size_t *inputs, size_t n_inputs);

@@ -138,14 +138,6 @@ static bool overlaps(const struct span *span, uint64_t last, size_t last_input)
     return span->first < last || (span->first == last && span->input < last_input);
 }
 
-void merge_steps_all(size_t n, struct merge_steps *steps)
-{
-    struct merge_step *step = xcalloc(1, sizeof *step);
-    *step = (struct merge_step){.inputs = xcalloc(n, sizeof *step->inputs), .n_inputs = n};
-    for (size_t i = 0; i < n; i++) step->inputs[i] = i;
-    *steps = (struct merge_steps){step, 1};
-}
-
 void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_t n,
                       const struct bam_index_shape *shape, struct merge_steps *steps)
 {
@@ -153,7 +145,7 @@ void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_
     *steps = (struct merge_steps){.steps = xcalloc(n, sizeof *steps->steps)};
     for (size_t i = 0; i < n; i++) {
         spans[i] = (struct span){.input = i, .last = UINT64_MAX};
-        spans[i].can_copy = look(paths[i], inputs, shape, &spans[i]);
+        spans[i].can_copy = inputs && look(paths[i], inputs, shape, &spans[i]);
         if (spans[i].can_copy) continue;
         spans[i].first = 0;
         spans[i].last = UINT64_MAX;
@@ -184,11 +176,8 @@ void merge_steps_release(struct merge_steps *steps)
 static void plan(struct sort_context *sort, struct merge_steps *steps)
 {
     const struct bam_index *index = sort->output.files[0].index;
-    if (sort->settings->merge_may_copy)
-        merge_steps_plan(sort->settings->inputs, sort->inputs, sort->settings->n_inputs,
-                         index ? bam_index_shape(index) : NULL, steps);
-    else
-        merge_steps_all(sort->settings->n_inputs, steps);
+    merge_steps_plan(sort->settings->inputs, sort->settings->merge_may_copy ? sort->inputs : NULL,
+                     sort->settings->n_inputs, index ? bam_index_shape(index) : NULL, steps);
 }
 
 /* Counts how much of the input files was read. */

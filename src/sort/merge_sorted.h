@@ -36,11 +36,8 @@ struct merge_steps {
     size_t n;
 };
 
-/* Makes one step of all n inputs. */
-void merge_steps_all(size_t n, struct merge_steps *steps);
-
 /* Makes the steps of a merge by coordinate, from first and last record of each of the n inputs.
-   shape: of the output's index, or NULL. */
+   inputs NULL: none is copied, and there is one step. shape: of the output's index, or NULL. */
 void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_t n,
                       const struct bam_index_shape *shape, struct merge_steps *steps);
 

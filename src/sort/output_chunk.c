@@ -238,26 +238,17 @@ struct open_block *output_chunker_keep(struct output_chunker *s, const struct me
 
 /* ---- blocks of inputs ---- */
 
-int output_chunker_refuse_order(const struct output_chunker *s, const char *input,
-                                const struct open_block *before, size_t i,
-                                const struct open_block *block, size_t k)
-{
-    const struct sort_rules *rules = &s->sort->rules;
-    order_violation_print(
-        rules, s->sort->header, input, sort_entry_record(rules->order, &before->source.entries[i]),
-        sort_entry_record(rules->order, &block->source.entries[k]), block->source.first_index + k);
-    return -1;
-}
-
 /* Checks that the records of a block are in order. */
 static int check_order(const struct open_block *block, const char *input)
 {
-    const struct sort_rules *rules = &block->output_chunker->sort->rules;
+    const struct sort_context *sort = block->output_chunker->sort;
     const struct merge_source *source = &block->source;
-    if (merge_is_sorted(rules, source->entries, source->n_entries)) return 0;
+    if (merge_is_sorted(&sort->rules, source->entries, source->n_entries)) return 0;
     size_t i = 1;
-    while (merge_is_sorted(rules, source->entries + i - 1, 2)) i++;
-    return output_chunker_refuse_order(block->output_chunker, input, block, i - 1, block, i);
+    while (merge_is_sorted(&sort->rules, source->entries + i - 1, 2)) i++;
+    order_violation_print(&sort->rules, sort->header, input, &source->entries[i - 1],
+                          &source->entries[i], source->first_index + i);
+    return -1;
 }
 
 /* Checks the records of a span, marks duplicates among them, adds them to *sum, and makes their
@@ -347,7 +338,8 @@ int output_chunker_merge(struct output_chunker *s, struct output_chunk *output_c
     return submit_ready_chunk(s);
 }
 
-void output_chunk_drop_blocks(struct output_chunk *output_chunk)
+/* With the lock held, or all threads done. */
+static void drop_blocks(struct output_chunk *output_chunk)
 {
     for (size_t i = 0; i < output_chunk->n_blocks; i++)
         output_chunker_drop_block(output_chunk->blocks[i]);
@@ -356,6 +348,7 @@ void output_chunk_drop_blocks(struct output_chunk *output_chunk)
 
 void output_chunk_destroy(struct output_chunk *output_chunk)
 {
+    drop_blocks(output_chunk);
     free(output_chunk->blocks);
     merge_bound_release(&output_chunk->low);
     merge_bound_release(&output_chunk->high);
@@ -439,7 +432,8 @@ static void remember_expansion(const struct output_chunk *output_chunk)
         n_bytes += out->large_bytes > out->n_bytes ? out->large_bytes : out->n_bytes;
     }
     if (n_bytes > 0)
-        output_chunk->output_chunker->expansion = (double)n_bytes / (double)output_chunk->sum.n_bytes;
+        output_chunk->output_chunker->expansion =
+            (double)n_bytes / (double)output_chunk->sum.n_bytes;
 }
 
 static void output_chunk_job(struct worker *worker, void *arg)
@@ -449,7 +443,7 @@ static void output_chunk_job(struct worker *worker, void *arg)
     if (!thread_pool_failed(threads) && merge_chunk(output_chunk, worker) < 0)
         thread_pool_fail(threads);
     thread_pool_lock(threads);
-    output_chunk_drop_blocks(output_chunk);
+    drop_blocks(output_chunk);
     remember_expansion(output_chunk);
     output_chunk->done = true;
     thread_pool_unlock(threads);

@@ -69,12 +69,6 @@ int output_chunker_make_block(void *arg, struct worker *worker, struct queued_sp
                               const char *input);
 void output_chunker_drop_made(void *arg, void *made);
 
-/* Prints that record i of one block precedes record k of the same or another block of the input but
-   sorts after it. Returns -1. */
-int output_chunker_refuse_order(const struct output_chunker *s, const char *input,
-                                const struct open_block *before, size_t i,
-                                const struct open_block *block, size_t k);
-
 /* With the lock held: sets the counted memory of a block, of which entries and keys take
    index_bytes. */
 void output_chunker_count(struct open_block *block, size_t index_bytes);
@@ -91,10 +85,7 @@ int output_chunker_merge(struct output_chunker *s, struct output_chunk *output_c
 /* Removes a user of the block; the last one frees it. With the lock held, or all threads done. */
 void output_chunker_drop_block(struct open_block *block);
 
-/* Frees an output chunk after its job or output_chunk_drop_blocks has dropped its blocks. */
+/* Frees an output chunk after its job, or when all threads are done. */
 void output_chunk_destroy(struct output_chunk *output_chunk);
-
-/* Drops an output chunk's blocks. With the lock held, or all threads done. */
-void output_chunk_drop_blocks(struct output_chunk *output_chunk);
 
 #endif

@@ -153,10 +153,10 @@ void order_violation_print_verdict(const char *input, sam_hdr_t *header,
     ks_free(&after);
 }
 
-/* Describes a record in its sorted form. */
-static void describe(const struct sort_rules *rules, const uint8_t *rec, uint64_t number,
-                     struct order_record *told)
+static void describe(const struct sort_rules *rules, const struct sort_entry *entry,
+                     uint64_t number, struct order_record *told)
 {
+    const uint8_t *rec = sort_entry_record(rules->order, entry);
     uint8_t *copy = xmemdup(rec, bam_record_bytes(rec));
     sort_rules_restore(rules->order, copy);
     order_record_describe(rules, copy, number, told);
@@ -164,7 +164,8 @@ static void describe(const struct sort_rules *rules, const uint8_t *rec, uint64_
 }
 
 void order_violation_print(const struct sort_rules *rules, sam_hdr_t *header, const char *input,
-                           const uint8_t *before, const uint8_t *after, uint64_t number)
+                           const struct sort_entry *before, const struct sort_entry *after,
+                           uint64_t number)
 {
     struct order_claim claim;
     struct order_verdict verdict = {.candidate = claim.candidates};

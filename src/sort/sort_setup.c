@@ -73,7 +73,7 @@ static void create_output(struct sort_context *sort)
             continue;
         }
         settings->columns = &sort->columns[i];
-        sort->output.files[i].notes_bytes = OUTPUT_NOTES_BYTES;
+        sort->output.files[i].spool_bytes = OUTPUT_SPOOL_BYTES;
         sort->output.files[i].places = &sort->temp_places;
     }
 }

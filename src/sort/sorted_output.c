@@ -179,7 +179,7 @@ static int open_group(struct sort_context *sort, size_t number, struct open_grou
     open->file.settings = sort->output.files[0].settings;
     open->file.settings.path = &open->path;
     open->file.settings.index_path = &open->index_path;
-    open->file.notes_bytes = OUTPUT_NOTES_GROUP_BYTES;
+    open->file.spool_bytes = OUTPUT_SPOOL_GROUP_BYTES;
     open->file.places = sort->output.files[0].places;
     if (make_own_header(sort, open) < 0) return -1;
     if (!open->header) open->file.settings.shared_header = &sort->output.shared_header;
@@ -283,8 +283,8 @@ static struct output_file *file_of_group(struct sort_context *sort, const struct
     if (number < 0) return NULL;
     struct open_group *open = find_open(sort, (size_t)number);
     if (!open) {
-        xgrow(&sort->output.open, &sort->output.open_room, sort->output.n_open + 1, sort->output.n_open + 15,
-              sizeof *sort->output.open);
+        struct sorted_output *out = &sort->output;
+        xgrow(&out->open, &out->open_room, out->n_open + 1, out->n_open + 15, sizeof *out->open);
         int r = open_group(sort, (size_t)number, &open);
         sort->output.open[sort->output.n_open++] = open;
         if (r < 0) return NULL;
@@ -397,7 +397,7 @@ static int write_span(struct output_file *file, const struct chunk_encoder *from
     /* A span without records has no bytes, and perhaps no buffer. */
     const uint8_t *bytes = from->bytes ? from->bytes + span->begin : NULL;
     return output_file_write(file, bytes, span->end - span->begin, span->raw_bytes, &span->part,
-                             &span->notes);
+                             &span->metadata);
 }
 
 int sorted_output_write(struct sort_context *sort, struct chunk_encoder from[MOST_OUTPUTS])
@@ -405,7 +405,8 @@ int sorted_output_write(struct sort_context *sort, struct chunk_encoder from[MOS
     for (unsigned i = 0; i < sort->output.n_files; i++)
         for (size_t k = 0; k < from[i].n_spans; k++) {
             struct output_span *span = &from[i].spans[k];
-            struct output_file *file = sort->split ? file_of_group(sort, span) : &sort->output.files[i];
+            struct output_file *file =
+                sort->split ? file_of_group(sort, span) : &sort->output.files[i];
             if (!file || write_span(file, &from[i], span) < 0) return -1;
         }
     return 0;
