@@ -15,10 +15,10 @@
 #include "resume/group_dir.h"
 #include "resume/resume.h"
 #include "resume/sort_settings.h"
+#include "resume/temp_store.h"
 #include "sort/rules.h"
 #include "sort/sort_report.h"
 #include "spill/record_observers.h"
-#include "spill/temp_store.h"
 #include "split/group_list.h"
 #include "split/split_plan.h"
 

@@ -148,7 +148,7 @@ static int oversized_next(struct oversized_spool *large, struct template_work *w
 {
     struct record_bytes *records = &work->part_records;
     struct part_head head;
-    if (tape_is_at_end(&large->reader)) return 0;
+    if (tape_left(&large->reader) == 0) return 0;
     const uint8_t *bytes = tape_read(&large->reader, sizeof head);
     if (!bytes) return -1;
     memcpy(&head, bytes, sizeof head);
