@@ -14,8 +14,12 @@
 #include "sort/prepare.h"
 #include "sort/progress.h"
 #include "sort/scan_runs.h"
+#include "sort/sorted_output.h"
 #include "sort/spiller.h"
 #include "sort/verify.h"
+#include "util/diag.h"
+
+#include <inttypes.h>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -38,6 +42,7 @@ static int load_phase(struct sort_context *sort)
 static int settle_phase(struct sort_context *sort)
 {
     struct load_counts read;
+    progress_enter(sort->progress, SORT_PHASE_SETTLE);
     if (spill_to_fit(sort) < 0) return -1;
     load_totals_look(sort->totals, &read);
     unsigned n_runs = sort->spiller.totals.n_runs;
@@ -52,51 +57,39 @@ static int settle_phase(struct sort_context *sort)
     return checkpoint_writer_may_write(sort->checkpoint) ? 0 : -1;
 }
 
-/* Returns the observers of records in runs. */
-static struct record_observers observers_of_runs(const struct sort_context *sort)
+/* Checks that the output has the records of the input. */
+static int check_content(const struct sort_context *sort)
 {
-    struct record_observers observers = sort->observers_in;
-    record_observers_add(&observers, markdup_observer(sort->duplicates));
-    return observers;
+    struct load_counts read;
+    const struct content_sum *in = &read.sum, *out = &sort->sum_out;
+    const struct checkpoint *resumed = sort->settings->resumed;
+    load_totals_look(sort->totals, &read);
+    if (content_sum_equal(in, out)) return 0;
+    if (resumed)
+        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: of %" PRIu64
+                      " records %" PRIu64 " were found, or others; sort the input again",
+                      resumed->dirs[0].path, in->n_records, out->n_records);
+    else
+        diag_error("the output is not what was read: %" PRIu64 " records in, %" PRIu64
+                   " out, checksums %016" PRIx64 " and %016" PRIx64 "; please report this",
+                   in->n_records, out->n_records, in->hash, out->hash);
+    return -1;
 }
 
-/* Resolves duplicates, the groups of the output and the columns. */
-static int resolve_phase(struct sort_context *sort)
-{
-    const struct record_observers observers = observers_of_runs(sort);
-    if (!sort->duplicates && !input_scan_is_needed(&sort->scan)) return 0;
-    progress_enter(sort->progress, SORT_PHASE_MARK);
-    if (sort->first_own_run > 0 && scan_earlier_runs(sort, &observers) < 0) return -1;
-    if (input_scan_settle(&sort->scan, sort->split, sort->columns) < 0) return -1;
-    if (!sort->duplicates) return 0;
-    /* The load has ended and the merge has not begun. */
-    size_t kept_bytes = sort_buffer_pool_kept_bytes(sort->pool), all = sort->budget.total_bytes;
-    return scan_kept_buffers(sort) < 0
-               ? -1 : markdup_resolve(sort->duplicates, kept_bytes < all ? all - kept_bytes : 0);
-}
-
-/* Merges the runs and sort buffers or, with --merge, the inputs. */
-static int merge_all(struct sort_context *sort)
-{
-    if (!sort->settings->merge) return merge_to_output(sort, NULL, &sort->sum_out);
-    const struct record_observers observers = observers_of_runs(sort);
-    return merge_sorted(sort, &observers, &sort->sum_out);
-}
-
-/* Merges into the sorted output, and closes it. */
+/* Merges the runs and sort buffers or, with --merge, the inputs into the sorted output, and closes
+   it. */
 static int merge_phase(struct sort_context *sort)
 {
-    struct output_result results[MOST_OUTPUTS];
     progress_enter(sort->progress, SORT_PHASE_MERGE);
-    int r = merge_all(sort);
+    int r = sort->settings->merge ? merge_sorted(sort) : merge_to_output(sort, NULL, 0);
+    if (r == 0) r = check_content(sort);
     progress_enter(sort->progress, SORT_PHASE_CLOSE);
-    r = sorted_output_close(&sort->output, r == 0, results);
-    if (r == 0) sort_report_groups(sort);
+    r = sorted_output_close(sort, r == 0);
+    if (r == 0) sort->report->groups = sort->groups;
     if (r == 0) record_observers_finish(&sort->observers_out);
     if (r == 0) r = count_files_write(sort->settings->count_files, false);
-    sort->lost_reader = results[0].lost_reader;
-    sort->report->output_bytes = results[0].n_bytes;
-    sort->report->also_bytes = results[1].n_bytes;
+    sort->report->output_bytes = sort->output.files[0].n_bytes;
+    sort->report->also_bytes = sort->output.files[1].n_bytes;
     sort->report->n_buffers_kept = (unsigned)sort_buffer_pool_n_kept(sort->pool);
     return r;
 }
@@ -109,15 +102,13 @@ static int run_phases(struct sort_context *sort)
         prepare_inputs(sort) < 0 || prepare_rules(sort, &nothing_to_check) < 0)
         return -1;
     if (nothing_to_check) return 0;
-    if (s->merge) return prepare_output_header(sort) < 0 ? -1 : merge_phase(sort);
-    if (reads_input &&
+    if (reads_input && !s->merge &&
         (sort_buffer_pool_open(sort->pool, &sort->rules) < 0 || load_phase(sort) < 0))
         return -1;
     if (s->sum_only) return 0;
     /* The header must not change earlier: workers read it while they parse SAM. */
     if (prepare_output_header(sort) < 0) return -1;
-    progress_enter(sort->progress, SORT_PHASE_SETTLE);
-    if (settle_phase(sort) < 0 || resolve_phase(sort) < 0) return -1;
+    if ((!s->merge && settle_phase(sort) < 0) || resolve_before_merge(sort) < 0) return -1;
 #ifdef __GLIBC__
     (void)malloc_trim(0);       /* the merge allocates other sizes */
 #endif
@@ -141,6 +132,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     }
     sort.progress = progress_start(&sort);
     int r = run_phases(&sort);
+    bool lost_reader = sort.output.files[0].lost_reader;
     checkpoint_writer_tell_failed_sync(sort.checkpoint, r);
     progress_enter(sort.progress, SORT_PHASE_CLOSE);
     progress_stop(sort.progress);
@@ -148,7 +140,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     if (r < 0) checkpoint_writer_try_again(sort.checkpoint, sort.spiller.totals.n_runs);
     abort_cleanup_hold_signals(&abort_cleanup);
     bool stay = r == 0 ? settings->keep_checkpoint
-                       : abort_cleanup_after_failure(&abort_cleanup, sort.lost_reader);
+                       : abort_cleanup_after_failure(&abort_cleanup, lost_reader);
     int stop_signal = sort.totals->stop_signal, before = r;
     sort_close_store(&sort, stay);
     progress_enter(sort.progress, SORT_PHASE_CLOSE);    /* its time is reported up to here */
@@ -164,7 +156,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     progress_finish(sort.progress);
     /* Everything is cleaned up by now. If the reader of standard output is gone, the process dies
        of SIGPIPE, like other filters; if SIGPIPE is ignored, returns the error. */
-    if (sort.lost_reader) (void)raise(SIGPIPE);
+    if (lost_reader) (void)raise(SIGPIPE);
     if (stop_signal) (void)raise(stop_signal);
     return r;
 }

@@ -160,10 +160,9 @@ static void describe_tag(const char *tag, const uint8_t *rec, char *text, size_t
     ks_free(&value);
 }
 
-static void describe(const struct order_check *check, const uint8_t *rec, uint64_t number,
-                     struct order_record *told)
+void order_record_describe(const struct sort_rules *rules, const uint8_t *rec, uint64_t number,
+                           struct order_record *told)
 {
-    const struct sort_rules *rules = &check->claim->candidates[0].rules;
     told->number = number + 1;
     told->tid = bam_record_tid(rec);
     told->pos = bam_record_true_pos(rec);
@@ -198,8 +197,10 @@ static int scan_candidate(const struct order_check *check, unsigned i, uint8_t *
             scan->first.n = key.n;
         } else if (compare_keys(&scan->last, &key) > 0) {
             scan->order_violation.found = true;
-            describe(check, before, problem->record - 1, &scan->order_violation.before);
-            describe(check, rec, problem->record, &scan->order_violation.after);
+            order_record_describe(&candidate->rules, before, problem->record - 1,
+                                  &scan->order_violation.before);
+            order_record_describe(&candidate->rules, rec, problem->record,
+                                  &scan->order_violation.after);
             break;
         }
         struct order_key swapped = scan->last;
@@ -224,8 +225,9 @@ struct order_span *order_check_scan(struct order_check *check, uint8_t *from, co
         span->n_records++;
     }
     /* Describes the records first, because scanning for -M may reverse-complement them. */
-    describe(check, from, first_record, &span->first);
-    describe(check, last, first_record + span->n_records - 1, &span->last);
+    const struct sort_rules *rules = &check->claim->candidates[0].rules;
+    order_record_describe(rules, from, first_record, &span->first);
+    order_record_describe(rules, last, first_record + span->n_records - 1, &span->last);
     for (unsigned i = 0; i < check->claim->n_candidates; i++) {
         if (violated & 1u << i || scan_candidate(check, i, from, to, span, problem) == 0) continue;
         free_span(span);

@@ -93,6 +93,10 @@ struct order_check *order_check_create(const struct order_claim *claim);
 struct order_span *order_check_scan(struct order_check *check, uint8_t *from, const uint8_t *to,
                                     uint64_t first_record, struct record_problem *problem);
 
+/* Describes a record that is in its original form; `number`: from 0. */
+void order_record_describe(const struct sort_rules *rules, const uint8_t *rec, uint64_t number,
+                           struct order_record *told);
+
 /* Returns 1 if all candidates are violated, so that the caller can stop scanning; else 0. */
 int order_check_join(struct order_check *check, struct order_span *span);
 

@@ -14,6 +14,7 @@
 #include "util/diag.h"
 #include "util/xalloc.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +40,7 @@ static const struct scratch_kind scratch_kind = {sizeof(struct output_scratch), 
 /* The output while it is being made. */
 struct emission {
     struct chunk_encoder *out;
-    struct output_form *form;
+    struct output_file *file;
     const struct chunk_records *records;
     struct output_scratch *scratch;
     struct column_encoder *columns;     /* the worker's, of this output; else NULL */
@@ -93,7 +94,7 @@ static inline const uint8_t *next_written(struct emission *e)
     const struct sort_rules *rules = records->rules;
     while (e->next < records->n_entries) {
         const uint8_t *rec = next_record(e);
-        if (records->is_first) {
+        if (records->output == 0) {
             /* Changing the record is safe: no other code reads it now, and keys are stored
                elsewhere. */
             uint8_t *own = (uint8_t *)(uintptr_t)rec;
@@ -101,7 +102,7 @@ static inline const uint8_t *next_written(struct emission *e)
             duplicate_sum_add_output(rules->duplicates, records->sum, own);
         }
         if (is_removed(rules, rec)) continue;
-        if (records->is_first) observed_parts_add(records->observed, rec);
+        if (records->output == 0) observed_parts_add(records->observed, rec);
         return rec;
     }
     return NULL;
@@ -115,7 +116,7 @@ static void reserve(struct emission *e, size_t n_bytes)
 {
     struct chunk_encoder *out = e->out;
     if (out->room - out->n_bytes >= n_bytes) return;
-    size_t hint = atomic_load_explicit(&e->form->room_hint, memory_order_relaxed);
+    size_t hint = atomic_load_explicit(&e->file->room_hint, memory_order_relaxed);
     size_t room = out->n_bytes + n_bytes + out->room / 2;
     if (room < hint) room = hint;
     xgrow(&out->bytes, &out->room, room, 0, 1);
@@ -126,8 +127,8 @@ static void remember_room(const struct emission *e)
     size_t n_bytes = e->out->n_bytes;
     /* Workers may overwrite each other's hint, which is harmless. Compressed columns get more room
        than they need. */
-    if (n_bytes > atomic_load_explicit(&e->form->room_hint, memory_order_relaxed))
-        atomic_store_explicit(&e->form->room_hint,
+    if (n_bytes > atomic_load_explicit(&e->file->room_hint, memory_order_relaxed))
+        atomic_store_explicit(&e->file->room_hint,
                               n_bytes + (e->columns ? n_bytes / 8 : 0) + BGZF_MAX_BYTES,
                               memory_order_relaxed);
 }
@@ -153,8 +154,8 @@ static struct output_span *begin_span(struct emission *e)
     out->n_spans++;
     struct output_span *span = last_span(e);
     *span = (struct output_span){.begin = out->n_bytes};
-    if (e->form->file->index)
-        bam_index_part_init(&span->part, bam_index_shape(e->form->file->index));
+    if (e->file->index)
+        bam_index_part_init(&span->part, bam_index_shape(e->file->index));
     return span;
 }
 
@@ -162,7 +163,7 @@ static void end_span(struct emission *e)
 {
     struct output_span *span = last_span(e);
     span->end = e->out->n_bytes;
-    if (e->form->file->index)
+    if (e->file->index)
         bam_index_part_end(&span->part, bam_index_voffset(span->end - span->begin, 0));
 }
 
@@ -172,7 +173,7 @@ static void begin_payload(struct emission *e)
 {
     reserve(e, BGZF_MAX_BYTES);
     e->payload_bytes = 0;
-    if (e->form->file->settings.method.level == 0) {
+    if (e->file->settings.method.level == 0) {
         e->payload = e->out->bytes + e->out->n_bytes + BGZF_STORED_OFFSET;
         return;
     }
@@ -182,7 +183,7 @@ static void begin_payload(struct emission *e)
 /* Makes a BGZF block of the payload, unless it is empty. Returns 0, or -1 after a message. */
 static int end_payload(struct emission *e)
 {
-    struct bgzf_method method = e->form->file->settings.method;
+    struct bgzf_method method = e->file->settings.method;
     if (!e->payload || e->payload_bytes == 0) return 0;
     uint8_t *to = e->out->bytes + e->out->n_bytes;
     ssize_t n = method.level == 0 ? (ssize_t)bgzf_block_store(to, e->payload_bytes)
@@ -204,7 +205,7 @@ static int add_to_payload(struct emission *e, const uint8_t *rec, const uint8_t 
 {
     if (e->payload && e->payload_bytes + n_bytes > BGZF_PAYLOAD_BYTES && end_payload(e) < 0)
         return -1;
-    if (e->form->file->index) {
+    if (e->file->index) {
         struct output_span *span = last_span(e);
         uint64_t begin =
             bam_index_voffset(e->out->n_bytes - span->begin, e->payload ? e->payload_bytes : 0);
@@ -283,7 +284,7 @@ static int add_line(struct emission *e, const uint8_t *rec)
     }
     xalloc_require(kputc('\n', line) >= 0);
     const uint8_t *bytes = (const uint8_t *)line->s;
-    if (e->form->file->settings.format.kind == OUTPUT_SAM_GZ)
+    if (e->file->settings.format.kind == OUTPUT_SAM_GZ)
         return add_to_payload(e, rec, bytes, line->l);
     add_bytes(e, bytes, line->l);
     return 0;
@@ -301,7 +302,7 @@ static int add_row(struct emission *e, const uint8_t *rec)
 {
     const char *problem = column_batch_add(column_encoder_batch(e->columns), rec);
     if (problem) return refuse_record(rec, "columns", problem);
-    return column_batch_raw_bytes(column_encoder_batch(e->columns)) >= e->form->column_batch_bytes
+    return column_batch_raw_bytes(column_encoder_batch(e->columns)) >= e->file->column_batch_bytes
                ? end_column_batch(e)
                : 0;
 }
@@ -319,7 +320,7 @@ static void trim(struct output_scratch *scratch)
 /* Writes all records. */
 static int emit(struct emission *e)
 {
-    const struct output_settings *settings = &e->form->file->settings;
+    const struct output_settings *settings = &e->file->settings;
     const uint8_t *rec;
     const char *problem;
     int r = 0;
@@ -342,19 +343,19 @@ static int emit(struct emission *e)
     return r < 0 || end_payload(e) < 0 || end_column_batch(e) < 0 ? -1 : 0;
 }
 
-int chunk_encoder_make(struct chunk_encoder *out, struct output_form *form,
+int chunk_encoder_make(struct chunk_encoder *out, struct output_file *file,
                        const struct chunk_records *records, struct worker *worker)
 {
-    const struct output_settings *settings = &form->file->settings;
-    struct emission e = {.out = out, .form = form, .records = records,
+    const struct output_settings *settings = &file->settings;
+    struct emission e = {.out = out, .file = file, .records = records,
                          .scratch = worker_scratch(worker, &scratch_kind)};
     if (!records->split) (void)begin_span(&e);
     if (settings->columns) {
-        struct column_encoder **columns = &e.scratch->columns[form->number];
+        struct column_encoder **columns = &e.scratch->columns[records->output];
         if (!*columns) *columns = column_encoder_create(settings->columns, records->header);
         e.columns = *columns;
         column_batch_expect(column_encoder_batch(e.columns), records->n_entries,
-                            form->column_batch_bytes);
+                            file->column_batch_bytes);
     }
     int r = emit(&e);
     trim(e.scratch);

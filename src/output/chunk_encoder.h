@@ -3,7 +3,7 @@
  *
  * The bytes are divided into spans. With --split-by a span ends where a group ends.
  *
- * Threads: one worker at a time for each chunk_encoder; workers share only the output_form.
+ * Threads: one worker at a time for each chunk_encoder; workers share only the output_file.
  */
 #ifndef ROCKSORT_OUTPUT_CHUNK_ENCODER_H
 #define ROCKSORT_OUTPUT_CHUNK_ENCODER_H
@@ -17,16 +17,6 @@
 #include "spill/record_observers.h"
 #include "split/split_plan.h"
 
-#include <stdatomic.h>
-
-/* Settings and state that all output chunks of one output share. */
-struct output_form {
-    unsigned number;            /* of the output, below MOST_OUTPUTS */
-    const struct output_file *file;     /* its settings and its index */
-    size_t column_batch_bytes;  /* raw bytes of records after which a column batch is closed */
-    _Atomic size_t room_hint;   /* bytes of the largest output chunk so far, and a margin */
-};
-
 /* The records of an output chunk, in order. */
 struct chunk_records {
     const struct sort_rules *rules;
@@ -34,9 +24,9 @@ struct chunk_records {
     const struct split_plan *split;     /* NULL: the output is one group */
     const struct sort_entry *entries;
     size_t n_entries;
-    /* For the first output only: restore the records (bam_sort_key.h), add them to the sum, and
-       show those that are written to the observers. */
-    bool is_first;
+    unsigned output;            /* its number, below MOST_OUTPUTS */
+    /* For output 0 only: it restores the records (bam_sort_key.h), adds them to the sum, and shows
+       those that are written to the observers. */
     struct content_sum *sum;
     struct observed_parts *observed;
 };
@@ -64,7 +54,7 @@ struct chunk_encoder {          /* starts as {0} */
 };
 
 /* Encodes all records. Returns 0, or -1 after a message. */
-int chunk_encoder_make(struct chunk_encoder *out, struct output_form *form,
+int chunk_encoder_make(struct chunk_encoder *out, struct output_file *file,
                        const struct chunk_records *records, struct worker *worker);
 
 void chunk_encoder_release(struct chunk_encoder *out);

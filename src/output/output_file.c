@@ -349,13 +349,12 @@ int output_file_end(struct output_file *file)
 
 /* Commits the closed file, and uploads the index of CRAM if it is a URL. On failure removes the
    file, unless only the index failed. */
-static int commit(struct output_file *file, struct output_result *result)
+static int commit(struct output_file *file)
 {
     struct stat st;
     int r = 0;
-    result->n_bytes = file->n_bytes;
     if (file->file_exists) {
-        if (stat(file->path->temporary, &st) == 0) result->n_bytes = (uint64_t)st.st_size;
+        if (stat(file->path->temporary, &st) == 0) file->n_bytes = (uint64_t)st.st_size;
         r = output_path_commit(file->path);
         if (r < 0) output_path_drop(file->path);
     }
@@ -387,12 +386,11 @@ static int write_index(struct output_file *file)
     return r;
 }
 
-int output_file_close(struct output_file *file, bool complete, struct output_result *result)
+int output_file_close(struct output_file *file, bool complete)
 {
     int r = -1;
-    *result = (struct output_result){.lost_reader = file->lost_reader};
     if (complete)
-        r = commit(file, result);
+        r = commit(file);
     else
         abandon(file);
     cram_writer_destroy(file->cram);

@@ -45,6 +45,9 @@ struct output_file {            /* starts as {settings} */
     size_t spool_bytes;         /* with columns (column_file.h) */
     const struct temp_places *places;
     struct bam_index *index;    /* NULL: none, or htslib makes it */
+    /* for chunk_encoder.h */
+    size_t column_batch_bytes;  /* raw bytes of records after which a column batch is closed */
+    _Atomic size_t room_hint;   /* bytes of the largest output chunk so far, and a margin */
     /* set by open */
     struct output_path *path;   /* NULL: standard output */
     const char *name;           /* for messages */
@@ -62,11 +65,6 @@ struct output_file {            /* starts as {settings} */
     struct cram_writer *cram;
     pthread_t pump_thread;      /* CRAM only */
     bool pump_runs;
-};
-
-struct output_result {
-    uint64_t n_bytes;           /* size of the file, if known */
-    bool lost_reader;           /* the reader of standard output closed it */
 };
 
 /* True if an index of this name is a BAI, false if CSI. */
@@ -98,6 +96,6 @@ int output_file_end(struct output_file *file);
 
 /* Commits the file if output_file_end has completed it, then writes and commits the index; else
    removes the file. Returns 0 if both succeed. A complete file stays if only its index fails. */
-int output_file_close(struct output_file *file, bool complete, struct output_result *result);
+int output_file_close(struct output_file *file, bool complete);
 
 #endif

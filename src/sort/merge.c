@@ -3,16 +3,17 @@
 
 #include "sort/output_chunk.h"
 #include "sort/rules.h"
+#include "sort/scan_runs.h"
+#include "sort/sorted_output.h"
 #include "util/diag.h"
 #include "util/loser_tree.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks in the order of their keys: of a run reader, of an input, or of a sort buffer in memory. */
+/* Blocks in key order: of a run reader, of an input, or of a sort buffer in memory. */
 struct merge_stream {
     struct merge_bound front;   /* of the next block; bytes NULL: there is none */
     /* of an input: the next block, and the one taken before it */
@@ -72,20 +73,18 @@ static struct output_chunk *next_chunk(struct merger *m)
 static void *write_chunk(void *arg)
 {
     struct merger *m = arg;
-    struct merge_counts *counts = &m->sort->merged;
-    struct sorted_output *output = &m->sort->output;
+    struct sort_context *sort = m->sort;
     struct output_chunk *output_chunk;
     while ((output_chunk = next_chunk(m))) {
         double start = monotonic_seconds();
-        if (sorted_output_write(output, output_chunk->outputs) < 0 ||
+        if (sorted_output_write(sort, output_chunk->outputs) < 0 ||
             observed_parts_combine(&output_chunk->observed) < 0)
             thread_pool_fail(m->threads);
         thread_pool_add_wait(m->threads, WAIT_WRITER_OUTPUT, monotonic_seconds() - start);
         thread_pool_lock(m->threads);
-        if (output_format_has_bytes(&output->files[0].settings.format))
-            counts->output_bytes += output_chunk->outputs[0].n_bytes;
-        counts->n_records += output_chunk->n_records;
-        counts->raw_bytes += output_chunk->raw_bytes;
+        if (output_format_has_bytes(&sort->output.files[0].settings.format))
+            sort->bytes_out += output_chunk->outputs[0].n_bytes;
+        content_sum_join(&sort->sum_out, &output_chunk->sum);
         m->ring[m->n_written++ % m->budget.n_chunks] = NULL;
         m->ring_bytes -= output_chunk->expected_bytes;
         thread_pool_announce(m->threads);
@@ -144,18 +143,15 @@ static bool has_chunk_slot(const struct merger *m, size_t n_bytes)
 static size_t expect_chunk(const struct merger *m)
 {
     const struct sorted_output *output = &m->sort->output;
-    bool is_long = m->gathered_bytes > 2 * m->budget.chunk_bytes, may_be_large = false;
-    size_t n_times = 0;
+    size_t n_large = 0;
     for (unsigned i = 0; i < output->n_files; i++) {
         const struct output_format *format = &output->files[i].settings.format;
-        bool is_large = output_format_has_columns(format) || output_format_is_sam(format);
-        may_be_large |= is_large;
-        n_times += is_large ? 4 : 1;
+        n_large += output_format_has_columns(format) || output_format_is_sam(format);
     }
-    size_t n_bytes = is_long ? n_times * m->gathered_bytes : m->gathered_bytes;
-    if (!may_be_large) return n_bytes;
+    bool is_long = m->gathered_bytes > 2 * m->budget.chunk_bytes;
+    size_t n_bytes = (is_long ? output->n_files + 3 * n_large : 1) * m->gathered_bytes;
     size_t large_bytes = (size_t)(m->output_chunker.expansion * (double)m->gathered_bytes);
-    return large_bytes > n_bytes ? large_bytes : n_bytes;
+    return n_large > 0 && large_bytes > n_bytes ? large_bytes : n_bytes;
 }
 
 /* Waits until another output chunk may be cut. */
@@ -251,10 +247,15 @@ static int find_in_input(struct merger *m, size_t i)
     int r = input_streams_next(m->inputs, i, &stream->span);
     if (r > 0) {
         const struct open_block *block = stream->span->made;
-        merge_bound_set(&stream->front, m->sort->rules.order, &block->source, 0);
-        if (before && merge_bound_compare(&before->last, &stream->front) > 0)
-            r = output_chunker_refuse_order(&m->output_chunker, input_streams_name(m->inputs, i),
-                                            before, before->source.n_entries - 1, block, 0);
+        const struct merge_source *source = &block->source;
+        merge_bound_set(&stream->front, m->sort->rules.order, source, 0);
+        if (before && merge_bound_compare(&before->last, &stream->front) > 0) {
+            order_violation_print(&m->sort->rules, m->sort->header,
+                                  input_streams_name(m->inputs, i),
+                                  &before->source.entries[before->source.n_entries - 1],
+                                  source->entries, source->first_index);
+            r = -1;
+        }
     }
     thread_pool_lock(m->threads);
     if (before) output_chunker_drop_block(before);
@@ -406,7 +407,7 @@ static size_t plan_memory(struct merger *m, size_t open_bytes)
     return queue_bytes;
 }
 
-static int prepare_merge(struct merger *m, const struct input_streams_settings *inputs)
+static int prepare_merge(struct merger *m, const size_t *inputs, size_t n_inputs)
 {
     struct sort_context *sort = m->sort;
     const struct spill_totals *spilled = &sort->spiller.totals;
@@ -420,12 +421,13 @@ static int prepare_merge(struct merger *m, const struct input_streams_settings *
     output_chunker_init(&m->output_chunker, sort, m->chunk_bytes);
     size_t queue_bytes = plan_memory(m, spilled->open_bytes), n_read = 0;
     if (inputs) {
-        struct input_streams_settings settings = *inputs;
+        struct input_streams_settings settings;
+        if (plan_inputs(sort, inputs, n_inputs, &settings) < 0) return -1;
         settings.make = output_chunker_make_block;
         settings.drop = output_chunker_drop_made;
         settings.arg = &m->output_chunker;
-        m->limit_bytes = inputs->share.block_bytes;
-        n_read = inputs->n_inputs;
+        m->limit_bytes = settings.share.block_bytes;
+        n_read = n_inputs;
         m->inputs = input_streams_start(&settings);
         if (!m->inputs) return -1;
     } else if (m->store) {
@@ -456,23 +458,6 @@ static int dispatch_and_write(struct merger *m)
     return thread_pool_finish_jobs(m->threads);
 }
 
-/* Checks that the output has the records of the input. */
-static int check_content(const struct merger *m, const struct content_sum *out)
-{
-    const struct content_sum *in = m->inputs ? &m->output_chunker.sum_in : &m->read.sum;
-    const struct checkpoint *resumed = m->sort->settings->resumed;
-    if (content_sum_equal(in, out)) return 0;
-    if (resumed)
-        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: of %" PRIu64 " records %"
-                      PRIu64 " were found, or others; sort the input again",
-                      resumed->dirs[0].path, in->n_records, out->n_records);
-    else
-        diag_error("the output is not what was read: %" PRIu64 " records in, %" PRIu64
-                   " out, checksums %016" PRIx64 " and %016" PRIx64 "; please report this",
-                   in->n_records, out->n_records, in->hash, out->hash);
-    return -1;
-}
-
 /* When all threads and jobs are done. Frees blocks and output chunks that a failure has left. */
 static void release_merger(struct merger *m)
 {
@@ -480,9 +465,7 @@ static void release_merger(struct merger *m)
     (void)thread_pool_finish_jobs(
         m->threads); /* if the output could not be opened, jobs may still run */
     for (unsigned i = 0; m->ring && i < m->budget.n_chunks; i++) {
-        if (!m->ring[i]) continue;
-        output_chunk_drop_blocks(m->ring[i]);
-        output_chunk_destroy(m->ring[i]);
+        if (m->ring[i]) output_chunk_destroy(m->ring[i]);
     }
     for (size_t i = 0; i < m->n_live; i++) output_chunker_drop_block(m->live[i]);
     for (size_t i = 0; i < m->n_streams; i++) {
@@ -499,16 +482,12 @@ static void release_merger(struct merger *m)
     free(m->live);
 }
 
-int merge_to_output(struct sort_context *sort, const struct input_streams_settings *inputs,
-                    struct content_sum *sum_out)
+int merge_to_output(struct sort_context *sort, const size_t *inputs, size_t n_inputs)
 {
     struct merger m = {.sort = sort, .threads = sort->threads};
-    int r = prepare_merge(&m, inputs);
-    if (r == 0 && !inputs)
-        r = sorted_output_open(&sort->output, sort->header, m.read.sum.n_bytes);
+    int r = prepare_merge(&m, inputs, n_inputs);
+    if (r == 0 && !inputs) r = sorted_output_open(sort, m.read.sum.n_bytes);
     if (r == 0) r = dispatch_and_write(&m);
-    *sum_out = m.output_chunker.sum;
-    if (r == 0) r = check_content(&m, sum_out);
     release_merger(&m);
     return r;
 }

@@ -15,12 +15,11 @@
 #include "input/span_queue.h"
 #include "sort/sort_context.h"
 
-/* Merges all loaded records or, with --merge, the inputs; `inputs` is otherwise NULL, and has no
-   make, drop and arg. A record of an input that is out of order is an error that names two records.
+/* Merges all loaded records or, with --merge, the n_inputs inputs with these numbers, in ascending
+   order; `inputs` is otherwise NULL. A record of an input that is out of order is an error that
+   names two records.
    Opens the output; with --merge appends to the open output. The caller closes it in all cases.
-   Sets *sum_out to the sum of the merged records. Returns 0 if the output is complete and has the
-   records of the input, else -1 after a message. */
-int merge_to_output(struct sort_context *sort, const struct input_streams_settings *inputs,
-                    struct content_sum *sum_out);
+   Returns 0, or -1 after a message. */
+int merge_to_output(struct sort_context *sort, const size_t *inputs, size_t n_inputs);
 
 #endif

@@ -12,20 +12,18 @@
 #include "bam_sort_key.h"
 #include "input/bam_inputs.h"
 #include "input/input_error.h"
-#include "input/scan_inputs.h"
-#include "os/memory.h"
 #include "sort/merge.h"
-#include "sort/progress.h"
+#include "sort/scan_runs.h"
+#include "sort/sorted_output.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <htslib/hfile.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- planning the steps ---- */
 
@@ -34,7 +32,7 @@ struct span {
     size_t input;
     uint64_t first, last;       /* keys of its first and last record; 0 and maximum: unknown */
     bool can_copy;
-    struct merge_copy copy;
+    uint64_t begin;             /* offset in the file of the first block of records */
 };
 
 /* Finds the coordinate key of a record. Returns false if it has none. */
@@ -92,7 +90,7 @@ static bool look_with(const struct bam_index_file *index, const char *path,
     if (places.placed_end >> 16 >= (uint64_t)file->st_size) return false;
     if (bam_ends_read(path, &places, &ends) < 0) return false;
     bool can_copy = fits(index, &ends) && find_keys(&ends, part->n_unplaced, span);
-    span->copy = (struct merge_copy){ends.begin, index->n_records, index->last_begin};
+    span->begin = ends.begin;
     bam_ends_release(&ends);
     return can_copy;
 }
@@ -127,25 +125,17 @@ static int compare_numbers(const void *a, const void *b)
 static void add_step(struct merge_steps *steps, const struct span *spans, size_t n)
 {
     struct merge_step *step = &steps->steps[steps->n++];
-    *step = (struct merge_step){.n_inputs = n, .copies = n == 1 && spans->can_copy};
+    *step = (struct merge_step){.n_inputs = n, .copies = n == 1 && spans->can_copy,
+                                .begin = spans->begin};
     step->inputs = xcalloc(n, sizeof *step->inputs);
     for (size_t i = 0; i < n; i++) step->inputs[i] = spans[i].input;
     qsort(step->inputs, n, sizeof *step->inputs, compare_numbers);
-    if (step->copies) step->copy = spans->copy;
 }
 
 /* True if a record of the span may sort before key `last` of input `last_input`. */
 static bool overlaps(const struct span *span, uint64_t last, size_t last_input)
 {
     return span->first < last || (span->first == last && span->input < last_input);
-}
-
-void merge_steps_all(size_t n, struct merge_steps *steps)
-{
-    struct merge_step *step = xcalloc(1, sizeof *step);
-    *step = (struct merge_step){.inputs = xcalloc(n, sizeof *step->inputs), .n_inputs = n};
-    for (size_t i = 0; i < n; i++) step->inputs[i] = i;
-    *steps = (struct merge_steps){step, 1};
 }
 
 void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_t n,
@@ -155,7 +145,7 @@ void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_
     *steps = (struct merge_steps){.steps = xcalloc(n, sizeof *steps->steps)};
     for (size_t i = 0; i < n; i++) {
         spans[i] = (struct span){.input = i, .last = UINT64_MAX};
-        spans[i].can_copy = look(paths[i], inputs, shape, &spans[i]);
+        spans[i].can_copy = inputs && look(paths[i], inputs, shape, &spans[i]);
         if (spans[i].can_copy) continue;
         spans[i].first = 0;
         spans[i].last = UINT64_MAX;
@@ -181,55 +171,13 @@ void merge_steps_release(struct merge_steps *steps)
     *steps = (struct merge_steps){0};
 }
 
-/* ---- reading inputs first ---- */
-
-/* Checks that n inputs can be open at the same time. */
-static int check_open_files(size_t n)
-{
-    enum { OTHER_FILES = 32 };
-    size_t limit;
-    if (open_files_suffice(n + OTHER_FILES, &limit)) return 0;
-    diag_error("%zu inputs cannot be open at the same time: raise 'ulimit -n' from %zu to %zu, or "
-               "merge some of them first", n, limit, n + OTHER_FILES);
-    return -1;
-}
-
-/* Makes settings to read n inputs at the same time; checks and divides the memory. */
-static int plan_streams(struct sort_context *sort, const size_t *numbers, size_t n,
-                        struct input_streams_settings *streams)
-{
-    *streams = (struct input_streams_settings){
-        .threads = sort->threads, .inputs = sort->inputs, .numbers = numbers, .n_inputs = n,
-        .n_refs = sam_hdr_nref(sort->header), .totals = sort->totals,
-    };
-    if (memory_budget_share_inputs(&sort->budget, n, &streams->share)) return 0;
-    diag_error("%zu MiB of memory are too little to merge %zu inputs: give %zu MiB or more with "
-               "--max-memory, or merge some of them first", sort->budget.total_bytes >> 20, n,
-               (streams->share.needed_bytes >> 20) + 1);
-    return -1;
-}
-
-/* Reads all inputs, resolves duplicates, and chooses ranges. `step` has all inputs. */
-static int look_first(struct sort_context *sort, const struct record_observers *observers,
-                      const struct merge_step *step)
-{
-    struct input_streams_settings streams;
-    if (check_open_files(sort->settings->n_inputs) < 0 ||
-        plan_streams(sort, step->inputs, step->n_inputs, &streams) < 0 ||
-        scan_inputs_ends(&streams, observers, &sort->rules) < 0)
-        return -1;
-    if (input_scan_settle(&sort->scan, sort->split, sort->columns) < 0) return -1;
-    return sort->duplicates ? markdup_resolve(sort->duplicates, sort->budget.total_bytes) : 0;
-}
+/* ---- planning the merge ---- */
 
 static void plan(struct sort_context *sort, struct merge_steps *steps)
 {
     const struct bam_index *index = sort->output.files[0].index;
-    if (sort->settings->merge_may_copy)
-        merge_steps_plan(sort->settings->inputs, sort->inputs, sort->settings->n_inputs,
-                         index ? bam_index_shape(index) : NULL, steps);
-    else
-        merge_steps_all(sort->settings->n_inputs, steps);
+    merge_steps_plan(sort->settings->inputs, sort->settings->merge_may_copy ? sort->inputs : NULL,
+                     sort->settings->n_inputs, index ? bam_index_shape(index) : NULL, steps);
 }
 
 /* Counts how much of the input files was read. */
@@ -242,21 +190,6 @@ static void count_read(const struct sort_context *sort, uint64_t n_bytes)
     thread_pool_unlock(sort->threads);
 }
 
-/* Scans the IDs in the records of n inputs, some inputs at a time. */
-static int scan_inputs(struct sort_context *sort, const size_t *numbers, size_t n,
-                       bool *touched)
-{
-    enum { AT_A_TIME = 16 };
-    struct input_streams_settings streams;
-    for (size_t from = 0, n_now; from < n; from += n_now) {
-        n_now = n - from < AT_A_TIME ? n - from : AT_A_TIME;
-        if (plan_streams(sort, numbers + from, n_now, &streams) < 0 ||
-            scan_inputs_ids(&streams, touched) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* Turns a copy into a merge if header IDs of the input change and a record has such an ID. */
 static int look_at_ids(struct sort_context *sort, struct merge_steps *steps)
 {
@@ -265,7 +198,7 @@ static int look_at_ids(struct sort_context *sort, struct merge_steps *steps)
     for (size_t i = 0; i < steps->n; i++)
         if (steps->steps[i].copies && bam_inputs_renames(sort->inputs, steps->steps[i].inputs[0]))
             numbers[n++] = steps->steps[i].inputs[0];
-    int r = scan_inputs(sort, numbers, n, touched);
+    int r = scan_inputs_ids(sort, numbers, n, touched);
     for (size_t i = 0; i < steps->n; i++)
         if (touched[steps->steps[i].inputs[0]]) steps->steps[i].copies = false;
     free(touched);
@@ -280,32 +213,18 @@ enum { BUFFER_BYTES = 1 << 20 };        /* room for many blocks */
 struct copy {
     struct sort_context *sort;
     const char *path;
-    const struct merge_copy *what;
-    struct output_file *output;
-    int fd;
+    hFILE *file;
     uint64_t at, end;           /* offsets of the next read, and of the EOF block */
     uint8_t *buffer;
     size_t n_bytes;             /* in the buffer, from the start of a block */
     struct bam_index_file index;
     size_t next_chunk, next_window;     /* of the index: the first ones in later blocks */
-    struct stat file;           /* at open */
 };
 
 static int refuse_index(const struct copy *copy)
 {
     diag_error("the index of '%s' is not that of the file: make the index again, or remove it",
                copy->path);
-    return -1;
-}
-
-/* Reads the index, which must be unchanged since the plan. */
-static int read_index(struct copy *copy)
-{
-    struct bam_index_file *index = &copy->index;
-    if (bam_index_file_read(copy->path, index) == 0 &&
-        index->n_records == copy->what->n_records && index->last_begin == copy->what->last_begin)
-        return 0;
-    diag_error("the index of '%s' was changed while others were read; merge again", copy->path);
     return -1;
 }
 
@@ -320,52 +239,19 @@ static bool pass_places(struct copy *copy, uint64_t at)
            !(*window < part->n_windows && part->windows[*window].begin >> 16 < at);
 }
 
-static bool differs(const struct stat *a, const struct stat *b)
-{
-    return a->st_size != b->st_size || a->st_mtim.tv_sec != b->st_mtim.tv_sec ||
-           a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
-}
-
-static int refuse_change(const char *path)
-{
-    diag_error("'%s' was changed while it, or others, were read; merge again", path);
-    return -1;
-}
-
-/* Opens the file, which must be unchanged since the plan. */
-static int open_file(struct copy *copy, const struct stat *before)
-{
-    struct stat now;
-    copy->fd = open(copy->path, O_RDONLY | O_CLOEXEC);
-    if (copy->fd < 0 || fstat(copy->fd, &now) < 0) {
-        diag_error("cannot open '%s': %s", copy->path, strerror(errno));
-        return -1;
-    }
-    if (!before || now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
-        differs(&now, before))
-        return refuse_change(copy->path);
-    copy->file = now;
-    copy->at = copy->what->begin;
-    copy->end = (uint64_t)now.st_size - BGZF_END_BYTES;
-    return 0;
-}
-
 /* Fills the buffer. */
 static int read_on(struct copy *copy)
 {
-    while (copy->n_bytes < BUFFER_BYTES && copy->at < copy->end) {
-        size_t n = BUFFER_BYTES - copy->n_bytes;
-        if (n > copy->end - copy->at) n = (size_t)(copy->end - copy->at);
-        ssize_t n_read = pread(copy->fd, copy->buffer + copy->n_bytes, n, (off_t)copy->at);
-        if (n_read < 0 && errno == EINTR) continue;
-        if (n_read <= 0) {
-            if (n_read == 0) errno = 0;         /* the file became shorter */
-            input_error_read(copy->path, copy->at);
-            return -1;
-        }
-        copy->n_bytes += (size_t)n_read;
-        copy->at += (uint64_t)n_read;
+    size_t n = BUFFER_BYTES - copy->n_bytes;
+    if (n > copy->end - copy->at) n = (size_t)(copy->end - copy->at);
+    ssize_t n_read = hread(copy->file, copy->buffer + copy->n_bytes, n);
+    if (n_read != (ssize_t)n) {
+        if (n_read >= 0) errno = 0;     /* the file became shorter */
+        input_error_read(copy->path, copy->at);
+        return -1;
     }
+    copy->n_bytes += n;
+    copy->at += n;
     return 0;
 }
 
@@ -396,99 +282,89 @@ static size_t whole_blocks(struct copy *copy)
 static int copy_blocks(struct copy *copy)
 {
     struct sort_context *sort = copy->sort;
+    const struct bam_index_part *part = &copy->index.part;
     for (;;) {
         if (read_on(copy) < 0) return -1;
         if (copy->n_bytes == 0) break;
         size_t n = whole_blocks(copy);
         if (n == 0 || thread_pool_failed(sort->threads) ||
-            output_file_copy(copy->output, copy->buffer, n) < 0)
+            output_file_copy(&sort->output.files[0], copy->buffer, n) < 0)
             return -1;
         copy->n_bytes -= n;
         memmove(copy->buffer, copy->buffer + n, copy->n_bytes);
+        sort->report->copied_bytes += n;
         thread_pool_lock(sort->threads);
-        sort->merged.output_bytes += n;
+        sort->bytes_out += n;
         load_totals_locked(sort->totals)->file_bytes_read += n;
         thread_pool_unlock(sort->threads);
     }
-    const struct bam_index_part *part = &copy->index.part;
-    struct stat now;
-    if (copy->next_chunk < part->n_chunks || copy->next_window < part->n_windows)
-        return refuse_index(copy);
-    return fstat(copy->fd, &now) < 0 || differs(&now, &copy->file) ? refuse_change(copy->path) : 0;
+    return copy->next_chunk < part->n_chunks || copy->next_window < part->n_windows
+               ? refuse_index(copy) : 0;
 }
 
-/* Copies the blocks of an input, as they are, into the first output of the merge. */
-static int copy_input(struct sort_context *sort, const struct merge_step *step)
+/* Checks that the file is still what was planned with. */
+static int check_unchanged(const char *path, const struct stat *before)
+{
+    struct stat now;
+    if (stat(path, &now) == 0 && now.st_ino == before->st_ino && now.st_dev == before->st_dev &&
+        now.st_size == before->st_size && now.st_mtim.tv_sec == before->st_mtim.tv_sec &&
+        now.st_mtim.tv_nsec == before->st_mtim.tv_nsec)
+        return 0;
+    diag_error("'%s' was changed while it, or others, were read; merge again", path);
+    return -1;
+}
+
+/* Copies the blocks of an input, which begin at byte `begin`, and its index. */
+static int copy_file(struct copy *copy, uint64_t begin, const struct stat *planned)
+{
+    struct bam_index_part *part = &copy->index.part;
+    if (bam_index_file_read(copy->path, &copy->index) < 0) return refuse_index(copy);
+    copy->at = begin;
+    copy->end = (uint64_t)planned->st_size - BGZF_END_BYTES;
+    copy->file = hopen(copy->path, "r");
+    if (!copy->file || hseek(copy->file, (off_t)begin, SEEK_SET) < 0) {
+        diag_error("cannot open '%s': %s", copy->path, strerror(errno));
+        return -1;
+    }
+    part->end = bam_index_voffset(copy->end, 0);
+    if (part->n_refs == 0) part->unplaced_begin = bam_index_voffset(begin, 0);
+    if (output_file_copy_index(&copy->sort->output.files[0], part, begin) < 0) return -1;
+    return copy_blocks(copy) < 0 ? -1 : check_unchanged(copy->path, planned);
+}
+
+static int copy_step(struct sort_context *sort, const struct merge_step *step)
 {
     size_t input = step->inputs[0];
-    struct copy copy = {.sort = sort, .path = sort->settings->inputs[input], .what = &step->copy,
-                        .output = &sort->output.files[0], .fd = -1};
-    struct bam_index_part *part = &copy.index.part;
-    int r = open_file(&copy, bam_inputs_file(sort->inputs, input));
-    if (r == 0) r = read_index(&copy);
-    if (r == 0) {
-        part->end = bam_index_voffset(copy.end, 0);
-        if (part->n_refs == 0) part->unplaced_begin = bam_index_voffset(copy.what->begin, 0);
-        r = output_file_copy_index(copy.output, part, copy.what->begin);
-    }
-    copy.buffer = xmalloc(BUFFER_BYTES);
-    if (r == 0) r = copy_blocks(&copy);
+    struct copy copy = {.sort = sort, .path = sort->settings->inputs[input],
+                        .buffer = xmalloc(BUFFER_BYTES)};
+    int r = copy_file(&copy, step->begin, bam_inputs_file(sort->inputs, input));
+    const struct content_sum sum = {.n_records = copy.index.n_records};
     free(copy.buffer);
-    bam_index_part_release(part);
-    if (copy.fd >= 0) (void)close(copy.fd);
-    return r;
-}
-
-static int copy_step(struct sort_context *sort, const struct merge_step *step,
-                     struct content_sum *sum_out)
-{
-    struct content_sum sum = {.n_records = step->copy.n_records};
-    uint64_t before = sort->merged.output_bytes;
-    if (copy_input(sort, step) < 0) return -1;
+    bam_index_part_release(&copy.index.part);
+    if (copy.file) hclose_abruptly(copy.file);
+    if (r < 0) return -1;
     sort->report->n_inputs_copied++;
-    sort->report->copied_bytes += sort->merged.output_bytes - before;
     thread_pool_lock(sort->threads);
-    sort->merged.n_records += sum.n_records;
+    content_sum_join(&sort->sum_out, &sum);
     load_totals_add(sort->totals, &sum, false);
     thread_pool_unlock(sort->threads);
-    content_sum_join(sum_out, &sum);
     return 0;
 }
 
-/* ---- executing the steps ---- */
+/* ---- all steps ---- */
 
-static int merge_step(struct sort_context *sort, const struct merge_step *step,
-                      struct content_sum *sum_out)
-{
-    struct input_streams_settings streams;
-    struct content_sum sum;
-    if (check_open_files(step->n_inputs) < 0 ||
-        plan_streams(sort, step->inputs, step->n_inputs, &streams) < 0)
-        return -1;
-    if (merge_to_output(sort, &streams, &sum) < 0) return -1;
-    sort->report->n_inputs_merged += step->n_inputs;
-    content_sum_join(sum_out, &sum);
-    return 0;
-}
-
-int merge_sorted(struct sort_context *sort, const struct record_observers *observers,
-                 struct content_sum *sum_out)
+int merge_sorted(struct sort_context *sort)
 {
     struct merge_steps steps;
-    int r = 0;
-    *sum_out = (struct content_sum){0};
     plan(sort, &steps);
-    if (sort->duplicates || input_scan_is_needed(&sort->scan)) {
-        progress_enter(sort->progress, SORT_PHASE_MARK);
-        r = look_first(sort, observers, &steps.steps[0]);
-        progress_enter(sort->progress, SORT_PHASE_MERGE);
-    }
-    if (r == 0) r = look_at_ids(sort, &steps);
+    int r = look_at_ids(sort, &steps);
     count_read(sort, 0);
-    if (r == 0) r = sorted_output_open(&sort->output, sort->header, 0);
+    if (r == 0) r = sorted_output_open(sort, 0);
     for (size_t i = 0; r == 0 && i < steps.n; i++) {
         const struct merge_step *step = &steps.steps[i];
-        r = step->copies ? copy_step(sort, step, sum_out) : merge_step(sort, step, sum_out);
+        r = step->copies ? copy_step(sort, step)
+                         : merge_to_output(sort, step->inputs, step->n_inputs);
+        if (!step->copies) sort->report->n_inputs_merged += step->n_inputs;
     }
     if (r == 0) count_read(sort, sort->inputs->n_bytes);
     merge_steps_release(&steps);

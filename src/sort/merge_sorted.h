@@ -2,8 +2,7 @@
  * merge_sorted.h -- --merge: merges sorted inputs into one output, or copies their compressed
  * blocks.
  *
- * With --markdup, or with ranges of equal size, all inputs are first read once. The work is a list
- * of steps: each merges some inputs, or copies the blocks of one input.
+ * The work is a list of steps: each merges some inputs, or copies the blocks of one input.
  *
  * If an input sorted by coordinate overlaps no other input, its compressed blocks are copied, and
  * its index is shifted. So joining the groups of a genome costs as much as copying the files. The
@@ -19,25 +18,17 @@
 #include "output/bam_index_file.h"
 #include "sort/sort_context.h"
 
-/* Opens the output and writes all inputs into it; the caller closes it. observers: see the records
-   if the inputs are read first. Sets *sum_out to the sum of the merged records; copied records are
-   only counted. */
-int merge_sorted(struct sort_context *sort, const struct record_observers *observers,
-                 struct content_sum *sum_out);
+/* Opens the output and writes all inputs into it; the caller closes it. Copied records are only
+   counted in the sums. */
+int merge_sorted(struct sort_context *sort);
 
 /* ---- the steps ---- */
-
-struct merge_copy {             /* an input whose blocks are copied */
-    uint64_t begin;             /* offset in the file of the first block of records */
-    /* from the index, which must not change until the blocks are copied */
-    uint64_t n_records, last_begin;
-};
 
 struct merge_step {
     size_t *inputs;             /* numbers of the inputs, ascending */
     size_t n_inputs;
     bool copies;                /* copy the blocks of the only input */
-    struct merge_copy copy;     /* copies */
+    uint64_t begin;             /* copies: offset in the file of the first block of records */
 };
 
 struct merge_steps {
@@ -45,11 +36,8 @@ struct merge_steps {
     size_t n;
 };
 
-/* Makes one step of all n inputs. */
-void merge_steps_all(size_t n, struct merge_steps *steps);
-
 /* Makes the steps of a merge by coordinate, from first and last record of each of the n inputs.
-   shape: of the output's index, or NULL. */
+   inputs NULL: none is copied, and there is one step. shape: of the output's index, or NULL. */
 void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_t n,
                       const struct bam_index_shape *shape, struct merge_steps *steps);
 

@@ -20,15 +20,13 @@
    merge. */
 enum { FIRST_EXPANSION = 4 };
 
-void output_chunker_init(struct output_chunker *s, const struct sort_context *sort,
-                         size_t chunk_bytes)
+void output_chunker_init(struct output_chunker *s, struct sort_context *sort, size_t chunk_bytes)
 {
     *s = (struct output_chunker){.sort = sort, .expansion = FIRST_EXPANSION,
                                  .record_growth = markdup_usual_growth(sort->duplicates)};
     for (unsigned i = 0; i < sort->output.n_files; i++)
         /* Output chunks, above all the last one, may be larger than planned. */
-        s->forms[i] = (struct output_form){.number = i, .file = &sort->output.files[i],
-                                           .column_batch_bytes = 2 * chunk_bytes};
+        sort->output.files[i].column_batch_bytes = 2 * chunk_bytes;
     s->last_waiting = &s->waiting;
 }
 
@@ -240,26 +238,17 @@ struct open_block *output_chunker_keep(struct output_chunker *s, const struct me
 
 /* ---- blocks of inputs ---- */
 
-int output_chunker_refuse_order(const struct output_chunker *s, const char *input,
-                                const struct open_block *before, size_t i,
-                                const struct open_block *block, size_t k)
-{
-    const struct sort_rules *rules = &s->sort->rules;
-    order_violation_print(
-        rules, s->sort->header, input, sort_entry_record(rules->order, &before->source.entries[i]),
-        sort_entry_record(rules->order, &block->source.entries[k]), block->source.first_index + k);
-    return -1;
-}
-
 /* Checks that the records of a block are in order. */
 static int check_order(const struct open_block *block, const char *input)
 {
-    const struct sort_rules *rules = &block->output_chunker->sort->rules;
+    const struct sort_context *sort = block->output_chunker->sort;
     const struct merge_source *source = &block->source;
-    if (merge_is_sorted(rules, source->entries, source->n_entries)) return 0;
+    if (merge_is_sorted(&sort->rules, source->entries, source->n_entries)) return 0;
     size_t i = 1;
-    while (merge_is_sorted(rules, source->entries + i - 1, 2)) i++;
-    return output_chunker_refuse_order(block->output_chunker, input, block, i - 1, block, i);
+    while (merge_is_sorted(&sort->rules, source->entries + i - 1, 2)) i++;
+    order_violation_print(&sort->rules, sort->header, input, &source->entries[i - 1],
+                          &source->entries[i], source->first_index + i);
+    return -1;
 }
 
 /* Checks the records of a span, marks duplicates among them, adds them to *sum, and makes their
@@ -308,7 +297,6 @@ int output_chunker_make_block(void *arg, struct worker *worker, struct queued_sp
     } else {
         span->made = block;
         load_totals_add(sort->totals, &sum, any_placed);
-        content_sum_join(&s->sum_in, &sum);
     }
     thread_pool_unlock(sort->threads);
     if (index_bytes < 0) return -1;
@@ -350,7 +338,8 @@ int output_chunker_merge(struct output_chunker *s, struct output_chunk *output_c
     return submit_ready_chunk(s);
 }
 
-void output_chunk_drop_blocks(struct output_chunk *output_chunk)
+/* With the lock held, or all threads done. */
+static void drop_blocks(struct output_chunk *output_chunk)
 {
     for (size_t i = 0; i < output_chunk->n_blocks; i++)
         output_chunker_drop_block(output_chunk->blocks[i]);
@@ -359,6 +348,7 @@ void output_chunk_drop_blocks(struct output_chunk *output_chunk)
 
 void output_chunk_destroy(struct output_chunk *output_chunk)
 {
+    drop_blocks(output_chunk);
     free(output_chunk->blocks);
     merge_bound_release(&output_chunk->low);
     merge_bound_release(&output_chunk->high);
@@ -392,11 +382,9 @@ static bool is_in_order(const struct output_chunk *output_chunk, const struct so
 }
 
 /* Merges the output chunk and writes its output. Returns 0, or -1 after a message. */
-static int merge_chunk(struct output_chunk *output_chunk, struct worker *worker,
-                       struct content_sum *sum)
+static int merge_chunk(struct output_chunk *output_chunk, struct worker *worker)
 {
-    struct output_chunker *s = output_chunk->output_chunker;
-    const struct sort_context *sort = s->sort;
+    struct sort_context *sort = output_chunk->output_chunker->sort;
     size_t n_slices = 0;
     struct output_chunk_scratch *scratch = worker_scratch(worker, &scratch_kind);
     const struct sort_entry *merged;
@@ -421,14 +409,14 @@ static int merge_chunk(struct output_chunk *output_chunk, struct worker *worker,
     }
     observed_parts_begin(&output_chunk->observed, &sort->observers_out);
     struct chunk_records records = {
-        .rules = &sort->rules, .header = sort->header, .split = sort->output.plan,
-        .entries = merged, .n_entries = n, .sum = sum,
+        .rules = &sort->rules, .header = sort->header, .split = sort->split,
+        .entries = merged, .n_entries = n, .sum = &output_chunk->sum,
         .observed = &output_chunk->observed,
     };
     int r = 0;
     for (unsigned i = 0; r == 0 && i < sort->output.n_files; i++) {
-        records.is_first = i == 0;
-        r = chunk_encoder_make(&output_chunk->outputs[i], &s->forms[i], &records, worker);
+        records.output = i;
+        r = chunk_encoder_make(&output_chunk->outputs[i], &sort->output.files[i], &records, worker);
     }
     return observed_parts_end(&output_chunk->observed) < 0 ? -1 : r;
 }
@@ -444,22 +432,18 @@ static void remember_expansion(const struct output_chunk *output_chunk)
         n_bytes += out->large_bytes > out->n_bytes ? out->large_bytes : out->n_bytes;
     }
     if (n_bytes > 0)
-        output_chunk->output_chunker->expansion = (double)n_bytes / (double)output_chunk->raw_bytes;
+        output_chunk->output_chunker->expansion =
+            (double)n_bytes / (double)output_chunk->sum.n_bytes;
 }
 
 static void output_chunk_job(struct worker *worker, void *arg)
 {
     struct output_chunk *output_chunk = arg;
-    struct output_chunker *s = output_chunk->output_chunker;
-    struct threads *threads = s->sort->threads;
-    struct content_sum sum = {0};
-    if (!thread_pool_failed(threads) && merge_chunk(output_chunk, worker, &sum) < 0)
+    struct threads *threads = output_chunk->output_chunker->sort->threads;
+    if (!thread_pool_failed(threads) && merge_chunk(output_chunk, worker) < 0)
         thread_pool_fail(threads);
-    output_chunk->n_records = sum.n_records;
-    output_chunk->raw_bytes = sum.n_bytes;
     thread_pool_lock(threads);
-    output_chunk_drop_blocks(output_chunk);
-    content_sum_join(&s->sum, &sum);
+    drop_blocks(output_chunk);
     remember_expansion(output_chunk);
     output_chunk->done = true;
     thread_pool_unlock(threads);

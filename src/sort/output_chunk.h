@@ -12,18 +12,16 @@
 #define ROCKSORT_SORT_OUTPUT_CHUNK_H
 
 #include "input/span_queue.h"
+#include "output/chunk_encoder.h"
 #include "sort/sort_context.h"
 #include "spill/run_reader.h"
 
 struct output_chunker {         /* starts as {0} */
-    const struct sort_context *sort;
-    struct output_form forms[MOST_OUTPUTS];     /* of each output, by its number */
+    struct sort_context *sort;
     size_t record_growth;       /* estimated bytes that duplicate tags add to a record */
     /* under the lock */
     size_t block_bytes;         /* memory of all blocks */
     struct output_chunk *waiting, **last_waiting;
-    struct content_sum sum_in, sum;     /* of the records of inputs (--merge), and of finished
-                                           output chunks */
     double expansion;           /* bytes of lines or columns for each byte of records, in the output
                                    chunk finished last */
 };
@@ -51,14 +49,13 @@ struct output_chunk {
     size_t n_opened;            /* under the lock: blocks before this one are open */
     struct chunk_encoder outputs[MOST_OUTPUTS];
     struct observed_parts observed;     /* results of the observers */
-    uint64_t n_records, raw_bytes;      /* of the output chunk */
+    struct content_sum sum;     /* of its records */
     size_t expected_bytes;      /* dispatcher only: estimated bytes of its records */
     bool done;                  /* under the lock */
 };
 
 /* chunk_bytes: planned bytes of records in an output chunk. */
-void output_chunker_init(struct output_chunker *s, const struct sort_context *sort,
-                         size_t chunk_bytes);
+void output_chunker_init(struct output_chunker *s, struct sort_context *sort, size_t chunk_bytes);
 
 /* Return a block with one user, the caller, and submit a job that opens it: a stored block, which
    the block then owns; or a part of a sort buffer, which may be open already. */
@@ -71,12 +68,6 @@ struct open_block *output_chunker_keep(struct output_chunker *s, const struct me
 int output_chunker_make_block(void *arg, struct worker *worker, struct queued_span *span,
                               const char *input);
 void output_chunker_drop_made(void *arg, void *made);
-
-/* Prints that record i of one block precedes record k of the same or another block of the input but
-   sorts after it. Returns -1. */
-int output_chunker_refuse_order(const struct output_chunker *s, const char *input,
-                                const struct open_block *before, size_t i,
-                                const struct open_block *block, size_t k);
 
 /* With the lock held: sets the counted memory of a block, of which entries and keys take
    index_bytes. */
@@ -94,10 +85,7 @@ int output_chunker_merge(struct output_chunker *s, struct output_chunk *output_c
 /* Removes a user of the block; the last one frees it. With the lock held, or all threads done. */
 void output_chunker_drop_block(struct open_block *block);
 
-/* Frees an output chunk after its job or output_chunk_drop_blocks has dropped its blocks. */
+/* Frees an output chunk after its job, or when all threads are done. */
 void output_chunk_destroy(struct output_chunk *output_chunk);
-
-/* Drops an output chunk's blocks. With the lock held, or all threads done. */
-void output_chunk_drop_blocks(struct output_chunk *output_chunk);
 
 #endif

@@ -7,6 +7,7 @@
 #include "os/temp_dir.h"
 #include "output/count_files.h"
 #include "output/cram_reference.h"
+#include "sort/sorted_output.h"
 #include "sort/verify.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -215,12 +216,9 @@ static int prepare_groups(struct sort_context *sort)
     }
     if (request->kind == SPLIT_TAG)
         record_observers_add(&sort->observers_in, split_values_observer(request->tag));
-    sort->output.plan = sort->split;
-    sort->output.groups = sort->groups;
 #ifdef __GLIBC__
     (void)malloc_trim(0);       /* return the memory of the parsed BED file */
 #endif
-    sort->output.groups_dir = &sort->groups_dir;
     return sort->split ? 0 : -1;
 }
 
@@ -328,7 +326,7 @@ int prepare_rules(struct sort_context *sort, bool *nothing_to_check)
     if (sort->duplicates) prepare_duplicates(sort);
     count_files_observe(s->count_files, sort->header, &sort->observers_out);
     if (prepare_columns(sort) < 0) return -1;
-    return sorted_output_prepare(&sort->output, sort->header, s->memory_bytes);
+    return sorted_output_prepare(sort);
 }
 
 int prepare_output_header(struct sort_context *sort)

@@ -237,8 +237,8 @@ static void copy_counters(const struct sort_context *sort, struct sample *sample
         .raw_bytes_before = read->raw_bytes_before, .file_bytes = read->file_bytes,
         .file_bytes_read = read->file_bytes_read, .file_bytes_before = read->file_bytes_before,
         .n_runs = spilled->n_runs, .spilled_bytes = spilled->raw_bytes,
-        .records_out = sort->merged.n_records, .raw_bytes_out = sort->merged.raw_bytes,
-        .output_bytes = sort->merged.output_bytes,
+        .records_out = sort->sum_out.n_records, .raw_bytes_out = sort->sum_out.n_bytes,
+        .output_bytes = sort->bytes_out,
     };
     thread_pool_unlock(sort->threads);
 }

@@ -166,35 +166,24 @@ void order_violation_print_verdict(const char *input, sam_hdr_t *header,
     ks_free(&after);
 }
 
-/* Appends a copy of a record in its original form. Returns its end. */
-static uint8_t *copy_record(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
+static void describe(const struct sort_rules *rules, const struct sort_entry *entry,
+                     uint64_t number, struct order_record *told)
 {
-    memcpy(out, rec, bam_record_bytes(rec));
-    sort_rules_restore(rules->order, out);
-    return out + bam_record_bytes(out);
+    const uint8_t *rec = sort_entry_record(rules->order, entry);
+    uint8_t *copy = xmemdup(rec, bam_record_bytes(rec));
+    sort_rules_restore(rules->order, copy);
+    order_record_describe(rules, copy, number, told);
+    free(copy);
 }
 
 void order_violation_print(const struct sort_rules *rules, sam_hdr_t *header, const char *input,
-                           const uint8_t *before, const uint8_t *after, uint64_t number)
+                           const struct sort_entry *before, const struct sort_entry *after,
+                           uint64_t number)
 {
     struct order_claim claim;
-    struct order_verdict verdict;
-    struct record_problem problem;
+    struct order_verdict verdict = {.candidate = claim.candidates};
     order_claim_of_rules(rules, &claim);
-    claim.candidates[0].rules = *rules;
-    uint8_t *two = xmalloc(bam_record_bytes(before) + bam_record_bytes(after));
-    const uint8_t *end = copy_record(rules, after, copy_record(rules, before, two));
-    struct order_check *check = order_check_create(&claim);
-    struct order_span *span = order_check_scan(check, two, end, 0, &problem);
-    if (span) {
-        (void)order_check_join(check, span);
-        order_check_verdict(check, &verdict);
-        verdict.before.number += number - 1;
-        verdict.after.number += number - 1;
-        order_violation_print_verdict(input, header, &verdict);
-    } else {                    /* both had a key when they were read */
-        record_problem_print(&problem, input);
-    }
-    order_check_destroy(check);
-    free(two);
+    describe(rules, before, number - 1, &verdict.before);
+    describe(rules, after, number, &verdict.after);
+    order_violation_print_verdict(input, header, &verdict);
 }

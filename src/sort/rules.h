@@ -10,6 +10,7 @@
 #include "bam_sort_key.h"
 #include "fixmate/fixmate.h"
 #include "order/order_check.h"
+#include "order/slice_merge.h"
 #include "output/output_format.h"
 
 #include <htslib/sam.h>
@@ -49,10 +50,11 @@ int rules_header_error(const char *name);
 void order_violation_print_verdict(const char *input, sam_hdr_t *header,
                                    const struct order_verdict *verdict);
 
-/* Prints an error: two consecutive records of the input, in their sorted form, violate the rules.
+/* Prints an error: two consecutive entries of the input violate the rules.
    `number`: of the second one, from 0. */
 void order_violation_print(const struct sort_rules *rules, sam_hdr_t *header, const char *input,
-                           const uint8_t *before, const uint8_t *after, uint64_t number);
+                           const struct sort_entry *before, const struct sort_entry *after,
+                           uint64_t number);
 
 void rules_release(struct rules_maker *maker);
 

@@ -1,7 +1,12 @@
 /* scan_runs.c -- see scan_runs.h. */
 #include "sort/scan_runs.h"
 
+#include "bam/bam_check.h"
+#include "input/record_entries.h"
+#include "os/memory.h"
+#include "sort/progress.h"
 #include "spill/run_reader.h"
+#include "util/diag.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -96,7 +101,8 @@ static int scan_next(const struct scan *scan, struct run_readers *run_readers, s
     return thread_pool_submit_slot(scan->threads, &job->slot, scan_block) < 0 ? -1 : 1;
 }
 
-int scan_earlier_runs(const struct sort_context *sort, const struct record_observers *observers)
+static int scan_earlier_runs(const struct sort_context *sort,
+                             const struct record_observers *observers)
 {
     struct memory_budget budget;
     sort_buffer_pool_budget(sort->pool, &budget);
@@ -146,7 +152,8 @@ static int scan_range(struct worker *worker, void *item)
     return observed_parts_close(&parts, r);
 }
 
-int scan_kept_buffers(const struct sort_context *sort)
+/* Shows observers_run the sort buffers. */
+static int scan_kept_buffers(const struct sort_context *sort)
 {
     enum { RANGE_RECORDS = 16384 };     /* some milliseconds of work */
     struct scan scan = begin_scan(sort, &sort->observers_run);
@@ -169,4 +176,155 @@ int scan_kept_buffers(const struct sort_context *sort)
             r = thread_pool_submit_slot(scan.threads, &job->slot, scan_range);
         }
     return end_scan(&scan, r);
+}
+
+/* ---- inputs of --merge ---- */
+
+int plan_inputs(const struct sort_context *sort, const size_t *numbers, size_t n,
+                struct input_streams_settings *streams)
+{
+    enum { OTHER_FILES = 32 };
+    size_t limit;
+    *streams = (struct input_streams_settings){
+        .threads = sort->threads, .inputs = sort->inputs, .numbers = numbers, .n_inputs = n,
+        .n_refs = sam_hdr_nref(sort->header), .totals = sort->totals,
+    };
+    if (!open_files_suffice(n + OTHER_FILES, &limit))
+        diag_error("%zu inputs cannot be open at the same time: raise 'ulimit -n' from %zu to %zu, "
+                   "or merge some of them first", n, limit, n + OTHER_FILES);
+    else if (!memory_budget_share_inputs(&sort->budget, n, &streams->share))
+        diag_error("%zu MiB of memory are too little to merge %zu inputs: give %zu MiB or more "
+                   "with --max-memory, or merge some of them first",
+                   sort->budget.total_bytes >> 20, n, (streams->share.needed_bytes >> 20) + 1);
+    else
+        return 0;
+    return -1;
+}
+
+struct input_scan_job {
+    const struct sort_context *sort;
+    const struct record_observers *observers;
+    bool *touched;              /* under the lock */
+};
+
+/* Reads inputs to their ends. */
+static int scan_streams(struct input_streams_settings *settings)
+{
+    struct input_streams *streams = input_streams_start(settings);
+    struct queued_span *none;
+    if (!streams) return -1;
+    for (size_t i = 0; i < settings->n_inputs && !thread_pool_failed(settings->threads); i++)
+        if (input_streams_next(streams, i, &none) < 0) thread_pool_fail(settings->threads);
+    input_streams_stop(streams);
+    int r = thread_pool_finish_jobs(settings->threads);
+    input_streams_destroy(streams);
+    return r;
+}
+
+static int show_span(void *arg, struct worker *worker, struct queued_span *span, const char *input)
+{
+    const struct input_scan_job *job = arg;
+    const struct record_span *records = &span->records;
+    struct record_problem problem;
+    struct sort_rules rules = job->sort->rules;
+    (void)worker;
+    rules.cut_names = NULL;     /* the merge counts them */
+    const uint8_t *end = record_entries_check(&rules, sam_hdr_nref(job->sort->header),
+                                              records->from, records->to, records->first_record,
+                                              &problem);
+    const struct observed_records observed = {.all = {records->from, end}, .run = span->input,
+                                              .first_record = records->first_record};
+    if (end) return record_observers_look(job->observers, &observed);
+    record_problem_print(&problem, input);
+    return -1;
+}
+
+/* Shows observers all inputs. */
+static int scan_all_inputs(const struct sort_context *sort,
+                           const struct record_observers *observers)
+{
+    struct input_scan_job job = {.sort = sort, .observers = observers};
+    struct input_streams_settings streams;
+    size_t n = sort->settings->n_inputs, *numbers = xcalloc(n, sizeof *numbers);
+    for (size_t i = 0; i < n; i++) numbers[i] = i;
+    int r = plan_inputs(sort, numbers, n, &streams);
+    streams.make = show_span;
+    streams.arg = &job;
+    if (r == 0) r = scan_streams(&streams);
+    free(numbers);
+    return r;
+}
+
+/* Looks for IDs that change. */
+static int look_at_ids(void *arg, struct worker *worker, struct queued_span *span,
+                       const char *input)
+{
+    const struct input_scan_job *job = arg;
+    struct bam_records records = {span->records.from, span->records.to};
+    const struct id_renames *renames = bam_inputs_renames(job->sort->inputs, span->input);
+    struct record_problem problem = {.record = span->records.first_record, .is_damaged = true};
+    bool touched = false;
+    (void)worker;
+    for (const uint8_t *rec; (rec = bam_records_next(&records));) {
+        problem.text = bam_record_check(rec, sam_hdr_nref(job->sort->header));
+        if (problem.text) {
+            record_problem_print(&problem, input);
+            return -1;
+        }
+        problem.record++;
+        touched = touched || id_renames_touch(renames, rec);
+    }
+    if (!touched) return 0;
+    thread_pool_lock(job->sort->threads);
+    job->touched[span->input] = true;
+    thread_pool_unlock(job->sort->threads);
+    return 0;
+}
+
+int scan_inputs_ids(const struct sort_context *sort, const size_t *numbers, size_t n,
+                    bool *touched)
+{
+    enum { AT_A_TIME = 16 };
+    struct input_scan_job job = {.sort = sort, .touched = touched};
+    struct input_streams_settings streams;
+    for (size_t from = 0, n_now; from < n; from += n_now) {
+        n_now = n - from < AT_A_TIME ? n - from : AT_A_TIME;
+        if (plan_inputs(sort, numbers + from, n_now, &streams) < 0) return -1;
+        streams.keeps_ids = true;
+        streams.make = look_at_ids;
+        streams.arg = &job;
+        if (scan_streams(&streams) < 0) return -1;
+    }
+    return 0;
+}
+
+/* ---- all of them ---- */
+
+/* Shows observers the records that they have not seen. */
+static int scan_unseen(struct sort_context *sort)
+{
+    struct record_observers observers = sort->observers_in;
+    record_observers_add(&observers, markdup_observer(sort->duplicates));
+    if (sort->settings->merge) return scan_all_inputs(sort, &observers);
+    return sort->first_own_run > 0 ? scan_earlier_runs(sort, &observers) : 0;
+}
+
+int resolve_before_merge(struct sort_context *sort)
+{
+    const struct input_scan *scan = &sort->scan;
+    if (!sort->duplicates && !scan->ranges && !scan->tags) return 0;
+    progress_enter(sort->progress, SORT_PHASE_MARK);
+    if (scan_unseen(sort) < 0) return -1;
+    if (scan->ranges) split_plan_set_ranges(sort->split, scan->ranges);
+    for (int i = 0; scan->tags && i < MOST_OUTPUTS; i++) {
+        struct column_output *columns = &sort->columns[i];
+        if (!columns->request || columns->schema) continue;
+        columns->schema = column_schema_create(columns->request->list, scan->tags);
+        if (!columns->schema) return -1;
+    }
+    if (!sort->duplicates) return 0;
+    /* The load has ended and the merge has not begun. */
+    size_t kept_bytes = sort_buffer_pool_kept_bytes(sort->pool), all = sort->budget.total_bytes;
+    return scan_kept_buffers(sort) < 0
+               ? -1 : markdup_resolve(sort->duplicates, kept_bytes < all ? all - kept_bytes : 0);
 }

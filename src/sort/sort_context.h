@@ -10,20 +10,36 @@
 
 #include "markdup/markdup.h"
 #include "output/cram_check.h"
-#include "output/input_scan.h"
+#include "output/output_file.h"
+#include "output/output_set.h"
+#include "resume/group_dir.h"
 #include "resume/resume.h"
 #include "resume/sort_settings.h"
+#include "resume/temp_store.h"
 #include "sort/rules.h"
 #include "sort/sort_report.h"
-#include "sort/sorted_output.h"
 #include "spill/record_observers.h"
-#include "resume/temp_store.h"
+#include "split/group_list.h"
+#include "split/split_plan.h"
 
-/* What was merged so far, for the progress display. Under the lock of the thread pool. */
-struct merge_counts {
-    uint64_t n_records;
-    uint64_t raw_bytes;
-    uint64_t output_bytes;      /* CRAM: 0 */
+/* Borrowed from observers that must see the whole input before the first record is written; NULL:
+   not needed. */
+struct input_scan {
+    struct range_counts *ranges;        /* to choose ranges of groups */
+    struct tag_schema_scan *tags;       /* to choose columns */
+};
+
+struct sorted_output {          /* see sorted_output.h */
+    struct output_file files[MOST_OUTPUTS];     /* with groups, [0] has their settings, and patterns
+                                                   as names */
+    unsigned n_files;
+    /* with groups */
+    struct output_header shared_header;
+    struct open_group **open;   /* one, or several with intervals apart */
+    size_t n_open, open_room;
+    size_t span;                /* by place: the last span */
+    uint8_t *value;             /* by tag: the last value; owned */
+    size_t value_bytes;
 };
 
 struct spiller {                /* see spiller.h */
@@ -63,16 +79,16 @@ struct sort_context {
     struct output_set outputs;          /* these, and reports; set with the lock held */
     struct group_dir groups_dir;        /* set with the lock held */
     struct split_plan *split;           /* NULL without --split-by */
-    struct group_list *groups;          /* with split, until moved to the report */
+    struct group_list *groups;          /* with split; owned by the report when
+                                           the output is complete */
     struct input_scan scan;
     struct column_output columns[MOST_OUTPUTS]; /* of Arrow and Parquet; else {NULL} */
     struct sorted_output output;
     struct cram_doubt cram_doubt;       /* of all outputs */
     /* see records that are read, that are written to runs, and that are written to the output */
     struct record_observers observers_in, observers_run, observers_out;
-    struct merge_counts merged;         /* under the lock */
-    struct content_sum sum_out;
-    bool lost_reader;                   /* the reader of standard output closed it */
+    struct content_sum sum_out;         /* of the records written so far; under the lock */
+    uint64_t bytes_out;                 /* written so far; CRAM: 0; under the lock */
     struct progress *progress;
 };
 

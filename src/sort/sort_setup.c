@@ -1,6 +1,7 @@
 /* sort_setup.c -- see sort_setup.h. */
 #include "sort/sort_setup.h"
 
+#include "sort/sorted_output.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static void create_duplicates(struct sort_context *sort)
 static void create_output(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
-    sort->output = (struct sorted_output){.n_files = s->also ? 2 : 1, .set = &sort->outputs};
+    sort->output.n_files = s->also ? 2 : 1;
     sort->output.files[0].settings = (struct output_settings){
         .path = &sort->output_path, .index_path = &sort->index_path, .format = s->output_format,
         .method = sort_settings_method(s), .pool = thread_pool_hts(sort->threads),
@@ -167,12 +168,6 @@ static void report_duplicates(struct sort_context *sort)
                   &sort->report->duplicates.file_bytes);
 }
 
-void sort_report_groups(struct sort_context *sort)
-{
-    sort->report->groups = sort->groups;
-    sort->groups = NULL;
-}
-
 void sort_close_store(struct sort_context *sort, bool directories_stay)
 {
     temp_store_close(sort->store, directories_stay, &sort->report->store);
@@ -212,7 +207,7 @@ void sort_release(struct sort_context *sort)
     sorted_output_release(&sort->output);
     free(sort->temp_prefixes);          /* after the output, which uses them */
     split_plan_destroy(sort->split);
-    group_list_destroy(sort->groups);
+    if (sort->groups != sort->report->groups) group_list_destroy(sort->groups);
     rules_release(&sort->rules_maker);
     checkpoint_writer_destroy(sort->checkpoint);
     resume_release(&sort->resume);

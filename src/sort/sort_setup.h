@@ -17,9 +17,6 @@ void sort_init(struct sort_context *sort, const struct sort_settings *settings,
 void sort_plan_memory(const struct sort_settings *settings, size_t total_bytes,
                       struct memory_budget *budget);
 
-/* When all groups are written: moves the list of groups to the report. */
-void sort_report_groups(struct sort_context *sort);
-
 /* Closes the store, and fills the report. directories_stay: the temporary directories are kept as a
    checkpoint. */
 void sort_close_store(struct sort_context *sort, bool directories_stay);

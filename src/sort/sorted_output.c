@@ -24,17 +24,17 @@ struct open_group {
 };
 
 /* The settings shared by all groups. */
-static const struct output_settings *like_of(const struct sorted_output *out)
+static const struct output_settings *like_of(const struct sort_context *sort)
 {
-    return &out->files[0].settings;
+    return &sort->output.files[0].settings;
 }
 
 /* ---- preparing groups ---- */
 
 /* Checks that the files of a group do not exist, and belong to no other group. */
-static int check_files(const struct sorted_output *out, size_t group)
+static int check_files(const struct sort_context *sort, size_t group)
 {
-    const struct group_list *groups = out->groups;
+    const struct group_list *groups = sort->groups;
     char *file = group_list_file(groups, group), *index = group_list_index(groups, group);
     int r = group_dir_check_name(file);
     if (r == 0 && index) r = group_dir_check_name(index);
@@ -50,26 +50,26 @@ static int check_files(const struct sorted_output *out, size_t group)
     return r;
 }
 
-static int check_known(const struct sorted_output *out)
+static int check_known(const struct sort_context *sort)
 {
-    const struct output_settings *like = like_of(out);
-    group_list_set_patterns(out->groups, like->path->name, like->index_path->name);
-    for (size_t i = 0; i < group_list_count(out->groups); i++)
-        if (check_files(out, i) < 0) return -1;
+    const struct output_settings *like = like_of(sort);
+    group_list_set_patterns(sort->groups, like->path->name, like->index_path->name);
+    for (size_t i = 0; i < group_list_count(sort->groups); i++)
+        if (check_files(sort, i) < 0) return -1;
     return 0;
 }
 
 /* Checks that indexes, which are written beside the groups, can be renamed to their directory. */
-static int check_index_place(const struct sorted_output *out)
+static int check_index_place(const struct sort_context *sort)
 {
-    const struct output_settings *like = like_of(out);
+    const struct output_settings *like = like_of(sort);
     const struct output_path *index = like->index_path;
     if (!index->name) return 0;
     char *groups = path_fixed_parent(like->path->final);
     char *indexes = path_fixed_parent(index->final);
     char *name = xasprintf("%s/%s", indexes, path_name(index->temporary));
     int error = strcmp(groups, indexes) == 0
-                    ? 0 : group_dir_try_name(out->groups_dir->path, name, like->path->lock);
+                    ? 0 : group_dir_try_name(sort->groups_dir.path, name, like->path->lock);
     free(groups);
     free(indexes);
     free(name);
@@ -84,31 +84,31 @@ static int check_index_place(const struct sorted_output *out)
 
 /* The memory that an open group may need. A BAI has an entry for each window of the genome; a CSI
    only for windows with reads, which are few in total. */
-static size_t open_bytes(const struct sorted_output *out)
+static size_t open_bytes(const struct sort_context *sort)
 {
     enum { GROUP_BYTES = 128 << 10, WINDOW_SHIFT = 14, ENTRY_BYTES = 8 };
     size_t n_bytes = GROUP_BYTES;
-    if (!like_of(out)->index_path->name || !like_of(out)->index_is_bai) return n_bytes;
-    for (int tid = 0; tid < sam_hdr_nref(out->header); tid++)
-        n_bytes += (size_t)((sam_hdr_tid2len(out->header, tid) >> WINDOW_SHIFT) + 2) * ENTRY_BYTES;
+    if (!like_of(sort)->index_path->name || !like_of(sort)->index_is_bai) return n_bytes;
+    for (int tid = 0; tid < sam_hdr_nref(sort->header); tid++)
+        n_bytes += (size_t)((sam_hdr_tid2len(sort->header, tid) >> WINDOW_SHIFT) + 2) * ENTRY_BYTES;
     return n_bytes;
 }
 
 /* Checks that enough groups can be open at the same time. */
-static int check_open(const struct sorted_output *out, size_t memory_bytes)
+static int check_open(const struct sort_context *sort)
 {
     enum { OTHER_FILES = 64, FILES_OF_GROUP = 3, CRAM_GROUPS = 4 };
-    size_t most = out->plan->most_open, needed = most * FILES_OF_GROUP + OTHER_FILES;
+    size_t most = sort->split->most_open, needed = most * FILES_OF_GROUP + OTHER_FILES;
     if (most <= 2) return 0;
-    size_t n_bytes = most * open_bytes(out), limit;
+    size_t n_bytes = most * open_bytes(sort), limit;
     if (!open_files_suffice(needed, &limit))
         diag_error("--split-by: %zu groups must be open at the same time, because their "
                    "intervals alternate: raise 'ulimit -n' from %zu to %zu", most, limit, needed);
-    else if (n_bytes > memory_bytes / 4)
+    else if (n_bytes > sort->settings->memory_bytes / 4)
         diag_error("--split-by: %zu groups must be open at the same time, because their "
                    "intervals alternate: give %zu MiB of memory or more",
                    most, (4 * n_bytes >> 20) + 1);
-    else if (!output_format_has_bytes(&like_of(out)->format) && most > CRAM_GROUPS)
+    else if (!output_format_has_bytes(&like_of(sort)->format) && most > CRAM_GROUPS)
         diag_error("--split-by: %zu groups must be open at the same time, because their "
                    "intervals alternate, but only %d can be as CRAM: write BAM", most, CRAM_GROUPS);
     else
@@ -119,12 +119,12 @@ static int check_open(const struct sorted_output *out, size_t memory_bytes)
 /* ---- opening and closing groups ---- */
 
 /* Removes other read groups from the header of a read group's file. */
-static int make_own_header(const struct sorted_output *out, struct open_group *open)
+static int make_own_header(const struct sort_context *sort, struct open_group *open)
 {
-    if (out->plan->request.kind != SPLIT_READ_GROUP) return 0;
-    open->header = sam_hdr_dup(out->header);
-    const char *keep = open->number < split_plan_none(out->plan)
-                           ? group_list_title(out->groups, open->number) : NULL;
+    if (sort->split->request.kind != SPLIT_READ_GROUP) return 0;
+    open->header = sam_hdr_dup(sort->header);
+    const char *keep = open->number < split_plan_none(sort->split)
+                           ? group_list_title(sort->groups, open->number) : NULL;
     if (open->header && sam_hdr_remove_except(open->header, "RG", keep ? "ID" : NULL, keep) >= 0)
         return 0;
     diag_error("cannot make the header of '%s': it is damaged, or memory is short", open->name);
@@ -133,14 +133,13 @@ static int make_own_header(const struct sorted_output *out, struct open_group *o
 
 /* Closes a group and frees it. Returns 0, or -1 after a message, or without one if it is
    incomplete. */
-static int close_group(const struct sorted_output *out, struct open_group *open, bool complete)
+static int close_group(const struct sort_context *sort, struct open_group *open, bool complete)
 {
-    struct output_result result;
     interpose_put_off_syncs(true);
     if (complete && output_file_end(&open->file) < 0) complete = false;
-    int r = output_file_close(&open->file, complete, &result);
+    int r = output_file_close(&open->file, complete);
     interpose_put_off_syncs(false);
-    group_list_counts(out->groups, open->number)->n_bytes = result.n_bytes;
+    group_list_counts(sort->groups, open->number)->n_bytes = open->file.n_bytes;
     output_path_release(&open->path);
     output_path_release(&open->index_path);
     sam_hdr_destroy(open->header);
@@ -151,86 +150,86 @@ static int close_group(const struct sorted_output *out, struct open_group *open,
 }
 
 /* Writes the temporary name of a group's file, which is a number. */
-static void put_number(const struct sorted_output *out, size_t group, bool index,
+static void put_number(const struct sort_context *sort, size_t group, bool index,
                        char path[PATH_MAX])
 {
-    (void)snprintf(path, PATH_MAX, "%s/%zu%s", out->groups_dir->path, group, index ? ".index" : "");
+    (void)snprintf(path, PATH_MAX, "%s/%zu%s", sort->groups_dir.path, group, index ? ".index" : "");
 }
 
-static void place_file(const struct sorted_output *out, struct output_path *path, size_t group,
+static void place_file(const struct sort_context *sort, struct output_path *path, size_t group,
                        const char *name, bool index)
 {
     char file[PATH_MAX];
-    put_number(out, group, index, file);
+    put_number(sort, group, index, file);
     output_path_place(path, name, file);
-    path->lock = like_of(out)->path->lock;
+    path->lock = like_of(sort)->path->lock;
 }
 
 /* The caller closes *made, also after a failure. */
-static int open_group(struct sorted_output *out, size_t number, struct open_group **made)
+static int open_group(struct sort_context *sort, size_t number, struct open_group **made)
 {
     struct open_group *open = *made = xcalloc(1, sizeof *open);
     open->number = number;
-    open->name = group_list_file(out->groups, number);
-    open->index_name = group_list_index(out->groups, number);
-    group_list_counts(out->groups, number)->begun = true;
-    place_file(out, &open->path, number, open->name, false);
+    open->name = group_list_file(sort->groups, number);
+    open->index_name = group_list_index(sort->groups, number);
+    group_list_counts(sort->groups, number)->begun = true;
+    place_file(sort, &open->path, number, open->name, false);
     if (open->index_name)
-        place_file(out, &open->index_path, number, open->index_name, true);
-    open->file.settings = out->files[0].settings;
+        place_file(sort, &open->index_path, number, open->index_name, true);
+    open->file.settings = sort->output.files[0].settings;
     open->file.settings.path = &open->path;
     open->file.settings.index_path = &open->index_path;
     open->file.spool_bytes = OUTPUT_SPOOL_GROUP_BYTES;
-    open->file.places = out->files[0].places;
-    if (make_own_header(out, open) < 0) return -1;
-    if (!open->header) open->file.settings.shared_header = &out->shared_header;
-    sam_hdr_t *header = open->header ? open->header : out->header;
+    open->file.places = sort->output.files[0].places;
+    if (make_own_header(sort, open) < 0) return -1;
+    if (!open->header) open->file.settings.shared_header = &sort->output.shared_header;
+    sam_hdr_t *header = open->header ? open->header : sort->header;
     if (output_file_create_index(&open->file, header) < 0) return -1;
     return output_file_open(&open->file, header, 0);
 }
 
 /* True if no record of the group can follow the current span. */
-static bool has_ended(const struct sorted_output *out, size_t group)
+static bool has_ended(const struct sort_context *sort, size_t group)
 {
-    return out->span > 0 && split_plan_ends(out->plan, group, out->span - 1);
+    return sort->output.span > 0 && split_plan_ends(sort->split, group, sort->output.span - 1);
 }
 
 /* Closes open groups: all, or only those that have ended. */
-static int close_groups(struct sorted_output *out, bool all, bool complete)
+static int close_groups(struct sort_context *sort, bool all, bool complete)
 {
     size_t n_left = 0;
     int r = 0;
-    for (size_t i = 0; i < out->n_open; i++) {
-        struct open_group *open = out->open[i];
-        if (!all && !has_ended(out, open->number))
-            out->open[n_left++] = open;
-        else if (close_group(out, open, complete && r == 0) < 0)
+    for (size_t i = 0; i < sort->output.n_open; i++) {
+        struct open_group *open = sort->output.open[i];
+        if (!all && !has_ended(sort, open->number))
+            sort->output.open[n_left++] = open;
+        else if (close_group(sort, open, complete && r == 0) < 0)
             r = -1;
     }
-    out->n_open = n_left;
+    sort->output.n_open = n_left;
     return r;
 }
 
 /* ---- the group of a span ---- */
 
 /* Adds a group for the value of a tag. Returns its number, or -1 after a message. */
-static ssize_t add_value(struct sorted_output *out, char *text)
+static ssize_t add_value(struct sort_context *sort, char *text)
 {
-    struct group_list *groups = out->groups;
+    struct group_list *groups = sort->groups;
     if (group_list_count(groups) == SPLIT_MOST_GROUPS) {
-        split_plan_refuse(out->plan->request.kind);
+        split_plan_refuse(sort->split->request.kind);
         return -1;
     }
     if (strlen(text) > MOST_TITLE_BYTES) text[MOST_TITLE_BYTES] = '\0';
     size_t number = group_list_add(groups, text);
-    return check_files(out, number) == 0 ? (ssize_t)number : -1;
+    return check_files(sort, number) == 0 ? (ssize_t)number : -1;
 }
 
 /* The group of a value, perhaps a new one; -1 after a message. */
-static ssize_t group_of_value(struct sorted_output *out, const struct output_span *span)
+static ssize_t group_of_value(struct sort_context *sort, const struct output_span *span)
 {
-    const struct split_plan *plan = out->plan;
-    struct group_list *groups = out->groups;
+    const struct split_plan *plan = sort->split;
+    struct group_list *groups = sort->groups;
     char *text = bam_key_tag_text(span->value, span->value_bytes);
     if (!text) return (ssize_t)split_plan_none(plan);
     ssize_t number = group_list_find(groups, text);
@@ -238,85 +237,85 @@ static ssize_t group_of_value(struct sorted_output *out, const struct output_spa
        type with the same text is another group. */
     if (number < 0 || (size_t)number >= split_plan_none(plan) ||
         group_list_counts(groups, (size_t)number)->begun)
-        number = add_value(out, text);
+        number = add_value(sort, text);
     free(text);
     return number;
 }
 
-static bool same_value(const struct sorted_output *out, const struct output_span *span)
+static bool same_value(const struct sort_context *sort, const struct output_span *span)
 {
-    return out->value && out->value_bytes == span->value_bytes &&
-           memcmp(out->value, span->value, span->value_bytes) == 0;
+    return sort->output.value && sort->output.value_bytes == span->value_bytes &&
+           memcmp(sort->output.value, span->value, span->value_bytes) == 0;
 }
 
 /* Finds the group by its value. Values are in order: a new one ends the previous group. */
-static ssize_t find_by_value(struct sorted_output *out, const struct output_span *span)
+static ssize_t find_by_value(struct sort_context *sort, const struct output_span *span)
 {
-    if (same_value(out, span)) return (ssize_t)out->open[0]->number;
-    if (close_groups(out, true, true) < 0) return -1;
-    free(out->value);
-    out->value = xmemdup(span->value, span->value_bytes);
-    out->value_bytes = span->value_bytes;
-    return group_of_value(out, span);
+    if (same_value(sort, span)) return (ssize_t)sort->output.open[0]->number;
+    if (close_groups(sort, true, true) < 0) return -1;
+    free(sort->output.value);
+    sort->output.value = xmemdup(span->value, span->value_bytes);
+    sort->output.value_bytes = span->value_bytes;
+    return group_of_value(sort, span);
 }
 
-static ssize_t find_by_place(struct sorted_output *out, const struct output_span *span)
+static ssize_t find_by_place(struct sort_context *sort, const struct output_span *span)
 {
-    bool is_new_span = span->span != out->span;
-    out->span = span->span;
-    if (is_new_span && close_groups(out, false, true) < 0) return -1;
+    bool is_new_span = span->span != sort->output.span;
+    sort->output.span = span->span;
+    if (is_new_span && close_groups(sort, false, true) < 0) return -1;
     return (ssize_t)span->group;
 }
 
 /* Returns NULL if the group is not open. */
-static struct open_group *find_open(const struct sorted_output *out, size_t number)
+static struct open_group *find_open(const struct sort_context *sort, size_t number)
 {
-    for (size_t i = 0; i < out->n_open; i++)
-        if (out->open[i]->number == number) return out->open[i];
+    for (size_t i = 0; i < sort->output.n_open; i++)
+        if (sort->output.open[i]->number == number) return sort->output.open[i];
     return NULL;
 }
 
 /* Returns the open file of the group of a span. */
-static struct output_file *file_of_group(struct sorted_output *out, const struct output_span *span)
+static struct output_file *file_of_group(struct sort_context *sort, const struct output_span *span)
 {
-    ssize_t number = span->value ? find_by_value(out, span)
-                                    : find_by_place(out, span);
+    ssize_t number = span->value ? find_by_value(sort, span)
+                                    : find_by_place(sort, span);
     if (number < 0) return NULL;
-    struct open_group *open = find_open(out, (size_t)number);
+    struct open_group *open = find_open(sort, (size_t)number);
     if (!open) {
-        xgrow(&out->open, &out->open_room, out->n_open + 1, out->n_open + 15,
-              sizeof *out->open);
-        int r = open_group(out, (size_t)number, &open);
-        out->open[out->n_open++] = open;
+        struct sorted_output *out = &sort->output;
+        xgrow(&out->open, &out->open_room, out->n_open + 1, out->n_open + 15, sizeof *out->open);
+        int r = open_group(sort, (size_t)number, &open);
+        sort->output.open[sort->output.n_open++] = open;
         if (r < 0) return NULL;
     }
-    group_list_counts(out->groups, (size_t)number)->n_records += span->n_records;
+    group_list_counts(sort->groups, (size_t)number)->n_records += span->n_records;
     return &open->file;
 }
 
 /* ---- the end of groups ---- */
 
 /* Writes the files of known groups without records. */
-static int make_empty(struct sorted_output *out)
+static int make_empty(struct sort_context *sort)
 {
-    struct group_list *groups = out->groups;
+    struct group_list *groups = sort->groups;
     for (size_t i = 0; i < group_list_count(groups); i++) {
         struct open_group *open;
         if (group_list_counts(groups, i)->begun) continue;
-        bool opened = open_group(out, i, &open) == 0;
-        if (close_group(out, open, opened) < 0) return -1;
+        bool opened = open_group(sort, i, &open) == 0;
+        if (close_group(sort, open, opened) < 0) return -1;
     }
     return 0;
 }
 
 /* Adds old indexes, which readers would take for those of the groups, to the set. */
-static void add_stale_indexes(const struct sorted_output *out)
+static void add_stale_indexes(struct sort_context *sort)
 {
-    const struct group_list *groups = out->groups;
+    const struct group_list *groups = sort->groups;
     for (size_t i = 0; i < group_list_count(groups); i++) {
         char *file = group_list_file(groups, i), *index = group_list_index(groups, i);
         const struct output_path path = {.name = file, .final = file};
-        output_set_add_stale(out->set, &path, index, &like_of(out)->format);
+        output_set_add_stale(&sort->outputs, &path, index, &like_of(sort)->format);
         free(file);
         free(index);
     }
@@ -325,11 +324,11 @@ static void add_stale_indexes(const struct sorted_output *out)
 /* Looks up file i; of two files of a group, the second is its index. */
 static void look_up_file(const void *arg, size_t i, struct output_group *file)
 {
-    const struct sorted_output *out = arg;
-    size_t n_each = like_of(out)->index_path->name ? 2 : 1, group = i / n_each;
+    const struct sort_context *sort = arg;
+    size_t n_each = like_of(sort)->index_path->name ? 2 : 1, group = i / n_each;
     bool index = i % n_each == 1;
-    put_number(out, group, index, file->path);
-    group_list_put_file(out->groups, group, index, file->name, sizeof file->name);
+    put_number(sort, group, index, file->path);
+    group_list_put_file(sort->groups, group, index, file->name, sizeof file->name);
 }
 
 /* True if each group of this pattern has its own directory. */
@@ -339,58 +338,56 @@ static bool has_directories(const char *pattern)
 }
 
 /* Adds all complete groups to the set. */
-static int complete_groups(const struct sorted_output *out)
+static int complete_groups(struct sort_context *sort)
 {
     const struct output_groups files = {
-        .n = group_list_count(out->groups) * (like_of(out)->index_path->name ? 2 : 1),
-        .make_directories = has_directories(like_of(out)->path->name) ||
-                            has_directories(like_of(out)->index_path->name),
-        .look_up = look_up_file, .arg = out, .dir = out->groups_dir->path,
-        .durable = like_of(out)->path->durable,
+        .n = group_list_count(sort->groups) * (like_of(sort)->index_path->name ? 2 : 1),
+        .make_directories = has_directories(like_of(sort)->path->name) ||
+                            has_directories(like_of(sort)->index_path->name),
+        .look_up = look_up_file, .arg = sort, .dir = sort->groups_dir.path,
+        .durable = like_of(sort)->path->durable,
     };
-    if (output_set_add_groups(out->set, &files) < 0) return -1;
-    add_stale_indexes(out);
-    out->set->state = OUTPUT_SET_COMPLETE;
+    if (output_set_add_groups(&sort->outputs, &files) < 0) return -1;
+    add_stale_indexes(sort);
+    sort->outputs.state = OUTPUT_SET_COMPLETE;
     return 0;
 }
 
 /* Sets the starts of ranges, for the report. */
-static void note_begins(const struct sorted_output *out)
+static void note_begins(const struct sort_context *sort)
 {
-    for (size_t i = 0; i < out->plan->n_groups; i++) {
-        char *begin = split_plan_range_begin(out->plan, i, out->header);
-        group_list_set_begin(out->groups, i, begin);
+    for (size_t i = 0; i < sort->split->n_groups; i++) {
+        char *begin = split_plan_range_begin(sort->split, i, sort->header);
+        group_list_set_begin(sort->groups, i, begin);
         free(begin);
     }
 }
 
-static int close_all_groups(struct sorted_output *out, bool complete, struct output_result *result)
+static int close_all_groups(struct sort_context *sort, bool complete)
 {
-    int r = close_groups(out, true, complete);
+    int r = close_groups(sort, true, complete);
     if (!complete) r = -1;
-    if (r == 0) r = make_empty(out);
-    if (r == 0) r = complete_groups(out);
-    if (r == 0) note_begins(out);
-    for (size_t i = 0; r == 0 && i < group_list_count(out->groups); i++)
-        result->n_bytes += group_list_counts(out->groups, i)->n_bytes;
+    if (r == 0) r = make_empty(sort);
+    if (r == 0) r = complete_groups(sort);
+    if (r == 0) note_begins(sort);
+    for (size_t i = 0; r == 0 && i < group_list_count(sort->groups); i++)
+        sort->output.files[0].n_bytes += group_list_counts(sort->groups, i)->n_bytes;
     return r;
 }
 
 /* ---- all outputs ---- */
 
-int sorted_output_prepare(struct sorted_output *out, sam_hdr_t *header, size_t memory_bytes)
+int sorted_output_prepare(struct sort_context *sort)
 {
-    if (output_file_create_index(&out->files[0], header) < 0) return -1;
-    out->header = header;
-    if (!out->plan) return 0;
-    return check_index_place(out) < 0 || check_known(out) < 0 || check_open(out, memory_bytes) < 0
-               ? -1 : 0;
+    if (output_file_create_index(&sort->output.files[0], sort->header) < 0) return -1;
+    if (!sort->split) return 0;
+    return check_index_place(sort) < 0 || check_known(sort) < 0 || check_open(sort) < 0 ? -1 : 0;
 }
 
-int sorted_output_open(struct sorted_output *out, sam_hdr_t *header, uint64_t raw_bytes)
+int sorted_output_open(struct sort_context *sort, uint64_t raw_bytes)
 {
-    for (unsigned i = 0; !out->plan && i < out->n_files; i++)
-        if (output_file_open(&out->files[i], header, raw_bytes) < 0) return -1;
+    for (unsigned i = 0; !sort->split && i < sort->output.n_files; i++)
+        if (output_file_open(&sort->output.files[i], sort->header, raw_bytes) < 0) return -1;
     return 0;
 }
 
@@ -403,12 +400,13 @@ static int write_span(struct output_file *file, const struct chunk_encoder *from
                              &span->metadata);
 }
 
-int sorted_output_write(struct sorted_output *out, struct chunk_encoder from[MOST_OUTPUTS])
+int sorted_output_write(struct sort_context *sort, struct chunk_encoder from[MOST_OUTPUTS])
 {
-    for (unsigned i = 0; i < out->n_files; i++)
+    for (unsigned i = 0; i < sort->output.n_files; i++)
         for (size_t k = 0; k < from[i].n_spans; k++) {
             struct output_span *span = &from[i].spans[k];
-            struct output_file *file = out->plan ? file_of_group(out, span) : &out->files[i];
+            struct output_file *file =
+                sort->split ? file_of_group(sort, span) : &sort->output.files[i];
             if (!file || write_span(file, &from[i], span) < 0) return -1;
         }
     return 0;
@@ -416,49 +414,47 @@ int sorted_output_write(struct sorted_output *out, struct chunk_encoder from[MOS
 
 /* Ends the files with temporary names, or the others. Files that appear at once, such as objects,
    are ended last, and of these the first output last: they cannot be undone. */
-static int end_files(struct sorted_output *out, bool is_temporary)
+static int end_files(struct sort_context *sort, bool is_temporary)
 {
-    for (unsigned i = out->n_files; i-- > 0;)
-        if ((out->files[i].settings.path->temporary != NULL) == is_temporary &&
-            output_file_end(&out->files[i]) < 0)
+    for (unsigned i = sort->output.n_files; i-- > 0;)
+        if ((sort->output.files[i].settings.path->temporary != NULL) == is_temporary &&
+            output_file_end(&sort->output.files[i]) < 0)
             return -1;
     return 0;
 }
 
 /* Syncs both files before one is renamed. */
-static int sync_files(const struct sorted_output *out)
+static int sync_files(const struct sort_context *sort)
 {
-    for (unsigned i = 0; out->n_files > 1 && i < out->n_files; i++)
-        if (output_path_sync(out->files[i].settings.path) < 0) return -1;
+    for (unsigned i = 0; sort->output.n_files > 1 && i < sort->output.n_files; i++)
+        if (output_path_sync(sort->output.files[i].settings.path) < 0) return -1;
     return 0;
 }
 
 /* Marks the set complete when all outputs are closed, unless a sync fails. */
-static void complete_set(struct sorted_output *out)
+static void complete_set(struct sort_context *sort)
 {
-    for (unsigned i = 0; i < out->n_files; i++) {
-        const struct output_path *path = out->files[i].settings.path;
+    for (unsigned i = 0; i < sort->output.n_files; i++) {
+        const struct output_path *path = sort->output.files[i].settings.path;
         if (path->temporary && !path->is_complete) return;
     }
-    for (unsigned i = 0; i < out->n_files; i++) {
-        const struct output_settings *s = &out->files[i].settings;
+    for (unsigned i = 0; i < sort->output.n_files; i++) {
+        const struct output_settings *s = &sort->output.files[i].settings;
         if (s->path->temporary)
-            output_set_add_stale(out->set, s->path, s->index_path->final, &s->format);
+            output_set_add_stale(&sort->outputs, s->path, s->index_path->final, &s->format);
     }
-    out->set->state = OUTPUT_SET_COMPLETE;
+    sort->outputs.state = OUTPUT_SET_COMPLETE;
 }
 
-int sorted_output_close(struct sorted_output *out, bool complete,
-                        struct output_result results[MOST_OUTPUTS])
+int sorted_output_close(struct sort_context *sort, bool complete)
 {
-    memset(results, 0, MOST_OUTPUTS * sizeof *results);
-    if (out->plan) return close_all_groups(out, complete, &results[0]);
-    complete = complete && end_files(out, true) == 0 && sync_files(out) == 0 &&
-               end_files(out, false) == 0;
+    if (sort->split) return close_all_groups(sort, complete);
+    complete = complete && end_files(sort, true) == 0 && sync_files(sort) == 0 &&
+               end_files(sort, false) == 0;
     int r = complete ? 0 : -1;
-    for (unsigned i = out->n_files; i-- > 0;)
-        if (output_file_close(&out->files[i], complete, &results[i]) < 0) r = -1;
-    if (complete) complete_set(out);
+    for (unsigned i = sort->output.n_files; i-- > 0;)
+        if (output_file_close(&sort->output.files[i], complete) < 0) r = -1;
+    if (complete) complete_set(sort);
     return r;
 }
 

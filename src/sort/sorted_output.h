@@ -13,45 +13,23 @@
 #define ROCKSORT_SORT_SORTED_OUTPUT_H
 
 #include "output/chunk_encoder.h"
-#include "output/output_set.h"
-#include "resume/group_dir.h"
-#include "split/group_list.h"
-
-struct open_group;
-
-struct sorted_output {          /* starts as {settings of files, and of groups} */
-    struct output_file files[MOST_OUTPUTS];     /* with groups, [0] has their settings, and patterns
-                                                   as names */
-    unsigned n_files;
-    const struct split_plan *plan;      /* NULL: no groups */
-    struct group_list *groups;  /* the known groups; new values of a tag are added */
-    const struct group_dir *groups_dir; /* where groups are written */
-    struct output_set *set;     /* renames the files */
-    /* with groups */
-    sam_hdr_t *header;          /* of the output */
-    struct output_header shared_header;
-    struct open_group **open;   /* one, or several with intervals apart */
-    size_t n_open, open_room;
-    size_t span;                /* by place: the last span */
-    uint8_t *value;             /* by tag: the last value; owned */
-    size_t value_bytes;
-};
+#include "sort/sort_context.h"
 
 /* Makes the index, to which output chunks add their parts. Checks that no file of a known group
-   exists, and that enough groups can be open at the same time. memory_bytes: of the sort. */
-int sorted_output_prepare(struct sorted_output *out, sam_hdr_t *header, size_t memory_bytes);
+   exists, and that enough groups can be open at the same time. */
+int sorted_output_prepare(struct sort_context *sort);
 
 /* Opens the output and writes the header; groups are opened later. raw_bytes: estimate. */
-int sorted_output_open(struct sorted_output *out, sam_hdr_t *header, uint64_t raw_bytes);
+int sorted_output_open(struct sort_context *sort, uint64_t raw_bytes);
 
 /* Writes an output chunk, encoded for each file. Changes its metadata of column batches. */
-int sorted_output_write(struct sorted_output *out, struct chunk_encoder from[MOST_OUTPUTS]);
+int sorted_output_write(struct sort_context *sort, struct chunk_encoder from[MOST_OUTPUTS]);
 
 /* Closes the output and writes indexes. If all files are complete, they are added to the set for
    publish; else they are removed. Returns 0 on success. If only an index fails, a complete output
-   stays, but groups do not. Sets a result for each file; one for all groups. */
-int sorted_output_close(struct sorted_output *out, bool complete,
-                        struct output_result results[MOST_OUTPUTS]);
+   stays, but groups do not. The sizes of the files are known then; files[0] has that of all
+   groups. */
+int sorted_output_close(struct sort_context *sort, bool complete);
 
 /* Call this after close, or without open. */
 void sorted_output_release(struct sorted_output *out);

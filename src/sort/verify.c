@@ -10,9 +10,8 @@
 
 struct verification {
     struct record_observer base;        /* must be the first member */
-    struct threads *threads;
+    const struct sort_context *sort;
     const char *input;          /* its name in messages */
-    sam_hdr_t *header;
     struct order_claim claim;
     struct order_check *check;
     bool disproved;             /* under the lock: every candidate order is violated */
@@ -24,7 +23,7 @@ static int add_records(struct record_observer *observer, void *part,
     struct verification *v = (struct verification *)observer;
     struct record_problem problem;
     (void)part;
-    if (thread_pool_failed(v->threads)) return 0;
+    if (thread_pool_failed(v->sort->threads)) return 0;
     /* Changing records is safe: only this worker has them. -M reverse-complements some. */
     uint8_t *from = (uint8_t *)(uintptr_t)records->all.at;
     struct order_span *span =
@@ -33,10 +32,10 @@ static int add_records(struct record_observer *observer, void *part,
         record_problem_print(&problem, v->input);
         return -1;
     }
-    thread_pool_lock(v->threads);
+    thread_pool_lock(v->sort->threads);
     v->disproved = order_check_join(v->check, span) != 0;
-    if (v->disproved) thread_pool_fail_locked(v->threads);
-    thread_pool_unlock(v->threads);
+    if (v->disproved) thread_pool_fail_locked(v->sort->threads);
+    thread_pool_unlock(v->sort->threads);
     return 0;
 }
 
@@ -51,10 +50,10 @@ int verification_create(struct sort_context *sort)
     static const struct observer_kind kind = {.add_records = add_records, .destroy = destroy};
     const struct sort_settings *s = sort->settings;
     struct verification *v = xcalloc(1, sizeof *v);
-    *v = (struct verification){.base = {.kind = &kind}, .threads = sort->threads,
-                               .header = sort->header, .input = input_shown_name(s->inputs[0])};
+    *v = (struct verification){.base = {.kind = &kind}, .sort = sort,
+                               .input = input_shown_name(s->inputs[0])};
     if (s->verify_claim)
-        order_claim_of_header(v->header, &v->claim);
+        order_claim_of_header(v->sort->header, &v->claim);
     else
         order_claim_of_rules(&s->rules, &v->claim);
     if (v->claim.n_candidates == 0) {
@@ -70,7 +69,7 @@ int verification_create(struct sort_context *sort)
     }
     for (unsigned i = 0; i < v->claim.n_candidates; i++) {
         struct sort_rules *rules = &v->claim.candidates[i].rules;
-        if (rules_complete(&sort->rules_maker, v->header, rules) == 0) continue;
+        if (rules_complete(&sort->rules_maker, v->sort->header, rules) == 0) continue;
         destroy(&v->base);
         return -1;
     }
@@ -89,6 +88,6 @@ int verification_finish(struct verification *v, int loaded, struct sort_report *
     (void)snprintf(report->order_words, sizeof report->order_words, "%s",
                    verdict.candidate->words);
     if (verdict.has_pair && (!verdict.sorted || hts_verbose >= 2))
-        order_violation_print_verdict(v->input, v->header, &verdict);
+        order_violation_print_verdict(v->input, v->sort->header, &verdict);
     return 0;
 }

@@ -17,7 +17,7 @@
  *                    the records, compressed
  *
  * Ordinals (spill/sort_buffer.h) keep the order of the input if the order of the run does not:
- * --resume needs it to rebuild read ends (markdup/scan_runs.h).
+ * --resume needs it to rebuild read ends (sort/scan_runs.h).
  *
  * Parts: a scan holds one entry of each file of the database in memory. A value with one very large
  * record is stored as several entries, its *parts*. The first part has the key of the block; the
@@ -96,8 +96,8 @@ bool bam_block_verify(const uint8_t *value, size_t value_bytes);
 
 /*
  * Decompresses a block and checks that it is n_records whole records that are valid for a header of
- * n_refs references, with ordinals if the rules need them: the checksum does not prove that rocksort
- * wrote the block. Returns the records, from malloc, and sets *keyed_bytes to the bytes of their
+ * n_refs references, with ordinals if the rules need them: the checksum does not prove that
+ * rocksort wrote the block. Returns the records, from malloc, and sets *keyed_bytes to the bytes of their
  * keyed_records (slice_merge.h), 0 in a fixed order. NULL if the block is damaged.
  */
 uint8_t *bam_block_unpack(const struct bam_block *block, const struct sort_rules *rules,

@@ -15,11 +15,9 @@ struct run_reader {
     bool started;
     /* under the lock */
     struct stored_block *first, **last; /* the queue */
-    size_t n_bytes;             /* of the blocks in the queue and in `taken` */
+    size_t n_bytes;             /* of the blocks in the queue */
     bool waits;                 /* the thread waits for room in the queue */
     bool ended;
-    /* dispatcher only */
-    struct stored_block *taken; /* blocks from the queue, taken all at once */
 };
 
 struct run_readers {
@@ -125,15 +123,6 @@ uint8_t *stored_block_unpack(const struct stored_block *block, const struct sort
 }
 
 /* ---- the threads ---- */
-
-static void free_list(struct stored_block *block)
-{
-    while (block) {
-        struct stored_block *next = block->next;
-        stored_block_free(block);
-        block = next;
-    }
-}
 
 /* With the lock held: false if the run reader should end. */
 static bool goes_on(const struct run_reader *run_reader)
@@ -246,26 +235,21 @@ int run_readers_first(struct run_readers *all, size_t i, struct stored_block **b
 {
     struct run_reader *run_reader = &all->run_readers[i];
     struct threads *threads = all->threads;
-    if (!run_reader->taken) {
-        thread_pool_lock(threads);
-        while (!run_reader->first && !run_reader->ended && !thread_pool_failed(threads))
-            thread_pool_wait_for(threads, WAIT_DISPATCHER_BLOCKS);
-        run_reader->taken = run_reader->first;
-        run_reader->first = NULL;
-        run_reader->last = &run_reader->first;
-        thread_pool_unlock(threads);
-    }
-    *block = run_reader->taken;
-    if (thread_pool_failed(threads)) return -1;
-    return run_reader->taken ? 1 : 0;
+    thread_pool_lock(threads);
+    while (!run_reader->first && !run_reader->ended && !thread_pool_failed(threads))
+        thread_pool_wait_for(threads, WAIT_DISPATCHER_BLOCKS);
+    *block = run_reader->first;
+    thread_pool_unlock(threads);
+    return thread_pool_failed(threads) ? -1 : *block != NULL;
 }
 
 struct stored_block *run_readers_take(struct run_readers *all, size_t i)
 {
     struct run_reader *run_reader = &all->run_readers[i];
-    struct stored_block *block = run_reader->taken;
-    run_reader->taken = block->next;
     thread_pool_lock(all->threads);
+    struct stored_block *block = run_reader->first;
+    run_reader->first = block->next;
+    if (!run_reader->first) run_reader->last = &run_reader->first;
     run_reader->n_bytes -= block->key_bytes + block->value_bytes;
     if (run_reader->waits) thread_pool_announce(all->threads);
     thread_pool_unlock(all->threads);
@@ -283,8 +267,10 @@ void run_readers_stop(struct run_readers *all)
     for (size_t i = 0; i < all->n; i++) {
         struct run_reader *run_reader = &all->run_readers[i];
         if (run_reader->started) (void)pthread_join(run_reader->thread, NULL);
-        free_list(run_reader->taken);
-        free_list(run_reader->first);
+        for (struct stored_block *block = run_reader->first, *next; block; block = next) {
+            next = block->next;
+            stored_block_free(block);
+        }
         run_scan_close(run_reader->scan);
     }
     free(all->run_readers);
