@@ -92,7 +92,6 @@ static int merge_phase(struct sort_context *sort)
     progress_enter(sort->progress, SORT_PHASE_CLOSE);
     r = sorted_output_close(&sort->output, r == 0, results);
     if (r == 0) sort_report_groups(sort);
-    if (r == 0) record_observers_finish(&sort->observers_out);
     if (r == 0) r = count_files_write(sort->settings->count_files, false);
     sort->lost_reader = results[0].lost_reader;
     sort->report->output_bytes = results[0].n_bytes;

@@ -320,11 +320,6 @@ static int combine(struct record_observer *observer, void *arg)
     return 0;
 }
 
-static void finish(struct record_observer *observer)
-{
-    go_to_ref(of(observer), -1);
-}
-
 static double mean(uint64_t total, uint64_t n)
 {
     return n > 0 ? (double)total / (double)n : 0;
@@ -343,7 +338,8 @@ static void print_ref(const struct coverage *sum, int32_t tid, FILE *to)
 
 static void print(const struct record_observer *observer, FILE *to)
 {
-    const struct coverage *sum = (const struct coverage *)observer;
+    struct coverage *sum = of((struct record_observer *)observer);
+    go_to_ref(sum, -1);         /* the last reference ends here */
     if (sum->n_refs > 0)
         (void)fputs("#rname\tstartpos\tendpos\tnumreads\tcovbases\tcoverage\tmeandepth\tmeanbaseq\t"
                     "meanmapq\n", to);
@@ -358,7 +354,7 @@ struct record_observer *coverage_observer(sam_hdr_t *header)
 {
     static const struct observer_kind kind = {
         .begin = begin, .add_records = add_records, .end = end, .combine = combine,
-        .discard = discard, .finish = finish, .print = print, .destroy = destroy};
+        .discard = discard, .print = print, .destroy = destroy};
     struct coverage *sum = xcalloc(1, sizeof *sum);
     sum->base.kind = &kind;
     sum->header = header;
