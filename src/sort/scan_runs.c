@@ -125,7 +125,7 @@ static const uint8_t *record_at(const struct sort_buffer *buffer, size_t i)
 static int scan_range(struct worker *worker, void *item)
 {
     const struct scan_job *job = item;
-    struct sort_buffer *buffer = job->buffer;
+    const struct sort_buffer *buffer = job->buffer;
     bool has_ordinals = record_ordinals_are_needed(buffer->rules);
     struct observed_parts parts;
     int r = 0;
@@ -138,7 +138,7 @@ static int scan_range(struct worker *worker, void *item)
         struct observed_records one = {.all = {rec, rec + bam_record_bytes(rec)},
                                        .run = job->run, .first_record = i};
         if (has_ordinals) {
-            bam_block_put_ordinal(ordinal, record_ordinal(&buffer, 1, rec));
+            bam_block_put_ordinal(ordinal, record_ordinal(&job->buffer, 1, rec));
             one.ordinals = ordinal;
         }
         r = observed_parts_show(&parts, &one);

@@ -202,11 +202,13 @@ int spill_to_fit(struct sort_context *sort)
     for (;;) {
         struct memory_budget budget;
         if (temp_store_drain(sort->store) < 0) return -1;
+        if (thread_pool_failed(sort->threads)) return -1;
         sort_buffer_pool_budget(sort->pool, &budget);
         size_t left = sort_buffer_pool_n_kept(sort->pool);
-        bool fits = merge_fits(sort, &budget) && !markdup_need_runs(sort->duplicates) &&
-                    !checkpoint_writer_needs_all_runs(sort->checkpoint);
-        if (left == 0 || fits) return temp_store_settle(sort->store);
+        bool fits = merge_fits(sort, &budget);
+        if (left == 0 || (fits && !checkpoint_writer_needs_all_runs(sort->checkpoint) &&
+                          !markdup_need_runs(sort->duplicates)))
+            return temp_store_settle(sort->store);
         if (spill_oldest(sort, spill_policy_run_buffers(&budget, left)) < 0) return -1;
     }
 }

@@ -7,6 +7,7 @@
 
 #include "columns/arrow_message.h"
 #include "columns/column_file.h"
+#include "util/path.h"
 
 #include <dirent.h>
 

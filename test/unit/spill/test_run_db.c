@@ -577,24 +577,3 @@ TEST_IN_DIR(test_direct_scan_of_a_lost_database)
     assert_int_equal(run_db_totals(db)->n_runs, 4);
     assert_false(run_db_is_compacting(db));
 }
-
-/* Three neighbours of about one size, if there are more files than wanted. */
-TEST(test_what_rocksdb_will_compact)
-{
-    static const struct {
-        uint64_t sizes[6];
-        size_t n;
-        bool begins;            /* 3 files or more, when there are more than 3 */
-    } cases[] = {
-        {{0}, 0, false},
-        {{10, 10, 10}, 3, false},
-        {{10, 10, 10, 10}, 4, true},
-        {{10, 10, 60, 10, 10}, 5, false},
-        {{10, 60, 60, 60, 10}, 5, true},
-        {{60, 10, 18, 32, 18}, 5, true},
-        {{60, 10, 19, 10, 19}, 5, false},
-        {{10, 60, 10, 60, 10, 60}, 6, true},    /* three more than wanted: whatever their sizes */
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(run_db_will_compact(cases[i].sizes, cases[i].n, 3, 3), cases[i].begins);
-}
