@@ -86,7 +86,6 @@ static int merge_phase(struct sort_context *sort)
     progress_enter(sort->progress, SORT_PHASE_CLOSE);
     r = sorted_output_close(sort, r == 0);
     if (r == 0) sort->report->groups = sort->groups;
-    if (r == 0) record_observers_finish(&sort->observers_out);
     if (r == 0) r = count_files_write(sort->settings->count_files, false);
     sort->report->output_bytes = sort->output.files[0].n_bytes;
     sort->report->also_bytes = sort->output.files[1].n_bytes;

@@ -107,21 +107,19 @@ static void report_abort(void)
                    diag_library_words());
 }
 
-static void report(const char *type)
+static void report_exception(void)
 {
+    const char *type = thrown_type();
     if (strstr(type, "bad_alloc"))
         diag_no_memory();
     else if (strstr(type, "system_error"))
         diag_no_thread(EAGAIN);
-    else if (strcmp(type, "told") == 0)
-        return;                 /* the message was printed before */
-    else if (strcmp(type, "abort") == 0)
-        report_abort();
     else
         diag_error("RocksDB ended with an exception (%s); please report this", type);
 }
 
-static _Noreturn void end_process(const char *type)
+/* report: NULL if the message was printed before. */
+static _Noreturn void end_process(void (*report)(void))
 {
     if (cleaning_up) _exit(EXIT_FAILURE);
     /* If a second thread fails, it waits here until the first one ends the process. */
@@ -129,14 +127,14 @@ static _Noreturn void end_process(const char *type)
     cleaning_up = true;
     free(guard.reserve);
     guard.reserve = NULL;
-    report(type);
+    if (report) report();
     if (guard.clean_up) guard.clean_up(guard.arg);
     _exit(EXIT_FAILURE);
 }
 
 static void on_terminate(void)
 {
-    end_process(thrown_type());
+    end_process(report_exception);
 }
 
 static void on_abort(int number, siginfo_t *info, void *context)
@@ -149,17 +147,17 @@ static void on_abort(int number, siginfo_t *info, void *context)
     }
     (void)signal(SIGALRM, SIG_DFL);
     (void)alarm(ABORT_SECONDS);
-    end_process("abort");
+    end_process(report_abort);
 }
 
 void exception_guard_no_memory(void)
 {
-    if (atomic_load(&guard.active) && !cleaning_up) end_process("bad_alloc");
+    if (atomic_load(&guard.active) && !cleaning_up) end_process(diag_no_memory);
 }
 
 void exception_guard_give_up(void)
 {
-    if (atomic_load(&guard.active) && !cleaning_up) end_process("told");
+    if (atomic_load(&guard.active) && !cleaning_up) end_process(NULL);
 }
 
 void exception_guard_explain(bool (*print)(void))

@@ -10,12 +10,6 @@ void record_observers_add(struct record_observers *observers, struct record_obse
     observers->all[observers->n++] = observer;
 }
 
-void record_observers_finish(const struct record_observers *observers)
-{
-    for (unsigned i = 0; i < observers->n; i++)
-        if (observers->all[i]->kind->finish) observers->all[i]->kind->finish(observers->all[i]);
-}
-
 void record_observers_begin_run(const struct record_observers *observers)
 {
     for (unsigned i = 0; i < observers->n; i++)

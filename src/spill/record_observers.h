@@ -29,9 +29,6 @@ void record_observers_add(struct record_observers *observers, struct record_obse
 void record_observers_begin_run(const struct record_observers *observers);
 void record_observers_undo_run(const struct record_observers *observers, uint32_t run);
 
-/* Call it after the last record. */
-void record_observers_finish(const struct record_observers *observers);
-
 /* Destroys all observers of the list. */
 void record_observers_destroy(struct record_observers *observers);
 

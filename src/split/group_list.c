@@ -6,10 +6,10 @@
  */
 #include "split/group_list.h"
 
-#include "util/text_pool.h"
 #include "util/xalloc.h"
 
 #include <ctype.h>
+#include <htslib/kstring.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -33,18 +33,26 @@ struct group_set {
 struct group_list {
     struct group *groups;
     size_t n, room;
-    struct text_pool texts;
+    kstring_t texts;
     struct group_set by_title, by_name;
     char *patterns[2];          /* of the file, and of the index */
 };
 
 /* ---- texts and sets ---- */
 
+/* Adds a text. Returns its offset. */
+static size_t add_text(struct group_list *list, const char *text)
+{
+    size_t at = list->texts.l;
+    xalloc_require(kputsn(text, strlen(text) + 1, &list->texts) >= 0);
+    return at;
+}
+
 static const char *key_of(const struct group_list *list, const struct group_set *set, size_t group)
 {
     size_t at;
     memcpy(&at, (const char *)&list->groups[group] + set->field, sizeof at);
-    return list->texts.bytes + at;
+    return list->texts.s + at;
 }
 
 /* The slot of the key, or the free slot for it. At least one slot must be free. */
@@ -140,7 +148,7 @@ void group_list_destroy(struct group_list *list)
 {
     if (!list) return;
     free(list->groups);
-    free(list->texts.bytes);
+    free(list->texts.s);
     free(list->by_title.slots);
     free(list->by_name.slots);
     for (size_t i = 0; i < 2; i++) free(list->patterns[i]);
@@ -152,8 +160,8 @@ size_t group_list_add(struct group_list *list, const char *title)
     char *name = choose_name(list, title);
     xgrow(&list->groups, &list->room, list->n + 1, list->n / 4 + 16, sizeof *list->groups);
     struct group *group = &list->groups[list->n++];
-    *group = (struct group){.last_number = 1, .title = text_pool_put(&list->texts, title)};
-    group->name = strcmp(name, title) == 0 ? group->title : text_pool_put(&list->texts, name);
+    *group = (struct group){.last_number = 1, .title = add_text(list, title)};
+    group->name = strcmp(name, title) == 0 ? group->title : add_text(list, name);
     free(name);
     put_last(list, &list->by_title);
     put_last(list, &list->by_name);
@@ -167,12 +175,12 @@ size_t group_list_count(const struct group_list *list)
 
 const char *group_list_title(const struct group_list *list, size_t group)
 {
-    return list->texts.bytes + list->groups[group].title;
+    return list->texts.s + list->groups[group].title;
 }
 
 const char *group_list_name(const struct group_list *list, size_t group)
 {
-    return list->texts.bytes + list->groups[group].name;
+    return list->texts.s + list->groups[group].name;
 }
 
 ssize_t group_list_find(const struct group_list *list, const char *title)
@@ -187,13 +195,13 @@ struct split_group_counts *group_list_counts(struct group_list *list, size_t gro
 
 void group_list_set_begin(struct group_list *list, size_t group, const char *begin)
 {
-    if (begin) list->groups[group].begin = text_pool_put(&list->texts, begin) + 1;
+    if (begin) list->groups[group].begin = add_text(list, begin) + 1;
 }
 
 const char *group_list_begin(const struct group_list *list, size_t group)
 {
     size_t begin = list->groups[group].begin;
-    return begin ? list->texts.bytes + begin - 1 : NULL;
+    return begin ? list->texts.s + begin - 1 : NULL;
 }
 
 /* ---- names of files ---- */

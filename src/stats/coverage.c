@@ -362,11 +362,6 @@ static int combine(struct record_observer *observer, void *arg)
     return 0;
 }
 
-static void finish(struct record_observer *observer)
-{
-    close_intervals(of(observer), INT64_MAX);
-}
-
 static double mean(uint64_t total, uint64_t n)
 {
     return n > 0 ? (double)total / (double)n : 0;
@@ -385,7 +380,8 @@ static void print_ref(const struct coverage *sum, int32_t tid, FILE *to)
 
 static void print(const struct record_observer *observer, FILE *to)
 {
-    const struct coverage *sum = (const struct coverage *)observer;
+    struct coverage *sum = of((struct record_observer *)observer);
+    close_intervals(sum, INT64_MAX);    /* the last ones end here */
     if (sum->n_refs > 0)
         (void)fputs("#rname\tstartpos\tendpos\tnumreads\tcovbases\tcoverage\tmeandepth\tmeanbaseq\t"
                     "meanmapq\n", to);
@@ -400,7 +396,7 @@ struct record_observer *coverage_observer(sam_hdr_t *header)
 {
     static const struct observer_kind kind = {
         .begin = begin, .add_records = add_records, .end = end, .combine = combine,
-        .discard = discard, .finish = finish, .print = print, .destroy = destroy};
+        .discard = discard, .print = print, .destroy = destroy};
     struct coverage *sum = xcalloc(1, sizeof *sum);
     sum->base.kind = &kind;
     sum->header = header;

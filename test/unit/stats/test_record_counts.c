@@ -34,7 +34,6 @@ TEST(test_high_qualities_of_any_length_are_summed)
         assert_int_equal(counts->kind->add_records(counts, part, &one), 0);
         if (counts->kind->end) counts->kind->end(counts, part);
         assert_int_equal(counts->kind->combine(counts, part), 0);
-        if (counts->kind->finish) counts->kind->finish(counts);
         char *text = print_counts(counts), want[64];
         (void)snprintf(want, sizeof want, "\na\t1\t10000\t1\t%d\t", n);
         assert_non_null(strstr(text, want));
