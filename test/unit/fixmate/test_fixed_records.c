@@ -1,6 +1,6 @@
 /*
- * test_fixed_records.c -- the templates of a span are handed out in groups that fit, each once,
- * with the places where the input goes on.
+ * test_fixed_records.c -- templates that grow are fixed few at a time, and a damaged record has its
+ * number. fuzz_template.c checks the groups in which templates are handed out.
  */
 #include "unit_test.h"
 
@@ -11,15 +11,13 @@ enum { N_TEMPLATES = 40, RECORD_BYTES = 400 };
 static const int64_t reference_bases[] = {1 << 30};
 static const struct fixmate_rules usual = {.sanitize = 0, .n_refs = 1,
                                            .reference_bases = reference_bases};
-static const struct fixmate_rules removing = {.sanitize = 0, .n_refs = 1, .removes = true,
-                                              .reference_bases = reference_bases};
 
 /* Two records for each template. The first n_left templates are left of earlier pieces; the others
-   are in the piece, after `from` other bytes. */
-static void make_span(struct rng *rng, size_t n_left, size_t from, uint8_t *piece,
+   are in the piece. */
+static void make_span(struct rng *rng, size_t n_left, uint8_t *piece,
                       struct template_span *templates)
 {
-    *templates = (struct template_span){.from = from, .to = from, .n_records = 2 * N_TEMPLATES};
+    *templates = (struct template_span){.n_records = 2 * N_TEMPLATES};
     templates->left.at = test_alloc(2 * N_TEMPLATES * RECORD_BYTES);
     for (size_t i = 0; i < 2 * N_TEMPLATES; i++) {
         char name[24];
@@ -30,50 +28,6 @@ static void make_span(struct rng *rng, size_t n_left, size_t from, uint8_t *piec
         uint8_t *at =
             is_left ? templates->left.at + templates->left.n_bytes : piece + templates->to;
         *(is_left ? &templates->left.n_bytes : &templates->to) += put_record(at, &f, (uint8_t)i);
-    }
-}
-
-/* Takes all groups, and checks that they follow each other. Returns how many records they have. */
-static size_t take_all(struct rng *rng, struct fixed_records *fixed, size_t room)
-{
-    struct fixed_group group;
-    size_t n_bytes = 0, n_before = 0, n_records = 0;
-    while (fixed_records_take(fixed, room, &group)) {
-        CHECK(rng, group.n_before == n_before);
-        CHECK(rng, group.n_bytes == 0 || group.at == fixed->space.out + n_bytes);
-        CHECK(rng, (group.n_bytes == 0) == (group.n_records == 0));
-        size_t n = 0;
-        for (size_t at = 0; at < group.n_bytes; n++) at += bam_record_bytes(group.at + at);
-        CHECK(rng, n == group.n_records);
-        n_bytes += group.n_bytes;
-        n_before = group.end.n_records;
-        n_records += group.n_records;
-    }
-    CHECK(rng, n_bytes == fixed->space.out_bytes && n_before == 2 * N_TEMPLATES);
-    CHECK(rng, !fixed_records_take(fixed, room, &group));
-    return n_records;
-}
-
-TEST(test_groups_of_templates_are_fixed)
-{
-    struct rng rng = rng_start(1);
-    RELEASED(fixed_records_release) struct fixed_records fixed = {.n_ends = 0};
-    OWNED uint8_t *piece = test_alloc(2 * N_TEMPLATES * RECORD_BYTES + 100);
-    for (int i = 0; i < 300; i++) {
-        struct template_span templates;
-        size_t n_left = rng_below(&rng, N_TEMPLATES + 1), n_ends;
-        make_span(&rng, n_left, rng_below(&rng, 100), piece, &templates);
-        const struct fixmate_rules *rules = i % 2 ? &removing : &usual;
-        struct record_problem problem = {.record = 7};
-        CHECK(&rng, fixed_records_make(&fixed, rules, piece, &templates, &problem) == 0);
-        CHECK(&rng, problem.record == 7 + 2 * N_TEMPLATES);
-        n_ends = n_left == N_TEMPLATES ? 1 : n_left == 0 ? N_TEMPLATES : N_TEMPLATES - n_left + 1;
-        CHECK(&rng, fixed.n_ends == n_ends);
-        CHECK(&rng, fixed.ends[fixed.n_ends - 1].piece_at == templates.to);
-        size_t n = take_all(&rng, &fixed, rng_below(&rng, 3000));
-        CHECK(&rng, n == (i % 2 ? 2 * (N_TEMPLATES - 14) : 2 * N_TEMPLATES));
-        template_span_release(&templates);
-        fixed_records_shrink(&fixed, rng_below(&rng, 20000));
     }
 }
 
@@ -145,7 +99,7 @@ TEST(test_damaged_record_has_its_number)
     for (int i = 0; i < 100; i++) {
         struct template_span templates;
         size_t bad = rng_below(&rng, 2 * N_TEMPLATES), n_left = rng_below(&rng, N_TEMPLATES + 1);
-        make_span(&rng, n_left, 0, piece, &templates);
+        make_span(&rng, n_left, piece, &templates);
         uint8_t *rec = bad < 2 * n_left ? templates.left.at : piece;
         for (size_t k = bad < 2 * n_left ? 0 : 2 * n_left; k < bad; k++)
             rec += bam_record_bytes(rec);
@@ -179,7 +133,7 @@ TEST(test_templates_around_a_too_large_one_are_handed_out)
     for (int i = 0; i < 200; i++) {
         struct template_span templates;
         size_t n_left = rng_below(&rng, N_TEMPLATES + 1), large = rng_below(&rng, N_TEMPLATES);
-        make_span(&rng, n_left, 0, piece, &templates);
+        make_span(&rng, n_left, piece, &templates);
         bool is_left = large < n_left;
         uint8_t *from = is_left ? templates.left.at : piece, *at = from;
         size_t *end = is_left ? &templates.left.n_bytes : &templates.to;
