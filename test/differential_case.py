@@ -34,7 +34,7 @@ WAYS_IN = {"sam": (6, False), "sam.gz": (1, False), "sam.bgzf": (1, False), "bam
            "bam.raw": (1, True), "cram": (2, False)}
 WAYS_OUT = {"bam": 8, "sam": 3, "sam.gz": 1, "cram": 2}
 # The profiles that an order is tested with, and how often each is drawn.
-USUAL = {"any": 6, "template": 1, "unmapped": 1, "realistic": 1}
+USUAL = {"any": 6, "template": 2, "unmapped": 1}
 # {name of an order: (options that the usage text must name, profiles)}
 ORDERS = {
     "coordinate": ("", USUAL),
@@ -43,8 +43,8 @@ ORDERS = {
     "tag": ("-t", USUAL),
     "tag-natural": ("-t -n", USUAL),
     "tag-lexicographical": ("-t -N", USUAL),
-    "template-coordinate": ("--template-coordinate", {"template": 12, "any": 1, "realistic": 2}),
-    "minhash": ("-M -K -R -H", {"unmapped": 10, "any": 2, "realistic": 1}),
+    "template-coordinate": ("--template-coordinate", {"template": 14, "any": 1}),
+    "minhash": ("-M -K -R -H", {"unmapped": 11, "any": 2}),
     "minhash-index": ("-M -K -R -H -I -w", {"unmapped": 1}),
     "mixed": ("-n -N", USUAL),
 }

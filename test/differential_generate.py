@@ -1,9 +1,9 @@
 """Random inputs for the differential test. The same random numbers give the same input.
 
-There are four profiles: `any` has all that the formats allow, `template` has pairs with the MC, MI
-and RG tags that template-coordinate order needs, `unmapped` has reads of a small genome that can be
-clustered by minimisers, and `realistic` is like sequencing data. All have many equal keys, because
-only these show whether a sort is stable. Most records have their number in an XI tag.
+There are three profiles: `any` has all that the formats allow, `template` has pairs with the MC, MI
+and RG tags that template-coordinate order needs, and `unmapped` has reads of a small genome that
+can be clustered by minimisers. All have many equal keys, because only these show whether a sort is
+stable. Most records have their number in an XI tag.
 """
 
 import dataclasses
@@ -466,35 +466,7 @@ def make_unmapped(rng, data, shape):
         data.records.append(record)
 
 
-# Sequencing
-
-
-def make_reads(rng, data, shape):
-    """Profile realistic: pairs of reads of one length from the references, in random order."""
-    groups = [line for line in data.header if line.startswith("@RG")]
-    for i in range((shape.n_records + 1) // 2):
-        common = group_tags(rng, groups)
-        tid = rng.randrange(len(data.refs)) if data.refs else -1
-        if tid < 0 or data.refs[tid][1] < 300 or one_in(rng, 20):
-            ends = [(77, -1, -1, (-1, -1, 0)), (141, -1, -1, (-1, -1, 0))]
-        else:
-            begin = rng.randrange(min(data.refs[tid][1], 2**31 - 1) - 299)
-            ends = [(99, tid, begin, (tid, begin + 200, 300)),
-                    (147, tid, begin + 200, (tid, begin, -300))]
-        for flag, tid_, pos, mate in ends:
-            record = Record(f"run:1:{rng.randint(8, 11)}:{i}", flag, tid_, pos, 60 * (tid_ >= 0),
-                            [(100, "M")] * (tid_ >= 0), random_seq(rng, 100, False),
-                            random_qual(rng, 100), mate, list(common))
-            if tid_ >= 0:
-                record.tags += [("NM", "C", rng.randrange(5)), ("AS", "i", rng.randrange(100))]
-                record.tags.append(("MC", "Z", "100M"))
-            data.records.append(record)
-    rng.shuffle(data.records)
-    del data.records[shape.n_records :]
-
-
-MAKERS = {"any": make_any, "template": make_templates, "unmapped": make_unmapped,
-          "realistic": make_reads}
+MAKERS = {"any": make_any, "template": make_templates, "unmapped": make_unmapped}
 
 
 def add_tags(rng, data, shape):

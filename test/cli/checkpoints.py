@@ -9,7 +9,7 @@ import re
 import signal
 
 import generate
-from harness import SLOW, SPILL_BUDGET, CliTest, needs_faults, own_lines, text_of
+from harness import SAMTOOLS, SLOW, SPILL_BUDGET, CliTest, needs_faults, own_lines, text_of
 
 APPEAR_LIMIT_S = 20 * SLOW
 
@@ -52,6 +52,12 @@ class ResumeTest(CliTest):
         self.assertIn("/dev/full", lines[0])
         self.assertIn(f"--resume {checkpoint}", lines[1])
         return checkpoint
+
+    def clean(self, *args, **how):
+        """Runs --clean, which must succeed without a message; returns what it prints."""
+        result = self.run_program([SAMTOOLS, "rocksort", "--clean", *args], **how)
+        self.assertEqual((result.status, result.err), (0, ""))
+        return result.out.decode()
 
     def resume(self, checkpoint, *args, **how):
         """Resumes a checkpoint: this must succeed and remove the checkpoint."""

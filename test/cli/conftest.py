@@ -10,7 +10,7 @@ import pathlib
 import pytest
 
 # Modules with the longest tests run first, so that all processes end at about the same time.
-LONGEST_FIRST = ["test_workflows", "test_memory"]
+LONGEST_FIRST = ["test_workflows", "test_memory", "test_benches"]
 
 
 def pytest_addoption(parser):

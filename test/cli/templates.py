@@ -23,6 +23,8 @@ class Generator:
     """max_clip: the longest clip; odd: how often fields contradict each other, 0 to 1; tags: False
     for records without tags that fixmate replaces."""
 
+    REFS = REFS
+
     def __init__(self, seed, max_clip=60, odd=0.05, tags=True):
         self.rng = random.Random(seed)
         self.max_clip = max_clip
@@ -156,11 +158,13 @@ class Generator:
             rng.shuffle(made)
         return made
 
+    def header(self):
+        return ("@HD\tVN:1.6\tSO:unsorted\tGO:query\n" + sq_text(self.REFS) +
+                "@RG\tID:a\tLB:one\n@RG\tID:b\tLB:two\n")
+
     def sam(self, n_templates, header_extra=""):
-        header = ("@HD\tVN:1.6\tSO:unsorted\tGO:query\n" + sq_text(REFS) +
-                  "@RG\tID:a\tLB:one\n@RG\tID:b\tLB:two\n" + header_extra)
         lines = [line for _ in range(n_templates) for line in self.template()]
-        return header + "".join(line + "\n" for line in lines)
+        return self.header() + header_extra + "".join(line + "\n" for line in lines)
 
 
 class Molecules(Generator):
@@ -308,12 +312,7 @@ class Molecules(Generator):
         return made
 
     def header(self):
-        return ("@HD\tVN:1.6\tSO:unsorted\tGO:query\n" + sq_text(self.REFS) +
-                "@RG\tID:a\tLB:one\n@RG\tID:b\tLB:one\n@RG\tID:c\tLB:two\n")
-
-    def sam(self, n_templates, header_extra=""):
-        lines = [line for _ in range(n_templates) for line in self.template()]
-        return self.header() + header_extra + "".join(line + "\n" for line in lines)
+        return super().header() + "@RG\tID:c\tLB:two\n"
 
 
 class Wild(Molecules):

@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 import bamfile  # noqa: E402 (found through the line above)
 import generate  # noqa: E402
+from hostile_files import base_records  # noqa: E402
 
 REFS = [("a", 1000), ("b", 1 << 29), ("c", (1 << 31) - 1)]
 # The values of enum fuzz_form.
@@ -31,21 +32,10 @@ def noise(rng, sizes):
     return [rng.randbytes(rng.choice(sizes)) for _ in range(12)]
 
 
-def sample_records(rng):
-    """Raw records with tags that sort keys depend on."""
-    out = []
-    for i in range(12):
-        aux = b"RGZg%d\0" % (i % 4) + b"MCZ10M\0" + b"MIZ%d/A\0" % i + b"CBZcell%d\0" % (i % 3)
-        out.append(bamfile.record(f"r{i:02}", rng.choice((0, 16, 99, 147, 4)), rng.randrange(2),
-                                  rng.randrange(900), "20M", "ACGT" * 5, aux))
-    out.append(bamfile.record("u", 4, -1, -1, "", "ACGTN" * 9))
-    return out
-
-
 def sample_bams(rng):
     """Uncompressed BAM files."""
     head = bamfile.bam_header(bamfile.sq_text(REFS), REFS)
-    return [head, head + b"".join(sample_records(rng)), b"BAM\1" + b"\0" * 8]
+    return [head, head + b"".join(base_records(12)), b"BAM\1" + b"\0" * 8]
 
 
 def files(rng):
@@ -55,7 +45,7 @@ def files(rng):
              (AS_IT_IS, sample_bams(rng)[1]), (AS_IT_IS, generate.odd(5).encode()),
              (AS_IT_IS, b"@SQ\tSN:a\tLN:9\n@CO\tx\nr\t0\ta\t3\t9\t2M\t=\t3\t0\tAC\t!!\tNM:i:1\n")]
     made += [(BLOCKS, bytes((step, 0)) + raw) for raw in sample_bams(rng) for step in (9, 200)]
-    made += [(RECORDS, bytes((40, kib)) + b"".join(sample_records(rng))) for kib in (0, 200)]
+    made += [(RECORDS, bytes((40, kib)) + b"".join(base_records(12))) for kib in (0, 200)]
     made += [(MADE, rng.randbytes(size)) for size in (200, 900, 3000)]
     return made
 
@@ -67,6 +57,41 @@ def block_value(records, ordinals=False):
     return (b"\0" * 8 + (b"RSB\4" if ordinals else b"RSB\3") +
             struct.pack("<IIIQQ", 0, len(records), len(bound), len(raw), len(raw)) + bound +
             b"\0\1\2\3\4" * (len(records) if ordinals else 0) + raw)
+
+
+def deflate_payloads(rng):
+    """Payloads of all sizes and kinds, and copies of all lengths from all distances. Counts that
+    fall as 2^-n need codes longer than deflate has."""
+    for size in (0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 35, 36, 37, 258, 259, 260, 32768, 32769, 65279,
+                 65280, 65535):
+        yield from (bytes((value,)) * size for value in range(0, 256, 85))
+        yield rng.randbytes(size)
+        yield bytes(rng.choices(b"ACGT!FF,", k=size))
+    distance = 1
+    while distance <= 32770:
+        data, length = rng.randbytes(distance + 400), 3
+        while length < 262 and len(data) + length < 65533:
+            copied = data[-distance:] * (length // distance + 1)
+            data += copied[:length] + rng.randbytes(1)
+            length += 1 if length < 20 else 9
+        yield data
+        distance += 1 if distance < 20 else distance // 3
+    rare = [((i & -i).bit_length() - 1) * 11 for i in range(1, 65535)] + [255]
+    yield bytes(rare)
+    yield bytes(rng.sample(rare, len(rare)))
+    genome = "".join(rng.choices("ACGT", k=12_000))
+    for i in range(40):         # reads by position, some of them changed or cut at the front
+        size, longest, data, pos = rng.randrange(1, 65535), 9000 if i % 4 == 0 else 300, b"", 900
+        while len(data) < size:
+            pos += rng.randrange(40)
+            seq = genome[pos % 3000 :][: rng.randrange(longest)]
+            tags, cigar = bytes(rng.choices(range(40), k=60)), "9M" * rng.randrange(4)
+            data += bamfile.record(generate.odd_name(rng), 99, rng.choice((-1, 3)), pos, cigar, seq,
+                                   tags)
+        part = bytearray(data[rng.randrange(size) if i % 3 == 2 else 0 : size])
+        for _ in range(60 * (i % 3 == 1)):
+            part[rng.randrange(len(part))] = rng.randrange(256)
+        yield bytes(part)
 
 
 def header_seeds():
@@ -100,7 +125,7 @@ def option_seeds():
 def all_seeds():
     """{target: [input]}."""
     rng = random.Random(17)
-    records = sample_records(rng)
+    records = base_records(12)
     settings = [bytes(rng.randrange(256) for _ in range(5)) for _ in range(4)]
     text = generate.odd(25).encode()
     lines = [line for line in text.splitlines(True) if line[:1] != b"@" and b"\t*\t0\t" in line]
@@ -108,7 +133,9 @@ def all_seeds():
     return {
         "keys": noise(rng, (100, 400, 1500)),
         "deflate": [bytes((choice,)) + part for choice in (0, 1, 2, 3, 128, 129, 130, 131)
-                    for part in (b"".join(records), records[3], text[:900])],
+                    for part in (b"".join(records), records[3], text[:900])] +
+                   [bytes((64 | (i % 4 > 0) << 3,)) + payload
+                    for i, payload in enumerate(deflate_payloads(random.Random(18)))],
         "merge": noise(rng, (300, 2000, 6000)),
         "index": noise(rng, (300, 2000, 4000)),
         "block": noise(rng, (50, 300)) + [b"\x08" + block_value(records[:n], ordinals)

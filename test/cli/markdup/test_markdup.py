@@ -363,22 +363,6 @@ class Tags(MarkdupTest):
             self.assertEqual([(line[0], line[-1]) for line in lines if line[0] != "q"],
                              2 * [("M:1:F:1:1101:5:5", "RX:Z:ACGT")])
 
-    def test_statistics_are_right(self):
-        lines = (self.pile("abc") + [read("s", 0, 9), read("t", 0, 500), read("u", UNMAP, 0)])
-        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
-        self.sort_ok("--fixmate", f"--markdup=-f {self.path('counts')} -r", "-o",
-                     self.path("out.bam"), source)
-        with open(self.path("counts"), encoding="utf-8") as file:
-            counts = dict(line.rstrip("\n").split(": ", 1) for line in file if ": " in line)
-        self.assertIn("markdup", counts.pop("COMMAND"))
-        want = {"READ": 9, "WRITTEN": 4, "EXCLUDED": 1, "EXAMINED": 8, "PAIRED": 6, "SINGLE": 2,
-                "DUPLICATE PAIR": 4, "DUPLICATE SINGLE": 1, "DUPLICATE PAIR OPTICAL": 0,
-                "DUPLICATE SINGLE OPTICAL": 0, "DUPLICATE NON PRIMARY": 0,
-                "DUPLICATE NON PRIMARY OPTICAL": 0, "DUPLICATE PRIMARY TOTAL": 5,
-                "DUPLICATE TOTAL": 5}
-        self.assertEqual({key: int(counts[key]) for key in want}, want)
-        self.assertEqual(counts["ESTIMATED_LIBRARY_SIZE"], "1")
-
 
 @needs_pysam
 class Alone(MarkdupTest):
@@ -393,17 +377,6 @@ class Alone(MarkdupTest):
         with open(out, encoding="ascii") as file:
             return [line.rstrip("\n") for line in file if not line.startswith("@")]
 
-    def test_input_may_be_in_any_order(self):
-        lines = [line for i in range(200) for line in pair(f"q{i}", 9 + i % 7, 90 + i % 3)]
-        want = self.marked(lines)
-        self.assertGreater(len(want), 300)
-        for order in ([], ["-n"], ["-N"]):
-            self.assertEqual(self.marked(self.fixed(lines, *order), fixmate=False), want)
-        mixed = self.fixed(lines)
-        random.Random(1).shuffle(mixed)
-        self.assertEqual(self.marked(mixed, fixmate=False), want)
-        self.assertEqual(self.marked(mixed, fixmate=False, env=SMALL_BUFFERS), want)
-
     def test_input_by_name_is_sorted(self):
         """samtools markdup refuses it, because it does not sort; rocksort does."""
         lines = self.fixed(pair("a", 9, 90) + pair("b", 9, 90), "-n")
@@ -412,13 +385,6 @@ class Alone(MarkdupTest):
         got = self.sort_bam("-u", "--markdup", source)
         want = bamfile.read(self.wanted(source, fixmate=False))
         self.assert_same_records(got.records, want.records)
-
-    def test_single_reads_need_no_tags(self):
-        rng = random.Random(1)
-        lines = [read(f"q{i}", rng.choice((0, REVERSE)), rng.randint(100, 110),
-                      score=rng.choice("?@")) for i in range(500)]
-        self.assertGreater(len(self.marked(lines, fixmate=False)), 470)
-        self.assertGreater(len(self.marked(lines, fixmate=False, env=SMALL_BUFFERS)), 470)
 
     def test_mapped_reads_without_place_are_no_duplicates(self):
         """They have neither reference nor position, and are duplicates of none."""
@@ -522,31 +488,6 @@ class Refused(MarkdupTest):
         data = bamfile.bam_header("", [("x", 300)]) + rec
         source = self.write("in.bam", bamfile.bgzf(data))
         self.assert_refused("--markdup", source=source, mention=["'bad'", "MC"])
-
-
-@needs_pysam
-class Files(MarkdupTest):
-    """Formats, pipes and indices. The random cases have them, too, with fewer records."""
-
-    def test_marked_output_has_an_index(self):
-        sam = templates.Molecules(5).sam(3000)
-        source, out = self.write("in.sam", sam), self.path("out.bam")
-        want = bamfile.read(self.wanted(source))
-        for budget, env in ((None, {}), (SPILLING, SMALL_BUFFERS)):
-            self.sort_ok("--fixmate", "--markdup", "--write-index", "-o", out, source,
-                         budget=budget, env=env)
-            self.assert_same_records(bamfile.read(out).records, want.records)
-            reference_ok("index", "-c", out, self.path("want.csi"))
-            got, made = (cases.gzip.decompress(open(path, "rb").read())
-                         for path in (out + ".csi", self.path("want.csi")))
-            self.assertEqual(got, made)
-
-    def test_pipe_is_marked(self):
-        sam = templates.Molecules(6).sam(2000)
-        want = bamfile.read(self.wanted(self.write("in.sam", sam)))
-        for data in (sam.encode(), open(self.bam_of(sam), "rb").read()):
-            got = self.sort_bam("-u", "-@", "3", "--fixmate", "--markdup", stdin=data)
-            self.assert_same_records(got.records, want.records)
 
 
 class Directories(DirsTest):

@@ -21,12 +21,6 @@ from checkpoints import APPEAR_LIMIT_S, KilledTest, ResumeTest
 class Clean(ResumeTest):
     """What --clean lists and removes."""
 
-    def clean(self, *args):
-        """Runs --clean; returns its output as {directory: words before it}."""
-        result = self.run_program([SAMTOOLS, "rocksort", "--clean", *args])
-        self.assertEqual((result.status, result.err), (0, ""))
-        return result.out.decode()
-
     def test_clean_says_that_there_is_nothing(self):
         self.assertIn("no temporary data", self.clean(self.where))
         self.assertIn("no temporary data", self.clean(self.where, "--yes"))
@@ -100,10 +94,6 @@ class Clean(ResumeTest):
 class NamesAndLocks(KilledTest):
     """Names of checkpoints, and the locks that show whether they are in use."""
 
-    def clean(self, *args, **how):
-        """Runs --clean."""
-        return self.run_program([SAMTOOLS, "rocksort", "--clean", *args], **how)
-
     def test_nothing_is_removed_where_locks_do_not_work(self):
         """On a file system without locks --clean refuses to remove checkpoints. It once removed one
         that was in use there."""
@@ -111,31 +101,32 @@ class NamesAndLocks(KilledTest):
         checkpoint = self.fails_in_merge(source)
         for errno in ("ENOLCK", "ENOTSUP", "EINVAL"):
             with self.subTest(errno=errno):
-                result = self.clean(self.where, "--yes", env=self.faulty(f"flock:1+:{errno}"))
+                env = self.faulty(f"flock:1+:{errno}")
+                result = self.rocksort("--clean", self.where, "--yes", env=env, clean=False)
                 self.assert_error(result, checkpoint, "locks")
                 self.assertIn(f"{checkpoint}\n", result.out.decode())
-                result = self.clean(self.where, env=self.faulty(f"flock:1+:{errno}"))
-                self.assertEqual((result.status, result.err), (0, ""))
+                self.clean(self.where, env=env)
         want = self.sort_bam("--no-PG", source)
         self.resume(checkpoint, "-o", self.path("out.bam"), env=self.faulty("flock:1+:ENOLCK"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_directory_name_may_end_with_slashes(self):
         checkpoint = self.fails_in_merge(self.source())
-        self.assertIn(checkpoint, self.clean(checkpoint + "/").out.decode())
-        self.assertIn("removed", self.clean(checkpoint + "//", "--yes").out.decode())
+        self.assertIn(checkpoint, self.clean(checkpoint + "/"))
+        self.assertIn("removed", self.clean(checkpoint + "//", "--yes"))
         self.assertEqual(self.checkpoints(), [])
 
     def test_name_with_control_characters(self):
         checkpoint = self.fails_in_merge(self.source())
         os.rename(checkpoint, self.where / ("a\nb\033[31m" + "c.rocksort.1.abcdef"))
-        out = self.clean(self.where).out.decode()
+        out = self.clean(self.where)
         self.assertEqual(out.count("\n"), 2)
         self.assertNotIn("\033", out)
-        out = self.clean(self.where, "--yes").out.decode()
+        out = self.clean(self.where, "--yes")
         self.assertRegex(out, "c.rocksort.1.abcdef, removed\n")
         self.assertEqual(self.checkpoints(), [])
-        self.assertEqual(self.clean(f"{self.where}/a\nb").err.count("\n"), 1)
+        result = self.rocksort("--clean", f"{self.where}/a\nb")
+        self.assertEqual(result.err.count("\n"), 1)
 
     def test_locked_by_another_clean(self):
         checkpoint = self.fails_in_merge(stdin=generate.odd(9000, seed=95).encode())
@@ -156,12 +147,6 @@ class Owners(KilledTest):
 
     ELSEWHERE = ("rocksort-owner 1\nhost n17\nboot 0\nprocesses pid:[1]\nprocess 4711\n"
                  "lock none\n")
-
-    def clean(self, *args):
-        """Runs --clean, which must succeed."""
-        result = self.run_program([SAMTOOLS, "rocksort", "--clean", *args])
-        self.assertEqual((result.status, result.err), (0, ""))
-        return result.out.decode()
 
     def test_running_sort_without_a_lock(self):
         """--clean --yes once removed the files of the running sort."""
@@ -262,10 +247,7 @@ class Outputs(KilledTest):
     """Outputs that killed sorts have not finished."""
 
     def clean(self, *args, **how):
-        """Runs --clean, which must succeed; returns the lines that it prints."""
-        result = self.run_program([SAMTOOLS, "rocksort", "--clean", *args], **how)
-        self.assertEqual((result.status, result.err), (0, ""))
-        return result.out.decode().splitlines()
+        return super().clean(*args, **how).splitlines()
 
     def unfinished(self):
         """The temporary files of outputs and indexes in work."""

@@ -106,9 +106,6 @@ class Elsewhere(KilledTest):
         new, = self.checkpoints(place)
         return new
 
-    def clean(self, *args):
-        return self.sort_ok("--clean", *args, clean=False).out.decode()
-
     def finish(self, checkpoint, *options, **how):
         self.resume(checkpoint, *options, **how)
         self.assert_same_bam(bamfile.read(self.path("out.bam")), self.want)

@@ -7,18 +7,6 @@ from harness import (SPILL_BUDGET, CliTest, needs_pysam, pg_lines, reference_sor
 SQ = "@SQ\tSN:b\tLN:1000\n@SQ\tSN:a\tLN:2000\tM5:d41d8cd98f00b204e9800998ecf8427e\tSP:x y\n"
 RECORDS = "r2\t0\ta\t5\t9\t4M\t*\t0\t0\tACGT\t*\nr1\t0\tb\t7\t9\t4M\t*\t0\t0\tACGT\t*\n"
 ORDERS = ([], ["-n"], ["-N"])
-HD_LINES = {
-    "none": "",
-    "plain": "@HD\tVN:1.6\n",
-    "old": "@HD\tVN:1.0\tSO:unsorted\n",
-    "sorted": "@HD\tVN:1.5\tSO:coordinate\n",
-    "by name": "@HD\tVN:1.4\tSO:queryname\n",
-    "grouped": "@HD\tVN:1.6\tGO:query\n",
-    "grouped and sorted": "@HD\tVN:1.6\tSO:unsorted\tGO:reference\n",
-    "subsorted": "@HD\tVN:1.6\tSO:coordinate\tSS:coordinate:minhash\n",
-    "all": "@HD\tVN:1.6\tSO:unsorted\tGO:query\tSS:unsorted:template-coordinate\txx:kept\n",
-    "other order": "@HD\tVN:1.6\tSS:queryname:natural\tSO:queryname\n",
-}
 TRACE = "@PG\tID:bwa\tPN:bwa\tVN:0.7\tCL:bwa mem\n"
 
 
@@ -99,18 +87,7 @@ class Headers(CliTest):
 
 
 @needs_pysam
-class AgainstReference(CliTest):
-    """@HD and the number of @PG lines are those of samtools 1.24."""
-
-    def test_headers_are_those_of_samtools(self):
-        for name, line in HD_LINES.items():
-            for options in ORDERS:
-                with self.subTest(hd=name, options=options):
-                    source = self.write("in.sam", line + SQ + TRACE + RECORDS)
-                    want = reference_sort(source, self.path("want.bam"), *options)
-                    got = self.sort_bam("--no-PG", *options, source)
-                    self.assertEqual(got, want)
-
+class Comments(CliTest):
     def test_empty_comments_stay(self):
         """A comment line with nothing in it, not even a tab, stays. htslib 1.16 drops it."""
         head = "@HD\tVN:1.6\n@CO\n@SQ\tSN:c\tLN:9\n@CO\tx\n@CO\n@CO\t\n@CO\n"

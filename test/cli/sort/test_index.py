@@ -1,7 +1,6 @@
-"""--write-index: queries of the index find the same reads as with samtools' index of the same file,
-and as a search through all records."""
+"""--write-index: the index is that of samtools, and its queries find the same reads as a search
+through all records."""
 
-import bisect
 import gzip
 import os
 import random
@@ -85,26 +84,11 @@ def random_regions(n_regions, refs, seed=2):
     return regions
 
 
-class Search:
-    """Finds the reads in a region by looking at the reads. The few long reads are always looked at.
-    The short ones are sorted, so that only those that begin near the region are looked at."""
-
-    SHORT = 200
-
-    def __init__(self, reads):
-        self.long, self.short = {}, {}
-        for read in sorted(reads, key=lambda read: read.begin):
-            kind = self.short if read.end - read.begin <= self.SHORT else self.long
-            kind.setdefault(read.tid, []).append(read)
-        self.begins = {tid: [read.begin for read in near] for tid, near in self.short.items()}
-
-    def names(self, region):
-        """The names of the reads that overlap a region, sorted."""
-        tid, begin, end = region
-        begins = self.begins.get(tid, [])
-        low, high = bisect.bisect(begins, begin - self.SHORT - 1), bisect.bisect(begins, end)
-        near = self.short.get(tid, [])[low:high] + self.long.get(tid, [])
-        return sorted(read.name for read in near if read.begin < end and read.end > begin)
+def names_in(reads, region):
+    """The names of the reads that overlap a region, sorted."""
+    tid, begin, end = region
+    return sorted(read.name for read in reads
+                  if read.tid == tid and read.begin < end and read.end > begin)
 
 
 def index_bytes(path):
@@ -170,16 +154,14 @@ class IndexTest(CliTest):
         """The index equals that of the reference, and its answers are right."""
         kind = index_kind(index)
         want_path = self.want_index(path, kind)
-        if kind != "crai":  # bam_index.h promises equal bytes
+        counts, answers = self.ask(path, index, regions)
+        if kind == "crai":
+            self.assertEqual((counts, answers), self.ask(path, want_path, regions))
+        else:               # bam_index.h promises equal bytes
             self.assertTrue(index_bytes(index) == index_bytes(want_path),
                             f"the bytes of the {kind} differ from the reference's")
-        counts, answers = self.ask(path, index, regions)
-        want_counts, want_answers = self.ask(path, want_path, regions)
-        self.assertEqual(counts, want_counts)
-        search = Search(reads)
-        for region, got, want in zip(regions, answers, want_answers):
-            self.assertEqual(got, want, region)
-            self.assertEqual(sorted(got), search.names(region), region)
+        for region, got in zip(regions, answers):
+            self.assertEqual(sorted(got), names_in(reads, region), region)
         self.assertEqual(sorted(counts[0]), sorted(read.name for read in reads if read.tid < 0))
         if kind != "crai":
             self.assertGreaterEqual(os.stat(index).st_mtime_ns, os.stat(path).st_mtime_ns)
@@ -197,15 +179,15 @@ class Answers(IndexTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.reads = random_reads(4000, REFS)
-        cls.regions = random_regions(3000, REFS)
+        cls.regions = random_regions(1000, REFS)
 
-    def test_thousands_of_regions_have_the_right_reads(self):
+    def test_regions_have_the_right_reads(self):
         source = self.bam(self.reads, REFS)
         for budget in BUDGETS:
             for name, index in (("out.bam", "out.bam.csi"), ("out.bam##idx##x.bai", "x.bai")):
                 with self.subTest(budget=budget, index=index):
                     path = self.sort_indexed(source, name, "-l1", "-@", "2", budget=budget)
-                    regions = self.regions[: 3000 if budget and name == "out.bam" else 300]
+                    regions = self.regions[: 1000 if budget and name == "out.bam" else 100]
                     self.check(path, self.path(index), self.reads, regions)
 
     def test_index_does_not_depend_on_threads_and_levels(self):
@@ -329,9 +311,8 @@ class Edges(IndexTest):
         path = self.sort_indexed(self.bam(reads, REFS), "out.bam")
         regions = random_regions(200, REFS)
         counts, answers = self.ask(path, path + ".csi", regions)
-        search = Search(reads)
         for region, got in zip(regions, answers):
-            self.assertEqual(sorted(got), search.names(region), region)
+            self.assertEqual(sorted(got), names_in(reads, region), region)
         for tid, stats in enumerate(counts[1][1]):
             self.assertEqual(stats.total, sum(read.tid == tid for read in reads))
 

@@ -11,7 +11,7 @@ import bamfile
 import generate
 from harness import DIE_LIMIT_S, SPILL_BUDGET, bytes_of, needs_pysam, pysam, reference, reference_ok
 from checkpoints import KilledTest
-from test_index import (BUDGETS, REFS, IndexTest, Search, index_bytes, index_kind, make_read,
+from test_index import (BUDGETS, REFS, IndexTest, index_bytes, index_kind, make_read, names_in,
                         random_reads)
 
 
@@ -47,7 +47,7 @@ class Files(IndexTest):
                 with pysam.AlignmentFile(path) as file:
                     self.assertTrue(file.has_index())
                     got = [read.query_name for read in file.fetch("chr2", 100, 5000)]
-                self.assertEqual(sorted(got), Search(self.reads).names((3, 100, 5000)))
+                self.assertEqual(sorted(got), names_in(self.reads, (3, 100, 5000)))
                 for left in ("o.bam.csi", "o.bam.bai", "o.bai"):
                     if os.path.exists(self.path(left)):
                         os.unlink(self.path(left))

@@ -56,51 +56,21 @@ static size_t put_tag(struct rng *rng, uint8_t *at)
     return 3 + n;
 }
 
-/* Fills `tags` with random ones; *starts has where each begins. */
-static size_t put_tags(struct rng *rng, uint8_t *tags, size_t *starts, size_t *n_tags)
+static size_t put_tags(struct rng *rng, uint8_t *tags)
 {
     size_t n = 0;
-    *n_tags = rng_below(rng, 8);
-    for (size_t i = 0; i < *n_tags; i++) {
-        starts[i] = n;
-        n += put_tag(rng, tags + n);
-    }
+    for (size_t i = rng_below(rng, 8); i > 0; i--) n += put_tag(rng, tags + n);
     return n;
-}
-
-TEST(test_walk_finds_every_tag)
-{
-    struct rng rng = rng_start(1);
-    uint8_t tags[MAX_TAGS_BYTES];
-    size_t starts[9], n_tags;
-    for (int round = 0; round < 3000; round++) {
-        size_t n = put_tags(&rng, tags, starts, &n_tags);
-        starts[n_tags] = n;
-        OWNED uint8_t *rec = make_record(tags, n);
-        const uint8_t *first = bam_record_tags(rec), *at = first;
-        struct bam_aux aux = {0};
-        CHECK(&rng, first == rec + bam_record_bytes(rec) - n);
-        for (size_t i = 0; i < n_tags; i++) {
-            CHECK(&rng, bam_aux_read(rec, &at, &aux) == 1);
-            CHECK(&rng, aux.start == first + starts[i]);
-            CHECK(&rng, aux.type == (char)tags[starts[i] + 2]);
-            CHECK(&rng, aux.value == aux.start + 3);
-            CHECK(&rng, aux.value_bytes == starts[i + 1] - starts[i] - 3);
-            CHECK(&rng, at == first + starts[i + 1]);
-        }
-        CHECK(&rng, bam_aux_read(rec, &at, &aux) == 0);
-        CHECK(&rng, at == first + n);
-    }
 }
 
 TEST(test_find_agrees_with_htslib)
 {
     struct rng rng = rng_start(2);
     uint8_t tags[MAX_TAGS_BYTES];
-    size_t starts[9], n_tags, n_found = 0;
+    size_t n_found = 0;
     OWNED_RECORD bam1_t *b = new_record();
-    for (int round = 0; round < 2000; round++) {
-        OWNED uint8_t *rec = make_record(tags, put_tags(&rng, tags, starts, &n_tags));
+    for (int round = 0; round < 4000; round++) {
+        OWNED uint8_t *rec = make_record(tags, put_tags(&rng, tags));
         bam_record_unpack(rec, b);
         for (int i = 0; i < 6; i++) {
             char tag[3] = {"XYZ"[i % 3], "A1"[i / 3], '\0'};

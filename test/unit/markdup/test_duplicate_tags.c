@@ -1,4 +1,5 @@
-/* test_duplicate_tags.c -- flag and tags of duplicates, against htslib's functions. */
+/* test_duplicate_tags.c -- flag and tags of duplicates; those of random records are compared with
+   samtools in test_markdup.py. */
 #include "sam_line.h"
 #include "unit_test.h"
 
@@ -91,62 +92,6 @@ static struct duplicate_tags random_tags(struct rng *rng)
         tags.original_bytes = rng_below(rng, sizeof best);
     }
     return tags;
-}
-
-static void update(bam1_t *b, const struct duplicate_tags *tags)
-{
-    if (tags->is_duplicate) b->core.flag |= BAM_FDUP;
-    if (tags->original) {
-        char name[sizeof best];
-        memcpy(name, tags->original, tags->original_bytes);
-        name[tags->original_bytes] = '\0';
-        assert_int_equal(bam_aux_update_str(b, "do", -1, name), 0);
-    }
-    if (tags->type)
-        assert_int_equal(
-            bam_aux_update_str(b, "dt", 3, tags->type == DUPLICATE_OPTICAL ? "SQ" : "LB"), 0);
-    uint8_t *old = bam_aux_get(b, "dc");
-    if (!(b->core.flag & BAM_FDUP) && tags->count > 0)
-        assert_int_equal(bam_aux_update_int(b, "dc", tags->count), 0);
-    else if ((b->core.flag & BAM_FDUP) && tags->drops_count && old)
-        assert_int_equal(bam_aux_del(b, old), 0);
-}
-
-static void check_bytes(const struct rng *rng, const char *line, const uint8_t *rec,
-                        const bam1_t *expected)
-{
-    OWNED uint8_t *want = NULL;
-    size_t room = 0;
-    assert_null(bam_record_put(expected, false, &want, &room, 0));
-    if (bam_record_bytes(rec) != bam_record_bytes(want) ||
-        memcmp(rec, want, bam_record_bytes(want)) != 0)
-        fail_msg("'%s', seed %" PRIu64, line, rng->seed);
-}
-
-TEST(test_tags_are_those_htslib_would_write)
-{
-    struct rng rng = rng_start(601);
-    for (int i = 0; i < 20000; i++) {
-        char line[400];
-        OWNED_RECORD bam1_t *b = bam_init1();
-        struct duplicate_tags tags = random_tags(&rng);
-        random_line(&rng, line, sizeof line, "q");
-        OWNED uint8_t *rec = record_of_line(line), *out = write_tags(rec, &tags);
-        bam_record_unpack(rec, b);
-        update(b, &tags);
-        check_bytes(&rng, line, out, b);
-        bam_record_unpack(rec, b);
-        if (b->core.flag & BAM_FDUP) {
-            b->core.flag ^= BAM_FDUP;
-            for (int t = 0; t < 2; t++) {
-                uint8_t *old = bam_aux_get(b, t == 0 ? "dt" : "do");
-                if (old) assert_int_equal(bam_aux_del(b, old), 0);
-            }
-        }
-        size_t n = duplicate_tags_clear(rec);
-        CHECK(&rng, n == bam_record_bytes(rec));
-        check_bytes(&rng, line, rec, b);
-    }
 }
 
 /* The record with the long tag. */

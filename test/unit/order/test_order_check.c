@@ -57,56 +57,6 @@ static struct order_verdict verify(struct rng *rng, const struct order_claim *cl
     return verdict;
 }
 
-/* The number, from 1, of the first record whose key is smaller than the key before; 0: none. */
-static uint64_t first_violation(const struct sort_rules *rules, const struct file *file)
-{
-    uint8_t keys[2][RECORD_ROOM];
-    size_t n_bytes[2];
-    for (size_t i = 0; i < file->n; i++) {
-        const uint8_t *rec = file->bytes + file->at[i];
-        if (sort_order_is_fixed(rules->order)) {
-            sort_key_store_fixed(sort_key_fixed(rules, rec), keys[i & 1]);
-            n_bytes[i & 1] = SORT_KEY_FIXED_BYTES;
-        } else {
-            n_bytes[i & 1] = sort_key_encode(rules, rec, keys[i & 1]);
-        }
-        size_t a = n_bytes[(i + 1) & 1], b = n_bytes[i & 1];
-        if (i > 0 && memcmp(keys[(i + 1) & 1], keys[i & 1], a < b ? a : b) > 0) return i + 1;
-    }
-    return 0;
-}
-
-TEST(test_first_violation_of_random_files_is_found)
-{
-    static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_LEXICAL};
-    struct rng rng = rng_start(23);
-    struct file file = {.bytes = test_alloc((size_t)MAX_RECORDS * RECORD_ROOM)};
-    char name[TEST_MAX_NAME + 1];
-    for (int round = 0; round < 6000; round++) {
-        enum sort_order order = orders[round % 3];
-        struct order_claim claim;
-        make_claim(&claim, order);
-        file.n = 0;
-        size_t n = rng_below(&rng, MAX_RECORDS);
-        /* Mostly in order. */
-        for (size_t i = 0; i < n; i++) {
-            bool odd = rng_one_in(&rng, 30);
-            (void)snprintf(name, sizeof name, "r%03zu", odd ? rng_below(&rng, 60) : i);
-            add_record(&file, name, 0, odd ? (int32_t)rng_below(&rng, 60) : (int32_t)i, 0);
-        }
-        uint64_t expected = first_violation(&claim.candidates[0].rules, &file);
-        struct order_verdict verdict = verify(&rng, &claim, &file);
-        CHECK(&rng, verdict.sorted == (expected == 0));
-        CHECK(&rng, verdict.has_pair == (expected != 0));
-        if (expected == 0) continue;
-        CHECK(&rng, verdict.after.number == expected && verdict.before.number == expected - 1);
-        const uint8_t *rec = file.bytes + file.at[expected - 1];
-        CHECK(&rng, strcmp(verdict.after.name, (const char *)bam_record_name(rec)) == 0);
-        CHECK(&rng, verdict.after.pos == bam_record_pos(rec));
-    }
-    free(file.bytes);
-}
-
 /* The text of a header with this @HD line. */
 static void claim_of(const char *hd, struct order_claim *claim)
 {

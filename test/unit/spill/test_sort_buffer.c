@@ -11,8 +11,6 @@
 #include "spill/sort_buffer.h"
 #include "util/xalloc.h"
 
-#include <pthread.h>
-
 enum { N_REFS = 4, MIN_BATCH_BYTES = 256 * 1024, MAX_RECORD = 1024 };
 
 static const enum sort_order all_orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL,
@@ -320,14 +318,6 @@ TEST(test_forged_long_coordinates_are_refused)
         sort_buffer_destroy(buffer);
     }
 }
-
-struct index_threads {
-    struct sort_buffer_part **parts;
-    size_t n_parts;
-    _Atomic size_t next;
-    atomic_int n_problems;
-    struct content_sum sums[4];
-};
 
 TEST(test_empty_buffer_has_no_records)
 {

@@ -68,26 +68,6 @@ TEST(test_no_other_bytes_are_taken_for_utf8)
     check_string("\xf5\x80\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
 }
 
-TEST(test_random_bytes_become_valid_text)
-{
-    struct rng rng = rng_start(311);
-    for (int i = 0; i < 20000; i++) {
-        char text[12];
-        size_t n = rng_below(&rng, sizeof text);
-        for (size_t k = 0; k < n; k++) text[k] = (char)(rng_below(&rng, 255) + 1);
-        text[n] = '\0';
-        struct written w;
-        begin(&w);
-        json_string(&w.json, NULL, text);
-        assert_int_equal(fclose(w.to), 0);
-        assert_true(w.n >= n + 2 && w.n <= 6 * n + 2);
-        assert_int_equal(w.text[0], '"');
-        assert_int_equal(w.text[w.n - 1], '"');
-        for (size_t k = 1; k + 1 < w.n; k++) assert_true((unsigned char)w.text[k] >= 0x20);
-        free(w.text);
-    }
-}
-
 TEST(test_numbers_are_written)
 {
     struct written w;
