@@ -51,7 +51,7 @@ static void take_barcode(struct draft *draft, const struct draft *mate, const ch
 {
     struct bam_aux own, other;
     if (bam_aux_find(draft->rec, tag, &own) > 0 || bam_aux_find(mate->rec, tag, &other) <= 0 ||
-        (other.type != 'Z' && other.type != 'H') || other.value_bytes <= 1)
+        !bam_aux_is_text(&other) || other.value_bytes <= 1)
         return;
     draft_copy_tag(draft, &other, mate);
 }

@@ -23,16 +23,10 @@ static unsigned tag_at(const struct bam_aux *aux)
     }
 }
 
-static uint8_t *put(uint8_t *out, const void *from, size_t n_bytes)
-{
-    memcpy(out, from, n_bytes);
-    return out + n_bytes;
-}
-
 /* Copies a record up to its tags, with another flag. Returns the end of the copy. */
 static uint8_t *put_before_tags(const uint8_t *rec, uint32_t flag, uint8_t *out)
 {
-    uint8_t *end = put(out, rec, (size_t)(bam_record_tags(rec) - rec));
+    uint8_t *end = copy_bytes(out, rec, (size_t)(bam_record_tags(rec) - rec));
     put_u16(out + BAM_FLAG_AT, (uint16_t)flag);
     return end;
 }
@@ -54,11 +48,11 @@ static size_t integer_bytes(const struct bam_aux *aux)
 static uint8_t *put_tag(uint8_t *out, unsigned tag, const struct duplicate_tags *tags,
                         const struct bam_aux *before)
 {
-    out = put(out, names[tag], 2);
+    out = copy_bytes(out, names[tag], 2);
     if (tag == TAG_DC) return bam_aux_put_count(out, tags->count, integer_bytes(before));
     *out++ = 'Z';
-    if (tag == TAG_DT) return put(out, tags->type == DUPLICATE_OPTICAL ? "SQ" : "LB", 3);
-    out = put(out, tags->original, tags->original_bytes);
+    if (tag == TAG_DT) return copy_bytes(out, tags->type == DUPLICATE_OPTICAL ? "SQ" : "LB", 3);
+    out = copy_bytes(out, tags->original, tags->original_bytes);
     *out++ = '\0';
     return out;
 }
@@ -77,16 +71,16 @@ size_t duplicate_tags_write(const uint8_t *rec, const struct duplicate_tags *tag
         unsigned tag = tag_at(&aux);
         bool drops = tag == TAG_DC && to_drop;
         if (tag == OTHER_TAG || !(drops || to_write[tag])) continue;
-        to = put(to, from, (size_t)(aux.start - from));
+        to = copy_bytes(to, from, (size_t)(aux.start - from));
         if (!drops) to = put_tag(to, tag, tags, &aux);
         from = at;
         to_write[tag] = false;
         if (drops) to_drop = false;
     }
-    to = put(to, from, (size_t)(end - from));
+    to = copy_bytes(to, from, (size_t)(end - from));
     for (unsigned tag = 0; r == 0 && tag < N_TAGS; tag++)
         if (to_write[tag]) to = put_tag(to, tag, tags, NULL);
-    to = put(to, end, (size_t)(bam_record_end(rec) - end));
+    to = copy_bytes(to, end, (size_t)(bam_record_end(rec) - end));
     return set_size(out, to);
 }
 
@@ -128,10 +122,10 @@ size_t duplicate_tags_strip(const uint8_t *rec, uint8_t *out)
     struct bam_aux aux;
     while (bam_aux_next_before(end, &at, &aux) > 0) {
         if (tag_at(&aux) == OTHER_TAG) continue;
-        to = put(to, from, (size_t)(aux.start - from));
+        to = copy_bytes(to, from, (size_t)(aux.start - from));
         from = at;
     }
-    return set_size(out, put(to, from, (size_t)(end - from)));
+    return set_size(out, copy_bytes(to, from, (size_t)(end - from)));
 }
 
 /* ---- checksums ---- */

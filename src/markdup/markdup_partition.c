@@ -121,23 +121,23 @@ static int append_item(struct resolver *resolver, struct tape_set *to, unsigned 
 /* Items of names: duplicates, in the order in which they were found, precede other records. */
 enum { NAME_OF_DUPLICATE, NAME_OF_OTHER };
 
+static void put_named(struct item_writer *writer, struct duplicate_key name, uint8_t kind,
+                      struct item_read read)
+{
+    read.name.n_bytes = 0;
+    item_begin(writer);
+    item_put_key(writer, name);
+    item_put_bytes(writer, &kind, 1);
+    item_put_read(writer, &read);
+}
+
 /* Stores the name of a duplicate, whose other records will be marked, too. */
 static int remember_name(struct resolver *resolver, const struct item_read *read)
 {
     struct item_writer *writer = &resolver->writer;
-    const struct read_name *name = &read->name;
-    const uint8_t flags[] = {read->was_optical, read->is_optical && !read->was_optical};
-    uint8_t group[4];
-    (void)put_u32(group, read->group);
-    struct duplicate_key key = duplicate_key_of_text(name->text, name->n_bytes);
-    item_begin(writer);
-    item_put_key(writer, key);
-    item_put_bytes(writer, &(uint8_t){NAME_OF_DUPLICATE}, 1);
-    item_put_bytes(writer, read->moment.bytes, sizeof read->moment.bytes);
-    item_put_bytes(writer, group, sizeof group);
-    item_put_bytes(writer, flags, sizeof flags);
-    item_put_text(writer, read->by_name.text, read->by_name.n_bytes);
-    return append_item(resolver, settings_of(resolver)->names, read_ends_name_partition(key),
+    struct duplicate_key name = duplicate_key_of_text(read->name.text, read->name.n_bytes);
+    put_named(writer, name, NAME_OF_DUPLICATE, *read);
+    return append_item(resolver, settings_of(resolver)->names, read_ends_name_partition(name),
                        writer->bytes, item_bytes(writer));
 }
 
@@ -204,16 +204,12 @@ static int send_item(void *arg, int32_t ref, int64_t here, const uint8_t *item, 
 /* Adds an other record if its name may be that of a duplicate. */
 static int add_other(struct resolver *resolver, const struct read_ends *ends, uint32_t run)
 {
-    struct item_writer *writer = &resolver->writer;
-    struct duplicate_key key = duplicate_key_of_text(ends->name, ends->name_bytes);
-    uint8_t place[9];
-    if (!filter_may_have(resolver, key)) return 0;
-    *put_u32(put_u32(place, run), ends->index) = ends->was_marked;
-    item_begin(writer);
-    item_put_key(writer, key);
-    item_put_bytes(writer, &(uint8_t){NAME_OF_OTHER}, 1);
-    item_put_bytes(writer, place, sizeof place);
-    return item_add(writer, resolver->names);
+    struct duplicate_key name = duplicate_key_of_text(ends->name, ends->name_bytes);
+    struct item_read read;
+    if (!filter_may_have(resolver, name)) return 0;
+    item_read_ends(ends, run, &read);
+    put_named(&resolver->writer, name, NAME_OF_OTHER, read);
+    return item_add(&resolver->writer, resolver->names);
 }
 
 static bool is_undone(const struct undone_runs *undone, uint64_t label)
@@ -329,42 +325,33 @@ static int add_names(struct resolver *resolver)
 struct duplicate_name {
     uint8_t key[ITEM_KEY_BYTES];
     bool is_known;
-    uint32_t group;
-    bool was_optical;    /* the duplicate that was found first */
-    bool turned_optical; /* any */
-    uint8_t original[256];
-    size_t original_bytes;
+    struct kept_read first; /* the duplicate that was found first */
+    bool turned_optical;    /* any */
 };
 
-static void take_name(struct duplicate_name *name, const uint8_t *at)
+static void take_name(struct duplicate_name *name, const struct item_read *read)
 {
-    uint32_t group = get_u32(item_get_bytes(&at, 4));
-    const uint8_t *flags = item_get_bytes(&at, 2);
-    struct read_name original = item_get_text(&at);
-    name->turned_optical |= flags[1];
-    if (name->is_known) return;
+    name->turned_optical |= read->is_optical && !read->was_optical;
+    if (!name->is_known) item_read_keep(&name->first, read);
     name->is_known = true;
-    name->group = group;
-    name->was_optical = flags[0];
-    name->original_bytes = original.n_bytes;
-    if (original.n_bytes > 0) memcpy(name->original, original.text, original.n_bytes);
 }
 
 static int mark_other(struct resolver *resolver, const struct duplicate_name *name,
-                      const uint8_t *at)
+                      const struct item_read *read)
 {
     const struct resolve_settings *s = settings_of(resolver);
+    const struct item_read *first = &name->first.read;
     const struct duplicate_note note = {
-        .run = get_u32(at),
-        .index = get_u32(at + 4),
-        .is_optical = name->was_optical || name->turned_optical,
-        .original = name->original_bytes > 0 ? name->original : NULL,
-        .original_bytes = name->original_bytes,
+        .run = read->run,
+        .index = read->index,
+        .is_optical = first->was_optical || name->turned_optical,
+        .original = first->by_name.text,
+        .original_bytes = first->by_name.n_bytes,
     };
     /* As in samtools, records marked in the input are removed before other records are searched. */
-    bool is_counted = !s->rules->removes || !at[8];
-    if (is_counted) counts_of(resolver, name->group)->other_duplicates++;
-    if (is_counted && note.is_optical) counts_of(resolver, name->group)->other_optical++;
+    bool is_counted = !s->rules->removes || !read->was_marked;
+    if (is_counted) counts_of(resolver, first->group)->other_duplicates++;
+    if (is_counted && note.is_optical) counts_of(resolver, first->group)->other_optical++;
     return mark(s, &note);
 }
 
@@ -375,16 +362,18 @@ static int mark_others(struct resolver *resolver)
     int r = external_sort_finish(resolver->names);
     external_sort_read(reader, resolver->names);
     while (r == 0 && (r = external_sort_next(reader)) > 0) {
-        const uint8_t *at = reader->item + ITEM_KEY_BYTES;
+        const uint8_t *at = reader->item + ITEM_KEY_BYTES + 1;
+        struct item_read read;
+        item_get_read(&at, &read);
         if (!item_begins(reader, name.key, sizeof name.key)) {
             name.is_known = name.turned_optical = false;
             memcpy(name.key, reader->item, sizeof name.key);
         }
         r = 0;
-        if (*at == NAME_OF_DUPLICATE)
-            take_name(&name, at + 1 + sizeof(struct read_moment));
+        if (reader->item[ITEM_KEY_BYTES] == NAME_OF_DUPLICATE)
+            take_name(&name, &read);
         else if (name.is_known)
-            r = mark_other(resolver, &name, at + 1);
+            r = mark_other(resolver, &name, &read);
     }
     external_sort_reader_release(reader);
     external_sort_clear(resolver->names);

@@ -8,7 +8,7 @@
 #ifndef ROCKSORT_MARKDUP_MARKDUP_STATS_H
 #define ROCKSORT_MARKDUP_MARKDUP_STATS_H
 
-#include "markdup/read_groups.h"
+#include "bam/read_groups.h"
 
 #include <stdbool.h>
 #include <stddef.h>

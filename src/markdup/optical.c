@@ -15,21 +15,12 @@
 
 #include <stdlib.h>
 
+/* An item begins with the key of the set and those of tile and cell. */
 enum {
-    KIND_AT = ITEM_KEY_BYTES, /* IS_SET or IS_DUPLICATE */
-    TILE_AT = KIND_AT + 1,
-    X_AT = TILE_AT + ITEM_KEY_BYTES,
+    X_AT = 2 * ITEM_KEY_BYTES,
     Y_AT = X_AT + 8,
     CELL_BYTES = Y_AT + 8,
     N_AROUND = 8,
-};
-
-enum { IS_SET, IS_DUPLICATE };
-
-/* A decoded item of a duplicate. */
-struct point {
-    struct item_read read;
-    int64_t x, y;
 };
 
 struct optical {
@@ -40,9 +31,6 @@ struct optical {
     struct external_sort_reader around[N_AROUND];
     uint8_t cell[CELL_BYTES]; /* the current cell */
     struct kept_read best;    /* of the cell */
-    int64_t best_x, best_y;
-    uint8_t best_name[256]; /* of the set */
-    size_t best_name_bytes;
 };
 
 struct optical *optical_create(const struct markdup_rules *rules, struct external_sort *sort,
@@ -64,58 +52,40 @@ void optical_destroy(struct optical *o)
 
 /* ---- items ---- */
 
-int optical_begin_set(struct optical *o, struct duplicate_key set, struct read_name best)
-{
-    item_begin(&o->writer);
-    item_put_key(&o->writer, set);
-    item_put_bytes(&o->writer, &(uint8_t){IS_SET}, 1);
-    item_put_bytes(&o->writer, (uint8_t[CELL_BYTES - TILE_AT]){0}, CELL_BYTES - TILE_AT);
-    item_put_text(&o->writer, best.text, best.n_bytes);
-    return item_add(&o->writer, o->sort);
-}
-
 static int64_t cell_of(const struct markdup_rules *rules, int64_t coordinate)
 {
     int64_t side = rules->optical_distance + 1;
     return coordinate / side - (coordinate % side < 0);
 }
 
-int optical_add(struct optical *o, struct duplicate_key set, struct item_read *read)
+int optical_add(struct optical *o, struct duplicate_key set, struct item_read *read,
+                struct read_name original)
 {
     const struct read_coords *coords = item_read_coords(o->rules, read);
     size_t tile_bytes = (size_t)(coords->end - coords->begin);
     item_begin(&o->writer);
     item_put_key(&o->writer, set);
-    item_put_bytes(&o->writer, &(uint8_t){IS_DUPLICATE}, 1);
     item_put_key(&o->writer, duplicate_key_of_text(read->name.text + coords->begin, tile_bytes));
     item_put_number(&o->writer, cell_of(o->rules, coords->x));
     item_put_number(&o->writer, cell_of(o->rules, coords->y));
     item_put_read(&o->writer, read);
-    item_put_number(&o->writer, coords->x);
-    item_put_number(&o->writer, coords->y);
+    item_put_text(&o->writer, original.text, original.n_bytes);
     return item_add(&o->writer, o->sort);
 }
 
-static void get_point(const uint8_t *item, struct point *point)
+/* Decodes an item and returns the name of the original. */
+static struct read_name get_duplicate(const uint8_t *item, struct item_read *read)
 {
     const uint8_t *at = item + CELL_BYTES;
-    item_get_read(&at, &point->read);
-    point->x = item_get_number(&at);
-    point->y = item_get_number(&at);
+    item_get_read(&at, read);
+    return item_get_text(&at);
 }
 
 /* ---- comparing ---- */
 
-/* True if a point is near the best one of the cell; both are on the same tile. */
-static bool is_near_to_best(const struct optical *o, const struct point *point)
-{
-    return read_coords_within(point->x, o->best_x, o->rules->optical_distance) &&
-           read_coords_within(point->y, o->best_y, o->rules->optical_distance);
-}
-
 /* Searches another cell for a better duplicate near the best one of this cell. Returns 1 if there
    is one, 0 if not, or -1 after a message. */
-static int look_in_cell(const struct optical *o, struct external_sort_reader *reader,
+static int look_in_cell(struct optical *o, struct external_sort_reader *reader,
                         const uint8_t *cell)
 {
     if (!reader->sort) {
@@ -125,9 +95,10 @@ static int look_in_cell(const struct optical *o, struct external_sort_reader *re
     while (reader->item && memcmp(reader->item, cell, CELL_BYTES) < 0)
         if (external_sort_next(reader) < 0) return -1;
     while (item_begins(reader, cell, CELL_BYTES)) {
-        struct point point;
-        get_point(reader->item, &point);
-        if (duplicate_rank_is_better(&point.read, &o->best.read) && is_near_to_best(o, &point))
+        struct item_read read;
+        (void)get_duplicate(reader->item, &read);
+        if (duplicate_rank_is_better(&read, &o->best.read) &&
+            item_reads_are_near(o->rules, &read, &o->best.read))
             return 1;
         if (external_sort_next(reader) < 0) return -1;
     }
@@ -158,21 +129,10 @@ static int look_around(struct optical *o)
 static int find_best(void *arg, const uint8_t *item, bool is_first)
 {
     struct optical *o = arg;
-    struct point point;
+    struct item_read read;
+    (void)get_duplicate(item, &read);
     if (is_first) memcpy(o->cell, item, CELL_BYTES);
-    if (item[KIND_AT] == IS_SET) {
-        const uint8_t *at = item + CELL_BYTES;
-        struct read_name best = item_get_text(&at);
-        if (best.n_bytes > 0) memcpy(o->best_name, best.text, best.n_bytes);
-        o->best_name_bytes = best.n_bytes;
-        return 0;
-    }
-    get_point(item, &point);
-    if (is_first || duplicate_rank_is_better(&point.read, &o->best.read)) {
-        item_read_keep(&o->best, &point.read);
-        o->best_x = point.x;
-        o->best_y = point.y;
-    }
+    if (is_first || duplicate_rank_is_better(&read, &o->best.read)) item_read_keep(&o->best, &read);
     return 0;
 }
 
@@ -180,30 +140,28 @@ static int decide_best(void *arg)
 {
     struct optical *o = arg;
     struct item_read *best = &o->best.read;
-    if (o->cell[KIND_AT] == IS_SET || best->is_optical) return 0;
+    if (best->is_optical) return 0;
     int r = look_around(o);
     best->is_optical = r > 0;
     return r < 0 ? -1 : 0;
 }
 
-static int take_point(void *arg, const uint8_t *item, size_t n_bytes)
+static int take_duplicate(void *arg, const uint8_t *item, size_t n_bytes)
 {
     struct optical *o = arg;
     const struct item_read *best = &o->best.read;
-    struct point point;
+    struct item_read read;
+    struct read_name original = get_duplicate(item, &read);
     (void)n_bytes;
-    if (item[KIND_AT] == IS_SET) return 0;
-    get_point(item, &point);
-    bool is_best = point.read.run == best->run && point.read.index == best->index;
-    point.read.is_optical = !is_best || best->is_optical;
-    return o->taker.take(o->taker.arg, &point.read,
-                         (struct read_name){o->best_name, o->best_name_bytes});
+    bool is_best = read.run == best->run && read.index == best->index;
+    read.is_optical = !is_best || best->is_optical;
+    return o->taker.take(o->taker.arg, &read, original);
 }
 
 int optical_resolve(struct optical *o)
 {
     static const struct item_visitor visitor = {
-        .key_bytes = CELL_BYTES, .look = find_best, .decide = decide_best, .take = take_point};
+        .key_bytes = CELL_BYTES, .look = find_best, .decide = decide_best, .take = take_duplicate};
     int r = item_groups_visit(o->sort, &visitor, o);
     for (size_t i = 0; i < N_AROUND; i++)
         external_sort_reader_release(&o->around[i]);

@@ -1,8 +1,8 @@
 /*
  * optical.h -- finds optical duplicates: those near a better read of their set on the flow cell.
  *
- * Order of calls: create; begin_set and add, for the duplicates of some sets; resolve, which
- * removes them; destroy. Threads: one at a time.
+ * Order of calls: create; add, for the duplicates of some sets; resolve, which removes them;
+ * destroy. Threads: one at a time.
  */
 #ifndef ROCKSORT_MARKDUP_OPTICAL_H
 #define ROCKSORT_MARKDUP_OPTICAL_H
@@ -25,11 +25,10 @@ struct optical *optical_create(const struct markdup_rules *rules, struct externa
 /* NULL is accepted. */
 void optical_destroy(struct optical *optical);
 
-/* Begins a set with this key and the name of its best read. Returns 0, or -1 after a message. */
-int optical_begin_set(struct optical *optical, struct duplicate_key set, struct read_name best);
-
-/* Adds a duplicate with coordinates. Returns 0, or -1 after a message. */
-int optical_add(struct optical *optical, struct duplicate_key set, struct item_read *read);
+/* Adds a duplicate with coordinates of the set with this key, and the name that the taker gets.
+   Returns 0, or -1 after a message. */
+int optical_add(struct optical *optical, struct duplicate_key set, struct item_read *read,
+                struct read_name original);
 
 /* Passes all duplicates to the taker. Returns 0, or -1 after a message. */
 int optical_resolve(struct optical *optical);

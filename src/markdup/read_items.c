@@ -124,14 +124,16 @@ _Static_assert(offsetof(struct item_read, group) + sizeof(uint32_t) + 1 == FACTS
 
 void item_put_read(struct item_writer *writer, const struct item_read *read)
 {
+    bool has_coords = read->has_coords && read->coords.known;
     item_put_bytes(writer, read->moment.bytes, sizeof read->moment.bytes);
-    *writer->at++ = read->is_found;
+    *writer->at++ = (uint8_t)(read->is_found | has_coords << 1);
     item_put_bytes(writer, (const uint8_t *)read + FACTS_AT, FACTS_BYTES);
     item_put_text(writer, read->name.text, read->name.n_bytes);
     if (read->is_found) {
         item_put_bytes(writer, read->by.bytes, sizeof read->by.bytes);
         item_put_text(writer, read->by_name.text, read->by_name.n_bytes);
     }
+    if (has_coords) item_put_bytes(writer, &read->coords, READ_COORDS_BYTES);
     if (!read->has_local) return;
     item_put_key(writer, read->local.key);
     item_put_number(writer, read->local.here);
@@ -172,14 +174,17 @@ void item_get_read(const uint8_t **at, struct item_read *read)
 {
     memcpy(read->moment.bytes, item_get_bytes(at, sizeof read->moment.bytes),
            sizeof read->moment.bytes);
-    read->is_found = *(*at)++;
+    unsigned flags = *(*at)++;
+    read->is_found = flags & 1;
+    read->has_coords = flags & 2;
     memcpy((uint8_t *)read + FACTS_AT, item_get_bytes(at, FACTS_BYTES), FACTS_BYTES);
-    read->has_coords = false;
     read->name = item_get_text(at);
     if (read->is_found) {
         memcpy(read->by.bytes, item_get_bytes(at, sizeof read->by.bytes), sizeof read->by.bytes);
         read->by_name = item_get_text(at);
     }
+    if (read->has_coords)
+        memcpy(&read->coords, item_get_bytes(at, READ_COORDS_BYTES), READ_COORDS_BYTES);
     if (!read->has_local) return;
     read->local.key = item_get_key(at);
     read->local.here = item_get_number(at);

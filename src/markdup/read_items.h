@@ -61,9 +61,8 @@ struct item_read {
     struct read_moment by;
     struct read_name by_name; /* if needed */
     struct local_pair local;
-    /* place on the flow cell, from its name; set by item_read_coords */
-    bool has_coords;
-    struct read_coords coords;
+    bool has_coords;           /* set by item_read_coords: */
+    struct read_coords coords; /* place on the flow cell, from its name */
 };
 
 /* Makes an item_read of read ends. Its texts point into the memory of the read ends. */

@@ -176,83 +176,57 @@ static int take_duplicate(struct resolve_sets *sets, struct item_read *read)
     const struct markdup_rules *rules = sets->settings.rules;
     const struct duplicate_taker *taker = &sets->settings.taker;
     struct item_read *root = &sets->root.read;
+    struct read_name original = rules->checks_chains ? root->name : read->by_name;
     if (sets->optical) {
         if (!read->is_optical) read->is_optical = item_reads_are_near(rules, read, root);
         if (item_read_coords(rules, root)->known && item_read_coords(rules, read)->known)
-            return optical_add(sets->optical, sets->key, read);
+            return optical_add(sets->optical, sets->key, read, original);
     }
-    return taker->take(taker->arg, read, rules->checks_chains ? root->name : read->by_name);
+    return taker->take(taker->arg, read, original);
 }
 
-/* Result of comparing a read with the best one so far. */
-enum meeting {
-    MEETING_NONE,        /* it is the first read, or was found before */
-    READ_LOSES,          /* the read is a duplicate of the best */
-    BEST_LOSES,          /* sets->lost is a duplicate of the read, which is now the best */
-    MEETING_LACKS_SCORE, /* after a message */
-};
+/* ---- the best read so far ---- */
 
-static enum meeting begin_best(struct resolve_sets *sets, const struct item_read *read)
+static int check_score(const struct resolve_sets *sets, const struct item_read *read)
 {
-    sets->has_best = true;
-    sets->count = 1;
-    item_read_keep(&sets->best, read);
-    return MEETING_NONE;
-}
-
-static enum meeting report_lack_of_score(const struct item_read *read)
-{
+    const struct item_read *lacks_score =
+        sets->has_best && read->is_paired && !read->is_found
+            ? duplicate_rank_lacks_score(read, &sets->best.read)
+            : NULL;
+    if (!lacks_score) return 0;
     diag_error("read '%.*s' has no tag ms, by which pairs are compared: add --fixmate, or run "
                "samtools fixmate -m first",
-               (int)read->name.n_bytes, (const char *)read->name.text);
-    return MEETING_LACKS_SCORE;
+               (int)lacks_score->name.n_bytes, (const char *)lacks_score->name.text);
+    return -1;
 }
 
-static enum meeting meet(struct resolve_sets *sets, const struct item_read *read)
+/* Compares the next read of a group with the best one so far. Returns the worse of the two, which
+   is a duplicate of the other; NULL if it is the first read, or was found before. */
+static struct item_read *meet(struct resolve_sets *sets, struct item_read *read)
 {
     const struct item_read *best = &sets->best.read;
+    bool is_first = !sets->has_best;
     if (read->is_found) {
-        if (sets->has_best && read_moment_compare(&read->by, &best->moment) == 0) sets->count++;
-        return MEETING_NONE;
+        if (!is_first && read_moment_compare(&read->by, &best->moment) == 0) sets->count++;
+        return NULL;
     }
-    if (!sets->has_best) return begin_best(sets, read);
-    if (read->is_paired) {
-        const struct item_read *lacks_score = duplicate_rank_lacks_score(read, best);
-        if (lacks_score) return report_lack_of_score(lacks_score);
-    }
-    sets->count++;
-    if (read->is_paired ? duplicate_rank_compare(read, best) >= 0
-                        : duplicate_rank_single_loses(read, best))
-        return READ_LOSES;
-    item_read_keep(&sets->lost, best);
+    sets->count = is_first ? 1 : sets->count + 1;
+    if (!is_first && (read->is_paired ? duplicate_rank_compare(read, best) >= 0
+                                      : duplicate_rank_single_loses(read, best)))
+        return read;
+    sets->has_best = true;
+    if (!is_first) item_read_keep(&sets->lost, best);
     item_read_keep(&sets->best, read);
-    return BEST_LOSES;
-}
-
-/* Processes the next read of a group. */
-static int take_read(struct resolve_sets *sets, struct item_read *read)
-{
-    switch (meet(sets, read)) {
-    case READ_LOSES: find(sets, read, &sets->best.read); return take_duplicate(sets, read);
-    case BEST_LOSES:
-        find(sets, &sets->lost.read, &sets->best.read);
-        return take_duplicate(sets, &sets->lost.read);
-    default: return read->is_found ? take_duplicate(sets, read) : 0;
-    }
+    return is_first ? NULL : &sets->lost.read;
 }
 
 /* Called when the best read of the group is known. */
 static int begin_set(struct resolve_sets *sets)
 {
     item_read_keep(&sets->root, &sets->best.read);
-    if (sets->optical &&
-        optical_begin_set(sets->optical, sets->key, sets->root.read.name) < 0)
-        return -1;
     if (!sets->settings.rules->counts || sets->count <= 1) return 0;
     return sets->settings.take_count(sets->settings.arg, &sets->root.read, sets->count);
 }
-
-/* ---- single reads beside pairs ---- */
 
 /* Sends a single read, a duplicate, to the set of the pair. */
 static int add_to_set_of_pair(struct resolve_sets *sets, const struct item_read *read)
@@ -266,31 +240,25 @@ static int add_to_set_of_pair(struct resolve_sets *sets, const struct item_read 
                                local->here, sets->writer.bytes, item_bytes(&sets->writer));
 }
 
-static int take_single(struct resolve_sets *sets, struct item_read *read, struct item_read *by)
+/* Processes a duplicate that was found by another read. */
+static int lose(struct resolve_sets *sets, struct item_read *read, struct item_read *by)
 {
-    const struct duplicate_taker *taker = &sets->settings.taker;
     find(sets, read, by);
-    if (sets->needs_sets) return add_to_set_of_pair(sets, read);
-    return taker->take(taker->arg, read, read->by_name);
+    return sets->has_pair && sets->needs_sets ? add_to_set_of_pair(sets, read)
+                                              : take_duplicate(sets, read);
 }
 
-/* Processes the next read of a group with a pair. */
-static int take_beside_pair(struct resolve_sets *sets, struct item_read *read)
+/* Processes the next read of a group. */
+static int take_read(struct resolve_sets *sets, struct item_read *read)
 {
     struct item_read *pair = &sets->first_pair.read;
-    int place = read_moment_compare(&read->moment, &pair->moment);
-    if (place == 0 && sets->has_best) return take_single(sets, &sets->best.read, pair);
-    if (read->is_paired) return 0;
-    if (place > 0) return take_single(sets, read, pair);
-    if (!sets->has_best) {
-        (void)begin_best(sets, read);
-        return 0;
-    }
-    if (duplicate_rank_single_loses(read, &sets->best.read))
-        return take_single(sets, read, &sets->best.read);
-    item_read_keep(&sets->lost, &sets->best.read);
-    item_read_keep(&sets->best, read);
-    return take_single(sets, &sets->lost.read, &sets->best.read);
+    int place = sets->has_pair ? read_moment_compare(&read->moment, &pair->moment) : -1;
+    if (read->is_found) return take_duplicate(sets, read);
+    if (place == 0 && sets->has_best) return lose(sets, &sets->best.read, pair);
+    if (sets->has_pair && read->is_paired) return 0;
+    if (place > 0) return lose(sets, read, pair);
+    struct item_read *loser = meet(sets, read);
+    return loser ? lose(sets, loser, &sets->best.read) : 0;
 }
 
 /* ---- groups ---- */
@@ -309,11 +277,14 @@ static int look_at_read(void *arg, const uint8_t *item, bool is_first)
     }
     sets->n++;
     if (sets->has_pair) return 0;
-    if (!sets->of_singles || !read.is_paired)
-        return meet(sets, &read) == MEETING_LACKS_SCORE ? -1 : 0;
-    item_read_keep(&sets->first_pair, &read);
-    sets->has_pair = true;
-    return 0;
+    if (sets->of_singles && read.is_paired) {
+        item_read_keep(&sets->first_pair, &read);
+        sets->has_pair = true;
+        return 0;
+    }
+    int r = check_score(sets, &read);
+    (void)meet(sets, &read);
+    return r;
 }
 
 static int decide_group(void *arg)
@@ -331,7 +302,7 @@ static int resolve_read(void *arg, const uint8_t *item, size_t n_bytes)
     struct item_read read;
     (void)n_bytes;
     item_get_read(&at, &read);
-    return sets->has_pair ? take_beside_pair(sets, &read) : take_read(sets, &read);
+    return take_read(sets, &read);
 }
 
 static int resolve_groups(struct resolve_sets *sets, struct external_sort *sort)

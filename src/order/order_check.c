@@ -149,7 +149,7 @@ static void describe_tag(const char *tag, const uint8_t *rec, char *text, size_t
     int n = (int)room - EXTRA_BYTES;
     if (bam_aux_find(rec, tag, &aux) <= 0)
         (void)snprintf(text, room, "no %.2s", tag);
-    else if (aux.type == 'Z' || aux.type == 'H')
+    else if (bam_aux_is_text(&aux))
         (void)snprintf(text, room, "%.2s:%c:%.*s", tag, aux.type, n, (const char *)aux.value);
     else if (aux.type != 'B' &&
              sam_format_aux1(aux.start, (uint8_t)aux.type, aux.value,

@@ -2,7 +2,7 @@
 #include "sam_line.h"
 #include "unit_test.h"
 
-#include "markdup/read_groups.h"
+#include "bam/read_groups.h"
 
 OWNER(struct read_groups, read_groups_destroy)
 
