@@ -147,7 +147,7 @@ const char *mates_open(const struct fixmate_rules *rules, struct draft *draft, c
 {
     draft_open(draft, rec);
     int64_t bases = draft->tid >= 0 ? rules->reference_bases[draft->tid] : 0;
-    if (rules->base_mods && draft->has_damaged_tags) return "its tags are damaged";
+    if (rules->base_mods && draft_has_damaged_tags(draft)) return "its tags are damaged";
     const char *problem = sanitize_draft(draft, rules->sanitize, bases);
     if (!problem && rules->base_mods && mates_is_primary(draft)) base_mods_fix_primary(draft);
     return problem;

@@ -169,5 +169,5 @@ const char *sanitize_draft(struct draft *draft, unsigned flags, int64_t referenc
     if (flags & SANITIZE_MQUAL) draft->mapq = 0;
     if (!(flags & SANITIZE_AUX)) return NULL;
     draft->without_alignment_tags = true;
-    return draft->has_damaged_tags ? "its tags are damaged" : NULL;
+    return draft_has_damaged_tags(draft) ? "its tags are damaged" : NULL;
 }

@@ -105,16 +105,6 @@ size_t duplicate_tags_clear(uint8_t *rec)
     return bam_record_bytes(rec);
 }
 
-bool duplicate_tags_has_any(const uint8_t *rec)
-{
-    if (bam_record_flag(rec) & BAM_FDUP) return true;
-    const uint8_t *at = bam_record_tags(rec);
-    struct bam_aux aux;
-    while (bam_aux_read(rec, &at, &aux) > 0)
-        if (tag_at(&aux) != OTHER_TAG) return true;
-    return false;
-}
-
 size_t duplicate_tags_strip(const uint8_t *rec, uint8_t *out)
 {
     const uint8_t *from = bam_record_tags(rec), *at = from, *end = bam_record_end(rec);
@@ -154,10 +144,6 @@ static void add_without_flag(struct content_sum *sum, uint8_t *rec)
 static void add_without_tags(struct content_sum *sum, uint8_t *rec)
 {
     struct copy copy;
-    if (!duplicate_tags_has_any(rec)) {
-        add_without_flag(sum, rec);
-        return;
-    }
     uint8_t *stripped = take_room(&copy, bam_record_bytes(rec));
     (void)duplicate_tags_strip(rec, stripped);
     content_sum_add(sum, stripped, bam_record_bytes(stripped));

@@ -49,9 +49,6 @@ size_t duplicate_tags_clear(uint8_t *rec);
 
 /* ---- checksums of what --markdup does not change ---- */
 
-/* True if duplicate_tags_strip would change the record. */
-bool duplicate_tags_has_any(const uint8_t *rec);
-
 /* Writes the record without the flag and all tags do, dt and dc to `out`, which has as much room as
    the record. Returns its size. */
 size_t duplicate_tags_strip(const uint8_t *rec, uint8_t *out);

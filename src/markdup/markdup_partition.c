@@ -243,7 +243,7 @@ static int visit_stream(struct resolver *resolver, unsigned stream)
     struct read_ends_chunk chunk;
     struct read_ends ends;
     int r = 0, got;
-    tape_reader_begin(&resolver->reader, settings_of(resolver)->all_ends, stream);
+    tape_reader_begin(&resolver->reader, settings_of(resolver)->ends_tapes, stream);
     while (r == 0 && (got = read_ends_chunks_next(&resolver->reader, &chunk)) != 0) {
         if (got < 0) return -1;
         if (is_undone(&settings_of(resolver)->undone, chunk.label)) continue;
@@ -275,10 +275,10 @@ static int resolve_part(struct resolver *resolver)
     const struct resolve_settings *s = settings_of(resolver);
     unsigned singles = READ_ENDS_STREAM_SINGLES + resolver->partition;
     unsigned pairs = READ_ENDS_STREAM_PAIRS + resolver->partition;
-    resolver->has_singles = steps.singles && tape_set_bytes(s->all_ends, singles) > 0;
+    resolver->has_singles = steps.singles && tape_set_bytes(s->ends_tapes, singles) > 0;
     if (!resolver->has_singles && !steps.pairs) return 0;
     if (resolver->has_singles) {
-        filter_begin(resolver, tape_set_bytes(s->all_ends, singles) / resolver->n_parts);
+        filter_begin(resolver, tape_set_bytes(s->ends_tapes, singles) / resolver->n_parts);
         if (visit_stream(resolver, singles) < 0) return -1;
     }
     if (visit_stream(resolver, pairs) < 0) return -1;
@@ -291,8 +291,8 @@ static int resolve_part(struct resolver *resolver)
 static int resolve_places(struct resolver *resolver)
 {
     const struct resolve_settings *s = settings_of(resolver);
-    uint64_t n_bytes = tape_set_bytes(s->all_ends, READ_ENDS_STREAM_PAIRS + resolver->partition) +
-                       tape_set_bytes(s->all_ends, READ_ENDS_STREAM_SINGLES + resolver->partition);
+    uint64_t n_bytes = tape_set_bytes(s->ends_tapes, READ_ENDS_STREAM_PAIRS + resolver->partition) +
+                       tape_set_bytes(s->ends_tapes, READ_ENDS_STREAM_SINGLES + resolver->partition);
     resolver->n_parts = 1;
     while (resolver->n_parts < MAX_PARTS &&
            n_bytes * ITEM_BYTES_PER_READ_ENDS_BYTE / resolver->n_parts >
@@ -396,8 +396,8 @@ static int resolve_others(struct resolver *resolver)
 static void advise(const struct resolve_settings *s, unsigned partition)
 {
     if (partition >= READ_ENDS_N_PARTITIONS) return;
-    tape_set_advise(s->all_ends, READ_ENDS_STREAM_SINGLES + partition);
-    tape_set_advise(s->all_ends, READ_ENDS_STREAM_PAIRS + partition);
+    tape_set_advise(s->ends_tapes, READ_ENDS_STREAM_SINGLES + partition);
+    tape_set_advise(s->ends_tapes, READ_ENDS_STREAM_PAIRS + partition);
 }
 
 static int resolve_numbered(struct worker *worker, void *item)

@@ -29,7 +29,7 @@ struct resolve_settings {
     unsigned n_threads;
     size_t memory_bytes;           /* for all jobs */
     struct temp_places places;     /* of temporary files */
-    struct tape_set *all_ends;     /* READ_ENDS_N_STREAMS, complete */
+    struct tape_set *ends_tapes;   /* READ_ENDS_N_STREAMS, complete */
     struct undone_runs undone;
     struct tape_set *names;        /* READ_ENDS_N_PARTITIONS, empty, for -S; or NULL */
     struct tape_set *sent;         /* READ_ENDS_N_PARTITIONS, empty, if duplicate sets are needed */

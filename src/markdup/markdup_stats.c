@@ -22,6 +22,13 @@ void duplicate_counts_join(struct duplicate_counts *sum, const struct duplicate_
     for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
 }
 
+struct duplicate_counts duplicate_counts_sum(const struct duplicate_counts *counts, size_t n)
+{
+    struct duplicate_counts sum = {0};
+    for (size_t i = 0; i < n; i++) duplicate_counts_join(&sum, &counts[i]);
+    return sum;
+}
+
 /* ---- counts of groups ---- */
 
 struct group_totals {
@@ -235,8 +242,7 @@ void markdup_stats_write(FILE *to, bool json, const char *command,
                          const struct duplicate_counts *counts, const struct read_groups *groups)
 {
     size_t n_groups = groups ? groups->ids.n : 0;
-    struct duplicate_counts sum = counts[0];
-    for (size_t i = 1; i <= n_groups; i++) duplicate_counts_join(&sum, &counts[i]);
+    const struct duplicate_counts sum = duplicate_counts_sum(counts, n_groups + 1);
     if (json) {
         write_json(to, command, &sum, counts, groups);
         return;

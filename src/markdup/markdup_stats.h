@@ -26,9 +26,16 @@ struct duplicate_counts {       /* of records (a pair counts as two); all are ui
     /* only for Picard's metrics */
     uint64_t unmapped;          /* of those that were read */
     uint64_t other_alignments;  /* mapped secondary and supplementary records that were read */
+    /* only for warnings: what examined reads lack that the options require */
+    uint64_t without_barcode;
+    uint64_t unreadable_barcode;        /* record_read_ends.lacks_barcode */
+    uint64_t names, names_without_coords;       /* names searched for coordinates */
 };
 
 void duplicate_counts_join(struct duplicate_counts *sum, const struct duplicate_counts *other);
+
+/* Returns the sum of n counts. */
+struct duplicate_counts duplicate_counts_sum(const struct duplicate_counts *counts, size_t n);
 
 /* ---- counts of all groups, shared by jobs ---- */
 
@@ -43,7 +50,7 @@ void duplicate_counts_join(struct duplicate_counts *sum, const struct duplicate_
  * were released. Threads: a part has one owner at a time.
  */
 
-enum { GROUP_COUNTS_PLACES = 128 };     /* maximum of a part: 15 KiB; a power of two */
+enum { GROUP_COUNTS_PLACES = 128 };     /* maximum of a part: 17 KiB; a power of two */
 
 struct group_totals;
 

@@ -96,7 +96,7 @@ struct record_read_ends {
  * or what is wrong with the record, which then has no read ends. Pure; any thread.
  */
 const char *read_ends_make(const struct markdup_rules *rules, const uint8_t *rec,
-                           struct record_read_ends *all_ends);
+                           struct record_read_ends *made);
 
 /* ---- keys ---- */
 

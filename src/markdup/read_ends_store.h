@@ -35,7 +35,7 @@ enum { READ_ENDS_GATHER_ENOUGH = 4096 };
 enum { READ_ENDS_MAX_BYTES = 2 + 10 * 10 + 8 + 2 * (2 + UINT8_MAX) };
 
 struct read_ends_gather {
-    struct read_ends *all_ends;
+    struct read_ends *items;
     uint16_t *streams;          /* one for each item */
     uint32_t *order;
     uint8_t *names; /* `name` is an offset here, from 1, as a pointer */
