@@ -28,7 +28,7 @@ ROOMS = {
     "order": "util bam",
     "fixmate": "util bam",
     "stats": "util bam",
-    "columns": "util bam",
+    "columns": "util os bam",
     "spill": "util os bam order",
     "markdup": "util os bam spill",
     "input": "util bam order spill markdup",

@@ -477,25 +477,16 @@ struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *he
 
 /* ---- files ---- */
 
-void arrow_put_place(uint8_t *to, const struct arrow_place *place)
-{
-    to = put_u64(to, place->at);
-    to = put_u64(to, place->metadata_bytes);    /* 32 bits, and 32 of padding */
-    (void)put_u64(to, place->body_bytes);
-}
-
 size_t arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *schema,
-                          sam_hdr_t *header, const struct arrow_place *references, size_t n_buffers,
+                          sam_hdr_t *header, const struct arrow_place *references, size_t n_batches,
                           struct column_bytes *out)
 {
     struct flat_buffer *flat = &coder->flat;
     size_t n_bytes;
-    uint8_t reference_bytes[ARROW_PLACE_BYTES];
-    if (references) arrow_put_place(reference_bytes, references);
     flat_clear(flat);
-    flat_place batch_places = flat_structs_after(flat, n_buffers, ARROW_PLACE_BYTES);
-    flat_place reference_places = flat_structs(flat, reference_bytes, references != NULL,
-                                               ARROW_PLACE_BYTES);
+    flat_place batch_places = flat_structs_after(flat, n_batches, sizeof *references);
+    flat_place reference_places = flat_structs(flat, (const uint8_t *)references,
+                                               references != NULL, sizeof *references);
     flat_place schema_place = make_schema(coder, schema, header);
     flat_table_begin(flat);
     flat_field_place(flat, 1, schema_place);
@@ -508,8 +499,8 @@ size_t arrow_put_file_end(struct arrow_coder *coder, const struct column_schema 
     return n_bytes;
 }
 
-void arrow_put_file_end_after(size_t end_bytes, size_t n_buffers, struct column_bytes *out)
+void arrow_put_file_end_after(size_t end_bytes, size_t n_batches, struct column_bytes *out)
 {
-    (void)put_u32(column_bytes_append(out, 4), end_bytes + n_buffers * ARROW_PLACE_BYTES);
+    (void)put_u32(column_bytes_append(out, 4), end_bytes + n_batches * sizeof(struct arrow_place));
     column_bytes_copy(out, magic, strlen(magic));
 }

@@ -26,10 +26,11 @@ struct arrow_coder {
 
 void arrow_coder_release(struct arrow_coder *coder);
 
-/* The place of a message in a file. */
+/* The place of a message in a file, as it is in the footer (Block in Arrow's File.fbs; this machine
+   is little-endian). */
 struct arrow_place {
     uint64_t at;                /* in the file; of a new message, in `out` */
-    uint32_t metadata_bytes;
+    uint64_t metadata_bytes;    /* 32 bits, and 32 of padding */
     uint64_t body_bytes;
 };
 
@@ -48,14 +49,12 @@ struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct encod
 
 void arrow_put_stream_end(struct column_bytes *out);
 
-/* Write the end of a file: call put_file_end, then put_place for each batch, then
+/* Write the end of a file: call put_file_end; write the places of n_batches; call
    put_file_end_after. references NULL: no column has reference names. put_file_end returns the
    number of bytes that it has appended. */
 size_t arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *schema,
-                          sam_hdr_t *header, const struct arrow_place *references, size_t n_buffers,
+                          sam_hdr_t *header, const struct arrow_place *references, size_t n_batches,
                           struct column_bytes *out);
-enum { ARROW_PLACE_BYTES = 24 };
-void arrow_put_place(uint8_t *to, const struct arrow_place *place);
-void arrow_put_file_end_after(size_t end_bytes, size_t n_buffers, struct column_bytes *out);
+void arrow_put_file_end_after(size_t end_bytes, size_t n_batches, struct column_bytes *out);
 
 #endif

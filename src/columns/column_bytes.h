@@ -1,13 +1,12 @@
 /*
- * column_bytes.h -- a growing byte buffer; and the interfaces of a sink, to which bytes are
- * written, and of the spool for footers.
+ * column_bytes.h -- a growing byte buffer; and the interface of a sink, to which bytes are written.
  *
- * A buffer starts as {0}; the owner frees `bytes`. One thread at a time. Errors: only of sinks and
- * spools.
+ * A buffer starts as {0}; the owner frees `bytes`. One thread at a time. Errors: only of sinks.
  */
 #ifndef ROCKSORT_COLUMNS_COLUMN_BYTES_H
 #define ROCKSORT_COLUMNS_COLUMN_BYTES_H
 
+#include "os/tape.h"
 #include "util/varint.h"
 #include "util/xalloc.h"
 
@@ -28,20 +27,22 @@ struct column_sink {
     void *arg;
 };
 
-/*
- * Spools the metadata of batches until the footer is written: 24 bytes for a batch of Arrow, about
- * 50 bytes for a column of a row group of Parquet. Those of a large file may not fit in memory, so
- * the writer of the file decides where they are stored. Order of calls: append, until all is
- * written; then rewind and read from the first byte on, as often as needed. Errors: -1 or NULL
- * after a message.
- */
-struct footer_spool {
-    int (*append)(void *arg, const uint8_t *bytes, size_t n_bytes);
-    void (*rewind)(void *arg);
-    /* Returns the next n_bytes, valid until the next call. They must exist. */
-    const uint8_t *(*read)(void *arg, size_t n_bytes);
-    void *arg;
-};
+/* Writes a stream of tapes to a sink. Returns 0, or -1 after a message. */
+static inline int column_sink_copy(const struct column_sink *sink, struct tape_set *tapes,
+                                   unsigned stream)
+{
+    enum { COPY_BYTES = 64 << 10 };     /* at a time */
+    struct tape_reader reader = {.at = 0};
+    bool is_written = true;
+    tape_reader_begin(&reader, tapes, stream);
+    for (uint64_t left; is_written && (left = tape_left(&reader)) > 0;) {
+        size_t n = left < COPY_BYTES ? (size_t)left : COPY_BYTES;
+        const uint8_t *bytes = tape_read(&reader, n);
+        is_written = bytes && sink->write(sink->arg, bytes, n);
+    }
+    tape_reader_release(&reader);
+    return is_written ? 0 : -1;
+}
 
 /* Makes room for n_bytes more, without counting them. Returns their address, which is never NULL,
    because there is always room for one more byte. */

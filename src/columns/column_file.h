@@ -4,7 +4,9 @@
  * follows the batches.
  *
  * Order of calls for an encoder: add records to its batch, then put, repeatedly. For a file: begin;
- * note, after each write of batches; end.
+ * add, for the metadata of all batches; end. Metadata are spooled until the footer is written: in
+ * memory, and beyond memory_bytes on a tape (tape.h). 1.5 billion reads in 512 MiB of memory become
+ * 54,000 row groups, whose metadata take some 150 MB.
  *
  * Threads: one at a time for each encoder and each file. The arguments of create must outlive them.
  */
@@ -12,6 +14,7 @@
 #define ROCKSORT_COLUMNS_COLUMN_FILE_H
 
 #include "columns/column_batch.h"
+#include "os/tape.h"
 
 /* Shared by all threads. It does not change while encoders are in use. */
 struct column_output {
@@ -35,20 +38,20 @@ void column_encoder_destroy(struct column_encoder *encoder);
 struct column_batch *column_encoder_batch(struct column_encoder *encoder);
 
 /*
- * Appends the encoded batch to `out`, and clears it. Appends its metadata for the footer to `notes`
- * (column_file_note), with places relative to byte `begin` of `out`. Does nothing without records.
+ * Appends the encoded batch to `out`, and clears it. Appends its metadata (column_file_add) to
+ * `metadata`, with places that count from byte `begin` of `out`. Does nothing without records.
  * Returns NULL, or a static text if the format cannot hold the batch.
  */
 const char *column_encoder_put(struct column_encoder *encoder, size_t begin,
-                               struct column_bytes *out, struct column_bytes *notes);
+                               struct column_bytes *out, struct column_bytes *metadata);
 
 /* ---- files ---- */
 
 struct column_file;
 
-/* `name` is for messages. */
-struct column_file *column_file_create(const struct column_output *output,
-                                       const struct footer_spool *notes, const char *name);
+/* `name` is for messages. memory_bytes: of the spool; `places`: where the rest of it goes. */
+struct column_file *column_file_create(const struct column_output *output, size_t memory_bytes,
+                                       const struct temp_places *places, const char *name);
 
 /* NULL is accepted. */
 void column_file_destroy(struct column_file *file);
@@ -56,10 +59,10 @@ void column_file_destroy(struct column_file *file);
 /* Appends what comes before the batches to `out`, which the caller writes and frees. */
 void column_file_begin(struct column_file *file, sam_hdr_t *header, struct column_bytes *out);
 
-/* Spools the metadata of batches that are written at byte `position` of the file, and makes their
-   places absolute. Returns 0, or -1 after a message, also if the format cannot hold that many
-   batches. */
-int column_file_note(struct column_file *file, struct column_bytes *notes, uint64_t position);
+/* Adds batches whose metadata count from byte `position` of the file. Returns 0, or -1 after a
+   message, also if the format cannot hold that many batches. */
+int column_file_add(struct column_file *file, const struct column_bytes *metadata,
+                    uint64_t position);
 
 /* Writes what comes after the batches, from byte `position` of the file on. Returns 0, or -1 after
    a message; if the sink fails, it prints the message. */

@@ -29,7 +29,7 @@ enum {
     KEPT_BYTES = 16 << 20,      /* of a buffer, from group to group */
     MOST_ENTRIES = 1 << 16,     /* of a dictionary */
     MOST_DICTIONARY_BYTES = 1 << 20,
-    MOST_RANKED = 1 << 10,      /* entries: bounds of more are useless and take time */
+    MOST_BOUND_ENTRIES = 1 << 10,       /* bounds of more are useless and take time */
 };
 
 static const char too_large[] = "the values of a record are too long for a page of Parquet";
@@ -47,8 +47,9 @@ struct chunk_maker {
     size_t value_bytes;         /* of a number */
     uint64_t n_present;         /* values that are not null */
     uint64_t n_indexed;         /* values in the pages so far */
-    struct parquet_chunk *chunk;
-    struct column_bytes *out;
+    struct parquet_chunk chunk;
+    bool has_text_bounds;       /* the dictionary allows them */
+    struct column_bytes *out, *metadata;
 };
 
 void parquet_coder_release(struct parquet_coder *coder)
@@ -59,8 +60,6 @@ void parquet_coder_release(struct parquet_coder *coder)
     free(coder->numbers);
     parquet_dictionary_release(&coder->dictionary);
     free(coder->indexes);
-    free(coder->ranks);
-    free(coder->chunk.pages);
     *coder = (struct parquet_coder){0};
 }
 
@@ -125,7 +124,7 @@ static void gather_numbers(const struct chunk_maker *maker, uint64_t from, uint6
 
 static bool has_dictionary(const struct chunk_maker *maker)
 {
-    return maker->chunk->encoding == PARQUET_DICTIONARY;
+    return maker->chunk.encoding == PARQUET_DICTIONARY;
 }
 
 static uint32_t entry_of(const struct chunk_maker *maker, uint64_t value)
@@ -202,41 +201,41 @@ static const uint8_t *entry_text(const struct chunk_maker *maker, uint32_t numbe
     return (const uint8_t *)name;
 }
 
-struct ranked {
-    const uint8_t *text;
-    size_t n_bytes;
-    uint32_t entry;
-};
-
-static int compare_ranked(const void *a, const void *b)
+/* True if pages get bounds: there are few entries, and none is too long for a bound. */
+static bool has_text_bounds(const struct chunk_maker *maker)
 {
-    const struct ranked *x = a, *y = b;
-    return compare_bytes(x->text, x->n_bytes, y->text, y->n_bytes);
-}
-
-/* Ranks the entries by their bytes, unless there are too many or one is too long for a bound. */
-static void rank_entries(const struct chunk_maker *maker)
-{
-    struct parquet_coder *coder = maker->coder;
-    uint32_t n = coder->dictionary.n_entries;
-    if (n > (maker->leaf->value == COLUMN_REFERENCE ? MOST_ENTRIES : MOST_RANKED)) return;
-    struct ranked *sorted = xmalloc(n * sizeof *sorted);
-    bool are_short = true;
+    bool is_reference = maker->leaf->value == COLUMN_REFERENCE;
+    uint32_t n = maker->coder->dictionary.n_entries;
+    if (n > (is_reference ? MOST_ENTRIES : MOST_BOUND_ENTRIES)) return false;
     for (uint32_t i = 0; i < n; i++) {
-        sorted[i].text = entry_text(maker, i, &sorted[i].n_bytes);
-        sorted[i].entry = i;
-        are_short = are_short && sorted[i].n_bytes <= PARQUET_BOUND_BYTES;
+        size_t n_bytes;
+        (void)entry_text(maker, i, &n_bytes);
+        if (n_bytes > PARQUET_BOUND_BYTES) return false;
     }
-    if (are_short) {
-        qsort(sorted, n, sizeof *sorted, compare_ranked);
-        xgrow(&coder->ranks, &coder->ranks_room, n, 0, sizeof *coder->ranks);
-        coder->has_ranks = true;
-        for (uint32_t i = 0; i < n; i++) coder->ranks[sorted[i].entry] = i;
-    }
-    free(sorted);
+    return true;
 }
 
 /* ---- bounds ---- */
+
+int parquet_bound_compare(enum parquet_type type, const struct parquet_bound *a,
+                          const struct parquet_bound *b)
+{
+    if (type == PARQUET_BYTE_ARRAY)
+        return compare_bytes(a->bytes, a->n_bytes, b->bytes, b->n_bytes);
+    if (type == PARQUET_FLOAT) {
+        float x, y;
+        uint32_t x_bits = get_u32(a->bytes), y_bits = get_u32(b->bytes);
+        memcpy(&x, &x_bits, sizeof x);
+        memcpy(&y, &y_bits, sizeof y);
+        return (x > y) - (x < y);
+    }
+    int64_t x = (int64_t)get_u64(a->bytes), y = (int64_t)get_u64(b->bytes);
+    if (type == PARQUET_INT32) {
+        x = (int32_t)get_u32(a->bytes);
+        y = (int32_t)get_u32(b->bytes);
+    }
+    return (x > y) - (x < y);
+}
 
 static void set_bound(const struct chunk_maker *maker, int64_t number, struct parquet_bound *bound)
 {
@@ -283,54 +282,54 @@ static void find_float_bounds(const struct chunk_maker *maker, size_t n,
     set_bound(maker, bits_of(most == 0.0f ? 0.0f : most), &bounds->most);
 }
 
-static void set_text_bound(const struct chunk_maker *maker, uint32_t entry,
-                           struct parquet_bound *bound)
+/* Extends bounds so that they include others. */
+static void widen(struct parquet_bounds *bounds, enum parquet_type type,
+                  const struct parquet_bounds *others)
 {
-    size_t n_bytes;
-    const uint8_t *text = entry_text(maker, entry, &n_bytes);
-    bound->n_bytes = (uint8_t)n_bytes;
-    memcpy(bound->bytes, text, n_bytes);
-}
-
-/* Finds the bounds of the next n values of the chunk, whose entries have ranks. */
-static void find_text_bounds(const struct chunk_maker *maker, size_t n,
-                             struct parquet_bounds *bounds)
-{
-    const uint32_t *indexes = maker->coder->indexes + maker->n_indexed;
-    const uint32_t *ranks = maker->coder->ranks;
-    uint32_t least = indexes[0], most = least;
-    for (size_t i = 1; i < n; i++) {
-        least = ranks[indexes[i]] < ranks[least] ? indexes[i] : least;
-        most = ranks[indexes[i]] > ranks[most] ? indexes[i] : most;
-    }
-    set_text_bound(maker, least, &bounds->least);
-    set_text_bound(maker, most, &bounds->most);
+    if (!bounds->are_known || parquet_bound_compare(type, &others->least, &bounds->least) < 0)
+        bounds->least = others->least;
+    if (!bounds->are_known || parquet_bound_compare(type, &others->most, &bounds->most) > 0)
+        bounds->most = others->most;
     bounds->are_known = true;
 }
 
-/* Finds the bounds of a page with n non-null values; extends those of the chunk. */
-static void find_bounds(const struct chunk_maker *maker, size_t n, struct parquet_page *page)
+/* Finds the bounds of the next n values of the chunk, which are entries of the dictionary. */
+static void find_text_bounds(const struct chunk_maker *maker, size_t n,
+                             struct parquet_bounds *bounds)
 {
-    struct parquet_chunk *chunk = maker->chunk;
+    uint32_t n_entries = maker->coder->dictionary.n_entries;
+    const uint32_t *indexes = maker->coder->indexes + maker->n_indexed;
+    bool *is_here = xcalloc(n_entries, sizeof *is_here);
+    for (size_t i = 0; i < n; i++) is_here[indexes[i]] = true;
+    for (uint32_t i = 0; i < n_entries; i++) {
+        if (!is_here[i]) continue;
+        size_t n_bytes;
+        const uint8_t *text = entry_text(maker, i, &n_bytes);
+        struct parquet_bounds entry = {.least.n_bytes = (uint8_t)n_bytes};
+        memcpy(entry.least.bytes, text, n_bytes);
+        entry.most = entry.least;
+        widen(bounds, PARQUET_BYTE_ARRAY, &entry);
+    }
+    free(is_here);
+}
+
+/* Finds the bounds of a page with n non-null values; extends those of the chunk. */
+static void find_bounds(struct chunk_maker *maker, size_t n, struct parquet_page *page)
+{
+    struct parquet_chunk *chunk = &maker->chunk;
     enum parquet_type type = maker->leaf->type;
     if (n == 0 || maker->leaf->is_repeated) return;
     if (type == PARQUET_FLOAT)
         find_float_bounds(maker, n, &page->bounds);
     else if (type != PARQUET_BYTE_ARRAY)
         find_integer_bounds(maker, n, &page->bounds);
-    else if (maker->coder->has_ranks)
+    else if (maker->has_text_bounds)
         find_text_bounds(maker, n, &page->bounds);
     if (!page->bounds.are_known) {
         chunk->has_page_bounds = false;
         return;
     }
-    struct parquet_bounds *all = &chunk->bounds;
-    bool is_first = !all->are_known;
-    if (is_first || parquet_bound_compare(type, &page->bounds.least, &all->least) < 0)
-        all->least = page->bounds.least;
-    if (is_first || parquet_bound_compare(type, &page->bounds.most, &all->most) > 0)
-        all->most = page->bounds.most;
-    all->are_known = true;
+    widen(&chunk->bounds, type, &page->bounds);
 }
 
 /* ---- pages ---- */
@@ -370,7 +369,7 @@ static size_t put_page(struct chunk_maker *maker, int type, uint64_t n_values)
     thrift_struct(&writer, type == PAGE_DATA ? HEADER_DATA : HEADER_DICTIONARY);
     thrift_i32(&writer, DATA_VALUES, (int32_t)n_values);
     thrift_i32(&writer, DATA_ENCODING,
-               type == PAGE_DATA ? (int32_t)maker->chunk->encoding : PARQUET_PLAIN);
+               type == PAGE_DATA ? (int32_t)maker->chunk.encoding : PARQUET_PLAIN);
     if (type == PAGE_DATA) {
         thrift_i32(&writer, DATA_DEFINITIONS, PARQUET_RLE);
         thrift_i32(&writer, DATA_REPETITIONS, PARQUET_RLE);
@@ -379,8 +378,8 @@ static size_t put_page(struct chunk_maker *maker, int type, uint64_t n_values)
     thrift_end(&writer);
     size_t header_bytes = maker->out->n_bytes - begin;
     column_bytes_copy(maker->out, bytes, n_bytes);
-    maker->chunk->raw_bytes += header_bytes + raw_bytes;
-    maker->chunk->n_bytes += header_bytes + n_bytes;
+    maker->chunk.raw_bytes += header_bytes + raw_bytes;
+    maker->chunk.n_bytes += header_bytes + n_bytes;
     return header_bytes + n_bytes;
 }
 
@@ -403,8 +402,8 @@ static bool put_dictionary(struct chunk_maker *maker)
         (void)put_u32(column_bytes_append(page, 4), n_bytes);
         column_bytes_copy(page, text, n_bytes);
     }
-    maker->chunk->dictionary_bytes = put_page(maker, PAGE_DICTIONARY, dictionary->n_entries);
-    return maker->chunk->dictionary_bytes > 0;
+    maker->chunk.dictionary_bytes = put_page(maker, PAGE_DICTIONARY, dictionary->n_entries);
+    return maker->chunk.dictionary_bytes > 0;
 }
 
 /* Begins the RLE of levels, which starts with its size in bytes. */
@@ -515,7 +514,7 @@ static void put_texts(const struct chunk_maker *maker, uint64_t from, uint64_t t
 static bool make_page(struct chunk_maker *maker, uint64_t from, uint64_t to)
 {
     struct parquet_coder *coder = maker->coder;
-    struct parquet_chunk *chunk = maker->chunk;
+    struct parquet_chunk *chunk = &maker->chunk;
     bool is_repeated = maker->leaf->is_repeated;
     struct parquet_page page = {.n_rows = to - from};
     coder->page.n_bytes = 0;
@@ -544,8 +543,8 @@ static bool make_page(struct chunk_maker *maker, uint64_t from, uint64_t to)
     page.n_bytes = put_page(maker, PAGE_DATA, n_values);
     chunk->n_values += n_values;
     chunk->n_nulls += page.n_nulls;
-    xgrow(&chunk->pages, &chunk->pages_room, chunk->n_pages + 1, chunk->n_pages, sizeof page);
-    chunk->pages[chunk->n_pages++] = page;
+    chunk->n_pages++;
+    column_bytes_copy(maker->metadata, &page, sizeof page);
     return page.n_bytes > 0;
 }
 
@@ -592,28 +591,24 @@ static void point_at_values(struct chunk_maker *maker)
     if (!maker->leaf->is_repeated) maker->n_present -= maker->column->n_nulls;
 }
 
-/* Appends the chunk of a leaf, and describes it in coder->chunk. Returns false if a page is too
-   large. */
+/* Appends the chunk of a leaf, and its metadata. Returns false if a page is too large. */
 static bool put_chunk(struct chunk_maker *maker)
 {
-    struct parquet_coder *coder = maker->coder;
-    struct parquet_chunk *chunk = maker->chunk = &coder->chunk;
-    *chunk = (struct parquet_chunk){
-        .has_page_bounds = !maker->leaf->is_repeated, .pages = chunk->pages,
-        .pages_room = chunk->pages_room,
-    };
+    struct parquet_chunk *chunk = &maker->chunk;
+    size_t place = maker->metadata->n_bytes;
+    (void)column_bytes_append(maker->metadata, sizeof *chunk);
+    chunk->has_page_bounds = !maker->leaf->is_repeated;
     point_at_values(maker);
     chunk->encoding = choose_encoding(maker);
-    coder->has_ranks = false;
     if (has_dictionary(maker)) {
-        if (!maker->leaf->is_repeated && maker->leaf->type == PARQUET_BYTE_ARRAY)
-            rank_entries(maker);
+        maker->has_text_bounds = maker->leaf->type == PARQUET_BYTE_ARRAY && has_text_bounds(maker);
         if (!put_dictionary(maker)) return false;
     }
     for (uint64_t row = 0, end; row < maker->batch->n_rows; row = end) {
         end = page_end(maker, row);
         if (!make_page(maker, row, end)) return false;
     }
+    memcpy(maker->metadata->bytes + place, chunk, sizeof *chunk);
     return true;
 }
 
@@ -665,25 +660,24 @@ static void trim_coder(struct parquet_coder *coder)
 }
 
 const char *parquet_put_group(struct parquet_coder *coder, const struct encoded_batch *batch,
-                              size_t begin, struct column_bytes *out, struct column_bytes *notes)
+                              size_t begin, struct column_bytes *out,
+                              struct column_bytes *metadata)
 {
     const struct parquet_group group = {
         .at = out->n_bytes - begin, .n_rows = batch->n_rows, .is_sorted = is_sorted(batch),
     };
-    size_t note = row_group_metadata_begin(notes, &group);
     unsigned n_leaves;
     struct parquet_leaf *leaves = parquet_leaves(batch->schema, &n_leaves);
     bool fits = true;
+    column_bytes_copy(metadata, &group, sizeof group);
     for (unsigned i = 0; fits && i < n_leaves; i++) {
         struct chunk_maker maker = {
             .coder = coder, .batch = batch, .leaf = &leaves[i],
-            .column = &batch->columns[leaves[i].column], .out = out,
+            .column = &batch->columns[leaves[i].column], .out = out, .metadata = metadata,
         };
         fits = put_chunk(&maker);
-        if (fits) row_group_metadata_chunk(notes, &coder->chunk);
     }
     free(leaves);
-    row_group_metadata_end(notes, note);
     trim_coder(coder);
     return fits ? NULL : too_large;
 }

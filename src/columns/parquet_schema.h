@@ -36,9 +36,6 @@ enum parquet_encoding {
 
 enum { PARQUET_MAGIC_BYTES = 4 };
 
-/* Larger footers are refused: readers keep the footer in memory. */
-enum { PARQUET_MOST_FOOTER_BYTES = 1 << 30 };
-
 enum { PARQUET_CODEC_NONE = 0, PARQUET_CODEC_ZSTD = 6 };
 
 /* FileMetaData */

@@ -28,7 +28,12 @@ static void put_field(struct thrift_writer *writer, int field, unsigned type)
 
 struct thrift_writer thrift_begin(struct column_bytes *out)
 {
-    return (struct thrift_writer){.out = out, .depth = 1};
+    return thrift_continue(out, 0);
+}
+
+struct thrift_writer thrift_continue(struct column_bytes *out, int last)
+{
+    return (struct thrift_writer){.out = out, .depth = 1, .last = {last}};
 }
 
 void thrift_end(struct thrift_writer *writer)

@@ -34,8 +34,9 @@ struct thrift_writer {
     int last[THRIFT_MOST_DEPTH];        /* the previous field, in each open struct */
 };
 
-/* Begins an outermost struct. */
+/* Begins an outermost struct; or continues a struct, at any depth, whose last field was `last`. */
 struct thrift_writer thrift_begin(struct column_bytes *out);
+struct thrift_writer thrift_continue(struct column_bytes *out, int last);
 
 /* Ends the innermost open struct. */
 void thrift_end(struct thrift_writer *writer);

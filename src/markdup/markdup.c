@@ -247,23 +247,23 @@ static void destroy(struct record_observer *observer)
     free(d);
 }
 
-struct markdup *markdup_create(const struct markdup_settings *settings)
+struct markdup *markdup_create(struct threads *threads, unsigned n_threads,
+                               const struct markdup_rules *rules, size_t memory_bytes,
+                               const struct temp_places *places)
 {
     static const struct observer_kind kind = {
         .begin = begin, .add_records = add_records, .combine = combine, .discard = discard,
         .begin_run = begin_run, .undo_run = undo_run, .destroy = destroy};
     struct markdup *d = xcalloc(1, sizeof *d);
-    const struct stream_shares shares = share_streams(settings->rules, settings->memory_bytes);
-    const struct temp_places *places = &settings->places;
-    bool has_tags = markdup_rules_set_tags(settings->rules);
+    const struct stream_shares shares = share_streams(rules, memory_bytes);
+    bool has_tags = markdup_rules_set_tags(rules);
     const struct duplicate_marks_settings marks = {
-        .threads = settings->threads, .n_threads = settings->n_threads,
-        .bits_bytes = settings->memory_bytes / MARKS_SHARE,
+        .threads = threads, .n_threads = n_threads, .bits_bytes = memory_bytes / MARKS_SHARE,
         .tags_bytes = has_tags ? shares.notes / 4 * 3 : 0, .places = *places};
     d->base.kind = &kind;
-    d->memory_bytes = settings->memory_bytes;
-    d->search = (struct resolve_settings){.threads = settings->threads, .rules = settings->rules,
-                                          .n_threads = settings->n_threads, .places = *places};
+    d->memory_bytes = memory_bytes;
+    d->search = (struct resolve_settings){.threads = threads, .rules = rules, .n_threads = n_threads,
+                                          .places = *places};
     d->search.ends_tapes = tape_set_create(READ_ENDS_N_STREAMS, shares.read_ends, places);
     if (shares.names > 0)
         d->search.names = tape_set_create(READ_ENDS_N_PARTITIONS, shares.names, places);
@@ -446,7 +446,7 @@ static void mark_record(const struct markdup *d, uint8_t *rec, bool is_marked,
 }
 
 int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
-                 struct marked_records *records, size_t tail_bytes)
+                 struct marked_records *records)
 {
     struct found_marks found = {0};
     struct rewritten out = {0};
@@ -454,7 +454,7 @@ int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
     uint8_t *rec = records->bytes;
     int r = 0;
     if (rewrites)
-        xgrow(&out.bytes, &out.room, records->n_bytes + records->n_bytes / 16 + tail_bytes, 0, 1);
+        xgrow(&out.bytes, &out.room, records->n_bytes + records->n_bytes / 16, 0, 1);
     for (size_t i = 0, n; i < records->n && r == 0; i += n, first += n) {
         n = records->n - i < MARKED_RECORDS ? records->n - i : MARKED_RECORDS;
         r = duplicate_marks_find(d->search.marks, run, first, n, &found);
@@ -470,7 +470,7 @@ int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
     if (r < 0) free(out.bytes);
     if (r < 0 || !rewrites) return r;
     /* Frees unused memory, because the block stays open, perhaps until all others are. */
-    records->bytes = xrealloc(out.bytes, out.n_bytes + tail_bytes);
+    records->bytes = xrealloc(out.bytes, out.n_bytes);
     records->n_bytes = out.n_bytes;
     return 0;
 }

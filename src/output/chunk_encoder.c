@@ -57,7 +57,7 @@ void chunk_encoder_release(struct chunk_encoder *out)
     for (size_t i = 0; i < out->n_spans; i++) {
         bam_index_part_release(&out->spans[i].part);
         free(out->spans[i].value);
-        free(out->spans[i].notes.bytes);
+        free(out->spans[i].metadata.bytes);
     }
     free(out->spans);
     *out = (struct chunk_encoder){0};
@@ -234,7 +234,7 @@ static int end_column_batch(struct emission *e)
     struct column_bytes bytes = {out->bytes, out->n_bytes, out->room};
     struct output_span *span = last_span(e);
     if (out->large_bytes < value_bytes) out->large_bytes = value_bytes;
-    const char *problem = column_encoder_put(e->columns, span->begin, &bytes, &span->notes);
+    const char *problem = column_encoder_put(e->columns, span->begin, &bytes, &span->metadata);
     out->bytes = bytes.bytes;
     out->n_bytes = bytes.n_bytes;
     out->room = bytes.room;

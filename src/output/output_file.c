@@ -25,40 +25,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- notes ---- */
-
-static int append(void *arg, const uint8_t *bytes, size_t n_bytes)
-{
-    struct output_notes *notes = arg;
-    return tape_set_append(notes->streams, 0, bytes, n_bytes);
-}
-
-static void rewind_notes(void *arg)
-{
-    struct output_notes *notes = arg;
-    tape_reader_begin(&notes->reader, notes->streams, 0);
-}
-
-static const uint8_t *read_notes(void *arg, size_t n_bytes)
-{
-    struct output_notes *notes = arg;
-    return tape_read(&notes->reader, n_bytes);
-}
-
-void output_notes_begin(struct output_notes *notes, size_t memory_bytes,
-                        const struct temp_places *places)
-{
-    notes->streams = tape_set_create(1, memory_bytes, places);
-    notes->notes = (struct footer_spool){append, rewind_notes, read_notes, notes};
-}
-
-void output_notes_release(struct output_notes *notes)
-{
-    tape_reader_release(&notes->reader);
-    tape_set_destroy(notes->streams);
-    *notes = (struct output_notes){0};
-}
-
 /* ---- opening ---- */
 
 static void drop_index(void *arg, const char *name)
@@ -285,10 +251,9 @@ static void *run_pump(void *writer)
 static int create_parts(struct output_file *file)
 {
     const struct output_settings *s = &file->settings;
-    if (s->columns) {
-        output_notes_begin(&file->notes, file->notes_bytes, file->places);
-        file->columns = column_file_create(s->columns, &file->notes.notes, file->name);
-    }
+    if (s->columns)
+        file->columns =
+            column_file_create(s->columns, file->spool_bytes, file->places, file->name);
     if (output_format_has_bytes(&s->format)) return 0;
     file->cram = cram_writer_create();
     if (!file->cram) return -1;
@@ -353,13 +318,13 @@ int output_file_copy(struct output_file *file, const uint8_t *blocks, size_t n_b
 
 int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_bytes,
                       uint64_t raw_bytes, const struct bam_index_part *part,
-                      struct column_bytes *notes)
+                      const struct column_bytes *metadata)
 {
     file->raw_written = file->raw_writing;
     file->raw_writing += raw_bytes;
     if (file->cram) return cram_writer_write(file->cram, bytes, n_bytes);
     if ((file->index && bam_index_append(file->index, part, position(file)) < 0) ||
-        (notes->n_bytes > 0 && column_file_note(file->columns, notes, position(file)) < 0))
+        (file->columns && column_file_add(file->columns, metadata, position(file)) < 0))
         return -1;
     return output_file_copy(file, bytes, n_bytes);
 }
@@ -432,7 +397,6 @@ int output_file_close(struct output_file *file, bool complete, struct output_res
         abandon(file);
     cram_writer_destroy(file->cram);
     column_file_destroy(file->columns);
-    output_notes_release(&file->notes);
     file->cram = NULL;
     file->columns = NULL;
     if (r == 0) r = write_index(file);

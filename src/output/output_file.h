@@ -13,29 +13,13 @@
 
 #include "bam/bgzf_engine.h"
 #include "columns/column_file.h"
-#include "os/tape.h"
 #include "output/bam_index.h"
 #include "output/cram_writer.h"
 #include "output/output_format.h"
 #include "output/output_path.h"
 
-/* The metadata of column batches (column_bytes.h) until the footer is written: in memory, and
-   beyond notes_bytes on a tape. 1.5 billion reads in 512 MiB of memory become 54,000 row groups,
-   whose metadata take 70 MB. */
-struct output_notes {           /* starts as {0}; must not move */
-    struct footer_spool notes;
-    struct tape_set *streams;
-    struct tape_reader reader;
-};
-
-/* Memory for the notes of a file; less for a group, because many may be open. */
-enum { OUTPUT_NOTES_BYTES = 1 << 20, OUTPUT_NOTES_GROUP_BYTES = 64 << 10 };
-
-void output_notes_begin(struct output_notes *notes, size_t memory_bytes,
-                        const struct temp_places *places);
-
-/* Accepts {0}. */
-void output_notes_release(struct output_notes *notes);
+/* Memory for the spool of a file of columns; less for a group, because many may be open. */
+enum { OUTPUT_SPOOL_BYTES = 1 << 20, OUTPUT_SPOOL_GROUP_BYTES = 64 << 10 };
 
 /* The encoded header. Files with the same header share it: the first one encodes it. Starts as {0};
    the owner frees `bytes`. */
@@ -58,7 +42,7 @@ struct output_settings {
 
 struct output_file {            /* starts as {settings} */
     struct output_settings settings;
-    size_t notes_bytes;         /* with columns: memory for notes, and where the rest goes: */
+    size_t spool_bytes;         /* with columns (column_file.h) */
     const struct temp_places *places;
     struct bam_index *index;    /* NULL: none, or htslib makes it */
     /* set by open */
@@ -75,7 +59,6 @@ struct output_file {            /* starts as {settings} */
     uint64_t raw_written, raw_writing;  /* bytes of records: before the current write, and after
                                            it */
     struct column_file *columns;
-    struct output_notes notes;
     struct cram_writer *cram;
     pthread_t pump_thread;      /* CRAM only */
     bool pump_runs;
@@ -97,11 +80,11 @@ int output_file_create_index(struct output_file *file, sam_hdr_t *header);
 int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_bytes);
 
 /* Writes the encoded bytes (CRAM: the records) of raw_bytes of records. `part` is their part of the
-   index; ignored without an index. notes: metadata of column batches, whose offsets (column_file.h)
-   count from the start of the bytes; changes them. */
+   index; ignored without an index. `metadata`: of column batches (column_file.h), counted from the
+   start of the bytes. */
 int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_bytes,
                       uint64_t raw_bytes, const struct bam_index_part *part,
-                      struct column_bytes *notes);
+                      const struct column_bytes *metadata);
 
 /* Copies BGZF blocks unchanged. With an index, call output_file_copy_index first: `part` is the
    index of the file whose blocks will be copied from byte `begin` on. */

@@ -219,7 +219,7 @@ static int look_first(struct sort_context *sort, const struct record_observers *
         scan_inputs_ends(&streams, observers, &sort->rules) < 0)
         return -1;
     if (input_scan_settle(&sort->scan, sort->split, sort->columns) < 0) return -1;
-    return sort->duplicates ? markdup_resolve(sort->duplicates, sort->budget.total_bytes) : 0;
+    return sort->markdup ? markdup_resolve(sort->markdup, sort->budget.total_bytes) : 0;
 }
 
 static void plan(struct sort_context *sort, struct merge_steps *steps)
@@ -478,7 +478,7 @@ int merge_sorted(struct sort_context *sort, const struct record_observers *obser
     int r = 0;
     *sum_out = (struct content_sum){0};
     plan(sort, &steps);
-    if (sort->duplicates || input_scan_is_needed(&sort->scan)) {
+    if (sort->markdup || input_scan_is_needed(&sort->scan)) {
         progress_enter(sort->progress, SORT_PHASE_MARK);
         r = look_first(sort, observers, &steps.steps[0]);
         progress_enter(sort->progress, SORT_PHASE_MERGE);

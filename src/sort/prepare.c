@@ -111,7 +111,9 @@ static int open_checkpoint(struct sort_context *sort)
     struct spill_totals spilled;
     if (resume_open(&sort->resume, sort->checkpoint, sort->store, sort->totals, &spilled) < 0)
         return -1;
-    spill_go_on(sort->spiller, &spilled);
+    thread_pool_lock(sort->threads);    /* the progress thread reads the totals */
+    sort->spiller.totals = spilled;
+    thread_pool_unlock(sort->threads);
     sort->header = sort->resume.header;
     load_totals_look(sort->totals, &counts);
     sort->first_own_run = spilled.next_run;
@@ -266,7 +268,7 @@ static void prepare_duplicates(struct sort_context *sort)
             rules->use_read_groups = false;
         }
     }
-    markdup_prepare(sort->duplicates);
+    markdup_prepare(sort->markdup);
 }
 
 /* Chooses the columns of the outputs, or postpones that until all tags are known. */
@@ -320,7 +322,7 @@ int prepare_rules(struct sort_context *sort, bool *nothing_to_check)
     if (s->split_by && prepare_groups(sort) < 0) return -1;
     plan_around_tables(sort);
     if (s->fixmate) prepare_fixmate(sort);
-    if (sort->duplicates) prepare_duplicates(sort);
+    if (sort->markdup) prepare_duplicates(sort);
     count_files_observe(s->count_files, sort->header, &sort->observers_out);
     if (prepare_columns(sort) < 0) return -1;
     return sorted_output_prepare(&sort->output, sort->header, s->memory_bytes);

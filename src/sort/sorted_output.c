@@ -180,7 +180,7 @@ static int open_group(struct sorted_output *out, size_t number, struct open_grou
     open->file.settings = out->files[0].settings;
     open->file.settings.path = &open->path;
     open->file.settings.index_path = &open->index_path;
-    open->file.notes_bytes = OUTPUT_NOTES_GROUP_BYTES;
+    open->file.spool_bytes = OUTPUT_SPOOL_GROUP_BYTES;
     open->file.places = out->files[0].places;
     if (make_own_header(out, open) < 0) return -1;
     if (!open->header) open->file.settings.shared_header = &out->shared_header;
@@ -400,7 +400,7 @@ static int write_span(struct output_file *file, const struct chunk_encoder *from
     /* A span without records has no bytes, and perhaps no buffer. */
     const uint8_t *bytes = from->bytes ? from->bytes + span->begin : NULL;
     return output_file_write(file, bytes, span->end - span->begin, span->raw_bytes, &span->part,
-                             &span->notes);
+                             &span->metadata);
 }
 
 int sorted_output_write(struct sorted_output *out, struct chunk_encoder from[MOST_OUTPUTS])

@@ -40,12 +40,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     const struct column_output output = {
         .request = &request, .schema = column_schema_create(NULL, NULL)};
     const struct temp_places places = {NULL, 0, NULL};
-    RELEASED(output_notes_release) struct output_notes kept = {.streams = NULL};
-    output_notes_begin(&kept, OUTPUT_NOTES_GROUP_BYTES, &places);
-    struct column_file *file = column_file_create(&output, &kept.notes, "out");
+    struct column_file *file =
+        column_file_create(&output, OUTPUT_SPOOL_GROUP_BYTES, &places, "out");
     struct column_encoder *encoder = column_encoder_create(&output, header);
     OWNED uint8_t *rec = fuzz_alloc(FUZZ_MAX_RECORD);
-    struct column_bytes written = {0}, notes = {0};
+    struct column_bytes written = {0}, metadata = {0};
     const struct column_sink sink = {put_bytes, &written};
     column_file_begin(file, header, &written);
     for (unsigned i = 0; i < MAX_RECORDS && fuzz_left(&in) > 0; i++) {
@@ -56,11 +55,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         column_encoder_destroy(encoder);
         encoder = column_encoder_create(&output, header);
     }
-    FUZZ_CHECK(!column_encoder_put(encoder, 0, &written, &notes));
-    FUZZ_CHECK(column_file_note(file, &notes, 0) == 0);
+    FUZZ_CHECK(!column_encoder_put(encoder, 0, &written, &metadata));
+    FUZZ_CHECK(column_file_add(file, &metadata, 0) == 0);
     FUZZ_CHECK(column_file_end(file, header, written.n_bytes, &sink) == 0);
     free(written.bytes);
-    free(notes.bytes);
+    free(metadata.bytes);
     column_encoder_destroy(encoder);
     column_file_destroy(file);
     column_schema_destroy(output.schema);

@@ -5,7 +5,7 @@
 #include "unit_test.h"
 
 #include "columns/parquet_encode.h"
-#include "columns/parquet_file.h"
+#include "columns/parquet_group.h"
 #include "columns/thrift_compact.h"
 #include "util/varint.h"
 

@@ -1,13 +1,12 @@
 /*
- * test_footer_spool.c -- the end of a file of columns is the same whether the notes of its sort
- * buffers fit into memory or have gone to a file; and that file has no name.
+ * test_footer_spool.c -- the end of a file of columns is the same whether the metadata of its batches
+ * fit into memory or have gone to a file; and that file has no name.
  */
 #include "test_place.h"
 #include "unit_test.h"
 
 #include "columns/arrow_message.h"
 #include "columns/column_file.h"
-#include "output/output_file.h"
 #include "util/path.h"
 
 enum { BATCHES = 3000, BATCHES_AT_A_TIME = 7 };
@@ -34,9 +33,8 @@ static ssize_t count_files(void)
     return n;
 }
 
-/* Writes the end of a file of Arrow whose notes have this memory. Returns how many bytes of them
-   are in a file. */
-static uint64_t write_end(size_t memory_bytes, struct column_bytes *end)
+/* Writes the end of a file of Arrow whose spool has this memory. */
+static void write_end(size_t memory_bytes, struct column_bytes *end)
 {
     const char *prefix = ".";
     const struct column_request request = {.format = COLUMN_FORMAT_ARROW, .level = 1};
@@ -46,36 +44,32 @@ static uint64_t write_end(size_t memory_bytes, struct column_bytes *end)
     const struct temp_places places = {&prefix, 1, NULL};
     const struct column_sink sink = {put_bytes, end};
     OWNED_HEADER sam_hdr_t *header = sam_hdr_init();
-    RELEASED(output_notes_release) struct output_notes kept = {.streams = NULL};
-    output_notes_begin(&kept, memory_bytes, &places);
-    struct column_file *file = column_file_create(&output, &kept.notes, "out.arrow");
+    struct column_file *file = column_file_create(&output, memory_bytes, &places, "out.arrow");
     struct column_bytes begin = {0};
     column_file_begin(file, header, &begin);
     for (uint64_t i = 0; i < BATCHES; i += BATCHES_AT_A_TIME) {
-        struct column_bytes notes = {0};
+        struct column_bytes metadata = {0};
         for (uint64_t k = i; k < i + BATCHES_AT_A_TIME && k < BATCHES; k++) {
             const struct arrow_place place = {.at = 64 * (k - i), .metadata_bytes = 16,
                                               .body_bytes = 48};
-            arrow_put_place(column_bytes_append(&notes, ARROW_PLACE_BYTES), &place);
+            column_bytes_copy(&metadata, &place, sizeof place);
         }
-        assert_int_equal(column_file_note(file, &notes, 1000 + 64 * i), 0);
-        free(notes.bytes);
+        assert_int_equal(column_file_add(file, &metadata, 1000 + 64 * i), 0);
+        free(metadata.bytes);
     }
-    uint64_t n_bytes = tape_set_file_bytes(kept.streams);
     assert_int_equal(count_files(), 0);
     assert_int_equal(column_file_end(file, header, 1000 + 64 * BATCHES, &sink), 0);
     free(begin.bytes);
     column_file_destroy(file);
     column_schema_destroy(output.schema);
-    return n_bytes;
 }
 
-TEST_IN_OWN_DIR(test_notes_in_a_file)
+TEST_IN_OWN_DIR(test_end_is_the_same_from_memory_and_from_a_file)
 {
     struct column_bytes in_memory = {0}, in_file = {0};
-    assert_int_equal(write_end(OUTPUT_NOTES_BYTES, &in_memory), 0);
-    assert_true(write_end(4096, &in_file) > BATCHES * ARROW_PLACE_BYTES / 2);
-    assert_true(in_memory.n_bytes > BATCHES * ARROW_PLACE_BYTES);
+    write_end(1 << 20, &in_memory);
+    write_end(4096, &in_file);
+    assert_true(in_memory.n_bytes > BATCHES * sizeof(struct arrow_place));
     assert_int_equal(in_file.n_bytes, in_memory.n_bytes);
     assert_memory_equal(in_file.bytes, in_memory.bytes, in_memory.n_bytes);
     free(in_memory.bytes);
