@@ -102,8 +102,3 @@ size_t read_groups_library(const struct read_groups *groups, size_t group)
 {
     return group > 0 ? groups->library_of[group - 1] : 0;
 }
-
-size_t read_groups_library_of(const struct read_groups *groups, const uint8_t *rec)
-{
-    return read_groups_library(groups, read_groups_of(groups, rec));
-}

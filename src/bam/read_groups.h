@@ -37,8 +37,7 @@ void read_groups_destroy(struct read_groups *groups);
 size_t read_groups_number(const struct read_groups *groups, const char *id);
 size_t read_groups_library(const struct read_groups *groups, size_t group);
 
-/* The group of a raw, checked record (bam_fields.h), and the library of its group. */
+/* The group of a raw, checked record (bam_fields.h). */
 size_t read_groups_of(const struct read_groups *groups, const uint8_t *rec);
-size_t read_groups_library_of(const struct read_groups *groups, const uint8_t *rec);
 
 #endif

@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 
+/* How many of the last records of a span are remembered. Most templates have two or three. */
+enum { N_LAST = 16 };
+
 bool template_same_name(const uint8_t *a, const uint8_t *b)
 {
     size_t n_a = bam_record_name_bytes(a), n_b = bam_record_name_bytes(b);
@@ -35,17 +38,35 @@ struct last_template {
     size_t n_records;           /* in the span */
 };
 
+/* Walks all records to find the last one whose name differs from that of its predecessor. */
+static struct last_template look_from_the_beginning(const uint8_t *from, const uint8_t *to)
+{
+    struct last_template last = {0, 0};
+    const uint8_t *before = from;
+    for (const uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
+        if (!template_same_name(before, rec))
+            last = (struct last_template){.at = (size_t)(rec - from)};
+        last.n_records++;
+        before = rec;
+    }
+    return last;
+}
+
 /* Finds the last template of records of n_bytes; without records it is empty. */
 static struct last_template find_last(const uint8_t *records, size_t n_bytes)
 {
-    struct last_template last = {0, 0};
-    const uint8_t *before = records;
-    for (size_t at = 0; at < n_bytes; at += bam_record_bytes(records + at)) {
-        if (!template_same_name(before, records + at)) last = (struct last_template){.at = at};
-        last.n_records++;
-        before = records + at;
-    }
-    return last;
+    size_t starts[N_LAST], n_records = 0, n_same = 1;   /* record i starts at starts[i % N_LAST] */
+    for (size_t at = 0; at < n_bytes; at += bam_record_bytes(records + at))
+        starts[n_records++ % N_LAST] = at;
+    if (n_records == 0) return (struct last_template){0, 0};
+    size_t n = n_records < N_LAST ? n_records : N_LAST;
+    const uint8_t *last = records + starts[(n_records - 1) % N_LAST];
+    while (n_same < n &&
+           template_same_name(records + starts[(n_records - 1 - n_same) % N_LAST], last))
+        n_same++;
+    if (n_same == N_LAST && n_records > N_LAST)
+        return look_from_the_beginning(records, records + n_bytes);
+    return (struct last_template){starts[(n_records - n_same) % N_LAST], n_same};
 }
 
 /* ---- cutting ---- */

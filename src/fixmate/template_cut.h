@@ -9,6 +9,8 @@
  * caller takes its records so far with template_cut_open, calls template_cut_more for each span
  * until it ends, and template_cut for the rest of that span.
  *
+ * Reads the sizes of all records, and the names of only the last ones.
+ *
  * Ownership: the cutter and each span own a buffer; they start as {0}. Threads: one at a time.
  * Records need not be checked.
  */

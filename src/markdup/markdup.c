@@ -188,7 +188,6 @@ static void discard(void *part)
 {
     struct read_ends_part *ends_part = part;
     read_ends_gather_release(&ends_part->gather);
-    group_counts_release(&ends_part->counts);
     free(ends_part);
 }
 
@@ -262,8 +261,8 @@ struct markdup *markdup_create(struct threads *threads, unsigned n_threads,
         .tags_bytes = has_tags ? shares.notes / 4 * 3 : 0, .places = *places};
     d->base.kind = &kind;
     d->memory_bytes = memory_bytes;
-    d->search = (struct resolve_settings){.threads = threads, .rules = rules, .n_threads = n_threads,
-                                          .places = *places};
+    d->search = (struct resolve_settings){.threads = threads, .n_threads = n_threads,
+                                          .rules = rules, .places = *places};
     d->search.ends_tapes = tape_set_create(READ_ENDS_N_STREAMS, shares.read_ends, places);
     if (shares.names > 0)
         d->search.names = tape_set_create(READ_ENDS_N_PARTITIONS, shares.names, places);
@@ -413,22 +412,11 @@ struct rewritten {
 static void rewrite_record(const struct markdup_rules *rules, const uint8_t *rec,
                            const struct duplicate_note *note, struct rewritten *out)
 {
-    bool is_duplicate = (bam_record_flag(rec) & BAM_FDUP) != 0;
-    struct duplicate_tags tags = {0};
-    if (rules->counts && !is_duplicate) tags.count = note ? note->count : 1;
-    if (note && note->count == 0) { /* a duplicate, or marked in the input */
-        tags.is_duplicate = true;
-        tags.original = note->original;
-        tags.original_bytes = note->original_bytes;
-        if (rules->optical_distance > 0)
-            tags.type = note->is_optical ? DUPLICATE_OPTICAL : DUPLICATE_LIBRARY;
-    }
-    tags.drops_count = rules->counts && rules->marks_others && is_duplicate;
     size_t most = bam_record_bytes(rec) + DUPLICATE_TAGS_GROWTH_BYTES;
     xgrow(&out->bytes, &out->room, out->n_bytes + most + READ_BARCODE_MOVED_BYTES, out->room / 2,
           1);
     uint8_t *to = out->bytes + out->n_bytes;
-    size_t n_bytes = duplicate_tags_write(rec, &tags, to);
+    size_t n_bytes = duplicate_tags_write(rules, rec, note, to);
     if (rules->moves_umi) {
         xgrow(&out->moved, &out->moved_room, n_bytes + READ_BARCODE_MOVED_BYTES, n_bytes, 1);
         size_t moved_bytes = read_barcode_move(rules, to, out->moved);

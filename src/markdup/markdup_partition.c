@@ -23,7 +23,7 @@ enum {
     MAX_PARTS = 8,
     FILTER_READ_ENDS_BYTES = 2, /* for each byte of a filter: some 12 bits for each item */
     MIN_FILTER_BYTES = 64,
-    MIN_BARCODE_BYTES = 1 << 20, /* for 20,000 barcodes of one key */
+    MIN_BARCODE_BYTES = 1 << 20, /* of all jobs, for 20,000 barcodes */
 };
 
 struct resolution;
@@ -57,7 +57,6 @@ struct resolution {
     struct steps steps;         /* of this pass over all partitions */
     pthread_mutex_t lock;       /* only for appending to names and sent */
     struct resolve_shares shares;
-    struct barcode_room barcode_room;
 };
 
 static const struct resolve_settings *settings_of(const struct resolver *resolver)
@@ -71,10 +70,10 @@ struct resolve_shares resolve_share(size_t memory_bytes, unsigned n_threads, boo
     struct resolve_shares shares = {.job_bytes = of_job, .filter_bytes = part,
                                     .sort_bytes = of_job - part};
     if (!joins_barcodes) return shares;
-    shares.small_bytes = part;
     shares.sort_bytes = 7 * part;
-    shares.barcode_bytes = 7 * part * n_threads;
-    if (shares.barcode_bytes < MIN_BARCODE_BYTES) shares.barcode_bytes = MIN_BARCODE_BYTES;
+    shares.barcode_bytes = 7 * part;
+    if (shares.barcode_bytes < MIN_BARCODE_BYTES / n_threads)
+        shares.barcode_bytes = MIN_BARCODE_BYTES / n_threads;
     return shares;
 }
 
@@ -224,12 +223,12 @@ static int visit(struct resolver *resolver, const struct read_ends *ends, uint32
     const struct markdup_rules *rules = settings_of(resolver)->rules;
     if (ends->kind == READ_ENDS_OTHER) return add_other(resolver, ends, run);
     if (ends->kind == READ_ENDS_SINGLE) {
-        filter_add(resolver, resolve_sets_single_key(rules, ends));
+        filter_add(resolver, duplicate_key_of_single(rules, ends));
         return resolve_sets_add(resolver->sets, ROLE_SINGLE, ends, run);
     }
     bool is_pair = ends->kind == READ_ENDS_PAIR;
     if (resolver->has_singles && (!is_pair || read_ends_meets_singles(rules, ends)) &&
-        filter_may_have(resolver, resolve_sets_single_key(rules, ends)) &&
+        filter_may_have(resolver, duplicate_key_of_single(rules, ends)) &&
         resolve_sets_add(resolver->sets, ROLE_END, ends, run) < 0)
         return -1;
     if (!is_pair || !resolver->resolution->steps.pairs) return 0;
@@ -291,8 +290,9 @@ static int resolve_part(struct resolver *resolver)
 static int resolve_places(struct resolver *resolver)
 {
     const struct resolve_settings *s = settings_of(resolver);
-    uint64_t n_bytes = tape_set_bytes(s->ends_tapes, READ_ENDS_STREAM_PAIRS + resolver->partition) +
-                       tape_set_bytes(s->ends_tapes, READ_ENDS_STREAM_SINGLES + resolver->partition);
+    unsigned partition = resolver->partition;
+    uint64_t n_bytes = tape_set_bytes(s->ends_tapes, READ_ENDS_STREAM_PAIRS + partition) +
+                       tape_set_bytes(s->ends_tapes, READ_ENDS_STREAM_SINGLES + partition);
     resolver->n_parts = 1;
     while (resolver->n_parts < MAX_PARTS &&
            n_bytes * ITEM_BYTES_PER_READ_ENDS_BYTE / resolver->n_parts >
@@ -433,7 +433,8 @@ static void create_sets(struct resolver *resolver)
     const struct resolve_sets_settings sets = {
         .rules = settings_of(resolver)->rules,
         .sort = sort_settings(resolver),
-        .barcode_room = &resolver->resolution->barcode_room,
+        .barcode_limits = {settings_of(resolver)->threads, settings_of(resolver)->n_threads,
+                           resolver->resolution->shares.barcode_bytes},
         .taker = {take_duplicate, resolver},
         .take_count = take_count,
         .send = send_item,
@@ -467,11 +468,7 @@ int resolve_duplicates(const struct resolve_settings *s, uint64_t *file_bytes)
         .settings = s,
         .shares = resolve_share(s->memory_bytes, s->n_threads, s->rules->barcode_mismatches > 0),
     };
-    resolution.barcode_room = (struct barcode_room){.threads = s->threads,
-                                                    .small_bytes = resolution.shares.small_bytes,
-                                                    .most_bytes = resolution.shares.barcode_bytes};
     (void)pthread_mutex_init(&resolution.lock, NULL);
-    (void)pthread_mutex_init(&resolution.barcode_room.lock, NULL);
     resolution.resolvers = xcalloc(s->n_threads, sizeof *resolution.resolvers);
     for (unsigned i = 0; i < s->n_threads; i++)
         resolution.resolvers[i].resolution = &resolution;
@@ -486,11 +483,9 @@ int resolve_duplicates(const struct resolve_settings *s, uint64_t *file_bytes)
         external_sort_destroy(resolver->names);
         *file_bytes += resolver->file_bytes;
         tape_reader_release(&resolver->reader);
-        group_counts_release(&resolver->counts);
         free(resolver->filter);
     }
     free(resolution.resolvers);
     (void)pthread_mutex_destroy(&resolution.lock);
-    (void)pthread_mutex_destroy(&resolution.barcode_room.lock);
     return r;
 }

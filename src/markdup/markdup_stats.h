@@ -45,23 +45,23 @@ struct duplicate_counts duplicate_counts_sum(const struct duplicate_counts *coun
  * needs the place, and at the end.
  *
  * Order of calls: group_totals_create; parts, which start as {0}: group_counts_of for each record,
- * group_counts_end, group_counts_release; group_totals_counts when all parts have ended;
+ * then group_counts_end; group_totals_counts when all parts have ended;
  * group_totals_destroy. group_totals_mark and group_totals_undo only while all parts have ended or
- * were released. Threads: a part has one owner at a time.
+ * were dropped. Threads: a part has one owner at a time.
  */
 
-enum { GROUP_COUNTS_PLACES = 128 };     /* maximum of a part: 17 KiB; a power of two */
+enum { GROUP_COUNTS_PLACES = 128 };     /* 18 KiB */
 
 struct group_totals;
 
 struct group_place {
+    bool is_used;
     size_t group;
     struct duplicate_counts counts;
 };
 
 struct group_counts {           /* a part */
-    struct group_place *places; /* NULL: nothing was counted */
-    size_t mask;                /* number of places - 1 */
+    struct group_place places[GROUP_COUNTS_PLACES];     /* by group, modulo their number */
 };
 
 /* Groups are 0 to n - 1. */
@@ -83,9 +83,6 @@ struct duplicate_counts *group_counts_of(struct group_counts *part, struct group
 
 /* Adds what the part has collected to the totals, and empties it. */
 void group_counts_end(struct group_counts *part, struct group_totals *totals);
-
-/* Frees the part and discards what it has collected. */
-void group_counts_release(struct group_counts *part);
 
 /* ---- reports ---- */
 

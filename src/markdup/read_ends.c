@@ -159,8 +159,8 @@ static const char *make_pair(const struct markdup_rules *rules, const uint8_t *r
 static uint32_t group_of(const struct markdup_rules *rules, const uint8_t *rec)
 {
     if (!rules->groups) return 0;
-    return (uint32_t)(rules->use_read_groups ? read_groups_of(rules->groups, rec)
-                                             : read_groups_library_of(rules->groups, rec));
+    size_t group = read_groups_of(rules->groups, rec);
+    return (uint32_t)(rules->use_read_groups ? group : read_groups_library(rules->groups, group));
 }
 
 static void take_barcode(const struct markdup_rules *rules, const uint8_t *rec,
@@ -234,6 +234,12 @@ struct duplicate_key duplicate_key_of_text(const void *text, size_t n_bytes)
     return (struct duplicate_key){hash.low64, hash.high64};
 }
 
+/* Barcodes that will be joined are not part of the key yet. */
+static uint64_t key_barcode(const struct markdup_rules *rules, const struct read_ends *ends)
+{
+    return rules->barcode_mismatches > 0 && ends->barcode_bytes > 0 ? 0 : ends->barcode;
+}
+
 struct duplicate_key duplicate_key_of_pair(const struct markdup_rules *rules,
                                            const struct read_ends *ends)
 {
@@ -243,7 +249,7 @@ struct duplicate_key duplicate_key_of_pair(const struct markdup_rules *rules,
         (uint64_t)ends->there,
         (uint64_t)(uint32_t)ends->ref << 32 | (uint32_t)ends->mate_ref,
         group << 8 | (uint64_t)ends->orientation << 1 | ends->is_left,
-        ends->barcode,
+        key_barcode(rules, ends),
     };
     return duplicate_key_of_text(words, sizeof words);
 }
@@ -262,7 +268,7 @@ struct duplicate_key duplicate_key_of_single(const struct markdup_rules *rules,
             (uint64_t)(is_end ? here : other),
             ref,
             group,
-            ends->barcode,
+            key_barcode(rules, ends),
             0,
         };
         return duplicate_key_of_text(words, sizeof words);
@@ -271,7 +277,7 @@ struct duplicate_key duplicate_key_of_single(const struct markdup_rules *rules,
         (uint64_t)(ends->kind == READ_ENDS_PAIR ? other : here),
         ref | ends->is_reverse,
         group,
-        ends->barcode,
+        key_barcode(rules, ends),
     };
     return duplicate_key_of_text(words, sizeof words);
 }

@@ -105,7 +105,8 @@ struct duplicate_key {
     uint64_t low, high;
 };
 
-/* The key of a pair; and that of a single read or of the 5' end of a read of a pair. */
+/* The key of a pair; and that of a single read or of the 5' end of a read of a pair. Both are
+   without the barcode if barcodes are joined. */
 struct duplicate_key duplicate_key_of_pair(const struct markdup_rules *rules,
                                            const struct read_ends *ends);
 struct duplicate_key duplicate_key_of_single(const struct markdup_rules *rules,

@@ -52,7 +52,7 @@ struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *set
     sets->singles = create_sort(settings, 2);
     sets->pairs = create_sort(settings, sets->joins ? 2 : sets->needs_sets ? 4 : 6);
     if (sets->joins)
-        sets->barcodes = barcodes_create(create_sort(settings, 2), settings->barcode_room);
+        sets->barcodes = barcodes_create(create_sort(settings, 2), &settings->barcode_limits);
     if (rules->optical_distance > 0 && rules->checks_chains)
         sets->optical = optical_create(rules, create_sort(settings, 2), settings->taker);
     return sets;
@@ -69,32 +69,6 @@ void resolve_sets_destroy(struct resolve_sets *sets)
 }
 
 /* ---- what is added ---- */
-
-/* Removes a barcode that will be joined, for keys. */
-static struct read_ends ends_for_key(const struct markdup_rules *rules,
-                                     const struct read_ends *ends)
-{
-    struct read_ends without = *ends;
-    if (rules->barcode_mismatches > 0 && ends->barcode_text && ends->barcode_bytes > 0)
-        without.barcode = 0;
-    return without;
-}
-
-struct duplicate_key resolve_sets_single_key(const struct markdup_rules *rules,
-                                             const struct read_ends *ends)
-{
-    if (rules->barcode_mismatches == 0) return duplicate_key_of_single(rules, ends);
-    const struct read_ends without = ends_for_key(rules, ends);
-    return duplicate_key_of_single(rules, &without);
-}
-
-static struct duplicate_key pair_key(const struct markdup_rules *rules,
-                                     const struct read_ends *ends)
-{
-    if (rules->barcode_mismatches == 0) return duplicate_key_of_pair(rules, ends);
-    const struct read_ends without = ends_for_key(rules, ends);
-    return duplicate_key_of_pair(rules, &without);
-}
 
 static struct read_name barcode_of(const struct read_ends *ends)
 {
@@ -115,16 +89,14 @@ static int add(struct resolve_sets *sets, struct external_sort *sort, struct dup
 static struct local_pair local_of(const struct resolve_sets *sets, const struct read_ends *ends)
 {
     struct read_ends pair = *ends;
-    struct read_name barcode = barcode_of(ends);
     if (ends->kind == READ_ENDS_END) {
         pair.here = ends->other_place;
         pair.other_place = ends->here;
     }
     return (struct local_pair){
-        .key = pair_key(sets->settings.rules, &pair),
+        .key = duplicate_key_of_pair(sets->settings.rules, &pair),
         .here = pair.here,
-        .barcode = sets->joins ? barcode.text : NULL,
-        .barcode_bytes = sets->joins ? (uint8_t)barcode.n_bytes : 0,
+        .barcode = sets->joins ? barcode_of(ends) : (struct read_name){NULL, 0},
     };
 }
 
@@ -135,13 +107,13 @@ int resolve_sets_add(struct resolve_sets *sets, enum set_role role, const struct
     struct item_read read;
     item_read_ends(ends, run, &read);
     if (role == ROLE_PAIR)
-        return add(sets, sets->pairs, pair_key(rules, ends), barcode_of(ends), &read);
+        return add(sets, sets->pairs, duplicate_key_of_pair(rules, ends), barcode_of(ends), &read);
     read.has_local = role == ROLE_END && sets->needs_sets;
     if (read.has_local)
         read.local = local_of(sets, ends);
     else if (role == ROLE_END)
         read.name.n_bytes = 0;
-    return add(sets, sets->singles, resolve_sets_single_key(rules, ends), barcode_of(ends), &read);
+    return add(sets, sets->singles, duplicate_key_of_single(rules, ends), barcode_of(ends), &read);
 }
 
 int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item)
@@ -187,16 +159,17 @@ static int take_duplicate(struct resolve_sets *sets, struct item_read *read)
 
 /* ---- the best read so far ---- */
 
+/* Returns -1, after a message, if the score of a pair that decides is missing. */
 static int check_score(const struct resolve_sets *sets, const struct item_read *read)
 {
-    const struct item_read *lacks_score =
-        sets->has_best && read->is_paired && !read->is_found
-            ? duplicate_rank_lacks_score(read, &sets->best.read)
-            : NULL;
-    if (!lacks_score) return 0;
+    const struct item_read *best = &sets->best.read;
+    bool decides = sets->has_best && read->is_paired && !read->is_found &&
+                   read->failed_qc == best->failed_qc;
+    if (!decides || !(read->lacks_score || best->lacks_score)) return 0;
+    const struct read_name *name = read->lacks_score ? &read->name : &best->name;
     diag_error("read '%.*s' has no tag ms, by which pairs are compared: add --fixmate, or run "
                "samtools fixmate -m first",
-               (int)lacks_score->name.n_bytes, (const char *)lacks_score->name.text);
+               (int)name->n_bytes, (const char *)name->text);
     return -1;
 }
 
@@ -234,7 +207,7 @@ static int add_to_set_of_pair(struct resolve_sets *sets, const struct item_read 
     const struct local_pair *local = &sets->first_pair.read.local;
     item_begin(&sets->writer);
     item_put_key(&sets->writer, local->key);
-    item_put_text(&sets->writer, local->barcode, local->barcode_bytes);
+    item_put_text(&sets->writer, local->barcode.text, local->barcode.n_bytes);
     item_put_read(&sets->writer, read);
     return sets->settings.send(sets->settings.arg, read_moment_reference(&read->moment),
                                local->here, sets->writer.bytes, item_bytes(&sets->writer));

@@ -28,7 +28,7 @@ struct resolve_sets;
 struct resolve_sets_settings {
     const struct markdup_rules *rules;
     struct external_sort_settings sort; /* its memory limit is that of the whole object */
-    struct barcode_room *barcode_room;
+    struct barcode_limits barcode_limits;
     struct duplicate_taker taker;
     /* Receives the number of reads in the set of a best read, if it is more than one. */
     int (*take_count)(void *arg, const struct item_read *best, uint64_t count);
@@ -53,9 +53,5 @@ int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item);
 /* Resolve what was added so far. Return 0, or -1 after a message. */
 int resolve_sets_end_singles(struct resolve_sets *sets);
 int resolve_sets_end_pairs(struct resolve_sets *sets);
-
-/* The key by which single reads meet 5' ends of pairs, without barcode if barcodes are joined. */
-struct duplicate_key resolve_sets_single_key(const struct markdup_rules *rules,
-                                             const struct read_ends *ends);
 
 #endif

@@ -145,12 +145,8 @@ static void describe_tag(const char *tag, const uint8_t *rec, char *text, size_t
 {
     struct bam_aux aux;
     kstring_t value = {0, 0, NULL};
-    enum { EXTRA_BYTES = 6 };   /* "CB:Z:" and the NUL */
-    int n = (int)room - EXTRA_BYTES;
     if (bam_aux_find(rec, tag, &aux) <= 0)
         (void)snprintf(text, room, "no %.2s", tag);
-    else if (bam_aux_is_text(&aux))
-        (void)snprintf(text, room, "%.2s:%c:%.*s", tag, aux.type, n, (const char *)aux.value);
     else if (aux.type != 'B' &&
              sam_format_aux1(aux.start, (uint8_t)aux.type, aux.value,
                              aux.value + aux.value_bytes, &value))
