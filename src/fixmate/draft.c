@@ -138,17 +138,7 @@ int64_t draft_end(const struct draft *draft)
     return draft->pos + (length > 0 ? length : 1);
 }
 
-uint32_t draft_score(const struct draft *draft)
-{
-    return read_score(bam_record_quals(draft->rec), (size_t)bam_record_n_bases(draft->rec));
-}
-
 /* ---- writing ---- */
-
-static uint8_t *put_number(uint8_t *out, int64_t value)
-{
-    return out + snprintf((char *)out, NUMBER_TEXT_BYTES + 1, "%lld", (long long)value);
-}
 
 /* Writes the operations as SAM does. */
 static uint8_t *put_ops(uint8_t *out, struct bam_cigar cigar)
@@ -178,8 +168,8 @@ static uint8_t *put_template_cigar(uint8_t *out, const struct draft *left,
                                    const struct draft *right)
 {
     out = put_segment(out, left);
-    out = put_number(out, right->pos - draft_end(left));
-    *out++ = 'T';
+    long long n_between = right->pos - draft_end(left);
+    out += snprintf((char *)out, NUMBER_TEXT_BYTES + 2, "%lldT", n_between);
     return put_segment(out, right);
 }
 
@@ -193,7 +183,7 @@ static uint8_t *put_tag(uint8_t *out, const struct draft *draft, enum draft_tag 
         return bam_aux_put_count(out, (uint32_t)bam_record_n_bases(draft->rec), 0);
     if (tag == DRAFT_MQ || tag == DRAFT_MS) {
         *out++ = 'i';
-        return put_u32(out, tag == DRAFT_MQ ? mate->mapq : draft_score(mate));
+        return put_u32(out, tag == DRAFT_MQ ? mate->mapq : read_score(mate->rec));
     }
     *out++ = 'Z';
     if (tag == DRAFT_CT)

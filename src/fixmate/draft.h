@@ -80,9 +80,6 @@ bool draft_has_damaged_tags(const struct draft *draft);
    also of an unmapped read. */
 int64_t draft_end(const struct draft *draft);
 
-/* Its score (bam/read_score.h). */
-uint32_t draft_score(const struct draft *draft);
-
 /* Upper bound of the bytes that draft_write writes. */
 size_t draft_bytes_at_most(const struct draft *draft);
 

@@ -281,10 +281,10 @@ static int resolve_part(struct resolver *resolver)
         if (visit_stream(resolver, singles) < 0) return -1;
     }
     if (visit_stream(resolver, pairs) < 0) return -1;
-    if (resolver->has_singles && resolve_sets_end_singles(resolver->sets) < 0) return -1;
+    if (resolver->has_singles && resolve_sets_end(resolver->sets, true) < 0) return -1;
     if (!steps.pairs) return 0;
     if (s->sent && add_sent(resolver) < 0) return -1;
-    return resolve_sets_end_pairs(resolver->sets);
+    return resolve_sets_end(resolver->sets, false);
 }
 
 static int resolve_places(struct resolver *resolver)
@@ -443,12 +443,6 @@ static void create_sets(struct resolver *resolver)
     resolver->sets = resolve_sets_create(&sets);
 }
 
-static void create_names(struct resolver *resolver)
-{
-    const struct external_sort_settings names = sort_settings(resolver);
-    resolver->names = external_sort_create(&names);
-}
-
 static int resolve_reads(struct resolution *resolution)
 {
     const struct resolve_settings *s = resolution->settings;
@@ -473,8 +467,10 @@ int resolve_duplicates(const struct resolve_settings *s, uint64_t *file_bytes)
     for (unsigned i = 0; i < s->n_threads; i++)
         resolution.resolvers[i].resolution = &resolution;
     int r = resolve_reads(&resolution);
-    for (unsigned i = 0; i < s->n_threads && s->names; i++)
-        create_names(&resolution.resolvers[i]);
+    for (unsigned i = 0; i < s->n_threads && s->names; i++) {
+        const struct external_sort_settings names = sort_settings(&resolution.resolvers[i]);
+        resolution.resolvers[i].names = external_sort_create(&names);
+    }
     if (r == 0 && s->names) r = resolve_partitions(&resolution, (struct steps){.others = true});
     for (unsigned i = 0; i < s->n_threads; i++) {
         struct resolver *resolver = &resolution.resolvers[i];

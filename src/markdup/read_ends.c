@@ -212,7 +212,7 @@ const char *read_ends_make(const struct markdup_rules *rules, const uint8_t *rec
         .group = made->group,
         .has_others = rules->marks_others && (tags[TAG_SA].type || tags[TAG_XA].type ||
                                              (flag & BAM_FMUNMAP)),
-        .score = read_score(bam_record_quals(rec), (size_t)bam_record_n_bases(rec)),
+        .score = read_score(rec),
     };
     if (rules->barcode_source != BARCODE_NONE) take_barcode(rules, rec, made);
     made->as = EXAMINED_AS_SINGLE;

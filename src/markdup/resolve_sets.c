@@ -278,24 +278,15 @@ static int resolve_read(void *arg, const uint8_t *item, size_t n_bytes)
     return take_read(sets, &read);
 }
 
-static int resolve_groups(struct resolve_sets *sets, struct external_sort *sort)
+int resolve_sets_end(struct resolve_sets *sets, bool of_singles)
 {
     static const struct item_visitor visitor = {.key_bytes = ITEM_KEY_BYTES, .skips_alone = true,
                                                 .look = look_at_read, .decide = decide_group,
                                                 .take = resolve_read};
+    struct external_sort *sort = of_singles ? sets->singles : sets->pairs;
+    sets->of_singles = of_singles;
     if (sets->joins && barcodes_join(sets->barcodes, sort) < 0) return -1;
-    sets->of_singles = sort == sets->singles;
     if (item_groups_visit(sort, &visitor, sets) < 0) return -1;
     external_sort_clear(sort);
     return sets->optical ? optical_resolve(sets->optical) : 0;
-}
-
-int resolve_sets_end_singles(struct resolve_sets *sets)
-{
-    return resolve_groups(sets, sets->singles);
-}
-
-int resolve_sets_end_pairs(struct resolve_sets *sets)
-{
-    return resolve_groups(sets, sets->pairs);
 }

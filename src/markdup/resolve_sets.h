@@ -14,8 +14,8 @@
  * set (in samtools' table of single reads, the first pair is never replaced). These single reads
  * are sent to the set of the pair, which may be in another partition.
  *
- * Order of calls: create; add single reads and ends; end_singles; add pairs, and add_sent;
- * end_pairs; repeat for other reads; destroy. Threads: one at a time.
+ * Order of calls: create; add single reads and ends; end; add pairs, and add_sent; end;
+ * repeat for other reads; destroy. Threads: one at a time.
  */
 #ifndef ROCKSORT_MARKDUP_RESOLVE_SETS_H
 #define ROCKSORT_MARKDUP_RESOLVE_SETS_H
@@ -50,8 +50,8 @@ int resolve_sets_add(struct resolve_sets *sets, enum set_role role, const struct
                      uint32_t run);
 int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item);
 
-/* Resolve what was added so far. Return 0, or -1 after a message. */
-int resolve_sets_end_singles(struct resolve_sets *sets);
-int resolve_sets_end_pairs(struct resolve_sets *sets);
+/* Resolves the single reads and ends, or the pairs, that were added so far. Returns 0, or -1 after
+   a message. */
+int resolve_sets_end(struct resolve_sets *sets, bool of_singles);
 
 #endif

@@ -176,7 +176,7 @@ static int resolve_all(struct resolve_sets *sets, const struct markdup_rules *ru
         else
             add_end(sets, rules, m);
     }
-    if (resolve_sets_end_singles(sets) < 0) return -1;
+    if (resolve_sets_end(sets, true) < 0) return -1;
     for (size_t i = 0; i < n; i++)
         if (results->members[i].ends.kind == READ_ENDS_PAIR)
             assert_int_equal(resolve_sets_add(sets, ROLE_PAIR, &results->members[i].ends,
@@ -184,7 +184,7 @@ static int resolve_all(struct resolve_sets *sets, const struct markdup_rules *ru
                              0);
     for (size_t i = 0; i < results->n_sent; i++)
         assert_int_equal(resolve_sets_add_sent(sets, results->sent[i].bytes), 0);
-    return resolve_sets_end_pairs(sets);
+    return resolve_sets_end(sets, false);
 }
 
 static int try_to_resolve(const struct markdup_rules *rules, struct member *members, size_t n)
