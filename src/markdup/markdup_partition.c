@@ -435,7 +435,7 @@ static void create_sets(struct resolver *resolver)
         .sort = sort_settings(resolver),
         .barcode_limits = {settings_of(resolver)->threads, settings_of(resolver)->n_threads,
                            resolver->resolution->shares.barcode_bytes},
-        .taker = {take_duplicate, resolver},
+        .take = take_duplicate,
         .take_count = take_count,
         .send = send_item,
         .arg = resolver,

@@ -7,13 +7,30 @@
  * pair passes its count on to a better pair. So single reads are sorted into a set by the moment at
  * which they were found. 1.24 counts all single reads before the first pair as one, because the
  * pair finds only the best of them.
+ *
+ * Optical duplicates are those near a better read of their set on the flow cell. Tiles are divided
+ * into square cells with sides of the optical distance plus one, so all reads in a cell are near
+ * each other. The duplicates of sets are sorted by set, tile and cell. A first visit finds the best
+ * duplicate of a cell; a second one passes all duplicates on. All except the best are near a better
+ * one; the best is compared with the duplicates in the eight neighbouring cells. As the visit moves
+ * from cell to cell, each of the eight neighbours also moves through all cells in order, so each
+ * has its own reader, which never moves back.
  */
 #include "markdup/resolve_sets.h"
 
+#include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
+
+/* An item of an optical duplicate begins with the key of the set and those of tile and cell. */
+enum {
+    X_AT = 2 * ITEM_KEY_BYTES,
+    Y_AT = X_AT + 8,
+    CELL_BYTES = Y_AT + 8,
+    N_AROUND = 8,
+};
 
 struct resolve_sets {
     struct resolve_sets_settings settings;
@@ -21,7 +38,7 @@ struct resolve_sets {
     bool needs_sets; /* duplicate sets are needed */
     struct external_sort *singles, *pairs;
     struct barcodes *barcodes; /* of single reads, then of pairs; NULL: barcodes must be equal */
-    struct optical *optical;   /* NULL: duplicates are not compared with each other */
+    struct external_sort *optical; /* NULL: duplicates are not compared with each other */
     struct item_writer writer;
     /* the current group */
     bool of_singles;
@@ -33,6 +50,10 @@ struct resolve_sets {
     struct kept_read first_pair; /* among single reads */
     bool has_pair;
     struct kept_read root; /* the best read of the set */
+    /* the current cell */
+    uint8_t cell[CELL_BYTES];
+    struct kept_read cell_best;
+    struct external_sort_reader around[N_AROUND];
 };
 
 static struct external_sort *create_sort(const struct resolve_sets_settings *s, size_t eighths)
@@ -54,7 +75,7 @@ struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *set
     if (sets->joins)
         sets->barcodes = barcodes_create(create_sort(settings, 2), &settings->barcode_limits);
     if (rules->optical_distance > 0 && rules->checks_chains)
-        sets->optical = optical_create(rules, create_sort(settings, 2), settings->taker);
+        sets->optical = create_sort(settings, 2);
     return sets;
 }
 
@@ -64,7 +85,7 @@ void resolve_sets_destroy(struct resolve_sets *sets)
     external_sort_destroy(sets->singles);
     external_sort_destroy(sets->pairs);
     barcodes_destroy(sets->barcodes);
-    optical_destroy(sets->optical);
+    external_sort_destroy(sets->optical);
     free(sets);
 }
 
@@ -126,6 +147,124 @@ int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item)
     return add(sets, sets->pairs, key, barcode, &read);
 }
 
+/* ---- optical duplicates ---- */
+
+static int64_t cell_of(const struct markdup_rules *rules, int64_t coordinate)
+{
+    int64_t side = rules->optical_distance + 1;
+    return coordinate / side - (coordinate % side < 0);
+}
+
+/* Adds a duplicate with coordinates of the current set. */
+static int add_optical(struct resolve_sets *sets, struct item_read *read, struct read_name original)
+{
+    const struct markdup_rules *rules = sets->settings.rules;
+    const struct read_coords *coords = item_read_coords(rules, read);
+    size_t tile_bytes = (size_t)(coords->end - coords->begin);
+    item_begin(&sets->writer);
+    item_put_key(&sets->writer, sets->key);
+    item_put_key(&sets->writer, duplicate_key_of_text(read->name.text + coords->begin, tile_bytes));
+    item_put_number(&sets->writer, cell_of(rules, coords->x));
+    item_put_number(&sets->writer, cell_of(rules, coords->y));
+    item_put_read(&sets->writer, read);
+    item_put_text(&sets->writer, original.text, original.n_bytes);
+    return item_add(&sets->writer, sets->optical);
+}
+
+/* Decodes an item and returns the name of the original. */
+static struct read_name get_optical(const uint8_t *item, struct item_read *read)
+{
+    const uint8_t *at = item + CELL_BYTES;
+    item_get_read(&at, read);
+    return item_get_text(&at);
+}
+
+/* Searches another cell for a better duplicate near the best one of this cell. Returns 1 if there
+   is one, 0 if not, or -1 after a message. */
+static int look_in_cell(struct resolve_sets *sets, struct external_sort_reader *reader,
+                        const uint8_t *cell)
+{
+    if (!reader->sort) {
+        external_sort_read(reader, sets->optical);
+        if (external_sort_next(reader) < 0) return -1;
+    }
+    while (reader->item && memcmp(reader->item, cell, CELL_BYTES) < 0)
+        if (external_sort_next(reader) < 0) return -1;
+    while (item_begins(reader, cell, CELL_BYTES)) {
+        struct item_read read;
+        (void)get_optical(reader->item, &read);
+        if (duplicate_rank_is_better(&read, &sets->cell_best.read) &&
+            item_reads_are_near(sets->settings.rules, &read, &sets->cell_best.read))
+            return 1;
+        if (external_sort_next(reader) < 0) return -1;
+    }
+    return 0;
+}
+
+/* The same in all neighbouring cells. */
+static int look_around(struct resolve_sets *sets)
+{
+    /* Numbers in items are unsigned, with an inverted sign bit. */
+    uint64_t x = get_big_endian(sets->cell + X_AT, 8), y = get_big_endian(sets->cell + Y_AT, 8);
+    size_t n = 0;
+    int r = 0;
+    for (int dx = -1; dx <= 1 && r == 0; dx++)
+        for (int dy = -1; dy <= 1 && r == 0; dy++) {
+            uint8_t cell[CELL_BYTES];
+            if (dx == 0 && dy == 0) continue;
+            memcpy(cell, sets->cell, sizeof cell);
+            (void)put_big_endian(cell + X_AT, x + (uint64_t)dx, 8);
+            (void)put_big_endian(cell + Y_AT, y + (uint64_t)dy, 8);
+            r = look_in_cell(sets, &sets->around[n++], cell);
+        }
+    return r;
+}
+
+static int find_cell_best(void *arg, const uint8_t *item, bool is_first)
+{
+    struct resolve_sets *sets = arg;
+    struct item_read read;
+    (void)get_optical(item, &read);
+    if (is_first) memcpy(sets->cell, item, CELL_BYTES);
+    if (is_first || duplicate_rank_is_better(&read, &sets->cell_best.read))
+        item_read_keep(&sets->cell_best, &read);
+    return 0;
+}
+
+static int decide_cell_best(void *arg)
+{
+    struct resolve_sets *sets = arg;
+    struct item_read *best = &sets->cell_best.read;
+    if (best->is_optical) return 0;
+    int r = look_around(sets);
+    best->is_optical = r > 0;
+    return r < 0 ? -1 : 0;
+}
+
+static int take_optical(void *arg, const uint8_t *item, size_t n_bytes)
+{
+    struct resolve_sets *sets = arg;
+    const struct item_read *best = &sets->cell_best.read;
+    struct item_read read;
+    struct read_name original = get_optical(item, &read);
+    (void)n_bytes;
+    bool is_best = read.run == best->run && read.index == best->index;
+    read.is_optical = !is_best || best->is_optical;
+    return sets->settings.take(sets->settings.arg, &read, original);
+}
+
+static int resolve_optical(struct resolve_sets *sets)
+{
+    static const struct item_visitor visitor = {
+        .key_bytes = CELL_BYTES, .look = find_cell_best, .decide = decide_cell_best,
+        .take = take_optical};
+    int r = item_groups_visit(sets->optical, &visitor, sets);
+    for (size_t i = 0; i < N_AROUND; i++)
+        external_sort_reader_release(&sets->around[i]);
+    external_sort_clear(sets->optical);
+    return r;
+}
+
 /* ---- duplicates ---- */
 
 /* Marks `read` as found: it has lost to `by`. */
@@ -142,19 +281,18 @@ static void find(const struct resolve_sets *sets, struct item_read *read, struct
         read->by_name = by->name;
 }
 
-/* Passes a duplicate of sets->root to the taker, or to optical.h to be compared with others. */
+/* Passes a duplicate of sets->root on, or stores it to be compared with others. */
 static int take_duplicate(struct resolve_sets *sets, struct item_read *read)
 {
     const struct markdup_rules *rules = sets->settings.rules;
-    const struct duplicate_taker *taker = &sets->settings.taker;
     struct item_read *root = &sets->root.read;
     struct read_name original = rules->checks_chains ? root->name : read->by_name;
     if (sets->optical) {
         if (!read->is_optical) read->is_optical = item_reads_are_near(rules, read, root);
         if (item_read_coords(rules, root)->known && item_read_coords(rules, read)->known)
-            return optical_add(sets->optical, sets->key, read, original);
+            return add_optical(sets, read, original);
     }
-    return taker->take(taker->arg, read, original);
+    return sets->settings.take(sets->settings.arg, read, original);
 }
 
 /* ---- the best read so far ---- */
@@ -288,5 +426,5 @@ int resolve_sets_end(struct resolve_sets *sets, bool of_singles)
     if (sets->joins && barcodes_join(sets->barcodes, sort) < 0) return -1;
     if (item_groups_visit(sort, &visitor, sets) < 0) return -1;
     external_sort_clear(sort);
-    return sets->optical ? optical_resolve(sets->optical) : 0;
+    return sets->optical ? resolve_optical(sets) : 0;
 }

@@ -5,7 +5,7 @@
  * the order of the sorted file: reference, position, strand, run, ordinal. When it meets a read
  * with the key of an earlier one, the worse of the two becomes a duplicate of the better one. A
  * *set* is a best read with its duplicates and their duplicates. In a complete set, duplicates are
- * compared with the best read again, and then with each other, to find optical ones (optical.h).
+ * compared with the best read again, and then with each other, to find optical ones.
  *
  * Unlike 1.24, a read without coordinates is not optical, and tiles of different lengths differ.
  *
@@ -21,7 +21,6 @@
 #define ROCKSORT_MARKDUP_RESOLVE_SETS_H
 
 #include "markdup/barcodes.h"
-#include "markdup/optical.h"
 
 struct resolve_sets;
 
@@ -29,12 +28,13 @@ struct resolve_sets_settings {
     const struct markdup_rules *rules;
     struct external_sort_settings sort; /* its memory limit is that of the whole object */
     struct barcode_limits barcode_limits;
-    struct duplicate_taker taker;
+    /* Receives a duplicate whose is_optical is final, and the name of its original read. */
+    int (*take)(void *arg, const struct item_read *read, struct read_name original);
     /* Receives the number of reads in the set of a best read, if it is more than one. */
     int (*take_count)(void *arg, const struct item_read *best, uint64_t count);
     /* Receives an item for add_sent; its set is at (ref, here). */
     int (*send)(void *arg, int32_t ref, int64_t here, const uint8_t *item, size_t n_bytes);
-    void *arg; /* of both functions */
+    void *arg; /* of the functions, which return 0, or -1 after a message */
 };
 
 struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *settings);

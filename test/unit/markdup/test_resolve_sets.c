@@ -195,7 +195,7 @@ static int try_to_resolve(const struct markdup_rules *rules, struct member *memb
         .rules = rules,
         .sort = {.memory_bytes = memory_bytes, .places = {prefixes, 1, NULL}},
         .barcode_limits = {threads, 1, barcode_bytes},
-        .taker = {take, &results},
+        .take = take,
         .take_count = take_count,
         .send = send,
         .arg = &results,
