@@ -309,9 +309,8 @@ size_t markdup_growth(const struct markdup *d)
 size_t markdup_usual_growth(const struct markdup *d)
 {
     if (!rewrite_records(d)) return 0;
-    uint64_t n_bytes = duplicate_marks_tag_bytes(d->search.marks);
-    size_t average = (size_t)(n_bytes / (duplicate_marks_count(d->search.marks) + 1)),
-           most = markdup_growth(d), usual = growth_without_names(d->search.rules) + average;
+    size_t most = markdup_growth(d), usual = growth_without_names(d->search.rules) +
+                                             duplicate_marks_average_bytes(d->search.marks);
     return usual < most ? usual : most;
 }
 
