@@ -57,6 +57,25 @@ static inline int bam_aux_read(const uint8_t *rec, const uint8_t **at, struct ba
    comes first. */
 int bam_aux_find(const uint8_t *rec, const char tag[2], struct bam_aux *aux);
 
+/* Finds the first tag of each of n names, up to the first damaged tag. The type of one that is
+   missing is 0. Inline, so that it is compiled for the names. */
+static inline void bam_aux_find_each(const uint8_t *rec, const char (*names)[2], size_t n,
+                                     struct bam_aux *found)
+{
+    const uint8_t *at = bam_record_tags(rec);
+    struct bam_aux aux;
+    for (size_t i = 0; i < n; i++) found[i] = (struct bam_aux){.type = 0};
+    while (bam_aux_read(rec, &at, &aux) > 0)
+        for (size_t i = 0; i < n; i++)
+            if (memcmp(aux.start, names[i], 2) == 0 && !found[i].type) found[i] = aux;
+}
+
+/* True if the tag has the type Z or H. */
+static inline bool bam_aux_is_text(const struct bam_aux *aux)
+{
+    return aux->type == 'Z' || aux->type == 'H';
+}
+
 enum { BAM_AUX_ARRAY_HEAD_BYTES = 5 };  /* of the value of type B: subtype and count */
 
 /* Stores the value of a tag of an integer type. Returns false if it has another type. */

@@ -23,6 +23,59 @@ struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg)
     return (struct bam_cigar){cg->value + 5, n_ops};
 }
 
+struct bam_extent bam_cigar_extent(struct bam_cigar cigar)
+{
+    struct bam_extent extent = {.reference = bam_cigar_reference_bases(cigar)};
+    for (int at_end = 0; at_end < 2; at_end++)
+        for (size_t i = 0; i < cigar.n_ops; i++) {
+            uint32_t op = get_u32(cigar.ops + 4 * (at_end ? cigar.n_ops - 1 - i : i));
+            if (bam_cigar_op(op) == BAM_CSOFT_CLIP)
+                extent.soft[at_end] += bam_cigar_oplen(op);
+            else if (bam_cigar_op(op) == BAM_CHARD_CLIP)
+                extent.hard[at_end] += bam_cigar_oplen(op);
+            else
+                break;
+        }
+    return extent;
+}
+
+/* Reads the length before an operation, and moves *at to the operation. A longer one than any
+   reference is cut, so that even a text of 2 GiB cannot overflow. */
+static int64_t take_length(const char **at)
+{
+    const int64_t most = INT64_C(1) << 33;
+    int64_t length = 0;
+    if (**at < '0' || **at > '9') return 1;
+    for (; **at >= '0' && **at <= '9'; ++*at)
+        if (length < most) length = 10 * length + (**at - '0');
+    return length < most ? length : most;
+}
+
+struct bam_extent bam_cigar_text_extent(const char *text)
+{
+    struct bam_extent extent = {0};
+    bool is_leading = true, has_bases = false;
+    for (; *text && *text != '*'; text++) {
+        int64_t length = take_length(&text);
+        switch (*text) {
+        case 'M': case 'D': case 'N': case '=': case 'X':
+            extent.reference += length;
+            has_bases = true;
+            is_leading = false;
+            break;
+        case 'S':
+            if (is_leading || has_bases) extent.soft[has_bases] += length;
+            break;
+        case 'H':
+            if (is_leading || has_bases) extent.hard[has_bases] += length;
+            break;
+        case '\0': return extent;
+        default: is_leading = false;
+        }
+    }
+    return extent;
+}
+
 /* Implements bam_record_restore_cigar for a record with a CG tag: removes the placeholder and the
    tag, and moves the tag's operations before M, the bytes from the sequence to the CG tag. */
 static size_t move_cigar(uint8_t *rec, const struct bam_aux *cg, struct bam_cigar cigar)

@@ -38,6 +38,18 @@ static inline int64_t bam_cigar_reference_bases(struct bam_cigar cigar)
     return n_bases;
 }
 
+/* How far an alignment goes, in bases. Clips are those at the ends of the read. */
+struct bam_extent {
+    int64_t reference;          /* it covers */
+    int64_t soft[2], hard[2];   /* clipped at the beginning and at the end */
+};
+
+struct bam_extent bam_cigar_extent(struct bam_cigar cigar);
+
+/* The same of a CIGAR as text, up to a '*', which may be any text. As in samtools, an operation
+   without a length counts 1, and each clip after the first base on the reference is at the end. */
+struct bam_extent bam_cigar_text_extent(const char *text);
+
 enum { BAM_CG_TAG_BYTES = 8 };  /* before the operations: C G B I and a 32-bit count */
 
 /* True if the CIGAR field looks like a placeholder, which it is if the record also has a CG tag. As

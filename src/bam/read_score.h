@@ -5,11 +5,10 @@
 #ifndef ROCKSORT_BAM_READ_SCORE_H
 #define ROCKSORT_BAM_READ_SCORE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "bam/bam_fields.h"
 
-/* Returns the sum of the qualities that are 15 or more. A missing quality counts as 255. Pure; any
-   thread. */
-uint32_t read_score(const uint8_t *quals, size_t n);
+/* Returns the sum of the qualities of a checked record that are 15 or more. A missing quality
+   counts as 255. Pure; any thread. */
+uint32_t read_score(const uint8_t *rec);
 
 #endif

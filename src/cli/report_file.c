@@ -210,11 +210,9 @@ static void put_statistics(FILE *to, const void *arg)
 {
     const struct report_sources *from = arg;
     const struct duplicate_outcome *outcome = &from->report->duplicates;
-    struct duplicate_counts sum = {0};
+    const struct duplicate_counts sum = duplicate_counts_sum(outcome->counts, outcome->n_counts);
     char *command = xasprintf("samtools markdup %s, by samtools rocksort", from->settings->markdup);
     bool by_group = outcome->by_read_group;
-    for (size_t i = 0; i < outcome->n_counts; i++)
-        duplicate_counts_join(&sum, &outcome->counts[i]);
     markdup_stats_write(to, from->settings->markdup_rules.json, command,
                         by_group ? outcome->counts : &sum, by_group ? outcome->groups : NULL);
     free(command);

@@ -258,9 +258,7 @@ static void write_store(struct json_writer *json, const struct sort_report *r)
 /* Writes the totals of --markdup over all groups; zeros without it. */
 static void write_duplicates(struct json_writer *json, const struct duplicate_outcome *outcome)
 {
-    struct duplicate_counts sum = {0};
-    for (size_t i = 0; i < outcome->n_counts; i++)
-        duplicate_counts_join(&sum, &outcome->counts[i]);
+    const struct duplicate_counts sum = duplicate_counts_sum(outcome->counts, outcome->n_counts);
     json_begin_object(json, "duplicates");
     json_unsigned(json, "examined", sum.examined);
     json_unsigned(json, "paired", sum.paired);

@@ -358,20 +358,12 @@ static uint8_t *put_mod_tag(uint8_t *out, const struct mods *mods, enum mod_tag 
     if (tag == TAG_MN) return bam_aux_put_count(out, (uint32_t)mods->length, mods->length_bytes);
     if (tag == TAG_MM) {
         *out++ = 'Z';
-        memcpy(out, mods->lists, mods->lists_bytes);
-        return out + mods->lists_bytes;
+        return copy_bytes(out, mods->lists, mods->lists_bytes);
     }
     *out++ = 'B';
     *out++ = 'C';
     out = put_u32(out, mods->n_likely);
-    memcpy(out, mods->likely, mods->n_likely);
-    return out + mods->n_likely;
-}
-
-static uint8_t *copy_tag(uint8_t *out, const uint8_t *from, const uint8_t *to)
-{
-    memcpy(out, from, (size_t)(to - from));
-    return out + (to - from);
+    return copy_bytes(out, mods->likely, mods->n_likely);
 }
 
 /* Replaces the modifications in the draft's tags; mods NULL: removes them. */
@@ -384,7 +376,7 @@ static void replace_tags(struct draft *draft, const struct mods *mods)
         int tag = which_mod_tag(aux.start);
         bool is_kept = tag < 0 || (mods && aux.start == mods->start[tag]);
         if (tag < 0 || (is_kept && tag == TAG_MN && !mods->length_is_new))
-            out = copy_tag(out, aux.start, at);
+            out = copy_bytes(out, aux.start, (size_t)(at - aux.start));
         else if (is_kept)
             out = put_mod_tag(out, mods, (enum mod_tag)tag);
     }

@@ -50,10 +50,7 @@ void draft_open(struct draft *draft, const uint8_t *rec)
     draft->without_alignment_tags = false;
     draft->tags = bam_record_tags(rec);
     draft->long_cigar = NULL;
-    for (int i = 0; i < DRAFT_N_TAGS; i++) {
-        draft->first[i] = NULL;
-        draft->n_removed[i] = 0;
-    }
+    memset(draft->n_removed, 0, sizeof draft->n_removed);
     draft->n_appended = 0;
     draft->own_ops = draft->own_tags = NULL;
     const uint8_t *end = bam_record_end(rec);
@@ -66,15 +63,6 @@ void draft_open(struct draft *draft, const uint8_t *rec)
         draft->cigar = cigar;
     }
     draft->cigar_bases = bam_cigar_reference_bases(draft->cigar);
-    const uint8_t *at = draft->tags;
-    int r;
-    while ((r = bam_aux_next_before(end, &at, &aux)) > 0) {
-        int tag = which_tag(aux.start);
-        if (tag < 0 || draft->first[tag]) continue;
-        draft->first[tag] = aux.start;
-        draft->first_bytes[tag] = (uint32_t)(at - aux.start);
-    }
-    draft->has_damaged_tags = r < 0;
 }
 
 void draft_close(struct draft *draft)
@@ -108,7 +96,7 @@ void draft_take_tags(struct draft *draft, uint8_t *tags, size_t tags_bytes)
 void draft_remove_tag(struct draft *draft, enum draft_tag tag)
 {
     unsigned n = 0;
-    if (draft->first[tag]) draft->n_removed[tag]++;
+    draft->n_removed[tag]++;
     for (unsigned i = 0; i < draft->n_appended; i++)
         if (draft->appended[i] != tag) draft->appended[n++] = draft->appended[i];
     draft->n_appended = n;
@@ -135,23 +123,22 @@ void draft_copy_tag(struct draft *draft, const struct bam_aux *tag, const struct
 
 /* ---- queries ---- */
 
+bool draft_has_damaged_tags(const struct draft *draft)
+{
+    const uint8_t *at = draft->tags, *end = at + draft->tags_bytes;
+    struct bam_aux aux;
+    int r;
+    while ((r = bam_aux_next_before(end, &at, &aux)) > 0) continue;
+    return r < 0;
+}
+
 int64_t draft_end(const struct draft *draft)
 {
     int64_t length = draft_is_mapped(draft) ? draft->cigar_bases : 0;
     return draft->pos + (length > 0 ? length : 1);
 }
 
-uint32_t draft_score(const struct draft *draft)
-{
-    return read_score(bam_record_quals(draft->rec), (size_t)bam_record_n_bases(draft->rec));
-}
-
 /* ---- writing ---- */
-
-static uint8_t *put_number(uint8_t *out, int64_t value)
-{
-    return out + snprintf((char *)out, NUMBER_TEXT_BYTES + 1, "%lld", (long long)value);
-}
 
 /* Writes the operations as SAM does. */
 static uint8_t *put_ops(uint8_t *out, struct bam_cigar cigar)
@@ -162,8 +149,7 @@ static uint8_t *put_ops(uint8_t *out, struct bam_cigar cigar)
         do *--first = (uint8_t)('0' + n % 10);
         while ((n /= 10) > 0);
         size_t n_digits = (size_t)(digits + sizeof digits - first);
-        memcpy(out, first, n_digits);
-        out += n_digits;
+        out = copy_bytes(out, first, n_digits);
         *out++ = (uint8_t)bam_cigar_opchr(op);
     }
     return out;
@@ -182,25 +168,22 @@ static uint8_t *put_template_cigar(uint8_t *out, const struct draft *left,
                                    const struct draft *right)
 {
     out = put_segment(out, left);
-    out = put_number(out, right->pos - draft_end(left));
-    *out++ = 'T';
+    long long n_between = right->pos - draft_end(left);
+    out += snprintf((char *)out, NUMBER_TEXT_BYTES + 2, "%lldT", n_between);
     return put_segment(out, right);
 }
 
 static uint8_t *put_tag(uint8_t *out, const struct draft *draft, enum draft_tag tag)
 {
     const struct draft *mate = draft->from[tag];
-    if (tag == DRAFT_COPY) {
-        memcpy(out, draft->copied, draft->copied_bytes);
-        return out + draft->copied_bytes;
-    }
+    if (tag == DRAFT_COPY) return copy_bytes(out, draft->copied, draft->copied_bytes);
     *out++ = (uint8_t)names[tag][0];
     *out++ = (uint8_t)names[tag][1];
     if (tag == DRAFT_MN)
         return bam_aux_put_count(out, (uint32_t)bam_record_n_bases(draft->rec), 0);
     if (tag == DRAFT_MQ || tag == DRAFT_MS) {
         *out++ = 'i';
-        return put_u32(out, tag == DRAFT_MQ ? mate->mapq : draft_score(mate));
+        return put_u32(out, tag == DRAFT_MQ ? mate->mapq : read_score(mate->rec));
     }
     *out++ = 'Z';
     if (tag == DRAFT_CT)
@@ -213,53 +196,24 @@ static uint8_t *put_tag(uint8_t *out, const struct draft *draft, enum draft_tag 
     return out;
 }
 
-/* True if only first tags of their names, which draft_open has found, are to be left out. */
-static bool keeps_nearly_all_tags(const struct draft *draft)
-{
-    for (int i = 0; i < DRAFT_N_TAGS; i++)
-        if (draft->n_removed[i] > 1) return false;
-    return !draft->without_alignment_tags && !draft->long_cigar && !draft->own_tags;
-}
-
-/* Copies what lies between the tags that are left out. */
-static uint8_t *put_between(uint8_t *out, const struct draft *draft)
-{
-    const uint8_t *at = draft->tags, *end = at + draft->tags_bytes;
-    for (;;) {
-        int next = -1;
-        for (int i = 0; i < DRAFT_N_TAGS; i++)
-            if (draft->n_removed[i] > 0 && draft->first[i] >= at &&
-                (next < 0 || draft->first[i] < draft->first[next]))
-                next = i;
-        const uint8_t *to = next < 0 ? end : draft->first[next];
-        memcpy(out, at, (size_t)(to - at));
-        out += to - at;
-        if (next < 0) return out;
-        at = to + draft->first_bytes[next];
-    }
-}
-
-/* The same for all other drafts. Copies what follows a damaged tag unchanged. */
+/* Copies what lies between the tags that are left out, and what follows a damaged tag. */
 static uint8_t *put_kept_tags(uint8_t *out, const struct draft *draft)
 {
     unsigned n_left[DRAFT_N_TAGS];
     memcpy(n_left, draft->n_removed, sizeof n_left);
-    const uint8_t *at = draft->tags, *end = at + draft->tags_bytes;
+    const uint8_t *from = draft->tags, *at = from, *end = at + draft->tags_bytes;
     struct bam_aux aux;
-    while (at < end && bam_aux_next_before(end, &at, &aux) > 0) {
+    while (bam_aux_next_before(end, &at, &aux) > 0) {
         int tag = which_tag(aux.start);
-        size_t n_bytes = (size_t)(at - aux.start);
-        if (aux.start == draft->long_cigar) continue;
-        if (draft->without_alignment_tags && is_alignment_tag(aux.start)) continue;
-        if (tag >= 0 && n_left[tag] > 0) {
-            n_left[tag]--;
+        bool is_replaced = tag >= 0 && n_left[tag] > 0;
+        if (is_replaced) n_left[tag]--;
+        if (!is_replaced && aux.start != draft->long_cigar &&
+            !(draft->without_alignment_tags && is_alignment_tag(aux.start)))
             continue;
-        }
-        memcpy(out, aux.start, n_bytes);
-        out += n_bytes;
+        out = copy_bytes(out, from, (size_t)(aux.start - from));
+        from = at;
     }
-    memcpy(out, at, (size_t)(end - at));
-    return out + (end - at);
+    return copy_bytes(out, from, (size_t)(end - from));
 }
 
 size_t draft_bytes_at_most(const struct draft *draft)
@@ -285,10 +239,7 @@ static bool has_long_cigar(const struct draft *draft)
 
 static uint8_t *put_cigar(uint8_t *out, const struct draft *draft)
 {
-    if (!has_long_cigar(draft)) {
-        memcpy(out, draft->cigar.ops, 4 * draft->cigar.n_ops);
-        return out + 4 * draft->cigar.n_ops;
-    }
+    if (!has_long_cigar(draft)) return copy_bytes(out, draft->cigar.ops, 4 * draft->cigar.n_ops);
     uint64_t n_bases = (uint64_t)bam_record_n_bases(draft->rec);
     out = put_u32(out, bam_cigar_gen(n_bases, BAM_CSOFT_CLIP));
     return put_u32(out, bam_cigar_gen((uint64_t)draft->cigar_bases, BAM_CREF_SKIP));
@@ -305,8 +256,7 @@ static uint8_t *put_long_tags(uint8_t *out, const struct draft *draft)
     if (has_long_cigar(draft)) {
         memcpy(out, "CGBI", 4);
         out = put_u32(out + 4, draft->cigar.n_ops);
-        memcpy(out, draft->cigar.ops, 4 * draft->cigar.n_ops);
-        out += 4 * draft->cigar.n_ops;
+        out = copy_bytes(out, draft->cigar.ops, 4 * draft->cigar.n_ops);
     }
     if (is_long(draft->pos) || is_long(draft->mate_pos) || is_long(draft->template_length))
         out = bam_long_tag_put(out, draft->pos, draft->mate_pos, draft->template_length);
@@ -347,17 +297,14 @@ uint8_t *draft_write(const struct draft *draft, uint8_t *out)
     size_t before_ops = (size_t)(ops - rec), all_before_tags = (size_t)(bam_record_tags(rec) - rec);
     uint8_t *start = out;
     if (draft->cigar.ops == ops && draft->cigar.n_ops == bam_record_n_ops(rec)) {
-        memcpy(out, rec, all_before_tags);
-        out += all_before_tags;
+        out = copy_bytes(out, rec, all_before_tags);
     } else {
-        memcpy(out, rec, before_ops);
-        out = put_cigar(out + before_ops, draft);
+        out = put_cigar(copy_bytes(out, rec, before_ops), draft);
         size_t before_seq = (size_t)(bam_record_seq(rec) - rec);
-        memcpy(out, rec + before_seq, all_before_tags - before_seq);
-        out += all_before_tags - before_seq;
+        out = copy_bytes(out, rec + before_seq, all_before_tags - before_seq);
     }
     put_fields(start, draft);
-    out = keeps_nearly_all_tags(draft) ? put_between(out, draft) : put_kept_tags(out, draft);
+    out = put_kept_tags(out, draft);
     for (unsigned i = 0; i < draft->n_appended; i++) out = put_tag(out, draft, draft->appended[i]);
     out = put_long_tags(out, draft);
     (void)put_u32(start, (uint64_t)(out - start) - 4);

@@ -35,13 +35,11 @@ struct draft {
     bool without_alignment_tags;        /* NM, MD, CG and SM are left out */
     const uint8_t *tags;        /* all tags of the record except the long tag */
     size_t tags_bytes;
-    bool has_damaged_tags;      /* set by draft_open; these and later tags do not change */
     /* set by draft_open, for draft.c only */
     const uint8_t *long_cigar;  /* the CG tag that holds the CIGAR, or NULL */
-    const uint8_t *first[DRAFT_N_TAGS];         /* first tag with each name, or NULL */
-    uint32_t first_bytes[DRAFT_N_TAGS];
     /* changes of the tags */
-    unsigned n_removed[DRAFT_N_TAGS];   /* how many of the record's own tags are left out */
+    unsigned n_removed[DRAFT_N_TAGS];   /* how many of the record's own tags are left out, if there
+                                           are so many before a damaged tag */
     const struct draft *from[DRAFT_N_TAGS];     /* whose value is appended */
     enum draft_tag appended[DRAFT_N_TAGS];      /* in their order */
     unsigned n_appended;
@@ -75,12 +73,12 @@ static inline bool draft_is_mapped(const struct draft *draft)
     return !(draft->flag & BAM_FUNMAP);
 }
 
+/* True if a tag is damaged: it and those after it do not change. */
+bool draft_has_damaged_tags(const struct draft *draft);
+
 /* The position after the last base of the alignment. An alignment counts as at least one base long,
    also of an unmapped read. */
 int64_t draft_end(const struct draft *draft);
-
-/* Its score (bam/read_score.h). */
-uint32_t draft_score(const struct draft *draft);
 
 /* Upper bound of the bytes that draft_write writes. */
 size_t draft_bytes_at_most(const struct draft *draft);

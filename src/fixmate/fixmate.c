@@ -51,7 +51,7 @@ static void take_barcode(struct draft *draft, const struct draft *mate, const ch
 {
     struct bam_aux own, other;
     if (bam_aux_find(draft->rec, tag, &own) > 0 || bam_aux_find(mate->rec, tag, &other) <= 0 ||
-        (other.type != 'Z' && other.type != 'H') || other.value_bytes <= 1)
+        !bam_aux_is_text(&other) || other.value_bytes <= 1)
         return;
     draft_copy_tag(draft, &other, mate);
 }
@@ -147,7 +147,7 @@ const char *mates_open(const struct fixmate_rules *rules, struct draft *draft, c
 {
     draft_open(draft, rec);
     int64_t bases = draft->tid >= 0 ? rules->reference_bases[draft->tid] : 0;
-    if (rules->base_mods && draft->has_damaged_tags) return "its tags are damaged";
+    if (rules->base_mods && draft_has_damaged_tags(draft)) return "its tags are damaged";
     const char *problem = sanitize_draft(draft, rules->sanitize, bases);
     if (!problem && rules->base_mods && mates_is_primary(draft)) base_mods_fix_primary(draft);
     return problem;

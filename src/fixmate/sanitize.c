@@ -86,16 +86,11 @@ static void trim(struct draft *draft, int64_t end)
     uint32_t inside = (uint32_t)(end - pos);
     out = put_u32(out, bam_cigar_gen(inside, bam_cigar_op(op)));
     uint64_t n_clipped = query_bases(op) > 0 ? query_bases(op) - inside : 0;
-    uint8_t *clip = out;
-    for (size_t i = n_kept + 1; i < draft->cigar.n_ops; i++) {
-        op = op_at(draft, i);
-        if (bam_cigar_op(op) != BAM_CHARD_CLIP) n_clipped += query_bases(op);
-    }
-    if (n_clipped > 0) out = put_u32(clip, bam_cigar_gen(n_clipped, BAM_CSOFT_CLIP));
-    for (size_t i = n_kept + 1; i < draft->cigar.n_ops; i++) {
-        op = op_at(draft, i);
-        if (bam_cigar_op(op) == BAM_CHARD_CLIP) out = put_u32(out, op);
-    }
+    for (size_t i = n_kept + 1; i < draft->cigar.n_ops; i++)
+        n_clipped += query_bases(op_at(draft, i));
+    if (n_clipped > 0) out = put_u32(out, bam_cigar_gen(n_clipped, BAM_CSOFT_CLIP));
+    for (size_t i = n_kept + 1; i < draft->cigar.n_ops; i++)
+        if (bam_cigar_op(op_at(draft, i)) == BAM_CHARD_CLIP) out = put_u32(out, op_at(draft, i));
     draft_take_ops(draft, ops, (size_t)(out - ops) / 4);
 }
 
@@ -169,5 +164,5 @@ const char *sanitize_draft(struct draft *draft, unsigned flags, int64_t referenc
     if (flags & SANITIZE_MQUAL) draft->mapq = 0;
     if (!(flags & SANITIZE_AUX)) return NULL;
     draft->without_alignment_tags = true;
-    return draft->has_damaged_tags ? "its tags are damaged" : NULL;
+    return draft_has_damaged_tags(draft) ? "its tags are damaged" : NULL;
 }

@@ -39,11 +39,8 @@ struct barcode_list {
 
 struct cluster_search {
     struct barcode_list *list;
-    /* A hash table of barcode numbers, from 1; 0 is a free slot. Bits that numbers do not need
-       store part of the hash, because few of the texts that are looked up exist. */
-    uint32_t *slots;
+    uint32_t *slots;            /* a hash table of barcode numbers, from 1; 0 is a free slot */
     size_t n_slots;             /* a power of two */
-    uint32_t number_mask;
     uint32_t *to_visit;         /* joined, but neighbours not searched yet */
     size_t n_to_visit, to_visit_room;
     uint8_t letters[256];
@@ -51,8 +48,7 @@ struct cluster_search {
 };
 
 struct barcodes {
-    struct barcode_room *room;
-    bool has_lock;
+    struct barcode_limits limits;
     struct external_sort *sort, *to;
     struct item_writer writer;
     struct barcode_list list;
@@ -100,34 +96,21 @@ static void list_letters(struct cluster_search *s)
         if (occurs[c]) s->letters[s->n_letters++] = (uint8_t)c;
 }
 
-/* The slot of the barcode with this text, or the free slot where it belongs. *hash_bits: the bits
-   to store with the number. */
-static uint32_t *find_slot(const struct cluster_search *s, const uint8_t *text,
-                           uint32_t *hash_bits)
+/* The slot of the barcode with this text, or the free slot where it belongs. */
+static uint32_t *find_slot(const struct cluster_search *s, const uint8_t *text)
 {
     const struct barcode_list *list = s->list;
-    uint64_t hash = XXH3_64bits(text, list->n_bytes);
-    size_t mask = s->n_slots - 1;
-    *hash_bits = (uint32_t)(hash >> 32) & ~s->number_mask;
-    for (size_t at = (size_t)hash & mask;; at = (at + 1) & mask) {
-        uint32_t slot = s->slots[at], number = slot & s->number_mask;
-        if (number == 0) return &s->slots[at];
-        if ((slot & ~s->number_mask) == *hash_bits &&
-            memcmp(text_of(list, number - 1), text, list->n_bytes) == 0)
-            return &s->slots[at];
-    }
+    size_t mask = s->n_slots - 1, at = (size_t)XXH3_64bits(text, list->n_bytes) & mask;
+    while (s->slots[at] > 0 && memcmp(text_of(list, s->slots[at] - 1), text, list->n_bytes) != 0)
+        at = (at + 1) & mask;
+    return &s->slots[at];
 }
 
 static void fill_slots(struct cluster_search *s)
 {
-    uint32_t hash_bits;
     for (s->n_slots = 8; s->n_slots * 3 / 4 <= s->list->n;) s->n_slots *= 2;
-    while (s->number_mask < s->list->n) s->number_mask = s->number_mask << 1 | 1;
     s->slots = xcalloc(s->n_slots, sizeof *s->slots);
-    for (size_t i = 0; i < s->list->n; i++) {
-        uint32_t *slot = find_slot(s, text_of(s->list, i), &hash_bits);
-        *slot = hash_bits | (uint32_t)(i + 1);
-    }
+    for (size_t i = 0; i < s->list->n; i++) *find_slot(s, text_of(s->list, i)) = (uint32_t)i + 1;
 }
 
 static void take(struct cluster_search *s, size_t barcode, uint32_t joined)
@@ -148,10 +131,9 @@ static void take_neighbours(struct cluster_search *s, size_t barcode, uint32_t j
     memcpy(text, own, list->n_bytes);
     for (size_t c = 0; c < list->n_bytes; c++) {
         for (size_t i = 0; i < s->n_letters; i++) {
-            uint32_t hash_bits;
             if (s->letters[i] == own[c]) continue;
             text[c] = s->letters[i];
-            uint32_t number = *find_slot(s, text, &hash_bits) & s->number_mask;
+            uint32_t number = *find_slot(s, text);
             if (number == 0 || list->joined[number - 1] != NOT_TAKEN) continue;
             if (n_reads + 1 >= 2 * (uint64_t)list->n_reads[number - 1])
                 take(s, number - 1, joined);
@@ -180,7 +162,7 @@ static uint64_t *rank(const struct barcode_list *list)
 /* Clusters a list: sets `joined`. Returns 0, or -1 if the thread pool has failed. */
 static int join_list(struct barcode_list *list, const struct threads *threads)
 {
-    struct cluster_search s = {.list = list, .number_mask = 1};
+    struct cluster_search s = {.list = list};
     bool failed = false;
     xgrow(&list->joined, &list->joined_room, list->n, 0, sizeof *list->joined);
     if (list->n == 1) list->joined[0] = 0;
@@ -204,26 +186,17 @@ static int join_list(struct barcode_list *list, const struct threads *threads)
 
 /* ---- reads ---- */
 
-struct barcodes *barcodes_create(struct external_sort *sort, struct barcode_room *room)
+struct barcodes *barcodes_create(struct external_sort *sort, const struct barcode_limits *limits)
 {
     struct barcodes *b = xcalloc(1, sizeof *b);
-    b->room = room;
+    b->limits = *limits;
     b->sort = sort;
     return b;
-}
-
-static void give_room_back(struct barcodes *b)
-{
-    if (!b->has_lock) return;
-    release_list(&b->list);
-    b->has_lock = false;
-    (void)pthread_mutex_unlock(&b->room->lock);
 }
 
 void barcodes_destroy(struct barcodes *b)
 {
     if (!b) return;
-    give_room_back(b);
     external_sort_destroy(b->sort);
     release_list(&b->list);
     free(b);
@@ -244,20 +217,13 @@ static size_t bytes_of_barcodes(const struct barcodes *b, uint64_t n)
     return (size_t)n * (BARCODE_LIST_BYTES + b->list.n_bytes + b->list.n_bytes / 4);
 }
 
-static bool has_room(struct barcodes *b)
-{
-    size_t n_bytes = bytes_of_barcodes(b, b->list.n + 1);
-    if (n_bytes > b->room->small_bytes && !b->has_lock)
-        b->has_lock = pthread_mutex_lock(&b->room->lock) == 0;
-    return n_bytes <= b->room->small_bytes || n_bytes <= b->room->most_bytes;
-}
-
 /* Lists the barcode of a read; if memory does not suffice for a new one, counts it in n_lacking. */
 static void list_barcode(struct barcodes *b, const uint8_t *text)
 {
     size_t n_bytes = b->list.n_bytes, n = b->list.n;
     bool is_listed = n > 0 && memcmp(text_of(&b->list, n - 1), text, n_bytes) == 0;
-    if (b->n_lacking == 0 && (is_listed || has_room(b))) {
+    if (b->n_lacking == 0 &&
+        (is_listed || bytes_of_barcodes(b, n + 1) <= b->limits.most_bytes)) {
         add_to_list(&b->list, text);
         return;
     }
@@ -273,7 +239,8 @@ static int report_lack_of_room(const struct barcodes *b)
     diag_error("%" PRIu64 " different barcodes are at position %" PRId64 " of reference %" PRId32
                ": to join those with mismatches --markdup needs --max-memory %zuM",
                n, read_moment_position(&b->moment) + 1, read_moment_reference(&b->moment) + 1,
-               bytes_of_barcodes(b, n) / MIB * ALL_BYTES_PER_LIST_BYTE + OTHER_MIB);
+               bytes_of_barcodes(b, n) / MIB * b->limits.n_threads * ALL_BYTES_PER_LIST_BYTE +
+                   OTHER_MIB);
     return -1;
 }
 
@@ -282,7 +249,6 @@ static int list_read(void *arg, const uint8_t *item, bool is_first)
     struct barcodes *b = arg;
     struct item_read read;
     if (is_first) {
-        give_room_back(b);
         memcpy(b->key, item, LIST_KEY_BYTES);
         b->list.n = b->n_lacking = b->number = 0;
         b->list.n_bytes = b->key[ITEM_KEY_BYTES];
@@ -291,13 +257,13 @@ static int list_read(void *arg, const uint8_t *item, bool is_first)
     item_get_read(&at, &read);
     b->moment = read.moment;
     if (b->list.n_bytes > 0 && !read.is_found) list_barcode(b, text);
-    return thread_pool_failed(b->room->threads) ? -1 : 0;
+    return thread_pool_failed(b->limits.threads) ? -1 : 0;
 }
 
 static int join_listed(void *arg)
 {
     struct barcodes *b = arg;
-    return b->n_lacking > 0 ? report_lack_of_room(b) : join_list(&b->list, b->room->threads);
+    return b->n_lacking > 0 ? report_lack_of_room(b) : join_list(&b->list, b->limits.threads);
 }
 
 /* ---- reads ---- */
@@ -320,7 +286,7 @@ static int add_joined(void *arg, const uint8_t *item, size_t n_bytes)
     item_begin(&b->writer);
     item_put_key(&b->writer, joined_key(b));
     item_put_bytes(&b->writer, rest, (size_t)(item + n_bytes - rest));
-    return thread_pool_failed(b->room->threads) ? -1 : item_add(&b->writer, b->to);
+    return thread_pool_failed(b->limits.threads) ? -1 : item_add(&b->writer, b->to);
 }
 
 int barcodes_join(struct barcodes *b, struct external_sort *to)
@@ -329,7 +295,6 @@ int barcodes_join(struct barcodes *b, struct external_sort *to)
         .key_bytes = LIST_KEY_BYTES, .look = list_read, .decide = join_listed, .take = add_joined};
     b->to = to;
     int r = item_groups_visit(b->sort, &visitor, b);
-    give_room_back(b);
     external_sort_clear(b->sort);
     return r;
 }

@@ -90,11 +90,6 @@ size_t duplicate_marks_begin(struct duplicate_marks *marks)
     return n_bytes;
 }
 
-uint64_t duplicate_marks_count(const struct duplicate_marks *marks)
-{
-    return marks->n_records;
-}
-
 /* ---- one note ---- */
 
 enum { IS_OPTICAL = 1, HAS_ORIGINAL = 2 };
@@ -241,9 +236,10 @@ int duplicate_marks_end(struct duplicate_marks *marks, size_t memory_bytes)
     return r;
 }
 
-uint64_t duplicate_marks_tag_bytes(const struct duplicate_marks *marks)
+size_t duplicate_marks_average_bytes(const struct duplicate_marks *marks)
 {
-    return marks->settings.tags_bytes > 0 ? tape_set_all_bytes(marks->sorted) : 0;
+    if (marks->settings.tags_bytes == 0) return 0;
+    return (size_t)(tape_set_all_bytes(marks->sorted) / (marks->n_records + 1));
 }
 
 uint64_t duplicate_marks_file_bytes(const struct duplicate_marks *marks)

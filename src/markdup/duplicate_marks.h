@@ -36,9 +36,6 @@ void duplicate_marks_add_run(struct duplicate_marks *marks, uint32_t run, uint32
 /* Called when all runs are known. Returns the memory that marks without tags take until `end`. */
 size_t duplicate_marks_begin(struct duplicate_marks *marks);
 
-/* The number of records in all runs, after begin. */
-uint64_t duplicate_marks_count(const struct duplicate_marks *marks);
-
 struct duplicate_note {
     uint32_t run, index;
     bool is_optical;
@@ -56,9 +53,9 @@ int duplicate_marks_put(struct duplicate_marks *marks, const struct duplicate_no
    or -1 after a message and thread_pool_fail. */
 int duplicate_marks_end(struct duplicate_marks *marks, size_t memory_bytes);
 
-/* Bytes of all tags, which is about how much the records grow; and bytes written to temporary
-   files. To be called after end. */
-uint64_t duplicate_marks_tag_bytes(const struct duplicate_marks *marks);
+/* Bytes of tags for a record on average, which is about how much it grows; and bytes written to
+   temporary files. To be called after end. */
+size_t duplicate_marks_average_bytes(const struct duplicate_marks *marks);
 uint64_t duplicate_marks_file_bytes(const struct duplicate_marks *marks);
 
 /* ---- finding ---- */

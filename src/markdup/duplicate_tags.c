@@ -23,16 +23,10 @@ static unsigned tag_at(const struct bam_aux *aux)
     }
 }
 
-static uint8_t *put(uint8_t *out, const void *from, size_t n_bytes)
-{
-    memcpy(out, from, n_bytes);
-    return out + n_bytes;
-}
-
 /* Copies a record up to its tags, with another flag. Returns the end of the copy. */
 static uint8_t *put_before_tags(const uint8_t *rec, uint32_t flag, uint8_t *out)
 {
-    uint8_t *end = put(out, rec, (size_t)(bam_record_tags(rec) - rec));
+    uint8_t *end = copy_bytes(out, rec, (size_t)(bam_record_tags(rec) - rec));
     put_u16(out + BAM_FLAG_AT, (uint16_t)flag);
     return end;
 }
@@ -50,25 +44,29 @@ static size_t integer_bytes(const struct bam_aux *aux)
     return aux && bam_aux_integer(aux, &value) ? aux->value_bytes : 0;
 }
 
-/* Writes a tag. before: the tag that it replaces, or NULL. */
-static uint8_t *put_tag(uint8_t *out, unsigned tag, const struct duplicate_tags *tags,
+/* Writes a tag. note NULL: of a record that was not examined. before: the tag that it replaces, or
+   NULL. */
+static uint8_t *put_tag(uint8_t *out, unsigned tag, const struct duplicate_note *note,
                         const struct bam_aux *before)
 {
-    out = put(out, names[tag], 2);
-    if (tag == TAG_DC) return bam_aux_put_count(out, tags->count, integer_bytes(before));
+    out = copy_bytes(out, names[tag], 2);
+    if (tag == TAG_DC) return bam_aux_put_count(out, note ? note->count : 1, integer_bytes(before));
     *out++ = 'Z';
-    if (tag == TAG_DT) return put(out, tags->type == DUPLICATE_OPTICAL ? "SQ" : "LB", 3);
-    out = put(out, tags->original, tags->original_bytes);
+    if (tag == TAG_DT) return copy_bytes(out, note->is_optical ? "SQ" : "LB", 3);
+    out = copy_bytes(out, note->original, note->original_bytes);
     *out++ = '\0';
     return out;
 }
 
-size_t duplicate_tags_write(const uint8_t *rec, const struct duplicate_tags *tags, uint8_t *out)
+size_t duplicate_tags_write(const struct markdup_rules *rules, const uint8_t *rec,
+                            const struct duplicate_note *note, uint8_t *out)
 {
-    uint32_t flag = bam_record_flag(rec) | (tags->is_duplicate ? BAM_FDUP : 0);
-    bool to_write[N_TAGS] = {tags->original != NULL, tags->type != DUPLICATE_NO_TYPE,
-                             tags->count > 0 && !(flag & BAM_FDUP)};
-    bool to_drop = tags->drops_count && (flag & BAM_FDUP);
+    uint32_t flag = bam_record_flag(rec);
+    bool is_duplicate = note && note->count == 0;
+    bool to_write[N_TAGS] = {is_duplicate && note->original,
+                             is_duplicate && rules->optical_distance > 0,
+                             rules->counts && !(flag & BAM_FDUP)};
+    bool to_drop = rules->counts && rules->marks_others && (flag & BAM_FDUP);
     const uint8_t *from = bam_record_tags(rec), *at = from, *end = bam_record_tags_end(rec);
     uint8_t *to = put_before_tags(rec, flag, out);
     struct bam_aux aux;
@@ -77,16 +75,16 @@ size_t duplicate_tags_write(const uint8_t *rec, const struct duplicate_tags *tag
         unsigned tag = tag_at(&aux);
         bool drops = tag == TAG_DC && to_drop;
         if (tag == OTHER_TAG || !(drops || to_write[tag])) continue;
-        to = put(to, from, (size_t)(aux.start - from));
-        if (!drops) to = put_tag(to, tag, tags, &aux);
+        to = copy_bytes(to, from, (size_t)(aux.start - from));
+        if (!drops) to = put_tag(to, tag, note, &aux);
         from = at;
         to_write[tag] = false;
         if (drops) to_drop = false;
     }
-    to = put(to, from, (size_t)(end - from));
+    to = copy_bytes(to, from, (size_t)(end - from));
     for (unsigned tag = 0; r == 0 && tag < N_TAGS; tag++)
-        if (to_write[tag]) to = put_tag(to, tag, tags, NULL);
-    to = put(to, end, (size_t)(bam_record_end(rec) - end));
+        if (to_write[tag]) to = put_tag(to, tag, note, NULL);
+    to = copy_bytes(to, end, (size_t)(bam_record_end(rec) - end));
     return set_size(out, to);
 }
 
@@ -111,16 +109,6 @@ size_t duplicate_tags_clear(uint8_t *rec)
     return bam_record_bytes(rec);
 }
 
-bool duplicate_tags_has_any(const uint8_t *rec)
-{
-    if (bam_record_flag(rec) & BAM_FDUP) return true;
-    const uint8_t *at = bam_record_tags(rec);
-    struct bam_aux aux;
-    while (bam_aux_read(rec, &at, &aux) > 0)
-        if (tag_at(&aux) != OTHER_TAG) return true;
-    return false;
-}
-
 size_t duplicate_tags_strip(const uint8_t *rec, uint8_t *out)
 {
     const uint8_t *from = bam_record_tags(rec), *at = from, *end = bam_record_end(rec);
@@ -128,10 +116,10 @@ size_t duplicate_tags_strip(const uint8_t *rec, uint8_t *out)
     struct bam_aux aux;
     while (bam_aux_next_before(end, &at, &aux) > 0) {
         if (tag_at(&aux) == OTHER_TAG) continue;
-        to = put(to, from, (size_t)(aux.start - from));
+        to = copy_bytes(to, from, (size_t)(aux.start - from));
         from = at;
     }
-    return set_size(out, put(to, from, (size_t)(end - from)));
+    return set_size(out, copy_bytes(to, from, (size_t)(end - from)));
 }
 
 /* ---- checksums ---- */
@@ -160,10 +148,6 @@ static void add_without_flag(struct content_sum *sum, uint8_t *rec)
 static void add_without_tags(struct content_sum *sum, uint8_t *rec)
 {
     struct copy copy;
-    if (!duplicate_tags_has_any(rec)) {
-        add_without_flag(sum, rec);
-        return;
-    }
     uint8_t *stripped = take_room(&copy, bam_record_bytes(rec));
     (void)duplicate_tags_strip(rec, stripped);
     content_sum_add(sum, stripped, bam_record_bytes(stripped));

@@ -16,19 +16,8 @@
 #define ROCKSORT_MARKDUP_DUPLICATE_TAGS_H
 
 #include "bam/content_sum.h"
+#include "markdup/duplicate_marks.h"
 #include "markdup/markdup_rules.h"
-
-enum duplicate_type { DUPLICATE_NO_TYPE, DUPLICATE_LIBRARY, DUPLICATE_OPTICAL };
-
-struct duplicate_tags {
-    bool is_duplicate;          /* sets the flag */
-    const uint8_t *original;    /* tag do, without NUL; NULL: no tag */
-    size_t original_bytes;      /* at most 254 */
-    enum duplicate_type type;   /* tag dt */
-    uint32_t count;             /* tag dc, only for a record without the flag; 0: no tag */
-    bool drops_count;           /* removes the first dc of a record with the flag, as 1.24 does with
-                                   --duplicate-count and -S */
-};
 
 /* Maximum size of each tag, and by how much a record grows at most. */
 enum {
@@ -39,18 +28,17 @@ enum {
         DUPLICATE_ORIGINAL_BYTES + DUPLICATE_TYPE_BYTES + DUPLICATE_COUNT_BYTES
 };
 
-/* Writes the record with flag and tags to `out`, which has room for DUPLICATE_TAGS_GROWTH_BYTES
-   more. Returns the new size. */
-size_t duplicate_tags_write(const uint8_t *rec, const struct duplicate_tags *tags, uint8_t *out);
+/* Writes a record that has its flag, with its tags, to `out`, which has room for
+   DUPLICATE_TAGS_GROWTH_BYTES more. With --duplicate-count and -S, removes the first dc of a record
+   with the flag, as 1.24 does. note: of this record; NULL: none. Returns the new size. */
+size_t duplicate_tags_write(const struct markdup_rules *rules, const uint8_t *rec,
+                            const struct duplicate_note *note, uint8_t *out);
 
 /* -c: if a record has the flag, removes the flag, the first do and the first dt in place. Returns
    its size. */
 size_t duplicate_tags_clear(uint8_t *rec);
 
 /* ---- checksums of what --markdup does not change ---- */
-
-/* True if duplicate_tags_strip would change the record. */
-bool duplicate_tags_has_any(const uint8_t *rec);
 
 /* Writes the record without the flag and all tags do, dt and dc to `out`, which has as much room as
    the record. Returns its size. */

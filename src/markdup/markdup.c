@@ -22,13 +22,6 @@ enum {
     MARKED_RECORDS = 1024, /* of a block whose notes are in memory at a time: 300 KB */
 };
 
-/* Counts examined reads without the barcode or coordinates that the options require. */
-struct lacks {
-    uint64_t n_examined, n_lacking;     /* examined reads; those that have no barcode */
-    uint64_t n_unreadable;              /* record_read_ends.lacks_barcode */
-    uint64_t n_names, n_without_coords; /* names searched for coordinates; those without */
-};
-
 /* A part of the observer: the read ends of consecutive records of a run. */
 struct read_ends_part {
     struct read_ends_part *next;
@@ -36,14 +29,12 @@ struct read_ends_part {
     uint64_t attempt;  /* of the run */
     struct read_ends_gather gather;
     struct group_counts counts; /* of the records */
-    struct lacks lacks;
 };
 
 struct markdup {
     struct record_observer base; /* must be the first member */
     struct resolve_settings search;
     size_t memory_bytes;
-    struct lacks lacks, lacks_before;
     uint64_t read_ends_bytes, file_bytes; /* set when all is resolved */
     pthread_mutex_t lock;                 /* guards appending read ends, and what follows */
     struct read_ends_part *unused;
@@ -58,7 +49,7 @@ size_t markdup_memory(size_t total_bytes)
 
 /* How the memory for streams is divided. */
 struct stream_shares {
-    size_t all_ends, names, notes; /* notes: also for `sent` */
+    size_t read_ends, names, notes; /* notes: also for `sent` */
 };
 
 static struct stream_shares share_streams(const struct markdup_rules *rules, size_t memory_bytes)
@@ -68,13 +59,13 @@ static struct stream_shares share_streams(const struct markdup_rules *rules, siz
         .names = rules->marks_others ? all / 4 : 0,
         .notes = markdup_rules_need_sets(rules) ? all / 4 : 0,
     };
-    shares.all_ends = all - shares.names - shares.notes;
+    shares.read_ends = all - shares.names - shares.notes;
     return shares;
 }
 
 size_t markdup_read_ends_memory(const struct markdup_rules *rules, size_t total_bytes)
 {
-    return share_streams(rules, markdup_memory(total_bytes)).all_ends;
+    return share_streams(rules, markdup_memory(total_bytes)).read_ends;
 }
 
 void markdup_prepare(struct markdup *d)
@@ -105,18 +96,17 @@ static void count(const struct markdup_rules *rules, const uint8_t *rec, enum ex
         counts->other_alignments++;
 }
 
-/* Counts the barcodes and coordinates that examined reads lack. */
+/* Counts the barcodes and coordinates that an examined read lacks. */
 static void count_lacking(const struct markdup_rules *rules, const uint8_t *rec, uint64_t index,
-                          const struct record_read_ends *all_ends, struct read_ends_part *ends_part)
+                          const struct record_read_ends *made, struct duplicate_counts *counts)
 {
-    if (all_ends->as == EXAMINED_NOT) return;
-    ends_part->lacks.n_examined++;
-    ends_part->lacks.n_lacking += all_ends->ends[0].barcode == 0;
-    ends_part->lacks.n_unreadable += all_ends->lacks_barcode;
+    if (made->as == EXAMINED_NOT) return;
+    counts->without_barcode += made->ends[0].barcode == 0;
+    counts->unreadable_barcode += made->lacks_barcode;
     if (rules->optical_distance == 0 || (index >= COORDS_FIRST && index % COORDS_EVERY > 0)) return;
     struct read_coords coords = read_coords_of(rules, (const char *)bam_record_name(rec));
-    ends_part->lacks.n_names++;
-    ends_part->lacks.n_without_coords += !coords.known;
+    counts->names++;
+    counts->names_without_coords += !coords.known;
 }
 
 /* Identifies an attempt at a run: if a run is written again, earlier attempts are ignored. */
@@ -128,15 +118,15 @@ static uint64_t label_of(uint32_t run, uint64_t attempt)
 static int end_gather(struct markdup *d, struct read_ends_part *ends_part)
 {
     return read_ends_gather_end(&ends_part->gather, label_of(ends_part->run, ends_part->attempt),
-                                d->search.all_ends, &d->lock);
+                                d->search.ends_tapes, &d->lock);
 }
 
 static int add_ends(struct markdup *d, struct read_ends_part *ends_part, const uint8_t *rec,
                     uint64_t index, uint64_t ordinal)
 {
-    struct record_read_ends all_ends;
+    struct record_read_ends made;
     const struct markdup_rules *rules = d->search.rules;
-    const char *problem = read_ends_make(rules, rec, &all_ends);
+    const char *problem = read_ends_make(rules, rec, &made);
     if (problem) {
         diag_error("read '%s' %s", (const char *)bam_record_name(rec), problem);
         return -1;
@@ -145,14 +135,15 @@ static int add_ends(struct markdup *d, struct read_ends_part *ends_part, const u
         diag_error("--markdup takes at most 4 billion records in a run: give less memory with -m");
         return -1;
     }
-    count(rules, rec, all_ends.as,
-          group_counts_of(&ends_part->counts, d->search.counts, all_ends.group));
-    for (unsigned i = 0; i < all_ends.n; i++) {
-        all_ends.ends[i].index = (uint32_t)index;
-        all_ends.ends[i].ordinal = ordinal & DUPLICATE_ORDINAL_MASK;
-        read_ends_gather_add(&ends_part->gather, &all_ends.ends[i]);
+    struct duplicate_counts *counts =
+        group_counts_of(&ends_part->counts, d->search.counts, made.group);
+    count(rules, rec, made.as, counts);
+    count_lacking(rules, rec, index, &made, counts);
+    for (unsigned i = 0; i < made.n; i++) {
+        made.ends[i].index = (uint32_t)index;
+        made.ends[i].ordinal = ordinal & DUPLICATE_ORDINAL_MASK;
+        read_ends_gather_add(&ends_part->gather, &made.ends[i]);
     }
-    count_lacking(rules, rec, index, &all_ends, ends_part);
     ends_part->end = (uint32_t)index + 1;
     return ends_part->gather.n < READ_ENDS_GATHER_ENOUGH ? 0 : end_gather(d, ends_part);
 }
@@ -197,17 +188,7 @@ static void discard(void *part)
 {
     struct read_ends_part *ends_part = part;
     read_ends_gather_release(&ends_part->gather);
-    group_counts_release(&ends_part->counts);
     free(ends_part);
-}
-
-static void join_lacks(struct lacks *sum, const struct lacks *other)
-{
-    sum->n_examined += other->n_examined;
-    sum->n_lacking += other->n_lacking;
-    sum->n_unreadable += other->n_unreadable;
-    sum->n_names += other->n_names;
-    sum->n_without_coords += other->n_without_coords;
 }
 
 static int combine(struct record_observer *observer, void *part)
@@ -216,12 +197,10 @@ static int combine(struct record_observer *observer, void *part)
     struct read_ends_part *ends_part = part;
     int r = end_gather(d, ends_part);
     (void)pthread_mutex_lock(&d->lock);
-    join_lacks(&d->lacks, &ends_part->lacks);
     group_counts_end(&ends_part->counts, d->search.counts);
     if (ends_part->end > 0)
         duplicate_marks_add_run(d->search.marks, ends_part->run, ends_part->end);
     ends_part->end = 0;
-    ends_part->lacks = (struct lacks){0};
     ends_part->next = d->unused;
     d->unused = ends_part;
     (void)pthread_mutex_unlock(&d->lock);
@@ -230,9 +209,7 @@ static int combine(struct record_observer *observer, void *part)
 
 static void begin_run(struct record_observer *observer)
 {
-    struct markdup *d = of(observer);
-    group_totals_mark(d->search.counts);
-    d->lacks_before = d->lacks;
+    group_totals_mark(of(observer)->search.counts);
 }
 
 static void undo_run(struct record_observer *observer, uint32_t run)
@@ -240,7 +217,6 @@ static void undo_run(struct record_observer *observer, uint32_t run)
     struct markdup *d = of(observer);
     struct undone_runs *undone = &d->search.undone;
     group_totals_undo(d->search.counts);
-    d->lacks = d->lacks_before;
     xgrow(&undone->labels, &undone->room, undone->n + 1, 0, sizeof *undone->labels);
     undone->labels[undone->n] = label_of(run, undone->n);
     undone->n++;
@@ -248,10 +224,10 @@ static void undo_run(struct record_observer *observer, uint32_t run)
 
 static void destroy_ends(struct markdup *d)
 {
-    tape_set_destroy(d->search.all_ends);
+    tape_set_destroy(d->search.ends_tapes);
     tape_set_destroy(d->search.names);
     tape_set_destroy(d->search.sent);
-    d->search.all_ends = d->search.names = d->search.sent = NULL;
+    d->search.ends_tapes = d->search.names = d->search.sent = NULL;
     for (struct read_ends_part *ends_part = d->unused, *next; ends_part; ends_part = next) {
         next = ends_part->next;
         discard(ends_part);
@@ -285,9 +261,9 @@ struct markdup *markdup_create(struct threads *threads, unsigned n_threads,
         .tags_bytes = has_tags ? shares.notes / 4 * 3 : 0, .places = *places};
     d->base.kind = &kind;
     d->memory_bytes = memory_bytes;
-    d->search = (struct resolve_settings){.threads = threads, .rules = rules, .n_threads = n_threads,
-                                          .places = *places};
-    d->search.all_ends = tape_set_create(READ_ENDS_N_STREAMS, shares.all_ends, places);
+    d->search = (struct resolve_settings){.threads = threads, .n_threads = n_threads,
+                                          .rules = rules, .places = *places};
+    d->search.ends_tapes = tape_set_create(READ_ENDS_N_STREAMS, shares.read_ends, places);
     if (shares.names > 0)
         d->search.names = tape_set_create(READ_ENDS_N_PARTITIONS, shares.names, places);
     if (shares.notes > 0)
@@ -333,9 +309,8 @@ size_t markdup_growth(const struct markdup *d)
 size_t markdup_usual_growth(const struct markdup *d)
 {
     if (!rewrite_records(d)) return 0;
-    uint64_t n_bytes = duplicate_marks_tag_bytes(d->search.marks);
-    size_t average = (size_t)(n_bytes / (duplicate_marks_count(d->search.marks) + 1)),
-           most = markdup_growth(d), usual = growth_without_names(d->search.rules) + average;
+    size_t most = markdup_growth(d), usual = growth_without_names(d->search.rules) +
+                                             duplicate_marks_average_bytes(d->search.marks);
     return usual < most ? usual : most;
 }
 
@@ -343,44 +318,38 @@ size_t markdup_usual_growth(const struct markdup *d)
 
 /* Warns, even with --quiet, if most reads lack a barcode: nearly all of them are marked as
    duplicates then, and lost with -r. */
-static bool warn_of_most(const struct markdup *d)
+static bool warn_of_most(const struct markdup_rules *rules, const struct duplicate_counts *n)
 {
-    const struct markdup_rules *rules = d->search.rules;
-    const struct lacks *n = &d->lacks;
     bool is_tag = rules->barcode_source == BARCODE_TAG;
-    if (rules->barcode_source == BARCODE_NONE || n->n_lacking <= n->n_examined / 2) return false;
+    if (rules->barcode_source == BARCODE_NONE || n->without_barcode <= n->examined / 2)
+        return false;
     diag_left("warning: %s%.2s finds no barcode in %" PRIu64 " of %" PRIu64 " reads: these are "
               "compared without one; give %s",
               is_tag                   ? "--barcode-tag "
               : rules->barcode_pattern ? "--barcode-rgx"
                                        : "--barcode-name",
-              is_tag ? rules->barcode_tag : "", n->n_lacking, n->n_examined,
+              is_tag ? rules->barcode_tag : "", n->without_barcode, n->examined,
               is_tag                   ? "the right tag, or --barcode-name"
               : rules->barcode_pattern ? "a pattern that fits the names"
                                        : "--barcode-rgx or --barcode-tag");
     return true;
 }
 
-static void warn_of_barcodes(const struct markdup *d)
+static void warn(const struct markdup_rules *rules, const struct duplicate_counts *n)
 {
-    uint64_t n = d->lacks.n_unreadable;
-    bool is_tag = d->search.rules->barcode_source == BARCODE_TAG;
-    if (!warn_of_most(d) && n > 0 && !is_tag)
-        diag_warning("%" PRIu64 " reads have no barcode where --markdup looks for it: they are "
-                     "compared with each other only",
-                     n);
-    if (n > 0 && is_tag)
+    bool is_tag = rules->barcode_source == BARCODE_TAG;
+    bool are_most = warn_of_most(rules, n);
+    if (n->unreadable_barcode > 0 && is_tag)
         diag_warning("%" PRIu64 " reads have a number in the tag of --barcode-tag: they are taken "
                      "for reads without it",
-                     n);
-}
-
-static void warn_of_coords(const struct markdup *d)
-{
-    const struct lacks *n = &d->lacks;
-    if (n->n_without_coords <= n->n_names / 2) return;
-    uint64_t percent = n->n_without_coords * 100 / n->n_names;
-    if (d->search.rules->coords)
+                     n->unreadable_barcode);
+    else if (n->unreadable_barcode > 0 && !are_most)
+        diag_warning("%" PRIu64 " reads have no barcode where --markdup looks for it: they are "
+                     "compared with each other only",
+                     n->unreadable_barcode);
+    if (n->names_without_coords <= n->names / 2) return;
+    uint64_t percent = n->names_without_coords * 100 / n->names;
+    if (rules->coords)
         diag_warning("--read-coords does not fit %" PRIu64 " %% of the read names: these reads are "
                      "no optical duplicates; give a pattern that fits",
                      percent);
@@ -398,20 +367,22 @@ int markdup_resolve(struct markdup *d, size_t spare_bytes)
     if (resolve_duplicates(&d->search, &d->file_bytes) < 0 ||
         duplicate_marks_end(d->search.marks, d->search.memory_bytes) < 0)
         return -1;
-    warn_of_barcodes(d);
-    warn_of_coords(d);
-    d->read_ends_bytes = tape_set_all_bytes(d->search.all_ends);
+    size_t n_groups;
+    const struct duplicate_counts *counts = group_totals_counts(d->search.counts, &n_groups);
+    const struct duplicate_counts sum = duplicate_counts_sum(counts, n_groups);
+    warn(d->search.rules, &sum);
+    d->read_ends_bytes = tape_set_all_bytes(d->search.ends_tapes);
     d->file_bytes += duplicate_marks_file_bytes(d->search.marks);
-    d->file_bytes += tape_set_file_bytes(d->search.all_ends);
+    d->file_bytes += tape_set_file_bytes(d->search.ends_tapes);
     if (d->search.names) d->file_bytes += tape_set_file_bytes(d->search.names);
     if (d->search.sent) d->file_bytes += tape_set_file_bytes(d->search.sent);
     destroy_ends(d);
     return 0;
 }
 
-void markdup_bytes(const struct markdup *d, uint64_t *all_ends, uint64_t *files)
+void markdup_bytes(const struct markdup *d, uint64_t *read_ends, uint64_t *files)
 {
-    *all_ends = d->read_ends_bytes;
+    *read_ends = d->read_ends_bytes;
     *files = d->file_bytes;
 }
 
@@ -440,22 +411,11 @@ struct rewritten {
 static void rewrite_record(const struct markdup_rules *rules, const uint8_t *rec,
                            const struct duplicate_note *note, struct rewritten *out)
 {
-    bool is_duplicate = (bam_record_flag(rec) & BAM_FDUP) != 0;
-    struct duplicate_tags tags = {0};
-    if (rules->counts && !is_duplicate) tags.count = note ? note->count : 1;
-    if (note && note->count == 0) { /* a duplicate, or marked in the input */
-        tags.is_duplicate = true;
-        tags.original = note->original;
-        tags.original_bytes = note->original_bytes;
-        if (rules->optical_distance > 0)
-            tags.type = note->is_optical ? DUPLICATE_OPTICAL : DUPLICATE_LIBRARY;
-    }
-    tags.drops_count = rules->counts && rules->marks_others && is_duplicate;
     size_t most = bam_record_bytes(rec) + DUPLICATE_TAGS_GROWTH_BYTES;
     xgrow(&out->bytes, &out->room, out->n_bytes + most + READ_BARCODE_MOVED_BYTES, out->room / 2,
           1);
     uint8_t *to = out->bytes + out->n_bytes;
-    size_t n_bytes = duplicate_tags_write(rec, &tags, to);
+    size_t n_bytes = duplicate_tags_write(rules, rec, note, to);
     if (rules->moves_umi) {
         xgrow(&out->moved, &out->moved_room, n_bytes + READ_BARCODE_MOVED_BYTES, n_bytes, 1);
         size_t moved_bytes = read_barcode_move(rules, to, out->moved);

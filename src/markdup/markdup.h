@@ -54,7 +54,7 @@ size_t markdup_usual_growth(const struct markdup *d);
 int markdup_resolve(struct markdup *d, size_t spare_bytes);
 
 /* Stores the bytes of all read ends, and the bytes written to temporary files. */
-void markdup_bytes(const struct markdup *d, uint64_t *all_ends, uint64_t *files);
+void markdup_bytes(const struct markdup *d, uint64_t *read_ends, uint64_t *files);
 
 /* Returns the counts: *n elements, one for each group (markdup_stats.h). */
 const struct duplicate_counts *markdup_counts(const struct markdup *d, size_t *n);

@@ -23,7 +23,7 @@ enum {
     MAX_PARTS = 8,
     FILTER_READ_ENDS_BYTES = 2, /* for each byte of a filter: some 12 bits for each item */
     MIN_FILTER_BYTES = 64,
-    MIN_BARCODE_BYTES = 1 << 20, /* for 20,000 barcodes of one key */
+    MIN_BARCODE_BYTES = 1 << 20, /* of all jobs, for 20,000 barcodes */
 };
 
 struct resolution;
@@ -57,7 +57,6 @@ struct resolution {
     struct steps steps;         /* of this pass over all partitions */
     pthread_mutex_t lock;       /* only for appending to names and sent */
     struct resolve_shares shares;
-    struct barcode_room barcode_room;
 };
 
 static const struct resolve_settings *settings_of(const struct resolver *resolver)
@@ -71,10 +70,10 @@ struct resolve_shares resolve_share(size_t memory_bytes, unsigned n_threads, boo
     struct resolve_shares shares = {.job_bytes = of_job, .filter_bytes = part,
                                     .sort_bytes = of_job - part};
     if (!joins_barcodes) return shares;
-    shares.small_bytes = part;
     shares.sort_bytes = 7 * part;
-    shares.barcode_bytes = 7 * part * n_threads;
-    if (shares.barcode_bytes < MIN_BARCODE_BYTES) shares.barcode_bytes = MIN_BARCODE_BYTES;
+    shares.barcode_bytes = 7 * part;
+    if (shares.barcode_bytes < MIN_BARCODE_BYTES / n_threads)
+        shares.barcode_bytes = MIN_BARCODE_BYTES / n_threads;
     return shares;
 }
 
@@ -121,23 +120,23 @@ static int append_item(struct resolver *resolver, struct tape_set *to, unsigned 
 /* Items of names: duplicates, in the order in which they were found, precede other records. */
 enum { NAME_OF_DUPLICATE, NAME_OF_OTHER };
 
+static void put_named(struct item_writer *writer, struct duplicate_key name, uint8_t kind,
+                      struct item_read read)
+{
+    read.name.n_bytes = 0;
+    item_begin(writer);
+    item_put_key(writer, name);
+    item_put_bytes(writer, &kind, 1);
+    item_put_read(writer, &read);
+}
+
 /* Stores the name of a duplicate, whose other records will be marked, too. */
 static int remember_name(struct resolver *resolver, const struct item_read *read)
 {
     struct item_writer *writer = &resolver->writer;
-    const struct read_name *name = &read->name;
-    const uint8_t flags[] = {read->was_optical, read->is_optical && !read->was_optical};
-    uint8_t group[4];
-    (void)put_u32(group, read->group);
-    struct duplicate_key key = duplicate_key_of_text(name->text, name->n_bytes);
-    item_begin(writer);
-    item_put_key(writer, key);
-    item_put_bytes(writer, &(uint8_t){NAME_OF_DUPLICATE}, 1);
-    item_put_bytes(writer, read->moment.bytes, sizeof read->moment.bytes);
-    item_put_bytes(writer, group, sizeof group);
-    item_put_bytes(writer, flags, sizeof flags);
-    item_put_text(writer, read->by_name.text, read->by_name.n_bytes);
-    return append_item(resolver, settings_of(resolver)->names, read_ends_name_partition(key),
+    struct duplicate_key name = duplicate_key_of_text(read->name.text, read->name.n_bytes);
+    put_named(writer, name, NAME_OF_DUPLICATE, *read);
+    return append_item(resolver, settings_of(resolver)->names, read_ends_name_partition(name),
                        writer->bytes, item_bytes(writer));
 }
 
@@ -204,16 +203,12 @@ static int send_item(void *arg, int32_t ref, int64_t here, const uint8_t *item, 
 /* Adds an other record if its name may be that of a duplicate. */
 static int add_other(struct resolver *resolver, const struct read_ends *ends, uint32_t run)
 {
-    struct item_writer *writer = &resolver->writer;
-    struct duplicate_key key = duplicate_key_of_text(ends->name, ends->name_bytes);
-    uint8_t place[9];
-    if (!filter_may_have(resolver, key)) return 0;
-    *put_u32(put_u32(place, run), ends->index) = ends->was_marked;
-    item_begin(writer);
-    item_put_key(writer, key);
-    item_put_bytes(writer, &(uint8_t){NAME_OF_OTHER}, 1);
-    item_put_bytes(writer, place, sizeof place);
-    return item_add(writer, resolver->names);
+    struct duplicate_key name = duplicate_key_of_text(ends->name, ends->name_bytes);
+    struct item_read read;
+    if (!filter_may_have(resolver, name)) return 0;
+    item_read_ends(ends, run, &read);
+    put_named(&resolver->writer, name, NAME_OF_OTHER, read);
+    return item_add(&resolver->writer, resolver->names);
 }
 
 static bool is_undone(const struct undone_runs *undone, uint64_t label)
@@ -228,12 +223,12 @@ static int visit(struct resolver *resolver, const struct read_ends *ends, uint32
     const struct markdup_rules *rules = settings_of(resolver)->rules;
     if (ends->kind == READ_ENDS_OTHER) return add_other(resolver, ends, run);
     if (ends->kind == READ_ENDS_SINGLE) {
-        filter_add(resolver, resolve_sets_single_key(rules, ends));
+        filter_add(resolver, duplicate_key_of_single(rules, ends));
         return resolve_sets_add(resolver->sets, ROLE_SINGLE, ends, run);
     }
     bool is_pair = ends->kind == READ_ENDS_PAIR;
     if (resolver->has_singles && (!is_pair || read_ends_meets_singles(rules, ends)) &&
-        filter_may_have(resolver, resolve_sets_single_key(rules, ends)) &&
+        filter_may_have(resolver, duplicate_key_of_single(rules, ends)) &&
         resolve_sets_add(resolver->sets, ROLE_END, ends, run) < 0)
         return -1;
     if (!is_pair || !resolver->resolution->steps.pairs) return 0;
@@ -247,7 +242,7 @@ static int visit_stream(struct resolver *resolver, unsigned stream)
     struct read_ends_chunk chunk;
     struct read_ends ends;
     int r = 0, got;
-    tape_reader_begin(&resolver->reader, settings_of(resolver)->all_ends, stream);
+    tape_reader_begin(&resolver->reader, settings_of(resolver)->ends_tapes, stream);
     while (r == 0 && (got = read_ends_chunks_next(&resolver->reader, &chunk)) != 0) {
         if (got < 0) return -1;
         if (is_undone(&settings_of(resolver)->undone, chunk.label)) continue;
@@ -279,24 +274,25 @@ static int resolve_part(struct resolver *resolver)
     const struct resolve_settings *s = settings_of(resolver);
     unsigned singles = READ_ENDS_STREAM_SINGLES + resolver->partition;
     unsigned pairs = READ_ENDS_STREAM_PAIRS + resolver->partition;
-    resolver->has_singles = steps.singles && tape_set_bytes(s->all_ends, singles) > 0;
+    resolver->has_singles = steps.singles && tape_set_bytes(s->ends_tapes, singles) > 0;
     if (!resolver->has_singles && !steps.pairs) return 0;
     if (resolver->has_singles) {
-        filter_begin(resolver, tape_set_bytes(s->all_ends, singles) / resolver->n_parts);
+        filter_begin(resolver, tape_set_bytes(s->ends_tapes, singles) / resolver->n_parts);
         if (visit_stream(resolver, singles) < 0) return -1;
     }
     if (visit_stream(resolver, pairs) < 0) return -1;
-    if (resolver->has_singles && resolve_sets_end_singles(resolver->sets) < 0) return -1;
+    if (resolver->has_singles && resolve_sets_end(resolver->sets, true) < 0) return -1;
     if (!steps.pairs) return 0;
     if (s->sent && add_sent(resolver) < 0) return -1;
-    return resolve_sets_end_pairs(resolver->sets);
+    return resolve_sets_end(resolver->sets, false);
 }
 
 static int resolve_places(struct resolver *resolver)
 {
     const struct resolve_settings *s = settings_of(resolver);
-    uint64_t n_bytes = tape_set_bytes(s->all_ends, READ_ENDS_STREAM_PAIRS + resolver->partition) +
-                       tape_set_bytes(s->all_ends, READ_ENDS_STREAM_SINGLES + resolver->partition);
+    unsigned partition = resolver->partition;
+    uint64_t n_bytes = tape_set_bytes(s->ends_tapes, READ_ENDS_STREAM_PAIRS + partition) +
+                       tape_set_bytes(s->ends_tapes, READ_ENDS_STREAM_SINGLES + partition);
     resolver->n_parts = 1;
     while (resolver->n_parts < MAX_PARTS &&
            n_bytes * ITEM_BYTES_PER_READ_ENDS_BYTE / resolver->n_parts >
@@ -329,42 +325,33 @@ static int add_names(struct resolver *resolver)
 struct duplicate_name {
     uint8_t key[ITEM_KEY_BYTES];
     bool is_known;
-    uint32_t group;
-    bool was_optical;    /* the duplicate that was found first */
-    bool turned_optical; /* any */
-    uint8_t original[256];
-    size_t original_bytes;
+    struct kept_read first; /* the duplicate that was found first */
+    bool turned_optical;    /* any */
 };
 
-static void take_name(struct duplicate_name *name, const uint8_t *at)
+static void take_name(struct duplicate_name *name, const struct item_read *read)
 {
-    uint32_t group = get_u32(item_get_bytes(&at, 4));
-    const uint8_t *flags = item_get_bytes(&at, 2);
-    struct read_name original = item_get_text(&at);
-    name->turned_optical |= flags[1];
-    if (name->is_known) return;
+    name->turned_optical |= read->is_optical && !read->was_optical;
+    if (!name->is_known) item_read_keep(&name->first, read);
     name->is_known = true;
-    name->group = group;
-    name->was_optical = flags[0];
-    name->original_bytes = original.n_bytes;
-    if (original.n_bytes > 0) memcpy(name->original, original.text, original.n_bytes);
 }
 
 static int mark_other(struct resolver *resolver, const struct duplicate_name *name,
-                      const uint8_t *at)
+                      const struct item_read *read)
 {
     const struct resolve_settings *s = settings_of(resolver);
+    const struct item_read *first = &name->first.read;
     const struct duplicate_note note = {
-        .run = get_u32(at),
-        .index = get_u32(at + 4),
-        .is_optical = name->was_optical || name->turned_optical,
-        .original = name->original_bytes > 0 ? name->original : NULL,
-        .original_bytes = name->original_bytes,
+        .run = read->run,
+        .index = read->index,
+        .is_optical = first->was_optical || name->turned_optical,
+        .original = first->by_name.text,
+        .original_bytes = first->by_name.n_bytes,
     };
     /* As in samtools, records marked in the input are removed before other records are searched. */
-    bool is_counted = !s->rules->removes || !at[8];
-    if (is_counted) counts_of(resolver, name->group)->other_duplicates++;
-    if (is_counted && note.is_optical) counts_of(resolver, name->group)->other_optical++;
+    bool is_counted = !s->rules->removes || !read->was_marked;
+    if (is_counted) counts_of(resolver, first->group)->other_duplicates++;
+    if (is_counted && note.is_optical) counts_of(resolver, first->group)->other_optical++;
     return mark(s, &note);
 }
 
@@ -375,16 +362,18 @@ static int mark_others(struct resolver *resolver)
     int r = external_sort_finish(resolver->names);
     external_sort_read(reader, resolver->names);
     while (r == 0 && (r = external_sort_next(reader)) > 0) {
-        const uint8_t *at = reader->item + ITEM_KEY_BYTES;
+        const uint8_t *at = reader->item + ITEM_KEY_BYTES + 1;
+        struct item_read read;
+        item_get_read(&at, &read);
         if (!item_begins(reader, name.key, sizeof name.key)) {
             name.is_known = name.turned_optical = false;
             memcpy(name.key, reader->item, sizeof name.key);
         }
         r = 0;
-        if (*at == NAME_OF_DUPLICATE)
-            take_name(&name, at + 1 + sizeof(struct read_moment));
+        if (reader->item[ITEM_KEY_BYTES] == NAME_OF_DUPLICATE)
+            take_name(&name, &read);
         else if (name.is_known)
-            r = mark_other(resolver, &name, at + 1);
+            r = mark_other(resolver, &name, &read);
     }
     external_sort_reader_release(reader);
     external_sort_clear(resolver->names);
@@ -407,8 +396,8 @@ static int resolve_others(struct resolver *resolver)
 static void advise(const struct resolve_settings *s, unsigned partition)
 {
     if (partition >= READ_ENDS_N_PARTITIONS) return;
-    tape_set_advise(s->all_ends, READ_ENDS_STREAM_SINGLES + partition);
-    tape_set_advise(s->all_ends, READ_ENDS_STREAM_PAIRS + partition);
+    tape_set_advise(s->ends_tapes, READ_ENDS_STREAM_SINGLES + partition);
+    tape_set_advise(s->ends_tapes, READ_ENDS_STREAM_PAIRS + partition);
 }
 
 static int resolve_numbered(struct worker *worker, void *item)
@@ -444,19 +433,14 @@ static void create_sets(struct resolver *resolver)
     const struct resolve_sets_settings sets = {
         .rules = settings_of(resolver)->rules,
         .sort = sort_settings(resolver),
-        .barcode_room = &resolver->resolution->barcode_room,
-        .taker = {take_duplicate, resolver},
+        .barcode_limits = {settings_of(resolver)->threads, settings_of(resolver)->n_threads,
+                           resolver->resolution->shares.barcode_bytes},
+        .take = take_duplicate,
         .take_count = take_count,
         .send = send_item,
         .arg = resolver,
     };
     resolver->sets = resolve_sets_create(&sets);
-}
-
-static void create_names(struct resolver *resolver)
-{
-    const struct external_sort_settings names = sort_settings(resolver);
-    resolver->names = external_sort_create(&names);
 }
 
 static int resolve_reads(struct resolution *resolution)
@@ -478,17 +462,15 @@ int resolve_duplicates(const struct resolve_settings *s, uint64_t *file_bytes)
         .settings = s,
         .shares = resolve_share(s->memory_bytes, s->n_threads, s->rules->barcode_mismatches > 0),
     };
-    resolution.barcode_room = (struct barcode_room){.threads = s->threads,
-                                                    .small_bytes = resolution.shares.small_bytes,
-                                                    .most_bytes = resolution.shares.barcode_bytes};
     (void)pthread_mutex_init(&resolution.lock, NULL);
-    (void)pthread_mutex_init(&resolution.barcode_room.lock, NULL);
     resolution.resolvers = xcalloc(s->n_threads, sizeof *resolution.resolvers);
     for (unsigned i = 0; i < s->n_threads; i++)
         resolution.resolvers[i].resolution = &resolution;
     int r = resolve_reads(&resolution);
-    for (unsigned i = 0; i < s->n_threads && s->names; i++)
-        create_names(&resolution.resolvers[i]);
+    for (unsigned i = 0; i < s->n_threads && s->names; i++) {
+        const struct external_sort_settings names = sort_settings(&resolution.resolvers[i]);
+        resolution.resolvers[i].names = external_sort_create(&names);
+    }
     if (r == 0 && s->names) r = resolve_partitions(&resolution, (struct steps){.others = true});
     for (unsigned i = 0; i < s->n_threads; i++) {
         struct resolver *resolver = &resolution.resolvers[i];
@@ -497,11 +479,9 @@ int resolve_duplicates(const struct resolve_settings *s, uint64_t *file_bytes)
         external_sort_destroy(resolver->names);
         *file_bytes += resolver->file_bytes;
         tape_reader_release(&resolver->reader);
-        group_counts_release(&resolver->counts);
         free(resolver->filter);
     }
     free(resolution.resolvers);
     (void)pthread_mutex_destroy(&resolution.lock);
-    (void)pthread_mutex_destroy(&resolution.barcode_room.lock);
     return r;
 }

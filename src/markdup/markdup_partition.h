@@ -29,7 +29,7 @@ struct resolve_settings {
     unsigned n_threads;
     size_t memory_bytes;           /* for all jobs */
     struct temp_places places;     /* of temporary files */
-    struct tape_set *all_ends;     /* READ_ENDS_N_STREAMS, complete */
+    struct tape_set *ends_tapes;   /* READ_ENDS_N_STREAMS, complete */
     struct undone_runs undone;
     struct tape_set *names;        /* READ_ENDS_N_PARTITIONS, empty, for -S; or NULL */
     struct tape_set *sent;         /* READ_ENDS_N_PARTITIONS, empty, if duplicate sets are needed */
@@ -41,8 +41,7 @@ struct resolve_settings {
 struct resolve_shares {
     size_t job_bytes;                /* memory_bytes / n_threads */
     size_t filter_bytes, sort_bytes; /* of each job */
-    size_t small_bytes;              /* of each job, for barcodes of one key */
-    size_t barcode_bytes;            /* for a key that needs more, one at a time; at least 1 MiB */
+    size_t barcode_bytes;            /* of each job, for barcodes of one key */
 };
 
 struct resolve_shares resolve_share(size_t memory_bytes, unsigned n_threads, bool joins_barcodes);

@@ -22,6 +22,13 @@ void duplicate_counts_join(struct duplicate_counts *sum, const struct duplicate_
     for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
 }
 
+struct duplicate_counts duplicate_counts_sum(const struct duplicate_counts *counts, size_t n)
+{
+    struct duplicate_counts sum = {0};
+    for (size_t i = 0; i < n; i++) duplicate_counts_join(&sum, &counts[i]);
+    return sum;
+}
+
 /* ---- counts of groups ---- */
 
 struct group_totals {
@@ -65,47 +72,28 @@ const struct duplicate_counts *group_totals_counts(const struct group_totals *to
     return totals ? totals->counts : NULL;
 }
 
-/* The place of a group is its number modulo the number of places. With few groups each has its own
-   place, and the lock is taken only when a part ends. */
-
-static void create_places(struct group_counts *part, size_t n_groups)
-{
-    size_t n = 1;
-    while (n < n_groups && n < GROUP_COUNTS_PLACES) n *= 2;
-    part->places = xcalloc(n, sizeof *part->places);
-    part->mask = n - 1;
-    for (size_t i = 0; i < n; i++) part->places[i].group = i < n_groups ? i : 0;
-}
-
 static void empty_place(struct group_place *place, struct group_totals *totals)
 {
     (void)pthread_mutex_lock(&totals->lock);
     duplicate_counts_join(&totals->counts[place->group], &place->counts);
     (void)pthread_mutex_unlock(&totals->lock);
-    place->counts = (struct duplicate_counts){0};
+    *place = (struct group_place){.is_used = false};
 }
 
 struct duplicate_counts *group_counts_of(struct group_counts *part, struct group_totals *totals,
                                          size_t group)
 {
-    if (!part->places) create_places(part, totals->n);
-    struct group_place *place = &part->places[group & part->mask];
-    if (place->group != group) {
-        empty_place(place, totals);
-        place->group = group;
-    }
+    struct group_place *place = &part->places[group % GROUP_COUNTS_PLACES];
+    if (place->is_used && place->group != group) empty_place(place, totals);
+    place->is_used = true;
+    place->group = group;
     return &place->counts;
 }
 
 void group_counts_end(struct group_counts *part, struct group_totals *totals)
 {
-    for (size_t i = 0; part->places && i <= part->mask; i++) empty_place(&part->places[i], totals);
-}
-
-void group_counts_release(struct group_counts *part)
-{
-    free(part->places);
-    *part = (struct group_counts){0};
+    for (size_t i = 0; i < GROUP_COUNTS_PLACES; i++)
+        if (part->places[i].is_used) empty_place(&part->places[i], totals);
 }
 
 /* ---- the size of the library ---- */
@@ -235,8 +223,7 @@ void markdup_stats_write(FILE *to, bool json, const char *command,
                          const struct duplicate_counts *counts, const struct read_groups *groups)
 {
     size_t n_groups = groups ? groups->ids.n : 0;
-    struct duplicate_counts sum = counts[0];
-    for (size_t i = 1; i <= n_groups; i++) duplicate_counts_join(&sum, &counts[i]);
+    const struct duplicate_counts sum = duplicate_counts_sum(counts, n_groups + 1);
     if (json) {
         write_json(to, command, &sum, counts, groups);
         return;

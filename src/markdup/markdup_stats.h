@@ -8,7 +8,7 @@
 #ifndef ROCKSORT_MARKDUP_MARKDUP_STATS_H
 #define ROCKSORT_MARKDUP_MARKDUP_STATS_H
 
-#include "markdup/read_groups.h"
+#include "bam/read_groups.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,9 +26,16 @@ struct duplicate_counts {       /* of records (a pair counts as two); all are ui
     /* only for Picard's metrics */
     uint64_t unmapped;          /* of those that were read */
     uint64_t other_alignments;  /* mapped secondary and supplementary records that were read */
+    /* only for warnings: what examined reads lack that the options require */
+    uint64_t without_barcode;
+    uint64_t unreadable_barcode;        /* record_read_ends.lacks_barcode */
+    uint64_t names, names_without_coords;       /* names searched for coordinates */
 };
 
 void duplicate_counts_join(struct duplicate_counts *sum, const struct duplicate_counts *other);
+
+/* Returns the sum of n counts. */
+struct duplicate_counts duplicate_counts_sum(const struct duplicate_counts *counts, size_t n);
 
 /* ---- counts of all groups, shared by jobs ---- */
 
@@ -38,23 +45,23 @@ void duplicate_counts_join(struct duplicate_counts *sum, const struct duplicate_
  * needs the place, and at the end.
  *
  * Order of calls: group_totals_create; parts, which start as {0}: group_counts_of for each record,
- * group_counts_end, group_counts_release; group_totals_counts when all parts have ended;
+ * then group_counts_end; group_totals_counts when all parts have ended;
  * group_totals_destroy. group_totals_mark and group_totals_undo only while all parts have ended or
- * were released. Threads: a part has one owner at a time.
+ * were dropped. Threads: a part has one owner at a time.
  */
 
-enum { GROUP_COUNTS_PLACES = 128 };     /* maximum of a part: 15 KiB; a power of two */
+enum { GROUP_COUNTS_PLACES = 128 };     /* 18 KiB */
 
 struct group_totals;
 
 struct group_place {
+    bool is_used;
     size_t group;
     struct duplicate_counts counts;
 };
 
 struct group_counts {           /* a part */
-    struct group_place *places; /* NULL: nothing was counted */
-    size_t mask;                /* number of places - 1 */
+    struct group_place places[GROUP_COUNTS_PLACES];     /* by group, modulo their number */
 };
 
 /* Groups are 0 to n - 1. */
@@ -76,9 +83,6 @@ struct duplicate_counts *group_counts_of(struct group_counts *part, struct group
 
 /* Adds what the part has collected to the totals, and empties it. */
 void group_counts_end(struct group_counts *part, struct group_totals *totals);
-
-/* Frees the part and discards what it has collected. */
-void group_counts_release(struct group_counts *part);
 
 /* ---- reports ---- */
 

@@ -3,7 +3,7 @@
 
 #include "bam/bam_long.h"
 #include "bam/read_score.h"
-#include "markdup/read_groups.h"
+#include "bam/read_groups.h"
 
 #ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL
@@ -18,97 +18,28 @@ enum {
 };
 
 /* The tags that are used; of duplicate tags the first. */
-struct wanted_tags {
-    const uint8_t *mate_cigar;  /* text; NULL: none */
-    bool has_mate_cigar;        /* of any type */
-    bool has_score, has_more_alignments;
-    int64_t mate_score;
-};
+enum { TAG_MC, TAG_MS, TAG_SA, TAG_XA, N_TAGS };
 
-static void look_at_tags(const uint8_t *rec, struct wanted_tags *tags)
-{
-    const uint8_t *at = bam_record_tags(rec);
-    struct bam_aux aux;
-    *tags = (struct wanted_tags){0};
-    while (bam_aux_read(rec, &at, &aux) > 0) {
-        switch (aux.start[0] << 8 | aux.start[1]) {
-        case 'M' << 8 | 'C':
-            if (tags->has_mate_cigar) break;
-            tags->has_mate_cigar = true;
-            if (aux.type == 'Z' || aux.type == 'H') tags->mate_cigar = aux.value;
-            break;
-        case 'm' << 8 | 's':
-            if (tags->has_score) break;
-            tags->has_score = true;
-            if (!bam_aux_integer(&aux, &tags->mate_score)) tags->mate_score = 0;
-            break;
-        case 'S' << 8 | 'A':
-        case 'X' << 8 | 'A':
-            tags->has_more_alignments = true;
-            break;
-        default: break;
-        }
-    }
-}
+static const char tag_names[N_TAGS][2] = {"MC", "ms", "SA", "XA"};
 
 /* ---- unclipped ends ---- */
 
 struct unclipped { int64_t start, end; };
 
-static bool is_clip(uint32_t op)
+/* pos: 0-based. An alignment without a reference base has least_bases. */
+static struct unclipped unclip(int64_t pos, const struct bam_extent *extent, int64_t least_bases)
 {
-    return op == BAM_CSOFT_CLIP || op == BAM_CHARD_CLIP;
+    int64_t length = extent->reference != 0 ? extent->reference : least_bases;
+    return (struct unclipped){pos + 1 - extent->soft[0] - extent->hard[0],
+                              pos + length + extent->soft[1] + extent->hard[1]};
 }
 
-static struct unclipped unclip(const uint8_t *rec)
+static struct unclipped unclip_record(const uint8_t *rec)
 {
     struct bam_aux cg = {0};
     if (bam_record_has_placeholder(rec)) (void)bam_aux_find(rec, "CG", &cg);
-    struct bam_cigar cigar = bam_record_cigar(rec, &cg);
-    int64_t pos = bam_record_true_pos(rec), length = bam_cigar_reference_bases(cigar);
-    struct unclipped pair = {pos + 1, pos + (length > 0 ? length : 1)};
-    for (size_t i = 0; i < cigar.n_ops; i++) {
-        uint32_t op = get_u32(cigar.ops + 4 * i);
-        if (!is_clip(bam_cigar_op(op))) break;
-        pair.start -= bam_cigar_oplen(op);
-    }
-    for (size_t i = cigar.n_ops; i > 0; i--) {
-        uint32_t op = get_u32(cigar.ops + 4 * (i - 1));
-        if (!is_clip(bam_cigar_op(op))) break;
-        pair.end += bam_cigar_oplen(op);
-    }
-    return pair;
-}
-
-/* The unclipped ends of the mate, from its position and CIGAR text. As in samtools, a mate that
-   covers no reference base ends at its position. */
-static struct unclipped unclip_mate(int64_t pos, const uint8_t *cigar)
-{
-    enum { MORE_THAN_ANY = 1 << 28 };   /* operation has; even a text of 2 GiB cannot overflow */
-    struct unclipped pair = {pos + 1, pos};
-    bool is_leading = true, has_bases = false;
-    for (const uint8_t *at = cigar; *at && *at != '*'; at++) {
-        int64_t n = 0;
-        if (*at < '0' || *at > '9')
-            n = 1;
-        else
-            for (; *at >= '0' && *at <= '9'; at++)
-                if (n < MORE_THAN_ANY) n = 10 * n + (*at - '0');
-        switch (*at) {
-        case 'M': case 'D': case 'N': case '=': case 'X':
-            pair.end += n;
-            has_bases = true;
-            is_leading = false;
-            break;
-        case 'S': case 'H':
-            if (is_leading) pair.start -= n;
-            if (has_bases) pair.end += n;
-            break;
-        case '\0': return pair;
-        default: is_leading = false;
-        }
-    }
-    return pair;
+    struct bam_extent extent = bam_cigar_extent(bam_record_cigar(rec, &cg));
+    return unclip(bam_record_true_pos(rec), &extent, 1);
 }
 
 /* ---- places of pairs ---- */
@@ -189,21 +120,23 @@ static void take_name(const uint8_t *rec, struct read_ends *ends)
 
 /* Makes the read ends of a read of a pair. Returns NULL, or what is wrong with it. */
 static const char *make_pair(const struct markdup_rules *rules, const uint8_t *rec,
-                             const struct unclipped *own, const struct wanted_tags *tags,
+                             const struct unclipped *own, const struct bam_aux *tags,
                              struct record_read_ends *made)
 {
-    if (!tags->has_mate_cigar) return NO_MATE_CIGAR;
-    if (!tags->mate_cigar) return "has a tag MC that is no text: run samtools fixmate -m first";
+    if (!tags[TAG_MC].type) return NO_MATE_CIGAR;
+    if (!bam_aux_is_text(&tags[TAG_MC]))
+        return "has a tag MC that is no text: run samtools fixmate -m first";
     struct read_ends *ends = &made->ends[0];
     uint32_t flag = bam_record_flag(rec);
-    int64_t mate_pos = bam_record_true_mate_pos(rec);
+    int64_t mate_pos = bam_record_true_mate_pos(rec), mate_score = 0;
+    struct bam_extent mate = bam_cigar_text_extent((const char *)tags[TAG_MC].value);
     const struct pair_ends pair = {
-        *own, unclip_mate(mate_pos, tags->mate_cigar), ends->is_reverse,
+        *own, unclip(mate_pos, &mate, 0), ends->is_reverse, /* as in samtools, perhaps no base */
         (flag & BAM_FMREVERSE) != 0, (flag & BAM_FREAD1) != 0};
     ends->kind = READ_ENDS_PAIR;
     ends->mate_ref = bam_record_mate_tid(rec);
-    ends->lacks_score = !tags->has_score;
-    ends->score += tags->mate_score;
+    ends->lacks_score = !tags[TAG_MS].type;
+    if (bam_aux_integer(&tags[TAG_MS], &mate_score)) ends->score += mate_score;
     take_name(rec, ends);
     if (rules->by_sequence)
         make_sequence_key(&pair, mate_pos, ends);
@@ -226,8 +159,8 @@ static const char *make_pair(const struct markdup_rules *rules, const uint8_t *r
 static uint32_t group_of(const struct markdup_rules *rules, const uint8_t *rec)
 {
     if (!rules->groups) return 0;
-    return (uint32_t)(rules->use_read_groups ? read_groups_of(rules->groups, rec)
-                                             : read_groups_library_of(rules->groups, rec));
+    size_t group = read_groups_of(rules->groups, rec);
+    return (uint32_t)(rules->use_read_groups ? group : read_groups_library(rules->groups, group));
 }
 
 static void take_barcode(const struct markdup_rules *rules, const uint8_t *rec,
@@ -261,9 +194,9 @@ const char *read_ends_make(const struct markdup_rules *rules, const uint8_t *rec
         return NULL;
     }
     if ((flag & BAM_FQCFAIL) && !rules->include_fails) return NULL;
-    struct wanted_tags tags;
-    look_at_tags(rec, &tags);
-    struct unclipped own = unclip(rec);
+    struct bam_aux tags[N_TAGS];
+    bam_aux_find_each(rec, tag_names, N_TAGS, tags);
+    struct unclipped own = unclip_record(rec);
     bool is_reverse = (flag & BAM_FREVERSE) != 0;
     int64_t five = is_reverse ? own.end : own.start;
     int64_t here = rules->ignores_strand ? own.start : five;
@@ -277,15 +210,16 @@ const char *read_ends_make(const struct markdup_rules *rules, const uint8_t *rec
         .failed_qc = (flag & BAM_FQCFAIL) != 0,
         .was_marked = was_marked,
         .group = made->group,
-        .has_others = rules->marks_others && (tags.has_more_alignments || (flag & BAM_FMUNMAP)),
-        .score = read_score(bam_record_quals(rec), (size_t)bam_record_n_bases(rec)),
+        .has_others = rules->marks_others && (tags[TAG_SA].type || tags[TAG_XA].type ||
+                                             (flag & BAM_FMUNMAP)),
+        .score = read_score(rec),
     };
     if (rules->barcode_source != BARCODE_NONE) take_barcode(rules, rec, made);
     made->as = EXAMINED_AS_SINGLE;
     made->n = 1;
     const char *problem = NULL;
     if (is_member_of_pair(flag, rec))
-        problem = make_pair(rules, rec, &own, &tags, made);
+        problem = make_pair(rules, rec, &own, tags, made);
     else if (ends->has_others || markdup_rules_set_tags(rules))
         take_name(rec, ends);
     if (is_nowhere(ends)) made->n = 0;
@@ -300,6 +234,12 @@ struct duplicate_key duplicate_key_of_text(const void *text, size_t n_bytes)
     return (struct duplicate_key){hash.low64, hash.high64};
 }
 
+/* Barcodes that will be joined are not part of the key yet. */
+static uint64_t key_barcode(const struct markdup_rules *rules, const struct read_ends *ends)
+{
+    return rules->barcode_mismatches > 0 && ends->barcode_bytes > 0 ? 0 : ends->barcode;
+}
+
 struct duplicate_key duplicate_key_of_pair(const struct markdup_rules *rules,
                                            const struct read_ends *ends)
 {
@@ -309,7 +249,7 @@ struct duplicate_key duplicate_key_of_pair(const struct markdup_rules *rules,
         (uint64_t)ends->there,
         (uint64_t)(uint32_t)ends->ref << 32 | (uint32_t)ends->mate_ref,
         group << 8 | (uint64_t)ends->orientation << 1 | ends->is_left,
-        ends->barcode,
+        key_barcode(rules, ends),
     };
     return duplicate_key_of_text(words, sizeof words);
 }
@@ -328,7 +268,7 @@ struct duplicate_key duplicate_key_of_single(const struct markdup_rules *rules,
             (uint64_t)(is_end ? here : other),
             ref,
             group,
-            ends->barcode,
+            key_barcode(rules, ends),
             0,
         };
         return duplicate_key_of_text(words, sizeof words);
@@ -337,7 +277,7 @@ struct duplicate_key duplicate_key_of_single(const struct markdup_rules *rules,
         (uint64_t)(ends->kind == READ_ENDS_PAIR ? other : here),
         ref | ends->is_reverse,
         group,
-        ends->barcode,
+        key_barcode(rules, ends),
     };
     return duplicate_key_of_text(words, sizeof words);
 }

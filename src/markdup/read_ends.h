@@ -96,7 +96,7 @@ struct record_read_ends {
  * or what is wrong with the record, which then has no read ends. Pure; any thread.
  */
 const char *read_ends_make(const struct markdup_rules *rules, const uint8_t *rec,
-                           struct record_read_ends *all_ends);
+                           struct record_read_ends *made);
 
 /* ---- keys ---- */
 
@@ -105,7 +105,8 @@ struct duplicate_key {
     uint64_t low, high;
 };
 
-/* The key of a pair; and that of a single read or of the 5' end of a read of a pair. */
+/* The key of a pair; and that of a single read or of the 5' end of a read of a pair. Both are
+   without the barcode if barcodes are joined. */
 struct duplicate_key duplicate_key_of_pair(const struct markdup_rules *rules,
                                            const struct read_ends *ends);
 struct duplicate_key duplicate_key_of_single(const struct markdup_rules *rules,

@@ -184,10 +184,10 @@ static unsigned stream_of(const struct read_ends *ends)
 void read_ends_gather_add(struct read_ends_gather *gather, const struct read_ends *ends)
 {
     size_t n = gather->n + 1;
-    xgrow(&gather->all_ends, &gather->room, n, READ_ENDS_GATHER_ENOUGH, sizeof *gather->all_ends);
+    xgrow(&gather->items, &gather->room, n, READ_ENDS_GATHER_ENOUGH, sizeof *gather->items);
     xgrow(&gather->streams, &gather->streams_room, n, READ_ENDS_GATHER_ENOUGH,
           sizeof *gather->streams);
-    struct read_ends *added = &gather->all_ends[gather->n];
+    struct read_ends *added = &gather->items[gather->n];
     *added = *ends;
     gather->streams[gather->n] = (uint16_t)stream_of(ends);
     gather->n = n;
@@ -234,8 +234,8 @@ int read_ends_gather_end(struct read_ends_gather *gather, uint64_t label, struct
         for (i = from; i < gather->n && gather->streams[gather->order[i]] == stream; i++) {
             xgrow(&gather->chunk, &gather->chunk_room, n_bytes + READ_ENDS_MAX_BYTES, n_bytes, 1);
             if (i + AHEAD < gather->n)
-                __builtin_prefetch(&gather->all_ends[gather->order[i + AHEAD]]);
-            struct read_ends *ends = &gather->all_ends[gather->order[i]];
+                __builtin_prefetch(&gather->items[gather->order[i + AHEAD]]);
+            struct read_ends *ends = &gather->items[gather->order[i]];
             if (ends->name) ends->name = gather->names + (uintptr_t)ends->name - 1;
             uint8_t *end = read_ends_encode(&coder, ends, gather->chunk + n_bytes);
             n_bytes = (size_t)(end - gather->chunk);
@@ -250,7 +250,7 @@ int read_ends_gather_end(struct read_ends_gather *gather, uint64_t label, struct
 
 void read_ends_gather_release(struct read_ends_gather *gather)
 {
-    free(gather->all_ends);
+    free(gather->items);
     free(gather->streams);
     free(gather->order);
     free(gather->names);

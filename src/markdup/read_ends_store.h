@@ -1,11 +1,11 @@
 /*
- * read_ends_store.h -- partitions read ends into streams, and compresses them: usual pairs take some
- * 35 bytes. Read ends that must be compared are in the same partition, so each partition can be
- * resolved by itself.
+ * read_ends_store.h -- partitions read ends into streams, and compresses them: usual pairs take
+ * some 35 bytes. Read ends that must be compared are in the same partition, so each partition can
+ * be resolved by itself.
  *
- * Read ends of consecutive records of a run are gathered, and then appended to tapes as *chunks*, at
- * most one for each stream. In a chunk each item is stored as the difference from the item before
- * it. The order of the chunks in a stream does not change the result.
+ * Read ends of consecutive records of a run are gathered, and then appended to tapes as *chunks*,
+ * at most one for each stream. In a chunk each item is stored as the difference from the item
+ * before it. The order of the chunks in a stream does not change the result.
  *
  * Order of calls: any number of read_ends_gather_add, then read_ends_gather_end; again for the next
  * records; read_ends_gather_release. Ownership: names are copied; texts of barcodes must stay valid
@@ -35,7 +35,7 @@ enum { READ_ENDS_GATHER_ENOUGH = 4096 };
 enum { READ_ENDS_MAX_BYTES = 2 + 10 * 10 + 8 + 2 * (2 + UINT8_MAX) };
 
 struct read_ends_gather {
-    struct read_ends *all_ends;
+    struct read_ends *items;
     uint16_t *streams;          /* one for each item */
     uint32_t *order;
     uint8_t *names; /* `name` is an offset here, from 1, as a pointer */

@@ -52,20 +52,19 @@ void item_read_ends(const struct read_ends *ends, uint32_t run, struct item_read
     read->has_local = read->has_coords = false;
 }
 
-static void keep_text(uint8_t *to, const uint8_t **text, size_t n_bytes)
+static void keep_text(uint8_t *to, struct read_name *text)
 {
-    if (!*text) return;
-    memcpy(to, *text, n_bytes);
-    *text = to;
+    if (!text->text) return;
+    memcpy(to, text->text, text->n_bytes);
+    text->text = to;
 }
 
 void item_read_keep(struct kept_read *kept, const struct item_read *read)
 {
     kept->read = *read;
-    keep_text(kept->texts[0], &kept->read.name.text, read->name.n_bytes);
-    if (read->is_found) keep_text(kept->texts[1], &kept->read.by_name.text, read->by_name.n_bytes);
-    if (read->has_local)
-        keep_text(kept->texts[2], &kept->read.local.barcode, read->local.barcode_bytes);
+    keep_text(kept->texts[0], &kept->read.name);
+    if (read->is_found) keep_text(kept->texts[1], &kept->read.by_name);
+    if (read->has_local) keep_text(kept->texts[2], &kept->read.local.barcode);
 }
 
 const struct read_coords *item_read_coords(const struct markdup_rules *rules,
@@ -124,18 +123,20 @@ _Static_assert(offsetof(struct item_read, group) + sizeof(uint32_t) + 1 == FACTS
 
 void item_put_read(struct item_writer *writer, const struct item_read *read)
 {
+    bool has_coords = read->has_coords && read->coords.known;
     item_put_bytes(writer, read->moment.bytes, sizeof read->moment.bytes);
-    *writer->at++ = read->is_found;
+    *writer->at++ = (uint8_t)(read->is_found | has_coords << 1);
     item_put_bytes(writer, (const uint8_t *)read + FACTS_AT, FACTS_BYTES);
     item_put_text(writer, read->name.text, read->name.n_bytes);
     if (read->is_found) {
         item_put_bytes(writer, read->by.bytes, sizeof read->by.bytes);
         item_put_text(writer, read->by_name.text, read->by_name.n_bytes);
     }
+    if (has_coords) item_put_bytes(writer, &read->coords, READ_COORDS_BYTES);
     if (!read->has_local) return;
     item_put_key(writer, read->local.key);
     item_put_number(writer, read->local.here);
-    item_put_text(writer, read->local.barcode, read->local.barcode_bytes);
+    item_put_text(writer, read->local.barcode.text, read->local.barcode.n_bytes);
 }
 
 /* ---- reading ---- */
@@ -172,20 +173,21 @@ void item_get_read(const uint8_t **at, struct item_read *read)
 {
     memcpy(read->moment.bytes, item_get_bytes(at, sizeof read->moment.bytes),
            sizeof read->moment.bytes);
-    read->is_found = *(*at)++;
+    unsigned flags = *(*at)++;
+    read->is_found = flags & 1;
+    read->has_coords = flags & 2;
     memcpy((uint8_t *)read + FACTS_AT, item_get_bytes(at, FACTS_BYTES), FACTS_BYTES);
-    read->has_coords = false;
     read->name = item_get_text(at);
     if (read->is_found) {
         memcpy(read->by.bytes, item_get_bytes(at, sizeof read->by.bytes), sizeof read->by.bytes);
         read->by_name = item_get_text(at);
     }
+    if (read->has_coords)
+        memcpy(&read->coords, item_get_bytes(at, READ_COORDS_BYTES), READ_COORDS_BYTES);
     if (!read->has_local) return;
     read->local.key = item_get_key(at);
     read->local.here = item_get_number(at);
-    struct read_name barcode = item_get_text(at);
-    read->local.barcode = barcode.text;
-    read->local.barcode_bytes = (uint8_t)barcode.n_bytes;
+    read->local.barcode = item_get_text(at);
 }
 
 /* ---- groups ---- */

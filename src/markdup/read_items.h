@@ -43,8 +43,7 @@ struct read_name {
 struct local_pair {
     struct duplicate_key key; /* without the barcode if barcodes are joined */
     int64_t here;             /* of the pair */
-    const uint8_t *barcode;   /* its text if barcodes are joined */
-    uint8_t barcode_bytes;
+    struct read_name barcode; /* if barcodes are joined */
 };
 
 struct item_read {
@@ -61,9 +60,8 @@ struct item_read {
     struct read_moment by;
     struct read_name by_name; /* if needed */
     struct local_pair local;
-    /* place on the flow cell, from its name; set by item_read_coords */
-    bool has_coords;
-    struct read_coords coords;
+    bool has_coords;           /* set by item_read_coords: */
+    struct read_coords coords; /* place on the flow cell, from its name */
 };
 
 /* Makes an item_read of read ends. Its texts point into the memory of the read ends. */
@@ -99,14 +97,6 @@ static inline bool duplicate_rank_single_loses(const struct item_read *single,
                                                const struct item_read *best)
 {
     return best->is_paired || single->score <= best->score;
-}
-
-/* Of two pairs with equal keys, returns the one whose score is needed but missing, or NULL. */
-static inline const struct item_read *duplicate_rank_lacks_score(const struct item_read *a,
-                                                                 const struct item_read *best)
-{
-    if (a->failed_qc != best->failed_qc) return NULL;
-    return a->lacks_score ? a : best->lacks_score ? best : NULL;
 }
 
 /* True if a is the better of two duplicates of a set; of equal ones, the later, as in samtools. */

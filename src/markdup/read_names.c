@@ -116,7 +116,7 @@ static struct read_barcode find_in_tag(const struct markdup_rules *rules, const 
     struct read_barcode barcode = {.text = NULL};
     struct bam_aux aux;
     if (bam_aux_find(rec, rules->barcode_tag, &aux) <= 0) return barcode;
-    barcode.is_unreadable = aux.type != 'Z' && aux.type != 'H';
+    barcode.is_unreadable = !bam_aux_is_text(&aux);
     if (barcode.is_unreadable || aux.value_bytes <= 1) return barcode;
     barcode.text = (const char *)aux.value;
     barcode.n = aux.value_bytes - 1;
@@ -132,12 +132,6 @@ struct read_barcode read_barcode_of(const struct markdup_rules *rules, const uin
     }
 }
 
-static uint8_t *put(uint8_t *out, const void *from, size_t n)
-{
-    memcpy(out, from, n);
-    return out + n;
-}
-
 /* Writes the name without the barcode and one separator. Returns its end, after the NUL. */
 static uint8_t *put_name(const char *name, const struct read_barcode *barcode, char separator,
                          uint8_t *out)
@@ -147,7 +141,7 @@ static uint8_t *put_name(const char *name, const struct read_barcode *barcode, c
         begin--;
     else if (name[end] == separator)
         end++;
-    uint8_t *name_end = put(put(out, name, begin), name + end, strlen(name + end));
+    uint8_t *name_end = copy_bytes(copy_bytes(out, name, begin), name + end, strlen(name + end));
     if (name_end == out) *name_end++ = '*';
     *name_end++ = '\0';
     return name_end;
@@ -155,7 +149,7 @@ static uint8_t *put_name(const char *name, const struct read_barcode *barcode, c
 
 static uint8_t *put_umi(uint8_t *out, const struct read_barcode *barcode)
 {
-    out = put(put(out, umi_tag, sizeof umi_tag), barcode->text, barcode->n);
+    out = copy_bytes(copy_bytes(out, umi_tag, sizeof umi_tag), barcode->text, barcode->n);
     *out++ = '\0';
     return out;
 }
@@ -172,13 +166,13 @@ size_t read_barcode_move(const struct markdup_rules *rules, const uint8_t *rec, 
     out[BAM_NAME_BYTES_AT] = (uint8_t)(at - out_name);
     const uint8_t *rest = bam_record_ops(rec), *end = bam_record_end(rec);
     if (bam_aux_find(rec, umi_tag, &aux) > 0) {
-        at = put_umi(put(at, rest, (size_t)(aux.start - rest)), &barcode);
+        at = put_umi(copy_bytes(at, rest, (size_t)(aux.start - rest)), &barcode);
         rest = aux.value + aux.value_bytes;
-        at = put(at, rest, (size_t)(end - rest));
+        at = copy_bytes(at, rest, (size_t)(end - rest));
     } else {
         const uint8_t *tags_end = bam_record_tags_end(rec);
-        at = put_umi(put(at, rest, (size_t)(tags_end - rest)), &barcode);
-        at = put(at, tags_end, (size_t)(end - tags_end));
+        at = put_umi(copy_bytes(at, rest, (size_t)(tags_end - rest)), &barcode);
+        at = copy_bytes(at, tags_end, (size_t)(end - tags_end));
     }
     size_t n_bytes = (size_t)(at - out);
     put_u32(out, (uint32_t)(n_bytes - 4));
@@ -244,7 +238,8 @@ struct read_coords read_coords_of(const struct markdup_rules *rules, const char 
     return rules->coords ? by_pattern(rules, name) : by_colons(name);
 }
 
-bool read_coords_within(int64_t a, int64_t b, int64_t distance)
+/* Neither coordinate is INT64_MIN. */
+static bool is_within(int64_t a, int64_t b, int64_t distance)
 {
     uint64_t difference = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
     return difference <= (uint64_t)distance;
@@ -256,6 +251,6 @@ bool read_coords_near(const struct read_coords *a, const char *a_name, const str
     size_t n = (size_t)(a->end - a->begin);
     return a->known && b->known && n == (size_t)(b->end - b->begin) &&
            memcmp(a_name + a->begin, b_name + b->begin, n) == 0 &&
-           read_coords_within(a->x, b->x, distance) &&
-           read_coords_within(a->y, b->y, distance);
+           is_within(a->x, b->x, distance) &&
+           is_within(a->y, b->y, distance);
 }

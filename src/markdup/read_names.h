@@ -73,10 +73,12 @@ size_t read_barcode_move(const struct markdup_rules *rules, const uint8_t *rec, 
  * match are never optical duplicates (1.24 reads uninitialised memory there, or fails).
  */
 struct read_coords {
-    bool known;
     int64_t x, y;
     uint8_t begin, end;         /* of the part of the name that must be equal */
+    bool known;
 };
+
+enum { READ_COORDS_BYTES = 2 * 8 + 3 }; /* without padding */
 
 /* `name` is the name of a record, at most 254 characters. */
 struct read_coords read_coords_of(const struct markdup_rules *rules, const char *name);
@@ -85,8 +87,5 @@ struct read_coords read_coords_of(const struct markdup_rules *rules, const char 
    `distance`. */
 bool read_coords_near(const struct read_coords *a, const char *a_name, const struct read_coords *b,
                       const char *b_name, int64_t distance);
-
-/* True if two coordinates differ by at most `distance`. Neither is INT64_MIN. */
-bool read_coords_within(int64_t a, int64_t b, int64_t distance);
 
 #endif

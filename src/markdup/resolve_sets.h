@@ -5,7 +5,7 @@
  * the order of the sorted file: reference, position, strand, run, ordinal. When it meets a read
  * with the key of an earlier one, the worse of the two becomes a duplicate of the better one. A
  * *set* is a best read with its duplicates and their duplicates. In a complete set, duplicates are
- * compared with the best read again, and then with each other, to find optical ones (optical.h).
+ * compared with the best read again, and then with each other, to find optical ones.
  *
  * Unlike 1.24, a read without coordinates is not optical, and tiles of different lengths differ.
  *
@@ -14,27 +14,27 @@
  * set (in samtools' table of single reads, the first pair is never replaced). These single reads
  * are sent to the set of the pair, which may be in another partition.
  *
- * Order of calls: create; add single reads and ends; end_singles; add pairs, and add_sent;
- * end_pairs; repeat for other reads; destroy. Threads: one at a time.
+ * Order of calls: create; add single reads and ends; end; add pairs, and add_sent; end;
+ * repeat for other reads; destroy. Threads: one at a time.
  */
 #ifndef ROCKSORT_MARKDUP_RESOLVE_SETS_H
 #define ROCKSORT_MARKDUP_RESOLVE_SETS_H
 
 #include "markdup/barcodes.h"
-#include "markdup/optical.h"
 
 struct resolve_sets;
 
 struct resolve_sets_settings {
     const struct markdup_rules *rules;
     struct external_sort_settings sort; /* its memory limit is that of the whole object */
-    struct barcode_room *barcode_room;
-    struct duplicate_taker taker;
+    struct barcode_limits barcode_limits;
+    /* Receives a duplicate whose is_optical is final, and the name of its original read. */
+    int (*take)(void *arg, const struct item_read *read, struct read_name original);
     /* Receives the number of reads in the set of a best read, if it is more than one. */
     int (*take_count)(void *arg, const struct item_read *best, uint64_t count);
     /* Receives an item for add_sent; its set is at (ref, here). */
     int (*send)(void *arg, int32_t ref, int64_t here, const uint8_t *item, size_t n_bytes);
-    void *arg; /* of both functions */
+    void *arg; /* of the functions, which return 0, or -1 after a message */
 };
 
 struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *settings);
@@ -50,12 +50,8 @@ int resolve_sets_add(struct resolve_sets *sets, enum set_role role, const struct
                      uint32_t run);
 int resolve_sets_add_sent(struct resolve_sets *sets, const uint8_t *item);
 
-/* Resolve what was added so far. Return 0, or -1 after a message. */
-int resolve_sets_end_singles(struct resolve_sets *sets);
-int resolve_sets_end_pairs(struct resolve_sets *sets);
-
-/* The key by which single reads meet 5' ends of pairs, without barcode if barcodes are joined. */
-struct duplicate_key resolve_sets_single_key(const struct markdup_rules *rules,
-                                             const struct read_ends *ends);
+/* Resolves the single reads and ends, or the pairs, that were added so far. Returns 0, or -1 after
+   a message. */
+int resolve_sets_end(struct resolve_sets *sets, bool of_singles);
 
 #endif

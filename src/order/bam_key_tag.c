@@ -40,20 +40,6 @@ static enum tag_class class_of_type(char type)
     }
 }
 
-static double number_of(const struct bam_aux *aux)
-{
-    int64_t integer;
-    float f;
-    double d;
-    if (bam_aux_integer(aux, &integer)) return (double)integer;
-    if (aux->type == 'f') {
-        memcpy(&f, aux->value, sizeof f);
-        return f;
-    }
-    memcpy(&d, aux->value, sizeof d);
-    return d;
-}
-
 /* Converts a number to an integer. The integers have the order of the numbers. */
 static uint64_t ordered_bits(double number)
 {
@@ -95,7 +81,7 @@ static void find_value(const char tag[2], const uint8_t *rec, struct value *valu
         value->bytes = aux.value;
         value->n_bytes = aux.value_bytes;
     } else if (value->kind == CLASS_NUMBER) {
-        uint64_t bits = __builtin_bswap64(ordered_bits(number_of(&aux)));
+        uint64_t bits = __builtin_bswap64(ordered_bits(bam_aux2f(aux.start + 2)));
         memcpy(value->number, &bits, sizeof bits);
         value->n_bytes = NUMBER_BYTES;
     }

@@ -27,8 +27,8 @@
  */
 #include "order/bam_key_template.h"
 
-#include "bam/bam_aux.h"
 #include "bam/bam_long.h"
+#include "bam/read_groups.h"
 #include "util/byte_order.h"
 #include "util/xalloc.h"
 
@@ -41,15 +41,10 @@ enum {
                                                    MI and the last byte */
 };
 
-struct read_group {
-    const char *id;
-    const char *library;        /* "" if it has none */
-    uint32_t rank;              /* rank of the library, from 1; the rank of "" is 0 */
-};
-
 struct bam_key_template {
-    struct read_group *groups;  /* sorted by ID; htslib keeps one line for each ID */
-    size_t n_groups;
+    struct read_groups *groups;
+    uint32_t *ranks;            /* of libraries, by number, in the order of strcmp; the rank of an
+                                   unknown or empty one is 0 */
 };
 
 /* One end of a template. */
@@ -59,168 +54,62 @@ struct end {
     bool reverse;
 };
 
-/* The tags that the key depends on; type 0: the record has no such tag. */
-struct tags {
-    struct bam_aux rg, mc, mi, cb, cg;
-};
+/* The tags that the key depends on; of duplicate tags the first. */
+enum { TAG_RG, TAG_MC, TAG_MI, TAG_CB, TAG_CG, N_TAGS };
 
-static int compare_ids(const void *left, const void *right)
-{
-    const struct read_group *a = left, *b = right;
-    return strcmp(a->id, b->id);
-}
+static const char tag_names[N_TAGS][2] = {"RG", "MC", "MI", "CB", "CG"};
 
-static int compare_libraries(const void *left, const void *right)
+static int compare_names(const void *a, const void *b)
 {
-    const struct read_group *a = left, *b = right;
-    return strcmp(a->library, b->library);
-}
-
-/* Returns a copy of the value of a tag in one @RG line of a parsed header; "" if the line lacks the
-   tag. */
-static char *copy_rg_tag(sam_hdr_t *header, int line, const char *tag)
-{
-    kstring_t value = KS_INITIALIZE;
-    int r = sam_hdr_find_tag_pos(header, "RG", line, tag, &value);
-    xalloc_require(r >= -1);
-    char *copy = xstrdup(r < 0 ? "" : ks_c_str(&value));
-    ks_free(&value);
-    return copy;
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 struct bam_key_template *bam_key_template_create(sam_hdr_t *header)
 {
-    int n_lines = sam_hdr_count_lines(header, "RG");
-    if (n_lines < 0) return NULL;
+    if (sam_hdr_count_lines(header, "RG") < 0) return NULL;
     struct bam_key_template *t = xcalloc(1, sizeof *t);
-    t->groups = xcalloc((size_t)n_lines, sizeof *t->groups);
-    for (int i = 0; i < n_lines; i++) {
-        struct read_group *group = &t->groups[t->n_groups++];
-        group->id = copy_rg_tag(header, i, "ID");
-        group->library = copy_rg_tag(header, i, "LB");
+    t->groups = read_groups_create(header);
+    const struct name_table *libraries = &t->groups->libraries;
+    char **sorted = xmemdup(libraries->names, (libraries->n + 1) * sizeof *sorted);
+    qsort(sorted, libraries->n, sizeof *sorted, compare_names);
+    t->ranks = xcalloc(libraries->n + 1, sizeof *t->ranks);
+    for (size_t i = 0; i < libraries->n; i++) {
+        char **at = bsearch(&libraries->names[i], sorted, libraries->n, sizeof *at, compare_names);
+        if (libraries->names[i][0]) t->ranks[i + 1] = (uint32_t)(at - sorted) + 1;
     }
-    qsort(t->groups, t->n_groups, sizeof *t->groups, compare_libraries);
-    uint32_t rank = 0;
-    const char *last = "";
-    for (size_t i = 0; i < t->n_groups; i++) {
-        if (strcmp(t->groups[i].library, last) != 0) rank++;
-        t->groups[i].rank = rank;
-        last = t->groups[i].library;
-    }
-    qsort(t->groups, t->n_groups, sizeof *t->groups, compare_ids);
+    free(sorted);
     return t;
 }
 
 void bam_key_template_destroy(struct bam_key_template *t)
 {
     if (!t) return;
-    for (size_t i = 0; i < t->n_groups; i++) {
-        free((char *)t->groups[i].id);
-        free((char *)t->groups[i].library);
-    }
-    free(t->groups);
+    read_groups_destroy(t->groups);
+    free(t->ranks);
     free(t);
-}
-
-static uint32_t library_rank(const struct bam_key_template *t, const struct bam_aux *rg)
-{
-    if (rg->type != 'Z') return 0;
-    struct read_group wanted = {.id = (const char *)rg->value};
-    const struct read_group *group =
-        bsearch(&wanted, t->groups, t->n_groups, sizeof wanted, compare_ids);
-    return group ? group->rank : 0;
-}
-
-static bool is_text(const struct bam_aux *aux)
-{
-    return aux->type == 'Z' || aux->type == 'H';
-}
-
-/* Collects the first tag of each name, up to the first damaged tag. */
-static void find_tags(const uint8_t *rec, struct tags *tags)
-{
-    const uint8_t *at = bam_record_tags(rec);
-    struct bam_aux aux, *to;
-    *tags = (struct tags){0};
-    while (bam_aux_read(rec, &at, &aux) > 0) {
-        switch (aux.start[0] << 8 | aux.start[1]) {
-        case 'R' << 8 | 'G': to = &tags->rg; break;
-        case 'M' << 8 | 'C': to = &tags->mc; break;
-        case 'M' << 8 | 'I': to = &tags->mi; break;
-        case 'C' << 8 | 'B': to = &tags->cb; break;
-        case 'C' << 8 | 'G': to = &tags->cg; break;
-        default: continue;
-        }
-        if (!to->type) *to = aux;
-    }
-}
-
-/* Returns the number of soft-clipped bases at one end of the CIGAR; skips hard clips. */
-static int64_t soft_clipped(const struct bam_cigar *cigar, bool at_end)
-{
-    int64_t n_bases = 0;
-    for (size_t i = 0; i < cigar->n_ops; i++) {
-        uint32_t op = get_u32(cigar->ops + 4 * (at_end ? cigar->n_ops - 1 - i : i));
-        if (bam_cigar_op(op) == BAM_CSOFT_CLIP)
-            n_bases += bam_cigar_oplen(op);
-        else if (bam_cigar_op(op) != BAM_CHARD_CLIP)
-            break;
-    }
-    return n_bases;
 }
 
 /* Returns the position of the read's own 5' end. */
 static int64_t read_pos(const uint8_t *rec, const struct bam_aux *cg)
 {
-    struct bam_cigar cigar = bam_record_cigar(rec, cg);
+    struct bam_extent extent = bam_cigar_extent(bam_record_cigar(rec, cg));
     int64_t pos = bam_record_true_pos(rec);
-    if (!(bam_record_flag(rec) & BAM_FREVERSE)) return pos + 1 - soft_clipped(&cigar, false);
-    int64_t n_bases = bam_cigar_reference_bases(cigar);
-    return pos + (n_bases ? n_bases : 1) + soft_clipped(&cigar, true);
+    if (!(bam_record_flag(rec) & BAM_FREVERSE)) return pos + 1 - extent.soft[0];
+    return pos + (extent.reference ? extent.reference : 1) + extent.soft[1];
 }
 
-/* Reads the length before an operation of a CIGAR in text and moves *at to the operation. Returns 1
-   if there is no length. */
-static uint64_t take_length(const char **at)
-{
-    char *end;
-    if (**at < '0' || **at > '9') return 1;
-    uint64_t length = (uint64_t)strtoll(*at, &end, 10);
-    *at = end;
-    return length;
-}
-
-/*
- * Returns the position of the mate's 5' end, computed from its CIGAR, which may be any text, and
- * its first position, which counts from 0. Sums wrap around as in samtools.
- */
+/* Returns the position of the mate's 5' end, computed from its CIGAR and its first position, which
+   counts from 0. */
 static int64_t mate_pos(int64_t first, const char *cigar, bool reverse)
 {
-    uint64_t pos = (uint64_t)first;
-    bool on_reference = false;
-    if (!reverse) {
-        for (pos++;; cigar++) {
-            uint64_t length = take_length(&cigar);
-            if (*cigar == 'S')
-                pos -= length;
-            else if (*cigar != 'H')
-                return (int64_t)pos;
-        }
-    }
-    while (*cigar && *cigar != '*') {
-        uint64_t length = take_length(&cigar);
-        if (*cigar == '\0') break;
-        if (strchr("MDN=X", *cigar)) on_reference = true;
-        if (strchr("MDN=X", *cigar) || (*cigar == 'S' && on_reference)) pos += length;
-        cigar++;
-    }
-    return (int64_t)pos;
+    struct bam_extent extent = bam_cigar_text_extent(cigar);
+    return reverse ? first + extent.reference + extent.soft[1] : first + 1 - extent.soft[0];
 }
 
 /* Returns why the end of the mate is unknown. */
-static const char *no_mate_cigar(const struct tags *tags, uint32_t flag)
+static const char *no_mate_cigar(const struct bam_aux *mc, uint32_t flag)
 {
-    if (tags->mc.type) return "has an MC tag that is not text; run 'samtools fixmate -m' first";
+    if (mc->type) return "has an MC tag that is not text; run 'samtools fixmate -m' first";
     /* fixmate adds no MC to secondary reads. */
     if (flag & BAM_FSECONDARY)
         return "is secondary without an MC tag; drop secondary reads: --fixmate=-r or "
@@ -230,7 +119,7 @@ static const char *no_mate_cigar(const struct tags *tags, uint32_t flag)
 
 /* Finds the lower and the upper end. Returns 1 if the read is at the upper end, 0 if it is not, or
    -1 with *problem. */
-static int find_ends(const uint8_t *rec, const struct tags *tags, struct end ends[2],
+static int find_ends(const uint8_t *rec, const struct bam_aux *tags, struct end ends[2],
                      const char **problem)
 {
     const struct end unmapped = {INT32_MAX, HTS_POS_MAX, false};
@@ -238,18 +127,18 @@ static int find_ends(const uint8_t *rec, const struct tags *tags, struct end end
     uint32_t flag = bam_record_flag(rec);
     if (!(flag & BAM_FUNMAP)) {
         own.tid = bam_record_tid(rec);
-        own.pos = read_pos(rec, &tags->cg);
+        own.pos = read_pos(rec, &tags[TAG_CG]);
         own.reverse = flag & BAM_FREVERSE;
     }
     if ((flag & BAM_FPAIRED) && !(flag & BAM_FMUNMAP)) {
-        if (!is_text(&tags->mc)) {
-            *problem = no_mate_cigar(tags, flag);
+        if (!bam_aux_is_text(&tags[TAG_MC])) {
+            *problem = no_mate_cigar(&tags[TAG_MC], flag);
             return -1;
         }
         int64_t first = bam_record_true_mate_pos(rec);
         mate.tid = bam_record_mate_tid(rec);
         mate.reverse = flag & BAM_FMREVERSE;
-        mate.pos = mate_pos(first, (const char *)tags->mc.value, mate.reverse);
+        mate.pos = mate_pos(first, (const char *)tags[TAG_MC].value, mate.reverse);
     }
     bool lower = own.tid != mate.tid   ? own.tid < mate.tid
                  : own.pos != mate.pos ? own.pos < mate.pos
@@ -272,31 +161,34 @@ struct parts {
 static int take_apart(const struct bam_key_template *t, const uint8_t *rec, struct parts *parts,
                       const char **problem)
 {
-    struct tags tags;
+    struct bam_aux tags[N_TAGS];
+    const struct bam_aux *cb = &tags[TAG_CB], *mi = &tags[TAG_MI];
     struct end ends[2];
-    find_tags(rec, &tags);
-    int is_upper = find_ends(rec, &tags, ends, problem);
+    bam_aux_find_each(rec, tag_names, N_TAGS, tags);
+    int is_upper = find_ends(rec, tags, ends, problem);
     if (is_upper < 0) return -1;
-    if (tags.cb.type && !is_text(&tags.cb)) {
+    if (cb->type && !bam_aux_is_text(cb)) {
         *problem = "has a CB tag that is not text; write cell barcodes as CB:Z";
         return -1;
     }
-    if (tags.mi.type && !is_text(&tags.mi)) {
+    if (mi->type && !bam_aux_is_text(mi)) {
         *problem = "has an MI tag that is not text; run 'samtools fixmate -m', then group to MI:Z";
         return -1;
     }
-    *parts = (struct parts){.cb = tags.cb.value, .mi = tags.mi.value,
+    *parts = (struct parts){.cb = cb->value, .mi = mi->value,
                             .name = (const char *)bam_record_name(rec),
                             .is_upper = (uint8_t)is_upper};
-    if (tags.cb.type) parts->cb_bytes = tags.cb.value_bytes - 1;
-    if (tags.mi.type) parts->mi_bytes = tags.mi.value_bytes - 1;
+    if (cb->type) parts->cb_bytes = cb->value_bytes - 1;
+    if (mi->type) parts->mi_bytes = mi->value_bytes - 1;
     if (parts->mi_bytes >= 2 && parts->mi[parts->mi_bytes - 2] == '/') parts->mi_bytes -= 2;
+    const char *group = tags[TAG_RG].type == 'Z' ? (const char *)tags[TAG_RG].value : "";
+    size_t library = read_groups_library(t->groups, read_groups_number(t->groups, group));
     uint8_t *out = parts->ends;
     for (int i = 0; i < 2; i++) out = put_big_endian(out, (uint32_t)ends[i].tid ^ 1u << 31, 4);
     for (int i = 0; i < 2; i++)
         out = put_big_endian(out, (uint64_t)ends[i].pos ^ UINT64_C(1) << 63, 8);
     *out++ = (uint8_t)(!ends[0].reverse << 1 | !ends[1].reverse);
-    (void)put_big_endian(out, library_rank(t, &tags.rg), 4);
+    (void)put_big_endian(out, t->ranks[library], 4);
     return 0;
 }
 

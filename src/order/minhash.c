@@ -45,8 +45,9 @@ struct hit {
     uint64_t place;             /* in the reference, if it is in the index */
 };
 
-struct strand {                 /* the search for the k-mers of one strand in the index */
-    struct hit unique, repeated, smallest;
+struct strand {                 /* the search among the k-mers of one strand */
+    struct hit smallest;
+    struct hit unique, repeated;        /* in the index */
     struct hit waiting[WAITING_MAX];    /* to be looked up, in this order */
     size_t n_waiting;
 };
@@ -102,31 +103,6 @@ static inline void take_smaller(struct hit *best, uint64_t kmer, size_t last)
     best->last = last;
 }
 
-/* Inlined for each value of squeeze: this loop takes nearly all the time. */
-static inline __attribute__((always_inline)) void
-find_minimisers_as(bool squeeze, int k, const struct read *read, struct hit found[2])
-{
-    struct rolling r = start_rolling(k);
-    struct hit forward = no_hit, reverse = no_hit;
-    for (size_t i = 0; i < read->n_bases; i++) {
-        if (!roll(&r, minhash_base(read->seq, i), squeeze)) continue;
-        take_smaller(&forward, r.forward ^ r.scramble, i);
-        take_smaller(&reverse, r.reverse ^ r.scramble, i);
-    }
-    found[0] = forward;
-    found[1] = reverse;
-}
-
-/* Finds the smallest k-mer of each strand. */
-static void find_minimisers(const struct minhash_settings *settings, const struct read *read,
-                            struct hit found[2])
-{
-    if (settings->squeeze)
-        find_minimisers_as(true, settings->k, read, found);
-    else
-        find_minimisers_as(false, settings->k, read, found);
-}
-
 static void look_up_waiting(const struct minhash_index *index, struct strand *s)
 {
     for (size_t i = 0; i < s->n_waiting; i++) {
@@ -141,11 +117,11 @@ static void look_up_waiting(const struct minhash_index *index, struct strand *s)
     s->n_waiting = 0;
 }
 
-static inline void search_index(const struct minhash_index *index, struct strand *s, uint64_t kmer,
-                                size_t last)
+static inline void search(const struct minhash_index *index, struct strand *s, uint64_t kmer,
+                          size_t last)
 {
     take_smaller(&s->smallest, kmer, last);
-    if (kmer >= s->unique.kmer || !minhash_index_may_have(index, kmer)) return;
+    if (!index || kmer >= s->unique.kmer || !minhash_index_may_have(index, kmer)) return;
     minhash_index_prefetch(index, kmer);
     s->waiting[s->n_waiting].kmer = kmer;
     s->waiting[s->n_waiting].last = last;
@@ -161,64 +137,60 @@ static void start_strand(struct strand *s)
 /* Sets *best to the best k-mer of a strand. Returns true if it is in the index. */
 static bool end_strand(const struct minhash_index *index, struct strand *s, struct hit *best)
 {
-    look_up_waiting(index, s);
+    if (index) look_up_waiting(index, s);
     bool unique = s->unique.kmer != MINHASH_NO_KMER;
     bool repeated = s->repeated.kmer != MINHASH_NO_KMER;
     *best = unique ? s->unique : repeated ? s->repeated : s->smallest;
     return unique || repeated;
 }
 
-/* Finds the best k-mer of each strand, and whether it is in the index. */
-static void find_in_index(const struct minhash_settings *settings, const struct read *read,
-                          struct hit found[2], bool in_index[2])
+/* Finds the best k-mer of each strand, and whether it is in the index. Inlined for each value of
+   squeeze and without an index: this loop takes nearly all the time. */
+static inline __attribute__((always_inline)) void
+find_best_as(bool squeeze, const struct minhash_index *index,
+             const struct minhash_settings *settings, const struct read *read, struct hit found[2],
+             bool in_index[2])
 {
-    const struct minhash_index *index = settings->index;
     struct rolling r = start_rolling(settings->k);
     struct strand forward, reverse;
     start_strand(&forward);
     start_strand(&reverse);
     for (size_t i = 0; i < read->n_bases; i++) {
-        if (!roll(&r, minhash_base(read->seq, i), settings->squeeze)) continue;
-        search_index(index, &forward, r.forward ^ r.scramble, i);
-        if (!settings->forward_only) search_index(index, &reverse, r.reverse ^ r.scramble, i);
+        if (!roll(&r, minhash_base(read->seq, i), squeeze)) continue;
+        search(index, &forward, r.forward ^ r.scramble, i);
+        if (!settings->forward_only) search(index, &reverse, r.reverse ^ r.scramble, i);
     }
     in_index[0] = end_strand(index, &forward, &found[0]);
     in_index[1] = end_strand(index, &reverse, &found[1]);
 }
 
-/* ---- values ---- */
-
-/* Returns true if the minimiser is on the other strand. */
-static bool value_by_minimiser(const struct minhash_settings *settings, const struct read *read,
-                               struct minhash_value *value)
+/* Returns true if the k-mer that decides is on the other strand. */
+static bool make_value(const struct minhash_settings *settings, const struct read *read,
+                       struct minhash_value *value)
 {
-    struct hit found[2];
-    find_minimisers(settings, read, found);
-    bool turn = !settings->forward_only && found[1].kmer < found[0].kmer;
-    const struct hit *best = &found[turn];
-    int64_t first = turn ? (int64_t)(read->n_bases - 1 - best->last)
-                         : (int64_t)best->last - (settings->k - 1);
-    int64_t lead = LEAD_OF_0 - first;
-    value->value = (best->kmer + NO_INDEX_BASE) & VALUE_MASK;
-    value->lead = lead > 0 ? (uint32_t)lead : 0;
-    return turn;
-}
-
-/* The same as value_by_minimiser, but with an index. */
-static bool value_by_index(const struct minhash_settings *settings, const struct read *read,
-                           struct minhash_value *value)
-{
+    const struct minhash_index *index = settings->index;
     struct hit found[2];
     bool in_index[2];
-    find_in_index(settings, read, found, in_index);
+    if (index)
+        find_best_as(settings->squeeze, index, settings, read, found, in_index);
+    else if (settings->squeeze)
+        find_best_as(true, NULL, settings, read, found, in_index);
+    else
+        find_best_as(false, NULL, settings, read, found, in_index);
     bool turn = in_index[0] == in_index[1] ? found[1].kmer < found[0].kmer : in_index[1];
     const struct hit *best = &found[turn];
-    uint64_t last = turn ? read->n_bases - 1 - best->last + (uint64_t)(settings->k - 1)
-                         : best->last;
-    uint64_t from = in_index[turn] ? best->place : best->kmer;
-    if (best->kmer == MINHASH_NO_KMER) from = settings->index->no_kmer_place;
-    value->value = (from - last) & VALUE_MASK;
-    value->lead = 0;
+    int64_t before_last = settings->k - 1; /* bases of a k-mer */
+    int64_t first = turn ? (int64_t)(read->n_bases - 1 - best->last)
+                         : (int64_t)best->last - before_last;
+    int64_t lead = index ? 0 : LEAD_OF_0 - first;
+    value->lead = lead > 0 ? (uint32_t)lead : 0;
+    value->value = best->kmer + NO_INDEX_BASE;
+    if (index) {
+        uint64_t from = in_index[turn] ? best->place : best->kmer;
+        if (best->kmer == MINHASH_NO_KMER) from = index->no_kmer_place;
+        value->value = from - (uint64_t)(first + before_last);
+    }
+    value->value &= VALUE_MASK;
     return turn;
 }
 
@@ -265,9 +237,7 @@ void minhash_apply(const struct minhash_settings *settings, uint8_t *rec,
                    struct minhash_value *value)
 {
     struct read read = read_of(rec);
-    bool turn = settings->index ? value_by_index(settings, &read, value)
-                                : value_by_minimiser(settings, &read, value);
-    if (turn) turn_record(rec, &read);
+    if (make_value(settings, &read, value)) turn_record(rec, &read);
     minhash_unstash(rec);
 }
 

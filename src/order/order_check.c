@@ -89,17 +89,6 @@ static int compare_keys(const struct order_key *a, const struct order_key *b)
     return compare_bytes(a->bytes, a->n, b->bytes, b->n);
 }
 
-static void make_fixed_key(const struct order_candidate *candidate, const uint8_t *rec,
-                           struct order_key *key)
-{
-    uint64_t value = sort_key_fixed(&candidate->rules, rec);
-    if (candidate->part == ORDER_PLACES)
-        value = bam_record_tid(rec) < 0 ? UINT64_MAX : value >> 1;
-    reserve_key(key, SORT_KEY_FIXED_BYTES);
-    sort_key_store_fixed(value, key->bytes);
-    key->n = SORT_KEY_FIXED_BYTES;
-}
-
 /* Makes the key of a record without a reference in the minimiser order. */
 static void make_minimiser_key(const struct order_candidate *candidate, uint8_t *rec,
                                struct order_key *key)
@@ -118,23 +107,26 @@ static void make_minimiser_key(const struct order_candidate *candidate, uint8_t 
 static int make_key(const struct order_candidate *candidate, uint8_t *rec, struct order_key *key,
                     const char **problem)
 {
-    enum { FLAG_BYTES = 2, STRAND_BYTES = 1, REFERENCE_BYTES = 4 };     /* see bam_sort_key.c */
+    enum { FLAG_BYTES = 2, REFERENCE_BYTES = 3, STRAND_BIT = 1 };       /* see bam_sort_key.c */
     const struct sort_rules *rules = &candidate->rules;
     if (sort_order_is_fixed(rules->order)) {
-        make_fixed_key(candidate, rec, key);
-        return 0;
-    }
-    if (rules->order == SORT_MINHASH && minhash_is_tail(rec)) {
+        reserve_key(key, SORT_KEY_FIXED_BYTES);
+        sort_key_store_fixed(sort_key_fixed(rules, rec), key->bytes);
+        key->n = SORT_KEY_FIXED_BYTES;
+    } else if (rules->order == SORT_MINHASH && minhash_is_tail(rec)) {
         make_minimiser_key(candidate, rec, key);
-        return 0;
+    } else {
+        size_t n_bytes = sort_key_bytes(rules, rec, problem);
+        if (n_bytes == 0) return -1;
+        reserve_key(key, n_bytes);
+        key->n = sort_key_encode(rules, rec, key->bytes);
     }
-    size_t n_bytes = sort_key_bytes(rules, rec, problem);
-    if (n_bytes == 0) return -1;
-    reserve_key(key, n_bytes);
-    key->n = sort_key_encode(rules, rec, key->bytes);
     if (candidate->part == ORDER_NAMES) key->n -= FLAG_BYTES;
-    if (candidate->part == ORDER_PLACES)
-        key->n = bam_record_tid(rec) < 0 ? REFERENCE_BYTES : key->n - STRAND_BYTES;
+    if (candidate->part != ORDER_PLACES) return 0;
+    if (bam_record_tid(rec) < 0)
+        key->n = REFERENCE_BYTES;       /* more than those of any reference */
+    else
+        key->bytes[key->n - 1] &= (uint8_t)~STRAND_BIT;
     return 0;
 }
 
@@ -145,12 +137,8 @@ static void describe_tag(const char *tag, const uint8_t *rec, char *text, size_t
 {
     struct bam_aux aux;
     kstring_t value = {0, 0, NULL};
-    enum { EXTRA_BYTES = 6 };   /* "CB:Z:" and the NUL */
-    int n = (int)room - EXTRA_BYTES;
     if (bam_aux_find(rec, tag, &aux) <= 0)
         (void)snprintf(text, room, "no %.2s", tag);
-    else if (aux.type == 'Z' || aux.type == 'H')
-        (void)snprintf(text, room, "%.2s:%c:%.*s", tag, aux.type, n, (const char *)aux.value);
     else if (aux.type != 'B' &&
              sam_format_aux1(aux.start, (uint8_t)aux.type, aux.value,
                              aux.value + aux.value_bytes, &value))

@@ -23,7 +23,7 @@ enum { FIRST_EXPANSION = 4 };
 void output_chunker_init(struct output_chunker *s, struct sort_context *sort, size_t chunk_bytes)
 {
     *s = (struct output_chunker){.sort = sort, .expansion = FIRST_EXPANSION,
-                                 .record_growth = markdup_usual_growth(sort->duplicates)};
+                                 .record_growth = markdup_usual_growth(sort->markdup)};
     for (unsigned i = 0; i < sort->output.n_files; i++)
         /* Output chunks, above all the last one, may be larger than planned. */
         sort->output.files[i].column_batch_bytes = 2 * chunk_bytes;
@@ -62,10 +62,10 @@ void output_chunker_count(struct open_block *block, size_t index_bytes)
    owns. Returns 0, or -1 after a message. */
 static int mark_duplicates(struct open_block *block, struct marked_records *records)
 {
-    const struct markdup *duplicates = block->output_chunker->sort->duplicates;
+    const struct markdup *markdup = block->output_chunker->sort->markdup;
     const uint8_t *before = records->bytes;
-    if (!duplicates) return 0;
-    if (markdup_mark(duplicates, block->source.run, block->source.first_index, records) < 0)
+    if (!markdup) return 0;
+    if (markdup_mark(markdup, block->source.run, block->source.first_index, records) < 0)
         return -1;
     if (records->bytes == before) return 0;
     free(block->memory);
@@ -140,7 +140,7 @@ static int open_kept(const struct open_block *block)
     const struct sort_context *sort = block->output_chunker->sort;
     const struct merge_source *source = &block->source;
     struct found_marks found = {0};
-    int r = markdup_find(sort->duplicates, source->run, source->first_index, source->n_entries,
+    int r = markdup_find(sort->markdup, source->run, source->first_index, source->n_entries,
                          &found);
     for (size_t i = 0; i < source->n_entries && r == 0; i++)
         if (found_marks_have(&found, i)) {
@@ -230,7 +230,7 @@ struct open_block *output_chunker_keep(struct output_chunker *s, const struct me
 {
     struct open_block *block = new_block(s, source->run, source->first_index);
     block->source = *source;
-    block->opened = !s->sort->duplicates;
+    block->opened = !s->sort->markdup;
     merge_bound_set(&block->last, s->sort->rules.order, source, source->n_entries - 1);
     if (!block->opened) (void)thread_pool_submit(s->sort->threads, open_block_job, block);
     return block;
@@ -263,7 +263,7 @@ static ssize_t index_span(struct open_block *block, const struct record_span *sp
     if (!end) return -1;
     *problem = (struct record_problem){.text = NULL};
     struct marked_records records = {span->from, (size_t)(end - span->from), span->n_records};
-    if (sort->duplicates)
+    if (sort->markdup)
         for (uint8_t *rec = span->from; rec < end; rec += bam_record_bytes(rec))
             duplicate_sum_add_input(rules->duplicates, sum, rec);
     if (mark_duplicates(block, &records) < 0) return -1;
@@ -274,7 +274,7 @@ static ssize_t index_span(struct open_block *block, const struct record_span *sp
     if (keyed_bytes < 0) return -1;
     block->grown_bytes = records.n_bytes;
     return (ssize_t)make_entries(block, &records, (size_t)keyed_bytes,
-                                 sort->duplicates ? NULL : sum, any_placed);
+                                 sort->markdup ? NULL : sum, any_placed);
 }
 
 int output_chunker_make_block(void *arg, struct worker *worker, struct queued_span *span,

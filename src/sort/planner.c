@@ -366,7 +366,7 @@ static double measure_ends(const struct plan *plan, const uint8_t *sample, size_
     struct markdup_rules rules = plan->settings->markdup_rules;
     struct bam_walk walk = {.at = sample, .end = sample + n_bytes};
     struct read_ends_gather gather = {0};
-    struct record_read_ends all_ends;
+    struct record_read_ends made;
     const struct temp_places nowhere = {.n_prefixes = 0};
     struct tape_set *tapes = tape_set_create(READ_ENDS_N_STREAMS, 2 * SAMPLE_BYTES, &nowhere);
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -374,10 +374,10 @@ static double measure_ends(const struct plan *plan, const uint8_t *sample, size_
     uint32_t index = 0;
     rules.use_read_groups = rules.use_libraries = false;
     for (const uint8_t *rec; (rec = bam_walk_next(&walk)) != NULL; index++) {
-        if (read_ends_make(&rules, rec, &all_ends)) continue;
-        for (unsigned i = 0; i < all_ends.n; i++) {
-            all_ends.ends[i].ordinal = all_ends.ends[i].index = index;
-            read_ends_gather_add(&gather, &all_ends.ends[i]);
+        if (read_ends_make(&rules, rec, &made)) continue;
+        for (unsigned i = 0; i < made.n; i++) {
+            made.ends[i].ordinal = made.ends[i].index = index;
+            read_ends_gather_add(&gather, &made.ends[i]);
         }
         size_t n_passed = (size_t)(walk.at - begin);
         if (gather.n < READ_ENDS_GATHER_ENOUGH && n_passed < plan->budget.spill_chunk_bytes)

@@ -269,7 +269,7 @@ static void prepare_duplicates(struct sort_context *sort)
             rules->use_read_groups = false;
         }
     }
-    markdup_prepare(sort->duplicates);
+    markdup_prepare(sort->markdup);
 }
 
 /* Chooses the columns of the outputs, or postpones that until all tags are known. */
@@ -323,7 +323,7 @@ int prepare_rules(struct sort_context *sort, bool *nothing_to_check)
     if (s->split_by && prepare_groups(sort) < 0) return -1;
     plan_around_tables(sort);
     if (s->fixmate) prepare_fixmate(sort);
-    if (sort->duplicates) prepare_duplicates(sort);
+    if (sort->markdup) prepare_duplicates(sort);
     count_files_observe(s->count_files, sort->header, &sort->observers_out);
     if (prepare_columns(sort) < 0) return -1;
     return sorted_output_prepare(sort);

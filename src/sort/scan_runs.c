@@ -304,7 +304,7 @@ int scan_inputs_ids(const struct sort_context *sort, const size_t *numbers, size
 static int scan_unseen(struct sort_context *sort)
 {
     struct record_observers observers = sort->observers_in;
-    record_observers_add(&observers, markdup_observer(sort->duplicates));
+    record_observers_add(&observers, markdup_observer(sort->markdup));
     if (sort->settings->merge) return scan_all_inputs(sort, &observers);
     return sort->first_own_run > 0 ? scan_earlier_runs(sort, &observers) : 0;
 }
@@ -312,7 +312,7 @@ static int scan_unseen(struct sort_context *sort)
 int resolve_before_merge(struct sort_context *sort)
 {
     const struct input_scan *scan = &sort->scan;
-    if (!sort->duplicates && !scan->ranges && !scan->tags) return 0;
+    if (!sort->markdup && !scan->ranges && !scan->tags) return 0;
     progress_enter(sort->progress, SORT_PHASE_MARK);
     if (scan_unseen(sort) < 0) return -1;
     if (scan->ranges) split_plan_set_ranges(sort->split, scan->ranges);
@@ -322,9 +322,9 @@ int resolve_before_merge(struct sort_context *sort)
         columns->schema = column_schema_create(columns->request->list, scan->tags);
         if (!columns->schema) return -1;
     }
-    if (!sort->duplicates) return 0;
+    if (!sort->markdup) return 0;
     /* The load has ended and the merge has not begun. */
     size_t kept_bytes = sort_buffer_pool_kept_bytes(sort->pool), all = sort->budget.total_bytes;
     return scan_kept_buffers(sort) < 0
-               ? -1 : markdup_resolve(sort->duplicates, kept_bytes < all ? all - kept_bytes : 0);
+               ? -1 : markdup_resolve(sort->markdup, kept_bytes < all ? all - kept_bytes : 0);
 }

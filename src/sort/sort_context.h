@@ -64,7 +64,7 @@ struct sort_context {
     struct checkpoint_writer *checkpoint;
     struct temp_store *store;
     struct spiller spiller;
-    struct markdup *duplicates;         /* one of observers_run; NULL without --markdup */
+    struct markdup *markdup;            /* one of observers_run; NULL without --markdup */
     const char **temp_prefixes; /* of temp_places */
     struct temp_places temp_places;     /* for unnamed temporary files */
     struct markdup_rules markdup_rules;         /* with --markdup */

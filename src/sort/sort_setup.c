@@ -44,9 +44,9 @@ static void create_duplicates(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     sort->markdup_rules = s->markdup_rules;
-    sort->duplicates = markdup_create(sort->threads, s->n_threads, &sort->markdup_rules,
+    sort->markdup = markdup_create(sort->threads, s->n_threads, &sort->markdup_rules,
                                       markdup_memory(s->memory_bytes), &sort->temp_places);
-    record_observers_add(&sort->observers_run, markdup_observer(sort->duplicates));
+    record_observers_add(&sort->observers_run, markdup_observer(sort->markdup));
 }
 
 static void create_output(struct sort_context *sort)
@@ -158,13 +158,13 @@ static void fill_report(struct sort_context *sort)
 static void report_duplicates(struct sort_context *sort)
 {
     size_t n = 0;
-    const struct duplicate_counts *counts = markdup_counts(sort->duplicates, &n);
+    const struct duplicate_counts *counts = markdup_counts(sort->markdup, &n);
     sort->report->duplicates = (struct duplicate_outcome){
         .counts = xmemdup(counts, n * sizeof *counts), .n_counts = n,
         .by_read_group = sort->markdup_rules.use_read_groups, .groups = sort->read_groups,
     };
     sort->read_groups = NULL;
-    markdup_bytes(sort->duplicates, &sort->report->duplicates.read_ends_bytes,
+    markdup_bytes(sort->markdup, &sort->report->duplicates.read_ends_bytes,
                   &sort->report->duplicates.file_bytes);
 }
 
@@ -172,7 +172,7 @@ void sort_close_store(struct sort_context *sort, bool directories_stay)
 {
     temp_store_close(sort->store, directories_stay, &sort->report->store);
     fill_report(sort);
-    if (sort->duplicates) report_duplicates(sort);
+    if (sort->markdup) report_duplicates(sort);
 }
 
 void sort_publish(struct sort_context *sort, int *result)

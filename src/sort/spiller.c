@@ -120,7 +120,7 @@ static int spill_run(struct sort_context *sort, struct sort_buffer *const *buffe
         .store = temp_store_runs(sort->store),
         .observers = &sort->observers_run,
         .label = make_label(&totals, buffers, n),
-        .record_growth = markdup_growth(sort->duplicates),
+        .record_growth = markdup_growth(sort->markdup),
     }};
     sort_buffer_pool_budget(sort->pool, &planned.settings.budget);
     plan_run(sort, &totals, &planned);
@@ -207,7 +207,7 @@ int spill_to_fit(struct sort_context *sort)
         size_t left = sort_buffer_pool_n_kept(sort->pool);
         bool fits = merge_fits(sort, &budget);
         if (left == 0 || (fits && !checkpoint_writer_needs_all_runs(sort->checkpoint) &&
-                          !markdup_need_runs(sort->duplicates)))
+                          !markdup_need_runs(sort->markdup)))
             return temp_store_settle(sort->store);
         if (spill_oldest(sort, spill_policy_run_buffers(&budget, left)) < 0) return -1;
     }

@@ -8,6 +8,8 @@
 #include "fixed_lines.h"
 #include "unit_test.h"
 
+#include "bam/read_score.h"
+
 /* Only bases of the read are clipped at the end of the reference, not deleted ones; 1.24 counts
    these, too, and then CIGAR and sequence differ in length. */
 TEST(test_clip_behind_a_deletion)
@@ -91,7 +93,7 @@ TEST(test_score_is_the_sum_of_qualities)
         }
         struct draft draft;
         draft_open(&draft, rec);
-        CHECK(&rng, draft_score(&draft) == sum);
+        CHECK(&rng, read_score(draft.rec) == sum);
         draft_close(&draft);
         free(rec);
     }

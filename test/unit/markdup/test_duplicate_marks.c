@@ -155,7 +155,7 @@ TEST(marks_in_memory_are_found)
     assert_int_equal(duplicate_marks_end(m.marks, 0), 0);
     check_all(&m, &rng);
     assert_int_equal(duplicate_marks_file_bytes(m.marks), 0);
-    assert_int_equal(duplicate_marks_tag_bytes(m.marks), 0);
+    assert_int_equal(duplicate_marks_average_bytes(m.marks), 0);
     end(&m);
 }
 
@@ -186,7 +186,7 @@ TEST_IN_OWN_DIR(tags_are_found_with_their_marks)
         (void)duplicate_marks_begin(m.marks);
         set_all(&m);
         assert_int_equal(duplicate_marks_end(m.marks, 1 << 20), 0);
-        assert_true(duplicate_marks_tag_bytes(m.marks) > 0);
+        assert_true(duplicate_marks_average_bytes(m.marks) > 0);
         check_all(&m, &rng);
         end(&m);
     }

@@ -12,22 +12,42 @@
 
 static const uint8_t best[] = "A:1:best";
 
-static struct duplicate_tags duplicate_of(enum duplicate_type type)
+enum type { NO_TYPE, LIBRARY, OPTICAL };
+
+struct wanted {                 /* what a record gets */
+    bool is_duplicate;          /* only then: */
+    const uint8_t *original;
+    size_t original_bytes;
+    enum type type;
+    uint32_t count;             /* 0: --duplicate-count is off */
+    bool drops_count;           /* -S; count is not 0 */
+};
+
+static struct wanted duplicate_of(enum type type)
 {
-    return (struct duplicate_tags){.is_duplicate = true, .original = best,
-                                   .original_bytes = sizeof best - 1, .type = type};
+    return (struct wanted){.is_duplicate = true, .original = best,
+                           .original_bytes = sizeof best - 1, .type = type};
 }
 
-static uint8_t *write_tags(const uint8_t *rec, const struct duplicate_tags *tags)
+static uint8_t *write_tags(uint8_t *rec, const struct wanted *tags)
 {
+    const struct markdup_rules rules = {.optical_distance = tags->type != NO_TYPE,
+                                        .counts = tags->count > 0,
+                                        .marks_others = tags->drops_count};
+    const struct duplicate_note note = {.is_optical = tags->type == OPTICAL,
+                                        .count = tags->is_duplicate ? 0 : tags->count,
+                                        .original = tags->original,
+                                        .original_bytes = tags->original_bytes};
     uint8_t *out = test_alloc(bam_record_bytes(rec) + DUPLICATE_TAGS_GROWTH_BYTES);
-    size_t n = duplicate_tags_write(rec, tags, out);
+    if (tags->is_duplicate) test_put_u16(rec + BAM_FLAG_AT, bam_record_flag(rec) | BAM_FDUP);
+    size_t n = duplicate_tags_write(&rules, rec,
+                                    tags->is_duplicate || tags->count > 0 ? &note : NULL, out);
     assert_int_equal(n, bam_record_bytes(out));
     assert_null(bam_record_check(out, 2));
     return out;
 }
 
-static void check_written(const char *line, const struct duplicate_tags *tags, const char *expected)
+static void check_written(const char *line, const struct wanted *tags, const char *expected)
 {
     OWNED uint8_t *rec = record_of_line(line), *out = write_tags(rec, tags);
     assert_line_of_record(out, expected);
@@ -35,8 +55,8 @@ static void check_written(const char *line, const struct duplicate_tags *tags, c
 
 TEST(test_duplicates_get_flag_and_tags)
 {
-    const struct duplicate_tags flag_only = {.is_duplicate = true}, nothing = {.count = 0};
-    struct duplicate_tags both = duplicate_of(DUPLICATE_OPTICAL);
+    const struct wanted flag_only = {.is_duplicate = true}, nothing = {.count = 0};
+    struct wanted both = duplicate_of(OPTICAL);
     check_written(LINE("16"), &flag_only, LINE("1040"));
     check_written(LINE("16") "\tdo:Z:x\tdc:i:1", &flag_only, LINE("1040") "\tdo:Z:x\tdc:i:1");
     check_written(LINE("1040") "\tdt:Z:LB", &nothing, LINE("1040") "\tdt:Z:LB");
@@ -44,7 +64,7 @@ TEST(test_duplicates_get_flag_and_tags)
                   LINE("1024") "\tXX:i:1\tdo:Z:A:1:best\tdt:Z:SQ");
     check_written(LINE("0") "\tdt:Z:a long one\tXX:i:1\tdo:Z:\tdt:Z:x", &both,
                   LINE("1024") "\tdt:Z:SQ\tXX:i:1\tdo:Z:A:1:best\tdt:Z:x");
-    both.type = DUPLICATE_LIBRARY;
+    both.type = LIBRARY;
     check_written(LINE("1024") "\tdo:Z:A\tXX:i:1", &both,
                   LINE("1024") "\tdo:Z:A:1:best\tXX:i:1\tdt:Z:LB");
     check_written(LINE("0") "\tdt:i:70000\tdo:B:c,1,2\tXX:i:1", &both,
@@ -53,7 +73,7 @@ TEST(test_duplicates_get_flag_and_tags)
 
 TEST(test_best_read_gets_the_count)
 {
-    struct duplicate_tags counted = {.count = 3}, dropped = duplicate_of(DUPLICATE_NO_TYPE);
+    struct wanted counted = {.count = 3}, dropped = duplicate_of(NO_TYPE);
     check_written(LINE("0"), &counted, LINE("0") "\tdc:i:3");
     check_written(LINE("0") "\tdc:i:9\tdc:i:8", &counted, LINE("0") "\tdc:i:3\tdc:i:8");
     check_written(LINE("0") "\tdc:Z:9\tXX:i:1", &counted, LINE("0") "\tdc:i:3\tXX:i:1");
@@ -80,14 +100,14 @@ static void random_line(struct rng *rng, char *line, size_t room, const char *na
         n += (size_t)snprintf(line + n, room - n, "\t%s", some_tags[rng_below(rng, n_tags)]);
 }
 
-static struct duplicate_tags random_tags(struct rng *rng)
+static struct wanted random_tags(struct rng *rng)
 {
     static const uint32_t counts[] = {0, 1, 254, 255, 256, 65534, 65535, 65536, UINT32_MAX};
-    struct duplicate_tags tags = {.is_duplicate = rng_one_in(rng, 2),
-                                  .type = (enum duplicate_type)rng_below(rng, 3)};
+    struct wanted tags = {.is_duplicate = rng_one_in(rng, 2)};
+    if (tags.is_duplicate) tags.type = (enum type)rng_below(rng, 3);
     tags.count = counts[rng_below(rng, sizeof counts / sizeof *counts)];
-    tags.drops_count = rng_one_in(rng, 4);
-    if (rng_one_in(rng, 2)) {
+    tags.drops_count = tags.count > 0 && rng_one_in(rng, 4);
+    if (tags.is_duplicate && rng_one_in(rng, 2)) {
         tags.original = best;
         tags.original_bytes = rng_below(rng, sizeof best);
     }
@@ -109,7 +129,7 @@ static uint8_t *make_long(const char *line)
 
 TEST(test_long_tag_stays_last)
 {
-    const struct duplicate_tags both = duplicate_of(DUPLICATE_LIBRARY);
+    const struct wanted both = duplicate_of(LIBRARY);
     OWNED uint8_t *rec = make_long(LINE("0") "\tdt:Z:x"), *out = write_tags(rec, &both);
     OWNED uint8_t *expected = make_long(LINE("1024") "\tdt:Z:LB\tdo:Z:A:1:best");
     assert_int_equal(bam_record_bytes(out), bam_record_bytes(expected));
@@ -121,12 +141,12 @@ TEST(test_long_tag_stays_last)
 
 TEST(test_damaged_tags_stay_and_are_not_searched)
 {
-    const struct duplicate_tags both = duplicate_of(DUPLICATE_LIBRARY);
+    const struct wanted both = duplicate_of(LIBRARY);
     OWNED uint8_t *rec = record_of_line(LINE("0") "\tdt:Z:x\tXX:Z:abcdef\tdo:Z:x");
     size_t n = bam_record_bytes(rec);
     rec[n - 5 - 8] = '?';       /* the type of XX */
-    OWNED uint8_t *out = test_alloc(n + DUPLICATE_TAGS_GROWTH_BYTES);
-    assert_int_equal(duplicate_tags_write(rec, &both, out), n + 1);
+    OWNED uint8_t *out = write_tags(rec, &both);
+    assert_int_equal(bam_record_bytes(out), n + 1);
     assert_memory_equal(out + n + 1 - 15, rec + n - 15, 15);
     assert_memory_equal(out + n + 1 - 15 - 6, "dtZLB", 6);
 }
@@ -136,7 +156,6 @@ static uint8_t *strip(const uint8_t *rec, size_t *n_bytes)
     uint8_t *out = test_alloc(bam_record_bytes(rec));
     *n_bytes = duplicate_tags_strip(rec, out);
     assert_int_equal(*n_bytes, bam_record_bytes(out));
-    assert_false(duplicate_tags_has_any(out));
     return out;
 }
 
@@ -145,8 +164,6 @@ static void check_same_content(const struct rng *rng, const uint8_t *a, const ui
     size_t n, m;
     OWNED uint8_t *x = strip(a, &n), *y = strip(b, &m);
     CHECK(rng, n == m && memcmp(x, y, n) == 0);
-    CHECK(rng, duplicate_tags_has_any(a) == (n != bam_record_bytes(a) ||
-                                             memcmp(a, x, n) != 0));
 }
 
 static uint8_t *move_barcode(const uint8_t *rec)
@@ -166,7 +183,7 @@ TEST(test_stripped_record_is_the_same_with_any_marks)
     struct rng rng = rng_start(602);
     for (int i = 0; i < 20000; i++) {
         char line[400];
-        struct duplicate_tags tags = random_tags(&rng);
+        struct wanted tags = random_tags(&rng);
         random_line(&rng, line, sizeof line, rng_one_in(&rng, 2) ? "q" : "1:2:3:4:5:6:7:AC");
         if (rng_one_in(&rng, 4)) strcat(line, "\tRX:Z:old");
         OWNED uint8_t *rec = rng_one_in(&rng, 4) ? make_long(line) : record_of_line(line);

@@ -9,7 +9,8 @@ enum { MOST_GROUPS = 5 * GROUP_COUNTS_PLACES, N_PARTS = 3, N_RECORDS = 5000 };
 static void count_records(struct rng *rng, struct group_totals *totals, size_t n_groups,
                           struct duplicate_counts *counts)
 {
-    struct group_counts parts[N_PARTS] = {{NULL, 0}};
+    struct group_counts parts[N_PARTS];
+    memset(parts, 0, sizeof parts);
     for (size_t i = 0; i < N_RECORDS; i++) {
         size_t group = rng_below(rng, n_groups);
         struct duplicate_counts *of_part =
@@ -23,10 +24,7 @@ static void count_records(struct rng *rng, struct group_totals *totals, size_t n
         if (rng_one_in(rng, 100) && counts)
             group_counts_end(&parts[rng_below(rng, N_PARTS)], totals);
     }
-    for (size_t i = 0; i < N_PARTS; i++) {
-        if (counts) group_counts_end(&parts[i], totals);
-        group_counts_release(&parts[i]);
-    }
+    for (size_t i = 0; i < N_PARTS && counts; i++) group_counts_end(&parts[i], totals);
 }
 
 static void check(struct rng *rng, size_t n_groups)

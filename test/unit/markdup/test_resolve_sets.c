@@ -176,7 +176,7 @@ static int resolve_all(struct resolve_sets *sets, const struct markdup_rules *ru
         else
             add_end(sets, rules, m);
     }
-    if (resolve_sets_end_singles(sets) < 0) return -1;
+    if (resolve_sets_end(sets, true) < 0) return -1;
     for (size_t i = 0; i < n; i++)
         if (results->members[i].ends.kind == READ_ENDS_PAIR)
             assert_int_equal(resolve_sets_add(sets, ROLE_PAIR, &results->members[i].ends,
@@ -184,20 +184,18 @@ static int resolve_all(struct resolve_sets *sets, const struct markdup_rules *ru
                              0);
     for (size_t i = 0; i < results->n_sent; i++)
         assert_int_equal(resolve_sets_add_sent(sets, results->sent[i].bytes), 0);
-    return resolve_sets_end_pairs(sets);
+    return resolve_sets_end(sets, false);
 }
 
 static int try_to_resolve(const struct markdup_rules *rules, struct member *members, size_t n)
 {
     static const char *const prefixes[] = {"./"};
     struct results results = {.members = members};
-    struct barcode_room room = {.threads = threads, .small_bytes = 40, .most_bytes = barcode_bytes};
-    (void)pthread_mutex_init(&room.lock, NULL);
     const struct resolve_sets_settings settings = {
         .rules = rules,
         .sort = {.memory_bytes = memory_bytes, .places = {prefixes, 1, NULL}},
-        .barcode_room = &room,
-        .taker = {take, &results},
+        .barcode_limits = {threads, 1, barcode_bytes},
+        .take = take,
         .take_count = take_count,
         .send = send,
         .arg = &results,
@@ -206,7 +204,6 @@ static int try_to_resolve(const struct markdup_rules *rules, struct member *memb
     int r = resolve_all(sets, rules, &results, n);
     resolve_sets_destroy(sets);
     free(results.sent);
-    (void)pthread_mutex_destroy(&room.lock);
     return r;
 }
 
@@ -465,9 +462,8 @@ TEST(shares_of_all_jobs_are_not_more_than_the_memory)
         const struct resolve_shares plain = resolve_share(all, n, false);
         const struct resolve_shares joins = resolve_share(all, n, true);
         assert_true(n * (plain.filter_bytes + plain.sort_bytes) <= all);
-        assert_true(n * (joins.filter_bytes + joins.sort_bytes + joins.small_bytes) +
-                        joins.barcode_bytes <= all);
-        assert_true(joins.sort_bytes > all / n / 3 && joins.barcode_bytes > all / 3);
+        assert_true(n * (joins.filter_bytes + joins.sort_bytes + joins.barcode_bytes) <= all);
+        assert_true(joins.sort_bytes > all / n / 3 && joins.barcode_bytes > all / n / 3);
     }
 }
 

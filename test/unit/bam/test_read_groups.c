@@ -2,7 +2,7 @@
 #include "sam_line.h"
 #include "unit_test.h"
 
-#include "markdup/read_groups.h"
+#include "bam/read_groups.h"
 
 OWNER(struct read_groups, read_groups_destroy)
 
@@ -19,7 +19,7 @@ static void check(const struct read_groups *groups, const char *tags, size_t gro
     assert_true(ksprintf(&line, "q\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF%s", tags) > 0);
     OWNED uint8_t *rec = record_of_line(line.s);
     assert_int_equal(read_groups_of(groups, rec), group);
-    assert_int_equal(read_groups_library_of(groups, rec), library);
+    assert_int_equal(read_groups_library(groups, group), library);
 }
 
 TEST(test_groups_and_libraries_are_found_by_id)

@@ -8,8 +8,8 @@
  * Order of calls: create; look up; destroy. The struct owns its memory and keeps no pointers into
  * the header. After create any thread may read it.
  */
-#ifndef ROCKSORT_MARKDUP_READ_GROUPS_H
-#define ROCKSORT_MARKDUP_READ_GROUPS_H
+#ifndef ROCKSORT_BAM_READ_GROUPS_H
+#define ROCKSORT_BAM_READ_GROUPS_H
 
 #include <htslib/sam.h>
 #include <stddef.h>
@@ -33,11 +33,11 @@ struct read_groups *read_groups_create(sam_hdr_t *header);
 /* NULL is accepted. */
 void read_groups_destroy(struct read_groups *groups);
 
-/* The library of a group, 0 included. */
+/* The group with this ID, or 0; and the library of a group, 0 included. */
+size_t read_groups_number(const struct read_groups *groups, const char *id);
 size_t read_groups_library(const struct read_groups *groups, size_t group);
 
-/* The group of a raw, checked record (bam_fields.h), and the library of its group. */
+/* The group of a raw, checked record (bam_fields.h). */
 size_t read_groups_of(const struct read_groups *groups, const uint8_t *rec);
-size_t read_groups_library_of(const struct read_groups *groups, const uint8_t *rec);
 
 #endif

@@ -1,5 +1,5 @@
 /* read_groups.c -- see read_groups.h. */
-#include "markdup/read_groups.h"
+#include "bam/read_groups.h"
 
 #include "bam/bam_aux.h"
 #include "util/xalloc.h"
@@ -85,21 +85,20 @@ void read_groups_destroy(struct read_groups *groups)
     free(groups);
 }
 
+size_t read_groups_number(const struct read_groups *groups, const char *id)
+{
+    return find_number(&groups->ids, id);
+}
+
 size_t read_groups_of(const struct read_groups *groups, const uint8_t *rec)
 {
     struct bam_aux aux;
-    if (groups->ids.n == 0 || bam_aux_find(rec, "RG", &aux) <= 0 ||
-        (aux.type != 'Z' && aux.type != 'H'))
+    if (groups->ids.n == 0 || bam_aux_find(rec, "RG", &aux) <= 0 || !bam_aux_is_text(&aux))
         return 0;
-    return find_number(&groups->ids, (const char *)aux.value);
+    return read_groups_number(groups, (const char *)aux.value);
 }
 
 size_t read_groups_library(const struct read_groups *groups, size_t group)
 {
     return group > 0 ? groups->library_of[group - 1] : 0;
-}
-
-size_t read_groups_library_of(const struct read_groups *groups, const uint8_t *rec)
-{
-    return read_groups_library(groups, read_groups_of(groups, rec));
 }
