@@ -253,14 +253,13 @@ class Refused(FixmateTest):
 
     def test_wrong_options_are_refused(self):
         source = self.write("in.sam", bamfile.sq_text(templates.REFS))
-        for options, words in (("-u", "-u to rocksort"), ("-O bam", "-O to rocksort"),
-                               ("-@ 4", "-@ to rocksort"), ("--no-PG", "--no-PG to rocksort"),
-                               ("--reference x.fa", "--reference to rocksort"),
-                               ("--output-fmt-option level=1", "to rocksort"),
-                               ("--write-index", "--write-index to rocksort"),
-                               ("-x", "no option -x"),
-                               ("-z off -xr", "no option -x"),
-                               ("--what", "no option --what"),
+        for options, words in (("-u", "does not take -u: give options such as -@"),
+                               ("-O bam", "take -O"), ("-@ 4", "take -@"),
+                               ("--no-PG", "take --no-PG"), ("--reference x.fa", "--reference"),
+                               ("--output-fmt-option level=1", "take --output-fmt-option"),
+                               ("--write-index", "take --write-index"),
+                               ("-x", "take -x"), ("-z off -xr", "take -x"),
+                               ("--what", "take --what"),
                                ("-z", "needs a value"), ("-z never", "not 'never'"),
                                ("-r in.bam", "not 'in.bam'"), ("-z 'off", "has no end"),
                                ("--sanitize=never", "not 'never'")):
