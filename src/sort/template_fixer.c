@@ -221,7 +221,7 @@ static int place_part(struct template_fixer *tf, struct tape_reader *reader, con
         .owner = tf};
     if (wait_for_users(tf, &tf->n_large_users, 0) < 0) return -1;
     fixed_records_empty(fixed);
-    while (!tape_is_at_end(reader) && fixed->space.out_bytes < 4 * tf->sort->budget.span_bytes) {
+    while (tape_left(reader) > 0 && fixed->space.out_bytes < 4 * tf->sort->budget.span_bytes) {
         if (read_large(large, reader) < 0) return -1;
         if (fixed_records_add(fixed, &tf->sort->fixmate, large->template, large->rec, &problem) < 0)
             return fail(tf, &problem, input);
@@ -237,7 +237,7 @@ int template_fixer_end_large(struct template_fixer *tf, const char *input)
     if (!tf->large.template) return 0;
     oversized_template_end(tf->large.template);
     tape_reader_begin(&reader, tf->large.records, 0);
-    while (r == 0 && !tape_is_at_end(&reader)) r = place_part(tf, &reader, input);
+    while (r == 0 && tape_left(&reader) > 0) r = place_part(tf, &reader, input);
     tape_reader_release(&reader);
     release_large(&tf->large);
     return r;
