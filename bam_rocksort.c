@@ -179,10 +179,9 @@ static int sort_and_report(struct sort_options *options)
     struct sort_report report = {0};
     struct reports reports = {.options = options};
     if (report_file_choose_counts(options) < 0 ||
-        (options->stats &&
-         report_file_choose(&reports.stats, "--stats", options->stats, settings) < 0) ||
-        markdup_report_choose(&reports.duplicates, settings,
-                              options->stats ? &reports.stats : NULL) < 0)
+        report_file_choose(&reports.stats, "--stats", options->stats) < 0 ||
+        markdup_report_choose(&reports.duplicates, settings) < 0 ||
+        report_files_check(options, &reports.stats, &reports.duplicates) < 0)
         return -1;
     settings->write_reports = write_reports;
     settings->reports_arg = &reports;

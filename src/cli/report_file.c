@@ -1,6 +1,8 @@
 /* report_file.c -- see report_file.h. */
 #include "cli/report_file.h"
 
+#include "input/input_file.h"
+#include "sort/prepare.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/xalloc.h"
@@ -13,32 +15,65 @@
 #include <time.h>
 #include <unistd.h>
 
-static bool is_same_file(const char *a, const char *b)
+/* ---- choosing ---- */
+
+int report_file_choose(struct output_path *path, const char *option, const char *name)
 {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
+    *path = (struct output_path){0};
+    if (!name || strcmp(name, "-") == 0) return 0;
+    if (!path_is_url(name)) return output_path_choose(path, name);
+    diag_error("option %s takes the name of a file, not '%s'", option, name);
+    return -1;
 }
 
-/* True if standard output is the file or pipe of this name. */
-static bool is_standard_output(const char *name)
+int report_file_choose_counts(struct sort_options *o)
 {
-    struct stat x, y;
-    return stat(name, &x) == 0 && fstat(STDOUT_FILENO, &y) == 0 && !S_ISCHR(x.st_mode) &&
-           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    for (int i = 0; i < COUNT_N_KINDS; i++) {
+        struct count_file *file = &o->count_files[i];
+        char option[32];
+        (void)snprintf(option, sizeof option, "--%s", count_kind_name((enum count_kind)i));
+        if (report_file_choose(&file->path, option, o->counts[i]) < 0) return -1;
+        file->is_wanted = o->counts[i] != NULL;
+        o->settings.asked_output.counts[i] = file->path.final;
+    }
+    return 0;
 }
 
-/* Returns 1 if a path and `name` refer to the same regular file, which need not exist; 0 if not; -1
-   after a message. */
-static int stands_for(const struct output_path *path, const char *name)
+static const char statistics_option[] = "-f of --markdup";
+static const char metrics_option[] = "--metrics of --markdup";
+
+int markdup_report_choose(struct markdup_report *paths, struct sort_settings *settings)
 {
-    struct output_path other;
-    if (!name) return 0;
-    if (is_same_file(path->name, name)) return 1;
-    if (output_path_choose(&other, name) < 0) return -1;
-    bool same = output_path_same(path, &other);
-    output_path_release(&other);
-    return same;
+    const struct markdup_rules *rules = &settings->markdup_rules;
+    *paths = (struct markdup_report){0};
+    if (!settings->markdup) return 0;
+    if (report_file_choose(&paths->statistics, statistics_option, rules->statistics_path) < 0 ||
+        report_file_choose(&paths->metrics, metrics_option, rules->metrics_path) < 0)
+        return -1;
+    settings->asked_output.statistics = paths->statistics.final;
+    settings->asked_output.metrics = paths->metrics.final;
+    return 0;
+}
+
+/* ---- names for one thing only ---- */
+
+struct named {                  /* what the sort writes */
+    const char *what;           /* for messages */
+    const struct output_path *path;     /* without a name: standard output */
+    bool is_pattern;            /* of groups */
+};
+
+enum { MOST_NAMED = 6 + COUNT_N_KINDS };
+
+struct all_named {
+    struct named list[MOST_NAMED];
+    size_t n;
+};
+
+static void add(struct all_named *all, bool is_wanted, const char *what,
+                const struct output_path *path, bool is_pattern)
+{
+    if (is_wanted) all->list[all->n++] = (struct named){what, path, is_pattern};
 }
 
 /* True if replacing each % of the pattern by some name can give this path. */
@@ -51,95 +86,81 @@ static bool fits_pattern(const char *name, const char *pattern)
     return false;
 }
 
-/* Returns 1 if a group or its index may get the path; 0 if not; -1 after a message. `pattern` may
-   be NULL. */
-static int may_be_group(const struct output_path *path, const char *pattern)
+static bool look_up(const struct output_path *path, struct stat *st)
 {
-    struct output_path other;
-    if (!path->final || !pattern) return 0;
-    if (output_path_choose_pattern(&other, pattern) < 0) return -1;
-    bool may = fits_pattern(path->final, other.final);
-    output_path_release(&other);
-    return may;
+    return (path->name ? stat(path->name, st) : fstat(STDOUT_FILENO, st)) == 0 &&
+           !S_ISCHR(st->st_mode);
 }
 
-/* True if both paths refer to the same file, or both to standard output. */
-static bool is_same_place(const struct output_path *a, const struct output_path *b)
+/* True if both would be written to the same file, pipe or object, or one is written in place to the
+   file that the other replaces. */
+static bool is_same_place(const struct named *a, const struct named *b)
 {
-    if (!a->name || !b->name) return a->name == b->name;
-    return output_path_same(a, b) || is_same_file(a->name, b->name);
+    const struct output_path *x = a->path, *y = b->path;
+    struct stat of_x, of_y;
+    if (!x->name && !y->name) return true;
+    if (output_path_same(x, y)) return true;
+    if (a->is_pattern && x->final && y->final && fits_pattern(y->final, x->final)) return true;
+    if (x->is_url || y->is_url) return x->is_url && y->is_url && strcmp(x->name, y->name) == 0;
+    return !(x->temporary && y->temporary) && look_up(x, &of_x) && look_up(y, &of_y) &&
+           of_x.st_dev == of_y.st_dev && of_x.st_ino == of_y.st_ino;
 }
 
-/* True if a file of counts goes to the same place. */
-static bool has_count_file(const struct sort_settings *settings, const struct output_path *path)
+/* Refuses a name for two things. Only the output may have the name of an input. */
+static int refuse_same_names(const struct all_named *all, const struct sort_settings *settings)
 {
-    for (int i = 0; i < COUNT_N_KINDS; i++) {
-        const struct count_file *file = &settings->count_files[i];
-        if (file->is_wanted && &file->path != path && is_same_place(path, &file->path)) return true;
-    }
-    return false;
-}
-
-int report_file_choose(struct output_path *path, const char *option, const char *name,
-                     const struct sort_settings *settings)
-{
-    *path = (struct output_path){0};
-    if (strcmp(name, "-") == 0) {
-        if (settings->output && !settings->sum_only && !has_count_file(settings, path)) return 0;
-        diag_error("%s - would mix with other text on standard output: name a file", option);
+    for (size_t i = 0; i < all->n; i++) {
+        const struct named *one = &all->list[i];
+        const char *name = one->path->name, *other = NULL;
+        for (size_t k = 0; k < i && !other; k++)
+            if (is_same_place(&all->list[k], one)) other = all->list[k].what;
+        struct stat st, in;
+        bool is_file = !other && name && one->path != all->list[0].path && stat(name, &st) == 0 &&
+                       S_ISREG(st.st_mode);
+        for (size_t k = 0; is_file && k < settings->n_inputs; k++)
+            if (input_stat(settings->inputs[k], &in) == 0 && in.st_dev == st.st_dev &&
+                in.st_ino == st.st_ino)
+                other = "an input";
+        if (!other) continue;
+        if (name)
+            diag_error("'%s' is named for %s and for %s: give another name to one of them", name,
+                       other, one->what);
+        else
+            diag_error("%s and %s would mix on standard output: name a file for one of them", other,
+                       one->what);
         return -1;
-    }
-    if (path_is_url(name)) {
-        diag_error("option %s takes the name of a file, not '%s'", option, name);
-        return -1;
-    }
-    if (output_path_choose(path, name) < 0) return -1;
-    bool prints = settings->sum_only || !settings->output;
-    int (*is_output)(const struct output_path *path, const char *name) =
-        settings->split_by ? may_be_group : stands_for;
-    int same = prints ? is_standard_output(path->name) : is_output(path, settings->output);
-    if (same == 0 && !settings->sum_only) same = is_output(path, settings->index_path);
-    if (same == 0) same = stands_for(path, settings->also);
-    for (size_t i = 0; same == 0 && i < settings->n_inputs; i++)
-        same = is_same_file(path->name, settings->inputs[i]);
-    if (same == 0) same = has_count_file(settings, path);
-    if (same > 0)
-        diag_error("%s '%s' is an input or output of the sort: name another file", option, name);
-    if (same != 0) output_path_release(path);
-    return same != 0 ? -1 : 0;
-}
-
-int report_file_choose_counts(struct sort_options *o)
-{
-    for (int i = 0; i < COUNT_N_KINDS; i++) {
-        struct count_file *file = &o->count_files[i];
-        char option[32];
-        if (!o->counts[i]) continue;
-        (void)snprintf(option, sizeof option, "--%s", count_kind_name((enum count_kind)i));
-        if (report_file_choose(&file->path, option, o->counts[i], &o->settings) < 0) return -1;
-        file->is_wanted = true;
-        o->settings.asked_output.counts[i] = file->path.final;
     }
     return 0;
 }
 
-/* A report with its chosen path. */
-struct chosen_report {
-    const char *option;         /* for messages */
-    const struct output_path *path;     /* NULL: not wanted */
-};
-
-/* Refuses two reports that would go to one place. Returns 0, or -1 after a message. */
-static int keep_apart(const struct chosen_report *a, const struct chosen_report *b)
+int report_files_check(const struct sort_options *o, const struct output_path *stats,
+                       const struct markdup_report *duplicates)
 {
-    if (!a->path || !b->path || !is_same_place(a->path, b->path)) return 0;
-    if (a->path->name)
-        diag_error("%s and %s name one file, '%s': name another for one of them", a->option,
-                   b->option, a->path->name);
-    else
-        diag_error("%s and %s would mix on standard output: name a file for one of them",
-                   a->option, b->option);
-    return -1;
+    const struct sort_settings *s = &o->settings;
+    const struct markdup_rules *rules = &s->markdup_rules;
+    const bool is_pattern = s->split_by != NULL, writes = !s->sum_only;
+    struct output_path output = {0}, index = {0}, also = {0};
+    struct all_named all = {.n = 0};
+    char options[COUNT_N_KINDS][32];
+    int r = prepare_path(s, writes ? s->output : NULL, &output);
+    if (r == 0) r = prepare_path(s, writes ? s->index_path : NULL, &index);
+    if (r == 0) r = prepare_path(s, s->also, &also);
+    add(&all, true, writes ? "the output" : "the checksum", &output, is_pattern && output.final);
+    add(&all, writes && s->index_path, "the index", &index, is_pattern);
+    add(&all, s->also, "--also", &also, is_pattern);
+    add(&all, o->stats, "--stats", stats, false);
+    for (int i = 0; i < COUNT_N_KINDS; i++) {
+        (void)snprintf(options[i], sizeof options[i], "--%s", count_kind_name((enum count_kind)i));
+        add(&all, o->count_files[i].is_wanted, options[i], &o->count_files[i].path, false);
+    }
+    add(&all, s->markdup && rules->statistics_path, statistics_option, &duplicates->statistics,
+        false);
+    add(&all, s->markdup && rules->metrics_path, metrics_option, &duplicates->metrics, false);
+    if (r == 0) r = refuse_same_names(&all, s);
+    output_path_release(&output);
+    output_path_release(&index);
+    output_path_release(&also);
+    return r;
 }
 
 /* ---- writing ---- */
@@ -171,34 +192,6 @@ int report_file_write(struct output_path *path, const char *what,
 }
 
 /* ---- the reports of --markdup ---- */
-
-static const char statistics_option[] = "-f of --markdup";
-static const char metrics_option[] = "--metrics of --markdup";
-
-int markdup_report_choose(struct markdup_report *paths, struct sort_settings *settings,
-                          const struct output_path *stats)
-{
-    const struct markdup_rules *rules = &settings->markdup_rules;
-    *paths = (struct markdup_report){0};
-    if (!settings->markdup) return 0;
-    if (rules->statistics_path && report_file_choose(&paths->statistics, statistics_option,
-                                                     rules->statistics_path, settings) < 0)
-        return -1;
-    if (rules->metrics_path && report_file_choose(&paths->metrics, metrics_option,
-                                                  rules->metrics_path, settings) < 0)
-        return -1;
-    settings->asked_output.statistics = paths->statistics.final;
-    settings->asked_output.metrics = paths->metrics.final;
-    const struct chosen_report reports[] = {
-        {"--stats", stats},
-        {statistics_option, rules->statistics_path ? &paths->statistics : NULL},
-        {metrics_option, rules->metrics_path ? &paths->metrics : NULL},
-    };
-    enum { N_REPORTS = sizeof reports / sizeof *reports };
-    for (size_t i = 0; i < N_REPORTS; i++)
-        if (keep_apart(&reports[i], &reports[(i + 1) % N_REPORTS]) < 0) return -1;
-    return 0;
-}
 
 /* The data for the reports. */
 struct report_sources {

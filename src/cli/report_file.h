@@ -2,7 +2,7 @@
  * report_file.h -- chooses and writes report files: those of --stats, --flagstat, --idxstats,
  * --coverage, and the statistics of --markdup.
  *
- * Order of calls: choose before the sort; write after it, or before the output is renamed; release.
+ * Order of calls: choose all and check before the sort; write after it, or before the output is renamed; release.
  * Errors: -1 after a message. One thread at a time.
  */
 #ifndef ROCKSORT_CLI_REPORT_FILE_H
@@ -14,13 +14,9 @@
 
 #include <stdio.h>
 
-/*
- * Chooses the file `name`, or standard output for "-", for which the path stays {0}. Refuses a file
- * that the sort reads or writes (with --split-by: could write), and one that was chosen for other
- * counts. `option`, such as "--stats", is for messages.
- */
-int report_file_choose(struct output_path *path, const char *option, const char *name,
-                       const struct sort_settings *settings);
+/* Chooses the file `name`, or standard output for "-", for which the path stays {0}; also for NULL.
+   `option`, such as "--stats", is for messages. */
+int report_file_choose(struct output_path *path, const char *option, const char *name);
 
 /* Chooses the files of all requested counts. The options own the paths; the sort writes the
    files. */
@@ -37,10 +33,14 @@ struct markdup_report {
     struct output_path statistics, metrics;
 };
 
-/* Chooses the files of the requested reports, and sets them in the settings for the checkpoint.
-   stats: the file of --stats, which must be another one; or NULL. */
-int markdup_report_choose(struct markdup_report *paths, struct sort_settings *settings,
-                          const struct output_path *stats);
+/* Chooses the files of the requested reports, and sets them in the settings for the checkpoint. */
+int markdup_report_choose(struct markdup_report *paths, struct sort_settings *settings);
+
+/* Refuses a name that the sort would use for two of outputs and reports, or for an input and
+   anything but the output; with --split-by also a report that a group could overwrite. stats: the
+   file of --stats. */
+int report_files_check(const struct sort_options *options, const struct output_path *stats,
+                       const struct markdup_report *duplicates);
 
 /* Writes the reports with temporary files, and adds them to the set; or, with set NULL, the
    others. */

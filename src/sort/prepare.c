@@ -16,8 +16,6 @@
 #include <malloc.h>
 #endif
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* Checks the directories of -T now: they may be used only hours later, or never. */
 static int check_places(const struct sort_settings *s)
@@ -49,41 +47,6 @@ static int prepare_one(struct sort_context *sort, const char *name, struct outpu
     return 0;
 }
 
-/* True if both would be written to the same file, pipe or object, or one is written in place to the
-   file that the other replaces. */
-static bool is_same_place(const struct output_path *output, const struct output_path *also)
-{
-    struct stat x, y;
-    if (!also->name) return false;
-    if (output_path_same(output, also)) return true;
-    if (output->is_url || also->is_url)
-        return output->is_url && also->is_url && strcmp(output->name, also->name) == 0;
-    if (output->temporary && also->temporary) return false;
-    int r = output->name ? stat(output->name, &x) : fstat(STDOUT_FILENO, &x);
-    return r == 0 && stat(also->name, &y) == 0 && !S_ISCHR(x.st_mode) && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
-/* Refuses a name for two files. Only the output may have the name of an input. */
-static int refuse_same_names(const struct sort_context *sort)
-{
-    const struct sort_settings *s = sort->settings;
-    const struct output_path *output = &sort->output_path, *index = &sort->index_path;
-    const struct output_path *also = &sort->also_path;
-    const char *name = s->index_path, *problem = NULL;
-    if (output_path_same(output, index))
-        problem = "the output and its index: give another name to one of them";
-    else if (index->name && checkpoint_writer_is_input(sort->checkpoint, index->name))
-        problem = "an input and the index of the output: give another name to the index";
-    if (!problem) name = s->also;
-    if (!problem && (is_same_place(output, also) || (index->name && is_same_place(index, also))))
-        problem = "an output and that of --also: give another name to one of them";
-    else if (!problem && also->name && checkpoint_writer_is_input(sort->checkpoint, also->name))
-        problem = "an input and the output of --also: give another name to the output";
-    if (problem) diag_error("'%s' cannot be both %s", name, problem);
-    return problem ? -1 : 0;
-}
-
 int prepare_outputs(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
@@ -101,7 +64,7 @@ int prepare_outputs(struct sort_context *sort)
     if (s->split_by && group_dir_make(&sort->groups_dir, sort->output_path.name,
                                       thread_pool_mutex(sort->threads)) < 0)
         return -1;
-    return refuse_same_names(sort) < 0 ? -1 : check_places(s);
+    return check_places(s);
 }
 
 /* Opens the checkpoint to resume, if any. */

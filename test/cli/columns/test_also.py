@@ -177,13 +177,13 @@ class Refused(AlsoTest):
         before = bytes_of(self.bam)
         os.link(self.bam, self.path("link.bam"))
         for name in (self.bam, self.path("link.bam")):
-            self.refused(name, mention=["an input and the output of --also"])
+            self.refused(name, mention=["named for an input and for --also"])
         self.assertEqual(bytes_of(self.bam), before)
 
     def test_second_output_is_no_report(self):
         for option in ("--flagstat", "--stats"):
             self.refused(self.path("x.bam"), option, self.path("x.bam"),
-                         mention=["input or output of the sort"])
+                         mention=["is named for --also and for " + option])
 
     def test_standard_output_is_refused(self):
         for name in ("-", "/dev/stdout"):

@@ -89,7 +89,7 @@ class Options(MessagesTest):
                 (["--clean", ".", "in.sam"], "--clean", "one directory or output file"),
                 (["--clean", ""], "--clean", "takes a directory"),
                 (["--stats", "-", "in.sam"], "--stats", "name a file"),
-                (["--stats", "in.sam", "-o", "x.bam", "in.sam"], "'in.sam'", "another file"),
+                (["--stats", "in.sam", "-o", "x.bam", "in.sam"], "'in.sam'", "another name"),
                 (["--stats", "x.json", "--plan", "in.sam"], "--stats", "--plan"),
                 (["--resume", "x", "in.sam"], "--resume", "no input", "-o"),
                 (["--resume", "x", "--clean", "y"], "--resume", "--clean"),

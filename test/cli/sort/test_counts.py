@@ -307,7 +307,7 @@ class Files(KilledTest):
                                   (self.path("x"), ["--stats", self.path("x")])):
                 with self.subTest(kind=kind, name=name):
                     result = self.rocksort(f"--{kind}", name, *options, "-o", self.out, source)
-                    self.assert_error(result, name, "is an input or output of the sort")
+                    self.assert_error(result, name, "is named for ", f" --{kind}")
             result = self.rocksort(f"--{kind}", "/no/where", "-o", self.out, absent)
             self.assert_error(result, "cannot create '/no/where'")
             result = self.rocksort(f"--{kind}", self.path("x"), "-o", self.out, absent)
@@ -315,16 +315,16 @@ class Files(KilledTest):
             for options in ([], ["-o", "-"], ["-o", self.out, "--stats", "-"]):
                 with self.subTest(kind=kind, options=options):
                     self.assert_error(self.rocksort(f"--{kind}", "-", *options, source),
-                                      " - would mix with other text on standard output")
+                                      f" and --{kind} would mix on standard output")
             for options in (["--checksum-only"], ["--verify"], ["--clean"]):
                 with self.subTest(kind=kind, options=options):
                     self.assert_error(self.rocksort(f"--{kind}", self.path("x"), *options, source),
                                       "counts such as --flagstat go with a sort only")
         self.assert_error(self.rocksort("--flagstat", "-", "--idxstats", "-", "-o", self.out,
-                                        source), "--idxstats - would mix")
+                                        source), "--flagstat and --idxstats would mix")
         self.assert_error(self.rocksort("--flagstat", self.path("x"), "--coverage",
                                         self.path("./x"), "-o", self.out, source),
-                          "--coverage", "is an input or output of the sort")
+                          "is named for --flagstat and for --coverage")
         for order in (["-n"], ["-t", "RG"], ["--shuffle"]):
             self.assert_error(self.rocksort("--coverage", self.path("x"), *order, "-o", self.out,
                                             source), "--coverage", "coordinate order")
