@@ -70,8 +70,10 @@ static const char *take_line(struct bed_reader *reader, char *line)
     if (!parse_position(fields[1], &interval.begin) || !parse_position(fields[2], &interval.end))
         return "its begin and end must be whole numbers";
     if (interval.begin >= interval.end) return "its end must come after its begin";
-    if (n == 4 && *fields[3] && strcmp(fields[3], ".") != 0)
-        interval.name = text_pool_put(&bed->names, fields[3]);
+    if (n == 4 && *fields[3] && strcmp(fields[3], ".") != 0) {
+        interval.name = bed->names.l;
+        xalloc_require(kputsn(fields[3], strlen(fields[3]) + 1, &bed->names) >= 0);
+    }
     xgrow(&bed->intervals, &bed->room, bed->n + 1, bed->n / 4 + 64, sizeof *bed->intervals);
     bed->intervals[bed->n++] = interval;
     return NULL;
@@ -150,12 +152,12 @@ int bed_file_read(const char *path, sam_hdr_t *header, struct bed_intervals *bed
 const char *bed_interval_name(const struct bed_intervals *bed, size_t interval)
 {
     size_t name = bed->intervals[interval].name;
-    return name == NO_NAME ? NULL : bed->names.bytes + name;
+    return name == NO_NAME ? NULL : bed->names.s + name;
 }
 
 void bed_intervals_release(struct bed_intervals *bed)
 {
     free(bed->intervals);
-    free(bed->names.bytes);
+    ks_free(&bed->names);
     *bed = (struct bed_intervals){0};
 }

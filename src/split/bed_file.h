@@ -10,8 +10,6 @@
 #ifndef ROCKSORT_SPLIT_BED_FILE_H
 #define ROCKSORT_SPLIT_BED_FILE_H
 
-#include "util/text_pool.h"
-
 #include <htslib/sam.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +24,7 @@ struct bed_interval {
 struct bed_intervals {
     struct bed_interval *intervals;     /* sorted by reference, begin and line; they may overlap */
     size_t n, room;
-    struct text_pool names;     /* of the intervals */
+    kstring_t names;            /* of the intervals, each with its NUL */
 };
 
 /* Reads the file. A file without intervals and a reference that the header lacks are errors. The
