@@ -138,11 +138,11 @@ static const char *deflated_by(const struct sort_settings *s)
 /* Writes a group of --split-by. */
 static void write_group(struct json_writer *json, struct group_list *groups, size_t group)
 {
-    const struct split_group_counts *counts = group_list_counts(groups, group);
+    const struct split_group *counts = &groups->all[group];
     char *file = group_list_file(groups, group), *index = group_list_index(groups, group);
     json_begin_object(json, NULL);
-    json_string(json, "name", group_list_title(groups, group));
-    json_string(json, "begin", group_list_begin(groups, group));
+    json_string(json, "name", groups->all[group].title);
+    json_string(json, "begin", groups->all[group].begin);
     json_string(json, "file", file);
     json_string(json, "index", index);
     json_unsigned(json, "bytes", counts->n_bytes);
@@ -164,7 +164,7 @@ static void write_output(struct json_writer *json, const struct sort_settings *s
     json_string(json, "also", s->also);
     write_known(json, "also_bytes", r->also_bytes);
     json_begin_array(json, "groups");
-    for (size_t i = 0; r->groups && i < group_list_count(r->groups); i++)
+    for (size_t i = 0; r->groups && i < r->groups->n; i++)
         write_group(json, r->groups, i);
     json_end(json);
     json_end(json);

@@ -54,7 +54,7 @@ static int check_known(const struct sort_context *sort)
 {
     const struct output_settings *like = like_of(sort);
     group_list_set_patterns(sort->groups, like->path->name, like->index_path->name);
-    for (size_t i = 0; i < group_list_count(sort->groups); i++)
+    for (size_t i = 0; i < sort->groups->n; i++)
         if (check_files(sort, i) < 0) return -1;
     return 0;
 }
@@ -124,7 +124,7 @@ static int make_own_header(const struct sort_context *sort, struct open_group *o
     if (sort->split->request.kind != SPLIT_READ_GROUP) return 0;
     open->header = sam_hdr_dup(sort->header);
     const char *keep = open->number < split_plan_none(sort->split)
-                           ? group_list_title(sort->groups, open->number) : NULL;
+                           ? sort->groups->all[open->number].title : NULL;
     if (open->header && sam_hdr_remove_except(open->header, "RG", keep ? "ID" : NULL, keep) >= 0)
         return 0;
     diag_error("cannot make the header of '%s': it is damaged, or memory is short", open->name);
@@ -139,7 +139,7 @@ static int close_group(const struct sort_context *sort, struct open_group *open,
     if (complete && output_file_end(&open->file) < 0) complete = false;
     int r = output_file_close(&open->file, complete);
     interpose_put_off_syncs(false);
-    group_list_counts(sort->groups, open->number)->n_bytes = open->file.n_bytes;
+    sort->groups->all[open->number].n_bytes = open->file.n_bytes;
     output_path_release(&open->path);
     output_path_release(&open->index_path);
     sam_hdr_destroy(open->header);
@@ -172,7 +172,7 @@ static int open_group(struct sort_context *sort, size_t number, struct open_grou
     open->number = number;
     open->name = group_list_file(sort->groups, number);
     open->index_name = group_list_index(sort->groups, number);
-    group_list_counts(sort->groups, number)->begun = true;
+    sort->groups->all[number].begun = true;
     place_file(sort, &open->path, number, open->name, false);
     if (open->index_name)
         place_file(sort, &open->index_path, number, open->index_name, true);
@@ -216,7 +216,7 @@ static int close_groups(struct sort_context *sort, bool all, bool complete)
 static ssize_t add_value(struct sort_context *sort, char *text)
 {
     struct group_list *groups = sort->groups;
-    if (group_list_count(groups) == SPLIT_MOST_GROUPS) {
+    if (groups->n == SPLIT_MOST_GROUPS) {
         split_plan_refuse(sort->split->request.kind);
         return -1;
     }
@@ -236,7 +236,7 @@ static ssize_t group_of_value(struct sort_context *sort, const struct output_spa
     /* Only read groups of the header are known, not the group without a value. A value of another
        type with the same text is another group. */
     if (number < 0 || (size_t)number >= split_plan_none(plan) ||
-        group_list_counts(groups, (size_t)number)->begun)
+        groups->all[number].begun)
         number = add_value(sort, text);
     free(text);
     return number;
@@ -289,7 +289,7 @@ static struct output_file *file_of_group(struct sort_context *sort, const struct
         sort->output.open[sort->output.n_open++] = open;
         if (r < 0) return NULL;
     }
-    group_list_counts(sort->groups, (size_t)number)->n_records += span->n_records;
+    sort->groups->all[number].n_records += span->n_records;
     return &open->file;
 }
 
@@ -299,9 +299,9 @@ static struct output_file *file_of_group(struct sort_context *sort, const struct
 static int make_empty(struct sort_context *sort)
 {
     struct group_list *groups = sort->groups;
-    for (size_t i = 0; i < group_list_count(groups); i++) {
+    for (size_t i = 0; i < groups->n; i++) {
         struct open_group *open;
-        if (group_list_counts(groups, i)->begun) continue;
+        if (groups->all[i].begun) continue;
         bool opened = open_group(sort, i, &open) == 0;
         if (close_group(sort, open, opened) < 0) return -1;
     }
@@ -312,7 +312,7 @@ static int make_empty(struct sort_context *sort)
 static void add_stale_indexes(struct sort_context *sort)
 {
     const struct group_list *groups = sort->groups;
-    for (size_t i = 0; i < group_list_count(groups); i++) {
+    for (size_t i = 0; i < groups->n; i++) {
         char *file = group_list_file(groups, i), *index = group_list_index(groups, i);
         const struct output_path path = {.name = file, .final = file};
         output_set_add_stale(&sort->outputs, &path, index, &like_of(sort)->format);
@@ -341,7 +341,7 @@ static bool has_directories(const char *pattern)
 static int complete_groups(struct sort_context *sort)
 {
     const struct output_groups files = {
-        .n = group_list_count(sort->groups) * (like_of(sort)->index_path->name ? 2 : 1),
+        .n = sort->groups->n * (like_of(sort)->index_path->name ? 2 : 1),
         .make_directories = has_directories(like_of(sort)->path->name) ||
                             has_directories(like_of(sort)->index_path->name),
         .look_up = look_up_file, .arg = sort, .dir = sort->groups_dir.path,
@@ -356,11 +356,8 @@ static int complete_groups(struct sort_context *sort)
 /* Sets the starts of ranges, for the report. */
 static void note_begins(const struct sort_context *sort)
 {
-    for (size_t i = 0; i < sort->split->n_groups; i++) {
-        char *begin = split_plan_range_begin(sort->split, i, sort->header);
-        group_list_set_begin(sort->groups, i, begin);
-        free(begin);
-    }
+    for (size_t i = 0; i < sort->split->n_groups; i++)
+        sort->groups->all[i].begin = split_plan_range_begin(sort->split, i, sort->header);
 }
 
 static int close_all_groups(struct sort_context *sort, bool complete)
@@ -370,8 +367,8 @@ static int close_all_groups(struct sort_context *sort, bool complete)
     if (r == 0) r = make_empty(sort);
     if (r == 0) r = complete_groups(sort);
     if (r == 0) note_begins(sort);
-    for (size_t i = 0; r == 0 && i < group_list_count(sort->groups); i++)
-        sort->output.files[0].n_bytes += group_list_counts(sort->groups, i)->n_bytes;
+    for (size_t i = 0; r == 0 && i < sort->groups->n; i++)
+        sort->output.files[0].n_bytes += sort->groups->all[i].n_bytes;
     return r;
 }
 

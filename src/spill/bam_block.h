@@ -97,8 +97,8 @@ bool bam_block_verify(const uint8_t *value, size_t value_bytes);
 /*
  * Decompresses a block and checks that it is n_records whole records that are valid for a header of
  * n_refs references, with ordinals if the rules need them: the checksum does not prove that
- * rocksort wrote the block. Returns the records, from malloc, and sets *keyed_bytes to the bytes of their
- * keyed_records (slice_merge.h), 0 in a fixed order. NULL if the block is damaged.
+ * rocksort wrote the block. Returns the records, from malloc, and sets *keyed_bytes to the bytes of
+ * their keyed_records (slice_merge.h), 0 in a fixed order. NULL if the block is damaged.
  */
 uint8_t *bam_block_unpack(const struct bam_block *block, const struct sort_rules *rules,
                           int32_t n_refs, struct temp_coder *coder, size_t *keyed_bytes);

@@ -158,6 +158,6 @@ const char *bed_interval_name(const struct bed_intervals *bed, size_t interval)
 void bed_intervals_release(struct bed_intervals *bed)
 {
     free(bed->intervals);
-    free(bed->names.s);
+    ks_free(&bed->names);
     *bed = (struct bed_intervals){0};
 }

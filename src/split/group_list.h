@@ -7,11 +7,10 @@
  * taken gets _2, _3 and so on, so a name depends only on the titles added before. File names are
  * made on demand, from a pattern and the name.
  *
- * Memory: 80 bytes for each of up to 100,000 groups, plus the title, and the name if that differs.
+ * Memory: 150 bytes for each of up to 100,000 groups, plus the title, and the name if that differs.
  *
  * Order of calls: create; add, any number of times; set_patterns, before files are asked for.
- * Ownership: the caller frees file names. The list owns titles and names; they are valid until the
- * next group is added or a range start is set. Threads: one at a time. No errors.
+ * Ownership: the caller frees file names. Threads: one at a time. No errors.
  */
 #ifndef ROCKSORT_SPLIT_GROUP_LIST_H
 #define ROCKSORT_SPLIT_GROUP_LIST_H
@@ -24,7 +23,21 @@
 enum { GROUP_NAME_BYTES = 180 };        /* a file name has at most 255, with the rest of the
                                            pattern */
 
-struct group_list;
+struct split_group {            /* moves when a group is added; its texts do not */
+    char *title, *name;         /* owned by the list; may be the same text */
+    uint32_t last_number;       /* last _N added to this name to make another one */
+    /* for the caller */
+    char *begin;                /* the start of its range, which the list frees; or NULL */
+    uint64_t n_records, n_bytes;        /* that were written */
+    bool begun;                 /* its file was opened */
+};
+
+struct group_list {
+    struct split_group *all;
+    size_t n, room;
+    void *by_title, *by_name;   /* khash: numbers of groups */
+    char *patterns[2];          /* of the file, and of the index */
+};
 
 struct group_list *group_list_create(void);
 
@@ -34,26 +47,8 @@ void group_list_destroy(struct group_list *list);
 /* Adds a group; no group may have this title yet. Returns its number: 0, 1 and so on. */
 size_t group_list_add(struct group_list *list, const char *title);
 
-size_t group_list_count(const struct group_list *list);
-const char *group_list_title(const struct group_list *list, size_t group);
-const char *group_list_name(const struct group_list *list, size_t group);
-
 /* The first group with this title, or -1. */
 ssize_t group_list_find(const struct group_list *list, const char *title);
-
-/* What was written to a group; the caller updates it. Valid until the next group is added. */
-struct split_group_counts {
-    uint64_t n_records, n_bytes;
-    bool begun;                 /* its file was opened */
-};
-
-struct split_group_counts *group_list_counts(struct group_list *list, size_t group);
-
-/* Sets the start of the group's range, or NULL if it has none. */
-void group_list_set_begin(struct group_list *list, size_t group, const char *begin);
-
-/* The start of the group's range, or NULL. */
-const char *group_list_begin(const struct group_list *list, size_t group);
 
 /* Sets the patterns of file names; % stands for the group's name. index: NULL if groups have no
    index. Copies both. */

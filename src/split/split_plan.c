@@ -146,7 +146,7 @@ static int plan_contigs(struct split_plan *plan, const sam_hdr_t *header, struct
 static void name_groups(const struct bed_intervals *bed, const sam_hdr_t *header,
                         struct group_list *groups, uint32_t *numbers)
 {
-    for (size_t i = 0; i < bed->n && group_list_count(groups) <= SPLIT_MOST_GROUPS; i++) {
+    for (size_t i = 0; i < bed->n && groups->n <= SPLIT_MOST_GROUPS; i++) {
         const struct bed_interval *interval = &bed->intervals[i];
         const char *given = bed_interval_name(bed, i);
         char *made = given ? NULL
@@ -192,7 +192,7 @@ static int plan_bed(struct split_plan *plan, sam_hdr_t *header, struct group_lis
     if (bed_file_read(plan->request.bed, header, &bed) < 0) return -1;
     uint32_t *numbers = xcalloc(bed.n, sizeof *numbers);
     name_groups(&bed, header, groups, numbers);
-    int r = check_number(SPLIT_BED, group_list_count(groups) + 2);
+    int r = check_number(SPLIT_BED, groups->n + 2);
     if (r == 0) {
         size_t outside = group_list_add(groups, SPLIT_OUTSIDE);
         add_span(plan, 0, INT64_MIN, outside);
@@ -224,7 +224,7 @@ static int name_read_groups(sam_hdr_t *header, struct group_list *groups)
         if (id) (void)group_list_add(groups, id);
     }
     (void)group_list_add(groups, SPLIT_NO_VALUE);
-    return check_number(SPLIT_READ_GROUP, group_list_count(groups));
+    return check_number(SPLIT_READ_GROUP, groups->n);
 }
 
 static int make_plan(struct split_plan *plan, sam_hdr_t *header, struct group_list *groups)
@@ -248,7 +248,7 @@ struct split_plan *split_plan_create(const struct split_request *request, sam_hd
         split_plan_destroy(plan);
         return NULL;
     }
-    plan->n_groups = group_list_count(groups);
+    plan->n_groups = groups->n;
     if (plan->n_spans > 0) finish_spans(plan);
     return plan;
 }

@@ -147,8 +147,8 @@ TEST(test_ranges_are_those_of_the_counts)
         }
         split_plan_set_ranges(plan, counts);
         CHECK(&rng, plan->n_groups == n_ranges + 1);
-        CHECK(&rng, strlen(group_list_title(groups, 0)) ==
-                        strlen(group_list_title(groups, n_ranges - 1)));
+        CHECK(&rng, strlen(groups->all[0].title) ==
+                        strlen(groups->all[n_ranges - 1].title));
         check_cursor(&rng, plan);
         check_begins(&rng, plan, header, n_ranges);
         unobserve(range_counts_observer(counts));
