@@ -43,11 +43,6 @@ enum file_lock file_lock_patiently(int fd)
     return lock;
 }
 
-void file_lock_drop(int fd)
-{
-    (void)flock(fd, LOCK_UN);
-}
-
 bool file_lock_has_name(int fd, int dir_fd, const char *name)
 {
     struct stat held, there;

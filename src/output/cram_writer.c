@@ -16,7 +16,6 @@
 
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
-#include "os/disk_space.h"
 #include "os/exception_guard.h"
 #include "os/transfers.h"
 #include "output/cram_pump.h"
@@ -39,7 +38,7 @@ struct cram_writer {
     hFILE *pump_in;             /* the pump's writing end, until `file` owns it */
     samFile *file;
     bool encoder_failed;        /* `file` must not be closed */
-    int index_fd;               /* memfd of an index to upload, or -1 */
+    int index_fd;               /* memfd of the index, or -1 */
     struct cram_reference reference;
     bam1_t *record;
     struct cram_writer *next_open;      /* under encoders.lock */
@@ -133,36 +132,20 @@ static void explain_abort(void *arg)
     (void)pthread_mutex_unlock(&encoders.lock);
 }
 
-/* Called by output_path_make: htslib opens the index by its name. */
-static int start_cram_index(void *arg)
-{
-    struct cram_writer *writer = arg;
-    return sam_idx_init(writer->file, writer->settings.header, 0,
-                        output_path_to_write(writer->settings.index_path));
-}
-
 /* htslib would complete the upload of an index even if the sort fails. So it writes the index to
-   memory, some bytes for 10,000 records, and the caller uploads it when the output is complete. */
-static int start_index_in_memory(struct cram_writer *writer)
-{
-    char name[64];
-    writer->index_fd = memfd_create("index", MFD_CLOEXEC);
-    if (writer->index_fd < 0) return -1;
-    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", writer->index_fd);
-    return sam_idx_init(writer->file, writer->settings.header, 0, name);
-}
-
+   memory, some bytes for 10,000 records, and cram_writer_write_index to its file. */
 static int start_index(struct cram_writer *writer)
 {
-    struct output_path *path = writer->settings.index_path;
+    char name[64];
+    const struct output_path *path = writer->settings.index_path;
     if (!path) return 0;
-    errno = 0;
-    int r = path->is_url ? start_index_in_memory(writer)
-                         : output_path_make(path, start_cram_index, writer);
-    if (r < 0)
-        diag_error("cannot create the index '%s': %s%s", path->name, strerror(errno),
-                   diag_advice(errno));
-    return r;
+    writer->index_fd = memfd_create("index", MFD_CLOEXEC);
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", writer->index_fd);
+    if (writer->index_fd >= 0 && sam_idx_init(writer->file, writer->settings.header, 0, name) == 0)
+        return 0;
+    diag_error("cannot create the index '%s': %s%s", path->name, strerror(errno),
+               diag_advice(errno));
+    return -1;
 }
 
 static void watch_encoder(struct cram_writer *writer)
@@ -258,7 +241,7 @@ int cram_writer_end(struct cram_writer *writer, bool complete)
     return r < 0 && complete ? encoder_error(writer, "") : 0;
 }
 
-int cram_writer_send_index(const struct cram_writer *writer)
+int cram_writer_write_index(const struct cram_writer *writer)
 {
     struct output_path *path = writer->settings.index_path;
     struct stat st;
@@ -266,9 +249,12 @@ int cram_writer_send_index(const struct cram_writer *writer)
     if (writer->index_fd < 0) return 0;
     if (fstat(writer->index_fd, &st) == 0)
         bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, writer->index_fd, 0);
-    int r = bytes != MAP_FAILED ? output_path_put(path, bytes, (size_t)st.st_size) : -1;
-    if (r < 0) disk_space_print_output_error(path->name, errno, NULL, 0);
-    if (bytes != MAP_FAILED) (void)munmap(bytes, (size_t)st.st_size);
+    if (bytes == MAP_FAILED) {
+        diag_error("cannot read the index '%s' from memory: %s", path->name, strerror(errno));
+        return -1;
+    }
+    int r = output_path_save(path, bytes, (size_t)st.st_size);
+    (void)munmap(bytes, (size_t)st.st_size);
     return r;
 }
 

@@ -4,7 +4,7 @@
  * htslib's output goes through a pump (cram_pump.h), which needs a thread of its own.
  *
  * Order of calls: create; pump, in its thread; start; write, in sorted order; check and end;
- * send_index, if the output is complete, when the pump's thread has ended; destroy. Ownership: the
+ * write_index, if the output is complete, when the pump's thread has ended; destroy. Ownership: the
  * writer borrows what its settings point to. Threads: one, besides the pump's. Errors: -1 after a
  * message that names the output.
  */
@@ -51,8 +51,8 @@ int cram_writer_end(struct cram_writer *writer, bool complete);
 /* Reports the error of the pump, which htslib does not see. */
 int cram_writer_check(struct cram_writer *writer);
 
-/* Uploads the index if its path is a URL. */
-int cram_writer_send_index(const struct cram_writer *writer);
+/* Writes and commits the index, if there is one. */
+int cram_writer_write_index(const struct cram_writer *writer);
 
 /* Call this when the pump's thread has ended. Accepts NULL. */
 void cram_writer_destroy(struct cram_writer *writer);

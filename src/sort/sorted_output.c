@@ -357,11 +357,8 @@ static int complete_groups(const struct sorted_output *out)
 /* Sets the starts of ranges, for the report. */
 static void note_begins(const struct sorted_output *out)
 {
-    for (size_t i = 0; i < out->plan->n_groups; i++) {
-        char *begin = split_plan_range_begin(out->plan, i, out->header);
-        group_list_set_begin(out->groups, i, begin);
-        free(begin);
-    }
+    for (size_t i = 0; i < out->plan->n_groups; i++)
+        group_list_set_begin(out->groups, i, split_plan_range_begin(out->plan, i, out->header));
 }
 
 static int close_all_groups(struct sorted_output *out, bool complete, struct output_result *result)

@@ -29,7 +29,7 @@ struct sorted_output {          /* starts as {settings of files, and of groups} 
     struct output_set *set;     /* renames the files */
     /* with groups */
     sam_hdr_t *header;          /* of the output */
-    struct output_header shared_header;
+    struct byte_buffer shared_header;
     struct open_group **open;   /* one, or several with intervals apart */
     size_t n_open, open_room;
     size_t span;                /* by place: the last span */

@@ -1,92 +1,47 @@
-/*
- * group_list.c -- see group_list.h.
- *
- * All texts are in one array. Two hash tables of group numbers, with linear probing, find groups by
- * title and by name.
- */
+/* group_list.c -- see group_list.h. */
 #include "split/group_list.h"
 
-#include "util/text_pool.h"
 #include "util/xalloc.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
-enum { FIRST_ROOM = 16 };
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#include <htslib/khash.h>
+KHASH_MAP_INIT_STR(group, size_t)       /* title or name to number */
+#pragma GCC diagnostic pop
 
 struct group {
     struct split_group_counts counts;
     uint32_t last_number;       /* last _N added to this name to make another one */
-    size_t title, name;         /* offsets in `texts` */
-    size_t begin;               /* offset in `texts` plus 1; 0: none */
-};
-
-/* The size is a power of two; at most two thirds of the slots are in use. */
-struct group_set {
-    uint32_t *slots;            /* 0: free; else the number of a group, from 1 */
-    size_t n, room;
-    size_t field;               /* offset in struct group of the key's offset */
+    char *title, *name;         /* owned; often the same */
+    char *begin;                /* owned; NULL: none */
 };
 
 struct group_list {
     struct group *groups;
     size_t n, room;
-    struct text_pool texts;
-    struct group_set by_title, by_name;
+    khash_t(group) *by_title, *by_name;
     char *patterns[2];          /* of the file, and of the index */
 };
 
-/* ---- texts and sets ---- */
-
-static const char *key_of(const struct group_list *list, const struct group_set *set, size_t group)
+static ssize_t find(const khash_t(group) *map, const char *key)
 {
-    size_t at;
-    memcpy(&at, (const char *)&list->groups[group] + set->field, sizeof at);
-    return list->texts.bytes + at;
+    khint_t at = kh_get(group, map, key);
+    return at == kh_end(map) ? -1 : (ssize_t)kh_val(map, at);
 }
 
-/* The slot of the key, or the free slot for it. At least one slot must be free. */
-static uint32_t *find_slot(const struct group_list *list, const struct group_set *set,
-                           const char *key, size_t n)
+/* Adds a group, unless the map has its key. */
+static void put(khash_t(group) *map, const char *key, size_t group)
 {
-    size_t k = (size_t)XXH3_64bits(key, n) & (set->room - 1);
-    for (; set->slots[k]; k = (k + 1) & (set->room - 1)) {
-        const char *other = key_of(list, set, set->slots[k] - 1);
-        if (strncmp(other, key, n) == 0 && !other[n]) break;
-    }
-    return &set->slots[k];
-}
-
-static ssize_t find(const struct group_list *list, const struct group_set *set, const char *key,
-                    size_t n)
-{
-    return set->n > 0 ? (ssize_t)*find_slot(list, set, key, n) - 1 : -1;
-}
-
-/* Adds a group, unless the set has its key. */
-static void put(const struct group_list *list, struct group_set *set, size_t group)
-{
-    const char *key = key_of(list, set, group);
-    uint32_t *slot = find_slot(list, set, key, strlen(key));
-    if (*slot) return;
-    *slot = (uint32_t)group + 1;
-    set->n++;
-}
-
-/* Adds the last group. */
-static void put_last(const struct group_list *list, struct group_set *set)
-{
-    if (set->n + 1 <= set->room / 3 * 2) {
-        put(list, set, list->n - 1);
-        return;
-    }
-    free(set->slots);
-    set->room = set->room ? 2 * set->room : FIRST_ROOM;
-    set->slots = xcalloc(set->room, sizeof *set->slots);
-    set->n = 0;
-    for (size_t i = 0; i < list->n; i++) put(list, set, i);
+    int r;
+    khint_t at = kh_put(group, map, key, &r);
+    xalloc_require(r >= 0);
+    if (r > 0) kh_val(map, at) = group;
 }
 
 /* ---- names ---- */
@@ -113,12 +68,12 @@ static char *make_safe(const char *title)
 static char *choose_name(struct group_list *list, const char *title)
 {
     char *safe = make_safe(title);
-    ssize_t taken = find(list, &list->by_name, safe, strlen(safe));
+    ssize_t taken = find(list->by_name, safe);
     if (taken < 0) return safe;
     uint32_t *number = &list->groups[taken].last_number;
     for (;;) {
         char *name = xasprintf("%s_%u", safe, ++*number);
-        if (find(list, &list->by_name, name, strlen(name)) < 0) {
+        if (find(list->by_name, name) < 0) {
             free(safe);
             return name;
         }
@@ -131,18 +86,24 @@ static char *choose_name(struct group_list *list, const char *title)
 struct group_list *group_list_create(void)
 {
     struct group_list *list = xcalloc(1, sizeof *list);
-    list->by_title.field = offsetof(struct group, title);
-    list->by_name.field = offsetof(struct group, name);
+    list->by_title = kh_init(group);
+    list->by_name = kh_init(group);
+    xalloc_require(list->by_title && list->by_name);
     return list;
 }
 
 void group_list_destroy(struct group_list *list)
 {
     if (!list) return;
+    for (size_t i = 0; i < list->n; i++) {
+        struct group *group = &list->groups[i];
+        if (group->name != group->title) free(group->name);
+        free(group->title);
+        free(group->begin);
+    }
     free(list->groups);
-    free(list->texts.bytes);
-    free(list->by_title.slots);
-    free(list->by_name.slots);
+    kh_destroy(group, list->by_title);
+    kh_destroy(group, list->by_name);
     for (size_t i = 0; i < 2; i++) free(list->patterns[i]);
     free(list);
 }
@@ -152,11 +113,10 @@ size_t group_list_add(struct group_list *list, const char *title)
     char *name = choose_name(list, title);
     xgrow(&list->groups, &list->room, list->n + 1, list->n / 4 + 16, sizeof *list->groups);
     struct group *group = &list->groups[list->n++];
-    *group = (struct group){.last_number = 1, .title = text_pool_put(&list->texts, title)};
-    group->name = strcmp(name, title) == 0 ? group->title : text_pool_put(&list->texts, name);
-    free(name);
-    put_last(list, &list->by_title);
-    put_last(list, &list->by_name);
+    *group = (struct group){.last_number = 1, .name = name};
+    group->title = strcmp(name, title) == 0 ? name : xstrdup(title);
+    put(list->by_title, group->title, list->n - 1);
+    put(list->by_name, name, list->n - 1);
     return list->n - 1;
 }
 
@@ -167,17 +127,17 @@ size_t group_list_count(const struct group_list *list)
 
 const char *group_list_title(const struct group_list *list, size_t group)
 {
-    return list->texts.bytes + list->groups[group].title;
+    return list->groups[group].title;
 }
 
 const char *group_list_name(const struct group_list *list, size_t group)
 {
-    return list->texts.bytes + list->groups[group].name;
+    return list->groups[group].name;
 }
 
 ssize_t group_list_find(const struct group_list *list, const char *title)
 {
-    return find(list, &list->by_title, title, strlen(title));
+    return find(list->by_title, title);
 }
 
 struct split_group_counts *group_list_counts(struct group_list *list, size_t group)
@@ -185,15 +145,14 @@ struct split_group_counts *group_list_counts(struct group_list *list, size_t gro
     return &list->groups[group].counts;
 }
 
-void group_list_set_begin(struct group_list *list, size_t group, const char *begin)
+void group_list_set_begin(struct group_list *list, size_t group, char *begin)
 {
-    if (begin) list->groups[group].begin = text_pool_put(&list->texts, begin) + 1;
+    list->groups[group].begin = begin;
 }
 
 const char *group_list_begin(const struct group_list *list, size_t group)
 {
-    size_t begin = list->groups[group].begin;
-    return begin ? list->texts.bytes + begin - 1 : NULL;
+    return list->groups[group].begin;
 }
 
 /* ---- names of files ---- */
@@ -255,8 +214,10 @@ static bool is_made(const struct group_list *list, const char *file, const char 
         else n_other++;
     }
     if (n_percents == 0 || n_file < n_other || (n_file - n_other) % n_percents != 0) return false;
-    size_t n_name = (n_file - n_other) / n_percents;
-    ssize_t group = find(list, &list->by_name, file + (strchr(pattern, '%') - pattern), n_name);
+    char *name = xasprintf("%.*s", (int)((n_file - n_other) / n_percents),
+                           file + (strchr(pattern, '%') - pattern));
+    ssize_t group = find(list->by_name, name);
+    free(name);
     if (group < 0) return false;
     char *made = file_of(list, (size_t)group, pattern);
     bool same = strcmp(made, file) == 0;

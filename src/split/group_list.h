@@ -7,11 +7,11 @@
  * taken gets _2, _3 and so on, so a name depends only on the titles added before. File names are
  * made on demand, from a pattern and the name.
  *
- * Memory: 80 bytes for each of up to 100,000 groups, plus the title, and the name if that differs.
+ * Memory: some 120 bytes for each of up to 100,000 groups, plus the title, and the name if that
+ * differs.
  *
  * Order of calls: create; add, any number of times; set_patterns, before files are asked for.
- * Ownership: the caller frees file names. The list owns titles and names; they are valid until the
- * next group is added or a range start is set. Threads: one at a time. No errors.
+ * Ownership: the caller frees file names. The list owns titles and names. Threads: one at a time. No errors.
  */
 #ifndef ROCKSORT_SPLIT_GROUP_LIST_H
 #define ROCKSORT_SPLIT_GROUP_LIST_H
@@ -49,8 +49,8 @@ struct split_group_counts {
 
 struct split_group_counts *group_list_counts(struct group_list *list, size_t group);
 
-/* Sets the start of the group's range, or NULL if it has none. */
-void group_list_set_begin(struct group_list *list, size_t group, const char *begin);
+/* Sets the start of the group's range, which the list frees, or NULL if it has none. */
+void group_list_set_begin(struct group_list *list, size_t group, char *begin);
 
 /* The start of the group's range, or NULL. */
 const char *group_list_begin(const struct group_list *list, size_t group);

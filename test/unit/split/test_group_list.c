@@ -5,6 +5,7 @@
 #include "unit_test.h"
 
 #include "split/group_list.h"
+#include "util/xalloc.h"
 
 OWNER(struct group_list, group_list_destroy)
 
@@ -48,7 +49,7 @@ TEST(test_colliding_names_get_numbers)
     assert_null(group_list_begin(list, 2));
     group_list_set_begin(list, 2, NULL);
     assert_null(group_list_begin(list, 2));
-    group_list_set_begin(list, 2, "chr1:1");
+    group_list_set_begin(list, 2, xstrdup("chr1:1"));
     assert_string_equal(group_list_begin(list, 2), "chr1:1");
     assert_null(group_list_begin(list, 1));
     assert_string_equal(group_list_title(list, 0), "chr1");
