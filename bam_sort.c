@@ -5,7 +5,6 @@
  */
 #include "sort/bam_sort.h"
 
-#include "markdup/scan_runs.h"
 #include "os/exception_guard.h"
 #include "output/count_files.h"
 #include "resume/abort_cleanup.h"
@@ -14,6 +13,8 @@
 #include "sort/merge_sorted.h"
 #include "sort/prepare.h"
 #include "sort/progress.h"
+#include "sort/scan_runs.h"
+#include "sort/spiller.h"
 #include "sort/verify.h"
 
 #ifdef __GLIBC__
@@ -26,9 +27,9 @@ static int load_phase(struct sort_context *sort)
 {
     bool may_spill = !sort->settings->sum_only;
     load_totals_set_loading(sort->totals, true);
-    if (may_spill && spill_start(sort->spiller) < 0) return -1;
+    if (may_spill && spill_start(sort) < 0) return -1;
     int r = load_input(sort, 0);
-    if (may_spill) spill_join(sort->spiller);
+    if (may_spill) spill_join(sort);
     if (r == 0 && thread_pool_failed(sort->threads)) r = -1;
     return sort->verification ? verification_finish(sort->verification, r, sort->report) : r;
 }
@@ -37,9 +38,9 @@ static int load_phase(struct sort_context *sort)
 static int settle_phase(struct sort_context *sort)
 {
     struct load_counts read;
-    if (spill_to_fit(sort->spiller) < 0) return -1;
+    if (spill_to_fit(sort) < 0) return -1;
     load_totals_look(sort->totals, &read);
-    unsigned n_runs = spill_n_runs(sort->spiller);
+    unsigned n_runs = sort->spiller.totals.n_runs;
     bool all_are_in_runs = sort_buffer_pool_n_kept(sort->pool) == 0;
     if (read.input_is_cut)
         checkpoint_writer_save_part(sort->checkpoint, n_runs);
@@ -47,7 +48,7 @@ static int settle_phase(struct sort_context *sort)
         return -1;
     /* If the input was truncated or a signal came, the sort fails; the records read are saved. */
     if (read.input_is_cut || sort->totals->stop_signal) return -1;
-    spill_check_output(sort->spiller);
+    spill_check_output(sort);
     return checkpoint_writer_may_write(sort->checkpoint) ? 0 : -1;
 }
 
@@ -59,42 +60,19 @@ static struct record_observers observers_of_runs(const struct sort_context *sort
     return observers;
 }
 
-/* Shows observers the records that an interrupted sort has stored. */
-static int scan_earlier_runs(struct sort_context *sort)
-{
-    struct memory_budget budget;
-    sort_buffer_pool_budget(sort->pool, &budget);
-    const struct record_observers observers = observers_of_runs(sort);
-    const struct scan_stored_settings earlier = {
-        .threads = sort->threads, .observers = &observers,
-        .store = temp_store_runs(sort->store), .rules = &sort->rules,
-        .n_refs = sam_hdr_nref(sort->header),
-        .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
-        .end_run = sort->first_own_run, .n_threads = sort->settings->n_threads,
-        .queue_bytes = budget.total_bytes / 16,
-    };
-    return scan_stored_runs(&earlier);
-}
-
 /* Resolves duplicates, the groups of the output and the columns. */
 static int resolve_phase(struct sort_context *sort)
 {
-    struct spill_totals spilled;
+    const struct record_observers observers = observers_of_runs(sort);
     if (!sort->duplicates && !input_scan_is_needed(&sort->scan)) return 0;
     progress_enter(sort->progress, SORT_PHASE_MARK);
-    if (sort->first_own_run > 0 && scan_earlier_runs(sort) < 0) return -1;
+    if (sort->first_own_run > 0 && scan_earlier_runs(sort, &observers) < 0) return -1;
     if (input_scan_settle(&sort->scan, sort->split, sort->columns) < 0) return -1;
     if (!sort->duplicates) return 0;
-    spill_look(sort->spiller, &spilled);
-    struct kept_buffers kept = {.threads = sort->threads, .n_threads = sort->settings->n_threads,
-                                .first_run = spilled.next_run};
-    kept.buffers = sort_buffer_pool_kept(sort->pool, &kept.n);
     /* The load has ended and the merge has not begun. */
     size_t kept_bytes = sort_buffer_pool_kept_bytes(sort->pool), all = sort->budget.total_bytes;
-    if (scan_kept_buffers(&kept, &sort->observers_run) < 0 ||
-        markdup_resolve(sort->duplicates, kept_bytes < all ? all - kept_bytes : 0) < 0)
-        return -1;
-    return mark_kept_buffers(&kept, sort->duplicates);
+    return scan_kept_buffers(sort) < 0
+               ? -1 : markdup_resolve(sort->duplicates, kept_bytes < all ? all - kept_bytes : 0);
 }
 
 /* Merges the runs and sort buffers or, with --merge, the inputs. */
@@ -167,7 +145,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     progress_enter(sort.progress, SORT_PHASE_CLOSE);
     progress_stop(sort.progress);
     cut_names_warn(&sort.cut_names);
-    if (r < 0) checkpoint_writer_try_again(sort.checkpoint, spill_n_runs(sort.spiller));
+    if (r < 0) checkpoint_writer_try_again(sort.checkpoint, sort.spiller.totals.n_runs);
     signals_hold(&abort_cleanup.signals);
     bool stay = r == 0 ? settings->keep_checkpoint
                        : abort_cleanup_after_failure(&abort_cleanup, sort.lost_reader);

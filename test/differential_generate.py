@@ -422,12 +422,13 @@ def make_templates(rng, data, shape):
 
 
 def make_genome(rng):
-    """A few short references with homopolymers and repeats."""
-    out = []
+    """A few references with homopolymers and repeats. One in four has more bases than are read at a
+    time."""
+    out, long_parts = [], (70_000,) * one_in(rng, 4)
     for i in range(rng.choice((1, 1, 2, 3))):
         parts = []
         for _ in range(rng.randint(2, 8)):
-            part = random_seq(rng, rng.choice((30, 100, 300)), False)
+            part = random_seq(rng, rng.choice((30, 100, 300, *long_parts)), False)
             parts += [part] * rng.choice((1, 1, 1, 2))
             parts.append(rng.choice("ACGT") * rng.choice((0, 0, 12, 40)))
         out.append((f"g{i}", "".join(parts).replace("N", "A")))

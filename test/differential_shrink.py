@@ -53,8 +53,7 @@ class Shrinker:
 
     def passes(self):
         return (self.drop_records, self.simplify_settings, self.drop_options, self.drop_lines,
-                self.drop_twists, self.drop_tags, self.drop_refs, self.simplify_records,
-                self.shorten_names)
+                self.drop_tags, self.simplify_records)
 
     def run(self):
         """Repeats all passes until nothing changes; returns the smallest case."""
@@ -107,69 +106,27 @@ class Shrinker:
                 continue
             self.change(**changes)
 
-    def drop_twists(self):
-        """SAM text without twists."""
-        self.propose_data(line_end="\n")
-        self.propose_data(tail="")
-        self.change_all(lambda record: {"texts": {}})
-        for column in sorted({i for record in self.case.data.records for i in record.texts}):
-            self.change_all(lambda record, column=column: {
-                "texts": {i: text for i, text in record.texts.items() if i != column}})
-
-    def drop_refs(self):
-        """Fewer references: those that no record uses."""
-        data = self.case.data
-        used = sorted({tid for record in data.records for tid in (record.tid, record.mate[0])
-                       if tid >= 0})
-        place = {tid: i for i, tid in enumerate(used)} | {-1: -1}
-        lines = [line for line in data.header if line.startswith("@SQ")]
-        kept = {id(lines[tid]) for tid in used if lines}
-        header = [line for line in data.header
-                  if not line.startswith("@SQ") or id(line) in kept]
-        records = [dataclasses.replace(record, tid=place[record.tid],
-                                       mate=(place[record.mate[0]], *record.mate[1:]))
-                   for record in data.records]
-        self.propose_data(header=header, refs=[data.refs[tid] for tid in used], records=records)
-
     def drop_tags(self):
-        """Fewer tags: by name from all records, then one by one."""
-        names = sorted({tag[0] for record in self.case.data.records for tag in record.tags})
-        for name in names:
-            self.change_all(lambda record, name=name: {
+        """Fewer tags, by name."""
+        for name in sorted({tag[0] for record in self.case.data.records for tag in record.tags}):
+            self.change_each(lambda record, name=name: {
                 "tags": [tag for tag in record.tags if tag[0] != name]})
-        if len(self.case.data.records) <= FEW_RECORDS:
-            for i, record in enumerate(self.case.data.records):
-                self.drop_from(record.tags, lambda tags, i=i: self.change_one(
-                    i, lambda record: {"tags": tags}))
 
     def simplify_records(self):
-        """Simple values of the fields, in all records and then one by one."""
-        changes = [lambda record, field=field, value=value: {field: value}
-                   for field, value in (("qual", None), ("mapq", 0), ("cigar", []), ("bin", None),
-                                        ("mate", (-1, -1, 0)), ("tid", -1), ("pos", -1),
-                                        ("pos", 0))]
-        changes.append(lambda record: {"tid": -1, "pos": -1, "mate": (-1, -1, 0)})
-        changes += [lambda record: {"seq": "", "qual": None},
-                    lambda record: {"mate": (record.mate[0], 0, 0)},
-                    lambda record: {"tags": [shorter_tag(tag) for tag in record.tags]}]
-        changes += [lambda record, bit=bit: {"flag": record.flag & ~(1 << bit)}
-                    for bit in range(16)]
-        for change in changes:
-            if not self.change_all(change) and len(self.case.data.records) <= FEW_RECORDS:
-                for i in range(len(self.case.data.records)):
-                    self.change_one(i, change)
+        """Usual lines, and simple values of the fields."""
+        self.propose_data(line_end="\n", tail="")
+        for values in ({"texts": {}}, {"qual": None}, {"mapq": 0}, {"cigar": []}, {"bin": None},
+                       {"mate": (-1, -1, 0)}, {"seq": "", "qual": None}, {"name": "a"},
+                       {"tid": -1, "pos": -1, "mate": (-1, -1, 0)}):
+            self.change_each(lambda record, values=values: values)
+        for bit in range(16):
+            self.change_each(lambda record, bit=bit: {"flag": record.flag & ~(1 << bit)})
 
-    def shorten_names(self):
-        """Names without their first or last characters, or no names at all."""
-        for change in (lambda name: "a", lambda name: name[: (len(name) + 1) // 2],
-                       lambda name: name[len(name) // 2 :], lambda name: name[1:] or name,
-                       lambda name: name[:-1] or name):
-            def renamed(record, change=change):
-                name = change(record.name)
-                return {"name": record.name if name.startswith("@") else name}
-            if not self.change_all(renamed) and len(self.case.data.records) <= FEW_RECORDS:
-                for i in range(len(self.case.data.records)):
-                    self.change_one(i, renamed)
+    def change_each(self, change):
+        """Changes all records, or else those of a few that can be changed one by one."""
+        if not self.change_all(change) and len(self.case.data.records) <= FEW_RECORDS:
+            for i in range(len(self.case.data.records)):
+                self.change_one(i, change)
 
     def change_all(self, change):
         return self.propose_data(records=[dataclasses.replace(record, **change(record))
@@ -180,9 +137,3 @@ class Shrinker:
         records = list(self.case.data.records)
         records[i] = dataclasses.replace(records[i], **change(records[i]))
         return self.propose_data(records=records)
-
-
-def shorter_tag(tag):
-    """The tag with half of its text or array."""
-    name, kind, value = tag
-    return (name, kind, value[: (len(value) + 1) // 2]) if kind[0] in "BZ" else tag

@@ -247,97 +247,57 @@ static uint64_t count_bytes(const char *path)
     return n_bytes;
 }
 
-static bool is_no_new_lock(const char *name, const void *arg)
-{
-    (void)arg;
-    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
-           strcmp(name, TEMP_DIR_LOCK_NAME ".new") != 0;
-}
-
-/* True if a process was killed after it made the directory and before it made the lock. */
-static bool is_stillborn(const char *path, const struct stat *st)
-{
-    enum { LONG_SECONDS = 60 };         /* a sort makes the lock within microseconds */
-    char **names;
-    if (!S_ISDIR(st->st_mode) || st->st_uid != geteuid() || (st->st_mode & 077) != 0 ||
-        difftime(time(NULL), st->st_ctime) < LONG_SECONDS)
-        return false;
-    ssize_t n = path_list(path, is_no_new_lock, NULL, &names);
-    for (ssize_t i = 0; i < n; i++) free(names[i]);
-    if (n >= 0) free(names);
-    return n == 0;
-}
-
 /* Reads the checkpoint file. Returns the state of the checkpoint. */
 static const char *read_checkpoint(const struct checkpoint_dir *dir, struct found *found)
 {
     const char *problem;
-    if (!checkpoint_dir_has_file(dir)) return "useless";
+    if (!checkpoint_dir_has_file(found->path)) return "useless";
     if (checkpoint_dir_read(dir, &found->file, &problem) < 0) return "damaged";
     found->lost_part = checkpoint_lost_part(&found->file);
     if (found->lost_part) return "damaged";
+    if (found->file.directory > 0) return "useless";    /* its checkpoint does not list it */
     if (checkpoint_is_partial(&found->file)) return "partial";
     return found->file.state == CHECKPOINT_LOADED ? "complete" : "resumable";
 }
 
-static int clean_part(struct cleaning *c, const char *path, const char *id);
+static int clean_directory(struct cleaning *c, const char *path);
 
 /* Cleans up the journal of this temporary file, or this directory of groups. */
 static int clean_names_of(struct cleaning *c, const char *temporary)
 {
     size_t n_output;
-    if (temp_dir_is_name(path_name(temporary), &n_output)) return clean_part(c, temporary, NULL);
+    if (temp_dir_is_name(path_name(temporary), &n_output)) return clean_directory(c, temporary);
     char *journal = output_journal_path(temporary);
     int r = journal ? clean_file(c, journal, true) : 0;
     free(journal);
     return r;
 }
 
-/* Prints what a directory is and, if told to, removes it and the unfinished outputs of its sort.
-   Returns 0, or -1 after a message. */
-static int clean_found(struct cleaning *c, bool removes, struct found *found)
+/* Lists one of the other directories of a sort, and removes it if told to. */
+static int clean_part(struct cleaning *c, const struct found *first, size_t i, bool removes)
 {
-    const char *const *names = found->file.output.temporaries;
-    int r = 0;
-    /* First rename complete results: the checkpoint stays if that fails. */
-    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
-        if (names[i] && clean_names_of(c, names[i]) < 0) r = -1;
-    if (removes && r == 0 && temp_dir_remove(found->path) < 0) r = refuse_to_remove(found->path);
-    say_found(found, removes && r == 0);
-    if (found->file.id && !removes) say_how(found);
-    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
-        if (names[i] && clean_file(c, names[i], true) < 0) r = -1;
-    return r;
-}
-
-/* True if a process uses, or may use, one of the other directories of a sort. */
-static bool has_used_part(const struct checkpoint_file *file)
-{
-    bool used = false;
-    for (size_t i = 0; i < file->n_directories && !used; i++) {
-        struct checkpoint_dir dir;
-        const char *problem;
-        if (i == file->directory) continue;
-        int r = checkpoint_dir_open_patiently(file->directories[i], &dir, &problem);
-        used = r == CHECKPOINT_BUSY || r == CHECKPOINT_ELSEWHERE || r == CHECKPOINT_CLOSED;
-        if (r == CHECKPOINT_OK) checkpoint_dir_close(&dir);
-    }
-    return used;
-}
-
-/* Cleans up the other directories of a sort, wherever they are: they are useless alone. */
-static int clean_other_parts(struct cleaning *c, const struct checkpoint_file *file, bool removed)
-{
-    int r = 0;
-    for (size_t i = 0; i < file->n_directories; i++) {
-        const char *part = file->directories[i];
-        if (i == file->directory) continue;
-        if (removed && access(part, F_OK) < 0)
+    struct found part = *first;
+    struct checkpoint_dir dir;
+    struct stat st;
+    const char *problem;
+    part.path = first->file.directories[i];
+    part.file.directory = (unsigned)i;
+    part.journal = (struct output_journal){0};
+    int r = checkpoint_dir_open_patiently(part.path, &dir, &problem);
+    if (r == CHECKPOINT_LOST && !removes) return 0;
+    if (r != CHECKPOINT_OK) {
+        if (r == CHECKPOINT_LOST)
             say("           its part '%s' is not on this host; without this one it is useless",
-                part);
-        else if (clean_part(c, part, file->id) < 0)
-            r = -1;
+                part.path);
+        else
+            diag_error("'%s' %s", part.path, problem);
+        return r == CHECKPOINT_LOST ? 0 : -1;
     }
+    if (fstat(dir.fd, &st) == 0) (void)is_listed(c, &st);
+    part.n_bytes = count_bytes(part.path);
+    r = removes && temp_dir_remove(part.path) < 0 ? refuse_to_remove(part.path) : 0;
+    say_found(&part, removes && r == 0);
+    checkpoint_dir_close(&dir);
     return r;
 }
 
@@ -353,75 +313,62 @@ static int finish_groups(struct cleaning *c, bool finishes, struct found *found)
     return r;
 }
 
-/* Cleans up a directory that no process is known to use; `id` as in clean_part. */
-static int clean_dead(struct cleaning *c, struct checkpoint_dir *dir, struct found *found,
-                      const char *id)
+/* Lists a directory that no process uses, with what belongs to it, and removes these if told to. */
+static int clean_dead(struct cleaning *c, const struct checkpoint_dir *dir, struct found *found)
 {
     const struct checkpoint_file *file = &found->file;
-    bool has_others = !id && file->n_directories > 1;
-    if (id && file->id && strcmp(file->id, id) != 0) return 0;
-    c->n_found++;
-    if (has_others && has_used_part(file)) {
-        say_in_use(found->path, "in use");
-        return 0;
-    }
-    found->n_bytes = count_bytes(found->path);
-    bool may_remove = c->removes && dir->is_locked;
-    int r = c->removes && !may_remove ? refuse_without_locks(found->path) : 0;
-    if (finish_groups(c, may_remove, found) < 0) {
-        r = -1;
-        may_remove = false;
-    }
-    if (clean_found(c, may_remove, found) < 0) r = -1;
-    if (has_others && clean_other_parts(c, file, may_remove && r == 0) < 0) r = -1;
+    const char *const *names = file->output.temporaries;
+    bool removes = c->removes && dir->is_locked;
+    int r = c->removes && !removes ? refuse_without_locks(found->path) : 0;
+    /* First rename complete results: the checkpoint stays if that fails. */
+    if (finish_groups(c, removes, found) < 0) r = -1;
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
+        if (names[i] && clean_names_of(c, names[i]) < 0) r = -1;
+    removes = removes && r == 0;
+    if (removes && temp_dir_remove(found->path) < 0) r = refuse_to_remove(found->path);
+    removes = removes && r == 0;
+    say_found(found, removes);
+    if (file->n_directories > 0 && !removes) say_how(found);
+    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
+        if (names[i] && clean_file(c, names[i], true) < 0) r = -1;
+    for (size_t i = 1; file->directory == 0 && i < file->n_directories; i++)
+        if (clean_part(c, found, i, removes) < 0) r = -1;
     return r;
 }
 
-/* Lists a directory that a process of another host may use, and the outputs that it may write:
-   their locks may be invisible here, and an index file may be old although it is in use. */
-static int refuse_elsewhere(struct cleaning *c, const char *path, const char *problem)
-{
-    struct checkpoint_file file;
-    struct stat st;
-    say_in_use(path, "in use?");
-    say("           it %s", problem);
-    if (checkpoint_dir_peek(path, &file) == CHECKPOINT_OK) {
-        for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++) {
-            const char *name = file.output.temporaries[i];
-            if (name && lstat(name, &st) == 0 && !is_listed(c, &st)) say_in_use(name, "in use?");
-        }
-        checkpoint_file_release(&file);
-    }
-    if (!c->removes) return 0;
-    diag_error("'%s' %s", path, problem);
-    return -1;
-}
-
-/* Lists a directory if it is one of rocksort's, and removes it if told to. `id`: of the sort whose
-   other directories are being cleaned up; NULL for the first one. Returns 0, or -1 after a
-   message. */
-static int clean_part(struct cleaning *c, const char *path, const char *id)
+/* Lists a directory if it is one of rocksort's, and removes it if told to. Of a sort with several
+   directories the first one leads to the others. Returns 0, or -1 after a message. */
+static int clean_directory(struct cleaning *c, const char *path)
 {
     struct checkpoint_dir dir;
     struct stat st;
-    struct found found = {.path = path, .state = "useless"};
+    struct found found = {.path = path};
     const char *problem;
-    if (lstat(path, &st) < 0 || (S_ISDIR(st.st_mode) && is_listed(c, &st))) return 0;
-    found.since = st.st_ctime;
-    int r = checkpoint_dir_open_patiently(path, &dir, &problem);
-    if (r == CHECKPOINT_LOST || (r == CHECKPOINT_FOREIGN && !is_stillborn(path, &st))) return 0;
-    if (r != CHECKPOINT_OK) c->n_found++;
-    switch (r) {
-    case CHECKPOINT_FOREIGN: return clean_found(c, c->removes, &found);
-    case CHECKPOINT_ELSEWHERE: return refuse_elsewhere(c, path, problem);
-    case CHECKPOINT_BUSY: say_in_use(path, "in use"); return 0;
-    case CHECKPOINT_CLOSED: diag_error("'%s' %s", path, problem); return -1;
-    default: break;
+    char *first = checkpoint_dir_first(path);
+    if (first) {
+        int r = clean_directory(c, first);
+        free(first);
+        return r;
     }
+    if (lstat(path, &st) < 0 || (S_ISDIR(st.st_mode) && is_listed(c, &st))) return 0;
+    int r = checkpoint_dir_open_patiently(path, &dir, &problem);
+    if (r == CHECKPOINT_LOST || r == CHECKPOINT_FOREIGN) return 0;
+    c->n_found++;
+    if (r == CHECKPOINT_BUSY) say_in_use(path, "in use");
+    if (r == CHECKPOINT_ELSEWHERE) {
+        say_in_use(path, "in use?");
+        say("           it %s", problem);
+    }
+    if (r == CHECKPOINT_CLOSED || (r == CHECKPOINT_ELSEWHERE && c->removes)) {
+        diag_error("'%s' %s", path, problem);
+        return -1;
+    }
+    if (r != CHECKPOINT_OK) return 0;
     /* Keep it locked until it is removed, so that no process resumes it meanwhile. */
     found.state = read_checkpoint(&dir, &found);
     if (fstat(dir.lock_fd, &st) == 0) found.since = st.st_mtime;
-    r = clean_dead(c, &dir, &found, id);
+    found.n_bytes = count_bytes(path);
+    r = clean_dead(c, &dir, &found);
     checkpoint_file_release(&found.file);
     checkpoint_dir_close(&dir);
     return r;
@@ -466,7 +413,7 @@ static int clean_below(struct cleaning *c, const char *place)
         for (ssize_t i = 0; i < n; i++) {
             if ((int)kind_of(names[i], c) != kind) continue;
             char *path = temp_dir_path(place, names[i]);
-            int cleaned = kind == DIRECTORY ? clean_part(c, path, NULL)
+            int cleaned = kind == DIRECTORY ? clean_directory(c, path)
                                             : clean_file(c, path, false);
             if (cleaned < 0) r = -1;
             free(path);
@@ -511,7 +458,7 @@ static int clean_place(struct cleaning *c, const char *name)
     size_t n_output;
     int r = 0;
     if (temp_dir_is_name(path_name(name), &n_output))
-        r = clean_part(c, name, NULL);
+        r = clean_directory(c, name);
     else
         r = clean_file(c, name, false);
     if (r < 0 || c->n_found > 0) return r;

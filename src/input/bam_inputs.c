@@ -50,7 +50,7 @@ static int check_size(struct bam_inputs *in, size_t i)
         return 0;
     in->changed = true;
     diag_error("'%s' was changed while it was read: it had %" PRId64 " bytes and has %" PRId64 "; "
-               "sort it again when it is complete", in->readers[i]->file.name,
+               "sort it again when it is complete", in->readers[i]->name,
                (int64_t)file->st.st_size, (int64_t)now.st_size);
     return -1;
 }
@@ -58,7 +58,7 @@ static int check_size(struct bam_inputs *in, size_t i)
 /* Notes the format of input i, and the order that its header claims. */
 static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reader)
 {
-    const char *at = header_whole_text(reader->file.header);
+    const char *at = header_whole_text(reader->header);
     struct text line, field, rest = {"", 0}, order = {"", 0}, sub_order = {NULL, 0};
     if (header_next_line(&at, &line) && header_line_is(line, "@HD")) rest = header_line_rest(line);
     while (header_next_field(&rest, &field)) {
@@ -67,7 +67,7 @@ static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reade
         if (ss.at) sub_order = ss;
     }
     in->files[i].by_coordinate = text_equal(order, text_of("coordinate"));
-    in->files[i].format = hts_get_format(reader->file.hts)->format;
+    in->files[i].format = hts_get_format(reader->hts)->format;
     if (sub_order.at) order = sub_order;
     if (!in->common_order)
         in->common_order = xasprintf("%.*s", (int)order.n, order.at);
@@ -127,12 +127,12 @@ static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *firs
     struct bam_reader *reader = open_file(in, i);
     hts_set_log_level(level);
     if (!reader) return NULL;
-    sam_hdr_t *header = reader->file.header;
+    sam_hdr_t *header = reader->header;
     in->files[i].header_hash = hash_header(header);
     note_order(in, i, reader);
-    in->files[i].can_seek = again && bam_reader_can_seek(reader);
+    in->files[i].can_seek = again && reader->can_seek;
     if (!in->files[i].can_seek) in->can_seek = false;
-    names[i] = reader->file.name;         /* stays valid after the reader is closed */
+    names[i] = reader->name;         /* stays valid after the reader is closed */
     sam_hdr_t *copy = copy_header(header, i, first, names);
     if (again)
         bam_reader_close(reader);
@@ -161,7 +161,7 @@ static int open_single(struct bam_inputs *in)
     if (!in->readers[0]) return -1;
     in->files[0].is_warned_of = true;
     note_order(in, 0, in->readers[0]);
-    in->can_seek = can_open_again(in->paths[0]) && bam_reader_can_seek(in->readers[0]);
+    in->can_seek = can_open_again(in->paths[0]) && in->readers[0]->can_seek;
     return 0;
 }
 
@@ -181,7 +181,7 @@ struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const hts
     };
     if ((n == 1 && !is_merge ? open_single(in) : unite_headers(in)) == 0) {
         in->header = in->names ? in->names->header
-                               : in->readers[0]->file.header;
+                               : in->readers[0]->header;
         return in;
     }
     bam_inputs_close(in);
@@ -229,10 +229,10 @@ static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
                                                       in->files[i].is_warned_of);
     in->files[i].is_warned_of = true;
     if (!reader) return NULL;
-    if (hash_header(reader->file.header) == in->files[i].header_hash) return reader;
+    if (hash_header(reader->header) == in->files[i].header_hash) return reader;
     in->changed = true;
     diag_error("'%s' was replaced while others were read: it has another header now; sort again",
-               reader->file.name);
+               reader->name);
     bam_reader_close(reader);
     return NULL;
 }
@@ -249,7 +249,7 @@ static struct bam_reader *prepare_reader(struct bam_inputs *in, size_t i)
     struct bam_reader *reader = bam_inputs_open_one(in, i);
     if (!reader) return NULL;
     if (i == in->start.input && in->start.offset > 0 &&
-        bam_reader_seek(reader, in->start.offset, in->start.n_records) < 0)
+        bam_reader_seek(reader, in->start.offset) < 0)
         return NULL;
     return reader;
 }
@@ -280,7 +280,7 @@ int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
 uint64_t bam_inputs_bytes_read(const struct bam_inputs *in)
 {
     const struct bam_reader *reader = in->at > 0 ? in->readers[in->at - 1] : NULL;
-    uint64_t offset = reader ? bam_reader_offset(reader) : 0;
+    uint64_t offset = reader ? reader->file_offset : 0;
     return offset > 0 ? in->n_bytes_before + offset : 0;
 }
 

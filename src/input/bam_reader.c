@@ -67,23 +67,23 @@ static int use_pool(samFile *hts, htsThreadPool *pool)
  * when it has been read.) A failed read is an error here: the file position is lost, so the next
  * read would report the end of the file.
  */
-static int look_at_end(struct reader_file *file)
+static int look_at_end(struct bam_reader *reader)
 {
     enum { MISSING = 0, NO_SEEK = 2 };
-    const htsFormat *format = &file->hts->format;
+    const htsFormat *format = &reader->hts->format;
     if (format->format != bam && format->format != cram) return 0;
     errno = 0;
-    int end = hts_check_EOF(file->hts);
+    int end = hts_check_EOF(reader->hts);
     if (end < 0 && errno != EINVAL) {   /* EINVAL: the file is too short for a marker */
-        diag_error("cannot read the end of '%s': %s", file->name,
+        diag_error("cannot read the end of '%s': %s", reader->name,
                    errno ? strerror(errno) : "htslib reports an error");
         return -1;
     }
-    file->is_cut = end == MISSING;
+    reader->is_cut = end == MISSING;
     if (format->format == bam)          /* if the marker is missing, htslib has warned already */
-        file->end_is_unseen = end == NO_SEEK;
+        reader->end_is_unseen = end == NO_SEEK;
     else if (end == MISSING && hts_get_log_level() >= HTS_LOG_WARNING)
-        input_warn_no_eof_marker(file->name);
+        input_warn_no_eof_marker(reader->name);
     return 0;
 }
 
@@ -156,12 +156,12 @@ int bam_reader_check_reference(const htsFormat *options)
 
 /* Refuses lines that htslib cannot parse, and @SQ lines without a valid length, as htslib 1.24
    does; 1.16 accepts these. */
-static int check_lines(const struct reader_file *file)
+static int check_lines(const struct bam_reader *reader)
 {
-    const char *text = header_whole_text(file->header);
+    const char *text = header_whole_text(reader->header);
     struct text line;
     if (!header_find_bad_line(text, false, &line)) return 0;
-    input_error_header(file->name, text, false, file->is_cut);
+    input_error_header(reader->name, text, false, reader->header_is_cut);
     return -1;
 }
 
@@ -176,14 +176,14 @@ static int file_problem(const char *path)
 }
 
 /* Gives htslib its options for the format of the file. */
-static int apply_options(struct reader_file *file, const htsFormat *options)
+static int apply_options(struct bam_reader *reader, const htsFormat *options)
 {
     if (!options || !options->specific) return 0;
-    if (hts_get_format(file->hts)->format == cram && bam_reader_check_reference(options) < 0)
+    if (hts_get_format(reader->hts)->format == cram && bam_reader_check_reference(options) < 0)
         return -1;
-    if (hts_opt_apply(file->hts, options->specific) >= 0) return 0;
+    if (hts_opt_apply(reader->hts, options->specific) >= 0) return 0;
     diag_error("cannot read '%s': htslib refuses the reference or another option of the input%s",
-               file->name, diag_library_words());
+               reader->name, diag_library_words());
     return -1;
 }
 
@@ -195,70 +195,70 @@ static bool begins_columns(const uint8_t start[8])
            memcmp(start, message, sizeof message) == 0;
 }
 
-static void refuse_columns(const struct reader_file *file, const char *path)
+static void refuse_columns(const struct bam_reader *reader, const char *path)
 {
     char word[2 * PATH_MAX] = "";
     words_quote(strcmp(path, "-") == 0 ? "FILE" : path, word, sizeof word);
     diag_error("'%s' is Arrow or Parquet; to sort it: "
-               "rocksort-columns2sam %s | samtools rocksort -o out.bam -", file->name, word);
+               "rocksort-columns2sam %s | samtools rocksort -o out.bam -", reader->name, word);
 }
 
-/* Opens a file with htslib. file->hts is NULL if htslib could not. Returns -1 after a message. */
-static int open_bytes(struct reader_file *file, const char *path)
+/* Opens a file with htslib. reader->hts is NULL if htslib could not. Returns -1 after a message. */
+static int open_bytes(struct bam_reader *reader, const char *path)
 {
     uint8_t start[8];
     hFILE *bytes = hopen(path, "r");
     ssize_t n = bytes ? hpeek(bytes, start, sizeof start) : -1;
     bool has_columns = n == sizeof start && begins_columns(start);
     /* After a read error htslib 1.16 would not free the file. */
-    if (n >= 0 && !has_columns) file->hts = hts_hopen(bytes, path, "r");
-    if (bytes && !file->hts) {
+    if (n >= 0 && !has_columns) reader->hts = hts_hopen(bytes, path, "r");
+    if (bytes && !reader->hts) {
         int error = errno;
         hclose_abruptly(bytes);
         errno = error;
     }
-    if (has_columns) refuse_columns(file, path);
+    if (has_columns) refuse_columns(reader, path);
     return has_columns ? -1 : 0;
 }
 
-static void refuse_format(const struct reader_file *file)
+static void refuse_format(const struct bam_reader *reader)
 {
     diag_error("'%s' is not an alignment file; rocksort reads SAM, BAM, CRAM and FASTQ",
-               file->name);
+               reader->name);
 }
 
-static int open_file(struct reader_file *file, const char *path, const htsFormat *options)
+static int open_file(struct bam_reader *reader, const char *path, const htsFormat *options)
 {
     errno = file_problem(path);
     if (!errno) {
         enum htsLogLevel level = hts_get_log_level();
         /* The message is below. A higher level shows what is sent. */
         if (path_is_url(path) && level <= HTS_LOG_WARNING) hts_set_log_level(HTS_LOG_OFF);
-        if (open_bytes(file, path) < 0) {
+        if (open_bytes(reader, path) < 0) {
             hts_set_log_level(level);
             return -1;
         }
         hts_set_log_level(level);
     }
-    if (!file->hts && errno == ENOEXEC) {       /* htslib knows no format that begins like this */
-        refuse_format(file);
+    if (!reader->hts && errno == ENOEXEC) {       /* htslib knows no format that begins like this */
+        refuse_format(reader);
         return -1;
     }
-    if (!file->hts) {
+    if (!reader->hts) {
         bool is_vague = errno == EIO && path_is_url(path);
-        diag_error("cannot open '%s': %s%s", file->name,
+        diag_error("cannot open '%s': %s%s", reader->name,
                    errno ? strerror(errno) : "it is damaged or not an alignment file",
                    is_vague ? "; --verbosity 4 says more" : diag_advice(errno));
         return -1;
     }
-    if (!is_alignment_file(hts_get_format(file->hts))) {
-        refuse_format(file);
+    if (!is_alignment_file(hts_get_format(reader->hts))) {
+        refuse_format(reader);
         return -1;
     }
-    if (apply_options(file, options) < 0) return -1;
+    if (apply_options(reader, options) < 0) return -1;
     /* For an empty file htslib would print a warning that it cannot do this. */
-    if (hts_get_format(file->hts)->format != empty_format)
-        xalloc_require(hts_set_opt(file->hts, HTS_OPT_BLOCK_SIZE, READ_BYTES) >= 0);
+    if (hts_get_format(reader->hts)->format != empty_format)
+        xalloc_require(hts_set_opt(reader->hts, HTS_OPT_BLOCK_SIZE, READ_BYTES) >= 0);
     return 0;
 }
 
@@ -287,46 +287,53 @@ static sam_hdr_t *read_with_htslib(samFile *hts, const char *name)
 
 /* Reads the header. Checks it unless is_checked: when the file was first opened. Does not warn if
    is_quiet, or while several inputs are opened for the first time. */
-static int read_header(struct reader_file *file, bool is_checked, bool is_quiet)
+static int read_header(struct bam_reader *reader, bool is_checked, bool is_quiet)
 {
-    if (is_text(file->hts))
-        file->header = sam_text_read_header(file->hts, file->name, &file->is_cut);
+    if (is_text(reader->hts))
+        reader->header = sam_text_read_header(reader->hts, reader->name, &reader->header_is_cut);
     else
-        file->header = read_with_htslib(file->hts, file->name);
-    if (!file->header || (!is_checked && check_lines(file) < 0)) return -1;
-    if (hts_get_format(file->hts)->format != bam) return 0;
+        reader->header = read_with_htslib(reader->hts, reader->name);
+    if (!reader->header || (!is_checked && check_lines(reader) < 0)) return -1;
+    if (hts_get_format(reader->hts)->format != bam) return 0;
     is_quiet = is_quiet || hts_get_log_level() < HTS_LOG_WARNING;
-    return header_references_settle(file->header, file->name, is_quiet);
+    return header_references_settle(reader->header, reader->name, is_quiet);
 }
 
-/* NULL after a message. */
-static struct reader_source *open_source(const struct reader_file *file)
+/* Chooses the function that fetches pieces. */
+static void choose_source(struct bam_reader *reader)
 {
     enum { BGZF_FORMAT = 2 };
-    samFile *hts = file->hts;
-    if (is_whole_bam(hts))
-        return bgzf_compression(hts->fp.bgzf) == BGZF_FORMAT ? bgzf_source_open(file)
-                                                             : bgzf_source_open_plain(file);
-    return is_text(hts) ? sam_text_open_source(file) : record_source_open(file);
+    samFile *hts = reader->hts;
+    reader->is_text = is_text(hts);
+    if (is_whole_bam(hts)) {
+        reader->can_seek = bgzf_compression(hts->fp.bgzf) == BGZF_FORMAT;
+        reader->next = reader->can_seek ? bgzf_source_next : plain_source_next;
+    } else if (reader->is_text) {
+        reader->next = sam_text_next;
+        reader->first_line = (uint64_t)hts->lineno + 1;
+    } else {
+        reader->next = record_source_next;
+        reader->record = bam_init1();
+        xalloc_require(reader->record != NULL);
+    }
 }
 
 static struct bam_reader *open_reader(const char *path, const htsFormat *options,
                                       htsThreadPool *pool, bool is_checked, bool is_quiet)
 {
     struct bam_reader *reader = xcalloc(1, sizeof *reader);
-    struct reader_file *file = &reader->file;
-    file->name = input_shown_name(path);
-    file->is_quiet = is_quiet;
-    if (open_file(file, path, options) < 0) goto err;
-    if (use_pool(file->hts, pool) < 0) {
+    xalloc_require(pthread_mutex_init(&reader->filter_lock, NULL) == 0);
+    reader->name = input_shown_name(path);
+    reader->is_quiet = is_quiet;
+    if (open_file(reader, path, options) < 0) goto err;
+    if (use_pool(reader->hts, pool) < 0) {
         diag_error("cannot read '%s' with threads: htslib reports an error; give fewer with -@",
-                   file->name);
+                   reader->name);
         goto err;
     }
-    if (read_header(file, is_checked, is_quiet) < 0 || look_at_end(file) < 0) goto err;
-    reader->source = open_source(file);
-    if (!reader->source) goto err;
-    file->long_positions = bam_header_long_reference(file->header) >= 0;
+    if (read_header(reader, is_checked, is_quiet) < 0 || look_at_end(reader) < 0) goto err;
+    choose_source(reader);
+    reader->long_positions = bam_header_long_reference(reader->header) >= 0;
     return reader;
 err:
     bam_reader_close(reader);
@@ -345,65 +352,41 @@ struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *opti
     return open_reader(path, options, pool, true, is_quiet);
 }
 
-bool bam_reader_can_seek(const struct bam_reader *reader)
+int bam_reader_seek(struct bam_reader *reader, uint64_t offset)
 {
-    return reader->source->kind->seek != NULL;
-}
-
-int bam_reader_seek(struct bam_reader *reader, uint64_t offset, uint64_t n_records)
-{
-    struct reader_source *source = reader->source;
+    BGZF *bgzf = reader->hts->fp.bgzf;
     errno = 0;
-    if (source->kind->seek(source, offset, n_records) == 0) return 0;
-    diag_error("cannot read '%s' from byte %" PRIu64 " on: %s", reader->file.name, offset >> 16,
+    /* The rest of this block becomes the first piece. */
+    if (bgzf_seek(bgzf, (int64_t)offset, SEEK_SET) == 0 &&
+        ((offset & 0xffff) == 0 || bgzf_read_block(bgzf) == 0))
+        return 0;
+    diag_error("cannot read '%s' from byte %" PRIu64 " on: %s", reader->name, offset >> 16,
                errno ? strerror(errno) : "it is truncated or damaged");
     return -1;
 }
 
-/* ---- reading ---- */
-
 void bam_reader_drop_header(struct bam_reader *reader)
 {
-    if (reader->source->kind->needs_header) return;
-    sam_hdr_destroy(reader->file.header);
-    reader->file.header = NULL;
-}
-
-int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
-                    size_t span_bytes, size_t room)
-{
-    struct reader_source *source = reader->source;
-    piece->compressed_bytes = 0;
-    piece->raw_bytes = 0;
-    piece->end_offset = INPUT_OFFSET_UNKNOWN;
-    if (source->failed) return BAM_READER_ERROR;
-    return source->kind->next(source, piece, raw, span_bytes, room);
-}
-
-size_t bam_reader_room_needed(const struct bam_reader *reader)
-{
-    const struct source_kind *kind = reader->source->kind;
-    return kind->room_needed ? kind->room_needed(reader->source) : BGZF_MAX_BYTES;
-}
-
-uint64_t bam_reader_offset(const struct bam_reader *reader)
-{
-    const struct source_kind *kind = reader->source->kind;
-    return kind->offset ? kind->offset(reader->source) : 0;
+    if (!is_whole_bam(reader->hts)) return;
+    sam_hdr_destroy(reader->header);
+    reader->header = NULL;
 }
 
 bool bam_reader_is_cut(const struct bam_reader *reader)
 {
-    return reader->file.is_cut || reader->source->is_cut;
+    return reader->header_is_cut || reader->is_cut;
 }
 
 void bam_reader_close(struct bam_reader *reader)
 {
     if (!reader) return;
-    if (reader->source) reader->source->kind->close(reader->source);
-    sam_hdr_destroy(reader->file.header);
+    bam_destroy1(reader->record);
+    sam_hdr_destroy(reader->header);
     /* An error of sam_close does not matter: all input was read and checked, or an error was
        reported. */
-    if (reader->file.hts) (void)sam_close(reader->file.hts);
+    if (reader->hts) (void)sam_close(reader->hts);
+    (void)pthread_mutex_destroy(&reader->filter_lock);
+    free(reader->ahead);
+    free(reader->tail);
     free(reader);
 }

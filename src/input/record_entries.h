@@ -12,21 +12,10 @@
 
 #include "bam/content_sum.h"
 #include "bam/record_problem.h"
-#include "input/span_reader.h"
 #include "order/slice_merge.h"
 #include "spill/sort_buffer.h"
 
 #include <sys/types.h>
-
-struct input_records {          /* records of one span */
-    struct record_span *span;
-    uint32_t run;               /* number of the input */
-    /* results */
-    struct content_sum sum;     /* of these records */
-    bool any_placed;            /* only with keyed_records: a record has a reference */
-    struct record_problem problem;      /* on failure */
-    char read_name[256];        /* of the problem, if the record is not kept */
-};
 
 /*
  * Checks the records against a header of n_refs references, and cuts their names at the first NUL.

@@ -324,31 +324,20 @@ static void restore_tabs(char *line, size_t length)
 }
 
 /* Stores the read name and the beginning of a line, which ends with a NUL. */
-static void note_line(struct sam_chunk *chunk, const char *line)
+static void note_line(struct sam_lines *lines, const char *line)
 {
     const struct sam_line l = split(line);
     size_t n = has_flag(&l) ? strcspn(line, "\t") : 0;
-    note_text(chunk->read_name, sizeof chunk->read_name, line, n);
-    note_text(chunk->line_start, sizeof chunk->line_start, line, strlen(line));
-}
-
-/* Appends a record to the others. Returns NULL, or what is wrong. */
-static const char *append_record(struct sam_chunk *chunk, const bam1_t *record)
-{
-    const char *problem = bam_record_put(record, chunk->long_positions, &chunk->raw,
-                                         &chunk->raw_room, chunk->raw_bytes);
-    if (problem) return problem;
-    chunk->raw_bytes += bam_record_bytes(chunk->raw + chunk->raw_bytes);
-    chunk->n_records++;
-    return NULL;
+    note_text(lines->read_name, sizeof lines->read_name, line, n);
+    note_text(lines->line_start, sizeof lines->line_start, line, strlen(line));
 }
 
 /* Returns why htslib has refused a line of n bytes, whose tabs were restored. */
-static const char *explain(struct sam_chunk *chunk, const char *line, size_t n, int n_refs)
+static const char *explain(struct sam_lines *lines, const char *line, size_t n, int n_refs)
 {
     if (errno != ENOMEM) {
-        find_problem(line, n_refs, chunk->is_cut, chunk->problem_text);
-        return chunk->problem_text;
+        find_problem(line, n_refs, lines->is_cut, lines->problem_text);
+        return lines->problem_text;
     }
     /* htslib also returns ENOMEM for a record of more than 2 GiB. A line of less than 1 GiB cannot
        become such a record, since an array takes at most twice the bytes of its text. */
@@ -357,18 +346,19 @@ static const char *explain(struct sam_chunk *chunk, const char *line, size_t n, 
 }
 
 /* As sam_passes_filter: 1, 0, or -1 if the filter cannot be applied. */
-static int passes_filter(struct sam_filter *filter, sam_hdr_t *header, const bam1_t *record)
+static int passes_filter(struct bam_reader *reader, const bam1_t *record)
 {
-    (void)pthread_mutex_lock(&filter->lock);
-    int passes = sam_passes_filter(header, record, filter->filter);
-    (void)pthread_mutex_unlock(&filter->lock);
+    if (!reader->hts->filter) return 1;
+    (void)pthread_mutex_lock(&reader->filter_lock);
+    int passes = sam_passes_filter(reader->header, record, reader->hts->filter);
+    (void)pthread_mutex_unlock(&reader->filter_lock);
     return passes;
 }
 
 /* Parses one line of `length` bytes, which ends with a NUL. Returns NULL, or what is wrong; then
    the line is as it was. */
-static const char *parse_line(struct sam_chunk *chunk, char *line, size_t length, sam_hdr_t *header,
-                              bam1_t *record)
+static const char *parse_line(struct bam_reader *reader, struct record_span *span, char *line,
+                              size_t length, bam1_t *record)
 {
     if (length == 0) return "its line is empty";
     /* htslib would take a NUL as the end of the line. */
@@ -376,55 +366,39 @@ static const char *parse_line(struct sam_chunk *chunk, char *line, size_t length
     const char *problem = sam_line_correct(line);
     if (problem) return problem;
     kstring_t s = {length, length + 1, line};
+    size_t at = GAP_BYTES + span->raw_bytes;
     errno = 0;
-    int r = sam_parse1(&s, header, record), passes = 1;
-    if (r >= 0 && chunk->filter) passes = passes_filter(chunk->filter, header, record);
-    if (passes == 0) chunk->n_dropped++;
+    int r = sam_parse1(&s, reader->header, record), passes = 1;
+    if (r >= 0) passes = passes_filter(reader, record);
+    if (passes == 0) span->lines.n_dropped++;
     if (passes < 0) problem = "the filter in --input-fmt-option cannot be applied to it";
-    if (r >= 0 && passes > 0) problem = append_record(chunk, record);
-    if (r < 0 || problem || chunk->is_cut) restore_tabs(line, length);
-    return r < 0 ? explain(chunk, line, length, sam_hdr_nref(header)) : problem;
+    if (r >= 0 && passes > 0)
+        problem = bam_record_put(record, reader->long_positions, &span->memory,
+                                 &span->memory_bytes, at);
+    if (r < 0 || problem || span->lines.is_cut) restore_tabs(line, length);
+    if (r < 0) return explain(&span->lines, line, length, sam_hdr_nref(reader->header));
+    if (problem || passes == 0) return problem;
+    span->raw_bytes += bam_record_bytes(span->memory + at);
+    span->n_records++;
+    return NULL;
 }
 
-void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record)
+void sam_chunk_parse(struct bam_reader *reader, struct record_span *span, bam1_t *record)
 {
-    char *line = chunk->text, *next = line, *end = chunk->text + chunk->text_bytes;
-    bool is_cut = chunk->is_cut;
-    chunk->raw_bytes = 0;
-    chunk->n_records = chunk->n_dropped = 0;
-    chunk->problem = NULL;
-    chunk->read_name[0] = '\0';
-    while (next < end && !chunk->problem) {
+    struct sam_lines *lines = &span->lines;
+    char *line = (char *)span->packed, *next = line, *end = line + span->packed_bytes;
+    bool is_cut = lines->is_cut;
+    while (next < end && !lines->problem) {
         line = next;
         next = (char *)memchr(line, '\n', (size_t)(end - line)) + 1;
         size_t length = (size_t)(next - line) - 1;
         if (length > 0 && line[length - 1] == '\r') length--;
         line[length] = '\0';
-        chunk->is_cut = is_cut && next == end;
-        chunk->problem = parse_line(chunk, line, length, header, record);
+        lines->is_cut = is_cut && next == end;
+        lines->problem = parse_line(reader, span, line, length, record);
     }
-    if (chunk->problem || chunk->is_cut) note_line(chunk, line);
-}
-
-void sam_chunk_shrink_text(struct sam_chunk *chunk, size_t keep_bytes)
-{
-    if (chunk->text_room <= keep_bytes) return;
-    free(chunk->text);
-    chunk->text = NULL;
-    chunk->text_room = 0;
-}
-
-void sam_chunk_shrink_raw(struct sam_chunk *chunk, size_t keep_bytes)
-{
-    if (chunk->raw_room <= keep_bytes) return;
-    free(chunk->raw);
-    chunk->raw = NULL;
-    chunk->raw_room = 0;
-}
-
-void sam_chunk_release(struct sam_chunk *chunk)
-{
-    free(chunk->text);
-    free(chunk->raw);
-    *chunk = (struct sam_chunk){0};
+    if (lines->problem || lines->is_cut) note_line(lines, line);
+    if (span->n_records == 0) return;
+    span->from = span->memory + GAP_BYTES;
+    span->to = span->from + span->raw_bytes;
 }

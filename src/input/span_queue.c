@@ -18,13 +18,6 @@
 
 enum { MOST_READERS = 8 };      /* threads, and files that are read at the same time */
 
-struct stream {                 /* an input */
-    struct input_streams *all;
-    size_t number;              /* of the input */
-    struct bam_reader *reader;
-    struct span_queue spans;
-};
-
 struct reader {                 /* reads every n-th input */
     struct input_streams *all;
     size_t number;
@@ -34,7 +27,7 @@ struct reader {                 /* reads every n-th input */
 
 struct input_streams {
     struct input_streams_settings settings;     /* fixed; the queues point to it */
-    struct stream *streams;
+    struct span_queue *queues;  /* of the inputs */
     size_t n;
     struct reader readers[MOST_READERS];
     size_t n_readers;
@@ -56,7 +49,8 @@ void span_queue_begin(struct span_queue *queue, struct bam_reader *reader, uint3
     queue->input = input;
     queue->renames = queue->settings->keeps_ids ? NULL : renames;
     queue->is_read = false;
-    span_reader_begin(&queue->reader, reader, queue->settings->share.span_bytes, n_records);
+    queue->reader = reader;
+    span_reader_begin(reader, queue->settings->share.span_bytes, n_records);
 }
 
 /* ---- memory ---- */
@@ -176,9 +170,9 @@ static void make(struct worker *worker, struct queued_span *span)
 {
     struct span_queue *queue = span->queue;
     const struct input_streams_settings *s = queue->settings;
-    const char *input = queue->reader.name;
+    const char *input = queue->reader->name;
     if (!thread_pool_failed(s->threads) && queue->renames)
-        record_span_rename(&span->records, queue->renames, s->n_refs, s->has_offsets);
+        record_span_rename(&span->records, queue->renames, s->n_refs);
     size_t n_bytes = record_span_memory_bytes(&span->records);
     if (!thread_pool_failed(s->threads) && s->make) {
         /* Reports a damaged record first, then what follows the records, then their order. */
@@ -207,12 +201,12 @@ static bool cut(struct queued_span *span)
     const struct input_streams_settings *s = queue->settings;
     bool is_made = false;
     if (!thread_pool_failed(s->threads)) {
-        span_reader_cut(&queue->reader, &span->records);
+        span_reader_cut(queue->reader, &span->records);
         is_made = (s->make || queue->renames) && span->records.n_records > 0;
-        if (s->make && !is_made && record_span_check(&span->records, queue->reader.name) < 0)
+        if (s->make && !is_made && record_span_check(&span->records, queue->reader->name) < 0)
             thread_pool_fail(s->threads);
     }
-    size_t tail_bytes = span_reader_tail_bytes(&queue->reader);
+    size_t tail_bytes = span_reader_tail_bytes(queue->reader);
     if (span->records.n_records == 0) record_span_shrink(&span->records, 0);
     thread_pool_lock(s->threads);
     count(queue, tail_bytes, queue->tail_bytes);
@@ -223,9 +217,8 @@ static bool cut(struct queued_span *span)
     return is_made;
 }
 
-/* Called when a span is filled. Cuts all spans whose turn it is, unless another thread does so. A
-   worker processes the first one in this job, because its records are in the cache. worker NULL:
-   called by the thread that fetches, and jobs process all. */
+/* Called when a span is filled. Cuts all spans whose turn it is, unless another thread does so. The
+   worker processes the first one in this job, because its records are in the cache. */
 static void be_filled(struct queued_span *span, struct worker *worker)
 {
     struct span_queue *queue = span->queue;
@@ -239,14 +232,13 @@ static void be_filled(struct queued_span *span, struct worker *worker)
         queue->is_cutting = true;
         thread_pool_unlock(threads);
         bool is_made = cut(next);
-        if (is_made && worker && !first)
+        if (is_made && !first)
             first = next;
         else if (is_made)
             (void)thread_pool_submit(threads, make_job, next);
         thread_pool_lock(threads);
         queue->is_cutting = false;
     }
-    if (!worker) thread_pool_announce(threads);
     thread_pool_unlock(threads);
     if (first) make(worker, first);
 }
@@ -275,7 +267,7 @@ static void fill_job(struct worker *worker, void *arg)
     if (!scratch->record) scratch->record = bam_init1();
     xalloc_require(scratch->record != NULL);
     if (!thread_pool_failed(threads) &&
-        span_reader_fill(&queue->reader, &span->records, &scratch->bgzf, scratch->record) < 0) {
+        span_reader_fill(queue->reader, &span->records, &scratch->bgzf, scratch->record) < 0) {
         load_totals_set_bad(queue->settings->totals);
         thread_pool_fail(threads);
     }
@@ -292,9 +284,8 @@ int span_queue_fetch(struct span_queue *queue, size_t *n_bytes)
 {
     struct threads *threads = queue->settings->threads;
     struct queued_span *span = get_span(queue);
-    int r = span_reader_read(&queue->reader, &span->records);
-    const struct bam_piece *piece = &span->records.piece;
-    *n_bytes = queue->reader.is_text ? piece->lines.text_bytes : piece->raw_bytes;
+    int r = span_reader_read(queue->reader, &span->records);
+    *n_bytes = queue->reader->is_text ? span->records.packed_bytes : span->records.raw_bytes;
     thread_pool_lock(threads);
     if (r == BAM_READER_PIECE) {
         *queue->end = span;
@@ -307,12 +298,8 @@ int span_queue_fetch(struct span_queue *queue, size_t *n_bytes)
         thread_pool_announce(threads);
     }
     thread_pool_unlock(threads);
-    if (r != BAM_READER_PIECE) return r;
-    if (record_span_is_raw(&span->records))
-        be_filled(span, NULL);
-    else if (thread_pool_submit(threads, fill_job, span) < 0)
-        return BAM_READER_ERROR;
-    return r;
+    bool is_lost = r == BAM_READER_PIECE && thread_pool_submit(threads, fill_job, span) < 0;
+    return is_lost ? BAM_READER_ERROR : r;
 }
 
 /* ---- the end ---- */
@@ -331,45 +318,43 @@ void span_queue_release(struct span_queue *queue)
         record_span_release(&span->records);
         free(span);
     }
-    span_reader_release(&queue->reader);
 }
 
 /* ---- several inputs ---- */
 
 /* Reads the next piece of an input and submits a job to fill it. Returns 0, or -1 after a
    message. */
-static int fetch(struct stream *stream)
+static int fetch(struct span_queue *queue)
 {
-    struct threads *threads = stream->all->settings.threads;
-    uint64_t before = bam_reader_offset(stream->reader);
+    struct threads *threads = queue->settings->threads;
+    uint64_t before = queue->reader->file_offset;
     size_t n_bytes;
-    int r = span_queue_fetch(&stream->spans, &n_bytes);
+    int r = span_queue_fetch(queue, &n_bytes);
     /* After the end the reader may be closed already. */
     if (r != BAM_READER_PIECE) return r == BAM_READER_END ? 0 : -1;
-    uint64_t n_read = bam_reader_offset(stream->reader) - before;
+    uint64_t n_read = queue->reader->file_offset - before;
     thread_pool_lock(threads);
-    load_totals_locked(stream->all->settings.totals)->file_bytes_read += n_read;
+    load_totals_locked(queue->settings->totals)->file_bytes_read += n_read;
     thread_pool_unlock(threads);
     return 0;
 }
 
 /* Waits until an input of the reader may be read; of several returns the one with the least memory
    ahead. NULL if all were read, or the reader should end. */
-static struct stream *next_to_read(const struct reader *reader)
+static struct span_queue *next_to_read(const struct reader *reader)
 {
     struct input_streams *all = reader->all;
     struct threads *threads = all->settings.threads;
-    struct stream *best = NULL;
+    struct span_queue *best = NULL;
     thread_pool_lock(threads);
     while (!all->stopped && !thread_pool_failed(threads)) {
         bool all_are_read = true;
         best = NULL;
         for (size_t i = reader->number; i < all->n; i += all->n_readers) {
-            struct stream *stream = &all->streams[i];
-            const struct span_queue *spans = &stream->spans;
-            all_are_read &= spans->is_read;
-            bool is_better = !best || spans->ahead_bytes < best->spans.ahead_bytes;
-            if (is_better && span_queue_has_room_locked(spans)) best = stream;
+            struct span_queue *queue = &all->queues[i];
+            all_are_read &= queue->is_read;
+            bool is_better = !best || queue->ahead_bytes < best->ahead_bytes;
+            if (is_better && span_queue_has_room_locked(queue)) best = queue;
         }
         if (best || all_are_read) break;
         (void)pthread_cond_wait(&all->room, thread_pool_mutex(threads));
@@ -382,9 +367,9 @@ static struct stream *next_to_read(const struct reader *reader)
 static void *read_inputs(void *arg)
 {
     struct reader *reader = arg;
-    struct stream *stream;
-    while ((stream = next_to_read(reader)))
-        if (fetch(stream) < 0) thread_pool_fail(reader->all->settings.threads);
+    struct span_queue *queue;
+    while ((queue = next_to_read(reader)))
+        if (fetch(queue) < 0) thread_pool_fail(reader->all->settings.threads);
     return NULL;
 }
 
@@ -392,15 +377,14 @@ static int open_inputs(struct input_streams *all)
 {
     const struct input_streams_settings *s = &all->settings;
     for (size_t i = 0; i < all->n; i++) {
-        struct stream *stream = &all->streams[i];
-        *stream = (struct stream){.all = all, .number = s->numbers[i]};
-        span_queue_init(&stream->spans, s);
-        stream->spans.streams = all;
-        stream->reader = bam_inputs_open_one(s->inputs, stream->number);
-        if (!stream->reader) return -1;
-        bam_reader_drop_header(stream->reader);
-        span_queue_begin(&stream->spans, stream->reader, (uint32_t)stream->number, 0,
-                         bam_inputs_renames(s->inputs, stream->number));
+        size_t number = s->numbers[i];
+        span_queue_init(&all->queues[i], s);
+        all->queues[i].streams = all;
+        struct bam_reader *reader = bam_inputs_open_one(s->inputs, number);
+        if (!reader) return -1;
+        bam_reader_drop_header(reader);
+        span_queue_begin(&all->queues[i], reader, (uint32_t)number, 0,
+                         bam_inputs_renames(s->inputs, number));
     }
     return 0;
 }
@@ -425,7 +409,7 @@ struct input_streams *input_streams_start(const struct input_streams_settings *s
     struct input_streams *all = xcalloc(1, sizeof *all);
     all->settings = *settings;
     all->n = settings->n_inputs;
-    all->streams = xcalloc(all->n, sizeof *all->streams);
+    all->queues = xcalloc(all->n, sizeof *all->queues);
     xalloc_require(pthread_cond_init(&all->room, NULL) == 0);
     if (open_inputs(all) == 0 && start_readers(all) == 0) return all;
     thread_pool_fail(settings->threads);
@@ -438,17 +422,16 @@ struct input_streams *input_streams_start(const struct input_streams_settings *s
 int input_streams_next(struct input_streams *all, size_t i, struct queued_span **span)
 {
     struct threads *threads = all->settings.threads;
-    struct stream *stream = &all->streams[i];
-    struct span_queue *spans = &stream->spans;
+    struct span_queue *queue = &all->queues[i];
     *span = NULL;
     thread_pool_lock(threads);
     while (!thread_pool_failed(threads) && !*span) {
-        if (span_queue_is_ready_locked(spans)) {
-            *span = span_queue_take_locked(spans);
+        if (span_queue_is_ready_locked(queue)) {
+            *span = span_queue_take_locked(queue);
             if ((*span)->made) break;
             span_queue_drop_locked(*span);      /* it has no records */
             *span = NULL;
-        } else if (spans->is_read && span_queue_is_empty_locked(spans)) {
+        } else if (queue->is_read && span_queue_is_empty_locked(queue)) {
             break;
         } else {
             thread_pool_wait_for(threads, WAIT_DISPATCHER_BLOCKS);
@@ -458,8 +441,8 @@ int input_streams_next(struct input_streams *all, size_t i, struct queued_span *
     thread_pool_unlock(threads);
     if (failed) return -1;
     if (*span) return 1;
-    if (span_reader_end(&spans->reader) < 0) return -1;
-    return bam_inputs_leave(all->settings.inputs, stream->number);
+    if (span_reader_end(queue->reader) < 0) return -1;
+    return bam_inputs_leave(all->settings.inputs, queue->input);
 }
 
 size_t input_streams_excess_bytes(const struct input_streams *all)
@@ -471,7 +454,7 @@ size_t input_streams_excess_bytes(const struct input_streams *all)
 
 const char *input_streams_name(const struct input_streams *all, size_t i)
 {
-    return all->streams[i].spans.reader.name;
+    return all->queues[i].reader->name;
 }
 
 void input_streams_stop(struct input_streams *all)
@@ -491,8 +474,8 @@ void input_streams_stop(struct input_streams *all)
 void input_streams_destroy(struct input_streams *all)
 {
     if (!all) return;
-    for (size_t i = 0; i < all->n; i++) span_queue_release(&all->streams[i].spans);
+    for (size_t i = 0; i < all->n; i++) span_queue_release(&all->queues[i]);
     (void)pthread_cond_destroy(&all->room);
-    free(all->streams);
+    free(all->queues);
     free(all);
 }

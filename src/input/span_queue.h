@@ -45,7 +45,6 @@ struct input_streams_settings {
                                            input, of which one is always allowed */
     int32_t n_refs;             /* of the output's header */
     bool keeps_ids;             /* records keep their IDs of read groups and programs */
-    bool has_offsets;           /* record_span_offset will be called */
     /* Processes the records of a span and may set span->made. `input` is the input's name in
        messages. Returns 0, or -1 after a message. NULL: spans are handed out when cut. */
     int (*make)(void *arg, struct worker *worker, struct queued_span *span, const char *input);
@@ -59,12 +58,12 @@ struct input_streams_settings {
     size_t n_inputs;            /* how many inputs to read */
 };
 
-struct span_queue {             /* starts as {0} */
+struct span_queue {
     const struct input_streams_settings *settings;
     struct input_streams *streams;      /* NULL: the only queue */
     uint32_t input;
     const struct id_renames *renames;   /* NULL: records stay as they are */
-    struct span_reader reader;  /* its counts: by the thread that cuts */
+    struct bam_reader *reader;
     struct queued_span *newest; /* the span allocated last; by the thread that fetches */
     /* under the lock */
     struct queued_span *first, **end, *to_cut, *spare;

@@ -3,6 +3,7 @@
 
 #include "bam/bam_check.h"
 #include "input/input_error.h"
+#include "input/sam_chunk.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -10,123 +11,101 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP_BYTES = 4096 };      /* before a piece: room for the tail */
-
-void span_reader_begin(struct span_reader *sr, struct bam_reader *reader, size_t span_bytes,
-                       uint64_t n_records)
+void span_reader_begin(struct bam_reader *reader, size_t span_bytes, uint64_t n_records)
 {
-    *sr = (struct span_reader){
-        .reader = reader, .name = reader->file.name, .is_text = reader->source->kind->is_text,
-        .span_bytes = span_bytes, .n_records = n_records, .end_offset = INPUT_OFFSET_UNKNOWN,
-        .tail = sr->tail, .tail_room = sr->tail_room};
-}
-
-void span_reader_release(struct span_reader *sr)
-{
-    free(sr->tail);
-    *sr = (struct span_reader){0};
+    reader->span_bytes = span_bytes;
+    reader->n_records = n_records;
+    reader->end_offset = INPUT_OFFSET_UNKNOWN;
 }
 
 /* ---- reading ---- */
 
-int span_reader_read(const struct span_reader *sr, struct record_span *span)
+int span_reader_read(struct bam_reader *reader, struct record_span *span)
 {
-    size_t span_bytes = sr->span_bytes;
-    int r;
-    if (sr->is_text) {          /* takes memory as lines and as records */
-        free(span->memory);
-        span->memory = NULL;
-        span->memory_bytes = 0;
-        return bam_reader_next(sr->reader, &span->piece, NULL, span_bytes / 2, 0);
+    size_t room = reader->span_bytes > BGZF_MAX_BYTES ? reader->span_bytes : BGZF_MAX_BYTES;
+    if (reader->failed) return BAM_READER_ERROR;
+    if (!reader->is_text && span->memory_bytes < GAP_BYTES + room) {
+        free(record_span_take_memory(span));
+        xgrow(&span->memory, &span->memory_bytes, GAP_BYTES + room, 0, 1);
     }
-    do {
-        size_t room = bam_reader_room_needed(sr->reader);
-        if (room < span_bytes) room = span_bytes;
-        if (span->memory_bytes < GAP_BYTES + room) {
-            free(span->memory);
-            span->memory_bytes = GAP_BYTES + room;
-            span->memory = xmalloc(span->memory_bytes);
-        }
-        r = bam_reader_next(sr->reader, &span->piece, span->memory + GAP_BYTES, span_bytes,
-                            span->memory_bytes - GAP_BYTES);
-    } while (r == BAM_READER_NO_ROOM);
-    return r;
+    span->is_text = reader->is_text;
+    span->end_offset = INPUT_OFFSET_UNKNOWN;
+    return reader->next(reader, span);
 }
 
-int span_reader_fill(const struct span_reader *sr, struct record_span *span,
+static void shrink_packed(struct record_span *span, size_t keep_bytes)
+{
+    if (span->packed_room <= keep_bytes) return;
+    free(span->packed);
+    span->packed = NULL;
+    span->packed_room = 0;
+}
+
+int span_reader_fill(struct bam_reader *reader, struct record_span *span,
                      struct bgzf_coder *coder, bam1_t *record)
 {
-    if (sr->is_text) {
-        sam_chunk_parse(&span->piece.lines, sr->reader->file.header, record);
-        sam_chunk_shrink_text(&span->piece.lines, sr->span_bytes);
+    if (span->is_text) {
+        sam_chunk_parse(reader, span, record);
+        shrink_packed(span, reader->span_bytes);
         return 0;
     }
+    const uint8_t *block = span->packed, *end = block + span->packed_bytes;
     uint8_t *raw = span->memory + GAP_BYTES;
-    if (bam_piece_inflate(&span->piece, coder, raw) < 0) {
-        diag_error("'%s' is damaged: a BGZF block after byte %" PRIu64 " cannot be inflated or "
-                   "fails its checksum", sr->name, span->piece.file_offset);
-        return -1;
+    while (block < end) {
+        size_t block_bytes = bgzf_block_bytes(block);
+        if (bgzf_block_inflate(coder, block, block_bytes, raw) < 0) {
+            diag_error("'%s' is damaged: a BGZF block after byte %" PRIu64 " cannot be inflated or "
+                       "fails its checksum", reader->name, span->file_offset);
+            return -1;
+        }
+        raw += bgzf_block_raw_bytes(block, block_bytes);
+        block += block_bytes;
     }
-    speculative_scan_make(&span->guess, raw, span->piece.raw_bytes);
+    if (span->packed_bytes > 0)
+        speculative_scan_make(&span->guess, span->memory + GAP_BYTES, span->raw_bytes);
     return 0;
 }
 
 size_t record_span_memory_bytes(const struct record_span *span)
 {
-    const struct sam_chunk *lines = &span->piece.lines;
-    size_t records_room = lines->raw_room > lines->text_room ? lines->raw_room : lines->text_room;
-    return span->memory_bytes + span->piece.compressed_room + lines->text_room + records_room;
+    size_t expected = span->is_text ? span->packed_room : 0;
+    return span->packed_room + (span->memory_bytes > expected ? span->memory_bytes : expected);
 }
 
 uint8_t *record_span_take_memory(struct record_span *span)
 {
-    struct sam_chunk *lines = &span->piece.lines;
     uint8_t *memory = span->memory;
     span->memory = NULL;
     span->memory_bytes = 0;
-    if (memory) return memory;
-    memory = lines->raw;
-    lines->raw = NULL;
-    lines->raw_room = 0;
     return memory;
 }
 
 void record_span_shrink(struct record_span *span, size_t keep_bytes)
 {
-    sam_chunk_shrink_text(&span->piece.lines, keep_bytes);
-    sam_chunk_shrink_raw(&span->piece.lines, keep_bytes);
+    shrink_packed(span, keep_bytes);
     if (span->memory_bytes > keep_bytes) free(record_span_take_memory(span));
-    free(span->places);
-    span->places = NULL;
-}
-
-static void clear_lines(struct sam_chunk *lines)
-{
-    lines->problem = NULL;
-    lines->is_cut = false;
-    lines->text_bytes = lines->n_records = 0;
 }
 
 void record_span_reuse(struct record_span *span)
 {
-    clear_lines(&span->piece.lines);
-    *span = (struct record_span){.piece = span->piece, .memory = span->memory,
-                                 .memory_bytes = span->memory_bytes};
+    free(span->raw_places);
+    *span = (struct record_span){.packed = span->packed, .packed_room = span->packed_room,
+                                 .memory = span->memory, .memory_bytes = span->memory_bytes};
 }
 
 void record_span_release(struct record_span *span)
 {
-    bam_piece_release(&span->piece);
+    free(span->packed);
     free(span->memory);
-    free(span->places);
+    free(span->raw_places);
     *span = (struct record_span){0};
 }
 
 /* ---- cutting ---- */
 
-size_t span_reader_tail_bytes(const struct span_reader *sr)
+size_t span_reader_tail_bytes(const struct bam_reader *reader)
 {
-    return sr->tail_bytes > GAP_BYTES ? sr->tail_bytes : 0;
+    return reader->tail_bytes > GAP_BYTES ? reader->tail_bytes : 0;
 }
 
 /* How many more bytes a tail of n_bytes will get: a long record and the rest of the piece in which
@@ -142,101 +121,111 @@ static size_t tail_to_come(const uint8_t *tail, size_t n_bytes, size_t span_byte
 }
 
 /* Adds bytes to the tail. */
-static void keep_tail(struct span_reader *sr, const uint8_t *bytes, size_t n_bytes)
+static void keep_tail(struct bam_reader *reader, const uint8_t *bytes, size_t n_bytes)
 {
-    size_t n_before = sr->tail_bytes, n = n_before + n_bytes, more = 0;
+    size_t n_before = reader->tail_bytes, n = n_before + n_bytes, more = 0;
     if (n_bytes == 0) return;
     if (n > GAP_BYTES && (n_before == 0 || n_before >= 4))
-        more = tail_to_come(n_before > 0 ? sr->tail : bytes, n, sr->span_bytes);
-    xgrow(&sr->tail, &sr->tail_room, n, more, 1);
-    memcpy(sr->tail + n_before, bytes, n_bytes);
-    sr->tail_bytes = n;
+        more = tail_to_come(n_before > 0 ? reader->tail : bytes, n, reader->span_bytes);
+    xgrow(&reader->tail, &reader->tail_room, n, more, 1);
+    memcpy(reader->tail + n_before, bytes, n_bytes);
+    reader->tail_bytes = n;
 }
 
 /* Puts the tail before the bytes of the piece. */
-static void prepend_tail(struct span_reader *sr, struct record_span *span)
+static void prepend_tail(struct bam_reader *reader, struct record_span *span)
 {
-    size_t n_bytes = sr->tail_bytes;
+    size_t n_bytes = reader->tail_bytes;
     if (n_bytes > GAP_BYTES) {
-        keep_tail(sr, span->raw, span->piece.raw_bytes);
+        keep_tail(reader, span->raw, span->raw_bytes);
         free(span->memory);
-        span->from = span->memory = sr->tail;
-        span->memory_bytes = sr->tail_bytes;
+        span->from = span->memory = reader->tail;
+        span->memory_bytes = reader->tail_bytes;
         span->raw = span->from + n_bytes;
-        sr->tail = NULL;
-        sr->tail_room = 0;
+        reader->tail = NULL;
+        reader->tail_room = 0;
     } else {
         span->from = span->memory + GAP_BYTES - n_bytes;
-        if (n_bytes > 0) memcpy(span->from, sr->tail, n_bytes);
+        (void)copy_bytes(span->from, reader->tail, n_bytes);
     }
-    sr->tail_bytes = 0;
+    reader->tail_bytes = 0;
 }
 
 /* True if the record in the tail does not end in the next n_bytes. False if the tail is too short
    to decide whether it begins another file: bam_walk_next checks again. */
-static bool tail_goes_on(const struct span_reader *sr, size_t n_bytes)
+static bool tail_goes_on(const struct bam_reader *reader, size_t n_bytes)
 {
     enum { DECIDED_BYTES = 16 };        /* bam_begins_file */
-    size_t record_bytes = sr->tail_bytes >= 4 ? bam_record_bytes(sr->tail) : 0;
-    return (sr->tail_bytes >= DECIDED_BYTES || !bam_size_is_magic(record_bytes)) &&
-           record_bytes > sr->tail_bytes + n_bytes && record_bytes <= INT32_MAX;
+    size_t record_bytes = reader->tail_bytes >= 4 ? bam_record_bytes(reader->tail) : 0;
+    return (reader->tail_bytes >= DECIDED_BYTES || !bam_size_is_magic(record_bytes)) &&
+           record_bytes > reader->tail_bytes + n_bytes && record_bytes <= INT32_MAX;
+}
+
+/* The BGZF virtual offset of a raw byte of the piece, or of its end (raw_at is raw_bytes). */
+static uint64_t piece_offset(const struct record_span *span, size_t raw_at)
+{
+    if (raw_at == span->raw_bytes || span->end_offset == INPUT_OFFSET_UNKNOWN)
+        return span->end_offset;
+    if (span->packed_bytes == 0)
+        return span->file_offset << 16 | (span->block_offset + (uint32_t)raw_at);
+    const uint8_t *block = span->packed;
+    for (;;) {
+        size_t block_bytes = bgzf_block_bytes(block);
+        uint32_t raw_bytes = bgzf_block_raw_bytes(block, block_bytes);
+        if (raw_at < raw_bytes)
+            return (span->file_offset + (uint64_t)(block - span->packed)) << 16 | raw_at;
+        raw_at -= raw_bytes;
+        block += block_bytes;
+    }
 }
 
 /* Finds the whole records of a piece of BAM. */
-static void cut_records(struct span_reader *sr, struct record_span *span)
+static void cut_records(struct bam_reader *reader, struct record_span *span)
 {
-    size_t n_bytes = span->piece.raw_bytes;
+    size_t n_bytes = span->raw_bytes;
     span->raw = span->memory + GAP_BYTES;
-    if (sr->tail_bytes == 0) span->from_offset = bam_piece_offset(&span->piece, 0);
-    if (tail_goes_on(sr, n_bytes)) {
-        keep_tail(sr, span->raw, n_bytes);
+    if (reader->tail_bytes == 0) span->from_offset = piece_offset(span, 0);
+    if (tail_goes_on(reader, n_bytes)) {
+        keep_tail(reader, span->raw, n_bytes);
         return;
     }
-    prepend_tail(sr, span);
+    prepend_tail(reader, span);
     struct bam_walk walk = {.at = span->from, .end = span->raw + n_bytes};
     span->n_records = speculative_scan_go(&span->guess, span->raw, &walk);
     span->to = walk.at;
-    span->is_damaged = sr->is_ended = walk.is_damaged;
+    span->is_damaged = reader->is_ended = walk.is_damaged;
     span->claimed_bytes = walk.claimed_bytes;
-    keep_tail(sr, span->to, (size_t)(walk.end - span->to));
+    keep_tail(reader, span->to, (size_t)(walk.end - span->to));
 }
 
-static void cut_lines(struct span_reader *sr, struct record_span *span)
+/* Counts the records of a piece of SAM. */
+static void cut_lines(struct bam_reader *reader, struct record_span *span)
 {
-    const struct sam_chunk *lines = &span->piece.lines;
-    if (lines->n_records > 0) {         /* else `raw` may be NULL */
-        span->from = lines->raw;
-        span->to = lines->raw + lines->raw_bytes;
-        span->n_records = lines->n_records;
-    }
-    sr->n_dropped += lines->n_dropped;
-    span->n_dropped = sr->n_dropped;
-    sr->is_ended = lines->problem != NULL;
+    reader->n_dropped += span->lines.n_dropped;
+    span->n_dropped = reader->n_dropped;
+    reader->is_ended = span->lines.problem != NULL;
 }
 
-void span_reader_cut(struct span_reader *sr, struct record_span *span)
+void span_reader_cut(struct bam_reader *reader, struct record_span *span)
 {
-    span->first_record = sr->n_records;
-    span->from_offset = sr->end_offset;
-    if (sr->is_ended)
-        clear_lines(&span->piece.lines);
-    else if (sr->is_text)
-        cut_lines(sr, span);
-    else
-        cut_records(sr, span);
-    sr->n_records += span->n_records;
+    if (reader->is_ended) record_span_reuse(span);
+    span->first_record = reader->n_records;
+    span->from_offset = reader->end_offset;
+    if (!reader->is_ended) (span->is_text ? cut_lines : cut_records)(reader, span);
+    reader->n_records += span->n_records;
     span->to_offset = span->from_offset;
     if (span->n_records > 0 && span->raw)
-        span->to_offset = bam_piece_offset(&span->piece, (size_t)(span->to - span->raw));
-    sr->end_offset = span->to_offset;
+        span->to_offset = piece_offset(span, (size_t)(span->to - span->raw));
+    reader->end_offset = span->to_offset;
 }
 
 /* ---- the end ---- */
 
-int span_reader_end(const struct span_reader *sr)
+int span_reader_end(const struct bam_reader *reader)
 {
-    if (sr->tail_bytes == 0) return 0;
-    diag_error("'%s' is truncated: it ends within record %" PRIu64, sr->name, sr->n_records + 1);
+    if (reader->tail_bytes == 0) return 0;
+    diag_error("'%s' is truncated: it ends within record %" PRIu64, reader->name,
+               reader->n_records + 1);
     return -1;
 }
 
@@ -254,7 +243,7 @@ static void refuse_size(const char *input, uint64_t number, size_t claimed_bytes
 
 /* Checks the lines of a chunk, after n_before records that the caller has taken. Returns 0 if all
    are valid, after a warning if the file ends within the last one; else -1 after a message. */
-static int check_lines(const char *input, uint64_t n_before, const struct sam_chunk *lines)
+static int check_lines(const char *input, uint64_t n_before, const struct sam_lines *lines)
 {
     char text[SAM_PROBLEM_BYTES + SAM_LINE_START_BYTES + 32];
     uint64_t number = n_before + 1;
@@ -280,13 +269,12 @@ int record_span_check(const struct record_span *span, const char *input)
     uint64_t n_records = span->first_record + span->n_records + span->n_dropped;
     if (span->is_damaged)
         refuse_size(input, n_records + 1, span->claimed_bytes);
-    else if (check_lines(input, n_records, &span->piece.lines) == 0)
+    else if (check_lines(input, n_records, &span->lines) == 0)
         return 0;
     return -1;
 }
 
-void record_span_rename(struct record_span *span, const struct id_renames *renames, int32_t n_refs,
-                        bool has_offsets)
+void record_span_rename(struct record_span *span, const struct id_renames *renames, int32_t n_refs)
 {
     struct bam_records records = {span->from, span->to};
     const uint8_t *rec;
@@ -299,39 +287,24 @@ void record_span_rename(struct record_span *span, const struct id_renames *renam
     }
     if (records.at < records.to || !changes) return;
     uint8_t *memory = xmalloc(most_bytes), *out = memory;
-    struct span_place *place = NULL;
-    if (has_offsets && span->raw)
-        place = span->places = xcalloc(span->n_records, sizeof *span->places);
+    size_t *place = span->raw_places = xcalloc(span->n_records, sizeof *place);
     records.at = span->from;
     while ((rec = bam_records_next(&records))) {
-        if (place)
-            *place++ = (struct span_place){(size_t)(out - memory), (size_t)(rec - span->raw)};
+        if (span->raw) *place++ = (size_t)(rec - span->raw);
         out += id_renames_rewrite(renames, rec, out);
     }
-    free(record_span_take_memory(span));
+    free(span->memory);
     span->memory = span->from = memory;
     span->memory_bytes = most_bytes;
     span->to = out;
-}
-
-/* The offset in the piece of a record whose IDs were changed. */
-static size_t raw_place(const struct record_span *span, const uint8_t *at)
-{
-    size_t low = 0, high = span->n_records, wanted = (size_t)(at - span->from);
-    while (low + 1 < high) {
-        size_t middle = low + (high - low) / 2;
-        if (span->places[middle].at > wanted)
-            high = middle;
-        else
-            low = middle;
-    }
-    return span->places[low].raw_at;
 }
 
 uint64_t record_span_offset(const struct record_span *span, const uint8_t *at)
 {
     if (!span->raw || at == span->from) return span->from_offset;
     if (at == span->to) return span->to_offset;
-    size_t raw_at = span->places ? raw_place(span, at) : (size_t)(at - span->raw);
-    return bam_piece_offset(&span->piece, raw_at);
+    if (!span->raw_places) return piece_offset(span, (size_t)(at - span->raw));
+    const size_t *place = span->raw_places;
+    for (struct bam_records before = {span->from, at}; bam_records_next(&before);) place++;
+    return piece_offset(span, *place);
 }

@@ -35,8 +35,6 @@ struct read_ends_part {
     uint32_t run, end; /* index after the last record */
     uint64_t attempt;  /* of the run */
     struct read_ends_gather gather;
-    uint8_t *bytes; /* chunks */
-    size_t n_bytes, room;
     struct group_counts counts; /* of the records */
     struct lacks lacks;
 };
@@ -127,13 +125,13 @@ static uint64_t label_of(uint32_t run, uint64_t attempt)
     return attempt << 32 | run;
 }
 
-static void end_gather(struct read_ends_part *ends_part)
+static int end_gather(struct markdup *d, struct read_ends_part *ends_part)
 {
-    read_ends_gather_end(&ends_part->gather, label_of(ends_part->run, ends_part->attempt),
-                         &ends_part->bytes, &ends_part->n_bytes, &ends_part->room);
+    return read_ends_gather_end(&ends_part->gather, label_of(ends_part->run, ends_part->attempt),
+                                d->search.all_ends, &d->lock);
 }
 
-static int add_ends(const struct markdup *d, struct read_ends_part *ends_part, const uint8_t *rec,
+static int add_ends(struct markdup *d, struct read_ends_part *ends_part, const uint8_t *rec,
                     uint64_t index, uint64_t ordinal)
 {
     struct record_read_ends all_ends;
@@ -156,8 +154,7 @@ static int add_ends(const struct markdup *d, struct read_ends_part *ends_part, c
     }
     count_lacking(rules, rec, index, &all_ends, ends_part);
     ends_part->end = (uint32_t)index + 1;
-    if (ends_part->gather.n >= READ_ENDS_GATHER_ENOUGH) end_gather(ends_part);
-    return 0;
+    return ends_part->gather.n < READ_ENDS_GATHER_ENOUGH ? 0 : end_gather(d, ends_part);
 }
 
 /* ---- the observer ---- */
@@ -201,7 +198,6 @@ static void discard(void *part)
     struct read_ends_part *ends_part = part;
     read_ends_gather_release(&ends_part->gather);
     group_counts_release(&ends_part->counts);
-    free(ends_part->bytes);
     free(ends_part);
 }
 
@@ -214,20 +210,17 @@ static void join_lacks(struct lacks *sum, const struct lacks *other)
     sum->n_without_coords += other->n_without_coords;
 }
 
-/* Runs in a job, since it would take the spiller 0.07 s of CPU for each million records. It may
-   wait for another job, and for a write to the file. */
 static int combine(struct record_observer *observer, void *part)
 {
     struct markdup *d = of(observer);
     struct read_ends_part *ends_part = part;
-    end_gather(ends_part);
+    int r = end_gather(d, ends_part);
     (void)pthread_mutex_lock(&d->lock);
-    int r = read_ends_chunks_append(d->search.all_ends, ends_part->bytes, ends_part->n_bytes);
     join_lacks(&d->lacks, &ends_part->lacks);
     group_counts_end(&ends_part->counts, d->search.counts);
     if (ends_part->end > 0)
         duplicate_marks_add_run(d->search.marks, ends_part->run, ends_part->end);
-    ends_part->n_bytes = ends_part->end = 0;
+    ends_part->end = 0;
     ends_part->lacks = (struct lacks){0};
     ends_part->next = d->unused;
     d->unused = ends_part;
@@ -277,23 +270,23 @@ static void destroy(struct record_observer *observer)
     free(d);
 }
 
-struct markdup *markdup_create(const struct markdup_settings *settings)
+struct markdup *markdup_create(struct threads *threads, unsigned n_threads,
+                               const struct markdup_rules *rules, size_t memory_bytes,
+                               const struct temp_places *places)
 {
     static const struct observer_kind kind = {
         .begin = begin, .add_records = add_records, .combine = combine, .discard = discard,
         .begin_run = begin_run, .undo_run = undo_run, .destroy = destroy};
     struct markdup *d = xcalloc(1, sizeof *d);
-    const struct stream_shares shares = share_streams(settings->rules, settings->memory_bytes);
-    const struct temp_places *places = &settings->places;
-    bool has_tags = markdup_rules_set_tags(settings->rules);
+    const struct stream_shares shares = share_streams(rules, memory_bytes);
+    bool has_tags = markdup_rules_set_tags(rules);
     const struct duplicate_marks_settings marks = {
-        .threads = settings->threads, .n_threads = settings->n_threads,
-        .bits_bytes = settings->memory_bytes / MARKS_SHARE,
+        .threads = threads, .n_threads = n_threads, .bits_bytes = memory_bytes / MARKS_SHARE,
         .tags_bytes = has_tags ? shares.notes / 4 * 3 : 0, .places = *places};
     d->base.kind = &kind;
-    d->memory_bytes = settings->memory_bytes;
-    d->search = (struct resolve_settings){.threads = settings->threads, .rules = settings->rules,
-                                          .n_threads = settings->n_threads, .places = *places};
+    d->memory_bytes = memory_bytes;
+    d->search = (struct resolve_settings){.threads = threads, .rules = rules, .n_threads = n_threads,
+                                          .places = *places};
     d->search.all_ends = tape_set_create(READ_ENDS_N_STREAMS, shares.all_ends, places);
     if (shares.names > 0)
         d->search.names = tape_set_create(READ_ENDS_N_PARTITIONS, shares.names, places);
@@ -480,7 +473,7 @@ static void mark_record(const struct markdup *d, uint8_t *rec, bool is_marked,
 }
 
 int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
-                 struct marked_records *records, size_t tail_bytes)
+                 struct marked_records *records)
 {
     struct found_marks found = {0};
     struct rewritten out = {0};
@@ -488,7 +481,7 @@ int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
     uint8_t *rec = records->bytes;
     int r = 0;
     if (rewrites)
-        xgrow(&out.bytes, &out.room, records->n_bytes + records->n_bytes / 16 + tail_bytes, 0, 1);
+        xgrow(&out.bytes, &out.room, records->n_bytes + records->n_bytes / 16, 0, 1);
     for (size_t i = 0, n; i < records->n && r == 0; i += n, first += n) {
         n = records->n - i < MARKED_RECORDS ? records->n - i : MARKED_RECORDS;
         r = duplicate_marks_find(d->search.marks, run, first, n, &found);
@@ -504,7 +497,7 @@ int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
     if (r < 0) free(out.bytes);
     if (r < 0 || !rewrites) return r;
     /* Frees unused memory, because the block stays open, perhaps until all others are. */
-    records->bytes = xrealloc(out.bytes, out.n_bytes + tail_bytes);
+    records->bytes = xrealloc(out.bytes, out.n_bytes);
     records->n_bytes = out.n_bytes;
     return 0;
 }

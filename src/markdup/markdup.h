@@ -2,7 +2,7 @@
  * markdup.h -- finds and marks the duplicates among all records of a sort.
  *
  * An observer (bam/record_observer.h) of the records in runs makes read ends of each record, some
- * 24 bytes (read_ends.h), and appends them to tapes (read_ends_store.h), which spill to a temporary
+ * 35 bytes (read_ends.h), and appends them to tapes (read_ends_store.h), which spill to a temporary
  * file when their memory is full. When all records were seen, jobs resolve the read ends partition
  * by partition (markdup_partition.h). The result is a bit for each record of each run, and tags
  * (duplicate_marks.h), which the merge looks up when it opens blocks.
@@ -24,15 +24,10 @@
 
 struct markdup;
 
-struct markdup_settings {
-    struct threads *threads;
-    const struct markdup_rules *rules;
-    unsigned n_threads;
-    size_t memory_bytes;       /* total */
-    struct temp_places places; /* of temporary files */
-};
-
-struct markdup *markdup_create(const struct markdup_settings *settings);
+/* memory_bytes: total. places: of temporary files. */
+struct markdup *markdup_create(struct threads *threads, unsigned n_threads,
+                               const struct markdup_rules *rules, size_t memory_bytes,
+                               const struct temp_places *places);
 
 /* Returns the observer, which owns d. d NULL: returns NULL. */
 struct record_observer *markdup_observer(struct markdup *d);
@@ -74,9 +69,9 @@ struct marked_records { /* raw, one after another */
 };
 
 /* Sets the flags of duplicates; `first` is the index of the first record in the run. If the rules
-   also change tags or names, replaces the memory of the records by a rewritten copy with room for
-   tail_bytes after them. Returns 0, or -1 after a message. */
+   also change tags or names, replaces the memory of the records by a rewritten copy. Returns 0, or
+   -1 after a message. */
 int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
-                 struct marked_records *records, size_t tail_bytes);
+                 struct marked_records *records);
 
 #endif

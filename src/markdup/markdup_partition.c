@@ -129,15 +129,15 @@ static int remember_name(struct resolver *resolver, const struct item_read *read
     const uint8_t flags[] = {read->was_optical, read->is_optical && !read->was_optical};
     uint8_t group[4];
     (void)put_u32(group, read->group);
+    struct duplicate_key key = duplicate_key_of_text(name->text, name->n_bytes);
     item_begin(writer);
-    item_put_key(writer, duplicate_key_of_text(name->text, name->n_bytes));
+    item_put_key(writer, key);
     item_put_bytes(writer, &(uint8_t){NAME_OF_DUPLICATE}, 1);
     item_put_bytes(writer, read->moment.bytes, sizeof read->moment.bytes);
     item_put_bytes(writer, group, sizeof group);
     item_put_bytes(writer, flags, sizeof flags);
     item_put_text(writer, read->by_name.text, read->by_name.n_bytes);
-    return append_item(resolver, settings_of(resolver)->names,
-                       read_ends_name_partition(read_ends_name_hash(name->text, name->n_bytes)),
+    return append_item(resolver, settings_of(resolver)->names, read_ends_name_partition(key),
                        writer->bytes, item_bytes(writer));
 }
 

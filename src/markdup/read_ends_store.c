@@ -2,29 +2,153 @@
 #include "markdup/read_ends_store.h"
 
 #include "util/byte_order.h"
-#include "util/diag.h"
-#include "util/long_hash.h"
 #include "util/varint.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#ifndef XXH_INLINE_ALL
-#define XXH_INLINE_ALL
-#endif
-#include <xxhash.h>
+enum { PARTITION_SHIFT = 56, AHEAD = 4 };
 
-enum { CHECKSUM_BYTES = 4, PARTITION_SHIFT = 56, AHEAD = 4 };
+/* ---- one item ---- */
 
-uint64_t read_ends_name_hash(const uint8_t *name, size_t n_bytes)
+/* The flags of an item: kind (2 bits), orientation (2 bits) and these. */
+enum {
+    IS_LEFT = 0x10, IS_REVERSE = 0x20, FAILED_QC = 0x40, HAS_OTHERS = 0x80, LACKS_SCORE = 0x100,
+    WAS_MARKED = 0x200, NEW_REF = 0x400, OTHER_MATE_REF = 0x800, OTHER_ORDINAL = 0x1000,
+    HAS_GROUP = 0x2000, HAS_BARCODE = 0x4000, HAS_NAME = 0x8000,
+};
+
+static bool is_pair(const struct read_ends *ends)
 {
-    return XXH3_64bits(name, n_bytes);
+    return ends->kind == READ_ENDS_PAIR || ends->kind == READ_ENDS_END;
 }
 
-unsigned read_ends_name_partition(uint64_t name_hash)
+/* For a pair, true only if both reads have the same strand; else it is `here`. */
+static bool has_other_place(const struct read_ends *ends)
 {
-    return (unsigned)(name_hash >> PARTITION_SHIFT);
+    return ends->kind == READ_ENDS_SINGLE || ends->orientation == PAIR_FF ||
+           ends->orientation == PAIR_RR;
+}
+
+static uint8_t *put_text(uint8_t *out, const uint8_t *text, size_t n_bytes)
+{
+    *out++ = (uint8_t)n_bytes;
+    return copy_bytes(out, text, n_bytes);
+}
+
+/* Writes the length of the prefix that the name shares with the previous one, and the rest. */
+static uint8_t *put_name(struct read_ends_coder *coder, const struct read_ends *ends, uint8_t *out)
+{
+    size_t n = 0, n_bytes = ends->name_bytes;
+    size_t least = n_bytes < coder->name_bytes ? n_bytes : coder->name_bytes;
+    while (n < least && ends->name[n] == coder->name[n]) n++;
+    *out++ = (uint8_t)n;
+    memcpy(coder->name + n, ends->name + n, n_bytes - n);
+    coder->name_bytes = n_bytes;
+    return put_text(out, ends->name + n, n_bytes - n);
+}
+
+uint8_t *read_ends_encode(struct read_ends_coder *coder, const struct read_ends *ends, uint8_t *out)
+{
+    bool other_mate_ref = is_pair(ends) && ends->mate_ref != ends->ref;
+    bool other_ordinal = ends->ordinal != ends->index;
+    out = put_u16(out, (unsigned)ends->kind | (unsigned)ends->orientation << 2 |
+                       (ends->is_left ? IS_LEFT : 0) | (ends->is_reverse ? IS_REVERSE : 0) |
+                       (ends->failed_qc ? FAILED_QC : 0) | (ends->has_others ? HAS_OTHERS : 0) |
+                       (ends->lacks_score ? LACKS_SCORE : 0) |
+                       (ends->was_marked ? WAS_MARKED : 0) |
+                       (ends->ref != coder->ref ? NEW_REF : 0) |
+                       (other_mate_ref ? OTHER_MATE_REF : 0) |
+                       (other_ordinal ? OTHER_ORDINAL : 0) | (ends->group ? HAS_GROUP : 0) |
+                       (ends->barcode ? HAS_BARCODE : 0) | (ends->name ? HAS_NAME : 0));
+    out = put_varint(out, ends->index - coder->index);
+    if (other_ordinal) out = put_varint(out, ends->ordinal);
+    if (ends->ref != coder->ref) out = put_signed_varint(out, ends->ref);
+    if (ends->kind != READ_ENDS_OTHER) {
+        out = put_signed_varint(out, ends->pos - coder->pos);
+        out = put_signed_varint(out, ends->here - ends->pos);
+        out = put_signed_varint(out, ends->score);
+        if (has_other_place(ends)) out = put_signed_varint(out, ends->other_place - ends->here);
+        coder->pos = ends->pos;
+    }
+    if (is_pair(ends)) out = put_signed_varint(out, ends->there - ends->here);
+    if (other_mate_ref) out = put_signed_varint(out, ends->mate_ref);
+    if (ends->group) out = put_varint(out, ends->group);
+    if (ends->barcode) {
+        out = put_u64(out, ends->barcode);
+        out = put_text(out, ends->barcode_text, ends->barcode_bytes);
+    }
+    if (ends->name) out = put_name(coder, ends, out);
+    coder->index = ends->index;
+    coder->ref = ends->ref;
+    return out;
+}
+
+static const uint8_t *get_text(const uint8_t **at, uint8_t *n_bytes)
+{
+    *n_bytes = *(*at)++;
+    *at += *n_bytes;
+    return *at - *n_bytes;
+}
+
+static void get_name(struct read_ends_coder *coder, const uint8_t **at)
+{
+    uint8_t n = *(*at)++, n_more;
+    const uint8_t *more = get_text(at, &n_more);
+    if (n + n_more > UINT8_MAX) n_more = (uint8_t)(UINT8_MAX - n);
+    memcpy(coder->name + n, more, n_more);
+    coder->name_bytes = (size_t)n + n_more;
+}
+
+void read_ends_decode(struct read_ends_coder *coder, const uint8_t **at, struct read_ends *ends)
+{
+    unsigned flags = get_u16(*at);
+    *at += 2;
+    *ends = (struct read_ends){
+        .kind = flags & 3,
+        .orientation = flags >> 2 & 3,
+        .is_left = flags & IS_LEFT,
+        .is_reverse = flags & IS_REVERSE,
+        .failed_qc = flags & FAILED_QC,
+        .has_others = flags & HAS_OTHERS,
+        .lacks_score = flags & LACKS_SCORE,
+        .was_marked = flags & WAS_MARKED,
+        .ref = coder->ref,
+    };
+    ends->index = coder->index + (uint32_t)get_varint(at);
+    ends->ordinal = (flags & OTHER_ORDINAL ? get_varint(at) : ends->index) & DUPLICATE_ORDINAL_MASK;
+    if (flags & NEW_REF) ends->ref = (int32_t)get_signed_varint(at);
+    if (ends->kind != READ_ENDS_OTHER) {
+        ends->pos = coder->pos += get_signed_varint(at);
+        ends->here = ends->pos + get_signed_varint(at);
+        ends->score = get_signed_varint(at);
+        ends->other_place = ends->here + (has_other_place(ends) ? get_signed_varint(at) : 0);
+    }
+    if (is_pair(ends)) {
+        ends->there = ends->here + get_signed_varint(at);
+        ends->mate_ref = flags & OTHER_MATE_REF ? (int32_t)get_signed_varint(at) : ends->ref;
+    }
+    if (flags & HAS_GROUP) ends->group = (uint32_t)get_varint(at);
+    if (flags & HAS_BARCODE) {
+        ends->barcode = get_u64(*at);
+        *at += 8;
+        ends->barcode_text = get_text(at, &ends->barcode_bytes);
+        if (ends->barcode_bytes == 0) ends->barcode_text = NULL;
+    }
+    if (flags & HAS_NAME) {
+        get_name(coder, at);
+        ends->name = coder->name;
+        ends->name_bytes = (uint8_t)coder->name_bytes;
+    }
+    coder->index = ends->index;
+    coder->ref = ends->ref;
+}
+
+/* ---- partitions ---- */
+
+unsigned read_ends_name_partition(struct duplicate_key name)
+{
+    return (unsigned)(name.high >> PARTITION_SHIFT);
 }
 
 /* Hashes only ref and here, because barcodes and groups need not be equal. */
@@ -47,20 +171,15 @@ unsigned read_ends_place_part(const struct read_ends *ends, unsigned n_parts)
     return (unsigned)(below * n_parts >> 32);
 }
 
-static uint16_t stream_by_name(const struct read_ends *ends)
+static unsigned stream_of(const struct read_ends *ends)
 {
-    uint64_t hash = read_ends_name_hash(ends->name, ends->name_bytes);
-    return (uint16_t)(READ_ENDS_STREAM_OTHERS + read_ends_name_partition(hash));
+    if (ends->kind == READ_ENDS_SINGLE) return READ_ENDS_STREAM_SINGLES + read_ends_partition(ends);
+    if (ends->kind != READ_ENDS_OTHER) return READ_ENDS_STREAM_PAIRS + read_ends_partition(ends);
+    return READ_ENDS_STREAM_OTHERS +
+           read_ends_name_partition(duplicate_key_of_text(ends->name, ends->name_bytes));
 }
 
-static uint16_t stream_of(const struct read_ends *ends)
-{
-    switch (ends->kind) {
-    case READ_ENDS_SINGLE: return (uint16_t)(READ_ENDS_STREAM_SINGLES + read_ends_partition(ends));
-    case READ_ENDS_OTHER: return stream_by_name(ends);
-    default: return (uint16_t)(READ_ENDS_STREAM_PAIRS + read_ends_partition(ends));
-    }
-}
+/* ---- gathering ---- */
 
 void read_ends_gather_add(struct read_ends_gather *gather, const struct read_ends *ends)
 {
@@ -70,7 +189,7 @@ void read_ends_gather_add(struct read_ends_gather *gather, const struct read_end
           sizeof *gather->streams);
     struct read_ends *added = &gather->all_ends[gather->n];
     *added = *ends;
-    gather->streams[gather->n] = stream_of(ends);
+    gather->streams[gather->n] = (uint16_t)stream_of(ends);
     gather->n = n;
     if (!ends->name) return;
     /* Copied now because the record is in the cache. */
@@ -93,36 +212,40 @@ static void sort_by_stream(struct read_ends_gather *gather)
         gather->order[ends[gather->streams[i]]++] = (uint32_t)i;
 }
 
-void read_ends_gather_end(struct read_ends_gather *gather, uint64_t label, uint8_t **out,
-                          size_t *n_bytes, size_t *room)
+/* Appends a chunk after its size. */
+static int append_chunk(struct tape_set *to, unsigned stream, const uint8_t *bytes, size_t n_bytes)
 {
+    uint8_t size[sizeof(uint32_t)];
+    (void)put_u32(size, n_bytes);
+    if (tape_set_append(to, stream, size, sizeof size) < 0) return -1;
+    return tape_set_append(to, stream, bytes, n_bytes);
+}
+
+int read_ends_gather_end(struct read_ends_gather *gather, uint64_t label, struct tape_set *to,
+                         pthread_mutex_t *lock)
+{
+    int r = 0;
     sort_by_stream(gather);
-    for (size_t from = 0, to; from < gather->n; from = to) {
+    for (size_t from = 0, i; from < gather->n && r == 0; from = i) {
         uint16_t stream = gather->streams[gather->order[from]];
-        struct read_ends_coder coder;
-        read_ends_coder_begin(&coder);
-        size_t head_at = *n_bytes, sum_at = head_at + sizeof(struct read_ends_chunk_head);
-        size_t at = sum_at + CHECKSUM_BYTES;
-        xgrow(out, room, at + VARINT_MAX_BYTES, *room / 2, 1);
-        at = (size_t)(put_varint(*out + at, label) - *out);
-        for (to = from; to < gather->n && gather->streams[gather->order[to]] == stream; to++) {
-            xgrow(out, room, at + READ_ENDS_CODE_MAX_BYTES, *room / 2, 1);
-            if (to + AHEAD < gather->n)
-                __builtin_prefetch(&gather->all_ends[gather->order[to + AHEAD]]);
-            struct read_ends *ends = &gather->all_ends[gather->order[to]];
+        struct read_ends_coder coder = {0};
+        xgrow(&gather->chunk, &gather->chunk_room, VARINT_MAX_BYTES, 0, 1);
+        size_t n_bytes = (size_t)(put_varint(gather->chunk, label) - gather->chunk);
+        for (i = from; i < gather->n && gather->streams[gather->order[i]] == stream; i++) {
+            xgrow(&gather->chunk, &gather->chunk_room, n_bytes + READ_ENDS_MAX_BYTES, n_bytes, 1);
+            if (i + AHEAD < gather->n)
+                __builtin_prefetch(&gather->all_ends[gather->order[i + AHEAD]]);
+            struct read_ends *ends = &gather->all_ends[gather->order[i]];
             if (ends->name) ends->name = gather->names + (uintptr_t)ends->name - 1;
-            at = (size_t)(read_ends_encode(&coder, ends, *out + at) - *out);
+            uint8_t *end = read_ends_encode(&coder, ends, gather->chunk + n_bytes);
+            n_bytes = (size_t)(end - gather->chunk);
         }
-        xgrow(out, room, at + READ_ENDS_CODE_SLACK_BYTES, *room / 2, 1);
-        memset(*out + at, 0, READ_ENDS_CODE_SLACK_BYTES);
-        at += READ_ENDS_CODE_SLACK_BYTES;
-        size_t from_at = sum_at + CHECKSUM_BYTES;
-        (void)put_u32(*out + sum_at, long_hash(*out + from_at, at - from_at));
-        const struct read_ends_chunk_head head = {stream, (uint32_t)(at - sum_at)};
-        memcpy(*out + head_at, &head, sizeof head);
-        *n_bytes = at;
+        (void)pthread_mutex_lock(lock);
+        r = append_chunk(to, stream, gather->chunk, n_bytes);
+        (void)pthread_mutex_unlock(lock);
     }
     gather->n = gather->names_bytes = 0;
+    return r;
 }
 
 void read_ends_gather_release(struct read_ends_gather *gather)
@@ -131,55 +254,19 @@ void read_ends_gather_release(struct read_ends_gather *gather)
     free(gather->streams);
     free(gather->order);
     free(gather->names);
+    free(gather->chunk);
     *gather = (struct read_ends_gather){0};
-}
-
-/* ---- tapes ---- */
-
-int read_ends_chunks_append(struct tape_set *all_ends, const uint8_t *chunks, size_t n_bytes)
-{
-    const uint8_t *at = chunks, *end = chunks + n_bytes;
-    struct read_ends_chunk_head head;
-    while (at < end) {
-        memcpy(&head, at, sizeof head);
-        at += sizeof head;
-        if (tape_set_append(all_ends, head.stream, &head.n_bytes, sizeof head.n_bytes) < 0 ||
-            tape_set_append(all_ends, head.stream, at, head.n_bytes) < 0)
-            return -1;
-        at += head.n_bytes;
-    }
-    return 0;
-}
-
-/* Begins to read a chunk. Returns false if its checksum is wrong. */
-static bool open_chunk(struct read_ends_chunk *chunk, const uint8_t *bytes, size_t n_bytes)
-{
-    read_ends_coder_begin(&chunk->coder);
-    chunk->at = bytes + CHECKSUM_BYTES;
-    if (n_bytes <= CHECKSUM_BYTES + READ_ENDS_CODE_SLACK_BYTES ||
-        get_u32(bytes) != (uint32_t)long_hash(chunk->at, n_bytes - CHECKSUM_BYTES))
-        return false;
-    chunk->end = bytes + n_bytes - READ_ENDS_CODE_SLACK_BYTES;
-    chunk->label = get_varint(&chunk->at);
-    return true;
-}
-
-static int report_damage(void)
-{
-    diag_error_of(DIAG_DAMAGE, "the temporary data of --markdup are damaged: sort again on another "
-                  "disk");
-    return -1;
 }
 
 int read_ends_chunks_next(struct tape_reader *reader, struct read_ends_chunk *chunk)
 {
-    uint32_t n_bytes;
+    *chunk = (struct read_ends_chunk){.at = NULL};
     if (tape_is_at_end(reader)) return 0;
-    const uint8_t *bytes = tape_read(reader, sizeof n_bytes);
-    if (!bytes) return -1;
-    memcpy(&n_bytes, bytes, sizeof n_bytes);
-    if (n_bytes > tape_left(reader)) return report_damage();
-    bytes = tape_read(reader, n_bytes);
-    if (!bytes) return -1;
-    return open_chunk(chunk, bytes, n_bytes) ? 1 : report_damage();
+    const uint8_t *bytes = tape_read(reader, sizeof(uint32_t));
+    size_t n_bytes = bytes ? get_u32(bytes) : 0;
+    if (!bytes || !(bytes = tape_read(reader, n_bytes))) return -1;
+    chunk->at = bytes;
+    chunk->end = bytes + n_bytes;
+    chunk->label = get_varint(&chunk->at);
+    return 1;
 }

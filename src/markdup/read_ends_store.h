@@ -1,20 +1,23 @@
 /*
- * read_ends_store.h -- partitions read ends into streams. Read ends that must be compared are in
- * the same partition, so each partition can be resolved by itself.
+ * read_ends_store.h -- partitions read ends into streams, and compresses them: usual pairs take some
+ * 35 bytes. Read ends that must be compared are in the same partition, so each partition can be
+ * resolved by itself.
  *
- * Read ends of consecutive records of a run are gathered, and then written as *chunks*, at most one
- * for each stream. A chunk is self-contained, and the order of the chunks in a stream does not
- * change the result.
+ * Read ends of consecutive records of a run are gathered, and then appended to tapes as *chunks*, at
+ * most one for each stream. In a chunk each item is stored as the difference from the item before
+ * it. The order of the chunks in a stream does not change the result.
  *
  * Order of calls: any number of read_ends_gather_add, then read_ends_gather_end; again for the next
  * records; read_ends_gather_release. Ownership: names are copied; texts of barcodes must stay valid
- * until read_ends_gather_end. Threads: one at a time for each read_ends_gather.
+ * until read_ends_gather_end. Threads: one at a time for each read_ends_gather and chunk.
  */
 #ifndef ROCKSORT_MARKDUP_READ_ENDS_STORE_H
 #define ROCKSORT_MARKDUP_READ_ENDS_STORE_H
 
-#include "markdup/read_ends_code.h"
+#include "markdup/read_ends.h"
 #include "os/tape.h"
+
+#include <pthread.h>
 
 /* Streams: single reads and pairs by place; other records by name. */
 enum {
@@ -28,41 +31,53 @@ enum {
 /* How many read ends to gather before read_ends_gather_end: more would not fit in the cache. */
 enum { READ_ENDS_GATHER_ENOUGH = 4096 };
 
+/* Of an item in a chunk: flags, ten varints, a hash and two texts. */
+enum { READ_ENDS_MAX_BYTES = 2 + 10 * 10 + 8 + 2 * (2 + UINT8_MAX) };
+
 struct read_ends_gather {
     struct read_ends *all_ends;
     uint16_t *streams;          /* one for each item */
     uint32_t *order;
     uint8_t *names; /* `name` is an offset here, from 1, as a pointer */
-    size_t n, room, streams_room, order_room;
+    uint8_t *chunk;
+    size_t n, room, streams_room, order_room, chunk_room;
     size_t names_bytes, names_room;
 };
 
 /* Adds read ends, whose index and ordinal are set. */
 void read_ends_gather_add(struct read_ends_gather *gather, const struct read_ends *ends);
 
-/* Precedes each chunk in the output. */
-struct read_ends_chunk_head {
-    uint32_t stream;
-    uint32_t n_bytes;           /* of the chunk, which follows */
-};
-
-/* Appends the gathered read ends as chunks to an array of *n_bytes (xgrow) and removes them from
-   `gather`. The label identifies their run. */
-void read_ends_gather_end(struct read_ends_gather *gather, uint64_t label, uint8_t **out,
-                          size_t *n_bytes, size_t *room);
+/* Appends the gathered read ends as chunks to tapes, of which there are READ_ENDS_N_STREAMS, each
+   with the lock held, and removes them from `gather`. The label identifies their run. Returns 0, or
+   -1 after a message. */
+int read_ends_gather_end(struct read_ends_gather *gather, uint64_t label, struct tape_set *to,
+                         pthread_mutex_t *lock);
 
 void read_ends_gather_release(struct read_ends_gather *gather);
 
-/* Appends chunks with heads to tapes; one thread at a time. Returns 0, or -1 after a message. */
-int read_ends_chunks_append(struct tape_set *all_ends, const uint8_t *chunks, size_t n_bytes);
-
 /* ---- reading a chunk ---- */
+
+struct read_ends_coder {        /* the previous item of a chunk; starts as {0} */
+    uint32_t index;
+    int32_t ref;
+    int64_t pos;
+    size_t name_bytes;
+    uint8_t name[UINT8_MAX];    /* only the first name_bytes are set */
+};
 
 struct read_ends_chunk {
     struct read_ends_coder coder;
     const uint8_t *at, *end;
     uint64_t label;
 };
+
+/* Writes an item, of at most READ_ENDS_MAX_BYTES, and returns its end. */
+uint8_t *read_ends_encode(struct read_ends_coder *coder, const struct read_ends *ends,
+                          uint8_t *out);
+
+/* Reads an item and moves *at to its end. The name points into the coder and is valid until the
+   next call; the text of the barcode points into the bytes. */
+void read_ends_decode(struct read_ends_coder *coder, const uint8_t **at, struct read_ends *ends);
 
 /* Begins to read the next chunk of a stream; it is valid until the next call. Returns 1, 0 if there
    is none, or -1 after a message. */
@@ -83,8 +98,7 @@ unsigned read_ends_partition(const struct read_ends *ends);
    Part p of n consists of the k parts from p * k on of n * k. */
 unsigned read_ends_place_part(const struct read_ends *ends, unsigned n_parts);
 
-/* The hash of a name, and the partition of other records that follows from it. */
-uint64_t read_ends_name_hash(const uint8_t *name, size_t n_bytes);
-unsigned read_ends_name_partition(uint64_t name_hash);
+/* The partition of other records, by the key of their name. */
+unsigned read_ends_name_partition(struct duplicate_key name);
 
 #endif

@@ -167,22 +167,21 @@ size_t merge_bound_store(enum sort_order order, const struct merge_source *sourc
 void merge_bound_set(struct merge_bound *bound, enum sort_order order,
                      const struct merge_source *source, size_t i)
 {
-    size_t n_bytes = merge_bound_bytes(order, &source->entries[i]);
-    xgrow(&bound->bytes, &bound->room, n_bytes, 0, 1);
-    bound->n_bytes = merge_bound_store(order, source, i, bound->bytes);
+    uint8_t *bytes = xmalloc(merge_bound_bytes(order, &source->entries[i]));
+    merge_bound_release(bound);
+    *bound = (struct merge_bound){bytes, merge_bound_store(order, source, i, bytes)};
 }
 
-void merge_bound_copy(struct merge_bound *bound, const struct merge_limit *limit)
+void merge_bound_copy(struct merge_bound *bound, const struct merge_bound *from)
 {
     merge_bound_release(bound);
-    if (!limit->bytes) return;
-    *bound = (struct merge_bound){xmemdup(limit->bytes, limit->n_bytes), limit->n_bytes,
-                                  limit->n_bytes};
+    if (from->bytes)
+        *bound = (struct merge_bound){xmemdup(from->bytes, from->n_bytes), from->n_bytes};
 }
 
 void merge_bound_release(struct merge_bound *bound)
 {
-    free(bound->bytes);
+    free((uint8_t *)(uintptr_t)bound->bytes);
     *bound = (struct merge_bound){0};
 }
 
@@ -194,14 +193,14 @@ void merge_bound_position(const uint8_t *bound, size_t bound_bytes, uint32_t *ru
     *index = get_big_endian(tail + 4, 8);
 }
 
-int merge_bound_compare(const struct merge_limit *a, const struct merge_limit *b)
+int merge_bound_compare(const struct merge_bound *a, const struct merge_bound *b)
 {
     if (!a->bytes || !b->bytes) return (a->bytes == NULL) - (b->bytes == NULL);
     return compare_bytes(a->bytes, a->n_bytes, b->bytes, b->n_bytes);
 }
 
 int merge_compare(const struct sort_rules *rules, const struct sort_entry *entry,
-                  const struct merge_limit *bound)
+                  const struct merge_bound *bound)
 {
     if (sort_order_is_fixed(rules->order)) {
         uint64_t key = sort_key_load_fixed(bound->bytes);
@@ -222,7 +221,7 @@ bool merge_is_sorted(const struct sort_rules *rules, const struct sort_entry *en
 }
 
 size_t merge_cut(const struct sort_rules *rules, const struct merge_source *source,
-                 const struct merge_limit *bound)
+                 const struct merge_bound *bound)
 {
     if (!bound->bytes) return source->n_entries;
     uint32_t run;
@@ -264,35 +263,21 @@ void merge_space_release(struct merge_space *space)
     *space = (struct merge_space){0};
 }
 
-/* Merges two slices into out. Where keys are equal, those of the left one come first. */
-static void merge_two_fixed(const struct merge_slice *left, const struct merge_slice *right,
-                            struct sort_entry *out)
+/* Merges two slices into out. Where keys are equal, those of the left one come first. Unless keys
+   are fixed, prefixes are bytes depth .. depth + 7 of the keys. Inlined, so that the loop for fixed
+   keys has no branch but its end. */
+static inline __attribute__((always_inline)) void
+merge_two(const struct merge_slice *left, const struct merge_slice *right, struct sort_entry *out,
+          bool fixed, size_t depth)
 {
     const struct sort_entry *a = left->entries, *a_end = a + left->n_entries;
     const struct sort_entry *b = right->entries, *b_end = b + right->n_entries;
     while (a < a_end && b < b_end) {
         bool take_b = b->prefix < a->prefix;
+        if (!fixed && b->prefix == a->prefix)
+            take_b = keyed_record_compare(keyed(b), keyed(a), depth + 8) < 0;
         const struct sort_entry *next = take_b ? b : a;
         *out++ = *next;
-        b += take_b;
-        a += !take_b;
-    }
-    memcpy(out, a, (size_t)((const uint8_t *)a_end - (const uint8_t *)a));
-    out += a_end - a;
-    memcpy(out, b, (size_t)((const uint8_t *)b_end - (const uint8_t *)b));
-}
-
-/* The same for keys of variable length. Prefixes are bytes depth .. depth + 7 of the keys. */
-static void merge_two_keyed(const struct merge_slice *left, const struct merge_slice *right,
-                            struct sort_entry *out, size_t depth)
-{
-    const struct sort_entry *a = left->entries, *a_end = a + left->n_entries;
-    const struct sort_entry *b = right->entries, *b_end = b + right->n_entries;
-    while (a < a_end && b < b_end) {
-        bool take_b = b->prefix < a->prefix;
-        if (b->prefix == a->prefix)
-            take_b = keyed_record_compare(keyed(b), keyed(a), depth + 8) < 0;
-        *out++ = take_b ? *b : *a;
         b += take_b;
         a += !take_b;
     }
@@ -351,9 +336,9 @@ size_t merge_slices(const struct sort_rules *rules, const struct merge_slice *sl
             const struct merge_slice left = {from + begin, middle - begin};
             const struct merge_slice right = {from + middle, end - middle};
             if (fixed)
-                merge_two_fixed(&left, &right, to + begin);
+                merge_two(&left, &right, to + begin, true, 0);
             else
-                merge_two_keyed(&left, &right, to + begin, depth);
+                merge_two(&left, &right, to + begin, false, depth);
             starts[n_merged++] = begin;
         }
         starts[n_merged] = n;

@@ -17,8 +17,9 @@
  * Order of calls: merge_cut for each source at the lower bound and at the upper bound; then
  * merge_slices for the slices between the two cuts, in the order of their runs.
  *
- * Ownership: sources and slices borrow their entries. A merge_bound owns its bytes, and a
- * merge_space its buffers; both start as {0}. Threads: any, on different objects. Nothing can fail.
+ * Ownership: sources and slices borrow their entries. A merge_bound that was set or copied owns its
+ * bytes, and a merge_space its buffers; both start as {0}. Threads: any, on different objects.
+ * Nothing can fail.
  */
 #ifndef ROCKSORT_ORDER_SLICE_MERGE_H
 #define ROCKSORT_ORDER_SLICE_MERGE_H
@@ -112,31 +113,20 @@ enum {
     MERGE_BOUND_MOST_BYTES = SORT_KEY_MOST_BYTES + MERGE_BOUND_TAIL_BYTES,
 };
 
-struct merge_bound {
-    uint8_t *bytes;
-    size_t n_bytes, room;
-};
-
-/* A bound that borrows its bytes. bytes NULL: above every bound. */
-struct merge_limit {
+struct merge_bound {            /* bytes NULL: above every bound */
     const uint8_t *bytes;
     size_t n_bytes;
 };
 
-/* Sets the bound to the full key of source->entries[i]. */
+/* Sets the bound, which owns its bytes, to the full key of source->entries[i]. */
 void merge_bound_set(struct merge_bound *bound, enum sort_order order,
                      const struct merge_source *source, size_t i);
 
-/* Sets the bound to a copy of the limit. */
-void merge_bound_copy(struct merge_bound *bound, const struct merge_limit *limit);
+/* Sets the bound, which owns its bytes, to a copy of the other one. */
+void merge_bound_copy(struct merge_bound *bound, const struct merge_bound *from);
 
 /* Frees the bytes; the bound is {0} again. */
 void merge_bound_release(struct merge_bound *bound);
-
-static inline struct merge_limit merge_limit_of(const struct merge_bound *bound)
-{
-    return (struct merge_limit){bound->bytes, bound->n_bytes};
-}
 
 /* Returns the size of the bound of an entry. */
 size_t merge_bound_bytes(enum sort_order order, const struct sort_entry *entry);
@@ -156,16 +146,16 @@ void merge_bound_position(const uint8_t *bound, size_t bound_bytes, uint32_t *ru
                           uint64_t *index);
 
 /* Compares two bounds: below 0, 0, above 0. */
-int merge_bound_compare(const struct merge_limit *a, const struct merge_limit *b);
+int merge_bound_compare(const struct merge_bound *a, const struct merge_bound *b);
 
 /* Returns the number of records of the source before the bound. */
 size_t merge_cut(const struct sort_rules *rules, const struct merge_source *source,
-                 const struct merge_limit *bound);
+                 const struct merge_bound *bound);
 
 /* Compares the sort key of an entry with that of a bound, whose bytes are not NULL: below 0, 0,
    above 0. */
 int merge_compare(const struct sort_rules *rules, const struct sort_entry *entry,
-                  const struct merge_limit *bound);
+                  const struct merge_bound *bound);
 
 /* True if no entry has a smaller sort key than the one before it. */
 bool merge_is_sorted(const struct sort_rules *rules, const struct sort_entry *entries, size_t n);

@@ -56,8 +56,7 @@ char *temp_dir_path(const char *parent, const char *name);
    if files appear meanwhile. Allocates nothing. Returns 0, or -1 with errno set. */
 int temp_dir_remove(const char *path);
 
-/* Removes the checkpoint file only. Call it for all directories of a sort before removing the first
-   one: a directory with its file would look like a complete checkpoint. */
+/* Removes the checkpoint file only: then the directories of the sort are no checkpoint. */
 void temp_dir_remove_checkpoint(const char *path);
 
 /* Syncs the directory and all files in it, until *stop. Returns 0, or -1 with errno set. */

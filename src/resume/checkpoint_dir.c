@@ -237,33 +237,36 @@ int checkpoint_dir_take(const struct checkpoint_dir *dir, const char **problem)
 
 int checkpoint_dir_peek(const char *path, struct checkpoint_file *file)
 {
-    enum { MOST_BYTES = 4 << 20 };      /* the header of an assembly with 100,000 contigs */
     struct checkpoint_dir dir;
-    struct stat st;
     const char *problem;
     int r = open_dir(path, &dir, &problem);
     if (r != CHECKPOINT_OK) return r;
-    bool is_small = fstatat(dir.fd, TEMP_DIR_CHECKPOINT_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-                    st.st_size <= MOST_BYTES;
-    r = is_small ? checkpoint_dir_read(&dir, file, &problem) : CHECKPOINT_BAD;
+    r = checkpoint_dir_read(&dir, file, &problem);
     checkpoint_dir_close(&dir);
     return r;
 }
 
-bool checkpoint_dir_has_file(const struct checkpoint_dir *dir)
+bool checkpoint_dir_has_file(const char *path)
 {
-    struct stat st;
-    return fstatat(dir->fd, TEMP_DIR_CHECKPOINT_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    char name[PATH_MAX];
+    int n = snprintf(name, sizeof name, "%s/" TEMP_DIR_CHECKPOINT_NAME, path);
+    return n < (int)sizeof name && access(name, F_OK) == 0;
 }
 
-const char *checkpoint_dir_find(const char *const *paths, size_t n)
+char *checkpoint_dir_first(const char *path)
 {
-    for (size_t i = 0; i < n; i++) {
-        char name[PATH_MAX];
-        int length = snprintf(name, sizeof name, "%s/" TEMP_DIR_CHECKPOINT_NAME, paths[i]);
-        if (length < (int)sizeof name && access(name, F_OK) == 0) return paths[i];
+    struct checkpoint_file part, file;
+    char *first = NULL, *real = realpath(path, NULL);
+    if (real && checkpoint_dir_peek(path, &part) == CHECKPOINT_OK) {
+        if (part.directory > 0 && checkpoint_dir_peek(part.directories[0], &file) == CHECKPOINT_OK) {
+            for (size_t i = 1; file.directory == 0 && i < file.n_directories && !first; i++)
+                if (strcmp(file.directories[i], real) == 0) first = xstrdup(part.directories[0]);
+            checkpoint_file_release(&file);
+        }
+        checkpoint_file_release(&part);
     }
-    return NULL;
+    free(real);
+    return first;
 }
 
 /* Reads the whole checkpoint file. Returns NULL on failure, and *problem says why. */
@@ -327,63 +330,6 @@ static int refuse(const char *path, const char *problem)
     return -1;
 }
 
-/* Adds a closed checkpoint_dir for each new directory in the checkpoint file. */
-static void extend_dirs(struct checkpoint *checkpoint)
-{
-    size_t n = checkpoint->file.n_directories;
-    checkpoint->dirs = xrealloc(checkpoint->dirs, n * sizeof *checkpoint->dirs);
-    for (; checkpoint->n_dirs < n; checkpoint->n_dirs++)
-        checkpoint->dirs[checkpoint->n_dirs] = (struct checkpoint_dir){.fd = -1, .lock_fd = -1};
-}
-
-/* Reads the checkpoint file of directory i and uses it if it is newer: it lists more directories,
-   or has a later state. The files can differ because a process writes them one after another. */
-static int compare_files(struct checkpoint *checkpoint, size_t i)
-{
-    struct checkpoint_file other, *file = &checkpoint->file;
-    const struct checkpoint_dir *dir = &checkpoint->dirs[i];
-    const char *problem;
-    /* A directory on a disk that was full when the sort began has no checkpoint file, and no
-       runs. */
-    if (!checkpoint_dir_has_file(dir)) return 0;
-    if (checkpoint_dir_read(dir, &other, &problem) < 0) return refuse(dir->path, problem);
-    if (strcmp(other.id, file->id) != 0 ||
-        strcmp(other.directories[other.directory], file->directories[i]) != 0) {
-        checkpoint_file_release(&other);
-        return refuse(dir->path, "belongs to another sort; sort the input again");
-    }
-    if (other.n_directories > file->n_directories ||
-        (other.n_directories == file->n_directories && other.state > file->state)) {
-        struct checkpoint_file earlier = *file;
-        *file = other;
-        other = earlier;
-    }
-    checkpoint_file_release(&other);
-    extend_dirs(checkpoint);
-    return 0;
-}
-
-/* Opens directory i. */
-static int open_part(struct checkpoint *checkpoint, const char *path, size_t i)
-{
-    const char *problem;
-    /* A copy, because compare_files may release the checkpoint file that owns the name. */
-    char *name = xstrdup(checkpoint->file.directories[i]);
-    int r = checkpoint_dir_open_patiently(name, &checkpoint->dirs[i], &problem);
-    if (r == CHECKPOINT_LOST) problem = "does not exist on this host; sort the input again";
-    if (r != CHECKPOINT_OK)
-        diag_error("cannot resume '%s': its part '%s' %s", path, name, problem);
-    free(name);
-    return r == CHECKPOINT_OK ? compare_files(checkpoint, i) : -1;
-}
-
-static int open_others(struct checkpoint *checkpoint, const char *path)
-{
-    for (size_t i = 0; i < checkpoint->n_dirs; i++)
-        if (!checkpoint->dirs[i].path && open_part(checkpoint, path, i) < 0) return -1;
-    return 0;
-}
-
 const char *checkpoint_lost_part(const struct checkpoint_file *file)
 {
     for (size_t i = 0; i < file->n_directories; i++)
@@ -402,34 +348,55 @@ static int take(const struct checkpoint *checkpoint)
     return 0;
 }
 
+/* Opens the first directory, and prepares the others. */
+static int open_first(struct checkpoint *checkpoint, const char *path)
+{
+    struct checkpoint_file *file = &checkpoint->file;
+    struct checkpoint_dir dir;
+    const char *problem;
+    if (checkpoint_dir_open_patiently(path, &dir, &problem) < 0) return refuse(path, problem);
+    if (checkpoint_dir_read(&dir, file, &problem) < 0) {
+        checkpoint_dir_close(&dir);
+        return refuse(path, problem);
+    }
+    checkpoint->n_dirs = file->n_directories;
+    checkpoint->dirs = xcalloc(file->n_directories, sizeof *checkpoint->dirs);
+    for (size_t i = 0; i < file->n_directories; i++)
+        checkpoint->dirs[i] = (struct checkpoint_dir){.fd = -1, .lock_fd = -1};
+    checkpoint->dirs[file->directory] = dir;
+    return 0;
+}
+
+static int open_others(struct checkpoint *checkpoint, const char *path)
+{
+    for (size_t i = 0; i < checkpoint->n_dirs; i++) {
+        const char *part = checkpoint->file.directories[i], *problem;
+        if (checkpoint->dirs[i].path) continue;
+        int r = checkpoint_dir_open_patiently(part, &checkpoint->dirs[i], &problem);
+        if (r == CHECKPOINT_OK) continue;
+        if (r == CHECKPOINT_LOST) problem = "does not exist on this host; sort the input again";
+        diag_error("cannot resume '%s': its part '%s' %s", path, part, problem);
+        return -1;
+    }
+    if (checkpoint->file.directory == 0) return 0;
+    return refuse(path, "belongs to another sort; sort the input again");
+}
+
 struct checkpoint *checkpoint_open(const char *path)
 {
-    const char *problem;
-    struct checkpoint_dir dir;
-    struct checkpoint_file file;
-    if (checkpoint_dir_open_patiently(path, &dir, &problem) < 0) {
-        (void)refuse(path, problem);
-        return NULL;
-    }
-    if (checkpoint_dir_read(&dir, &file, &problem) < 0) {
-        (void)refuse(path, problem);
-        checkpoint_dir_close(&dir);
-        return NULL;
-    }
     struct checkpoint *checkpoint = xcalloc(1, sizeof *checkpoint);
-    checkpoint->file = file;
-    extend_dirs(checkpoint);
-    checkpoint->dirs[file.directory] = dir;
-    if (open_others(checkpoint, path) == 0 && take(checkpoint) == 0) return checkpoint;
+    char *first = checkpoint_dir_first(path);
+    int r = open_first(checkpoint, first ? first : path);
+    free(first);
+    if (r == 0 && open_others(checkpoint, path) == 0 && take(checkpoint) == 0) return checkpoint;
     checkpoint_close(checkpoint);
     return NULL;
 }
 
 void checkpoint_remove(const struct checkpoint *checkpoint)
 {
-    /* The first one last: the checkpoint is complete until the first has lost its file. */
-    for (size_t i = checkpoint->n_dirs; i > 0; i--)
-        temp_dir_remove_checkpoint(checkpoint->dirs[i - 1].path);
+    /* Without the file of the first directory, none is a checkpoint. */
+    temp_dir_remove_checkpoint(checkpoint->dirs[0].path);
     for (size_t i = 0; i < checkpoint->n_dirs; i++)
         if (temp_dir_remove(checkpoint->dirs[i].path) < 0)
             diag_left("warning: cannot remove the temporary directory '%s': %s",

@@ -12,8 +12,9 @@
  * checkpoint. All are needed: if one is lost, such as one on a disk of another host, the checkpoint
  * is useless, and a message says so.
  *
- * A resumed sort may add directories. It writes the longer list into one directory after another,
- * and may die in between. So the longest list in any directory is the valid one.
+ * The checkpoint file of the first directory counts. The others have a copy from when they were
+ * made, which names the first one. A resumed sort may add directories: they get their copy before
+ * the first one lists them.
  *
  * Other users may plant files in a shared place. So the directory must be ours, closed to others,
  * and no symbolic link; files are created exclusively.
@@ -76,16 +77,15 @@ int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_file
                         const char **problem);
 
 /* Reads the checkpoint file without the lock, while another process may use the directory. The
-   caller releases what was read. Returns a code from above; CHECKPOINT_BAD also for a file of more
-   than 4 MiB. */
+   caller releases what was read. Returns a code from above. */
 int checkpoint_dir_peek(const char *path, struct checkpoint_file *file);
 
-/* True if the directory has a file STORE. */
-bool checkpoint_dir_has_file(const struct checkpoint_dir *dir);
+/* True if the directory has a file STORE. Does not allocate, because memory may be exhausted. */
+bool checkpoint_dir_has_file(const char *path);
 
-/* Returns the first of n directories that has such a file, or NULL. A directory on a disk that was
-   full when the sort began has none. Does not allocate, because memory may be exhausted. */
-const char *checkpoint_dir_find(const char *const *paths, size_t n);
+/* Returns the first directory of the checkpoint to which this other directory belongs; the caller
+   frees it. NULL: it is a first directory, or no checkpoint lists it. */
+char *checkpoint_dir_first(const char *path);
 
 /* Accepts {.fd = -1, .lock_fd = -1}. */
 void checkpoint_dir_close(struct checkpoint_dir *dir);

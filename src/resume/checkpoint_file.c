@@ -215,9 +215,6 @@ static void walk_place(struct line_io *io, struct checkpoint_file *file)
 {
     static const char *const states[] = {"loading", "loaded", "partial"};
     line_text(io, "program", &file->program);
-    line_text(io, "id", &file->id);
-    require(io, strlen(file->id) == CHECKPOINT_ID_BYTES &&
-                    strspn(file->id, "0123456789abcdef") == CHECKPOINT_ID_BYTES);
     begin_line(io, "state");
     file->state = (enum checkpoint_state)value_word(io, (int)file->state, states, 3);
     end_line(io);

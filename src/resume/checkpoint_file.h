@@ -4,7 +4,7 @@
  *
  * The file is text. Each line is a keyword and its values, in the order of walk_file:
  *
- *     rocksort-store 6                   the version of this format
+ *     rocksort-store 7                   the version of this format
  *     ...
  *     directory 0 2                      number of this directory, number of directories
  *     path /tmp/rocksort.77.aBcDeF       of each directory
@@ -35,8 +35,7 @@
 #include <stdint.h>
 
 enum {
-    CHECKPOINT_VERSION = 6,
-    CHECKPOINT_ID_BYTES = 32,           /* hexadecimal digits */
+    CHECKPOINT_VERSION = 7,
     CHECKPOINT_MOST_DIRECTORIES = 64,
 };
 
@@ -94,7 +93,6 @@ struct checkpoint_output {      /* from the options */
 
 struct checkpoint_file {
     const char *program;        /* its version */
-    const char *id;             /* random, the same in all directories of a sort */
     enum checkpoint_state state;
     unsigned directory;
     size_t n_directories;

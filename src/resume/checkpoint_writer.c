@@ -3,7 +3,6 @@
 
 #include "bam/header_text.h"
 #include "input/input_file.h"
-#include "os/disk_space.h"
 #include "os/temp_dir.h"
 #include "resume/checkpoint_dir.h"
 #include "resume/orphan_checkpoints.h"
@@ -17,7 +16,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,14 +37,13 @@ struct checkpoint_writer {
     char *own_header_text;      /* a copy, made before the sort order was set */
     sam_hdr_t *header;
     /* constant after the store is open */
-    char id[CHECKPOINT_ID_BYTES + 1];
     struct delayed_fsync *delayed_fsync;
 
     /* under the lock of the thread pool */
-    char **paths;               /* of all directories, NULL-terminated */
+    char **paths;               /* of all directories, absolute, NULL-terminated */
     size_t n_paths;
     size_t n_adopted;           /* the first n_adopted are those of settings->resumed */
-    size_t n_listed;            /* the first n_listed are in the checkpoint file */
+    size_t n_listed;            /* the checkpoint file of the first one lists so many */
     int *lock_fds;              /* for directories that this process made; else -1 */
     enum progress progress;
 };
@@ -172,7 +169,11 @@ static int make_directory(struct checkpoint_writer *w, const char *prefix)
     /* Without -T: beside the output, if that is a file. */
     const char *beside = w->parts.output_path->final ? s->output : NULL;
     thread_pool_lock(w->parts.threads);
-    char *path = temp_dir_create(prefix, beside);
+    char *path = temp_dir_create(prefix, beside), *real = path ? realpath(path, NULL) : NULL;
+    if (real) {
+        free(path);
+        path = real;
+    }
     int fd = path ? checkpoint_dir_claim(path) : -1, error = errno;
     if (path) {
         w->lock_fds[w->n_paths] = fd;
@@ -212,17 +213,6 @@ static int make_directories(void *arg, struct temp_dirs *dirs)
     return 0;
 }
 
-/* The absolute paths of the directories, NULL-terminated. */
-static char **absolute_directories(const struct checkpoint_writer *w)
-{
-    char **paths = xcalloc(w->n_paths + 1, sizeof *paths);
-    for (size_t i = 0; i < w->n_paths; i++) {
-        paths[i] = realpath(w->paths[i], NULL);
-        if (!paths[i]) paths[i] = xstrdup(w->paths[i]);
-    }
-    return paths;
-}
-
 char **checkpoint_writer_copy_paths(const struct checkpoint_writer *w)
 {
     char **paths = xcalloc(w->n_paths + 1, sizeof *paths);
@@ -247,8 +237,8 @@ static void remove_directory(struct checkpoint_writer *w, size_t i)
 
 void checkpoint_writer_remove_directories(struct checkpoint_writer *w)
 {
-    /* The last one first: until the first has lost its file the checkpoint is whole. */
-    for (size_t i = w->n_paths; i > 0; i--) temp_dir_remove_checkpoint(w->paths[i - 1]);
+    /* Without the file of the first directory, none is a checkpoint. */
+    if (w->n_paths > 0) temp_dir_remove_checkpoint(w->paths[0]);
     for (size_t i = 0; i < w->n_paths; i++) remove_directory(w, i);
 }
 
@@ -281,78 +271,41 @@ static char *output_name(const struct checkpoint_writer *w)
 
 /* ---- the checkpoint file ---- */
 
-static int make_id(char id[CHECKPOINT_ID_BYTES + 1])
+/* Writes the checkpoint file into the first directory; if it lists new directories, into these
+   before. A resumed sort then holds the lock: new directories are removed if a signal comes before
+   that, and stay if it comes after. Returns 0, or -1 with errno set. */
+static int write_file(struct checkpoint_writer *w, struct checkpoint_file *file)
 {
-    uint8_t bytes[CHECKPOINT_ID_BYTES / 2];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return -1;
-    for (size_t i = 0; i < sizeof bytes; i++) (void)sprintf(id + 2 * i, "%02x", bytes[i]);
-    return 0;
-}
-
-/* Writes the checkpoint file into a directory. Holds the lock if the file lists new directories:
-   they are removed if a signal comes before that, and stay if it comes after. Returns 0, or -1 with
-   errno set. */
-static int write_one(struct checkpoint_writer *w, size_t i, const struct checkpoint_file *file)
-{
-    bool names_new = w->settings->resumed && w->n_listed < w->n_paths;
-    if (names_new) thread_pool_lock(w->parts.threads);
-    int r = checkpoint_dir_write(w->paths[i], file), error = errno;
-    if (r == 0 && names_new) w->n_listed = w->n_paths;
-    if (names_new) thread_pool_unlock(w->parts.threads);
+    bool lists_new = w->settings->resumed && w->n_listed < w->n_paths;
+    int r = 0;
+    for (size_t i = w->n_paths - 1; r == 0 && i > 0 && i >= w->n_listed; i--) {
+        file->directory = (unsigned)i;
+        r = checkpoint_dir_write(w->paths[i], file);
+    }
+    if (r < 0) return r;
+    file->directory = 0;
+    if (lists_new) thread_pool_lock(w->parts.threads);
+    r = checkpoint_dir_write(w->paths[0], file);
+    int error = errno;
+    if (r == 0) w->n_listed = w->n_paths;
+    if (lists_new) thread_pool_unlock(w->parts.threads);
     errno = error;
     return r;
 }
 
-/*
- * Writes the checkpoint file into all directories; a directory without space gets none. Returns how
- * many have it; errno is set unless all do. If directories were added, at least one of the old ones
- * must get the new file, or the old ones would look like the whole checkpoint.
- */
-static size_t write_to_all(struct checkpoint_writer *w, struct checkpoint_file *file)
-{
-    size_t n_written = 0;
-    int error = 0;
-    for (size_t i = 0; i < w->n_paths; i++) {
-        if (i > 0 && i == w->n_adopted && n_written == 0) break;
-        file->directory = (unsigned)i;
-        if (write_one(w, i, file) == 0)
-            n_written++;
-        else
-            error = errno;
-    }
-    errno = error;
-    return n_written;
-}
-
-/* Warns unless all directories have the checkpoint file. Does not warn if some have it and the
-   others lack space, or if the sort was resumed and so already has a file. */
-static void warn_of_missing(const struct checkpoint_writer *w, enum checkpoint_state state,
-                            size_t n_written, int error)
-{
-    if (n_written == w->n_paths || w->settings->resumed || thread_pool_failed(w->parts.threads))
-        return;
-    if (n_written > 0 && disk_space_is_short(error)) return;
-    diag_warning("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "': %s; %s", w->paths[0],
-                 strerror(error),
-                 n_written > 0                  ? "it is in the other directories"
-                 : state == CHECKPOINT_LOADING  ? "if this sort fails it cannot be resumed"
-                                                : "if this sort fails it is tried again");
-}
-
-/* Writes the checkpoint file into all directories. Returns 0 if one of them has it, else -1 with
-   errno set. */
+/* Writes the checkpoint file. Returns 0, or -1 with errno set, after a warning unless the sort was
+   resumed and so has a file already. */
 static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state state,
                             unsigned n_runs)
 {
     const struct sort_settings *s = w->settings;
     const struct checkpoint_sort_parts *parts = &w->parts;
     char *output = output_name(w), *also = absolute_name(parts->also_path);
-    char **paths = absolute_directories(w);
     struct checkpoint_file file = w->file;
     file.program = ROCKSORT_VERSION;
     file.state = state;
     file.n_directories = w->n_paths;
-    file.directories = (const char **)paths;
+    file.directories = (const char **)w->paths;
     file.resources = s->resources;
     file.output = s->asked_output;
     file.output.path = output;
@@ -373,14 +326,15 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
         file.header = header_whole_text(w->header);
     }
     file.header_bytes = strlen(file.header);
-    size_t n_written = write_to_all(w, &file);
-    int error = errno;
-    warn_of_missing(w, state, n_written, error);
-    free_paths(paths);
+    int r = write_file(w, &file), error = errno;
+    if (r < 0 && !s->resumed && !thread_pool_failed(parts->threads))
+        diag_warning("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "': %s; if this sort fails it %s",
+                     w->paths[0], strerror(error),
+                     state == CHECKPOINT_LOADING ? "cannot be resumed" : "is tried again");
     free(output);
     free(also);
     errno = error;
-    return n_written > 0 ? 0 : -1;
+    return r;
 }
 
 static void set_progress(struct checkpoint_writer *w, enum progress progress)
@@ -403,18 +357,13 @@ static int begin(void *arg, unsigned n_lanes)
     struct checkpoint_writer *w = arg;
     struct threads *threads = w->parts.threads;
     w->file.n_lanes = n_lanes;
-    w->file.id = w->id;
     /* If the output overwrites an input, its records will exist only here. */
     w->delayed_fsync =
-        delayed_fsync_begin(w->settings, threads, absolute_directories(w), w->overwrites_input);
+        delayed_fsync_begin(w->settings, threads, checkpoint_writer_copy_paths(w), w->overwrites_input);
     if (!w->delayed_fsync) return -1;
     if (w->settings->resumed) return 0;
     tell_orphan_checkpoints(w);
     if (w->settings->no_resume) return 0;
-    if (make_id(w->id) < 0) {
-        diag_warning("the system has no random numbers: if this sort fails it cannot be resumed");
-        return 0;
-    }
     if (write_checkpoint(w, CHECKPOINT_LOADING, 0) == 0) set_progress(w, RECORDED);
     return thread_pool_failed(threads) ? -1 : 0;
 }
@@ -423,7 +372,6 @@ void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header)
 {
     const struct checkpoint *resumed = w->settings->resumed;
     w->file = resumed->file;
-    memcpy(w->id, w->file.id, sizeof w->id);
     w->header = header;
     thread_pool_lock(w->parts.threads);
     make_room(w, resumed->n_dirs + w->settings->n_temp_prefixes);
@@ -564,10 +512,10 @@ static void tell_how(const struct checkpoint_writer *w)
     const struct sort_settings *s = w->settings;
     const struct load_counts *counts = load_totals_locked(w->parts.totals);
     bool partial = counts->input_is_cut || (w->progress != LOADED && !w->file.can_read_again);
-    const char *path = checkpoint_dir_find((const char *const *)w->paths, w->n_paths);
-    if (!path) {
-        diag_left("warning: '%s' cannot be resumed as it is: somebody has moved, closed or "
-                  "removed it, or its STORE file", w->paths[0]);
+    const char *path = w->paths[0];
+    if (!checkpoint_dir_has_file(path)) {
+        diag_left("warning: '%s' cannot be resumed: the directory or its STORE file was moved or "
+                  "deleted", path);
         return;
     }
     if (diag_cause() == DIAG_HOPELESS) {
@@ -575,10 +523,9 @@ static void tell_how(const struct checkpoint_writer *w)
         return;
     }
     char command[CHECKPOINT_COMMAND_BYTES];
-    char *real = realpath(path, NULL);
     struct other_disk other = choose_other_disk(w, partial);
     struct checkpoint_resuming resuming = {
-        .path = real ? real : path, .partial = partial, .has_output = s->output != NULL,
+        .path = path, .partial = partial, .has_output = s->output != NULL,
         .temp_dir = other.temp_dir};
     memcpy(resuming.files, other.files, sizeof resuming.files);
     /* Bytes may have been corrupted while they were read: a second attempt may work. */
@@ -588,7 +535,6 @@ static void tell_how(const struct checkpoint_writer *w)
                                           : "finish",
               other.note, checkpoint_command(&resuming, command));
     other_disk_release(&other);
-    free(real);
 }
 
 void checkpoint_writer_tell(const struct checkpoint_writer *w, bool kept, unsigned n_durable)

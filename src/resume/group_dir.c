@@ -134,6 +134,6 @@ void group_dir_drop_leftover(const char *path)
     if (!path || !temp_dir_is_name(path_name(path), &n_output) ||
         checkpoint_dir_open(path, &dir, &problem) != CHECKPOINT_OK)
         return;
-    if (!checkpoint_dir_has_file(&dir)) (void)temp_dir_remove(path);
+    if (!checkpoint_dir_has_file(path)) (void)temp_dir_remove(path);
     checkpoint_dir_close(&dir);
 }

@@ -50,18 +50,11 @@ static void tell(const char *path, const struct checkpoint_file *file)
               checkpoint_command_of(file, path, command));
 }
 
-/* True for the first directory of a sort that has a checkpoint file, so that each sort is reported
-   only once. Directories on a disk that was full when the sort began have no such file. */
-static bool is_first_part(const struct checkpoint_file *file)
-{
-    return !checkpoint_dir_find(file->directories, file->directory);
-}
-
 static void look_at(const struct orphan_checkpoints_sort *sort, const char *path)
 {
     struct checkpoint_file file;
     if (checkpoint_dir_peek(path, &file) != CHECKPOINT_OK) return;
-    if (is_first_part(&file) && is_same_sort(sort, &file) && is_dead(path) &&
+    if (file.directory == 0 && is_same_sort(sort, &file) && is_dead(path) &&
         !checkpoint_lost_part(&file))
         tell(path, &file);
     checkpoint_file_release(&file);

@@ -48,7 +48,7 @@ static int place_records(struct loader *ld, struct queued_span *span, const uint
 {
     const struct placed_records records = {
         .at = at, .n_bytes = (size_t)(to - at), .n_records = n, .first = first,
-        .input = ld->reader->file.name,
+        .input = ld->reader->name,
         .end = {bam_inputs_number(ld->sort->inputs), record_span_offset(&span->records, to),
                 first + n},
         .n_users = &span->n_users, .drop = drop_span, .owner = span};
@@ -75,7 +75,7 @@ static int place_span(struct loader *ld, struct queued_span *span)
         if (r < 0) return -1;
         number += n;
     }
-    return record_span_check(records, ld->reader->file.name);
+    return record_span_check(records, ld->reader->name);
 }
 
 /* Counts bytes of records, to estimate the size of the whole input. */
@@ -83,7 +83,7 @@ static void count_fetched(struct loader *ld, size_t n_bytes)
 {
     ld->n_fetched += n_bytes;
     /* For text and templates, the size of the records is known only when they are placed. */
-    if (!ld->templates && !ld->spans.reader.is_text) ld->filler.n_bytes += n_bytes;
+    if (!ld->templates && !ld->reader->is_text) ld->filler.n_bytes += n_bytes;
 }
 
 /* Takes the next span: places its records, or passes it to the template splitter. */
@@ -93,7 +93,7 @@ static int take_span(struct loader *ld)
     struct queued_span *span = span_queue_take_locked(&ld->spans);
     thread_pool_unlock(ld->threads);
     if (ld->templates) return template_splitter_add(ld->templates, span);
-    if (ld->spans.reader.is_text && span->records.n_records > 0)
+    if (ld->reader->is_text && span->records.n_records > 0)
         ld->filler.n_bytes += (size_t)(span->records.to - span->records.from);
     int r = place_span(ld, span);
     span_queue_drop(span);
@@ -182,14 +182,14 @@ static int use_up(struct loader *ld)
 static int finish_templates(struct loader *ld)
 {
     if (!ld->templates) return 0;
-    if (template_splitter_finish(ld->templates, ld->spans.reader.end_offset) < 0) return -1;
+    if (template_splitter_finish(ld->templates, ld->reader->end_offset) < 0) return -1;
     return use_up(ld);
 }
 
 /* Places the rest of an input. Bytes after the last record are an error. */
 static int finish_input(struct loader *ld)
 {
-    return use_up(ld) < 0 || finish_templates(ld) < 0 ? -1 : span_reader_end(&ld->spans.reader);
+    return use_up(ld) < 0 || finish_templates(ld) < 0 ? -1 : span_reader_end(ld->reader);
 }
 
 /*
@@ -225,7 +225,7 @@ static int load_one_input(struct loader *ld)
     span_queue_begin(&ld->spans, ld->reader, number, n_records,
                      bam_inputs_renames(sort->inputs, number));
     if (ld->templates)
-        template_splitter_begin(ld->templates, ld->reader->file.name, n_records);
+        template_splitter_begin(ld->templates, ld->reader->name, n_records);
     for (;;) {
         bool is_enough = ld->most_bytes > 0 && ld->n_fetched >= ld->most_bytes;
         enum load_step step = wait_for_step(ld, !is_enough);
@@ -244,7 +244,7 @@ static int input_failed(struct loader *ld)
     if (thread_pool_failed(ld->threads)) return -1;
     if (ld->sort->checkpoint && checkpoint_writer_saves_part(ld->sort->checkpoint))
         return end_early(ld);
-    if (!ld->reader->source->io_failed) load_totals_set_bad(ld->totals);
+    if (!ld->reader->io_failed) load_totals_set_bad(ld->totals);
     return -1;
 }
 
@@ -279,8 +279,7 @@ int load_input(const struct sort_context *sort, uint64_t most_bytes)
                         .totals = sort->totals};
     const struct input_streams_settings spans = {
         .threads = ld.threads, .totals = ld.totals, .n_refs = sam_hdr_nref(sort->header),
-        .share = {.span_bytes = sort->budget.span_bytes, .ahead_bytes = sort->budget.input_bytes},
-        .has_offsets = true};
+        .share = {.span_bytes = sort->budget.span_bytes, .ahead_bytes = sort->budget.input_bytes}};
     span_queue_init(&ld.spans, &spans);
     if (sort->settings->fixmate) ld.templates = template_splitter_create(sort, &ld.filler);
     int r = sort_buffer_filler_begin(&ld.filler, sort) < 0 ? -1 : load_all(&ld);

@@ -1,8 +1,8 @@
 /* merge.c -- see merge.h. */
 #include "sort/merge.h"
 
-#include "os/thread_pool.h"
-#include "spill/run_reader.h"
+#include "sort/output_chunk.h"
+#include "sort/rules.h"
 #include "util/diag.h"
 #include "util/loser_tree.h"
 #include "util/monotonic.h"
@@ -12,36 +12,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Blocks in the order of their keys: of a run reader, of an input, or of a sort buffer in memory. */
+struct merge_stream {
+    struct merge_bound front;   /* of the next block; bytes NULL: there is none */
+    /* of an input: the next block, and the one taken before it */
+    struct queued_span *span;
+    struct open_block *before;
+    /* of a sort buffer, which is divided into n_blocks of about n_bytes each */
+    struct merge_source source;
+    size_t n_blocks, next_block, n_bytes;
+};
+
 struct merger {
     struct sort_context *sort;
-    const struct input_streams_settings *streams;       /* with --merge, else NULL */
     struct threads *threads;
-    const struct sort_rules *rules;
     struct run_store *store;    /* NULL: all records are in memory or in the inputs */
     /* copies, made after loading */
     struct memory_budget budget;
-    struct spill_totals spilled;
     struct load_counts read;
-    struct output_chunker *output_chunker;
-    struct run_scan **scans;    /* of all databases */
-    size_t n_scans;
-    struct run_readers *run_readers; /* NULL: no runs */
-    struct merge_inputs *inputs;        /* NULL: runs are in the store */
-    /* sort buffers in memory */
-    struct merge_source *kept;
-    size_t n_kept;
-    struct cut_place *places;
-    size_t n_places, next_place;
-    struct merge_bound place;   /* bound of the next place */
+    struct output_chunker output_chunker;
+    struct run_readers *run_readers;    /* NULL: no runs */
+    struct input_streams *inputs;       /* NULL: without --merge */
     /* dispatcher only */
-    size_t n_streams;           /* of blocks: run readers or inputs */
-    struct merge_limit *fronts; /* of the next block of each stream, and of the next place; NULL:
-                                   ended */
-    struct loser_tree tree;     /* of fronts */
-    struct open_block **live;   /* open blocks not wholly below the last cut, by run and index */
+    struct merge_stream *streams;
+    size_t n_streams, n_read;   /* the first n_read are run readers or inputs */
+    struct loser_tree tree;     /* of streams */
+    struct open_block **live;   /* blocks not wholly below the last cut, by run and index */
     size_t n_live, live_room;
-    uint64_t n_taken;           /* blocks taken */
-    size_t gathered_bytes;      /* bytes taken since the last cut, from blocks and sort buffers */
+    size_t gathered_bytes;      /* bytes taken since the last cut */
     size_t complete_bytes; /* estimate of gathered bytes below the frontier: in sort buffers and in
                               complete live blocks */
     struct merge_bound last_cut;
@@ -118,12 +116,11 @@ static void add_live(struct merger *m, struct open_block *block)
 }
 
 /* Marks live blocks that end below the frontier as complete: no later output chunk needs them. */
-static void note_complete(struct merger *m, const struct merge_limit *frontier)
+static void note_complete(struct merger *m, const struct merge_bound *frontier)
 {
     for (size_t i = 0; i < m->n_live; i++) {
         struct open_block *block = m->live[i];
-        const struct merge_limit last = merge_limit_of(&block->last);
-        if (block->is_complete || merge_bound_compare(&last, frontier) >= 0) continue;
+        if (block->is_complete || merge_bound_compare(&block->last, frontier) >= 0) continue;
         block->is_complete = true;
         m->complete_bytes += block->grown_bytes;
     }
@@ -157,7 +154,7 @@ static size_t expect_chunk(const struct merger *m)
     }
     size_t n_bytes = is_long ? n_times * m->gathered_bytes : m->gathered_bytes;
     if (!may_be_large) return n_bytes;
-    size_t large_bytes = (size_t)(m->output_chunker->expansion * (double)m->gathered_bytes);
+    size_t large_bytes = (size_t)(m->output_chunker.expansion * (double)m->gathered_bytes);
     return large_bytes > n_bytes ? large_bytes : n_bytes;
 }
 
@@ -188,13 +185,11 @@ static void close_blocks(struct merger *m)
 
 /* Makes an output chunk of all records from the last cut up to the frontier, after
    note_complete. */
-static int cut_chunk(struct merger *m, const struct merge_limit *frontier)
+static int cut_chunk(struct merger *m, const struct merge_bound *frontier)
 {
     if (wait_for_chunk_slot(m) < 0) return -1;
-    const struct merge_limit last_cut = merge_limit_of(&m->last_cut);
     struct output_chunk *output_chunk =
-        output_chunk_create(m->output_chunker, &last_cut, frontier, m->live, m->n_live);
-    output_chunk->n_blocks_needed = m->n_taken;
+        output_chunk_create(&m->output_chunker, &m->last_cut, frontier, m->live, m->n_live);
     merge_bound_copy(&m->last_cut, frontier);
     thread_pool_lock(m->threads);
     output_chunk->expected_bytes = expect_chunk(m);
@@ -203,15 +198,15 @@ static int cut_chunk(struct merger *m, const struct merge_limit *frontier)
     m->ring_bytes += output_chunk->expected_bytes;
     thread_pool_unlock(m->threads);
     close_blocks(m);
-    return output_chunker_merge(m->output_chunker, output_chunk);
+    return output_chunker_merge(&m->output_chunker, output_chunk);
 }
 
 /* With the lock held: true if blocks exceed their share of memory, which includes long records that
    are read ahead (--merge). */
 static bool is_over_limit(const struct merger *m)
 {
-    size_t excess = m->inputs ? input_streams_excess_bytes(m->inputs->streams) : 0;
-    return m->output_chunker->block_bytes + excess > m->limit_bytes;
+    size_t excess = m->inputs ? input_streams_excess_bytes(m->inputs) : 0;
+    return m->output_chunker.block_bytes + excess > m->limit_bytes;
 }
 
 /* Waits until blocks fit their share, or all output chunks that were cut are written. */
@@ -226,7 +221,7 @@ static int wait_for_memory(struct merger *m)
 
 /* Cuts at the frontier if enough records for an output chunk are below it, or if memory is
    short. */
-static int maybe_cut(struct merger *m, const struct merge_limit *frontier)
+static int maybe_cut(struct merger *m, const struct merge_bound *frontier)
 {
     size_t want = m->chunk_bytes;
     thread_pool_lock(m->threads);
@@ -239,96 +234,142 @@ static int maybe_cut(struct merger *m, const struct merge_limit *frontier)
     return over ? wait_for_memory(m) : 0;
 }
 
-/* ---- taking blocks and places ---- */
+/* ---- taking blocks ---- */
 
-static bool comes_first(const void *fronts, size_t a, size_t b)
+static bool comes_first(const void *streams, size_t a, size_t b)
 {
-    const struct merge_limit *limits = fronts;
-    return merge_bound_compare(&limits[a], &limits[b]) < 0;
+    const struct merge_stream *all = streams;
+    return merge_bound_compare(&all[a].front, &all[b].front) < 0;
 }
 
-/* Sets front i: waits for the next block of stream i, or finds the next place. */
+/* Finds the next block of input i. A block that sorts before the end of the one taken before it is
+   an error. */
+static int find_in_input(struct merger *m, size_t i)
+{
+    struct merge_stream *stream = &m->streams[i];
+    struct open_block *before = stream->before;
+    int r = input_streams_next(m->inputs, i, &stream->span);
+    if (r > 0) {
+        const struct open_block *block = stream->span->made;
+        merge_bound_set(&stream->front, m->sort->rules.order, &block->source, 0);
+        if (before && merge_bound_compare(&before->last, &stream->front) > 0)
+            r = output_chunker_refuse_order(&m->output_chunker, input_streams_name(m->inputs, i),
+                                            before, before->source.n_entries - 1, block, 0);
+    }
+    thread_pool_lock(m->threads);
+    if (before) output_chunker_drop_block(before);
+    thread_pool_unlock(m->threads);
+    stream->before = NULL;
+    return r;
+}
+
+/* The place in a sort buffer where block k begins. */
+static size_t block_begin(const struct merge_stream *stream, size_t k)
+{
+    return k * stream->source.n_entries / stream->n_blocks;
+}
+
+/* Sets the front of stream i; waits for it. */
 static int find_front(struct merger *m, size_t i)
 {
-    struct merge_limit *front = &m->fronts[i];
-    struct stored_block *queued;
-    if (i < m->n_streams && m->inputs) return merge_inputs_first(m->inputs, i, front);
-    *front = (struct merge_limit){NULL, 0};
-    if (i < m->n_streams) {
-        int r = run_readers_first(m->run_readers, i, &queued);
-        if (r > 0) *front = (struct merge_limit){queued->key, queued->key_bytes};
+    struct merge_stream *stream = &m->streams[i];
+    struct stored_block *stored;
+    merge_bound_release(&stream->front);
+    if (i < m->n_read && m->inputs) return find_in_input(m, i);
+    if (i < m->n_read) {
+        int r = run_readers_first(m->run_readers, i, &stored);
+        if (r > 0)
+            merge_bound_copy(&stream->front,
+                             &(struct merge_bound){stored->key, stored->key_bytes});
         return r;
     }
-    if (m->next_place < m->n_places) {
-        const struct cut_place *place = &m->places[m->next_place];
-        merge_bound_set(&m->place, m->rules->order, place->source, place->index);
-        *front = merge_limit_of(&m->place);
-    }
+    if (stream->next_block < stream->n_blocks)
+        merge_bound_set(&stream->front, m->sort->rules.order, &stream->source,
+                        block_begin(stream, stream->next_block));
     return 0;
 }
 
-/* Takes the next block of stream i, or the next place; submits the opening of a stored block. */
-static int take(struct merger *m, size_t i)
+static struct open_block *take_of_input(struct merger *m, struct merge_stream *stream)
 {
-    struct stored_block *queued;
-    if (i == m->n_streams) {
-        size_t n_bytes = m->places[m->next_place++].n_bytes;
-        m->gathered_bytes += n_bytes;
-        m->complete_bytes += n_bytes;
-        return 0;
-    }
-    if (m->inputs) {
-        add_live(m, merge_inputs_take(m->inputs, i));
-        return 0;
-    }
-    if (run_readers_first(m->run_readers, i, &queued) < 0) return -1;
-    struct open_block *block = output_chunker_open_block(m->output_chunker, queued);
-    if (!block) return -1;
-    m->n_taken++;
-    add_live(m, block);
-    run_readers_drop(m->run_readers, i);
-    return 0;
+    struct queued_span *span = stream->span;
+    struct open_block *block = span->made;
+    thread_pool_lock(m->threads);
+    output_chunker_count(block, span->made_bytes);
+    block->n_users++;           /* until the next block is compared with it */
+    thread_pool_unlock(m->threads);
+    stream->before = block;
+    stream->span = span->made = NULL;
+    span_queue_drop(span);
+    return block;
 }
 
-/* Takes blocks and places in key order, cutting as they come. */
+/* Takes the next block of a sort buffer. Its bytes count as complete, because about as many of
+   earlier blocks are below the frontier. */
+static void take_kept(struct merger *m, struct merge_stream *stream)
+{
+    struct merge_source source = stream->source;
+    size_t from = block_begin(stream, stream->next_block++);
+    source.entries += from;
+    source.n_entries = block_begin(stream, stream->next_block) - from;
+    source.first_index = from;
+    add_live(m, output_chunker_keep(&m->output_chunker, &source));
+    m->gathered_bytes += stream->n_bytes;
+    m->complete_bytes += stream->n_bytes;
+}
+
+/* Takes the next block of stream i. */
+static void take(struct merger *m, size_t i)
+{
+    if (i >= m->n_read)
+        take_kept(m, &m->streams[i]);
+    else if (m->inputs)
+        add_live(m, take_of_input(m, &m->streams[i]));
+    else
+        add_live(m, output_chunker_open_block(&m->output_chunker,
+                                              run_readers_take(m->run_readers, i)));
+}
+
+/* Takes blocks in key order, cutting as they come. */
 static int dispatch_all(struct merger *m)
 {
-    size_t n = m->n_streams + 1;
-    m->fronts = xcalloc(n, sizeof *m->fronts);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < m->n_streams; i++)
         if (find_front(m, i) < 0) return -1;
-    loser_tree_build(&m->tree, n, comes_first, m->fronts);
+    loser_tree_build(&m->tree, m->n_streams, comes_first, m->streams);
     while (!thread_pool_failed(m->threads)) {
         size_t i = loser_tree_first(&m->tree);
-        const struct merge_limit *frontier = &m->fronts[i];
+        const struct merge_bound *frontier = &m->streams[i].front;
         if (!frontier->bytes) {
             note_complete(m, frontier);
             return cut_chunk(m, frontier);
         }
-        if (maybe_cut(m, frontier) < 0 || take(m, i) < 0 || find_front(m, i) < 0) return -1;
-        loser_tree_replay(&m->tree, i, comes_first, m->fronts);
+        if (maybe_cut(m, frontier) < 0) return -1;
+        take(m, i);
+        if (find_front(m, i) < 0) return -1;
+        loser_tree_replay(&m->tree, i, comes_first, m->streams);
     }
     return -1;
 }
 
 /* ---- the phase ---- */
 
-/* Makes merge sources of the sort buffers in memory, with run numbers after those in the store. */
-static void prepare_kept(struct merger *m)
+/* Makes the streams: n_read of run readers or inputs, then those of the sort buffers in memory, as
+   runs from first_run on, and one without blocks, so that there is one. */
+static void make_streams(struct merger *m, size_t n_read, uint32_t first_run)
 {
     size_t n;
     struct sort_buffer *const *buffers = sort_buffer_pool_kept(m->sort->pool, &n);
-    size_t *raw_bytes = xcalloc(n, sizeof *raw_bytes);
-    m->kept = xcalloc(n, sizeof *m->kept);
-    m->n_kept = n;
+    m->n_read = n_read;
+    m->n_streams = n_read + n + 1;
+    m->streams = xcalloc(m->n_streams, sizeof *m->streams);
     for (size_t i = 0; i < n; i++) {
         const struct sort_buffer *buffer = buffers[i];
-        m->kept[i] = (struct merge_source){buffer->entries, buffer->n_records,
-                                           m->spilled.next_run + (uint32_t)i, 0};
-        raw_bytes[i] = buffer->raw_bytes;
+        size_t n_blocks = buffer->raw_bytes / (m->chunk_bytes / 8) + 1;
+        if (n_blocks > buffer->n_records) n_blocks = buffer->n_records;
+        m->streams[n_read + i] = (struct merge_stream){
+            .source = {buffer->entries, buffer->n_records, first_run + (uint32_t)i, 0},
+            .n_blocks = n_blocks, .n_bytes = buffer->raw_bytes / (n_blocks > 0 ? n_blocks : 1),
+        };
     }
-    m->places = merge_cut_places(m->rules, m->kept, raw_bytes, n, m->chunk_bytes / 8, &m->n_places);
-    free(raw_bytes);
 }
 
 /* Bytes of records in an output chunk: fewer than planned if the nulls of many columns take more
@@ -351,13 +392,12 @@ static size_t plan_chunk(const struct merger *m)
 
 /* Divides the free memory between open blocks and the run readers' queues. Returns the bytes of the
    queues. */
-static size_t plan_memory(struct merger *m)
+static size_t plan_memory(struct merger *m, size_t open_bytes)
 {
     const struct memory_budget *budget = &m->budget;
     size_t out_bytes = (budget->chunk_factor - 1) * budget->n_chunks * budget->chunk_bytes;
     size_t queue_bytes = budget->total_bytes / 16;
     size_t read_bytes = m->store ? run_store_scan_bytes(m->store) + queue_bytes : 0;
-    size_t open_bytes = m->spilled.open_bytes;
     size_t fixed =
         sort_buffer_pool_kept_bytes(m->sort->pool) + out_bytes + read_bytes + open_bytes / 2;
     size_t least = open_bytes + out_bytes;
@@ -366,37 +406,36 @@ static size_t plan_memory(struct merger *m)
     return queue_bytes;
 }
 
-static int prepare_merge(struct merger *m)
+static int prepare_merge(struct merger *m, const struct input_streams_settings *inputs)
 {
     struct sort_context *sort = m->sort;
+    const struct spill_totals *spilled = &sort->spiller.totals;
     sort_buffer_pool_drop_free(sort->pool);
     (void)thread_pool_finish_jobs(m->threads);
     sort_buffer_pool_budget(sort->pool, &m->budget);
-    spill_look(sort->spiller, &m->spilled);
     load_totals_look(sort->totals, &m->read);
     m->store = temp_store_runs(sort->store);
     m->chunk_bytes = plan_chunk(m);
-    prepare_kept(m);
-    if (m->store) m->n_scans = run_store_scan(m->store, &m->scans);
-    const struct run_reader_settings settings = {
-        .threads = m->threads,
-        .scans = m->scans,
-        .n_scans = m->n_scans,
-        .dropped_runs = sort->resume.dropped_runs,
-        .n_dropped = sort->resume.n_dropped,
-        .queue_bytes = plan_memory(m),
-    };
     m->ring = xcalloc(m->budget.n_chunks, sizeof *m->ring);
-    m->output_chunker = output_chunker_create(sort, m->kept, m->n_kept, m->chunk_bytes);
-    if (m->streams) {
-        m->n_streams = m->streams->n_inputs;
-        m->limit_bytes = m->streams->share.block_bytes;
-        m->inputs = merge_inputs_start(sort, m->output_chunker, m->streams);
-        return m->inputs ? 0 : -1;
+    output_chunker_init(&m->output_chunker, sort, m->chunk_bytes);
+    size_t queue_bytes = plan_memory(m, spilled->open_bytes), n_read = 0;
+    if (inputs) {
+        struct input_streams_settings settings = *inputs;
+        settings.make = output_chunker_make_block;
+        settings.drop = output_chunker_drop_made;
+        settings.arg = &m->output_chunker;
+        m->limit_bytes = inputs->share.block_bytes;
+        n_read = inputs->n_inputs;
+        m->inputs = input_streams_start(&settings);
+        if (!m->inputs) return -1;
+    } else if (m->store) {
+        m->run_readers = run_readers_start(m->threads, m->store, sort->resume.dropped_runs,
+                                           sort->resume.n_dropped, queue_bytes);
+        if (!m->run_readers) return -1;
+        n_read = run_readers_count(m->run_readers);
     }
-    m->n_streams = m->n_scans;
-    if (m->store) m->run_readers = run_readers_start(&settings);
-    return m->store && !m->run_readers ? -1 : 0;
+    make_streams(m, n_read, spilled->next_run);
+    return 0;
 }
 
 static int dispatch_and_write(struct merger *m)
@@ -413,17 +452,14 @@ static int dispatch_and_write(struct merger *m)
     thread_pool_announce(m->threads);
     thread_pool_unlock(m->threads);
     (void)pthread_join(writer_thread, NULL);
-    run_readers_stop(m->run_readers);
-    m->run_readers = NULL;
-    if (m->inputs) input_streams_stop(m->inputs->streams);
+    input_streams_stop(m->inputs);
     return thread_pool_finish_jobs(m->threads);
 }
 
 /* Checks that the output has the records of the input. */
 static int check_content(const struct merger *m, const struct content_sum *out)
 {
-    const struct content_sum of_inputs = m->inputs ? m->inputs->sum : m->read.sum;
-    const struct content_sum *in = &of_inputs;
+    const struct content_sum *in = m->inputs ? &m->output_chunker.sum_in : &m->read.sum;
     const struct checkpoint *resumed = m->sort->settings->resumed;
     if (content_sum_equal(in, out)) return 0;
     if (resumed)
@@ -440,8 +476,7 @@ static int check_content(const struct merger *m, const struct content_sum *out)
 /* When all threads and jobs are done. Frees blocks and output chunks that a failure has left. */
 static void release_merger(struct merger *m)
 {
-    run_readers_stop(m->run_readers);
-    if (m->inputs) input_streams_stop(m->inputs->streams);
+    input_streams_stop(m->inputs);
     (void)thread_pool_finish_jobs(
         m->threads); /* if the output could not be opened, jobs may still run */
     for (unsigned i = 0; m->ring && i < m->budget.n_chunks; i++) {
@@ -450,30 +485,29 @@ static void release_merger(struct merger *m)
         output_chunk_destroy(m->ring[i]);
     }
     for (size_t i = 0; i < m->n_live; i++) output_chunker_drop_block(m->live[i]);
-    merge_inputs_destroy(m->inputs);
+    for (size_t i = 0; i < m->n_streams; i++) {
+        if (m->streams[i].span) span_queue_drop(m->streams[i].span);
+        if (m->streams[i].before) output_chunker_drop_block(m->streams[i].before);
+        merge_bound_release(&m->streams[i].front);
+    }
+    run_readers_stop(m->run_readers);   /* after the jobs, which name its directories */
+    input_streams_destroy(m->inputs);
     merge_bound_release(&m->last_cut);
-    merge_bound_release(&m->place);
-    free(m->output_chunker);
-    for (size_t i = 0; i < m->n_scans; i++) run_scan_close(m->scans[i]);
-    free(m->scans);
     loser_tree_release(&m->tree);
-    free(m->fronts);
+    free(m->streams);
     free(m->ring);
     free(m->live);
-    free(m->places);
-    free(m->kept);
 }
 
-int merge_to_output(struct sort_context *sort, const struct input_streams_settings *streams,
+int merge_to_output(struct sort_context *sort, const struct input_streams_settings *inputs,
                     struct content_sum *sum_out)
 {
-    struct merger m = {
-        .sort = sort, .streams = streams, .threads = sort->threads, .rules = &sort->rules};
-    int r = prepare_merge(&m);
-    if (r == 0 && !streams)
+    struct merger m = {.sort = sort, .threads = sort->threads};
+    int r = prepare_merge(&m, inputs);
+    if (r == 0 && !inputs)
         r = sorted_output_open(&sort->output, sort->header, m.read.sum.n_bytes);
     if (r == 0) r = dispatch_and_write(&m);
-    *sum_out = m.output_chunker->sum;
+    *sum_out = m.output_chunker.sum;
     if (r == 0) r = check_content(&m, sum_out);
     release_merger(&m);
     return r;

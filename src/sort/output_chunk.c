@@ -8,13 +8,11 @@
  */
 #include "sort/output_chunk.h"
 
+#include "input/record_entries.h"
 #include "markdup/duplicate_tags.h"
-#include "spill/bam_block.h"
-#include "spill/sort_buffer.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Initial estimate of `expansion`. Columns take 1.5 times the size of short reads, columns and
@@ -22,148 +20,138 @@
    merge. */
 enum { FIRST_EXPANSION = 4 };
 
-struct output_chunker *output_chunker_create(const struct sort_context *sort,
-                                             const struct merge_source *kept, size_t n_kept,
-                                             size_t chunk_bytes)
+void output_chunker_init(struct output_chunker *s, const struct sort_context *sort,
+                         size_t chunk_bytes)
 {
-    struct output_chunker *s = xcalloc(1, sizeof *s);
-    s->sort = sort;
-    s->kept = kept;
-    s->n_kept = n_kept;
+    *s = (struct output_chunker){.sort = sort, .expansion = FIRST_EXPANSION,
+                                 .record_growth = markdup_usual_growth(sort->duplicates)};
     for (unsigned i = 0; i < sort->output.n_files; i++)
         /* Output chunks, above all the last one, may be larger than planned. */
         s->forms[i] = (struct output_form){.number = i, .file = &sort->output.files[i],
                                            .column_batch_bytes = 2 * chunk_bytes};
-    s->n_refs = sam_hdr_nref(sort->header);
-    s->order = sort->rules.order;
-    s->record_growth = markdup_usual_growth(sort->duplicates);
-    s->expansion = FIRST_EXPANSION;
-    s->last_unopened = &s->unopened;
     s->last_waiting = &s->waiting;
-    return s;
 }
 
-/* ---- opening blocks ---- */
+/* ---- blocks ---- */
 
-static void free_block(struct open_block *block)
+static struct open_block *new_block(struct output_chunker *s, uint32_t run, uint64_t first_index)
 {
-    free(block->value);
-    free(block->memory);
-    free(block->keyed);
-    merge_bound_release(&block->last);
-    free(block);
+    struct open_block *block = xcalloc(1, sizeof *block);
+    *block = (struct open_block){.output_chunker = s, .n_users = 1,
+                                 .source = {.run = run, .first_index = first_index}};
+    return block;
 }
 
 void output_chunker_drop_block(struct open_block *block)
 {
     if (--block->n_users > 0) return;
     block->output_chunker->block_bytes -= block->n_bytes;
-    free_block(block);
+    stored_block_free(block->stored);
+    free(block->memory);
+    free(block->index);
+    merge_bound_release(&block->last);
+    free(block);
 }
 
-/* The offset of the entries, after raw_bytes of stored records. */
-static size_t entries_at(size_t raw_bytes)
+void output_chunker_count(struct open_block *block, size_t index_bytes)
 {
-    return (raw_bytes + 15) & ~(size_t)15;
-}
-
-/* Makes the entries of a block's n records up to `end`, with keys at `keyed` if keys are variable.
-   sum, any_placed: as in record_entries.h. */
-static void make_entries(struct output_chunker *s, struct open_block *block, size_t n,
-                         const uint8_t *end, struct sort_entry *entries, uint8_t *keyed,
-                         struct content_sum *sum, bool *any_placed)
-{
-    const struct sort_rules *rules = &s->sort->rules;
-    block->source.entries = entries;
-    block->source.n_entries = n;
-    if (sort_order_is_fixed(s->order)) {
-        record_entries_make(rules, block->raw, end, entries, sum);
-        return;
-    }
-    record_entries_make_keyed(rules, block->raw, end, keyed, sum, any_placed);
-    (void)keyed_records_entries(keyed, n, entries);
-}
-
-/* Estimates the memory of a block's entries: all keys as long as the longer one of its bounds, but
-   at most twice the bytes of the records. */
-static size_t expect_entries(const struct output_chunker *s, const struct stored_block *queued,
-                             const struct bam_block *stored)
-{
-    size_t bound_bytes = queued->key_bytes > stored->last_bound_bytes ? queued->key_bytes
-                                                                   : stored->last_bound_bytes;
-    size_t keyed_bytes = stored->n_records *
-                         keyed_record_bytes(bound_bytes - MERGE_BOUND_TAIL_BYTES);
-    if (sort_order_is_fixed(s->order)) keyed_bytes = 0;
-    if (keyed_bytes > 2 * stored->raw_bytes) keyed_bytes = 2 * stored->raw_bytes;
-    return stored->n_records * sizeof(struct sort_entry) + keyed_bytes;
-}
-
-/* With the lock held: updates the counted memory of a block. */
-static void count_block(struct open_block *block, size_t entry_bytes)
-{
-    /* The value counts even when the block is open: RocksDB may have a copy. */
-    size_t n_bytes = block->value_bytes + block->raw_bytes + entry_bytes + block->last.n_bytes;
+    size_t n_bytes = block->grown_bytes + index_bytes + block->last.n_bytes;
     block->output_chunker->block_bytes += n_bytes - block->n_bytes;
     block->n_bytes = n_bytes;
 }
 
-/* Marks duplicates among the n records of a block. Tags may enlarge them: updates *raw_bytes.
-   Returns 0, or -1 after a message. */
-static int mark_duplicates(struct output_chunker *s, struct open_block *block, size_t n,
-                           size_t *raw_bytes)
+/* Marks duplicates among the records. Tags may enlarge them: updates `records`, which the block
+   owns. Returns 0, or -1 after a message. */
+static int mark_duplicates(struct open_block *block, struct marked_records *records)
 {
-    const struct markdup *duplicates = s->sort->duplicates;
-    uint32_t run = block->source.run;
-    uint64_t first_index = block->source.first_index;
-    struct marked_records records = {block->raw, *raw_bytes, n};
-    if (markdup_mark(duplicates, run, first_index, &records, 15 + n * sizeof(struct sort_entry)) <
-        0)
+    const struct markdup *duplicates = block->output_chunker->sort->duplicates;
+    const uint8_t *before = records->bytes;
+    if (!duplicates) return 0;
+    if (markdup_mark(duplicates, block->source.run, block->source.first_index, records) < 0)
         return -1;
-    if (records.bytes == block->raw) return 0;
+    if (records->bytes == before) return 0;
     free(block->memory);
-    block->memory = block->raw = records.bytes;
-    *raw_bytes = records.n_bytes;
+    block->memory = records->bytes;
     return 0;
 }
 
-/* Verifies and decompresses a block. Returns the total bytes of its keys, or -1. */
-static ssize_t unpack_block(const struct output_chunker *s, struct temp_coder *coder,
-                            struct open_block *block, struct bam_block *stored)
+/* Makes the entries of the records, and keyed_bytes of keys unless these are fixed. sum,
+   any_placed: as in record_entries.h. Returns the bytes of entries and keys. */
+static size_t make_entries(struct open_block *block, const struct marked_records *records,
+                           size_t keyed_bytes, struct content_sum *sum, bool *any_placed)
 {
-    if (bam_block_parse(block->value, block->value_bytes, stored) < 0 ||
-        !bam_block_verify(block->value, block->value_bytes))
-        return -1;
-    block->memory = xmalloc(entries_at(block->raw_bytes) +
-                            stored->n_records * sizeof(struct sort_entry));
-    block->raw = block->memory;
-    if (temp_codec_decompress(coder, stored->codec, stored->payload, stored->payload_bytes,
-                              block->raw, block->raw_bytes) < 0)
-        return -1;
-    return bam_block_measure(&s->sort->rules, stored, block->raw, s->n_refs);
+    const struct sort_rules *rules = &block->output_chunker->sort->rules;
+    uint8_t *raw = records->bytes, *end = raw + records->n_bytes;
+    size_t entries_bytes = records->n * sizeof *block->index;
+    block->index = xmalloc(entries_bytes + keyed_bytes);
+    block->source.entries = block->index;
+    block->source.n_entries = records->n;
+    if (sort_order_is_fixed(rules->order)) {
+        record_entries_make(rules, raw, end, block->index, sum);
+        return entries_bytes;
+    }
+    uint8_t *keyed = (uint8_t *)(block->index + records->n);
+    record_entries_make_keyed(rules, raw, end, keyed, sum, any_placed);
+    (void)keyed_records_entries(keyed, records->n, block->index);
+    return entries_bytes + keyed_bytes;
 }
 
-/* Unpacks and indexes a block. Returns 0, or -1 after a message. */
-static int open_block(struct output_chunker *s, struct temp_coder *coder, struct open_block *block)
+/* ---- blocks of runs, and of sort buffers ---- */
+
+/* Estimates the memory of a stored block besides its records: the value, which counts even when the
+   block is open, because RocksDB may have a copy; and entries, with all keys as long as the longer
+   one of its bounds, but at most twice the bytes of the records. */
+static size_t expect_index(const struct sort_rules *rules, const struct stored_block *stored)
 {
-    struct bam_block stored;
-    /* block->raw_bytes must not change: the dispatcher reads it meanwhile. */
-    size_t raw_bytes = block->raw_bytes;
+    const struct bam_block *parsed = &stored->parsed;
+    size_t bound_bytes = stored->key_bytes > parsed->last_bound_bytes ? stored->key_bytes
+                                                                    : parsed->last_bound_bytes;
+    size_t keyed_bytes = parsed->n_records *
+                         keyed_record_bytes(bound_bytes - MERGE_BOUND_TAIL_BYTES);
+    if (sort_order_is_fixed(rules->order)) keyed_bytes = 0;
+    if (keyed_bytes > 2 * parsed->raw_bytes) keyed_bytes = 2 * parsed->raw_bytes;
+    return stored->value_bytes + parsed->n_records * sizeof(struct sort_entry) + keyed_bytes;
+}
+
+/* Unpacks and indexes a stored block. Returns 0, or -1 after a message. */
+static int open_stored(struct open_block *block, struct temp_coder *coder)
+{
+    const struct sort_context *sort = block->output_chunker->sort;
+    struct stored_block *stored = block->stored;
+    size_t keyed_bytes, value_bytes = stored->value_bytes;
     bool any_placed = false;
-    ssize_t keyed_bytes = unpack_block(s, coder, block, &stored);
-    if (keyed_bytes < 0) return stored_block_report_run(block->dir, block->source.run);
-    if (s->sort->duplicates && mark_duplicates(s, block, stored.n_records, &raw_bytes) < 0)
-        return -1;
-    if (!sort_order_is_fixed(s->order)) block->keyed = xmalloc((size_t)keyed_bytes);
-    make_entries(s, block, stored.n_records, block->raw + raw_bytes,
-                 (struct sort_entry *)(block->raw + entries_at(raw_bytes)), block->keyed, NULL,
-                 &any_placed);
-    free(block->value);
-    block->value = NULL;
-    thread_pool_lock(s->sort->threads);
-    count_block(block, raw_bytes - block->raw_bytes +
-                           stored.n_records * sizeof(struct sort_entry) + (size_t)keyed_bytes);
-    thread_pool_unlock(s->sort->threads);
+    block->memory = stored_block_unpack(stored, &sort->rules, sam_hdr_nref(sort->header), coder,
+                                        &keyed_bytes);
+    struct marked_records records = {block->memory, stored->parsed.raw_bytes,
+                                     stored->parsed.n_records};
+    if (!block->memory || mark_duplicates(block, &records) < 0) return -1;
+    size_t index_bytes = make_entries(block, &records, keyed_bytes, NULL, &any_placed);
+    block->stored = NULL;
+    stored_block_free(stored);
+    thread_pool_lock(sort->threads);
+    /* The dispatcher reads grown_bytes, which must not change. */
+    output_chunker_count(block,
+                         value_bytes + index_bytes + records.n_bytes - block->grown_bytes);
+    thread_pool_unlock(sort->threads);
     return 0;
+}
+
+/* Marks duplicates through the entries, which point into a sort buffer. */
+static int open_kept(const struct open_block *block)
+{
+    const struct sort_context *sort = block->output_chunker->sort;
+    const struct merge_source *source = &block->source;
+    struct found_marks found = {0};
+    int r = markdup_find(sort->duplicates, source->run, source->first_index, source->n_entries,
+                         &found);
+    for (size_t i = 0; i < source->n_entries && r == 0; i++)
+        if (found_marks_have(&found, i)) {
+            const uint8_t *rec = sort_entry_record(sort->rules.order, &source->entries[i]);
+            (void)put_u16((uint8_t *)(uintptr_t)rec + BAM_FLAG_AT,
+                          bam_record_flag(rec) | BAM_FDUP);
+        }
+    found_marks_release(&found);
+    return r;
 }
 
 struct output_chunk_scratch {
@@ -189,7 +177,9 @@ static void output_chunk_job(struct worker *worker, void *arg);
 static struct output_chunk *take_ready_chunk(struct output_chunker *s)
 {
     struct output_chunk *output_chunk = s->waiting;
-    if (!output_chunk || output_chunk->n_blocks_needed > s->n_opened) return NULL;
+    if (!output_chunk) return NULL;
+    for (; output_chunk->n_opened < output_chunk->n_blocks; output_chunk->n_opened++)
+        if (!output_chunk->blocks[output_chunk->n_opened]->opened) return NULL;
     s->waiting = output_chunk->next;
     if (!s->waiting) s->last_waiting = &s->waiting;
     return output_chunk;
@@ -213,140 +203,130 @@ static void open_block_job(struct worker *worker, void *arg)
     struct output_chunker *s = block->output_chunker;
     struct threads *threads = s->sort->threads;
     struct output_chunk_scratch *scratch = worker_scratch(worker, &scratch_kind);
-    if (!thread_pool_failed(threads) && open_block(s, &scratch->coder, block) < 0)
+    if (!thread_pool_failed(threads) &&
+        (block->stored ? open_stored(block, &scratch->coder) : open_kept(block)) < 0)
         thread_pool_fail(threads);
     thread_pool_lock(threads);
     block->opened = true;
-    while (s->unopened && s->unopened->opened) {
-        s->unopened = s->unopened->next_unopened;
-        s->n_opened++;
-    }
-    if (!s->unopened) s->last_unopened = &s->unopened;
     thread_pool_unlock(threads);
     (void)submit_ready_chunk(s);
 }
 
-/* Makes an unopened block, which takes ownership of the stored value. NULL after a message. */
-static struct open_block *take_block(struct output_chunker *s, struct stored_block *queued)
+struct open_block *output_chunker_open_block(struct output_chunker *s, struct stored_block *stored)
 {
-    struct bam_block stored;
-    if (!merge_bound_is_sound(queued->key_bytes) ||
-        bam_block_parse(queued->value, queued->value_bytes, &stored) < 0) {
-        (void)stored_block_report_entry(queued->dir);
-        return NULL;
-    }
-    const struct merge_limit first = {queued->key, queued->key_bytes};
-    const struct merge_limit last = {stored.last_bound, stored.last_bound_bytes};
-    struct open_block *block = xcalloc(1, sizeof *block);
-    block->output_chunker = s;
-    block->n_users = 1;
-    block->dir = queued->dir;
-    block->value = queued->value;
-    block->value_bytes = queued->value_bytes;
-    queued->value = NULL;
-    block->raw_bytes = stored.raw_bytes;
-    block->grown_bytes = stored.raw_bytes + stored.n_records * s->record_growth;
-    merge_bound_copy(&block->last, stored.n_records == 1 ? &first : &last);
-    merge_bound_position(queued->key, queued->key_bytes, &block->source.run,
-                         &block->source.first_index);
+    const struct bam_block *parsed = &stored->parsed;
+    struct open_block *block = new_block(s, stored->run, stored->first_index);
+    const struct merge_bound first = {stored->key, stored->key_bytes};
+    const struct merge_bound last = {parsed->last_bound, parsed->last_bound_bytes};
+    merge_bound_copy(&block->last, parsed->n_records == 1 ? &first : &last);
+    block->stored = stored;
+    block->grown_bytes = parsed->raw_bytes + parsed->n_records * s->record_growth;
     thread_pool_lock(s->sort->threads);
-    count_block(block, block->grown_bytes - block->raw_bytes + expect_entries(s, queued, &stored));
-    thread_pool_unlock(s->sort->threads);
-    return block;
-}
-
-struct open_block *output_chunker_open_block(struct output_chunker *s, struct stored_block *queued)
-{
-    struct open_block *block = take_block(s, queued);
-    if (!block) return NULL;
-    thread_pool_lock(s->sort->threads);
-    *s->last_unopened = block;
-    s->last_unopened = &block->next_unopened;
+    output_chunker_count(block, expect_index(&s->sort->rules, stored));
     thread_pool_unlock(s->sort->threads);
     (void)thread_pool_submit(s->sort->threads, open_block_job, block);
     return block;
 }
 
-/* ---- blocks of records that were read ---- */
-
-/* Adds the checked records of a block to the sum, and marks duplicates among them. Returns 0, or -1
-   after a message. */
-static int mark_records(struct output_chunker *s, struct open_block *block,
-                        struct input_records *records, size_t *raw_bytes)
+struct open_block *output_chunker_keep(struct output_chunker *s, const struct merge_source *source)
 {
-    const struct markdup_rules *rules = s->sort->rules.duplicates;
-    uint8_t *end = block->raw + *raw_bytes;
-    for (uint8_t *rec = block->raw; rec < end; rec += bam_record_bytes(rec))
-        duplicate_sum_add_input(rules, &records->sum, rec);
-    records->problem.text = NULL;
-    return mark_duplicates(s, block, records->span->n_records, raw_bytes);
-}
-
-/* Makes the entries of the block's records, and adds these to the sum unless that was done. Returns
-   0, or -1 with *problem if a record has no key. */
-static int index_records(struct output_chunker *s, struct open_block *block, size_t raw_bytes,
-                         struct input_records *records)
-{
-    const struct sort_rules *rules = &s->sort->rules;
-    struct content_sum *sum = s->sort->duplicates ? NULL : &records->sum;
-    const uint8_t *end = block->raw + raw_bytes;
-    size_t n = records->span->n_records, entries_bytes = n * sizeof(struct sort_entry);
-    ssize_t keyed_bytes = 0;
-    if (!sort_order_is_fixed(s->order))
-        keyed_bytes = record_entries_measure(rules, block->raw, end, block->source.first_index,
-                                             &records->problem);
-    if (keyed_bytes < 0) return -1;
-    block->keyed = xmalloc(entries_bytes + (size_t)keyed_bytes);
-    block->entry_bytes = entries_bytes + (size_t)keyed_bytes;
-    make_entries(s, block, n, end, (struct sort_entry *)block->keyed,
-                 block->keyed + entries_bytes, sum, &records->any_placed);
-    return 0;
-}
-
-/* Copies the name of a bad read, because the record is freed before the message. */
-static void keep_read_name(struct input_records *records)
-{
-    if (!records->problem.read_name) return;
-    (void)snprintf(records->read_name, sizeof records->read_name, "%s",
-                   records->problem.read_name);
-    records->problem.read_name = records->read_name;
-}
-
-struct open_block *output_chunker_adopt_records(struct output_chunker *s,
-                                                struct input_records *records)
-{
-    struct open_block *block = xcalloc(1, sizeof *block);
-    block->output_chunker = s;
-    block->n_users = 1;
-    block->opened = true;
-    block->memory = record_span_take_memory(records->span);
-    block->raw = records->span->from;
-    block->source.run = records->run;
-    block->source.first_index = records->span->first_record;
-    const uint8_t *end = record_entries_check(&s->sort->rules, s->n_refs, block->raw,
-                                              records->span->to, block->source.first_index,
-                                              &records->problem);
-    size_t raw_bytes = end ? (size_t)(end - block->raw) : 0;
-    if (!end || (s->sort->duplicates && mark_records(s, block, records, &raw_bytes) < 0) ||
-        index_records(s, block, raw_bytes, records) < 0) {
-        keep_read_name(records);
-        free_block(block);
-        return NULL;
-    }
-    block->raw_bytes = block->grown_bytes = raw_bytes;
-    merge_bound_set(&block->last, s->order, &block->source, records->span->n_records - 1);
+    struct open_block *block = new_block(s, source->run, source->first_index);
+    block->source = *source;
+    block->opened = !s->sort->duplicates;
+    merge_bound_set(&block->last, s->sort->rules.order, source, source->n_entries - 1);
+    if (!block->opened) (void)thread_pool_submit(s->sort->threads, open_block_job, block);
     return block;
 }
 
-void output_chunker_count_adopted(struct open_block *block)
+/* ---- blocks of inputs ---- */
+
+int output_chunker_refuse_order(const struct output_chunker *s, const char *input,
+                                const struct open_block *before, size_t i,
+                                const struct open_block *block, size_t k)
 {
-    count_block(block, block->entry_bytes);
+    const struct sort_rules *rules = &s->sort->rules;
+    order_violation_print(
+        rules, s->sort->header, input, sort_entry_record(rules->order, &before->source.entries[i]),
+        sort_entry_record(rules->order, &block->source.entries[k]), block->source.first_index + k);
+    return -1;
+}
+
+/* Checks that the records of a block are in order. */
+static int check_order(const struct open_block *block, const char *input)
+{
+    const struct sort_rules *rules = &block->output_chunker->sort->rules;
+    const struct merge_source *source = &block->source;
+    if (merge_is_sorted(rules, source->entries, source->n_entries)) return 0;
+    size_t i = 1;
+    while (merge_is_sorted(rules, source->entries + i - 1, 2)) i++;
+    return output_chunker_refuse_order(block->output_chunker, input, block, i - 1, block, i);
+}
+
+/* Checks the records of a span, marks duplicates among them, adds them to *sum, and makes their
+   entries. Returns the bytes of these, or -1 after a message or with *problem. */
+static ssize_t index_span(struct open_block *block, const struct record_span *span,
+                          struct content_sum *sum, bool *any_placed, struct record_problem *problem)
+{
+    const struct sort_context *sort = block->output_chunker->sort;
+    const struct sort_rules *rules = &sort->rules;
+    const uint8_t *end = record_entries_check(rules, sam_hdr_nref(sort->header), span->from,
+                                              span->to, span->first_record, problem);
+    if (!end) return -1;
+    *problem = (struct record_problem){.text = NULL};
+    struct marked_records records = {span->from, (size_t)(end - span->from), span->n_records};
+    if (sort->duplicates)
+        for (uint8_t *rec = span->from; rec < end; rec += bam_record_bytes(rec))
+            duplicate_sum_add_input(rules->duplicates, sum, rec);
+    if (mark_duplicates(block, &records) < 0) return -1;
+    ssize_t keyed_bytes = 0;
+    if (!sort_order_is_fixed(rules->order))
+        keyed_bytes = record_entries_measure(rules, records.bytes, records.bytes + records.n_bytes,
+                                             span->first_record, problem);
+    if (keyed_bytes < 0) return -1;
+    block->grown_bytes = records.n_bytes;
+    return (ssize_t)make_entries(block, &records, (size_t)keyed_bytes,
+                                 sort->duplicates ? NULL : sum, any_placed);
+}
+
+int output_chunker_make_block(void *arg, struct worker *worker, struct queued_span *span,
+                              const char *input)
+{
+    struct output_chunker *s = arg;
+    const struct sort_context *sort = s->sort;
+    struct open_block *block = new_block(s, span->input, span->records.first_record);
+    struct content_sum sum = {0};
+    struct record_problem problem;
+    bool any_placed = false;
+    (void)worker;
+    block->opened = true;
+    block->memory = record_span_take_memory(&span->records);
+    ssize_t index_bytes = index_span(block, &span->records, &sum, &any_placed, &problem);
+    if (index_bytes < 0 && problem.text) record_problem_print(&problem, input);
+    thread_pool_lock(sort->threads);
+    if (index_bytes < 0) {
+        output_chunker_drop_block(block);
+    } else {
+        span->made = block;
+        load_totals_add(sort->totals, &sum, any_placed);
+        content_sum_join(&s->sum_in, &sum);
+    }
+    thread_pool_unlock(sort->threads);
+    if (index_bytes < 0) return -1;
+    span->made_bytes = (size_t)index_bytes;
+    merge_bound_set(&block->last, sort->rules.order, &block->source, block->source.n_entries - 1);
+    return check_order(block, input);
+}
+
+void output_chunker_drop_made(void *arg, void *made)
+{
+    (void)arg;
+    output_chunker_drop_block(made);
 }
 
 /* ---- output chunks ---- */
 
-struct output_chunk *output_chunk_create(struct output_chunker *s, const struct merge_limit *low,
-                                         const struct merge_limit *high,
+struct output_chunk *output_chunk_create(struct output_chunker *s, const struct merge_bound *low,
+                                         const struct merge_bound *high,
                                          struct open_block *const *blocks, size_t n)
 {
     struct output_chunk *output_chunk = xcalloc(1, sizeof *output_chunk);
@@ -394,10 +374,8 @@ static struct merge_slice slice_of(const struct output_chunk *output_chunk,
                                    const struct merge_source *source)
 {
     const struct sort_rules *rules = &output_chunk->output_chunker->sort->rules;
-    const struct merge_limit low = merge_limit_of(&output_chunk->low);
-    const struct merge_limit high = merge_limit_of(&output_chunk->high);
-    size_t from = low.bytes ? merge_cut(rules, source, &low) : 0;
-    size_t to = merge_cut(rules, source, &high);
+    size_t from = output_chunk->low.bytes ? merge_cut(rules, source, &output_chunk->low) : 0;
+    size_t to = merge_cut(rules, source, &output_chunk->high);
     return (struct merge_slice){source->entries + from, to - from};
 }
 
@@ -407,11 +385,10 @@ static bool is_in_order(const struct output_chunk *output_chunk, const struct so
                         size_t n)
 {
     const struct sort_rules *rules = &output_chunk->output_chunker->sort->rules;
-    const struct merge_limit low = merge_limit_of(&output_chunk->low);
-    const struct merge_limit high = merge_limit_of(&output_chunk->high);
+    const struct merge_bound *low = &output_chunk->low, *high = &output_chunk->high;
     return n == 0 || (merge_is_sorted(rules, merged, n) &&
-                      (!low.bytes || merge_compare(rules, merged, &low) >= 0) &&
-                      (!high.bytes || merge_compare(rules, merged + n - 1, &high) <= 0));
+                      (!low->bytes || merge_compare(rules, merged, low) >= 0) &&
+                      (!high->bytes || merge_compare(rules, merged + n - 1, high) <= 0));
 }
 
 /* Merges the output chunk and writes its output. Returns 0, or -1 after a message. */
@@ -420,16 +397,23 @@ static int merge_chunk(struct output_chunk *output_chunk, struct worker *worker,
 {
     struct output_chunker *s = output_chunk->output_chunker;
     const struct sort_context *sort = s->sort;
-    size_t n_sources = output_chunk->n_blocks + s->n_kept;
+    size_t n_slices = 0;
     struct output_chunk_scratch *scratch = worker_scratch(worker, &scratch_kind);
     const struct sort_entry *merged;
-    xgrow(&scratch->slices, &scratch->slices_room, n_sources, n_sources, sizeof *scratch->slices);
-    for (size_t i = 0; i < output_chunk->n_blocks; i++)
-        scratch->slices[i] = slice_of(output_chunk, &output_chunk->blocks[i]->source);
-    for (size_t i = 0; i < s->n_kept; i++)
-        scratch->slices[output_chunk->n_blocks + i] = slice_of(output_chunk, &s->kept[i]);
-    size_t n = merge_slices(&sort->rules, scratch->slices, n_sources,
-                            worker_merge_space(worker), &merged);
+    xgrow(&scratch->slices, &scratch->slices_room, output_chunk->n_blocks, output_chunk->n_blocks,
+          sizeof *scratch->slices);
+    for (size_t i = 0; i < output_chunk->n_blocks; i++) {
+        const struct merge_source *source = &output_chunk->blocks[i]->source;
+        struct merge_slice slice = slice_of(output_chunk, source);
+        struct merge_slice *last = n_slices > 0 ? &scratch->slices[n_slices - 1] : NULL;
+        bool same_run = last && source->run == output_chunk->blocks[i - 1]->source.run;
+        if (same_run && last->entries + last->n_entries == slice.entries)
+            last->n_entries += slice.n_entries;         /* two parts of a sort buffer */
+        else
+            scratch->slices[n_slices++] = slice;
+    }
+    size_t n = merge_slices(&sort->rules, scratch->slices, n_slices, worker_merge_space(worker),
+                            &merged);
     if (!is_in_order(output_chunk, merged, n)) {
         diag_error("the output would not be in order: the memory of this machine may be faulty; "
                    "if it is not, please report this");

@@ -370,9 +370,10 @@ static double measure_ends(const struct plan *plan, const uint8_t *sample, size_
     struct bam_walk walk = {.at = sample, .end = sample + n_bytes};
     struct read_ends_gather gather = {0};
     struct record_read_ends all_ends;
-    uint8_t *out = NULL;
+    const struct temp_places nowhere = {.n_prefixes = 0};
+    struct tape_set *tapes = tape_set_create(READ_ENDS_N_STREAMS, 2 * SAMPLE_BYTES, &nowhere);
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     const uint8_t *begin = sample;
-    size_t out_bytes = 0, room = 0;
     uint32_t index = 0;
     rules.use_read_groups = rules.use_libraries = false;
     for (const uint8_t *rec; (rec = bam_walk_next(&walk)) != NULL; index++) {
@@ -384,13 +385,14 @@ static double measure_ends(const struct plan *plan, const uint8_t *sample, size_
         size_t n_passed = (size_t)(walk.at - begin);
         if (gather.n < READ_ENDS_GATHER_ENOUGH && n_passed < plan->budget.spill_chunk_bytes)
             continue;
-        read_ends_gather_end(&gather, 0, &out, &out_bytes, &room);
+        (void)read_ends_gather_end(&gather, 0, tapes, &lock);
         begin = walk.at;
     }
-    read_ends_gather_end(&gather, 0, &out, &out_bytes, &room);
+    (void)read_ends_gather_end(&gather, 0, tapes, &lock);
     read_ends_gather_release(&gather);
-    free(out);
-    return (double)out_bytes / (double)n_bytes;
+    double ratio = (double)tape_set_all_bytes(tapes) / (double)n_bytes;
+    tape_set_destroy(tapes);
+    return ratio;
 }
 
 /* Measures what a full sort buffer holds. */

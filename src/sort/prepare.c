@@ -111,7 +111,9 @@ static int open_checkpoint(struct sort_context *sort)
     struct spill_totals spilled;
     if (resume_open(&sort->resume, sort->checkpoint, sort->store, sort->totals, &spilled) < 0)
         return -1;
-    spill_go_on(sort->spiller, &spilled);
+    thread_pool_lock(sort->threads);    /* the progress thread reads the totals */
+    sort->spiller.totals = spilled;
+    thread_pool_unlock(sort->threads);
     sort->header = sort->resume.header;
     load_totals_look(sort->totals, &counts);
     sort->first_own_run = spilled.next_run;

@@ -230,7 +230,7 @@ static void copy_counters(const struct sort_context *sort, struct sample *sample
 {
     thread_pool_lock(sort->threads);
     const struct load_counts *read = load_totals_locked(sort->totals);
-    const struct spill_totals *spilled = spill_locked(sort->spiller);
+    const struct spill_totals *spilled = &sort->spiller.totals;
     *sample = (struct sample){
         .records_in = read->sum.n_records, .raw_bytes_in = read->sum.n_bytes,
         .raw_bytes_before = read->raw_bytes_before, .file_bytes = read->file_bytes,

@@ -16,14 +16,22 @@
 #include "sort/rules.h"
 #include "sort/sort_report.h"
 #include "sort/sorted_output.h"
-#include "sort/spiller.h"
 #include "spill/record_observers.h"
+#include "spill/temp_store.h"
 
 /* What was merged so far, for the progress display. Under the lock of the thread pool. */
 struct merge_counts {
     uint64_t n_records;
     uint64_t raw_bytes;
     uint64_t output_bytes;      /* CRAM: 0 */
+};
+
+struct spiller {                /* see spiller.h */
+    enum temp_codec codec;      /* of the last run, and the reason if the sort chooses it */
+    enum codec_reason codec_reason;
+    pthread_t thread;
+    bool space_is_checked;
+    struct spill_totals totals; /* only the thread that spills writes them, under the lock */
 };
 
 struct sort_context {
@@ -39,7 +47,7 @@ struct sort_context {
     struct load_totals *totals;
     struct checkpoint_writer *checkpoint;
     struct temp_store *store;
-    struct spiller *spiller;
+    struct spiller spiller;
     struct markdup *duplicates;         /* one of observers_run; NULL without --markdup */
     const char **temp_prefixes; /* of temp_places */
     struct temp_places temp_places;     /* for unnamed temporary files */

@@ -43,12 +43,8 @@ static void create_duplicates(struct sort_context *sort)
 {
     const struct sort_settings *s = sort->settings;
     sort->markdup_rules = s->markdup_rules;
-    const struct markdup_settings duplicates = {
-        .threads = sort->threads, .rules = &sort->markdup_rules, .n_threads = s->n_threads,
-        .memory_bytes = markdup_memory(s->memory_bytes),
-        .places = sort->temp_places,
-    };
-    sort->duplicates = markdup_create(&duplicates);
+    sort->duplicates = markdup_create(sort->threads, s->n_threads, &sort->markdup_rules,
+                                      markdup_memory(s->memory_bytes), &sort->temp_places);
     record_observers_add(&sort->observers_run, markdup_observer(sort->duplicates));
 }
 
@@ -110,14 +106,6 @@ static void create_objects(struct sort_context *sort)
     };
     sort->store = temp_store_create(&store);
     if (s->markdup) create_duplicates(sort);
-    const struct spill_settings spill = {
-        .sort = s, .output = &sort->output_path, .also = &sort->also_path, .threads = sort->threads,
-        .pool = sort->pool, .totals = sort->totals,
-        .store = sort->store, .rules = &sort->rules, .observers = &sort->observers_run,
-        .record_growth = markdup_growth(sort->duplicates),
-        .needs_all_runs = markdup_need_runs(sort->duplicates),
-    };
-    sort->spiller = spill_create(&spill);
     create_output(sort);
 }
 
@@ -125,7 +113,8 @@ int sort_init(struct sort_context *sort, const struct sort_settings *settings,
               struct sort_report *report)
 {
     *sort = (struct sort_context){
-        .settings = settings, .report = report, .cut_names = CUT_NAMES_START};
+        .settings = settings, .report = report, .cut_names = CUT_NAMES_START,
+        .spiller.totals.last_run = RUN_LABEL_NONE};
     *report = (struct sort_report){.begun = time(NULL), .output = settings->output,
                                    .also = settings->also};
     sort_plan_memory(settings, settings->memory_bytes, &sort->budget);
@@ -159,7 +148,7 @@ static void fill_report(struct sort_context *sort)
     report->input_bytes = counts.file_bytes_read;
     if (sort->inputs) report->n_inputs_cut = sort->inputs->n_cut;
     report->n_records_out = sort->sum_out.n_records;
-    report->codec_reason = spill_codec_reason(sort->spiller);
+    report->codec_reason = sort->spiller.codec_reason;
     thread_pool_lock(sort->threads);
     struct run_committer *committer = temp_store_committer(sort->store);
     if (committer) {
@@ -223,7 +212,6 @@ void sort_release(struct sort_context *sort)
 {
     bam_inputs_close(sort->inputs);
     sort_buffer_pool_destroy(sort->pool);
-    spill_destroy(sort->spiller);
     temp_store_destroy(sort->store);
     read_groups_destroy(sort->read_groups);
     record_observers_destroy(&sort->observers_in);

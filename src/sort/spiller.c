@@ -10,15 +10,6 @@
 
 #include <stdlib.h>
 
-struct spiller {
-    struct spill_settings settings;
-    enum temp_codec codec;      /* of the last run, and the reason if the sort chooses it */
-    enum codec_reason codec_reason;
-    pthread_t thread;
-    bool space_is_checked;
-    struct spill_totals totals; /* under the lock of the thread pool */
-};
-
 /* Makes the label of the next run from its sort buffers. */
 static struct run_label make_label(const struct spill_totals *before,
                                    struct sort_buffer *const *buffers, size_t n)
@@ -45,19 +36,19 @@ static uint64_t bytes_to_spill(const struct sort_settings *settings,
 
 /* Chooses the codec before the first run; if that is none, checks before each run whether there is
    still enough space for it. */
-static enum temp_codec choose_codec(struct spiller *spiller, const struct load_counts *counts,
+static enum temp_codec choose_codec(struct sort_context *sort, const struct load_counts *counts,
                                     uint64_t spilled, struct run_store *store)
 {
-    const struct sort_settings *sort = spiller->settings.sort;
-    if (!sort->codec_auto) return sort->codec;
-    if (spiller->codec == TEMP_CODEC_NONE) {
+    const struct sort_settings *settings = sort->settings;
+    if (!settings->codec_auto) return settings->codec;
+    if (sort->spiller.codec == TEMP_CODEC_NONE) {
         struct run_store_disks disks;
         run_store_look(store, &disks);
-        spiller->codec = codec_choose(&disks, sort->n_threads,
-                                      bytes_to_spill(sort, counts, spilled),
-                                      &spiller->codec_reason);
+        sort->spiller.codec = codec_choose(&disks, settings->n_threads,
+                                      bytes_to_spill(settings, counts, spilled),
+                                      &sort->spiller.codec_reason);
     }
-    return spiller->codec;
+    return sort->spiller.codec;
 }
 
 /* A run to be written, and how many runs are expected in all. */
@@ -68,16 +59,16 @@ struct planned_run {
 
 /* Chooses codec, files and block size of the run. Passes the estimate of remaining bytes to the
    store. */
-static void plan_run(struct spiller *spiller, const struct spill_totals *before,
+static void plan_run(struct sort_context *sort, const struct spill_totals *before,
                      struct planned_run *run)
 {
     struct run_writer_settings *s = &run->settings;
     const struct memory_budget *budget = &s->budget;
     struct load_counts counts;
-    load_totals_look(spiller->settings.totals, &counts);
+    load_totals_look(sort->totals, &counts);
     uint64_t expected = counts.expected_bytes, done = before->raw_bytes;
     uint64_t run_bytes = s->label.sum.n_bytes;
-    s->codec = choose_codec(spiller, &counts, done, s->store);
+    s->codec = choose_codec(sort, &counts, done, s->store);
     run_store_expect(s->store, done, expected > done ? expected - done : 0);
     uint64_t n_expected = memory_budget_expect_runs(budget, expected, before->n_runs, done);
     uint64_t n_likely = n_expected > before->n_runs ? n_expected : 2 * (before->n_runs + 1UL);
@@ -92,25 +83,25 @@ static void plan_run(struct spiller *spiller, const struct spill_totals *before,
 
 /* Warns if there is too little space; checks only once in a sort. Estimates the need from n sorted
    sort buffers that are in no run. */
-static void check_space(struct spiller *spiller, struct run_store *store,
+static void check_space(struct sort_context *sort, struct run_store *store,
                         struct sort_buffer *const *buffers, size_t n)
 {
-    const struct spill_settings *s = &spiller->settings;
     struct load_counts counts;
     struct memory_budget budget;
     struct run_store_disks disks;
     struct plan plan;
-    load_totals_look(s->totals, &counts);
+    load_totals_look(sort->totals, &counts);
     uint64_t expected_bytes = counts.is_loading ? counts.expected_bytes : counts.sum.n_bytes;
-    if (spiller->space_is_checked || expected_bytes == 0) return;
-    spiller->space_is_checked = true;
-    sort_buffer_pool_budget(s->pool, &budget);
-    planner_begin(&plan, s->sort, &budget);
+    if (sort->spiller.space_is_checked || expected_bytes == 0) return;
+    sort->spiller.space_is_checked = true;
+    sort_buffer_pool_budget(sort->pool, &budget);
+    planner_begin(&plan, sort->settings, &budget);
     plan.expected_bytes = expected_bytes;
     plan.size_is_known = true;
     struct temp_dirs dirs = {.n = 0};
-    if (store) dirs = *temp_store_dirs(s->store);
-    planner_look_at_space(&plan, dirs.paths, dirs.n, s->output->final, s->also->final);
+    if (store) dirs = *temp_store_dirs(sort->store);
+    planner_look_at_space(&plan, dirs.paths, dirs.n, sort->output_path.final,
+                          sort->also_path.final);
     if (store) {
         run_store_look(store, &disks);
         planner_set_disks(&plan, &disks, (unsigned)dirs.n, run_store_n_lanes(store));
@@ -119,165 +110,115 @@ static void check_space(struct spiller *spiller, struct run_store *store,
 }
 
 /* Writes n sorted sort buffers as one run, and hands it to the run committer. */
-static int spill_run(struct spiller *spiller, struct sort_buffer *const *buffers, size_t n)
+static int spill_run(struct sort_context *sort, struct sort_buffer *const *buffers, size_t n)
 {
-    const struct spill_settings *s = &spiller->settings;
-    struct spill_totals totals;
-    if (temp_store_open(s->store) < 0) return -1;
-    spill_look(spiller, &totals);
+    struct spill_totals totals = sort->spiller.totals;
+    if (temp_store_open(sort->store) < 0) return -1;
     struct planned_run planned = {.settings = {
-        .threads = s->threads,
-        .rules = s->rules,
-        .store = temp_store_runs(s->store),
-        .observers = s->observers,
+        .threads = sort->threads,
+        .rules = &sort->rules,
+        .store = temp_store_runs(sort->store),
+        .observers = &sort->observers_run,
         .label = make_label(&totals, buffers, n),
-        .record_growth = s->record_growth,
+        .record_growth = markdup_growth(sort->duplicates),
     }};
-    sort_buffer_pool_budget(s->pool, &planned.settings.budget);
-    plan_run(spiller, &totals, &planned);
-    if (totals.n_runs == 0) check_space(spiller, planned.settings.store, buffers, n);
+    sort_buffer_pool_budget(sort->pool, &planned.settings.budget);
+    plan_run(sort, &totals, &planned);
+    if (totals.n_runs == 0) check_space(sort, planned.settings.store, buffers, n);
     struct run_writer *run = run_writer_create(&planned.settings, buffers, n);
     struct written_run written = {.raw_bytes = planned.settings.label.sum.n_bytes,
                                   .codec = planned.settings.codec,
                                   .n_runs_expected = planned.n_runs_expected};
     int r;
     while ((r = run_writer_write(run, &written.stored)) == RUN_STORE_AGAIN) continue;
-    if (r == 0) r = run_committer_take(temp_store_committer(s->store), &written);
+    if (r == 0) r = run_committer_take(temp_store_committer(sort->store), &written);
     if (r == 0) {
         totals.n_runs++;
         totals.last_run = totals.next_run++;
         totals.raw_bytes += written.raw_bytes;
         totals.open_bytes += run_writer_open_bytes(run);
-        thread_pool_lock(s->threads);
-        spiller->totals = totals;
-        thread_pool_unlock(s->threads);
+        thread_pool_lock(sort->threads);
+        sort->spiller.totals = totals;
+        thread_pool_unlock(sort->threads);
     }
     run_writer_destroy(run);
     return r < 0 ? -1 : 0;
 }
 
 /* Spills the n oldest sort buffers, and frees them for the reader. */
-static int spill_oldest(struct spiller *spiller, size_t n)
+static int spill_oldest(struct sort_context *sort, size_t n)
 {
-    const struct spill_settings *s = &spiller->settings;
     struct sort_buffer **oldest = xcalloc(n, sizeof *oldest);
-    int r = sort_buffer_pool_oldest(s->pool, n, oldest);
-    if (r == 0) r = spill_run(spiller, oldest, n);
+    int r = sort_buffer_pool_oldest(sort->pool, n, oldest);
+    if (r == 0) r = spill_run(sort, oldest, n);
     if (r == 0)
-        sort_buffer_pool_spilled(s->pool, n);
+        sort_buffer_pool_spilled(sort->pool, n);
     else
-        thread_pool_fail(s->threads); /* the reader may be waiting for these sort buffers */
+        thread_pool_fail(sort->threads); /* the reader may be waiting for these sort buffers */
     free(oldest);
     return r;
 }
 
 /* ---- the spiller ---- */
 
-struct spiller *spill_create(const struct spill_settings *settings)
-{
-    struct spiller *spiller = xcalloc(1, sizeof *spiller);
-    spiller->settings = *settings;
-    spiller->totals.last_run = RUN_LABEL_NONE;
-    return spiller;
-}
-
-void spill_destroy(struct spiller *spiller)
-{
-    free(spiller);
-}
-
-void spill_go_on(struct spiller *spiller, const struct spill_totals *totals)
-{
-    thread_pool_lock(spiller->settings.threads); /* the progress thread reads the totals */
-    spiller->totals = *totals;
-    thread_pool_unlock(spiller->settings.threads);
-}
-
 static void *spill_while_loading(void *arg)
 {
-    struct spiller *spiller = arg;
-    const struct spill_settings *s = &spiller->settings;
+    struct sort_context *sort = arg;
     const struct load_counts *counts;
     for (;;) {
         size_t n;
-        thread_pool_lock(s->threads);
-        counts = load_totals_locked(s->totals);
-        while ((n = sort_buffer_pool_n_due(s->pool, counts->expected_bytes)) == 0 &&
-               counts->is_loading && !thread_pool_failed(s->threads))
-            thread_pool_wait_for(s->threads, WAIT_SPILLER_BUFFERS);
-        bool go_on = counts->is_loading && !thread_pool_failed(s->threads);
-        thread_pool_unlock(s->threads);
-        if (!go_on || spill_oldest(spiller, n) < 0) return NULL;
+        thread_pool_lock(sort->threads);
+        counts = load_totals_locked(sort->totals);
+        while ((n = sort_buffer_pool_n_due(sort->pool, counts->expected_bytes)) == 0 &&
+               counts->is_loading && !thread_pool_failed(sort->threads))
+            thread_pool_wait_for(sort->threads, WAIT_SPILLER_BUFFERS);
+        bool go_on = counts->is_loading && !thread_pool_failed(sort->threads);
+        thread_pool_unlock(sort->threads);
+        if (!go_on || spill_oldest(sort, n) < 0) return NULL;
     }
 }
 
-int spill_start(struct spiller *spiller)
+int spill_start(struct sort_context *sort)
 {
-    int error = thread_start(&spiller->thread, "spiller", spill_while_loading, spiller);
+    int error = thread_start(&sort->spiller.thread, "spiller", spill_while_loading, sort);
     if (error) diag_no_thread(error);
     return error ? -1 : 0;
 }
 
-void spill_join(struct spiller *spiller)
+void spill_join(const struct sort_context *sort)
 {
-    (void)pthread_join(spiller->thread, NULL);
+    (void)pthread_join(sort->spiller.thread, NULL);
 }
 
 /* True if the merge has enough memory. */
-static bool merge_fits(const struct spiller *spiller, const struct memory_budget *budget)
+static bool merge_fits(const struct sort_context *sort, const struct memory_budget *budget)
 {
-    const struct spill_settings *s = &spiller->settings;
-    struct run_store *store = temp_store_runs(s->store);
+    struct run_store *store = temp_store_runs(sort->store);
     size_t scan_bytes = store ? run_store_scan_bytes(store) : 0;
-    return sort_buffer_pool_kept_bytes(s->pool) <=
-           spill_policy_kept_bytes(budget, spiller->totals.open_bytes, scan_bytes);
+    return sort_buffer_pool_kept_bytes(sort->pool) <=
+           spill_policy_kept_bytes(budget, sort->spiller.totals.open_bytes, scan_bytes);
 }
 
-int spill_to_fit(struct spiller *spiller)
+int spill_to_fit(struct sort_context *sort)
 {
-    const struct spill_settings *s = &spiller->settings;
     for (;;) {
-        struct run_committer *committer = temp_store_committer(s->store);
+        struct run_committer *committer = temp_store_committer(sort->store);
         struct memory_budget budget;
         if (committer && run_committer_drain(committer) < 0) return -1;
-        if (thread_pool_failed(s->threads)) return -1;
-        sort_buffer_pool_budget(s->pool, &budget);
-        size_t left = sort_buffer_pool_n_kept(s->pool);
-        bool fits = merge_fits(spiller, &budget);
-        if (left == 0 || (fits && !temp_store_needs_all_runs(s->store) && !s->needs_all_runs))
+        if (thread_pool_failed(sort->threads)) return -1;
+        sort_buffer_pool_budget(sort->pool, &budget);
+        size_t left = sort_buffer_pool_n_kept(sort->pool);
+        bool fits = merge_fits(sort, &budget);
+        if (left == 0 || (fits && !temp_store_needs_all_runs(sort->store) &&
+                          !markdup_need_runs(sort->duplicates)))
             return committer ? run_committer_settle(committer) : 0;
-        if (spill_oldest(spiller, spill_policy_run_buffers(&budget, left)) < 0) return -1;
+        if (spill_oldest(sort, spill_policy_run_buffers(&budget, left)) < 0) return -1;
     }
 }
 
-void spill_check_output(struct spiller *spiller)
+void spill_check_output(struct sort_context *sort)
 {
     size_t n;
-    struct sort_buffer *const *kept = sort_buffer_pool_kept(spiller->settings.pool, &n);
-    check_space(spiller, NULL, kept, n);
-}
-
-void spill_look(struct spiller *spiller, struct spill_totals *totals)
-{
-    thread_pool_lock(spiller->settings.threads);
-    *totals = spiller->totals;
-    thread_pool_unlock(spiller->settings.threads);
-}
-
-const struct spill_totals *spill_locked(const struct spiller *spiller)
-{
-    thread_pool_assert_locked(spiller->settings.threads);
-    return &spiller->totals;
-}
-
-unsigned spill_n_runs(struct spiller *spiller)
-{
-    struct spill_totals totals;
-    spill_look(spiller, &totals);
-    return totals.n_runs;
-}
-
-enum codec_reason spill_codec_reason(const struct spiller *spiller)
-{
-    return spiller->codec_reason;
+    struct sort_buffer *const *kept = sort_buffer_pool_kept(sort->pool, &n);
+    check_space(sort, NULL, kept, n);
 }

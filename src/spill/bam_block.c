@@ -2,9 +2,11 @@
 #include "spill/bam_block.h"
 
 #include "bam/bam_check.h"
-#include "order/slice_merge.h"
-#include "util/byte_order.h"
+#include "spill/sort_buffer.h"
 #include "util/long_hash.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
 
 static const uint8_t magic[4] = {'R', 'S', 'B', 3}, magic_with_ordinals[4] = {'R', 'S', 'B', 4};
 
@@ -129,8 +131,10 @@ bool bam_block_verify(const uint8_t *value, size_t value_bytes)
     return checksum == long_hash(value + 8, value_bytes - 8);
 }
 
-ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block *block,
-                          const uint8_t *raw, int32_t n_refs)
+/* Checks that `raw` is the whole records of the block. Returns the bytes of their keyed_records, or
+   -1. */
+static ssize_t measure(const struct bam_block *block, const struct sort_rules *rules,
+                       int32_t n_refs, const uint8_t *raw)
 {
     struct bam_walk walk = {.at = raw, .end = raw + block->raw_bytes};
     size_t n_records = 0, keyed_bytes = 0;
@@ -147,4 +151,18 @@ ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block
         n_records++;
     }
     return walk.at == walk.end && n_records == block->n_records ? (ssize_t)keyed_bytes : -1;
+}
+
+uint8_t *bam_block_unpack(const struct bam_block *block, const struct sort_rules *rules,
+                          int32_t n_refs, struct temp_coder *coder, size_t *keyed_bytes)
+{
+    uint8_t *raw = xmalloc(block->raw_bytes);
+    ssize_t n_bytes = temp_codec_decompress(coder, block->codec, block->payload,
+                                            block->payload_bytes, raw, block->raw_bytes) == 0 &&
+                              (block->ordinals || !record_ordinals_are_needed(rules))
+                          ? measure(block, rules, n_refs, raw) : -1;
+    *keyed_bytes = n_bytes < 0 ? 0 : (size_t)n_bytes;
+    if (n_bytes >= 0) return raw;
+    free(raw);
+    return NULL;
 }

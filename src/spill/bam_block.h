@@ -104,11 +104,12 @@ int bam_block_parse(const uint8_t *value, size_t value_bytes, struct bam_block *
 bool bam_block_verify(const uint8_t *value, size_t value_bytes);
 
 /*
- * Checks that `raw`, the decompressed payload, is n_records whole records that are valid for a
- * header of n_refs references: the checksum does not prove that rocksort wrote the block. Returns
- * the bytes of their keyed_records (slice_merge.h), 0 in a fixed order; or -1.
+ * Decompresses a block and checks that it is n_records whole records that are valid for a header of
+ * n_refs references, with ordinals if the rules need them: the checksum does not prove that rocksort
+ * wrote the block. Returns the records, from malloc, and sets *keyed_bytes to the bytes of their
+ * keyed_records (slice_merge.h), 0 in a fixed order. NULL if the block is damaged.
  */
-ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block *block,
-                          const uint8_t *raw, int32_t n_refs);
+uint8_t *bam_block_unpack(const struct bam_block *block, const struct sort_rules *rules,
+                          int32_t n_refs, struct temp_coder *coder, size_t *keyed_bytes);
 
 #endif

@@ -1,8 +1,6 @@
 /* run_reader.c -- see run_reader.h. */
 #include "spill/run_reader.h"
 
-#include "os/thread_pool.h"
-#include "spill/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -25,7 +23,9 @@ struct run_reader {
 };
 
 struct run_readers {
-    struct run_reader_settings settings;
+    struct threads *threads;
+    const uint32_t *dropped_runs;
+    size_t n_dropped;
     size_t most_bytes;          /* limit for the queue of each run reader */
     bool stopped;               /* under the lock */
     size_t n;
@@ -34,7 +34,21 @@ struct run_readers {
 
 /* ---- blocks ---- */
 
-/* Makes the block at the scan's position, without its value. */
+void stored_block_free(struct stored_block *block)
+{
+    if (!block) return;
+    free(block->value);
+    free(block);
+}
+
+static int report_entry(const struct stored_block *block)
+{
+    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: an entry is not a block; "
+                  "sort again on another disk", block->dir);
+    return -1;
+}
+
+/* Makes the block at the scan's position, without its value. NULL after a message. */
 static struct stored_block *find_block(struct run_scan *scan, const uint8_t *key, size_t key_bytes)
 {
     const uint8_t *part;
@@ -44,9 +58,13 @@ static struct stored_block *find_block(struct run_scan *scan, const uint8_t *key
     memcpy(block->key, key, key_bytes);
     run_scan_value(scan, &part, &part_bytes);
     block->value_bytes = bam_block_value_bytes(part, part_bytes);
-    /* Not a block: the merge prints the message. */
-    if (block->value_bytes == 0) block->value_bytes = part_bytes;
-    return block;
+    if (block->value_bytes > 0 && merge_bound_is_sound(key_bytes)) {
+        merge_bound_position(block->key, key_bytes, &block->run, &block->first_index);
+        return block;
+    }
+    (void)report_entry(block);
+    free(block);
+    return NULL;
 }
 
 /* Moves the scan to the next part. Returns 1, 0 if the block has no more parts, or -1. */
@@ -59,8 +77,8 @@ static int next_part(const struct stored_block *block, struct run_scan *scan)
     return r > 0 ? bam_block_is_part(key, key_bytes, block->key, block->key_bytes) : r;
 }
 
-/* Reads the value with all its parts (bam_block.h), and moves the scan to the next block. If a part
-   is missing, the value is too short and will not parse. Returns 0, or -1 after a message. */
+/* Reads the value with all its parts (bam_block.h), and moves the scan to the next block. Returns
+   0, or -1 after a message. */
 static int fetch_block(struct stored_block *block, struct run_scan *scan)
 {
     size_t n = 0;
@@ -75,8 +93,8 @@ static int fetch_block(struct stored_block *block, struct run_scan *scan)
         n += part_bytes;
         r = next_part(block, scan);
     }
-    block->value_bytes = n;
-    return r < 0 ? -1 : 0;
+    if (r < 0) return -1;
+    return bam_block_parse(block->value, n, &block->parsed) < 0 ? report_entry(block) : 0;
 }
 
 /* Moves the scan to the next block without reading the value. Returns 0, or -1 after a message. */
@@ -88,36 +106,22 @@ static int skip_block(const struct stored_block *block, struct run_scan *scan)
 }
 
 /* True if the run of the block is to be skipped. */
-static bool is_dropped(const struct stored_block *block, const struct run_reader_settings *s)
+static bool is_dropped(const struct stored_block *block, const struct run_readers *all)
 {
-    uint32_t run;
-    uint64_t index;
-    if (s->n_dropped == 0 || !merge_bound_is_sound(block->key_bytes)) return false;
-    merge_bound_position(block->key, block->key_bytes, &run, &index);
-    for (size_t i = 0; i < s->n_dropped; i++)
-        if (s->dropped_runs[i] == run) return true;
+    for (size_t i = 0; i < all->n_dropped; i++)
+        if (all->dropped_runs[i] == block->run) return true;
     return false;
 }
 
-int stored_block_report_run(const char *dir, uint32_t run)
+uint8_t *stored_block_unpack(const struct stored_block *block, const struct sort_rules *rules,
+                             int32_t n_refs, struct temp_coder *coder, size_t *keyed_bytes)
 {
-    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: run %" PRIu32 " fails its "
-                  "checksum; sort again on another disk", dir, run);
-    return -1;
-}
-
-int stored_block_report_entry(const char *dir)
-{
-    diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: an entry is not a block; "
-                  "sort again on another disk", dir);
-    return -1;
-}
-
-void stored_block_free(struct stored_block *block)
-{
-    if (!block) return;
-    free(block->value);
-    free(block);
+    uint8_t *raw = bam_block_verify(block->value, block->value_bytes)
+                       ? bam_block_unpack(&block->parsed, rules, n_refs, coder, keyed_bytes) : NULL;
+    if (!raw)
+        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: run %" PRIu32 " fails "
+                      "its checksum; sort again on another disk", block->dir, block->run);
+    return raw;
 }
 
 /* ---- the threads ---- */
@@ -134,14 +138,14 @@ static void free_list(struct stored_block *block)
 /* With the lock held: false if the run reader should end. */
 static bool goes_on(const struct run_reader *run_reader)
 {
-    return !run_reader->all->stopped && !thread_pool_failed(run_reader->all->settings.threads);
+    return !run_reader->all->stopped && !thread_pool_failed(run_reader->all->threads);
 }
 
 /* Waits until the queue has room for n_bytes; an empty queue always has room. Returns false if the
    run reader should end. */
 static bool wait_for_room(struct run_reader *run_reader, size_t n_bytes)
 {
-    struct threads *threads = run_reader->all->settings.threads;
+    struct threads *threads = run_reader->all->threads;
     thread_pool_lock(threads);
     while (run_reader->n_bytes > 0 && run_reader->n_bytes + n_bytes > run_reader->all->most_bytes &&
            goes_on(run_reader)) {
@@ -157,7 +161,7 @@ static bool wait_for_room(struct run_reader *run_reader, size_t n_bytes)
 /* Appends to the queue. */
 static void queue_block(struct run_reader *run_reader, struct stored_block *block)
 {
-    struct threads *threads = run_reader->all->settings.threads;
+    struct threads *threads = run_reader->all->threads;
     thread_pool_lock(threads);
     /* The dispatcher waits only while the queue is empty. */
     if (!run_reader->first) thread_pool_announce(threads);
@@ -171,10 +175,10 @@ static void queue_block(struct run_reader *run_reader, struct stored_block *bloc
    1, 0 if the run reader should end, or -1 after a message. */
 static int read_block(struct run_reader *run_reader, const uint8_t *key, size_t key_bytes)
 {
-    const struct run_reader_settings *s = &run_reader->all->settings;
     struct stored_block *block = find_block(run_reader->scan, key, key_bytes);
     int r = 1;
-    if (is_dropped(block, s)) {
+    if (!block) return -1;
+    if (is_dropped(block, run_reader->all)) {
         if (skip_block(block, run_reader->scan) < 0) r = -1;
     } else if (!wait_for_room(run_reader, block->key_bytes + block->value_bytes)) {
         r = 0;
@@ -191,32 +195,36 @@ static int read_block(struct run_reader *run_reader, const uint8_t *key, size_t 
 static void *read_run_blocks(void *arg)
 {
     struct run_reader *run_reader = arg;
-    const struct run_reader_settings *s = &run_reader->all->settings;
+    struct threads *threads = run_reader->all->threads;
     const uint8_t *key;
     size_t key_bytes;
     int r;
     while ((r = run_scan_key(run_reader->scan, &key, &key_bytes)) > 0)
         if ((r = read_block(run_reader, key, key_bytes)) <= 0) break;
-    if (r < 0) thread_pool_fail(s->threads);
-    thread_pool_lock(s->threads);
+    if (r < 0) thread_pool_fail(threads);
+    thread_pool_lock(threads);
     run_reader->ended = true;
-    thread_pool_announce(s->threads);
-    thread_pool_unlock(s->threads);
+    thread_pool_announce(threads);
+    thread_pool_unlock(threads);
     return NULL;
 }
 
-struct run_readers *run_readers_start(const struct run_reader_settings *settings)
+struct run_readers *run_readers_start(struct threads *threads, struct run_store *store,
+                                      const uint32_t *dropped_runs, size_t n_dropped,
+                                      size_t queue_bytes)
 {
     struct run_readers *all = xcalloc(1, sizeof *all);
-    all->settings = *settings;
-    all->n = settings->n_scans;
+    struct run_scan **scans;
+    *all = (struct run_readers){.threads = threads, .dropped_runs = dropped_runs,
+                                .n_dropped = n_dropped, .n = run_store_scan(store, &scans)};
     all->run_readers = xcalloc(all->n, sizeof *all->run_readers);
-    all->most_bytes = all->n > 0 ? settings->queue_bytes / all->n : 0;
+    all->most_bytes = all->n > 0 ? queue_bytes / all->n : 0;
     for (size_t i = 0; i < all->n; i++) {
         struct run_reader *run_reader = &all->run_readers[i];
-        *run_reader = (struct run_reader){.all = all, .scan = settings->scans[i]};
+        *run_reader = (struct run_reader){.all = all, .scan = scans[i]};
         run_reader->last = &run_reader->first;
     }
+    free(scans);
     for (size_t i = 0; i < all->n; i++) {
         struct run_reader *run_reader = &all->run_readers[i];
         int error = thread_start(&run_reader->thread, "run reader", read_run_blocks, run_reader);
@@ -229,10 +237,15 @@ struct run_readers *run_readers_start(const struct run_reader_settings *settings
     return all;
 }
 
+size_t run_readers_count(const struct run_readers *all)
+{
+    return all->n;
+}
+
 int run_readers_first(struct run_readers *all, size_t i, struct stored_block **block)
 {
     struct run_reader *run_reader = &all->run_readers[i];
-    struct threads *threads = all->settings.threads;
+    struct threads *threads = all->threads;
     if (!run_reader->taken) {
         thread_pool_lock(threads);
         while (!run_reader->first && !run_reader->ended && !thread_pool_failed(threads))
@@ -247,23 +260,22 @@ int run_readers_first(struct run_readers *all, size_t i, struct stored_block **b
     return run_reader->taken ? 1 : 0;
 }
 
-void run_readers_drop(struct run_readers *all, size_t i)
+struct stored_block *run_readers_take(struct run_readers *all, size_t i)
 {
     struct run_reader *run_reader = &all->run_readers[i];
     struct stored_block *block = run_reader->taken;
-    struct threads *threads = all->settings.threads;
     run_reader->taken = block->next;
-    thread_pool_lock(threads);
+    thread_pool_lock(all->threads);
     run_reader->n_bytes -= block->key_bytes + block->value_bytes;
-    if (run_reader->waits) thread_pool_announce(threads);
-    thread_pool_unlock(threads);
-    stored_block_free(block);
+    if (run_reader->waits) thread_pool_announce(all->threads);
+    thread_pool_unlock(all->threads);
+    return block;
 }
 
 void run_readers_stop(struct run_readers *all)
 {
     if (!all) return;
-    struct threads *threads = all->settings.threads;
+    struct threads *threads = all->threads;
     thread_pool_lock(threads);
     all->stopped = true;
     thread_pool_announce(threads);
@@ -273,6 +285,7 @@ void run_readers_stop(struct run_readers *all)
         if (run_reader->started) (void)pthread_join(run_reader->thread, NULL);
         free_list(run_reader->taken);
         free_list(run_reader->first);
+        run_scan_close(run_reader->scan);
     }
     free(all->run_readers);
     free(all);

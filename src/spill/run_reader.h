@@ -5,55 +5,54 @@
  * readers wait for a disk. Each run reader puts blocks, in the order of their keys, into a queue of
  * bounded size.
  *
- * Order of calls: start; first and drop for each run reader, in any order, until first returns 0;
- * stop at any time. Threads: one.
+ * Order of calls: start; first and take for each run reader, in any order, until first returns 0;
+ * stop at any time. Threads: one; stored_block_unpack and stored_block_free: any.
  */
 #ifndef ROCKSORT_SPILL_RUN_READER_H
 #define ROCKSORT_SPILL_RUN_READER_H
 
-#include "order/slice_merge.h"
 #include "os/thread_pool.h"
+#include "spill/bam_block.h"
 #include "spill/run_store.h"
 
 struct run_readers;
 
-struct run_reader_settings {
-    struct threads *threads;
-    struct run_scan *const *scans; /* of all databases; the run readers use them until they stop */
-    size_t n_scans;
-    const uint32_t *dropped_runs;       /* runs to skip (resume.h) */
-    size_t n_dropped;
-    size_t queue_bytes;         /* limit for all queues together */
-};
-
 struct stored_block {           /* a block on its way from the store to the merge */
     struct stored_block *next;
     const char *dir;            /* its directory, for messages */
-    uint8_t *value;             /* from malloc; a new owner sets this to NULL */
-    size_t value_bytes;         /* known from the start */
+    uint32_t run;
+    uint64_t first_index;       /* of its first record in the run */
+    uint8_t *value;             /* owned */
+    size_t value_bytes;
+    struct bam_block parsed;    /* of the value */
     size_t key_bytes;
     uint8_t key[];              /* the bound of its first record */
 };
 
-/* Starts the threads. NULL after a message. */
-struct run_readers *run_readers_start(const struct run_reader_settings *settings);
+/* Starts to read all runs but n_dropped of them (resume.h), with queue_bytes for all queues. NULL
+   after a message. */
+struct run_readers *run_readers_start(struct threads *threads, struct run_store *store,
+                                      const uint32_t *dropped_runs, size_t n_dropped,
+                                      size_t queue_bytes);
+
+size_t run_readers_count(const struct run_readers *run_readers);
 
 /* Waits for the first block in the queue of run reader i, of database i. Further calls return the
-   same block until it is dropped. Returns 1, 0 after the last block, or -1 if the thread pool has
+   same block until it is taken. Returns 1, 0 after the last block, or -1 if the thread pool has
    failed. */
 int run_readers_first(struct run_readers *run_readers, size_t i, struct stored_block **block);
 
-/* Removes the block that run_readers_first returned from the queue of run reader i, and frees it.
- */
-void run_readers_drop(struct run_readers *run_readers, size_t i);
+/* Removes the block that run_readers_first returned from the queue of run reader i. The caller
+   frees it. */
+struct stored_block *run_readers_take(struct run_readers *run_readers, size_t i);
 
-/* Ends the threads and frees blocks that were not taken. Scans stay open. NULL is accepted. */
+/* Ends the threads and frees blocks that were not taken. NULL is accepted. */
 void run_readers_stop(struct run_readers *run_readers);
 
-/* Print that a run in this directory fails its checksum, or that an entry there is not a block.
-   Return -1. */
-int stored_block_report_run(const char *dir, uint32_t run);
-int stored_block_report_entry(const char *dir);
+/* Verifies and decompresses a block (bam_block_unpack). Returns its records, which the caller
+   frees; or NULL after a message that the run is damaged. */
+uint8_t *stored_block_unpack(const struct stored_block *block, const struct sort_rules *rules,
+                             int32_t n_refs, struct temp_coder *coder, size_t *keyed_bytes);
 
 /* NULL is accepted. */
 void stored_block_free(struct stored_block *block);

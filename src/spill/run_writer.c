@@ -95,7 +95,7 @@ static int end_block(struct spill_chunk *chunk, struct chunk_scratch *scratch,
     enum sort_order order = s->rules->order;
     struct merge_bound *last = &scratch->last;
     struct chunk_block block;
-    last->n_bytes = 0;
+    merge_bound_release(last);
     if (to - from > 1) merge_bound_set(last, order, merged, to - 1);
     size_t key_bytes = merge_bound_bytes(order, &merged->entries[from]);
     size_t most = sizeof block + key_bytes + chunk->ordinals_bytes +
@@ -253,7 +253,7 @@ static int store_oldest_chunk(struct file_range *file)
 
 /* Makes a chunk of the next records of a file, up to the bound, and submits it to a worker. Returns
    0, or a code of the store. */
-static int start_chunk(struct file_range *file, const struct merge_limit *bound)
+static int start_chunk(struct file_range *file, const struct merge_bound *bound)
 {
     struct run_writer *run = file->run;
     if (atomic_load_explicit(&run->stopped, memory_order_relaxed)) return RUN_STORE_FULL;
@@ -276,14 +276,14 @@ static int start_chunk(struct file_range *file, const struct merge_limit *bound)
     return RUN_STORE_ERROR;
 }
 
-/* Returns the bound at a place; at the end of all places, one above all records. */
-static struct merge_limit bound_at(const struct run_writer *run, size_t number,
-                                   struct merge_bound *bound)
+/* Sets the bound to that at a place; at the end of all places, above all records. */
+static void set_bound(const struct run_writer *run, size_t number, struct merge_bound *bound)
 {
-    if (number == run->n_places) return (struct merge_limit){NULL, 0};
     const struct cut_place *place = &run->places[number];
-    merge_bound_set(bound, run->settings.rules->order, place->source, place->index);
-    return merge_limit_of(bound);
+    if (number == run->n_places)
+        merge_bound_release(bound);
+    else
+        merge_bound_set(bound, run->settings.rules->order, place->source, place->index);
 }
 
 /* Makes the chunks of a file and stores them. Returns 0, or a code of the store. */
@@ -291,19 +291,18 @@ static int store_chunks(struct file_range *file)
 {
     const struct run_writer *run = file->run;
     struct merge_bound bound = {0};
-    struct merge_limit limit;
     size_t n_bytes = 0;
     int r = 0;
     for (size_t i = file->first_place; r == 0 && i < file->end_place; i++) {
         if (n_bytes >= run->settings.budget.spill_chunk_bytes) {
-            limit = bound_at(run, i, &bound);
-            r = start_chunk(file, &limit);
+            set_bound(run, i, &bound);
+            r = start_chunk(file, &bound);
             n_bytes = 0;
         }
         n_bytes += run->places[i].n_bytes;
     }
-    limit = bound_at(run, file->end_place, &bound);
-    if (r == 0) r = start_chunk(file, &limit);
+    set_bound(run, file->end_place, &bound);
+    if (r == 0) r = start_chunk(file, &bound);
     while (r == 0 && file->ring_used > 0) r = store_oldest_chunk(file);
     merge_bound_release(&bound);
     return r;
@@ -399,11 +398,11 @@ int run_writer_write(struct run_writer *run, struct stored_run **stored)
 static void begin_range(struct run_writer *run, size_t place)
 {
     struct merge_bound bound = {0};
-    struct merge_limit limit = bound_at(run, place, &bound);
     struct file_range *file = &run->files[run->n_files];
     uint64_t n = 0;
+    set_bound(run, place, &bound);
     for (size_t i = 0; i < run->n_sources; i++) {
-        file->begin_at[i] = merge_cut(run->settings.rules, &run->sources[i], &limit);
+        file->begin_at[i] = merge_cut(run->settings.rules, &run->sources[i], &bound);
         n += file->begin_at[i];
     }
     merge_bound_release(&bound);

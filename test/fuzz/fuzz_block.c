@@ -16,17 +16,18 @@
 
 enum { MAX_RAW_BYTES = 1 << 20 };
 
-/* Opens a decompressed block as output_chunk.c does. */
-static void open_records(const struct bam_block *block, const uint8_t *raw)
+/* Opens a block as output_chunk.c does. */
+static void open_records(const struct bam_block *block, struct temp_coder *coder)
 {
     static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_TAG};
     struct sort_rules rules = {.tag = {'R', 'G'}};
     for (int i = 0; i < 3; i++) {
         rules.order = orders[i];
-        ssize_t keyed_bytes = bam_block_measure(&rules, block, raw, FUZZ_N_REFS);
-        if (keyed_bytes < 0) return;
+        size_t keyed_bytes;
+        OWNED uint8_t *raw = bam_block_unpack(block, &rules, FUZZ_N_REFS, coder, &keyed_bytes);
+        if (!raw) return;
         const uint8_t *rec = raw;
-        uint8_t *keyed = fuzz_alloc((size_t)keyed_bytes), *at = keyed;
+        uint8_t *keyed = fuzz_alloc(keyed_bytes), *at = keyed;
         for (uint32_t k = 0; k < block->n_records; k++, rec += bam_record_bytes(rec)) {
             if (sort_order_is_fixed(rules.order)) continue;
             struct keyed_record *kr = (struct keyed_record *)at;
@@ -49,10 +50,7 @@ static void open_value(const uint8_t *value, size_t n_bytes)
     if (block.ordinals)
         FUZZ_CHECK(bam_block_ordinal(block.ordinals, block.n_records - 1) >> 40 == 0);
     if (!verified || block.raw_bytes > MAX_RAW_BYTES) return;
-    OWNED uint8_t *raw = fuzz_alloc(block.raw_bytes);
-    if (temp_codec_decompress(&coder, block.codec, block.payload, block.payload_bytes, raw,
-                              block.raw_bytes) == 0)
-        open_records(&block, raw);
+    open_records(&block, &coder);
 }
 
 /* Makes a block of raw bytes. Returns its value, which has exactly *value_bytes. */

@@ -140,8 +140,7 @@ struct place {                  /* a record in the sources */
 static int compare_places(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
-    const struct merge_limit first = merge_limit_of(&x->bound), second = merge_limit_of(&y->bound);
-    return merge_bound_compare(&first, &second);
+    return merge_bound_compare(&x->bound, &y->bound);
 }
 
 /* All records in the order of their bounds, which merging them must give, too. */
@@ -178,10 +177,9 @@ static void merge_all(struct fuzz_input *in, const struct sort_rules *rules,
         bool have = fuzz_left(in) > 0 &&
                     choose_bound(in, rules, sources, n, &bound, &which, &index);
         size_t n_wanted = 0;
-        struct merge_limit limit = {NULL, 0};
-        if (have) limit = merge_limit_of(&bound);
+        if (!have) merge_bound_release(&bound);
         for (size_t i = 0; i < n; i++) {
-            size_t to = merge_cut(rules, &sources[i], &limit);
+            size_t to = merge_cut(rules, &sources[i], &bound);
             FUZZ_CHECK(to <= sources[i].n_entries && (!have || i != which || to == index));
             if (to < from[i]) to = from[i];
             slices[i] = (struct merge_slice){sources[i].entries + from[i], to - from[i]};

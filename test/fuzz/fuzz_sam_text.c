@@ -11,7 +11,8 @@
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
 #include "bam/bam_long.h"
-#include "input/reader_source.h"
+#include "input/sam_chunk.h"
+#include "input/span_reader.h"
 
 #include <htslib/hfile.h>
 
@@ -54,23 +55,23 @@ static void note_problem(struct records *r, const char *problem)
     memcpy(r->problem, problem, strlen(problem) + 1);
 }
 
-static void read_ours(samFile *file, sam_hdr_t *header, size_t chunk_bytes, struct records *out)
+static void read_ours(samFile *file, sam_hdr_t *header, size_t span_bytes, struct records *out)
 {
-    struct sam_text text;
-    RELEASED(sam_chunk_release) struct sam_chunk chunk = {0};
+    RELEASED(record_span_release) struct record_span span = {0};
     OWNED_RECORD bam1_t *record = bam_init1();
-    int r = 0;
+    struct bam_reader reader = {.hts = file, .header = header, .span_bytes = span_bytes,
+                                .long_positions = bam_header_long_reference(header) >= 0};
+    int r = BAM_READER_END;
     FUZZ_CHECK(record);
-    sam_text_open(&text, file);
-    chunk.long_positions = bam_header_long_reference(header) >= 0;
-    while (!out->problem[0] && (r = sam_text_next(&text, &chunk, chunk_bytes)) > 0) {
-        sam_chunk_parse(&chunk, header, record);
-        append_bytes(out, chunk.raw, chunk.raw_bytes);
-        out->n_records += chunk.n_records;
-        if (chunk.problem) note_problem(out, chunk.problem);
+    while (!out->problem[0] && (r = sam_text_next(&reader, &span)) == BAM_READER_PIECE) {
+        sam_chunk_parse(&reader, &span, record);
+        append_bytes(out, span.from, (size_t)(span.to - span.from));
+        out->n_records += span.n_records;
+        if (span.lines.problem) note_problem(out, span.lines.problem);
+        record_span_reuse(&span);
     }
-    FUZZ_CHECK(out->problem[0] || r == 0);
-    sam_text_release(&text);
+    FUZZ_CHECK(out->problem[0] || r == BAM_READER_END);
+    free(reader.ahead);
 }
 
 static void read_theirs(samFile *file, sam_hdr_t *header, struct records *out)
@@ -112,15 +113,15 @@ static void check_records(const struct records *r, int32_t n_refs)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     struct fuzz_input in = {data, data + n_bytes};
-    size_t chunk_bytes = 1 + fuzz_u8(&in);
+    size_t span_bytes = 1 + fuzz_u8(&in);
     sam_hdr_t *header, *other_header;
     samFile *file = open_sam(in.at, fuzz_left(&in), true, &header);
     if (!file) return 0;
     samFile *other = open_sam(in.at, fuzz_left(&in), false, &other_header);
     FUZZ_CHECK(other);
     struct records ours = {0}, theirs = {0};
-    if (chunk_bytes > 200) chunk_bytes *= 100;
-    read_ours(file, header, chunk_bytes, &ours);
+    if (span_bytes > 200) span_bytes *= 100;
+    read_ours(file, header, span_bytes, &ours);
     read_theirs(other, other_header, &theirs);
     check_records(&ours, sam_hdr_nref(header));
     bool stricter = is_stricter(ours.problem);

@@ -103,6 +103,7 @@ def all_seeds():
     records = sample_records(rng)
     settings = [bytes(rng.randrange(256) for _ in range(5)) for _ in range(4)]
     text = generate.odd(25).encode()
+    lines = [line for line in text.splitlines(True) if line[:1] != b"@" and b"\t*\t0\t" in line]
     refs = generate.fasta(generate.reference(n_refs=2, n_bases=300)).encode()
     return {
         "keys": noise(rng, (100, 400, 1500)),
@@ -118,8 +119,9 @@ def all_seeds():
             bytes((0, bits)) + settings[0] * 26 + b"".join(records) for bits in (0, 31)],
         "base_mods": noise(rng, (100, 400, 900)),
         "header": header_seeds(),
-        "sam_text": [bytes((size,)) + body for size in (0, 20, 255)
-                     for body in (text, text.replace(b"\n", b"\r\n"), text[:-1])],
+        "sam_text": [bytes((size,)) + body for size in range(0, 256, 5)
+                     for body in (text, text.replace(b"\n", b"\r\n"), text[:-1], text[:60],
+                                  b"".join(lines), b"".join(lines)[:-1])],
         "reader": [bytes((form, size)) + body for form, body in files(rng) for size in (0, 40)],
         "sort": [setting + bytes((form,)) + body for form, body in files(rng)
                  for setting in settings[:2]],

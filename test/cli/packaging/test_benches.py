@@ -10,7 +10,6 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import struct
 import subprocess
 import sys
@@ -18,8 +17,8 @@ import unittest
 
 import bamfile
 import test_spindle
-from harness import (ROOT, SAMTOOLS, SLOW, SPILL_BUDGET, WRAPPER, CliTest,
-                     default_signals, environment, json_of, text_of, wait_for)
+from harness import (ROOT, SAMTOOLS, SLOW, SPILL_BUDGET, WRAPPER, CliTest, environment, json_of,
+                     text_of, wait_for)
 
 SIMULATE, DEFLATE = ROOT / "bench" / "simulate-reads", ROOT / "bench" / "deflate-blocks"
 REFS = [("chr1", 200_000_000), ("chr2", 1_000_000)]
@@ -97,11 +96,29 @@ class BenchTest(CliTest):
 
 
 class Runs(BenchTest):
-    def test_bench_runs_its_points(self):
-        text, _ = self.bench("bench.py", "--points", "l1-64M,copy", "--input",
-                             self.reads("-n", "3K"))
-        self.assertRegex(text, r"(?m)^\| `-l 1`, 64 MB \| rocksort \|.* \(<= 0.45\)")
-        self.assertEqual([run["who"] for run in self.measured()], ["rocksort", "samtools", "copy"])
+    # {script: (words, simulated reads, a line of the result)}.
+    SCRIPTS = {
+        "bench.py": ("--points l1-64M,copy", "-n 3K",
+                     r"\| `-l 1`, 64 MB \| rocksort \|.* \(<= 0.45\)"),
+        "options.py": ("--experiments codec,compaction-pipe", "-n 3K",
+                       r"\| codec, 64 MB \| zstd \|"),
+        "merge.py": ("", "-n 4K", r"\|.* rocksort, copy \|"),
+        "columns.py": ("", "-n 4K", r"\|.* Parquet \|"),
+        "deflate.py": ("--methods zlib:1,rocksort:3", "-n 4K",
+                       r"\| in.bam \(short reads\) \| rocksort:3 \|.* \(<= 1.020\)"),
+        "tail.py": ("--rate 5 --jobs sort:1,one-pass:default", "-n 4K -d 15",
+                    r"\| one-pass:default \| samtools \|"),
+        "scaling.py": ("--programs samtools --settings 16M:1 --threads 1,2", "-n 3K",
+                       r"\|.* samtools"),
+    }
+
+    def test_each_bench_prints_its_result(self):
+        for script, (words, reads, line) in self.SCRIPTS.items():
+            with self.subTest(script=script):
+                source = self.reads(*reads.split())
+                text, _ = self.bench(script, *words.split(),
+                                     "--reads" if script == "deflate.py" else "--input", source)
+                self.assertRegex(text, line)
 
     def test_one_pass_ways_mark_the_same_number_of_duplicates(self):
         text, _ = self.bench("one_pass.py", "--ways", "one-pass,samtools", "--deflate",
@@ -111,60 +128,14 @@ class Runs(BenchTest):
         counts = {int(row[-1]) for row in rows if len(row) == 10}
         self.assertEqual(len(counts), 1, text)
         self.assertTrue(0.15 * 20000 < counts.pop() < 0.25 * 20000, text)
-        self.assertEqual([(run["point"], run["who"]) for run in self.measured()],
-                         [("1", "one-pass"), ("1", "one-pass:igzip"), ("1", "samtools"),
-                          ("default", "one-pass"), ("default", "samtools")])
-
-    def test_options_runs_its_experiments(self):
-        text, _ = self.bench("options.py", "--experiments", "codec,compaction-pipe", "--input",
-                             self.reads("-n", "3K"))
-        self.assertIn("| codec, 64 MB | zstd |", text)
-
-    def test_merge_runs_its_ways(self):
-        self.bench("merge.py", "--input", self.reads("-n", "4K"))
-        ways = {run["who"]: run["point"] for run in self.measured()}
-        self.assertEqual((ways["samtools"], ways["rocksort, copy"]), ("lanes", "pieces"))
-
-    def test_columns_runs_with_questions(self):
-        text, _ = self.bench("columns.py", "--input", self.reads("-n", "4K"))
-        self.assertIn("| Parquet |", text)
-
-    def test_deflate_has_one_table_for_each_input(self):
-        short, long = self.reads("-n", "4K"), self.path("long.bam")
-        subprocess.run([SIMULATE, "-m", "long", "-n", "40", "-o", long], check=True)
-        text, _ = self.bench("deflate.py", "--methods", "zlib:1,rocksort:3", "--reads", short, long)
-        self.assertRegex(text, r"\| in.bam \(short reads\) \| rocksort:3 \|.* \(<= 1.020\)")
-        self.assertRegex(text, r"\| long.bam \(long reads\) \| rocksort:3 \|.* \(<= 0.975\)")
-
-    def test_tail_measures_what_follows_the_last_byte(self):
-        text, err = self.bench("tail.py", "--input", self.reads("-n", "4K", "-d", "15"), "--rate",
-                               "5", "--jobs", "sort:1,one-pass:default")
-        self.assertIn("mako is not installed", err)
-        self.assertIn("| one-pass:default | samtools |", text)
-        for run in self.measured():
-            # 4,000 records are 1.6 MB of SAM, which take 0.3 s.
-            self.assertGreater(run["wall_s"] - run["tail_s"], 0.2)
-            self.assertGreater(run["tail_s"], 0)
-
-    def test_scaling_begins_with_most_threads(self):
-        text, _ = self.bench("scaling.py", "--programs", "samtools", "--settings", "16M:1",
-                             "--threads", "1,2", "--input", self.reads("-n", "3K"), "--markdown",
-                             self.path("scaling.md"))
-        self.assertEqual([(run["threads"], run["who"]) for run in self.measured()],
-                         [(n, who) for n in (2, 1) for who in ("rocksort", "samtools")])
-        self.assertEqual(text, pathlib.Path(self.path("scaling.md")).read_text())
 
     def test_compare_names_what_is_not_installed(self):
         self.program("sambamba", PEER, spoil="")
-        png = self.path("peers.png")
-        text, err = self.bench("compare.py", "--settings", "16M:1,all:default", "--input",
-                               self.reads("-n", "3K"), "--plot", png, "--programs",
-                               "samtools,sambamba,fgumi")
+        text, _ = self.bench("compare.py", "--settings", "16M:1", "--input",
+                             self.reads("-n", "3K"), "--programs", "samtools,sambamba,fgumi")
         self.assertIn("- fgumi is not installed: `cargo install fgumi --locked`\n", text)
         for run in self.measured():
             self.assertEqual((run["wrong"], run["compared"]), (None, "content"))
-        self.assertEqual(len(self.measured()), 2 * 3)
-        self.assertTrue(os.path.exists(png) or "python3-matplotlib" in err)
 
 
 class WrongResults(BenchTest):
@@ -226,18 +197,6 @@ class Bench2014(BenchTest):
                 self.assertIn(message, runs[0]["wrong"])
                 self.assertIn("WRONG", text)
 
-    def test_bench_2014_cleans_up_when_interrupted(self):
-        fake = self.program("rocksort", ROCKSORT, spoil="exec sleep 60")
-        with subprocess.Popen(list(map(str, self.words("--own-disk", "--rocksort", fake))),
-                              env=environment(self.scratch), cwd=self.work,
-                              preexec_fn=default_signals, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-            wait_for(lambda: list(self.scratch.glob("*/log")), 30 * SLOW, "the run")
-            process.send_signal(signal.SIGTERM)
-            _, err = process.communicate(timeout=30 * SLOW)
-            self.assertEqual(process.returncode, 130, err)
-        self.assertEqual(os.listdir(self.scratch), [])
-
 
 # ---- real reads, tiled ----
 
@@ -293,28 +252,6 @@ class Tiles(CliTest):
                                                  mate_pos=read.mate_pos + copy.pos - read.pos))
         self.assertEqual({len(found) for found in shifts.values()}, {1}, "a copy in pieces")
         self.assertEqual(len({(r.name, r.flag) for r in got}), 100)
-
-    @unittest.skipUnless(shutil.which("samtools"), "no samtools to compare with")
-    def test_tiled_reads_are_kept_until_an_input_changes(self):
-        source = self.bam("a.bam", [r for i in range(50) for r in pair(f"r{i}", 40 * i)])
-        folder = self.scratch / f"rocksort-tiled-{os.getuid()}"
-
-        def bench(status=0):
-            result = self.run_program(
-                [sys.executable, "-B", ROOT / "bench" / "bench.py", "--points", "l1-64M",
-                 "--repeats", "1", "--cold-memory", "--dir", self.scratch, "--records", "3K",
-                 "--rocksort", SAMTOOLS + " rocksort", "--reads", source],
-                env_only=environment(self.scratch), limit_s=120 * SLOW)
-            self.assertEqual(result.status, status, result.err)
-            return result
-
-        self.assertIn(b"- input: real reads, tiled: a.bam; 3000 records", bench().out)
-        self.assertEqual(os.stat(folder).st_mode & 0o777, 0o700)
-        self.assertIn("the tiled reads of an earlier benchmark", bench().err)
-        os.utime(source, (1, 1))
-        self.assertNotIn("earlier benchmark", bench().err)
-        folder.chmod(0o777)
-        self.assertIn("is not a directory of yours alone", bench(status=1).err)
 
 
 @unittest.skipIf(WRAPPER, "the wrapper's threads have its names")

@@ -234,20 +234,6 @@ class Owners(KilledTest):
         self.resume(checkpoint)
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_output_of_a_sort_that_may_run_on_another_host_stays(self):
-        checkpoint = self.killed("rename:1:kill:/out.bam", self.source(20000), "-o",
-                                 self.where / "out.bam")
-        left, = self.where.glob("out.bam.rocksort.*.tmp")
-        with open(checkpoint + "/LOCK", "w", encoding="ascii") as lock:
-            lock.write(self.ELSEWHERE)
-        result = self.rocksort("--clean", "--yes", self.where, clean=False)
-        self.assert_error(result, checkpoint, "'n17'")
-        self.assertRegex(result.out.decode(), rf"(?m)^in use\? +{left}$")
-        self.assertTrue(left.exists())
-        os.truncate(checkpoint + "/LOCK", 0)
-        self.clean("--yes", self.where)
-        self.assertEqual(os.listdir(self.where), [])
-
     def test_checkpoint_from_before_a_restart_is_said_so(self):
         """The host of the sort is called like this one, but its kernel was another one. Once the
         message said to go to the host where the user already was."""

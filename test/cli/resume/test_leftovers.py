@@ -89,17 +89,3 @@ class Leftovers(ResumeTest):
         line, = self.said("-T", self.where, *options, "-o", self.path("o.bam"), source=source)
         self.assertIn("--resume", line)
         self.resume(checkpoints[0], "-o", self.path("out.bam"))
-
-    def test_checkpoint_whose_first_directory_was_full_is_found(self):
-        """If the first directory was full, it has no file STORE. The checkpoint must be found by
-        its second directory; it was once not mentioned at all."""
-        source = self.source()
-        places = [self.where, self.work / "more"]
-        places[1].mkdir()
-        options = ["-T", places[1]]
-        _, _ = self.killed_in_merge(*options, source, stdin=subprocess.DEVNULL)
-        (first,), (second,) = (self.checkpoints(place) for place in places)
-        os.unlink(os.path.join(first, "STORE"))
-        line, = self.said("-T", self.where, *options, "-o", self.path("o.bam"), source=source)
-        self.assertIn(f"--resume {second}", line)
-        self.resume(second, "-o", self.path("out.bam"))

@@ -73,7 +73,7 @@ class Refused(ResumeTest):
         cases = [(b"", "STORE file"), (b"hello\n", "STORE file"), (good[:-1], "damaged"),
                  (good[: len(good) // 2], "damaged"), (good + b"x", "damaged"),
                  (good.replace(b"loaded", b"loadet"), "damaged"),
-                 (good.replace(b"rocksort-store 6", b"rocksort-store 5"), "version")]
+                 (good.replace(b"rocksort-store 7", b"rocksort-store 6"), "version")]
         for data, mention in cases:
             with open(path, "wb") as file:
                 file.write(data)
@@ -146,7 +146,7 @@ class Refused(ResumeTest):
         other.mkdir()
         self.rocksort("-T", self.where, "-T", other, "-o", "/dev/full", clean=False,
                       stdin=self.sam, budget=SPILL_BUDGET)
-        first, second = self.checkpoints(self.where, other)
+        first, second = self.checkpoints() + self.checkpoints(other)
         os.rename(first, self.path("away"))
         self.refused(second, second, "does not exist")
         # Another checkpoint has its place.
@@ -155,7 +155,7 @@ class Refused(ResumeTest):
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
         with open(path, "wb") as file:
             file.write(b"x")
-        self.refused(second, first, "STORE file")
+        self.refused(second, second, "belongs to another sort")
         shutil.rmtree(first)
         os.rename(self.path("away"), first)
         self.resume(second, "-o", self.path("out.bam"))

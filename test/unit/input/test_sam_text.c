@@ -11,7 +11,8 @@
 
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
-#include "input/reader_source.h"
+#include "input/sam_chunk.h"
+#include "input/span_reader.h"
 
 #include <errno.h>
 #include <htslib/bgzf.h>
@@ -166,72 +167,74 @@ struct reading {
 };
 
 /* Moves the lines to memory of exactly their size. */
-static void fit_text(struct sam_chunk *chunk)
+static void fit_text(struct record_span *span)
 {
-    char *exact = test_alloc(chunk->text_bytes);
-    memcpy(exact, chunk->text, chunk->text_bytes);
-    free(chunk->text);
-    chunk->text = exact;
-    chunk->text_room = chunk->text_bytes;
+    uint8_t *exact = test_alloc(span->packed_bytes);
+    memcpy(exact, span->packed, span->packed_bytes);
+    free(span->packed);
+    span->packed = exact;
+    span->packed_room = span->packed_bytes;
 }
 
-static void take_records(struct content *c, const struct sam_chunk *chunk)
+static void take_records(struct content *c, const struct record_span *span)
 {
+    struct bam_records records = {span->from, span->to};
     size_t n_records = 0;
-    for (size_t at = 0; at < chunk->raw_bytes; n_records++)
-        at += bam_record_bytes(chunk->raw + at);
-    assert_int_equal(n_records, chunk->n_records);
-    assert_true(chunk->raw_bytes <= chunk->raw_room);
-    if (n_records > 0)
-        assert_true(kputsn((const char *)chunk->raw, chunk->raw_bytes, &c->raw) >= 0);
+    while (bam_records_next(&records)) n_records++;
+    assert_int_equal(n_records, span->n_records);
+    assert_true(n_records == 0 || GAP_BYTES + span->raw_bytes <= span->memory_bytes);
+    if (n_records > 0) {
+        assert_ptr_equal(records.at, span->to);
+        assert_true(kputsn((const char *)span->from, span->raw_bytes, &c->raw) >= 0);
+    }
     c->n_records += n_records;
     c->n_chunks++;
-    c->is_cut = chunk->is_cut;
-    c->failed = chunk->problem != NULL;
+    c->is_cut = span->lines.is_cut;
+    c->failed = span->lines.problem != NULL;
     if (!c->failed && !c->is_cut) return;
-    (void)snprintf(c->problem, sizeof c->problem, "%s", c->failed ? chunk->problem : "");
-    (void)snprintf(c->read_name, sizeof c->read_name, "%s", chunk->read_name);
-    (void)snprintf(c->line_start, sizeof c->line_start, "%s", chunk->line_start);
+    (void)snprintf(c->problem, sizeof c->problem, "%s", c->failed ? span->lines.problem : "");
+    (void)snprintf(c->read_name, sizeof c->read_name, "%s", span->lines.read_name);
+    (void)snprintf(c->line_start, sizeof c->line_start, "%s", span->lines.line_start);
 }
 
-/* Reads a file in chunks up to the first problem; -1 of sam_text_next becomes one. */
+/* Reads pieces of about chunk_bytes of the lines after the header. */
+static struct bam_reader reader_of(const struct opened *in, size_t chunk_bytes)
+{
+    return (struct bam_reader){.name = path, .hts = in->file, .header = in->header,
+                               .span_bytes = 2 * (chunk_bytes - 1)};
+}
+
+/* Reads a file in chunks up to the first problem; an error of sam_text_next becomes one. */
 static struct content read_in_chunks(enum form form, const struct reading *how)
 {
     struct opened in = open_file(form, true);
     struct content c = {.is_cut = in.is_cut};
-    struct sam_text text;
-    struct sam_chunk chunk = {.text = test_alloc(how->text_room),
-                              .text_room = how->text_room,
-                              .raw = test_alloc(how->raw_room),
-                              .raw_room = how->raw_room};
+    struct bam_reader reader = reader_of(&in, how->chunk_bytes);
+    RELEASED(record_span_release) struct record_span span = {
+        .packed = test_alloc(how->text_room), .packed_room = how->text_room,
+        .memory = test_alloc(how->raw_room), .memory_bytes = how->raw_room};
     OWNED_RECORD bam1_t *record = new_record();
-    sam_text_open(&text, in.file);
-    int r = 0;
-    while (!c.failed && (r = sam_text_next(&text, &chunk, how->chunk_bytes)) > 0) {
-        size_t text_bytes = chunk.text_bytes;
-        assert_true(text_bytes > 0 && text_bytes <= chunk.text_room);
-        assert_int_equal(chunk.text[text_bytes - 1], '\n');
-        fit_text(&chunk);
-        sam_chunk_parse(&chunk, in.header, record);
-        assert_int_equal(chunk.text_bytes, text_bytes);
-        take_records(&c, &chunk);
-        if (!how->shrink) continue;
-        sam_chunk_shrink_text(&chunk, 0);
-        sam_chunk_shrink_raw(&chunk, 0);
-        assert_true(!chunk.text && !chunk.raw && chunk.text_room == 0 && chunk.raw_room == 0);
-        assert_int_equal(chunk.text_bytes, text_bytes);
+    int r = BAM_READER_END;
+    while (!c.failed && (r = sam_text_next(&reader, &span)) == BAM_READER_PIECE) {
+        size_t text_bytes = span.packed_bytes;
+        assert_true(text_bytes > 0 && text_bytes <= span.packed_room);
+        assert_int_equal(span.packed[text_bytes - 1], '\n');
+        fit_text(&span);
+        sam_chunk_parse(&reader, &span, record);
+        assert_int_equal(span.packed_bytes, text_bytes);
+        take_records(&c, &span);
+        if (how->shrink) record_span_shrink(&span, 0);
+        assert_true(!how->shrink || (!span.packed && !span.memory));
+        record_span_reuse(&span);
     }
-    if (r < 0) {
+    if (r == BAM_READER_ERROR) {
         c.failed = true;
         (void)snprintf(c.problem, sizeof c.problem, "errno %d", errno);
         assert_int_not_equal(errno, 0);
     } else if (!c.failed) {
-        assert_int_equal(sam_text_next(&text, &chunk, how->chunk_bytes), 0);
+        assert_int_equal(sam_text_next(&reader, &span), BAM_READER_END);
     }
-    sam_chunk_release(&chunk);
-    assert_true(!chunk.text && !chunk.raw);
-    sam_text_release(&text);
-    assert_null(text.tail);
+    free(reader.ahead);
     close_file(&in);
     return c;
 }
@@ -250,33 +253,6 @@ static void free_content(struct content *c)
                      __LINE__, (size_t)(chunk_bytes), (got)->n_records, (got)->problem, \
                      (want)->n_records, (want)->failed);                                \
     } while (0)
-
-/* Reads a text with chunks of many sizes, in all forms, and compares with htslib. */
-static void check_text(const char *text, size_t n)
-{
-    for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
-        write_file(form, text, n);
-        RELEASED(free_content) struct content want = read_with_htslib();
-        for (size_t size = 1; size < n + 20; size += size < 70 || form == FORM_PLAIN ? 1 : 97) {
-            if (form == FORM_BGZF_THREADS && size > 5) size += 200;
-            struct reading how = {.chunk_bytes = size, .text_room = size % 7 ? 0 : size,
-                                  .shrink = size % 3 == 0};
-            RELEASED(free_content) struct content got = read_in_chunks(form, &how);
-            CHECK_SAME(&got, &want, size);
-        }
-    }
-}
-
-TEST_OF_FILE(test_every_chunk_size)
-{
-    static const char *const ends[] = {"\n", "\r\n"};
-    for (size_t i = 0; i < 2; i++) {
-        OWNED_TEXT kstring_t text = all_lines(HEADER, ends[i]);
-        check_text(text.s, text.l);
-        /* Without the last newline. */
-        check_text(text.s, text.l - strlen(ends[i]));
-    }
-}
 
 /*
  * A file that is cut off between its last carriage return and newline. We always keep the carriage
@@ -297,20 +273,6 @@ TEST_OF_FILE(test_carriage_return_at_the_end)
     }
 }
 
-TEST_OF_FILE(test_text_without_a_header_is_read)
-{
-    OWNED_TEXT kstring_t text = KS_INITIALIZE;
-    for (size_t i = 0; i < 20; i++) add(&text, lines[i % 2 ? 0 : 3], "\n");
-    check_text(text.s, text.l);
-    check_text(text.s, strlen(lines[3]));
-}
-
-TEST_OF_FILE(test_header_alone_has_no_records)
-{
-    check_text(HEADER, strlen(HEADER));
-    check_text(HEADER, strlen(HEADER) - 1);
-}
-
 /* A chunk holds about as much as was asked for, or one longer line. */
 TEST_OF_FILE(test_size_of_chunks)
 {
@@ -321,28 +283,27 @@ TEST_OF_FILE(test_size_of_chunks)
     for (size_t i = 0; i < 1000; i++) add(&text, lines[i % N_LINES], "\n");
     write_file(FORM_BGZF, text.s, text.l);
     struct opened in = open_file(FORM_BGZF, true);
-    struct sam_text lines_in;
-    struct sam_chunk chunk = {0};
     enum { CHUNK_BYTES = 5000, LONGEST = 500 };
+    struct bam_reader reader = reader_of(&in, CHUNK_BYTES);
+    RELEASED(record_span_release) struct record_span span = {0};
     size_t n_chunks = 0, n_bytes = strlen(HEADER), n_long = 0;
-    sam_text_open(&lines_in, in.file);
-    while (sam_text_next(&lines_in, &chunk, CHUNK_BYTES) == 1) {
+    while (sam_text_next(&reader, &span) == BAM_READER_PIECE) {
         n_chunks++;
-        assert_memory_equal(chunk.text, text.s + n_bytes, chunk.text_bytes);
-        n_bytes += chunk.text_bytes;
-        if (chunk.text_bytes > CHUNK_BYTES + LONGEST) {
+        assert_memory_equal(span.packed, text.s + n_bytes, span.packed_bytes);
+        n_bytes += span.packed_bytes;
+        if (span.packed_bytes > CHUNK_BYTES + LONGEST) {
             n_long++;
-            assert_true(chunk.text_bytes > 100000);
-            assert_true(chunk.text_bytes < 100000 + 3 * CHUNK_BYTES);
+            assert_true(span.packed_bytes > 100000);
+            assert_true(span.packed_bytes < 100000 + 3 * CHUNK_BYTES);
         }
-        sam_chunk_shrink_text(&chunk, 4 * CHUNK_BYTES);
-        assert_true(chunk.text_room <= 4 * CHUNK_BYTES);
+        record_span_shrink(&span, 4 * CHUNK_BYTES);
+        assert_true(span.packed_room <= 4 * CHUNK_BYTES);
+        record_span_reuse(&span);
     }
     assert_int_equal(n_bytes, text.l);
     assert_int_equal(n_long, 1);
     assert_true(n_chunks < 2 + 2 * (text.l - 100000) / CHUNK_BYTES);
-    sam_chunk_release(&chunk);
-    sam_text_release(&lines_in);
+    free(reader.ahead);
     close_file(&in);
 }
 
@@ -588,30 +549,32 @@ TEST_OF_FILE(test_damaged_compression_is_an_error)
     }
 }
 
-/* A chunk is used again for another text: nothing of the first is left. */
-TEST(test_chunk_is_used_again)
+/* A span is used again for another text: nothing of the first is left. */
+TEST(test_span_is_used_again)
 {
     OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(HEADER), HEADER);
     OWNED_RECORD bam1_t *record = bam_init1();
     assert_true(header && record);
+    samFile file = {.filter = NULL};
+    struct bam_reader reader = {.hts = &file, .header = header};
     char bad[] = "x\t0\n", good[] = "r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\n";
-    RELEASED(sam_chunk_release) struct sam_chunk chunk = {.text = bad, .text_bytes = strlen(bad)};
-    sam_chunk_parse(&chunk, header, record);
-    assert_true(chunk.problem && chunk.n_records == 0 && chunk.raw_bytes == 0);
-    chunk.text = good;
-    chunk.text_bytes = strlen(good);
-    sam_chunk_parse(&chunk, header, record);
-    assert_true(!chunk.problem && chunk.n_records == 1 && chunk.raw_bytes > 0);
-    assert_string_equal(chunk.read_name, "");
-    uint8_t *raw = chunk.raw;
-    sam_chunk_shrink_raw(&chunk, chunk.raw_room);
-    assert_true(chunk.raw == raw);
-    sam_chunk_shrink_raw(&chunk, chunk.raw_room - 1);
-    assert_true(!chunk.raw && chunk.raw_room == 0);
-    chunk.text = NULL;
-    chunk.text_bytes = 0;
-    sam_chunk_parse(&chunk, header, record);
-    assert_true(!chunk.problem && chunk.n_records == 0 && chunk.raw_bytes == 0);
+    struct record_span span = {.packed = (uint8_t *)bad, .packed_bytes = strlen(bad)};
+    sam_chunk_parse(&reader, &span, record);
+    assert_true(span.lines.problem && span.n_records == 0 && span.raw_bytes == 0);
+    record_span_reuse(&span);
+    span.packed = (uint8_t *)good;
+    span.packed_bytes = strlen(good);
+    sam_chunk_parse(&reader, &span, record);
+    assert_true(!span.lines.problem && span.n_records == 1 && span.raw_bytes > 0);
+    assert_string_equal(span.lines.read_name, "");
+    uint8_t *memory = span.memory;
+    record_span_shrink(&span, span.memory_bytes);
+    assert_true(span.memory == memory);
+    record_span_shrink(&span, span.memory_bytes - 1);
+    assert_true(!span.memory && span.memory_bytes == 0);
+    record_span_reuse(&span);
+    sam_chunk_parse(&reader, &span, record);
+    assert_true(!span.lines.problem && span.n_records == 0 && span.raw_bytes == 0);
 }
 
 /* Lines are wrong on purpose. */

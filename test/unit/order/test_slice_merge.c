@@ -35,7 +35,7 @@ TEST(test_records_that_change_places_are_noticed)
 
 TEST(test_nothing_to_merge)
 {
-    static const struct merge_limit no_limit = {NULL, 0};
+    static const struct merge_bound no_limit = {NULL, 0};
     const struct sort_entry entry = {1, NULL}, *merged = &entry;
     RELEASED(merge_space_release) struct merge_space space = {0};
     struct merge_slice slices[3] = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
@@ -48,7 +48,7 @@ TEST(test_nothing_to_merge)
     assert_ptr_equal(merged, &entry);
     struct merge_source none = {NULL, 0, 3, 0};
     uint8_t bound[SORT_KEY_FIXED_BYTES + MERGE_BOUND_TAIL_BYTES] = {0};
-    const struct merge_limit limit = {bound, sizeof bound};
+    const struct merge_bound limit = {bound, sizeof bound};
     assert_int_equal(merge_cut(test_rules(SORT_COORDINATE), &none, &limit), 0);
     assert_int_equal(merge_cut(test_rules(SORT_COORDINATE), &none, &no_limit), 0);
 }

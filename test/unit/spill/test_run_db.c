@@ -5,9 +5,8 @@
 #include "unit_test.h"
 
 #include "os/temp_dir.h"
-#include "small_disk.h"
 #include "spill/quiet.h"
-#include "spill/run_db.h"
+#include "spill/stored_keys.h"
 #include "util/diag.h"
 
 #include <dirent.h>
@@ -19,67 +18,17 @@
 
 OWNER(struct run_db, run_db_destroy)
 
-struct block {
-    uint8_t key[32];
-    size_t key_bytes;
-    uint8_t *value;
-    size_t value_bytes;
-};
-
 static int make_dir(void **state)
 {
     *state = temp_dir_create("/tmp/rocksort-test", NULL);
     return *state == NULL;
 }
 
-/* What a test keeps until its end. */
-static void *kept[1 << 14];
-static size_t n_kept;
-
-static void *keep(size_t n_bytes)
-{
-    assert_true(n_kept < sizeof kept / sizeof *kept);
-    return kept[n_kept++] = test_alloc(n_bytes);
-}
-
 static int remove_dir(void **state)
 {
     int r = temp_dir_remove(*state);
-    while (n_kept > 0) free(kept[--n_kept]);
     free(*state);
     return r;
-}
-
-static int compare_blocks(const void *a, const void *b)
-{
-    const struct block *x = a, *y = b;
-    size_t n = x->key_bytes < y->key_bytes ? x->key_bytes : y->key_bytes;
-    int c = memcmp(x->key, y->key, n);
-    return c ? c : (x->key_bytes > y->key_bytes) - (x->key_bytes < y->key_bytes);
-}
-
-/* Makes the sorted blocks of a run. The keys of all runs overlap; they differ by the run's number.
-   */
-static struct block *make_run(struct rng *rng, uint8_t run, size_t n_blocks, size_t max_value)
-{
-    struct block *blocks = keep(n_blocks * sizeof *blocks);
-    for (size_t i = 0; i < n_blocks; i++) {
-        struct block *b = &blocks[i];
-        b->key_bytes = 8 + rng_below(rng, 12);
-        rng_fill(rng, b->key, b->key_bytes);
-        b->key[0] = (uint8_t)rng_below(rng, 3);
-        b->key[b->key_bytes++] = run;
-        b->key[b->key_bytes++] = (uint8_t)(i >> 8);
-        b->key[b->key_bytes++] = (uint8_t)i;
-        b->value_bytes = 1 + rng_below(rng, max_value);
-        b->value = keep(b->value_bytes);
-        if (run % 2)
-            memset(b->value, run, b->value_bytes);
-        else
-            rng_fill(rng, b->value, b->value_bytes);
-    }
-    qsort(blocks, n_blocks, sizeof *blocks, compare_blocks);
-    return blocks;
 }
 
 static struct run_db *make_db_how(const char *dir, bool direct)
@@ -103,50 +52,48 @@ static void check_no_db(const char *dir)
     assert_null(run_db_create(dir, &settings, NULL));
 }
 
-static void put_block(struct rng *rng, struct begun_run *writer, unsigned file,
-                      const struct block *block)
+static int put_key(struct begun_run *writer, unsigned file, const struct key *key)
 {
-    CHECK(rng, run_db_put(writer, file, block->key, block->key_bytes, block->value,
-                          block->value_bytes) == 0);
+    uint8_t value[VALUE_BYTES];
+    make_value(key->bytes, value);
+    return run_db_put(writer, file, key->bytes, KEY_BYTES, value, sizeof value);
 }
 
 static unsigned n_run_files = 1;        /* of runs with so many blocks */
 
-static void store_run(struct rng *rng, struct run_db *db, const struct block *blocks, size_t n)
+static void store_run(struct rng *rng, struct run_db *db, const struct key *keys, size_t n)
 {
     struct begun_run *writer;
     unsigned n_files = n < n_run_files ? (unsigned)n : n_run_files;
     CHECK(rng, run_db_begin_run(db, n_files, &writer) == 0);
-    for (size_t i = 0; i < n; i++) put_block(rng, writer, (unsigned)(i * n_files / n), &blocks[i]);
+    for (size_t i = 0; i < n; i++)
+        CHECK(rng, put_key(writer, (unsigned)(i * n_files / n), &keys[i]) == 0);
     CHECK(rng, run_db_end_run(writer) == 0);
 }
 
-/* Scans and compares with sorted blocks. Returns what the last run_scan_key returned, 0 or -1. */
-static int scan_how(struct rng *rng, struct run_db *db, const struct block *blocks, size_t n,
-                    size_t read_bytes)
+/* Makes a run, stores it and adds its keys to `all`. */
+static void add_run(struct rng *rng, struct run_db *db, unsigned run, size_t n, struct keys *all)
+{
+    OWNED struct key *keys = make_run(rng, run, n);
+    store_run(rng, db, keys, n);
+    keep_keys(all, keys, n);
+}
+
+/* Scans and compares with all keys. Returns what the last run_scan_key returned, 0 or -1. */
+static int scan_how(struct rng *rng, struct run_db *db, struct keys *all, size_t read_bytes)
 {
     struct run_scan *scan = run_scan_open(db, read_bytes);
+    RELEASED(release_keys) struct keys found = {0};
     assert_non_null(scan);
-    const uint8_t *key, *value;
-    size_t key_bytes, value_bytes, i = 0;
-    int r;
-    while ((r = run_scan_key(scan, &key, &key_bytes)) == 1) {
-        CHECK(rng, i < n);
-        run_scan_value(scan, &value, &value_bytes);
-        CHECK(rng, key_bytes == blocks[i].key_bytes && value_bytes == blocks[i].value_bytes);
-        CHECK(rng, memcmp(key, blocks[i].key, key_bytes) == 0);
-        CHECK(rng, memcmp(value, blocks[i].value, value_bytes) == 0);
-        run_scan_next(scan);
-        i++;
-    }
-    CHECK(rng, r == -1 || i == n);
+    int r = read_scan(rng, scan, &found);
     run_scan_close(scan);
+    CHECK(rng, are_first_of(&found, all) && (r == -1 || found.n == all->n));
     return r;
 }
 
-static int scan_all(struct rng *rng, struct run_db *db, const struct block *blocks, size_t n)
+static int scan_all(struct rng *rng, struct run_db *db, struct keys *all)
 {
-    return scan_how(rng, db, blocks, n, 0);
+    return scan_how(rng, db, all, 0);
 }
 
 #define TEST_IN_DIR(test) TEST_WITH(test, make_dir, remove_dir)
@@ -182,52 +129,47 @@ TEST_IN_DIR(test_runs_come_back_in_order)
     enum { N_RUNS = 20, N_BLOCKS = 60 };
     struct rng rng = rng_start(91);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    struct block *all = keep(N_RUNS * N_BLOCKS * sizeof *all);
-    size_t n = 0;
-    uint64_t value_bytes = 0;
+    RELEASED(release_keys) struct keys all = {0};
     unsigned n_files = 0;
-    for (uint8_t run = 0; run < N_RUNS; run++) {
+    assert_int_equal(run_db_totals(db)->n_bytes, 0);
+    assert_int_equal(scan_all(&rng, db, &all), 0);
+    for (unsigned run = 0; run < N_RUNS; run++) {
         size_t n_blocks = run == 3 ? 1 : 1 + rng_below(&rng, N_BLOCKS);
-        struct block *blocks = make_run(&rng, run, n_blocks, run % 4 < 2 ? 100 : 20000);
         n_run_files = 1 + run % 4;
         n_files += n_blocks < n_run_files ? (unsigned)n_blocks : n_run_files;
         assert_int_equal(run_db_totals(db)->n_runs, run);
-        store_run(&rng, db, blocks, n_blocks);
+        add_run(&rng, db, run, n_blocks, &all);
         assert_int_equal(run_db_totals(db)->n_runs, run + 1);
-        memcpy(all + n, blocks, n_blocks * sizeof *blocks);
-        for (size_t i = 0; i < n_blocks; i++) value_bytes += blocks[i].value_bytes;
-        n += n_blocks;
     }
     n_run_files = 1;
     assert_int_equal(run_db_n_files(db), n_files);
     assert_int_equal(run_db_totals(db)->n_files, n_files);
-    qsort(all, n, sizeof *all, compare_blocks);
-    assert_int_equal(scan_all(&rng, db, all, n), 0);
+    assert_int_equal(scan_all(&rng, db, &all), 0);
     /* Files hold the values, uncompressed, and little else. */
-    assert_true(run_db_totals(db)->n_bytes > value_bytes);
-    assert_true(run_db_totals(db)->n_bytes < value_bytes + 60 * n + 4096 * n_files);
+    assert_true(run_db_totals(db)->n_bytes > all.n * VALUE_BYTES);
+    assert_true(run_db_totals(db)->n_bytes < all.n * (VALUE_BYTES + 60) + 4096 * n_files);
     /* A second scan shows the same. */
-    assert_int_equal(scan_all(&rng, db, all, n), 0);
+    assert_int_equal(scan_all(&rng, db, &all), 0);
 }
 
 /* Long keys that have a beginning in common stand in the index once, not for each block: while a
    file is written, RocksDB has its index in memory. */
 TEST_IN_DIR(test_index_of_long_keys)
 {
-    enum { N = 2000, KEY_BYTES = 500, VALUE_BYTES = 4200 };
+    enum { N = 2000, LONG_KEY_BYTES = 500, LARGE_BYTES = 4200 };
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
     struct begun_run *writer;
-    uint8_t key[KEY_BYTES], *value = test_alloc(VALUE_BYTES);
+    uint8_t key[LONG_KEY_BYTES], *value = test_alloc(LARGE_BYTES);
     memset(key, 'x', sizeof key);
-    memset(value, 'v', VALUE_BYTES);
+    memset(value, 'v', LARGE_BYTES);
     assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
     for (uint32_t i = 0; i < N; i++) {
         key[sizeof key - 2] = (uint8_t)(i >> 8);
         key[sizeof key - 1] = (uint8_t)i;
-        assert_int_equal(run_db_put(writer, 0, key, sizeof key, value, VALUE_BYTES), 0);
+        assert_int_equal(run_db_put(writer, 0, key, sizeof key, value, LARGE_BYTES), 0);
     }
     assert_int_equal(run_db_end_run(writer), 0);
-    assert_true(run_db_totals(db)->n_bytes < (uint64_t)N * (KEY_BYTES + VALUE_BYTES + 120));
+    assert_true(run_db_totals(db)->n_bytes < (uint64_t)N * (LONG_KEY_BYTES + LARGE_BYTES + 120));
     free(value);
 }
 
@@ -235,12 +177,12 @@ TEST_IN_DIR(test_index_of_long_keys)
    filter, must not grow with each block. */
 TEST_IN_DIR(test_large_files_have_a_small_index)
 {
-    enum { N = 4000, KEY_BYTES = 100, VALUE_BYTES = 1000 };
+    enum { N = 4000, LONG_KEY_BYTES = 100, LARGE_BYTES = 1000 };
     const struct run_db_settings settings = {.n_admitted = 1, .n_compactions = 1,
                                              .few_files = true};
     RELEASED(own_run_db_destroy) struct run_db *db = run_db_create(*state, &settings, NULL);
     struct begun_run *writer;
-    uint8_t key[KEY_BYTES], value[VALUE_BYTES] = {0};
+    uint8_t key[LONG_KEY_BYTES], value[LARGE_BYTES] = {0};
     memset(key, 'x', sizeof key);
     assert_non_null(db);
     assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
@@ -251,46 +193,26 @@ TEST_IN_DIR(test_large_files_have_a_small_index)
     }
     assert_int_equal(run_db_end_run(writer), 0);
     /* RocksDB writes a whole key for one value of 16, and of the others what differs. */
-    uint64_t data_bytes = (uint64_t)N * (VALUE_BYTES + 12 + KEY_BYTES / 16 + 4);
+    uint64_t data_bytes = (uint64_t)N * (LARGE_BYTES + 12 + LONG_KEY_BYTES / 16 + 4);
     assert_true(run_db_totals(db)->n_bytes < data_bytes);
-}
-
-TEST_IN_DIR(test_empty_database_has_no_runs)
-{
-    struct rng rng = rng_start(92);
-    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    assert_int_equal(run_db_totals(db)->n_runs, 0);
-    assert_int_equal(run_db_totals(db)->n_bytes, 0);
-    assert_int_equal(scan_all(&rng, db, NULL, 0), 0);
-    run_db_destroy(NULL);
-    run_scan_close(NULL);
 }
 
 TEST_IN_DIR(test_abandoned_within_a_run)
 {
     struct rng rng = rng_start(93);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    struct block *blocks = make_run(&rng, 0, 10, 5000);
+    OWNED struct key *keys = make_run(&rng, 0, 2);
+    struct keys none = {0};
     struct begun_run *writer;
     assert_int_equal(run_db_begin_run(db, 3, &writer), 0);
-    put_block(&rng, writer, 0, &blocks[0]);
+    assert_int_equal(put_key(writer, 0, &keys[1]), 0);
+    assert_int_equal(put_key(writer, 0, &keys[0]), RUN_DB_ERROR);       /* out of order */
     assert_int_equal(run_db_totals(db)->n_runs, 0);
     run_db_abandon_run(writer);
     assert_int_equal(run_db_totals(db)->n_runs, 0);
-    assert_int_equal(scan_all(&rng, db, NULL, 0), 0);
-}
-
-TEST_IN_DIR(test_keys_out_of_order_are_refused)
-{
-    struct rng rng = rng_start(94);
-    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    struct block *blocks = make_run(&rng, 0, 2, 100);
-    struct begun_run *writer;
-    assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
-    put_block(&rng, writer, 0, &blocks[1]);
-    assert_int_equal(run_db_put(writer, 0, blocks[0].key, blocks[0].key_bytes, blocks[0].value,
-                                blocks[0].value_bytes), RUN_DB_ERROR);
-    run_db_abandon_run(writer);
+    assert_int_equal(scan_all(&rng, db, &none), 0);
+    run_db_destroy(NULL);
+    run_scan_close(NULL);
 }
 
 TEST_IN_DIR(test_directories_without_room_for_a_database_are_refused)
@@ -346,95 +268,63 @@ static void flip_byte(const char *path, long at, int flip)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Returns where the value is in a file. */
-static long find_value(const char *path, const struct block *block)
+/* Returns where the value of a key is in a file. */
+static long find_value(const char *path, const struct key *key)
 {
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
-    size_t n = (size_t)st.st_size;
+    size_t n = (size_t)st.st_size, at = 0;
+    uint8_t value[VALUE_BYTES];
     OWNED uint8_t *bytes = test_alloc(n);
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
-    assert_true(fread(bytes, 1, n, file) == n);
+    assert_true(n >= VALUE_BYTES && fread(bytes, 1, n, file) == n);
     assert_int_equal(fclose(file), 0);
-    size_t at = 0, last = n - block->value_bytes;
-    assert_true(n >= block->value_bytes);
-    while (at <= last && memcmp(bytes + at, block->value, block->value_bytes) != 0) at++;
-    assert_true(at <= last);
+    make_value(key->bytes, value);
+    while (at <= n - VALUE_BYTES && memcmp(bytes + at, value, VALUE_BYTES) != 0) at++;
+    assert_true(at <= n - VALUE_BYTES);
     return (long)at;
 }
 
 /* If one byte of any value or key is changed on the disk the scan ends with an error, and what it
-   showed before was right. */
-TEST_IN_DIR(test_flipped_bytes_are_errors)
+   showed before was right. So it does if the file is cut off. */
+TEST_IN_DIR(test_damaged_files_are_errors)
 {
     enum { N_BLOCKS = 12 };
     struct rng rng = rng_start(95);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    struct block *blocks = make_run(&rng, 0, N_BLOCKS, 9000);
+    RELEASED(release_keys) struct keys all = {0};
     char path[512];
-    store_run(&rng, db, blocks, N_BLOCKS);
-    assert_int_equal(scan_all(&rng, db, blocks, N_BLOCKS), 0);
+    add_run(&rng, db, 0, N_BLOCKS, &all);
+    assert_int_equal(scan_all(&rng, db, &all), 0);
     find_sst(*state, path, sizeof path);
     for (size_t i = 0; i < N_BLOCKS; i++) {
-        long at = find_value(path, &blocks[i]);
-        const long places[] = {at - 1, at, at + (long)rng_below(&rng, blocks[i].value_bytes),
-                               at + (long)blocks[i].value_bytes - 1};
+        long at = find_value(path, &all.keys[i]);
+        const long places[] = {at - 1, at, at + (long)rng_below(&rng, VALUE_BYTES),
+                               at + VALUE_BYTES - 1};
         for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
             int flip = 1 + (int)rng_below(&rng, 255);
             flip_byte(path, places[k], flip);
-            CHECK(&rng, scan_all(&rng, db, blocks, N_BLOCKS) == -1);
+            CHECK(&rng, scan_all(&rng, db, &all) == -1);
             flip_byte(path, places[k], flip);
         }
     }
     /* Without the damage all is well again. */
-    assert_int_equal(scan_all(&rng, db, blocks, N_BLOCKS), 0);
-}
-
-TEST_IN_DIR(test_truncated_file_is_an_error)
-{
-    enum { N_BLOCKS = 30 };
-    struct rng rng = rng_start(96);
-    RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    struct block *blocks = make_run(&rng, 0, N_BLOCKS, 9000);
-    char path[512];
-    store_run(&rng, db, blocks, N_BLOCKS);
-    find_sst(*state, path, sizeof path);
-    assert_int_equal(truncate(path, find_value(path, &blocks[N_BLOCKS / 2])), 0);
-    assert_int_equal(scan_all(&rng, db, blocks, N_BLOCKS), -1);
+    assert_int_equal(scan_all(&rng, db, &all), 0);
+    assert_int_equal(truncate(path, find_value(path, &all.keys[N_BLOCKS / 2])), 0);
+    assert_int_equal(scan_all(&rng, db, &all), -1);
 }
 
 /* ---- many runs ---- */
 
-/* A run of n blocks of about 1 KB, whose keys lie between those of all others. */
-static struct block *make_even_run(struct rng *rng, unsigned run, size_t n)
-{
-    struct block *blocks = keep(n * sizeof *blocks);
-    for (size_t i = 0; i < n; i++) {
-        struct block *b = &blocks[i];
-        b->key_bytes = 12;
-        rng_fill(rng, b->key, 8);
-        for (int k = 0; k < 4; k++) b->key[8 + k] = (uint8_t)(run >> (24 - 8 * k));
-        b->value_bytes = 1000;
-        b->value = keep(b->value_bytes);
-        rng_fill(rng, b->value, b->value_bytes);
-    }
-    qsort(blocks, n, sizeof *blocks, compare_blocks);
-    return blocks;
-}
-
-/* Adds n_runs runs of n blocks each to the database and to `all`. Calls `then`, unless it is NULL,
-   after each run. */
+/* Adds n_runs runs of n blocks each. Calls `then`, unless it is NULL, after each run. */
 static void add_runs(struct rng *rng, struct run_db *db, unsigned n_runs, size_t n,
-                     struct block *all, void (*then)(struct run_db *))
+                     struct keys *all, void (*then)(struct run_db *))
 {
     for (unsigned run = 0; run < n_runs; run++) {
-        struct block *blocks = make_even_run(rng, run, n);
-        store_run(rng, db, blocks, n);
-        memcpy(all + run * n, blocks, n * sizeof *blocks);
+        add_run(rng, db, run, n, all);
         if (then) then(db);
     }
-    qsort(all, n_runs * n, sizeof *all, compare_blocks);
 }
 
 static bool is_busy(struct run_db *db)
@@ -467,14 +357,15 @@ static void wait_if_crowded(struct run_db *db)
    runs 11 files at a time, whenever there are more than 120 / 11 * 1.1 + 11. On a busy machine
    RocksDB may begin so late that runs come meanwhile; what it rewrites then is not the least, but
    nothing a third time. */
-static void check_compaction_while_runs_come(void **state, bool direct)
+/* The database is opened again for the first compaction, while runs come. */
+TEST_IN_DIR(test_direct_compaction_while_runs_come)
 {
     struct rng rng = rng_start(97);
-    RELEASED(own_run_db_destroy) struct run_db *db = make_db_how(*state, direct);
-    struct block *all = keep(MANY_RUNS * EVEN_BLOCKS * sizeof *all);
+    RELEASED(own_run_db_destroy) struct run_db *db = make_db_how(*state, true);
+    RELEASED(release_keys) struct keys all = {0};
     assert_int_equal(run_db_compact(db, MANY_WIDTH, MANY_WIDTH, MANY_MOST), 0);
     n_waits_in_vain = 0;
-    add_runs(&rng, db, MANY_RUNS, EVEN_BLOCKS, all, wait_if_crowded);
+    add_runs(&rng, db, MANY_RUNS, EVEN_BLOCKS, &all, wait_if_crowded);
     wait_for_compactions(db);
     /* As run_store_settle does. */
     unsigned n_files = run_db_n_files(db);
@@ -487,19 +378,8 @@ static void check_compaction_while_runs_come(void **state, bool direct)
     CHECK(&rng, compacted > 0.5 * n_bytes);
     CHECK(&rng, compacted <= (n_waits_in_vain == 0 ? 1.2 : 2.0) * n_bytes);
     assert_false(run_db_compact_failed(db));
-    assert_int_equal(scan_all(&rng, db, all, MANY_RUNS * EVEN_BLOCKS), 0);
-    assert_int_equal(scan_how(&rng, db, all, MANY_RUNS * EVEN_BLOCKS, 1 << 16), 0);
-}
-
-TEST_IN_DIR(test_compaction_while_runs_come)
-{
-    check_compaction_while_runs_come(state, false);
-}
-
-/* The database is opened again for the first compaction, while runs come. */
-TEST_IN_DIR(test_direct_compaction_while_runs_come)
-{
-    check_compaction_while_runs_come(state, true);
+    assert_int_equal(scan_all(&rng, db, &all), 0);
+    assert_int_equal(scan_how(&rng, db, &all, 1 << 16), 0);
 }
 
 struct asker {
@@ -519,16 +399,16 @@ static void *ask(void *arg)
 TEST_IN_DIR(test_asked_while_it_is_opened_again)
 {
     struct rng rng = rng_start(107);
-    struct block *blocks = make_run(&rng, 0, EVEN_BLOCKS, 100);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db_how(*state, true);
+    RELEASED(release_keys) struct keys all = {0};
     struct asker asker = {.db = db};
     pthread_t thread;
-    store_run(&rng, db, blocks, EVEN_BLOCKS);
+    add_run(&rng, db, 0, EVEN_BLOCKS, &all);
     assert_int_equal(pthread_create(&thread, NULL, ask, &asker), 0);
     assert_int_equal(run_db_compact(db, 6, 6, 20), 0);
     atomic_store(&asker.stop, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(scan_all(&rng, db, blocks, EVEN_BLOCKS), 0);
+    assert_int_equal(scan_all(&rng, db, &all), 0);
 }
 
 /* RocksDB has no thread to compact with, as if it got no CPU: the compaction stays due, and begins
@@ -537,9 +417,9 @@ TEST_IN_DIR(test_compaction_that_begins_late)
 {
     struct rng rng = rng_start(108);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    struct block *all = keep(12 * EVEN_BLOCKS * sizeof *all);
+    RELEASED(release_keys) struct keys all = {0};
     rocksdb_env_t *env = rocksdb_create_default_env();
-    add_runs(&rng, db, 12, EVEN_BLOCKS, all, NULL);
+    add_runs(&rng, db, 12, EVEN_BLOCKS, &all, NULL);
     assert_false(run_db_compaction_is_due(db));
     rocksdb_env_set_background_threads(env, 0);
     assert_int_equal(run_db_compact(db, 6, 6, 8), 0);
@@ -556,11 +436,9 @@ TEST_IN_DIR(test_no_neighbours_of_one_size)
 {
     struct rng rng = rng_start(109);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    for (unsigned run = 0; run < 12; run++) {
-        size_t n = run % 2 ? EVEN_BLOCKS : EVEN_BLOCKS / 4;
-        struct block *blocks = make_even_run(&rng, run, n);
-        store_run(&rng, db, blocks, n);
-    }
+    RELEASED(release_keys) struct keys all = {0};
+    for (unsigned run = 0; run < 12; run++)
+        add_run(&rng, db, run, run % 2 ? EVEN_BLOCKS : EVEN_BLOCKS / 4, &all);
     assert_int_equal(run_db_compact(db, 6, 6, 8), 0);
     assert_false(run_db_compaction_is_due(db));
     wait_for_compactions(db);
@@ -571,22 +449,21 @@ TEST_IN_DIR(test_compaction_during_a_scan)
 {
     struct rng rng = rng_start(99);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db(*state);
-    struct block *all = keep(40 * EVEN_BLOCKS * sizeof *all);
+    RELEASED(release_keys) struct keys all = {0}, found = {0};
     const uint8_t *key;
-    size_t key_bytes, n = 0;
-    add_runs(&rng, db, 40, EVEN_BLOCKS, all, NULL);
+    size_t key_bytes;
+    add_runs(&rng, db, 40, EVEN_BLOCKS, &all, NULL);
     struct run_scan *scan = run_scan_open(db, 0);
     assert_non_null(scan);
-    while (run_scan_key(scan, &key, &key_bytes) == 1) {
-        CHECK(&rng, memcmp(key, all[n].key, key_bytes) == 0);
-        if (++n == 100) {
-            assert_int_equal(run_db_compact(db, 2, 40, 4), 0);
-            wait_for_compactions(db);
-            CHECK(&rng, run_db_n_files(db) <= 4);
-        }
-        run_scan_next(scan);
+    for (; found.n < 100; run_scan_next(scan)) {
+        assert_int_equal(run_scan_key(scan, &key, &key_bytes), 1);
+        keep_keys(&found, (const struct key *)key, 1);
     }
-    assert_int_equal(n, 40 * EVEN_BLOCKS);
+    assert_int_equal(run_db_compact(db, 2, 40, 4), 0);
+    wait_for_compactions(db);
+    CHECK(&rng, run_db_n_files(db) <= 4);
+    assert_int_equal(read_scan(&rng, scan, &found), 0);
+    CHECK(&rng, found.n == all.n && are_first_of(&found, &all));
     run_scan_close(scan);
 }
 
@@ -600,12 +477,13 @@ TEST_IN_DIR(test_admitted_in_groups)
     };
     struct rng rng = rng_start(101);
     struct run_db *other = make_db(*state), *db = run_db_create(*state, &settings, NULL);
-    struct block *all = keep(20 * EVEN_BLOCKS * sizeof *all);
+    struct keys none = {0};
+    RELEASED(release_keys) struct keys all = {0};
     assert_non_null(db);
     assert_non_null(other);
     assert_int_equal(run_db_admit_runs(db), 0);
     n_run_files = 3;
-    add_runs(&rng, db, 20, EVEN_BLOCKS, all, NULL);
+    add_runs(&rng, db, 20, EVEN_BLOCKS, &all, NULL);
     n_run_files = 1;
     assert_int_equal(run_db_totals(db)->n_runs, 20);
     assert_int_equal(run_db_n_files(db), 3 * 20);
@@ -613,8 +491,8 @@ TEST_IN_DIR(test_admitted_in_groups)
     assert_int_equal(run_db_admit_runs(db), 0);
     assert_int_equal(run_db_n_files(db), 3 * 20);
     assert_int_equal(run_db_n_durable(db), 20);
-    assert_int_equal(scan_how(&rng, db, all, 20 * EVEN_BLOCKS, 0), 0);
-    assert_int_equal(scan_all(&rng, other, NULL, 0), 0);
+    assert_int_equal(scan_how(&rng, db, &all, 0), 0);
+    assert_int_equal(scan_all(&rng, other, &none), 0);
     run_db_destroy(db);
     run_db_destroy(other);
 }
@@ -623,10 +501,8 @@ TEST_IN_DIR(test_admitted_in_groups)
 static void check_durable(struct rng *rng, struct run_db *db, uint8_t first, uint8_t n,
                           unsigned n_durable)
 {
-    for (uint8_t i = 0; i < n; i++) {
-        struct block *blocks = make_run(rng, (uint8_t)(first + i), 1, 100);
-        store_run(rng, db, blocks, 1);
-    }
+    RELEASED(release_keys) struct keys all = {0};
+    for (uint8_t i = 0; i < n; i++) add_run(rng, db, first + i, 1, &all);
     assert_int_equal(run_db_totals(db)->n_runs, first + n);
     assert_int_equal(run_db_n_files(db), first + n);
     assert_int_equal(run_db_n_durable(db), n_durable);
@@ -660,16 +536,6 @@ TEST_IN_DIR(test_admitted_in_small_groups)
     check_durable(&rng, db, 128, 1, 129);
 }
 
-TEST_IN_DIR(test_destroyed_before_admission)
-{
-    const struct run_db_settings settings = {.n_admitted = 8, .n_compactions = 1};
-    struct rng rng = rng_start(102);
-    RELEASED(own_run_db_destroy) struct run_db *db = run_db_create(*state, &settings, NULL);
-    struct block *all = keep(3 * EVEN_BLOCKS * sizeof *all);
-    assert_non_null(db);
-    add_runs(&rng, db, 3, EVEN_BLOCKS, all, NULL);
-}
-
 /* Runs that RocksDB cannot take in count neither as durable nor as runs: nobody would find them.
    They once counted as durable. */
 TEST_IN_DIR(test_runs_that_are_not_admitted_do_not_count)
@@ -677,11 +543,11 @@ TEST_IN_DIR(test_runs_that_are_not_admitted_do_not_count)
     const struct run_db_settings settings = {.n_admitted = 2, .n_compactions = 1};
     struct rng rng = rng_start(104);
     RELEASED(own_run_db_destroy) struct run_db *db = run_db_create(*state, &settings, NULL);
-    struct block *all = keep(3 * EVEN_BLOCKS * sizeof *all);
+    RELEASED(release_keys) struct keys all = {0};
     char path[512];
     assert_non_null(db);
     n_run_files = 2;
-    add_runs(&rng, db, 3, EVEN_BLOCKS, all, NULL);
+    add_runs(&rng, db, 3, EVEN_BLOCKS, &all, NULL);
     n_run_files = 1;
     assert_int_equal(run_db_n_durable(db), 2);
     uint64_t n_bytes = run_db_totals(db)->n_bytes;
@@ -701,68 +567,13 @@ TEST_IN_DIR(test_direct_scan_of_a_lost_database)
 {
     struct rng rng = rng_start(103);
     RELEASED(own_run_db_destroy) struct run_db *db = make_db_how(*state, true);
-    struct block *all = keep(4 * EVEN_BLOCKS * sizeof *all);
+    RELEASED(release_keys) struct keys all = {0};
     char path[512];
-    add_runs(&rng, db, 4, EVEN_BLOCKS, all, NULL);
+    add_runs(&rng, db, 4, EVEN_BLOCKS, &all, NULL);
     (void)snprintf(path, sizeof path, "%s/db-0/CURRENT", (const char *)*state);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(scan_how(&rng, db, all, 4 * EVEN_BLOCKS, 0), -1);
+    assert_int_equal(scan_how(&rng, db, &all, 0), -1);
     assert_int_equal(run_db_n_files(db), 0);
     assert_int_equal(run_db_totals(db)->n_runs, 4);
     assert_false(run_db_is_compacting(db));
-}
-
-/* ---- full disks ---- */
-
-/* A put, or the end of a run, returns FULL. The earlier runs are whole. */
-TEST_IN_DIR(test_no_space_for_a_run)
-{
-    enum { N_RUNS = 5, N_BLOCKS = 100 };
-    struct rng rng = rng_start(104);
-    struct begun_run *writer;
-    struct block *all = keep(N_RUNS * N_BLOCKS * sizeof *all);
-    char path[512];
-    int r = 0;
-    (void)snprintf(path, sizeof path, "%s/disk", (const char *)*state);
-    if (!mount_small_disk(path, (N_RUNS * N_BLOCKS + 300) * 1000)) skip();
-    struct run_db *db = make_db(path);
-    add_runs(&rng, db, N_RUNS, N_BLOCKS, all, NULL);
-    struct block *large = make_even_run(&rng, 77, 2000);
-    assert_int_equal(run_db_begin_run(db, 2, &writer), 0);
-    for (size_t i = 0; r == 0 && i < 2000; i++)
-        r = run_db_put(writer, i < 50 ? 0 : 1, large[i].key, large[i].key_bytes, large[i].value,
-                       large[i].value_bytes);
-    assert_int_equal(r, RUN_DB_FULL);
-    assert_non_null(strstr(run_db_full_reason(db), "No space"));
-    run_db_abandon_run(writer);
-    assert_int_equal(run_db_totals(db)->n_runs, N_RUNS);
-    assert_int_equal(scan_all(&rng, db, all, N_RUNS * N_BLOCKS), 0);
-    run_db_destroy(db);
-    unmount_small_disk(path);
-}
-
-TEST_IN_DIR(test_no_space_to_compact)
-{
-    enum { N_RUNS = 12, N_BLOCKS = 100 };
-    struct rng rng = rng_start(105);
-    struct block *all = keep(N_RUNS * N_BLOCKS * sizeof *all);
-    char path[512];
-    (void)snprintf(path, sizeof path, "%s/disk", (const char *)*state);
-    if (!mount_small_disk(path, (N_RUNS * N_BLOCKS + 600) * 1000)) skip();
-    struct run_db *db = make_db(path);
-    add_runs(&rng, db, N_RUNS, N_BLOCKS, all, NULL);
-    assert_int_equal(run_db_compact(db, N_RUNS, N_RUNS, 4), 0);
-    for (int i = 0; i < 500 && !run_db_compact_failed(db); i++) (void)usleep(10000);
-    assert_true(run_db_compact_failed(db));
-    assert_false(run_db_is_compacting(db));
-    assert_int_equal(run_db_n_files(db), N_RUNS);
-    struct block *small = make_even_run(&rng, 77, 10);
-    struct begun_run *writer;
-    assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
-    run_db_abandon_run(writer);
-    assert_int_equal(scan_all(&rng, db, all, N_RUNS * N_BLOCKS), 0);
-    store_run(&rng, db, small, 10);
-    assert_int_equal(run_db_n_files(db), N_RUNS + 1);
-    run_db_destroy(db);
-    unmount_small_disk(path);
 }

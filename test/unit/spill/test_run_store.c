@@ -7,6 +7,7 @@
  */
 #include "small_disk.h"
 #include "spill/quiet.h"
+#include "spill/stored_keys.h"
 #include "test_place.h"
 #include "unit_test.h"
 
@@ -16,41 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { VALUE_BYTES = 1000, KEY_BYTES = 12, MIB = 1 << 20 };
-
-struct key {
-    uint8_t bytes[KEY_BYTES];   /* the number of the run comes last */
-};
-
-/* All keys that were stored. */
-struct keys {
-    struct key *keys;
-    size_t n, room;
-};
-
-static int compare_keys(const void *a, const void *b)
-{
-    return memcmp(a, b, KEY_BYTES);
-}
-
-/* Makes the value of a key. */
-static void make_value(const uint8_t *key, uint8_t *value)
-{
-    struct rng rng = {0, 0};
-    memcpy(&rng.state, key, sizeof rng.state);
-    rng_fill(&rng, value, VALUE_BYTES);
-}
-
-static struct key *make_run(struct rng *rng, unsigned run, size_t n)
-{
-    struct key *keys = test_alloc(n * sizeof *keys);
-    for (size_t i = 0; i < n; i++) {
-        rng_fill(rng, keys[i].bytes, KEY_BYTES - 4);
-        for (int k = 0; k < 4; k++) keys[i].bytes[KEY_BYTES - 4 + k] = (uint8_t)(run >> 8 * k);
-    }
-    qsort(keys, n, sizeof *keys, compare_keys);
-    return keys;
-}
+enum { MIB = 1 << 20 };
 
 static unsigned n_run_files = 1;        /* of runs with so many blocks */
 
@@ -95,17 +62,6 @@ static int store_run(struct run_store *store, unsigned number, const struct key 
     return -1;
 }
 
-static void keep_keys(struct keys *all, const struct key *keys, size_t n)
-{
-    if (all->n + n > all->room) {
-        all->room = 2 * (all->n + n);
-        all->keys = realloc(all->keys, all->room * sizeof *all->keys);
-        assert_non_null(all->keys);
-    }
-    memcpy(all->keys + all->n, keys, n * sizeof *keys);
-    all->n += n;
-}
-
 static void add_run(struct rng *rng, struct run_store *store, unsigned number, size_t n,
                     struct keys *all)
 {
@@ -114,44 +70,19 @@ static void add_run(struct rng *rng, struct run_store *store, unsigned number, s
     keep_keys(all, keys, n);
 }
 
-/* Reads one scan, whose keys must ascend, and adds them to `found`. */
-static void read_scan(struct rng *rng, struct run_scan *scan, struct keys *found)
-{
-    uint8_t before[KEY_BYTES] = {0}, expected[VALUE_BYTES];
-    const uint8_t *key, *value;
-    size_t key_bytes, value_bytes;
-    while (run_scan_key(scan, &key, &key_bytes) == 1) {
-        run_scan_value(scan, &value, &value_bytes);
-        make_value(key, expected);
-        CHECK(rng, key_bytes == KEY_BYTES && value_bytes == VALUE_BYTES);
-        CHECK(rng, memcmp(value, expected, VALUE_BYTES) == 0);
-        CHECK(rng, memcmp(before, key, KEY_BYTES) < 0);
-        CHECK(rng, found->n < found->room);
-        memcpy(before, key, KEY_BYTES);
-        memcpy(found->keys[found->n++].bytes, key, KEY_BYTES);
-        run_scan_next(scan);
-    }
-}
-
 /* All scans together must show all keys. Frees the keys; returns the number of scans. */
 static int check_scans(struct rng *rng, struct run_store *store, struct keys *all)
 {
     OWNED struct run_scan **scans = NULL;
-    struct keys found = {.keys = test_alloc(all->n * sizeof(struct key)), .room = all->n};
+    RELEASED(release_keys) struct keys found = {0};
     CHECK(rng, run_store_flush(store) == 0);
     size_t n = run_store_scan(store, &scans);
     for (size_t i = 0; i < n; i++) {
         CHECK(rng, strlen(run_scan_dir(scans[i])) > 0);
-        read_scan(rng, scans[i], &found);
+        CHECK(rng, read_scan(rng, scans[i], &found) == 0);
         run_scan_close(scans[i]);
     }
-    CHECK(rng, found.n == all->n);
-    if (all->n > 0) {
-        qsort(found.keys, found.n, sizeof *found.keys, compare_keys);
-        qsort(all->keys, all->n, sizeof *all->keys, compare_keys);
-        CHECK(rng, memcmp(found.keys, all->keys, all->n * sizeof *all->keys) == 0);
-    }
-    free(found.keys);
+    CHECK(rng, found.n == all->n && are_first_of(&found, all));
     free(all->keys);
     *all = (struct keys){0};
     return (int)n;

@@ -1,7 +1,7 @@
-/* test_read_ends_code.c -- read ends that are encoded come back as they were. */
+/* test_read_ends_store.c -- read ends that are encoded come back as they were. */
 #include "unit_test.h"
 
-#include "markdup/read_ends_code.h"
+#include "markdup/read_ends_store.h"
 
 enum { N_ITEMS = 50, MOST_BARCODE = 255 };
 
@@ -87,7 +87,7 @@ TEST(test_encoded_ends_come_back)
         struct read_ends all_ends[N_ITEMS], got;
         struct read_ends_coder encoder = {0}, decoder = {0};
         OWNED uint8_t *bytes =
-            test_alloc(N_ITEMS * READ_ENDS_CODE_MAX_BYTES + READ_ENDS_CODE_SLACK_BYTES);
+            test_alloc(N_ITEMS * READ_ENDS_MAX_BYTES);
         uint8_t *end = bytes;
         uint32_t index = 0;
         for (size_t j = 0; j < N_ITEMS; j++) {
@@ -104,7 +104,7 @@ TEST(test_encoded_ends_come_back)
             all_ends[j] = random_ends(&rng, index, names[j], barcodes[j]);
             uint8_t *begin = end;
             end = read_ends_encode(&encoder, &all_ends[j], end);
-            CHECK(&rng, end - begin <= READ_ENDS_CODE_MAX_BYTES);
+            CHECK(&rng, end - begin <= READ_ENDS_MAX_BYTES);
         }
         const uint8_t *at = bytes;
         for (size_t j = 0; j < N_ITEMS; j++) {
