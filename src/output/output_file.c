@@ -11,7 +11,6 @@
 
 #include "bam/bgzf_block.h"
 #include "os/disk_space.h"
-#include "os/thread_pool.h"
 #include "output/index_names.h"
 #include "util/byte_order.h"
 #include "util/diag.h"
@@ -187,8 +186,6 @@ static int end_writing(struct output_file *file, bool complete)
         r = cram_writer_end(file->cram, complete);
     else if (complete)
         r = write_end(file);
-    if (file->pump_runs) (void)pthread_join(file->pump_thread, NULL);
-    file->pump_runs = false;
     return r;
 }
 
@@ -209,28 +206,6 @@ int output_file_create_index(struct output_file *file, sam_hdr_t *header)
     return file->index ? 0 : -1;
 }
 
-static void *run_pump(void *writer)
-{
-    cram_writer_pump(writer);
-    return NULL;
-}
-
-/* Creates the writer of columns or CRAM. */
-static int create_parts(struct output_file *file)
-{
-    const struct output_settings *s = &file->settings;
-    if (s->columns)
-        file->columns =
-            column_file_create(s->columns, file->spool_bytes, file->places, file->name);
-    if (output_format_has_bytes(&s->format)) return 0;
-    file->cram = cram_writer_create();
-    if (!file->cram) return -1;
-    int error = thread_start(&file->pump_thread, "CRAM pump", run_pump, file->cram);
-    if (error) diag_no_thread(error);
-    file->pump_runs = error == 0;
-    return error ? -1 : 0;
-}
-
 static int start_cram(struct output_file *file)
 {
     const struct output_settings *s = &file->settings;
@@ -240,7 +215,7 @@ static int start_cram(struct output_file *file)
         .index_path = s->index_path->name ? s->index_path : NULL,
         .explain = write_error, .arg = file,
     };
-    return cram_writer_start(file->cram, &cram);
+    return cram_writer_start(&cram, &file->cram);
 }
 
 int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_bytes)
@@ -249,7 +224,9 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
     file->name = file->path ? file->path->name : "standard output";
     file->header = header;
     file->raw_bytes = raw_bytes;
-    if (create_parts(file) < 0) return -1;
+    const struct output_settings *s = &file->settings;
+    if (s->columns)
+        file->columns = column_file_create(s->columns, file->spool_bytes, file->places, file->name);
     errno = 0;
     if (open_file(file) < 0) {
         int error = errno;
@@ -257,7 +234,7 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
                    diag_advice(error));
         return -1;
     }
-    int r = file->cram ? start_cram(file) : start_bytes(file);
+    int r = output_format_has_bytes(&s->format) ? start_bytes(file) : start_cram(file);
     return r < 0 ? write_error(file) : 0;
 }
 
@@ -308,7 +285,7 @@ int output_file_copy_index(struct output_file *file, const struct bam_index_part
 int output_file_end(struct output_file *file)
 {
     hFILE *raw = file->raw;
-    if (end_writing(file, true) < 0 || (file->cram && cram_writer_check(file->cram) < 0)) return -1;
+    if (end_writing(file, true) < 0) return -1;
     file->n_bytes = (uint64_t)htell(raw);
     file->raw = NULL;
     errno = 0;

@@ -55,8 +55,6 @@ struct output_file {            /* starts as {settings} */
                                            it */
     struct column_file *columns;
     struct cram_writer *cram;
-    pthread_t pump_thread;      /* CRAM only */
-    bool pump_runs;
 };
 
 struct output_result {

@@ -110,16 +110,12 @@ void output_leftover_drop(const char *path)
 static const char magic[] = "rocksort-names 1", end_mark[] = "end";
 static const char role_letters[] = "smx";       /* of enum output_role */
 
-static struct output_mark mark_of(const struct stat *st)
-{
-    return (struct output_mark){st->st_size,
-                                (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
-}
-
 struct output_mark output_mark_of(const char *path)
 {
     struct stat st;
-    return lstat(path, &st) == 0 ? mark_of(&st) : (struct output_mark){-1, 0};
+    if (lstat(path, &st) < 0) return (struct output_mark){-1, 0};
+    return (struct output_mark){st.st_size,
+                                (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
 }
 
 static bool same_mark(const struct output_mark *a, const struct output_mark *b)
@@ -131,11 +127,7 @@ static bool same_mark(const struct output_mark *a, const struct output_mark *b)
 
 static void flush(struct output_journal_writer *w)
 {
-    for (size_t at = 0; at < w->text.l && !w->error;) {
-        ssize_t n = write(w->fd, w->text.s + at, w->text.l - at);
-        if (n < 0 && errno != EINTR) w->error = errno;
-        if (n > 0) at += (size_t)n;
-    }
+    if (!w->error && path_write_all(w->fd, w->text.s, w->text.l) < 0) w->error = errno;
     w->text.l = 0;
 }
 

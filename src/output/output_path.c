@@ -362,19 +362,6 @@ int output_path_save(struct output_path *path, const void *bytes, size_t n_bytes
     return -1;
 }
 
-/* Writes to standard output. Returns 0, or an errno. */
-static int put_out(const char *bytes, size_t n_bytes)
-{
-    while (n_bytes > 0) {
-        ssize_t n = write(STDOUT_FILENO, bytes, n_bytes);
-        if (n < 0 && errno != EINTR) return errno;
-        if (n < 0) continue;
-        bytes += n;
-        n_bytes -= (size_t)n;
-    }
-    return 0;
-}
-
 int output_path_print(struct output_path *path, void (*print)(FILE *to, const void *arg),
                       const void *arg)
 {
@@ -384,7 +371,11 @@ int output_path_print(struct output_path *path, void (*print)(FILE *to, const vo
     xalloc_require(to != NULL);
     print(to, arg);
     xalloc_require(!ferror(to) && fclose(to) == 0);
-    int error = path->name ? put(path, text, n_bytes) : put_out(text, n_bytes);
+    int error = 0;
+    if (path->name)
+        error = put(path, text, n_bytes);
+    else if (path_write_all(STDOUT_FILENO, text, n_bytes) < 0)
+        error = errno;
     free(text);
     return error;
 }

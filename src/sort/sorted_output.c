@@ -350,7 +350,7 @@ static int complete_groups(const struct sorted_output *out)
     };
     if (output_set_add_groups(out->set, &files) < 0) return -1;
     add_stale_indexes(out);
-    out->set->state = OUTPUT_SET_COMPLETE;
+    output_set_complete(out->set);
     return 0;
 }
 
@@ -442,7 +442,7 @@ static void complete_set(struct sorted_output *out)
         if (s->path->temporary)
             output_set_add_stale(out->set, s->path, s->index_path->final, &s->format);
     }
-    out->set->state = OUTPUT_SET_COMPLETE;
+    output_set_complete(out->set);
 }
 
 int sorted_output_close(struct sorted_output *out, bool complete,

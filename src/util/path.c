@@ -116,3 +116,13 @@ int path_sync_directory(const char *path)
     /* A file system that cannot sync directories returns EINVAL. */
     return sync_path(path, O_DIRECTORY) == 0 || errno == EINVAL ? 0 : -1;
 }
+
+int path_write_all(int fd, const void *bytes, size_t n_bytes)
+{
+    for (const char *at = bytes, *end = at + n_bytes; at < end;) {
+        ssize_t n = write(fd, at, (size_t)(end - at));
+        if (n < 0 && errno != EINTR) return -1;
+        if (n > 0) at += n;
+    }
+    return 0;
+}
